@@ -1,0 +1,1 @@
+"""mast-opt: data placement, job placement and server assignment for machine-learning training over many regions."""

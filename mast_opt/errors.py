@@ -1,0 +1,98 @@
+"""The exceptions of mast-opt.
+
+    MastOptError
+    ├── UsageError               an option or argument that cannot be honoured
+    │   └── UnsupportedOption    a backend or solver lacks what was asked of it
+    ├── InputError               a file that cannot be used
+    │   ├── InstanceError        an instance with faults, all of them listed
+    │   └── PlanError            a plan with faults, all of them listed
+    ├── BackendError             a solver library failed
+    │   ├── BackendUnavailable   its package is missing or has no licence
+    │   └── SizeLimitExceeded    the problem is over the size its licence allows
+    └── VerificationError        the verifier and the solver truly disagree
+
+Infeasible and out of time are statuses (``mast_opt.result.Status``), not exceptions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+
+class MastOptError(Exception):
+    """Root of every exception that mast-opt raises on purpose."""
+
+
+class UsageError(MastOptError):
+    """An argument or option that cannot be honoured; the message says what is accepted."""
+
+
+class UnsupportedOption(UsageError):
+    """A solver was asked for something it cannot do (options are never ignored silently)."""
+
+
+class InputError(MastOptError):
+    """A file or folder that cannot be used."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One thing wrong with an input, precise enough to be mended without searching."""
+
+    file: str
+    """File, sheet or key that holds the value, relative to the input's root."""
+    expected: str
+    """What would have been right, in words."""
+    row: int | None = None
+    """1-based data row (the header does not count); None when the fault is not in one row."""
+    column: str | None = None
+    value: str | None = None
+    """The offending value as it was written; None when something is missing."""
+
+    def __str__(self) -> str:
+        where = self.file
+        if self.row is not None:
+            where += f", row {self.row}"
+        if self.column is not None:
+            where += f", column {self.column}"
+        found = "" if self.value is None else f" found {self.value!r};"
+        return f"{where}:{found} expected {self.expected}"
+
+
+class _Faulty(InputError):
+    noun = "input"
+
+    def __init__(self, faults: Iterable[Fault]) -> None:
+        self.faults = tuple(faults)
+        lines = "\n".join(f"  {fault}" for fault in self.faults)
+        count = len(self.faults)
+        super().__init__(f"{count} fault{'s' if count != 1 else ''} in the {self.noun}:\n{lines}")
+
+
+class InstanceError(_Faulty):
+    """An instance with faults; ``faults`` lists every one that was found."""
+
+    noun = "instance"
+
+
+class PlanError(_Faulty):
+    """A plan file with faults; ``faults`` lists every one that was found."""
+
+    noun = "plan"
+
+
+class BackendError(MastOptError):
+    """A solver library reported a failure; the message carries the solver's own words."""
+
+
+class BackendUnavailable(BackendError):
+    """The solver's package or licence is missing; the message says how to install it."""
+
+
+class SizeLimitExceeded(BackendError):
+    """The problem is larger than the installed licence allows; names the size and an alternative."""
+
+
+class VerificationError(MastOptError):
+    """The verifier rejects what the solver calls a solution, beyond solver tolerance."""

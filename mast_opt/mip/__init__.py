@@ -1,0 +1,20 @@
+"""Mixed-integer programs: the standard form, a builder with named index blocks, scaling, export."""
+
+from mast_opt.mip.builder import MipBuilder, RowBlock
+from mast_opt.mip.program import Axis, Block, BoolArray, FloatArray, IntArray, Mip, Term, frozen
+from mast_opt.mip.scaling import Scaled, scale
+
+__all__ = [
+    "Axis",
+    "Block",
+    "BoolArray",
+    "FloatArray",
+    "IntArray",
+    "Mip",
+    "MipBuilder",
+    "RowBlock",
+    "Scaled",
+    "Term",
+    "frozen",
+    "scale",
+]

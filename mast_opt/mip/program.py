@@ -1,0 +1,163 @@
+"""A mixed-integer program in standard form.
+
+    minimise    offset + cost · x
+    subject to  row_lower ≤ A x ≤ row_upper,   col_lower ≤ x ≤ col_upper,   x_j integer where integral
+
+Columns and rows come in named blocks over labelled axes, so that ``place[logs,eu-west]`` can be named
+without a Python object per variable. Every array is read-only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.integer[Any]]
+BoolArray = NDArray[np.bool_]
+Axis = Sequence[str]
+ArrayT = TypeVar("ArrayT", bound="np.ndarray[Any, Any]")
+
+
+@dataclass(frozen=True)
+class Block:
+    """A named family of columns or rows: the full grid over its axes, or the listed cells of it."""
+
+    name: str
+    axes: tuple[Axis, ...]
+    cells: tuple[IntArray, ...] | None
+    """One index array per axis; None for the full grid in row-major order."""
+    start: int
+    """Position of the first member among all columns (or rows)."""
+    size: int
+
+    @property
+    def ids(self) -> IntArray:
+        """Positions of the members, shaped like the grid where the block is one."""
+        ids = np.arange(self.start, self.start + self.size, dtype=np.int32)
+        return ids if self.cells is not None else ids.reshape([len(axis) for axis in self.axes])
+
+    def index(self, member: int) -> tuple[str, ...]:
+        """Labels of the member-th member."""
+        if self.cells is not None:
+            return tuple(axis[int(cell[member])] for axis, cell in zip(self.axes, self.cells, strict=True))
+        shape = [len(axis) for axis in self.axes]
+        at = np.unravel_index(member, shape) if shape else ()
+        return tuple(axis[int(i)] for axis, i in zip(self.axes, at, strict=True))
+
+    def names(self) -> Iterator[str]:
+        """The members' full names, in order, as GLPK would print them."""
+        for member in range(self.size):
+            labels = ",".join(self.index(member))
+            yield f"{self.name}[{labels}]" if self.axes else self.name
+
+
+@dataclass(frozen=True)
+class Term:
+    """A linear expression with a name: Σ coefficient · column + constant."""
+
+    columns: IntArray
+    coefficients: FloatArray
+    constant: float = 0.0
+
+    def value(self, x: FloatArray) -> float:
+        return float(self.coefficients @ x[self.columns]) + self.constant
+
+
+@dataclass(frozen=True)
+class Mip:
+    """A mixed-integer program; ``A`` is stored row by row (CSR: row_start, index, value)."""
+
+    name: str
+    cost: FloatArray
+    offset: float
+    col_lower: FloatArray
+    col_upper: FloatArray
+    integral: BoolArray
+    row_lower: FloatArray
+    row_upper: FloatArray
+    row_start: IntArray
+    index: IntArray
+    value: FloatArray
+    columns: tuple[Block, ...]
+    rows: tuple[Block, ...]
+    terms: Mapping[str, Term]
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(rows, columns)."""
+        return len(self.row_lower), len(self.cost)
+
+    def column_names(self) -> Iterator[str]:
+        for block in self.columns:
+            yield from block.names()
+
+    def row_names(self) -> Iterator[str]:
+        for block in self.rows:
+            yield from block.names()
+
+    def objective(self, x: FloatArray) -> float:
+        return float(self.cost @ x) + self.offset
+
+    def activity(self, x: FloatArray) -> FloatArray:
+        """A x, one value per row."""
+        from scipy.sparse import csr_array
+
+        matrix = csr_array((self.value, self.index, self.row_start), shape=self.shape)
+        return np.asarray(matrix @ x)
+
+    def minimise(self, weights: Mapping[str, float]) -> Mip:
+        """The same program with the objective Σ weight · term."""
+        cost = np.zeros(len(self.cost))
+        offset = 0.0
+        for name, weight in weights.items():
+            term = self.terms[name]
+            np.add.at(cost, term.columns, weight * term.coefficients)
+            offset += weight * term.constant
+        return replace(self, cost=frozen(cost), offset=offset)
+
+    def limit_term(self, name: str, upper: float) -> Mip:
+        """The same program with one more row, ``term ≤ upper`` (lexicographic stages, ε-constraints)."""
+        term = self.terms[name]
+        columns, at = np.unique(term.columns, return_inverse=True)
+        coefficients = np.bincount(at, weights=term.coefficients, minlength=len(columns))
+        block = Block(f"limit_{name}", (), None, len(self.row_lower), 1)
+        return replace(
+            self,
+            row_lower=frozen(np.append(self.row_lower, -np.inf)),
+            row_upper=frozen(np.append(self.row_upper, upper - term.constant)),
+            row_start=frozen(np.append(self.row_start, len(self.index) + len(columns)).astype(self.row_start.dtype)),
+            index=frozen(np.append(self.index, columns).astype(self.index.dtype)),
+            value=frozen(np.append(self.value, coefficients)),
+            rows=(*self.rows, block),
+        )
+
+    def tighten(self, slack: Mapping[str, float]) -> Mip:
+        """The same program with the named rows' limits pulled in by the given amounts."""
+        lower, upper = self.row_lower.copy(), self.row_upper.copy()
+        wanted = dict(slack)
+        for position, name in enumerate(self.row_names()):
+            amount = wanted.pop(name, None)
+            if amount is not None:
+                upper[position] -= amount
+                if lower[position] > upper[position]:
+                    raise ValueError(f"row {name} cannot be tightened by {amount}")
+        if wanted:
+            raise KeyError(f"no such rows: {sorted(wanted)}")
+        return replace(self, row_lower=frozen(lower), row_upper=frozen(upper))
+
+    def fix(self, columns: IntArray, values: FloatArray) -> Mip:
+        """The same program with the given columns held at the given values."""
+        lower, upper = self.col_lower.copy(), self.col_upper.copy()
+        lower[columns] = upper[columns] = values
+        return replace(self, col_lower=frozen(lower), col_upper=frozen(upper))
+
+
+def frozen(array: ArrayT) -> ArrayT:
+    """The same array, made read-only."""
+    array.setflags(write=False)
+    return array

@@ -1,0 +1,106 @@
+"""What is asked of a solver and what it answers."""
+
+from __future__ import annotations
+
+import enum
+import math
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class Status(enum.Enum):
+    """Outcome of a solve, in the words of the command-line contract."""
+
+    OPTIMAL = "OPTIMAL"
+    """A solution, proven within the asked gap."""
+    FEASIBLE = "FEASIBLE"
+    """A solution; a limit or the lack of a proof stopped the search."""
+    INFEASIBLE = "INFEASIBLE"
+    UNBOUNDED = "UNBOUNDED"
+    INFEASIBLE_OR_UNBOUNDED = "INFEASIBLE_OR_UNBOUNDED"
+    NO_SOLUTION = "NO_SOLUTION"
+    """Nothing found and nothing proven before a limit."""
+
+    @property
+    def has_solution(self) -> bool:
+        return self in (Status.OPTIMAL, Status.FEASIBLE)
+
+
+class Limit(enum.Enum):
+    """The limit that stopped a search before its proof."""
+
+    TIME = "time"
+    INTERRUPT = "interrupt"
+    ITERATIONS = "iterations"
+    OTHER = "other"
+    """A limit of the solver's own, named in its message."""
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """A moment of progress: what is known ``elapsed_s`` seconds after the solve began."""
+
+    elapsed_s: float
+    incumbent: float | None
+    bound: float | None
+
+    @property
+    def gap(self) -> float | None:
+        return relative_gap(self.incumbent, self.bound)
+
+
+def relative_gap(objective: float | None, bound: float | None) -> float | None:
+    """(objective − bound) / max(|objective|, 1e-9), or None when either is unknown."""
+    if objective is None or bound is None:
+        return None
+    return max(0.0, (objective - bound) / max(abs(objective), 1e-9))
+
+
+@dataclass(frozen=True, slots=True)
+class SolveParams:
+    """What a caller asks of any solver. A field that a backend cannot honour raises UnsupportedOption."""
+
+    time_limit_s: float | None = None
+    gap: float = 1e-4
+    """Relative gap at which the search may stop."""
+    seed: int = 0
+    threads: int | None = None
+    """None leaves the choice to the solver."""
+    start: NDArray[np.float64] | None = None
+    """A value for every column, offered as a first incumbent."""
+    on_event: Callable[[Event], None] | None = None
+    """Called from the solving thread when the incumbent or the bound improves."""
+    cancel: threading.Event = field(default_factory=threading.Event)
+    """Set it from any thread to stop the solve and keep the incumbent."""
+    options: tuple[tuple[str, str | int | float | bool], ...] = ()
+    """Solver-specific options by the solver's own names; an unknown one is an error."""
+
+
+@dataclass(frozen=True, slots=True)
+class SolveResult:
+    """A backend's answer. ``x`` and ``objective`` are present exactly when the status has a solution."""
+
+    status: Status
+    x: NDArray[np.float64] | None
+    objective: float | None
+    bound: float | None
+    """A proven lower bound on the minimum, or None; never a guess."""
+    limit: Limit | None
+    message: str
+    """The solver's own words."""
+
+    def __post_init__(self) -> None:
+        if self.status.has_solution != (self.x is not None and self.objective is not None):
+            raise ValueError(f"{self.status.value} and x, objective contradict each other")
+        for name in ("objective", "bound"):
+            value = getattr(self, name)
+            if value is not None and not math.isfinite(value):
+                raise ValueError(f"{name} is {value}; unknown is written None")
+
+    @property
+    def gap(self) -> float | None:
+        return relative_gap(self.objective, self.bound)

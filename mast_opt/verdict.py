@@ -1,0 +1,46 @@
+"""What the verifier says about a plan."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """A hard constraint that a plan breaks."""
+
+    constraint: str
+    """Name of the constraint, as in the ``.mod`` and the formulation (``storage``, ``served``, …)."""
+    index: tuple[str, ...]
+    """Labels of the row, as in ``storage[eu-west]``."""
+    amount: float
+    """By how much the limit is missed, in the constraint's base unit, > 0."""
+    limit: float
+    """The limit itself, in the same unit."""
+    unit: str = ""
+
+    @property
+    def name(self) -> str:
+        return f"{self.constraint}[{','.join(self.index)}]" if self.index else self.constraint
+
+    def __str__(self) -> str:
+        unit = f" {self.unit}" if self.unit else ""
+        return f"{self.name}: off by {self.amount:g}{unit} (limit {self.limit:g}{unit})"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Every violation of a plan, and its objective recomputed from the plan alone."""
+
+    violations: tuple[Violation, ...]
+    objective: float
+    """Σ weight · term."""
+    terms: Mapping[str, float]
+    """Value of each objective term, unweighted."""
+    metrics: Mapping[str, float]
+    """Figures for people; not part of the objective."""
+
+    @property
+    def ok(self) -> bool:
+        return not self.violations

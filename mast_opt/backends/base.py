@@ -1,21 +1,26 @@
-"""What a backend is, and what backends share."""
+"""What a backend is, and what backends share while their solver runs."""
 
 from __future__ import annotations
 
+import importlib
 import threading
 import time
 from collections.abc import Callable
-from typing import Protocol, TypeVar, runtime_checkable
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
+from mast_opt.errors import BackendUnavailable, SizeLimitExceeded, UnsupportedOption
 from mast_opt.mip import Mip
 from mast_opt.result import Event, SolveParams, SolveResult
 
 T = TypeVar("T")
 
+OPEN_SOLVERS = "highs, cpsat, scip or cbc"
+"""The solvers without a licence, named where another one's licence gives out."""
+
 
 @runtime_checkable
 class Backend(Protocol):
-    """A MIP solver. Implementations live one to a file and import their library inside ``solve``."""
+    """A MIP solver. Implementations live one to a file and import their library inside their methods."""
 
     name: str
     package: str
@@ -26,24 +31,28 @@ class Backend(Protocol):
         ...
 
     def solve(self, mip: Mip, params: SolveParams) -> SolveResult:
-        """Minimise ``mip``.
+        """Minimise ``mip``. Safe to call from several threads at once.
 
         Raises:
+            UsageError: ``params`` do not fit the program (a start of the wrong length) or make no sense.
+            UnsupportedOption: a field of ``params`` cannot be honoured.
             BackendUnavailable: the library or its licence is missing.
             SizeLimitExceeded: the licence does not cover a program of this size.
-            UnsupportedOption: a field of ``params`` cannot be honoured.
             BackendError: the library failed; carries its own words.
         """
         ...
 
 
 class Progress:
-    """Turns a solver's callbacks into events: only improvements, never a worse incumbent or bound."""
+    """The clock of a solve and its events: only improvements, never a worse incumbent or bound."""
 
-    def __init__(self, on_event: Callable[[Event], None] | None, clock: Callable[[], float] = time.perf_counter) -> None:
+    def __init__(
+        self, on_event: Callable[[Event], None] | None, clock: Callable[[], float] = time.perf_counter
+    ) -> None:
         self._on_event = on_event
         self._clock = clock
         self._began = clock()
+        self._lock = threading.RLock()
         self.incumbent: float | None = None
         self.bound: float | None = None
 
@@ -51,23 +60,53 @@ class Progress:
     def elapsed_s(self) -> float:
         return self._clock() - self._began
 
+    def remaining_s(self, time_limit_s: float | None) -> float | None:
+        """What is left of a time limit: 0 when it has passed, None when there is none."""
+        return None if time_limit_s is None else max(0.0, time_limit_s - self.elapsed_s)
+
     def update(self, incumbent: float | None = None, bound: float | None = None) -> None:
         """Report what is known now; None means unknown. Emits an event if either improved."""
-        better = incumbent is not None and (self.incumbent is None or incumbent < self.incumbent)
-        tighter = bound is not None and (self.bound is None or bound > self.bound)
-        if better:
-            self.incumbent = incumbent
-        if tighter:
-            self.bound = bound
-        if (better or tighter) and self._on_event is not None:
-            self._on_event(Event(self.elapsed_s, self.incumbent, self.bound))
+        with self._lock:
+            better = incumbent is not None and (self.incumbent is None or incumbent < self.incumbent)
+            tighter = bound is not None and (self.bound is None or bound > self.bound)
+            if better:
+                self.incumbent = incumbent
+            if tighter:
+                self.bound = bound
+            if (better or tighter) and self._on_event is not None:
+                self._on_event(Event(self.elapsed_s, self.incumbent, self.bound))
+
+
+class Relay:
+    """Keeps the exceptions of a callback from passing through compiled code; ``reraise`` them afterwards."""
+
+    def __init__(self, cancel: threading.Event) -> None:
+        self._cancel = cancel
+        self._failure: BaseException | None = None
+
+    @property
+    def stop(self) -> bool:
+        """True once the solver should stop: cancelled, or a callback failed."""
+        return self._failure is not None or self._cancel.is_set()
+
+    def call(self, action: Callable[[], None]) -> None:
+        if self._failure is None:
+            try:
+                action()
+            except BaseException as failure:
+                self._failure = failure
+
+    def reraise(self) -> None:
+        if self._failure is not None:
+            raise self._failure
 
 
 def interruptibly(run: Callable[[], T], cancel: threading.Event) -> T:
     """Call ``run`` so that Ctrl-C sets ``cancel`` instead of killing it, then return its result.
 
     In the main thread ``run`` moves to a worker thread, because a solver that stays inside compiled code
-    would keep Python from seeing the signal. Elsewhere it is called directly.
+    would keep Python from seeing the signal. Elsewhere it is called directly. A third Ctrl-C gives up
+    waiting and raises KeyboardInterrupt.
     """
     if threading.current_thread() is not threading.main_thread():
         return run()
@@ -82,11 +121,54 @@ def interruptibly(run: Callable[[], T], cancel: threading.Event) -> T:
 
     worker = threading.Thread(target=work, name="mast-opt-solver", daemon=True)
     worker.start()
+    patience = 2
     while worker.is_alive():
         try:
             worker.join(0.05)
         except KeyboardInterrupt:
             cancel.set()
+            if patience == 0:
+                raise
+            patience -= 1
     if failure:
         raise failure[0]
     return outcome[0]
+
+
+def load(module: str, backend: Backend) -> Any:
+    """The solver's library. Raises BackendUnavailable, saying how to install it."""
+    try:
+        return importlib.import_module(module)
+    except (ImportError, OSError) as error:
+        raise BackendUnavailable(
+            f"{backend.name} cannot be used here ({error}); install it with: pip install '{backend.package}'"
+        ) from error
+
+
+def checked_options(
+    backend: str, options: tuple[tuple[str, str | int | float | bool], ...], owned: dict[str, str]
+) -> tuple[tuple[str, str | int | float | bool], ...]:
+    """The options, none of them one that a field of SolveParams already governs.
+
+    Args:
+        owned: the solver's option → the field to use instead. Compared without regard to case.
+
+    Raises:
+        UnsupportedOption: an option is governed by a field.
+    """
+    fields = {option.casefold(): field for option, field in owned.items()}
+    for name, _ in options:
+        if name.casefold() in fields:
+            raise UnsupportedOption(
+                f"{backend} option {name} is governed by {fields[name.casefold()]}; set that instead"
+            )
+    return options
+
+
+def too_large(backend: str, mip: Mip, words: str) -> SizeLimitExceeded:
+    """The error for a program over the size that a licence allows; ``words`` states that limit."""
+    rows, columns = mip.shape
+    return SizeLimitExceeded(
+        f"{backend} refuses {rows:,} rows × {columns:,} columns × {len(mip.value):,} entries: {words}. "
+        f"Use {OPEN_SOLVERS}, which have no such limit, or install a full licence of {backend}."
+    )

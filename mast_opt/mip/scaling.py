@@ -1,4 +1,4 @@
-"""Power-of-two scaling of rows and continuous columns, exact in floating point.
+"""Power-of-two scaling of rows, continuous columns and the objective, exact in floating point.
 
 Problems are stated in integer base units (megabytes, milli-GPUs), whose coefficients reach 1e12; solvers
 compare rows against absolute tolerances near 1e-6 and costs against 1e-7. A backend therefore solves the
@@ -13,14 +13,18 @@ import numpy as np
 
 from mast_opt.mip.program import FloatArray, Mip, frozen
 
+LARGEST_COST = 2.0**20
+"""Costs are scaled up to be near 1 in the geometric mean, but none beyond this."""
+
 
 @dataclass(frozen=True)
 class Scaled:
-    """A scaled program and the way back: x = column_factor · x_scaled."""
+    """A scaled program and the way back: x = column_factor · x_scaled, objective = objective_scaled / cost_factor."""
 
     mip: Mip
     row_factor: FloatArray
     column_factor: FloatArray
+    cost_factor: float
 
     def to_original(self, x: FloatArray) -> FloatArray:
         return x * self.column_factor
@@ -28,9 +32,12 @@ class Scaled:
     def to_scaled(self, x: FloatArray) -> FloatArray:
         return x / self.column_factor
 
+    def to_original_objective(self, objective: float) -> float:
+        return objective / self.cost_factor
+
 
 def scale(mip: Mip) -> Scaled:
-    """Scale so that each row's largest integer coefficient, and each continuous column's, is near 1."""
+    """Scale so that each row's largest integer coefficient, each continuous column's, and a typical cost are near 1."""
     rows, columns = mip.shape
     counts = np.diff(mip.row_start)
     row_of = np.repeat(np.arange(rows), counts)
@@ -44,9 +51,12 @@ def scale(mip: Mip) -> Scaled:
     column_max = np.zeros(columns)
     np.maximum.at(column_max, mip.index, np.abs(value))
     column_factor = np.where(mip.integral, 1.0, _inverse_power(column_max))
+    cost = mip.cost * column_factor
+    cost_factor = _cost_factor(np.abs(cost[cost != 0]))
     scaled = replace(
         mip,
-        cost=frozen(mip.cost * column_factor),
+        cost=frozen(cost * cost_factor),
+        offset=mip.offset * cost_factor,
         col_lower=frozen(mip.col_lower / column_factor),
         col_upper=frozen(mip.col_upper / column_factor),
         row_lower=frozen(mip.row_lower * row_factor),
@@ -54,7 +64,15 @@ def scale(mip: Mip) -> Scaled:
         value=frozen(value * column_factor[mip.index]),
         terms={},
     )
-    return Scaled(scaled, frozen(row_factor), frozen(column_factor))
+    return Scaled(scaled, frozen(row_factor), frozen(column_factor), cost_factor)
+
+
+def _cost_factor(magnitude: FloatArray) -> float:
+    if len(magnitude) == 0:
+        return 1.0
+    typical = float(np.exp2(np.log2(magnitude).mean()))
+    within = float(np.exp2(np.floor(np.log2(LARGEST_COST / magnitude.max()))))
+    return min(float(_inverse_power(np.array(typical))), within)
 
 
 def _inverse_power(magnitude: FloatArray) -> FloatArray:

@@ -1,0 +1,83 @@
+"""The solvers by name. Importing this loads no solver library; each is imported when it is first used.
+
+Another package adds a backend with an entry point in the group ``mast_opt.backends`` that names a class (or
+function) which, called without arguments, gives a ``Backend``.
+"""
+
+from __future__ import annotations
+
+import importlib
+from dataclasses import dataclass
+from importlib.metadata import EntryPoint, entry_points
+
+from mast_opt.backends.base import Backend
+from mast_opt.errors import BackendUnavailable, UsageError
+
+GROUP = "mast_opt.backends"
+
+_BUILT_IN = {
+    "highs": "mast_opt.backends.highs:Highs",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """Whether a backend can be used here."""
+
+    name: str
+    package: str | None
+    """What ``pip install`` needs; None for another package's backend that cannot be loaded."""
+    version: str | None
+    """None if it cannot be used."""
+    reason: str | None
+    """Why it cannot be used, and how to install it; None if it can."""
+
+
+def names() -> tuple[str, ...]:
+    """Every backend by name, installed or not: ours first, then those of other packages."""
+    return (*_BUILT_IN, *_others())
+
+
+def get(name: str) -> Backend:
+    """The backend of that name; its library is loaded only when it is used.
+
+    Raises:
+        UsageError: there is no such backend; lists those that there are.
+        BackendUnavailable: it is another package's, and that cannot be loaded.
+    """
+    if name in _BUILT_IN:
+        module, _, attribute = _BUILT_IN[name].partition(":")
+        backend: Backend = getattr(importlib.import_module(module), attribute)()
+        return backend
+    others = _others()
+    if name not in others:
+        raise UsageError(f"no solver backend is called {name!r}; expected one of: {', '.join(names())}")
+    try:
+        backend = others[name].load()()
+    except Exception as error:
+        raise BackendUnavailable(f"{name} ({others[name].value}) cannot be loaded: {error}") from error
+    if not isinstance(backend, Backend):
+        raise BackendUnavailable(
+            f"{name} ({others[name].value}) is no backend: it lacks name, package, version or solve"
+        )
+    return backend
+
+
+def describe() -> tuple[Description, ...]:
+    """Every backend with its version, or the reason why it cannot be used here. Loads every library there is."""
+    return tuple(_description(name) for name in names())
+
+
+def _description(name: str) -> Description:
+    package: str | None = None
+    try:
+        backend = get(name)
+        package = backend.package
+        return Description(name, package, backend.version(), None)
+    except BackendUnavailable as error:
+        return Description(name, package, None, str(error))
+
+
+def _others() -> dict[str, EntryPoint]:
+    found = entry_points(group=GROUP)
+    return {point.name: point for point in sorted(found, key=lambda point: point.name) if point.name not in _BUILT_IN}

@@ -1,0 +1,189 @@
+"""HiGHS, the default solver, through highspy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mast_opt.backends.base import Progress, Relay, checked_options, load
+from mast_opt.backends.supervise import Outcome, supervised
+from mast_opt.errors import BackendError, SizeLimitExceeded, UnsupportedOption
+from mast_opt.mip import FloatArray, Mip, Scaled, scale
+from mast_opt.result import Limit, SolveParams, SolveResult, Status
+
+GOVERNED = {
+    "time_limit": "time_limit_s",
+    "mip_rel_gap": "gap",
+    "mip_abs_gap": "gap",
+    "random_seed": "seed",
+    "threads": "threads",
+    "output_flag": "on_event",
+}
+
+
+class Highs:
+    """HiGHS: LPs by simplex or interior point, MIPs by branch and cut."""
+
+    name = "highs"
+    package = "highspy>=1.11,<1.15"
+
+    def version(self) -> str:
+        return str(load("highspy", self).Highs().version())
+
+    def solve(self, mip: Mip, params: SolveParams) -> SolveResult:
+        return supervised(self._minimise, mip, params)
+
+    def _minimise(self, mip: Mip, params: SolveParams, progress: Progress) -> Outcome:
+        highspy = load("highspy", self)
+        if len(mip.value) > highspy.kHighsIInf:
+            raise SizeLimitExceeded(
+                f"HiGHS takes at most {highspy.kHighsIInf:,} entries; the program has {len(mip.value):,}"
+            )
+        # HiGHS keeps one pool of threads for each calling thread and refuses to change its size.
+        highspy.Highs.resetGlobalScheduler(True)
+        try:
+            return _Run(highspy, mip, params, progress).outcome()
+        finally:
+            highspy.Highs.resetGlobalScheduler(True)
+
+
+class _Run:
+    """One solve: the options, the hand-over, the callbacks, the answer."""
+
+    def __init__(self, highspy: Any, mip: Mip, params: SolveParams, progress: Progress) -> None:
+        self._highspy = highspy
+        self._params = params
+        self._progress = progress
+        self._scaled = scale(mip)
+        self._complaints: list[str] = []
+        self._relay = Relay(params.cancel)
+        self._solver = highspy.Highs()
+        self._listen()
+        self._configure()
+        _pass_program(highspy, self._solver, self._scaled, self._check)
+        if params.start is not None:
+            self._offer(mip, params.start)
+
+    def outcome(self) -> Outcome:
+        remaining = self._progress.remaining_s(self._params.time_limit_s)
+        if remaining is not None:
+            self._set("time_limit", remaining)
+        status = self._solver.run()
+        self._relay.reraise()
+        kind = self._solver.getModelStatus()
+        words = "; ".join([self._solver.modelStatusToString(kind), *self._complaints])
+        statuses = self._highspy.HighsModelStatus
+        proven = {
+            statuses.kInfeasible: Status.INFEASIBLE,
+            statuses.kUnbounded: Status.UNBOUNDED,
+            statuses.kUnboundedOrInfeasible: Status.INFEASIBLE_OR_UNBOUNDED,
+        }
+        if kind in proven:
+            return Outcome(proven[kind], message=words)
+        limits = {
+            statuses.kOptimal: None,
+            statuses.kTimeLimit: Limit.TIME,
+            statuses.kInterrupt: Limit.INTERRUPT,
+            statuses.kIterationLimit: Limit.ITERATIONS,
+            statuses.kSolutionLimit: Limit.OTHER,
+            statuses.kObjectiveBound: Limit.OTHER,
+            statuses.kObjectiveTarget: Limit.OTHER,
+            statuses.kMemoryLimit: Limit.OTHER,
+            statuses.kUnknown: Limit.OTHER,
+        }
+        if status == self._highspy.HighsStatus.kError or kind not in limits:
+            raise BackendError(f"HiGHS failed: {words}")
+        return self._with_what_is_known(kind == statuses.kOptimal, limits[kind], words)
+
+    def _with_what_is_known(self, optimal: bool, limit: Limit | None, words: str) -> Outcome:
+        info = self._solver.getInfo()
+        bound: float | None = None
+        if self._scaled.mip.integral.any():
+            bound = self._scaled.to_original_objective(info.mip_dual_bound)
+        elif optimal:
+            bound = self._scaled.to_original_objective(info.objective_function_value)
+        if info.primal_solution_status != int(self._highspy.SolutionStatus.kSolutionStatusFeasible):
+            return Outcome(Status.NO_SOLUTION, None, bound, limit or Limit.OTHER, words)
+        x = self._scaled.to_original(np.array(self._solver.getSolution().col_value))
+        return Outcome(Status.OPTIMAL if optimal else Status.FEASIBLE, x, bound, limit, words)
+
+    def _configure(self) -> None:
+        params = self._params
+        self._set("log_to_console", False)
+        self._set("mip_rel_gap", params.gap)
+        self._set("mip_abs_gap", 0.0)
+        self._set("random_seed", params.seed)
+        if params.threads is not None:
+            self._set("threads", params.threads)
+        for name, value in checked_options("HiGHS", params.options, GOVERNED):
+            self._set(name, value)
+
+    def _set(self, name: str, value: str | float | bool) -> None:
+        before = len(self._complaints)
+        if self._solver.setOptionValue(name, value) != self._highspy.HighsStatus.kOk:
+            words = " ".join(self._complaints[before:]) or "see the list of options in the HiGHS documentation"
+            raise UnsupportedOption(f"HiGHS does not accept option {name} = {value!r}: {words}")
+
+    def _check(self, status: Any, what: str) -> None:
+        """Warnings are kept for the message; errors are raised."""
+        if status == self._highspy.HighsStatus.kError:
+            raise BackendError(f"HiGHS could not {what}: {' '.join(self._complaints) or 'no reason given'}")
+
+    def _offer(self, mip: Mip, start: FloatArray) -> None:
+        solution = self._highspy.HighsSolution()
+        whole = np.where(mip.integral, np.round(start), start)
+        solution.col_value = self._scaled.to_scaled(np.clip(whole, mip.col_lower, mip.col_upper))
+        self._check(self._solver.setSolution(solution), "take the start")
+
+    def _listen(self) -> None:
+        solver = self._solver
+        solver.cbLogging += self._on_log
+        solver.cbMipImprovingSolution += self._on_mip
+        solver.cbMipLogging += self._on_mip
+        solver.cbMipInterrupt += self._on_mip
+        solver.cbSimplexInterrupt += self._on_interrupt
+        solver.cbIpmInterrupt += self._on_interrupt
+
+    def _on_log(self, event: Any) -> None:
+        if event.data_out.log_type in (self._highspy.HighsLogType.kWarning, self._highspy.HighsLogType.kError):
+            self._complaints.append(" ".join(event.message.split()))
+
+    def _on_mip(self, event: Any) -> None:
+        def report() -> None:
+            known = [event.data_out.mip_primal_bound, event.data_out.mip_dual_bound]
+            incumbent, bound = (
+                self._scaled.to_original_objective(value) if abs(value) < self._highspy.kHighsInf else None
+                for value in known
+            )
+            self._progress.update(incumbent, bound)
+
+        self._relay.call(report)
+        self._on_interrupt(event)
+
+    def _on_interrupt(self, event: Any) -> None:
+        if self._relay.stop:
+            event.interrupt()
+
+
+def _pass_program(highspy: Any, solver: Any, scaled: Scaled, check: Any) -> None:
+    mip = scaled.mip
+    rows, columns = mip.shape
+    status = solver.passModel(
+        columns,
+        rows,
+        len(mip.value),
+        int(highspy.MatrixFormat.kRowwise),
+        int(highspy.ObjSense.kMinimize),
+        mip.offset,
+        mip.cost,
+        mip.col_lower,
+        mip.col_upper,
+        mip.row_lower,
+        mip.row_upper,
+        mip.row_start,
+        mip.index,
+        mip.value,
+        mip.integral.astype(np.int32),
+    )
+    check(status, "take the program")

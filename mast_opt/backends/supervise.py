@@ -1,0 +1,148 @@
+"""The frame around every backend: check the question, run the solver, check the answer.
+
+What holds for all solvers is done here once: a start of the wrong length is an error, a program without
+columns needs no solver, Ctrl-C becomes ``cancel``, a feasible start is never lost, the objective is that of
+``x`` on the program as it was stated, and OPTIMAL means proven within the asked gap.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from mast_opt.backends.base import Progress, interruptibly
+from mast_opt.errors import UsageError
+from mast_opt.mip import FloatArray, Mip, scale
+from mast_opt.result import Limit, SolveParams, SolveResult, Status
+
+FEASIBILITY_TOLERANCE = 1e-6
+"""By how much a scaled row, or an integer column, may be off in a start; what solvers allow by default."""
+OBJECTIVE_TOLERANCE = 1e-6
+"""Relative agreement of a solver's objective with the one recomputed from ``x``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a solver says, in our words, before it is checked against the program."""
+
+    status: Status
+    x: FloatArray | None = None
+    bound: float | None = None
+    """A lower bound on the handed program's objective, its offset included; ±inf counts as unknown."""
+    limit: Limit | None = None
+    message: str = ""
+
+
+def supervised(minimise: Callable[[Mip, SolveParams, Progress], Outcome], mip: Mip, params: SolveParams) -> SolveResult:
+    """Solve ``mip`` with ``minimise``, which need not care about what the module's docstring promises.
+
+    Raises:
+        UsageError: ``params`` do not fit the program, or a number of the program is NaN or infinite.
+    """
+    _check_params(mip, params)
+    _check_program(mip)
+    progress = Progress(params.on_event)
+    start = None if params.start is None else _feasible(mip, params.start)
+    if start is not None:
+        progress.update(incumbent=mip.objective(start))
+    outcome = _without_solver(mip, params) or interruptibly(lambda: minimise(mip, params, progress), params.cancel)
+    result = _concluded(mip, params, outcome, start)
+    progress.update(result.objective, result.bound)
+    return result
+
+
+def _check_params(mip: Mip, params: SolveParams) -> None:
+    limit = params.time_limit_s
+    if limit is not None and not limit > 0:
+        raise UsageError(f"time_limit_s is {limit}; expected a number of seconds above 0, or None for no limit")
+    if not 0 <= params.gap < math.inf:
+        raise UsageError(f"gap is {params.gap}; expected a finite number of at least 0, as in 1e-4")
+    if not 0 <= params.seed < 2**31:
+        raise UsageError(f"seed is {params.seed}; expected a whole number from 0 to 2147483647")
+    if params.threads is not None and params.threads < 1:
+        raise UsageError(f"threads is {params.threads}; expected at least 1, or None to leave it to the solver")
+    if params.start is not None:
+        if np.shape(params.start) != np.shape(mip.cost):
+            raise UsageError(
+                f"start has shape {np.shape(params.start)}; expected ({len(mip.cost)},), a value for every column"
+            )
+        if not np.isfinite(params.start).all():
+            column = int(np.flatnonzero(~np.isfinite(params.start))[0])
+            raise UsageError(f"start[{column}] is {params.start[column]}; expected a finite value for every column")
+
+
+def _check_program(mip: Mip) -> None:
+    for name in ("cost", "value", "offset"):
+        if not np.isfinite(getattr(mip, name)).all():
+            raise UsageError(f"{name} of program {mip.name!r} holds NaN or infinity; expected finite numbers")
+    for name in ("col_lower", "col_upper", "row_lower", "row_upper"):
+        if np.isnan(getattr(mip, name)).any():
+            raise UsageError(f"{name} of program {mip.name!r} holds NaN; expected numbers, or ±infinity for no limit")
+
+
+def _without_solver(mip: Mip, params: SolveParams) -> Outcome | None:
+    """The outcome, if it can be told at a glance; solvers disagree about these corners."""
+    for what, lower, upper, names in (
+        ("column", mip.col_lower, mip.col_upper, mip.column_names),
+        ("row", mip.row_lower, mip.row_upper, mip.row_names),
+    ):
+        crossed = np.flatnonzero((lower > upper) | (lower == np.inf) | (upper == -np.inf))
+        if len(crossed):
+            at = int(crossed[0])
+            name = next((name for position, name in enumerate(names()) if position == at), str(at))
+            return Outcome(
+                Status.INFEASIBLE,
+                message=f"{what} {name} must lie between {lower[at]:g} and {upper[at]:g}, which is empty",
+            )
+    if len(mip.cost) == 0:
+        if ((mip.row_lower > 0) | (mip.row_upper < 0)).any():
+            return Outcome(Status.INFEASIBLE, message="no columns, and a row that 0 does not satisfy")
+        return Outcome(Status.OPTIMAL, np.zeros(0), mip.offset, message="no columns")
+    if params.cancel.is_set():
+        return Outcome(Status.NO_SOLUTION, limit=Limit.INTERRUPT, message="cancelled before the solve began")
+    return None
+
+
+def _feasible(mip: Mip, start: FloatArray) -> FloatArray | None:
+    """The start with its integer columns rounded, or None if it breaks a bound, a row or integrality."""
+    x = np.where(mip.integral, np.round(start), start)
+    if (np.abs(x - start) > FEASIBILITY_TOLERANCE).any():
+        return None
+    scaled = scale(mip)
+    at, activity = scaled.to_scaled(x), scaled.row_factor * mip.activity(x)
+    for value, lower, upper in (
+        (at, scaled.mip.col_lower, scaled.mip.col_upper),
+        (activity, scaled.mip.row_lower, scaled.mip.row_upper),
+    ):
+        if (value < lower - FEASIBILITY_TOLERANCE).any() or (value > upper + FEASIBILITY_TOLERANCE).any():
+            return None
+    return np.clip(x, mip.col_lower, mip.col_upper)
+
+
+def _concluded(mip: Mip, params: SolveParams, outcome: Outcome, start: FloatArray | None) -> SolveResult:
+    status, limit = outcome.status, outcome.limit
+    bound = outcome.bound if outcome.bound is not None and math.isfinite(outcome.bound) else None
+    x = None if outcome.x is None else np.clip(outcome.x, mip.col_lower, mip.col_upper)
+    if start is not None and status in (Status.FEASIBLE, Status.NO_SOLUTION):
+        if x is None or mip.objective(start) < mip.objective(x):
+            status, x = Status.FEASIBLE, start
+    if not status.has_solution:
+        known = bound if status is Status.NO_SOLUTION else None
+        return SolveResult(status, None, None, known, limit, outcome.message)
+    assert x is not None, f"{status} came without a solution"
+    objective = mip.objective(x)
+    if bound is not None:
+        bound = min(bound, objective)
+        slack = (params.gap + OBJECTIVE_TOLERANCE) * abs(objective) + 1e-9
+        proven = objective - bound <= slack
+        if status is Status.OPTIMAL and not proven:
+            status = Status.FEASIBLE
+        elif status is Status.FEASIBLE and objective - bound <= params.gap * abs(objective):
+            status, limit = Status.OPTIMAL, None
+    elif status is Status.OPTIMAL:
+        status = Status.FEASIBLE
+    x.setflags(write=False)
+    return SolveResult(status, x, objective, bound, limit, outcome.message)

@@ -44,3 +44,16 @@ class Verdict:
     @property
     def ok(self) -> bool:
         return not self.violations
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """A limit that no plan can meet, seen without solving."""
+
+    constraint: str
+    index: tuple[str, ...]
+    message: str
+    """In the words of the domain, with the numbers: what is asked, what there is."""
+
+    def __str__(self) -> str:
+        return self.message

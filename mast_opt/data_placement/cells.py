@@ -1,0 +1,73 @@
+"""The sparse index sets of the formulation: which (workload, region, type), (read, region), … exist."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from mast_opt.data_placement.problem import Bools, DataPlacement, Ints
+
+
+def ranges(start: Ints, count: Ints) -> Ints:
+    """The concatenation of start[j], start[j] + 1, … start[j] + count[j] − 1 over all j."""
+    ends = np.cumsum(count)
+    total = int(ends[-1]) if len(ends) else 0
+    return np.arange(total, dtype=np.int64) + np.repeat(start - (ends - count), count)
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """Index sets; every set is sorted by its first index, then the second."""
+
+    run_workload: Ints
+    """[c] cells of run[w,r,k], sorted by workload, region, option."""
+    run_region: Ints
+    run_option: Ints
+    run_group: Ints
+    """[c] position in the groups below."""
+
+    group_workload: Ints
+    """[g] pairs (w, r) in which the workload may run on some type."""
+    group_region: Ints
+
+    local_read: Ints
+    """[l] rows local[w,i,r]: each read with each region where its workload may run."""
+    local_group: Ints
+
+    copy_dataset: Ints
+    """[·] cells of copy[i,q,r], with links only."""
+    copy_link: Ints
+
+
+def cells_of(problem: DataPlacement) -> Cells:
+    options = len(problem.option_workload)
+    option, region = np.nonzero(problem.option_regions)
+    workload = problem.option_workload[option]
+    order = np.lexsort((option, region, workload)) if options > len(problem.workloads) else slice(None)
+    workload, region, option = workload[order], region[order], option[order]
+    first = np.ones(len(workload), np.bool_)
+    first[1:] = (workload[1:] != workload[:-1]) | (region[1:] != region[:-1])
+    group = np.cumsum(first) - 1
+    group_workload, group_region = workload[first], region[first]
+    groups = np.bincount(group_workload, minlength=len(problem.workloads))
+    group_start = np.cumsum(groups) - groups
+    count = groups[problem.read_workload]
+    links = problem.links
+    if links is None:
+        copies = (np.zeros(0, np.int64), np.zeros(0, np.int64))
+    else:
+        holds: Bools = problem.stored[:, links.source] & ~problem.stored[:, links.target]
+        copies = np.nonzero(holds & ~problem.forbidden[:, links.target])
+    return Cells(
+        run_workload=workload,
+        run_region=region,
+        run_option=option,
+        run_group=group,
+        group_workload=group_workload,
+        group_region=group_region,
+        local_read=np.repeat(np.arange(len(count)), count),
+        local_group=ranges(group_start[problem.read_workload], count),
+        copy_dataset=copies[0],
+        copy_link=copies[1],
+    )

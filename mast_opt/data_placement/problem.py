@@ -1,0 +1,188 @@
+"""The data-placement problem (Tetris): which region holds which replica, and where each workload runs.
+
+Index letters, here and everywhere: i dataset, w workload, r and q region, k GPU type, p tier.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mast_opt.header import Objective
+
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+
+SHARE = 1000
+"""Shares (of a workload, of a read, of a copy) are integers out of this many."""
+NO_GPU = "none"
+"""Label of the type that CPU-only work runs on; its position is len(gpu_types)."""
+
+
+@dataclass(frozen=True, eq=False)
+class Links:
+    """Directed network links between regions; reads and copies cross only these."""
+
+    source: Ints
+    target: Ints
+    capacity_mb_per_day: Ints
+    price_usd_per_tb: NDArray[np.float64]
+
+    def __post_init__(self) -> None:
+        _freeze(self)
+
+
+@dataclass(frozen=True, eq=False)
+class DataPlacement:
+    """One instance, validated. Arrays are read-only; I, W, R, K count datasets, workloads, regions, types."""
+
+    kind: ClassVar[str] = "data-placement"
+
+    name: str
+    regions: tuple[str, ...]
+    gpu_types: tuple[str, ...]
+    datasets: tuple[str, ...]
+    workloads: tuple[str, ...]
+    apps: tuple[str, ...]
+    """Applications; the empty label stands for workloads that name none."""
+    tiers: tuple[int, ...]
+    """The tiers that occur, ascending; 0 is the most important."""
+
+    storage_mb: Ints
+    """[R]"""
+    headroom_milli: Ints
+    """[R] share of the storage to keep free, in thousandths."""
+    cpu_mcores: Ints
+    """[R]"""
+    ingress_mb_per_day: Ints
+    """[R] meaningful where ``ingress_limited``."""
+    ingress_limited: Bools
+    """[R]"""
+    supply_mgpu: Ints
+    """[R, K]"""
+
+    size_mb: Ints
+    """[I]"""
+    copies_min: Ints
+    """[I] at least 1 for a dataset that is read."""
+    copies_max: Ints
+    """[I]"""
+    stored: Bools
+    """[I, R] current replicas."""
+    pinned: Bools
+    """[I, R]"""
+    forbidden: Bools
+    """[I, R]"""
+
+    tier: Ints
+    """[W] position in ``tiers``."""
+    cpu_need_mcores: Ints
+    """[W]"""
+    app: Ints
+    """[W] position in ``apps``."""
+    splittable: Bools
+    """[W]"""
+    output_mb: Ints
+    """[W] stored where the workload runs."""
+    work_pinned: Bools
+    """[W, R] where any region is pinned, the workload runs in no other."""
+    work_forbidden: Bools
+    """[W, R]"""
+
+    option_workload: Ints
+    """[O] a way to run a workload; ascending. CPU-only work has one option of type K."""
+    option_type: Ints
+    """[O] 0..K−1, or K for none."""
+    option_mgpu: Ints
+    """[O]"""
+
+    read_workload: Ints
+    """[N] ascending."""
+    read_dataset: Ints
+    """[N]"""
+    read_mb_per_day: Ints
+    """[N]"""
+
+    current_workload: Ints
+    """[C] where work runs today."""
+    current_region: Ints
+    current_type: Ints
+    """[C] 0..K−1, or K where it is none or not stated."""
+    current_share: Ints
+    """[C] out of SHARE."""
+
+    quota_region: Ints
+    quota_app: Ints
+    quota_mcores: Ints
+
+    links: Links | None
+    """None: any region may read or copy from any other, at no price and without a limit."""
+
+    objective: Objective
+    remote_reads: bool
+    """May work read a dataset that its region does not hold?"""
+    may_refuse: bool
+    """May work stay unserved, at a price?"""
+    days: Fraction
+    """Time for the copies."""
+    provenance: str = ""
+
+    def __post_init__(self) -> None:
+        _freeze(self)
+
+    @cached_property
+    def tier_weight(self) -> NDArray[np.float64]:
+        """[P] weight of each tier that occurs; 1 unless stated."""
+        weights = self.objective.tier_weights
+        return np.array([weights.get(tier, 1.0) for tier in self.tiers])
+
+    @cached_property
+    def usable_storage_mb(self) -> Ints:
+        """[R] storage less headroom, rounded down."""
+        return np.array(
+            [size * (1000 - keep) // 1000 for size, keep in zip(self.storage_mb.tolist(), self.headroom_milli.tolist())],
+            dtype=np.int64,
+        )
+
+    @cached_property
+    def ingress_mb(self) -> Ints:
+        """[R] what may be copied in during ``days``, rounded down; meaningful where ``ingress_limited``."""
+        return np.array([int(rate * self.days) for rate in self.ingress_mb_per_day.tolist()], dtype=np.int64)
+
+    @cached_property
+    def allowed(self) -> Bools:
+        """[W, R] the regions that pins and bans leave to a workload."""
+        pins = self.work_pinned.sum(axis=1, keepdims=True)
+        return ~self.work_forbidden & ((pins == 0) | (self.work_pinned & (pins == 1)))
+
+    @cached_property
+    def option_regions(self) -> Bools:
+        """[O, R] where each option may run: allowed, and the GPU type (if any is needed) is supplied."""
+        supplied = np.concatenate([self.supply_mgpu > 0, np.ones((len(self.regions), 1), np.bool_)], axis=1)
+        has_type = supplied.T[self.option_type] | (self.option_mgpu == 0)[:, None]
+        return self.allowed[self.option_workload] & has_type
+
+    @cached_property
+    def demand_mgpu(self) -> Ints:
+        """[W] the size of a workload for the terms ``unserved`` and ``moved_work``.
+
+        Its smallest acceptable number of GPUs. CPU-only work counts the GPUs that would take its share of
+        the fleet's cores (at least one milli-GPU), so that refusing it is never free.
+        """
+        gpus = np.full(len(self.workloads), np.iinfo(np.int64).max, np.int64)
+        np.minimum.at(gpus, self.option_workload, self.option_mgpu)
+        per_core = self.supply_mgpu.sum() / max(int(self.cpu_mcores.sum()), 1)
+        equivalent = np.maximum(np.rint(self.cpu_need_mcores * per_core), 1).astype(np.int64)
+        return np.where(gpus > 0, gpus, equivalent)
+
+
+def _freeze(instance: Any) -> None:
+    for item in fields(instance):
+        value = getattr(instance, item.name)
+        if isinstance(value, np.ndarray):
+            value.setflags(write=False)

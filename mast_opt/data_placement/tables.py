@@ -1,0 +1,411 @@
+"""The tables of data-placement instances and plans, and the way between them and the problem."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Literal
+
+import numpy as np
+
+from mast_opt.data_placement.plan import Plan
+from mast_opt.data_placement.problem import SHARE, DataPlacement, Ints, Links
+from mast_opt.errors import Fault, InstanceError
+from mast_opt.header import Header, Objective, Rule
+from mast_opt.schema import Axis, Schema, Table, Tables, boolean, choice, integer, label, need, supply
+
+TB = 1_000_000
+"""Megabytes."""
+MICRO = 1_000_000
+"""Micro-dollars."""
+
+PINNED, FORBIDDEN = 0, 1
+_RULE = choice("rule", "pinned", "forbidden", help="pinned: must be there; forbidden: must not")
+
+SCHEMA = Schema(
+    axes=(
+        Axis("region", "regions"),
+        Axis("dataset", "datasets"),
+        Axis("workload", "workloads"),
+        Axis("gpu_type"),
+        Axis("app"),
+    ),
+    tables=(
+        Table(
+            "regions",
+            (
+                label("region", "region"),
+                supply("storage_tb", TB, help="disk for replicas and outputs, TB"),
+                supply("cpu_cores", 1000, help="cores for all workloads"),
+                supply("ingress_tb_per_day", TB, required=False, help="most TB a day copied in; empty = unlimited"),
+                need("headroom", 1000, maximum=1000, default=0, required=False, help="share of storage kept free, 0–1"),
+            ),
+            key=("region",),
+            rows_required=True,
+            help="a place with storage, CPUs and GPUs",
+        ),
+        Table(
+            "gpu_supply",
+            (
+                label("region", "region"),
+                label("gpu_type", "gpu_type"),
+                supply("gpus", 1000, help="GPUs of this type in the region"),
+            ),
+            key=("region", "gpu_type"),
+            help="how many GPUs of which type each region has",
+        ),
+        Table(
+            "datasets",
+            (
+                label("dataset", "dataset"),
+                need("size_tb", TB, help="size of one copy, TB"),
+                integer("copies_min", default=1, required=False, help="fewest replicas"),
+                integer("copies_max", required=False, help="most replicas; empty = one a region"),
+            ),
+            key=("dataset",),
+            rows_required=True,
+            help="a unit of data that is placed as a whole",
+        ),
+        Table(
+            "replicas",
+            (label("dataset", "dataset"), label("region", "region")),
+            key=("dataset", "region"),
+            help="which region holds which dataset today",
+        ),
+        Table(
+            "rules",
+            (label("dataset", "dataset"), label("region", "region"), _RULE),
+            key=("dataset", "region"),
+            required=False,
+            help="where a dataset must or must not be",
+        ),
+        Table(
+            "workloads",
+            (
+                label("workload", "workload"),
+                integer("tier", help="importance; 0 is the highest"),
+                need("cpu_cores", 1000, help="cores in use on average"),
+                label("app", "app", required=False, help="application that a CPU quota counts it to"),
+                boolean("splittable", default=False, required=False, help="may it run in several regions at once?"),
+                need("output_tb", TB, default=0, required=False, help="TB it keeps where it runs"),
+            ),
+            key=("workload",),
+            rows_required=True,
+            help="recurring work that needs CPUs, perhaps GPUs, and datasets",
+        ),
+        Table(
+            "workload_rules",
+            (label("workload", "workload"), label("region", "region"), _RULE),
+            key=("workload", "region"),
+            required=False,
+            help="where a workload must or must not run",
+        ),
+        Table(
+            "gpu_demand",
+            (
+                label("workload", "workload"),
+                label("gpu_type", "gpu_type"),
+                need("gpus", 1000, help="GPUs it needs if it runs on this type"),
+            ),
+            key=("workload", "gpu_type"),
+            help="a row per GPU type that a workload accepts; none for CPU-only work",
+        ),
+        Table(
+            "reads",
+            (
+                label("workload", "workload"),
+                label("dataset", "dataset"),
+                need("tb_per_day", TB, help="TB read a day"),
+            ),
+            key=("workload", "dataset"),
+            help="which workload reads which dataset",
+        ),
+        Table(
+            "current_runs",
+            (
+                label("workload", "workload"),
+                label("region", "region"),
+                label("gpu_type", "gpu_type", required=False, help="empty = not known, or no GPU"),
+                need("share", SHARE, maximum=SHARE, default=SHARE, required=False, help="share that runs there, 0–1"),
+            ),
+            key=("workload", "region", "gpu_type"),
+            required=False,
+            help="where work runs today",
+        ),
+        Table(
+            "cpu_quota",
+            (
+                label("region", "region"),
+                label("app", "app"),
+                supply("cpu_cores", 1000, help="cores that the application may use there"),
+            ),
+            key=("region", "app"),
+            required=False,
+            help="cores per application and region",
+        ),
+        Table(
+            "links",
+            (
+                label("src", "region"),
+                label("dst", "region"),
+                supply("tb_per_day", TB, help="capacity, TB a day"),
+                need("usd_per_tb", MICRO, default=0, required=False, help="price, USD a TB"),
+            ),
+            key=("src", "dst"),
+            required=False,
+            help="network links; without this table any region reaches any other freely",
+        ),
+    ),
+)
+
+_SHARE = need("share", SHARE, maximum=SHARE, help="share, 0–1")
+
+PLAN_SCHEMA = Schema(
+    axes=SCHEMA.axes,
+    tables=(
+        Table("placements", (label("dataset", "dataset"), label("region", "region")), key=("dataset", "region")),
+        Table(
+            "runs",
+            (
+                label("workload", "workload"),
+                label("region", "region"),
+                label("gpu_type", "gpu_type", required=False, help="empty for work without GPUs"),
+                _SHARE,
+            ),
+            key=("workload", "region", "gpu_type"),
+        ),
+        Table(
+            "copies",
+            (label("dataset", "dataset"), label("src", "region"), label("dst", "region"), _SHARE),
+            key=("dataset", "src", "dst"),
+        ),
+        Table(
+            "remote_reads",
+            (
+                label("workload", "workload"),
+                label("dataset", "dataset"),
+                label("src", "region"),
+                label("dst", "region"),
+                _SHARE,
+            ),
+            key=("workload", "dataset", "src", "dst"),
+        ),
+    ),
+)
+
+RULES = (
+    Rule("remote_reads", "price", ("price", "forbid"), "may work read data that its region does not hold?"),
+    Rule("unserved", "forbid", ("forbid", "price"), "may work be left out, at a price?"),
+    Rule("days", Fraction(1), (), "days that the copies may take"),
+)
+
+TERMS = {
+    "peak": 1.0,
+    "overload": 10.0,
+    "idle": 0.0,
+    "remote": 5.0,
+    "egress": 0.0,
+    "copy": 0.5,
+    "storage": 0.1,
+    "moved_work": 0.0,
+    "unserved": 1000.0,
+}
+
+
+def build(header: Header, tables: Tables) -> DataPlacement:
+    """The problem that the tables state. Raises InstanceError for what only the problem can see."""
+    regions, types = tables.axes["region"], tables.axes["gpu_type"]
+    datasets, workloads = tables.axes["dataset"], tables.axes["workload"]
+    faults = _current_share_faults(tables)
+    faults += _link_faults(tables)
+    if faults:
+        raise InstanceError(faults)
+
+    def pairs(table: str, first: str, rows: Ints | slice = slice(None)) -> np.ndarray:  # type: ignore[type-arg]
+        grid = np.zeros((len(tables.axes[first]), len(regions)), np.bool_)
+        grid[tables.get(table, first)[rows], tables.get(table, "region")[rows]] = True
+        return grid
+
+    def ruled(table: str, first: str, rule: int) -> np.ndarray:  # type: ignore[type-arg]
+        return pairs(table, first, np.flatnonzero(tables.get(table, "rule") == rule))
+
+    supplied = np.zeros((len(regions), len(types)), np.int64)
+    supplied[tables.get("gpu_supply", "region"), tables.get("gpu_supply", "gpu_type")] = tables.get("gpu_supply", "gpus")
+    tiers, tier = np.unique(tables.get("workloads", "tier"), return_inverse=True)
+    demand = _sorted(tables, "gpu_demand", "workload", "gpu_type")
+    gpu_free = np.setdiff1d(np.arange(len(workloads)), demand[0])
+    option_workload = np.concatenate([demand[0], gpu_free])
+    order = np.argsort(option_workload, kind="stable")
+    reads = _sorted(tables, "reads", "workload", "dataset")
+    read_at_all = np.bincount(reads[1], minlength=len(datasets)) > 0
+    copies_min = tables.get("datasets", "copies_min")
+    named = tables.has("workloads", "app")
+    apps = tables.axes["app"] if named.all() else (*tables.axes["app"], "")
+    has_type = tables.has("current_runs", "gpu_type")
+    return DataPlacement(
+        name=header.name,
+        provenance=header.provenance,
+        regions=regions,
+        gpu_types=types,
+        datasets=datasets,
+        workloads=workloads,
+        apps=apps,
+        tiers=tuple(tiers.tolist()),
+        storage_mb=tables.get("regions", "storage_tb"),
+        headroom_milli=tables.get("regions", "headroom"),
+        cpu_mcores=tables.get("regions", "cpu_cores"),
+        ingress_mb_per_day=tables.get("regions", "ingress_tb_per_day"),
+        ingress_limited=tables.has("regions", "ingress_tb_per_day"),
+        supply_mgpu=supplied,
+        size_mb=tables.get("datasets", "size_tb"),
+        copies_min=np.where(read_at_all, np.maximum(copies_min, 1), copies_min),
+        copies_max=np.where(tables.has("datasets", "copies_max"), tables.get("datasets", "copies_max"), len(regions)),
+        stored=pairs("replicas", "dataset"),
+        pinned=ruled("rules", "dataset", PINNED),
+        forbidden=ruled("rules", "dataset", FORBIDDEN),
+        tier=tier.astype(np.int64),
+        cpu_need_mcores=tables.get("workloads", "cpu_cores"),
+        app=np.where(named, tables.get("workloads", "app"), len(apps) - 1),
+        splittable=tables.get("workloads", "splittable"),
+        output_mb=tables.get("workloads", "output_tb"),
+        work_pinned=ruled("workload_rules", "workload", PINNED),
+        work_forbidden=ruled("workload_rules", "workload", FORBIDDEN),
+        option_workload=option_workload[order],
+        option_type=np.concatenate([demand[1], np.full(len(gpu_free), len(types))])[order],
+        option_mgpu=np.concatenate([demand[2], np.zeros(len(gpu_free), np.int64)])[order],
+        read_workload=reads[0],
+        read_dataset=reads[1],
+        read_mb_per_day=reads[2],
+        current_workload=tables.get("current_runs", "workload"),
+        current_region=tables.get("current_runs", "region"),
+        current_type=np.where(has_type, tables.get("current_runs", "gpu_type"), len(types)),
+        current_share=tables.get("current_runs", "share"),
+        quota_region=tables.get("cpu_quota", "region"),
+        quota_app=tables.get("cpu_quota", "app"),
+        quota_mcores=tables.get("cpu_quota", "cpu_cores"),
+        links=None
+        if "links" in tables.missing
+        else Links(
+            tables.get("links", "src"),
+            tables.get("links", "dst"),
+            tables.get("links", "tb_per_day"),
+            tables.get("links", "usd_per_tb") / MICRO,
+        ),
+        objective=header.objective,
+        remote_reads=header.rules["remote_reads"] == "price",
+        may_refuse=header.rules["unserved"] == "price",
+        days=Fraction(header.rules["days"]),
+    )
+
+
+def _sorted(tables: Tables, table: str, first: str, second: str) -> tuple[Ints, ...]:
+    """The columns of a table in order of its first two."""
+    order = np.lexsort((tables.get(table, second), tables.get(table, first)))
+    return tuple(column[order] for column in tables.values[table].values())
+
+
+def _current_share_faults(tables: Tables) -> list[Fault]:
+    workload, share = tables.get("current_runs", "workload"), tables.get("current_runs", "share")
+    total = np.bincount(workload, weights=share, minlength=len(tables.axes["workload"]))
+    return [
+        Fault("current_runs", f"shares of {tables.axes['workload'][w]} that add up to at most 1", value=f"{total[w] / SHARE:g}")
+        for w in np.flatnonzero(total > SHARE).tolist()
+    ]
+
+
+def _link_faults(tables: Tables) -> list[Fault]:
+    src, dst = tables.get("links", "src"), tables.get("links", "dst")
+    return [
+        Fault("links", "a link between two different regions", row + 1, "dst", tables.axes["region"][int(dst[row])])
+        for row in np.flatnonzero(src == dst).tolist()
+    ]
+
+
+def unbuild(problem: DataPlacement) -> tuple[Header, Tables]:
+    """The header and tables that ``build`` turns into this problem."""
+    p = problem
+    header = Header(
+        kind=p.kind,
+        name=p.name,
+        objective=p.objective,
+        rules={
+            "remote_reads": _either(p.remote_reads, "price", "forbid"),
+            "unserved": _either(p.may_refuse, "price", "forbid"),
+            "days": p.days,
+        },
+        provenance=p.provenance,
+    )
+    named = np.array([p.apps[a] != "" for a in p.app.tolist()], np.bool_)
+    rows, work_rows = p.pinned | p.forbidden, p.work_pinned | p.work_forbidden
+    supply_at = np.nonzero(p.supply_mgpu)
+    asks = p.option_type < len(p.gpu_types)
+    types_known = p.current_type < len(p.gpu_types)
+    values = {
+        "regions": {
+            "region": np.arange(len(p.regions)),
+            "storage_tb": p.storage_mb,
+            "cpu_cores": p.cpu_mcores,
+            "ingress_tb_per_day": p.ingress_mb_per_day,
+            "headroom": p.headroom_milli,
+        },
+        "gpu_supply": {"region": supply_at[0], "gpu_type": supply_at[1], "gpus": p.supply_mgpu[supply_at]},
+        "datasets": {
+            "dataset": np.arange(len(p.datasets)),
+            "size_tb": p.size_mb,
+            "copies_min": p.copies_min,
+            "copies_max": p.copies_max,
+        },
+        "replicas": dict(zip(("dataset", "region"), np.nonzero(p.stored))),
+        "rules": {**dict(zip(("dataset", "region"), np.nonzero(rows))), "rule": np.where(p.pinned[rows], PINNED, FORBIDDEN)},
+        "workloads": {
+            "workload": np.arange(len(p.workloads)),
+            "tier": np.array(p.tiers, np.int64)[p.tier],
+            "cpu_cores": p.cpu_need_mcores,
+            "app": np.where(named, p.app, 0),
+            "splittable": p.splittable,
+            "output_tb": p.output_mb,
+        },
+        "workload_rules": {
+            **dict(zip(("workload", "region"), np.nonzero(work_rows))),
+            "rule": np.where(p.work_pinned[work_rows], PINNED, FORBIDDEN),
+        },
+        "gpu_demand": {"workload": p.option_workload[asks], "gpu_type": p.option_type[asks], "gpus": p.option_mgpu[asks]},
+        "reads": {"workload": p.read_workload, "dataset": p.read_dataset, "tb_per_day": p.read_mb_per_day},
+        "current_runs": {
+            "workload": p.current_workload,
+            "region": p.current_region,
+            "gpu_type": np.where(types_known, p.current_type, 0),
+            "share": p.current_share,
+        },
+        "cpu_quota": {"region": p.quota_region, "app": p.quota_app, "cpu_cores": p.quota_mcores},
+        "links": {name: np.zeros(0, np.int64) for name in ("src", "dst", "tb_per_day", "usd_per_tb")}
+        if p.links is None
+        else {
+            "src": p.links.source,
+            "dst": p.links.target,
+            "tb_per_day": p.links.capacity_mb_per_day,
+            "usd_per_tb": np.rint(p.links.price_usd_per_tb * MICRO).astype(np.int64),
+        },
+    }
+    present = {
+        "regions": {"ingress_tb_per_day": p.ingress_limited},
+        "workloads": {"app": named},
+        "current_runs": {"gpu_type": types_known},
+        "datasets": {"copies_max": p.copies_max < len(p.regions)},
+    }
+    empty = {name for name in ("rules", "workload_rules", "current_runs", "cpu_quota") if not len(next(iter(values[name].values())))}
+    missing = frozenset(empty | ({"links"} if p.links is None else set()))
+    return header, Tables(problem_axes(p), values, present, missing)
+
+
+def _either(condition: bool, yes: str, no: str) -> str:
+    return yes if condition else no
+
+
+def problem_axes(problem: DataPlacement) -> dict[str, tuple[str, ...]]:
+    return {
+        "region": problem.regions,
+        "dataset": problem.datasets,
+        "workload": problem.workloads,
+        "gpu_type": problem.gpu_types,
+        "app": tuple(app for app in problem.apps if app),
+    }

@@ -1,0 +1,84 @@
+"""What the layers above the problems know of a problem: one ``Kind`` each.
+
+``mast_opt.io``, ``solve``, the command line, the report and the benchmarks iterate over kinds and name no
+problem, so a further problem is one more package with a ``kind.py`` and one more line in ``mast_opt.kinds``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Generic, Protocol, TypeVar
+
+from mast_opt.header import Header, Rule
+from mast_opt.mip import FloatArray, IntArray, Mip
+from mast_opt.schema import Schema, Tables
+from mast_opt.verdict import Conflict, Verdict
+
+ProblemT = TypeVar("ProblemT")
+PlanT = TypeVar("PlanT")
+
+
+@dataclass(frozen=True)
+class Formulation(Generic[PlanT]):
+    """A MIP and the two ways between its columns and a plan."""
+
+    mip: Mip
+    decode: Callable[[FloatArray], PlanT]
+    """Rounds the integer decisions and recomputes everything that depends on them, exactly."""
+    encode: Callable[[PlanT], FloatArray]
+    """A value for every column; ``decode(encode(plan))`` is the plan."""
+    exact: Callable[[], Formulation[PlanT]] | None = None
+    """The same program with every share an integer number of thousandths; where ``decode`` rounds shares,
+    this is what a plan that rounding made infeasible is repaired with. None where nothing is rounded."""
+    decisions: IntArray | None = None
+    """Columns that determine the plan; None for all integral ones."""
+
+
+class Section(Protocol):
+    """A table for people: title, column heads, rows of cells, and what to remember of it."""
+
+    title: str
+    heads: tuple[str, ...]
+    rows: tuple[tuple[Any, ...], ...]
+    note: str
+
+
+@dataclass(frozen=True)
+class Family:
+    """A family of generated instances."""
+
+    generate: Callable[..., Any]
+    """generate(rng, **sizes) → problem."""
+    sizes: Mapping[str, int]
+    """The sizes it takes, with their defaults."""
+    help: str
+
+
+@dataclass(frozen=True)
+class Kind(Generic[ProblemT, PlanT]):
+    """A kind of problem."""
+
+    name: str
+    """Hyphenated, as in files and JSON."""
+    title: str
+    problem_type: type[ProblemT]
+    plan_type: type[PlanT]
+    schema: Schema
+    plan_schema: Schema
+    terms: Mapping[str, float]
+    """Every objective term with its default weight."""
+    rules: tuple[Rule, ...]
+    build: Callable[[Header, Tables], ProblemT]
+    """Raises InstanceError for what only the problem can see."""
+    unbuild: Callable[[ProblemT], tuple[Header, Tables]]
+    build_plan: Callable[[ProblemT, Tables], PlanT]
+    unbuild_plan: Callable[[ProblemT, PlanT], Tables]
+    conflicts: Callable[[ProblemT], tuple[Conflict, ...]]
+    """Limits that contradict one another, as far as can be seen without solving."""
+    verify: Callable[[ProblemT, PlanT], Verdict]
+    formulations: Mapping[str, Callable[[ProblemT], Formulation[PlanT]]]
+    """``base`` reads like the .mod; further ones are stronger."""
+    families: Mapping[str, Family]
+    sections: Callable[[ProblemT, PlanT], tuple[Section, ...]]
+    """Tables of the plan for a person, in the order of reading."""

@@ -1,0 +1,174 @@
+"""How a problem declares its tables, and the validated arrays that it is built from.
+
+A kind of problem says which tables it reads and what each column means; ``mast_opt.io`` reads, checks and
+converts any file format against that declaration. What reaches a problem is ``Tables``: numpy arrays with
+labels replaced by positions on a named axis and quantities converted to integers in base units.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class ColumnType(enum.Enum):
+    LABEL = "text"
+    INTEGER = "a whole number"
+    QUANTITY = "a number"
+    BOOLEAN = "true or false"
+    CHOICE = "one of a list"
+
+
+class Role(enum.Enum):
+    """Which way a quantity finer than its base unit is rounded: never in favour of feasibility."""
+
+    NEED = "up"
+    SUPPLY = "down"
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of a table. Build it with the functions below, which read like the design's tables."""
+
+    name: str
+    type: ColumnType
+    axis: str | None = None
+    """For labels: the axis that the label is a position on."""
+    scale: int = 1
+    """For quantities: base units per unit in the file (1 TB = 1,000,000 MB)."""
+    role: Role = Role.NEED
+    choices: tuple[str, ...] = ()
+    minimum: int = 0
+    """Smallest value allowed, in base units."""
+    maximum: int | None = None
+    required: bool = True
+    """False: the column may be missing and its cells empty."""
+    default: int | bool | None = None
+    """Value of an empty cell in base units; None leaves it absent (see ``Tables.present``)."""
+    help: str = ""
+    """Meaning and unit, for templates and documentation."""
+
+
+def label(name: str, axis: str, *, required: bool = True, help: str = "") -> Column:
+    return Column(name, ColumnType.LABEL, axis=axis, required=required, help=help)
+
+
+def integer(
+    name: str, *, minimum: int = 0, default: int | None = None, required: bool = True, help: str = ""
+) -> Column:
+    return Column(name, ColumnType.INTEGER, minimum=minimum, default=default, required=required, help=help)
+
+
+def need(
+    name: str,
+    scale: int,
+    *,
+    minimum: int = 0,
+    maximum: int | None = None,
+    default: int | None = None,
+    required: bool = True,
+    help: str = "",
+) -> Column:
+    """A quantity asked for: finer decimals round up."""
+    return Column(
+        name,
+        ColumnType.QUANTITY,
+        scale=scale,
+        role=Role.NEED,
+        minimum=minimum,
+        maximum=maximum,
+        default=default,
+        required=required,
+        help=help,
+    )
+
+
+def supply(
+    name: str, scale: int, *, minimum: int = 0, default: int | None = None, required: bool = True, help: str = ""
+) -> Column:
+    """A quantity offered: finer decimals round down."""
+    return Column(
+        name,
+        ColumnType.QUANTITY,
+        scale=scale,
+        role=Role.SUPPLY,
+        minimum=minimum,
+        default=default,
+        required=required,
+        help=help,
+    )
+
+
+def boolean(name: str, *, default: bool | None = None, required: bool = True, help: str = "") -> Column:
+    return Column(name, ColumnType.BOOLEAN, default=default, required=required, help=help)
+
+
+def choice(name: str, *choices: str, required: bool = True, default: int | None = None, help: str = "") -> Column:
+    """One of ``choices``; encoded as the position in that list."""
+    return Column(name, ColumnType.CHOICE, choices=choices, required=required, default=default, help=help)
+
+
+@dataclass(frozen=True)
+class Table:
+    """One entity or relation."""
+
+    name: str
+    columns: tuple[Column, ...]
+    key: tuple[str, ...]
+    """Columns whose combination may occur once."""
+    required: bool = True
+    """False: the file may be missing."""
+    rows_required: bool = False
+    """True: a table without rows is a fault."""
+    help: str = ""
+
+    def column(self, name: str) -> Column:
+        return next(column for column in self.columns if column.name == name)
+
+
+@dataclass(frozen=True)
+class Axis:
+    """A set of labels. With a table, it is that table's key and every other mention must be there;
+    without one, it is every label mentioned, in order of first appearance."""
+
+    name: str
+    table: str | None = None
+
+
+@dataclass(frozen=True)
+class Schema:
+    tables: tuple[Table, ...]
+    axes: tuple[Axis, ...]
+
+    def table(self, name: str) -> Table:
+        return next(table for table in self.tables if table.name == name)
+
+
+@dataclass(frozen=True)
+class Tables:
+    """Validated content of the tables of a schema, as arrays."""
+
+    axes: Mapping[str, tuple[str, ...]]
+    values: Mapping[str, Mapping[str, NDArray[Any]]]
+    """table → column → array: int64 in base units, int64 positions for labels and choices, bool.
+    Where a cell is absent, 0 or False stands in its place; ask ``present`` first."""
+    present: Mapping[str, Mapping[str, NDArray[np.bool_]]] = field(default_factory=dict)
+    """table → column → which cells hold a value, only for columns where some do not."""
+    missing: frozenset[str] = frozenset()
+    """Optional tables that the input does not have (they read as empty)."""
+
+    def rows(self, table: str) -> int:
+        return len(next(iter(self.values[table].values())))
+
+    def get(self, table: str, column: str) -> NDArray[Any]:
+        return self.values[table][column]
+
+    def has(self, table: str, column: str) -> NDArray[np.bool_]:
+        """Which rows hold a value in this column."""
+        mask = self.present.get(table, {}).get(column)
+        return np.ones(self.rows(table), np.bool_) if mask is None else mask

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
 
 from mast_opt.header import Header, Rule
-from mast_opt.mip import FloatArray, IntArray, Mip
+from mast_opt.mip import FloatArray, Mip
+from mast_opt.search import Heuristic
 from mast_opt.schema import Schema, Tables
 from mast_opt.verdict import Conflict, Verdict
 
@@ -31,17 +32,17 @@ class Formulation(Generic[PlanT]):
     exact: Callable[[], Formulation[PlanT]] | None = None
     """The same program with every share an integer number of thousandths; where ``decode`` rounds shares,
     this is what a plan that rounding made infeasible is repaired with. None where nothing is rounded."""
-    decisions: IntArray | None = None
-    """Columns that determine the plan; None for all integral ones."""
 
 
-class Section(Protocol):
-    """A table for people: title, column heads, rows of cells, and what to remember of it."""
+@dataclass(frozen=True)
+class Section:
+    """A table for people. Cells are text or numbers; how they are shown is the report's business."""
 
     title: str
     heads: tuple[str, ...]
-    rows: tuple[tuple[Any, ...], ...]
-    note: str
+    rows: tuple[tuple[str | float | int | None, ...], ...]
+    note: str = ""
+    """One sentence that says what to remember."""
 
 
 @dataclass(frozen=True)
@@ -79,6 +80,8 @@ class Kind(Generic[ProblemT, PlanT]):
     verify: Callable[[ProblemT, PlanT], Verdict]
     formulations: Mapping[str, Callable[[ProblemT], Formulation[PlanT]]]
     """``base`` reads like the .mod; further ones are stronger."""
+    heuristics: Mapping[str, Heuristic]
+    """Solvers of our own, by name."""
     families: Mapping[str, Family]
     sections: Callable[[ProblemT, PlanT], tuple[Section, ...]]
     """Tables of the plan for a person, in the order of reading."""

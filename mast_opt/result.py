@@ -47,6 +47,8 @@ class Event:
     elapsed_s: float
     incumbent: float | None
     bound: float | None
+    stage: str | None = None
+    """The term being minimised, when the objective is lexicographic."""
 
     @property
     def gap(self) -> float | None:

@@ -1,0 +1,45 @@
+"""Data placement as the layers above see it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mast_opt.data_placement.conflicts import conflicts
+from mast_opt.data_placement.formulation import base
+from mast_opt.data_placement.generate import FAMILIES
+from mast_opt.data_placement.plan import Plan
+from mast_opt.data_placement.plan_tables import build_plan, unbuild_plan
+from mast_opt.data_placement.problem import DataPlacement
+from mast_opt.data_placement.sections import sections
+from mast_opt.data_placement.tables import PLAN_SCHEMA, RULES, SCHEMA, TERMS, build, unbuild
+from mast_opt.data_placement.verify import verify
+from mast_opt.kind import Kind
+from mast_opt.search import Found, Tools
+
+
+def _tetris(problem: DataPlacement, tools: Tools, start: Plan | None) -> Found[Plan]:
+    from mast_opt.data_placement.heuristics.tetris import tetris  # compiles kernels: only when asked for
+
+    return tetris(problem, tools, start)
+
+
+KIND: Kind[DataPlacement, Any] = Kind(
+    name=DataPlacement.kind,
+    title="Data placement: where each dataset lives and each workload runs",
+    problem_type=DataPlacement,
+    plan_type=Plan,
+    schema=SCHEMA,
+    plan_schema=PLAN_SCHEMA,
+    terms=TERMS,
+    rules=RULES,
+    build=build,
+    unbuild=unbuild,
+    build_plan=build_plan,
+    unbuild_plan=unbuild_plan,
+    conflicts=conflicts,
+    verify=verify,
+    formulations={"base": base},
+    heuristics={"tetris": _tetris},
+    families=FAMILIES,
+    sections=sections,
+)

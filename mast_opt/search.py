@@ -1,0 +1,114 @@
+"""What heuristics share: when to stop, how to report, and the solver that large neighbourhoods are handed."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Generic, Protocol, TypeVar
+
+import numpy as np
+
+from mast_opt.mip import Mip
+from mast_opt.result import Event, Limit, SolveParams, SolveResult, relative_gap
+
+PlanT = TypeVar("PlanT")
+
+
+class MipSolver(Protocol):
+    """An exact solver for sub-problems, whichever backend stands behind it."""
+
+    def __call__(self, mip: Mip, params: SolveParams) -> SolveResult: ...
+
+
+@dataclass(frozen=True)
+class Stop:
+    """When a search ends: time, gap, iterations or a request, whichever comes first."""
+
+    time_limit_s: float | None = None
+    gap: float = 1e-4
+    iterations: int | None = None
+    """Rounds of the search; with it and a seed the answer is the same on every machine."""
+    cancel: threading.Event = field(default_factory=threading.Event)
+
+
+class Watch:
+    """The clock of one search: keeps incumbent and bound, emits events, tells when to stop."""
+
+    def __init__(self, stop: Stop, on_event: Callable[[Event], None] | None = None) -> None:
+        self.stop = stop
+        self._on_event = on_event
+        self._began = time.perf_counter()
+        self.objective: float | None = None
+        self.bound: float | None = None
+        self.round = 0
+
+    @property
+    def elapsed_s(self) -> float:
+        return time.perf_counter() - self._began
+
+    @property
+    def remaining_s(self) -> float:
+        limit = self.stop.time_limit_s
+        return float("inf") if limit is None else max(0.0, limit - self.elapsed_s)
+
+    @property
+    def gap(self) -> float | None:
+        return relative_gap(self.objective, self.bound)
+
+    def report(self, objective: float | None = None, bound: float | None = None) -> None:
+        """Record what is known now; an event is emitted if either improved."""
+        better = objective is not None and (self.objective is None or objective < self.objective)
+        tighter = bound is not None and (self.bound is None or bound > self.bound)
+        if better:
+            self.objective = objective
+        if tighter:
+            self.bound = bound
+        if (better or tighter) and self._on_event is not None:
+            self._on_event(Event(self.elapsed_s, self.objective, self.bound))
+
+    def limit(self) -> Limit | None:
+        """The limit that has been reached, if any; a reached gap is not a limit (see ``done``)."""
+        if self.stop.cancel.is_set():
+            return Limit.INTERRUPT
+        if self.remaining_s <= 0:
+            return Limit.TIME
+        if self.stop.iterations is not None and self.round >= self.stop.iterations:
+            return Limit.ITERATIONS
+        return None
+
+    @property
+    def done(self) -> bool:
+        """True when a limit or the asked gap is reached."""
+        gap = self.gap
+        return self.limit() is not None or (gap is not None and gap <= self.stop.gap)
+
+
+@dataclass(frozen=True)
+class Found(Generic[PlanT]):
+    """What a heuristic returns."""
+
+    plan: PlanT | None
+    bound: float | None
+    """A proven lower bound, or None."""
+    limit: Limit | None
+    message: str
+    certificate: Any | None = None
+    """What makes the bound checkable without trusting the search; None where there is no bound."""
+
+
+@dataclass(frozen=True)
+class Tools:
+    """What a heuristic is given beside the problem."""
+
+    rng: np.random.Generator
+    watch: Watch
+    threads: int
+    mip_solver: MipSolver
+
+
+class Heuristic(Protocol):
+    """A solver of our own for one kind of problem."""
+
+    def __call__(self, problem: Any, tools: Tools, start: Any | None) -> Found[Any]: ...

@@ -1,0 +1,37 @@
+"""Where the time of a solve goes, and how much of it is left."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+class Clock:
+    """Adds up seconds by phase under one time limit."""
+
+    def __init__(self, time_limit_s: float | None) -> None:
+        self._began = time.perf_counter()
+        self._limit = math.inf if time_limit_s is None else time_limit_s
+        self.spent_s: dict[str, float] = {"formulate": 0.0, "solve": 0.0, "verify": 0.0}
+
+    @contextmanager
+    def phase(self, name: str) -> Iterator[None]:
+        began = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.spent_s[name] += time.perf_counter() - began
+
+    @property
+    def elapsed_s(self) -> float:
+        return time.perf_counter() - self._began
+
+    @property
+    def remaining_s(self) -> float:
+        return max(0.0, self._limit - self.elapsed_s)
+
+    def budget_s(self, share: float = 1.0) -> float | None:
+        """A share of what is left, as a time limit for a solver; None without a limit, and never 0."""
+        return None if math.isinf(self._limit) else max(0.01, self.remaining_s * share)

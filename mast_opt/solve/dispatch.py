@@ -1,0 +1,189 @@
+"""The public ``solve`` and ``verify``, for every kind of problem and every solver."""
+
+from __future__ import annotations
+
+import os
+import platform
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+
+from mast_opt import backends
+from mast_opt.backends.base import interruptibly
+from mast_opt.errors import UsageError, VerificationError
+from mast_opt.kind import Kind
+from mast_opt.kinds import kind_of
+from mast_opt.mip import Mip
+from mast_opt.result import Event, SolveParams, SolveResult, Status, relative_gap
+from mast_opt.search import Stop, Tools, Watch
+from mast_opt.solve.clock import Clock
+from mast_opt.solve.exact import Answer, ExactSolve
+from mast_opt.solve.solution import Solution
+from mast_opt.verdict import Verdict
+
+
+def solver_names(kind: Kind[Any, Any]) -> tuple[str, ...]:
+    """Every solver that takes this kind of problem: the backends, then our heuristics."""
+    return (*backends.names(), *kind.heuristics)
+
+
+def verify(problem: Any, plan: Any) -> Verdict:
+    """Check a plan against every hard constraint and recompute its objective, without any solver's help.
+
+    Raises:
+        UsageError: the plan is not one for this kind of problem.
+    """
+    kind = kind_of(problem)
+    if not isinstance(plan, kind.plan_type):
+        raise UsageError(f"a plan for {kind.name} is a {kind.plan_type.__name__}; this is a {type(plan).__name__}")
+    return kind.verify(problem, plan)
+
+
+def solve(
+    problem: Any,
+    solver: str = "highs",
+    *,
+    time_limit_s: float | None = None,
+    gap: float = 1e-4,
+    seed: int = 0,
+    threads: int | None = None,
+    iterations: int | None = None,
+    start: Any | None = None,
+    formulation: str = "base",
+    on_event: Callable[[Event], None] | None = None,
+    cancel: threading.Event | None = None,
+    options: tuple[tuple[str, str | int | float | bool], ...] = (),
+) -> Solution:
+    """Solve a problem and verify the plan.
+
+    Args:
+        problem: an instance, from ``mast_opt.read`` or a generator.
+        solver: a MIP backend (``highs``, ``cpsat``, …) or a heuristic of the problem's kind.
+        time_limit_s: for everything that this call does; None for no limit.
+        gap: relative gap at which the search may stop.
+        seed: of every random choice.
+        threads: None leaves it to the solver.
+        iterations: rounds of a heuristic; with it, equal seeds give equal plans on every machine.
+        start: a plan to begin from; it may break rules, but then helps less.
+        formulation: one of the kind's formulations, for MIP backends.
+        on_event: called with incumbent and bound whenever either improves, from the solving thread.
+        cancel: set it from any thread to stop and keep the incumbent; Ctrl-C does the same.
+        options: for the backend, by its own names; an unknown one is an error.
+
+    Raises:
+        UsageError: an argument that cannot be honoured.
+        BackendError: the solver failed or is missing.
+        VerificationError: the verifier rejects what the solver calls a solution.
+    """
+    clock = Clock(time_limit_s)
+    kind = kind_of(problem)
+    _check(kind, solver, time_limit_s, iterations, formulation)
+    events: list[Event] = []
+    params = SolveParams(
+        time_limit_s=time_limit_s,
+        gap=gap,
+        seed=seed,
+        threads=threads,
+        on_event=_recorder(events, on_event, clock),
+        cancel=cancel or threading.Event(),
+        options=options,
+    )
+    conflicts = kind.conflicts(problem)
+    certificate: Any | None = None
+    if conflicts:
+        words = "; ".join(conflict.message for conflict in conflicts)
+        answer = Answer(Status.INFEASIBLE, None, None, None, None, None, words)
+        versions = {}
+    elif solver in kind.heuristics:
+        if options:
+            raise UsageError(f"{solver} takes no options of its own; {options[0][0]} is for MIP backends")
+        answer, certificate = _by_heuristic(kind, problem, solver, params, iterations, start, clock)
+        versions = {}
+    else:
+        backend = backends.get(solver)
+        versions = {solver: backend.version()}
+        params = replace(params, time_limit_s=clock.budget_s())
+        answer = ExactSolve(kind, problem, backend, params, clock).run(kind.formulations[formulation], start)
+    return Solution(
+        kind=kind.name,
+        solver=solver,
+        status=answer.status,
+        plan=answer.plan,
+        verdict=answer.verdict,
+        objective=answer.objective,
+        bound=answer.bound,
+        limit=answer.limit,
+        message=answer.message,
+        seed=seed,
+        runtime_s=dict(clock.spent_s),
+        versions={"mast-opt": version("mast-opt"), "python": platform.python_version(), **versions},
+        stages=answer.stages,
+        conflicts=conflicts,
+        events=tuple(events),
+        certificate=certificate,
+    )
+
+
+def _check(
+    kind: Kind[Any, Any], solver: str, time_limit_s: float | None, iterations: int | None, formulation: str
+) -> None:
+    names = solver_names(kind)
+    if solver not in names:
+        raise UsageError(f"no solver for {kind.name} is called {solver!r}; expected one of: {', '.join(names)}")
+    if time_limit_s is not None and not time_limit_s > 0:
+        raise UsageError(f"time_limit_s is {time_limit_s}; expected a number of seconds above 0, or None")
+    if iterations is not None and solver not in kind.heuristics:
+        raise UsageError(f"iterations is for {', '.join(kind.heuristics)}; {solver} has its own limits among its options")
+    if formulation not in kind.formulations:
+        known = ", ".join(kind.formulations)
+        raise UsageError(f"{kind.name} has no formulation called {formulation!r}; expected one of: {known}")
+    if formulation != "base" and solver in kind.heuristics:
+        raise UsageError(f"{solver} uses no formulation; leave it out, or choose a MIP backend")
+
+
+def _recorder(
+    events: list[Event], on_event: Callable[[Event], None] | None, clock: Clock
+) -> Callable[[Event], None]:
+    def record(event: Event) -> None:
+        since_start = replace(event, elapsed_s=clock.elapsed_s)
+        events.append(since_start)
+        if on_event is not None:
+            on_event(since_start)
+
+    return record
+
+
+def _by_heuristic(
+    kind: Kind[Any, Any],
+    problem: Any,
+    solver: str,
+    params: SolveParams,
+    iterations: int | None,
+    start: Any | None,
+    clock: Clock,
+) -> tuple[Answer, Any | None]:
+    stop = Stop(clock.budget_s(), params.gap, iterations, params.cancel)
+    threads = params.threads if params.threads is not None else os.cpu_count() or 1
+    tools = Tools(np.random.default_rng(params.seed), Watch(stop, params.on_event), threads, _solve_with_highs)
+    with clock.phase("solve"):
+        found = interruptibly(lambda: kind.heuristics[solver](problem, tools, start), params.cancel)
+    if found.plan is None:
+        return Answer(Status.NO_SOLUTION, None, None, None, found.bound, found.limit, found.message), found.certificate
+    with clock.phase("verify"):
+        verdict = kind.verify(problem, found.plan)
+    if not verdict.ok:
+        raise VerificationError(f"{solver} returned a plan that breaks {verdict.violations[0]}")
+    bound = None if found.bound is None else min(found.bound, verdict.objective)
+    reached = relative_gap(verdict.objective, bound)
+    proven = reached is not None and reached <= params.gap
+    status = Status.OPTIMAL if proven else Status.FEASIBLE
+    limit = None if proven else found.limit
+    return Answer(status, found.plan, verdict, verdict.objective, bound, limit, found.message), found.certificate
+
+
+def _solve_with_highs(mip: Mip, params: SolveParams) -> SolveResult:
+    return backends.get("highs").solve(mip, params)

@@ -1,0 +1,192 @@
+"""Solving through a MIP backend: formulation, stages, decoding, verification, repair."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from mast_opt.backends.base import Backend
+from mast_opt.errors import VerificationError
+from mast_opt.kind import Formulation, Kind
+from mast_opt.mip import Mip
+from mast_opt.result import Event, Limit, SolveParams, SolveResult, Status, relative_gap
+from mast_opt.solve.clock import Clock
+from mast_opt.solve.solution import Stage
+from mast_opt.verdict import Verdict
+
+REPAIR_ROUNDS = 6
+AGREEMENT = 1e-6
+"""Relative difference allowed between a solver's objective and the verifier's."""
+STAGE_SLACK_RELATIVE, STAGE_SLACK_ABSOLUTE = 1e-6, 1e-9
+"""A later lexicographic stage keeps an earlier term at its value · (1 + relative) + absolute."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What the exact route found."""
+
+    status: Status
+    plan: Any | None
+    verdict: Verdict | None
+    objective: float | None
+    bound: float | None
+    limit: Limit | None
+    message: str
+    stages: tuple[Stage, ...] = ()
+
+
+@dataclass(frozen=True)
+class _Checked:
+    """A backend's result with its plan verified (plan and verdict are None without a solution)."""
+
+    result: SolveResult
+    plan: Any | None
+    verdict: Verdict | None
+
+
+class ExactSolve:
+    """One problem, one backend, one clock."""
+
+    def __init__(self, kind: Kind[Any, Any], problem: Any, backend: Backend, params: SolveParams, clock: Clock) -> None:
+        self._kind = kind
+        self._problem = problem
+        self._backend = backend
+        self._params = params
+        self._clock = clock
+
+    def run(self, formulate: Callable[[Any], Formulation[Any]], start: Any | None) -> Answer:
+        """Minimise the problem's objective, weighted or lexicographic."""
+        with self._clock.phase("formulate"):
+            formulation = formulate(self._problem)
+            if start is not None:
+                self._params = replace(self._params, start=formulation.encode(start))
+        if self._problem.objective.lexicographic:
+            return self._lexicographic(formulation)
+        return self._weighted(formulation)
+
+    def _weighted(self, formulation: Formulation[Any]) -> Answer:
+        checked = self._checked(formulation, lambda mip: mip, self._params, lambda verdict: verdict.objective)
+        return _answer(checked, checked.verdict.objective if checked.verdict else None, self._params.gap)
+
+    def _lexicographic(self, formulation: Formulation[Any]) -> Answer:
+        order = self._problem.objective.order
+        caps: dict[str, float] = {}
+        stages: list[Stage] = []
+        answers: list[Answer] = []
+        params = self._params
+        for position, term in enumerate(order):
+
+            def stated(mip: Mip, term: str = term) -> Mip:
+                for name, cap in caps.items():
+                    mip = mip.limit_term(name, cap)
+                return mip.minimise({term: 1.0})
+
+            params = replace(
+                params,
+                time_limit_s=self._clock.budget_s(1 / (len(order) - position)),
+                on_event=_labelled(self._params.on_event, term),
+            )
+            checked = self._checked(formulation, stated, params, lambda verdict, term=term: verdict.terms[term])
+            value = checked.verdict.terms[term] if checked.verdict else None
+            answer = _answer(checked, value, params.gap)
+            if answer.plan is None and answers:
+                stages.append(Stage(term, None, answer.bound))
+                break
+            stages.append(Stage(term, value, answer.bound))
+            answers.append(answer)
+            if value is None or self._params.cancel.is_set():
+                break
+            caps[term] = value * (1 + STAGE_SLACK_RELATIVE) + STAGE_SLACK_ABSOLUTE
+            params = replace(params, start=formulation.encode(checked.plan))
+        last = answers[-1]
+        headline = next((answer for answer in answers if answer.status is not Status.OPTIMAL), last)
+        unfinished = len(answers) < len(order) and last.plan is not None
+        if unfinished and headline.status is Status.OPTIMAL:
+            headline = replace(last, status=Status.FEASIBLE, limit=Limit.TIME)
+        return replace(headline, plan=last.plan, verdict=last.verdict, stages=tuple(stages))
+
+    def _checked(
+        self,
+        formulation: Formulation[Any],
+        state: Callable[[Mip], Mip],
+        params: SolveParams,
+        value: Callable[[Verdict], float],
+    ) -> _Checked:
+        """Solve, decode and verify; where rounding or solver tolerance spoils the plan, solve again more strictly."""
+        checked = self._solved(formulation, state, params)
+        result = checked.result
+        if checked.verdict is None or formulation.exact is None:
+            return checked
+        gap = relative_gap(value(checked.verdict), result.bound)
+        if checked.verdict.ok and (result.status is not Status.OPTIMAL or (gap is not None and gap <= params.gap)):
+            return checked
+        with self._clock.phase("formulate"):
+            exact = formulation.exact()
+            start = exact.encode(checked.plan) if checked.verdict.ok else None
+        params = replace(params, start=start, time_limit_s=self._clock.budget_s())
+        again = self._solved(exact, state, params)
+        if again.verdict is None:
+            return checked if checked.verdict.ok else again
+        bound = max((b for b in (result.bound, again.result.bound) if b is not None), default=None)
+        return replace(again, result=replace(again.result, bound=bound))
+
+    def _solved(self, formulation: Formulation[Any], state: Callable[[Mip], Mip], params: SolveParams) -> _Checked:
+        """Solve and verify; rows that the plan breaks by solver tolerance are tightened and solved again."""
+        mip = state(formulation.mip)
+        slack: dict[str, float] = {}
+        bound: float | None = None
+        for _ in range(REPAIR_ROUNDS):
+            with self._clock.phase("solve"):
+                result = self._backend.solve(mip, params)
+            if result.x is None:
+                if slack:
+                    result = replace(result, status=Status.NO_SOLUTION, bound=bound, limit=Limit.OTHER)
+                return _Checked(result, None, None)
+            bound = result.bound if not slack else bound
+            with self._clock.phase("verify"):
+                plan = formulation.decode(result.x)
+                verdict = self._kind.verify(self._problem, plan)
+            if verdict.ok or formulation.exact is not None:
+                self._agree(mip, result, formulation, plan, verdict)
+                return _Checked(replace(result, bound=bound), plan, verdict)
+            for violation in verdict.violations:
+                slack[violation.name] = 2 * slack.get(violation.name, 0.0) + 2 * violation.amount
+            try:
+                mip = state(formulation.mip.tighten(slack))
+            except KeyError as error:
+                raise VerificationError(
+                    f"{self._backend.name} calls a plan feasible that breaks {verdict.violations[0]}"
+                ) from error
+            params = replace(params, start=None, time_limit_s=self._clock.budget_s())
+        raise VerificationError(
+            f"{self._backend.name} keeps returning plans that break {verdict.violations[0]} after {REPAIR_ROUNDS} repairs"
+        )
+
+    def _agree(self, mip: Mip, result: SolveResult, formulation: Formulation[Any], plan: Any, verdict: Verdict) -> None:
+        """The decoded plan, put back into the program, must not cost more than the solver says."""
+        if formulation.exact is not None or result.objective is None:
+            return
+        value = mip.objective(formulation.encode(plan))
+        if value - result.objective > 10 * AGREEMENT * max(1.0, abs(result.objective)):
+            raise VerificationError(
+                f"{self._backend.name} reports objective {result.objective:.9g}; the plan it gave costs {value:.9g}"
+            )
+
+
+def _answer(checked: _Checked, objective: float | None, gap: float) -> Answer:
+    """The answer with the verifier's objective; OPTIMAL only if that is within the asked gap of the bound."""
+    result = checked.result
+    status, limit = result.status, result.limit
+    bound = result.bound if objective is None or result.bound is None else min(result.bound, objective)
+    if status is Status.OPTIMAL:
+        reached = relative_gap(objective, bound)
+        if reached is None or reached > gap + AGREEMENT:
+            status = Status.FEASIBLE
+    return Answer(status, checked.plan, checked.verdict, objective, bound, limit, result.message)
+
+
+def _labelled(on_event: Callable[[Event], None] | None, stage: str) -> Callable[[Event], None] | None:
+    if on_event is None:
+        return None
+    return lambda event: on_event(replace(event, stage=stage))

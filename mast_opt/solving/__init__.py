@@ -1,6 +1,6 @@
 """``solve``: formulate, run, decode, verify. Nothing reaches the user that the verifier has not seen."""
 
-from mast_opt.solve.dispatch import solve, solver_names, verify
-from mast_opt.solve.solution import Solution, Stage
+from mast_opt.solving.dispatch import solve, solver_names, verify
+from mast_opt.solving.solution import Solution, Stage
 
 __all__ = ["Solution", "Stage", "solve", "solver_names", "verify"]

@@ -20,9 +20,9 @@ from mast_opt.kinds import kind_of
 from mast_opt.mip import Mip
 from mast_opt.result import Event, SolveParams, SolveResult, Status, relative_gap
 from mast_opt.search import Stop, Tools, Watch
-from mast_opt.solve.clock import Clock
-from mast_opt.solve.exact import Answer, ExactSolve
-from mast_opt.solve.solution import Solution
+from mast_opt.solving.clock import Clock
+from mast_opt.solving.exact import Answer, ExactSolve
+from mast_opt.solving.solution import Solution
 from mast_opt.verdict import Verdict
 
 

@@ -11,8 +11,8 @@ from mast_opt.errors import VerificationError
 from mast_opt.kind import Formulation, Kind
 from mast_opt.mip import Mip
 from mast_opt.result import Event, Limit, SolveParams, SolveResult, Status, relative_gap
-from mast_opt.solve.clock import Clock
-from mast_opt.solve.solution import Stage
+from mast_opt.solving.clock import Clock
+from mast_opt.solving.solution import Stage
 from mast_opt.verdict import Verdict
 
 REPAIR_ROUNDS = 6

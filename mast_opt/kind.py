@@ -6,14 +6,15 @@ problem, so a further problem is one more package with a ``kind.py`` and one mor
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from mast_opt.header import Header, Rule
 from mast_opt.mip import FloatArray, Mip
-from mast_opt.search import Heuristic
 from mast_opt.schema import Schema, Tables
+from mast_opt.search import Heuristic
 from mast_opt.verdict import Conflict, Verdict
 
 ProblemT = TypeVar("ProblemT")
@@ -34,12 +35,30 @@ class Formulation(Generic[PlanT]):
     this is what a plan that rounding made infeasible is repaired with. None where nothing is rounded."""
 
 
+class Form(enum.Enum):
+    """What the cells of a section's column are, so that a report knows how to show them."""
+
+    TEXT = "text"
+    COUNT = "a number of things"
+    AMOUNT = "a quantity, in the unit of the column's title"
+    RATIO = "demand over supply; above 1 is too much"
+    FILL = "the used share of something that cannot be exceeded"
+
+
 @dataclass(frozen=True)
-class Section:
-    """A table for people. Cells are text or numbers; how they are shown is the report's business."""
+class Head:
+    """The head of a section's column."""
 
     title: str
-    heads: tuple[str, ...]
+    form: Form = Form.TEXT
+
+
+@dataclass(frozen=True)
+class Section:
+    """A table for people; what matters most comes first, so that a report may cut it."""
+
+    title: str
+    heads: tuple[Head, ...]
     rows: tuple[tuple[str | float | int | None, ...], ...]
     note: str = ""
     """One sentence that says what to remember."""

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 from mast_opt.data_placement.dependent import gpu_demand
 from mast_opt.data_placement.plan import Plan
 from mast_opt.data_placement.problem import SHARE, Bools, DataPlacement, Ints
-from mast_opt.kind import Section
+from mast_opt.kind import Form, Head, Section
 
 TB = 1e6
 Cell = str | float | int | None
@@ -47,73 +50,82 @@ def today(problem: DataPlacement) -> Plan | None:
 
 
 def _gpus(problem: DataPlacement, plan: Plan) -> Section:
+    """A row per region and type that it has; the fullest first."""
     p = problem
-    after = gpu_demand(p, plan)
-    before_plan = today(p)
-    before = None if before_plan is None else gpu_demand(p, before_plan)[:, :, -1]
-    rows: list[tuple[Cell, ...]] = []
-    over = 0
-    for r, region in enumerate(p.regions):
-        for k, kind in enumerate(p.gpu_types):
-            supply = int(p.supply_mgpu[r, k])
-            if not supply:
-                continue
-            was = None if before is None else float(before[r, k])
-            now = float(after[r, k, -1])
-            over += now > supply
-            rows.append(
-                (
-                    region,
-                    kind,
-                    supply / 1000,
-                    None if was is None else was / 1000,
-                    None if was is None else was / supply,
-                    now / 1000,
-                    now / supply,
-                    float(after[r, k, 0]) / supply,
-                )
-            )
-    heads = ("region", "GPU type", "supply", "demand before", "ratio before", "demand", "ratio", f"ratio tier {p.tiers[0]}")
-    note = f"{over} of {len(rows)} region × type pairs are asked for more than they have."
-    return Section("GPU demand against supply", heads, tuple(rows), note)
+    region, kind = np.nonzero(p.supply_mgpu)
+    supply = p.supply_mgpu[region, kind]
+    after = gpu_demand(p, plan)[region, kind]
+    ratio = after[:, -1] / supply
+    columns = [
+        (Head("region"), [p.regions[r] for r in region]),
+        (Head("GPU type"), [p.gpu_types[k] for k in kind]),
+        (Head("supply", Form.AMOUNT), (supply / 1000).tolist()),
+    ]
+    runs_today = today(p)
+    if runs_today is not None:
+        before = gpu_demand(p, runs_today)[region, kind, -1]
+        columns.append((Head("demand before", Form.AMOUNT), (before / 1000).tolist()))
+        columns.append((Head("ratio before", Form.RATIO), (before / supply).tolist()))
+    columns.append((Head("demand", Form.AMOUNT), (after[:, -1] / 1000).tolist()))
+    columns.append((Head("ratio", Form.RATIO), ratio.tolist()))
+    columns.append((Head(f"ratio tier {p.tiers[0]}", Form.RATIO), (after[:, 0] / supply).tolist()))
+    order = np.argsort(-ratio, kind="stable")
+    note = f"{int((ratio > 1).sum())} of {len(ratio)} pairs of region and type are asked for more than they have."
+    return Section("GPU demand against supply", tuple(head for head, _ in columns), _rows(columns, order), note)
 
 
 def _fill(problem: DataPlacement, plan: Plan) -> Section:
+    """A row per region; the fullest disk first."""
     p = problem
     regions = len(p.regions)
-    share = plan.run_share / SHARE
-    output = np.bincount(plan.run_region, weights=p.output_mb[plan.run_workload] * share, minlength=regions)
-    cpu = np.bincount(plan.run_region, weights=p.cpu_need_mcores[plan.run_workload] * share, minlength=regions)
+    output = np.bincount(
+        plan.run_region, weights=p.output_mb[plan.run_workload] * plan.run_share / SHARE, minlength=regions
+    )
     before, after = p.size_mb @ p.stored, p.size_mb @ plan.place + output
-    rows: list[tuple[Cell, ...]] = [
-        (
-            region,
-            p.usable_storage_mb[r] / TB,
-            _ratio(before[r], p.usable_storage_mb[r]),
-            _ratio(after[r], p.usable_storage_mb[r]),
-            p.cpu_mcores[r] / 1000,
-            _ratio(cpu[r], p.cpu_mcores[r]),
-        )
-        for r, region in enumerate(p.regions)
+    runs_today = today(p)
+    columns = [
+        (Head("region"), list(p.regions)),
+        (Head("usable TB", Form.AMOUNT), (p.usable_storage_mb / TB).tolist()),
+        (Head("filled before", Form.FILL), _ratios(before, p.usable_storage_mb)),
+        (Head("filled", Form.FILL), _ratios(after, p.usable_storage_mb)),
+        (Head("cores", Form.AMOUNT), (p.cpu_mcores / 1000).tolist()),
     ]
-    heads = ("region", "usable TB", "filled before", "filled", "cores", "cores in use")
-    return Section("Storage and CPU", heads, tuple(rows))
+    if runs_today is not None:
+        columns.append((Head("in use before", Form.FILL), _ratios(_cores(p, runs_today), p.cpu_mcores)))
+    columns.append((Head("in use", Form.FILL), _ratios(_cores(p, plan), p.cpu_mcores)))
+    order = np.argsort(-after / np.maximum(p.usable_storage_mb, 1), kind="stable")
+    return Section("Storage and CPU", tuple(head for head, _ in columns), _rows(columns, order))
 
 
-def _ratio(amount: float, of: float) -> float | None:
-    return float(amount / of) if of else None
+def _cores(problem: DataPlacement, plan: Plan) -> NDArray[Any]:
+    """[R] millicores in use."""
+    weights = problem.cpu_need_mcores[plan.run_workload] * plan.run_share / SHARE
+    return np.bincount(plan.run_region, weights=weights, minlength=len(problem.regions))
+
+
+def _ratios(amount: NDArray[Any], of: Ints) -> list[float | None]:
+    return [float(part / whole) if whole else None for part, whole in zip(amount.tolist(), of.tolist(), strict=True)]
+
+
+def _rows(columns: list[tuple[Head, list[Any]]], order: NDArray[Any]) -> tuple[tuple[Cell, ...], ...]:
+    cells = [values for _, values in columns]
+    return tuple(tuple(values[row] for values in cells) for row in order.tolist())
 
 
 def _copies(problem: DataPlacement, plan: Plan) -> Section:
     p = problem
     volume = p.size_mb[plan.copy_dataset] * plan.copy_share / SHARE / TB
     rows = _by_pair(p, plan.copy_source, plan.copy_target, volume)
-    new = plan.place & ~p.stored
-    uploads = new & ~p.stored.any(axis=1)[:, None]
+    new: Bools = plan.place & ~p.stored
+    uploads = new & ~p.stored.any(axis=1, keepdims=True)
     uploaded = float((p.size_mb @ uploads).sum()) / TB
     dropped = float((p.size_mb @ (p.stored & ~plan.place)).sum()) / TB
-    note = f"{int(new.sum())} new replicas; {uploaded:,.1f} TB are uploaded from outside, {dropped:,.1f} TB are deleted."
-    return Section("Copies", ("from", "to", "TB", "datasets"), rows, note)
+    note = (
+        f"{int(new.sum()):,} new replicas: {volume.sum():,.1f} TB copied between regions, "
+        f"{uploaded:,.1f} TB uploaded from outside; {dropped:,.1f} TB deleted."
+    )
+    heads = (Head("from"), Head("to"), Head("TB", Form.AMOUNT), Head("datasets", Form.COUNT))
+    return Section("Copies to make", heads, rows, note)
 
 
 def _remote(problem: DataPlacement, plan: Plan) -> Section:
@@ -123,11 +135,16 @@ def _remote(problem: DataPlacement, plan: Plan) -> Section:
     volume = p.read_mb_per_day[at] * plan.remote_share / SHARE / TB
     rows = _by_pair(p, plan.remote_source, plan.remote_target, volume)
     readers = len(np.unique(plan.remote_workload))
-    note = f"{readers} of {len(p.workloads)} workloads read something from another region."
-    return Section("Reads that stay remote", ("from", "to", "TB a day", "reads"), rows, note)
+    share = volume.sum() * TB / max(int(p.read_mb_per_day.sum()), 1)
+    note = (
+        f"{readers:,} of {len(p.workloads):,} workloads read something from another region: "
+        f"{volume.sum():,.1f} TB a day, {share:.2%} of all reads."
+    )
+    heads = (Head("data in"), Head("read from"), Head("TB a day", Form.AMOUNT), Head("reads", Form.COUNT))
+    return Section("Reads that stay remote", heads, rows, note)
 
 
-def _by_pair(problem: DataPlacement, source: Ints, target: Ints, volume: np.ndarray) -> tuple[tuple[Cell, ...], ...]:  # type: ignore[type-arg]
+def _by_pair(problem: DataPlacement, source: Ints, target: Ints, volume: NDArray[Any]) -> tuple[tuple[Cell, ...], ...]:
     """Rows (from, to, total volume, count), largest first."""
     regions = len(problem.regions)
     pair = source * regions + target
@@ -152,4 +169,6 @@ def _unserved(problem: DataPlacement, plan: Plan) -> tuple[Section, ...]:
         of_tier: Bools = (p.tier == position) & (left > 0)
         gpus = float((left * p.demand_mgpu)[of_tier].sum()) / 1000
         rows.append((str(tier), int(of_tier.sum()), gpus))
-    return (Section("Work left out", ("tier", "workloads", "GPUs"), tuple(rows)),)
+    return (
+        Section("Work left out", (Head("tier"), Head("workloads", Form.COUNT), Head("GPUs", Form.AMOUNT)), tuple(rows)),
+    )

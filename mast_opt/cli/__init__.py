@@ -1,0 +1,51 @@
+"""The command line: ``mast-opt COMMAND …``. Exit codes are in ``mast_opt.cli.exits``."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+import traceback
+from collections.abc import Sequence
+
+from mast_opt.cli.app import command_line
+from mast_opt.cli.exits import Exit, exit_for
+from mast_opt.cli.run import Run
+from mast_opt.cli.streams import only_results_on_stdout
+from mast_opt.errors import MastOptError
+
+DEBUG = "MAST_OPT_DEBUG"
+"""Environment variable: set to 1, unexpected errors show where they come from."""
+
+
+def main(tokens: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code; no exception leaves here."""
+    run = Run(sys.argv[1:] if tokens is None else tokens)
+    try:
+        command = command_line(run)
+        if command is None:
+            return Exit.OK
+        with only_results_on_stdout():
+            answer = command()
+        return run.finish(answer)
+    except BaseException as error:
+        if os.environ.get(DEBUG, "") not in ("", "0"):
+            traceback.print_exc()
+        return run.fail(_words(error, run), exit_for(error))
+
+
+def _words(error: BaseException, run: Run) -> str:
+    """What to tell the user: what is wrong, and what to do next."""
+    if isinstance(error, KeyboardInterrupt):
+        return "interrupted"
+    if isinstance(error, MastOptError):
+        return str(error)
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.strerror}: {error.filename}" if error.filename else error.strerror
+    if isinstance(error, MemoryError):
+        return "out of memory; try a heuristic solver (see: mast-opt backends) or a machine with more memory"
+    again = shlex.join(["mast-opt", *run.tokens])
+    return (
+        f"unexpected {type(error).__name__}: {error}\n"
+        f"This is a fault in mast-opt, not in your input. Please report it with the output of:\n  {DEBUG}=1 {again}"
+    )

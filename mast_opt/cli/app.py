@@ -1,0 +1,81 @@
+"""The commands there are. A further one is a file in ``mast_opt.cli.commands`` and a line here.
+
+A command is a function called ``command`` that takes its options and the ``Run``, and returns an ``Answer``. Its
+module is imported only when it is used, so that ``mast-opt --help`` stays quick.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Sequence
+from functools import partial
+from importlib.metadata import version
+
+from cyclopts import App, CycloptsError, Group
+
+from mast_opt.cli.run import Answer, Run
+from mast_opt.errors import UsageError
+
+COMMANDS = {
+    "validate": "Check an instance: every fault and every conflict that can be seen without solving.",
+    "solve": "Find a plan, prove how good it is, verify it and show it.",
+    "verify": "Check a plan against its instance, without any solver's help.",
+    "generate": "Make a synthetic instance.",
+    "import": "Make an instance from public data.",
+    "export": "Write an instance for other tools: .lp, .mps, .dat, .xlsx, .json or a folder of tables.",
+    "backends": "List the solvers, their versions, and how to install those that are missing.",
+}
+
+_HELP = """Where data lives, where jobs run, which servers form which cluster: exact and heuristic placement for ML \
+training over many regions.
+
+A first run, from nothing to a plan:
+
+    mast-opt generate data-placement my-instance --datasets 50 --workloads 80
+    mast-opt validate my-instance
+    mast-opt solve my-instance --time-limit 60 --out my-plan
+    mast-opt verify my-instance my-plan
+"""
+
+_EPILOGUE = (
+    "Exit codes: 0 done, 1 unexpected, 2 bad usage or input, 3 proven infeasible, 4 no plan within the limit, "
+    "5 verify found violations, 130 interrupted. Results go to stdout, everything else to stderr; with --json, "
+    "stdout is one JSON object."
+)
+
+
+def build_app(tokens: Sequence[str] = ()) -> App:
+    """The parser of the command line; only the commands among the tokens are imported."""
+    app = App(
+        name="mast-opt",
+        help=_HELP,
+        help_epilogue=_EPILOGUE,
+        help_format="plaintext",
+        version=lambda: f"mast-opt {version('mast-opt')}",
+        group_commands=Group("Commands", sort_key=0),
+    )
+    for position, (name, line) in enumerate(COMMANDS.items()):
+        module = f"mast_opt.cli.commands.{name}_" if name == "import" else f"mast_opt.cli.commands.{name}"
+        if name in tokens:  # its own help is its docstring
+            app.command(importlib.import_module(module).command, name=name, sort_key=position)
+        else:
+            app.command(f"{module}:command", name=name, help=line, sort_key=position)
+    return app
+
+
+def command_line(run: Run) -> Callable[[], Answer] | None:
+    """What the tokens ask for; None if that was help or the version, which are shown at once.
+
+    Raises:
+        UsageError: the tokens make no sense.
+    """
+    app = build_app(run.tokens)
+    try:
+        function, bound, given = app.parse_args(run.tokens, print_error=False, exit_on_error=False, console=run.out)
+    except CycloptsError as error:
+        chain = " ".join(["mast-opt", *(error.command_chain or ())])
+        raise UsageError(f"{error}\nTry: {chain} --help") from error
+    if "run" not in given:
+        function(*bound.args, **bound.kwargs)
+        return None
+    return partial(function, *bound.args, **bound.kwargs, run=run)

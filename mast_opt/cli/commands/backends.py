@@ -1,0 +1,48 @@
+"""``mast-opt backends``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mast_opt import backends
+from mast_opt.cli.exits import Exit
+from mast_opt.cli.options import Json, TheRun
+from mast_opt.cli.run import Answer
+from mast_opt.kinds import kind_named, kind_names
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+def command(*, json: Json = False, run: TheRun) -> Answer:
+    """List the solvers: which can be used here, in which version, and how to install the others.
+
+    Loads every solver library there is, so it takes a moment.
+
+        mast-opt backends
+        mast-opt backends --json
+    """
+    described = backends.describe()
+    own = {name: list(kind_named(name).heuristics) for name in kind_names()}
+    run.record["solvers"] = [
+        {"name": found.name, "package": found.package, "version": found.version, "reason": found.reason}
+        for found in described
+    ]
+    run.record["heuristics"] = own
+
+    def show(out: Console) -> None:
+        from rich.table import Table
+        from rich.text import Text
+
+        table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), title_justify="left", header_style="bold")
+        for head in ("solver", "version", "if it is missing"):
+            table.add_column(head, overflow="fold")
+        for found in described:
+            version = Text(found.version, style="green") if found.version else Text("missing", style="yellow")
+            table.add_row(found.name, version, found.reason or "")
+        out.print(table)
+        for kind, names in own.items():
+            if names:
+                out.print(f"\nFor {kind} also mast-opt's own: {', '.join(names)}", soft_wrap=True)
+
+    return Answer(Exit.OK, show)

@@ -1,0 +1,107 @@
+"""One invocation of the command line: its clock, its record for ``--json``, its words for people."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from mast_opt.cli.exits import Exit
+from mast_opt.cli.record import Record, blank
+from mast_opt.cli.streams import abandon_stdout, console
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+@dataclass(frozen=True)
+class Answer:
+    """How a command ends: its exit code, and how to show its result to a person."""
+
+    exit: Exit
+    show: Callable[[Console], None]
+
+
+class Run:
+    """What a command is given beside its options."""
+
+    def __init__(self, tokens: Sequence[str]) -> None:
+        self._began = time.perf_counter()
+        self.tokens = tuple(tokens)
+        options = self.tokens[: self.tokens.index("--")] if "--" in self.tokens else self.tokens
+        self.json = "--json" in options
+        self.record: Record = blank()
+        """What ``--json`` prints; a command fills it in as it learns more."""
+
+    @property
+    def elapsed_s(self) -> float:
+        """Seconds since the command began."""
+        return time.perf_counter() - self._began
+
+    @contextmanager
+    def phase(self, name: str) -> Iterator[None]:
+        """Count the time of the block under ``runtime_s``."""
+        began = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.record["runtime_s"][name] += time.perf_counter() - began
+
+    @cached_property
+    def out(self) -> Console:
+        return console(sys.stdout)
+
+    @cached_property
+    def err(self) -> Console:
+        return console(sys.stderr)
+
+    def say(self, words: str, label: str = "") -> None:
+        """A remark for people, on stderr; the label in front of it stands out."""
+        if sys.stderr is None or sys.stderr.closed:
+            return
+        from rich.text import Text
+
+        style = "bold red" if label == "error:" else "bold yellow"
+        text = Text.assemble((f"{label} ", style), words) if label else Text(words)
+        with suppress(OSError):  # nobody is listening
+            self.err.print(text, soft_wrap=True)
+
+    def fail(self, words: str, code: Exit) -> Exit:
+        """End without a result: the message on stderr, and in the record."""
+        self.record["error"] = words
+        self.say(words, label="" if code is Exit.INTERRUPTED else "error:")
+        if self.json:
+            with suppress(OSError):
+                self._print_record()
+        return code
+
+    def finish(self, answer: Answer) -> Exit:
+        """End with a result."""
+        if self.json:
+            self._print_record()
+        else:
+            _to_stdout(lambda: answer.show(self.out))
+        return answer.exit
+
+    def _print_record(self) -> None:
+        text = json.dumps(self.record, allow_nan=False)
+        _to_stdout(lambda: print(text))
+
+
+def _to_stdout(write: Callable[[], None]) -> None:
+    """Write, and see now whether it arrived; a reader who has gone away is no fault of ours."""
+    if sys.stdout is None:
+        return
+    try:
+        write()
+        sys.stdout.flush()
+    except BrokenPipeError:
+        abandon_stdout()
+    except OSError:
+        abandon_stdout()
+        raise

@@ -1,0 +1,52 @@
+"""Between a plan and the columns of the formulation, exactly in both directions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from mast_opt.mip import FloatArray, IntArray
+from mast_opt.task_reassignment.plan import Plan
+from mast_opt.task_reassignment.problem import TaskReassignment
+
+
+@dataclass(frozen=True, eq=False)
+class Codec:
+    """Column ids of the formulation and what they stand for."""
+
+    problem: TaskReassignment
+    width: int
+    x: IntArray
+    """[P, M]"""
+    over: IntArray
+    """[M, K]"""
+    missing: IntArray
+    """[B, M]"""
+    most_moved: IntArray
+    """[] one column."""
+    hosts: IntArray
+    """[·, L] for the services that must spread."""
+    spread: IntArray
+    """[·] those services."""
+
+    def decode(self, x: FloatArray) -> Plan:
+        """The machine with the largest value, for each process."""
+        return Plan(x[self.x].argmax(axis=1))
+
+    def encode(self, plan: Plan) -> FloatArray:
+        p = self.problem
+        values = np.zeros(self.width)
+        values[self.x[np.arange(len(p.processes)), plan.machine]] = 1
+        use = np.zeros_like(p.capacity)
+        np.add.at(use, plan.machine, p.need)
+        values[self.over] = np.maximum(use - p.safety, 0)
+        free = p.capacity - use
+        missing = p.balance_target * free[:, p.balance_first] - free[:, p.balance_second]
+        values[self.missing] = np.maximum(missing, 0).T
+        moved = p.service[plan.machine != p.initial]
+        values[self.most_moved] = np.bincount(moved, minlength=1).max()
+        hosted = np.zeros((len(p.services), len(p.locations)), np.bool_)
+        hosted[p.service, p.location[plan.machine]] = True
+        values[self.hosts] = hosted[self.spread]
+        return values

@@ -1,0 +1,54 @@
+"""Many objects in unequal containers: capacities and safety capacities, and nothing else."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mast_opt.header import Objective
+from mast_opt.task_reassignment.generate.draws import machine_sizes, needs
+from mast_opt.task_reassignment.problem import TaskReassignment, labels
+from mast_opt.task_reassignment.tables import TERMS
+
+FILL = 0.8
+
+
+def containers(rng: np.random.Generator, *, processes: int, machines: int, resources: int) -> TaskReassignment:
+    """Each process a service of its own, on a random machine today, large ones more often; that assignment may
+    break capacities. The load term is use above 80% of the capacity."""
+    need = needs(rng, processes, resources)
+    size = machine_sizes(rng, machines, resources)
+    capacity = np.ceil(size * need.sum(axis=0) / (size.sum(axis=0) * FILL)).astype(np.int64)
+    capacity = np.maximum(capacity, need.max(axis=0))
+    chance = size.mean(axis=1) / size.mean(axis=1).sum()
+    none = np.zeros(0, np.int64)
+    return TaskReassignment(
+        name=f"containers-{processes}x{machines}x{resources}",
+        provenance="generated: family containers",
+        resources=labels("r", resources),
+        machines=labels("m", machines),
+        locations=("l0",),
+        neighbourhoods=("n0",),
+        move_groups=("g0",),
+        services=labels("s", processes),
+        processes=labels("p", processes),
+        transient=np.zeros(resources, np.bool_),
+        load_weight=np.full(resources, 10),
+        location=np.zeros(machines, np.int64),
+        neighbourhood=np.zeros(machines, np.int64),
+        move_group=np.zeros(machines, np.int64),
+        capacity=capacity,
+        safety=capacity * 4 // 5,
+        group_move_cost=np.zeros((1, 1), np.int64),
+        spread_min=np.ones(processes, np.int64),
+        dependent=none,
+        dependency=none.copy(),
+        service=np.arange(processes),
+        need=need,
+        move_cost=np.ones(processes, np.int64),
+        initial=rng.choice(machines, processes, p=chance),
+        balance_first=none.copy(),
+        balance_second=none.copy(),
+        balance_target=none.copy(),
+        balance_weight=none.copy(),
+        objective=Objective(dict(TERMS)),
+    )

@@ -1,0 +1,35 @@
+"""Task reassignment as the layers above see it."""
+
+from __future__ import annotations
+
+from mast_opt.kind import Kind
+from mast_opt.task_reassignment.conflicts import conflicts
+from mast_opt.task_reassignment.formulation import base
+from mast_opt.task_reassignment.generate import FAMILIES
+from mast_opt.task_reassignment.plan import Plan
+from mast_opt.task_reassignment.plan_tables import build_plan, unbuild_plan
+from mast_opt.task_reassignment.problem import TaskReassignment
+from mast_opt.task_reassignment.sections import sections
+from mast_opt.task_reassignment.tables import PLAN_SCHEMA, SCHEMA, TERMS, build, unbuild
+from mast_opt.task_reassignment.verify import verify
+
+KIND: Kind[TaskReassignment, Plan] = Kind(
+    name=TaskReassignment.kind,
+    title="Task reassignment: which machine runs which process",
+    problem_type=TaskReassignment,
+    plan_type=Plan,
+    schema=SCHEMA,
+    plan_schema=PLAN_SCHEMA,
+    terms=TERMS,
+    rules=(),
+    build=build,
+    unbuild=unbuild,
+    build_plan=build_plan,
+    unbuild_plan=unbuild_plan,
+    conflicts=conflicts,
+    verify=verify,
+    formulations={"base": base},
+    heuristics={},
+    families=FAMILIES,
+    sections=sections,
+)

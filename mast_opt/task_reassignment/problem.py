@@ -1,0 +1,108 @@
+"""The task-reassignment problem (Twine): which machine runs which process.
+
+It is the machine reassignment problem of the ROADEF/EURO challenge 2012, set by Google. Index letters,
+here and everywhere: p process, m machine, k resource, s service, b balance goal.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mast_opt.header import Objective
+
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class TaskReassignment:
+    """One instance, validated. Arrays are read-only; P, M, K, S count processes, machines, resources, services.
+
+    Amounts of a resource are integers in whatever unit the instance uses for it.
+    """
+
+    kind: ClassVar[str] = "task-reassignment"
+
+    name: str
+    resources: tuple[str, ...]
+    machines: tuple[str, ...]
+    locations: tuple[str, ...]
+    neighbourhoods: tuple[str, ...]
+    move_groups: tuple[str, ...]
+    """Groups of machines between which moving costs the same."""
+    services: tuple[str, ...]
+    processes: tuple[str, ...]
+
+    transient: Bools
+    """[K] does a moved process hold this resource on its old machine too?"""
+    load_weight: Ints
+    """[K] cost of a unit of use above the safety capacity."""
+
+    location: Ints
+    """[M]"""
+    neighbourhood: Ints
+    """[M]"""
+    move_group: Ints
+    """[M]"""
+    capacity: Ints
+    """[M, K]"""
+    safety: Ints
+    """[M, K] use up to here costs nothing."""
+    group_move_cost: Ints
+    """[G, G] cost of moving a process from a machine of the first group to one of the second."""
+
+    spread_min: Ints
+    """[S] fewest locations that a service runs in."""
+    dependent: Ints
+    """[D] each process of this service …"""
+    dependency: Ints
+    """[D] … has a process of this service in its neighbourhood."""
+
+    service: Ints
+    """[P]"""
+    need: Ints
+    """[P, K]"""
+    move_cost: Ints
+    """[P] cost of moving this process anywhere."""
+    initial: Ints
+    """[P] the machine that runs it today."""
+
+    balance_first: Ints
+    """[B] resource whose free amount asks for …"""
+    balance_second: Ints
+    """[B] … free amounts of this resource,"""
+    balance_target: Ints
+    """[B] so many units of it for each unit of the first;"""
+    balance_weight: Ints
+    """[B] cost of a unit that is missing on a machine."""
+
+    objective: Objective
+    provenance: str = ""
+
+    def __post_init__(self) -> None:
+        for item in fields(self):
+            value: Any = getattr(self, item.name)
+            if isinstance(value, np.ndarray):
+                value.setflags(write=False)
+
+    @cached_property
+    def service_size(self) -> Ints:
+        """[S] number of processes."""
+        return np.bincount(self.service, minlength=len(self.services))
+
+    @cached_property
+    def held(self) -> Ints:
+        """[M, K] need of the processes that run on each machine today."""
+        total = np.zeros_like(self.capacity)
+        np.add.at(total, self.initial, self.need)
+        return total
+
+
+def labels(letter: str, count: int) -> tuple[str, ...]:
+    """Names for things that have only a number: p0, p1, …"""
+    return tuple(f"{letter}{position}" for position in range(count))

@@ -1,0 +1,127 @@
+"""Family ``features``: every optional part of the problem at once, for tests."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from mast_opt.data_placement.generate import draws
+from mast_opt.data_placement.generate.standard import Recipe, bake
+from mast_opt.data_placement.generate.variants import near_data, with_links
+from mast_opt.data_placement.problem import SHARE, DataPlacement, Ints
+from mast_opt.header import Objective
+
+APPS = ("ads", "search", "video", "")
+TIER_WEIGHTS = {0: 4.0, 1: 2.0, 2: 1.0}
+MEDIAN_OUTPUT_MB = 1_000_000
+
+
+def features(rng: np.random.Generator, *, datasets: int, workloads: int, regions: int) -> DataPlacement:
+    """``standard`` with everything optional: two copies of some datasets, pins and bans of datasets and workloads,
+    headroom, ingress limits, outputs, applications with quotas, splittable work, types of which different numbers do,
+    current runs, work that may stay unserved, links with capacity and price, tier weights, and every term weighed.
+
+    Feasible by construction: the limits leave room for today's replicas and one place to run each workload.
+    """
+    problem = bake(rng, Recipe("features"), datasets, workloads, regions)
+    region, cpu_mcores = near_data(rng, problem)
+    problem = replace(
+        problem,
+        cpu_mcores=cpu_mcores,
+        option_mgpu=_fewer_of_the_faster(problem),
+        splittable=rng.random(workloads) < 0.3,
+        may_refuse=True,
+        objective=Objective(
+            weights=dict(problem.objective.weights) | {"idle": 0.1, "moved_work": 0.5}, tier_weights=TIER_WEIGHTS
+        ),
+    )
+    problem = replace(problem, **_replicas(rng, problem))
+    problem = replace(problem, **_work_rules(rng, problem, region))
+    problem = replace(problem, **_quotas(rng, problem, region))
+    problem = replace(problem, **_storage(rng, problem, region))
+    problem = replace(problem, **_current_runs(rng, problem, region))
+    return with_links(rng, problem, region)
+
+
+def _fewer_of_the_faster(problem: DataPlacement) -> Ints:
+    """Work that runs on either type needs half as many of the second."""
+    either = np.bincount(problem.option_workload)[problem.option_workload] > 1
+    return np.where(either & (problem.option_type == 1), problem.option_mgpu // 2, problem.option_mgpu)
+
+
+def _replicas(rng: np.random.Generator, problem: DataPlacement) -> dict[str, Any]:
+    """Some datasets need two copies (and have them today), some are pinned where they are, some banned elsewhere."""
+    stored = problem.stored.copy()
+    count, regions = stored.shape
+    twice = np.flatnonzero(rng.random(count) < 0.1) if regions > 1 else np.zeros(0, np.int64)
+    stored[twice, (stored[twice].argmax(axis=1) + 1) % regions] = True
+    return {
+        "stored": stored,
+        "copies_min": np.where(stored.sum(axis=1) > 1, 2, 1),
+        "pinned": stored & (rng.random((count, 1)) < 0.1),
+        "forbidden": ~stored & (rng.random((count, regions)) < 0.05),
+    }
+
+
+def _work_rules(rng: np.random.Generator, problem: DataPlacement, region: Ints) -> dict[str, Any]:
+    """Some work is pinned to its region, some banned elsewhere."""
+    here = region[:, None] == np.arange(len(problem.regions))
+    return {
+        "work_pinned": here & (rng.random((len(region), 1)) < 0.05),
+        "work_forbidden": ~here & (rng.random(here.shape) < 0.05),
+    }
+
+
+def _quotas(rng: np.random.Generator, problem: DataPlacement, region: Ints) -> dict[str, Any]:
+    """Applications, and CPU quotas in half of the regions for those that are named."""
+    regions, apps = len(problem.regions), len(APPS)
+    app = rng.integers(apps, size=len(region))
+    need = draws.used(problem.cpu_need_mcores, region * apps + app, regions * apps).reshape(regions, apps)
+    at = np.nonzero(rng.random((regions, apps - 1)) < 0.5)
+    return {
+        "apps": APPS,
+        "app": app,
+        "quota_region": at[0],
+        "quota_app": at[1],
+        "quota_mcores": need[at] * 3 // 2 + draws.DECICORE,
+    }
+
+
+def _storage(rng: np.random.Generator, problem: DataPlacement, region: Ints) -> dict[str, Any]:
+    """Outputs, headroom, and ingress limits in half of the regions."""
+    regions, work = len(problem.regions), len(region)
+    written = draws.lognormal(rng, work, median=MEDIAN_OUTPUT_MB, sigma=1.0, step=draws.GB)
+    output_mb = np.where(rng.random(work) < 0.2, written, 0)
+    headroom = np.where(rng.random(regions) < 0.5, rng.integers(20, 120, regions), 0)
+    filled = problem.stored.T @ problem.size_mb + draws.used(output_mb, region, regions)
+    limited = rng.random(regions) < 0.5
+    return {
+        "output_mb": output_mb,
+        "headroom_milli": headroom,
+        "storage_mb": np.maximum(problem.storage_mb, -(-filled * 1000 // (1000 - headroom) // draws.GB) * draws.GB),
+        "ingress_limited": limited,
+        "ingress_mb_per_day": np.where(limited, problem.storage_mb, 0),
+    }
+
+
+def _current_runs(rng: np.random.Generator, problem: DataPlacement, region: Ints) -> dict[str, Any]:
+    """Where four fifths of the work runs today: here or there, some of it in two places, some on a type not stated."""
+    regions, types = len(problem.regions), len(problem.gpu_types)
+    running = np.flatnonzero(rng.random(len(region)) < 0.8)
+    moved = rng.random(len(running)) < 0.3
+    first = np.where(moved, rng.integers(regions, size=len(running)), region[running])
+    split = problem.splittable[running] & (rng.random(len(running)) < 0.5) & (regions > 1)
+    part = np.where(split, rng.integers(1, SHARE, len(running)), SHARE)
+    option = np.searchsorted(problem.option_workload, running)
+    kind = np.where(rng.random(len(running)) < 0.2, types, problem.option_type[option])
+    rows = np.concatenate(
+        [
+            np.stack([running, first, kind, part]),
+            np.stack([running, (first + 1) % regions, kind, SHARE - part])[:, split],
+        ],
+        axis=1,
+    )
+    workload, where, of_type, share = rows[:, np.lexsort((rows[1], rows[0]))]
+    return {"current_workload": workload, "current_region": where, "current_type": of_type, "current_share": share}

@@ -10,7 +10,7 @@ import numpy as np
 from mast_opt.data_placement.generate import draws
 from mast_opt.data_placement.generate.standard import Recipe, bake
 from mast_opt.data_placement.generate.variants import near_data, with_links
-from mast_opt.data_placement.problem import SHARE, DataPlacement, Ints
+from mast_opt.data_placement.problem import SHARE, Bools, DataPlacement, Ints
 from mast_opt.header import Objective
 
 APPS = ("ads", "search", "video", "")
@@ -31,7 +31,7 @@ def features(rng: np.random.Generator, *, datasets: int, workloads: int, regions
         problem,
         cpu_mcores=cpu_mcores,
         option_mgpu=_fewer_of_the_faster(problem),
-        splittable=rng.random(workloads) < 0.3,
+        splittable=_some(rng, 0.3, workloads),
         may_refuse=True,
         objective=Objective(
             weights=dict(problem.objective.weights) | {"idle": 0.1, "moved_work": 0.5}, tier_weights=TIER_WEIGHTS
@@ -45,6 +45,13 @@ def features(rng: np.random.Generator, *, datasets: int, workloads: int, regions
     return with_links(rng, problem, region)
 
 
+def _some(rng: np.random.Generator, share: float, count: int) -> Bools:
+    """[count] true for about this share of them, and for one at least."""
+    chosen = np.zeros(count, np.bool_)
+    chosen[rng.permutation(count)[: max(1, round(share * count))]] = True
+    return chosen
+
+
 def _fewer_of_the_faster(problem: DataPlacement) -> Ints:
     """Work that runs on either type needs half as many of the second."""
     either = np.bincount(problem.option_workload)[problem.option_workload] > 1
@@ -55,13 +62,13 @@ def _replicas(rng: np.random.Generator, problem: DataPlacement) -> dict[str, Any
     """Some datasets need two copies (and have them today), some are pinned where they are, some banned elsewhere."""
     stored = problem.stored.copy()
     count, regions = stored.shape
-    twice = np.flatnonzero(rng.random(count) < 0.1) if regions > 1 else np.zeros(0, np.int64)
+    twice = np.flatnonzero(_some(rng, 0.1, count) & (regions > 1))
     stored[twice, (stored[twice].argmax(axis=1) + 1) % regions] = True
     return {
         "stored": stored,
         "copies_min": np.where(stored.sum(axis=1) > 1, 2, 1),
-        "pinned": stored & (rng.random((count, 1)) < 0.1),
-        "forbidden": ~stored & (rng.random((count, regions)) < 0.05),
+        "pinned": stored & _some(rng, 0.1, count)[:, None],
+        "forbidden": ~stored & _some(rng, 0.1, stored.size).reshape(stored.shape),
     }
 
 
@@ -69,8 +76,8 @@ def _work_rules(rng: np.random.Generator, problem: DataPlacement, region: Ints) 
     """Some work is pinned to its region, some banned elsewhere."""
     here = region[:, None] == np.arange(len(problem.regions))
     return {
-        "work_pinned": here & (rng.random((len(region), 1)) < 0.05),
-        "work_forbidden": ~here & (rng.random(here.shape) < 0.05),
+        "work_pinned": here & _some(rng, 0.05, len(region))[:, None],
+        "work_forbidden": ~here & _some(rng, 0.05, here.size).reshape(here.shape),
     }
 
 
@@ -79,7 +86,7 @@ def _quotas(rng: np.random.Generator, problem: DataPlacement, region: Ints) -> d
     regions, apps = len(problem.regions), len(APPS)
     app = rng.integers(apps, size=len(region))
     need = draws.used(problem.cpu_need_mcores, region * apps + app, regions * apps).reshape(regions, apps)
-    at = np.nonzero(rng.random((regions, apps - 1)) < 0.5)
+    at = np.nonzero(_some(rng, 0.5, regions * (apps - 1)).reshape(regions, apps - 1))
     return {
         "apps": APPS,
         "app": app,
@@ -93,10 +100,10 @@ def _storage(rng: np.random.Generator, problem: DataPlacement, region: Ints) -> 
     """Outputs, headroom, and ingress limits in half of the regions."""
     regions, work = len(problem.regions), len(region)
     written = draws.lognormal(rng, work, median=MEDIAN_OUTPUT_MB, sigma=1.0, step=draws.GB)
-    output_mb = np.where(rng.random(work) < 0.2, written, 0)
-    headroom = np.where(rng.random(regions) < 0.5, rng.integers(20, 120, regions), 0)
+    output_mb = np.where(_some(rng, 0.2, work), written, 0)
+    headroom = np.where(_some(rng, 0.5, regions), rng.integers(20, 120, regions), 0)
     filled = problem.stored.T @ problem.size_mb + draws.used(output_mb, region, regions)
-    limited = rng.random(regions) < 0.5
+    limited = _some(rng, 0.5, regions)
     return {
         "output_mb": output_mb,
         "headroom_milli": headroom,
@@ -109,7 +116,7 @@ def _storage(rng: np.random.Generator, problem: DataPlacement, region: Ints) -> 
 def _current_runs(rng: np.random.Generator, problem: DataPlacement, region: Ints) -> dict[str, Any]:
     """Where four fifths of the work runs today: here or there, some of it in two places, some on a type not stated."""
     regions, types = len(problem.regions), len(problem.gpu_types)
-    running = np.flatnonzero(rng.random(len(region)) < 0.8)
+    running = np.flatnonzero(_some(rng, 0.8, len(region)))
     moved = rng.random(len(running)) < 0.3
     first = np.where(moved, rng.integers(regions, size=len(running)), region[running])
     split = problem.splittable[running] & (rng.random(len(running)) < 0.5) & (regions > 1)

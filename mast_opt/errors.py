@@ -49,6 +49,8 @@ class Fault:
     column: str | None = None
     value: str | None = None
     """The offending value as it was written; None when something is missing."""
+    count: int = 1
+    """How many cells this stands for; more than 1 when they are counted instead of listed one by one."""
 
     def __str__(self) -> str:
         where = self.file
@@ -57,6 +59,8 @@ class Fault:
         if self.column is not None:
             where += f", column {self.column}"
         found = "" if self.value is None else f" found {self.value!r};"
+        if self.count > 1:
+            found = f" {self.count:,} more;"
         return f"{where}:{found} expected {self.expected}"
 
 
@@ -66,8 +70,8 @@ class _Faulty(InputError):
     def __init__(self, faults: Iterable[Fault]) -> None:
         self.faults = tuple(faults)
         lines = "\n".join(f"  {fault}" for fault in self.faults)
-        count = len(self.faults)
-        super().__init__(f"{count} fault{'s' if count != 1 else ''} in the {self.noun}:\n{lines}")
+        count = sum(fault.count for fault in self.faults)
+        super().__init__(f"{count:,} fault{'s' if count != 1 else ''} in the {self.noun}:\n{lines}")
 
 
 class InstanceError(_Faulty):

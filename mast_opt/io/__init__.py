@@ -1,0 +1,24 @@
+"""Instances and plans in files: folders of CSV or Parquet tables, Excel workbooks, JSON.
+
+Nothing here knows a problem: tables are read, checked and written by the schema that a kind declares.
+"""
+
+from mast_opt.io.checksum import checksum
+from mast_opt.io.read import PlanReading, Reading, read, read_instance, read_plan, read_plan_of
+from mast_opt.io.validate import Rounding
+from mast_opt.io.write import FORMATS, check_plan_target, write, write_plan
+
+__all__ = [
+    "FORMATS",
+    "PlanReading",
+    "Reading",
+    "Rounding",
+    "check_plan_target",
+    "checksum",
+    "read",
+    "read_instance",
+    "read_plan",
+    "read_plan_of",
+    "write",
+    "write_plan",
+]

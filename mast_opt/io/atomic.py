@@ -1,0 +1,114 @@
+"""Files and folders that are there complete or not at all.
+
+Everything is written beside its target under a temporary name, flushed to the disk, and then renamed. A crash, a
+full disk or an interrupt leaves the target as it was (and at worst a sibling called ``.NAME.partial-…``).
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import secrets
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from mast_opt.errors import InputError
+
+_ADVICE = {
+    errno.ENOSPC: "free some space or choose another disk",
+    errno.EDQUOT: "free some space or choose another disk",
+    errno.EACCES: "choose a folder that you may write to",
+    errno.EPERM: "choose a folder that you may write to",
+    errno.EROFS: "choose a folder that you may write to",
+    errno.ENAMETOOLONG: "choose a shorter name",
+}
+
+
+@contextmanager
+def new_file(target: Path) -> Iterator[Path]:
+    """A path to write to; it takes the target's place when the block ends well. Raises InputError for OS errors."""
+    with _explained(target), _sibling(target) as partial:
+        yield partial
+        _flush(partial)
+        partial.replace(target)
+        _flush(target.parent)
+
+
+@contextmanager
+def new_folder(target: Path, replaceable: Callable[[Path], None]) -> Iterator[Path]:
+    """An empty folder to fill; it takes the target's place when the block ends well. Raises InputError for OS errors.
+
+    ``replaceable(target)`` raises where something stands at the target that must stay.
+    """
+    with _explained(target):
+        replaceable(target)
+        with _sibling(target) as partial:
+            partial.mkdir()
+            yield partial
+            for path in partial.iterdir():
+                _flush(path)
+            _flush(partial)
+            replaceable(target)
+            _swap(partial, target)
+            _flush(target.parent)
+
+
+def _swap(partial: Path, target: Path) -> None:
+    """Rename, with what was at the target put aside meanwhile: put back on failure, removed on success."""
+    if not target.exists():
+        partial.rename(target)
+        return
+    aside = _temporary(target)
+    target.rename(aside)
+    try:
+        partial.rename(target)
+    except BaseException:
+        aside.rename(target)
+        raise
+    shutil.rmtree(aside, ignore_errors=True)
+
+
+@contextmanager
+def _sibling(target: Path) -> Iterator[Path]:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    partial = _temporary(target)
+    try:
+        yield partial
+    finally:
+        with suppress(OSError):
+            if partial.is_dir():
+                shutil.rmtree(partial)
+            else:
+                partial.unlink(missing_ok=True)
+
+
+def _temporary(target: Path) -> Path:
+    return target.with_name(f".{target.name}.partial-{secrets.token_hex(4)}")
+
+
+def _flush(path: Path) -> None:
+    """Wait until the file, or the folder's list of names, is on the disk (a folder only where the system can)."""
+    if path.is_dir() and os.name == "nt":
+        return
+    descriptor = os.open(path, os.O_RDONLY if os.name != "nt" else os.O_RDWR)
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # a file system without fsync
+            raise
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def _explained(target: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        advice = _ADVICE.get(error.errno or 0)
+        reason = error.strerror or str(error)
+        raise InputError(
+            f"{target} could not be written: {reason}{f'; {advice}' if advice else ''}. What was there is unchanged."
+        ) from error

@@ -1,0 +1,77 @@
+"""One number for what an instance says, however it is written down."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from mast_opt.header import Header
+from mast_opt.kinds import kind_of
+from mast_opt.schema import Schema, Table, Tables
+
+
+def checksum(problem: Any) -> str:
+    """``sha256:…`` over the content of a problem: kind, rules, objective and tables.
+
+    The same for every file format, order of rows and spelling of a number; the name and the provenance do not
+    count. So it tells whether a plan was made for this instance.
+    """
+    kind = kind_of(problem)
+    return checksum_of(kind.schema, *kind.unbuild(problem))
+
+
+def checksum_of(schema: Schema, header: Header, tables: Tables) -> str:
+    """The checksum of a problem that is already taken apart."""
+    digest = hashlib.sha256(_header_text(header).encode())
+    ranks = {axis.name: _ranks(axis.name, schema, tables) for axis in schema.axes}
+    for table in schema.tables:
+        there = "missing" if table.name in tables.missing else str(tables.rows(table.name))
+        digest.update(f"\n{table.name} {there}\n".encode())
+        digest.update(_content(table, tables, {name: rank for name, (rank, _) in ranks.items()}).tobytes())
+    for name, (_, labels) in ranks.items():
+        digest.update(f"\n{name}\n".encode() + "\n".join(labels).encode("utf-8", "surrogatepass"))
+    return f"sha256:{digest.hexdigest()}"
+
+
+def _header_text(header: Header) -> str:
+    objective = header.objective
+    content = {
+        "kind": header.kind,
+        "rules": {name: str(value) for name, value in header.rules.items()},
+        "weights": {term: float(weight) for term, weight in objective.weights.items()},
+        "tier_weights": {str(tier): float(weight) for tier, weight in objective.tier_weights.items()},
+        "order": list(objective.order),
+    }
+    return json.dumps(content, sort_keys=True)
+
+
+def _ranks(axis: str, schema: Schema, tables: Tables) -> tuple[NDArray[np.int64], list[str]]:
+    """Rank of each label among those that the tables mention, in alphabetical order, and these labels."""
+    labels = tables.axes[axis]
+    mentioned = np.zeros(len(labels), np.bool_)
+    for table in schema.tables:
+        for column in table.columns:
+            if column.axis == axis:
+                mentioned[tables.get(table.name, column.name)[tables.has(table.name, column.name)]] = True
+    where = np.flatnonzero(mentioned)
+    order = where[pl.Series(labels, dtype=pl.String).gather(where).arg_sort().to_numpy()]
+    ranks = np.zeros(len(labels), np.int64)
+    ranks[order] = np.arange(len(order))
+    return ranks, [labels[position] for position in order.tolist()]
+
+
+def _content(table: Table, tables: Tables, ranks: dict[str, NDArray[np.int64]]) -> NDArray[np.int64]:
+    """[rows, 2 · columns] values and which are present, in the order of the rows' content."""
+    columns = []
+    for column in table.columns:
+        values, present = tables.get(table.name, column.name), tables.has(table.name, column.name)
+        if column.axis is not None:
+            values = ranks[column.axis][values] if len(ranks[column.axis]) else values
+        columns += [np.where(present, values, 0).astype("<i8"), present.astype("<i8")]
+    order = np.lexsort(columns[::-1])
+    return np.ascontiguousarray(np.stack(columns, axis=1)[order])

@@ -1,0 +1,78 @@
+"""Collecting everything wrong with an input, so that it is mended in one go."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Iterable
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from mast_opt.errors import Fault
+
+LISTED = 20
+"""Cells of one column with the same fault that are listed one by one; the rest are counted."""
+
+_LONGEST_VALUE = 80
+_MOST_CANDIDATES = 2000
+
+
+class Faults:
+    """A growing list of faults."""
+
+    def __init__(self) -> None:
+        self.found: list[Fault] = []
+
+    def __bool__(self) -> bool:
+        return bool(self.found)
+
+    def add(
+        self, file: str, expected: str, row: int | None = None, column: str | None = None, value: object = None
+    ) -> None:
+        self.found.append(Fault(file, expected, row, column, None if value is None else shortened(str(value))))
+
+    def cells(
+        self,
+        file: str,
+        column: str | None,
+        rows: NDArray[np.int64],
+        values: Callable[[int], object],
+        expected: str,
+        detail: Callable[[int], str] | None = None,
+    ) -> None:
+        """List the first cells and count the others.
+
+        ``rows``: 1-based row numbers of the cells. ``values(n)`` and ``detail(n)`` give the value of the n-th of
+        them and what to add to ``expected`` for it.
+        """
+        listed = len(rows) if len(rows) <= LISTED + 1 else LISTED
+        for n, row in enumerate(rows[:listed].tolist()):
+            self.add(file, expected + (detail(n) if detail else ""), row, column, values(n))
+        if listed < len(rows):
+            self.found.append(Fault(file, expected, column=column, count=len(rows) - listed))
+
+
+def shortened(value: str) -> str:
+    """The value, cut where it is too long for a message."""
+    return value if len(value) <= _LONGEST_VALUE else value[: _LONGEST_VALUE - 1] + "…"
+
+
+def one_of(names: Iterable[str]) -> str:
+    return ", ".join(names)
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """``"; did you mean 'regions'?"`` or nothing. Says nothing where there are too many names to compare."""
+    known = list(known)
+    if len(known) > _MOST_CANDIDATES:
+        return ""
+    by_fold = {other.strip().casefold(): other for other in known}
+    same = by_fold.get(name.strip().casefold())
+    close = [same] if same is not None else difflib.get_close_matches(name, known, n=1, cutoff=0.7)
+    return f"; did you mean {close[0]!r}?" if close and close[0] != name else ""
+
+
+def at(series: pl.Series, indices: NDArray[np.int64]) -> Callable[[int], object]:
+    """The n-th of some cells of a column, for ``Faults.cells``."""
+    return lambda n: "" if series[int(indices[n])] is None else series[int(indices[n])]

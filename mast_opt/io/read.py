@@ -1,0 +1,159 @@
+"""From files to problems and plans."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from mast_opt.errors import Fault, InstanceError, PlanError
+from mast_opt.io.checksum import checksum_of
+from mast_opt.io.faults import Faults
+from mast_opt.io.header_fields import from_fields, kind_in
+from mast_opt.io.sources.base import Source
+from mast_opt.io.sources.folder import FolderSource
+from mast_opt.io.sources.opening import open_source
+from mast_opt.io.validate import Checked, Rounding, check_tables
+from mast_opt.kind import Kind
+from mast_opt.kinds import kind_of
+from mast_opt.schema import Schema
+from mast_opt.verdict import Conflict
+
+
+@dataclass(frozen=True, eq=False)
+class Reading:
+    """An instance as it was read: the problem, and what a planner may want to know about the files."""
+
+    problem: Any
+    kind: Kind[Any, Any]
+    path: Path
+    format: str
+    """``folder``, ``xlsx`` or ``json``."""
+    rows: Mapping[str, int]
+    """Table → number of rows, for the tables that are there."""
+    missing: tuple[str, ...]
+    """Optional tables that are not there."""
+    roundings: tuple[Rounding, ...]
+    """Columns with cells finer than the base unit."""
+    seconds: float
+    """Time to read, check and build."""
+
+    @cached_property
+    def conflicts(self) -> tuple[Conflict, ...]:
+        """Limits that contradict one another: the files are well-formed, but no plan can meet them."""
+        return self.kind.conflicts(self.problem)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Sentences for a person; nothing in them is wrong."""
+        absent = [f"no table {name}: reads as empty" for name in self.missing]
+        return (*(str(rounding) for rounding in self.roundings), *absent)
+
+
+@dataclass(frozen=True, eq=False)
+class PlanReading:
+    """A plan as it was read."""
+
+    plan: Any
+    fields: Mapping[str, Any]
+    """What ``plan.toml`` says; empty if there is none."""
+    same_instance: bool | None
+    """Whether the plan was made for exactly this instance; None if it does not say."""
+
+
+def read(path: str | PathLike[str]) -> Any:
+    """The problem in a folder, an .xlsx workbook or a .json file.
+
+    Raises InstanceError, which lists everything that is wrong with the files.
+    """
+    return read_instance(path).problem
+
+
+def read_instance(path: str | PathLike[str]) -> Reading:
+    """As ``read``, with rounded cells, row counts, missing tables and conflicts."""
+    started = time.perf_counter()
+    path = Path(path)
+    faults = Faults()
+    source = open_source(path, "instance", faults)
+    fields = source.header() if source else None
+    kind = kind_in(fields, source.header_file, faults) if source and fields is not None else None
+    if source is None or fields is None or kind is None:
+        raise InstanceError(faults.found)
+    header = from_fields(fields, kind, source.header_file, faults)
+    checked = _check(source, kind.schema, faults)
+    if checked is None or faults:
+        raise InstanceError(faults.found)
+    try:
+        problem = kind.build(header, checked.tables)
+    except InstanceError as error:
+        raise InstanceError(_named(error.faults, source)) from None
+    there = [table.name for table in kind.schema.tables if table.name not in checked.tables.missing]
+    return Reading(
+        problem=problem,
+        kind=kind,
+        path=path,
+        format=source.format,
+        rows={name: checked.tables.rows(name) for name in there},
+        missing=tuple(table.name for table in kind.schema.tables if table.name in checked.tables.missing),
+        roundings=checked.roundings,
+        seconds=time.perf_counter() - started,
+    )
+
+
+def read_plan(problem: Any, path: str | PathLike[str]) -> Any:
+    """The plan for this problem in a folder (or workbook or .json file). Raises PlanError, which lists every fault.
+
+    A plan may be wrong for the problem and still be read: that is the verifier's business. Here it is only a
+    fault to name what the problem does not have.
+    """
+    return read_plan_of(problem, path).plan
+
+
+def read_plan_of(problem: Any, path: str | PathLike[str]) -> PlanReading:
+    """As ``read_plan``, with what ``plan.toml`` says. Tables without a ``plan.toml`` are a plan too."""
+    kind = kind_of(problem)
+    faults = Faults()
+    source = open_source(Path(path), "plan", faults)
+    if source is None:
+        raise PlanError(faults.found)
+    fields = _plan_fields(source, kind, faults)
+    header, instance = kind.unbuild(problem)
+    checked = _check(source, kind.plan_schema, faults, instance.axes)
+    if checked is None or faults:
+        raise PlanError(faults.found)
+    try:
+        plan = kind.build_plan(problem, checked.tables)
+    except (InstanceError, PlanError) as error:
+        raise PlanError(_named(error.faults, source)) from None
+    stated = fields.get("checksum")
+    same = None if stated is None else stated == checksum_of(kind.schema, header, instance)
+    return PlanReading(plan, fields, same)
+
+
+def _plan_fields(source: Source, kind: Kind[Any, Any], faults: Faults) -> Mapping[str, Any]:
+    if isinstance(source, FolderSource) and not (source.path / source.header_file).exists():
+        return {}
+    fields = source.header()
+    if fields is None:
+        return {}
+    stated = kind_in(fields, source.header_file, faults)
+    if stated is not None and stated.name != kind.name:
+        faults.add(f"{source.header_file}: kind", f"a plan for {kind.name}", value=stated.name)
+    return fields
+
+
+def _check(
+    source: Source, schema: Schema, faults: Faults, given: Mapping[str, tuple[str, ...]] | None = None
+) -> Checked | None:
+    if isinstance(source, FolderSource):
+        source.misnamed({table.name for table in schema.tables})
+    return check_tables(source, schema, faults, given)
+
+
+def _named(found: tuple[Fault, ...], source: Source) -> list[Fault]:
+    """Faults that a problem saw name tables; here they get the names of files."""
+    return [replace(fault, file=source.file(fault.file)) for fault in found]

@@ -1,0 +1,1 @@
+"""One file for each shape an input comes in: a folder, an Excel workbook, a JSON file."""

@@ -1,0 +1,98 @@
+"""A folder with a TOML header and one CSV or Parquet file a table."""
+
+from __future__ import annotations
+
+import io
+import tomllib
+from collections.abc import Collection, Mapping
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from mast_opt.io.faults import Faults, shortened
+from mast_opt.io.raw import RawTable, raw_table
+from mast_opt.io.sources.base import no_panic_report, read_bytes
+from mast_opt.io.sources.csv_text import parse_csv
+
+_SUFFIXES = (".csv", ".parquet")
+
+
+class FolderSource:
+    """``stem`` names the header file (``instance`` or ``plan``); ``known`` are the tables a kind may have."""
+
+    format = "folder"
+
+    def __init__(self, path: Path, stem: str, faults: Faults) -> None:
+        self.path = path
+        self.header_file = f"{stem}.toml"
+        self._faults = faults
+        self._files: dict[str, Path] = {}
+        self._others: list[Path] = []
+        for entry in sorted(path.iterdir()):
+            if entry.name.startswith(".") or entry.name == self.header_file:
+                continue
+            if entry.suffix.lower() not in _SUFFIXES:
+                self._others.append(entry)
+            elif entry.stem in self._files:
+                other = self._files[entry.stem].name
+                faults.add(entry.name, f"one file for the table {entry.stem}, but {other} is there too; remove one")
+            else:
+                self._files[entry.stem] = entry
+
+    def header(self) -> Mapping[str, Any] | None:
+        path = self.path / self.header_file
+        if not path.exists():
+            self._faults.add(self.header_file, f"this file in {self.path}; it says what kind of tables these are")
+            return None
+        data = read_bytes(path, self.header_file, self._faults)
+        if data is None:
+            return None
+        try:
+            return tomllib.loads(data.decode("utf-8-sig"), parse_float=Decimal)
+        except UnicodeDecodeError as error:
+            row = data[: error.start].count(b"\n") + 1
+            self._faults.add(self.header_file, f"text in UTF-8 (line {row} is not)")
+        except (ValueError, ArithmeticError, RecursionError) as error:  # of tomllib, int and Decimal
+            self._faults.add(self.header_file, f"TOML ({error})")
+        return None
+
+    def tables(self) -> Mapping[str, str]:
+        return {name: path.name for name, path in self._files.items()}
+
+    def file(self, table: str) -> str:
+        return self._files[table].name if table in self._files else f"{table}.csv"
+
+    def table(self, name: str) -> RawTable | None:
+        path = self._files[name]
+        if path.is_dir():
+            self._faults.add(path.name, "a file, not a folder")
+            return None
+        data = read_bytes(path, path.name, self._faults)
+        if data is None:
+            return None
+        parse = parse_csv if path.suffix.lower() == ".csv" else parse_parquet
+        return parse(data, path.name, self._faults)
+
+    def misnamed(self, known: Collection[str]) -> None:
+        """A fault for each file that looks like a table (``reads.tsv``, ``reads.csv.gz``) but cannot be read as one."""
+        for entry in self._others:
+            name = entry.name.split(".")[0]
+            if name in known and entry.is_file():
+                self._faults.add(entry.name, f"{name}.csv or {name}.parquet; other formats are not read")
+
+
+def parse_parquet(data: bytes, file: str, faults: Faults) -> RawTable | None:
+    """The table in a Parquet file's bytes, or None with a fault."""
+    frame: pl.DataFrame | None = None
+    reason = ""
+    with no_panic_report() as panics:
+        try:
+            frame = pl.read_parquet(io.BytesIO(data), hive_partitioning=False)
+        except (pl.exceptions.PolarsError, OSError, ValueError, MemoryError) as error:
+            reason = str(error)
+    if frame is None:
+        faults.add(file, f"a complete Parquet file ({shortened(panics[0] if panics else reason)})")
+        return None
+    return raw_table(file, frame.columns, frame.get_columns(), faults)

@@ -1,0 +1,1 @@
+"""One file for each shape that an instance is written in."""

@@ -1,0 +1,101 @@
+"""One Excel workbook: a sheet ``instance`` with keys and values, then a sheet a table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import xlsxwriter
+from xlsxwriter.exceptions import FileCreateError
+from xlsxwriter.worksheet import Worksheet
+
+from mast_opt.errors import UsageError
+from mast_opt.io.frames import EXACT_DIGITS, digits, is_number, table_frames
+from mast_opt.schema import ColumnType, Schema, Table, Tables
+
+MOST_ROWS = 1_048_576
+"""Rows of a sheet, the header among them."""
+_LONGEST_TEXT = 32_767
+"""Characters of a cell."""
+
+
+def write_excel(path: Path, fields: Mapping[str, Any], schema: Schema, tables: Tables) -> None:
+    """A number that Excel would round is written as text, so that it reads back exactly.
+
+    Raises UsageError for a table or a label that does not fit in a sheet.
+    """
+    frames = list(table_frames(schema, tables))
+    for table, frame in frames:
+        _refuse_oversized(table, frame)
+    book = xlsxwriter.Workbook(path, {"constant_memory": True})
+    bold = book.add_format({"bold": True})
+    header = book.add_worksheet("instance")
+    rows = [("key", "value"), *_flat(fields, "")]
+    for number, (key, value) in enumerate(rows):
+        header.write_string(number, 0, key)
+        _write(header, number, 1, value)
+    for table, frame in frames:
+        sheet = book.add_worksheet(table.name)
+        for position, name in enumerate(frame.columns):
+            sheet.write_string(0, position, name, bold)
+        _fill(sheet, table, frame)
+    try:
+        book.close()
+    except FileCreateError as error:
+        cause = error.args[0] if error.args else error
+        raise cause if isinstance(cause, OSError) else OSError(str(error)) from error
+
+
+def _refuse_oversized(table: Table, frame: pl.DataFrame) -> None:
+    if frame.height >= MOST_ROWS:
+        raise UsageError(
+            f"the table {table.name} has {frame.height:,} rows and an Excel sheet holds {MOST_ROWS - 1:,} below its "
+            "header; write a folder of Parquet tables instead"
+        )
+    for name in frame.columns:
+        if frame[name].dtype == pl.String and (frame[name].str.len_chars() > _LONGEST_TEXT).any():
+            raise UsageError(
+                f"the table {table.name} has a {name} of more than {_LONGEST_TEXT:,} characters, which no Excel cell "
+                "holds; write a folder of tables instead"
+            )
+
+
+def _flat(fields: Mapping[str, Any], path: str) -> Iterator[tuple[str, Any]]:
+    for key, value in fields.items():
+        if isinstance(value, Mapping):
+            yield from _flat(value, f"{path}{key}.")
+        else:
+            yield f"{path}{key}", ", ".join(value) if isinstance(value, list) else value
+
+
+def _write(sheet: Worksheet, row: int, column: int, value: str | float) -> None:
+    if isinstance(value, str):
+        sheet.write_string(row, column, value)
+    elif float(f"{value:.{EXACT_DIGITS}g}") == value:
+        sheet.write_number(row, column, value)
+    else:
+        sheet.write_string(row, column, repr(value))
+
+
+def _fill(sheet: Worksheet, table: Table, frame: pl.DataFrame) -> None:
+    cells = []
+    for name in frame.columns:
+        column = table.column(name)
+        values = frame[name]
+        if is_number(column):
+            text = values.cast(pl.String)
+            fits = (digits(text) <= EXACT_DIGITS).to_list()
+            cells.append([float(cell) if fit and cell is not None else cell for cell, fit in zip(text.to_list(), fits)])
+        else:
+            cells.append(values.to_list())
+    truth = [table.column(name).type is ColumnType.BOOLEAN for name in frame.columns]
+    for row, values_of_row in enumerate(zip(*cells), start=1):
+        for position, cell in enumerate(values_of_row):
+            if cell is None:
+                continue
+            if truth[position]:
+                sheet.write_boolean(row, position, cell)
+            else:
+                (sheet.write_number if isinstance(cell, float) else sheet.write_string)(row, position, cell)

@@ -1,0 +1,104 @@
+"""From problems and plans to files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from mast_opt.errors import InputError, UsageError
+from mast_opt.io.atomic import new_file, new_folder
+from mast_opt.io.checksum import checksum_of
+from mast_opt.io.faults import one_of
+from mast_opt.io.header_fields import FORMAT, to_fields
+from mast_opt.io.targets.excel import write_excel
+from mast_opt.io.targets.folder import write_tables
+from mast_opt.io.targets.json_file import write_json
+from mast_opt.io.toml_text import toml_text
+from mast_opt.kinds import kind_of
+from mast_opt.schema import Schema
+
+FORMATS = ("csv", "parquet", "xlsx", "json")
+"""What ``write`` can write; the first two are folders."""
+
+_FILE_WRITERS = {"xlsx": write_excel, "json": write_json}
+_RESERVED = ("format", "kind", "instance", "checksum")
+
+
+def write(problem: Any, path: str | PathLike[str], format: str | None = None, *, force: bool = False) -> None:
+    """Write an instance: ``.xlsx`` and ``.json`` paths as one file, any other as a folder of CSV tables.
+
+    ``format``: one of ``FORMATS``, to say otherwise. What is there already is only replaced with ``force``, and only
+    if it is an instance and nothing else. Raises UsageError for a format that does not fit, InputError if the files
+    cannot be written (nothing is then left half-written), InstanceError for labels that no file could carry.
+    """
+    target = Path(path).absolute()
+    format = format or (target.suffix.lower()[1:] if target.suffix.lower()[1:] in _FILE_WRITERS else "csv")
+    if format not in FORMATS:
+        raise UsageError(f"there is no format {format!r}; expected one of: {one_of(FORMATS)}")
+    kind = kind_of(problem)
+    header, tables = kind.unbuild(problem)
+    fields = to_fields(header)
+    if format in _FILE_WRITERS:
+        if target.suffix.lower() != f".{format}":
+            raise UsageError(f"{target.name}: a file in the format {format} needs a name that ends in .{format}")
+        if target.is_dir() or (target.exists() and not force):
+            raise InputError(f"{target} exists already; remove it, choose another path, or ask to overwrite it")
+        with new_file(target) as partial:
+            _FILE_WRITERS[format](partial, fields, kind.schema, tables)
+    else:
+        with new_folder(target, _only("instance", kind.schema, force)) as partial:
+            (partial / "instance.toml").write_text(toml_text(fields), encoding="utf-8", newline="\n")
+            write_tables(partial, format, kind.schema, tables)
+
+
+def write_plan(problem: Any, plan: Any, fields: Mapping[str, Any], path: str | PathLike[str]) -> None:
+    """Write a plan: a folder with every table of the plan, and ``plan.toml``.
+
+    ``fields`` is what ``plan.toml`` is to say (objective, bound, solver, status, seed, versions, …); what is None is
+    left out. Kind, name and checksum of the instance are added. An earlier plan at this path is replaced; anything
+    else there is left alone, with an InputError. Ask ``check_plan_target`` before a long solve.
+    """
+    clash = [name for name in _RESERVED if name in fields]
+    if clash:
+        raise UsageError(f"plan.toml gets {one_of(_RESERVED)} by itself; leave out {one_of(clash)}")
+    kind = kind_of(problem)
+    header, instance = kind.unbuild(problem)
+    stated = {
+        "format": FORMAT,
+        "kind": kind.name,
+        "instance": header.name,
+        "checksum": checksum_of(kind.schema, header, instance),
+        **fields,
+    }
+    with new_folder(Path(path).absolute(), _only("plan", kind.plan_schema, force=True)) as partial:
+        (partial / "plan.toml").write_text(toml_text(stated), encoding="utf-8", newline="\n")
+        write_tables(partial, "csv", kind.plan_schema, kind.unbuild_plan(problem, plan))
+
+
+def check_plan_target(problem: Any, path: str | PathLike[str]) -> None:
+    """Raises InputError where ``write_plan`` would refuse to write because of what is there."""
+    _only("plan", kind_of(problem).plan_schema, force=True)(Path(path).absolute())
+
+
+def _only(stem: str, schema: Schema, force: bool) -> Callable[[Path], None]:
+    """A check that a path holds nothing but what may be replaced there."""
+    names = {f"{stem}.toml"} | {f"{table.name}{suffix}" for table in schema.tables for suffix in (".csv", ".parquet")}
+
+    def check(target: Path) -> None:
+        if not target.exists() and not target.is_symlink():
+            return
+        if not target.is_dir():
+            raise InputError(f"{target} is not a folder; choose another path for the {stem}")
+        content = sorted(entry.name for entry in target.iterdir())
+        if not content:
+            return
+        foreign = [name for name in content if name not in names]
+        if foreign or f"{stem}.toml" not in content:
+            shown = one_of((foreign or content)[:3])
+            raise InputError(f"{target} holds {shown}, which is no part of an earlier {stem}; choose another path")
+        if not force:
+            raise InputError(f"{target} exists already; remove it, choose another path, or ask to overwrite it")
+
+    return check

@@ -1,1 +1,103 @@
-"""mast-opt: data placement, job placement and server assignment for machine-learning training over many regions."""
+"""mast-opt: data placement, job placement and server assignment for machine-learning training over many regions.
+
+    import mast_opt
+
+    problem = mast_opt.read("my-instance")
+    solution = mast_opt.solve(problem, "highs", time_limit_s=60)
+    mast_opt.write_plan(problem, solution, "my-plan")
+
+Everything public is listed in ``__all__``. Names are loaded when they are first used, and a solver's library when
+that solver first runs.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from mast_opt.data_placement import DataPlacement
+    from mast_opt.errors import (
+        BackendError,
+        BackendUnavailable,
+        Fault,
+        InputError,
+        InstanceError,
+        MastOptError,
+        PlanError,
+        SizeLimitExceeded,
+        UnsupportedOption,
+        UsageError,
+        VerificationError,
+    )
+    from mast_opt.io import checksum, read, read_plan, write
+    from mast_opt.kinds import generate
+    from mast_opt.result import Event, Limit, Status
+    from mast_opt.solving import Solution, Stage, solve, verify, write_plan
+    from mast_opt.verdict import Conflict, Verdict, Violation
+
+__all__ = [
+    "BackendError",
+    "BackendUnavailable",
+    "Conflict",
+    "DataPlacement",
+    "Event",
+    "Fault",
+    "InputError",
+    "InstanceError",
+    "Limit",
+    "MastOptError",
+    "PlanError",
+    "SizeLimitExceeded",
+    "Solution",
+    "Stage",
+    "Status",
+    "UnsupportedOption",
+    "UsageError",
+    "Verdict",
+    "VerificationError",
+    "Violation",
+    "checksum",
+    "generate",
+    "read",
+    "read_plan",
+    "solve",
+    "verify",
+    "write",
+    "write_plan",
+]
+
+_HOMES = {
+    "mast_opt.data_placement": ("DataPlacement",),
+    "mast_opt.errors": (
+        "BackendError",
+        "BackendUnavailable",
+        "Fault",
+        "InputError",
+        "InstanceError",
+        "MastOptError",
+        "PlanError",
+        "SizeLimitExceeded",
+        "UnsupportedOption",
+        "UsageError",
+        "VerificationError",
+    ),
+    "mast_opt.io": ("checksum", "read", "read_plan", "write"),
+    "mast_opt.kinds": ("generate",),
+    "mast_opt.result": ("Event", "Limit", "Status"),
+    "mast_opt.solving": ("Solution", "Stage", "solve", "verify", "write_plan"),
+    "mast_opt.verdict": ("Conflict", "Verdict", "Violation"),
+}
+
+
+def __getattr__(name: str) -> Any:
+    for home, names in _HOMES.items():
+        if name in names:
+            value = getattr(importlib.import_module(home), name)
+            globals()[name] = value
+            return value
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from mast_opt.header import Header, Rule
@@ -104,3 +105,5 @@ class Kind(Generic[ProblemT, PlanT]):
     families: Mapping[str, Family]
     sections: Callable[[ProblemT, PlanT], tuple[Section, ...]]
     """Tables of the plan for a person, in the order of reading."""
+    exporters: Mapping[str, Callable[[ProblemT, Path], None]] = field(default_factory=dict)
+    """File suffix (``.dat``) → what writes an instance in that format of another tool."""

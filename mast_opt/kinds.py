@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
+import numpy as np
+
 from mast_opt.errors import UsageError
 from mast_opt.kind import Kind
 
@@ -33,3 +35,28 @@ def kind_of(problem: object) -> Kind[Any, Any]:
     if not isinstance(name, str) or name not in _MODULES:
         raise UsageError(f"a {type(problem).__name__} is not a problem; use mast_opt.read or a generator to make one")
     return kind_named(name)
+
+
+def generate(kind: str, family: str | None = None, *, seed: int = 0, **sizes: int) -> Any:
+    """A synthetic instance; the same arguments give the same instance.
+
+    Args:
+        kind: hyphenated, as in ``data-placement``.
+        family: one of the kind's families; its first one unless given.
+        seed: of every random draw.
+        sizes: such as ``datasets=50``; the family's defaults where they are not given.
+
+    Raises:
+        UsageError: there is no such kind, family or size, or a number is out of range.
+    """
+    families = kind_named(kind).families
+    name = next(iter(families)) if family is None else family
+    if name not in families:
+        raise UsageError(f"{kind} has no family called {name!r}; expected one of: {', '.join(families)}")
+    known = families[name].sizes
+    unknown = [size for size in sizes if size not in known]
+    if unknown:
+        raise UsageError(f"family {name} has no size called {unknown[0]!r}; expected some of: {', '.join(known)}")
+    if seed < 0:
+        raise UsageError(f"seed is {seed}; expected a whole number of at least 0")
+    return families[name].generate(np.random.default_rng(seed), **{**known, **sizes})

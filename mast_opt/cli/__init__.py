@@ -7,6 +7,7 @@ import shlex
 import sys
 import traceback
 from collections.abc import Sequence
+from dataclasses import asdict
 
 from mast_opt.cli.app import command_line
 from mast_opt.cli.exits import Exit, exit_for
@@ -31,6 +32,7 @@ def main(tokens: Sequence[str] | None = None) -> int:
     except BaseException as error:
         if os.environ.get(DEBUG, "") not in ("", "0"):
             traceback.print_exc()
+        run.record["faults"] = [asdict(fault) for fault in getattr(error, "faults", ())]
         return run.fail(_words(error, run), exit_for(error))
 
 

@@ -9,7 +9,14 @@ from cyclopts import Parameter
 
 from mast_opt.cli.run import Run
 
-Instance = Annotated[Path, Parameter(help="The instance: a folder of tables, an .xlsx or a .json file.", negative=())]
-Json = Annotated[bool, Parameter(help="Print one JSON object on stdout and nothing else.", negative=(), show_default=False)]
-Full = Annotated[bool, Parameter(help="Show every row of long tables.", negative=(), show_default=False)]
+
+def flag(words: str) -> Parameter:
+    """A switch that is off unless given."""
+    return Parameter(help=words, negative=(), show_default=False)
+
+
+Instance = Annotated[Path, Parameter(help="The instance: a folder of tables, an .xlsx or a .json file.")]
+Json = Annotated[bool, flag("Print one JSON object on stdout and nothing else.")]
+Full = Annotated[bool, flag("Show every row of long tables.")]
+Force = Annotated[bool, flag("Overwrite what is there, if it is of the same sort.")]
 TheRun = Annotated[Run, Parameter(parse=False)]

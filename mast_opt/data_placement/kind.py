@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from mast_opt.data_placement.conflicts import conflicts
+from mast_opt.data_placement.dat import write_dat
 from mast_opt.data_placement.formulation import base
 from mast_opt.data_placement.generate import FAMILIES
 from mast_opt.data_placement.plan import Plan
@@ -42,4 +43,5 @@ KIND: Kind[DataPlacement, Any] = Kind(
     heuristics={"tetris": _tetris},
     families=FAMILIES,
     sections=sections,
+    exporters={".dat": write_dat},
 )

@@ -1,6 +1,7 @@
 """``solve``: formulate, run, decode, verify. Nothing reaches the user that the verifier has not seen."""
 
 from mast_opt.solving.dispatch import solve, solver_names, verify
+from mast_opt.solving.keep import write_plan
 from mast_opt.solving.solution import Solution, Stage
 
-__all__ = ["Solution", "Stage", "solve", "solver_names", "verify"]
+__all__ = ["Solution", "Stage", "solve", "solver_names", "verify", "write_plan"]

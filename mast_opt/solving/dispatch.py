@@ -137,7 +137,9 @@ def _check(
     if time_limit_s is not None and not time_limit_s > 0:
         raise UsageError(f"time_limit_s is {time_limit_s}; expected a number of seconds above 0, or None")
     if iterations is not None and solver not in kind.heuristics:
-        raise UsageError(f"iterations is for {', '.join(kind.heuristics)}; {solver} has its own limits among its options")
+        raise UsageError(
+            f"iterations is for {', '.join(kind.heuristics)}; {solver} has its own limits among its options"
+        )
     if formulation not in kind.formulations:
         known = ", ".join(kind.formulations)
         raise UsageError(f"{kind.name} has no formulation called {formulation!r}; expected one of: {known}")
@@ -145,9 +147,7 @@ def _check(
         raise UsageError(f"{solver} uses no formulation; leave it out, or choose a MIP backend")
 
 
-def _recorder(
-    events: list[Event], on_event: Callable[[Event], None] | None, clock: Clock
-) -> Callable[[Event], None]:
+def _recorder(events: list[Event], on_event: Callable[[Event], None] | None, clock: Clock) -> Callable[[Event], None]:
     def record(event: Event) -> None:
         since_start = replace(event, elapsed_s=clock.elapsed_s)
         events.append(since_start)

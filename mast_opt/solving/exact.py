@@ -160,7 +160,7 @@ class ExactSolve:
                 ) from error
             params = replace(params, start=None, time_limit_s=self._clock.budget_s())
         raise VerificationError(
-            f"{self._backend.name} keeps returning plans that break {verdict.violations[0]} after {REPAIR_ROUNDS} repairs"
+            f"after {REPAIR_ROUNDS} repairs {self._backend.name} still returns plans that break {verdict.violations[0]}"
         )
 
     def _agree(self, mip: Mip, result: SolveResult, formulation: Formulation[Any], plan: Any, verdict: Verdict) -> None:

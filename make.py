@@ -1,0 +1,100 @@
+#!/usr/bin/env python3
+"""Everything that needs setting up, with nothing but Python and git at hand.
+
+    python3 make.py demo     solve the real instance and show the plan
+    python3 make.py test     run the tests; what follows is handed to pytest
+    python3 make.py lint     ruff, mypy and import-linter
+    python3 make.py shell    say where the environment is that these share
+
+Each makes a virtual environment in .venv (or where MAST_OPT_VENV says) when there is none, and installs mast-opt
+and what the task needs into it, once.
+"""
+
+import hashlib
+import os
+import subprocess
+import sys
+import venv
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent
+VENV = Path(os.environ.get("MAST_OPT_VENV") or ROOT / ".venv").resolve()
+BIN = VENV / ("Scripts" if os.name == "nt" else "bin")
+INSTANCE = "instances/data_placement/cloud-regions"
+PLAN = "out/cloud-regions"
+
+
+def demo(arguments):
+    install()
+    return run("mast-opt", "solve", INSTANCE, *(arguments or ("--time-limit", "60", "--out", PLAN)))
+
+
+def test(arguments):
+    install("test")
+    return run("pytest", "--numprocesses", "auto", "--maxprocesses", "4", *arguments)
+
+
+def lint(arguments):
+    install("test", "lint")
+    checks = [("ruff", "check"), ("ruff", "format", "--check"), ("mypy",), ("lint-imports", "--no-cache")]
+    return max([run(*check) for check in checks])
+
+
+def shell(arguments):
+    install("test", "lint")
+    print(f"The programs are in {BIN}, among them {BIN / 'mast-opt'} and {BIN / 'pytest'}.")
+    return 0
+
+
+def run(program, *arguments):
+    """Run a program of the environment and return its exit code."""
+    print("$", program, *arguments, flush=True)
+    return subprocess.run([BIN / program, *arguments], check=False).returncode
+
+
+def install(*groups):
+    """Install mast-opt and the dependency groups, unless that has been done since pyproject.toml last changed."""
+    state = hashlib.sha256((ROOT / "pyproject.toml").read_bytes() + sys.version.encode()).hexdigest()
+    python = BIN / ("python.exe" if os.name == "nt" else "python")
+    for group in (None, *groups):
+        stamp = VENV / f"installed-{group or 'mast-opt'}"
+        if stamp.exists() and stamp.read_text() == state:
+            continue
+        if not python.exists():
+            make_environment(python)
+        print(f"installing {'what the task ' + group + ' needs' if group else 'mast-opt'} into {VENV}", flush=True)
+        pip(python, *(("--group", group) if group else ("--editable", ".")))
+        stamp.write_text(state)
+
+
+def make_environment(python):
+    print(f"making a virtual environment in {VENV}", flush=True)
+    try:
+        venv.create(VENV, with_pip=True)
+    except subprocess.CalledProcessError:
+        sys.exit("Python cannot make virtual environments here. On Debian and Ubuntu: apt install python3-venv")
+    pip(python, "--upgrade", "pip>=25.1")
+
+
+def pip(python, *arguments):
+    command = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *arguments]
+    if subprocess.run(command, check=False).returncode:
+        sys.exit("pip failed, as told above. Mend that and run the same command again.")
+
+
+def main(arguments):
+    tasks = {"demo": demo, "test": test, "lint": lint, "shell": shell}
+    if not arguments or arguments[0] not in tasks:
+        print(__doc__)
+        return 2
+    if sys.version_info < (3, 11):  # noqa: UP036 - the one file that an older Python may read
+        print(
+            f"mast-opt needs Python 3.11 or newer, and this is {sys.version.split()[0]}; run make.py with a newer one."
+        )
+        return 2
+    os.chdir(ROOT)
+    return tasks[arguments[0]](arguments[1:])
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,92 @@
+"""``mast-opt export``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter
+
+from mast_opt.cli.exits import Exit
+from mast_opt.cli.options import Instance, Json, TheRun
+from mast_opt.cli.run import Answer
+from mast_opt.errors import InputError, UsageError
+from mast_opt.io import read, write
+from mast_opt.io.atomic import new_file
+from mast_opt.kind import Kind
+from mast_opt.kinds import kind_of
+from mast_opt.mip import Mip
+from mast_opt.mip.export import write_lp, write_mps
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+_PROGRAMS: dict[str, Callable[[Mip, Path], None]] = {".lp": write_lp, ".mps": write_mps}
+_TABLES = (".xlsx", ".json", "")
+
+
+def command(
+    path: Instance,
+    out: Annotated[Path, Parameter(help="The file to write; its ending chooses the format.")],
+    *,
+    formulation: Annotated[str | None, Parameter(help="How the problem is stated, for .lp and .mps.")] = None,
+    force: Force = False,
+    json: Json = False,
+    run: TheRun,
+) -> Answer:
+    """Write an instance for other tools.
+
+    .lp and .mps hold the mixed-integer program with readable names, .dat the data section for the kind's .mod (GNU
+    MathProg); .xlsx, .json and a path without an ending hold the instance itself in another format.
+
+        mast-opt export my-instance my-instance.lp
+        mast-opt export my-instance my-instance.dat && glpsol -m models/data_placement.mod -d my-instance.dat
+        mast-opt export my-instance my-instance.xlsx
+    """
+    suffix = out.suffix.lower()
+    with run.phase("read"):
+        problem = read(path)
+    kind = kind_of(problem)
+    run.record.update(kind=kind.name, name=problem.name)
+    known = (*_PROGRAMS, *kind.exporters, *_TABLES[:-1])
+    if suffix not in (*known, ""):
+        raise UsageError(
+            f"{out}: expected a name that ends in one of {', '.join(known)}, or none for a folder of tables"
+        )
+    if formulation is not None and suffix not in _PROGRAMS:
+        raise UsageError(f"--formulation is for {' and '.join(_PROGRAMS)}; {out} holds no program")
+    words = ""
+    if suffix in _TABLES:
+        write(problem, out, force=force)
+    else:
+        if out.exists() and not force:
+            raise InputError(f"{out} exists already; choose another path, or add --force to overwrite it")
+        with new_file(out.absolute()) as partial:
+            if suffix in _PROGRAMS:
+                with run.phase("formulate"):
+                    mip, words = _program(kind, problem, formulation or "base")
+                _PROGRAMS[suffix](mip, partial)
+            else:
+                kind.exporters[suffix](problem, partial)
+    run.record["out"] = str(out)
+
+    def show(console: Console) -> None:
+        console.print(f"{problem.name} is in {out}.{words}", soft_wrap=True)
+
+    return Answer(Exit.OK, show)
+
+
+def _program(kind: Kind[Any, Any], problem: Any, formulation: str) -> tuple[Mip, str]:
+    """The program, and what to know about it."""
+    if formulation not in kind.formulations:
+        known = ", ".join(kind.formulations)
+        raise UsageError(f"{kind.name} has no formulation called {formulation!r}; expected one of: {known}")
+    mip = kind.formulations[formulation](problem).mip
+    rows, columns = mip.shape
+    words = f" It has {rows:,} rows and {columns:,} columns."
+    order = problem.objective.order
+    if order:
+        mip = mip.minimise({order[0]: 1.0})
+        words += f" Its objective is {order[0]}, the first of the terms that are minimised one after another."
+    return mip, words

@@ -1,0 +1,61 @@
+"""``mast-opt generate``."""
+
+from __future__ import annotations
+
+import inspect
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from cyclopts import Parameter
+from cyclopts.validators import Number
+
+from mast_opt.cli.exits import Exit
+from mast_opt.cli.options import Force, Json, TheRun
+from mast_opt.cli.run import Answer
+from mast_opt.io import write
+from mast_opt.kinds import generate, kind_named, kind_names
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+def command(
+    kind: Annotated[str, Parameter(help="Kind of problem.")],
+    out: Annotated[Path, Parameter(help="Where to: a new folder, or a file that ends in .xlsx or .json.")],
+    *,
+    family: Annotated[str | None, Parameter(help="See below; the first one unless given.")] = None,
+    seed: Annotated[int, Parameter(help="Of every random draw.", validator=Number(gte=0))] = 0,
+    format: Annotated[Literal["csv", "parquet"] | None, Parameter(help="Of the tables in a folder.")] = None,
+    force: Force = False,
+    json: Json = False,
+    run: TheRun,
+    **sizes: Annotated[int, Parameter(help="Sizes, such as --datasets 50; see below.")],
+) -> Answer:
+    """Make a synthetic instance; the same arguments give the same instance.
+
+    The families, and the sizes that each takes with their defaults, are listed below.
+
+        mast-opt generate data-placement my-instance --datasets 50 --workloads 80
+        mast-opt generate data-placement fleet.xlsx --family links --seed 7
+    """
+    problem = generate(kind, family, seed=seed, **sizes)
+    write(problem, out, format, force=force)
+    run.record.update(kind=kind, name=problem.name, out=str(out))
+
+    def show(console: Console) -> None:
+        console.print(f"{problem.name} is in {out}. Solve it: mast-opt solve {out}", soft_wrap=True)
+
+    return Answer(Exit.OK, show)
+
+
+def _families() -> str:
+    lines = []
+    for kind in kind_names():
+        lines.append(f"{kind}, families and sizes:")
+        for name, family in kind_named(kind).families.items():
+            sizes = " ".join(f"--{size} {default}" for size, default in family.sizes.items())
+            lines += [f"  {name}: {family.help}", f"    {sizes}"]
+    return "\n".join(lines)
+
+
+command.__doc__ = f"{inspect.cleandoc(command.__doc__ or '')}\n\n{_families()}"

@@ -1,0 +1,192 @@
+"""``mast-opt solve``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from shlex import join
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter
+from cyclopts.validators import Number
+
+from mast_opt.cli.events import EventLog
+from mast_opt.cli.exits import Exit
+from mast_opt.cli.interrupt import Interrupt
+from mast_opt.cli.options import Full, Instance, Json, TheRun
+from mast_opt.cli.record import solution_keys
+from mast_opt.cli.run import Answer, Run
+from mast_opt.errors import UsageError
+from mast_opt.io import check_plan_target, read, read_plan
+from mast_opt.report.progress import Progress
+from mast_opt.result import Event, Status
+from mast_opt.solving import Solution, solve, write_plan
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+OptionValue = str | int | float | bool
+
+
+def command(
+    path: Instance,
+    *,
+    solver: Annotated[str, Parameter(help="A solver that 'mast-opt backends' lists.")] = "highs",
+    time_limit: Annotated[
+        float | None,
+        Parameter(help="Seconds for the whole command, reading and writing included.", validator=Number(gt=0)),
+    ] = None,
+    gap: Annotated[float, Parameter(help="Stop once proven within this relative gap.", validator=Number(gte=0))] = 1e-4,
+    seed: Annotated[int, Parameter(help="Of every random choice.", validator=Number(gte=0))] = 0,
+    threads: Annotated[int | None, Parameter(help="Left to the solver unless given.", validator=Number(gte=1))] = None,
+    iterations: Annotated[
+        int | None,
+        Parameter(help="Rounds of a heuristic; then equal seeds give equal plans anywhere.", validator=Number(gte=1)),
+    ] = None,
+    start: Annotated[Path | None, Parameter(help="A plan to begin from.")] = None,
+    formulation: Annotated[str, Parameter(help="How the problem is stated to an exact solver.")] = "base",
+    option: Annotated[
+        list[str] | None, Parameter(help="NAME=VALUE: an option of the solver itself, by its own name. Repeatable.")
+    ] = None,
+    out: Annotated[
+        Path | None, Parameter(help="Write the plan to this folder; an earlier plan there is replaced.")
+    ] = None,
+    events: Annotated[
+        Path | None, Parameter(help="Write each incumbent and bound as it comes, one JSON line each.")
+    ] = None,
+    full: Full = False,
+    json: Json = False,
+    run: TheRun,
+) -> Answer:
+    """Find a plan, prove how good it is, verify it and show it.
+
+    Ctrl-C stops the search and keeps the best plan found so far (exit code 130); a second one leaves at once.
+
+        mast-opt solve my-instance --time-limit 60 --out my-plan
+        mast-opt solve my-instance --solver cpsat --gap 0.01 --threads 8
+        mast-opt solve my-instance --solver tetris --start my-plan --seed 7
+        mast-opt solve my-instance --option mip_heuristic_effort=0.2
+        mast-opt solve my-instance --json | jq .objective
+    """
+    run.record["solver"] = solver
+    options = tuple(_option(text) for text in option or ())
+    with run.phase("read"):
+        problem = read(path)
+        run.record["kind"] = problem.kind
+        begin = None if start is None else read_plan(problem, start)
+        if out is not None:
+            check_plan_target(problem, out)
+    left = _time_left(run, time_limit, writes=out is not None)
+    if left is not None and left <= 0:
+        return _out_of_time(run, path, time_limit)
+    with (
+        Interrupt(run.say, lambda: _abandon(run)) as interrupt,
+        EventLog(events) as log,
+        Progress(run.err, solver, time_limit, run.elapsed_s) as progress,
+    ):
+
+        def on_event(event: Event) -> None:
+            log(event)
+            progress(event)
+
+        solution = solve(
+            problem,
+            solver,
+            time_limit_s=left,
+            gap=gap,
+            seed=seed,
+            threads=threads,
+            iterations=iterations,
+            start=begin,
+            formulation=formulation,
+            on_event=on_event,
+            cancel=interrupt.cancel,
+            options=options,
+        )
+        if out is not None and solution.plan is not None:
+            write_plan(problem, solution, out)
+    if log.failure is not None:
+        run.say(f"{events} is incomplete: {log.failure.strerror}", label="warning:")
+    return _answer(run, path, problem, solution, out, interrupted=interrupt.happened, full=full)
+
+
+def exit_for(status: Status) -> Exit:
+    """The exit code for the outcome of a solve.
+
+    No objective of mast-opt can fall below 0, so a program that is infeasible or unbounded is infeasible.
+    """
+    if status.has_solution:
+        return Exit.OK
+    if status in (Status.INFEASIBLE, Status.INFEASIBLE_OR_UNBOUNDED):
+        return Exit.INFEASIBLE
+    return Exit.UNEXPECTED if status is Status.UNBOUNDED else Exit.NO_PLAN
+
+
+def _option(text: str) -> tuple[str, OptionValue]:
+    """NAME=VALUE, the value as a truth value or a number where it looks like one."""
+    name, equals, value = text.partition("=")
+    if not name or not equals:
+        raise UsageError(f"--option {text}: expected NAME=VALUE, as in --option mip_heuristic_effort=0.2")
+    if value in ("true", "false"):
+        return name, value == "true"
+    for number in (int, float):
+        try:
+            return name, number(value)
+        except ValueError:
+            continue
+    return name, value
+
+
+def _time_left(run: Run, time_limit: float | None, *, writes: bool) -> float | None:
+    """What is left for solving; a plan is taken to need as long to write as the instance took to read."""
+    if time_limit is None:
+        return None
+    reserve = min(run.record["runtime_s"]["read"], 0.05 * time_limit) if writes else 0.0
+    return time_limit - run.elapsed_s - reserve
+
+
+def _out_of_time(run: Run, path: Path, time_limit: float | None) -> Answer:
+    words = f"reading {path} took {run.elapsed_s:.1f} s, all of the {time_limit:g} s there were; raise --time-limit"
+    run.record.update(status=Status.NO_SOLUTION.value, limit="time", error=words)
+    return Answer(Exit.NO_PLAN, lambda out: out.print(words, soft_wrap=True))
+
+
+def _abandon(run: Run) -> None:
+    run.record["status"] = Status.NO_SOLUTION.value
+    run.fail("interrupted twice; nothing was written", Exit.INTERRUPTED)
+
+
+def _answer(
+    run: Run, path: Path, problem: Any, solution: Solution, out: Path | None, *, interrupted: bool, full: bool
+) -> Answer:
+    code = Exit.INTERRUPTED if interrupted else exit_for(solution.status)
+    runtime_s = run.record["runtime_s"] | dict(solution.runtime_s)
+    run.record.update(solution_keys(solution), runtime_s=runtime_s)
+    run.record["out"] = None if out is None or solution.plan is None else str(out)
+    words = _next(path, solution, out)
+    if code is not Exit.OK:
+        run.record["error"] = f"interrupted. {words}" if interrupted else words
+
+    def show(console: Console) -> None:
+        from mast_opt.report.sections import TOP_ROWS
+        from mast_opt.report.terminal import show_solution
+
+        show_solution(console, problem, solution, run.elapsed_s, None if full else TOP_ROWS)
+        console.print()
+        console.print(words, soft_wrap=True)
+
+    return Answer(code, show)
+
+
+def _next(path: Path, solution: Solution, out: Path | None) -> str:
+    """One sentence on where the plan is and what to do next."""
+    if solution.plan is not None:
+        if out is None:
+            return "The plan was not kept; add --out DIR to write it."
+        return f"The plan is in {out}. Check it independently: {join(['mast-opt', 'verify', str(path), str(out)])}"
+    if solution.conflicts:
+        return f"Proven infeasible: {'; '.join(conflict.message for conflict in solution.conflicts)}"
+    if solution.status is Status.NO_SOLUTION:
+        return "No plan was found; raise --time-limit or try another solver (mast-opt backends lists them)."
+    if solution.status is Status.UNBOUNDED:
+        return "The objective has no minimum, which is a fault in mast-opt; please report it."
+    return "Proven infeasible: no plan keeps every limit; loosen one of them and solve again."

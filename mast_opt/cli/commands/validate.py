@@ -1,0 +1,53 @@
+"""``mast-opt validate``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mast_opt.cli.exits import Exit
+from mast_opt.cli.options import Instance, Json, TheRun
+from mast_opt.cli.run import Answer
+from mast_opt.io import read_instance
+from mast_opt.result import Status
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+def command(path: Instance, *, json: Json = False, run: TheRun) -> Answer:
+    """Check an instance: every fault, and every conflict that can be seen without solving.
+
+    Faults in the files are listed all at once, each with file, row, column, value and what was expected (exit code
+    2). Limits that contradict one another mean that no plan can exist (exit code 3).
+
+        mast-opt validate my-instance
+        mast-opt validate fleet.xlsx --json | jq .conflicts
+    """
+    with run.phase("read"):
+        reading = read_instance(path)
+    with run.phase("verify"):
+        conflicts = reading.conflicts
+    problem = reading.problem
+    run.record.update(
+        kind=reading.kind.name,
+        name=problem.name,
+        format=reading.format,
+        rows=dict(reading.rows),
+        notes=list(reading.notes),
+        conflicts=[
+            {"constraint": conflict.constraint, "index": list(conflict.index), "message": conflict.message}
+            for conflict in conflicts
+        ],
+    )
+    if conflicts:
+        run.record.update(
+            status=Status.INFEASIBLE.value,
+            error="no plan can exist: " + "; ".join(conflict.message for conflict in conflicts),
+        )
+
+    def show(out: Console) -> None:
+        from mast_opt.report.validation import show_reading
+
+        show_reading(out, reading)
+
+    return Answer(Exit.INFEASIBLE if conflicts else Exit.OK, show)

@@ -1,0 +1,108 @@
+"""``mast-opt verify``."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter
+
+from mast_opt.cli.exits import Exit
+from mast_opt.cli.options import Full, Instance, Json, TheRun
+from mast_opt.cli.record import verdict_keys, violation_keys
+from mast_opt.cli.run import Answer
+from mast_opt.errors import Fault, PlanError
+from mast_opt.io import read_instance, read_plan_of
+from mast_opt.result import relative_gap
+from mast_opt.solving import verify
+from mast_opt.verdict import Verdict, Violation
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+AGREEMENT = 1e-6
+"""Relative difference allowed between a stated figure and the verifier's."""
+
+
+def command(
+    path: Instance,
+    plan: Annotated[Path, Parameter(help="The plan: what 'mast-opt solve --out' wrote, or tables of your own.")],
+    *,
+    full: Full = False,
+    json: Json = False,
+    run: TheRun,
+) -> Answer:
+    """Check a plan against its instance, without any solver's help.
+
+    Every hard limit is checked in exact integers, and the objective is recomputed from the plan alone; where
+    plan.toml states an objective and a bound, these must agree. Exit code 0 if all is well, 5 if not.
+
+        mast-opt verify my-instance my-plan
+        mast-opt verify my-instance my-plan --json | jq .violations
+    """
+    with run.phase("read"):
+        problem = read_instance(path).problem
+        reading = read_plan_of(problem, plan)
+    with run.phase("verify"):
+        verdict = verify(problem, reading.plan)
+    claims = wrong_claims(problem, verdict, reading.fields)
+    notes = _notes(reading.same_instance)
+    bound = _number(reading.fields, "bound")
+    run.record.update(
+        verdict_keys(verdict),
+        kind=problem.kind,
+        solver=reading.fields.get("solver"),
+        bound=bound,
+        gap=relative_gap(verdict.objective, bound),
+        same_instance=reading.same_instance,
+        notes=notes,
+    )
+    run.record["violations"] += [violation_keys(claim) for claim in claims]
+    found = len(run.record["violations"])
+    if found:
+        run.record["error"] = f"the plan has {found} violation{'s' if found > 1 else ''}"
+
+    def show(out: Console) -> None:
+        from mast_opt.report.validation import show_verdict
+
+        show_verdict(out, verdict, claims, notes, full=full)
+
+    return Answer(Exit.VIOLATIONS if found else Exit.OK, show)
+
+
+def wrong_claims(problem: Any, verdict: Verdict, fields: Mapping[str, Any]) -> list[Violation]:
+    """The figures of ``plan.toml`` that contradict the verifier.
+
+    With a lexicographic objective the stated one is the value of one of its terms.
+    """
+    objective, bound = _number(fields, "objective"), _number(fields, "bound")
+    right = [verdict.terms[term] for term in problem.objective.order] or [verdict.objective]
+    if objective is not None:
+        nearest = min(right, key=lambda value: abs(value - objective))
+        if not _close(objective, nearest):
+            return [Violation("objective", (), abs(objective - nearest), nearest, "as stated in plan.toml")]
+    reached = objective if objective is not None else max(right)
+    if bound is not None and bound > reached and not _close(bound, reached):
+        return [Violation("bound", (), bound - reached, reached, "as stated in plan.toml")]
+    return []
+
+
+def _close(stated: float, right: float) -> bool:
+    return abs(stated - right) <= AGREEMENT * max(1.0, abs(right))
+
+
+def _number(fields: Mapping[str, Any], name: str) -> float | None:
+    value = fields.get(name)
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise PlanError([Fault("plan.toml", "a finite number, or no such line", column=name, value=str(value))])
+    return float(value)
+
+
+def _notes(same_instance: bool | None) -> list[str]:
+    if same_instance is False:
+        return ["the plan was made for another instance, or this one has changed since (the checksums differ)"]
+    return []

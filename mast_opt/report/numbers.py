@@ -1,0 +1,40 @@
+"""How numbers are written for people."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+UNKNOWN = "–"
+
+
+def plain(value: float | None) -> str:
+    """About five significant digits, thousands apart, no exponent for everyday sizes."""
+    if value is None:
+        return UNKNOWN
+    if value != 0 and not 1e-4 <= abs(value) < 1e9:
+        return f"{value:.4g}"
+    if abs(value) >= 10_000:
+        return f"{value:,.0f}"
+    digits = 4 if abs(value) < 10 else 3 if abs(value) < 100 else 2 if abs(value) < 1000 else 1
+    text = f"{value:,.{digits}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def percent(share: float | None) -> str:
+    """A share as a percentage, with more digits where it is small."""
+    if share is None:
+        return UNKNOWN
+    return f"{share:.2%}" if abs(share) < 0.1 else f"{share:.1%}"
+
+
+def seconds(value: float) -> str:
+    return f"{value:.2f} s" if value < 10 else f"{value:.0f} s" if value < 600 else f"{value / 60:.0f} min"
+
+
+def amounts(values: Sequence[float | int | None]) -> list[str]:
+    """A column of quantities with the same number of decimals throughout."""
+    known = [value for value in values if value is not None]
+    whole = all(float(value).is_integer() for value in known)
+    largest = max((abs(value) for value in known), default=0)
+    digits = 0 if whole else 1 if largest >= 100 else 2
+    return [UNKNOWN if value is None else f"{value:,.{digits}f}" for value in values]

@@ -1,0 +1,65 @@
+"""What was read and what the verifier says, for a person."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.text import Text
+
+from mast_opt.io import Reading
+from mast_opt.report.numbers import plain
+from mast_opt.report.tables import light_table, print_table
+from mast_opt.verdict import Verdict, Violation
+
+LISTED = 20
+"""Violations that are shown unless all are asked for."""
+
+
+def show_reading(console: Console, reading: Reading) -> None:
+    """Print what an instance holds, what to know about it, and whether a plan can exist."""
+    console.print(Text.assemble((reading.problem.name, "bold"), f"  {reading.kind.name}, {reading.format}"))
+    if reading.conflicts:
+        console.print(Text.assemble(("INFEASIBLE", "bold red"), "  the files are well-formed, but no plan can exist:"))
+        for conflict in reading.conflicts:
+            console.print(f"  - {conflict.message}", soft_wrap=True)
+    else:
+        console.print(Text.assemble(("VALID", "bold green"), "  no fault, and no conflict that shows without solving"))
+    table = light_table("", ("table", "rows"))
+    for name, rows in reading.rows.items():
+        table.add_row(name, f"{rows:,}")
+    print_table(console, table)
+    if reading.notes:
+        console.print()
+        for note in reading.notes:
+            console.print(f"Note: {note}", style="dim", soft_wrap=True)
+
+
+def show_verdict(
+    console: Console, verdict: Verdict, claims: Sequence[Violation], notes: Sequence[str], *, full: bool
+) -> None:
+    """Print whether a plan keeps every limit, and where it does not.
+
+    Args:
+        console: where to.
+        verdict: the verifier's.
+        claims: figures that the plan states about itself and that are wrong.
+        notes: further sentences.
+        full: list every violation, not only the first.
+    """
+    found = (*verdict.violations, *claims)
+    if not found:
+        console.print(Text.assemble(("VERIFIED", "bold green"), "  every limit holds, every stated figure is right"))
+    else:
+        console.print(Text.assemble(("VIOLATIONS", "bold red"), f"  {len(found):,} found"))
+        table = light_table("", ("constraint", "off by", "limit", "unit"), text=("constraint", "unit"))
+        shown = found if full or len(found) <= LISTED + 1 else found[:LISTED]
+        for violation in shown:
+            table.add_row(violation.name, plain(violation.amount), plain(violation.limit), violation.unit)
+        print_table(console, table)
+        if len(shown) < len(found):
+            console.print(f"… and {len(found) - len(shown):,} more (--full shows all)", style="dim")
+        console.print()
+    console.print(Text.assemble(("objective ", "dim"), plain(verdict.objective)))
+    for note in notes:
+        console.print(f"Note: {note}", style="dim", soft_wrap=True)

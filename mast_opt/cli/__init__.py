@@ -43,7 +43,7 @@ def _words(error: BaseException, run: Run) -> str:
     if isinstance(error, MastOptError):
         return str(error)
     if isinstance(error, OSError) and error.strerror:
-        return f"{error.strerror}: {error.filename}" if error.filename else error.strerror
+        return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
     if isinstance(error, MemoryError):
         return "out of memory; try a heuristic solver (see: mast-opt backends) or a machine with more memory"
     again = shlex.join(["mast-opt", *run.tokens])

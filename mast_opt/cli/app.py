@@ -14,6 +14,7 @@ from importlib.metadata import version
 from cyclopts import App, CycloptsError, Group
 
 from mast_opt.cli.run import Answer, Run
+from mast_opt.cli.streams import to_stdout
 from mast_opt.errors import UsageError
 
 COMMANDS = {
@@ -76,6 +77,6 @@ def command_line(run: Run) -> Callable[[], Answer] | None:
         chain = " ".join(["mast-opt", *(error.command_chain or ())])
         raise UsageError(f"{error}\nTry: {chain} --help") from error
     if "run" not in given:
-        function(*bound.args, **bound.kwargs)
+        to_stdout(lambda: function(*bound.args, **bound.kwargs))
         return None
     return partial(function, *bound.args, **bound.kwargs, run=run)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from mast_opt.cli.exits import Exit
 from mast_opt.cli.record import Record, blank
-from mast_opt.cli.streams import abandon_stdout, console
+from mast_opt.cli.streams import console, to_stdout
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -85,23 +85,9 @@ class Run:
         if self.json:
             self._print_record()
         else:
-            _to_stdout(lambda: answer.show(self.out))
+            to_stdout(lambda: answer.show(self.out))
         return answer.exit
 
     def _print_record(self) -> None:
         text = json.dumps(self.record, allow_nan=False)
-        _to_stdout(lambda: print(text))
-
-
-def _to_stdout(write: Callable[[], None]) -> None:
-    """Write, and see now whether it arrived; a reader who has gone away is no fault of ours."""
-    if sys.stdout is None:
-        return
-    try:
-        write()
-        sys.stdout.flush()
-    except BrokenPipeError:
-        abandon_stdout()
-    except OSError:
-        abandon_stdout()
-        raise
+        to_stdout(lambda: print(text))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import codecs
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TextIO
 
@@ -19,8 +19,12 @@ def console(stream: TextIO) -> Console:
     """A console on the stream that shows labels as they are: no markup, no emoji, no guessed colours."""
     from rich.console import Console
 
+    class Plain(Console):
+        def on_broken_pipe(self) -> None:
+            raise BrokenPipeError  # rich would end the process with an exit code of its own
+
     tolerant(stream)
-    return Console(file=stream, markup=False, emoji=False, highlight=False)
+    return Plain(file=stream, markup=False, emoji=False, highlight=False)
 
 
 def tolerant(stream: TextIO) -> None:
@@ -54,7 +58,21 @@ def only_results_on_stdout() -> Iterator[None]:
         os.close(kept)
 
 
-def abandon_stdout() -> None:
+def to_stdout(write: Callable[[], None]) -> None:
+    """Write, and see now whether it arrived; a reader who has gone away is no fault of ours."""
+    if sys.stdout is None:
+        return
+    try:
+        write()
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _abandon_stdout()
+    except OSError as error:
+        _abandon_stdout()
+        raise OSError(error.errno, error.strerror, "stdout") from error
+
+
+def _abandon_stdout() -> None:
     """After a broken pipe: whatever is still buffered goes nowhere, without complaint."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 1)

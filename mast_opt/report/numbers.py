@@ -20,11 +20,11 @@ def plain(value: float | None) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
-def percent(share: float | None) -> str:
-    """A share as a percentage, with more digits where it is small."""
+def percent(share: float | None, digits: int | None = None) -> str:
+    """A share as a percentage; without ``digits``, two decimals below 10% and one above."""
     if share is None:
         return UNKNOWN
-    return f"{share:.2%}" if abs(share) < 0.1 else f"{share:.1%}"
+    return f"{share:.{(2 if abs(share) < 0.1 else 1) if digits is None else digits}%}"
 
 
 def seconds(value: float) -> str:

@@ -73,13 +73,14 @@ class Progress:
         of = "" if self._limit_s is None else f"/{self._limit_s:.0f}"
         parts = [Text.assemble((self._solver, "bold"), f" {elapsed}{of} s")]
         event = self._event
-        if event is None or (event.incumbent is None and event.bound is None):
+        if event is None or event.incumbent is None:
             parts.append(Text("no plan yet"))
-        else:
-            known = (("incumbent", plain(event.incumbent)), ("bound", plain(event.bound)), ("gap", percent(event.gap)))
-            parts += [Text.assemble((f"{name} ", "dim"), value) for name, value in known]
-            if event.stage is not None:
-                parts.append(Text.assemble(("stage ", "dim"), event.stage))
+        known = [] if event is None else [("incumbent", event.incumbent), ("bound", event.bound)]
+        parts += [Text.assemble((f"{name} ", "dim"), plain(value)) for name, value in known if value is not None]
+        if event is not None and event.gap is not None:
+            parts.append(Text.assemble(("gap ", "dim"), percent(event.gap)))
+        if event is not None and event.stage is not None:
+            parts.append(Text.assemble(("stage ", "dim"), event.stage))
         line = Text("  ").join(parts)
         line.no_wrap, line.overflow = True, "ellipsis"
         return line

@@ -49,7 +49,7 @@ def _column(values: list[Cell], form: Form) -> list[Text]:
     if form is Form.RATIO:
         return [Text(UNKNOWN if number is None else f"{number:.2f}", style=_style(number, _HEAT)) for number in numbers]
     if form is Form.FILL:
-        return [Text(percent(number), style=_style(number, _FILL)) for number in numbers]
+        return [Text(percent(number, 1), style=_style(number, _FILL)) for number in numbers]
     if form is Form.COUNT:
         return [Text(UNKNOWN if number is None else f"{number:,.0f}") for number in numbers]
     return [Text(text) for text in amounts(numbers)]

@@ -11,8 +11,8 @@ from rich.text import Text
 
 from mast_opt.kinds import kind_of
 from mast_opt.report.numbers import percent, plain, seconds
+from mast_opt.report.parts import light_table, print_table, print_words
 from mast_opt.report.sections import TOP_ROWS, show_section
-from mast_opt.report.tables import light_table, print_table
 from mast_opt.result import Limit, Status
 from mast_opt.solving import Solution
 from mast_opt.verdict import Verdict
@@ -52,7 +52,8 @@ def show_solution(
         return
     if solution.stages:
         _stages(console, solution)
-    _terms(console, problem.objective.weights, solution.verdict)
+    else:
+        _terms(console, problem.objective.weights, solution.verdict)
     _metrics(console, solution.verdict.metrics)
     for section in kind_of(problem).sections(problem, solution.plan):
         show_section(console, section, rows)
@@ -77,15 +78,21 @@ def _reasons(console: Console, solution: Solution) -> None:
     if solution.conflicts:
         console.print("\nThese limits contradict one another, whatever the plan:")
         for conflict in solution.conflicts:
-            console.print(f"  - {conflict.message}", soft_wrap=True)
+            print_words(console, f"- {conflict.message}")
     elif solution.message:
-        console.print(f"The solver says: {solution.message}", style="dim", soft_wrap=True)
+        print_words(console, f"The solver says: {solution.message}", style="dim")
 
 
 def _stages(console: Console, solution: Solution) -> None:
-    table = light_table("Stages, most important first", ("term", "value", "bound", "gap"))
+    """The terms minimised one after another, then those that just came out as they did."""
+    assert solution.verdict is not None
+    table = light_table("Terms, minimised one after another", ("term", "value", "bound", "gap"))
     for stage in solution.stages:
         table.add_row(stage.term, plain(stage.objective), plain(stage.bound), percent(stage.gap))
+    staged = {stage.term for stage in solution.stages}
+    for name, value in solution.verdict.terms.items():
+        if name not in staged and value:
+            table.add_row(name, plain(value), "", "not minimised", style="dim")
     print_table(console, table)
 
 
@@ -97,7 +104,7 @@ def _terms(console: Console, weights: Mapping[str, float], verdict: Verdict) -> 
     for name in sorted(parts, key=lambda name: -parts[name]):
         value, weight = verdict.terms[name], weights[name]
         if value or weight:
-            share = percent(parts[name] / total) if total and weight else ""
+            share = percent(parts[name] / total, 1) if total and weight else ""
             style = "" if weight else "dim"
             table.add_row(name, plain(value), plain(weight), plain(parts[name]), share, style=style)
     table.add_section()

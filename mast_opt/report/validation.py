@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from rich.console import Console
 from rich.text import Text
 
 from mast_opt.io import Reading
 from mast_opt.report.numbers import plain
-from mast_opt.report.tables import light_table, print_table
+from mast_opt.report.parts import light_table, print_table, print_words
 from mast_opt.verdict import Verdict, Violation
 
 LISTED = 20
@@ -22,7 +23,7 @@ def show_reading(console: Console, reading: Reading) -> None:
     if reading.conflicts:
         console.print(Text.assemble(("INFEASIBLE", "bold red"), "  the files are well-formed, but no plan can exist:"))
         for conflict in reading.conflicts:
-            console.print(f"  - {conflict.message}", soft_wrap=True)
+            print_words(console, f"- {conflict.message}")
     else:
         console.print(Text.assemble(("VALID", "bold green"), "  no fault, and no conflict that shows without solving"))
     table = light_table("", ("table", "rows"))
@@ -32,16 +33,17 @@ def show_reading(console: Console, reading: Reading) -> None:
     if reading.notes:
         console.print()
         for note in reading.notes:
-            console.print(f"Note: {note}", style="dim", soft_wrap=True)
+            print_words(console, f"Note: {note}", style="dim")
 
 
 def show_verdict(
-    console: Console, verdict: Verdict, claims: Sequence[Violation], notes: Sequence[str], *, full: bool
+    console: Console, problem: Any, verdict: Verdict, claims: Sequence[Violation], notes: Sequence[str], *, full: bool
 ) -> None:
     """Print whether a plan keeps every limit, and where it does not.
 
     Args:
         console: where to.
+        problem: the instance.
         verdict: the verifier's.
         claims: figures that the plan states about itself and that are wrong.
         notes: further sentences.
@@ -60,6 +62,8 @@ def show_verdict(
         if len(shown) < len(found):
             console.print(f"… and {len(found) - len(shown):,} more (--full shows all)", style="dim")
         console.print()
-    console.print(Text.assemble(("objective ", "dim"), plain(verdict.objective)))
+    order = problem.objective.order
+    figures = [(term, verdict.terms[term]) for term in order] or [("objective", verdict.objective)]
+    console.print(Text("   ").join(Text.assemble((f"{name} ", "dim"), plain(value)) for name, value in figures))
     for note in notes:
-        console.print(f"Note: {note}", style="dim", soft_wrap=True)
+        print_words(console, f"Note: {note}", style="dim")

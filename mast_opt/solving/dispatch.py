@@ -94,15 +94,14 @@ def solve(
     )
     conflicts = kind.conflicts(problem)
     certificate: Any | None = None
+    versions: dict[str, str] = {}
     if conflicts:
         words = "; ".join(conflict.message for conflict in conflicts)
         answer = Answer(Status.INFEASIBLE, None, None, None, None, None, words)
-        versions = {}
     elif solver in kind.heuristics:
         if options:
             raise UsageError(f"{solver} takes no options of its own; {options[0][0]} is for MIP backends")
         answer, certificate = _by_heuristic(kind, problem, solver, params, iterations, start, clock)
-        versions = {}
     else:
         backend = backends.get(solver)
         versions = {solver: backend.version()}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from mast_opt.backends.base import Backend
@@ -87,7 +88,7 @@ class ExactSolve:
                 time_limit_s=self._clock.budget_s(1 / (len(order) - position)),
                 on_event=_labelled(self._params.on_event, term),
             )
-            checked = self._checked(formulation, stated, params, lambda verdict, term=term: verdict.terms[term])
+            checked = self._checked(formulation, stated, params, partial(_term, term))
             value = checked.verdict.terms[term] if checked.verdict else None
             answer = _answer(checked, value, params.gap)
             if answer.plan is None and answers:
@@ -184,6 +185,10 @@ def _answer(checked: _Checked, objective: float | None, gap: float) -> Answer:
         if reached is None or reached > gap + AGREEMENT:
             status = Status.FEASIBLE
     return Answer(status, checked.plan, checked.verdict, objective, bound, limit, result.message)
+
+
+def _term(name: str, verdict: Verdict) -> float:
+    return verdict.terms[name]
 
 
 def _labelled(on_event: Callable[[Event], None] | None, stage: str) -> Callable[[Event], None] | None:

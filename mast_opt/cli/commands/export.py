@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from mast_opt.cli.exits import Exit
-from mast_opt.cli.options import Instance, Json, TheRun
+from mast_opt.cli.options import Force, Instance, Json, TheRun
 from mast_opt.cli.run import Answer
 from mast_opt.errors import InputError, UsageError
 from mast_opt.io import read, write
@@ -29,6 +29,7 @@ _TABLES = (".xlsx", ".json", "")
 def command(
     path: Instance,
     out: Annotated[Path, Parameter(help="The file to write; its ending chooses the format.")],
+    /,
     *,
     formulation: Annotated[str | None, Parameter(help="How the problem is stated, for .lp and .mps.")] = None,
     force: Force = False,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from pathlib import Path
+from shlex import join
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 def command(
     kind: Annotated[str, Parameter(help="Kind of problem.")],
     out: Annotated[Path, Parameter(help="Where to: a new folder, or a file that ends in .xlsx or .json.")],
+    /,
     *,
     family: Annotated[str | None, Parameter(help="See below; the first one unless given.")] = None,
     seed: Annotated[int, Parameter(help="Of every random draw.", validator=Number(gte=0))] = 0,
@@ -43,7 +45,9 @@ def command(
     run.record.update(kind=kind, name=problem.name, out=str(out))
 
     def show(console: Console) -> None:
-        console.print(f"{problem.name} is in {out}. Solve it: mast-opt solve {out}", soft_wrap=True)
+        from mast_opt.report.parts import print_words
+
+        print_words(console, f"{problem.name} is in {out}. Solve it:\n  {join(['mast-opt', 'solve', str(out)])}")
 
     return Answer(Exit.OK, show)
 

@@ -29,6 +29,7 @@ OptionValue = str | int | float | bool
 
 def command(
     path: Instance,
+    /,
     *,
     solver: Annotated[str, Parameter(help="A solver that 'mast-opt backends' lists.")] = "highs",
     time_limit: Annotated[
@@ -147,7 +148,7 @@ def _time_left(run: Run, time_limit: float | None, *, writes: bool) -> float | N
 def _out_of_time(run: Run, path: Path, time_limit: float | None) -> Answer:
     words = f"reading {path} took {run.elapsed_s:.1f} s, all of the {time_limit:g} s there were; raise --time-limit"
     run.record.update(status=Status.NO_SOLUTION.value, limit="time", error=words)
-    return Answer(Exit.NO_PLAN, lambda out: out.print(words, soft_wrap=True))
+    return Answer(Exit.NO_PLAN, lambda console: console.print(words, soft_wrap=True))
 
 
 def _abandon(run: Run) -> None:
@@ -167,12 +168,13 @@ def _answer(
         run.record["error"] = f"interrupted. {words}" if interrupted else words
 
     def show(console: Console) -> None:
+        from mast_opt.report.parts import print_words
         from mast_opt.report.sections import TOP_ROWS
         from mast_opt.report.terminal import show_solution
 
         show_solution(console, problem, solution, run.elapsed_s, None if full else TOP_ROWS)
         console.print()
-        console.print(words, soft_wrap=True)
+        print_words(console, words)
 
     return Answer(code, show)
 
@@ -182,7 +184,7 @@ def _next(path: Path, solution: Solution, out: Path | None) -> str:
     if solution.plan is not None:
         if out is None:
             return "The plan was not kept; add --out DIR to write it."
-        return f"The plan is in {out}. Check it independently: {join(['mast-opt', 'verify', str(path), str(out)])}"
+        return f"The plan is in {out}. Check it independently:\n  {join(['mast-opt', 'verify', str(path), str(out)])}"
     if solution.conflicts:
         return f"Proven infeasible: {'; '.join(conflict.message for conflict in solution.conflicts)}"
     if solution.status is Status.NO_SOLUTION:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 
-def command(path: Instance, *, json: Json = False, run: TheRun) -> Answer:
+def command(path: Instance, /, *, json: Json = False, run: TheRun) -> Answer:
     """Check an instance: every fault, and every conflict that can be seen without solving.
 
     Faults in the files are listed all at once, each with file, row, column, value and what was expected (exit code

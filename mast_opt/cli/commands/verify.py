@@ -14,7 +14,7 @@ from mast_opt.cli.options import Full, Instance, Json, TheRun
 from mast_opt.cli.record import verdict_keys, violation_keys
 from mast_opt.cli.run import Answer
 from mast_opt.errors import Fault, PlanError
-from mast_opt.io import read_instance, read_plan_of
+from mast_opt.io import read, read_plan_of
 from mast_opt.result import relative_gap
 from mast_opt.solving import verify
 from mast_opt.verdict import Verdict, Violation
@@ -28,6 +28,7 @@ AGREEMENT = 1e-6
 
 def command(
     path: Instance,
+    /,
     plan: Annotated[Path, Parameter(help="The plan: what 'mast-opt solve --out' wrote, or tables of your own.")],
     *,
     full: Full = False,
@@ -43,19 +44,21 @@ def command(
         mast-opt verify my-instance my-plan --json | jq .violations
     """
     with run.phase("read"):
-        problem = read_instance(path).problem
+        problem = read(path)
+        run.record["kind"] = problem.kind
         reading = read_plan_of(problem, plan)
     with run.phase("verify"):
         verdict = verify(problem, reading.plan)
     claims = wrong_claims(problem, verdict, reading.fields)
     notes = _notes(reading.same_instance)
     bound = _number(reading.fields, "bound")
+    objective = objective_meant(problem, verdict, reading.fields)
     run.record.update(
         verdict_keys(verdict),
-        kind=problem.kind,
+        objective=objective,
         solver=reading.fields.get("solver"),
         bound=bound,
-        gap=relative_gap(verdict.objective, bound),
+        gap=relative_gap(objective, bound),
         same_instance=reading.same_instance,
         notes=notes,
     )
@@ -67,25 +70,29 @@ def command(
     def show(out: Console) -> None:
         from mast_opt.report.validation import show_verdict
 
-        show_verdict(out, verdict, claims, notes, full=full)
+        show_verdict(out, problem, verdict, claims, notes, full=full)
 
     return Answer(Exit.VIOLATIONS if found else Exit.OK, show)
 
 
-def wrong_claims(problem: Any, verdict: Verdict, fields: Mapping[str, Any]) -> list[Violation]:
-    """The figures of ``plan.toml`` that contradict the verifier.
+def objective_meant(problem: Any, verdict: Verdict, fields: Mapping[str, Any]) -> float:
+    """The verifier's value of what ``plan.toml`` calls the objective.
 
-    With a lexicographic objective the stated one is the value of one of its terms.
+    With a lexicographic objective that is the value of one of its terms: of all of them, the nearest to the stated.
     """
-    objective, bound = _number(fields, "objective"), _number(fields, "bound")
-    right = [verdict.terms[term] for term in problem.objective.order] or [verdict.objective]
-    if objective is not None:
-        nearest = min(right, key=lambda value: abs(value - objective))
-        if not _close(objective, nearest):
-            return [Violation("objective", (), abs(objective - nearest), nearest, "as stated in plan.toml")]
-    reached = objective if objective is not None else max(right)
-    if bound is not None and bound > reached and not _close(bound, reached):
-        return [Violation("bound", (), bound - reached, reached, "as stated in plan.toml")]
+    values = [verdict.terms[term] for term in problem.objective.order] or [verdict.objective]
+    stated = _number(fields, "objective")
+    return values[0] if stated is None else min(values, key=lambda value: abs(value - stated))
+
+
+def wrong_claims(problem: Any, verdict: Verdict, fields: Mapping[str, Any]) -> list[Violation]:
+    """The figures of ``plan.toml`` that contradict the verifier."""
+    right = objective_meant(problem, verdict, fields)
+    stated, bound = _number(fields, "objective"), _number(fields, "bound")
+    if stated is not None and not _close(stated, right):
+        return [Violation("objective", (), abs(stated - right), right, "as stated in plan.toml")]
+    if bound is not None and bound > right and not _close(bound, right):
+        return [Violation("bound", (), bound - right, right, "as stated in plan.toml")]
     return []
 
 
@@ -94,12 +101,17 @@ def _close(stated: float, right: float) -> bool:
 
 
 def _number(fields: Mapping[str, Any], name: str) -> float | None:
+    """A figure of ``plan.toml``; readers hand numbers over as decimals or as the text they were written in."""
     value = fields.get(name)
     if value is None:
         return None
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+    try:
+        number = math.nan if isinstance(value, bool) else float(value)
+    except (TypeError, ValueError):
+        number = math.nan
+    if not math.isfinite(number):
         raise PlanError([Fault("plan.toml", "a finite number, or no such line", column=name, value=str(value))])
-    return float(value)
+    return number
 
 
 def _notes(same_instance: bool | None) -> list[str]:

@@ -1,4 +1,4 @@
-"""The look that the tables in the terminal share."""
+"""What the reports in the terminal are made of: light tables and sentences."""
 
 from __future__ import annotations
 
@@ -19,3 +19,9 @@ def print_table(console: Console, table: Table) -> None:
     """The table after an empty line."""
     console.print()
     console.print(table)
+
+
+def print_words(console: Console, words: str, style: str = "") -> None:
+    """Sentences, wrapped between words in a terminal; indented lines (commands, to be copied) are left whole."""
+    for line in words.splitlines():
+        console.print(line, style=style, soft_wrap=line.startswith("  ") or not console.is_terminal)

@@ -12,7 +12,6 @@ from dataclasses import asdict
 from mast_opt.cli.app import command_line
 from mast_opt.cli.exits import Exit, exit_for
 from mast_opt.cli.run import Run
-from mast_opt.cli.streams import only_results_on_stdout
 from mast_opt.errors import MastOptError
 
 DEBUG = "MAST_OPT_DEBUG"
@@ -26,7 +25,7 @@ def main(tokens: Sequence[str] | None = None) -> int:
         command = command_line(run)
         if command is None:
             return Exit.OK
-        with only_results_on_stdout():
+        with run.stdout:
             answer = command()
         return run.finish(answer)
     except BaseException as error:

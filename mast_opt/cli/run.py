@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from mast_opt.cli.exits import Exit
 from mast_opt.cli.record import Record, blank
-from mast_opt.cli.streams import console, to_stdout
+from mast_opt.cli.streams import OnlyResults, console, to_stdout
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -35,6 +35,7 @@ class Run:
         self.tokens = tuple(tokens)
         options = self.tokens[: self.tokens.index("--")] if "--" in self.tokens else self.tokens
         self.json = "--json" in options
+        self.stdout = OnlyResults()
         self.record: Record = blank()
         """What ``--json`` prints; a command fills it in as it learns more."""
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import codecs
 import os
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from types import TracebackType
 from typing import TYPE_CHECKING, TextIO
 
 if TYPE_CHECKING:
@@ -41,21 +41,32 @@ def _plain(error: UnicodeError) -> tuple[str, int]:
     return "".join(_PLAIN.get(character, "?") for character in error.object[error.start : error.end]), error.end
 
 
-@contextmanager
-def only_results_on_stdout() -> Iterator[None]:
-    """Send what native solver code writes to file descriptor 1 to stderr while the block runs."""
-    try:
-        sys.stdout.flush()
-        kept = os.dup(1)
-        os.dup2(2, 1)
-    except (OSError, ValueError, AttributeError):  # one of the two is closed: nothing to keep apart
-        yield
-        return
-    try:
-        yield
-    finally:
-        os.dup2(kept, 1)
-        os.close(kept)
+class OnlyResults:
+    """While entered, what native solver code writes to file descriptor 1 goes to stderr, until ``release``."""
+
+    def __init__(self) -> None:
+        self._kept: int | None = None
+
+    def __enter__(self) -> OnlyResults:
+        try:
+            sys.stdout.flush()
+            self._kept = os.dup(1)
+            os.dup2(2, 1)
+        except (OSError, ValueError, AttributeError):  # one of the two is closed: nothing to keep apart
+            self.release()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.release()
+
+    def release(self) -> None:
+        """Give stdout back; a second time does nothing."""
+        if self._kept is not None:
+            os.dup2(self._kept, 1)
+            os.close(self._kept)
+            self._kept = None
 
 
 def to_stdout(write: Callable[[], None]) -> None:

@@ -152,8 +152,9 @@ def _out_of_time(run: Run, path: Path, time_limit: float | None) -> Answer:
 
 
 def _abandon(run: Run) -> None:
+    run.stdout.release()
     run.record["status"] = Status.NO_SOLUTION.value
-    run.fail("interrupted twice; nothing was written", Exit.INTERRUPTED)
+    run.fail("Interrupted twice; left without keeping a plan.", Exit.INTERRUPTED)
 
 
 def _answer(

@@ -12,6 +12,7 @@ from mast_opt.kind import Kind
 
 _MODULES = {
     "data-placement": "mast_opt.data_placement.kind",
+    "job-placement": "mast_opt.job_placement.kind",
     "task-reassignment": "mast_opt.task_reassignment.kind",
 }
 

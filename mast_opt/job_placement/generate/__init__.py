@@ -1,0 +1,76 @@
+"""Generated job-placement instances, by family.
+
+A family, its sizes and the state of a NumPy ``Generator`` over PCG64 (``np.random.default_rng(seed)``) determine
+the instance, array by array; a test holds the figures that this code gave when it was written.
+
+    families                the families, from what is drawn below
+    fleets, jobs, blank     what they are made of
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from mast_opt.errors import UsageError
+from mast_opt.job_placement.generate.families import features, lexicographic, shared_gpus, standard, study
+from mast_opt.job_placement.problem import JobPlacement
+from mast_opt.kind import Family
+
+
+def _family(generate: Callable[..., JobPlacement], help: str, **sizes: int) -> Family:
+    def checked(rng: np.random.Generator, **given: int) -> JobPlacement:
+        for name, size in given.items():
+            if size < 1:
+                raise UsageError(f"{name} is {size}; expected at least 1")
+        if given.get("fill_percent", 1) > 100:
+            raise UsageError(f"fill_percent is {given['fill_percent']}; expected at most 100")
+        return generate(rng, **{**sizes, **given})
+
+    return Family(checked, sizes, help)
+
+
+FAMILIES = {
+    "standard": _family(
+        standard,
+        "a fleet that has run for a while, and a queue of jobs of every size",
+        regions=4,
+        clusters=3,
+        servers=12,
+        jobs=120,
+        fill_percent=95,
+    ),
+    "study": _family(
+        study,
+        "pending jobs that ask for 110–150% of what is free or preemptible; optima can be proven",
+        regions=3,
+        clusters=2,
+        servers=6,
+        fill_percent=92,
+    ),
+    "shared-gpus": _family(
+        shared_gpus,
+        "fractions of a GPU, single GPUs and CPU-only work",
+        regions=2,
+        clusters=2,
+        servers=6,
+        jobs=120,
+        fill_percent=90,
+    ),
+    "lexicographic": _family(
+        lexicographic, "study with terms minimised one after another", regions=3, clusters=2, servers=4, fill_percent=92
+    ),
+    "features": _family(
+        features,
+        "every optional table, column and rule at once; for tests",
+        regions=3,
+        clusters=2,
+        servers=3,
+        jobs=24,
+        fill_percent=85,
+    ),
+}
+"""name → family. ``clusters`` are per region, ``servers`` per cluster on average."""
+
+__all__ = ["FAMILIES"]

@@ -1,0 +1,102 @@
+"""The families: what is drawn, in the order in which it is drawn."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from mast_opt.header import Objective
+from mast_opt.job_placement.generate.blank import Pending, assemble, labels
+from mast_opt.job_placement.generate.fleets import fill, fleet, task_needs
+from mast_opt.job_placement.generate.jobs import admittable_gpus, levels, pending, reads, sizes, sizes_adding_up
+from mast_opt.job_placement.problem import JobPlacement
+from mast_opt.job_placement.tables import TERMS
+from mast_opt.job_placement.units import WHOLE
+
+TYPES = ("a100", "h100", "v100")
+STUDY_TIER_SHARE = np.array([0.15, 0.3, 0.25, 0.3])
+
+
+def standard(
+    rng: np.random.Generator, *, regions: int, clusters: int, servers: int, jobs: int, fill_percent: int
+) -> JobPlacement:
+    """A fleet that has run for a while, and a queue of jobs of every size."""
+    here = fleet(rng, regions, clusters, servers, TYPES)
+    running = fill(rng, here, fill_percent)
+    waiting = pending(rng, len(here.gpu_types), sizes(rng, jobs))
+    data = reads(rng, regions, jobs, max(2, jobs // 4))
+    return assemble("standard", here, running, waiting, **data, **levels(rng, waiting))
+
+
+def study(rng: np.random.Generator, *, regions: int, clusters: int, servers: int, fill_percent: int) -> JobPlacement:
+    """Small enough to prove an optimum: pending jobs ask for 110–150% of the GPUs that are free or preemptible."""
+    here = fleet(rng, regions, clusters, servers, TYPES[:2])
+    running = fill(rng, here, fill_percent, preemptible=0.3)
+    asked = max(1, round(admittable_gpus(here, running) * rng.uniform(1.1, 1.5)))
+    gpus = sizes_adding_up(rng, asked, most=32)
+    waiting = pending(rng, len(here.gpu_types), gpus, STUDY_TIER_SHARE)
+    data = reads(rng, regions, len(gpus), max(2, len(gpus) // 3))
+    return assemble("study", here, running, waiting, **data, **levels(rng, waiting))
+
+
+def shared_gpus(
+    rng: np.random.Generator, *, regions: int, clusters: int, servers: int, jobs: int, fill_percent: int
+) -> JobPlacement:
+    """Fractions of a GPU, single GPUs and CPU-only work in the shares of the Alibaba 2023 trace."""
+    here = fleet(rng, regions, clusters, servers, TYPES[:2])
+    running = fill(rng, here, fill_percent)
+    kind = rng.choice(4, size=jobs, p=[0.13, 0.38, 0.48, 0.01])
+    share = rng.integers(10, 91, size=jobs) * 10
+    mgpu = np.select([kind == 0, kind == 1, kind == 2], [0, share, WHOLE], 8 * WHOLE)
+    mcores, mib = task_needs(rng, np.where(mgpu > 0, mgpu, WHOLE))
+    waiting = pending(rng, len(here.gpu_types), np.ones(jobs, np.int64))
+    tasks = np.where(mgpu <= WHOLE, rng.choice([1, 2], size=jobs, p=[0.9, 0.1]), 1)
+    value = tasks * np.where(mgpu > 0, mgpu, 100)
+    waiting = replace(waiting, tasks=tasks, mgpu=mgpu, mcores=mcores, mib=mib, value_milli=value)
+    return assemble("shared-gpus", here, running, waiting)
+
+
+def lexicographic(
+    rng: np.random.Generator, *, regions: int, clusters: int, servers: int, fill_percent: int
+) -> JobPlacement:
+    """``study`` with its terms minimised one after another."""
+    problem = study(rng, regions=regions, clusters=clusters, servers=servers, fill_percent=fill_percent)
+    order = ("rejected", "preemption", "spread", "balance")
+    return replace(problem, name="lexicographic", objective=Objective(dict(TERMS), order=order))
+
+
+def features(
+    rng: np.random.Generator, *, regions: int, clusters: int, servers: int, jobs: int, fill_percent: int
+) -> JobPlacement:
+    """Every optional table, column and rule at once; for tests."""
+    here = fleet(rng, regions, clusters, servers, TYPES)
+    running = fill(rng, here, fill_percent)
+    mixed: Pending = pending(rng, len(here.gpu_types), sizes(rng, jobs, 16))
+    share = rng.integers(1, 10, size=jobs) * 100
+    few = rng.random(jobs)
+    mgpu = np.where((mixed.tasks == 1) & (few < 0.3), share, np.where(few > 0.95, 0, mixed.mgpu))
+    waiting = replace(mixed, mgpu=mgpu, value_milli=rng.integers(1, 20, size=jobs) * 500)
+    tenants = (*labels("tenant", 3), "")
+    problem = assemble("features", here, running, waiting, **reads(rng, regions, jobs, max(2, jobs // 3)))
+    costs = np.argwhere(rng.random((jobs, len(here.clusters))) < 0.4)
+    count = len(running.tier)
+    return replace(
+        problem,
+        within=rng.choice(3, size=jobs, p=[0.15, 0.25, 0.6]),
+        prefer=rng.integers(3, size=jobs),
+        tenants=tenants,
+        tenant=rng.integers(len(tenants), size=jobs),
+        running_tenant=rng.integers(len(tenants), size=count),
+        credit_milli=rng.integers(-5, 6, size=jobs) * 1000,
+        submitted_ms=rng.integers(0, 10, size=jobs) * 1000,
+        quota_tenant=np.array([0, 1, 1]),
+        quota_type=np.array([0, 0, len(here.gpu_types) - 1]),
+        quota_typed=np.array([False, True, len(here.gpu_types) > 1]),
+        quota_mgpu=rng.integers(1, 30, size=3) * WHOLE,
+        cost_job=costs[:, 0],
+        cost_cluster=costs[:, 1],
+        cost_micro=rng.integers(1, 100, size=len(costs)) * 1000,
+        remote_reads=bool(rng.random() < 0.5),
+        objective=Objective(dict(TERMS), {0: 1.0, 1: 0.3}),
+    )

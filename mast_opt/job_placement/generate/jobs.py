@@ -1,0 +1,83 @@
+"""Pending jobs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mast_opt.job_placement.generate.blank import Fleet, Pending, Running, labels
+from mast_opt.job_placement.generate.fleets import SIZE_SHARE, SIZES, TIER_SHARE, TIERS, task_needs
+from mast_opt.job_placement.units import CLUSTER, GPU, RACK, SERVER, WHOLE, Ints
+
+
+def pending(rng: np.random.Generator, types: int, gpus: Ints, tier_share: NDArray[np.float64] = TIER_SHARE) -> Pending:
+    """Jobs with so many GPUs each; beyond 8 as tasks of 8. Two thirds accept one type, the others any."""
+    count = len(gpus)
+    tasks = np.where(gpus > 8, gpus // 8, 1)
+    mgpu = np.minimum(gpus, 8) * WHOLE
+    mcores, mib = task_needs(rng, mgpu)
+    choosy = rng.random(count) < 2 / 3
+    wanted = rng.integers(types, size=count)
+    job, kind = np.nonzero(~choosy[:, None] | (np.arange(types) == wanted[:, None]))
+    return Pending(
+        tier=rng.choice(TIERS, size=count, p=tier_share),
+        tasks=tasks,
+        mgpu=mgpu,
+        mcores=mcores,
+        mib=mib,
+        value_milli=tasks * mgpu,
+        options=(job, kind),
+    )
+
+
+def sizes(rng: np.random.Generator, count: int, most: int = 64) -> Ints:
+    """GPUs of ``count`` jobs: powers of two up to ``most``."""
+    share = np.where(most >= SIZES, SIZE_SHARE, 0)
+    return rng.choice(SIZES, size=count, p=share / share.sum())
+
+
+def sizes_adding_up(rng: np.random.Generator, total: int, most: int) -> Ints:
+    """GPUs of as many jobs as together ask for ``total`` GPUs, the last one cut to fit."""
+    drawn = sizes(rng, total, most)
+    number = int(np.searchsorted(np.cumsum(drawn), total)) + 1
+    kept = drawn[:number].copy()
+    kept[-1] -= int(kept.sum()) - total
+    kept[-1] = 1 << (int(kept[-1]).bit_length() - 1)
+    return kept
+
+
+def reads(rng: np.random.Generator, regions: int, jobs: int, datasets: int) -> dict[str, Any]:
+    """Datasets in one to all regions (mean about half), and for 60% of the jobs one or two that they read."""
+    share = rng.uniform(0.25, 0.85, (datasets, 1))
+    stored = rng.random((datasets, regions)) < share
+    stored[np.arange(datasets), rng.integers(regions, size=datasets)] = True
+    first = rng.integers(datasets, size=jobs)
+    step = rng.integers(1, max(datasets, 2), size=jobs)
+    second = np.where(rng.random(jobs) < 0.3, (first + step) % datasets, first)
+    has = rng.random(jobs) < 0.6
+    rows = np.concatenate([np.stack([np.arange(jobs), first], 1)[has], np.stack([np.arange(jobs), second], 1)[has]])
+    rows = np.unique(rows, axis=0)
+    volume = np.maximum(np.rint(rng.lognormal(np.log(200_000), 1.0, len(rows))), 1).astype(np.int64)
+    return {
+        "datasets": labels("data", datasets),
+        "stored": stored,
+        "read_job": rows[:, 0],
+        "read_dataset": rows[:, 1],
+        "read_mb_per_day": volume,
+    }
+
+
+def levels(rng: np.random.Generator, here: Pending) -> dict[str, Any]:
+    """Some gangs must stay within a rack; some jobs are content with one."""
+    draw = rng.random(len(here.tasks))
+    within = np.where((draw < 0.15) & (here.tasks <= 4), RACK, CLUSTER)
+    return {"within": within, "prefer": np.where(draw > 0.8, RACK, SERVER)}
+
+
+def admittable_gpus(fleet: Fleet, running: Running) -> int:
+    """GPUs that are free or held by jobs that may be preempted."""
+    held = np.array(running.held, np.int64).reshape(-1, 6)
+    stays = ~np.array(running.preemptible, np.bool_)[held[:, 0]]
+    return int(fleet.supply[:, GPU].sum() - (held[:, 2] * held[:, 3])[stays].sum()) // WHOLE

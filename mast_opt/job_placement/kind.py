@@ -1,0 +1,38 @@
+"""Job placement as the layers above see it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mast_opt.job_placement.build import build, unbuild
+from mast_opt.job_placement.conflicts import conflicts
+from mast_opt.job_placement.formulation import base
+from mast_opt.job_placement.generate import FAMILIES
+from mast_opt.job_placement.plan import Plan
+from mast_opt.job_placement.plan_tables import build_plan, unbuild_plan
+from mast_opt.job_placement.problem import JobPlacement
+from mast_opt.job_placement.sections import sections
+from mast_opt.job_placement.tables import PLAN_SCHEMA, RULES, SCHEMA, TERMS
+from mast_opt.job_placement.verify import verify
+from mast_opt.kind import Kind
+
+KIND: Kind[JobPlacement, Any] = Kind(
+    name=JobPlacement.kind,
+    title="Job placement: which pending job runs where, and which running one makes room",
+    problem_type=JobPlacement,
+    plan_type=Plan,
+    schema=SCHEMA,
+    plan_schema=PLAN_SCHEMA,
+    terms=TERMS,
+    rules=RULES,
+    build=build,
+    unbuild=unbuild,
+    build_plan=build_plan,
+    unbuild_plan=unbuild_plan,
+    conflicts=conflicts,
+    verify=verify,
+    formulations={"base": base},
+    heuristics={},
+    families=FAMILIES,
+    sections=sections,
+)

@@ -1,0 +1,236 @@
+"""The job-placement problem (MAST's queue and regional placement): which pending job runs on which servers.
+
+Index letters, here and everywhere: j pending job, v running job, r region, c cluster, b rack, s server, k GPU
+type, p tier, d device (one physical GPU of a server).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import Any, ClassVar, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mast_opt.header import Objective
+from mast_opt.job_placement.devices import Devices, read_devices
+from mast_opt.job_placement.queue import Quotas, quota_tiers, rank
+from mast_opt.job_placement.units import GPU, Bools, Ints
+
+ArrayT = TypeVar("ArrayT", bound="NDArray[Any]")
+
+
+@dataclass(frozen=True, eq=False)
+class JobPlacement:
+    """One instance, validated. Arrays are read-only.
+
+    J, V, R, C, B, S, K, P count pending jobs, running jobs, regions, clusters, racks, servers, types, tiers.
+    """
+
+    kind: ClassVar[str] = "job-placement"
+
+    name: str
+    regions: tuple[str, ...]
+    clusters: tuple[str, ...]
+    racks: tuple[str, ...]
+    """A rack belongs to one cluster."""
+    servers: tuple[str, ...]
+    gpu_types: tuple[str, ...]
+    """The types that servers have, ``none`` included where a server has no GPU and names no type."""
+    jobs: tuple[str, ...]
+    running: tuple[str, ...]
+    datasets: tuple[str, ...]
+    tenants: tuple[str, ...]
+    """The empty label stands for jobs that name none."""
+    tiers: tuple[int, ...]
+    """The tiers that occur among pending and running jobs, ascending; 0 is the most important."""
+
+    cluster_region: Ints
+    """[C]"""
+    rack_cluster: Ints
+    """[B]"""
+    server_rack: Ints
+    """[S]"""
+    server_type: Ints
+    """[S]"""
+    supply: Ints
+    """[S, 3] what a server has when it is empty; its GPUs are whole."""
+
+    tier: Ints
+    """[J] position in ``tiers``, as stated; ``queue_tier`` is the one that counts."""
+    value_milli: Ints
+    """[J]"""
+    tasks: Ints
+    """[J] at least 1."""
+    cpu_mcores: Ints
+    """[J] per task."""
+    memory_mib: Ints
+    """[J] per task."""
+    within: Ints
+    """[J] position in ``LEVELS``: a hard limit."""
+    prefer: Ints
+    """[J] position in ``LEVELS``: any plan within it is close enough for the fast path."""
+    tenant: Ints
+    """[J] position in ``tenants``."""
+    credit_milli: Ints
+    """[J] more goes first within a tier."""
+    submitted_ms: Ints
+    """[J] earlier goes first within a tier and credit."""
+
+    option_job: Ints
+    """[O] a GPU type that a job accepts; ascending. Every job has at least one."""
+    option_type: Ints
+    option_mgpu: Ints
+    """[O] per task, on that type: whole GPUs, or less than one."""
+
+    read_job: Ints
+    """[N] ascending."""
+    read_dataset: Ints
+    read_mb_per_day: Ints
+    stored: Bools
+    """[I, R] which region holds which dataset."""
+
+    running_tier: Ints
+    """[V] position in ``tiers``."""
+    preemptible: Bools
+    """[V]"""
+    at_risk: Ints
+    """[V] thousandths of the GPU-hours that are lost if the job is preempted now."""
+    running_tenant: Ints
+    """[V] position in ``tenants``."""
+    held_job: Ints
+    """[A] what running jobs hold: ``tasks`` equal tasks on one server; position in ``running``."""
+    held_server: Ints
+    held_tasks: Ints
+    held_need: Ints
+    """[A, 3] per task."""
+    held_index: Ints
+    """[A] the first device held; meaningful where ``held_indexed``."""
+    held_indexed: Bools
+    """[A]"""
+
+    quota_tenant: Ints
+    quota_type: Ints
+    """[Q] meaningful where ``quota_typed``; elsewhere the quota is on all types together."""
+    quota_typed: Bools
+    quota_mgpu: Ints
+
+    cost_job: Ints
+    cost_cluster: Ints
+    cost_micro: Ints
+    """[·] millionths, for a job in a cluster; 0 for those that are not listed."""
+
+    objective: Objective
+    remote_reads: bool
+    """May a job run where its data is not, at a price?"""
+    provenance: str = ""
+
+    def __post_init__(self) -> None:
+        _freeze(self)
+
+    @cached_property
+    def tier_weight(self) -> NDArray[np.float64]:
+        """[P] weight of each tier that occurs; 4 to the power −rank unless stated."""
+        weights = self.objective.tier_weights
+        return np.array([weights.get(tier, 4.0**-rank) for rank, tier in enumerate(self.tiers)])
+
+    @cached_property
+    def server_cluster(self) -> Ints:
+        """[S]"""
+        return _read_only(self.rack_cluster[self.server_rack])
+
+    @cached_property
+    def server_region(self) -> Ints:
+        """[S]"""
+        return _read_only(self.cluster_region[self.server_cluster])
+
+    @cached_property
+    def need_mgpu(self) -> Ints:
+        """[J, K] GPUs of one task on each type, 0 where the type is not accepted (see ``accepts``)."""
+        need = np.zeros((len(self.jobs), len(self.gpu_types)), np.int64)
+        need[self.option_job, self.option_type] = self.option_mgpu
+        return _read_only(need)
+
+    @cached_property
+    def accepts(self) -> Bools:
+        """[J, K]"""
+        accepted = np.zeros((len(self.jobs), len(self.gpu_types)), np.bool_)
+        accepted[self.option_job, self.option_type] = True
+        return _read_only(accepted)
+
+    @cached_property
+    def missing_mb(self) -> Ints:
+        """[J, R] volume a day that a job in the region would read from elsewhere."""
+        far = self.read_mb_per_day[:, None] * ~self.stored[self.read_dataset]
+        volume = np.zeros((len(self.jobs), len(self.regions)), np.int64)
+        np.add.at(volume, self.read_job, far)
+        return _read_only(volume)
+
+    @cached_property
+    def open_region(self) -> Bools:
+        """[J, R] where a job may run: the region holds all its datasets, or remote reads are priced."""
+        lacks = np.zeros((len(self.jobs), len(self.regions)), np.int64)
+        np.add.at(lacks, self.read_job, ~self.stored[self.read_dataset])
+        return _read_only((lacks == 0) | self.remote_reads)
+
+    @cached_property
+    def held(self) -> Ints:
+        """[A, 3] what each allocation holds, all its tasks together."""
+        return _read_only(self.held_need * self.held_tasks[:, None])
+
+    @cached_property
+    def held_devices(self) -> Devices:
+        """Which GPUs the running jobs hold."""
+        return read_devices(
+            self.supply[:, GPU], self.held_server, self.held_tasks, self.held_need, self.held_index, self.held_indexed
+        )
+
+    @cached_property
+    def free(self) -> Ints:
+        """[S, 3] supply less what running jobs hold."""
+        free = self.supply.copy()
+        np.subtract.at(free, self.held_server, self.held)
+        return _read_only(free)
+
+    @cached_property
+    def all_mgpu(self) -> int:
+        """The GPUs of the fleet."""
+        return int(self.supply[:, GPU].sum())
+
+    @cached_property
+    def queue_tier(self) -> Ints:
+        """[J] the tier that counts, a position in ``tiers``: a job over its tenant's quota has the lowest."""
+        shape = (len(self.tenants), len(self.gpu_types))
+        used = np.zeros(shape, np.int64)
+        at = (self.running_tenant[self.held_job], self.server_type[self.held_server])
+        np.add.at(used, at, self.held[:, GPU])
+        return _read_only(
+            quota_tiers(
+                self.tier,
+                rank(self.tier, self.credit_milli, self.submitted_ms),
+                self.tenant,
+                self.need_mgpu * self.tasks[:, None],
+                self.accepts,
+                used,
+                Quotas.of(*shape, self.quota_tenant, self.quota_type, self.quota_typed, self.quota_mgpu),
+                len(self.tiers) - 1,
+            )
+        )
+
+    @cached_property
+    def order(self) -> Ints:
+        """[J] the queue: ``queue_tier``, then credit, then age, then place in the table."""
+        return _read_only(rank(self.queue_tier, self.credit_milli, self.submitted_ms))
+
+
+def _read_only(array: ArrayT) -> ArrayT:
+    array.setflags(write=False)
+    return array
+
+
+def _freeze(instance: Any) -> None:
+    for item in fields(instance):
+        value = getattr(instance, item.name)
+        if isinstance(value, np.ndarray):
+            value.setflags(write=False)

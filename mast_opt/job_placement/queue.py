@@ -1,0 +1,82 @@
+"""The order in which jobs are considered: tier, then credit, then age; over-quota work in the lowest tier."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from mast_opt.job_placement.units import Bools, Ints
+
+
+def rank(tier: Ints, credit_milli: Ints, submitted_ms: Ints) -> Ints:
+    """Positions in queue order: lowest tier number, then most credit, then oldest, then as listed."""
+    return np.lexsort((submitted_ms, -credit_milli, tier)).astype(np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class Quotas:
+    """How many GPUs each tenant may use before its work drops to the lowest tier; T tenants, K types."""
+
+    total_mgpu: Ints
+    """[T] for all types together; −1 where there is no such quota."""
+    typed_mgpu: Ints
+    """[T, K] on one type; −1 where there is no such quota."""
+
+    @classmethod
+    def of(cls, tenants: int, types: int, tenant: Ints, kind: Ints, typed: Bools, mgpu: Ints) -> Quotas:
+        """From the rows of the ``quotas`` table."""
+        total = np.full(tenants, -1, np.int64)
+        total[tenant[~typed]] = mgpu[~typed]
+        per_type = np.full((tenants, types), -1, np.int64)
+        per_type[tenant[typed], kind[typed]] = mgpu[typed]
+        return cls(total, per_type)
+
+    @property
+    def limited(self) -> Bools:
+        """[T] tenants with any quota."""
+        return (self.total_mgpu >= 0) | (self.typed_mgpu >= 0).any(axis=1)
+
+    def type_within(self, tenant: int, used_mgpu: Ints, asked_mgpu: Ints, accepts: Bools) -> int | None:
+        """The first accepted type on which the tenant stays within its quotas, or None.
+
+        Args:
+            used_mgpu: [K] what the tenant uses already.
+            asked_mgpu: [K] what the job asks for on each type.
+        """
+        total, typed = self.total_mgpu[tenant], self.typed_mgpu[tenant]
+        fits = accepts & ((typed < 0) | (used_mgpu + asked_mgpu <= typed))
+        if total >= 0:
+            fits &= used_mgpu.sum() + asked_mgpu <= total
+        return int(fits.argmax()) if fits.any() else None
+
+
+def quota_tiers(
+    tier: Ints,
+    order: Ints,
+    tenant: Ints,
+    asked_mgpu: Ints,
+    accepts: Bools,
+    used_mgpu: Ints,
+    quotas: Quotas,
+    lowest: int,
+) -> Ints:
+    """[J] the tier of each job after quotas.
+
+    Jobs are taken in queue order. One that its tenant's quotas still hold counts towards them, on the first
+    accepted type that they hold it on; one that they do not hold has the tier ``lowest`` and counts nothing.
+
+    Args:
+        asked_mgpu, accepts: [J, K].
+        used_mgpu: [T, K] what running jobs of each tenant use.
+    """
+    after = tier.copy()
+    used = used_mgpu.copy()
+    for j in order[quotas.limited[tenant[order]]].tolist():
+        owner = int(tenant[j])
+        kind = quotas.type_within(owner, used[owner], asked_mgpu[j], accepts[j])
+        if kind is None:
+            after[j] = lowest
+        else:
+            used[owner, kind] += asked_mgpu[j, kind]
+    return after

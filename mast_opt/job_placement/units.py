@@ -1,0 +1,21 @@
+"""The words and units that the whole package shares."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+
+RESOURCES = ("gpu", "cpu", "memory")
+"""Milli-GPUs, millicores, MiB: the second axis of every array of needs and supplies."""
+GPU, CPU, MEMORY = range(3)
+UNITS = ("milli-GPUs", "millicores", "MiB")
+WHOLE = 1000
+"""Milli-GPUs of one device."""
+LEVELS = ("server", "rack", "cluster")
+"""What a gang may stay within, closest first."""
+SERVER, RACK, CLUSTER = range(3)
+NO_GPU = "none"
+"""Label of the type of servers that have no GPU and name no type."""

@@ -24,6 +24,8 @@ class RawTable:
     """Rows are missing or garbled here because they could not be read (a fault has been listed)."""
     unreadable: frozenset[str] = frozenset()
     """Columns that are in the file but not in the frame (a fault has been listed)."""
+    headless: bool = False
+    """A table without rows in a format that then has no place for the names of columns."""
 
     def numbers(self, indices: NDArray[np.int64]) -> NDArray[np.int64]:
         """Row numbers, as people count them, of rows of the frame."""

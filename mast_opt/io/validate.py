@@ -89,6 +89,8 @@ class _Checker:
                 self.faults.add(raw.file, f"no column of this name{known}", column=name)
         if table.rows_required and raw.frame.height == 0 and not raw.partial:
             self.faults.add(raw.file, f"at least one row: {table.help or table.name}")
+        if raw.headless:
+            return [(column.name, absent(column, 0)) for column in table.columns]
         found = []
         for column in table.columns:
             if column.name in raw.frame.columns:

@@ -63,7 +63,7 @@ def _utf8(data: bytes, file: str, faults: Faults) -> bytes | None:
         pass
     lines = [line.decode("utf-8", "replace") for line in data.split(b"\n")]
     if _REPLACEMENT in lines[0]:
-        faults.add(file, "CSV text in UTF-8 (this is another encoding or a binary file)", value=lines[0])
+        faults.add(file, "CSV text in UTF-8 (this is another encoding or a binary file)")
         return None
     rows = np.array([row for row, line in enumerate(lines) if _REPLACEMENT in line], np.int64)
     faults.cells(file, None, rows, lambda n: lines[rows[n]], "text in UTF-8 (� marks what is not)")

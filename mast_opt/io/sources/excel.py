@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import io
 import re
+import struct
 import zipfile
+import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -38,7 +40,7 @@ class ExcelSource:
         try:
             self._book = calamine.CalamineWorkbook.from_filelike(io.BytesIO(data))
             self._errors = error_cells(data)
-        except (calamine.CalamineError, zipfile.BadZipFile, ElementTree.ParseError, KeyError, OSError) as error:
+        except (calamine.CalamineError, *_DAMAGE) as error:
             faults.add(path.name, f"a complete .xlsx workbook without a password ({shortened(str(error))})")
             self._book = None
 
@@ -123,6 +125,18 @@ def cell_text(cell: Cell) -> str:
     return str(cell)
 
 
+_DAMAGE = (
+    zipfile.BadZipFile,
+    zlib.error,
+    struct.error,
+    ElementTree.ParseError,
+    EOFError,
+    KeyError,
+    OSError,
+    RuntimeError,
+    ValueError,
+)
+"""What a damaged archive makes the standard library raise."""
 _MAIN = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
 _REL = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}"
 _ERROR = re.compile(rb'<c(?=\s[^>]*\bt="e")\s[^>]*\br="([A-Z]+)([0-9]+)"')

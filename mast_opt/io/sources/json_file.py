@@ -74,6 +74,8 @@ class JsonSource:
         assert self._content is not None
         file, content = self.file(name), self._content[name]
         columns = None
+        if content == []:
+            return RawTable(file, pl.DataFrame(), headless=True)
         if isinstance(content, list):
             columns = self._of_rows(file, content)
         elif isinstance(content, dict):

@@ -1,0 +1,31 @@
+"""Public data in, problems out. A further importer is a module here and a line in ``IMPORTERS``.
+
+importer       what an importer is: inputs, settings, a pure function
+source_table   reading other people's CSV files with every fault named
+georegions, openb, philly                 the sources
+cloud_work, cloud_data, cloud_regions     an instance from all three
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from mast_opt.errors import UsageError
+from mast_opt.io.importers.cloud_regions import CLOUD_REGIONS
+from mast_opt.io.importers.importer import Importer, Input, Setting
+
+IMPORTERS: Mapping[str, Importer[Any]] = {
+    "cloud-regions": CLOUD_REGIONS,
+}
+"""name → importer, as ``mast-opt import`` calls them."""
+
+
+def importer_named(name: str) -> Importer[Any]:
+    """The importer of that name. Raises UsageError, listing those that there are."""
+    if name not in IMPORTERS:
+        raise UsageError(f"there is no importer called {name!r}; expected one of: {', '.join(IMPORTERS)}")
+    return IMPORTERS[name]
+
+
+__all__ = ["IMPORTERS", "Importer", "Input", "Setting", "importer_named"]

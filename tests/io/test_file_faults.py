@@ -1,0 +1,295 @@
+"""Files that are missing, broken, or not what their name says: a clear fault, never another exception."""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+from pathlib import Path
+
+import pytest
+import xlsxwriter
+
+from mast_opt.errors import InstanceError
+from mast_opt.io import FORMATS, read, write
+from tests.io.conftest import Folder, faults_of, places
+from tests.io.toy import GOOD, HEADER
+
+HEADS = "item,site\n"
+JUNK = bytes(random.Random(0).randrange(256) for _ in range(2000))
+
+
+def test_missing_path(tmp_path: Path) -> None:
+    [fault] = faults_of(tmp_path / "nowhere")
+    assert fault.file == str(tmp_path / "nowhere")
+    assert "there is nothing at this path" in fault.expected
+
+
+def test_odd_paths(tmp_path: Path, folder: Folder) -> None:
+    path = folder()
+    [fault] = faults_of(path / "instance.toml")
+    assert "give the folder that holds this file" in fault.expected
+    (tmp_path / "book.xls").write_bytes(JUNK)
+    [fault] = faults_of(tmp_path / "book.xls")
+    assert "an .xlsx workbook" in fault.expected
+    assert len(faults_of(Path("a\0b"))) == 1
+    assert len(faults_of(tmp_path / ("x" * 400))) == 1
+
+
+def test_folder_without_header(folder: Folder) -> None:
+    [fault] = faults_of(folder(header=None))
+    assert fault.file == "instance.toml"
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        (b"", "the file is empty"),
+        (b"\n\n\n", "the file is empty"),
+        (b"\xef\xbb\xbf", "the file is empty"),
+        (JUNK, "a binary file"),
+        (JUNK.replace(b"\0", b""), "UTF-8"),
+        (GOOD["holds"].encode("utf-16"), "UTF-16"),
+        (b"item;site\na;eu\n", "columns separated by commas"),
+        (b"item\tsite\na\teu\n", "columns separated by commas"),
+        (b'item,site\na,"eu\n', "a closing quotation mark"),
+        (b'"item,site\na,eu\n', "a closing quotation mark"),
+        (b"item," + b"x" * 200_000 + b"\n", "columns"),
+    ],
+)
+def test_broken_csv(folder: Folder, content: bytes, expected: str) -> None:
+    faults = faults_of(folder(holds=content))
+    assert {fault.file for fault in faults} == {"holds.csv"}
+    assert expected in faults[0].expected
+
+
+def test_rows_of_unequal_length(folder: Folder) -> None:
+    path = folder(holds=HEADS + 'a,eu\na\na,us\na,eu,red\n\n"b, the second",eu\na,"e,u"x\n', rules=None)
+    faults = faults_of(path)
+    assert [(fault.row, fault.value) for fault in faults] == [(7, 'a,"e,u"x'), (2, "a"), (4, "a,eu,red"), (5, "")]
+    assert faults[0].expected == 'quotation marks around a whole field, doubled ("") inside it'
+    assert faults[2].expected == "2 fields, as in the header, not 3"
+
+
+def test_rows_beside_a_broken_one_are_checked_under_their_own_number(folder: Folder) -> None:
+    assert places(folder(holds=HEADS + "a,eu\na\na,mars\n")) == [
+        ("holds.csv", 2, None, "a"),
+        ("holds.csv", 3, "site", "mars"),
+    ]
+
+
+def test_mentions_of_labels_in_an_unreadable_file_are_no_faults(folder: Folder) -> None:
+    assert places(folder(items=JUNK)) == [("items.csv", None, None, None)]
+    cut = folder(name="cut", items="item,size_tb,memory_gb,tier\na,1,1,0\nb\n")
+    assert places(cut) == [("items.csv", 2, None, "b")]
+
+
+def test_other_encodings_show_their_rows(folder: Folder) -> None:
+    sites = "site,storage_tb\nZürich,1\neu,1\nus,1\n".encode("latin-1")
+    path = folder(sites=sites, holds=HEADS + "a,Zürich\n")
+    assert places(path) == [("sites.csv", 1, None, "Z�rich,1")]
+
+
+def test_spreadsheet_habits_are_fine(folder: Folder) -> None:
+    text = (
+        GOOD["sites"].replace("\n", "\r\n").replace("storage_tb", ' "storage_tb"'.strip()).replace("site,", " site ,")
+    )
+    same = folder(sites=b"\xef\xbb\xbf" + text.encode() + b"\r\n\r\n", name="windows")
+    old = folder(sites=GOOD["sites"].replace("\n", "\r"), name="mac")
+    trailing = folder(sites=GOOD["sites"].replace("\n", ",\n"), name="trailing")
+    upper = folder(name="upper")
+    (upper / "sites.csv").rename(upper / "sites.CSV")
+    (upper / "README.md").write_text("what this is")
+    (upper / ".DS_Store").write_bytes(JUNK)
+    (upper / "plan").mkdir()
+    expected = read(folder()).tables.values["sites"]
+    for path in (same, old, trailing, upper):
+        found = read(path).tables.values["sites"]
+        assert {name: cells.tolist() for name, cells in found.items()} == {n: c.tolist() for n, c in expected.items()}
+
+
+def test_a_column_without_a_name_or_twice(folder: Folder) -> None:
+    path = folder(sites="site,storage_tb,,site\neu,1,x,us\nus,1,,\n")
+    assert places(path) == [("sites.csv", None, None, ""), ("sites.csv", None, "site", None)]
+
+
+def test_files_that_are_no_tables(folder: Folder, tmp_path: Path) -> None:
+    path = folder()
+    (path / "item.csv").write_text("item\n")
+    (path / "rules.csv").rename(path / "rules.tsv")
+    shutil.copy(path / "sites.csv", path / "sites.parquet")
+    (path / "holds.csv").unlink()
+    (path / "holds.csv").mkdir()
+    faults = faults_of(path)
+    assert [fault.file for fault in faults] == ["sites.parquet", "rules.tsv", "item.csv", "holds.csv"]
+    assert "sites.csv is there too" in faults[0].expected
+    assert "rules.csv or rules.parquet" in faults[1].expected
+    assert "did you mean 'items'?" in faults[2].expected
+    assert faults[3].expected == "a file, not a folder"
+
+
+def test_an_unreadable_file(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = folder()
+    original = Path.read_bytes
+
+    def refuse(self: Path) -> bytes:
+        if self.name == "holds.csv":
+            raise PermissionError(13, "Permission denied")
+        return original(self)
+
+    monkeypatch.setattr(Path, "read_bytes", refuse)
+    [fault] = faults_of(path)
+    assert (fault.file, fault.expected) == ("holds.csv", "a file that can be read (Permission denied)")
+
+
+@pytest.mark.parametrize("content", [b"", JUNK, b"PAR1" + JUNK + b"PAR1"])
+def test_broken_parquet(folder: Folder, content: bytes, capfd: pytest.CaptureFixture[str]) -> None:
+    path = folder(holds=None)
+    (path / "holds.parquet").write_bytes(content)
+    [fault] = faults_of(path)
+    assert fault.file == "holds.parquet"
+    assert fault.expected.startswith("a complete Parquet file (")
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("content", [b"", JUNK, b"PK\x03\x04" + JUNK])
+def test_broken_workbook(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "toy.xlsx"
+    path.write_bytes(content)
+    [fault] = faults_of(path)
+    assert fault.expected.startswith("a complete .xlsx workbook")
+
+
+def test_sheets(folder: Folder, tmp_path: Path) -> None:
+    path = tmp_path / "toy.xlsx"
+    book = xlsxwriter.Workbook(path)
+    header = book.add_worksheet("instance")
+    for row, pair in enumerate([("format", "mast-opt/1"), ("kind", "toy"), ("name", 2024), ("rules.days", "soon")]):
+        header.write_row(row, 0, pair)
+    sites = book.add_worksheet("sites")
+    sites.write_row(0, 0, ["site", "storage_tb", "", "headroom"])
+    sites.write_row(1, 0, ["eu", 0.1])
+    sites.write_formula(2, 1, "=1/0", value="#DIV/0!")
+    sites.write_string(2, 0, "us")
+    sites.write_row(4, 0, ["asia", 1])
+    sites.write_blank(9, 3, None, book.add_format({"bold": True}))
+    book.add_worksheet("items")
+    book.add_worksheet("hold").write_row(0, 0, ["item", "site"])
+    book.close()
+    assert places(path) == [
+        ("toy.xlsx: instance: rules.days", None, None, "soon"),
+        ("toy.xlsx: hold", None, None, None),
+        ("toy.xlsx: sites", 2, "storage_tb", "an Excel error"),
+        ("toy.xlsx: sites", 3, "site", ""),
+        ("toy.xlsx: sites", 2, "storage_tb", ""),
+        ("toy.xlsx: sites", 3, "storage_tb", ""),
+        ("toy.xlsx: items", None, None, None),
+        ("toy.xlsx: holds", None, None, None),
+    ]
+
+
+def test_a_workbook_without_header_sheet(tmp_path: Path) -> None:
+    path = tmp_path / "toy.xlsx"
+    book = xlsxwriter.Workbook(path)
+    book.add_worksheet("sites")
+    book.close()
+    [fault] = faults_of(path)
+    assert "a sheet 'instance'" in fault.expected
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        ("", "JSON (Expecting value, line 1 column 1)"),
+        ('{"a": 1,}', "line 1 column 9"),
+        ("[" * 100_000, "JSON (this is nested too deeply)"),
+        ("[]", "an object with the key 'instance'"),
+        ('{"instance": 5}', "the key 'instance' with an object"),
+        ('{"a": 1, "a": 2}', "each key once"),
+        ('{"instance": {}, "sites": []', "JSON ("),
+    ],
+)
+def test_broken_json(tmp_path: Path, content: str, expected: str) -> None:
+    path = tmp_path / "toy.json"
+    path.write_text(content)
+    [fault] = faults_of(path)
+    assert expected in fault.expected
+
+
+def test_json_that_is_not_utf8(tmp_path: Path) -> None:
+    path = tmp_path / "toy.json"
+    path.write_bytes(JUNK)
+    [fault] = faults_of(path)
+    assert "UTF-8" in fault.expected
+
+
+def test_json_tables(tmp_path: Path) -> None:
+    header = {"format": "mast-opt/1", "kind": "toy", "name": "x"}
+    content = {
+        "instance": header,
+        "sites": {"site": ["eu", "us"], "storage_tb": [0.1, [1]], "headroom": [0]},
+        "items": [
+            {"item": "a", "size_tb": 1e-6, "memory_gb": "0.5", "tier": True},
+            {"item": "\ud800", "size_tb": None},
+        ],
+        "holds": [5, {"item": "a"}],
+        "rules": "none",
+    }
+    path = tmp_path / "toy.json"
+    path.write_text(json.dumps(content))
+    assert places(path) == [
+        ("toy.json: sites", None, "headroom", "1 cells"),
+        ("toy.json: items", 2, "item", "?"),
+        ("toy.json: items", 2, "size_tb", ""),
+        ("toy.json: items", 2, "memory_gb", ""),
+        ("toy.json: items", 2, "tier", ""),
+        ("toy.json: items", 1, "tier", "true"),
+        ("toy.json: holds", 1, None, "5"),
+        ("toy.json: rules", None, None, "none"),
+    ]
+
+
+def test_json_columns_and_numbers(tmp_path: Path, folder: Folder) -> None:
+    path = tmp_path / "toy.json"
+    text = """{"instance": {"format": "mast-opt/1", "kind": "toy", "name": "x", "rules": {"days": 1.5}},
+      "sites": {"site": ["eu", 7], "storage_tb": [9007199254740.993001, 1e-6]},
+      "items": [{"item": "a", "size_tb": 0.1, "memory_gb": 1, "tier": 0, "frozen": true}, {"tier": 1, "item": "b",
+                 "memory_gb": 2, "size_tb": "1"}],
+      "holds": []}"""
+    path.write_text(text)
+    tables = read(path).tables
+    assert tables.axes["site"] == ("eu", "7")
+    assert tables.get("sites", "storage_tb").tolist() == [9_007_199_254_740_993_001, 1]
+    assert tables.get("items", "frozen").tolist() == [True, False]
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_damaged_files_never_raise_anything_else(
+    folder: Folder, tmp_path: Path, format: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    target = tmp_path / {"xlsx": "good.xlsx", "json": "good.json"}.get(format, "good")
+    write(read(folder()), target, format)
+    files = sorted(target.iterdir()) if target.is_dir() else [target]
+    contents = {file: file.read_bytes() for file in files}
+    rng, refused = random.Random(format), 0
+    for _ in range(80):
+        file = rng.choice(files)
+        damaged = bytearray(contents[file])
+        if rng.random() < 0.3:
+            del damaged[rng.randrange(len(damaged)) :]
+        else:
+            for _ in range(rng.randrange(1, 5)):
+                damaged[rng.randrange(len(damaged))] = rng.randrange(256)
+        file.write_bytes(damaged)
+        try:
+            read(target)
+        except InstanceError as error:
+            assert error.faults
+            refused += 1
+        file.write_bytes(contents[file])
+    assert refused > 20
+    assert capfd.readouterr() == ("", "")
+
+
+def test_the_header_can_have_a_byte_order_mark(folder: Folder) -> None:
+    read(folder(header=b"\xef\xbb\xbf" + HEADER.encode()))

@@ -1,0 +1,148 @@
+"""A kind of problem that uses every type of column, and nothing else: the problem is its own tables."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+from mast_opt.errors import Fault, InstanceError
+from mast_opt.header import Header, Rule
+from mast_opt.kind import Kind
+from mast_opt.schema import Axis, Schema, Table, Tables, boolean, choice, integer, label, need, supply
+from mast_opt.verdict import Conflict
+
+TB, GB, SHARE = 1_000_000, 1024, 1000
+
+SCHEMA = Schema(
+    axes=(Axis("site", "sites"), Axis("item", "items"), Axis("colour")),
+    tables=(
+        Table(
+            "sites",
+            (
+                label("site", "site"),
+                supply("storage_tb", TB, help="disk, TB"),
+                supply("ingress_tb", TB, required=False),
+                need("headroom", SHARE, maximum=SHARE, default=0, required=False, help="share kept free"),
+            ),
+            key=("site",),
+            rows_required=True,
+            help="a place",
+        ),
+        Table(
+            "items",
+            (
+                label("item", "item"),
+                need("size_tb", TB, help="size, TB"),
+                need("memory_gb", GB),
+                integer("tier"),
+                integer("copies_min", default=1, required=False),
+                integer("copies_max", required=False),
+                boolean("frozen", default=False, required=False),
+                label("colour", "colour", required=False),
+            ),
+            key=("item",),
+            rows_required=True,
+        ),
+        Table(
+            "holds",
+            (
+                label("item", "item"),
+                label("site", "site"),
+                label("colour", "colour", required=False),
+                need("share", SHARE, maximum=SHARE, default=SHARE, required=False),
+            ),
+            key=("item", "site", "colour"),
+        ),
+        Table(
+            "rules",
+            (label("item", "item"), label("site", "site"), choice("rule", "pinned", "forbidden")),
+            key=("item", "site"),
+            required=False,
+        ),
+    ),
+)
+
+PLAN_SCHEMA = Schema(
+    axes=SCHEMA.axes,
+    tables=(
+        Table(
+            "picks",
+            (label("item", "item"), label("site", "site"), need("share", SHARE, maximum=SHARE)),
+            key=("item", "site"),
+        ),
+        Table("paints", (label("item", "item"), label("colour", "colour", required=False)), key=("item",)),
+    ),
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Toy:
+    kind: ClassVar[str] = "toy"
+    header: Header
+    tables: Tables
+
+
+def _build(header: Header, tables: Tables) -> Toy:
+    """Refuses what only the problem can see: an item called ``cursed``."""
+    faults = [
+        Fault("items", "an item that is not cursed", row + 1, "item", name)
+        for row, name in enumerate(tables.axes["item"])
+        if name == "cursed"
+    ]
+    if faults:
+        raise InstanceError(faults)
+    return Toy(header, tables)
+
+
+def _conflicts(toy: Toy) -> tuple[Conflict, ...]:
+    return tuple(
+        Conflict("name", (name,), f"{name} fits nowhere") for name in toy.tables.axes["item"] if name == "huge"
+    )
+
+
+def _unused(*_: Any) -> Any:
+    raise NotImplementedError
+
+
+KIND: Kind[Toy, Any] = Kind(
+    name="toy",
+    title="Toy",
+    problem_type=Toy,
+    plan_type=Tables,
+    schema=SCHEMA,
+    plan_schema=PLAN_SCHEMA,
+    terms={"peak": 1.0, "overload": 10.0, "idle": 0.0},
+    rules=(
+        Rule("remote_reads", "price", ("price", "forbid"), "may it read elsewhere?"),
+        Rule("days", Fraction(1), (), "days that copies may take"),
+    ),
+    build=_build,
+    unbuild=lambda toy: (toy.header, toy.tables),
+    build_plan=lambda toy, tables: tables,
+    unbuild_plan=lambda toy, plan: plan,
+    conflicts=_conflicts,
+    verify=_unused,
+    formulations={},
+    heuristics={},
+    families={},
+    sections=_unused,
+)
+
+HEADER = """\
+format = "mast-opt/1"
+kind = "toy"
+name = "a toy"
+"""
+
+GOOD = {
+    "sites": "site,storage_tb,ingress_tb,headroom\neu,10,0.5,0.1\nus,20.5,,\n",
+    "items": (
+        "item,size_tb,memory_gb,tier,copies_min,copies_max,frozen,colour\n"
+        "a,1.5,0.5,0,,3,true,red\n"
+        '"b, the second",0.000001,2,1,2,,,\n'
+    ),
+    "holds": 'item,site,colour,share\na,eu,blue,0.25\na,eu,,\n"b, the second",us,red,1\n',
+    "rules": "item,site,rule\na,eu,pinned\na,us,forbidden\n",
+}
+"""CSV text of a valid instance."""

@@ -7,22 +7,23 @@ import numpy as np
 from mast_opt.data_placement.cells import Cells, cells_of, ranges
 from mast_opt.data_placement.codec import Codec, Columns
 from mast_opt.data_placement.plan import Plan
-from mast_opt.data_placement.problem import NO_GPU, SHARE, DataPlacement
+from mast_opt.data_placement.problem import NO_GPU, SHARE, DataPlacement, Ints
 from mast_opt.kind import Formulation
-from mast_opt.mip import FloatArray, IntArray, MipBuilder
+from mast_opt.mip import Axis, FloatArray, IntArray, MipBuilder
 
 
 def base(problem: DataPlacement) -> Formulation[Plan]:
     """The formulation of the .mod: shares are continuous."""
-    return _formulate(problem, 1)
+    return in_parts(problem, 1)
 
 
 def exact_shares(problem: DataPlacement) -> Formulation[Plan]:
     """The same with every share an integer number of thousandths, as plans state them."""
-    return _formulate(problem, SHARE)
+    return in_parts(problem, SHARE)
 
 
-def _formulate(problem: DataPlacement, parts: int) -> Formulation[Plan]:
+def in_parts(problem: DataPlacement, parts: int) -> Formulation[Plan]:
+    """The formulation with shares that are multiples of 1 / parts; parts = 1 leaves them continuous."""
     statement = _Statement(problem, parts)
     statement.service()
     statement.replicas()
@@ -56,20 +57,31 @@ class _Statement:
         self.place = self.m.columns(
             "place", [p.datasets, p.regions], lower=p.pinned, upper=~p.forbidden, integral=True
         )
-        run_at = [c.run_workload, c.run_region, p.option_type[c.run_option]]
-        self.run = self.m.columns(
-            "run", [p.workloads, p.regions, self.types], run_at, upper=1 / self.run_unit, integral=whole_run | exact
-        )
+        run_at = (c.run_workload, c.run_region, p.option_type[c.run_option])
+        axes = (p.workloads, p.regions, self.types)
+        self.run = self._whole_or_part("run", "part", axes, run_at, self.run_unit, exact)
         self.unserved: IntArray | None = None
         if p.may_refuse:
-            self.unserved = self.m.columns(
-                "unserved", [p.workloads], upper=1 / self.refuse_unit, integral=~p.splittable | exact
+            every = (np.arange(len(p.workloads)),)
+            self.unserved = self._whole_or_part(
+                "unserved", "unserved_part", axes[:1], every, self.refuse_unit, exact
             )
         self._remote_columns(exact)
         self._copy_columns(exact)
 
+    def _whole_or_part(
+        self, whole: str, part: str, axes: tuple[Axis, ...], at: tuple[Ints, ...], unit: FloatArray, exact: bool
+    ) -> IntArray:
+        """One column a cell, in the order of the cells: binary, or a share of splittable work under its own name."""
+        splits = self.p.splittable[at[0]]
+        ids = np.empty(len(splits), np.int32)
+        for name, kept, integral in ((whole, ~splits, True), (part, splits, exact)):
+            cells = [positions[kept] for positions in at]
+            ids[kept] = self.m.columns(name, axes, cells, upper=1 / unit[kept], integral=integral)
+        return ids
+
     def _remote_columns(self, exact: bool) -> None:
-        """remote[w,i,r], or remote[w,i,q,r] with links; none where remote reads are forbidden."""
+        """remote[w,i,r], or remote_from[w,i,q,r] with links; none where remote reads are forbidden."""
         p, c = self.p, self.cells
         workload, dataset = p.read_workload[c.local_read], p.read_dataset[c.local_read]
         target = c.group_region[c.local_group]
@@ -95,7 +107,7 @@ class _Statement:
                 target[self.remote_row],
             ]
             self.remote = self.m.columns(
-                "remote",
+                "remote_from",
                 [p.workloads, p.datasets, p.regions, p.regions],
                 at,
                 upper=1 / self.flow_unit,
@@ -150,7 +162,7 @@ class _Statement:
         m.term("copy", self.place[~p.stored], np.broadcast_to(share[:, None], p.stored.shape)[~p.stored])
 
     def collocation(self) -> None:
-        """local: Σ_k run[w,r,k] ≤ place[i,r] + Σ_q remote[w,i,q,r] for every dataset i that w reads."""
+        """local: Σ_k run[w,r,k] ≤ place[i,r] + Σ_q remote_from[w,i,q,r] for every dataset i that w reads."""
         p, m, c = self.p, self.m, self.cells
         dataset, region = p.read_dataset[c.local_read], c.group_region[c.local_group]
         local = m.rows(
@@ -194,7 +206,7 @@ class _Statement:
         ingress.add(at, self.place[dataset, limited[at]], p.size_mb[dataset])
 
     def network(self) -> None:
-        """With links. sourced: Σ_{w,r} remote[w,i,q,r] ≤ readers[i]·place[i,q];
+        """With links. sourced: Σ_{w,r} remote_from[w,i,q,r] ≤ readers[i]·place[i,q];
         copied: Σ_q copy[i,q,r] ≥ place[i,r] where r holds none of i and another region does;
         link: remote volume · days + copied volume ≤ capacity · days."""
         p, m, c = self.p, self.m, self.cells
@@ -209,7 +221,7 @@ class _Statement:
             sourced.add(row, self.remote, self.flow_unit)
             sourced.add(np.arange(self.place.size).reshape(self.place.shape), self.place, -readers[:, None])
 
-        stored_somewhere = p.stored.any(axis=1)[:, None]
+        stored_somewhere = p.stored.any(axis=1, keepdims=True)
         dataset, region = np.nonzero(~p.stored & stored_somewhere)
         copied = m.rows("copied", [p.datasets, p.regions], [dataset, region], lower=0)
         row_of = np.full(p.stored.shape, -1)
@@ -233,8 +245,8 @@ class _Statement:
         m.term("egress", self.copy, copy_mb * price[c.copy_link] / days)
 
     def gpu_balance(self) -> None:
-        """demand[r,k,p] = demand[r,k,p−1] + Σ_{w of tier p} gpus[w,k]·run[w,r,k], so that it is cumulative;
-        gpu: demand ≤ supply + overload;  peak: demand ≤ supply · peak[k,p];  idle: supply ≤ demand + idle
+        """tally: demand[r,k,p] = demand[r,k,p−1] + Σ_{w of tier p} gpus[w,k]·run[w,r,k], so that it is cumulative;
+        gpu: demand ≤ supply + overload;  worst: demand ≤ supply · peak[k,p];  under: supply ≤ demand + idle
         in the last tier. Stated where there is supply; work that needs GPUs runs nowhere else."""
         p, m, c = self.p, self.m, self.cells
         region, kind = np.nonzero(p.supply_mgpu)
@@ -255,17 +267,17 @@ class _Statement:
         pair_of = np.full((len(p.regions), len(p.gpu_types)), -1)
         pair_of[region, kind] = np.arange(pairs)
         pair = pair_of[c.run_region[needs], p.option_type[c.run_option[needs]]]
-        demand = m.equals("demand", axes, at)
-        demand.add(row, self.demand, 1)
-        demand.add(row[:, 1:], self.demand[:, :-1], -1)
-        demand.add(row[pair, p.tier[c.run_workload[needs]]], self.run[needs], -gpus[needs] * self.run_unit[needs])
+        tally = m.equals("tally", axes, at)
+        tally.add(row, self.demand, 1)
+        tally.add(row[:, 1:], self.demand[:, :-1], -1)
+        tally.add(row[pair, p.tier[c.run_workload[needs]]], self.run[needs], -gpus[needs] * self.run_unit[needs])
 
         gpu = m.rows("gpu", axes, at, upper=np.repeat(supply, tiers))
         gpu.add(row, self.demand, 1).add(row, self.overload, -1)
-        peak = m.rows("peak", axes, at, upper=0)
-        peak.add(row, self.demand, 1).add(row, self.peak[kind], -supply[:, None])
-        idle = m.rows("idle", axes[:2], [region, kind], lower=supply)
-        idle.add(np.arange(pairs), self.demand[:, -1], 1).add(np.arange(pairs), self.idle, 1)
+        worst = m.rows("worst", axes, at, upper=0)
+        worst.add(row, self.demand, 1).add(row, self.peak[kind], -supply[:, None])
+        under = m.rows("under", axes[:2], [region, kind], lower=supply)
+        under.add(np.arange(pairs), self.demand[:, -1], 1).add(np.arange(pairs), self.idle, 1)
 
         total: FloatArray = p.supply_mgpu.sum(axis=0)[kind].astype(np.float64)
         m.term("peak", self.peak, p.tier_weight)
@@ -273,14 +285,14 @@ class _Statement:
         m.term("idle", self.idle, 1 / total)
 
     def stability(self) -> None:
-        """left[w,r] ≥ share of w that runs in r today − Σ_k run[w,r,k]; term moved_work."""
+        """stays: left[w,r] ≥ share of w that runs in r today − Σ_k run[w,r,k]; term moved_work."""
         p, m, c = self.p, self.m, self.cells
         regions = len(p.regions)
         pair, at = np.unique(p.current_workload * regions + p.current_region, return_inverse=True)
         share = np.bincount(at, weights=p.current_share, minlength=len(pair)) / SHARE
         workload, region = pair // regions, pair % regions
         self.left = m.columns("left", [p.workloads, p.regions], [workload, region], upper=1)
-        stays = m.rows("left", [p.workloads, p.regions], [workload, region], lower=share)
+        stays = m.rows("stays", [p.workloads, p.regions], [workload, region], lower=share)
         stays.add(np.arange(len(pair)), self.left, 1)
         key = c.run_workload * regions + c.run_region
         row = np.searchsorted(pair, key)

@@ -177,7 +177,7 @@ class DataPlacement:
         gpus = np.full(len(self.workloads), np.iinfo(np.int64).max, np.int64)
         np.minimum.at(gpus, self.option_workload, self.option_mgpu)
         per_core = self.supply_mgpu.sum() / max(int(self.cpu_mcores.sum()), 1)
-        equivalent = np.maximum(np.rint(self.cpu_need_mcores * per_core), 1).astype(np.int64)
+        equivalent = np.maximum(np.floor(self.cpu_need_mcores * per_core + 0.5), 1).astype(np.int64)
         return np.where(gpus > 0, gpus, equivalent)
 
 

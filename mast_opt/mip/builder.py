@@ -1,10 +1,10 @@
 """Writes a Mip in the words of its mathematics: column blocks, row blocks, named terms.
 
-    m = MipBuilder("knapsack")
-    take = m.columns("take", [items], upper=1, integral=True)
-    m.rows("weight", [], upper=capacity).add(0, take, weights)
-    m.term("worth", take, -value)
-    mip = m.build({"worth": 1.0})
+m = MipBuilder("knapsack")
+take = m.columns("take", [items], upper=1, integral=True)
+m.rows("weight", [], upper=capacity).add(0, take, weights)
+m.term("worth", take, -value)
+mip = m.build({"worth": 1.0})
 """
 
 from __future__ import annotations
@@ -43,13 +43,14 @@ class RowBlock:
         return self
 
     def compressed(self, width: int) -> tuple[IntArray, IntArray, FloatArray]:
-        """(entries per row, column ids, coefficients) in row order, duplicates summed."""
+        """(entries per row, column ids, coefficients) in row order, duplicates summed, zeros left out."""
         if not self._entries:
             return np.zeros(self.block.size, np.int64), np.zeros(0, np.int32), np.zeros(0)
         at, ids, values = (
             parts[0] if len(parts) == 1 else np.concatenate(parts) for parts in zip(*self._entries, strict=True)
         )
         csr = coo_array((values, (at, ids)), shape=(self.block.size, width)).tocsr()
+        csr.eliminate_zeros()
         return np.diff(csr.indptr), csr.indices, csr.data
 
 

@@ -1,0 +1,226 @@
+"""Data placement by enumeration, straight from the statement of the problem and the raw fields of an instance.
+
+Shares are multiples of 1/parts, so that everything can be listed. Plain Python throughout: this is the oracle
+that formulation, solvers and verifier are held against, and it shares no code with any of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import chain, combinations, product
+
+from mast_opt.data_placement import DataPlacement
+
+Runs = tuple[tuple[tuple[int, int, int], ...], ...]
+"""For each workload, its (region, type, units) with units > 0; None counts as refused."""
+Place = tuple[frozenset[int], ...]
+"""For each dataset, the regions that hold it."""
+
+
+@dataclass(frozen=True)
+class Work:
+    """What follows from the runs alone."""
+
+    value: float
+    output: list[int]
+    """MB · parts in each region"""
+    units: dict[tuple[int, int], int]
+    """(workload, region) → units"""
+
+
+class Brute:
+    def __init__(self, problem: DataPlacement, parts: int) -> None:
+        p = self.p = problem
+        self.parts = parts
+        self.R, self.K = len(p.regions), len(p.gpu_types)
+        self.options = list(zip(p.option_workload.tolist(), p.option_type.tolist(), p.option_mgpu.tolist()))
+        self.reads = list(zip(p.read_workload.tolist(), p.read_dataset.tolist(), p.read_mb_per_day.tolist()))
+        self.tier_weight = [p.objective.tier_weights.get(tier, 1.0) for tier in p.tiers]
+        self.weight = p.objective.weights
+        self.links = {}
+        if p.links is not None:
+            ends = zip(p.links.source.tolist(), p.links.target.tolist())
+            worth = zip(p.links.capacity_mb_per_day.tolist(), p.links.price_usd_per_tb.tolist())
+            self.links = dict(zip(ends, worth))
+
+    def optimum(self) -> float | None:
+        """The smallest objective of any feasible plan; None where there is none."""
+        works = [work for work in map(self.work, product(*map(self.runs_of, range(len(self.p.workloads))))) if work]
+        places = product(*map(self.holders_of, range(len(self.p.datasets))))
+        values = (self.value(place, work) for place in places if self.fits(place) for work in works)
+        return min((value for value in values if value is not None), default=None)
+
+    def holders_of(self, i: int) -> Iterator[frozenset[int]]:
+        p = self.p
+        for holders in chain.from_iterable(combinations(range(self.R), n) for n in range(self.R + 1)):
+            pinned = all(r in holders for r in range(self.R) if p.pinned[i, r])
+            banned = any(p.forbidden[i, r] for r in holders)
+            if pinned and not banned and p.copies_min[i] <= len(holders) <= p.copies_max[i]:
+                yield frozenset(holders)
+
+    def runs_of(self, w: int) -> Iterator[tuple[tuple[int, int, int], ...]]:
+        cells = [(r, k) for v, k, gpus in self.options for r in range(self.R) if v == w and self.may_run(w, r, k, gpus)]
+        served = [self.parts]
+        if self.p.may_refuse:
+            served = list(range(self.parts + 1)) if self.p.splittable[w] else [0, self.parts]
+        for total in served:
+            if self.p.splittable[w]:
+                for shares in compositions(total, len(cells)):
+                    yield tuple((r, k, n) for (r, k), n in zip(cells, shares) if n)
+            elif total:
+                yield from (((r, k, total),) for r, k in cells)
+            else:
+                yield ()
+
+    def may_run(self, w: int, r: int, k: int, gpus: int) -> bool:
+        p = self.p
+        pins = [q for q in range(self.R) if p.work_pinned[w, q]]
+        supplied = k == self.K or gpus == 0 or p.supply_mgpu[r, k] > 0
+        return not p.work_forbidden[w, r] and all(q == r for q in pins) and bool(supplied)
+
+    def work(self, runs: Runs) -> Work | None:
+        """CPU and quotas of the runs, and the terms that they decide; None where they do not fit."""
+        p, parts = self.p, self.parts
+        units: dict[tuple[int, int], int] = {}
+        for w, shares in enumerate(runs):
+            for r, _, n in shares:
+                units[w, r] = units.get((w, r), 0) + n
+        cpu = p.cpu_need_mcores.tolist()
+        for r in range(self.R):
+            if sum(cpu[w] * n for (w, q), n in units.items() if q == r) > int(p.cpu_mcores[r]) * parts:
+                return None
+        for r, a, most in zip(p.quota_region.tolist(), p.quota_app.tolist(), p.quota_mcores.tolist()):
+            if sum(cpu[w] * n for (w, q), n in units.items() if q == r and p.app[w] == a) > most * parts:
+                return None
+        output = [sum(int(p.output_mb[w]) * n for (w, q), n in units.items() if q == r) for r in range(self.R)]
+        return Work(self.gpu_terms(runs) + self.work_terms(units), output, units)
+
+    def gpu_terms(self, runs: Runs) -> float:
+        p, supply = self.p, self.p.supply_mgpu.tolist()
+        need = {(w, k): gpus for w, k, gpus in self.options}
+        peak = overload = idle = 0.0
+        for k in range(self.K):
+            whole = sum(supply[r][k] for r in range(self.R))
+            for tier, weight in enumerate(self.tier_weight):
+                demand = [
+                    sum(need[w, k] * n for w, s in enumerate(runs) for q, l, n in s if (q, l) == (r, k) and p.tier[w] <= tier)
+                    / self.parts
+                    for r in range(self.R)
+                ]
+                have = [(demand[r], supply[r][k]) for r in range(self.R) if supply[r][k]]
+                peak += weight * max((d / s for d, s in have), default=0.0)
+                overload += weight * sum(max(d - s, 0) / whole for d, s in have)
+            idle += sum(max(s - d, 0) / whole for d, s in have)
+        return self.weight["peak"] * peak + self.weight["overload"] * overload + self.weight["idle"] * idle
+
+    def work_terms(self, units: dict[tuple[int, int], int]) -> float:
+        p, W = self.p, range(len(self.p.workloads))
+        size = [self.size_of_work(w) for w in W]
+        today: dict[tuple[int, int], int] = {}
+        for w, r, share in zip(p.current_workload.tolist(), p.current_region.tolist(), p.current_share.tolist()):
+            today[w, r] = today.get((w, r), 0) + share
+        gone = [(w, max(0.0, share / 1000 - units.get((w, r), 0) / self.parts)) for (w, r), share in today.items()]
+        moved = sum(size[w] * share for w, share in gone) / sum(size)
+        urgency = [self.tier_weight[p.tier[w]] * size[w] for w in W]
+        served = [sum(n for (v, _), n in units.items() if v == w) / self.parts for w in W]
+        unserved = sum(u * (1 - s) for u, s in zip(urgency, served)) / sum(urgency) if sum(urgency) else 0.0
+        return self.weight["moved_work"] * moved + self.weight["unserved"] * unserved
+
+    def size_of_work(self, w: int) -> int:
+        p = self.p
+        fewest = min(gpus for v, _, gpus in self.options if v == w)
+        per_core = int(p.supply_mgpu.sum()) / max(1, int(p.cpu_mcores.sum()))
+        return fewest or max(1, int(int(p.cpu_need_mcores[w]) * per_core + 0.5))
+
+    def fits(self, place: Place) -> bool:
+        """Storage without outputs, and ingress."""
+        p = self.p
+        for r in range(self.R):
+            copied = sum(int(p.size_mb[i]) for i, held in enumerate(place) if r in held and not p.stored[i, r])
+            if self.stored(place, r) > self.usable(r) or (
+                p.ingress_limited[r] and copied > int(p.ingress_mb_per_day[r]) * p.days
+            ):
+                return False
+        return True
+
+    def stored(self, place: Place, r: int) -> int:
+        return sum(int(self.p.size_mb[i]) for i, holders in enumerate(place) if r in holders)
+
+    def usable(self, r: int) -> int:
+        return int(self.p.storage_mb[r]) * (1000 - int(self.p.headroom_milli[r])) // 1000
+
+    def value(self, place: Place, work: Work) -> float | None:
+        """The objective of a plan whose network flows are chosen as well as possible; None if infeasible."""
+        p = self.p
+        for r in range(self.R):
+            if self.stored(place, r) * self.parts + work.output[r] > self.usable(r) * self.parts:
+                return None
+        far = [
+            (w, i, r, mb, n)
+            for w, i, mb in self.reads
+            for (v, r), n in work.units.items()
+            if v == w and r not in place[i]
+        ]
+        if far and not p.remote_reads:
+            return None
+        egress = self.egress(place, far)
+        if egress is None:
+            return None
+        size = p.size_mb.tolist()
+        new = sum(size[i] for i, held in enumerate(place) for r in held if not p.stored[i, r])
+        kept = sum(size[i] * len(held) for i, held in enumerate(place))
+        volume = sum(mb for _, _, mb in self.reads)
+        return (
+            work.value
+            + self.weight["egress"] * egress
+            + self.weight["remote"] * (sum(mb * n for *_, mb, n in far) / self.parts / volume if volume else 0.0)
+            + (self.weight["copy"] * new + self.weight["storage"] * kept) / (sum(size) or 1)
+        )
+
+    def egress(self, place: Place, far: Sequence[tuple[int, int, int, int, int]]) -> float | None:
+        """The cheapest way (USD a day) to bring every copy and remote read over the links; None if there is none."""
+        p, days = self.p, self.p.days
+        if p.links is None:
+            return 0.0
+        flows = []
+        for w, i, r, mb, n in far:
+            flows.append((n, [q for q in sorted(place[i]) if (q, r) in self.links], r, mb * days))
+        for i, holders in enumerate(place):
+            today = [q for q in range(self.R) if p.stored[i, q]]
+            for r in sorted(holders):
+                if today and r not in today:
+                    flows.append((self.parts, [q for q in today if (q, r) in self.links], r, Fraction(int(p.size_mb[i]))))
+        room = {link: capacity * days * self.parts for link, (capacity, _) in self.links.items()}
+        return self._cheapest(flows, room)
+
+    def _cheapest(self, flows: list, room: dict[tuple[int, int], Fraction]) -> float | None:
+        if not flows:
+            return 0.0
+        (units, sources, r, mb), *rest = flows
+        best = None
+        for shares in compositions(units, len(sources)):
+            left = dict(room)
+            cost = 0.0
+            for q, n in zip(sources, shares):
+                left[q, r] -= n * mb
+                cost += self.links[q, r][1] / 1e6 * n / self.parts * float(mb / self.p.days)
+            if all(free >= 0 for free in left.values()):
+                others = self._cheapest(rest, left)
+                if others is not None and (best is None or cost + others < best):
+                    best = cost + others
+        return best
+
+
+def compositions(total: int, places: int) -> Iterator[tuple[int, ...]]:
+    """Every way to write total as an ordered sum of that many non-negative integers."""
+    if places == 0:
+        if total == 0:
+            yield ()
+        return
+    if places == 1:
+        yield (total,)
+        return
+    for first in range(total + 1):
+        yield from ((first, *rest) for rest in compositions(total - first, places - 1))

@@ -1,0 +1,180 @@
+"""Random data-placement instances, plans and solutions for property-based tests.
+
+Instances are tiny, so that brute force keeps up, and every feature of the problem turns up in some of them:
+several types, tiers and copies, pins and bans, splittable work, outputs, headroom, quotas, ingress, links,
+refusals, current runs, CPU-only tiers, zero sizes, volumes and supplies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from hypothesis import strategies as st
+
+from mast_opt.data_placement import DataPlacement, Links
+from mast_opt.data_placement.problem import SHARE
+from mast_opt.data_placement.tables import TERMS
+from mast_opt.header import Objective
+
+Draw = Callable[[st.SearchStrategy[Any]], Any]
+
+ODD_LABELS = ("eu west", "9z", "été", "none", "quo\"t'e", "a[b,c]", "x" * 150, "y" * 48, "two\nlines", "-", "#", "a\\b")
+"""Labels that MathProg cannot print as they are."""
+
+
+def array(draw: Draw, size: int | tuple[int, ...], values: Sequence[int] | st.SearchStrategy[int]) -> np.ndarray:
+    """An array of draws from the values; shrinks to the first of them."""
+    element = values if isinstance(values, st.SearchStrategy) else st.sampled_from(values)
+    count = int(np.prod(size))
+    return np.array(draw(st.lists(element, min_size=count, max_size=count)), np.int64).reshape(size)
+
+
+def flags(draw: Draw, size: int | tuple[int, ...], often: int) -> np.ndarray:
+    """Booleans, each true about once in ``often``; shrinks to false."""
+    return array(draw, size, st.integers(0, often - 1)) == often - 1 if often > 1 else np.ones(size, np.bool_)
+
+
+@st.composite
+def problems(
+    draw: Draw,
+    *,
+    regions: int = 3,
+    datasets: int = 3,
+    workloads: int = 3,
+    links: bool | None = None,
+    splits: bool | None = None,
+    refuse: bool | None = None,
+    roomy: bool = False,
+    parts: int = SHARE,
+    odd_labels: bool = False,
+) -> DataPlacement:
+    """An instance of at most the given sizes.
+
+    Args:
+        links, splits, refuse: with or without; None draws it.
+        roomy: capacities that seldom bind, so that most instances are feasible.
+        parts: shares of current runs are multiples of 1 / parts.
+        odd_labels: name things in ways that no modelling language prints as they are.
+    """
+    R = draw(st.integers(1, regions))
+    I = draw(st.integers(1, datasets))
+    W = draw(st.integers(1, workloads))
+    K = draw(st.integers(0, 2))
+    links, splits, refuse = (draw(st.booleans()) if wish is None else wish for wish in (links, splits, refuse))
+    unit = draw(st.sampled_from((1, 1000, 250_000)))
+    tiers = draw(st.sampled_from(((0,), (0, 1), (1, 3), (0, 1, 2))))
+    tier = array(draw, W, range(len(tiers)))
+    tiers = tuple(np.array(tiers)[np.unique(tier)].tolist())
+    tier = np.unique(tier, return_inverse=True)[1].astype(np.int64)
+    size = array(draw, I, (2, 0, 1, 3, 7)) * unit
+    room = (30, 20, 14) if roomy else (30, 0, 3, 5, 8, 14)
+
+    reads = np.nonzero(flags(draw, (W, I), 2))
+    read = np.bincount(reads[1], minlength=I) > 0
+    copies_min = np.maximum(array(draw, I, (1, 0) if roomy else (1, 0, 2)), read)
+    copies_max = np.maximum(array(draw, I, (R, 1, 2)), copies_min if roomy else 0)
+    rules = array(draw, (I, R), (0, 0, 0, 0, 0, 0, 0, 1, 2))
+    work_rules = array(draw, (W, R), (0, 0, 0, 0, 0, 0, 0, 1, 2))
+    options = _options(draw, W, K)
+    apps = ("", "ads") if draw(st.booleans()) else ("feed", "ads", "maps")
+    quotas = np.nonzero(flags(draw, (R, len(apps)), 4) & (np.array(apps) != ""))
+    current = _current(draw, W, R, K, parts)
+    names = _names(draw, odd_labels)
+    return DataPlacement(
+        name="drawn",
+        regions=names("r", R),
+        gpu_types=names("k", K),
+        datasets=names("i", I),
+        workloads=names("w", W),
+        apps=apps,
+        tiers=tiers,
+        storage_mb=array(draw, R, room) * unit,
+        headroom_milli=array(draw, R, (0, 0, 100, 333) + (() if roomy else (1000,))),
+        cpu_mcores=array(draw, R, room) * 1000,
+        ingress_mb_per_day=array(draw, R, room) * unit,
+        ingress_limited=flags(draw, R, 3),
+        supply_mgpu=array(draw, (R, K), (4000, 0, 1500, 9000)),
+        size_mb=size,
+        copies_min=copies_min,
+        copies_max=copies_max,
+        stored=flags(draw, (I, R), 2),
+        pinned=rules == 1,
+        forbidden=rules == 2,
+        tier=tier,
+        cpu_need_mcores=array(draw, W, (1000, 0, 500, 3700)),
+        app=array(draw, W, range(len(apps))),
+        splittable=flags(draw, W, 2) if splits else np.zeros(W, np.bool_),
+        output_mb=array(draw, W, (0, 0, unit, 3 * unit)),
+        work_pinned=work_rules == 1,
+        work_forbidden=work_rules == 2,
+        option_workload=options[0],
+        option_type=options[1],
+        option_mgpu=options[2],
+        read_workload=reads[0],
+        read_dataset=reads[1],
+        read_mb_per_day=array(draw, len(reads[0]), (1, 0, 2, 5)) * unit,
+        current_workload=current[0],
+        current_region=current[1],
+        current_type=current[2],
+        current_share=current[3],
+        quota_region=quotas[0],
+        quota_app=quotas[1],
+        quota_mcores=array(draw, len(quotas[0]), room) * 1000,
+        links=_links(draw, R, room, unit) if links else None,
+        objective=draw(objectives(tiers)),
+        remote_reads=draw(st.sampled_from((True, True, False))),
+        may_refuse=refuse,
+        days=draw(st.sampled_from((Fraction(1), Fraction(1, 2), Fraction(7), Fraction(3, 10)))),
+    )
+
+
+def objectives(tiers: Sequence[int]) -> st.SearchStrategy[Objective]:
+    """The default weights, or any; some tiers with a weight of their own."""
+    drawn = st.fixed_dictionaries({term: st.sampled_from((0.0, 0.3, 1.0, 7.0)) for term in TERMS})
+    weights = st.one_of(st.just(TERMS), drawn)
+    return st.builds(
+        Objective, weights, st.dictionaries(st.sampled_from(tiers), st.sampled_from((0.0, 0.25, 3.0)), max_size=2)
+    )
+
+
+def _names(draw: Draw, odd: bool) -> Callable[[str, int], tuple[str, ...]]:
+    def names(stem: str, count: int) -> tuple[str, ...]:
+        plain = tuple(f"{stem}{n}" for n in range(count))
+        if not odd:
+            return plain
+        return tuple(draw(st.lists(st.sampled_from((*plain, *ODD_LABELS)), min_size=count, max_size=count, unique=True)))
+
+    return names
+
+
+def _options(draw: Draw, W: int, K: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(workload, type, milli-GPUs): CPU-only work, or one to two acceptable types."""
+    rows = []
+    for w in range(W):
+        accepted = sorted(draw(st.sets(st.integers(0, K - 1)))) if K else []
+        rows += [(w, k, draw(st.sampled_from((1000, 0, 500, 3000, 8000)))) for k in accepted] or [(w, K, 0)]
+    return tuple(np.array(rows, np.int64).T)  # type: ignore[return-value]
+
+
+def _current(draw: Draw, W: int, R: int, K: int, parts: int) -> tuple[np.ndarray, ...]:
+    """(workload, region, type, share) of today, at most one whole a workload."""
+    rows = {}
+    for w in range(W):
+        left = parts
+        for _ in range(draw(st.integers(0, 2))):
+            share = draw(st.sampled_from((left, left // 2)))
+            where = (w, draw(st.integers(0, R - 1)), draw(st.integers(0, K)))
+            if share and where not in rows:
+                rows[where] = share * SHARE // parts
+                left -= share
+    table = np.array([(*where, share) for where, share in rows.items()], np.int64).reshape(-1, 4)
+    return tuple(table.T)
+
+
+def _links(draw: Draw, R: int, room: Sequence[int], unit: int) -> Links:
+    source, target = np.nonzero(~np.eye(R, dtype=np.bool_) & ~flags(draw, (R, R), 6))
+    price = array(draw, len(source), (0, 20, 90)) / 1.0
+    return Links(source, target, array(draw, len(source), room) * unit, price)

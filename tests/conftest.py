@@ -14,7 +14,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--require-backends",
         default="",
         metavar="NAMES",
-        help="comma-separated solvers (highs,cpsat,…) whose absence fails the tests that need them, instead of skipping",
+        help="comma-separated solvers (highs,cpsat,…) whose absence fails a test that needs them, instead of skipping",
     )
 
 

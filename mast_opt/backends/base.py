@@ -5,7 +5,8 @@ from __future__ import annotations
 import importlib
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from mast_opt.errors import BackendUnavailable, SizeLimitExceeded, UnsupportedOption
@@ -16,6 +17,8 @@ T = TypeVar("T")
 
 OPEN_SOLVERS = "highs, cpsat, scip or cbc"
 """The solvers without a licence, named where another one's licence gives out."""
+
+WATCH_INTERVAL_S = 0.05
 
 
 @runtime_checkable
@@ -101,6 +104,25 @@ class Relay:
             raise self._failure
 
 
+@contextmanager
+def watching(relay: Relay, interrupt: Callable[[], object]) -> Iterator[None]:
+    """While the block runs, call ``interrupt`` from another thread whenever ``relay`` says stop."""
+    done = threading.Event()
+
+    def watch() -> None:
+        while not done.wait(WATCH_INTERVAL_S):
+            if relay.stop:
+                interrupt()
+
+    watcher = threading.Thread(target=watch, name="mast-opt-watcher", daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        done.set()
+        watcher.join()
+
+
 def interruptibly(run: Callable[[], T], cancel: threading.Event) -> T:
     """Call ``run`` so that Ctrl-C sets ``cancel`` instead of killing it, then return its result.
 
@@ -124,7 +146,7 @@ def interruptibly(run: Callable[[], T], cancel: threading.Event) -> T:
     patience = 2
     while worker.is_alive():
         try:
-            worker.join(0.05)
+            worker.join(WATCH_INTERVAL_S)
         except KeyboardInterrupt:
             cancel.set()
             if patience == 0:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from mast_opt.backends.base import Progress, Relay, checked_options, load
 from mast_opt.backends.supervise import Outcome, supervised
-from mast_opt.errors import BackendError, SizeLimitExceeded, UnsupportedOption
+from mast_opt.errors import BackendError, BackendUnavailable, SizeLimitExceeded, UnsupportedOption
 from mast_opt.mip import FloatArray, Mip, Scaled, scale
 from mast_opt.result import Limit, SolveParams, SolveResult, Status
 
@@ -26,16 +27,26 @@ class Highs:
     """HiGHS: LPs by simplex or interior point, MIPs by branch and cut."""
 
     name = "highs"
-    package = "highspy>=1.11,<1.15"
+    package = "highspy>=1.11,<1.14"
 
     def version(self) -> str:
-        return str(load("highspy", self).Highs().version())
+        return str(self._library().Highs().version())
 
     def solve(self, mip: Mip, params: SolveParams) -> SolveResult:
         return supervised(self._minimise, mip, params)
 
-    def _minimise(self, mip: Mip, params: SolveParams, progress: Progress) -> Outcome:
+    def _library(self) -> Any:
         highspy = load("highspy", self)
+        version = highspy.Highs().version()
+        if version.startswith("1.14."):
+            raise BackendUnavailable(
+                f"HiGHS {version} calls wrong answers optimal where a row has continuous columns of its own "
+                f"(ERGO-Code/HiGHS#2957); install another version with: pip install '{self.package}'"
+            )
+        return highspy
+
+    def _minimise(self, mip: Mip, params: SolveParams, progress: Progress) -> Outcome:
+        highspy = self._library()
         if len(mip.value) > highspy.kHighsIInf:
             raise SizeLimitExceeded(
                 f"HiGHS takes at most {highspy.kHighsIInf:,} entries; the program has {len(mip.value):,}"
@@ -44,8 +55,16 @@ class Highs:
         highspy.Highs.resetGlobalScheduler(True)
         try:
             return _Run(highspy, mip, params, progress).outcome()
+        except _SolveError:
+            # Its presolve sometimes ends with an x that it then finds infeasible; without presolve it does not.
+            careful = replace(params, options=(*params.options, ("presolve", "off")))
+            return _Run(highspy, mip, careful, progress).outcome()
         finally:
             highspy.Highs.resetGlobalScheduler(True)
+
+
+class _SolveError(BackendError):
+    """HiGHS contradicted itself."""
 
 
 class _Run:
@@ -92,6 +111,8 @@ class _Run:
             statuses.kMemoryLimit: Limit.OTHER,
             statuses.kUnknown: Limit.OTHER,
         }
+        if kind == statuses.kSolveError:
+            raise _SolveError(f"HiGHS failed: {words}")
         if status == self._highspy.HighsStatus.kError or kind not in limits:
             raise BackendError(f"HiGHS failed: {words}")
         return self._with_what_is_known(kind == statuses.kOptimal, limits[kind], words)
@@ -139,7 +160,7 @@ class _Run:
     def _listen(self) -> None:
         solver = self._solver
         solver.cbLogging += self._on_log
-        solver.cbMipImprovingSolution += self._on_mip
+        solver.cbMipImprovingSolution += self._on_solution
         solver.cbMipLogging += self._on_mip
         solver.cbMipInterrupt += self._on_mip
         solver.cbSimplexInterrupt += self._on_interrupt
@@ -149,16 +170,15 @@ class _Run:
         if event.data_out.log_type in (self._highspy.HighsLogType.kWarning, self._highspy.HighsLogType.kError):
             self._complaints.append(" ".join(event.message.split()))
 
-    def _on_mip(self, event: Any) -> None:
-        def report() -> None:
-            known = [event.data_out.mip_primal_bound, event.data_out.mip_dual_bound]
-            incumbent, bound = (
-                self._scaled.to_original_objective(value) if abs(value) < self._highspy.kHighsInf else None
-                for value in known
-            )
-            self._progress.update(incumbent, bound)
+    def _on_solution(self, event: Any) -> None:
+        objective = self._scaled.to_original_objective(event.data_out.objective_function_value)
+        self._relay.call(lambda: self._progress.update(incumbent=objective))
+        self._on_mip(event)
 
-        self._relay.call(report)
+    def _on_mip(self, event: Any) -> None:
+        bound = event.data_out.mip_dual_bound
+        if abs(bound) < self._highspy.kHighsInf:
+            self._relay.call(lambda: self._progress.update(bound=self._scaled.to_original_objective(bound)))
         self._on_interrupt(event)
 
     def _on_interrupt(self, event: Any) -> None:

@@ -124,11 +124,11 @@ def _feasible(mip: Mip, start: FloatArray) -> FloatArray | None:
 
 def _concluded(mip: Mip, params: SolveParams, outcome: Outcome, start: FloatArray | None) -> SolveResult:
     status, limit = outcome.status, outcome.limit
-    bound = outcome.bound if outcome.bound is not None and math.isfinite(outcome.bound) else None
+    bound = float(outcome.bound) if outcome.bound is not None and math.isfinite(outcome.bound) else None
     x = None if outcome.x is None else np.clip(outcome.x, mip.col_lower, mip.col_upper)
-    if start is not None and status in (Status.FEASIBLE, Status.NO_SOLUTION):
-        if x is None or mip.objective(start) < mip.objective(x):
-            status, x = Status.FEASIBLE, start
+    open_ended = status in (Status.FEASIBLE, Status.NO_SOLUTION)
+    if start is not None and open_ended and (x is None or mip.objective(start) < mip.objective(x)):
+        status, x = Status.FEASIBLE, start
     if not status.has_solution:
         known = bound if status is Status.NO_SOLUTION else None
         return SolveResult(status, None, None, known, limit, outcome.message)

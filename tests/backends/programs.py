@@ -100,13 +100,30 @@ def market_split(seed: int = 0, products: int = 60, retailers: int = 7) -> tuple
 
 
 def enumerated(mip: Mip) -> float | None:
-    """The minimum of a pure integer program by trying every point, or None if there is none."""
-    axes = [np.arange(low, high + 1) for low, high in zip(mip.col_lower, mip.col_upper, strict=True)]
+    """The minimum by trying every integer point, or None if there is none; at most one column may be continuous.
+
+    For each point, the continuous column goes to the end of the interval that the rows leave it, whichever is cheaper.
+    """
+    matrix = csr_array((mip.value, mip.index, mip.row_start), shape=mip.shape).toarray()
+    whole = np.flatnonzero(mip.integral)
+    axes = [np.arange(low, high + 1) for low, high in zip(mip.col_lower[whole], mip.col_upper[whole], strict=True)]
     points = np.stack([axis.ravel() for axis in np.meshgrid(*axes, indexing="ij")], axis=1)
-    matrix = csr_array((mip.value, mip.index, mip.row_start), shape=mip.shape)
-    activity = points @ matrix.T.toarray()
-    fits = ((activity >= mip.row_lower - 1e-9) & (activity <= mip.row_upper + 1e-9)).all(axis=1)
-    return float((points[fits] @ mip.cost).min()) + mip.offset if fits.any() else None
+    activity = points @ matrix[:, whole].T
+    reach = np.abs(matrix).sum(axis=1)
+    slack = 1e-12 * np.maximum(1.0, reach)
+    lower, upper = mip.row_lower - slack - activity, mip.row_upper + slack - activity
+    cost = points @ mip.cost[whole] + mip.offset
+    for column in np.flatnonzero(~mip.integral):
+        coefficient = matrix[:, column]
+        used = coefficient != 0
+        ends = np.sort(np.stack([lower[:, used] / coefficient[used], upper[:, used] / coefficient[used]]), axis=0)
+        least = np.maximum(mip.col_lower[column], ends[0].max(axis=1, initial=-INF))
+        greatest = np.minimum(mip.col_upper[column], ends[1].min(axis=1, initial=INF))
+        cost = cost + mip.cost[column] * np.where(mip.cost[column] > 0, least, greatest)
+        cost[least > greatest] = INF
+        lower, upper = lower[:, ~used], upper[:, ~used]
+    fits = ((lower <= 0) & (upper >= 0)).all(axis=1) & np.isfinite(cost)
+    return float(cost[fits].min()) if fits.any() else None
 
 
 def small_random(seed: int, *, continuous: bool = False) -> Mip:

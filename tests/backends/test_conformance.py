@@ -11,6 +11,8 @@ from tests.conftest import installed
 
 
 class TestEveryBackend(Conformance):
+    needing_finite_bounds = frozenset({"cpsat"})
+
     @pytest.fixture(params=backends.names())
     def backend(self, request: pytest.FixtureRequest) -> Backend:
         return installed(request.param, request.config)

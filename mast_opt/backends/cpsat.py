@@ -1,0 +1,195 @@
+"""CP-SAT, the constraint solver of OR-tools, on the integer relaxation of ``mast_opt.mip.lattice``."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from scipy.optimize import Bounds, LinearConstraint, milp
+from scipy.sparse import csr_array
+
+from mast_opt.backends.base import Progress, Relay, checked_options, load, watching
+from mast_opt.backends.supervise import FEASIBILITY_TOLERANCE, Outcome, supervised
+from mast_opt.errors import BackendError, SizeLimitExceeded, UnsupportedOption
+from mast_opt.mip import FloatArray, IntArray, Mip, scale
+from mast_opt.mip.entries import Entries
+from mast_opt.mip.lattice import Lattice, Unlimited, lattice
+from mast_opt.mip.tightening import endless_gain
+from mast_opt.result import Limit, SolveParams, SolveResult, Status
+
+GOVERNED = {
+    "max_time_in_seconds": "time_limit_s",
+    "relative_gap_limit": "gap",
+    "absolute_gap_limit": "gap",
+    "random_seed": "seed",
+    "num_workers": "threads",
+    "num_search_workers": "threads",
+}
+GAP_FOR_SEARCH = 0.9
+"""Share of the asked gap that the search may leave; the rest is room for what the relaxation loses."""
+
+
+class CpSat:
+    """CP-SAT: exact on integer programs; other continuous columns are placed on a fine grid and then solved for."""
+
+    name = "cpsat"
+    package = "ortools>=9.15"
+
+    def version(self) -> str:
+        return str(load("ortools", self).__version__)
+
+    def solve(self, mip: Mip, params: SolveParams) -> SolveResult:
+        return supervised(self._minimise, mip, params)
+
+    def _minimise(self, mip: Mip, params: SolveParams, progress: Progress) -> Outcome:
+        cp_model = load("ortools.sat.python.cp_model", self)
+        if endless_gain(mip, Entries.of(mip)).any():
+            return Outcome(Status.INFEASIBLE_OR_UNBOUNDED, message="a column improves the objective without end")
+        try:
+            integers = lattice(mip)
+        except Unlimited as error:
+            name = next(name for at, name in enumerate(mip.column_names()) if at == error.column)
+            raise UnsupportedOption(
+                f"cpsat needs finite bounds; column {name} has none, and no row or cost implies them. "
+                "Give it bounds, or use highs, scip or cbc."
+            ) from error
+        except OverflowError as error:
+            raise SizeLimitExceeded(
+                f"cpsat counts in 64-bit integers, and {error} in {mip.name!r}. Use highs, scip or cbc."
+            ) from error
+        if integers.empty:
+            return Outcome(Status.INFEASIBLE, message="no integers lie between the limits of a column or row")
+        return _Run(cp_model, mip, integers, params, progress).outcome()
+
+
+class _Run:
+    """One solve: the model, the parameters, the callbacks, the answer."""
+
+    def __init__(self, cp_model: Any, mip: Mip, integers: Lattice, params: SolveParams, progress: Progress) -> None:
+        self._cp_model = cp_model
+        self._mip = mip
+        self._integers = integers
+        self._params = params
+        self._progress = progress
+        self._relay = Relay(params.cancel)
+        self._model = _model(cp_model, integers)
+        if params.start is not None:
+            hint = self._model.proto.solution_hint
+            hint.vars.extend(range(len(mip.cost)))
+            hint.values.extend(integers.to_z(params.start).tolist())
+        self._solver = cp_model.CpSolver()
+        self._configure()
+
+    def _configure(self) -> None:
+        params, chosen = self._params, self._solver.parameters
+        for name, value in checked_options("CP-SAT", params.options, GOVERNED):
+            text = str(value).lower() if isinstance(value, bool) else str(value)
+            if not hasattr(chosen, name) or not chosen.merge_text_format(f"{name}: {text}"):
+                raise UnsupportedOption(
+                    f"CP-SAT does not accept parameter {name} = {value!r}; see sat_parameters.proto"
+                )
+        chosen.relative_gap_limit = GAP_FOR_SEARCH * params.gap
+        chosen.absolute_gap_limit = 0.0
+        chosen.random_seed = params.seed
+        chosen.num_workers = params.threads or 0
+        chosen.catch_sigint_signal = False
+        remaining = self._progress.remaining_s(params.time_limit_s)
+        if remaining is not None:
+            chosen.max_time_in_seconds = remaining
+
+    def outcome(self) -> Outcome:
+        integers, relay = self._integers, self._relay
+        solver = self._solver
+
+        def on_bound(value: float) -> None:
+            relay.call(lambda: self._progress.update(bound=integers.to_bound(value)))
+
+        def on_solution(value: float) -> None:
+            relay.call(lambda: self._progress.update(incumbent=integers.to_objective(value)))
+
+        class Listener(self._cp_model.CpSolverSolutionCallback):  # type: ignore[name-defined, misc]
+            def on_solution_callback(self) -> None:
+                on_solution(self.objective_value)
+
+        solver.best_bound_callback = on_bound
+        with watching(relay, solver.stop_search):
+            status = solver.solve(self._model, Listener())
+        relay.reraise()
+        words = solver.status_name(status)
+        if status == self._cp_model.MODEL_INVALID:
+            raise BackendError(f"CP-SAT calls the model invalid: {self._model.validate()}")
+        if status == self._cp_model.INFEASIBLE:
+            return Outcome(Status.INFEASIBLE, message=words)
+        limit = self._limit()
+        if status == self._cp_model.UNKNOWN:
+            return Outcome(Status.NO_SOLUTION, None, self._progress.bound, limit, words)
+        bound = integers.to_bound(solver.best_objective_bound)
+        x = _completed(self._mip, integers, np.array(solver.response_proto.solution, np.int64), self._left_s())
+        if x is None:
+            words += "; rounding to the grid of the continuous columns left no feasible x"
+            return Outcome(Status.NO_SOLUTION, None, bound, limit or Limit.OTHER, words)
+        if status == self._cp_model.OPTIMAL:
+            return Outcome(Status.OPTIMAL, x, bound, message=words)
+        return Outcome(Status.FEASIBLE, x, bound, limit, words)
+
+    def _limit(self) -> Limit:
+        if self._relay.stop:
+            return Limit.INTERRUPT
+        return Limit.TIME if self._progress.remaining_s(self._params.time_limit_s) == 0 else Limit.OTHER
+
+    def _left_s(self) -> float:
+        remaining = self._progress.remaining_s(self._params.time_limit_s)
+        return math.inf if remaining is None else max(1.0, remaining)
+
+
+def _model(cp_model: Any, integers: Lattice) -> Any:
+    """The CP-SAT model, written into its protocol buffer: a Python step per row, none per column or entry."""
+    model = cp_model.CpModel()
+    proto = model.proto
+    kinds = cp_model.CpModelProto().variables
+    lower, of_lower = np.unique(integers.lower, return_inverse=True)
+    upper, of_upper = np.unique(integers.upper, return_inverse=True)
+    pairs, which = np.unique(of_lower * len(upper) + of_upper, return_inverse=True)
+    for low, high in zip(lower[pairs // len(upper)].tolist(), upper[pairs % len(upper)].tolist(), strict=True):
+        kinds.add().domain.extend((low, high))
+    proto.variables.extend([kinds[at] for at in which.tolist()])
+    rows = integers.rows
+    start, index, value = rows.start.tolist(), rows.index.tolist(), rows.value.tolist()
+    constraints = proto.constraints
+    for at, (low, high) in enumerate(zip(rows.lower.tolist(), rows.upper.tolist(), strict=True)):
+        linear = constraints.add().linear
+        linear.vars.extend(index[start[at] : start[at + 1]])
+        linear.coeffs.extend(value[start[at] : start[at + 1]])
+        linear.domain.extend((low, high))
+    priced = np.flatnonzero(integers.cost)
+    proto.objective.vars.extend(priced.tolist())
+    proto.objective.coeffs.extend(integers.cost[priced].tolist())
+    proto.objective.offset = integers.cost_offset
+    return model
+
+
+def _completed(mip: Mip, integers: Lattice, z: IntArray, time_limit_s: float) -> FloatArray | None:
+    """x with its grid columns solved for exactly, given the others; None if no x is feasible."""
+    x = np.clip(integers.to_x(z), mip.col_lower, mip.col_upper)
+    free = integers.grid
+    if not free.any():
+        return x
+    scaled = scale(mip)
+    program, at = scaled.mip, scaled.to_scaled(x)
+    matrix = csr_array((program.value, program.index, program.row_start), shape=program.shape)
+    rows = np.flatnonzero(np.diff(matrix.indptr))
+    matrix = matrix[rows]
+    fixed = matrix @ np.where(free, 0.0, at)
+    lower, upper = program.row_lower[rows] - fixed, program.row_upper[rows] - fixed
+    answer = milp(
+        program.cost[free],
+        bounds=Bounds(program.col_lower[free], program.col_upper[free]),
+        constraints=LinearConstraint(matrix.tocsc()[:, free], lower, upper),
+        options={"time_limit": time_limit_s},
+    )
+    if answer.x is not None:
+        at[free] = answer.x
+        return scaled.to_original(at)
+    missed = np.maximum(lower - matrix @ np.where(free, at, 0.0), matrix @ np.where(free, at, 0.0) - upper)
+    return x if missed.max(initial=0.0) <= FEASIBILITY_TOLERANCE else None

@@ -1,0 +1,69 @@
+"""Continuous columns whose minimum is integral anyway, once the integer columns are given.
+
+Where the continuous part of every row has at most two columns with coefficients ±q, and some columns can be
+flipped so that the two always have opposite signs, that part is a (transposed) network matrix. It is totally
+unimodular, so with integer data every vertex is integral (Hoffman and Kruskal, 1956), in units of 1/q.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+
+from mast_opt.mip.entries import Entries
+from mast_opt.mip.program import BoolArray, FloatArray, IntArray, Mip
+
+TOLERANCE = 1e-12
+"""Relative; how far a float may be from the integer that was meant."""
+
+
+def whole(value: FloatArray) -> BoolArray:
+    """Whether each number is an integer, up to rounding; ±inf counts as one."""
+    with np.errstate(invalid="ignore"):
+        off = np.abs(value - np.round(value))
+    return np.asarray(np.isinf(value) | (off <= TOLERANCE * np.maximum(1.0, np.abs(value))))
+
+
+def snapped(value: FloatArray) -> FloatArray:
+    """Each number, or the integer that it is up to rounding."""
+    return np.where(whole(value), np.round(value), value)
+
+
+def integral_units(mip: Mip, entries: Entries) -> FloatArray:
+    """Per continuous column a q > 0 such that some minimum has q · x integer, or 0 where none was recognised."""
+    free = ~mip.integral & (mip.col_lower < mip.col_upper)
+    mine = entries.part(free[entries.column])
+    others = entries.part(~free[entries.column])
+    magnitude = np.abs(mine.value)
+    in_row = np.bincount(mine.row, minlength=mine.height)
+    greatest, smallest = mine.row_best(np.maximum, magnitude, 0.0), mine.row_best(np.minimum, magnitude, np.inf)
+    fixed = np.where(mip.integral, 1.0, mip.col_lower)[others.column] * others.value
+    broken_row = (in_row > 2) | (greatest != smallest) | others.rows_with(~whole(fixed))
+    broken_row |= ~whole(mip.row_lower) | ~whole(mip.row_upper)
+    unit, least_unit = mine.column_best(np.maximum, magnitude, 0.0), mine.column_best(np.minimum, magnitude, np.inf)
+    unit = np.where(unit > 0, unit, 1.0)
+    broken = (least_unit != unit) & np.isfinite(least_unit)
+    broken |= ~whole(mip.col_lower * unit) | ~whole(mip.col_upper * unit)
+    broken |= mine.columns_with(broken_row[mine.row])
+    label, odd = _components(mine.part(in_row[mine.row] == 2))
+    spoilt = np.bincount(label[free & (broken | odd)], minlength=label.max(initial=-1) + 1) > 0
+    return np.where(free & ~spoilt[label], unit, 0.0)
+
+
+def _components(pairs: Entries) -> tuple[IntArray, BoolArray]:
+    """Columns connected by rows of two entries, and the columns that cannot be flipped consistently."""
+    width = pairs.width
+    first, second = pairs.column[0::2], pairs.column[1::2]
+    same_sign = (pairs.value[0::2] > 0) == (pairs.value[1::2] > 0)
+    label = _connected(first, second, width)
+    # node j is column j as it is, node width + j the column flipped; a row ties the states that suit it
+    flipped = np.where(same_sign, second + width, second)
+    unflipped = np.where(same_sign, second, second + width)
+    state = _connected(np.concatenate([first, first + width]), np.concatenate([flipped, unflipped]), 2 * width)
+    return label, state[:width] == state[width:]
+
+
+def _connected(first: IntArray, second: IntArray, nodes: int) -> IntArray:
+    graph = coo_array((np.ones(len(first), np.int8), (first, second)), shape=(nodes, nodes))
+    return np.asarray(connected_components(graph, directed=False)[1])

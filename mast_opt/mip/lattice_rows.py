@@ -1,0 +1,120 @@
+"""Rows with integer coefficients for ``mip.lattice``: exact where they can be, relaxed by the error where not."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from mast_opt.mip.entries import Entries
+from mast_opt.mip.integrality import snapped, whole
+from mast_opt.mip.program import BoolArray, FloatArray, IntArray, Mip
+
+NO_LIMIT = 2**63 - 1
+"""A row limit of ±this is none."""
+LARGEST_SUM = 2.0**61
+"""What a row may add up to, so that int64 arithmetic on it never overflows."""
+PRECISE_SUM = 2.0**57
+"""What a row that needs rounding is scaled to."""
+MOST_DIGITS = 12
+ROUND_OFF = 2.0**-48
+"""Relative error of a sum of floats."""
+NEGLIGIBLE = 1e-13
+"""Relative error of a row that counts as none when a scale is chosen; it is accounted for all the same."""
+
+
+@dataclass(frozen=True)
+class IntegerRows:
+    """lower ≤ Σ value · z ≤ upper, row by row (CSR: start, index, value), all int64. Rows without limits are absent."""
+
+    lower: IntArray
+    upper: IntArray
+    start: IntArray
+    index: IntArray
+    value: IntArray
+
+
+def row_units(entries: Entries, exact: BoolArray) -> FloatArray:
+    """Per row the greatest common divisor of the coefficients of ``exact`` columns; 1 if one of them is not whole."""
+    mine = entries.part(exact[entries.column])
+    sound = whole(mine.value) & (np.abs(mine.value) < 2.0**53)
+    coefficient = np.where(sound, np.round(np.abs(mine.value)), 1.0).astype(np.int64)
+    return np.maximum(mine.row_best(np.gcd, coefficient, 1), 1).astype(np.float64)
+
+
+def integer_rows(
+    mip: Mip,
+    entries: Entries,
+    base: FloatArray,
+    per_unit: FloatArray,
+    z_lower: FloatArray,
+    z_upper: FloatArray,
+    off_by: FloatArray,
+) -> IntegerRows:
+    """The rows of ``mip`` over z, where x = base + z / per_unit.
+
+    Args:
+        off_by: by how much each z may be off; limits move outward by what that can add up to.
+
+    Raises:
+        OverflowError: a row's sum does not fit in int64.
+    """
+    whole_columns = (base == 0) & (off_by == 0)
+    unit = row_units(entries, whole_columns & (per_unit == 1))
+    coefficient = entries.value / per_unit[entries.column]
+    reach = np.maximum(np.abs(z_lower), np.abs(z_upper))[entries.column]
+    shift = entries.row_sum(entries.value * base[entries.column])
+    shift_size = entries.row_sum(np.abs(entries.value * base[entries.column]))
+    factor = _factors(entries, coefficient, reach, unit)
+    scaled = coefficient * factor[entries.row]
+    rounded = np.round(scaled)
+    error = entries.row_sum(np.abs(scaled - rounded) * reach + np.abs(rounded) * off_by[entries.column])
+    total = entries.row_sum(np.abs(rounded) * reach)
+    if (total > LARGEST_SUM).any():
+        row = int(np.argmax(total))
+        raise OverflowError(f"row {row} adds up to {total[row] / factor[row]:g}")
+    slack = error + ROUND_OFF * shift_size * factor
+    lower = np.ceil(snapped((mip.row_lower - shift) * factor) - slack)
+    upper = np.floor(snapped((mip.row_upper - shift) * factor) + slack)
+    return _reduced(mip, entries, rounded.astype(np.int64), lower, upper)
+
+
+def _factors(entries: Entries, coefficient: FloatArray, reach: FloatArray, unit: FloatArray) -> FloatArray:
+    """What each row is multiplied with: the least power of ten over its unit that makes it whole, if there is one."""
+    total = entries.row_sum(np.abs(coefficient) * reach) / unit
+    factor = np.full(entries.height, np.nan)
+    for digits in range(MOST_DIGITS + 1):
+        trial = 10.0**digits / unit
+        scaled = coefficient * trial[entries.row]
+        error = entries.row_sum(np.abs(scaled - np.round(scaled)) * reach)
+        limit = LARGEST_SUM / 2 if digits == 0 else PRECISE_SUM
+        fits = (error <= NEGLIGIBLE * total * 10.0**digits) & (total * 10.0**digits <= limit)
+        factor = np.where(np.isnan(factor) & fits, trial, factor)
+        if not np.isnan(factor).any():
+            return factor
+    precise = np.exp2(np.floor(np.log2(PRECISE_SUM / np.maximum(total, 1e-300)))) / unit
+    return np.where(np.isnan(factor), precise, factor)
+
+
+def _reduced(mip: Mip, entries: Entries, value: IntArray, lower: FloatArray, upper: FloatArray) -> IntegerRows:
+    """Rows divided by the greatest common divisor of their coefficients; entries of 0 and rows without limits gone."""
+    divisor = np.maximum(entries.row_best(np.gcd, np.abs(value), 1), 1)
+    kept = value != 0
+    limited = np.isfinite(mip.row_lower) | np.isfinite(mip.row_upper)
+    count = np.bincount(entries.row[kept], minlength=entries.height)[limited]
+    low, high = _as_limit(lower), _as_limit(upper)
+    low = np.where(np.abs(low) == NO_LIMIT, low, -(-low // divisor))
+    high = np.where(np.abs(high) == NO_LIMIT, high, high // divisor)
+    return IntegerRows(
+        low[limited],
+        high[limited],
+        np.concatenate([[0], np.cumsum(count)]),
+        entries.column[kept],
+        (value // divisor[entries.row])[kept],
+    )
+
+
+def _as_limit(value: FloatArray) -> IntArray:
+    """int64, where what no row can reach becomes no limit or an unreachable one."""
+    clipped = np.clip(value, -2.0 * LARGEST_SUM, 2.0 * LARGEST_SUM).astype(np.int64)
+    return np.where(np.isinf(value), np.where(value > 0, NO_LIMIT, -NO_LIMIT), clipped)

@@ -1,0 +1,70 @@
+"""``mast-opt import``."""
+
+from __future__ import annotations
+
+import inspect
+from pathlib import Path
+from shlex import join
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from cyclopts import Parameter
+from cyclopts.validators import Number
+
+from mast_opt.cli.exits import Exit
+from mast_opt.cli.options import Force, Json, TheRun
+from mast_opt.cli.run import Answer
+from mast_opt.errors import UsageError
+from mast_opt.io import write
+from mast_opt.io.importers import IMPORTERS, importer_named
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+def command(
+    importer: Annotated[str, Parameter(help="Which importer; see below.")],
+    /,
+    *paths: Annotated[Path, Parameter(help="Its inputs in order, then where to: a new folder, an .xlsx or a .json.")],
+    seed: Annotated[int, Parameter(help="Of everything that the data lack.", validator=Number(gte=0))] = 0,
+    format: Annotated[Literal["csv", "parquet"] | None, Parameter(help="Of the tables in a folder.")] = None,
+    force: Force = False,
+    json: Json = False,
+    run: TheRun,
+    **settings: Annotated[str, Parameter(help="Settings of the importer, such as --regions 20; see below.")],
+) -> Answer:
+    """Make an instance from public data.
+
+    The same files, settings and seed give the same instance; its provenance says which part is real and which is drawn.
+    The importers, their inputs and their settings with defaults are listed below.
+
+        mast-opt import cloud-regions georegions/ alibaba-gpu-v2023/ philly/ my-instance --regions 20
+    """
+    chosen = importer_named(importer)
+    run.record["kind"] = chosen.kind
+    if not paths:
+        inputs = " ".join(item.name.upper() for item in chosen.inputs)
+        raise UsageError(f"nothing to import; expected: mast-opt import {importer} {inputs} OUT")
+    *sources, out = paths
+    with run.phase("read"):
+        problem = chosen.run(sources, settings, seed)
+    write(problem, out, format, force=force)
+    run.record.update(name=problem.name, out=str(out))
+
+    def show(console: Console) -> None:
+        from mast_opt.report.parts import print_words
+
+        print_words(console, f"{problem.name} is in {out}. Solve it:\n  {join(['mast-opt', 'solve', str(out)])}")
+
+    return Answer(Exit.OK, show)
+
+
+def _importers() -> str:
+    lines = []
+    for name, importer in IMPORTERS.items():
+        lines += [f"{name} ({importer.kind}): {importer.help}"]
+        lines += [f"  {item.name.upper()}: {item.help}" for item in importer.inputs]
+        lines += [f"  --{item.name} {item.default}: {item.help}" for item in importer.settings]
+    return "\n".join(lines)
+
+
+command.__doc__ = f"{inspect.cleandoc(command.__doc__ or '')}\n\n{_importers()}"

@@ -5,7 +5,8 @@
     │   └── UnsupportedOption    a backend or solver lacks what was asked of it
     ├── InputError               a file that cannot be used
     │   ├── InstanceError        an instance with faults, all of them listed
-    │   └── PlanError            a plan with faults, all of them listed
+    │   ├── PlanError            a plan with faults, all of them listed
+    │   └── SourceError          public data that an importer cannot use, all faults listed
     ├── BackendError             a solver library failed
     │   ├── BackendUnavailable   its package is missing or has no licence
     │   └── SizeLimitExceeded    the problem is over the size its licence allows
@@ -84,6 +85,12 @@ class PlanError(_Faulty):
     """A plan file with faults; ``faults`` lists every one that was found."""
 
     noun = "plan"
+
+
+class SourceError(_Faulty):
+    """Public data that an importer cannot use; ``faults`` lists everything wrong with its files."""
+
+    noun = "source data"
 
 
 class BackendError(MastOptError):

@@ -127,3 +127,9 @@ def settle(rng: np.random.Generator, amount: Ints, capacity: Ints, allowed: Bool
 def used(amount: Ints, home: Ints, regions: int) -> Ints:
     """[R] what the items take up where they are."""
     return np.rint(np.bincount(home, weights=amount, minlength=regions)).astype(np.int64)
+
+
+def names(prefix: str, count: int) -> tuple[str, ...]:
+    """Labels of one width, so that they sort as they are numbered."""
+    width = len(str(count - 1))
+    return tuple(f"{prefix}{n:0{width}d}" for n in range(count))

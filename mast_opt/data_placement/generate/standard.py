@@ -96,12 +96,6 @@ def gpu_work(rng: np.random.Generator, workloads: int) -> Work:
     return Work(gpus, rng.integers(len(GPU_TYPES), size=workloads), rng.random(workloads) < BOTH_TYPES)
 
 
-def names(prefix: str, count: int) -> tuple[str, ...]:
-    """Labels of one width, so that they sort as they are numbered."""
-    width = len(str(count - 1))
-    return tuple(f"{prefix}{n:0{width}d}" for n in range(count))
-
-
 def bake(rng: np.random.Generator, recipe: Recipe, datasets: int, workloads: int, regions: int) -> DataPlacement:
     """An instance of the recipe."""
     size_mb = recipe.resize(draws.lognormal(rng, datasets, median=draws.MEDIAN_SIZE_MB, sigma=1.4, step=draws.GB))
@@ -121,10 +115,10 @@ def bake(rng: np.random.Generator, recipe: Recipe, datasets: int, workloads: int
     return plain(
         name=f"{recipe.name}-{datasets}x{workloads}x{regions}",
         provenance=f"Generated, family {recipe.name}: {datasets} datasets, {workloads} workloads, {regions} regions.",
-        regions=names("r", regions),
+        regions=draws.names("r", regions),
         gpu_types=GPU_TYPES,
-        datasets=names("d", datasets),
-        workloads=names("w", workloads),
+        datasets=draws.names("d", datasets),
+        workloads=draws.names("w", workloads),
         work_tier=rng.integers(TIERS, size=workloads),
         storage_mb=storage_mb,
         cpu_mcores=cpu_mcores,

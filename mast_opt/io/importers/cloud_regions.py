@@ -55,9 +55,9 @@ class Settings:
     """The knobs of the importer."""
 
     name: str = setting("cloud-regions", "name of the instance")
-    regions: int = setting(12, "regions to keep, those with the most kinds of GPU")
-    datasets: int = setting(240, "datasets to draw")
-    part: int = setting(64, "GPUs of the largest workload (or one gang)")
+    regions: int = setting(10, "regions to keep, those that offer the most kinds of GPU")
+    datasets: int = setting(150, "datasets to draw")
+    part: int = setting(128, "GPUs of the largest workload (or one gang)")
     links: int = setting(0, "links into each region, the fastest ones; 0 leaves the network out")
     machines: int = setting(8, "machines whose connections make up a link")
 
@@ -189,12 +189,12 @@ def _provenance(settings: Settings, regions: CloudRegions, work: CloudWork, supp
         else ""
     )
     return (
-        f"Regions and the GPUs they offer: georegions ({', '.join(sorted(set(regions.clouds)))}; from skyplane and public "
-        "price lists). Nodes, GPU models, CPU per GPU, classes of service, acceptable models and CPU-only pods: Alibaba "
-        "cluster-trace-gpu-v2023 (OpenB). Virtual clusters and their jobs by GPUs and duration: Microsoft Philly trace, "
-        f"replayed {work.replay:.2f} times over to ask for {work.gpus.sum() / supply.sum():.1%} of the GPUs.{network} "
-        "Drawn with a seed: the region of every node and virtual cluster, storage, datasets, readers and read volumes "
-        "(sizes lognormal, readers as published for MAST), and where data and work are today."
+        f"Regions and the GPUs they offer: georegions ({', '.join(sorted(set(regions.clouds)))}; from Skyplane and "
+        "public price lists). Nodes, GPU models, CPU per GPU, classes of service, acceptable models and CPU-only pods: "
+        "Alibaba cluster-trace-gpu-v2023 (OpenB). Virtual clusters and their jobs by GPUs and duration: Microsoft "
+        f"Philly trace, replayed {work.replay:.2f} times over to ask for {work.gpus.sum() / supply.sum():.1%} of the "
+        f"GPUs.{network} Drawn with a seed: the region of every node and virtual cluster, storage, datasets, readers "
+        "and read volumes (sizes lognormal, readers as published for MAST), and where data and work are today."
     )
 
 
@@ -204,7 +204,7 @@ CLOUD_REGIONS = Importer(
     inputs=(
         Input("georegions", "folder with regions.csv and region_pairs.csv"),
         Input("openb", "folder with Alibaba's cluster-trace-gpu-v2023: openb_node_list_all_node.csv and pod lists"),
-        Input("philly", "Philly job list, philly.csv or philly.csv.gz"),
+        Input("philly", "Philly job list: philly.csv, plain or gzipped, or its folder"),
     ),
     settings_type=Settings,
     build=build,

@@ -48,8 +48,8 @@ def recurring_work(
     demand: int,
     part: int,
 ) -> CloudWork:
-    """The job classes replayed until they hold ``demand`` GPUs, in workloads of at most ``part`` GPUs (or one gang), and
-    the CPU-only pods in workloads of no more cores than the largest of these."""
+    """The job classes replayed until they hold ``demand`` GPUs, in workloads of at most ``part`` GPUs (or one gang),
+    and the CPU-only pods in workloads of no more cores than the largest of these."""
     replay = _replay(classes, demand)
     jobs, gangs, names = [], [], []
     for job in classes:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from mast_opt.io.faults import Faults
@@ -91,7 +92,7 @@ def read_regions(folder: Path, faults: Faults) -> CloudRegions | None:
     names = regions.labels["region"].to_list()
     place = {name: r for r, name in enumerate(names)}
     source, target = (
-        pairs.labels[end].replace_strict(place, default=None, return_dtype=int).fill_null(-1).to_numpy()
+        pairs.labels[end].replace_strict(place, default=None, return_dtype=pl.Int64).fill_null(-1).to_numpy()
         for end in ("src", "dst")
     )
     stated = np.zeros((len(names), len(names)), np.bool_)

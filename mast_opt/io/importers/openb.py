@@ -77,10 +77,10 @@ def read_fleet(folder: Path, faults: Faults) -> Fleet | None:
     if any(file is None for file in files):
         return None
     nodes, pods, spec_pods = (file for file in files if file is not None)
-    found = _nodes(nodes, faults), _pods(pods, faults), _pods(spec_pods, faults)
-    if found[0] is None or found[1] is None or found[2] is None:
+    machines, asking, choosing = _nodes(nodes, faults), _pods(pods, faults), _pods(spec_pods, faults)
+    if machines is None or asking is None or choosing is None:
         return None
-    return Fleet(*found)
+    return Fleet(machines, asking, choosing)
 
 
 def _nodes(path: Path, faults: Faults) -> Nodes | None:

@@ -10,13 +10,19 @@ import polars as pl
 from numpy.typing import NDArray
 
 from mast_opt.io.faults import Faults
-from mast_opt.io.importers.source_table import read_table
+from mast_opt.io.importers.source_table import find, read_table
 from mast_opt.schema import integer, label, need
 
 HOUR_S = 3600
 DAY_S = 24 * HOUR_S
 LENGTHS = (("short", HOUR_S), ("medium", DAY_S), ("long", None))
 """Classes of duration: under an hour, under a day, longer."""
+COLUMNS = (
+    label("timestamp", "time", help="when it was submitted, as 2017-10-09 07:01:55"),
+    need("duration", 1, minimum=1, help="seconds that it ran"),
+    integer("num_gpus", minimum=1, help="GPUs that it held"),
+    label("cluster", "cluster", help="its virtual cluster"),
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,17 +63,10 @@ class Jobs:
 
 
 def read_jobs(path: Path, faults: Faults) -> Jobs | None:
-    """The jobs in a CSV file; None, and faults that say why, if they cannot be had."""
-    table = read_table(
-        path,
-        [
-            label("timestamp", "time", help="when it was submitted, as 2017-10-09 07:01:55"),
-            need("duration", 1, help="seconds that it ran"),
-            integer("num_gpus", minimum=1, help="GPUs that it held"),
-            label("cluster", "cluster", help="its virtual cluster"),
-        ],
-        faults,
-    )
+    """The jobs in ``philly.csv``, plain or gzipped, or in its folder; None, and faults that say why, if they cannot be
+    had."""
+    file = find(path, "philly.csv", faults) if path.is_dir() else path
+    table = None if file is None else read_table(file, COLUMNS, faults)
     if table is None:
         return None
     text = table.labels["timestamp"]

@@ -8,12 +8,11 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
-from mast_opt.errors import UsageError
 from mast_opt.header import Header, Objective, Rule
 from mast_opt.io.faults import Faults, did_you_mean, one_of
 from mast_opt.io.sources.base import Untyped
 from mast_opt.kind import Kind
-from mast_opt.kinds import kind_named, kind_names
+from mast_opt.kinds import kind_names
 
 FORMAT = "mast-opt/1"
 MODES = ("weighted", "lexicographic")
@@ -47,15 +46,11 @@ def _plain(value: str | Fraction) -> str | int | float:
     return float(value) if Fraction(repr(float(value))) == value else str(value)
 
 
-def kind_in(fields: Mapping[str, Any], file: str, faults: Faults) -> Kind[Any, Any] | None:
-    """The kind that a header names, if its format and kind are known."""
+def kind_in(fields: Mapping[str, Any], file: str, faults: Faults) -> str | None:
+    """The name of the kind that a header states; None (and a fault) if there is no such kind."""
     read = _Fields(fields, file, faults)
     read.choice("format", (FORMAT,), None)
-    name = read.choice("kind", kind_names(), None)
-    try:
-        return kind_named(name) if name is not None else None
-    except UsageError:
-        return None
+    return read.choice("kind", kind_names(), None)
 
 
 def from_fields(fields: Mapping[str, Any], kind: Kind[Any, Any], file: str, faults: Faults) -> Header:
@@ -169,7 +164,7 @@ class _Fields:
     def text(self, key: str, default: str | None) -> str:
         value = self.fields.get(key, default)
         if isinstance(value, str) and (value.strip() or key == "provenance"):
-            return str(value)
+            return value.strip()
         self.fault(key, f"{key} = some text in quotation marks", value)
         return ""
 

@@ -19,7 +19,7 @@ from mast_opt.io.sources.folder import FolderSource
 from mast_opt.io.sources.opening import open_source
 from mast_opt.io.validate import Checked, Rounding, check_tables
 from mast_opt.kind import Kind
-from mast_opt.kinds import kind_of
+from mast_opt.kinds import kind_named, kind_of
 from mast_opt.schema import Schema
 from mast_opt.verdict import Conflict
 
@@ -80,9 +80,10 @@ def read_instance(path: str | PathLike[str]) -> Reading:
     faults = Faults()
     source = open_source(path, "instance", faults)
     fields = source.header() if source else None
-    kind = kind_in(fields, source.header_file, faults) if source and fields is not None else None
-    if source is None or fields is None or kind is None:
+    name = kind_in(fields, source.header_file, faults) if source and fields is not None else None
+    if source is None or fields is None or name is None:
         raise InstanceError(faults.found)
+    kind = kind_named(name)
     header = from_fields(fields, kind, source.header_file, faults)
     checked = _check(source, kind.schema, faults)
     if checked is None or faults:
@@ -141,8 +142,8 @@ def _plan_fields(source: Source, kind: Kind[Any, Any], faults: Faults) -> Mappin
     if fields is None:
         return {}
     stated = kind_in(fields, source.header_file, faults)
-    if stated is not None and stated.name != kind.name:
-        faults.add(f"{source.header_file}: kind", f"a plan for {kind.name}", value=stated.name)
+    if stated is not None and stated != kind.name:
+        faults.add(f"{source.header_file}: kind", f"a plan for {kind.name}", value=stated)
     return fields
 
 

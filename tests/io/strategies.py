@@ -49,7 +49,7 @@ def headers() -> st.SearchStrategy[Header]:
         name=st.text(st.characters(exclude_categories=("C",)), min_size=1).map(str.strip).filter(bool),
         objective=st.builds(
             Objective,
-            weights=st.fixed_dictionaries({term: FINITE for term in KIND.terms}),
+            weights=st.fixed_dictionaries(dict.fromkeys(KIND.terms, FINITE)),
             tier_weights=st.dictionaries(st.integers(0, 9), FINITE, max_size=3),
             order=order,
         ),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import shutil
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -280,13 +281,13 @@ def test_damaged_files_never_raise_anything_else(
         else:
             for _ in range(rng.randrange(1, 5)):
                 damaged[rng.randrange(len(damaged))] = rng.randrange(256)
+        for intact in files:
+            intact.write_bytes(contents[intact])
         file.write_bytes(damaged)
-        try:
+        with suppress(InstanceError):
             read(target)
-        except InstanceError as error:
-            assert error.faults
-            refused += 1
-        file.write_bytes(contents[file])
+            continue
+        refused += 1
     assert refused > 20
     assert capfd.readouterr() == ("", "")
 

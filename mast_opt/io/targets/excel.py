@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -29,23 +31,34 @@ def write_excel(path: Path, fields: Mapping[str, Any], schema: Schema, tables: T
     frames = list(table_frames(schema, tables))
     for table, frame in frames:
         _refuse_oversized(table, frame)
-    book = xlsxwriter.Workbook(path, {"constant_memory": True})
-    bold = book.add_format({"bold": True})
-    header = book.add_worksheet("instance")
-    rows = [("key", "value"), *_flat(fields, "")]
-    for number, (key, value) in enumerate(rows):
-        header.write_string(number, 0, key)
-        _write(header, number, 1, value)
-    for table, frame in frames:
-        sheet = book.add_worksheet(table.name)
-        for position, name in enumerate(frame.columns):
-            sheet.write_string(0, position, name, bold)
-        _fill(sheet, table, frame)
-    try:
-        book.close()
-    except FileCreateError as error:
-        cause = error.args[0] if error.args else error
-        raise cause if isinstance(cause, OSError) else OSError(str(error)) from error
+    content = io.BytesIO()
+    with tempfile.TemporaryDirectory() as rows:
+        book = xlsxwriter.Workbook(content, {"constant_memory": True, "tmpdir": rows})
+        _write_header(book.add_worksheet("instance"), fields)
+        bold = book.add_format({"bold": True})
+        for table, frame in frames:
+            sheet = book.add_worksheet(table.name)
+            for position, name in enumerate(frame.columns):
+                sheet.write_string(0, position, name, bold)
+            _fill(sheet, table, frame)
+        try:
+            book.close()
+        except FileCreateError as error:
+            raise OSError(str(error)) from error
+    path.write_bytes(content.getbuffer())
+
+
+def _write_header(sheet: Worksheet, fields: Mapping[str, Any]) -> None:
+    for row, (key, value) in enumerate([("key", "value"), *_flat(fields, "")]):
+        sheet.write_string(row, 0, key)
+        if isinstance(value, str):
+            if len(value) > _LONGEST_TEXT:
+                raise UsageError(f"{key} has more than {_LONGEST_TEXT:,} characters, which no Excel cell holds")
+            sheet.write_string(row, 1, value)
+        elif float(f"{value:.{EXACT_DIGITS}g}") == value:
+            sheet.write_number(row, 1, value)
+        else:
+            sheet.write_string(row, 1, repr(value))
 
 
 def _refuse_oversized(table: Table, frame: pl.DataFrame) -> None:
@@ -68,15 +81,6 @@ def _flat(fields: Mapping[str, Any], path: str) -> Iterator[tuple[str, Any]]:
             yield from _flat(value, f"{path}{key}.")
         else:
             yield f"{path}{key}", ", ".join(value) if isinstance(value, list) else value
-
-
-def _write(sheet: Worksheet, row: int, column: int, value: str | float) -> None:
-    if isinstance(value, str):
-        sheet.write_string(row, column, value)
-    elif float(f"{value:.{EXACT_DIGITS}g}") == value:
-        sheet.write_number(row, column, value)
-    else:
-        sheet.write_string(row, column, repr(value))
 
 
 def _fill(sheet: Worksheet, table: Table, frame: pl.DataFrame) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mast_opt.data_placement.cells import Cells
-from mast_opt.data_placement.dependent import default_sources, fill_copies, fill_remote, gpu_demand
+from mast_opt.data_placement.dependent import fill_copies, fill_remote, gpu_demand
 from mast_opt.data_placement.plan import Plan
 from mast_opt.data_placement.problem import SHARE, DataPlacement, Ints
 from mast_opt.mip import FloatArray, IntArray
@@ -119,17 +119,15 @@ class Codec:
         return p.read_workload[c.local_read[row]], dataset[row], source[kept], region[row], part[kept]
 
     def encode(self, plan: Plan) -> FloatArray:
-        """A value for every column."""
+        """A value for every column; what a plan does where there is no column is left out."""
         p, c, at = self.problem, self.cells, self.columns
         x = np.zeros(self.width)
         x[at.place] = plan.place
-        regions, types = len(p.regions), len(p.gpu_types) + 1
-        shape = (len(p.workloads), regions, types)
-        cell = np.ravel_multi_index((c.run_workload, c.run_region, p.option_type[c.run_option]), shape)
-        order = np.argsort(cell, kind="stable")
-        run = np.ravel_multi_index((plan.run_workload, plan.run_region, plan.run_type), shape)
-        share = np.zeros(len(cell))
-        share[order[np.searchsorted(cell[order], run)]] = plan.run_share / SHARE
+        share = _lookup(
+            (c.run_workload, c.run_region, p.option_type[c.run_option]),
+            (plan.run_workload, plan.run_region, plan.run_type),
+            plan.run_share / SHARE,
+        )
         x[at.run] = share / at.run_unit
         if at.unserved is not None:
             served = np.bincount(plan.run_workload, weights=plan.run_share, minlength=len(p.workloads))
@@ -159,16 +157,16 @@ class Codec:
         copied = _lookup(
             (c.copy_dataset, c.copy_link),
             (plan.copy_dataset, link_of[plan.copy_source, plan.copy_target]),
-            plan.copy_share,
+            plan.copy_share / SHARE,
         )
-        x[at.copy] = copied / SHARE / at.flow_unit
+        x[at.copy] = copied / at.flow_unit
         row = at.remote_row
         read = _lookup(
             (p.read_workload[c.local_read[row]], dataset[row], at.remote_link),
             (plan.remote_workload, plan.remote_dataset, link_of[plan.remote_source, plan.remote_target]),
-            plan.remote_share,
+            plan.remote_share / SHARE,
         )
-        x[at.remote] = read / SHARE / at.flow_unit
+        x[at.remote] = read / at.flow_unit
 
     def _encode_left(self, plan: Plan, x: FloatArray) -> None:
         p, at = self.problem, self.columns
@@ -180,10 +178,16 @@ class Codec:
         x[at.left] = np.maximum(today[pair] - planned[pair], 0) / SHARE
 
 
-def _lookup(cells: tuple[Ints, ...], listed: tuple[Ints, ...], values: Ints) -> FloatArray:
+def _lookup(cells: tuple[Ints, ...], listed: tuple[Ints, ...], values: FloatArray) -> FloatArray:
     """For each cell, the value listed for it, or 0."""
-    found = {key: value for *key_, value in zip(*(a.tolist() for a in listed), values.tolist()) for key in [tuple(key_)]}
-    return np.array([found.get(key, 0) for key in zip(*(a.tolist() for a in cells))], dtype=np.float64)
-
-
-__all__ = ["Codec", "Columns", "apportion", "default_sources"]
+    inside = np.logical_and.reduce([positions >= 0 for positions in listed])
+    listed = tuple(positions[inside] for positions in listed)
+    shape = tuple(
+        1 + max((int(positions.max()) for positions in both if len(positions)), default=0)
+        for both in zip(cells, listed)
+    )
+    known, wanted = np.ravel_multi_index(listed, shape), np.ravel_multi_index(cells, shape)
+    order = np.argsort(known, kind="stable")
+    at = np.searchsorted(known[order], wanted)
+    found = np.append(known[order], -1)[at] == wanted
+    return np.where(found, np.append(values[inside][order], 0.0)[at], 0.0)

@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from mast_opt.io.faults import Faults
+from mast_opt.io.faults import Faults, at
 from mast_opt.io.importers.source_table import find, read_table
 from mast_opt.schema import label, supply
 
@@ -47,13 +47,13 @@ class CloudRegions:
 
     def subset(self, kept: Sequence[int]) -> CloudRegions:
         """Only these regions, in this order."""
-        at = np.array(kept)
+        positions = np.array(kept)
         return CloudRegions(
             tuple(self.names[r] for r in kept),
             tuple(self.clouds[r] for r in kept),
-            {gpu: offered[at] for gpu, offered in self.offers.items()},
-            self.gbps[np.ix_(at, at)],
-            self.usd_per_tb[np.ix_(at, at)],
+            {gpu: offered[positions] for gpu, offered in self.offers.items()},
+            self.gbps[np.ix_(positions, positions)],
+            self.usd_per_tb[np.ix_(positions, positions)],
         )
 
     def with_most_gpus(self, count: int) -> CloudRegions:
@@ -89,6 +89,10 @@ def read_regions(folder: Path, faults: Faults) -> CloudRegions | None:
     )
     if regions is None or pairs is None:
         return None
+    again = np.flatnonzero(~regions.labels["region"].is_first_distinct().to_numpy())
+    faults.cells(regions.file, "region", again + 1, at(regions.labels["region"], again), "a region only once")
+    if len(again):
+        return None
     names = regions.labels["region"].to_list()
     place = {name: r for r, name in enumerate(names)}
     source, target = (
@@ -99,11 +103,10 @@ def read_regions(folder: Path, faults: Faults) -> CloudRegions | None:
     known = (source >= 0) & (target >= 0)
     stated[source[known], target[known]] = True
     np.fill_diagonal(stated, True)
-    if len(place) < len(names):
-        faults.add(regions.file, "a region only once", column="region")
-    for r, q in np.argwhere(~stated).tolist():
-        faults.add(pairs.file, "a row for every ordered pair of regions", value=f"none for {names[r]} to {names[q]}")
-    if faults:
+    missing = np.argwhere(~stated)
+    if len(missing):
+        first = " to ".join(names[r] for r in missing[0])
+        faults.add(pairs.file, f"a row for every ordered pair of regions; {len(missing)} are missing, first {first}")
         return None
 
     def matrix(column: str, scale: float) -> NDArray[np.float64]:

@@ -70,7 +70,7 @@ def find(folder: Path, name: str, faults: Faults) -> Path | None:
 
 
 def _bytes(path: Path, faults: Faults) -> bytes | None:
-    data = read_bytes(path, path.name, faults)
+    data = read_bytes(path, str(path), faults)
     if data is None or not data.startswith(_GZIP_MARK):
         return data
     try:

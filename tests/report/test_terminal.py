@@ -1,0 +1,165 @@
+"""What a person sees is what the verifier says, and it fits."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+import mast_opt
+from mast_opt.kind import Form, Head, Section
+from mast_opt.report.numbers import amounts, percent, plain, seconds
+from mast_opt.report.progress import Progress
+from mast_opt.report.sections import TOP_ROWS, show_section
+from mast_opt.report.terminal import show_solution
+from mast_opt.result import Event, Limit, Status
+
+
+def console(width: int = 80, **given: object) -> Console:
+    return Console(file=io.StringIO(), width=width, markup=False, emoji=False, highlight=False, **given)  # type: ignore[arg-type]
+
+
+def text_of(shown: Console) -> str:
+    assert isinstance(shown.file, io.StringIO)
+    return shown.file.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (None, "–"),
+        (0, "0"),
+        (1, "1"),
+        (0.1234567, "0.1235"),
+        (12.3456, "12.346"),
+        (123.456, "123.46"),
+        (1234.567, "1,234.6"),
+        (1_234_567.8, "1,234,568"),
+        (2.083e-5, "2.083e-05"),
+        (1.5e12, "1.5e+12"),
+        (-0.5, "-0.5"),
+        (20.0, "20"),
+        (100.0, "100"),
+    ],
+)
+def test_plain_numbers(value: float | None, text: str) -> None:
+    assert plain(value) == text
+
+
+def test_other_numbers() -> None:
+    assert [percent(share) for share in (None, 0.0123, 0.123, 1.0)] == ["–", "1.23%", "12.3%", "100.0%"]
+    assert [seconds(value) for value in (0.123, 59.6, 1200)] == ["0.12 s", "60 s", "20 min"]
+    assert amounts([1, 20, None]) == ["1", "20", "–"]
+    assert amounts([1.5, 20]) == ["1.50", "20.00"]
+    assert amounts([1.5, 2000]) == ["1.5", "2,000.0"]
+    assert amounts([]) == []
+
+
+def section(rows: int) -> Section:
+    heads = (Head("region"), Head("TB", Form.AMOUNT), Head("ratio", Form.RATIO), Head("full", Form.FILL))
+    return Section("Title", heads, tuple((f"r{row}", row * 1.5, row / 10, None) for row in range(rows)), "A note.")
+
+
+def test_a_long_section_is_cut_and_says_so() -> None:
+    shown = console()
+    show_section(shown, section(30))
+    lines = text_of(shown).splitlines()
+    assert sum(line.startswith("r") for line in lines) == TOP_ROWS + 1  # with the heads
+    assert f"{30 - TOP_ROWS} more" in lines[-1]
+
+
+def test_a_section_in_full() -> None:
+    for rows, limit in ((30, None), (TOP_ROWS + 1, TOP_ROWS), (0, TOP_ROWS)):
+        shown = console()
+        show_section(shown, section(rows), limit)
+        assert sum(line.startswith("r") and line[1].isdigit() for line in text_of(shown).splitlines()) == rows
+        assert "more" not in text_of(shown)
+
+
+def test_ratios_are_coloured_by_heat() -> None:
+    heads = (Head("ratio", Form.RATIO),)
+    shown = console(color_system="standard", force_terminal=True)
+    show_section(shown, Section("T", heads, ((1.5,), (1.1,), (0.95,), (0.5,), (None,))))
+    colours = [line.split("m")[0] for line in text_of(shown).splitlines() if "\x1b" in line][2:]
+    assert len(set(colours)) == 5
+
+
+@pytest.fixture(scope="module")
+def solved() -> tuple[mast_opt.DataPlacement, mast_opt.Solution]:
+    problem = mast_opt.generate("data-placement", "standard", seed=1, datasets=8, workloads=10, regions=3)
+    return problem, mast_opt.solve(problem, gap=0.5)
+
+
+def test_every_figure_is_the_verifiers(solved: tuple[mast_opt.DataPlacement, mast_opt.Solution]) -> None:
+    problem, solution = solved
+    assert solution.plan is not None
+    verdict = mast_opt.verify(problem, solution.plan)
+    shown = console()
+    show_solution(shown, problem, solution, elapsed_s=1.0, rows=None)
+    text = text_of(shown)
+    assert f"objective {plain(verdict.objective)}" in text
+    words = [line.split() for line in text.splitlines()]
+    for term, value in verdict.terms.items():
+        weight = problem.objective.weights[term]
+        if weight:
+            row = next(row for row in words if row[:1] == [term])
+            assert row[1:4] == [plain(value), plain(weight), plain(value * weight)]
+    flat = " ".join(text.split())
+    assert all(f"{name} {plain(value)}" in flat for name, value in verdict.metrics.items())
+    assert all(len(line) <= 80 for line in text.splitlines())
+    supply = problem.supply_mgpu
+    assert sum(len(row) > 2 and row[0] in problem.regions and row[1] in problem.gpu_types for row in words) == int(
+        np.count_nonzero(supply)
+    )
+
+
+def test_no_plan_is_said_in_words(solved: tuple[mast_opt.DataPlacement, mast_opt.Solution]) -> None:
+    problem, solution = solved
+    nothing = replace(
+        solution,
+        status=Status.NO_SOLUTION,
+        plan=None,
+        verdict=None,
+        objective=None,
+        limit=Limit.TIME,
+        message="gave up",
+    )
+    shown = console()
+    show_solution(shown, problem, nothing, elapsed_s=1.0)
+    assert "NO_SOLUTION" in text_of(shown)
+    assert "the time limit" in text_of(shown)
+    assert "gave up" in text_of(shown)
+
+
+def test_progress_is_one_line_that_fits() -> None:
+    progress = Progress(console(), "highs", 60.0)
+    assert "no plan yet" in progress.line().plain
+    progress(Event(1.0, None, 0.5))
+    assert "bound 0.5" in progress.line().plain
+    progress(Event(2.0, 123456.789, 100000.123, stage="overload"))
+    line = progress.line().plain
+    assert "incumbent 123,457" in line
+    assert "gap 19.0%" in line
+    assert "stage overload" in line
+    assert len(line) <= 78
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_progress_shows_only_in_a_terminal(monkeypatch: pytest.MonkeyPatch, terminal: bool) -> None:
+    monkeypatch.setattr("mast_opt.report.progress.PATIENCE_S", 0.0)
+    shown = console(force_terminal=terminal)
+    with Progress(shown, "highs", None) as progress:
+        progress(Event(1.0, 2.0, 1.0))
+        if progress._timer is not None:
+            progress._timer.join()
+    assert ("incumbent" in text_of(shown)) is terminal
+
+
+def test_progress_that_is_over_soon_shows_nothing() -> None:
+    shown = console(force_terminal=True)
+    with Progress(shown, "highs", None) as progress:
+        progress(Event(0.1, 2.0, 1.0))
+    assert text_of(shown) == ""

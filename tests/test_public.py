@@ -1,0 +1,50 @@
+"""The public names, and how little importing them costs."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import mast_opt
+
+
+def test_every_public_name_is_there_and_nothing_else() -> None:
+    for name in mast_opt.__all__:
+        assert getattr(mast_opt, name).__name__ == name
+    assert dir(mast_opt) == sorted(mast_opt.__all__)
+    assert sorted(mast_opt.__all__) == mast_opt.__all__
+
+
+def test_type_checkers_see_the_same_names() -> None:
+    tree = ast.parse(Path(mast_opt.__file__).read_text())
+    guarded = next(node for node in tree.body if isinstance(node, ast.If))
+    imported = [
+        (statement.module, alias.name)
+        for statement in guarded.body
+        if isinstance(statement, ast.ImportFrom)
+        for alias in statement.names
+    ]
+    assert sorted(name for _, name in imported) == sorted(mast_opt.__all__)
+    assert {(home, name) for home, names in mast_opt._HOMES.items() for name in names} == set(imported)
+
+
+def test_public_names_have_docstrings() -> None:
+    assert all(getattr(mast_opt, name).__doc__ for name in mast_opt.__all__)
+
+
+def test_no_module_hides_a_public_name() -> None:
+    """``mast_opt.solve`` must be the function, whatever has been imported before."""
+    modules = {path.stem for path in Path(mast_opt.__file__).parent.iterdir()}
+    assert not modules & set(mast_opt.__all__)
+
+
+def test_importing_loads_no_solver() -> None:
+    words = (
+        "import sys, mast_opt; before = set(sys.modules); mast_opt.solve; mast_opt.read; "
+        "print(sorted({'numpy', 'polars'} & before), "
+        "sorted({'highspy', 'ortools', 'pulp', 'pyscipopt', 'gurobipy', 'numba'} & set(sys.modules)))"
+    )
+    ended = subprocess.run([sys.executable, "-c", words], capture_output=True, encoding="utf-8", check=True)
+    assert ended.stdout.strip() == "[] []"

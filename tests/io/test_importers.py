@@ -190,20 +190,17 @@ def test_what_runs_today_is_a_plan(sources: list[Path], seed: int) -> None:
 
 
 def test_links_have_the_measured_throughput_and_price(sources: list[Path]) -> None:
-    problem = made(sources, links=2, machines=5)
+    problem = made(sources, machines=5)
     assert problem.links is not None
-    assert np.bincount(problem.links.target).tolist() == [2] * 4
+    assert len(problem.links.source) == 12
     assert problem.objective.weights["egress"] > 0
     for source, target, mb, price in zip(
         problem.links.source, problem.links.target, problem.links.capacity_mb_per_day, problem.links.price_usd_per_tb
     ):
         ends = problem.regions[source], problem.regions[target]
-        others = [GBPS[r, ends[1]] for r in problem.regions if r != ends[1]]
-        assert GBPS[ends] >= sorted(others)[-2]
         assert mb / 1e6 == pytest.approx(GBPS[ends] * 5 * 10.8, abs=0.001)
         assert price == (20 if ends[0].startswith("aws") else 120)
-    assert made(sources, links=0).links is None
-    assert len(made(sources, links=99).links.source) == 12  # type: ignore[union-attr]
+    assert made(sources).links is None
 
 
 def test_the_seed_decides_what_is_drawn_and_nothing_else(sources: list[Path]) -> None:
@@ -313,7 +310,7 @@ def test_a_fleet_without_a_large_model_is_refused(sources: list[Path]) -> None:
     ("settings", "words"),
     [
         ({"region": "3"}, "did you mean 'regions'"),
-        ({"colour": "red"}, "the settings are: name, regions, datasets, part, links, machines"),
+        ({"colour": "red"}, "the settings are: name, regions, datasets, part, machines"),
         ({"regions": "few"}, "setting regions is 'few'; expected a whole number"),
         ({"regions": "1"}, "setting regions is 1; expected at least 2"),
     ],

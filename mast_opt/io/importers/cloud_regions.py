@@ -21,7 +21,7 @@ from mast_opt.data_placement import DataPlacement, Links
 from mast_opt.data_placement.generate import draws
 from mast_opt.data_placement.generate.plain import plain
 from mast_opt.data_placement.problem import SHARE
-from mast_opt.data_placement.tables import TB, TERMS
+from mast_opt.data_placement.tables import TERMS
 from mast_opt.errors import SourceError, UsageError
 from mast_opt.header import Objective
 from mast_opt.io.faults import Faults
@@ -58,11 +58,10 @@ class Settings:
     regions: int = setting(10, "regions to keep, those that offer the most kinds of GPU")
     datasets: int = setting(150, "datasets to draw")
     part: int = setting(128, "GPUs of the largest workload (or one gang)")
-    links: int = setting(0, "links into each region, the fastest ones; 0 leaves the network out")
-    machines: int = setting(8, "machines whose connections make up a link")
+    machines: int = setting(0, "machines whose connections make up the link between two regions; 0 leaves links out")
 
     def __post_init__(self) -> None:
-        for name, least in {"regions": 2, "datasets": 1, "part": 1, "links": 0, "machines": 1}.items():
+        for name, least in {"regions": 2, "datasets": 1, "part": 1, "machines": 0}.items():
             if getattr(self, name) < least:
                 raise UsageError(f"setting {name} is {getattr(self, name)}; expected at least {least}")
 
@@ -150,7 +149,7 @@ def _assemble(
         current_region=running,
         current_type=np.where(cpu_only, len(models), (work.accepts * supply[running]).argmax(axis=1)),
         current_share=np.full(len(work.names), SHARE),
-        **(_network(regions, settings) if settings.links else {}),
+        **(_network(regions, settings) if settings.machines else {}),
     )
 
 
@@ -168,25 +167,18 @@ def _options(work: CloudWork) -> dict[str, Any]:
 
 
 def _network(regions: CloudRegions, settings: Settings) -> dict[str, Any]:
-    """The fastest links into each region, at the measured throughput of ``machines`` connections and their price."""
-    count = len(regions.names)
-    reach = regions.gbps - 2 * regions.gbps.max() * np.eye(count)
-    fastest = np.argsort(-reach, axis=0, kind="stable")[: min(settings.links, count - 1)]
-    source, target = np.nonzero(
-        np.isin(np.arange(count)[:, None] * count + np.arange(count), fastest * count + np.arange(count))
-    )
-    capacity = np.rint(regions.gbps[source, target] * settings.machines * TB_PER_DAY * TB / draws.GB).astype(np.int64)
+    """A link from every region to every other, with the measured throughput of so many machines, and its price."""
+    source, target = np.nonzero(~np.eye(len(regions.names), dtype=np.bool_))
+    capacity_gb = np.rint(regions.gbps[source, target] * settings.machines * TB_PER_DAY * 1000).astype(np.int64)
     return {
-        "links": Links(source, target, capacity * draws.GB, regions.usd_per_tb[source, target]),
+        "links": Links(source, target, capacity_gb * draws.GB, regions.usd_per_tb[source, target]),
         "objective": Objective(weights=TERMS | {"egress": POINT_PER_USD}),
     }
 
 
 def _provenance(settings: Settings, regions: CloudRegions, work: CloudWork, supply: Ints) -> str:
     network = (
-        f" Links: {settings.links} into each region, {settings.machines} machines each, measured throughput and price."
-        if settings.links
-        else ""
+        f" Links: {settings.machines} machines each, at measured throughput and price." if settings.machines else ""
     )
     return (
         f"Regions and the GPUs they offer: georegions ({', '.join(sorted(set(regions.clouds)))}; from Skyplane and "

@@ -65,7 +65,7 @@ class Statement:
         self._device_columns()
 
     def _device_columns(self) -> None:
-        """on[j,s,d] tasks of a fraction on one GPU; takes[s,d,p]: the GPU is taken whole by work of tier p."""
+        """on[j,s,d] tasks of a fraction on one GPU; takes[s,p,d]: the GPU is taken whole by work of tier p."""
         p, c, m = self.p, self.cells, self.m
         places = tuple(str(d) for d in range(int(c.device.max(initial=-1)) + 1))
         cell = c.fraction[c.part_fraction]
@@ -84,8 +84,8 @@ class Statement:
         self.take_device = c.device_start[self.whole_server[self.take_row]] + step
         self.takes = m.columns(
             "takes",
-            [p.servers, places, self.tiers],
-            [self.whole_server[self.take_row], step, self.whole_tier[self.take_row]],
+            [p.servers, self.tiers, places],
+            [self.whole_server[self.take_row], self.whole_tier[self.take_row], step],
             upper=1,
             integral=True,
         )
@@ -162,8 +162,8 @@ class Statement:
         p, c, m = self.p, self.cells, self.m
         resources = np.arange(3)
         rows = len(c.row_server)
-        at = [np.repeat(c.row_server, 3), np.tile(resources, rows), np.repeat(c.row_tier, 3)]
-        capacity = m.rows("capacity", [p.servers, RESOURCES, self.tiers], at, upper=p.free[c.row_server].ravel())
+        at = [np.repeat(c.row_server, 3), np.repeat(c.row_tier, 3), np.tile(resources, rows)]
+        capacity = m.rows("capacity", [p.servers, self.tiers, RESOURCES], at, upper=p.free[c.row_server].ravel())
         row_of = np.full((len(p.servers), len(p.tiers)), -1)
         row_of[c.row_server, c.row_tier] = np.arange(rows)
         held_server, held_victim, held = self._held()
@@ -185,7 +185,7 @@ class Statement:
         return p.held_server[rows], self.victim_of[p.held_job[rows]], p.held[rows]
 
     def devices(self) -> None:
-        """split: Σ_d on[j,s,d] = count[j,s] for fractions; whole: Σ_d takes[s,d,p] = Σ_j gpus[j]·count[j,s] for the
+        """split: Σ_d on[j,s,d] = count[j,s] for fractions; whole: Σ_d takes[s,p,d] = Σ_j gpus[j]·count[j,s] for the
         others of tier p; device: what fractions and whole tasks of tier ≥ p take of GPU d is there."""
         p, c, m = self.p, self.cells, self.m
         split = m.equals("split", [p.jobs, p.servers], [c.job[c.fraction], c.server[c.fraction]])
@@ -216,8 +216,8 @@ class Statement:
         held_device = c.device_start[p.held_server[row]] + entries.device[kept]
         free = np.full(len(c.device_server), WHOLE)
         np.subtract.at(free, held_device, mgpu)
-        at = [c.device_server[device], c.device[device], tier]
-        rows = m.rows("device", [p.servers, self.places, self.tiers], at, upper=free[device])
+        at = [c.device_server[device], tier, c.device[device]]
+        rows = m.rows("device", [p.servers, self.tiers, self.places], at, upper=free[device])
 
         cell = c.fraction[c.part_fraction]
         victim = self.victim_of[p.held_job[row]]

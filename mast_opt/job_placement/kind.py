@@ -6,6 +6,7 @@ from typing import Any
 
 from mast_opt.job_placement.build import build, unbuild
 from mast_opt.job_placement.conflicts import conflicts
+from mast_opt.job_placement.dat import write_dat
 from mast_opt.job_placement.formulation import base
 from mast_opt.job_placement.generate import FAMILIES
 from mast_opt.job_placement.plan import Plan
@@ -35,4 +36,5 @@ KIND: Kind[JobPlacement, Any] = Kind(
     heuristics={},
     families=FAMILIES,
     sections=sections,
+    exporters={".dat": write_dat},
 )

@@ -128,7 +128,7 @@ class _Check:
             np.add.at(room[:, :, tier], p.held_server[gives], p.held[gives])
         self.short_of_gpus = asked[:, GPU] > room[:, GPU]
         for s, resource, tier in np.argwhere(asked > room).tolist():
-            labels = (p.servers[s], RESOURCES[resource], str(p.tiers[tier]))
+            labels = (p.servers[s], str(p.tiers[tier]), RESOURCES[resource])
             limit = int(room[s, resource, tier])
             self.report("capacity", labels, int(asked[s, resource, tier]) - limit, limit, UNITS[resource])
 
@@ -156,14 +156,14 @@ class _Check:
             wide = 1 if fraction[row] else int(mgpu[row]) // WHOLE * int(plan.tasks[row])
             amount = int(mgpu[row]) * int(plan.tasks[row]) if fraction[row] else WHOLE
             if not 0 <= first <= first + wide <= count[s]:
-                place = (p.servers[s], str(first), str(p.tiers[tier[row]]))
+                place = (p.servers[s], str(p.tiers[tier[row]]), str(first))
                 self.report("device", place, wide, int(count[s]), "GPUs")
                 continue
             used[start[s] + first : start[s] + first + wide, : tier[row] + 1] += amount
         owner = np.repeat(np.arange(len(count)), count)
         for d, at in np.argwhere(used > room).tolist():
             s = int(owner[d])
-            place = (p.servers[s], str(d - int(start[s])), str(p.tiers[at]))
+            place = (p.servers[s], str(p.tiers[at]), str(d - int(start[s])))
             self.report("device", place, int(used[d, at] - room[d, at]), int(room[d, at]), UNITS[GPU])
         rows = ~fraction & ~plan.indexed & (mgpu > 0)
         self._whole(owner, room, used, rows, mgpu // WHOLE * plan.tasks, tier)

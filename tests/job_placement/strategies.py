@@ -1,0 +1,166 @@
+"""Random job-placement instances for property-based tests.
+
+Instances are tiny, so that brute force keeps up, and every feature of the problem turns up in some of them: several
+regions, types, tiers and racks, gangs, levels, fractions of a GPU, CPU-only jobs, victims with and without a named
+GPU, datasets, quotas, costs, priced remote reads, uneven servers and scarce cores.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from hypothesis import strategies as st
+
+from mast_opt.header import Objective
+from mast_opt.job_placement import JobPlacement
+from mast_opt.job_placement.devices import read_devices
+from mast_opt.job_placement.tables import TERMS
+
+Draw = Callable[[st.SearchStrategy[Any]], Any]
+
+ODD_LABELS = ("eu west", "9z", "été", "none", "quo\"t'e", "a[b,c]", "x" * 150, "y" * 48, "two\nlines", "-", "#", "a\\b")
+"""Labels that MathProg cannot print as they are."""
+FRACTIONS = (500, 400, 300)
+
+
+def array(draw: Draw, size: int | tuple[int, ...], values: Sequence[int]) -> np.ndarray:
+    """An array of draws from the values; shrinks to the first of them."""
+    count = int(np.prod(size))
+    drawn = draw(st.lists(st.sampled_from(values), min_size=count, max_size=count))
+    return np.array(drawn, np.int64).reshape(size)
+
+
+@st.composite
+def problems(
+    draw: Draw,
+    *,
+    servers: int = 3,
+    jobs: int = 3,
+    running: int = 3,
+    fractions: bool = True,
+    odd_labels: bool = False,
+) -> JobPlacement:
+    """An instance of at most the given sizes."""
+    R = draw(st.integers(1, 2))
+    C = draw(st.integers(R, R + 1))
+    S = draw(st.integers(1, servers))
+    K = draw(st.integers(1, 2))
+    J = draw(st.integers(1, jobs))
+    V = draw(st.integers(0, running))
+    cluster_region = np.concatenate([np.arange(R), array(draw, C - R, range(R))])
+    racks = array(draw, S, range(2 * C))
+    used, server_rack = np.unique(racks, return_inverse=True)
+    server_type = np.unique(array(draw, S, range(K)), return_inverse=True)[1]
+    K = int(server_type.max()) + 1
+    supply = np.stack([array(draw, S, (2, 1, 3, 0)) * 1000, array(draw, S, (8, 4, 2)), array(draw, S, (16, 4))], axis=1)
+    tiers = draw(st.sampled_from(((0,), (0, 1), (1, 3), (0, 1, 2))))
+    drawn_tier = array(draw, J + V, range(len(tiers)))
+    present, tier = np.unique(drawn_tier, return_inverse=True)
+
+    gpus = (1000, 2000, *FRACTIONS, 0) if fractions else (1000, 2000, 0)
+    accepts = array(draw, (J, K), (1, 0)) > 0
+    accepts[~accepts.any(axis=1)] = True
+    option_job, option_type = np.nonzero(accepts)
+    base = array(draw, J, gpus)
+    mgpu = np.where(array(draw, len(option_job), (0, 0, 1)) > 0, array(draw, len(option_job), gpus), base[option_job])
+
+    held = _allocations(draw, V, supply, fractions)
+    datasets = draw(st.integers(0, 2))
+    reads = np.nonzero(array(draw, (J, datasets), (0, 1)))
+    tenants = ("t1", "t2", "")
+    quotas = draw(st.booleans())
+    costs = np.nonzero(array(draw, (J, C), (0, 0, 1)))
+    names = _labels(draw, odd_labels)
+    return JobPlacement(
+        name="random",
+        regions=names("r", R),
+        clusters=names("c", C),
+        racks=names("b", len(used)),
+        servers=names("s", S),
+        gpu_types=names("k", K),
+        jobs=names("j", J),
+        running=names("v", V),
+        datasets=names("i", datasets),
+        tenants=tenants,
+        tiers=tuple(np.array(tiers)[present].tolist()),
+        cluster_region=cluster_region,
+        rack_cluster=used // 2,
+        server_rack=server_rack.astype(np.int64),
+        server_type=server_type.astype(np.int64),
+        supply=supply,
+        tier=tier[:J].astype(np.int64),
+        value_milli=array(draw, J, (1000, 2000, 3000, 0)),
+        tasks=array(draw, J, (1, 2, 3)),
+        cpu_mcores=array(draw, J, (1, 0, 2)),
+        memory_mib=array(draw, J, (1, 0, 4)),
+        within=array(draw, J, (2, 1, 0)),
+        prefer=array(draw, J, (0, 1, 2)),
+        tenant=array(draw, J, (2, 0, 1)),
+        credit_milli=array(draw, J, (0, 1000, -1000)),
+        submitted_ms=array(draw, J, (0, 1, 2)),
+        option_job=option_job,
+        option_type=option_type,
+        option_mgpu=mgpu,
+        read_job=reads[0],
+        read_dataset=reads[1],
+        read_mb_per_day=array(draw, len(reads[0]), (10, 0, 25)),
+        stored=array(draw, (datasets, R), (1, 0)) > 0,
+        running_tier=tier[J:].astype(np.int64),
+        preemptible=array(draw, V, (1, 1, 0)) > 0,
+        at_risk=array(draw, V, (1000, 0, 500, 7000)),
+        running_tenant=array(draw, V, (2, 0, 1)),
+        **held,
+        quota_tenant=np.array([0, 1] if quotas else [], np.int64),
+        quota_type=np.array([0, K - 1] if quotas else [], np.int64),
+        quota_typed=np.array([False, True] if quotas else [], np.bool_),
+        quota_mgpu=array(draw, 2 if quotas else 0, (1000, 0, 3000)),
+        cost_job=costs[0],
+        cost_cluster=costs[1],
+        cost_micro=array(draw, len(costs[0]), (1000, 500_000)),
+        objective=Objective({name: draw(st.sampled_from((weight, 1.0, 0.0))) for name, weight in TERMS.items()}),
+        remote_reads=draw(st.booleans()),
+    )
+
+
+def _allocations(draw: Draw, running: int, supply: np.ndarray, fractions: bool) -> dict[str, np.ndarray]:
+    """Rows that fit on the servers; a running job may hold rows on several servers, or none."""
+    rows: list[tuple[int, int, int, int, int, int, int, bool]] = []
+    gpus = (1000, 2000, 300, 500, 0) if fractions else (1000, 2000, 0)
+    for v in range(running):
+        for s in draw(st.lists(st.integers(0, len(supply) - 1), max_size=2, unique=True)):
+            index, indexed = draw(st.integers(0, 2)), draw(st.booleans())
+            need = (draw(st.sampled_from(gpus)), draw(st.integers(0, 2)), draw(st.integers(0, 2)))
+            row = (v, s, draw(st.integers(1, 2)), *need, index if indexed else 0, indexed)
+            if _fits([*rows, row], supply):
+                rows.append(row)
+    table = np.array([row[:7] for row in rows], np.int64).reshape(-1, 7)
+    return {
+        "held_job": table[:, 0],
+        "held_server": table[:, 1],
+        "held_tasks": table[:, 2],
+        "held_need": table[:, 3:6],
+        "held_index": table[:, 6],
+        "held_indexed": np.array([row[7] for row in rows], np.bool_),
+    }
+
+
+def _fits(rows: list[tuple[int, int, int, int, int, int, int, bool]], supply: np.ndarray) -> bool:
+    table = np.array([row[:7] for row in rows], np.int64)
+    used = np.zeros_like(supply)
+    np.add.at(used, table[:, 1], table[:, 3:6] * table[:, 2:3])
+    indexed = np.array([row[7] for row in rows], np.bool_)
+    devices = read_devices(supply[:, 0], table[:, 1], table[:, 2], table[:, 3:6], table[:, 6], indexed)
+    return bool((used <= supply).all()) and not devices.misfits
+
+
+def _labels(draw: Draw, odd: bool) -> Callable[[str, int], tuple[str, ...]]:
+    def names(stem: str, count: int) -> tuple[str, ...]:
+        plain = tuple(f"{stem}{n}" for n in range(count))
+        if not odd:
+            return plain
+        strange = draw(st.lists(st.sampled_from(ODD_LABELS), max_size=count, unique=True))
+        return (*strange, *plain[len(strange) :])
+
+    return names

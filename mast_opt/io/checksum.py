@@ -66,12 +66,13 @@ def _ranks(axis: str, schema: Schema, tables: Tables) -> tuple[NDArray[np.int64]
 
 
 def _content(table: Table, tables: Tables, ranks: dict[str, NDArray[np.int64]]) -> NDArray[np.int64]:
-    """[rows, 2 · columns] values and which are present, in the order of the rows' content."""
-    columns = []
+    """[rows, 2 · columns] values and which are present, in the order of the rows' keys."""
+    columns, keys = [], {}
     for column in table.columns:
         values, present = tables.get(table.name, column.name), tables.has(table.name, column.name)
         if column.axis is not None:
             values = ranks[column.axis][values] if len(ranks[column.axis]) else values
         columns += [np.where(present, values, 0).astype("<i8"), present.astype("<i8")]
-    order = np.lexsort(columns[::-1])
+        keys[column.name] = np.where(present, values, -1)
+    order = np.lexsort([keys[name] for name in reversed(table.key)])
     return np.ascontiguousarray(np.stack(columns, axis=1)[order])

@@ -12,6 +12,8 @@ GIB = 1024
 TB = 1_000_000
 """Megabytes."""
 MICRO = 1_000_000
+MOST_AT_RISK = 10**12
+"""A thousand million GPU-hours; sums and comparisons of what is lost stay exact in 64 bits."""
 LEAST_CREDIT = -(10**15)
 """A tenant may be in debt, down to a trillion."""
 
@@ -107,7 +109,7 @@ SCHEMA = Schema(
                 label("job", "running"),
                 integer("tier", help="importance; 0 is the highest"),
                 boolean("preemptible", help="may it be stopped for a more important job?"),
-                need("gpu_hours_at_risk", THOUSANDTHS, help="GPU-hours of work lost if it is stopped now"),
+                need("gpu_hours_at_risk", THOUSANDTHS, maximum=MOST_AT_RISK, help="GPU-hours of work lost if it is stopped now"),
                 label("tenant", "tenant", required=False, help="who a GPU quota counts it to"),
             ),
             key=("job",),

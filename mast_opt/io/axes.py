@@ -72,7 +72,7 @@ def resolve(raw: RawTable, column: str, cells: Cells, labels: Labels, where: str
         return np.where(cells.filled & cells.good, position, 0), cells.good
     named = lost.copy()
     if labels.tolerated is not None:
-        named &= ~cells.text.is_in(labels.tolerated.implode()).fill_null(False).to_numpy()
+        named &= ~cells.text.is_in(labels.tolerated.to_list()).fill_null(False).to_numpy()
     indices = np.flatnonzero(named)
     if labels.complete and len(indices):
         value = at(cells.text, indices)

@@ -6,7 +6,7 @@ that formulation, solvers and verifier are held against, and it shares no code w
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import chain, combinations, product
@@ -105,7 +105,12 @@ class Brute:
             whole = sum(supply[r][k] for r in range(self.R))
             for tier, weight in enumerate(self.tier_weight):
                 demand = [
-                    sum(need[w, k] * n for w, s in enumerate(runs) for q, l, n in s if (q, l) == (r, k) and p.tier[w] <= tier)
+                    sum(
+                        need[w, k] * n
+                        for w, s in enumerate(runs)
+                        for q, kind, n in s
+                        if (q, kind) == (r, k) and p.tier[w] <= tier
+                    )
                     / self.parts
                     for r in range(self.R)
                 ]
@@ -184,16 +189,16 @@ class Brute:
         p, days = self.p, self.p.days
         if p.links is None:
             return 0.0
-        flows = []
-        for w, i, r, mb, n in far:
-            flows.append((n, [q for q in sorted(place[i]) if (q, r) in self.links], r, mb * days))
+        flows = [(n, self.sources(place[i], r), r, mb * days) for _, i, r, mb, n in far]
         for i, holders in enumerate(place):
             today = [q for q in range(self.R) if p.stored[i, q]]
-            for r in sorted(holders):
-                if today and r not in today:
-                    flows.append((self.parts, [q for q in today if (q, r) in self.links], r, Fraction(int(p.size_mb[i]))))
+            new = [r for r in sorted(holders) if today and r not in today]
+            flows += [(self.parts, self.sources(today, r), r, Fraction(int(p.size_mb[i]))) for r in new]
         room = {link: capacity * days * self.parts for link, (capacity, _) in self.links.items()}
         return self._cheapest(flows, room)
+
+    def sources(self, holders: Iterable[int], r: int) -> list[int]:
+        return [q for q in sorted(holders) if (q, r) in self.links]
 
     def _cheapest(self, flows: list, room: dict[tuple[int, int], Fraction]) -> float | None:
         if not flows:

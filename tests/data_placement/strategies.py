@@ -1,4 +1,4 @@
-"""Random data-placement instances, plans and solutions for property-based tests.
+"""Random data-placement instances and plans for property-based tests.
 
 Instances are tiny, so that brute force keeps up, and every feature of the problem turns up in some of them:
 several types, tiers and copies, pins and bans, splittable work, outputs, headroom, quotas, ingress, links,
@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from mast_opt.data_placement import DataPlacement, Links
+from mast_opt.data_placement import DataPlacement, Links, Plan
 from mast_opt.data_placement.problem import SHARE
 from mast_opt.data_placement.tables import TERMS
 from mast_opt.header import Objective
@@ -60,23 +60,21 @@ def problems(
         odd_labels: name things in ways that no modelling language prints as they are.
     """
     R = draw(st.integers(1, regions))
-    I = draw(st.integers(1, datasets))
+    D = draw(st.integers(1, datasets))
     W = draw(st.integers(1, workloads))
     K = draw(st.integers(0, 2))
     links, splits, refuse = (draw(st.booleans()) if wish is None else wish for wish in (links, splits, refuse))
     unit = draw(st.sampled_from((1, 1000, 250_000)))
-    tiers = draw(st.sampled_from(((0,), (0, 1), (1, 3), (0, 1, 2))))
-    tier = array(draw, W, range(len(tiers)))
-    tiers = tuple(np.array(tiers)[np.unique(tier)].tolist())
-    tier = np.unique(tier, return_inverse=True)[1].astype(np.int64)
-    size = array(draw, I, (2, 0, 1, 3, 7)) * unit
+    tiers = draw(st.sampled_from(((0,), (0, 1), (1, 3), (0, 1, 2))))[:W]
+    tier = np.append(np.arange(len(tiers)), array(draw, W - len(tiers), range(len(tiers))))
+    size = array(draw, D, (2, 0, 1, 3, 7)) * unit
     room = (30, 20, 14) if roomy else (30, 0, 3, 5, 8, 14)
 
-    reads = np.nonzero(flags(draw, (W, I), 2))
-    read = np.bincount(reads[1], minlength=I) > 0
-    copies_min = np.maximum(array(draw, I, (1, 0) if roomy else (1, 0, 2)), read)
-    copies_max = np.maximum(array(draw, I, (R, 1, 2)), copies_min if roomy else 0)
-    rules = array(draw, (I, R), (0, 0, 0, 0, 0, 0, 0, 1, 2))
+    reads = np.nonzero(flags(draw, (W, D), 2))
+    read = np.bincount(reads[1], minlength=D) > 0
+    copies_min = np.maximum(array(draw, D, (1, 0) if roomy else (1, 0, 2)), read)
+    copies_max = np.maximum(array(draw, D, (R, 1, 2)), copies_min if roomy else 0)
+    rules = array(draw, (D, R), (0, 0, 0, 0, 0, 0, 0, 1, 2))
     work_rules = array(draw, (W, R), (0, 0, 0, 0, 0, 0, 0, 1, 2))
     options = _options(draw, W, K)
     apps = ("", "ads") if draw(st.booleans()) else ("feed", "ads", "maps")
@@ -87,7 +85,7 @@ def problems(
         name="drawn",
         regions=names("r", R),
         gpu_types=names("k", K),
-        datasets=names("i", I),
+        datasets=names("i", D),
         workloads=names("w", W),
         apps=apps,
         tiers=tiers,
@@ -100,10 +98,10 @@ def problems(
         size_mb=size,
         copies_min=copies_min,
         copies_max=copies_max,
-        stored=flags(draw, (I, R), 2),
+        stored=flags(draw, (D, R), 2),
         pinned=rules == 1,
         forbidden=rules == 2,
-        tier=tier,
+        tier=np.array(draw(st.permutations(tier.tolist())), np.int64),
         cpu_need_mcores=array(draw, W, (1000, 0, 500, 3700)),
         app=array(draw, W, range(len(apps))),
         splittable=flags(draw, W, 2) if splits else np.zeros(W, np.bool_),
@@ -145,7 +143,9 @@ def _names(draw: Draw, odd: bool) -> Callable[[str, int], tuple[str, ...]]:
         plain = tuple(f"{stem}{n}" for n in range(count))
         if not odd:
             return plain
-        return tuple(draw(st.lists(st.sampled_from((*plain, *ODD_LABELS)), min_size=count, max_size=count, unique=True)))
+        return tuple(
+            draw(st.lists(st.sampled_from((*plain, *ODD_LABELS)), min_size=count, max_size=count, unique=True))
+        )
 
     return names
 
@@ -178,3 +178,51 @@ def _links(draw: Draw, R: int, room: Sequence[int], unit: int) -> Links:
     source, target = np.nonzero(~np.eye(R, dtype=np.bool_) & ~flags(draw, (R, R), 6))
     price = array(draw, len(source), (0, 20, 90)) / 1.0
     return Links(source, target, array(draw, len(source), room) * unit, price)
+
+
+@st.composite
+def plans(draw: Draw, problem: DataPlacement, *, parts: int = 4) -> Plan:
+    """A plan that lists only what has a column in the formulation, with shares in multiples of 1 / parts.
+
+    Replicas and runs are arbitrary, so most plans break some limits. Sources are listed with links only.
+    """
+    p = problem
+    run, copies, remote = _possible_runs(p), _possible_copies(p), _possible_remote(p)
+    share = array(draw, len(run), range(parts + 1))
+    whole = ~p.splittable[[w for w, *_ in run]] & (array(draw, len(run), range(8)) > 0)
+    return Plan(
+        flags(draw, p.stored.shape, 2),
+        *_listed(run, np.where(whole, np.where(2 * share > parts, parts, 0), share), 3, parts),
+        *_listed(copies, array(draw, len(copies), range(parts + 1)), 3, parts),
+        *_listed(remote, array(draw, len(remote), range(parts + 1)), 4, parts),
+    )
+
+
+def _listed(cells: list[tuple[int, ...]], shares: np.ndarray, width: int, parts: int) -> tuple[np.ndarray, ...]:
+    """The columns of a relation: positions, then shares in thousandths, of the cells with a share."""
+    rows = [(*cell, share * SHARE // parts) for cell, share in zip(cells, shares.tolist()) if share]
+    return tuple(np.array(rows, np.int64).reshape(-1, width + 1).T)
+
+
+def _possible_runs(p: DataPlacement) -> list[tuple[int, ...]]:
+    option, region = np.nonzero(p.option_regions)
+    return sorted(zip(p.option_workload[option].tolist(), region.tolist(), p.option_type[option].tolist()))
+
+
+def _possible_copies(p: DataPlacement) -> list[tuple[int, ...]]:
+    return [
+        (i, q, r)
+        for i in range(len(p.datasets))
+        for q, r in _ends(p)
+        if p.stored[i, q] and not p.stored[i, r] and not p.forbidden[i, r]
+    ]
+
+
+def _possible_remote(p: DataPlacement) -> list[tuple[int, ...]]:
+    where = {(w, r) for w, r, _ in _possible_runs(p)} if p.remote_reads else set()
+    reads = zip(p.read_workload.tolist(), p.read_dataset.tolist())
+    return [(w, i, q, r) for w, i in reads for q, r in _ends(p) if (w, r) in where]
+
+
+def _ends(p: DataPlacement) -> list[tuple[int, int]]:
+    return [] if p.links is None else list(zip(p.links.source.tolist(), p.links.target.tolist()))

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from mast_opt.data_placement import DataPlacement
 from mast_opt.data_placement.dat import printable, symbols
 from mast_opt.data_placement.formulation import base
-from tests.data_placement.glpk import statement, stated
+from tests.data_placement.glpk import stated, statement
 from tests.data_placement.strategies import ODD_LABELS, problems
 
 RELATIVE = 1e-12
@@ -34,13 +34,17 @@ def same(problem: DataPlacement, folder: Path) -> None:
     assert read.constant == built.constant
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
+)
 @given(problem=problems())
 def test_the_formulation_is_the_mod(problem: DataPlacement, tmp_path: Path) -> None:
     same(problem, tmp_path)
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
+)
 @given(problem=problems(odd_labels=True))
 def test_labels_of_any_kind_survive(problem: DataPlacement, tmp_path: Path) -> None:
     same(problem, tmp_path)

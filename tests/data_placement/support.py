@@ -1,0 +1,43 @@
+"""What several tests of data placement do: solve a program to proven optimality, compare plans."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+
+import numpy as np
+from hypothesis import HealthCheck, settings
+
+from mast_opt import backends
+from mast_opt.data_placement import Plan
+from mast_opt.mip import Mip
+from mast_opt.result import SolveParams, SolveResult, Status
+
+RELATIVE = 1e-6
+"""To which solver and verifier agree on an objective."""
+
+
+def examples(count: int) -> settings:
+    """Settings of a property test with that many examples; folders and generators may be shared by them."""
+    quiet = [HealthCheck.too_slow, HealthCheck.function_scoped_fixture, HealthCheck.data_too_large]
+    return settings(max_examples=count, deadline=None, suppress_health_check=quiet)
+
+
+def proven(mip: Mip) -> SolveResult:
+    """What HiGHS proves: an optimum, or that there is none."""
+    result = backends.get("highs").solve(mip, SolveParams(gap=0.0, threads=1))
+    assert result.status in (Status.OPTIMAL, Status.INFEASIBLE), result
+    return result
+
+
+def broken_rows(mip: Mip, x: np.ndarray) -> set[str]:
+    """Names of the rows that x breaks by more than rounding, and of the columns that leave their bounds."""
+    activity = mip.activity(x)
+    scale = np.maximum(np.abs(np.nan_to_num(activity)), 1.0) * 1e-9
+    rows = (activity > mip.row_upper + scale) | (activity < mip.row_lower - scale)
+    columns = (x > mip.col_upper + 1e-9) | (x < mip.col_lower - 1e-9)
+    names = {name for name, broken in zip(mip.row_names(), rows.tolist()) if broken}
+    return names | {name for name, broken in zip(mip.column_names(), columns.tolist()) if broken}
+
+
+def same_plan(one: Plan, other: Plan) -> bool:
+    return all(np.array_equal(getattr(one, item.name), getattr(other, item.name)) for item in fields(Plan))

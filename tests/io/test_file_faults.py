@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import shutil
 from contextlib import suppress
 from pathlib import Path
 
+import polars as pl
 import pytest
 import xlsxwriter
 
 from mast_opt.errors import InstanceError
 from mast_opt.io import FORMATS, read, write
+from mast_opt.io.sources.base import no_panic_report
 from tests.io.conftest import Folder, faults_of, places
 from tests.io.toy import GOOD, HEADER
 
@@ -151,6 +154,30 @@ def test_broken_parquet(folder: Folder, content: bytes, capfd: pytest.CaptureFix
     assert fault.file == "holds.parquet"
     assert fault.expected.startswith("a complete Parquet file (")
     assert capfd.readouterr() == ("", "")
+
+
+def test_reading_parquet_leaves_stderr_and_descriptors_alone(
+    folder: Folder, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    write(read(folder()), tmp_path / "out", "parquet")
+    read(tmp_path / "out")
+    before = os.dup(2)
+    os.close(before)
+    for _ in range(5):
+        read(tmp_path / "out")
+    after = os.dup(2)
+    os.close(after)
+    assert after == before
+    with no_panic_report() as panics:
+        os.write(2, b"a warning")
+    assert (panics, capfd.readouterr().err) == ([], "a warning")
+
+
+def test_a_panic_becomes_one_line(capfd: pytest.CaptureFixture[str]) -> None:
+    with no_panic_report() as panics:
+        os.write(2, b"thread panicked at ...")
+        raise pl.exceptions.PanicException("no such page\nstack")
+    assert (panics, capfd.readouterr().err) == (["no such page"], "")
 
 
 @pytest.mark.parametrize("content", [b"", JUNK, b"PK\x03\x04" + JUNK])

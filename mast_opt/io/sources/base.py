@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-import sys
 import tempfile
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any, Protocol
+from typing import IO, Any, Protocol
 
 from mast_opt.io.faults import Faults
 from mast_opt.io.raw import RawTable
@@ -66,30 +65,27 @@ def no_panic_report() -> Iterator[list[str]]:
     raises. What is written there meanwhile is held back, and released unless there was a panic.
     """
     panics: list[str] = []
-    with _stderr_lock, tempfile.TemporaryFile() as held:
-        stderr = _redirect(held.fileno())
+    with _stderr_lock, ExitStack() as after:
+        try:
+            held = after.enter_context(tempfile.TemporaryFile())
+            stderr = os.dup(2)
+        except OSError:  # no room for a temporary file, or no stderr at all: nothing is held back
+            held = None
+        if held is not None:
+            after.callback(_release, held, stderr, panics)
+            os.dup2(held.fileno(), 2)
         try:
             yield panics
         except BaseException as error:
             if type(error).__name__ != "PanicException":
                 raise
             panics.append(next(iter(str(error).splitlines()), "its reader gave up"))
-        finally:
-            if stderr is not None:
-                _redirect(stderr)
-                os.close(stderr)
-        if not panics and stderr is not None:
-            held.seek(0)
-            os.write(2, held.read())
 
 
-def _redirect(target: int) -> int | None:
-    """Point file descriptor 2 at ``target``; a copy of what it was, or None where the process has none."""
-    try:
-        if sys.stderr is not None:
-            sys.stderr.flush()
-        before = os.dup(2)
-    except (OSError, ValueError):
-        return None
-    os.dup2(target, 2)
-    return before
+def _release(held: IO[bytes], stderr: int, panics: list[str]) -> None:
+    """Make ``stderr`` file descriptor 2 again, and print what was held back unless there was a panic."""
+    os.dup2(stderr, 2)
+    os.close(stderr)
+    if not panics:
+        held.seek(0)
+        os.write(2, held.read())

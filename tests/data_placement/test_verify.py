@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 
-import numpy as np
 import pytest
 
 from mast_opt.data_placement import DataPlacement, Plan
 from mast_opt.data_placement.verify import verify
+from tests.data_placement.edits import COPY, DERIVED, FREE, REMOTE, RUN, added, changed, dropped, limit, placed
 from tests.data_placement.workshop import (
     A100,
     ETL,
@@ -29,42 +28,9 @@ from tests.data_placement.workshop import (
     ints,
 )
 
-FREE = replace(PROBLEM, links=None)
-"""The same without links: any region reaches any other."""
-DERIVED = replace(
-    PLAN,
-    **{f"copy_{part}": ints() for part in ("dataset", "source", "target", "share")},
-    **{f"remote_{part}": ints() for part in ("workload", "dataset", "source", "target", "share")},
-)
-"""The plan with placements and runs only."""
-
-RUN = ("run_workload", "run_region", "run_type", "run_share")
-COPY = ("copy_dataset", "copy_source", "copy_target", "copy_share")
-REMOTE = ("remote_workload", "remote_dataset", "remote_source", "remote_target", "remote_share")
-
 
 def names(problem: DataPlacement, plan: Plan) -> set[str]:
     return {violation.name for violation in verify(problem, plan).violations}
-
-
-def changed(plan: Plan, name: str, row: int, value: int) -> Plan:
-    values = getattr(plan, name).copy()
-    values[row] = value
-    return replace(plan, **{name: values})
-
-
-def added(plan: Plan, relation: tuple[str, ...], *values: int) -> Plan:
-    return replace(plan, **{name: np.append(getattr(plan, name), value) for name, value in zip(relation, values)})
-
-
-def dropped(plan: Plan, relation: tuple[str, ...], row: int) -> Plan:
-    return replace(plan, **{name: np.delete(getattr(plan, name), row) for name in relation})
-
-
-def placed(plan: Plan, dataset: int, region: int, held: bool = True) -> Plan:
-    place = plan.place.copy()
-    place[dataset, region] = held
-    return replace(plan, place=place)
 
 
 @pytest.mark.parametrize("plan", [PLAN, DERIVED], ids=["listed", "derived"])
@@ -187,22 +153,6 @@ def test_refused_work_is_no_violation_where_it_is_priced() -> None:
     assert names(lenient, changed(PLAN, "run_share", 0, 500)) == {"run[train,b,h100]"}
 
 
-def limit(name: str, row: int) -> Callable[[DataPlacement, int], DataPlacement]:
-    """Sets one entry of a limit."""
-
-    def change(problem: DataPlacement, value: int) -> DataPlacement:
-        if name == "link":
-            assert problem.links is not None
-            capacity = problem.links.capacity_mb_per_day.copy()
-            capacity[row] = value
-            return replace(problem, links=replace(problem.links, capacity_mb_per_day=capacity))
-        values = getattr(problem, name).copy()
-        values[row] = value
-        return replace(problem, **{name: values})
-
-    return change
-
-
 USED = {
     # what the plan uses of each limit: logs 4 in a; logs 4 and images 6 in b; video 9 and 1 of output in c
     "storage[a]": (limit("storage_mb", A), 4 * TB),
@@ -271,75 +221,3 @@ def test_amounts_near_the_end_of_int64_do_not_overflow() -> None:
 def test_arrays_that_do_not_fit_are_refused(plan: Plan, words: str) -> None:
     with pytest.raises(ValueError, match=words):
         verify(PROBLEM, plan)
-
-
-def test_terms_and_metrics_of_the_plan() -> None:
-    verdict = verify(PROBLEM, PLAN)
-    cpu_share = 50_000 * 40_000 // 300_000 + 1  # etl counts 50 of 300 cores' share of 40 GPUs, rounded to milli-GPUs
-    assert cpu_share == 6667
-    demand = 8000 + cpu_share + 4000
-    assert verdict.terms == pytest.approx(
-        {
-            "peak": 8 / 8 + 8 / 8 + 0 + 4 / 8,  # h100 and a100 for tier 0, then for both tiers
-            "overload": 0,
-            "idle": 8 / 16 + (16 + 4) / 24,
-            "remote": 0.4 * 1 / 10,
-            "egress": 0.4 * 50 + 4 * 20,
-            "copy": (4 + 9) / 19,
-            "storage": (8 + 6 + 9) / 19,
-            "moved_work": (8000 + 0.4 * cpu_share) / demand,
-            "unserved": 0,
-        }
-    )
-    assert verdict.objective == pytest.approx(2.5 + 5 * 0.04 + 0.5 * 13 / 19 + 0.1 * 23 / 19)
-    assert verdict.metrics == pytest.approx(
-        {
-            "peak_ratio": 1,
-            "peak_ratio_tier0": 1,
-            "overload_gpus": 0,
-            "stored_tb": 23,
-            "copied_tb": 13,
-            "remote_tb_per_day": 0.4,
-            "non_collocation_rate": 1 / 3,
-            "storage_overhead": 4 / 19,
-            "unserved_gpus": 0,
-        }
-    )
-
-
-def test_overload_refusals_and_slow_copies_are_measured() -> None:
-    crowded = replace(
-        PROBLEM,
-        supply_mgpu=ints((8, 0), (5, 16), (0, 3)) * 1000,
-        may_refuse=True,
-        days=Fraction(4),
-        objective=replace(PROBLEM.objective, tier_weights={0: 3.0, 1: 0.5}),
-    )
-    verdict = verify(crowded, dropped(dropped(PLAN, RUN, 2), REMOTE, 0))  # 400 of etl are not served
-    per_core = 32_000 / 300_000
-    etl = round(50_000 * per_core)
-    assert verdict.terms["peak"] == pytest.approx(3 * 8 / 5 + 0.5 * 8 / 5 + 0.5 * 4 / 3)
-    assert verdict.terms["overload"] == pytest.approx(3 * 3 / 13 + 0.5 * 3 / 13 + 0.5 * 1 / 19)
-    assert verdict.terms["unserved"] == pytest.approx(0.5 * 0.4 * etl / (3 * 8000 + 0.5 * (etl + 4000)))
-    assert verdict.terms["egress"] == pytest.approx(4 * 20 / 4)
-    assert verdict.metrics["overload_gpus"] == pytest.approx(3 + 1)
-    assert verdict.metrics["unserved_gpus"] == 0
-    assert verdict.metrics["peak_ratio"] == pytest.approx(8 / 5)
-    refused = verify(crowded, dropped(PLAN, RUN, 0))
-    assert refused.metrics["unserved_gpus"] == 8
-    assert refused.metrics["peak_ratio_tier0"] == 0
-
-
-def test_a_plan_for_nothing_has_no_denominators() -> None:
-    empty = replace(
-        FREE,
-        size_mb=ints(0, 0, 0),
-        read_mb_per_day=ints(0, 0, 0, 0),
-        objective=replace(PROBLEM.objective, tier_weights={0: 0.0, 1: 0.0}),
-        may_refuse=True,
-    )
-    idle = {name: ints() for name in RUN}
-    verdict = verify(empty, replace(DERIVED, **idle))
-    moved = pytest.approx((8000 + 6667) / (8000 + 6667 + 4000))
-    assert verdict.terms == dict.fromkeys(verdict.terms, 0) | {"idle": pytest.approx(2), "moved_work": moved}
-    assert verdict.metrics["storage_overhead"] == 0

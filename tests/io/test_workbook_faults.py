@@ -21,7 +21,7 @@ def test_broken_workbook(tmp_path: Path, content: bytes) -> None:
     assert fault.expected.startswith("a complete .xlsx workbook")
 
 
-def test_sheets(folder: Folder, tmp_path: Path) -> None:
+def test_sheets(tmp_path: Path) -> None:
     path = tmp_path / "toy.xlsx"
     book = xlsxwriter.Workbook(path)
     header = book.add_worksheet("instance")
@@ -110,7 +110,7 @@ def test_json_tables(tmp_path: Path) -> None:
     ]
 
 
-def test_json_columns_and_numbers(tmp_path: Path, folder: Folder) -> None:
+def test_json_columns_and_numbers(tmp_path: Path) -> None:
     path = tmp_path / "toy.json"
     text = """{"instance": {"format": "mast-opt/1", "kind": "toy", "name": "x", "rules": {"days": 1.5}},
       "sites": {"site": ["eu", 7], "storage_tb": [9007199254740.993001, 1e-6]},

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from mast_opt.kind import Form, Section
+from mast_opt.kind import Form, Head, Section
 from mast_opt.report.numbers import UNKNOWN, amounts, percent
 
 TOP_ROWS = 12
 """Rows of a long table that are shown unless all are asked for."""
 
+GAP = 2
+"""Blanks between columns."""
+
 _HEAT = ((1.2, "bold red"), (1.0, "red"), (0.9, "yellow"), (0.0, "green"))
-"""Demand over supply, from which value on, and its colour."""
+"""Demand over supply, above which value, and its colour."""
 _FILL = ((1.0, "bold red"), (0.95, "yellow"), (0.0, ""))
 
 Cell = str | float | int | None
@@ -29,28 +33,49 @@ def show_section(console: Console, section: Section, rows: int | None = TOP_ROWS
         return
     # A table that is one row too long is shown in full: the line that says so would take the same room.
     shown = len(section.rows) if rows is None or len(section.rows) <= rows + 1 else rows
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-    columns = []
-    for position, head in enumerate(section.heads):
-        is_text = head.form is Form.TEXT
-        table.add_column(head.title, justify="left" if is_text else "right", no_wrap=False, overflow="ellipsis")
-        columns.append(_column([row[position] for row in section.rows[:shown]], head.form))
-    for cells in zip(*columns, strict=True):
-        table.add_row(*cells)
-    console.print(table)
+    columns = [_column([row[at] for row in section.rows[:shown]], head) for at, head in enumerate(section.heads)]
+    _print_columns(console, section.heads, columns)
     if shown < len(section.rows):
         console.print(f"… and {len(section.rows) - shown:,} more (--full shows all)", style="dim")
 
 
-def _column(values: list[Cell], form: Form) -> list[Text]:
-    if form is Form.TEXT:
+def _print_columns(console: Console, heads: tuple[Head, ...], columns: list[list[Text]]) -> None:
+    """Columns of numbers are as wide as they must be; labels share what is left, and fold."""
+    widths = [_width(head, cells) for head, cells in zip(heads, columns, strict=True)]
+    needed = sum(widths) + GAP * (len(widths) - 1)
+    # Where a terminal is too narrow for that, its own way to break lines garbles less than squeezed columns would.
+    table = Table(
+        box=None,
+        pad_edge=False,
+        padding=(0, GAP, 0, 0),
+        header_style="dim",
+        width=needed if needed > console.width else None,
+    )
+    for head, width in zip(heads, widths, strict=True):
+        if head.form is Form.TEXT:
+            table.add_column(head.title, overflow="fold")
+        else:
+            table.add_column(head.title, justify="right", width=width, overflow="fold")
+    for row in zip(*columns, strict=True):
+        table.add_row(*row)
+    console.print(table, soft_wrap=True)
+
+
+def _width(head: Head, cells: list[Text]) -> int:
+    """What a column needs: its widest number, or the widest word of its head. A label may fold after 24 characters."""
+    widest = max(cell_len(text) for text in [*head.title.split(), *(cell.plain for cell in cells)])
+    return min(24, widest) if head.form is Form.TEXT else widest
+
+
+def _column(values: list[Cell], head: Head) -> list[Text]:
+    if head.form is Form.TEXT:
         return [Text(UNKNOWN if value is None else str(value)) for value in values]
     numbers = [None if value is None else float(value) for value in values]
-    if form is Form.RATIO:
+    if head.form is Form.RATIO:
         return [Text(UNKNOWN if number is None else f"{number:.2f}", style=_style(number, _HEAT)) for number in numbers]
-    if form is Form.FILL:
+    if head.form is Form.FILL:
         return [Text(percent(number, 1), style=_style(number, _FILL)) for number in numbers]
-    if form is Form.COUNT:
+    if head.form is Form.COUNT:
         return [Text(UNKNOWN if number is None else f"{number:,.0f}") for number in numbers]
     return [Text(text) for text in amounts(numbers)]
 

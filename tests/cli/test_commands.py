@@ -180,6 +180,19 @@ def test_export_writes_every_format_once(call: Call, instance: Path, tmp_path: P
     assert call("export", instance, out, "--force").code == 0
 
 
+@pytest.mark.parametrize("name", ["i.lp", "i.mps"])
+def test_an_exported_program_has_the_same_optimum(call: Call, instance: Path, tmp_path: Path, name: str) -> None:
+    highspy = pytest.importorskip("highspy")
+    call("export", instance, tmp_path / name)
+    solver = highspy.Highs()
+    solver.setOptionValue("output_flag", False)
+    solver.setOptionValue("mip_rel_gap", 0.0)
+    assert solver.readModel(str(tmp_path / name)) == highspy.HighsStatus.kOk
+    solver.run()
+    assert solver.getInfo().objective_function_value == pytest.approx(OPTIMUM)
+    assert "place" in (tmp_path / name).read_text()
+
+
 def test_exported_tables_are_the_same_instance(call: Call, instance: Path, tmp_path: Path) -> None:
     call("export", instance, tmp_path / "i.xlsx")
     assert mast_opt.checksum(mast_opt.read(tmp_path / "i.xlsx")) == mast_opt.checksum(mast_opt.read(instance))

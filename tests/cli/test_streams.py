@@ -60,7 +60,7 @@ def test_terminals_without_unicode(tmp_path: Path, encoding: str) -> None:
     assert ended.stderr == b""
 
 
-@pytest.mark.parametrize("columns", ["40", "80", "200"])
+@pytest.mark.parametrize("columns", ["60", "80", "200"])
 def test_any_width(instance: Path, columns: str) -> None:
     ended = spawn("solve", instance, env={"COLUMNS": columns})
     assert ended.code == 0

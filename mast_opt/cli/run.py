@@ -6,7 +6,7 @@ import json
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -45,13 +45,21 @@ class Run:
         return time.perf_counter() - self._began
 
     @contextmanager
-    def phase(self, name: str) -> Iterator[None]:
-        """Count the time of the block under ``runtime_s``."""
+    def phase(self, name: str, words: str = "") -> Iterator[None]:
+        """Count the time of the block under ``runtime_s``; in a terminal, show the words if it takes long."""
         began = time.perf_counter()
         try:
-            yield
+            with self._shown(words):
+                yield
         finally:
             self.record["runtime_s"][name] += time.perf_counter() - began
+
+    def _shown(self, words: str) -> AbstractContextManager[object]:
+        if not words or sys.stderr is None or not sys.stderr.isatty():
+            return nullcontext()
+        from mast_opt.report.progress import Progress
+
+        return Progress(self.err, words)
 
     @cached_property
     def out(self) -> Console:

@@ -1,4 +1,4 @@
-"""How far a solve is, in one live line on stderr; silent where nobody watches."""
+"""What a command is busy with, in one live line on stderr; silent where nobody watches."""
 
 from __future__ import annotations
 
@@ -23,13 +23,22 @@ class Progress:
 
     Args:
         console: where the line goes; nothing is shown unless that is a terminal.
-        solver: its name.
+        title: what is being done, or by which solver.
         time_limit_s: for the whole command, or None.
         elapsed_s: of the limit, already spent.
+        waiting: what to say until there is an incumbent.
     """
 
-    def __init__(self, console: Console, solver: str, time_limit_s: float | None, elapsed_s: float = 0.0) -> None:
-        self._solver = solver
+    def __init__(
+        self,
+        console: Console,
+        title: str,
+        time_limit_s: float | None = None,
+        elapsed_s: float = 0.0,
+        waiting: str = "",
+    ) -> None:
+        self._title = title
+        self._waiting = waiting
         self._limit_s = time_limit_s
         self._began = time.perf_counter() - elapsed_s
         self._event: Event | None = None
@@ -71,10 +80,10 @@ class Progress:
         """What is known now, within 80 columns."""
         elapsed = f"{time.perf_counter() - self._began:.0f}"
         of = "" if self._limit_s is None else f"/{self._limit_s:.0f}"
-        parts = [Text.assemble((self._solver, "bold"), f" {elapsed}{of} s")]
+        parts = [Text.assemble((self._title, "bold"), f" {elapsed}{of} s")]
         event = self._event
         if event is None or event.incumbent is None:
-            parts.append(Text("no plan yet"))
+            parts += [Text(self._waiting)] if self._waiting else []
         known = [] if event is None else [("incumbent", event.incumbent), ("bound", event.bound)]
         parts += [Text.assemble((f"{name} ", "dim"), plain(value)) for name, value in known if value is not None]
         if event is not None and event.gap is not None:

@@ -135,7 +135,7 @@ def test_no_plan_is_said_in_words(solved: tuple[mast_opt.DataPlacement, mast_opt
 
 
 def test_progress_is_one_line_that_fits() -> None:
-    progress = Progress(console(), "highs", 60.0)
+    progress = Progress(console(), "highs", 60.0, waiting="no plan yet")
     assert "no plan yet" in progress.line().plain
     progress(Event(1.0, None, 0.5))
     assert "bound 0.5" in progress.line().plain

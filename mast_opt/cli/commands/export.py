@@ -46,7 +46,7 @@ def command(
         mast-opt export my-instance my-instance.xlsx
     """
     suffix = out.suffix.lower()
-    with run.phase("read"):
+    with run.phase("read", f"reading {path}"):
         problem = read(path)
     kind = kind_of(problem)
     run.record.update(kind=kind.name, name=problem.name)
@@ -65,7 +65,7 @@ def command(
             raise InputError(f"{out} exists already; choose another path, or add --force to overwrite it")
         with new_file(out.absolute()) as partial:
             if suffix in _PROGRAMS:
-                with run.phase("formulate"):
+                with run.phase("formulate", f"writing {out}"):
                     mip, words = _program(kind, problem, formulation or "base")
                 _PROGRAMS[suffix](mip, partial)
             else:

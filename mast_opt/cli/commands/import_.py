@@ -45,7 +45,7 @@ def command(
         inputs = " ".join(item.name.upper() for item in chosen.inputs)
         raise UsageError(f"nothing to import; expected: mast-opt import {importer} {inputs} OUT")
     *sources, out = paths
-    with run.phase("read"):
+    with run.phase("read", "importing"):
         problem = chosen.run(sources, settings, seed)
     write(problem, out, format, force=force)
     run.record.update(name=problem.name, out=str(out))

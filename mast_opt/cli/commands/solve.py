@@ -46,7 +46,8 @@ def command(
     start: Annotated[Path | None, Parameter(help="A plan to begin from.")] = None,
     formulation: Annotated[str, Parameter(help="How the problem is stated to an exact solver.")] = "base",
     option: Annotated[
-        list[str] | None, Parameter(help="NAME=VALUE: an option of the solver itself, by its own name. Repeatable.")
+        list[str] | None,
+        Parameter(help="NAME=VALUE: an option of the solver itself, by its own name. Repeatable.", negative=()),
     ] = None,
     out: Annotated[
         Path | None, Parameter(help="Write the plan to this folder; an earlier plan there is replaced.")
@@ -70,7 +71,7 @@ def command(
     """
     run.record["solver"] = solver
     options = tuple(_option(text) for text in option or ())
-    with run.phase("read"):
+    with run.phase("read", f"reading {path}"):
         problem = read(path)
         run.record["kind"] = problem.kind
         begin = None if start is None else read_plan(problem, start)
@@ -82,7 +83,7 @@ def command(
     with (
         Interrupt(run.say, lambda: _abandon(run)) as interrupt,
         EventLog(events) as log,
-        Progress(run.err, solver, time_limit, run.elapsed_s) as progress,
+        Progress(run.err, solver, time_limit, run.elapsed_s, waiting="no plan yet") as progress,
     ):
 
         def on_event(event: Event) -> None:

@@ -23,9 +23,9 @@ def command(path: Instance, /, *, json: Json = False, run: TheRun) -> Answer:
         mast-opt validate my-instance
         mast-opt validate fleet.xlsx --json | jq .conflicts
     """
-    with run.phase("read"):
+    with run.phase("read", f"reading {path}"):
         reading = read_instance(path)
-    with run.phase("verify"):
+    with run.phase("verify", "checking"):
         conflicts = reading.conflicts
     problem = reading.problem
     run.record.update(

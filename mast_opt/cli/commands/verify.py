@@ -43,11 +43,11 @@ def command(
         mast-opt verify my-instance my-plan
         mast-opt verify my-instance my-plan --json | jq .violations
     """
-    with run.phase("read"):
+    with run.phase("read", f"reading {path}"):
         problem = read(path)
         run.record["kind"] = problem.kind
         reading = read_plan_of(problem, plan)
-    with run.phase("verify"):
+    with run.phase("verify", "checking"):
         verdict = verify(problem, reading.plan)
     claims = wrong_claims(problem, verdict, reading.fields)
     notes = _notes(reading.same_instance)

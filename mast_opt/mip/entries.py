@@ -64,7 +64,7 @@ class Entries:
 
     def row_sum(self, amount: FloatArray) -> FloatArray:
         """Sum of an amount per entry over each row."""
-        return np.bincount(self.row, weights=amount, minlength=self.height)
+        return np.asarray(np.bincount(self.row, weights=amount, minlength=self.height), np.float64)
 
     def row_best(self, pick: np.ufunc, amount: NDArray[Any], empty: float) -> NDArray[Any]:
         """``pick`` (np.maximum, np.minimum, np.gcd) over each row's amounts; ``empty`` where it has no entries."""

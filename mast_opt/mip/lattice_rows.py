@@ -39,7 +39,7 @@ def row_units(entries: Entries, exact: BoolArray) -> FloatArray:
     mine = entries.part(exact[entries.column])
     sound = whole(mine.value) & (np.abs(mine.value) < 2.0**53)
     coefficient = np.where(sound, np.round(np.abs(mine.value)), 1.0).astype(np.int64)
-    return np.maximum(mine.row_best(np.gcd, coefficient, 1), 1).astype(np.float64)
+    return np.asarray(np.maximum(mine.row_best(np.gcd, coefficient, 1), 1), np.float64)
 
 
 def integer_rows(

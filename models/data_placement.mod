@@ -2,7 +2,7 @@
 #
 # This file is the statement of the problem, in GNU MathProg. It is executable: with the data of an instance,
 #
-#     mast-opt export INSTANCE --out instance.dat
+#     mast-opt export INSTANCE instance.dat
 #     glpsol --model models/data_placement.mod --data instance.dat
 #
 # prints an optimal plan. The formulation in mast_opt/data_placement/formulation.py has the same rows, columns

@@ -33,22 +33,20 @@ class Program:
 
 def statement(model: Path, data: Path) -> Program:
     """What GLPK makes of a .mod and a .dat."""
-    return _named(_translated(model, data))
+    program = _translated(model, data)
+    try:
+        return _named(program)
+    finally:
+        glp.glp_delete_prob(program)
 
 
 def optimum(model: Path, data: Path) -> float | None:
     """The optimal value as GLPK proves it; None where there is no plan."""
     program = _translated(model, data)
-    options = glp.glp_iocp()
-    glp.glp_init_iocp(options)
-    options.presolve = glp.GLP_ON
-    options.msg_lev = glp.GLP_MSG_OFF
-    outcome = glp.glp_intopt(program, options)
-    if outcome in (glp.GLP_ENOPFS, glp.GLP_EBOUND) or glp.glp_mip_status(program) == glp.GLP_NOFEAS:
-        return None
-    assert outcome == 0
-    assert glp.glp_mip_status(program) == glp.GLP_OPT
-    return glp.glp_mip_obj_val(program)
+    try:
+        return _solved(program)
+    finally:
+        glp.glp_delete_prob(program)
 
 
 def stated(mip: Mip) -> Program:
@@ -81,7 +79,9 @@ def assert_same(read: Program, built: Program, tiny: float = 0.0) -> None:
     for name, (lower, upper, kind) in read.columns.items():
         assert (lower, upper, kind) == built.columns[name], name
     assert read.entries == pytest.approx(built.entries, rel=RELATIVE, abs=0)
-    cost = {name: (read.cost.get(name, 0.0), built.cost.get(name, 0.0)) for name in read.cost.keys() | built.cost.keys()}
+    cost = {
+        name: (read.cost.get(name, 0.0), built.cost.get(name, 0.0)) for name in read.cost.keys() | built.cost.keys()
+    }
     for name, (one, other) in cost.items():
         assert one == pytest.approx(other, rel=RELATIVE, abs=tiny), name
     assert read.constant == pytest.approx(built.constant, rel=RELATIVE, abs=0)
@@ -103,6 +103,19 @@ def _translated(model: Path, data: Path) -> object:
     finally:
         glp.glp_mpl_free_wksp(translator)
     return program
+
+
+def _solved(program: object) -> float | None:
+    options = glp.glp_iocp()
+    glp.glp_init_iocp(options)
+    options.presolve = glp.GLP_ON
+    options.msg_lev = glp.GLP_MSG_OFF
+    outcome = glp.glp_intopt(program, options)
+    if outcome in (glp.GLP_ENOPFS, glp.GLP_EBOUND) or glp.glp_mip_status(program) == glp.GLP_NOFEAS:
+        return None
+    assert outcome == 0
+    assert glp.glp_mip_status(program) == glp.GLP_OPT
+    return glp.glp_mip_obj_val(program)
 
 
 def _named(program: object) -> Program:

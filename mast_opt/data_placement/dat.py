@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
-from itertools import chain, count
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -13,29 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mast_opt.data_placement.problem import NO_GPU, Bools, DataPlacement
+from mast_opt.mathprog import section, symbols
 
 Column = NDArray[Any]
-
-LONGEST = 48
-"""Characters of a symbol; a name made of four of them must fit GLPK's 255."""
-_PLAIN = re.compile(rf"[A-Za-z_][A-Za-z0-9_.+-]{{0,{LONGEST - 1}}}")
-
-
-def symbols(labels: Sequence[str], reserved: Iterable[str] = ()) -> tuple[str, ...]:
-    """Distinct names, one a label, that GLPK prints as they are; labels that already are such names are kept."""
-    plain = {label for label in labels if _PLAIN.fullmatch(label)} - set(reserved)
-    taken = plain | set(reserved)
-    names = []
-    for position, label in enumerate(labels, start=1):
-        name = label
-        if label not in plain:
-            stem = re.sub(r"[^A-Za-z0-9_.+-]", "_", label)[: LONGEST - 16]
-            stem = stem if _PLAIN.fullmatch(stem) else f"_{stem}"
-            others = (f"{stem}_{position}{'_' * more}" for more in count())
-            name = next(name for name in chain([stem], others) if name not in taken)
-            taken.add(name)
-        names.append(name)
-    return tuple(names)
 
 
 def printable(problem: DataPlacement) -> DataPlacement:
@@ -73,21 +52,21 @@ def _sections(p: DataPlacement) -> Iterator[Iterator[str]]:
     gpu_type, kind, app = np.array(p.gpu_types, str), np.array([*p.gpu_types, NO_GPU]), np.array(p.apps, str)
 
     limited, supplied = np.flatnonzero(p.ingress_limited), np.nonzero(p.supply_mgpu)
-    yield _section("set TYPE", gpu_type)
-    yield _section(
+    yield section("set TYPE", gpu_type)
+    yield section(
         "param : REGION : storage_mb headroom_milli cpu_mcores", region, p.storage_mb, p.headroom_milli, p.cpu_mcores
     )
-    yield _section("param supply_mgpu", region[supplied[0]], gpu_type[supplied[1]], p.supply_mgpu[supplied])
-    yield _section("param : INGRESS_LIMITED : ingress_mb_per_day", region[limited], p.ingress_mb_per_day[limited])
+    yield section("param supply_mgpu", region[supplied[0]], gpu_type[supplied[1]], p.supply_mgpu[supplied])
+    yield section("param : INGRESS_LIMITED : ingress_mb_per_day", region[limited], p.ingress_mb_per_day[limited])
 
-    yield _section("param : DATASET : size_mb copies_min copies_max", dataset, p.size_mb, p.copies_min, p.copies_max)
+    yield section("param : DATASET : size_mb copies_min copies_max", dataset, p.size_mb, p.copies_min, p.copies_max)
     for name, grid in (("STORED", p.stored), ("PINNED", p.pinned), ("FORBIDDEN", p.forbidden)):
         yield _pairs(name, dataset, region, grid)
 
     tier = np.array(p.tiers)
-    yield _section("param : TIER : tier_weight", tier, p.tier_weight)
-    yield _section("set APP", app)
-    yield _section(
+    yield section("param : TIER : tier_weight", tier, p.tier_weight)
+    yield section("set APP", app)
+    yield section(
         "param : WORKLOAD : tier cpu_need_mcores output_mb app",
         workload,
         tier[p.tier],
@@ -95,23 +74,23 @@ def _sections(p: DataPlacement) -> Iterator[Iterator[str]]:
         p.output_mb,
         app[p.app],
     )
-    yield _section("set SPLITTABLE", workload[p.splittable])
+    yield section("set SPLITTABLE", workload[p.splittable])
     yield _pairs("WORK_PINNED", workload, region, p.work_pinned)
     yield _pairs("WORK_FORBIDDEN", workload, region, p.work_forbidden)
-    yield _section("param : OPTION : gpus_mgpu", workload[p.option_workload], kind[p.option_type], p.option_mgpu)
-    yield _section(
+    yield section("param : OPTION : gpus_mgpu", workload[p.option_workload], kind[p.option_type], p.option_mgpu)
+    yield section(
         "param : READ : read_mb_per_day", workload[p.read_workload], dataset[p.read_dataset], p.read_mb_per_day
     )
     today = (workload[p.current_workload], region[p.current_region], kind[p.current_type])
-    yield _section("param : TODAY : today_milli", *today, p.current_share)
-    yield _section("param : QUOTA : quota_mcores", region[p.quota_region], app[p.quota_app], p.quota_mcores)
+    yield section("param : TODAY : today_milli", *today, p.current_share)
+    yield section("param : QUOTA : quota_mcores", region[p.quota_region], app[p.quota_app], p.quota_mcores)
 
     yield iter([f"param has_links := {int(p.links is not None)};"])
     link: tuple[Column, ...] = (region[:0],) * 4
     if p.links is not None:
         ends = (region[p.links.source], region[p.links.target])
         link = (*ends, p.links.capacity_mb_per_day, p.links.price_usd_per_tb)
-    yield _section("param : LINK : capacity_mb_per_day price_usd_per_tb", *link)
+    yield section("param : LINK : capacity_mb_per_day price_usd_per_tb", *link)
 
     yield iter(
         [
@@ -122,18 +101,10 @@ def _sections(p: DataPlacement) -> Iterator[Iterator[str]]:
         ]
     )
     weights = p.objective.weights
-    yield _section("param weight", np.array(list(weights)), np.array(list(weights.values()), float))
+    yield section("param weight", np.array(list(weights)), np.array(list(weights.values()), float))
     yield iter(["end;"])
 
 
 def _pairs(name: str, first: Column, second: Column, grid: Bools) -> Iterator[str]:
     row, column = np.nonzero(grid)
-    return _section(f"set {name}", first[row], second[column])
-
-
-def _section(head: str, *columns: Column) -> Iterator[str]:
-    """A statement of the data section: its head, and a line for each row."""
-    yield f"{head} :="
-    quoted = [map(repr, column.tolist()) for column in columns]
-    yield from map(" ".join, zip(*quoted))
-    yield ";"
+    return section(f"set {name}", first[row], second[column])

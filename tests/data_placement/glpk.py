@@ -1,122 +1,27 @@
-"""GLPK as an independent reader of ``models/data_placement.mod`` and an independent solver."""
+"""An instance of data placement as GLPK reads it: the .mod with the instance's .dat."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
-
-import swiglpk as glp
 
 from mast_opt.data_placement import DataPlacement
 from mast_opt.data_placement.dat import write_dat
-from mast_opt.mip import Mip
+from tests import mathprog
 
 MODEL = Path(__file__).parents[2] / "models" / "data_placement.mod"
 
-INFINITE = 1e300
-KINDS = {glp.GLP_CV: "continuous", glp.GLP_IV: "integer", glp.GLP_BV: "integer"}
 
-
-@dataclass(frozen=True)
-class Program:
-    """A program by name: nothing in it depends on an order."""
-
-    rows: dict[str, tuple[float, float]]
-    """name → (lower, upper)"""
-    columns: dict[str, tuple[float, float, str]]
-    """name → (lower, upper, kind)"""
-    entries: dict[tuple[str, str], float]
-    """(row, column) → coefficient, zeros left out"""
-    cost: dict[str, float]
-    """column → objective coefficient, zeros left out"""
-    constant: float
-
-
-def statement(problem: DataPlacement, folder: Path) -> Program:
-    """What GLPK makes of the .mod and the instance's .dat."""
-    data = folder / "instance.dat"
-    write_dat(problem, data)
-    program = _translated(data)
-    try:
-        return _named(program)
-    finally:
-        glp.glp_delete_prob(program)
+def statement(problem: DataPlacement, folder: Path) -> mathprog.Program:
+    """What GLPK makes of the statement of the problem."""
+    return mathprog.statement(MODEL, _data(problem, folder))
 
 
 def optimum(problem: DataPlacement, folder: Path) -> float | None:
-    """The optimal value of the .mod on the instance as GLPK proves it; None where there is no plan."""
+    """The optimal value as GLPK proves it; None where there is no plan."""
+    return mathprog.optimum(MODEL, _data(problem, folder))
+
+
+def _data(problem: DataPlacement, folder: Path) -> Path:
     data = folder / "instance.dat"
     write_dat(problem, data)
-    program = _translated(data)
-    try:
-        options = glp.glp_iocp()
-        glp.glp_init_iocp(options)
-        options.presolve = glp.GLP_ON
-        options.msg_lev = glp.GLP_MSG_OFF
-        outcome = glp.glp_intopt(program, options)
-        if outcome in (glp.GLP_ENOPFS, glp.GLP_EBOUND) or glp.glp_mip_status(program) == glp.GLP_NOFEAS:
-            return None
-        assert outcome == 0
-        assert glp.glp_mip_status(program) == glp.GLP_OPT
-        return glp.glp_mip_obj_val(program)
-    finally:
-        glp.glp_delete_prob(program)
-
-
-def stated(mip: Mip) -> Program:
-    """A Mip by name."""
-    columns, rows = list(mip.column_names()), list(mip.row_names())
-    assert len(set(columns)) == len(columns)
-    assert len(set(rows)) == len(rows)
-    kinds = ["integer" if integral else "continuous" for integral in mip.integral.tolist()]
-    entries = {}
-    for row, name in enumerate(rows):
-        for at in range(mip.row_start[row], mip.row_start[row + 1]):
-            entries[name, columns[mip.index[at]]] = float(mip.value[at])
-    return Program(
-        dict(zip(rows, zip(mip.row_lower.tolist(), mip.row_upper.tolist()))),
-        dict(zip(columns, zip(mip.col_lower.tolist(), mip.col_upper.tolist(), kinds))),
-        {where: value for where, value in entries.items() if value},
-        {name: value for name, value in zip(columns, mip.cost.tolist()) if value},
-        mip.offset,
-    )
-
-
-def _translated(data: Path) -> object:
-    glp.glp_term_out(glp.GLP_OFF)
-    translator = glp.glp_mpl_alloc_wksp()
-    try:
-        assert glp.glp_mpl_read_model(translator, str(MODEL), 0) == 0, "GLPK cannot read the .mod"
-        assert glp.glp_mpl_read_data(translator, str(data)) == 0, "GLPK cannot read the .dat"
-        assert glp.glp_mpl_generate(translator, None) == 0, "GLPK cannot generate the model"
-        program = glp.glp_create_prob()
-        glp.glp_mpl_build_prob(translator, program)
-    finally:
-        glp.glp_mpl_free_wksp(translator)
-    return program
-
-
-def _named(program: object) -> Program:
-    """Everything that GLPK holds, less the objective, which it also lists as a free row."""
-    rows, columns, entries, cost = {}, {}, {}, {}
-    for j in range(1, glp.glp_get_num_cols(program) + 1):
-        name = glp.glp_get_col_name(program, j)
-        kind = KINDS[glp.glp_get_col_kind(program, j)]
-        columns[name] = (*_limits(glp.glp_get_col_lb(program, j), glp.glp_get_col_ub(program, j)), kind)
-        if glp.glp_get_obj_coef(program, j):
-            cost[name] = glp.glp_get_obj_coef(program, j)
-    index, value = glp.intArray(len(columns) + 1), glp.doubleArray(len(columns) + 1)
-    names = list(columns)
-    for i in range(1, glp.glp_get_num_rows(program) + 1):
-        row = glp.glp_get_row_name(program, i)
-        if row == "total":
-            continue
-        rows[row] = _limits(glp.glp_get_row_lb(program, i), glp.glp_get_row_ub(program, i))
-        for at in range(1, glp.glp_get_mat_row(program, i, index, value) + 1):
-            if value[at]:
-                entries[row, names[index[at] - 1]] = value[at]
-    return Program(rows, columns, entries, cost, glp.glp_get_obj_coef(program, 0))
-
-
-def _limits(lower: float, upper: float) -> tuple[float, float]:
-    return (-float("inf") if lower < -INFINITE else lower, float("inf") if upper > INFINITE else upper)
+    return data

@@ -8,46 +8,28 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 
 from mast_opt.data_placement import DataPlacement
-from mast_opt.data_placement.dat import printable, symbols
+from mast_opt.data_placement.dat import printable
 from mast_opt.data_placement.formulation import base
-from tests.data_placement.glpk import stated, statement
+from mast_opt.mathprog import symbols
+from tests.data_placement.glpk import statement
 from tests.data_placement.strategies import ODD_LABELS, problems
-
-RELATIVE = 1e-12
-
-
-def same(problem: DataPlacement, folder: Path) -> None:
-    read, built = statement(problem, folder), stated(base(printable(problem)).mip)
-    assert read.rows.keys() ^ built.rows.keys() == set()
-    mentioned = {column for _, column in built.entries} | built.cost.keys()
-    assert read.columns.keys() ^ {name for name in built.columns if name in mentioned} == set()
-    for name, limits in read.rows.items():
-        assert limits == pytest.approx(built.rows[name], rel=RELATIVE, abs=0), name
-    for name, (lower, upper, kind) in read.columns.items():
-        assert (lower, upper, kind) == built.columns[name], name
-    assert read.entries == pytest.approx(built.entries, rel=RELATIVE, abs=0)
-    assert read.cost == pytest.approx(built.cost, rel=RELATIVE, abs=0)
-    assert read.constant == built.constant
+from tests.data_placement.support import examples
+from tests.mathprog import assert_same, stated
 
 
-@settings(
-    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
-)
-@given(problem=problems())
+@examples(250)
+@given(problem=problems(regions=4, datasets=4, workloads=5))
 def test_the_formulation_is_the_mod(problem: DataPlacement, tmp_path: Path) -> None:
-    same(problem, tmp_path)
+    assert_same(statement(problem, tmp_path), stated(base(printable(problem)).mip))
 
 
-@settings(
-    max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
-)
+@examples(30)
 @given(problem=problems(odd_labels=True))
 def test_labels_of_any_kind_survive(problem: DataPlacement, tmp_path: Path) -> None:
-    same(problem, tmp_path)
+    assert_same(statement(problem, tmp_path), stated(base(printable(problem)).mip))
 
 
 def test_symbols_are_distinct_and_keep_what_is_plain() -> None:

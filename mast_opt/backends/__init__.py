@@ -18,6 +18,7 @@ GROUP = "mast_opt.backends"
 _BUILT_IN = {
     "highs": "mast_opt.backends.highs:Highs",
     "cpsat": "mast_opt.backends.cpsat:CpSat",
+    "scip": "mast_opt.backends.scip:Scip",
 }
 
 

@@ -187,6 +187,22 @@ def checked_options(
     return options
 
 
+def converted(value: str | int | float | bool, like: Any) -> Any:
+    """An option's value in the type that the solver has for it.
+
+    Raises:
+        ValueError: it cannot be read as one.
+    """
+    if isinstance(like, bool):
+        words = {"true": True, "false": False, "1": True, "0": False}
+        if str(value).lower() not in words:
+            raise ValueError(f"expected true or false, not {value!r}")
+        return words[str(value).lower()]
+    if isinstance(like, int) and isinstance(value, float) and not value.is_integer():
+        raise ValueError(f"expected a whole number, not {value!r}")
+    return type(like)(value)
+
+
 def too_large(backend: str, mip: Mip, words: str) -> SizeLimitExceeded:
     """The error for a program over the size that a licence allows; ``words`` states that limit."""
     rows, columns = mip.shape

@@ -58,6 +58,8 @@ class Conformance:
 
     needing_finite_bounds: frozenset[str] = frozenset()
     """Backends that refuse a column without finite bounds where rows and costs imply none."""
+    single_threaded: frozenset[str] = frozenset()
+    """Backends that refuse more than one thread."""
 
     # --- answers ---
 
@@ -217,7 +219,12 @@ class Conformance:
     def test_threads(self, backend: Backend) -> None:
         mip, minimum = programs.knapsack()
         for threads in (2, 1, 3):
-            assert_minimum(mip, backend.solve(mip, replace(QUIET, threads=threads)), minimum)
+            params = replace(QUIET, threads=threads)
+            if threads > 1 and backend.name in self.single_threaded:
+                with pytest.raises(UnsupportedOption, match=f"threads = {threads}"):
+                    backend.solve(mip, params)
+            else:
+                assert_minimum(mip, backend.solve(mip, params), minimum)
 
     def test_time_limit_keeps_the_incumbent(self, backend: Backend) -> None:
         mip = programs.hard()
@@ -351,7 +358,8 @@ class Conformance:
         seeds = range(20, 26)
 
         def solve(seed: int) -> SolveResult:
-            return backend.solve(programs.small_random(seed), replace(EXACT, threads=1 + seed % 2))
+            threads = 1 if backend.name in self.single_threaded else 1 + seed % 2
+            return backend.solve(programs.small_random(seed), replace(EXACT, threads=threads))
 
         with ThreadPoolExecutor(3) as pool:
             results = list(pool.map(solve, seeds))

@@ -12,6 +12,7 @@ from tests.conftest import installed
 
 class TestEveryBackend(Conformance):
     needing_finite_bounds = frozenset({"cpsat"})
+    single_threaded = frozenset({"scip"})
 
     @pytest.fixture(params=backends.names())
     def backend(self, request: pytest.FixtureRequest) -> Backend:

@@ -49,7 +49,7 @@ class DataPlacement:
     datasets: tuple[str, ...]
     workloads: tuple[str, ...]
     apps: tuple[str, ...]
-    """Applications; the empty label stands for workloads that name none."""
+    """Applications; an empty label, the last, stands for workloads that name none."""
     tiers: tuple[int, ...]
     """The tiers that occur, ascending; 0 is the most important."""
 

@@ -77,7 +77,7 @@ def problems(
     rules = array(draw, (D, R), (0, 0, 0, 0, 0, 0, 0, 1, 2))
     work_rules = array(draw, (W, R), (0, 0, 0, 0, 0, 0, 0, 1, 2))
     options = _options(draw, W, K)
-    apps = ("", "ads") if draw(st.booleans()) else ("feed", "ads", "maps")
+    apps = ("ads", "") if draw(st.booleans()) else ("feed", "ads", "maps")
     quotas = np.nonzero(flags(draw, (R, len(apps)), 4) & (np.array(apps) != ""))
     current = _current(draw, W, R, K, parts)
     names = _names(draw, odd_labels)

@@ -1,0 +1,162 @@
+"""The problem as flat arrays, in the shape that compiled kernels read."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from mast_opt.data_placement.problem import SHARE, Bools, DataPlacement, Ints
+from mast_opt.mip import FloatArray
+
+UNLIMITED = np.iinfo(np.int64).max // 4
+"""Stands for a capacity that is not limited; far above any sum of needs, far from overflow."""
+FORBIDDEN_READ = 1e3
+"""Objective charged for a remote read where remote reads are forbidden; more than any plan can save by one."""
+
+
+class Arrays(NamedTuple):
+    """One problem. R, K, P count regions, GPU types, tiers; region R stands for "left out"."""
+
+    option_start: Ints
+    """[W+1] options of a workload."""
+    option_type: Ints
+    option_mgpu: Ints
+    option_region: Bools
+    """[O, R+1] where each option may run."""
+    tier: Ints
+    cpu_need: Ints
+    app: Ints
+    output: Ints
+    twin_start: Ints
+    """[C+1] classes of workloads with equal tier and options, for swaps."""
+    twin: Ints
+    """[W] workloads by class."""
+    twin_class: Ints
+    """[W]"""
+    read_start: Ints
+    """[W+1] reads of a workload."""
+    read_dataset: Ints
+    read_volume: Ints
+    """[N] MB a day; 1 where remote reads are forbidden."""
+    reader_start: Ints
+    """[I+1] readers of a dataset."""
+    reader: Ints
+    reader_read: Ints
+    """[N] the same reads as positions in ``read_dataset``."""
+    today_start: Ints
+    """[W+1] where a workload runs today."""
+    today_region: Ints
+    today_share: FloatArray
+    size: Ints
+    copies_min: Ints
+    copies_max: Ints
+    stored: Bools
+    pinned: Bools
+    forbidden: Bools
+    supply: Ints
+    """[R, K]"""
+    storage: Ints
+    cpu: Ints
+    ingress: Ints
+    quota_row: Ints
+    """[A, R] row of the quota, or −1."""
+    quota: Ints
+    peak_price: FloatArray
+    """[P] per unit of demand over supply."""
+    overload_price: FloatArray
+    """[K, P] per milli-GPU."""
+    idle_price: FloatArray
+    """[K] per milli-GPU."""
+    keep_price: FloatArray
+    """[I] of a replica where one is today."""
+    new_price: FloatArray
+    """[I] of a replica where none is today."""
+    remote_price: float
+    """Per unit of ``read_volume``."""
+    refuse_price: FloatArray
+    """[W]"""
+    move_price: FloatArray
+    """[W] for leaving today's regions altogether."""
+    stakes: FloatArray
+    """[W] the most that its reads and replicas can save when a workload moves."""
+
+
+def arrays_of(problem: DataPlacement, weights: dict[str, float]) -> Arrays:
+    """The arrays with each term priced by its weight. Shares are not modelled: work runs in one place."""
+    p = problem
+    workloads, datasets, regions = len(p.workloads), len(p.datasets), len(p.regions)
+    by_dataset = np.argsort(p.read_dataset, kind="stable")
+    total = p.supply_mgpu.sum(axis=0)
+    per_gpu = np.where(total > 0, 1 / np.maximum(total, 1), 0.0)
+    size_share = p.size_mb / max(int(p.size_mb.sum()), 1)
+    tier_weight = p.tier_weight
+    may_run = np.zeros((len(p.option_workload), regions + 1), np.bool_)
+    may_run[:, :regions] = p.option_regions
+    may_run[:, regions] = p.may_refuse
+    quota_row = np.full((len(p.apps), regions), -1)
+    quota_row[p.quota_app, p.quota_region] = np.arange(len(p.quota_region))
+    refuse = tier_weight[p.tier] * p.demand_mgpu
+    today = np.lexsort((p.current_region, p.current_workload))
+    volume = p.read_mb_per_day if p.remote_reads else np.ones_like(p.read_mb_per_day)
+    read_price = weights["remote"] / max(int(p.read_mb_per_day.sum()), 1) if p.remote_reads else FORBIDDEN_READ
+    twin_class, twin, twin_start = _twins(p)
+    new_price = (weights["storage"] + weights["copy"]) * size_share
+    stakes = np.zeros(workloads)
+    np.add.at(stakes, p.read_workload, volume * read_price + new_price[p.read_dataset])
+    return Arrays(
+        option_start=np.searchsorted(p.option_workload, np.arange(workloads + 1)),
+        option_type=p.option_type,
+        option_mgpu=p.option_mgpu,
+        option_region=may_run,
+        tier=p.tier,
+        cpu_need=p.cpu_need_mcores,
+        app=p.app,
+        output=p.output_mb,
+        twin_start=twin_start,
+        twin=twin,
+        twin_class=twin_class,
+        read_start=np.searchsorted(p.read_workload, np.arange(workloads + 1)),
+        read_dataset=p.read_dataset,
+        read_volume=volume,
+        reader_start=np.searchsorted(p.read_dataset[by_dataset], np.arange(datasets + 1)),
+        reader=p.read_workload[by_dataset],
+        reader_read=by_dataset,
+        today_start=np.searchsorted(p.current_workload[today], np.arange(workloads + 1)),
+        today_region=p.current_region[today],
+        today_share=p.current_share[today] / SHARE,
+        size=p.size_mb,
+        copies_min=p.copies_min,
+        copies_max=p.copies_max,
+        stored=p.stored,
+        pinned=p.pinned,
+        forbidden=p.forbidden,
+        supply=p.supply_mgpu,
+        storage=p.usable_storage_mb,
+        cpu=p.cpu_mcores,
+        ingress=np.where(p.ingress_limited, p.ingress_mb, UNLIMITED),
+        quota_row=quota_row,
+        quota=p.quota_mcores,
+        peak_price=weights["peak"] * tier_weight,
+        overload_price=weights["overload"] * tier_weight[None, :] * per_gpu[:, None],
+        idle_price=weights["idle"] * per_gpu,
+        keep_price=weights["storage"] * size_share,
+        new_price=new_price,
+        remote_price=float(read_price),
+        refuse_price=weights["unserved"] * refuse / refuse.sum(),
+        move_price=weights["moved_work"] * p.demand_mgpu / p.demand_mgpu.sum(),
+        stakes=stakes * (1 + 1e-9),
+    )
+
+
+def _twins(problem: DataPlacement) -> tuple[Ints, Ints, Ints]:
+    """Classes of workloads that ask the same of GPUs: (class of each, workloads by class, class starts)."""
+    p = problem
+    workloads, types = len(p.workloads), len(p.gpu_types) + 1
+    asks = np.full((workloads, types), -1, np.int64)
+    asks[p.option_workload, p.option_type] = p.option_mgpu
+    _, twin_class = np.unique(np.column_stack([p.tier, asks]), axis=0, return_inverse=True)
+    twin_class = twin_class.astype(np.int64).ravel()
+    twin = np.argsort(twin_class, kind="stable")
+    starts = np.searchsorted(twin_class[twin], np.arange(int(twin_class.max(initial=-1)) + 2))
+    return twin_class, twin, starts

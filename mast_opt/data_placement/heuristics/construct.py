@@ -1,0 +1,95 @@
+"""A first plan: replicas where they are today, made legal; then each workload where it costs least."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from mast_opt.data_placement.heuristics.arrays import Arrays
+from mast_opt.data_placement.heuristics.moves import _enter, _follow, _gpu, _has_room, _replica_price, _today
+from mast_opt.data_placement.heuristics.state import State, state_of
+from mast_opt.data_placement.problem import Bools, Ints
+
+
+def first_state(a: Arrays, refuse: bool, seed: int) -> State:
+    """A state close to today's; it may exceed limits where that is hard to avoid."""
+    regions = a.stored.shape[1]
+    nowhere = np.full(len(a.tier), regions)
+    s = state_of(a, a.option_start[:-1].copy(), nowhere, legal_replicas(a), seed)
+    gpus = a.option_mgpu[a.option_start[:-1]]
+    order = np.lexsort((-a.cpu_need, -gpus))
+    _settle(a, s, order, refuse, _widest(a))
+    return s
+
+
+def given_state(a: Arrays, option: Ints, region: Ints, place: Bools, refuse: bool, seed: int) -> State:
+    """The state of a given plan; work that the plan leaves out, or runs where it may not, is settled afresh."""
+    regions = a.stored.shape[1]
+    legal = a.option_region[option, region]
+    region = np.where(legal & ((region < regions) | refuse), region, regions)
+    s = state_of(a, option, region, place & ~a.forbidden | a.pinned, seed)
+    if not refuse:
+        _settle(a, s, np.flatnonzero(region == regions), refuse, _widest(a))
+    return s
+
+
+def legal_replicas(a: Arrays) -> Bools:
+    """Today's replicas with pins, bans and the limits on copies kept, as far as storage allows."""
+    place = (a.stored & ~a.forbidden) | a.pinned
+    used = np.array([int(a.size[place[:, r]].sum()) for r in range(place.shape[1])], np.int64)
+    count = place.sum(axis=1)
+    for i in np.flatnonzero((count < a.copies_min) | (count > a.copies_max)).tolist():
+        for r in np.argsort(used - a.storage, kind="stable").tolist():
+            if count[i] >= a.copies_min[i]:
+                break
+            if not place[i, r] and not a.forbidden[i, r]:
+                place[i, r] = True
+                used[r] += a.size[i]
+                count[i] += 1
+        for r in np.argsort(a.storage - used, kind="stable").tolist():
+            if count[i] <= a.copies_max[i]:
+                break
+            if place[i, r] and not a.pinned[i, r]:
+                place[i, r] = False
+                used[r] -= a.size[i]
+                count[i] -= 1
+    return place
+
+
+def _widest(a: Arrays) -> int:
+    return max(1, int(np.diff(a.read_start).max(initial=1)))
+
+
+@njit(cache=True, nogil=True)
+def _settle(a: Arrays, s: State, order, refuse, widest):  # type: ignore[no-untyped-def]
+    """Put each workload of ``order`` where it adds least cost; where none has room, where most cores are free."""
+    regions = s.place.shape[1]
+    action = np.zeros(widest, np.int8)
+    for w in order:
+        best, best_o, best_r = np.inf, -1, -1
+        spare, spare_o, spare_r = -np.inf, -1, -1
+        for o in range(a.option_start[w], a.option_start[w + 1]):
+            k, g = a.option_type[o], a.option_mgpu[o]
+            for r in range(regions):
+                if not a.option_region[o, r]:
+                    continue
+                free = (a.cpu[r] - s.cpu[r]) / max(a.cpu[r], 1)
+                if free > spare:
+                    spare, spare_o, spare_r = free, o, r
+                if not _has_room(a, s, w, r):
+                    continue
+                cost = _gpu(a, s, a.tier[w], regions, k, 0, r, k, g, False) - _today(a, w, r)
+                for n in range(a.read_start[w], a.read_start[w + 1]):
+                    i = a.read_dataset[n]
+                    if not s.place[i, r]:
+                        cost += min(a.read_volume[n] * a.remote_price, _replica_price(a, i, r))
+                if cost < best:
+                    best, best_o, best_r = cost, o, r
+        if best_r < 0 and not refuse:
+            best_o, best_r = spare_o, spare_r
+        if best_r < 0:
+            continue
+        _gpu(a, s, a.tier[w], regions, 0, 0, best_r, a.option_type[best_o], a.option_mgpu[best_o], True)
+        _enter(a, s, w, best_r, 1)
+        _follow(a, s, w, regions, best_r, action)
+        s.option[w], s.region[w] = best_o, best_r

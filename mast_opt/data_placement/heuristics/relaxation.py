@@ -1,0 +1,234 @@
+"""The proven lower bound: prices on everything that couples workloads and datasets, found by a first-order method.
+
+Relaxed are the rows ``local`` (a price ``read[n,r]`` for reading dataset i of read n in region r) and the limits
+of the regions. What is left falls apart: each workload takes its cheapest cell, each dataset its cheapest set of
+replicas. For any prices inside their boxes the sum is a lower bound (Lagrangian duality); the search for good
+prices is the primal-dual hybrid gradient method with diagonal preconditioning (Pock & Chambolle, ICCV 2011, α = 1),
+restarted from its averages. ``mast_opt.data_placement.certificate`` computes the bound of given prices afresh.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from mast_opt.data_placement.heuristics.arrays import FORBIDDEN_READ, UNLIMITED, Arrays
+from mast_opt.data_placement.heuristics.relaxed_steps import dataset_step, read_step, workload_step
+from mast_opt.mip import FloatArray
+
+SINGLE = np.float32
+
+
+class Prices(NamedTuple):
+    """The multipliers. Any values in their boxes give a valid bound."""
+
+    read: np.ndarray  # type: ignore[type-arg]
+    """[N, R] in [0, remote price · volume]; unbounded where remote reads are forbidden."""
+    worst: FloatArray
+    """[R, K, P] ≥ 0, adding up over regions to at most the price of the peak."""
+    over: FloatArray
+    """[R, K, P] in [0, overload price], per milli-GPU."""
+    under: FloatArray
+    """[R, K] in [0, idle price], per milli-GPU."""
+    cpu: FloatArray
+    storage: FloatArray
+    ingress: FloatArray
+    quota: FloatArray
+
+    def copy(self) -> Prices:
+        return Prices(*(price.copy() for price in self))
+
+
+class Relaxation:
+    """Improves prices step by step; ``bound`` and ``best`` are the best so far."""
+
+    def __init__(self, a: Arrays, floor: FloatArray, splittable: np.ndarray) -> None:  # type: ignore[type-arg]
+        self._a = a
+        self._floor = floor
+        datasets, regions = a.stored.shape
+        kinds, tiers = a.supply.shape[1], len(a.peak_price)
+        cells = a.option_region.sum(axis=1, dtype=np.int64)
+        per_workload = np.add.reduceat(cells, a.option_start[:-1]) if len(a.tier) else cells
+        owner = np.repeat(np.arange(len(a.tier)), np.diff(a.option_start))
+        self._run = (a.option_region / np.maximum(per_workload, 1)[owner][:, None]).astype(SINGLE)
+        self._place = (a.stored & ~a.forbidden | a.pinned).astype(SINGLE)
+        self._runs = np.zeros((len(a.tier), regions), SINGLE)
+        self._places = np.zeros((datasets, regions), SINGLE)
+        self._splittable = splittable
+        self._supplied = a.supply > 0
+        self._read_cap = (
+            np.full(len(a.read_volume), np.inf)
+            if a.remote_price >= FORBIDDEN_READ
+            else a.read_volume * a.remote_price
+        ).astype(SINGLE)
+        # demand if every workload ran on its first option: the size of the GPU rows
+        first = a.option_start[:-1]
+        self._asked = np.zeros((kinds + 1, tiers))
+        np.add.at(self._asked, (a.option_type[first], a.tier), a.option_mgpu[first])
+        self._asked = np.maximum(np.cumsum(self._asked, axis=1)[:kinds], 1.0)
+        self._total = np.maximum(a.supply.sum(axis=0), 1).astype(np.float64)
+        self.prices = self._first_prices(regions, kinds, tiers)
+        self._sum: Prices | None = None
+        self._count = 0
+        self.best = self.prices.copy()
+        self.bound = -np.inf
+        typical = float(self._read_cap[np.isfinite(self._read_cap)].mean()) if len(self._read_cap) else 1.0
+        self._omega = 0.5 / max(typical, 1e-12) if np.isfinite(typical) else 100.0
+        self._stress = 2 * self._omega
+        self._weigh()
+
+    def _first_prices(self, regions: int, kinds: int, tiers: int) -> Prices:
+        """Supply-weighted peaks; overload priced fully where demand must exceed supply."""
+        a = self._a
+        worst = a.supply[:, :, None] / self._total[None, :, None] * a.peak_price
+        short = self._asked > 0.999 * self._total[:, None]
+        over = np.where(short, a.overload_price, 0.0) * self._supplied[:, :, None]
+        return Prices(
+            read=np.zeros((len(a.read_dataset), regions), SINGLE),
+            worst=worst,
+            over=over,
+            under=np.zeros((regions, kinds)),
+            cpu=np.zeros(regions),
+            storage=np.zeros(regions),
+            ingress=np.zeros(regions),
+            quota=np.zeros(len(a.quota)),
+        )
+
+    def _weigh(self) -> None:
+        """Column sums of the scaled rows, which the primal steps are divided by."""
+        a, stress = self._a, self._stress
+        self._cpu_total = max(float(a.cpu_need.sum()), 1.0)
+        self._size_total = max(float(a.size.sum()) + float(a.output.sum()), 1.0)
+        tail = np.cumsum((1 / self._asked + 1 / np.sqrt(self._asked * self._total[:, None]))[:, ::-1], axis=1)[:, ::-1]
+        tail = np.concatenate([tail + 1 / self._total[:, None], np.zeros((1, tail.shape[1]))])
+        owner = np.repeat(np.arange(len(a.tier)), np.diff(a.option_start))
+        gpu = np.zeros(len(a.tier))
+        np.maximum.at(gpu, owner, stress * a.option_mgpu * tail[a.option_type, a.tier[owner]])
+        limits = 0.1 * stress
+        self._work_weight = gpu + limits * (2 * a.cpu_need / self._cpu_total + a.output / self._size_total) + 0.01
+        self._work_weight += np.diff(a.read_start)
+        self._data_weight = np.diff(a.reader_start) + 2 * limits * a.size / self._size_total + 0.5
+
+    def cell_price(self, prices: Prices) -> FloatArray:
+        """[K+1, P, R] price of a milli-GPU for work of each tier."""
+        a = self._a
+        supply = np.maximum(a.supply, 1)[:, :, None]
+        price = np.where(self._supplied[:, :, None], prices.worst / supply, 0.0) + prices.over
+        price[:, :, -1] -= prices.under
+        tail = np.cumsum(price[:, :, ::-1], axis=2)[:, :, ::-1].transpose(1, 2, 0)
+        return np.ascontiguousarray(np.concatenate([tail, np.zeros((1, *tail.shape[1:]))]))
+
+    def constant(self, prices: Prices) -> float:
+        """The part of the bound that no decision touches."""
+        a = self._a
+        value = -float((prices.over * a.supply[:, :, None]).sum()) + float((prices.under * a.supply).sum())
+        value += float((np.maximum(a.peak_price - prices.worst.sum(axis=0), 0.0) * self._floor).sum())
+        for price, limit in (
+            (prices.cpu, a.cpu),
+            (prices.storage, a.storage),
+            (prices.ingress, np.where(a.ingress < UNLIMITED, a.ingress, 0)),
+            (prices.quota, a.quota),
+        ):
+            value -= float(price @ limit)
+        return value
+
+    def step(self, iterations: int) -> None:
+        """Take some iterations; a fraction of a second on small instances, so call it often."""
+        for _ in range(iterations):
+            loads = self._primal(self.prices)
+            self._dual(*loads)
+            self._average()
+
+    def _primal(self, prices: Prices):  # type: ignore[no-untyped-def]
+        a = self._a
+        work, demand, cpu, output, quota = workload_step(
+            a, prices, self.cell_price(prices), self._splittable, self._omega, self._work_weight, self._run, self._runs
+        )
+        data, bytes_held, bytes_new = dataset_step(
+            a, prices, self._omega, self._data_weight, self._place, self._places
+        )
+        self._note(work + data + self.constant(prices), prices)
+        return demand, cpu, output + bytes_held, bytes_new, quota
+
+    def _note(self, bound: float, prices: Prices) -> None:
+        if bound > self.bound:
+            self.bound = bound
+            if bound > self._kept + 1e-5 * abs(bound):
+                self._kept = bound
+                for kept, price in zip(self.best, prices):
+                    kept[...] = price
+
+    _kept = -np.inf
+
+    def _dual(self, demand, cpu, storage, ingress, quota):  # type: ignore[no-untyped-def]
+        a, p, pace = self._a, self.prices, 1 / self._omega
+        read_step(a, self._read_cap, self._runs, self._places, p.read, 0.4 * pace)
+        stress, limits = pace * self._stress, 0.1 * pace * self._stress
+        cumulative = np.cumsum(demand, axis=2)
+        supply = np.maximum(a.supply, 1)[:, :, None]
+        row = self._asked[None] / supply
+        gradient = (cumulative / supply - self._floor) / row**2
+        for k in range(a.supply.shape[1]):
+            at = np.flatnonzero(self._supplied[:, k])
+            for t in range(len(a.peak_price)):
+                raised = p.worst[at, k, t] + stress * gradient[at, k, t]
+                p.worst[at, k, t] = _capped(raised, 1 / row[at, k, t] ** 2, a.peak_price[t])
+        excess = cumulative - a.supply[:, :, None]
+        scale = self._asked * self._total[:, None]
+        p.over[...] = np.clip(p.over + stress * excess / scale, 0, a.overload_price) * self._supplied[:, :, None]
+        spare = -excess[:, :, -1] / self._total**2
+        p.under[...] = np.clip(p.under + stress * spare, 0, a.idle_price) * self._supplied
+        p.cpu[...] = np.maximum(p.cpu + limits * (cpu - a.cpu) / self._cpu_total**2, 0)
+        p.storage[...] = np.maximum(p.storage + limits * (storage - a.storage) / self._size_total**2, 0)
+        ingress_over = np.where(a.ingress < UNLIMITED, ingress - a.ingress, -1.0)
+        p.ingress[...] = np.maximum(p.ingress + limits * ingress_over / self._size_total**2, 0)
+        p.quota[...] = np.maximum(p.quota + limits * (quota - a.quota) / self._cpu_total**2, 0)
+
+    def _average(self) -> None:
+        """Every so often evaluate the average prices and go on from them where they are better."""
+        if self._sum is None:
+            self._sum = Prices(*(np.zeros_like(price) for price in self.prices))
+        for total, price in zip(self._sum, self.prices):
+            total += price
+        self._count += 1
+        if self._count < 100:
+            return
+        mean = Prices(*(np.divide(total, self._count, dtype=total.dtype) for total in self._sum))
+        for total in self._sum:
+            total[...] = 0
+        self._count = 0
+        before = self.bound
+        self._evaluate(mean)
+        if self.bound > before:
+            for price, value in zip(self.prices, mean):
+                price[...] = value
+
+    def _evaluate(self, prices: Prices) -> None:
+        """Note the bound of some prices without moving."""
+        a = self._a
+        run, place = self._run.copy(), self._place.copy()
+        work = workload_step(
+            a, prices, self.cell_price(prices), self._splittable, 0.0, self._work_weight, run, self._runs.copy()
+        )[0]
+        data = dataset_step(a, prices, 0.0, self._data_weight, place, self._places.copy())[0]
+        self._note(work + data + self.constant(prices), prices)
+
+    def shares(self) -> np.ndarray:  # type: ignore[type-arg]
+        """[O, R+1] the fractional runs, a guide for rounding."""
+        return self._run
+
+
+def _capped(values: FloatArray, steps: FloatArray, total: float) -> FloatArray:
+    """The point of {x ≥ 0, Σ x ≤ total} nearest to ``values`` in the metric Σ (x − v)² / step."""
+    kept = np.maximum(values, 0.0)
+    if kept.sum() <= total or not len(values):
+        return kept
+    low, high = 0.0, float((values / steps).max())
+    for _ in range(60):
+        middle = (low + high) / 2
+        if np.maximum(values - steps * middle, 0.0).sum() > total:
+            low = middle
+        else:
+            high = middle
+    return np.maximum(values - steps * high, 0.0)

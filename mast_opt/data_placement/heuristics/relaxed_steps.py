@@ -1,0 +1,204 @@
+"""The inner loops of the relaxation: one pass over workloads, datasets or reads each."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+
+@njit(cache=True)
+def _to_simplex(values, count):  # type: ignore[no-untyped-def]
+    """Project values[:count] onto {x ≥ 0, Σ x = 1} in place (Michelot 1986)."""
+    total = 0.0
+    for j in range(count):
+        total += values[j]
+    shift, active = (total - 1.0) / count, count + 1
+    while True:
+        total, above = 0.0, 0
+        for j in range(count):
+            if values[j] > shift:
+                total += values[j]
+                above += 1
+        if above == active or above == 0:
+            break
+        shift, active = (total - 1.0) / above, above
+    for j in range(count):
+        values[j] = max(values[j] - shift, 0.0)
+
+
+@njit(cache=True)
+def _cell_costs(a, prices, gpu_price, splittable, w, cost):  # type: ignore[no-untyped-def]
+    """Price of every cell of w, option by option, region by region; returns how many there are."""
+    regions = a.supply.shape[0]
+    reads = np.zeros(regions + 1)
+    for n in range(a.read_start[w], a.read_start[w + 1]):
+        for r in range(regions):
+            reads[r] += prices.read[n, r]
+    leave = 0.0
+    for c in range(a.today_start[w], a.today_start[w + 1]):
+        leave += a.today_share[c] * a.move_price[w]
+        kept = 1.0 if splittable[w] else a.today_share[c]
+        reads[a.today_region[c]] -= kept * a.move_price[w]
+    for r in range(regions):
+        reads[r] += a.cpu_need[w] * prices.cpu[r] + a.output[w] * prices.storage[r]
+        row = a.quota_row[a.app[w], r]
+        if row >= 0:
+            reads[r] += a.cpu_need[w] * prices.quota[row]
+    reads[regions] = a.refuse_price[w]
+    count = 0
+    for o in range(a.option_start[w], a.option_start[w + 1]):
+        for r in range(regions + 1):
+            if a.option_region[o, r]:
+                gpu = a.option_mgpu[o] * gpu_price[a.option_type[o], a.tier[w], r] if r < regions else 0.0
+                cost[count] = reads[r] + leave + gpu
+                count += 1
+    return count
+
+
+@njit(cache=True, nogil=True)
+def workload_step(a, prices, gpu_price, splittable, omega, weight, run, runs):  # type: ignore[no-untyped-def]
+    """Primal step of the runs.
+
+    Returns (Σ_w cheapest cell, demand [R, K, P] by tier, cores [R], output [R], cores per quota), the loads those
+    of the extrapolated point, which ``runs`` [W, R] receives too.
+    """
+    regions, kinds = a.supply.shape
+    demand = np.zeros((regions, kinds, len(a.peak_price)))
+    cpu, output, quota = np.zeros(regions), np.zeros(regions), np.zeros(len(a.quota))
+    widest = 1
+    for w in range(len(a.tier)):
+        widest = max(widest, a.option_start[w + 1] - a.option_start[w])
+    cost = np.zeros(widest * (regions + 1))
+    cheapest = 0.0
+    for w in range(len(a.tier)):
+        count = _cell_costs(a, prices, gpu_price, splittable, w, cost)
+        if count == 0:
+            continue
+        cheapest += cost[:count].min()
+        pace = omega / weight[w]
+        j = 0
+        for o in range(a.option_start[w], a.option_start[w + 1]):
+            for r in range(regions + 1):
+                if a.option_region[o, r]:
+                    cost[j] = run[o, r] - pace * cost[j]
+                    j += 1
+        _to_simplex(cost, count)
+        runs[w, :] = 0.0
+        j = 0
+        for o in range(a.option_start[w], a.option_start[w + 1]):
+            k = a.option_type[o]
+            for r in range(regions + 1):
+                if a.option_region[o, r]:
+                    ahead = 2.0 * cost[j] - run[o, r]
+                    run[o, r] = cost[j]
+                    j += 1
+                    if r < regions and ahead != 0.0:
+                        runs[w, r] += ahead
+                        if k < kinds:
+                            demand[r, k, a.tier[w]] += ahead * a.option_mgpu[o]
+                        cpu[r] += ahead * a.cpu_need[w]
+                        output[r] += ahead * a.output[w]
+                        row = a.quota_row[a.app[w], r]
+                        if row >= 0:
+                            quota[row] += ahead * a.cpu_need[w]
+    return cheapest, demand, cpu, output, quota
+
+
+@njit(cache=True)
+def _cheapest_set(a, i, cost):  # type: ignore[no-untyped-def]
+    """Least cost of a set of replicas of i within its limits."""
+    total, count, free = 0.0, 0, 0
+    rest = np.empty(len(cost))
+    for r in range(len(cost)):
+        if a.pinned[i, r]:
+            total += cost[r]
+            count += 1
+        elif not a.forbidden[i, r]:
+            rest[free] = cost[r]
+            free += 1
+    ordered = np.sort(rest[:free])
+    for j in range(free):
+        if count < a.copies_min[i] or (count < a.copies_max[i] and ordered[j] < 0.0):
+            total += ordered[j]
+            count += 1
+    return total
+
+
+@njit(cache=True)
+def _to_copies(a, i, values):  # type: ignore[no-untyped-def]
+    """Project onto {0 ≤ y ≤ 1, copies_min ≤ Σ y ≤ copies_max, pins and bans}; returns the shift."""
+    total, low, high = 0.0, 0.0, 0.0
+    for r in range(len(values)):
+        if a.pinned[i, r]:
+            total += 1.0
+        elif not a.forbidden[i, r]:
+            total += min(max(values[r], 0.0), 1.0)
+            low, high = min(low, values[r] - 1.0), max(high, values[r])
+    target = total
+    if total < a.copies_min[i]:
+        target, high = float(a.copies_min[i]), 0.0
+    elif total > a.copies_max[i]:
+        target, low = float(a.copies_max[i]), 0.0
+    if target == total:
+        return 0.0
+    for _ in range(40):
+        middle = 0.5 * (low + high)
+        total = 0.0
+        for r in range(len(values)):
+            if a.pinned[i, r]:
+                total += 1.0
+            elif not a.forbidden[i, r]:
+                total += min(max(values[r] - middle, 0.0), 1.0)
+        if total > target:
+            low = middle
+        else:
+            high = middle
+    return 0.5 * (low + high)
+
+
+@njit(cache=True, nogil=True)
+def dataset_step(a, prices, omega, weight, place, places):  # type: ignore[no-untyped-def]
+    """Primal step of the replicas: (Σ_i cheapest set, MB held [R], MB new [R]) as in ``workload_step``."""
+    datasets, regions = a.stored.shape
+    held, new = np.zeros(regions), np.zeros(regions)
+    cost, values = np.empty(regions), np.empty(regions)
+    cheapest = 0.0
+    for i in range(datasets):
+        for r in range(regions):
+            if a.stored[i, r]:
+                cost[r] = a.keep_price[i] + a.size[i] * prices.storage[r]
+            else:
+                cost[r] = a.new_price[i] + a.size[i] * (prices.storage[r] + prices.ingress[r])
+        for j in range(a.reader_start[i], a.reader_start[i + 1]):
+            n = a.reader_read[j]
+            for r in range(regions):
+                cost[r] -= prices.read[n, r]
+        cheapest += _cheapest_set(a, i, cost)
+        pace = omega / weight[i]
+        for r in range(regions):
+            values[r] = place[i, r] - pace * cost[r]
+        shift = _to_copies(a, i, values)
+        for r in range(regions):
+            y = min(max(values[r] - shift, 0.0), 1.0)
+            if a.pinned[i, r]:
+                y = 1.0
+            elif a.forbidden[i, r]:
+                y = 0.0
+            ahead = 2.0 * y - place[i, r]
+            place[i, r] = y
+            places[i, r] = ahead
+            held[r] += a.size[i] * ahead
+            if not a.stored[i, r]:
+                new[r] += a.size[i] * ahead
+    return cheapest, held, new
+
+
+@njit(cache=True, nogil=True)
+def read_step(a, cap, runs, places, price, pace):  # type: ignore[no-untyped-def]
+    """Dual step of the rows ``local``."""
+    regions = a.supply.shape[0]
+    for w in range(len(a.tier)):
+        for n in range(a.read_start[w], a.read_start[w + 1]):
+            i = a.read_dataset[n]
+            for r in range(regions):
+                price[n, r] = min(max(price[n, r] + pace * (runs[w, r] - places[i, r]), 0.0), cap[n])

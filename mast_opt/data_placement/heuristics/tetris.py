@@ -1,0 +1,174 @@
+"""The solver ``tetris``: annealing for the plan and a Lagrangian relaxation for its bound, side by side."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+
+from mast_opt.data_placement.certificate import Certificate
+from mast_opt.data_placement.heuristics.anneal import anneal
+from mast_opt.data_placement.heuristics.arrays import Arrays, arrays_of
+from mast_opt.data_placement.heuristics.construct import first_state, given_state
+from mast_opt.data_placement.heuristics.plans import Snapshot, plan_of, restore, snapshot_of
+from mast_opt.data_placement.heuristics.polish import polish
+from mast_opt.data_placement.heuristics.relaxation import Relaxation
+from mast_opt.data_placement.heuristics.state import State, cost, excess
+from mast_opt.data_placement.packing import peak_floor
+from mast_opt.data_placement.plan import Plan
+from mast_opt.data_placement.problem import DataPlacement
+from mast_opt.search import Found, Tools
+
+HOT, COLD = 1.0, 0.0024
+"""First and last temperature of a cooling, in units of the mean cost of a workload."""
+WARM = 0.05
+"""First temperature when a plan is given to start from: it should be improved, not dissolved."""
+COOLING = 2000
+"""Changes tried per workload in one cooling; with time for more, coolings follow one another from the best plan."""
+REHEAT = 0.5
+"""First temperature of a later cooling, relative to the first one's."""
+ROUNDS = 400
+"""Rounds when neither a time limit nor a number of rounds is given."""
+SLICE_S = 0.04
+"""Time that a round aims at, so that limits and interrupts are noticed."""
+STEPS_PER_ROUND = 20_000
+RELAXATIONS_PER_ROUND = 5
+"""Work of a round where rounds are counted, so that it does not depend on the machine."""
+FINISH = 0.06
+"""Share of the search that runs at temperature 0."""
+RESERVE = 0.04
+"""Share of the time limit that is kept for handing the plan over."""
+
+
+def tetris(problem: DataPlacement, tools: Tools, start: Plan | None) -> Found[Plan]:
+    """Minimise a data-placement problem heuristically, with a proven lower bound.
+
+    Deterministic for equal seed, threads and number of rounds. With a time limit, the cooling follows the clock.
+    """
+    search = _Search(problem, tools, start, dict(problem.objective.weights))
+    search.run()
+    return search.found()
+
+
+class _Search:
+    def __init__(self, problem: DataPlacement, tools: Tools, start: Plan | None, weights: dict[str, float]) -> None:
+        self.problem, self.tools, self.watch = problem, tools, tools.watch
+        self.a: Arrays = arrays_of(problem, weights)
+        chains = max(1, tools.threads - 1)
+        seeds = tools.rng.integers(1, 2**31, size=chains).tolist()
+        warm = None if start is None else snapshot_of(problem, start)
+        refuse = problem.may_refuse
+        self.chains: list[State] = [
+            first_state(self.a, refuse, seed) if warm is None else given_state(self.a, *warm, refuse, seed)
+            for seed in seeds
+        ]
+        self.weights = weights
+        self.relaxation = Relaxation(self.a, peak_floor(problem), problem.splittable)
+        self.unit = max(cost(self.a, self.chains[0]), 1e-12) / max(len(problem.workloads), 1)
+        self.hot = WARM if warm is not None else HOT
+        self.best: Snapshot | None = None
+        self.best_cost = math.inf
+        self.speed = 0.0
+        """Changes tried per second and chain; 0 until it is known."""
+        self.planned: int | None = None
+        self.cooling = 0
+        self._note()
+
+    def run(self) -> None:
+        """Rounds of annealing and relaxation until a limit or the asked gap is reached."""
+        chunk = STEPS_PER_ROUND
+        with ThreadPoolExecutor(max_workers=len(self.chains) + 1, thread_name_prefix="mast-opt-tetris") as pool:
+            while True:
+                done = self._progress()
+                if done >= 1.0 or self.watch.done:
+                    break
+                began = time.perf_counter()
+                hot = self._temperature(done)
+                work = [self._chain(s, chunk, hot) for s in self.chains]
+                for running in [pool.submit(job) for job in (*work, self._relax(began))]:
+                    running.result()
+                self.watch.round += 1
+                self._note()
+                spent = max(time.perf_counter() - began, 1e-6)
+                self.speed = chunk / spent
+                if self.watch.stop.iterations is None:
+                    chunk = int(np.clip(chunk * SLICE_S / spent, 500, 50 * STEPS_PER_ROUND))
+        if not self.watch.stop.cancel.is_set():
+            for s in self.chains:
+                anneal(self.a, s, min(4 * len(s.region), 4 * STEPS_PER_ROUND), 0.0, 0.0, self.problem.may_refuse)
+        self._note(last=True)
+
+    def _progress(self) -> float:
+        """How much of the search is over, 0 to 1."""
+        stop = self.watch.stop
+        shares = [0.0]
+        if stop.time_limit_s is not None:
+            shares.append(self.watch.elapsed_s / (stop.time_limit_s * (1 - RESERVE)))
+        if stop.iterations is not None or stop.time_limit_s is None:
+            shares.append(self.watch.round / (ROUNDS if stop.iterations is None else max(stop.iterations, 1)))
+        return max(shares)
+
+    def _temperature(self, done: float) -> float:
+        """Geometric cooling, then 0; begun again from the best plan when a cooling is over and time is left."""
+        coolings = self._coolings()
+        position = min(int(done * coolings), coolings - 1)
+        if position != self.cooling:
+            self.cooling = position
+            if self.best is not None:
+                for s in self.chains[: len(self.chains) // 2 + 1]:
+                    restore(self.a, s, self.best)
+        within = (done * coolings - position) / (1 - FINISH)
+        hot = self.hot * (REHEAT if position else 1.0)
+        return 0.0 if within >= 1 else self.unit * hot * (COLD / hot) ** within
+
+    def _coolings(self) -> int:
+        """How many coolings there is time for, settled once the speed is known."""
+        if self.planned is None and self.speed > 0:
+            stop = self.watch.stop
+            if stop.time_limit_s is not None and stop.iterations is None:
+                steps = self.speed * stop.time_limit_s
+            else:
+                steps = STEPS_PER_ROUND * float(ROUNDS if stop.iterations is None else stop.iterations)
+            self.planned = int(np.clip(steps / (COOLING * len(self.problem.workloads)), 1, 50))
+        return self.planned or 1
+
+    def _chain(self, s: State, steps: int, temperature: float) -> Callable[[], object]:
+        return lambda: anneal(self.a, s, steps, temperature, temperature, self.problem.may_refuse)
+
+    def _relax(self, began: float) -> Callable[[], object]:
+        def work() -> None:
+            if self.watch.stop.iterations is not None:
+                self.relaxation.step(RELAXATIONS_PER_ROUND)
+                return
+            while True:
+                self.relaxation.step(1)
+                if time.perf_counter() - began > SLICE_S:
+                    return
+
+        return work
+
+    def _note(self, last: bool = False) -> None:
+        """Keep the best feasible plan seen between rounds and report what is known."""
+        for s in self.chains:
+            value = cost(self.a, s)
+            if value < self.best_cost * (1 - (0 if last else 1e-4)) and excess(self.a, s, self.problem.may_refuse) == 0:
+                self.best, self.best_cost = Snapshot(s.option.copy(), s.region.copy(), s.place.copy()), value
+        bound = self.relaxation.bound
+        self.watch.report(
+            objective=self.best_cost if self.best is not None else None,
+            bound=bound if math.isfinite(bound) else None,
+        )
+
+    def found(self) -> Found[Plan]:
+        """The best plan, its shares and flows settled exactly, with the certificate of the bound."""
+        limit = self.watch.limit()
+        certificate = Certificate.of(self.problem, self.weights, self.relaxation.best)
+        words = f"{self.watch.round} rounds, {len(self.chains)} chains"
+        plan = None if self.best is None else plan_of(self.problem, self.best)
+        plan = polish(self.problem, self.tools, plan)
+        if plan is None:
+            words += "; no plan within the hard limits was found"
+        return Found(plan, certificate.bound(self.problem), limit, words, certificate)

@@ -1,0 +1,52 @@
+"""The smallest peak that whole GPU gangs allow: a bin-packing bound per GPU type and tier."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mast_opt.data_placement.problem import DataPlacement, Ints
+from mast_opt.mip import FloatArray
+
+
+def peak_floor(problem: DataPlacement) -> FloatArray:
+    """[K, P] lower bounds on ``peak[k,p]``.
+
+    With every region filled to at most t times its supply, region r holds at most ⌊t·supply[r]/g⌋ · g milli-GPUs
+    of work whose sizes are multiples of g. Work that may be split, be left out or run on another type counts for
+    nothing; work whose size is no multiple of g counts as g.
+    """
+    p = problem
+    floor = np.zeros((len(p.gpu_types), len(p.tiers)))
+    if p.may_refuse:
+        return floor
+    options = np.bincount(p.option_workload, minlength=len(p.workloads))
+    bound = (options == 1)[p.option_workload] & ~p.splittable[p.option_workload]
+    for k in range(len(p.gpu_types)):
+        supply = p.supply_mgpu[p.supply_mgpu[:, k] > 0, k]
+        if not len(supply):
+            continue
+        for tier in range(len(p.tiers)):
+            mine = bound & (p.option_type == k) & (p.option_mgpu > 0) & (p.tier[p.option_workload] <= tier)
+            floor[k, tier] = _smallest_peak(p.option_mgpu[mine], supply)
+    return floor
+
+
+def _smallest_peak(sizes: Ints, supply: Ints) -> float:
+    best = 0.0
+    for g in np.unique(sizes).tolist():
+        large = sizes[sizes >= g]
+        units = int((large // g).sum()) if not (large % g).any() else len(large)
+        best = max(best, _peak_for_units(units, supply / g))
+    return best
+
+
+def _peak_for_units(units: int, room: FloatArray) -> float:
+    """The smallest t with Σ_r ⌊t·room[r]⌋ ≥ units, a hair below so that rounding cannot lift it."""
+    low, high = 0.0, (units + len(room)) / float(room.sum())
+    for _ in range(60):
+        middle = (low + high) / 2
+        if int(np.floor(middle * room * (1 + 1e-12)).sum()) >= units:
+            high = middle
+        else:
+            low = middle
+    return low * (1 - 1e-9)

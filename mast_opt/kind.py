@@ -76,6 +76,10 @@ class Family:
     help: str
 
 
+def _unknown(problem: Any) -> None:
+    return None
+
+
 @dataclass(frozen=True)
 class Kind(Generic[ProblemT, PlanT]):
     """A kind of problem."""
@@ -105,5 +109,8 @@ class Kind(Generic[ProblemT, PlanT]):
     families: Mapping[str, Family]
     sections: Callable[[ProblemT, PlanT], tuple[Section, ...]]
     """Tables of the plan for a person, in the order of reading."""
+    today: Callable[[ProblemT], PlanT | None] = _unknown
+    """The present state as a plan, or None where the instance does not tell it. It may break rules; where it breaks
+    none, an exact solve begins there, so that no plan is ever worse than changing nothing."""
     exporters: Mapping[str, Callable[[ProblemT, Path], None]] = field(default_factory=dict)
     """File suffix (``.dat``) → what writes an instance in that format of another tool."""

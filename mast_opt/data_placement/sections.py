@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from mast_opt.data_placement.dependent import gpu_demand
 from mast_opt.data_placement.plan import Plan
 from mast_opt.data_placement.problem import SHARE, Bools, DataPlacement, Ints
+from mast_opt.data_placement.today import today
 from mast_opt.kind import Form, Head, Section
 
 TB = 1e6
@@ -24,28 +25,6 @@ def sections(problem: DataPlacement, plan: Plan) -> tuple[Section, ...]:
         _copies(problem, plan),
         _remote(problem, plan),
         *_unserved(problem, plan),
-    )
-
-
-def today(problem: DataPlacement) -> Plan | None:
-    """The runs of today as a plan, or None where the instance does not say where work runs."""
-    p = problem
-    if not len(p.current_workload):
-        return None
-    order = np.lexsort((p.current_type, p.current_region, p.current_workload))
-    kind = p.current_type[order].copy()
-    known = kind < len(p.gpu_types)
-    first = np.full(len(p.workloads), len(p.gpu_types))
-    first[p.option_workload[::-1]] = p.option_type[::-1]
-    kind[~known] = first[p.current_workload[order][~known]]
-    none = np.zeros(0, np.int64)
-    return Plan(
-        p.stored.copy(),
-        p.current_workload[order],
-        p.current_region[order],
-        kind,
-        p.current_share[order],
-        *(none.copy() for _ in range(9)),
     )
 
 

@@ -68,7 +68,8 @@ def solve(
         seed: of every random choice.
         threads: None leaves it to the solver.
         iterations: rounds of a heuristic; with it, equal seeds give equal plans on every machine.
-        start: a plan to begin from; it may break rules, but then helps less.
+        start: a plan to begin from; it may break rules, but then helps less. An exact solver that is given none
+            begins with the present state, where the instance tells it and it breaks no rule.
         formulation: one of the kind's formulations, for MIP backends.
         on_event: called with incumbent and bound whenever either improves, from the solving thread.
         cancel: set it from any thread to stop and keep the incumbent; Ctrl-C does the same.
@@ -105,8 +106,9 @@ def solve(
     else:
         backend = backends.get(solver)
         versions = {solver: backend.version()}
-        params = replace(params, time_limit_s=clock.budget_s())
-        answer = ExactSolve(kind, problem, backend, params, clock).run(kind.formulations[formulation], start)
+        with clock.phase("verify"):
+            begin = _lawful_today(kind, problem) if start is None else start
+        answer = ExactSolve(kind, problem, backend, params, clock).run(kind.formulations[formulation], begin)
     return Solution(
         kind=kind.name,
         solver=solver,
@@ -125,6 +127,12 @@ def solve(
         events=tuple(events),
         certificate=certificate,
     )
+
+
+def _lawful_today(kind: Kind[Any, Any], problem: Any) -> Any | None:
+    """The present state, if it is known and breaks no rule."""
+    plan = kind.today(problem)
+    return plan if plan is not None and kind.verify(problem, plan).ok else None
 
 
 def _check(

@@ -62,6 +62,7 @@ class ExactSolve:
             formulation = formulate(self._problem)
             if start is not None:
                 self._params = replace(self._params, start=formulation.encode(start))
+        self._params = replace(self._params, time_limit_s=self._clock.budget_s())
         if self._problem.objective.lexicographic:
             return self._lexicographic(formulation)
         return self._weighted(formulation)

@@ -1,0 +1,61 @@
+"""The present state as a plan, and as what an exact solve begins with."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import mast_opt
+from mast_opt.data_placement.today import today
+
+
+def settled() -> mast_opt.DataPlacement:
+    """An instance in which all work runs, somewhere, where what it needs fits."""
+    problem = mast_opt.generate("data-placement", "standard", seed=2, datasets=6, workloads=6, regions=2)
+    plan = mast_opt.solve(problem).plan
+    return replace(
+        problem,
+        stored=plan.place.copy(),
+        current_workload=plan.run_workload.copy(),
+        current_region=plan.run_region.copy(),
+        current_type=plan.run_type.copy(),
+        current_share=plan.run_share.copy(),
+    )
+
+
+def test_nothing_changes_in_todays_plan() -> None:
+    problem = settled()
+    plan = today(problem)
+    assert plan is not None
+    verdict = mast_opt.verify(problem, plan)
+    assert verdict.ok
+    assert np.array_equal(plan.place, problem.stored)
+    assert verdict.terms["copy"] == 0
+    assert verdict.terms["moved_work"] == 0
+
+
+def test_a_type_that_is_not_stated_is_the_first_accepted_one() -> None:
+    problem = settled()
+    vague = replace(problem, current_type=np.full_like(problem.current_type, len(problem.gpu_types)))
+    plan = today(vague)
+    assert plan is not None
+    for workload, kind in zip(plan.run_workload, plan.run_type, strict=True):
+        assert kind == problem.option_type[problem.option_workload == workload][0]
+
+
+def test_an_instance_that_does_not_tell_has_none() -> None:
+    assert today(mast_opt.generate("data-placement", "standard", datasets=6, workloads=6, regions=2)) is None
+
+
+@pytest.mark.parametrize("solver", ["highs", "cpsat"])
+def test_no_plan_is_worse_than_changing_nothing(solver: str) -> None:
+    problem = settled()
+    plan = today(problem)
+    assert plan is not None
+    now = mast_opt.verify(problem, plan).objective
+    solution = mast_opt.solve(problem, solver)
+    assert solution.events[0].incumbent == pytest.approx(now, rel=1e-4)
+    assert solution.objective is not None
+    assert solution.objective <= now * (1 + 1e-9)

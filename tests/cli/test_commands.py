@@ -95,6 +95,7 @@ def test_solve_writes_a_plan_that_verifies(call: Call, instance: Path, tmp_path:
     record = call("verify", instance, "--plan", plan, "--json").record
     assert record["objective"] == pytest.approx(OPTIMUM)
     assert record["solver"] == "highs"
+    assert record["status"] == "FEASIBLE"
     assert record["same_instance"] is True
 
 

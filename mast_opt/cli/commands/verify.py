@@ -15,7 +15,7 @@ from mast_opt.cli.record import verdict_keys, violation_keys
 from mast_opt.cli.run import Answer
 from mast_opt.errors import Fault, PlanError
 from mast_opt.io import read, read_plan_of
-from mast_opt.result import relative_gap
+from mast_opt.result import Status, relative_gap
 from mast_opt.solving import verify
 from mast_opt.verdict import Verdict, Violation
 
@@ -64,6 +64,7 @@ def command(
     )
     run.record["violations"] += [violation_keys(claim) for claim in claims]
     found = len(run.record["violations"])
+    run.record["status"] = None if found else Status.FEASIBLE.value
     if found:
         run.record["error"] = f"the plan has {found} violation{'s' if found > 1 else ''}"
 

@@ -34,7 +34,7 @@ def _about(problem: JobPlacement) -> Iterator[str]:
     for axis in _AXES:
         for label, symbol in zip(getattr(problem, axis), getattr(renamed, axis)):
             if label != symbol:
-                yield f"# {symbol} stands for {ascii(label)} among the {axis}"
+                yield f"# {symbol} stands for {label!a} among the {axis}"
     yield "data;"
 
 
@@ -103,8 +103,6 @@ def _running(p: JobPlacement) -> Iterator[Iterator[str]]:
     places, at = np.unique(where, axis=0, return_inverse=True)
     mgpu = np.zeros(len(places), np.int64)
     np.add.at(mgpu, at.reshape(-1), entries.mgpu)
-    yield section(
-        "param : HOLDS_DEVICE : held_device", running[places[:, 0]], server[places[:, 1]], places[:, 2], mgpu
-    )
+    yield section("param : HOLDS_DEVICE : held_device", running[places[:, 0]], server[places[:, 1]], places[:, 2], mgpu)
     fraction = (p.held_need[:, GPU] > 0) & (p.held_need[:, GPU] < WHOLE)
     yield section("set FRACTION_RUNS", server[np.unique(p.held_server[fraction])])

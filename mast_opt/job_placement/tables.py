@@ -109,7 +109,12 @@ SCHEMA = Schema(
                 label("job", "running"),
                 integer("tier", help="importance; 0 is the highest"),
                 boolean("preemptible", help="may it be stopped for a more important job?"),
-                need("gpu_hours_at_risk", THOUSANDTHS, maximum=MOST_AT_RISK, help="GPU-hours of work lost if it is stopped now"),
+                need(
+                    "gpu_hours_at_risk",
+                    THOUSANDTHS,
+                    maximum=MOST_AT_RISK,
+                    help="GPU-hours of work lost if it is stopped now",
+                ),
                 label("tenant", "tenant", required=False, help="who a GPU quota counts it to"),
             ),
             key=("job",),

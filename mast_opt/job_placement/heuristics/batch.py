@@ -1,0 +1,84 @@
+"""A whole queue, in order: each job is placed for good, or found to fit nowhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from mast_opt.job_placement.heuristics.desk import Desk
+from mast_opt.job_placement.heuristics.fit import Request
+from mast_opt.job_placement.heuristics.pack import TIGHT
+from mast_opt.job_placement.heuristics.place import Offer, place, take
+from mast_opt.search import Watch
+
+Place = Callable[[Desk, int, Request], Offer | None]
+"""The offer for a job of the problem; None if it is refused."""
+
+
+@dataclass
+class Seen:
+    """What happened to a queue."""
+
+    refused: int = 0
+    remembered: int = 0
+    """Refused because a job that asks for no more had been."""
+    unproven: int = 0
+    """Placed, with victims that were not proven to be the cheapest."""
+
+
+class Failures:
+    """What fitted nowhere. Within a batch what is left to a tier only shrinks (a victim serves only more important
+    work), so a job that asks for the same and has at least as many tasks fits nowhere either."""
+
+    def __init__(self) -> None:
+        self._tasks: dict[tuple[object, ...], int] = {}
+
+    @staticmethod
+    def _key(job: Request) -> tuple[object, ...]:
+        return job.mgpu.tobytes(), job.open.tobytes(), job.cpu, job.memory, job.within, job.tier
+
+    def known(self, job: Request) -> bool:
+        least = self._tasks.get(self._key(job))
+        return least is not None and job.tasks >= least
+
+    def remember(self, job: Request) -> None:
+        key = self._key(job)
+        self._tasks[key] = min(job.tasks, self._tasks.get(key, job.tasks))
+
+
+def exhaustively(desk: Desk, j: int, job: Request) -> Offer | None:
+    """The best bid of all groups."""
+    return place(desk.state, job, desk.everywhere, TIGHT)
+
+
+def admit_in_order(
+    desk: Desk, order: Iterable[int], watch: Watch, how: Place = exhaustively, remember: bool = True
+) -> Seen:
+    """Place the jobs one after another until all are seen or the watch says stop.
+
+    Args:
+        remember: skip what is like a job that fitted nowhere; only right for a ``how`` that tries everything.
+    """
+    seen, failures = Seen(), Failures()
+    for j in order:
+        if watch.limit() is not None:
+            break
+        job = desk.request(int(j))
+        if remember and failures.known(job):
+            seen.remembered += 1
+            seen.refused += 1
+            continue
+        offer = how(desk, int(j), job)
+        if offer is None:
+            failures.remember(job)
+            seen.refused += 1
+        else:
+            admit(desk, int(j), job, offer)
+            seen.unproven += not offer.proven
+    return seen
+
+
+def admit(desk: Desk, j: int, job: Request, offer: Offer) -> None:
+    """Carry out the offer for a job of the problem."""
+    desk.stopped.update(desk.victim[at] for at in offer.victims.tolist())
+    desk.placed[j] = take(desk.state, job, offer.placed, offer.victims, 0, False, True)

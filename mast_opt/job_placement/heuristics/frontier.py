@@ -1,0 +1,309 @@
+"""One server: the cheapest jobs to stop for each number of further tasks.
+
+Exact: whole GPUs by a knapsack over GPUs where cores and memory turn out not to matter, everything else by
+enumeration of subsets in order of cost, cut off by the best found so far.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mast_opt.job_placement.heuristics.compiled import kernel
+from mast_opt.job_placement.heuristics.fit import Request, room_on
+from mast_opt.job_placement.heuristics.state import (
+    A_CPU,
+    A_FREE,
+    A_MEMORY,
+    C_CPU,
+    C_MEMORY,
+    C_MGPU,
+    J_COST,
+    J_STOPPABLE,
+    J_TIER,
+    L_AFTER,
+    L_CPU,
+    L_JOB,
+    L_MEMORY,
+    NEVER,
+    S_BLOCKED,
+    S_DEVICES,
+    S_ROW,
+    State,
+)
+from mast_opt.job_placement.units import WHOLE, Ints
+
+MOST_CANDIDATES = 60
+"""Jobs on one server that are considered, the cheapest ones: a subset is the bits of one number."""
+MOST_SUBSETS = 20_000
+OPEN, IN, OUT = range(3)
+"""What a search has decided about a candidate: nothing yet, it is stopped anyway, it is not stopped."""
+
+
+@kernel
+def list_candidates(state: State, s: int, threshold: int, rows: Ints) -> tuple[int, bool]:
+    """Write the allocations on the server that may be freed into ``rows``, cheapest first: those of jobs of tier ≥
+    threshold that may be stopped. Returns how many were written, and whether these are all."""
+    count, every = 0, True
+    row = state.server[S_ROW, s]
+    while row >= 0:
+        job = state.row[L_JOB, row]
+        if state.job[J_STOPPABLE, job] == 1 and state.job[J_TIER, job] >= threshold:
+            if count == MOST_CANDIDATES:
+                every = False
+                if state.job[J_COST, state.row[L_JOB, rows[count - 1]]] <= state.job[J_COST, job]:
+                    row = state.row[L_AFTER, row]
+                    continue
+                count -= 1
+            at = count
+            while at > 0 and _costs_less(state, row, rows[at - 1]):
+                rows[at] = rows[at - 1]
+                at -= 1
+            rows[at] = row
+            count += 1
+        row = state.row[L_AFTER, row]
+    return count, every
+
+
+@kernel
+def _costs_less(state: State, row: int, other: int) -> bool:
+    """Whether an allocation's job costs less, equals by number; the order of the lists must not matter."""
+    job, rival = state.row[L_JOB, row], state.row[L_JOB, other]
+    cost, price = state.job[J_COST, job], state.job[J_COST, rival]
+    return bool(cost < price or (cost == price and job < rival))
+
+
+@kernel
+def fit_in(room: Ints, devices: int, cpu: int, memory: int, mgpu: int, job: Request) -> int:
+    """Tasks that fit into explicit room, at most as many as the job has."""
+    most = job.tasks
+    if mgpu >= WHOLE:
+        whole = 0
+        for d in range(devices):
+            whole += room[d] == WHOLE
+        most = min(most, whole // (mgpu // WHOLE))
+    elif mgpu > 0:
+        fit = 0
+        for d in range(devices):
+            fit += room[d] // mgpu
+        most = min(most, fit)
+    if job.cpu > 0:
+        most = min(most, max(cpu, 0) // job.cpu)
+    if job.memory > 0:
+        most = min(most, max(memory, 0) // job.memory)
+    return int(most)
+
+
+@kernel
+def potential_on(state: State, s: int, threshold: int, mgpu: int, job: Request) -> int:
+    """Tasks that fit if all jobs of tier ≥ threshold that may be stopped are."""
+    tier = job.tier
+    if state.server[S_BLOCKED, s] == 1:
+        return 0
+    cpu = state.room[A_CPU, tier, s] + state.reclaim[C_CPU, threshold, s]
+    memory = state.room[A_MEMORY, tier, s] + state.reclaim[C_MEMORY, threshold, s]
+    if state.room[A_FREE, tier, s] + state.reclaim[C_MGPU, threshold, s] < mgpu or cpu < job.cpu or memory < job.memory:
+        return 0
+    devices = state.server[S_DEVICES, s]
+    room = np.empty(devices, np.int64)
+    for d in range(devices):
+        room[d] = room_on(state, s, d, tier)
+    row = state.server[S_ROW, s]
+    while row >= 0:
+        other = state.row[L_JOB, row]
+        if state.job[J_STOPPABLE, other] == 1 and state.job[J_TIER, other] >= threshold:
+            for d in range(devices):
+                room[d] += state.row_device[row, d]
+        row = state.row[L_AFTER, row]
+    return fit_in(room, devices, cpu, memory, mgpu, job)
+
+
+@kernel
+def frontier(
+    state: State,
+    s: int,
+    mgpu: int,
+    job: Request,
+    rows: Ints,
+    costs: Ints,
+    status: Ints,
+    limit: int,
+    cost: Ints,
+    mask: Ints,
+) -> tuple[int, int, bool]:
+    """Fill cost[e] and mask[e] for e = 0 … extra: the least that makes room for e tasks more than fit without.
+
+    Args:
+        rows, costs, status: at most MOST_CANDIDATES allocations on this server that may be freed, what each costs,
+            and OPEN, IN or OUT.
+        limit: combinations that cost more are of no interest.
+        mask: bit i stands for ``rows[i]``.
+
+    Returns:
+        (tasks that fit for nothing, extra, whether the costs are proven least).
+    """
+    devices = state.server[S_DEVICES, s]
+    room = np.empty(devices, np.int64)
+    for d in range(devices):
+        room[d] = room_on(state, s, d, job.tier)
+    cpu, memory = state.room[A_CPU, job.tier, s], state.room[A_MEMORY, job.tier, s]
+    open_rows = np.empty(len(rows), np.int64)
+    count = 0
+    for i in range(len(rows)):
+        if status[i] == IN:
+            for d in range(devices):
+                room[d] += state.row_device[rows[i], d]
+            cpu += state.row[L_CPU, rows[i]]
+            memory += state.row[L_MEMORY, rows[i]]
+        elif status[i] == OPEN and costs[i] <= limit:
+            at = count
+            while at > 0 and costs[open_rows[at - 1]] > costs[i]:
+                open_rows[at] = open_rows[at - 1]
+                at -= 1
+            open_rows[at] = i
+            count += 1
+    complete = True
+    base = fit_in(room, devices, cpu, memory, mgpu, job)
+    full_room = room.copy()
+    full_cpu, full_memory = cpu, memory
+    for at in range(count):
+        row = rows[open_rows[at]]
+        for d in range(devices):
+            full_room[d] += state.row_device[row, d]
+        full_cpu += state.row[L_CPU, row]
+        full_memory += state.row[L_MEMORY, row]
+    extra = fit_in(full_room, devices, full_cpu, full_memory, mgpu, job) - base
+    cost[0], mask[0] = 0, 0
+    for e in range(1, extra + 1):
+        cost[e], mask[e] = NEVER, 0
+    if extra > 0 and not _by_knapsack(
+        state, room, devices, cpu, memory, mgpu, job, rows, costs, open_rows, count, base, extra, cost, mask
+    ):
+        complete = _by_subsets(
+            state, room, devices, cpu, memory, mgpu, job, rows, costs, open_rows, count, base, extra, limit, cost, mask
+        )
+    while extra > 0 and cost[extra] == NEVER:
+        extra -= 1
+    return base, extra, complete
+
+
+@kernel
+def _by_knapsack(
+    state: State,
+    room: Ints,
+    devices: int,
+    cpu: int,
+    memory: int,
+    mgpu: int,
+    job: Request,
+    rows: Ints,
+    costs: Ints,
+    open_rows: Ints,
+    count: int,
+    base: int,
+    extra: int,
+    cost: Ints,
+    mask: Ints,
+) -> bool:
+    """The frontier for whole GPUs held whole; False, with nothing decided, where cores, memory or shared GPUs
+    matter."""
+    if mgpu < WHOLE:
+        return False
+    width = mgpu // WHOLE
+    there = 0
+    for d in range(devices):
+        there += room[d] == WHOLE
+    most = (base + extra) * width - there
+    if (base + 1) * width <= there or most <= 0:
+        return False
+    least = np.full(most + 1, NEVER, np.int64)
+    chosen = np.zeros(most + 1, np.int64)
+    least[0] = 0
+    for at in range(count):
+        row = rows[open_rows[at]]
+        holds = 0
+        for d in range(devices):
+            amount = state.row_device[row, d]
+            if amount != 0 and amount != WHOLE:
+                return False
+            holds += amount == WHOLE
+        if holds == 0:
+            continue
+        price = costs[open_rows[at]]
+        for n in range(most, 0, -1):
+            under = max(0, n - holds)
+            if least[under] < NEVER and least[under] + price < least[n]:
+                least[n] = least[under] + price
+                chosen[n] = chosen[under] | (1 << open_rows[at])
+    for e in range(1, extra + 1):
+        wanted = (base + e) * width - there
+        if least[wanted] == NEVER:
+            return False
+        has_cpu, has_memory = cpu, memory
+        for at in range(count):
+            if chosen[wanted] >> open_rows[at] & 1:
+                has_cpu += state.row[L_CPU, rows[open_rows[at]]]
+                has_memory += state.row[L_MEMORY, rows[open_rows[at]]]
+        if has_cpu < (base + e) * job.cpu or has_memory < (base + e) * job.memory:
+            return False
+    for e in range(1, extra + 1):
+        wanted = (base + e) * width - there
+        cost[e], mask[e] = least[wanted], chosen[wanted]
+    return True
+
+
+@kernel
+def _by_subsets(
+    state: State,
+    room: Ints,
+    devices: int,
+    cpu: int,
+    memory: int,
+    mgpu: int,
+    job: Request,
+    rows: Ints,
+    costs: Ints,
+    open_rows: Ints,
+    count: int,
+    base: int,
+    extra: int,
+    limit: int,
+    cost: Ints,
+    mask: Ints,
+) -> bool:
+    """The frontier by enumeration; False if there were too many subsets to look at all."""
+    for e in range(1, extra + 1):
+        cost[e], mask[e] = NEVER, 0
+    stack = np.empty(count, np.int64)
+    depth = at = subsets = 0
+    spent = bits = 0
+    while True:
+        if at < count and spent + costs[open_rows[at]] <= limit and spent + costs[open_rows[at]] < cost[extra]:
+            i = open_rows[at]
+            spent += costs[i]
+            bits |= 1 << i
+            cpu += state.row[L_CPU, rows[i]]
+            memory += state.row[L_MEMORY, rows[i]]
+            for d in range(devices):
+                room[d] += state.row_device[rows[i], d]
+            stack[depth] = at
+            depth += 1
+            subsets += 1
+            fit = fit_in(room, devices, cpu, memory, mgpu, job)
+            for e in range(1, min(fit - base, extra) + 1):
+                if spent < cost[e]:
+                    cost[e], mask[e] = spent, bits
+            if subsets >= MOST_SUBSETS:
+                return False
+            at = count if fit - base >= extra else at + 1
+        else:
+            if depth == 0:
+                return True
+            depth -= 1
+            i = open_rows[stack[depth]]
+            spent -= costs[i]
+            bits &= ~(1 << i)
+            cpu -= state.row[L_CPU, rows[i]]
+            memory -= state.row[L_MEMORY, rows[i]]
+            for d in range(devices):
+                room[d] -= state.row_device[rows[i], d]
+            at = stack[depth] + 1

@@ -1,0 +1,239 @@
+"""Taking and giving back capacity, tier by tier, and what is kept up to date with it."""
+
+from __future__ import annotations
+
+from mast_opt.job_placement.heuristics.compiled import compiled, kernel
+from mast_opt.job_placement.heuristics.state import (
+    A_CPU,
+    A_FREE,
+    A_MEMORY,
+    A_WHOLE,
+    C_CPU,
+    C_DENSITY,
+    C_LEAST,
+    C_MEMORY,
+    C_MGPU,
+    G_REGION,
+    J_COST,
+    J_FRESH,
+    J_MGPU,
+    J_ROW,
+    J_STACK,
+    J_STOPPABLE,
+    J_TIER,
+    L_AFTER,
+    L_BEFORE,
+    L_CPU,
+    L_JOB,
+    L_MEMORY,
+    L_NEXT,
+    L_SERVER,
+    L_STACK,
+    N_JOBS,
+    N_ROWS,
+    NEVER,
+    R_USED,
+    S_BLOCKED,
+    S_DEVICES,
+    S_GROUP,
+    S_ROW,
+    T_FREE,
+    T_RECLAIM,
+    T_WHOLE,
+    Small,
+    State,
+)
+from mast_opt.job_placement.units import WHOLE
+
+
+@kernel
+def refresh(state: State, s: int) -> None:
+    """Recompute what work of each tier finds on a server, from its slacks."""
+    group = state.server[S_GROUP, s]
+    for tier in range(state.room.shape[1]):
+        whole = free = 0
+        cpu, memory = state.slack[0, s, 0], state.slack[1, s, 0]
+        if state.server[S_BLOCKED, s] == 1:
+            cpu = memory = -1
+        else:
+            for p in range(1, tier + 1):
+                cpu = min(cpu, state.slack[0, s, p])
+                memory = min(memory, state.slack[1, s, p])
+            for d in range(state.server[S_DEVICES, s]):
+                room = state.slack_device[s, d, 0]
+                for p in range(1, tier + 1):
+                    room = min(room, state.slack_device[s, d, p])
+                free += room
+                if room == WHOLE:
+                    whole += 1
+        state.total[T_WHOLE, tier, group] += whole - state.room[A_WHOLE, tier, s]
+        state.total[T_FREE, tier, group] += free - state.room[A_FREE, tier, s]
+        state.room[A_WHOLE, tier, s] = whole
+        state.room[A_FREE, tier, s] = free
+        state.room[A_CPU, tier, s] = cpu
+        state.room[A_MEMORY, tier, s] = memory
+
+
+@compiled
+def refresh_all(state: State) -> None:
+    for s in range(state.server.shape[1]):
+        refresh(state, s)
+        refresh_reclaim(state, s)
+
+
+@kernel
+def refresh_reclaim(state: State, s: int) -> None:
+    """Recompute what could be had on a server by stopping jobs, from its list of allocations."""
+    tiers = state.room.shape[1]
+    group = state.server[S_GROUP, s]
+    for tier in range(tiers):
+        state.total[T_RECLAIM, tier, group] -= state.reclaim[C_MGPU, tier, s]
+        state.reclaim[C_MGPU, tier, s] = 0
+        state.reclaim[C_CPU, tier, s] = 0
+        state.reclaim[C_MEMORY, tier, s] = 0
+        state.reclaim[C_LEAST, tier, s] = NEVER
+        state.reclaim[C_DENSITY, tier, s] = NEVER
+    if state.server[S_BLOCKED, s] == 1:
+        return
+    row = state.server[S_ROW, s]
+    while row >= 0:
+        job = state.row[L_JOB, row]
+        if state.job[J_STOPPABLE, job] == 1:
+            mgpu = 0
+            for d in range(state.server[S_DEVICES, s]):
+                mgpu += state.row_device[row, d]
+            cost = state.job[J_COST, job]
+            density = cost // state.job[J_MGPU, job] if mgpu > 0 else NEVER
+            for tier in range(state.job[J_TIER, job] + 1):
+                state.reclaim[C_MGPU, tier, s] += mgpu
+                state.reclaim[C_CPU, tier, s] += state.row[L_CPU, row]
+                state.reclaim[C_MEMORY, tier, s] += state.row[L_MEMORY, row]
+                state.reclaim[C_LEAST, tier, s] = min(state.reclaim[C_LEAST, tier, s], cost)
+                state.reclaim[C_DENSITY, tier, s] = min(state.reclaim[C_DENSITY, tier, s], density)
+        row = state.row[L_AFTER, row]
+    for tier in range(tiers):
+        state.total[T_RECLAIM, tier, group] += state.reclaim[C_MGPU, tier, s]
+
+
+@kernel
+def shift(state: State, row: int, last: int, sign: int) -> None:
+    """Add ``sign`` times an allocation to the slacks of tiers 0 … last of its server."""
+    s = state.row[L_SERVER, row]
+    for p in range(last + 1):
+        state.slack[0, s, p] += sign * state.row[L_CPU, row]
+        state.slack[1, s, p] += sign * state.row[L_MEMORY, row]
+        for d in range(state.server[S_DEVICES, s]):
+            state.slack_device[s, d, p] += sign * state.row_device[row, d]
+
+
+@compiled
+def new_job(state: State, tier: int, cost: int, stoppable: bool, fresh: bool) -> int:
+    """A place for a job without allocations; there must be a free one (see ``grown``)."""
+    state.free_places[N_JOBS] -= 1
+    job = state.job[J_STACK, state.free_places[N_JOBS]]
+    state.job[J_TIER, job] = tier
+    state.job[J_COST, job] = cost
+    state.job[J_STOPPABLE, job] = stoppable
+    state.job[J_FRESH, job] = fresh
+    state.job[J_MGPU, job] = 0
+    state.job[J_ROW, job] = -1
+    return int(job)
+
+
+@compiled
+def new_row(state: State, job: int, s: int, cpu: int, memory: int, device: Small) -> int:
+    """An allocation of the job on a server, in the lists but not yet in the ledger."""
+    state.free_places[N_ROWS] -= 1
+    row = state.row[L_STACK, state.free_places[N_ROWS]]
+    state.row[L_JOB, row] = job
+    state.row[L_SERVER, row] = s
+    state.row[L_CPU, row] = cpu
+    state.row[L_MEMORY, row] = memory
+    for d in range(len(device)):
+        state.row_device[row, d] = device[d]
+        state.job[J_MGPU, job] += device[d]
+    state.row[L_NEXT, row] = state.job[J_ROW, job]
+    state.job[J_ROW, job] = row
+    state.row[L_AFTER, row] = state.server[S_ROW, s]
+    state.row[L_BEFORE, row] = -1
+    if state.server[S_ROW, s] >= 0:
+        state.row[L_BEFORE, state.server[S_ROW, s]] = row
+    state.server[S_ROW, s] = row
+    return int(row)
+
+
+@compiled
+def start(state: State, job: int) -> None:
+    """Take what the job's allocations hold: from the tiers above it in a round, from all of them otherwise."""
+    last = state.job[J_TIER, job] if state.job[J_FRESH, job] == 1 else state.room.shape[1] - 1
+    row = state.job[J_ROW, job]
+    while row >= 0:
+        s = state.row[L_SERVER, row]
+        shift(state, row, last, -1)
+        refresh(state, s)
+        refresh_reclaim(state, s)
+        state.region[R_USED, state.group[G_REGION, state.server[S_GROUP, s]]] += _mgpu(state, row)
+        row = state.row[L_NEXT, row]
+
+
+@compiled
+def stop(state: State, job: int, last: int) -> None:
+    """Give back what the job holds to the tiers 0 … last, and forget the job."""
+    row = state.job[J_ROW, job]
+    while row >= 0:
+        s = state.row[L_SERVER, row]
+        shift(state, row, last, 1)
+        before, after = state.row[L_BEFORE, row], state.row[L_AFTER, row]
+        if before >= 0:
+            state.row[L_AFTER, before] = after
+        else:
+            state.server[S_ROW, s] = after
+        if after >= 0:
+            state.row[L_BEFORE, after] = before
+        refresh(state, s)
+        refresh_reclaim(state, s)
+        group = state.server[S_GROUP, s]
+        region = state.group[G_REGION, group]
+        state.region[R_USED, region] -= _mgpu(state, row)
+        state.row[L_STACK, state.free_places[N_ROWS]] = row
+        state.free_places[N_ROWS] += 1
+        row = state.row[L_NEXT, row]
+    state.job[J_STACK, state.free_places[N_JOBS]] = job
+    state.free_places[N_JOBS] += 1
+    state.job[J_ROW, job] = -1
+
+
+@compiled
+def last_tier_of(state: State, job: int) -> int:
+    """The last tier to which a job gives back what it holds when it ends by itself or was never meant to start."""
+    if state.job[J_FRESH, job] == 1:
+        return int(state.job[J_TIER, job])
+    return state.room.shape[1] - 1
+
+
+@compiled
+def last_tier_of_victim(state: State, job: int) -> int:
+    """The last tier that may use what a victim frees in a round: those more important than it. A job that was
+    placed in this round and is stopped in it leaves no trace."""
+    if state.job[J_FRESH, job] == 1:
+        return int(state.job[J_TIER, job])
+    return int(state.job[J_TIER, job]) - 1
+
+
+@compiled
+def settle(state: State, s: int) -> None:
+    """End the round on a server: what is left is free for all."""
+    for p in range(1, state.room.shape[1]):
+        state.slack[0, s, p] = state.slack[0, s, 0]
+        state.slack[1, s, p] = state.slack[1, s, 0]
+        for d in range(state.server[S_DEVICES, s]):
+            state.slack_device[s, d, p] = state.slack_device[s, d, 0]
+    refresh(state, s)
+
+
+@kernel
+def _mgpu(state: State, row: int) -> int:
+    total = 0
+    for d in range(state.server[S_DEVICES, state.row[L_SERVER, row]]):
+        total += state.row_device[row, d]
+    return total

@@ -1,0 +1,121 @@
+"""One server for the whole job: the cheapest jobs to stop, over all servers of all groups."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mast_opt.job_placement.heuristics.compiled import compiled, kernel
+from mast_opt.job_placement.heuristics.fit import Request
+from mast_opt.job_placement.heuristics.frontier import MOST_CANDIDATES, frontier, list_candidates, potential_on
+from mast_opt.job_placement.heuristics.state import (
+    A_CPU,
+    A_FREE,
+    A_MEMORY,
+    C_CPU,
+    C_DENSITY,
+    C_LEAST,
+    C_MEMORY,
+    C_MGPU,
+    G_START,
+    G_TYPE,
+    J_COST,
+    L_JOB,
+    LEVELS,
+    NEVER,
+    S_BLOCKED,
+    State,
+)
+from mast_opt.job_placement.units import Ints
+
+VALUE, GROUP, FOUND, NODES, PROVEN = range(5)
+"""Of an answer: value of the bid (NEVER if there is none), group, victims, nodes searched, 1 if proven."""
+
+
+@compiled
+def cheapest_server(state: State, job: Request, groups: Ints, threshold: int, jobs: Ints) -> Ints:
+    """The answer [5] over all servers of the groups, the victims written into ``jobs``. Of equals, the first wins.
+
+    The server that promises most is searched first, so that most of the others need not be.
+    """
+    answer = np.array([NEVER, -1, 0, 0, 1], np.int64)
+    rows, scratch = np.empty(MOST_CANDIDATES, np.int64), np.empty(len(jobs), np.int64)
+    limit, promising = answer[VALUE], _most_promising(state, job, groups, threshold)
+    for whole_round in range(2):
+        for at in range(len(groups)):
+            g = groups[at]
+            for s in range(state.group[G_START, g], state.group[G_START, g + 1]):
+                if whole_round == 0 and s != promising:
+                    continue
+                most = min(limit, answer[VALUE] - 1)
+                if _bound_on(state, s, job.mgpu[state.group[G_TYPE, g]], job, threshold) * LEVELS > most:
+                    continue
+                value = _cheapest_on(state, s, g, job, threshold, most, rows, scratch, answer)
+                if whole_round == 0:
+                    limit = value
+                elif value <= most:
+                    answer[VALUE], answer[GROUP] = value, g
+                    jobs[:] = scratch
+    answer[FOUND] = 0
+    while answer[VALUE] < NEVER and jobs[answer[FOUND]] >= 0:
+        answer[FOUND] += 1
+    return answer
+
+
+@kernel
+def _most_promising(state: State, job: Request, groups: Ints, threshold: int) -> int:
+    """The server with the smallest bound, or −1 if there is none."""
+    promise, promising = float("inf"), -1
+    for at in range(len(groups)):
+        g = groups[at]
+        for s in range(state.group[G_START, g], state.group[G_START, g + 1]):
+            bound = _bound_on(state, s, job.mgpu[state.group[G_TYPE, g]], job, threshold)
+            if bound < promise:
+                promise, promising = bound, s
+    return promising
+
+
+@kernel
+def _bound_on(state: State, s: int, mgpu: int, job: Request, threshold: int) -> float:
+    """No set on the server costs less; infinity where stopping everything makes no room."""
+    tier = job.tier
+    missing = job.tasks * mgpu - state.room[A_FREE, tier, s]
+    if (
+        state.server[S_BLOCKED, s] == 1
+        or missing > state.reclaim[C_MGPU, threshold, s]
+        or state.room[A_CPU, tier, s] + state.reclaim[C_CPU, threshold, s] < job.tasks * job.cpu
+        or state.room[A_MEMORY, tier, s] + state.reclaim[C_MEMORY, threshold, s] < job.tasks * job.memory
+    ):
+        return float("inf")
+    bound = float(state.reclaim[C_LEAST, threshold, s])
+    if missing > 0:
+        bound = max(bound, float(missing) * state.reclaim[C_DENSITY, threshold, s])
+    return bound * (1 - 1e-12)
+
+
+@kernel
+def _cheapest_on(
+    state: State, s: int, g: int, job: Request, threshold: int, most: int, rows: Ints, jobs: Ints, answer: Ints
+) -> int:
+    """The value of the server's cheapest set, written into ``jobs`` and closed by −1; NEVER if none is worth at most
+    ``most``."""
+    mgpu = job.mgpu[state.group[G_TYPE, g]]
+    if potential_on(state, s, threshold, mgpu, job) < job.tasks:
+        return NEVER
+    answer[NODES] += 1
+    count, every = list_candidates(state, s, threshold, rows)
+    costs, status = np.empty(count, np.int64), np.zeros(count, np.int64)
+    for i in range(count):
+        costs[i] = state.job[J_COST, state.row[L_JOB, rows[i]]]
+    cost, mask = np.empty(job.tasks + 1, np.int64), np.empty(job.tasks + 1, np.int64)
+    base, extra, exact = frontier(state, s, mgpu, job, rows[:count], costs, status, most // LEVELS, cost, mask)
+    if not (every and exact):
+        answer[PROVEN] = 0
+    if base + extra < job.tasks:
+        return NEVER
+    chosen = 0
+    for i in range(count):
+        if mask[job.tasks - base] >> i & 1:
+            jobs[chosen] = state.row[L_JOB, rows[i]]
+            chosen += 1
+    jobs[chosen] = -1
+    return int(cost[job.tasks - base] * LEVELS)

@@ -1,0 +1,80 @@
+"""What is free on every server, for work of every tier, and who holds the rest.
+
+The ledger has a column for each tier: ``slack[…, p]`` is what all work of tier p and less important work together
+may still take, that is free + Σ_{victims of tier > p} held − Σ_{placed jobs of tier ≥ p} needs, exactly the slack of
+the model's capacity and device rows. A job of tier q counts in the columns 0 … q, so what it may take is the least
+of these; those minima are kept beside, laid out by tier so that a search reads them in one go.
+
+Few arrays with a first axis of fields, rather than one array a field: the compiler's time grows with the number of
+arrays that a function is handed.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mast_opt.job_placement.units import Ints
+
+Small = NDArray[np.int32]
+
+VICTIM = 1 << 16
+"""A cost is GPU-hours lost (in thousandths) · VICTIM + victims, so that fewer victims decide between equal hours."""
+LEVELS = 4
+"""A bid's value is its cost · LEVELS + its excess level, so that levels decide between equal costs."""
+NEVER = 1 << 62
+"""More than any value."""
+
+S_GROUP, S_RACK, S_DEVICES, S_BLOCKED, S_ROW = range(5)
+"""Of a server: group, rack, GPUs, 1 if it takes no work, first allocation or −1."""
+G_START, G_TYPE, G_REGION, G_ENTRY = range(4)
+"""Of a group: first server, GPU type, region; and the groups once more, by region and name."""
+R_START, R_RANK, R_MGPU, R_USED = range(4)
+"""Of a region: first of its entries among the groups by region, place by name, milli-GPUs, milli-GPUs in use."""
+A_WHOLE, A_FREE, A_CPU, A_MEMORY = range(4)
+"""What work of a tier finds on a server: whole GPUs, milli-GPUs, millicores, MiB (−1 on blocked servers)."""
+C_MGPU, C_CPU, C_MEMORY, C_LEAST, C_DENSITY = range(5)
+"""What jobs of tier ≥ p that may be stopped hold on a server: three amounts, the smallest cost of one of them, the
+smallest cost per milli-GPU that one of them holds anywhere (both NEVER where there is none)."""
+T_WHOLE, T_FREE, T_RECLAIM = range(3)
+"""Totals of a group: whole GPUs, milli-GPUs, milli-GPUs held by jobs that may be stopped."""
+J_TIER, J_COST, J_MGPU, J_STOPPABLE, J_FRESH, J_ROW, J_MARK, J_STACK = range(8)
+"""Of a running job: tier, cost, milli-GPUs in all, 1 if it may be stopped, 1 if it was placed in this round (and so
+counts only in the columns up to its tier), first allocation or −1, scratch (−1), and free places on a stack."""
+L_JOB, L_SERVER, L_CPU, L_MEMORY, L_NEXT, L_AFTER, L_BEFORE, L_STACK = range(8)
+"""Of an allocation: job, server, millicores, MiB, the job's next one, the server's next and previous one (−1 at the
+ends), and free places on a stack."""
+N_JOBS, N_ROWS = range(2)
+"""How many places on the two stacks are valid."""
+
+
+class State(NamedTuple):
+    """Arrays that the kernels read and change. S servers by position, D GPUs at most, P tiers, G groups, R regions;
+    V places for running jobs and A for their allocations."""
+
+    server: Ints
+    """[5, S]"""
+    group: Ints
+    """[4, G + 1]"""
+    region: Ints
+    """[4, R + 1]"""
+    slack: Ints
+    """[2, S, P] millicores and MiB."""
+    slack_device: Small
+    """[S, D, P] milli-GPUs."""
+    room: Ints
+    """[4, P, S]"""
+    reclaim: Ints
+    """[5, P, S]"""
+    total: Ints
+    """[3, P, G]"""
+    job: Ints
+    """[8, V]"""
+    row: Ints
+    """[8, A]"""
+    row_device: Small
+    """[A, D] milli-GPUs of each GPU that an allocation holds."""
+    free_places: Ints
+    """[2]"""

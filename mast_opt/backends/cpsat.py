@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import csr_array
 
 from mast_opt.backends.base import Progress, Relay, checked_options, load, watching
-from mast_opt.backends.supervise import FEASIBILITY_TOLERANCE, Outcome, supervised
+from mast_opt.backends.supervise import FEASIBILITY_TOLERANCE, OBJECTIVE_TOLERANCE, Outcome, supervised
 from mast_opt.errors import BackendError, SizeLimitExceeded, UnsupportedOption
 from mast_opt.mip import FloatArray, IntArray, Mip, scale
 from mast_opt.mip.entries import Entries
@@ -28,6 +29,10 @@ GOVERNED = {
 }
 GAP_FOR_SEARCH = 0.9
 """Share of the asked gap that the search may leave; the rest is room for what the relaxation loses."""
+COARSE, FINE = 7, 10
+"""Digits of the grid for continuous columns; the linear relaxation grows weak on finer ones, so those come second."""
+SMALL = 2000
+"""Up to so many rows the linear relaxation holds all of them; adding them one by one loses precision on one thread."""
 
 
 class CpSat:
@@ -43,11 +48,24 @@ class CpSat:
         return supervised(self._minimise, mip, params)
 
     def _minimise(self, mip: Mip, params: SolveParams, progress: Progress) -> Outcome:
+        coarse = self._on_grid(mip, params, progress, COARSE)
+        if coarse.status is not Status.OPTIMAL or coarse.x is None or coarse.bound is None:
+            return coarse
+        objective = mip.objective(coarse.x)
+        if objective - coarse.bound <= (params.gap + OBJECTIVE_TOLERANCE) * abs(objective):
+            return coarse
+        fine = self._on_grid(mip, replace(params, start=coarse.x), progress, FINE)
+        bound = coarse.bound if fine.bound is None else max(coarse.bound, fine.bound)
+        if fine.x is None or mip.objective(fine.x) > objective:
+            return replace(fine, status=Status.FEASIBLE, x=coarse.x, bound=bound)
+        return replace(fine, bound=bound)
+
+    def _on_grid(self, mip: Mip, params: SolveParams, progress: Progress, digits: int) -> Outcome:
         cp_model = load("ortools.sat.python.cp_model", self)
         if endless_gain(mip, Entries.of(mip)).any():
             return Outcome(Status.INFEASIBLE_OR_UNBOUNDED, message="a column improves the objective without end")
         try:
-            integers = lattice(mip)
+            integers = lattice(mip, digits)
         except Unlimited as error:
             name = next(name for at, name in enumerate(mip.column_names()) if at == error.column)
             raise UnsupportedOption(
@@ -83,6 +101,7 @@ class _Run:
 
     def _configure(self) -> None:
         params, chosen = self._params, self._solver.parameters
+        chosen.add_lp_constraints_lazily = len(self._integers.rows.lower) > SMALL
         for name, value in checked_options("CP-SAT", params.options, GOVERNED):
             text = str(value).lower() if isinstance(value, bool) else str(value)
             if not hasattr(chosen, name) or not chosen.merge_text_format(f"{name}: {text}"):
@@ -136,7 +155,11 @@ class _Run:
     def _limit(self) -> Limit:
         if self._relay.stop:
             return Limit.INTERRUPT
-        return Limit.TIME if self._progress.remaining_s(self._params.time_limit_s) == 0 else Limit.OTHER
+        limit = self._params.time_limit_s
+        remaining = self._progress.remaining_s(limit)
+        if limit is None or remaining is None:
+            return Limit.OTHER
+        return Limit.TIME if remaining < max(0.1, 0.05 * limit) else Limit.OTHER
 
     def _left_s(self) -> float:
         remaining = self._progress.remaining_s(self._params.time_limit_s)

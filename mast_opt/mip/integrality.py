@@ -16,6 +16,7 @@ from mast_opt.mip.program import BoolArray, FloatArray, IntArray, Mip
 
 TOLERANCE = 1e-12
 """Relative; how far a float may be from the integer that was meant."""
+LARGEST_EXACT = 2.0**53
 
 
 def whole(value: FloatArray) -> BoolArray:
@@ -31,7 +32,10 @@ def snapped(value: FloatArray) -> FloatArray:
 
 
 def integral_units(mip: Mip, entries: Entries) -> FloatArray:
-    """Per continuous column a q > 0 such that some minimum has q · x integer, or 0 where none was recognised."""
+    """Per continuous column a u > 0 such that some minimum has u · x integer, or 0 where none was recognised.
+
+    u is q over what divides all integer data around the column: with whole GPUs counted in thousandths, 1/1000.
+    """
     free = ~mip.integral & (mip.col_lower < mip.col_upper)
     mine = entries.part(free[entries.column])
     others = entries.part(~free[entries.column])
@@ -43,12 +47,32 @@ def integral_units(mip: Mip, entries: Entries) -> FloatArray:
     broken_row |= ~whole(mip.row_lower) | ~whole(mip.row_upper)
     unit, least_unit = mine.column_best(np.maximum, magnitude, 0.0), mine.column_best(np.minimum, magnitude, np.inf)
     unit = np.where(unit > 0, unit, 1.0)
-    broken = (least_unit != unit) & np.isfinite(least_unit)
-    broken |= ~whole(mip.col_lower * unit) | ~whole(mip.col_upper * unit)
+    lower, upper = mip.col_lower * unit, mip.col_upper * unit
+    broken = ((least_unit != unit) & np.isfinite(least_unit)) | ~whole(lower) | ~whole(upper)
     broken |= mine.columns_with(broken_row[mine.row])
     label, odd = _components(mine.part(in_row[mine.row] == 2))
     spoilt = np.bincount(label[free & (broken | odd)], minlength=label.max(initial=-1) + 1) > 0
-    return np.where(free & ~spoilt[label], unit, 0.0)
+    good = free & ~spoilt[label]
+    divisor = np.zeros(len(spoilt), np.int64)
+    of_row = np.zeros(mine.height, np.int64)
+    of_row[mine.row] = label[mine.column]
+    near = np.flatnonzero((in_row > 0)[others.row])
+    rows, columns = np.flatnonzero(in_row), np.flatnonzero(good)
+    for where, data in (
+        (of_row[others.row[near]], fixed[near]),
+        (of_row[rows], mip.row_lower[rows]),
+        (of_row[rows], mip.row_upper[rows]),
+        (label[columns], lower[columns]),
+        (label[columns], upper[columns]),
+    ):
+        np.gcd.at(divisor, where, _divisible(data))
+    return np.where(good, unit / np.maximum(divisor, 1)[label], 0.0)
+
+
+def _divisible(data: FloatArray) -> IntArray:
+    """The integers to find a common divisor of: 0 for ±inf, which does not restrict it, 1 for what is too large."""
+    size = np.where(np.isinf(data), 0.0, np.round(np.abs(data)))
+    return np.where(size < LARGEST_EXACT, size, 1.0).astype(np.int64)
 
 
 def _components(pairs: Entries) -> tuple[IntArray, BoolArray]:

@@ -24,8 +24,6 @@ from mast_opt.mip.lattice_rows import IntegerRows, integer_rows, row_units
 from mast_opt.mip.program import BoolArray, FloatArray, IntArray, Mip
 from mast_opt.mip.tightening import finite_bounds
 
-GRID_DIGITS = 9
-"""The grid of a column has about 10^this points."""
 WANTED_SUM = 2.0**55
 """Steps are chosen so that rows with a grid column add up to no more than this."""
 LARGEST_RANGE = 2.0**60
@@ -66,7 +64,9 @@ class Lattice:
         return bool((self.lower > self.upper).any() or (self.rows.lower > self.rows.upper).any())
 
     def to_x(self, z: IntArray) -> FloatArray:
-        return np.asarray(self.base + z / self.per_unit)
+        # a unit of 1/1000 is not exact in a float, 1000 is
+        step = np.where(self.per_unit < 1, np.round(1 / self.per_unit), 1.0)
+        return np.asarray(self.base + np.where(self.per_unit < 1, z * step, z / self.per_unit))
 
     def to_z(self, x: FloatArray) -> IntArray:
         """The point that stands for x, inside the bounds."""
@@ -85,8 +85,11 @@ class Lattice:
         return objective - self.loss - 1e-13 * abs(objective)
 
 
-def lattice(mip: Mip) -> Lattice:
+def lattice(mip: Mip, digits: int) -> Lattice:
     """The integer relaxation of ``mip``.
+
+    Args:
+        digits: a column's grid has 10^digits to 10^(digits + 1) points, fewer where its rows' sums would be too large.
 
     Raises:
         Unlimited: a column has no finite bounds, and neither rows nor costs imply them.
@@ -101,7 +104,7 @@ def lattice(mip: Mip) -> Lattice:
     grid = ~mip.integral & (units == 0)
     base = np.where(grid, lower, 0.0)
     per_unit = np.where(mip.integral, 1.0, units)
-    per_unit[grid] = _grid_per_unit(mip, entries, lower, upper, grid)[grid]
+    per_unit[grid] = _grid_per_unit(entries, lower, upper, grid, digits)[grid]
     z_lower, z_upper = _bounds(mip, lower, upper, base, per_unit)
     rounding = np.where(grid, _rounding(mip, entries), 0)
     off_by = np.where(grid & (z_upper > z_lower), np.where(rounding == 0, 0.5, 1.0), 0.0)
@@ -145,18 +148,18 @@ def _rounding(mip: Mip, entries: Entries) -> IntArray:
     return np.where(up & down, either, np.where(up, 1, np.where(down, -1, 0)))
 
 
-def _grid_per_unit(mip: Mip, entries: Entries, lower: FloatArray, upper: FloatArray, grid: BoolArray) -> FloatArray:
+def _grid_per_unit(entries: Entries, lower: FloatArray, upper: FloatArray, grid: BoolArray, digits: int) -> FloatArray:
     """Grid points per unit of x, a power of ten: fine enough, but so that rows stay below ``WANTED_SUM``."""
     span = upper - lower
-    digits = GRID_DIGITS - np.floor(np.log10(np.where(span > 0, span, 1.0)))
+    places = digits - np.floor(np.log10(np.where(span > 0, span, 1.0)))
     unit = row_units(entries, ~grid)
     reach = np.where(grid, span, np.maximum(np.abs(lower), np.abs(upper)))
     total = entries.row_sum(np.abs(entries.value) * reach[entries.column]) / unit
     mine = entries.part(grid[entries.column])
     coefficient = np.abs(mine.value) / unit[mine.row]
     allowed = np.floor(np.log10(WANTED_SUM / np.maximum(total[mine.row], 1.0))) + _trailing_zeros(coefficient)
-    digits = np.minimum(digits, mine.column_best(np.minimum, allowed, np.inf))
-    return np.asarray(10.0**digits)
+    places = np.minimum(places, mine.column_best(np.minimum, allowed, np.inf))
+    return np.asarray(10.0**places)
 
 
 def _trailing_zeros(value: FloatArray) -> FloatArray:

@@ -80,20 +80,26 @@ def integer_rows(
 
 
 def _factors(entries: Entries, coefficient: FloatArray, reach: FloatArray, unit: FloatArray) -> FloatArray:
-    """What each row is multiplied with: the least power of ten over its unit that makes it whole, if there is one."""
-    total = entries.row_sum(np.abs(coefficient) * reach) / unit
-    factor = np.full(entries.height, np.nan)
-    for digits in range(MOST_DIGITS + 1):
-        trial = 10.0**digits / unit
-        scaled = coefficient * trial[entries.row]
-        error = entries.row_sum(np.abs(scaled - np.round(scaled)) * reach)
-        limit = LARGEST_SUM / 2 if digits == 0 else PRECISE_SUM
-        fits = (error <= NEGLIGIBLE * total * 10.0**digits) & (total * 10.0**digits <= limit)
-        factor = np.where(np.isnan(factor) & fits, trial, factor)
-        if not np.isnan(factor).any():
-            return factor
-    precise = np.exp2(np.floor(np.log2(PRECISE_SUM / np.maximum(total, 1e-300)))) / unit
-    return np.where(np.isnan(factor), precise, factor)
+    """What each row is multiplied with: the least power of ten, or that over the row's unit, that makes it whole.
+
+    Where none does, a power of two as large as ``PRECISE_SUM`` allows.
+    """
+    total = entries.row_sum(np.abs(coefficient) * reach)
+    factor = np.full(entries.height, np.inf)
+    for size in (unit, np.ones_like(unit)):
+        best = np.full(entries.height, np.inf)
+        for digits in range(MOST_DIGITS + 1):
+            trial = 10.0**digits / size
+            scaled = coefficient * trial[entries.row]
+            error = entries.row_sum(np.abs(scaled - np.round(scaled)) * reach)
+            limit = LARGEST_SUM / 2 if digits == 0 else PRECISE_SUM
+            fits = (error <= NEGLIGIBLE * total * trial) & (total * trial <= limit)
+            best = np.where(np.isinf(best) & fits, trial, best)
+            if np.isfinite(best).all():
+                break
+        factor = np.minimum(factor, best)
+    precise = np.exp2(np.floor(np.log2(PRECISE_SUM / np.where(total > 0, total, 1.0))))
+    return np.where(np.isinf(factor), precise, factor)
 
 
 def _reduced(mip: Mip, entries: Entries, value: IntArray, lower: FloatArray, upper: FloatArray) -> IntegerRows:

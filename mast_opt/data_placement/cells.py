@@ -13,7 +13,8 @@ def ranges(start: Ints, count: Ints) -> Ints:
     """The concatenation of start[j], start[j] + 1, … start[j] + count[j] − 1 over all j."""
     ends = np.cumsum(count)
     total = int(ends[-1]) if len(ends) else 0
-    return np.arange(total, dtype=np.int64) + np.repeat(start - (ends - count), count)
+    steps: Ints = np.arange(total, dtype=np.int64) + np.repeat(start - (ends - count), count)
+    return steps
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,11 +55,10 @@ def cells_of(problem: DataPlacement) -> Cells:
     group_start = np.cumsum(groups) - groups
     count = groups[problem.read_workload]
     links = problem.links
-    if links is None:
-        copies = (np.zeros(0, np.int64), np.zeros(0, np.int64))
-    else:
+    copy_dataset = copy_link = np.zeros(0, np.int64)
+    if links is not None:
         holds: Bools = problem.stored[:, links.source] & ~problem.stored[:, links.target]
-        copies = np.nonzero(holds & ~problem.forbidden[:, links.target])
+        copy_dataset, copy_link = np.nonzero(holds & ~problem.forbidden[:, links.target])
     return Cells(
         run_workload=workload,
         run_region=region,
@@ -68,6 +68,6 @@ def cells_of(problem: DataPlacement) -> Cells:
         group_region=group_region,
         local_read=np.repeat(np.arange(len(count)), count),
         local_group=ranges(group_start[problem.read_workload], count),
-        copy_dataset=copies[0],
-        copy_link=copies[1],
+        copy_dataset=copy_dataset,
+        copy_link=copy_link,
     )

@@ -9,7 +9,7 @@ import numpy as np
 from mast_opt.data_placement.cells import Cells
 from mast_opt.data_placement.dependent import fill_copies, fill_remote, gpu_demand
 from mast_opt.data_placement.plan import Plan
-from mast_opt.data_placement.problem import SHARE, DataPlacement, Ints
+from mast_opt.data_placement.problem import SHARE, Bools, DataPlacement, Ints
 from mast_opt.mip import FloatArray, IntArray
 
 
@@ -90,7 +90,7 @@ class Codec:
         share[part] = apportion(run[part], c.run_workload[part], served)
         return share
 
-    def _copies(self, x: FloatArray, place: np.ndarray) -> tuple[Ints, Ints, Ints, Ints]:  # type: ignore[type-arg]
+    def _copies(self, x: FloatArray, place: Bools) -> tuple[Ints, Ints, Ints, Ints]:
         """Shares of the sources of every new replica, from the columns."""
         p, c, at = self.problem, self.cells, self.columns
         assert p.links is not None
@@ -103,7 +103,7 @@ class Codec:
         kept = np.flatnonzero(share)
         return c.copy_dataset[kept], source[kept], target[kept], share[kept]
 
-    def _remote(self, x: FloatArray, place: np.ndarray, share: Ints) -> tuple[Ints, Ints, Ints, Ints, Ints]:  # type: ignore[type-arg]
+    def _remote(self, x: FloatArray, place: Bools, share: Ints) -> tuple[Ints, Ints, Ints, Ints, Ints]:
         """Shares of the sources of every remote read, from the columns."""
         p, c, at = self.problem, self.cells, self.columns
         assert p.links is not None

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mast_opt.data_placement.plan import Plan
 from mast_opt.data_placement.problem import SHARE, Bools, DataPlacement, Ints
 
 
-def gpu_demand(problem: DataPlacement, plan: Plan) -> np.ndarray:  # type: ignore[type-arg]
+def gpu_demand(problem: DataPlacement, plan: Plan) -> NDArray[np.float64]:
     """[R, K, P] GPUs asked by work of tier ≤ p, in milli-GPUs."""
     shape = (len(problem.regions), len(problem.gpu_types) + 1, len(problem.tiers))
     gpus = np.zeros((len(problem.workloads), shape[1]), np.int64)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from mast_opt.data_placement.build import build
 from mast_opt.data_placement.conflicts import conflicts
 from mast_opt.data_placement.dat import write_dat
 from mast_opt.data_placement.formulation import base
@@ -12,7 +13,9 @@ from mast_opt.data_placement.plan import Plan
 from mast_opt.data_placement.plan_tables import build_plan, unbuild_plan
 from mast_opt.data_placement.problem import DataPlacement
 from mast_opt.data_placement.sections import sections
-from mast_opt.data_placement.tables import PLAN_SCHEMA, RULES, SCHEMA, TERMS, build, unbuild
+from mast_opt.data_placement.tables import PLAN_SCHEMA, RULES, SCHEMA, TERMS
+from mast_opt.data_placement.today import today
+from mast_opt.data_placement.unbuild import unbuild
 from mast_opt.data_placement.verify import verify
 from mast_opt.kind import Kind
 from mast_opt.search import Found, Tools
@@ -43,5 +46,6 @@ KIND: Kind[DataPlacement, Any] = Kind(
     heuristics={"tetris": _tetris},
     families=FAMILIES,
     sections=sections,
+    today=today,
     exporters={".dat": write_dat},
 )

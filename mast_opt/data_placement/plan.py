@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mast_opt.data_placement.problem import Bools, Ints, _freeze
+from mast_opt.data_placement.problem import Bools, Ints, freeze
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,4 +35,4 @@ class Plan:
     remote_share: Ints
 
     def __post_init__(self) -> None:
-        _freeze(self)
+        freeze(self)

@@ -6,7 +6,7 @@ import numpy as np
 
 from mast_opt.data_placement.plan import Plan
 from mast_opt.data_placement.problem import DataPlacement
-from mast_opt.data_placement.tables import problem_axes
+from mast_opt.data_placement.unbuild import problem_axes
 from mast_opt.schema import Tables
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,7 @@ from mast_opt.header import Objective
 
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
+ArrayT = TypeVar("ArrayT", bound=NDArray[Any])
 
 SHARE = 1000
 """Shares (of a workload, of a read, of a copy) are integers out of this many."""
@@ -34,7 +35,7 @@ class Links:
     price_usd_per_tb: NDArray[np.float64]
 
     def __post_init__(self) -> None:
-        _freeze(self)
+        freeze(self)
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,39 +134,37 @@ class DataPlacement:
     provenance: str = ""
 
     def __post_init__(self) -> None:
-        _freeze(self)
+        freeze(self)
 
     @cached_property
     def tier_weight(self) -> NDArray[np.float64]:
         """[P] weight of each tier that occurs; 1 unless stated."""
         weights = self.objective.tier_weights
-        return np.array([weights.get(tier, 1.0) for tier in self.tiers])
+        return read_only(np.array([weights.get(tier, 1.0) for tier in self.tiers]))
 
     @cached_property
     def usable_storage_mb(self) -> Ints:
         """[R] storage less headroom, rounded down."""
-        return np.array(
-            [size * (1000 - keep) // 1000 for size, keep in zip(self.storage_mb.tolist(), self.headroom_milli.tolist())],
-            dtype=np.int64,
-        )
+        limits = zip(self.storage_mb.tolist(), self.headroom_milli.tolist())
+        return read_only(np.array([size * (1000 - keep) // 1000 for size, keep in limits], np.int64))
 
     @cached_property
     def ingress_mb(self) -> Ints:
         """[R] what may be copied in during ``days``, rounded down; meaningful where ``ingress_limited``."""
-        return np.array([int(rate * self.days) for rate in self.ingress_mb_per_day.tolist()], dtype=np.int64)
+        return read_only(np.array([int(rate * self.days) for rate in self.ingress_mb_per_day.tolist()], np.int64))
 
     @cached_property
     def allowed(self) -> Bools:
         """[W, R] the regions that pins and bans leave to a workload."""
         pins = self.work_pinned.sum(axis=1, keepdims=True)
-        return ~self.work_forbidden & ((pins == 0) | (self.work_pinned & (pins == 1)))
+        return read_only(~self.work_forbidden & ((pins == 0) | (self.work_pinned & (pins == 1))))
 
     @cached_property
     def option_regions(self) -> Bools:
         """[O, R] where each option may run: allowed, and the GPU type (if any is needed) is supplied."""
         supplied = np.concatenate([self.supply_mgpu > 0, np.ones((len(self.regions), 1), np.bool_)], axis=1)
         has_type = supplied.T[self.option_type] | (self.option_mgpu == 0)[:, None]
-        return self.allowed[self.option_workload] & has_type
+        return read_only(self.allowed[self.option_workload] & has_type)
 
     @cached_property
     def demand_mgpu(self) -> Ints:
@@ -178,11 +177,18 @@ class DataPlacement:
         np.minimum.at(gpus, self.option_workload, self.option_mgpu)
         per_core = self.supply_mgpu.sum() / max(int(self.cpu_mcores.sum()), 1)
         equivalent = np.maximum(np.floor(self.cpu_need_mcores * per_core + 0.5), 1).astype(np.int64)
-        return np.where(gpus > 0, gpus, equivalent)
+        return read_only(np.where(gpus > 0, gpus, equivalent))
 
 
-def _freeze(instance: Any) -> None:
+def read_only(array: ArrayT) -> ArrayT:
+    """The same array, closed to writing."""
+    array.setflags(write=False)
+    return array
+
+
+def freeze(instance: Any) -> None:
+    """Close every array of a dataclass to writing."""
     for item in fields(instance):
         value = getattr(instance, item.name)
         if isinstance(value, np.ndarray):
-            value.setflags(write=False)
+            read_only(value)

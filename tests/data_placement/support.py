@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import fields
 
 import numpy as np
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 
 from mast_opt import backends
 from mast_opt.data_placement import Plan
@@ -19,7 +19,8 @@ RELATIVE = 1e-6
 def examples(count: int) -> settings:
     """Settings of a property test with that many examples; folders and generators may be shared by them."""
     quiet = [HealthCheck.too_slow, HealthCheck.function_scoped_fixture, HealthCheck.data_too_large]
-    return settings(max_examples=count, deadline=None, suppress_health_check=quiet)
+    phases = set(Phase) - {Phase.explain}  # it costs minutes where a failure depends on many draws
+    return settings(max_examples=count, deadline=None, suppress_health_check=quiet, phases=phases)
 
 
 def proven(mip: Mip) -> SolveResult:

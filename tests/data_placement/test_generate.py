@@ -10,13 +10,14 @@ import pytest
 
 from mast_opt.backends import get
 from mast_opt.data_placement import DataPlacement, Links, Plan
+from mast_opt.data_placement.build import build
 from mast_opt.data_placement.dependent import fill_remote, gpu_demand
 from mast_opt.data_placement.formulation import base
 from mast_opt.data_placement.generate import FAMILIES, draws, standard
 from mast_opt.data_placement.generate.standard import Recipe, bake
 from mast_opt.data_placement.generate.variants import near_data, with_links
 from mast_opt.data_placement.problem import SHARE, Ints
-from mast_opt.data_placement.tables import build, unbuild
+from mast_opt.data_placement.unbuild import unbuild
 from mast_opt.data_placement.verify import verify
 from mast_opt.errors import UsageError
 from mast_opt.result import SolveParams

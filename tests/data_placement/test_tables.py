@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mast_opt.data_placement import DataPlacement, Plan
+from mast_opt.data_placement.build import build
 from mast_opt.data_placement.plan_tables import build_plan, unbuild_plan
-from mast_opt.data_placement.tables import build, unbuild
+from mast_opt.data_placement.unbuild import unbuild
 from tests.data_placement.strategies import plans, problems
 from tests.data_placement.support import examples, same_plan
 

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 from mast_opt.data_placement import DataPlacement, Plan
+from mast_opt.data_placement.build import build
 from mast_opt.data_placement.dependent import fill_remote, gpu_demand
-from mast_opt.data_placement.tables import build, unbuild
+from mast_opt.data_placement.unbuild import unbuild
 from mast_opt.data_placement.verify import verify
 from mast_opt.errors import SourceError, UsageError
 from mast_opt.io.importers import IMPORTERS, importer_named

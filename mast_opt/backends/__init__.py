@@ -19,6 +19,7 @@ _BUILT_IN = {
     "highs": "mast_opt.backends.highs:Highs",
     "cpsat": "mast_opt.backends.cpsat:CpSat",
     "scip": "mast_opt.backends.scip:Scip",
+    "cbc": "mast_opt.backends.cbc:Cbc",
 }
 
 

@@ -39,7 +39,7 @@ def write_mps(mip: Mip, path: Path | str, *, readable: bool = True) -> None:
     kind, rhs, span = _limits(mip.row_lower, mip.row_upper)
     head = [f"* {line}" for line in (mip_title(mip), *notes)]
     blocks = [
-        lines([*head, f"NAME {'_'.join(mip.name.split()) or 'program'}", "ROWS", " N obj"]),
+        lines([*head, f"NAME {'_'.join(mip.name.split()) or 'program'} FREE", "ROWS", " N obj"]),
         words("", pl.Series(["N", "L", "G", "E"]).gather(kind), rows),
         lines(["COLUMNS"]),
         *_columns(mip, columns, rows),

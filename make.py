@@ -21,12 +21,13 @@ ROOT = Path(__file__).resolve().parent
 VENV = Path(os.environ.get("MAST_OPT_VENV") or ROOT / ".venv").resolve()
 BIN = VENV / ("Scripts" if os.name == "nt" else "bin")
 INSTANCE = "instances/data_placement/cloud-regions"
+SOLVE = ("--solver", "tetris", "--time-limit", "60")
 PLAN = "out/cloud-regions"
 
 
 def demo(arguments):
     install()
-    return run("mast-opt", "solve", INSTANCE, *(arguments or ("--time-limit", "60", "--out", PLAN)))
+    return run("mast-opt", "solve", INSTANCE, *(arguments or (*SOLVE, "--out", PLAN)))
 
 
 def test(arguments):

@@ -1,6 +1,6 @@
 """Draws solve.svg, the picture in README.md: what ``mast-opt solve`` prints for the real instance.
 
-.venv/bin/python docs/images/draw.py --solver highs --time-limit 60
+.venv/bin/python docs/images/draw.py
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ ROWS = 6
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--solver", default="highs")
+    parser.add_argument("--solver", default="tetris")
     parser.add_argument("--time-limit", type=float, default=60.0)
     parser.add_argument("--instance", type=Path, default=INSTANCE)
     given = parser.parse_args()

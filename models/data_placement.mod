@@ -248,6 +248,10 @@ solve;
 printf{i in DATASET, r in REGION: place[i,r] > 0.5} "place %s in %s\n", i, r;
 printf{(w,r,k) in RUN: w not in SPLITTABLE and run[w,r,k] > 0.5} "run %s in %s on %s\n", w, r, k;
 printf{(w,r,k) in RUN: w in SPLITTABLE and part[w,r,k] > 0} "run %s in %s on %s: %.3f\n", w, r, k, part[w,r,k];
+printf{(i,q,r) in COPY: copy[i,q,r] > 0} "copy %s from %s to %s: %.3f\n", i, q, r, copy[i,q,r];
+printf{(w,i,r) in REMOTE: remote[w,i,r] > 0} "read %s for %s from afar to %s: %.3f\n", i, w, r, remote[w,i,r];
+printf{(w,i,q,r) in REMOTE_FROM: remote_from[w,i,q,r] > 0}
+    "read %s for %s from %s to %s: %.3f\n", i, w, q, r, remote_from[w,i,q,r];
 printf "total %.9g\n", total;
 
 end;

@@ -16,6 +16,19 @@ from mast_opt.job_placement.sections import sections
 from mast_opt.job_placement.tables import PLAN_SCHEMA, RULES, SCHEMA, TERMS
 from mast_opt.job_placement.verify import verify
 from mast_opt.kind import Kind
+from mast_opt.search import Found, Heuristic, Tools
+
+
+def _by_name(name: str) -> Heuristic:
+    """A solver of our own; its kernels are loaded when it is first asked for."""
+
+    def solver(problem: JobPlacement, tools: Tools, start: Plan | None) -> Found[Plan]:
+        from mast_opt.job_placement.heuristics.solvers import SOLVERS
+
+        return SOLVERS[name](problem, tools, start)
+
+    return solver
+
 
 KIND: Kind[JobPlacement, Any] = Kind(
     name=JobPlacement.kind,
@@ -33,7 +46,7 @@ KIND: Kind[JobPlacement, Any] = Kind(
     conflicts=conflicts,
     verify=verify,
     formulations={"base": base},
-    heuristics={},
+    heuristics={name: _by_name(name) for name in ("exhaustive", "federated", "random", "least-loaded", "best-fit")},
     families=FAMILIES,
     sections=sections,
     exporters={".dat": write_dat},

@@ -30,11 +30,17 @@ class Brute:
         for j, k, mgpu in zip(p.option_job.tolist(), p.option_type.tolist(), p.option_mgpu.tolist()):
             self.need[j, k] = (mgpu, int(p.cpu_mcores[j]), int(p.memory_mib[j]))
         self.reads = [
-            [(i, mb) for jj, i, mb in zip(p.read_job.tolist(), p.read_dataset.tolist(), p.read_mb_per_day.tolist()) if jj == j]
+            [
+                (i, mb)
+                for jj, i, mb in zip(p.read_job.tolist(), p.read_dataset.tolist(), p.read_mb_per_day.tolist())
+                if jj == j
+            ]
             for j in range(self.J)
         ]
         self.held = {(v, s): [0, 0, 0] for v in range(self.V) for s in range(self.S)}
-        for v, s, n, need in zip(p.held_job.tolist(), p.held_server.tolist(), p.held_tasks.tolist(), p.held_need.tolist()):
+        for v, s, n, need in zip(
+            p.held_job.tolist(), p.held_server.tolist(), p.held_tasks.tolist(), p.held_need.tolist()
+        ):
             self.held[v, s] = [had + n * more for had, more in zip(self.held[v, s], need)]
         self.on_device: dict[tuple[int, int, int], int] = {}
         devices = p.held_devices
@@ -87,16 +93,12 @@ class Brute:
                 if asked > self.room(s, p, stopped, n):
                     return False
         tasks = [(self.need[j, self.kind[s]][0], self.tier[j]) for j, number in here for _ in range(number)]
-        room = [
-            [self.device_room(s, d, p, stopped) for p in range(self.P)] for d in range(self.supply[s][0] // 1000)
-        ]
+        room = [[self.device_room(s, d, p, stopped) for p in range(self.P)] for d in range(self.supply[s][0] // 1000)]
         return devices_hold([task for task in tasks if task[0]], room)
 
     def room(self, s: int, p: int, stopped: tuple[bool, ...], n: int) -> int:
         left = self.supply[s][n] - sum(self.held[v, s][n] for v in range(self.V))
-        return left + sum(
-            self.held[v, s][n] for v in range(self.V) if stopped[v] and self.p.running_tier[v] > p
-        )
+        return left + sum(self.held[v, s][n] for v in range(self.V) if stopped[v] and self.p.running_tier[v] > p)
 
     def device_room(self, s: int, d: int, p: int, stopped: tuple[bool, ...]) -> int:
         return 1000 - sum(
@@ -147,7 +149,11 @@ class Brute:
         racks = [len({self.rack[s] for s, _ in gang}) - self.fewest[j] for j, gang in enumerate(gangs) if gang]
         volume = sum(mb for reads in self.reads for _, mb in reads)
         far = sum(
-            mb for j, gang in enumerate(gangs) if gang for i, mb in self.reads[j] if not p.stored[i, self.region[gang[0][0]]]
+            mb
+            for j, gang in enumerate(gangs)
+            if gang
+            for i, mb in self.reads[j]
+            if not p.stored[i, self.region[gang[0][0]]]
         )
         prices = zip(p.cost_job.tolist(), p.cost_cluster.tolist(), p.cost_micro.tolist())
         cost = sum(micro for j, c, micro in prices if gangs[j] and self.cluster[gangs[j][0][0]] == c)
@@ -199,9 +205,7 @@ def devices_hold(tasks: list[tuple[int, int]], room: list[list[int]]) -> bool:
     (mgpu, tier), rest = tasks[0], tasks[1:]
     take = 1000 if mgpu >= 1000 else mgpu
     for chosen in combinations(range(len(room)), mgpu // 1000 if mgpu >= 1000 else 1):
-        left = [
-            [have - take * (d in chosen and p <= tier) for p, have in enumerate(row)] for d, row in enumerate(room)
-        ]
+        left = [[have - take * (d in chosen and p <= tier) for p, have in enumerate(row)] for d, row in enumerate(room)]
         if all(have >= 0 for row in left for have in row) and devices_hold(rest, left):
             return True
     return False

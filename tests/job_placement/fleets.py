@@ -19,7 +19,11 @@ def crowded(rng: np.random.Generator, *, fractions: bool = False, scarce: bool =
     racks = 2 * clusters
     rack = rng.integers(racks, size=servers)
     supply = np.stack(
-        [rng.integers(1, 5, servers) * 1000, rng.integers(4, 9, servers) if scarce else np.full(servers, 99), np.full(servers, 9)],
+        [
+            rng.integers(1, 5, servers) * 1000,
+            rng.integers(4, 9, servers) if scarce else np.full(servers, 99),
+            np.full(servers, 9),
+        ],
         axis=1,
     )
     fleet = Fleet(
@@ -47,7 +51,12 @@ def crowded(rng: np.random.Generator, *, fractions: bool = False, scarce: bool =
         options=(np.zeros(len(accepts), np.int64), accepts),
     )
     return assemble(
-        "crowded", fleet, running, waiting, within=rng.choice(3, size=1, p=[0.2, 0.3, 0.5]), prefer=rng.integers(3, size=1)
+        "crowded",
+        fleet,
+        running,
+        waiting,
+        within=rng.choice(3, size=1, p=[0.2, 0.3, 0.5]),
+        prefer=rng.integers(3, size=1),
     )
 
 

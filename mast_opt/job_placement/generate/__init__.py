@@ -3,8 +3,8 @@
 A family, its sizes and the state of a NumPy ``Generator`` over PCG64 (``np.random.default_rng(seed)``) determine
 the instance, array by array; a test holds the figures that this code gave when it was written.
 
-    families                the families, from what is drawn below
-    fleets, jobs, blank     what they are made of
+    families                        the families, from what is drawn below
+    fleets, jobs, demand, blank     what they are made of
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ FAMILIES = {
     ),
     "study": _family(
         study,
-        "pending jobs that ask for 110–150% of what is free or preemptible; optima can be proven",
+        "pending jobs that ask for 110–150% of what can be admitted; optima can be proven",
         regions=3,
         clusters=2,
-        servers=6,
+        servers=10,
         fill_percent=92,
     ),
     "shared-gpus": _family(
@@ -59,7 +59,7 @@ FAMILIES = {
         fill_percent=90,
     ),
     "lexicographic": _family(
-        lexicographic, "study with terms minimised one after another", regions=3, clusters=2, servers=4, fill_percent=92
+        lexicographic, "study with terms minimised one after another", regions=3, clusters=2, servers=5, fill_percent=92
     ),
     "features": _family(
         features,

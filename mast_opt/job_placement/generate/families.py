@@ -8,11 +8,12 @@ import numpy as np
 
 from mast_opt.header import Objective
 from mast_opt.job_placement.generate.blank import Pending, assemble, labels
+from mast_opt.job_placement.generate.demand import with_queue_for
 from mast_opt.job_placement.generate.fleets import fill, fleet, task_needs
-from mast_opt.job_placement.generate.jobs import admittable_gpus, levels, pending, reads, sizes, sizes_adding_up
+from mast_opt.job_placement.generate.jobs import levels, pending, philly_sizes, reads, sizes
 from mast_opt.job_placement.problem import JobPlacement
 from mast_opt.job_placement.tables import TERMS
-from mast_opt.job_placement.units import WHOLE
+from mast_opt.job_placement.units import GPU, WHOLE
 
 TYPES = ("a100", "h100", "v100")
 STUDY_TIER_SHARE = np.array([0.15, 0.3, 0.25, 0.3])
@@ -30,14 +31,14 @@ def standard(
 
 
 def study(rng: np.random.Generator, *, regions: int, clusters: int, servers: int, fill_percent: int) -> JobPlacement:
-    """Small enough to prove an optimum: pending jobs ask for 110–150% of the GPUs that are free or preemptible."""
+    """Small enough to prove an optimum: pending jobs ask for 110–150% of the GPUs that can be admitted."""
     here = fleet(rng, regions, clusters, servers, TYPES[:2])
-    running = fill(rng, here, fill_percent, preemptible=0.3)
-    asked = max(1, round(admittable_gpus(here, running) * rng.uniform(1.1, 1.5)))
-    gpus = sizes_adding_up(rng, asked, most=32)
-    waiting = pending(rng, len(here.gpu_types), gpus, STUDY_TIER_SHARE)
-    data = reads(rng, regions, len(gpus), max(2, len(gpus) // 3))
-    return assemble("study", here, running, waiting, **data, **levels(rng, waiting))
+    running = fill(rng, here, fill_percent, preemptible=0.4)
+    most = int(here.supply[:, GPU].sum()) // WHOLE
+    waiting = pending(rng, len(here.gpu_types), philly_sizes(rng, most), STUDY_TIER_SHARE)
+    data = reads(rng, regions, most, max(2, most // 3), least=0.6)
+    problem = assemble("study", here, running, waiting, **data, **levels(rng, waiting))
+    return with_queue_for(problem, rng.uniform(1.1, 1.5))
 
 
 def shared_gpus(

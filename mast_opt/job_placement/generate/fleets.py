@@ -60,8 +60,8 @@ def fleet(rng: np.random.Generator, regions: int, clusters: int, servers: int, t
 def fill(rng: np.random.Generator, here: Fleet, percent: int, preemptible: float = 0.75) -> Running:
     """Running jobs that hold ``percent`` of the GPUs: the fleet is packed full, then jobs end at random.
 
-    So what is free is scattered as it is in a fleet that has run for a while. Jobs of tier 0 are never
-    preemptible, the share ``preemptible`` of the others is.
+    So what is free is scattered as it is in a fleet that has run for a while. Of the jobs of the lowest tier, where
+    over-quota work runs, the share ``preemptible`` may be stopped; no others may.
     """
     jobs = [job for cluster in range(len(here.clusters)) for job in _packed(rng, here, cluster)]
     total = int(here.supply[:, GPU].sum()) // WHOLE
@@ -116,7 +116,7 @@ def _start(
     tier = int(rng.choice(TIERS, p=TIER_SHARE))
     number = len(running.tier)
     running.tier.append(tier)
-    running.preemptible.append(tier > 0 and bool(rng.random() < preemptible))
+    running.preemptible.append(tier == TIERS[-1] and bool(rng.random() < preemptible))
     running.at_risk.append(int(gpus * 1000 * rng.exponential(HOURS_AT_RISK)))
     for s, tasks, per_task in job:
         row = (number, s, tasks, per_task * WHOLE, int(mcores[0]), int(mib[0]))

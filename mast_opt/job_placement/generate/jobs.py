@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mast_opt.job_placement.generate.blank import Fleet, Pending, Running, labels
+from mast_opt.job_placement.generate.blank import Pending, labels
 from mast_opt.job_placement.generate.fleets import SIZE_SHARE, SIZES, TIER_SHARE, TIERS, task_needs
-from mast_opt.job_placement.units import CLUSTER, GPU, RACK, SERVER, WHOLE, Ints
+from mast_opt.job_placement.units import CLUSTER, RACK, SERVER, WHOLE, Ints
 
 
 def pending(rng: np.random.Generator, types: int, gpus: Ints, tier_share: NDArray[np.float64] = TIER_SHARE) -> Pending:
@@ -32,25 +32,26 @@ def pending(rng: np.random.Generator, types: int, gpus: Ints, tier_share: NDArra
     )
 
 
+PHILLY = {1: 76_627, 2: 1_818, 4: 1_870, 8: 1_643, 16: 199, 32: 67}
+"""GPUs of a job → jobs in the Philly trace (CC BY 4.0), up to 32 GPUs and powers of two."""
+
+
 def sizes(rng: np.random.Generator, count: int, most: int = 64) -> Ints:
     """GPUs of ``count`` jobs: powers of two up to ``most``."""
     share = np.where(most >= SIZES, SIZE_SHARE, 0)
     return rng.choice(SIZES, size=count, p=share / share.sum())
 
 
-def sizes_adding_up(rng: np.random.Generator, total: int, most: int) -> Ints:
-    """GPUs of as many jobs as together ask for ``total`` GPUs, the last one cut to fit."""
-    drawn = sizes(rng, total, most)
-    number = int(np.searchsorted(np.cumsum(drawn), total)) + 1
-    kept = drawn[:number].copy()
-    kept[-1] -= int(kept.sum()) - total
-    kept[-1] = 1 << (int(kept[-1]).bit_length() - 1)
-    return kept
+def philly_sizes(rng: np.random.Generator, count: int) -> Ints:
+    """GPUs of ``count`` jobs as in the Philly trace: nine in ten ask for one."""
+    number = np.array(list(PHILLY.values()), np.float64)
+    return rng.choice(np.array(list(PHILLY)), size=count, p=number / number.sum())
 
 
-def reads(rng: np.random.Generator, regions: int, jobs: int, datasets: int) -> dict[str, Any]:
-    """Datasets in one to all regions (mean about half), and for 60% of the jobs one or two that they read."""
-    share = rng.uniform(0.25, 0.85, (datasets, 1))
+def reads(rng: np.random.Generator, regions: int, jobs: int, datasets: int, least: float = 0.25) -> dict[str, Any]:
+    """Datasets in one to all regions (each in a share between ``least`` and 0.85), and for 60% of the jobs one or two
+    that they read."""
+    share = rng.uniform(least, 0.85, (datasets, 1))
     stored = rng.random((datasets, regions)) < share
     stored[np.arange(datasets), rng.integers(regions, size=datasets)] = True
     first = rng.integers(datasets, size=jobs)
@@ -74,10 +75,3 @@ def levels(rng: np.random.Generator, here: Pending) -> dict[str, Any]:
     draw = rng.random(len(here.tasks))
     within = np.where((draw < 0.15) & (here.tasks <= 4), RACK, CLUSTER)
     return {"within": within, "prefer": np.where(draw > 0.8, RACK, SERVER)}
-
-
-def admittable_gpus(fleet: Fleet, running: Running) -> int:
-    """GPUs that are free or held by jobs that may be preempted."""
-    held = np.array(running.held, np.int64).reshape(-1, 6)
-    stays = ~np.array(running.preemptible, np.bool_)[held[:, 0]]
-    return int(fleet.supply[:, GPU].sum() - (held[:, 2] * held[:, 3])[stays].sum()) // WHOLE

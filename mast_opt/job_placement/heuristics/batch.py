@@ -9,6 +9,7 @@ from mast_opt.job_placement.heuristics.desk import Desk
 from mast_opt.job_placement.heuristics.fit import Request
 from mast_opt.job_placement.heuristics.pack import TIGHT
 from mast_opt.job_placement.heuristics.place import Offer, place, take
+from mast_opt.job_placement.units import Ints
 from mast_opt.search import Watch
 
 Place = Callable[[Desk, int, Request], Offer | None]
@@ -28,22 +29,29 @@ class Seen:
 
 class Failures:
     """What fitted nowhere. Within a batch what is left to a tier only shrinks (a victim serves only more important
-    work), so a job that asks for the same and has at least as many tasks fits nowhere either."""
+    work), so a job that asks for no less fits nowhere either.
+
+    Asking for no less: the same types, regions and level, a tier that is no more important, and at least as many
+    tasks that need at least as much of everything.
+    """
 
     def __init__(self) -> None:
-        self._tasks: dict[tuple[object, ...], int] = {}
+        self._asked: dict[tuple[bytes, bytes, int], list[tuple[Ints, tuple[int, int, int, int]]]] = {}
 
     @staticmethod
-    def _key(job: Request) -> tuple[object, ...]:
-        return job.mgpu.tobytes(), job.open.tobytes(), job.cpu, job.memory, job.within, job.tier
+    def _key(job: Request) -> tuple[bytes, bytes, int]:
+        return (job.mgpu < 0).tobytes(), job.open.tobytes(), job.within
 
     def known(self, job: Request) -> bool:
-        least = self._tasks.get(self._key(job))
-        return least is not None and job.tasks >= least
+        size = (job.tasks, job.cpu, job.memory, job.tier)
+        return any(
+            all(less <= more for less, more in zip(known, size)) and bool((mgpu <= job.mgpu).all())
+            for mgpu, known in self._asked.get(self._key(job), ())
+        )
 
     def remember(self, job: Request) -> None:
-        key = self._key(job)
-        self._tasks[key] = min(job.tasks, self._tasks.get(key, job.tasks))
+        asked = (job.mgpu, (job.tasks, job.cpu, job.memory, job.tier))
+        self._asked.setdefault(self._key(job), []).append(asked)
 
 
 def exhaustively(desk: Desk, j: int, job: Request) -> Offer | None:

@@ -20,6 +20,10 @@ _BUILT_IN = {
     "cpsat": "mast_opt.backends.cpsat:CpSat",
     "scip": "mast_opt.backends.scip:Scip",
     "cbc": "mast_opt.backends.cbc:Cbc",
+    "gurobi": "mast_opt.backends.gurobi:Gurobi",
+    "xpress": "mast_opt.backends.xpress:Xpress",
+    "copt": "mast_opt.backends.copt:Copt",
+    "cplex": "mast_opt.backends.cplex:Cplex",
 }
 
 

@@ -9,8 +9,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
+import numpy as np
+from numpy.typing import NDArray
+
 from mast_opt.errors import BackendUnavailable, SizeLimitExceeded, UnsupportedOption
-from mast_opt.mip import Mip
+from mast_opt.mip import FloatArray, IntArray, Mip, Scaled
 from mast_opt.result import Event, SolveParams, SolveResult
 
 T = TypeVar("T")
@@ -201,6 +204,28 @@ def converted(value: str | int | float | bool, like: Any) -> Any:
     if isinstance(like, int) and isinstance(value, float) and not value.is_integer():
         raise ValueError(f"expected a whole number, not {value!r}")
     return type(like)(value)
+
+
+def scaled_start(mip: Mip, scaled: Scaled, start: FloatArray) -> FloatArray:
+    """A start as the scaled program has it, integer columns rounded and all within their bounds."""
+    whole = np.where(mip.integral, np.round(start), start)
+    return scaled.to_scaled(np.clip(whole, mip.col_lower, mip.col_upper))
+
+
+def one_sided(mip: Mip, below: str, above: str, equal: str) -> tuple[IntArray, NDArray[np.str_], FloatArray]:
+    """Rows as solvers without ranges want them: row positions, senses and limits; a row with two limits comes twice.
+
+    Args:
+        below, above, equal: the solver's letters for ≤, ≥ and =.
+    """
+    lower, upper = np.isfinite(mip.row_lower), np.isfinite(mip.row_upper)
+    equality = mip.row_lower == mip.row_upper
+    lower, upper = lower & ~equality, upper & ~equality
+    positions = [np.flatnonzero(chosen) for chosen in (equality, upper, lower)]
+    senses = np.repeat(np.array([equal, below, above]), [len(rows) for rows in positions])
+    limits = (mip.row_lower, mip.row_upper, mip.row_lower)
+    at = np.concatenate(positions)
+    return at, senses, np.concatenate([limit[rows] for limit, rows in zip(limits, positions, strict=True)])
 
 
 def too_large(backend: str, mip: Mip, words: str) -> SizeLimitExceeded:

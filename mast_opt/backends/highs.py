@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mast_opt.backends.base import Progress, Relay, checked_options, load
+from mast_opt.backends.base import Progress, Relay, checked_options, load, scaled_start
 from mast_opt.backends.supervise import Outcome, supervised
 from mast_opt.errors import BackendError, BackendUnavailable, SizeLimitExceeded, UnsupportedOption
 from mast_opt.mip import FloatArray, Mip, Scaled, scale
@@ -153,8 +153,7 @@ class _Run:
 
     def _offer(self, mip: Mip, start: FloatArray) -> None:
         solution = self._highspy.HighsSolution()
-        whole = np.where(mip.integral, np.round(start), start)
-        solution.col_value = self._scaled.to_scaled(np.clip(whole, mip.col_lower, mip.col_upper))
+        solution.col_value = scaled_start(mip, self._scaled, start)
         self._check(self._solver.setSolution(solution), "take the start")
 
     def _listen(self) -> None:

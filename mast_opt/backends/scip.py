@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from mast_opt.backends.base import Progress, Relay, checked_options, converted, load, watching
+from mast_opt.backends.base import Progress, Relay, checked_options, converted, load, scaled_start, watching
 from mast_opt.backends.supervise import Outcome, supervised
 from mast_opt.errors import BackendError, UnsupportedOption
 from mast_opt.mip import FloatArray, Mip, scale
@@ -109,8 +109,7 @@ class _Run:
         self._model.setParam("randomization/randomseedshift", self._params.seed)
 
     def _offer(self, mip: Mip, start: FloatArray) -> None:
-        whole = np.where(mip.integral, np.round(start), start)
-        values = self._scaled.to_scaled(np.clip(whole, mip.col_lower, mip.col_upper))
+        values = scaled_start(mip, self._scaled, start)
         solution = self._model.createSol()
         for column in np.flatnonzero(values).tolist():
             self._model.setSolVal(solution, self._columns[column], values[column])

@@ -20,6 +20,7 @@ from mast_opt.result import Limit, SolveParams, SolveResult, Status
 
 FEASIBILITY_TOLERANCE = 1e-6
 """By how much a scaled row, or an integer column, may be off in a start; what solvers allow by default."""
+ROUND_OFF = 1e-9
 OBJECTIVE_TOLERANCE = 1e-6
 """Relative agreement of a solver's objective with the one recomputed from ``x``."""
 
@@ -85,8 +86,10 @@ def _check_program(mip: Mip) -> None:
 
 def _without_solver(mip: Mip, params: SolveParams) -> Outcome | None:
     """The outcome, if it can be told at a glance; solvers disagree about these corners."""
+    whole_lower = np.where(mip.integral, np.ceil(mip.col_lower - ROUND_OFF), mip.col_lower)
+    whole_upper = np.where(mip.integral, np.floor(mip.col_upper + ROUND_OFF), mip.col_upper)
     for what, lower, upper, names in (
-        ("column", mip.col_lower, mip.col_upper, mip.column_names),
+        ("column", whole_lower, whole_upper, mip.column_names),
         ("row", mip.row_lower, mip.row_upper, mip.row_names),
     ):
         crossed = np.flatnonzero((lower > upper) | (lower == np.inf) | (upper == -np.inf))

@@ -13,6 +13,7 @@ from tests.conftest import installed
 class TestEveryBackend(Conformance):
     needing_finite_bounds = frozenset({"cpsat"})
     single_threaded = frozenset({"scip"})
+    unseeded = frozenset({"copt"})
 
     @pytest.fixture(params=backends.names())
     def backend(self, request: pytest.FixtureRequest) -> Backend:

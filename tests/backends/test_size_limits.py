@@ -1,0 +1,35 @@
+"""Free packages of commercial solvers refuse large programs; the error must say how large, and who can help."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from mast_opt.errors import SizeLimitExceeded
+from mast_opt.mip import Mip, MipBuilder
+from mast_opt.result import SolveParams, Status
+from tests.conftest import installed
+
+
+def large(columns: int = 20_001) -> Mip:
+    """A program that presolve cannot shrink below any free size: random rows of three columns."""
+    rng = np.random.default_rng(0)
+    m = MipBuilder("large")
+    x = m.columns("x", [[str(i) for i in range(columns)]], upper=1, integral=True)
+    chosen = rng.integers(0, columns, (columns, 3))
+    m.rows("row", [[str(i) for i in range(columns)]], lower=1).add(np.arange(columns)[:, None], chosen)
+    m.term("cost", x, rng.random(columns) + 0.5)
+    return m.build({"cost": 1.0})
+
+
+@pytest.mark.parametrize("name", ["gurobi", "xpress", "copt", "cplex"])
+def test_a_free_licence_refuses_with_numbers_and_a_way_out(name: str, request: pytest.FixtureRequest) -> None:
+    backend = installed(name, request.config)
+    mip = large()
+    try:
+        result = backend.solve(mip, SolveParams(time_limit_s=1.0))
+    except SizeLimitExceeded as error:
+        for fact in ("20,001", name, "highs"):
+            assert fact in str(error)
+    else:
+        assert result.status in (Status.OPTIMAL, Status.FEASIBLE, Status.NO_SOLUTION), "a full licence solves it"

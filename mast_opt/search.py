@@ -43,6 +43,13 @@ class Watch:
         self.objective: float | None = None
         self.bound: float | None = None
         self.round = 0
+        self.stage: str | None = None
+
+    def begin(self, stage: str) -> None:
+        """Turn to another term of a lexicographic objective: what was known of the last one is forgotten."""
+        self.stage = stage
+        self.objective = self.bound = None
+        self.round = 0
 
     @property
     def elapsed_s(self) -> float:
@@ -66,7 +73,7 @@ class Watch:
         if tighter:
             self.bound = bound
         if (better or tighter) and self._on_event is not None:
-            self._on_event(Event(self.elapsed_s, self.objective, self.bound))
+            self._on_event(Event(self.elapsed_s, self.objective, self.bound, self.stage))
 
     def limit(self) -> Limit | None:
         """The limit that has been reached, if any; a reached gap is not a limit (see ``done``)."""
@@ -86,6 +93,14 @@ class Watch:
 
 
 @dataclass(frozen=True)
+class StageBound:
+    """A term of a lexicographic objective and what is proven of it under the terms before."""
+
+    term: str
+    bound: float | None
+
+
+@dataclass(frozen=True)
 class Found(Generic[PlanT]):
     """What a heuristic returns."""
 
@@ -96,6 +111,8 @@ class Found(Generic[PlanT]):
     message: str
     certificate: Any | None = None
     """What makes the bound checkable without trusting the search; None where there is no bound."""
+    stages: tuple[StageBound, ...] = ()
+    """One for each term that was minimised, where the objective is lexicographic; ``bound`` is then the first's."""
 
 
 @dataclass(frozen=True)

@@ -57,8 +57,17 @@ class Certificate:
         if cap is None:
             cap = read.max(axis=1, initial=0.0)
         level = np.floor(read / np.where(cap > 0, cap, 1.0)[:, None] * LEVELS)
-        others = (prices.worst, prices.over, prices.under, prices.cpu, prices.storage, prices.ingress, prices.quota)
-        return cls(dict(weights), np.clip(level, 0, LEVELS).astype(np.uint16), cap, *(p.copy() for p in others))
+        peak = weights["peak"] * problem.tier_weight
+        total = prices.worst.sum(axis=0)
+        inside = np.minimum(1.0, peak * (1 - 1e-12) / np.where(total > 0, total, 1.0))
+        others = (prices.over, prices.under, prices.cpu, prices.storage, prices.ingress, prices.quota)
+        return cls(
+            weights=dict(weights),
+            read_level=np.clip(level, 0, LEVELS).astype(np.uint16),
+            read_cap=cap,
+            worst=prices.worst * inside,
+            **{name: np.maximum(price, 0.0) for name, price in zip(_ARRAYS[3:], others)},
+        )
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """What a file keeps; ``from_arrays`` reads it back."""
@@ -126,9 +135,7 @@ class Certificate:
         tests = {
             "read_cap": remote is not None and bool((self.read_cap > remote * (1 + 1e-12)).any()),
             "worst": bool((self.worst.sum(axis=0) > peak * (1 + 1e-12)).any()) or bool(self.worst[~supplied].any()),
-            "over": bool(
-                (self.over > self.weights["overload"] * p.tier_weight * per_gpu[:, None] * (1 + 1e-12)).any()
-            )
+            "over": bool((self.over > self.weights["overload"] * p.tier_weight * per_gpu[:, None] * (1 + 1e-12)).any())
             or bool(self.over[~supplied].any()),
             "under": bool((self.under > self.weights["idle"] * per_gpu * (1 + 1e-12)).any())
             or bool(self.under[~supplied].any()),
@@ -179,9 +186,9 @@ def _cheapest_cells(c: Certificate, p: DataPlacement) -> list[float]:
         own = np.arange(first, last)
         base += p.cpu_need_mcores[own, None] * (c.cpu + quota[p.app[own]]) + p.output_mb[own, None] * c.storage
         today = np.flatnonzero((p.current_workload >= first) & (p.current_workload < last))
-        w, r = p.current_workload[today], p.current_region[today]
+        w, home = p.current_workload[today], p.current_region[today]
         leave = np.bincount(w - first, weights=share[today] * move[w], minlength=last - first)
-        pair, at = np.unique((w - first) * regions + r, return_inverse=True)
+        pair, at = np.unique((w - first) * regions + home, return_inverse=True)
         there = np.bincount(at, weights=share[today], minlength=len(pair))
         saved = np.where(p.splittable[pair // regions + first], 1.0, there) * move[pair // regions + first]
         base[pair // regions, pair % regions] -= saved

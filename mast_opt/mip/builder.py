@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -162,9 +163,9 @@ def _block(name: str, axes: Sequence[Axis], cells: Sequence[IntArray] | None, st
     return Block(name, tuple(axes), tuple(frozen(np.asarray(cell)) for cell in cells), start, len(cells[0]))
 
 
-def _fill(value: ArrayLike, ids: IntArray, dtype: type) -> np.ndarray:  # type: ignore[type-arg]
+def _fill(value: ArrayLike, ids: IntArray, dtype: type) -> np.ndarray[Any, Any]:
     return np.broadcast_to(np.asarray(value, dtype=dtype), ids.shape).ravel()
 
 
-def _join(parts: list[np.ndarray], dtype: type) -> np.ndarray:  # type: ignore[type-arg]
+def _join(parts: list[np.ndarray[Any, Any]], dtype: type) -> np.ndarray[Any, Any]:
     return frozen(np.concatenate(parts).astype(dtype, copy=False) if parts else np.zeros(0, dtype))

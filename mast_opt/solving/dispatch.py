@@ -22,7 +22,7 @@ from mast_opt.result import Event, SolveParams, SolveResult, Status, relative_ga
 from mast_opt.search import Stop, Tools, Watch
 from mast_opt.solving.clock import Clock
 from mast_opt.solving.exact import Answer, ExactSolve
-from mast_opt.solving.solution import Solution
+from mast_opt.solving.solution import Solution, Stage
 from mast_opt.verdict import Verdict
 
 
@@ -184,12 +184,28 @@ def _by_heuristic(
         verdict = kind.verify(problem, found.plan)
     if not verdict.ok:
         raise VerificationError(f"{solver} returned a plan that breaks {verdict.violations[0]}")
-    bound = None if found.bound is None else min(found.bound, verdict.objective)
-    reached = relative_gap(verdict.objective, bound)
-    proven = reached is not None and reached <= params.gap
+    stages = tuple(
+        Stage(stage.term, verdict.terms[stage.term], _below(stage.bound, verdict.terms[stage.term]))
+        for stage in found.stages
+    )
+    objective, bound = verdict.objective, _below(found.bound, verdict.objective)
+    if stages:
+        open_stages = (stage for stage in stages if stage.gap is None or stage.gap > params.gap)
+        headline = next(open_stages, stages[-1])
+        assert headline.objective is not None
+        objective, bound = headline.objective, headline.bound
+    gap = relative_gap(objective, bound)
+    finished = not stages or len(stages) == len(problem.objective.order)
+    proven = gap is not None and gap <= params.gap and finished
     status = Status.OPTIMAL if proven else Status.FEASIBLE
     limit = None if proven else found.limit
-    return Answer(status, found.plan, verdict, verdict.objective, bound, limit, found.message), found.certificate
+    answer = Answer(status, found.plan, verdict, objective, bound, limit, found.message, stages)
+    return answer, found.certificate
+
+
+def _below(bound: float | None, objective: float) -> float | None:
+    """A bound that rounding does not lift over the objective."""
+    return None if bound is None else min(bound, objective)
 
 
 def _solve_with_highs(mip: Mip, params: SolveParams) -> SolveResult:

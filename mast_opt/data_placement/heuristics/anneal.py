@@ -8,11 +8,12 @@ import numpy as np
 from numba import njit
 
 from mast_opt.data_placement.heuristics.arrays import Arrays
+from mast_opt.data_placement.heuristics.herd import WORKLOADS, herd
 from mast_opt.data_placement.heuristics.moves import _uniform, below, exchange, move, shift, swap, toggle
 from mast_opt.data_placement.heuristics.state import State
 
-MOVE, TWINS, SWAP, TOGGLE, SHIFT = 0.5, 0.7, 0.84, 0.9, 0.95
-"""Cumulative shares of the kinds of change; the rest are exchanges."""
+MOVE, TWINS, SWAP, TOGGLE, SHIFT, EXCHANGE = 0.5, 0.69, 0.83, 0.88, 0.92, 0.96
+"""Cumulative shares of the kinds of change; the rest are herds."""
 NEAR = 0.6
 """Share of the moves that aim at a region which already holds something that the workload reads."""
 
@@ -52,6 +53,7 @@ def anneal(a: Arrays, s: State, steps, hot, cold, refuse):  # type: ignore[no-un
     for w in range(workloads):
         widest = max(widest, a.read_start[w + 1] - a.read_start[w])
     first, second = np.zeros(widest, np.int8), np.zeros(widest, np.int8)
+    many = np.zeros((WORKLOADS, widest), np.int8)
     cooling = math.exp(math.log(cold / hot) / max(steps, 1)) if hot > 0.0 else 1.0
     temperature = hot
     total = 0.0
@@ -83,9 +85,14 @@ def anneal(a: Arrays, s: State, steps, hot, cold, refuse):  # type: ignore[no-un
             r = _holder(s, i, -1)
             if r >= 0:
                 total += shift(a, s, i, r, below(s.random, regions), temperature)
-        else:
+        elif kind < EXCHANGE:
             i = below(s.random, datasets)
             r = _holder(s, i, -1)
             if r >= 0:
                 total += exchange(a, s, i, below(s.random, datasets), r, temperature)
+        else:
+            i = below(s.random, datasets)
+            r = _holder(s, i, -1)
+            if r >= 0:
+                total += herd(a, s, i, r, below(s.random, regions), temperature, many)
     return total

@@ -30,7 +30,9 @@ def plan_of(problem: DataPlacement, snapshot: Snapshot) -> Plan:
         problem.option_type[snapshot.option[runs]],
         np.full(len(runs), SHARE, np.int64),
     )
-    return Plan(snapshot.place, *run, *fill_copies(problem, snapshot.place), *fill_remote(problem, snapshot.place, *run))
+    return Plan(
+        snapshot.place, *run, *fill_copies(problem, snapshot.place), *fill_remote(problem, snapshot.place, *run)
+    )
 
 
 def restore(a: Arrays, s: State, snapshot: Snapshot) -> None:

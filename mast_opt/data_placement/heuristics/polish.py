@@ -17,7 +17,8 @@ from mast_opt.search import Tools
 
 LARGEST = 3_000_000
 """Entries of a program that is still handed to the MIP solver."""
-LEAST_S = 1.0
+LEAST_S, MOST_S = 1.0, 30.0
+"""Seconds that the MIP solver is given at least, and where there is no time limit."""
 
 
 def polish(problem: DataPlacement, tools: Tools, plan: Plan | None) -> Plan | None:
@@ -36,7 +37,8 @@ def polish(problem: DataPlacement, tools: Tools, plan: Plan | None) -> Plan | No
             x = formulation.encode(plan)
             held = _settled(mip)
             program = mip.fix(held, np.rint(x[held]))
-        limit = None if tools.watch.stop.time_limit_s is None else max(LEAST_S, tools.watch.remaining_s)
+        counted = tools.watch.stop.iterations is not None and fixed
+        limit = None if counted else max(LEAST_S, min(MOST_S, tools.watch.remaining_s))
         start = None if best is None else formulation.encode(best)
         params = SolveParams(time_limit_s=limit, gap=tools.watch.stop.gap, start=start, cancel=tools.watch.stop.cancel)
         result = tools.mip_solver(program, replace(params, threads=tools.threads))

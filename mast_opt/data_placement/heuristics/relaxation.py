@@ -9,12 +9,14 @@ restarted from its averages. ``mast_opt.data_placement.certificate`` computes th
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mast_opt.data_placement.heuristics.arrays import FORBIDDEN_READ, UNLIMITED, Arrays
 from mast_opt.data_placement.heuristics.relaxed_steps import dataset_step, read_step, workload_step
+from mast_opt.data_placement.problem import Bools
 from mast_opt.mip import FloatArray
 
 SINGLE = np.float32
@@ -23,18 +25,18 @@ SINGLE = np.float32
 class Prices(NamedTuple):
     """The multipliers. Any values in their boxes give a valid bound."""
 
-    read: np.ndarray  # type: ignore[type-arg]
+    read: NDArray[Any]
     """[N, R] in [0, remote price · volume]; unbounded where remote reads are forbidden."""
-    worst: FloatArray
+    worst: NDArray[Any]
     """[R, K, P] ≥ 0, adding up over regions to at most the price of the peak."""
-    over: FloatArray
+    over: NDArray[Any]
     """[R, K, P] in [0, overload price], per milli-GPU."""
-    under: FloatArray
+    under: NDArray[Any]
     """[R, K] in [0, idle price], per milli-GPU."""
-    cpu: FloatArray
-    storage: FloatArray
-    ingress: FloatArray
-    quota: FloatArray
+    cpu: NDArray[Any]
+    storage: NDArray[Any]
+    ingress: NDArray[Any]
+    quota: NDArray[Any]
 
     def copy(self) -> Prices:
         return Prices(*(price.copy() for price in self))
@@ -43,7 +45,7 @@ class Prices(NamedTuple):
 class Relaxation:
     """Improves prices step by step; ``bound`` and ``best`` are the best so far."""
 
-    def __init__(self, a: Arrays, floor: FloatArray, splittable: np.ndarray) -> None:  # type: ignore[type-arg]
+    def __init__(self, a: Arrays, floor: FloatArray, splittable: Bools) -> None:
         self._a = a
         self._floor = floor
         datasets, regions = a.stored.shape
@@ -58,9 +60,7 @@ class Relaxation:
         self._splittable = splittable
         self._supplied = a.supply > 0
         self._read_cap = (
-            np.full(len(a.read_volume), np.inf)
-            if a.remote_price >= FORBIDDEN_READ
-            else a.read_volume * a.remote_price
+            np.full(len(a.read_volume), np.inf) if a.remote_price >= FORBIDDEN_READ else a.read_volume * a.remote_price
         ).astype(SINGLE)
         # demand if every workload ran on its first option: the size of the GPU rows
         first = a.option_start[:-1]
@@ -73,8 +73,10 @@ class Relaxation:
         self._count = 0
         self.best = self.prices.copy()
         self.bound = -np.inf
-        typical = float(self._read_cap[np.isfinite(self._read_cap)].mean()) if len(self._read_cap) else 1.0
-        self._omega = 0.5 / max(typical, 1e-12) if np.isfinite(typical) else 100.0
+        self._kept = -np.inf
+        finite = self._read_cap[np.isfinite(self._read_cap)]
+        typical = float(finite.mean()) if finite.any() else float(a.new_price.mean())
+        self._omega = 0.5 / typical if typical > 0 else 1.0
         self._stress = 2 * self._omega
         self._weigh()
 
@@ -140,14 +142,12 @@ class Relaxation:
             self._dual(*loads)
             self._average()
 
-    def _primal(self, prices: Prices):  # type: ignore[no-untyped-def]
+    def _primal(self, prices: Prices) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray]:
         a = self._a
         work, demand, cpu, output, quota = workload_step(
             a, prices, self.cell_price(prices), self._splittable, self._omega, self._work_weight, self._run, self._runs
         )
-        data, bytes_held, bytes_new = dataset_step(
-            a, prices, self._omega, self._data_weight, self._place, self._places
-        )
+        data, bytes_held, bytes_new = dataset_step(a, prices, self._omega, self._data_weight, self._place, self._places)
         self._note(work + data + self.constant(prices), prices)
         return demand, cpu, output + bytes_held, bytes_new, quota
 
@@ -159,9 +159,9 @@ class Relaxation:
                 for kept, price in zip(self.best, prices):
                     kept[...] = price
 
-    _kept = -np.inf
-
-    def _dual(self, demand, cpu, storage, ingress, quota):  # type: ignore[no-untyped-def]
+    def _dual(
+        self, demand: FloatArray, cpu: FloatArray, storage: FloatArray, ingress: FloatArray, quota: FloatArray
+    ) -> None:
         a, p, pace = self._a, self.prices, 1 / self._omega
         read_step(a, self._read_cap, self._runs, self._places, p.read, 0.4 * pace)
         stress, limits = pace * self._stress, 0.1 * pace * self._stress
@@ -213,10 +213,6 @@ class Relaxation:
         )[0]
         data = dataset_step(a, prices, 0.0, self._data_weight, place, self._places.copy())[0]
         self._note(work + data + self.constant(prices), prices)
-
-    def shares(self) -> np.ndarray:  # type: ignore[type-arg]
-        """[O, R+1] the fractional runs, a guide for rounding."""
-        return self._run
 
 
 def _capped(values: FloatArray, steps: FloatArray, total: float) -> FloatArray:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mast_opt.data_placement.heuristics.arrays import FORBIDDEN_READ, Arrays
 from mast_opt.data_placement.problem import Bools, Ints
@@ -33,11 +34,12 @@ class State(NamedTuple):
     ingress: Ints
     copies: Ints
     """[I]"""
-    random: np.ndarray  # type: ignore[type-arg]
+    random: NDArray[np.uint64]
     """[1] uint64, state of the generator."""
 
     def copy(self) -> State:
-        return State(*(array.copy() for array in self))
+        arrays: Any = (array.copy() for array in self)
+        return State(*arrays)
 
 
 def state_of(a: Arrays, option: Ints, region: Ints, place: Bools, seed: int) -> State:

@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple
 
 import numpy as np
 
@@ -20,7 +21,8 @@ from mast_opt.data_placement.heuristics.state import State, cost, excess
 from mast_opt.data_placement.packing import peak_floor
 from mast_opt.data_placement.plan import Plan
 from mast_opt.data_placement.problem import DataPlacement
-from mast_opt.search import Found, Tools
+from mast_opt.data_placement.verify import verify
+from mast_opt.search import Found, StageBound, Tools
 
 HOT, COLD = 1.0, 0.0024
 """First and last temperature of a cooling, in units of the mean cost of a workload."""
@@ -28,6 +30,8 @@ WARM = 0.05
 """First temperature when a plan is given to start from: it should be improved, not dissolved."""
 COOLING = 2000
 """Changes tried per workload in one cooling; with time for more, coolings follow one another from the best plan."""
+EARLIER = 1e3
+"""Weight of the terms that come before, when the objective is lexicographic."""
 REHEAT = 0.5
 """First temperature of a later cooling, relative to the first one's."""
 ROUNDS = 400
@@ -48,14 +52,68 @@ def tetris(problem: DataPlacement, tools: Tools, start: Plan | None) -> Found[Pl
 
     Deterministic for equal seed, threads and number of rounds. With a time limit, the cooling follows the clock.
     """
-    search = _Search(problem, tools, start, dict(problem.objective.weights))
+    if problem.objective.lexicographic:
+        return _lexicographic(problem, tools, start)
+    search = _Search(problem, tools, start, dict(problem.objective.weights), ())
     search.run()
     return search.found()
 
 
+def _lexicographic(problem: DataPlacement, tools: Tools, start: Plan | None) -> Found[Plan]:
+    """One search a term; the terms before weigh ``EARLIER`` times as much and must keep their values."""
+    order = problem.objective.order
+    caps: list[_Cap] = []
+    stages: list[StageBound] = []
+    first: Found[Plan] | None = None
+    found: Found[Plan] | None = None
+    for position, term in enumerate(order):
+        tools.watch.begin(term)
+        weights = dict.fromkeys(problem.objective.weights, 0.0) | {term: 1.0}
+        weights |= {cap.term: EARLIER for cap in caps}
+        search = _Search(problem, tools, start, weights, tuple(caps), share=1 / (len(order) - position))
+        search.run()
+        result = search.found()
+        if result.plan is None and found is not None:
+            break
+        found, first = result, first or result
+        bound = None if result.bound is None else result.bound - sum(EARLIER * cap.value for cap in caps)
+        stages.append(StageBound(term, None if bound is None else max(0.0, bound)))
+        if found.plan is None or tools.watch.stop.cancel.is_set():
+            break
+        value = verify(problem, found.plan).terms[term]
+        caps.append(
+            _Cap(term, value * (1 + 1e-6) + 1e-9, arrays_of(problem, dict.fromkeys(weights, 0.0) | {term: 1.0}))
+        )
+        start = found.plan
+    assert first is not None
+    assert found is not None
+    return Found(found.plan, first.bound, found.limit, found.message, first.certificate, tuple(stages))
+
+
+class _Cap(NamedTuple):
+    """The value that an earlier term must keep, and the arrays that price it alone."""
+
+    term: str
+    value: float
+    arrays: Arrays
+
+
 class _Search:
-    def __init__(self, problem: DataPlacement, tools: Tools, start: Plan | None, weights: dict[str, float]) -> None:
+    """One objective: chains of annealing, the relaxation, and the best plan seen."""
+
+    def __init__(
+        self,
+        problem: DataPlacement,
+        tools: Tools,
+        start: Plan | None,
+        weights: dict[str, float],
+        caps: tuple[_Cap, ...],
+        share: float = 1.0,
+    ) -> None:
         self.problem, self.tools, self.watch = problem, tools, tools.watch
+        self.caps = caps
+        self.begin_s = self.watch.elapsed_s
+        self.budget_s = self.watch.remaining_s * share
         self.a: Arrays = arrays_of(problem, weights)
         chains = max(1, tools.threads - 1)
         seeds = tools.rng.integers(1, 2**31, size=chains).tolist()
@@ -80,7 +138,7 @@ class _Search:
     def run(self) -> None:
         """Rounds of annealing and relaxation until a limit or the asked gap is reached."""
         chunk = STEPS_PER_ROUND
-        with ThreadPoolExecutor(max_workers=len(self.chains) + 1, thread_name_prefix="mast-opt-tetris") as pool:
+        with ThreadPoolExecutor(max_workers=self.tools.threads, thread_name_prefix="mast-opt-tetris") as pool:
             while True:
                 done = self._progress()
                 if done >= 1.0 or self.watch.done:
@@ -106,7 +164,7 @@ class _Search:
         stop = self.watch.stop
         shares = [0.0]
         if stop.time_limit_s is not None:
-            shares.append(self.watch.elapsed_s / (stop.time_limit_s * (1 - RESERVE)))
+            shares.append((self.watch.elapsed_s - self.begin_s) / max(self.budget_s * (1 - RESERVE), 1e-9))
         if stop.iterations is not None or stop.time_limit_s is None:
             shares.append(self.watch.round / (ROUNDS if stop.iterations is None else max(stop.iterations, 1)))
         return max(shares)
@@ -129,7 +187,7 @@ class _Search:
         if self.planned is None and self.speed > 0:
             stop = self.watch.stop
             if stop.time_limit_s is not None and stop.iterations is None:
-                steps = self.speed * stop.time_limit_s
+                steps = self.speed * self.budget_s
             else:
                 steps = STEPS_PER_ROUND * float(ROUNDS if stop.iterations is None else stop.iterations)
             self.planned = int(np.clip(steps / (COOLING * len(self.problem.workloads)), 1, 50))
@@ -154,7 +212,12 @@ class _Search:
         """Keep the best feasible plan seen between rounds and report what is known."""
         for s in self.chains:
             value = cost(self.a, s)
-            if value < self.best_cost * (1 - (0 if last else 1e-4)) and excess(self.a, s, self.problem.may_refuse) == 0:
+            better = value < self.best_cost - (0 if last else 1e-4) * abs(self.best_cost)
+            if self.best is None or better:
+                if excess(self.a, s, self.problem.may_refuse) > 0 or any(
+                    cost(cap.arrays, s) > cap.value for cap in self.caps
+                ):
+                    continue
                 self.best, self.best_cost = Snapshot(s.option.copy(), s.region.copy(), s.place.copy()), value
         bound = self.relaxation.bound
         self.watch.report(

@@ -1,0 +1,148 @@
+"""Moving a dataset with everything that depends on it: its readers, and what they cannot leave behind.
+
+Where remote reads are dear or forbidden and copies few, no single change improves; a herd moves as one.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from mast_opt.data_placement.heuristics.arrays import Arrays
+from mast_opt.data_placement.heuristics.moves import (
+    _enter,
+    _follow,
+    _gpu,
+    _replica_price,
+    _set_replica,
+    _today,
+    _unfollow,
+    allowance,
+)
+from mast_opt.data_placement.heuristics.state import State
+
+WORKLOADS, DATASETS = 48, 12
+"""Largest herd."""
+
+
+@njit(cache=True)
+def _among(values, count, value):  # type: ignore[no-untyped-def]
+    found = False
+    for j in range(count):
+        found = found or values[j] == value
+    return found
+
+
+@njit(cache=True)
+def _gather(a: Arrays, s: State, i, r0, works, data):  # type: ignore[no-untyped-def]
+    """The readers of i in r0, the datasets that they alone could not take along, their readers, and so on.
+
+    Returns (workloads, datasets), or (−1, −1) if that is more than a herd.
+    """
+    data[0] = i
+    datasets, workloads, at = 1, 0, 0
+    while at < datasets:
+        d = data[at]
+        at += 1
+        for j in range(a.reader_start[d], a.reader_start[d + 1]):
+            w = a.reader[j]
+            if s.region[w] != r0 or _among(works, workloads, w):
+                continue
+            if workloads == WORKLOADS:
+                return -1, -1
+            works[workloads] = w
+            workloads += 1
+            for n in range(a.read_start[w], a.read_start[w + 1]):
+                e = a.read_dataset[n]
+                if s.place[e, r0] and s.copies[e] >= a.copies_max[e] and not _among(data, datasets, e):
+                    if datasets == DATASETS:
+                        return -1, -1
+                    data[datasets] = e
+                    datasets += 1
+    return workloads, datasets
+
+
+@njit(cache=True)
+def _may_go(a: Arrays, s: State, works, workloads, data, datasets, r1):  # type: ignore[no-untyped-def]
+    """Do the herd's cores, outputs and replicas fit in r1? Quotas count each workload alone."""
+    cpu, storage, ingress = s.cpu[r1], s.storage[r1], s.ingress[r1]
+    for j in range(workloads):
+        w = works[j]
+        cpu += a.cpu_need[w]
+        storage += a.output[w]
+        row = a.quota_row[a.app[w], r1]
+        if not a.option_region[s.option[w], r1]:
+            return False
+        if row >= 0:
+            quota = s.quota[row]
+            for other in range(workloads):
+                if a.quota_row[a.app[works[other]], r1] == row:
+                    quota += a.cpu_need[works[other]]
+            if quota > a.quota[row]:
+                return False
+    for j in range(datasets):
+        d = data[j]
+        if not s.place[d, r1]:
+            if a.forbidden[d, r1]:
+                return False
+            storage += a.size[d]
+            if not a.stored[d, r1]:
+                ingress += a.size[d]
+    if ingress > a.ingress[r1] and ingress > s.ingress[r1]:
+        return False
+    return (workloads == 0 or cpu <= a.cpu[r1]) and storage <= a.storage[r1]
+
+
+@njit(cache=True)
+def herd(a: Arrays, s: State, i, r0, r1, temperature, action):  # type: ignore[no-untyped-def]
+    """Move the replica of i in r0 to r1 with all that hangs on it. ``action`` [WORKLOADS, widest] is scratch."""
+    if r0 == r1 or not s.place[i, r0] or a.pinned[i, r0]:
+        return 0.0
+    works, data = np.empty(WORKLOADS, np.int64), np.empty(DATASETS, np.int64)
+    workloads, datasets = _gather(a, s, i, r0, works, data)
+    if workloads < 0 or not _may_go(a, s, works, workloads, data, datasets, r1):
+        return 0.0
+    threshold = allowance(s.random, temperature)
+    delta = 0.0
+    added, dropped = np.zeros(DATASETS, np.bool_), np.zeros(DATASETS, np.bool_)
+    for j in range(datasets):
+        d = data[j]
+        if not s.place[d, r1]:
+            delta += _replica_price(a, d, r1) - s.volume[d, r1] * a.remote_price
+            _set_replica(a, s, d, r1, True)
+            added[j] = True
+    for j in range(workloads):
+        w = works[j]
+        k, g = a.option_type[s.option[w]], a.option_mgpu[s.option[w]]
+        delta += _gpu(a, s, a.tier[w], r0, k, g, r1, k, g, True) + _today(a, w, r0) - _today(a, w, r1)
+        _enter(a, s, w, r0, -1)
+        _enter(a, s, w, r1, 1)
+        delta += _follow(a, s, w, r0, r1, action[j])
+        s.region[w] = r1
+    legal = True
+    for j in range(datasets):
+        d = data[j]
+        price = _replica_price(a, d, r0)
+        surplus = s.copies[d] > a.copies_max[d] or s.volume[d, r0] * a.remote_price < price
+        if surplus and s.place[d, r0] and not a.pinned[d, r0] and s.copies[d] > a.copies_min[d]:
+            delta += s.volume[d, r0] * a.remote_price - price
+            _set_replica(a, s, d, r0, False)
+            dropped[j] = True
+        legal = legal and s.copies[d] <= a.copies_max[d]
+    if legal and delta <= threshold:
+        return delta
+    for j in range(datasets):
+        if dropped[j]:
+            _set_replica(a, s, data[j], r0, True)
+    for j in range(workloads - 1, -1, -1):
+        w = works[j]
+        k, g = a.option_type[s.option[w]], a.option_mgpu[s.option[w]]
+        s.region[w] = r0
+        _unfollow(a, s, w, r0, r1, action[j])
+        _enter(a, s, w, r1, -1)
+        _enter(a, s, w, r0, 1)
+        _gpu(a, s, a.tier[w], r1, k, g, r0, k, g, True)
+    for j in range(datasets):
+        if added[j]:
+            _set_replica(a, s, data[j], r1, False)
+    return 0.0

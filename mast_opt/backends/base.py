@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import importlib
+import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from types import FrameType
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
@@ -22,6 +24,8 @@ OPEN_SOLVERS = "highs, cpsat, scip or cbc"
 """The solvers without a licence, named where another one's licence gives out."""
 
 WATCH_INTERVAL_S = 0.05
+PATIENCE = 2
+"""How often Ctrl-C is taken as a wish to stop in good order."""
 
 
 @runtime_checkable
@@ -131,7 +135,7 @@ def interruptibly(run: Callable[[], T], cancel: threading.Event) -> T:
 
     In the main thread ``run`` moves to a worker thread, because a solver that stays inside compiled code
     would keep Python from seeing the signal. Elsewhere it is called directly. A third Ctrl-C gives up
-    waiting and raises KeyboardInterrupt.
+    waiting and raises KeyboardInterrupt. A handler that the caller installed for SIGINT is left in charge.
     """
     if threading.current_thread() is not threading.main_thread():
         return run()
@@ -145,19 +149,33 @@ def interruptibly(run: Callable[[], T], cancel: threading.Event) -> T:
             failure.append(error)
 
     worker = threading.Thread(target=work, name="mast-opt-solver", daemon=True)
-    worker.start()
-    patience = 2
-    while worker.is_alive():
-        try:
+    with _cancelling(cancel):
+        worker.start()
+        while worker.is_alive():
             worker.join(WATCH_INTERVAL_S)
-        except KeyboardInterrupt:
-            cancel.set()
-            if patience == 0:
-                raise
-            patience -= 1
     if failure:
         raise failure[0]
     return outcome[0]
+
+
+@contextmanager
+def _cancelling(cancel: threading.Event) -> Iterator[None]:
+    """While the block runs in the main thread, Ctrl-C sets ``cancel``; the third one raises."""
+    if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        yield
+        return
+    left = iter(range(PATIENCE))
+
+    def on_interrupt(number: int, frame: FrameType | None) -> None:
+        cancel.set()
+        if next(left, None) is None:
+            raise KeyboardInterrupt
+
+    signal.signal(signal.SIGINT, on_interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def load(module: str, backend: Backend) -> Any:

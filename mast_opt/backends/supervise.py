@@ -127,25 +127,32 @@ def _feasible(mip: Mip, start: FloatArray) -> FloatArray | None:
 
 def _concluded(mip: Mip, params: SolveParams, outcome: Outcome, start: FloatArray | None) -> SolveResult:
     status, limit = outcome.status, outcome.limit
-    bound = float(outcome.bound) if outcome.bound is not None and math.isfinite(outcome.bound) else None
+    bound = max(_known(outcome.bound), _trivial_bound(mip))
     x = None if outcome.x is None else np.clip(outcome.x, mip.col_lower, mip.col_upper)
     open_ended = status in (Status.FEASIBLE, Status.NO_SOLUTION)
     if start is not None and open_ended and (x is None or mip.objective(start) < mip.objective(x)):
         status, x = Status.FEASIBLE, start
     if not status.has_solution:
-        known = bound if status is Status.NO_SOLUTION else None
-        return SolveResult(status, None, None, known, limit, outcome.message)
+        known = math.isfinite(bound) and status is Status.NO_SOLUTION
+        return SolveResult(status, None, None, bound if known else None, limit, outcome.message)
     assert x is not None, f"{status} came without a solution"
     objective = mip.objective(x)
-    if bound is not None:
-        bound = min(bound, objective)
-        slack = (params.gap + OBJECTIVE_TOLERANCE) * abs(objective) + 1e-9
-        proven = objective - bound <= slack
-        if status is Status.OPTIMAL and not proven:
-            status = Status.FEASIBLE
-        elif status is Status.FEASIBLE and objective - bound <= params.gap * abs(objective):
-            status, limit = Status.OPTIMAL, None
-    elif status is Status.OPTIMAL:
+    bound = min(bound, objective)
+    distance = objective - bound
+    if status is Status.FEASIBLE and distance <= params.gap * abs(objective):
+        status, limit = Status.OPTIMAL, None
+    elif status is Status.OPTIMAL and distance > (params.gap + OBJECTIVE_TOLERANCE) * abs(objective) + ROUND_OFF:
         status = Status.FEASIBLE
     x.setflags(write=False)
-    return SolveResult(status, x, objective, bound, limit, outcome.message)
+    return SolveResult(status, x, objective, bound if math.isfinite(bound) else None, limit, outcome.message)
+
+
+def _known(bound: float | None) -> float:
+    return float(bound) if bound is not None and math.isfinite(bound) else -math.inf
+
+
+def _trivial_bound(mip: Mip) -> float:
+    """The objective with every column at its cheaper bound, or −inf."""
+    priced = mip.cost != 0
+    cheaper = np.where(mip.cost > 0, mip.col_lower, mip.col_upper)[priced]
+    return float(mip.cost[priced] @ cheaper) + mip.offset

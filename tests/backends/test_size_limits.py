@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from mast_opt.backends.base import Backend
 from mast_opt.errors import SizeLimitExceeded
 from mast_opt.mip import Mip, MipBuilder
-from mast_opt.result import SolveParams, Status
+from mast_opt.result import SolveParams
 from tests.conftest import installed
 
 
@@ -25,11 +26,17 @@ def large(columns: int = 20_001) -> Mip:
 @pytest.mark.parametrize("name", ["gurobi", "xpress", "copt", "cplex"])
 def test_a_free_licence_refuses_with_numbers_and_a_way_out(name: str, request: pytest.FixtureRequest) -> None:
     backend = installed(name, request.config)
-    mip = large()
+    words = refusal(backend, large())
+    if words is None:
+        pytest.skip(f"{name} has a full licence here")
+    assert "20,001 rows × 20,001 columns" in words
+    assert name in words
+    assert "highs" in words
+
+
+def refusal(backend: Backend, mip: Mip) -> str | None:
     try:
-        result = backend.solve(mip, SolveParams(time_limit_s=1.0))
+        backend.solve(mip, SolveParams(time_limit_s=1.0))
     except SizeLimitExceeded as error:
-        for fact in ("20,001", name, "highs"):
-            assert fact in str(error)
-    else:
-        assert result.status in (Status.OPTIMAL, Status.FEASIBLE, Status.NO_SOLUTION), "a full licence solves it"
+        return str(error)
+    return None

@@ -1,0 +1,142 @@
+"""Backends by name: found lazily, described honestly, extended by other packages."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from importlib.metadata import EntryPoint
+
+import numpy as np
+import pytest
+
+from mast_opt import backends
+from mast_opt.backends.base import Backend
+from mast_opt.errors import BackendUnavailable, UsageError
+from mast_opt.mip import Mip
+from mast_opt.result import SolveParams, SolveResult, Status
+from tests.backends.programs import program
+
+LIBRARIES = ["highspy", "ortools", "pulp", "pyscipopt", "gurobipy", "xpress", "coptpy", "cplex"]
+OWN = ("highs", "cpsat", "scip", "cbc", "gurobi", "xpress", "copt", "cplex")
+
+pytest_plugins = ["pytester"]
+
+
+class Zero:
+    """A backend that another package might bring: it only knows the origin."""
+
+    name = "zero"
+    package = "zero-solver"
+
+    def version(self) -> str:
+        return "0.0"
+
+    def solve(self, mip: Mip, params: SolveParams) -> SolveResult:
+        return SolveResult(Status.FEASIBLE, np.zeros(len(mip.cost)), mip.offset, None, None, "zero")
+
+
+def offer(monkeypatch: pytest.MonkeyPatch, *points: tuple[str, str]) -> None:
+    found = [EntryPoint(name, value, backends.GROUP) for name, value in points]
+    monkeypatch.setattr(backends, "entry_points", lambda group: found if group == backends.GROUP else [])
+
+
+def test_importing_backends_loads_no_solver() -> None:
+    code = f"import sys, mast_opt, mast_opt.backends; print([m for m in {LIBRARIES} if m in sys.modules])"
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert told.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("first", ["highspy", "ortools.sat.python.cp_model"])
+def test_highs_and_cpsat_live_in_one_process_in_either_order(first: str) -> None:
+    code = (
+        f"import {first}\n"
+        "from mast_opt import backends\n"
+        "from mast_opt.result import SolveParams\n"
+        "from tests.backends.programs import knapsack\n"
+        "mip, minimum = knapsack()\n"
+        "for name in ('cpsat', 'highs', 'cpsat') if 'ortools' in sys.modules else ('highs', 'cpsat', 'highs'):\n"
+        "    assert backends.get(name).solve(mip, SolveParams()).objective == minimum, name\n"
+    )
+    subprocess.run([sys.executable, "-c", "import sys\n" + code], check=True)
+
+
+def test_names_and_unknown_names() -> None:
+    assert backends.names()[: len(OWN)] == OWN
+    with pytest.raises(UsageError, match=r"'higs'.*highs, cpsat"):
+        backends.get("higs")
+
+
+@pytest.mark.parametrize("name", OWN)
+def test_each_is_a_backend_that_knows_its_name(name: str) -> None:
+    backend = backends.get(name)
+    assert isinstance(backend, Backend)
+    assert backend.name == name
+
+
+@pytest.mark.parametrize("name", OWN)
+def test_a_missing_library_is_explained(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for library in LIBRARIES:
+        monkeypatch.setitem(sys.modules, library, None)
+    for loaded in [module for module in sys.modules if module.startswith("ortools.")]:
+        monkeypatch.delitem(sys.modules, loaded)
+    backend = backends.get(name)
+    with pytest.raises(BackendUnavailable, match="pip install"):
+        backend.version()
+    with pytest.raises(BackendUnavailable, match="pip install"):
+        backend.solve(program([1.0]), SolveParams())
+
+
+def test_describe_tells_version_or_reason() -> None:
+    described = {entry.name: entry for entry in backends.describe()}
+    assert tuple(described) == backends.names()
+    for entry in described.values():
+        assert (entry.version is None) != (entry.reason is None)
+        assert entry.package
+    assert described["highs"].version is not None
+
+
+def test_another_package_adds_a_backend(monkeypatch: pytest.MonkeyPatch) -> None:
+    offer(monkeypatch, ("zero", f"{__name__}:Zero"), ("highs", f"{__name__}:Zero"))
+    assert backends.names() == (*OWN, "zero")
+    assert backends.get("zero").version() == "0.0"
+    assert type(backends.get("highs")).__name__ == "Highs", "nobody replaces ours"
+
+
+@pytest.mark.parametrize("value", ["no_such_module:Zero", f"{__name__}:LIBRARIES", f"{__name__}:program"])
+def test_a_broken_addition_is_named_and_harms_nobody(value: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    offer(monkeypatch, ("broken", value))
+    with pytest.raises(BackendUnavailable, match="broken"):
+        backends.get("broken")
+    broken = backends.describe()[-1]
+    assert (broken.name, broken.version) == ("broken", None)
+
+
+def test_highs_refuses_the_version_with_wrong_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    import highspy
+
+    monkeypatch.setattr(highspy.Highs, "version", lambda self: "1.14.0")
+    with pytest.raises(BackendUnavailable, match=r"1\.14\.0 calls wrong answers optimal"):
+        backends.get("highs").solve(program([1.0]), SolveParams())
+
+
+def test_require_backends_turns_a_skip_into_a_failure(pytester: pytest.Pytester) -> None:
+    pytester.makeconftest("from tests.conftest import pytest_addoption, pytest_configure  # noqa: F401")
+    pytester.makepyfile(
+        """
+        from mast_opt import backends
+        from mast_opt.errors import BackendUnavailable
+        from tests.conftest import installed
+
+        def missing(self):
+            raise BackendUnavailable("not here")
+
+        def test_one(request, monkeypatch):
+            monkeypatch.setattr(type(backends.get("cbc")), "version", missing)
+            installed("cbc", request.config)
+        """
+    )
+    quiet = ("-p", "no:cacheprovider")
+    pytester.runpytest(*quiet).assert_outcomes(skipped=1)
+    pytester.runpytest(*quiet, "--require-backends", "highs").assert_outcomes(skipped=1)
+    pytester.runpytest(*quiet, "--require-backends", "highs,cbc").assert_outcomes(failed=1)
+    assert pytester.runpytest(*quiet, "--require-backends", "nonesuch").ret == pytest.ExitCode.USAGE_ERROR

@@ -1,0 +1,193 @@
+"""What the frame around every backend promises, seen with a solver that says whatever it is told to."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from mast_opt.backends.base import Progress, Relay, converted, interruptibly, one_sided, watching
+from mast_opt.backends.supervise import Outcome, supervised
+from mast_opt.mip import FloatArray
+from mast_opt.result import Event, Limit, SolveParams, SolveResult, Status
+from tests.backends.programs import INF, knapsack, program
+
+MIP, MINIMUM = knapsack()
+BEST = np.array([1.0, 1.0, 0.0, 0.0])
+WORSE = np.array([0.0, 1.0, 1.0, 0.0])
+
+
+def say(outcome: Outcome, params: SolveParams | None = None) -> SolveResult:
+    return supervised(lambda mip, params, progress: outcome, MIP, params or SolveParams())
+
+
+def test_optimal_needs_a_bound_within_the_gap() -> None:
+    assert say(Outcome(Status.OPTIMAL, BEST, MINIMUM)).status is Status.OPTIMAL
+    assert say(Outcome(Status.OPTIMAL, BEST, MINIMUM - 0.1)).status is Status.FEASIBLE
+    assert say(Outcome(Status.OPTIMAL, BEST, None)).status is Status.FEASIBLE
+    assert say(Outcome(Status.OPTIMAL, BEST, MINIMUM - 0.1), SolveParams(gap=0.01)).status is Status.OPTIMAL
+
+
+def test_a_limit_that_came_with_the_proof_is_no_limit() -> None:
+    result = say(Outcome(Status.FEASIBLE, BEST, MINIMUM, Limit.TIME))
+    assert (result.status, result.limit) == (Status.OPTIMAL, None)
+
+
+def test_the_bound_is_never_above_the_objective_nor_below_the_obvious() -> None:
+    assert say(Outcome(Status.FEASIBLE, WORSE, 5.0, Limit.TIME)).bound == -20.0
+    assert say(Outcome(Status.FEASIBLE, BEST, -INF, Limit.TIME)).bound == -38.0
+    assert say(Outcome(Status.NO_SOLUTION, None, None, Limit.TIME)).bound == -38.0
+
+
+def test_the_objective_is_that_of_x_within_its_bounds() -> None:
+    result = say(Outcome(Status.OPTIMAL, BEST + 1e-9, MINIMUM))
+    assert result.objective == MIP.objective(BEST) - 15e-9
+    assert result.x is not None
+    assert result.x.max() <= 1.0
+    assert not result.x.flags.writeable
+
+
+@pytest.mark.parametrize("found", [None, WORSE])
+def test_a_limit_never_loses_a_feasible_start(found: FloatArray | None) -> None:
+    status = Status.NO_SOLUTION if found is None else Status.FEASIBLE
+    events: list[Event] = []
+    params = SolveParams(start=BEST, on_event=events.append)
+    result = say(Outcome(status, found, -30.0, Limit.TIME), params)
+    assert (result.status, result.limit, result.objective) == (Status.FEASIBLE, Limit.TIME, MINIMUM)
+    assert [event.incumbent for event in events] == [MINIMUM, MINIMUM]
+
+
+@pytest.mark.parametrize("start", [np.ones(4), np.full(4, 0.25), np.array([1.0, 1.0, 0.0, -1.0])])
+def test_an_infeasible_start_is_not_kept(start: FloatArray) -> None:
+    result = say(Outcome(Status.NO_SOLUTION, None, None, Limit.TIME), SolveParams(start=start))
+    assert result.status is Status.NO_SOLUTION
+
+
+def test_rows_in_large_units_are_judged_at_their_own_scale() -> None:
+    mip = program([-1, -1], [([1e12, 1e12], -INF, 1e12)])
+    nothing = Outcome(Status.NO_SOLUTION, None, None, Limit.TIME)
+    for start, kept in ((np.array([1.0, 0.0]), True), (np.array([1.0, 1.0]), False)):
+        result = supervised(lambda *_: nothing, mip, SolveParams(start=start))
+        assert result.status.has_solution is kept
+
+
+def test_events_only_improve_whatever_the_solver_reports() -> None:
+    events: list[Event] = []
+    progress = Progress(events.append, clock=iter(range(100)).__next__)
+    for incumbent, bound in ((None, None), (9.0, 1.0), (10.0, 2.0), (8.0, 1.5), (8.0, 2.0), (None, 3.0)):
+        progress.update(incumbent, bound)
+    assert [(event.incumbent, event.bound) for event in events] == [(9.0, 1.0), (9.0, 2.0), (8.0, 2.0), (8.0, 3.0)]
+
+
+def test_time_left() -> None:
+    progress = Progress(None, clock=iter([0.0, 4.0, 11.0]).__next__)
+    assert progress.remaining_s(None) is None
+    assert progress.remaining_s(10.0) == 6.0
+    assert progress.remaining_s(10.0) == 0.0
+
+
+def test_relay_keeps_the_first_failure_and_stops() -> None:
+    relay = Relay(threading.Event())
+    relay.call(lambda: None)
+    relay.reraise()
+    assert not relay.stop
+    for text in ("first", "second"):
+        relay.call(lambda text=text: (_ for _ in ()).throw(KeyError(text)))
+    assert relay.stop
+    with pytest.raises(KeyError, match="first"):
+        relay.reraise()
+
+
+def test_watching_interrupts_until_the_solver_gives_in() -> None:
+    cancel = threading.Event()
+    cancel.set()
+    deaf_at_first = threading.Semaphore(0)
+    with watching(Relay(cancel), deaf_at_first.release):
+        for _ in range(3):
+            assert deaf_at_first.acquire(timeout=10)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals of POSIX systems")
+def test_ctrl_c_sets_cancel_and_keeps_the_answer() -> None:
+    cancel = threading.Event()
+
+    def run() -> str:
+        os.kill(os.getpid(), signal.SIGINT)
+        assert cancel.wait(10)
+        return "incumbent"
+
+    assert interruptibly(run, cancel) == "incumbent"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals of POSIX systems")
+def test_the_third_ctrl_c_gives_up() -> None:
+    done = threading.Event()
+
+    def run() -> None:
+        while not done.wait(0.1):
+            os.kill(os.getpid(), signal.SIGINT)
+            done.wait(0.3)
+
+    def never_done() -> None:
+        try:
+            interruptibly(run, threading.Event())
+        finally:
+            done.set()
+
+    with pytest.raises(KeyboardInterrupt):
+        never_done()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals of POSIX systems")
+def test_a_handler_of_the_callers_stays_in_charge() -> None:
+    heard, cancel = threading.Event(), threading.Event()
+
+    def press() -> bool:
+        os.kill(os.getpid(), signal.SIGINT)
+        return heard.wait(10)
+
+    before = signal.signal(signal.SIGINT, lambda number, frame: heard.set())
+    try:
+        assert interruptibly(press, cancel)
+        assert not cancel.is_set()
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_interruptibly_passes_failures_on() -> None:
+    with pytest.raises(ZeroDivisionError):
+        interruptibly(lambda: 1 // 0, threading.Event())
+
+
+def test_option_values_take_the_solvers_type() -> None:
+    assert converted("TRUE", False) is True
+    assert converted(0, True) is False
+    assert converted("3", 1) == 3
+    assert converted("0.5", 1.0) == 0.5
+    for value, like in (("yes", True), (1.5, 1), ("x", 1.0)):
+        with pytest.raises(ValueError, match=str(value)):
+            converted(value, like)
+
+
+def test_one_sided_rows_say_the_same() -> None:
+    rows = [([1, 0], -INF, 3), ([1, 0], 2, INF), ([1, 0], 1, 4), ([1, 0], 5, 5), ([1, 0], -INF, INF)]
+    at, sense, limit = one_sided(program([0, 0], rows), "<", ">", "=")
+    assert sorted(zip(at.tolist(), sense.tolist(), limit.tolist(), strict=True)) == [
+        (0, "<", 3.0),
+        (1, ">", 2.0),
+        (2, "<", 4.0),
+        (2, ">", 1.0),
+        (3, "=", 5.0),
+    ]
+
+
+def test_bounds_that_cross_name_the_culprit() -> None:
+    mip = replace(MIP, col_lower=np.array([0.0, 0.0, 2.0, 0.0]))
+    result = supervised(lambda *_: pytest.fail("needs no solver"), mip, SolveParams())
+    assert result.status is Status.INFEASIBLE
+    assert "x[2]" in result.message

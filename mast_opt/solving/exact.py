@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
+
+import numpy as np
 
 from mast_opt.backends.base import Backend
 from mast_opt.errors import VerificationError
@@ -17,6 +20,8 @@ from mast_opt.solving.solution import Stage
 from mast_opt.verdict import Verdict
 
 REPAIR_ROUNDS = 6
+FIRST_SHARE = 0.8
+"""Share of the time for the continuous program where rounding its shares may take more."""
 AGREEMENT = 1e-6
 """Relative difference allowed between a solver's objective and the verifier's."""
 STAGE_SLACK_RELATIVE, STAGE_SLACK_ABSOLUTE = 1e-6, 1e-9
@@ -115,23 +120,36 @@ class ExactSolve:
         params: SolveParams,
         value: Callable[[Verdict], float],
     ) -> _Checked:
-        """Solve, decode and verify; where rounding or solver tolerance spoils the plan, solve again more strictly."""
+        """Solve, decode and verify; where rounding of shares spoils the plan, settle them as whole thousandths."""
+        if formulation.exact is not None:
+            params = replace(params, time_limit_s=self._clock.budget_s(FIRST_SHARE * _share(params, self._clock)))
         checked = self._solved(formulation, state, params)
-        result = checked.result
-        if checked.verdict is None or formulation.exact is None:
-            return checked
-        gap = relative_gap(value(checked.verdict), result.bound)
-        if checked.verdict.ok and (result.status is not Status.OPTIMAL or (gap is not None and gap <= params.gap)):
+        if checked.verdict is None or formulation.exact is None or self._good(checked, checked, value):
             return checked
         with self._clock.phase("formulate"):
             exact = formulation.exact()
-            start = exact.encode(checked.plan) if checked.verdict.ok else None
-        params = replace(params, start=start, time_limit_s=self._clock.budget_s())
-        again = self._solved(exact, state, params)
-        if again.verdict is None:
-            return checked if checked.verdict.ok else again
-        bound = max((b for b in (result.bound, again.result.bound) if b is not None), default=None)
-        return replace(again, result=replace(again.result, bound=bound))
+            held = np.flatnonzero(formulation.mip.integral)
+            whole = np.rint(exact.encode(checked.plan)[held])
+        params = replace(params, start=None, time_limit_s=self._clock.budget_s(0.5))
+        repaired = self._solved(exact, lambda mip: state(mip).fix(held, whole), params)
+        best = min(
+            (known for known in (checked, repaired) if known.verdict is not None and known.verdict.ok),
+            key=lambda known: value(known.verdict) if known.verdict else math.inf,
+            default=None,
+        )
+        if best is not None and (self._good(best, checked, value) or self._params.cancel.is_set()):
+            return _with_bound(best, checked.result.bound)
+        start = None if best is None else exact.encode(best.plan)
+        again = self._solved(exact, state, replace(params, start=start, time_limit_s=self._clock.budget_s()))
+        bound = max((b for b in (checked.result.bound, again.result.bound) if b is not None), default=None)
+        return _with_bound(best if again.verdict is None and best is not None else again, bound)
+
+    def _good(self, known: _Checked, proven: _Checked, value: Callable[[Verdict], float]) -> bool:
+        """Is this plan valid, and as good as the solver's proof of the continuous program asks for?"""
+        if known.verdict is None or not known.verdict.ok:
+            return False
+        gap = relative_gap(value(known.verdict), proven.result.bound)
+        return proven.result.status is not Status.OPTIMAL or (gap is not None and gap <= self._params.gap)
 
     def _solved(self, formulation: Formulation[Any], state: Callable[[Mip], Mip], params: SolveParams) -> _Checked:
         """Solve and verify; rows that the plan breaks by solver tolerance are tightened and solved again."""
@@ -156,7 +174,7 @@ class ExactSolve:
                 slack[violation.name] = 2 * slack.get(violation.name, 0.0) + 2 * violation.amount
             try:
                 mip = state(formulation.mip.tighten(slack))
-            except KeyError as error:
+            except (KeyError, ValueError) as error:
                 raise VerificationError(
                     f"{self._backend.name} calls a plan feasible that breaks {verdict.violations[0]}"
                 ) from error
@@ -174,6 +192,19 @@ class ExactSolve:
             raise VerificationError(
                 f"{self._backend.name} reports objective {result.objective:.9g}; the plan it gave costs {value:.9g}"
             )
+
+
+def _with_bound(checked: _Checked, bound: float | None) -> _Checked:
+    """The same plan with a bound that holds for the whole program; OPTIMAL is for ``_answer`` to say again."""
+    result = checked.result
+    if bound is not None and result.objective is not None:
+        bound = min(bound, result.objective)
+    return replace(checked, result=replace(result, bound=bound))
+
+
+def _share(params: SolveParams, clock: Clock) -> float:
+    """The part of what is left that the caller's limit is."""
+    return 1.0 if params.time_limit_s is None else min(1.0, params.time_limit_s / max(clock.remaining_s, 1e-9))
 
 
 def _answer(checked: _Checked, objective: float | None, gap: float) -> Answer:

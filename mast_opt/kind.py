@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
+from numpy.typing import NDArray
+
 from mast_opt.header import Header, Rule
 from mast_opt.mip import FloatArray, Mip
 from mast_opt.schema import Schema, Tables
@@ -112,5 +114,8 @@ class Kind(Generic[ProblemT, PlanT]):
     today: Callable[[ProblemT], PlanT | None] = _unknown
     """The present state as a plan, or None where the instance does not tell it. It may break rules; where it breaks
     none, an exact solve begins there, so that no plan is ever worse than changing nothing."""
+    certified_bound: Callable[[ProblemT, Mapping[str, NDArray[Any]]], float] | None = None
+    """The lower bound on the objective (the first term, where it is lexicographic) that the arrays of a heuristic's
+    certificate prove, computed without the search. Raises PlanError where they prove none."""
     exporters: Mapping[str, Callable[[ProblemT, Path], None]] = field(default_factory=dict)
     """File suffix (``.dat``) → what writes an instance in that format of another tool."""

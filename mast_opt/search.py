@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mast_opt.mip import Mip
 from mast_opt.result import Event, Limit, SolveParams, SolveResult, relative_gap
@@ -100,6 +101,14 @@ class StageBound:
     bound: float | None
 
 
+class Certificate(Protocol):
+    """What makes a bound checkable without trusting the search."""
+
+    def arrays(self) -> Mapping[str, NDArray[Any]]:
+        """What a file keeps, by name; the kind's ``certified_bound`` computes the bound from it."""
+        ...
+
+
 @dataclass(frozen=True)
 class Found(Generic[PlanT]):
     """What a heuristic returns."""
@@ -109,8 +118,8 @@ class Found(Generic[PlanT]):
     """A proven lower bound, or None."""
     limit: Limit | None
     message: str
-    certificate: Any | None = None
-    """What makes the bound checkable without trusting the search; None where there is no bound."""
+    certificate: Certificate | None = None
+    """Of ``bound``; None where there is none."""
     stages: tuple[StageBound, ...] = ()
     """One for each term that was minimised, where the objective is lexicographic; ``bound`` is then the first's."""
 

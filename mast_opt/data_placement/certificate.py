@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from mast_opt.data_placement.packing import peak_floor
 from mast_opt.data_placement.problem import SHARE, DataPlacement
+from mast_opt.data_placement.tables import TERMS
 from mast_opt.errors import Fault, PlanError
 
 Floats = NDArray[np.float64]
@@ -26,6 +27,9 @@ CHUNK = 200_000
 """Rows handled at a time."""
 ROUNDING = 1e-10
 """Relative allowance for the rounding of sums."""
+DEAREST = 1e100
+"""Largest price, so that no sum overflows."""
+FILE = "certificate.npz"
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,12 +84,20 @@ class Certificate:
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Certificate:
-        """Raises PlanError naming what a file lacks."""
-        lacking = [name for name in ("weight_names", "weights", *_ARRAYS) if name not in arrays]
-        if lacking:
-            raise PlanError([Fault("certificate.npz", f"an array called {name}") for name in lacking])
+        """Raises PlanError naming every array that a file lacks or holds in another type."""
+        names = ("weight_names", "weights", *_ARRAYS)
+        faults = [Fault(FILE, f"an array called {name}") for name in names if name not in arrays]
+        faults += [
+            Fault(FILE, f"an array of {_KEPT_AS.get(name, 'float64')}", column=name, value=str(arrays[name].dtype))
+            for name in names
+            if name in arrays and not _kept_well(name, arrays[name])
+        ]
+        if not faults and (arrays["weight_names"].ndim != 1 or arrays["weights"].shape != arrays["weight_names"].shape):
+            faults.append(Fault(FILE, "one weight for each of weight_names", column="weights"))
+        if faults:
+            raise PlanError(faults)
         weights = dict(zip(arrays["weight_names"].tolist(), arrays["weights"].tolist()))
-        return cls(weights, *(np.asarray(arrays[name]) for name in _ARRAYS))
+        return cls(weights, *(arrays[name] for name in _ARRAYS))
 
     def bound(self, problem: DataPlacement) -> float:
         """The lower bound that the prices prove for Σ weight · term.
@@ -102,6 +114,8 @@ class Certificate:
     def _check(self, problem: DataPlacement) -> None:
         p = problem
         regions, kinds, tiers, reads = len(p.regions), len(p.gpu_types), len(p.tiers), len(p.read_workload)
+        if self.weights.keys() != TERMS.keys():
+            raise PlanError([Fault(FILE, f"a weight for each of {', '.join(TERMS)}", column="weight_names")])
         shapes = {
             "read_level": (reads, regions),
             "read_cap": (reads,),
@@ -114,15 +128,15 @@ class Certificate:
             "quota": (len(p.quota_region),),
         }
         faults = [
-            Fault("certificate.npz", f"shape {shape}", column=name, value=str(getattr(self, name).shape))
+            Fault(FILE, f"shape {shape}", column=name, value=str(getattr(self, name).shape))
             for name, shape in shapes.items()
             if getattr(self, name).shape != shape
         ]
         if not faults:
             faults = [
-                Fault("certificate.npz", "finite prices of at least 0", column=name)
+                Fault(FILE, f"prices from 0 to {DEAREST:g}", column=name)
                 for name in list(shapes)[1:]
-                if not (np.isfinite(getattr(self, name)).all() and (getattr(self, name) >= 0).all())
+                if not ((getattr(self, name) >= 0) & (getattr(self, name) <= DEAREST)).all()
             ] + self._outside_boxes(p)
         if faults:
             raise PlanError(faults)
@@ -141,11 +155,31 @@ class Certificate:
             or bool(self.under[~supplied].any()),
             "ingress": bool(self.ingress[~p.ingress_limited].any()),
         }
-        return [
-            Fault("certificate.npz", "prices within their boxes", column=name) for name, bad in tests.items() if bad
-        ]
+        return [Fault(FILE, "prices within their boxes", column=name) for name, bad in tests.items() if bad]
 
 
+def certified_bound(problem: DataPlacement, arrays: Mapping[str, NDArray[Any]]) -> float:
+    """The bound that a file's arrays prove for the objective; where it is lexicographic, for its first term.
+
+    Raises:
+        PlanError: the arrays are no certificate, do not fit the problem, or bound another objective.
+    """
+    certificate = Certificate.from_arrays(arrays)
+    objective = problem.objective
+    weights = dict(objective.weights)
+    if objective.lexicographic:
+        weights = dict.fromkeys(weights, 0.0) | {objective.order[0]: 1.0}
+    if dict(certificate.weights) != weights:
+        meant = f"the term {objective.order[0]} alone" if objective.lexicographic else "the instance's weights"
+        raise PlanError([Fault(FILE, f"prices for {meant}", column="weights", value=str(dict(certificate.weights)))])
+    return certificate.bound(problem)
+
+
+def _kept_well(name: str, array: NDArray[Any]) -> bool:
+    return array.dtype.kind == "U" if name == "weight_names" else array.dtype == _KEPT_AS.get(name, "float64")
+
+
+_KEPT_AS = {"weight_names": "text", "read_level": "uint16"}
 _ARRAYS = ("read_level", "read_cap", "worst", "over", "under", "cpu", "storage", "ingress", "quota")
 
 
@@ -168,7 +202,7 @@ def _cheapest_cells(c: Certificate, p: DataPlacement) -> list[float]:
     quota[p.quota_app, p.quota_region] = c.quota
     move = c.weights["moved_work"] * p.demand_mgpu / p.demand_mgpu.sum()
     refuse = p.tier_weight[p.tier] * p.demand_mgpu
-    refuse = c.weights["unserved"] * refuse / refuse.sum()
+    refuse = c.weights["unserved"] * refuse / (refuse.sum() or 1.0)
     share = p.current_share / SHARE
     read_at = np.searchsorted(p.read_workload, np.arange(workloads + 1))
     option_at = np.searchsorted(p.option_workload, np.arange(workloads + 1))

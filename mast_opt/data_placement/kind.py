@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from mast_opt.data_placement.build import build
+from mast_opt.data_placement.certificate import certified_bound
 from mast_opt.data_placement.conflicts import conflicts
 from mast_opt.data_placement.dat import write_dat
 from mast_opt.data_placement.formulation import base
@@ -47,5 +48,6 @@ KIND: Kind[DataPlacement, Any] = Kind(
     families=FAMILIES,
     sections=sections,
     today=today,
+    certified_bound=certified_bound,
     exporters={".dat": write_dat},
 )

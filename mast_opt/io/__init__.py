@@ -3,6 +3,7 @@
 Nothing here knows a problem: tables are read, checked and written by the schema that a kind declares.
 """
 
+from mast_opt.io.certificate import read_certificate
 from mast_opt.io.checksum import checksum
 from mast_opt.io.read import PlanReading, Reading, read, read_instance, read_plan, read_plan_of
 from mast_opt.io.validate import Rounding
@@ -16,6 +17,7 @@ __all__ = [
     "check_plan_target",
     "checksum",
     "read",
+    "read_certificate",
     "read_instance",
     "read_plan",
     "read_plan_of",

@@ -7,8 +7,11 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from numpy.typing import NDArray
+
 from mast_opt.errors import InputError, UsageError
 from mast_opt.io.atomic import new_file, new_folder
+from mast_opt.io.certificate import CERTIFICATE, write_certificate
 from mast_opt.io.checksum import checksum_of
 from mast_opt.io.faults import one_of
 from mast_opt.io.header_fields import FORMAT, to_fields
@@ -53,8 +56,14 @@ def write(problem: Any, path: str | PathLike[str], format: str | None = None, *,
             write_tables(partial, format, kind.schema, tables)
 
 
-def write_plan(problem: Any, plan: Any, fields: Mapping[str, Any], path: str | PathLike[str]) -> None:
-    """Write a plan: a folder with every table of the plan, and ``plan.toml``.
+def write_plan(
+    problem: Any,
+    plan: Any,
+    fields: Mapping[str, Any],
+    path: str | PathLike[str],
+    certificate: Mapping[str, NDArray[Any]] | None = None,
+) -> None:
+    """Write a plan: a folder with every table of the plan, ``plan.toml``, and the certificate of its bound if given.
 
     ``fields`` is what ``plan.toml`` is to say (objective, bound, solver, status, seed, versions, …); what is None is
     left out. Kind, name and checksum of the instance are added. An earlier plan at this path is replaced; anything
@@ -75,6 +84,8 @@ def write_plan(problem: Any, plan: Any, fields: Mapping[str, Any], path: str | P
     with new_folder(Path(path).absolute(), _only("plan", kind.plan_schema, force=True)) as partial:
         (partial / "plan.toml").write_text(toml_text(stated), encoding="utf-8", newline="\n")
         write_tables(partial, "csv", kind.plan_schema, kind.unbuild_plan(problem, plan))
+        if certificate is not None:
+            write_certificate(partial, certificate)
 
 
 def check_plan_target(problem: Any, path: str | PathLike[str]) -> None:
@@ -85,6 +96,8 @@ def check_plan_target(problem: Any, path: str | PathLike[str]) -> None:
 def _only(stem: str, schema: Schema, force: bool) -> Callable[[Path], None]:
     """A check that a path holds nothing but what may be replaced there."""
     names = {f"{stem}.toml"} | {f"{table.name}{suffix}" for table in schema.tables for suffix in (".csv", ".parquet")}
+    if stem == "plan":
+        names.add(CERTIFICATE)
 
     def check(target: Path) -> None:
         if not target.exists() and not target.is_symlink():

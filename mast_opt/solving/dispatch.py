@@ -19,7 +19,7 @@ from mast_opt.kind import Kind
 from mast_opt.kinds import kind_of
 from mast_opt.mip import Mip
 from mast_opt.result import Event, SolveParams, SolveResult, Status, relative_gap
-from mast_opt.search import Stop, Tools, Watch
+from mast_opt.search import Certificate, Stop, Tools, Watch
 from mast_opt.solving.clock import Clock
 from mast_opt.solving.exact import Answer, ExactSolve
 from mast_opt.solving.solution import Solution, Stage
@@ -94,7 +94,7 @@ def solve(
         options=options,
     )
     conflicts = kind.conflicts(problem)
-    certificate: Any | None = None
+    certificate: Certificate | None = None
     versions: dict[str, str] = {}
     if conflicts:
         words = "; ".join(conflict.message for conflict in conflicts)
@@ -172,7 +172,7 @@ def _by_heuristic(
     iterations: int | None,
     start: Any | None,
     clock: Clock,
-) -> tuple[Answer, Any | None]:
+) -> tuple[Answer, Certificate | None]:
     stop = Stop(clock.budget_s(), params.gap, iterations, params.cancel)
     threads = params.threads if params.threads is not None else os.cpu_count() or 1
     tools = Tools(np.random.default_rng(params.seed), Watch(stop, params.on_event), threads, _solve_with_highs)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mast_opt.result import Event, Limit, Status, relative_gap
+from mast_opt.search import Certificate
 from mast_opt.verdict import Conflict, Verdict
 
 
@@ -52,8 +53,8 @@ class Solution:
     """Limits seen to contradict one another before any solver ran."""
     events: tuple[Event, ...] = ()
     """Incumbent and bound over time."""
-    certificate: Any | None = None
-    """What makes a heuristic's bound checkable; see ``mast_opt.verify``."""
+    certificate: Certificate | None = None
+    """What makes a heuristic's bound checkable; a plan folder keeps it, and ``mast-opt verify`` checks it."""
 
     @property
     def gap(self) -> float | None:

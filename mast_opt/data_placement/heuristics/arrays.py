@@ -143,7 +143,7 @@ def arrays_of(problem: DataPlacement, weights: dict[str, float]) -> Arrays:
         keep_price=weights["storage"] * size_share,
         new_price=new_price,
         remote_price=float(read_price),
-        refuse_price=weights["unserved"] * refuse / refuse.sum(),
+        refuse_price=weights["unserved"] * refuse / (refuse.sum() or 1.0),
         move_price=weights["moved_work"] * p.demand_mgpu / p.demand_mgpu.sum(),
         stakes=stakes * (1 + 1e-9),
     )

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -18,7 +19,8 @@ _AXES = ("regions", "clusters", "racks", "servers", "gpu_types", "jobs", "runnin
 
 def printable(problem: JobPlacement) -> JobPlacement:
     """The same problem with every label a symbol, as ``write_dat`` names them."""
-    return replace(problem, **{axis: symbols(getattr(problem, axis)) for axis in _AXES})
+    renamed: dict[str, Any] = {axis: symbols(getattr(problem, axis)) for axis in _AXES}
+    return replace(problem, **renamed)
 
 
 def write_dat(problem: JobPlacement, path: Path) -> None:

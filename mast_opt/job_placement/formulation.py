@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from mast_opt.job_placement.cells import Cells, cells_of
 from mast_opt.job_placement.codec import Codec, Columns
 from mast_opt.job_placement.derived import fewest_racks, whole_server_tasks
 from mast_opt.job_placement.plan import Plan
 from mast_opt.job_placement.problem import JobPlacement
+from mast_opt.job_placement.statement import Statement
 from mast_opt.job_placement.units import GPU, RACK, RESOURCES, SERVER, WHOLE, Ints
 from mast_opt.kind import Formulation
-from mast_opt.mip import IntArray, MipBuilder
+from mast_opt.mip import IntArray
 
 
 def base(problem: JobPlacement) -> Formulation[Plan]:
@@ -20,9 +20,10 @@ def base(problem: JobPlacement) -> Formulation[Plan]:
     return statement.finished()
 
 
-def state(problem: JobPlacement) -> Statement:
+def state(problem: JobPlacement) -> PerServer:
     """The base formulation before it is closed, so that others can add rows to it."""
-    statement = Statement(problem)
+    statement = PerServer(problem)
+    statement.admitted()
     statement.gangs()
     statement.levels()
     statement.capacity()
@@ -34,34 +35,17 @@ def state(problem: JobPlacement) -> Statement:
     return statement
 
 
-class Statement:
-    """The columns, then one method per group of rows."""
+class PerServer(Statement):
+    """The columns and rows of servers and their GPUs."""
 
     def __init__(self, problem: JobPlacement) -> None:
-        self.p = p = problem
-        self.cells: Cells = cells_of(p)
-        c = self.cells
-        self.m = m = MipBuilder("job_placement")
-        self.tiers = tuple(str(tier) for tier in p.tiers)
-        self.job_tier = p.queue_tier[c.job]
-        self.victims = np.flatnonzero(p.preemptible)
-        """[·] running jobs that may be stopped."""
-        self.victim_of = np.full(len(p.running), -1)
-        self.victim_of[self.victims] = np.arange(len(self.victims))
-
-        self.assign = m.columns(
-            "assign",
-            [p.jobs, p.clusters, p.gpu_types],
-            [c.option_job, c.option_cluster, c.option_type],
-            upper=1,
-            integral=True,
-        )
+        super().__init__(problem)
+        p, c, m = self.p, self.cells, self.m
         self.count = m.columns("count", [p.jobs, p.servers], [c.job, c.server], upper=p.tasks[c.job], integral=True)
         self.uses_rack = m.columns("uses_rack", [p.jobs, p.racks], [c.rack_job, c.rack], upper=1, integral=True)
         self.uses_server = m.columns(
             "uses_server", [p.jobs, p.servers], [c.job[c.tied], c.server[c.tied]], upper=1, integral=True
         )
-        self.preempt = m.columns("preempt", [p.running], [self.victims], upper=1, integral=True)
         self._device_columns()
 
     def _device_columns(self) -> None:
@@ -114,11 +98,8 @@ class Statement:
         return Formulation(mip, codec.decode, codec.encode)
 
     def gangs(self) -> None:
-        """admitted: Σ_{c,k} assign[j,c,k] ≤ 1;
-        gang: Σ_{s∈c of type k} count[j,s] = tasks[j]·assign[j,c,k]."""
+        """gang: Σ_{s∈c of type k} count[j,s] = tasks[j]·assign[j,c,k]."""
         p, c, m = self.p, self.cells, self.m
-        admitted = m.rows("admitted", [p.jobs], upper=1)
-        admitted.add(c.option_job, self.assign)
         gang = m.equals("gang", [p.jobs, p.clusters, p.gpu_types], [c.option_job, c.option_cluster, c.option_type])
         gang.add(c.option, self.count, 1)
         gang.add(np.arange(len(c.option_job)), self.assign, -p.tasks[c.option_job])
@@ -166,7 +147,7 @@ class Statement:
         capacity = m.rows("capacity", [p.servers, self.tiers, RESOURCES], at, upper=p.free[c.row_server].ravel())
         row_of = np.full((len(p.servers), len(p.tiers)), -1)
         row_of[c.row_server, c.row_tier] = np.arange(rows)
-        held_server, held_victim, held = self._held()
+        held_server, held_victim, held = self.victims_held()
         for tier in range(len(p.tiers)):
             row = row_of[c.server, tier]
             for resource in resources.tolist():
@@ -177,12 +158,6 @@ class Statement:
                     (freed >= 0) & (p.running_tier[self.victims[held_victim]] > tier) & (held[:, resource] > 0)
                 )
                 capacity.add(freed[gives] * 3 + resource, self.preempt[held_victim[gives]], -held[gives, resource])
-
-    def _held(self) -> tuple[Ints, Ints, Ints]:
-        """(server, position among the victims, [·, 3] amount) of what victims hold."""
-        p = self.p
-        rows = np.flatnonzero(p.preemptible[p.held_job])
-        return p.held_server[rows], self.victim_of[p.held_job[rows]], p.held[rows]
 
     def devices(self) -> None:
         """split: Σ_d on[j,s,d] = count[j,s] for fractions; whole: Σ_d takes[s,p,d] = Σ_j gpus[j]·count[j,s] for the
@@ -231,67 +206,6 @@ class Statement:
             )
             rows.add(row_of[held_device[gives], level], self.preempt[victim[gives]], -mgpu[gives])
 
-    def admission(self) -> None:
-        """Terms rejected, remote and cost."""
-        p, c, m = self.p, self.cells, self.m
-        worth = p.tier_weight[p.queue_tier] * p.value_milli
-        share = worth / worth.sum() if worth.any() else np.zeros(len(worth))
-        m.term("rejected", self.assign, -share[c.option_job], constant=1.0 if worth.any() else 0.0)
-        volume = max(int(p.read_mb_per_day.sum()), 1)
-        far = p.missing_mb[c.option_job, p.cluster_region[c.option_cluster]]
-        reads = np.flatnonzero(far)
-        m.term("remote", self.assign[reads], far[reads] / volume)
-        price = np.zeros((len(p.jobs), len(p.clusters)))
-        price[p.cost_job, p.cost_cluster] = p.cost_micro / 1e6
-        priced = np.flatnonzero(price[c.option_job, c.option_cluster])
-        m.term("cost", self.assign[priced], price[c.option_job[priced], c.option_cluster[priced]])
-
-    def preemption(self) -> None:
-        """Term preemption."""
-        p, m = self.p, self.m
-        held = np.zeros(len(p.running), np.int64)
-        np.add.at(held, p.held_job, p.held[:, GPU])
-        price = p.tier_weight[p.running_tier] * (p.at_risk + held) / max(p.all_mgpu, 1)
-        m.term("preemption", self.preempt, (price if p.all_mgpu else np.zeros_like(price))[self.victims])
-
-    def balance(self) -> None:
-        """used: use[r,k] is what is in use after the plan; above, below: off[r,k] ≥ |use − supply · mean use of k|.
-        Stated for types that several regions have."""
-        p, c, m = self.p, self.cells, self.m
-        supply = np.zeros((len(p.regions), len(p.gpu_types)), np.int64)
-        np.add.at(supply, (p.server_region, p.server_type), p.supply[:, GPU])
-        busy = np.zeros_like(supply)
-        at_held = (p.server_region[p.held_server], p.server_type[p.held_server])
-        np.add.at(busy, at_held, p.held[:, GPU])
-        several = (supply > 0).sum(axis=0) > 1
-        region, kind = np.nonzero((supply > 0) & several)
-        self.balanced = (region, kind)
-        axes, at = [p.regions, p.gpu_types], [region, kind]
-        self.use = m.columns("use", axes, at, upper=supply[region, kind])
-        self.off = m.columns("off", axes, at, upper=supply[region, kind])
-
-        row_of = np.full(supply.shape, -1)
-        row_of[region, kind] = np.arange(len(region))
-        used = m.equals("used", axes, at, value=busy[region, kind])
-        used.add(np.arange(len(region)), self.use, 1)
-        rows = np.flatnonzero(p.preemptible[p.held_job] & (p.held[:, GPU] > 0))
-        row = row_of[at_held[0][rows], at_held[1][rows]]
-        rows, row = rows[row >= 0], row[row >= 0]
-        used.add(row, self.preempt[self.victim_of[p.held_job[rows]]], p.held[rows, GPU])
-        row = row_of[p.cluster_region[c.option_cluster], c.option_type]
-        asks = p.need_mgpu[c.option_job, c.option_type] * p.tasks[c.option_job]
-        takes = np.flatnonzero((row >= 0) & (asks > 0))
-        used.add(row[takes], self.assign[takes], -asks[takes])
-
-        share = supply[region, kind] / supply.sum(axis=0)[kind]
-        here, there = np.nonzero(kind[:, None] == kind[None, :])
-        own = (here == there).astype(np.float64)
-        for name, sign in (("above", -1.0), ("below", 1.0)):
-            rows_off = m.rows(name, axes, at, lower=0)
-            rows_off.add(np.arange(len(region)), self.off, 1)
-            rows_off.add(here, self.use[there], sign * (own - share[here]))
-        m.term("balance", self.off, 1 / max(p.all_mgpu, 1))
-
     def fragmentation(self) -> None:
         """room: the commonest whole-server task needs no more than is left on s where fits[s] = 1;
         waste: fragment[s] ≥ free GPUs − gpus[s]·fits[s]."""
@@ -306,7 +220,7 @@ class Statement:
         free = p.free[common.servers]
         room = m.rows("room", [p.servers, RESOURCES], [common.servers[at], resource], upper=free[at, resource])
         room.add(np.arange(len(at)), self.fits[at], common.need[at, resource])
-        held_server, held_victim, held = self._held()
+        held_server, held_victim, held = self.victims_held()
         for resource_at in range(3):
             row = row_of[c.server, resource_at]
             mine = np.flatnonzero((row >= 0) & (c.need[:, resource_at] > 0))

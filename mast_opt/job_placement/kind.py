@@ -13,6 +13,7 @@ from mast_opt.job_placement.plan import Plan
 from mast_opt.job_placement.plan_tables import build_plan, unbuild_plan
 from mast_opt.job_placement.problem import JobPlacement
 from mast_opt.job_placement.sections import sections
+from mast_opt.job_placement.strong import strong
 from mast_opt.job_placement.tables import PLAN_SCHEMA, RULES, SCHEMA, TERMS
 from mast_opt.job_placement.verify import verify
 from mast_opt.kind import Kind
@@ -30,6 +31,8 @@ def _by_name(name: str) -> Heuristic:
     return solver
 
 
+_SOLVERS = ("exhaustive", "exhaustive+repair", "federated", "random", "least-loaded", "best-fit")
+
 KIND: Kind[JobPlacement, Any] = Kind(
     name=JobPlacement.kind,
     title="Job placement: which pending job runs where, and which running one makes room",
@@ -45,8 +48,8 @@ KIND: Kind[JobPlacement, Any] = Kind(
     unbuild_plan=unbuild_plan,
     conflicts=conflicts,
     verify=verify,
-    formulations={"base": base},
-    heuristics={name: _by_name(name) for name in ("exhaustive", "federated", "random", "least-loaded", "best-fit")},
+    formulations={"base": base, "strong": strong},
+    heuristics={name: _by_name(name) for name in _SOLVERS},
     families=FAMILIES,
     sections=sections,
     exporters={".dat": write_dat},

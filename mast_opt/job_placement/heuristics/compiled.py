@@ -17,5 +17,5 @@ def compiled(function: FunctionT) -> FunctionT:
 
 def kernel(function: FunctionT) -> FunctionT:
     """The function, compiled for the use of other kernels only, which takes a fraction of the time."""
-    options = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+    options: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
     return cast(FunctionT, numba.njit(cache=True, nogil=True, error_model="numpy", **options)(function))

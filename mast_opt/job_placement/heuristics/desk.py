@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mast_opt.job_placement.heuristics.fit import Request
 from mast_opt.job_placement.heuristics.layout import Layout, lay_out
-from mast_opt.job_placement.heuristics.ledger import new_job, new_row, start
-from mast_opt.job_placement.heuristics.opening import empty_state
-from mast_opt.job_placement.heuristics.state import J_ROW, L_CPU, L_MEMORY, L_NEXT, L_SERVER, VICTIM, State
+from mast_opt.job_placement.heuristics.ledger import last_tier_of, last_tier_of_victim, new_job, new_row, start, stop
+from mast_opt.job_placement.heuristics.opening import copied, empty_state
+from mast_opt.job_placement.heuristics.pack import Placed
+from mast_opt.job_placement.heuristics.place import NOBODY, assign_devices, take
+from mast_opt.job_placement.heuristics.score import Prices, objective
+from mast_opt.job_placement.heuristics.state import J_ROW, L_CPU, L_MEMORY, L_NEXT, L_SERVER, S_GROUP, VICTIM, State
 from mast_opt.job_placement.plan import Plan
 from mast_opt.job_placement.problem import JobPlacement
 from mast_opt.job_placement.units import CPU, GPU, MEMORY, WHOLE, Bools, Ints
@@ -28,6 +33,8 @@ class Desk:
     """[V] place in the state of each running job of the problem."""
     victim: dict[int, int]
     """Place in the state → running job of the problem."""
+    held: tuple[Ints, Ints, NDArray[np.int32], Ints]
+    """See ``allocations``; and the first row of each running job."""
     placed: dict[int, int] = field(default_factory=dict)
     """Pending job of the problem → place in the state."""
     stopped: set[int] = field(default_factory=set)
@@ -51,6 +58,101 @@ class Desk:
             prefer=int(p.prefer[j]),
             tier=int(p.queue_tier[j]),
         )
+
+    def copy(self) -> Desk:
+        """A desk that can go its own way."""
+        return replace(
+            self,
+            state=copied(self.state),
+            running=self.running.copy(),
+            victim=dict(self.victim),
+            placed=dict(self.placed),
+            stopped=set(self.stopped),
+        )
+
+    def value(self, prices: Prices) -> float:
+        """The objective of what has been decided so far."""
+        jobs = np.fromiter(self.placed.keys(), np.int64, len(self.placed))
+        places = np.fromiter(self.placed.values(), np.int64, len(self.placed))
+        stopped = np.fromiter(self.stopped, np.int64, len(self.stopped))
+        return objective(self.state, prices, jobs, places, stopped)
+
+    def cluster_of(self, place: int) -> int:
+        """The cluster in which a job of the state runs."""
+        server = int(self.state.row[L_SERVER, self.state.job[J_ROW, place]])
+        return int(self.layout.group_cluster[self.state.server[S_GROUP, server]])
+
+    def remove(self, j: int) -> None:
+        """Take a pending job out again."""
+        at = self.placed.pop(j)
+        stop(self.state, at, last_tier_of(self.state, at))
+
+    def repeat(self, plan: Plan) -> None:
+        """Do what a plan of the problem says; the desk must be untouched. A job for which the plan's servers have no
+        room (which only a plan that breaks rules asks for) is left out."""
+        for v in np.flatnonzero(plan.preempt).tolist():
+            self.stop(v)
+        first = np.flatnonzero(np.diff(plan.job, prepend=-1))
+        for begin, end in zip(first.tolist(), [*first[1:].tolist(), len(plan.job)]):
+            self._repeat(int(plan.job[begin]), plan, slice(begin, end))
+
+    def _repeat(self, j: int, plan: Plan, rows: slice) -> None:
+        p, job = self.problem, self.request(j)
+        server, at = np.unique(self.layout.position[plan.server[rows]], return_inverse=True)
+        tasks = np.zeros(len(server), np.int64)
+        np.add.at(tasks, at, plan.tasks[rows])
+        device = np.zeros((len(server), self.state.row_device.shape[1]), np.int32)
+        mgpu = int(p.need_mgpu[j, p.server_type[plan.server[rows][0]]])
+        if 0 < mgpu < WHOLE:
+            np.add.at(device, (at, plan.gpu_index[rows]), mgpu * plan.tasks[rows])
+        elif not assign_devices(self.state, server, tasks, mgpu, job, device):
+            return
+        placed = Placed(server, tasks, device, np.zeros(1, np.int64))
+        self.placed[j] = take(self.state, job, placed, NOBODY, 0, False, True)
+
+    def stop(self, v: int) -> None:
+        """Stop a running job of the problem; what it frees serves only more important work."""
+        at = int(self.running[v])
+        stop(self.state, at, last_tier_of_victim(self.state, at))
+        self.stopped.add(v)
+
+    def restore_unneeded(self) -> None:
+        """Let stopped jobs go on where what they held is still there, the dearest first."""
+        cost = self.problem.tier_weight[self.problem.running_tier] * self.problem.at_risk
+        for v in sorted(self.stopped, key=lambda v: (-cost[v], v)):
+            if self._still_there(v):
+                self.stopped.remove(v)
+                self._run(v, self._tier_above(v))
+
+    def _tier_above(self, v: int) -> int:
+        """The least important tier that may use what a victim frees, −1 if there is none."""
+        return int(self.problem.running_tier[v]) - 1
+
+    def _still_there(self, v: int) -> bool:
+        tiers = slice(0, self._tier_above(v) + 1)
+        return all(
+            (self.state.slack[0, s, tiers] >= need[CPU]).all()
+            and (self.state.slack[1, s, tiers] >= need[MEMORY]).all()
+            and (self.state.slack_device[s, :, tiers] >= device[:, None]).all()
+            for s, need, device in self._held_by(v)
+        )
+
+    def _run(self, v: int, last: int) -> None:
+        """Start a running job of the problem where it runs, at the expense of tiers 0 … last."""
+        p, state = self.problem, self.state
+        cost = int(p.at_risk[v]) * VICTIM + 1
+        at = new_job(state, int(p.running_tier[v]), cost, bool(p.preemptible[v]), False)
+        for s, need, device in self._held_by(v):
+            new_row(state, at, s, int(need[CPU]), int(need[MEMORY]), device)
+        start(state, at, last)
+        self.running[v] = at
+        self.victim[at] = v
+
+    def _held_by(self, v: int) -> Iterator[tuple[int, Ints, NDArray[np.int32]]]:
+        """(position, amounts, milli-GPUs of each GPU) of what a running job of the problem holds."""
+        held, where, device, first = self.held
+        for at in range(first[v], first[v + 1]):
+            yield int(self.layout.position[where[at, 1]]), held[at], device[at]
 
     def plan(self) -> Plan:
         """What was decided, as a plan of the problem."""
@@ -96,19 +198,14 @@ def open_desk(problem: JobPlacement) -> Desk:
     held, where, device = allocations(p)
     jobs, rows = len(p.running) + len(p.jobs), len(where) + _most_rows(p)
     state = empty_state(layout, p.supply, len(p.tiers), jobs, rows)
-    running = np.empty(len(p.running), np.int64)
     first = np.searchsorted(where[:, 0], np.arange(len(p.running) + 1))
+    desk = Desk(p, layout, state, np.empty(len(p.running), np.int64), {}, (held, where, device, first))
     for v in range(len(p.running)):
-        cost = int(p.at_risk[v]) * VICTIM + 1
-        running[v] = new_job(state, int(p.running_tier[v]), cost, bool(p.preemptible[v]), False)
-        for at in range(first[v], first[v + 1]):
-            s = int(layout.position[where[at, 1]])
-            new_row(state, int(running[v]), s, int(held[at, CPU]), int(held[at, MEMORY]), device[at])
-        start(state, int(running[v]))
-    return Desk(p, layout, state, running, {int(at): v for v, at in enumerate(running)})
+        desk._run(v, len(p.tiers) - 1)
+    return desk
 
 
-def allocations(problem: JobPlacement) -> tuple[Ints, Ints, np.ndarray]:
+def allocations(problem: JobPlacement) -> tuple[Ints, Ints, NDArray[np.int32]]:
     """What running jobs hold, one row per (job, server): [·, 3] amounts, [·, 2] job and server, [·, D] by GPU."""
     p = problem
     where, at = np.unique(np.stack([p.held_job, p.held_server], axis=1), axis=0, return_inverse=True)

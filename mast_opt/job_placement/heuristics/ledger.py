@@ -163,9 +163,8 @@ def new_row(state: State, job: int, s: int, cpu: int, memory: int, device: Small
 
 
 @compiled
-def start(state: State, job: int) -> None:
-    """Take what the job's allocations hold: from the tiers above it in a round, from all of them otherwise."""
-    last = state.job[J_TIER, job] if state.job[J_FRESH, job] == 1 else state.room.shape[1] - 1
+def start(state: State, job: int, last: int) -> None:
+    """Take what the job's allocations hold from the tiers 0 … last."""
     row = state.job[J_ROW, job]
     while row >= 0:
         s = state.row[L_SERVER, row]
@@ -208,7 +207,7 @@ def last_tier_of(state: State, job: int) -> int:
     """The last tier to which a job gives back what it holds when it ends by itself or was never meant to start."""
     if state.job[J_FRESH, job] == 1:
         return int(state.job[J_TIER, job])
-    return state.room.shape[1] - 1
+    return int(state.room.shape[1] - 1)
 
 
 @compiled
@@ -234,6 +233,6 @@ def settle(state: State, s: int) -> None:
 @kernel
 def _mgpu(state: State, row: int) -> int:
     total = 0
-    for d in range(state.server[S_DEVICES, state.row[L_SERVER, row]]):
+    for d in range(state.row_device.shape[1]):
         total += state.row_device[row, d]
-    return total
+    return int(total)

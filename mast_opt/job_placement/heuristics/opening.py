@@ -100,4 +100,4 @@ def _push(stack: Ints, free_places: Ints, which: int, old_size: int) -> None:
 
 def copied(state: State) -> State:
     """A state that shares no array with this one."""
-    return State(*(array.copy() for array in state))
+    return State._make(array.copy() for array in state)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mast_opt.job_placement.heuristics.compiled import compiled, kernel
-from mast_opt.job_placement.heuristics.fit import Request, choose_devices
+from mast_opt.job_placement.heuristics.fit import Request, choose_devices, tasks_on
 from mast_opt.job_placement.heuristics.ledger import (
     last_tier_of_victim,
     new_job,
@@ -131,5 +132,15 @@ def take(state: State, job: Request, placed: Placed, victims: Ints, cost: int, s
     for row in range(len(placed.server)):
         tasks = placed.tasks[row]
         new_row(state, number, placed.server[row], tasks * job.cpu, tasks * job.memory, placed.device[row])
-    start(state, number)
+    start(state, number, job.tier if fresh else state.room.shape[1] - 1)
     return number
+
+
+@compiled
+def assign_devices(state: State, server: Ints, tasks: Ints, mgpu: int, job: Request, device: NDArray[np.int32]) -> bool:
+    """Choose the GPUs of a job whose servers are given; False if one of them has no room."""
+    for row in range(len(server)):
+        if tasks_on(state, server[row], mgpu, job) < tasks[row]:
+            return False
+        choose_devices(state, server[row], mgpu, tasks[row], job.tier, device[row])
+    return True

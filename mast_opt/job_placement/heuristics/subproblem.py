@@ -1,0 +1,77 @@
+"""Small exact sub-problems: some clusters and all jobs that wait or run there, everything else as it is."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mast_opt.job_placement.formulation import state
+from mast_opt.job_placement.plan import Plan
+from mast_opt.job_placement.problem import JobPlacement
+from mast_opt.job_placement.units import Bools, Ints
+from mast_opt.job_placement.verify import verify
+from mast_opt.result import SolveParams
+from mast_opt.search import Tools
+
+MOST_COLUMNS = 200_000
+"""Programs beyond this are not built."""
+SECONDS = 2.0
+"""For one sub-problem."""
+
+
+class Subproblems:
+    """The base formulation of a problem, of which parts are solved with the rest held fixed."""
+
+    def __init__(self, problem: JobPlacement, tools: Tools) -> None:
+        self._problem = problem
+        self._tools = tools
+        self._statement = state(problem) if _columns(problem) <= MOST_COLUMNS else None
+        self._formulation = self._statement.finished() if self._statement is not None else None
+
+    def improved(self, plan: Plan, clusters: Ints) -> Plan | None:
+        """The plan with these clusters solved anew; None if the program is too large or nothing was found."""
+        if self._formulation is None:
+            return None
+        formulation = self._formulation
+        x = formulation.encode(plan)
+        free = self._free(plan, clusters)
+        fixed = np.flatnonzero(~free & formulation.mip.integral)
+        limit = min(SECONDS, self._tools.watch.remaining_s)
+        params = SolveParams(
+            time_limit_s=max(limit, 0.01), threads=self._tools.threads, start=x, cancel=self._tools.watch.stop.cancel
+        )
+        result = self._tools.mip_solver(formulation.mip.fix(fixed, x[fixed]), params)
+        if result.x is None:
+            return None
+        better = formulation.decode(result.x)
+        return better if verify(self._problem, better).ok else None
+
+    def _free(self, plan: Plan, clusters: Ints) -> Bools:
+        """Columns that may change: those of the clusters, for jobs that are not placed elsewhere, and victims that
+        hold something only there."""
+        p, s = self._problem, self._statement
+        assert s is not None
+        assert self._formulation is not None
+        c = s.cells
+        elsewhere = np.zeros(len(p.jobs), np.bool_)
+        elsewhere[plan.job[~np.isin(p.server_cluster[plan.server], clusters)]] = True
+        near = np.isin(p.server_cluster, clusters)
+        outside = np.zeros(len(p.running), np.bool_)
+        outside[p.held_job[~near[p.held_server]]] = True
+        free = np.zeros(len(self._formulation.mip.cost), np.bool_)
+        cell = near[c.server] & ~elsewhere[c.job]
+        free[s.assign] = np.isin(c.option_cluster, clusters) & ~elsewhere[c.option_job]
+        free[s.count] = cell
+        free[s.uses_rack] = np.isin(p.rack_cluster[c.rack], clusters) & ~elsewhere[c.rack_job]
+        free[s.uses_server] = cell[c.tied]
+        free[s.preempt] = ~outside[s.victims]
+        free[s.on] = cell[c.fraction[c.part_fraction]]
+        free[s.takes] = near[s.whole_server[s.take_row]]
+        free[s.fits] = near[s.common.servers]
+        return free
+
+
+def _columns(problem: JobPlacement) -> int:
+    """About how many columns the formulation has."""
+    p = problem
+    per_type = np.bincount(p.server_type, minlength=len(p.gpu_types))
+    return int(per_type[p.option_type].sum())

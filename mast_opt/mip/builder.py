@@ -15,8 +15,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.sparse import coo_array
+from scipy.sparse import csr_array
 
+from mast_opt.mip import kernels
 from mast_opt.mip.program import Axis, Block, BoolArray, FloatArray, IntArray, Mip, Term, frozen
 
 
@@ -37,22 +38,38 @@ class RowBlock:
             columns: column ids, as returned by ``MipBuilder.columns``.
             coefficients: any broadcastable numbers. Entries for the same row and column add up.
         """
-        at, ids, values = np.broadcast_arrays(
-            np.asarray(rows, dtype=np.int32), np.asarray(columns, dtype=np.int32), np.asarray(coefficients, np.float64)
-        )
-        self._entries.append((at.ravel(), ids.ravel(), values.ravel()))
+        at, ids = np.asarray(rows, np.int32), np.asarray(columns, np.int32)
+        values = np.asarray(coefficients, np.float64)
+        shape = np.broadcast_shapes(at.shape, ids.shape, values.shape)
+        spread = values if values.size == 1 else np.broadcast_to(values, shape)
+        self._entries.append((np.broadcast_to(at, shape).ravel(), np.broadcast_to(ids, shape).ravel(), spread.ravel()))
         return self
 
-    def compressed(self, width: int) -> tuple[IntArray, IntArray, FloatArray]:
-        """(entries per row, column ids, coefficients) in row order, duplicates summed, zeros left out."""
-        if not self._entries:
-            return np.zeros(self.block.size, np.int64), np.zeros(0, np.int32), np.zeros(0)
-        at, ids, values = (
-            parts[0] if len(parts) == 1 else np.concatenate(parts) for parts in zip(*self._entries, strict=True)
-        )
-        csr = coo_array((values, (at, ids)), shape=(self.block.size, width)).tocsr()
+    @property
+    def entries(self) -> int:
+        """How many have been added, zeros and repetitions included."""
+        return sum(len(at) for at, _, _ in self._entries)
+
+    def compress(self, index: IntArray, value: FloatArray) -> IntArray:
+        """Write column ids and coefficients in row order, duplicates summed, zeros left out; return entries per row.
+
+        Args:
+            index, value: room for ``entries`` of them, filled from the start.
+        """
+        counts = np.zeros(self.block.size, np.int64)
+        for at, _, values in self._entries:
+            kernels.count_entries(at, values, counts)
+        end = np.cumsum(counts) - counts
+        for at, ids, values in self._entries:
+            kernels.lay_entries(at, ids, values, end, index, value)
+        if kernels.ascending(end, index):
+            return counts
+        start = np.append(0, end)
+        csr = csr_array((value[: start[-1]], index[: start[-1]], start), shape=(len(counts), np.iinfo(np.int32).max))
+        csr.sum_duplicates()
         csr.eliminate_zeros()
-        return np.diff(csr.indptr), csr.indices, csr.data
+        index[: csr.nnz], value[: csr.nnz] = csr.indices, csr.data
+        return np.diff(csr.indptr)
 
 
 class MipBuilder:
@@ -121,16 +138,22 @@ class MipBuilder:
 
     def build(self, weights: Mapping[str, float]) -> Mip:
         """The finished program, minimising Σ weight · term."""
-        parts = [rows.compressed(self._width) for rows in self._rows]
+        room = sum(rows.entries for rows in self._rows)
+        index, value = np.empty(room, np.int32), np.empty(room)
         row_start = np.zeros(self._height + 1, np.int64)
-        if parts:
-            np.cumsum(np.concatenate([counts for counts, _, _ in parts]), out=row_start[1:])
-        if row_start[-1] < np.iinfo(np.int32).max:
+        filled = 0
+        for rows in self._rows:
+            counts = rows.compress(index[filled:], value[filled:])
+            first = rows.block.start
+            np.cumsum(counts, out=row_start[first + 1 : first + 1 + len(counts)])
+            row_start[first + 1 : first + 1 + len(counts)] += filled
+            filled = int(row_start[first + len(counts)])
+        if filled < np.iinfo(np.int32).max:
             row_start = row_start.astype(np.int32)
         terms = {
             name: Term(
-                frozen(np.concatenate([ids for ids, _, _ in pieces])),
-                frozen(np.concatenate([values for _, values, _ in pieces])),
+                _join([ids for ids, _, _ in pieces], np.int32),
+                _join([values for _, values, _ in pieces], np.float64),
                 sum(constant for _, _, constant in pieces),
             )
             for name, pieces in self._terms.items()
@@ -145,8 +168,8 @@ class MipBuilder:
             row_lower=_join([rows.lower for rows in self._rows], np.float64),
             row_upper=_join([rows.upper for rows in self._rows], np.float64),
             row_start=frozen(row_start),
-            index=_join([ids for _, ids, _ in parts], np.int32),
-            value=_join([values for *_, values in parts], np.float64),
+            index=frozen(index[:filled]),
+            value=frozen(value[:filled]),
             columns=tuple(block for block, *_ in self._columns),
             rows=tuple(rows.block for rows in self._rows),
             terms=terms,
@@ -168,4 +191,6 @@ def _fill(value: ArrayLike, ids: IntArray, dtype: type) -> np.ndarray[Any, Any]:
 
 
 def _join(parts: list[np.ndarray[Any, Any]], dtype: type) -> np.ndarray[Any, Any]:
+    if len(parts) == 1:
+        return frozen(np.ascontiguousarray(parts[0], dtype).view())
     return frozen(np.concatenate(parts).astype(dtype, copy=False) if parts else np.zeros(0, dtype))

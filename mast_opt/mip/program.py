@@ -16,6 +16,8 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from mast_opt.mip import kernels
+
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.integer[Any]]
 BoolArray = NDArray[np.bool_]
@@ -116,7 +118,7 @@ class Mip:
         offset = 0.0
         for name, weight in weights.items():
             term = self.terms[name]
-            np.add.at(cost, term.columns, weight * term.coefficients)
+            kernels.add_term(np.asarray(term.columns, np.int32), term.coefficients, weight, cost)
             offset += weight * term.constant
         return replace(self, cost=frozen(cost), offset=offset)
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from mast_opt.mip import kernels
 from mast_opt.mip.program import FloatArray, Mip, frozen
 
 LARGEST_COST = 2.0**20
@@ -38,19 +39,10 @@ class Scaled:
 
 def scale(mip: Mip) -> Scaled:
     """Scale so that each row's largest integer coefficient, each continuous column's, and a typical cost are near 1."""
-    rows, columns = mip.shape
-    counts = np.diff(mip.row_start)
-    row_of = np.repeat(np.arange(rows), counts)
-    magnitude = np.abs(mip.value)
-    row_max = np.zeros(rows)
-    np.maximum.at(row_max, row_of, np.where(mip.integral[mip.index], magnitude, 0.0))
-    continuous_max = np.zeros(rows)
-    np.maximum.at(continuous_max, row_of, magnitude)
-    row_factor = _inverse_power(np.where(row_max > 0, row_max, continuous_max))
-    value = mip.value * row_factor[row_of]
-    column_max = np.zeros(columns)
-    np.maximum.at(column_max, mip.index, np.abs(value))
-    column_factor = np.where(mip.integral, 1.0, _inverse_power(column_max))
+    row_factor, column_factor, value = np.empty(len(mip.row_lower)), np.empty(len(mip.cost)), np.empty(len(mip.value))
+    start, index = np.asarray(mip.row_start, np.int64), np.asarray(mip.index, np.int32)
+    kernels.scaling_factors(start, index, mip.value, mip.integral, row_factor, column_factor)
+    kernels.scale_values(start, index, mip.value, row_factor, column_factor, value)
     cost = mip.cost * column_factor
     cost_factor = _cost_factor(np.abs(cost[cost != 0]))
     scaled = replace(
@@ -61,7 +53,7 @@ def scale(mip: Mip) -> Scaled:
         col_upper=frozen(mip.col_upper / column_factor),
         row_lower=frozen(mip.row_lower * row_factor),
         row_upper=frozen(mip.row_upper * row_factor),
-        value=frozen(value * column_factor[mip.index]),
+        value=frozen(value),
         terms={},
     )
     return Scaled(scaled, frozen(row_factor), frozen(column_factor), cost_factor)
@@ -72,10 +64,4 @@ def _cost_factor(magnitude: FloatArray) -> float:
         return 1.0
     typical = float(np.exp2(np.log2(magnitude).mean()))
     within = float(np.exp2(np.floor(np.log2(LARGEST_COST / magnitude.max()))))
-    return min(float(_inverse_power(np.array(typical))), within)
-
-
-def _inverse_power(magnitude: FloatArray) -> FloatArray:
-    """2^−k with 2^k the power of two just below each magnitude; 1 where it is 0."""
-    exponent = np.floor(np.log2(np.where(magnitude > 0, magnitude, 1.0)))
-    return np.exp2(-exponent)
+    return min(float(kernels.inverse_power(typical)), within)

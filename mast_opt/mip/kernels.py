@@ -1,0 +1,114 @@
+"""The loops over all entries of a program, compiled: assembly of the rows, the costs, and the factors of the scaling.
+
+Arrays come in contiguous; they are only read unless the docstring says that they are filled.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from numba import njit, types
+
+if TYPE_CHECKING:
+    from mast_opt.mip.program import BoolArray, FloatArray, IntArray
+
+
+def _read(scalar: Any) -> Any:
+    return types.Array(scalar, 1, "C", readonly=True)
+
+
+_ints, _starts, _floats, _flags = (_read(kind) for kind in (types.int32, types.int64, types.float64, types.boolean))
+_ints_out, _starts_out, _floats_out = types.int32[::1], types.int64[::1], types.float64[::1]
+
+
+@njit(types.void(_ints, _floats, _starts_out), cache=True, nogil=True)
+def count_entries(row: IntArray, value: FloatArray, counts: IntArray) -> None:
+    """Adds the number of non-zero entries of each row to ``counts``; a single value stands for all entries."""
+    step = 0 if len(value) == 1 else 1
+    for e in range(len(row)):
+        if value[e * step] != 0.0:
+            counts[row[e]] += 1
+
+
+@njit(types.void(_ints, _ints, _floats, _starts_out, _ints_out, _floats_out), cache=True, nogil=True)
+def lay_entries(
+    row: IntArray, column: IntArray, value: FloatArray, end: IntArray, index_out: IntArray, value_out: FloatArray
+) -> None:
+    """Writes each non-zero entry at ``end`` of its row, and moves that end on."""
+    step = 0 if len(value) == 1 else 1
+    for e in range(len(row)):
+        if value[e * step] != 0.0:
+            at = end[row[e]]
+            index_out[at] = column[e]
+            value_out[at] = value[e * step]
+            end[row[e]] = at + 1
+
+
+@njit(types.boolean(_starts_out, _ints_out), cache=True, nogil=True)
+def ascending(end: IntArray, index: IntArray) -> bool:
+    """Whether the columns of every row ascend strictly, so that none occurs twice."""
+    start = 0
+    for r in range(len(end)):
+        for e in range(start + 1, end[r]):
+            if index[e] <= index[e - 1]:
+                return False
+        start = end[r]
+    return True
+
+
+@njit(types.void(_ints, _floats, types.float64, _floats_out), cache=True, nogil=True)
+def add_term(column: IntArray, coefficient: FloatArray, weight: float, cost: FloatArray) -> None:
+    """Adds weight · coefficient to the cost of each column."""
+    for e in range(len(column)):
+        cost[column[e]] += weight * coefficient[e]
+
+
+@njit(types.float64(types.float64), cache=True, nogil=True)
+def inverse_power(magnitude: float) -> float:
+    """2^−k with 2^k the power of two just below the magnitude; 1 where that is 0."""
+    if magnitude == 0.0:
+        return 1.0
+    return math.ldexp(1.0, 1 - math.frexp(magnitude)[1])
+
+
+@njit(types.void(_starts, _ints, _floats, _flags, _floats_out, _floats_out), cache=True, nogil=True)
+def scaling_factors(
+    row_start: IntArray,
+    index: IntArray,
+    value: FloatArray,
+    integral: BoolArray,
+    row_factor: FloatArray,
+    column_factor: FloatArray,
+) -> None:
+    """Fills in the factor of every row, then that of every column: 1 for the integral ones."""
+    for j in range(len(column_factor)):
+        column_factor[j] = 0.0
+    for r in range(len(row_factor)):
+        largest, largest_integral = 0.0, 0.0
+        for e in range(row_start[r], row_start[r + 1]):
+            magnitude = abs(value[e])
+            largest = max(largest, magnitude)
+            if integral[index[e]]:
+                largest_integral = max(largest_integral, magnitude)
+        factor = inverse_power(largest_integral if largest_integral > 0.0 else largest)
+        row_factor[r] = factor
+        for e in range(row_start[r], row_start[r + 1]):
+            column_factor[index[e]] = max(column_factor[index[e]], abs(value[e]) * factor)
+    for j in range(len(column_factor)):
+        column_factor[j] = 1.0 if integral[j] else inverse_power(column_factor[j])
+
+
+@njit(types.void(_starts, _ints, _floats, _floats, _floats, _floats_out), cache=True, nogil=True)
+def scale_values(
+    row_start: IntArray,
+    index: IntArray,
+    value: FloatArray,
+    row_factor: FloatArray,
+    column_factor: FloatArray,
+    scaled: FloatArray,
+) -> None:
+    """Fills ``scaled`` with row_factor · value · column_factor."""
+    for r in range(len(row_factor)):
+        for e in range(row_start[r], row_start[r + 1]):
+            scaled[e] = value[e] * row_factor[r] * column_factor[index[e]]

@@ -80,7 +80,7 @@ class _Run:
         self._solver = highspy.Highs()
         self._listen()
         self._configure()
-        _pass_program(highspy, self._solver, self._scaled, self._check)
+        pass_program(highspy, self._solver, self._scaled, self._check)
         if params.start is not None:
             self._offer(mip, params.start)
 
@@ -185,7 +185,8 @@ class _Run:
             event.interrupt()
 
 
-def _pass_program(highspy: Any, solver: Any, scaled: Scaled, check: Any) -> None:
+def pass_program(highspy: Any, solver: Any, scaled: Scaled, check: Any) -> None:
+    """Hand the scaled program to a solver object; ``check`` takes HiGHS's status and what was tried."""
     mip = scaled.mip
     rows, columns = mip.shape
     status = solver.passModel(

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from mast_opt.data_placement.problem import Bools, DataPlacement, Ints
+from mast_opt.mip import IntArray
 
 
-def ranges(start: Ints, count: Ints) -> Ints:
+def ranges(start: IntArray, count: IntArray) -> IntArray:
     """The concatenation of start[j], start[j] + 1, … start[j] + count[j] − 1 over all j."""
-    ends = np.cumsum(count)
-    total = int(ends[-1]) if len(ends) else 0
-    steps: Ints = np.arange(total, dtype=np.int64) + np.repeat(start - (ends - count), count)
+    steps = np.repeat(start - (np.cumsum(count, dtype=start.dtype) - count), count)
+    steps += np.arange(len(steps), dtype=steps.dtype)
     return steps
 
 
@@ -32,9 +32,12 @@ class Cells:
     """[g] pairs (w, r) in which the workload may run on some type."""
     group_region: Ints
 
-    local_read: Ints
-    """[l] rows local[w,i,r]: each read with each region where its workload may run."""
-    local_group: Ints
+    local_read: IntArray
+    """[l] rows local[w,i,r]: each read with each region where its workload may run. The longest set by far: int32."""
+    local_group: IntArray
+    local_workload: IntArray
+    local_dataset: IntArray
+    local_region: IntArray
 
     copy_dataset: Ints
     """[·] cells of copy[i,q,r], with links only."""
@@ -54,6 +57,8 @@ def cells_of(problem: DataPlacement) -> Cells:
     groups = np.bincount(group_workload, minlength=len(problem.workloads))
     group_start = np.cumsum(groups) - groups
     count = groups[problem.read_workload]
+    local_read = np.repeat(np.arange(len(count), dtype=np.int32), count)
+    local_group = ranges(group_start[problem.read_workload].astype(np.int32), count)
     links = problem.links
     copy_dataset = copy_link = np.zeros(0, np.int64)
     if links is not None:
@@ -66,8 +71,11 @@ def cells_of(problem: DataPlacement) -> Cells:
         run_group=group,
         group_workload=group_workload,
         group_region=group_region,
-        local_read=np.repeat(np.arange(len(count)), count),
-        local_group=ranges(group_start[problem.read_workload], count),
+        local_read=local_read,
+        local_group=local_group,
+        local_workload=problem.read_workload.astype(np.int32)[local_read],
+        local_dataset=problem.read_dataset.astype(np.int32)[local_read],
+        local_region=group_region.astype(np.int32)[local_group],
         copy_dataset=copy_dataset,
         copy_link=copy_link,
     )

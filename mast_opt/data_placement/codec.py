@@ -23,9 +23,9 @@ class Columns:
     unserved: IntArray | None
     refuse_unit: FloatArray
     remote: IntArray
-    remote_row: Ints
+    remote_row: IntArray
     """[·] row of ``local`` that each remote column serves."""
-    remote_link: Ints
+    remote_link: IntArray
     copy: IntArray
     flow_unit: float
     demand: IntArray

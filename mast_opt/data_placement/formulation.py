@@ -79,26 +79,25 @@ class _Statement:
     def _remote_columns(self, exact: bool) -> None:
         """remote[w,i,r], or remote_from[w,i,q,r] with links; none where remote reads are forbidden."""
         p, c = self.p, self.cells
-        workload, dataset = p.read_workload[c.local_read], p.read_dataset[c.local_read]
-        target = c.group_region[c.local_group]
+        self.remote_row: IntArray = np.zeros(0, np.int32)
+        self.remote_link: IntArray = np.zeros(0, np.int32)
+        self.remote: IntArray = np.zeros(0, np.int32)
         if not p.remote_reads:
-            self.remote_row = self.remote_link = np.zeros(0, np.int64)
-            self.remote: IntArray = np.zeros(0, np.int32)
-        elif p.links is None:
-            self.remote_row = np.arange(len(c.local_read))
-            self.remote_link = np.zeros(0, np.int64)
-            self.remote = self.m.columns(
-                "remote", [p.workloads, p.datasets, p.regions], [workload, dataset, target], upper=1
-            )
+            return
+        if p.links is None:
+            self.remote_row = np.arange(len(c.local_read), dtype=np.int32)
+            at = [c.local_workload, c.local_dataset, c.local_region]
+            self.remote = self.m.columns("remote", [p.workloads, p.datasets, p.regions], at, upper=1)
         else:
             by_target = np.argsort(p.links.target, kind="stable")
             count = np.bincount(p.links.target, minlength=len(p.regions))
             start = np.cumsum(count) - count
-            self.remote_row = np.repeat(np.arange(len(target)), count[target])
+            target = c.local_region
+            self.remote_row = np.repeat(np.arange(len(target), dtype=np.int32), count[target])
             self.remote_link = by_target[ranges(start[target], count[target])]
             at = [
-                workload[self.remote_row],
-                dataset[self.remote_row],
+                c.local_workload[self.remote_row],
+                c.local_dataset[self.remote_row],
                 p.links.source[self.remote_link],
                 target[self.remote_row],
             ]
@@ -160,21 +159,17 @@ class _Statement:
     def collocation(self) -> None:
         """local: Σ_k run[w,r,k] ≤ place[i,r] + Σ_q remote_from[w,i,q,r] for every dataset i that w reads."""
         p, m, c = self.p, self.m, self.cells
-        dataset, region = p.read_dataset[c.local_read], c.group_region[c.local_group]
-        local = m.rows(
-            "local",
-            [p.workloads, p.datasets, p.regions],
-            [p.read_workload[c.local_read], dataset, region],
-            upper=0,
-        )
-        count = np.bincount(c.run_group, minlength=len(c.group_workload))
-        start = np.cumsum(count) - count
+        axes, at = [p.workloads, p.datasets, p.regions], [c.local_workload, c.local_dataset, c.local_region]
+        local = m.rows("local", axes, at, upper=0)
+        row = np.arange(len(c.local_read), dtype=np.int32)
+        local.add(row, self.place[c.local_dataset, c.local_region], -1)
+        count = np.bincount(c.run_group, minlength=len(c.group_workload)).astype(np.int32)
+        start = np.cumsum(count, dtype=np.int32) - count
         runs = ranges(start[c.local_group], count[c.local_group])
-        local.add(np.arange(len(dataset)), self.place[dataset, region], -1)
-        local.add(np.repeat(np.arange(len(dataset)), count[c.local_group]), self.run[runs], self.run_unit[runs])
+        local.add(np.repeat(row, count[c.local_group]), self.run[runs], self.run_unit[runs])
         local.add(self.remote_row, self.remote, -self.flow_unit)
-        volume = p.read_mb_per_day / max(int(p.read_mb_per_day.sum()), 1)
-        m.term("remote", self.remote, volume[c.local_read[self.remote_row]] * self.flow_unit)
+        volume = p.read_mb_per_day * (self.flow_unit / max(int(p.read_mb_per_day.sum()), 1))
+        m.term("remote", self.remote, volume[c.local_read[self.remote_row]])
 
     def capacities(self) -> None:
         """storage, cpu, quota, ingress: hard."""
@@ -264,9 +259,9 @@ class _Statement:
         pair_of[region, kind] = np.arange(pairs)
         pair = pair_of[c.run_region[needs], p.option_type[c.run_option[needs]]]
         tally = m.equals("tally", axes, at)
-        tally.add(row, self.demand, 1)
-        tally.add(row[:, 1:], self.demand[:, :-1], -1)
         tally.add(row[pair, p.tier[c.run_workload[needs]]], self.run[needs], -gpus[needs] * self.run_unit[needs])
+        tally.add(row[:, 1:], self.demand[:, :-1], -1)
+        tally.add(row, self.demand, 1)
 
         gpu = m.rows("gpu", axes, at, upper=np.repeat(supply, tiers))
         gpu.add(row, self.demand, 1).add(row, self.overload, -1)

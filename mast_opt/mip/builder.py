@@ -15,10 +15,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.sparse import csr_array
 
 from mast_opt.mip import kernels
-from mast_opt.mip.program import Axis, Block, BoolArray, FloatArray, IntArray, Mip, Term, frozen
+from mast_opt.mip.program import Axis, Block, FloatArray, IntArray, Mip, Term, frozen
 
 
 @dataclass
@@ -26,9 +25,10 @@ class RowBlock:
     """A family of rows under construction."""
 
     block: Block
-    lower: FloatArray
-    upper: FloatArray
-    _entries: list[tuple[IntArray, IntArray, FloatArray]] = field(default_factory=list)
+    lower: np.ndarray[Any, Any]
+    upper: np.ndarray[Any, Any]
+    entries: list[tuple[IntArray, IntArray, FloatArray]] = field(default_factory=list)
+    """(rows, column ids, coefficients) as added; a single coefficient stands for all of its rows."""
 
     def add(self, rows: ArrayLike, columns: ArrayLike, coefficients: ArrayLike = 1.0) -> RowBlock:
         """Add ``coefficient · column`` to each row; the three broadcast against one another.
@@ -42,34 +42,8 @@ class RowBlock:
         values = np.asarray(coefficients, np.float64)
         shape = np.broadcast_shapes(at.shape, ids.shape, values.shape)
         spread = values if values.size == 1 else np.broadcast_to(values, shape)
-        self._entries.append((np.broadcast_to(at, shape).ravel(), np.broadcast_to(ids, shape).ravel(), spread.ravel()))
+        self.entries.append((np.broadcast_to(at, shape).ravel(), np.broadcast_to(ids, shape).ravel(), spread.ravel()))
         return self
-
-    @property
-    def entries(self) -> int:
-        """How many have been added, zeros and repetitions included."""
-        return sum(len(at) for at, _, _ in self._entries)
-
-    def compress(self, index: IntArray, value: FloatArray) -> IntArray:
-        """Write column ids and coefficients in row order, duplicates summed, zeros left out; return entries per row.
-
-        Args:
-            index, value: room for ``entries`` of them, filled from the start.
-        """
-        counts = np.zeros(self.block.size, np.int64)
-        for at, _, values in self._entries:
-            kernels.count_entries(at, values, counts)
-        end = np.cumsum(counts) - counts
-        for at, ids, values in self._entries:
-            kernels.lay_entries(at, ids, values, end, index, value)
-        if kernels.ascending(end, index):
-            return counts
-        start = np.append(0, end)
-        csr = csr_array((value[: start[-1]], index[: start[-1]], start), shape=(len(counts), np.iinfo(np.int32).max))
-        csr.sum_duplicates()
-        csr.eliminate_zeros()
-        index[: csr.nnz], value[: csr.nnz] = csr.indices, csr.data
-        return np.diff(csr.indptr)
 
 
 class MipBuilder:
@@ -77,7 +51,7 @@ class MipBuilder:
 
     def __init__(self, name: str) -> None:
         self._name = name
-        self._columns: list[tuple[Block, FloatArray, FloatArray, BoolArray]] = []
+        self._columns: list[tuple[Block, np.ndarray[Any, Any], np.ndarray[Any, Any], np.ndarray[Any, Any]]] = []
         self._rows: list[RowBlock] = []
         self._terms: dict[str, list[tuple[IntArray, FloatArray, float]]] = {}
         self._width = 0
@@ -101,12 +75,9 @@ class MipBuilder:
             lower, upper, integral: broadcast over the block.
         """
         block = _block(name, axes, cells, self._width)
-        ids = block.ids
-        self._columns.append(
-            (block, _fill(lower, ids, np.float64), _fill(upper, ids, np.float64), _fill(integral, ids, np.bool_))
-        )
+        self._columns.append((block, _fill(lower, block), _fill(upper, block), _fill(integral, block)))
         self._width += block.size
-        return ids
+        return block.ids
 
     def rows(
         self,
@@ -119,8 +90,7 @@ class MipBuilder:
     ) -> RowBlock:
         """Add a block of rows ``lower ≤ … ≤ upper``; fill it with ``RowBlock.add``."""
         block = _block(name, axes, cells, self._height)
-        ids = block.ids
-        rows = RowBlock(block, _fill(lower, ids, np.float64), _fill(upper, ids, np.float64))
+        rows = RowBlock(block, _fill(lower, block), _fill(upper, block))
         self._rows.append(rows)
         self._height += block.size
         return rows
@@ -138,18 +108,7 @@ class MipBuilder:
 
     def build(self, weights: Mapping[str, float]) -> Mip:
         """The finished program, minimising Σ weight · term."""
-        room = sum(rows.entries for rows in self._rows)
-        index, value = np.empty(room, np.int32), np.empty(room)
-        row_start = np.zeros(self._height + 1, np.int64)
-        filled = 0
-        for rows in self._rows:
-            counts = rows.compress(index[filled:], value[filled:])
-            first = rows.block.start
-            np.cumsum(counts, out=row_start[first + 1 : first + 1 + len(counts)])
-            row_start[first + 1 : first + 1 + len(counts)] += filled
-            filled = int(row_start[first + len(counts)])
-        if filled < np.iinfo(np.int32).max:
-            row_start = row_start.astype(np.int32)
+        row_start, index, value = self._matrix()
         terms = {
             name: Term(
                 _join([ids for ids, _, _ in pieces], np.int32),
@@ -162,19 +121,36 @@ class MipBuilder:
             name=self._name,
             cost=frozen(np.zeros(self._width)),
             offset=0.0,
-            col_lower=_join([lower for _, lower, _, _ in self._columns], np.float64),
-            col_upper=_join([upper for _, _, upper, _ in self._columns], np.float64),
-            integral=_join([integral for *_, integral in self._columns], np.bool_),
-            row_lower=_join([rows.lower for rows in self._rows], np.float64),
-            row_upper=_join([rows.upper for rows in self._rows], np.float64),
+            col_lower=_gather([(block, lower) for block, lower, _, _ in self._columns], np.float64),
+            col_upper=_gather([(block, upper) for block, _, upper, _ in self._columns], np.float64),
+            integral=_gather([(block, integral) for block, _, _, integral in self._columns], np.bool_),
+            row_lower=_gather([(rows.block, rows.lower) for rows in self._rows], np.float64),
+            row_upper=_gather([(rows.block, rows.upper) for rows in self._rows], np.float64),
             row_start=frozen(row_start),
-            index=frozen(index[:filled]),
-            value=frozen(value[:filled]),
+            index=frozen(index),
+            value=frozen(value),
             columns=tuple(block for block, *_ in self._columns),
             rows=tuple(rows.block for rows in self._rows),
             terms=terms,
         )
         return mip.minimise(weights)
+
+    def _matrix(self) -> tuple[IntArray, IntArray, FloatArray]:
+        """All rows compressed: starts, column ids in ascending order, coefficients; zeros are left out."""
+        room = sum(len(at) for rows in self._rows for at, _, _ in rows.entries)
+        # start[r + 1] holds first the length of row r - 1, then where row r begins, at last where it ends
+        start: IntArray = np.zeros(self._height + 2, np.int32 if room < np.iinfo(np.int32).max else np.int64)
+        for rows in self._rows:
+            for at, _, coefficients in rows.entries:
+                kernels.count_entries(at, coefficients, start[rows.block.start + 2 :])
+        np.cumsum(start, out=start)
+        index, value = np.empty(start[-1], np.int32), np.empty(start[-1])
+        for rows in self._rows:
+            for at, ids, coefficients in rows.entries:
+                kernels.lay_entries(at, ids, coefficients, start[rows.block.start + 1 :], index, value)
+        start = start[: self._height + 1]
+        kernels.tidy(start[1:], index, value)
+        return start, index[: start[-1]], value[: start[-1]]
 
 
 def _block(name: str, axes: Sequence[Axis], cells: Sequence[IntArray] | None, start: int) -> Block:
@@ -186,11 +162,17 @@ def _block(name: str, axes: Sequence[Axis], cells: Sequence[IntArray] | None, st
     return Block(name, tuple(axes), tuple(frozen(np.asarray(cell)) for cell in cells), start, len(cells[0]))
 
 
-def _fill(value: ArrayLike, ids: IntArray, dtype: type) -> np.ndarray[Any, Any]:
-    return np.broadcast_to(np.asarray(value, dtype=dtype), ids.shape).ravel()
+def _fill(value: ArrayLike, block: Block) -> np.ndarray[Any, Any]:
+    """The value for every member, without a copy."""
+    return np.broadcast_to(np.asarray(value), block.shape)
+
+
+def _gather(parts: list[tuple[Block, np.ndarray[Any, Any]]], dtype: type) -> np.ndarray[Any, Any]:
+    values: np.ndarray[Any, Any] = np.empty(sum(block.size for block, _ in parts), dtype)
+    for block, value in parts:
+        values[block.start : block.start + block.size].reshape(block.shape)[...] = value
+    return frozen(values)
 
 
 def _join(parts: list[np.ndarray[Any, Any]], dtype: type) -> np.ndarray[Any, Any]:
-    if len(parts) == 1:
-        return frozen(np.ascontiguousarray(parts[0], dtype).view())
-    return frozen(np.concatenate(parts).astype(dtype, copy=False) if parts else np.zeros(0, dtype))
+    return frozen(np.concatenate(parts).astype(dtype, copy=False) if len(parts) > 1 else parts[0].view())

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from numba import njit, types
 
 if TYPE_CHECKING:
@@ -18,11 +19,13 @@ def _read(scalar: Any) -> Any:
     return types.Array(scalar, 1, "C", readonly=True)
 
 
-_ints, _starts, _floats, _flags = (_read(kind) for kind in (types.int32, types.int64, types.float64, types.boolean))
-_ints_out, _starts_out, _floats_out = types.int32[::1], types.int64[::1], types.float64[::1]
+_ints, _floats, _flags = _read(types.int32), _read(types.float64), _read(types.boolean)
+_ints_out, _floats_out = types.int32[::1], types.float64[::1]
+_positions = (types.int32, types.int64)
+"""Entries are counted in 32 bits where that is enough."""
 
 
-@njit(types.void(_ints, _floats, _starts_out), cache=True, nogil=True)
+@njit([types.void(_ints, _floats, n[::1]) for n in _positions], cache=True, nogil=True)
 def count_entries(row: IntArray, value: FloatArray, counts: IntArray) -> None:
     """Adds the number of non-zero entries of each row to ``counts``; a single value stands for all entries."""
     step = 0 if len(value) == 1 else 1
@@ -31,7 +34,7 @@ def count_entries(row: IntArray, value: FloatArray, counts: IntArray) -> None:
             counts[row[e]] += 1
 
 
-@njit(types.void(_ints, _ints, _floats, _starts_out, _ints_out, _floats_out), cache=True, nogil=True)
+@njit([types.void(_ints, _ints, _floats, n[::1], _ints_out, _floats_out) for n in _positions], cache=True, nogil=True)
 def lay_entries(
     row: IntArray, column: IntArray, value: FloatArray, end: IntArray, index_out: IntArray, value_out: FloatArray
 ) -> None:
@@ -45,16 +48,40 @@ def lay_entries(
             end[row[e]] = at + 1
 
 
-@njit(types.boolean(_starts_out, _ints_out), cache=True, nogil=True)
-def ascending(end: IntArray, index: IntArray) -> bool:
-    """Whether the columns of every row ascend strictly, so that none occurs twice."""
-    start = 0
+@njit([types.void(n[::1], _ints_out, _floats_out) for n in _positions], cache=True, nogil=True)
+def tidy(end: IntArray, index: IntArray, value: FloatArray) -> None:
+    """Sorts each row by column, adds up what a row has twice and leaves out zero sums; moves ``end`` accordingly.
+
+    Rows in order, as they should be stated, cost one look.
+    """
+    start, kept = 0, 0
     for r in range(len(end)):
-        for e in range(start + 1, end[r]):
+        stop = end[r]
+        in_order = True
+        for e in range(start + 1, stop):
             if index[e] <= index[e - 1]:
-                return False
-        start = end[r]
-    return True
+                in_order = False
+                break
+        if in_order and kept == start:
+            start, kept = stop, stop
+            continue
+        if not in_order:
+            order = np.argsort(index[start:stop], kind="mergesort")
+            index[start:stop] = index[start:stop][order]
+            value[start:stop] = value[start:stop][order]
+        first = kept
+        for e in range(start, stop):
+            column, amount = index[e], value[e]
+            if kept > first and index[kept - 1] == column:
+                value[kept - 1] += amount
+                continue
+            if kept > first and value[kept - 1] == 0.0:
+                kept -= 1
+            index[kept], value[kept] = column, amount
+            kept += 1
+        if kept > first and value[kept - 1] == 0.0:
+            kept -= 1
+        start, end[r] = stop, kept
 
 
 @njit(types.void(_ints, _floats, types.float64, _floats_out), cache=True, nogil=True)
@@ -72,7 +99,9 @@ def inverse_power(magnitude: float) -> float:
     return math.ldexp(1.0, 1 - math.frexp(magnitude)[1])
 
 
-@njit(types.void(_starts, _ints, _floats, _flags, _floats_out, _floats_out), cache=True, nogil=True)
+@njit(
+    [types.void(_read(n), _ints, _floats, _flags, _floats_out, _floats_out) for n in _positions], cache=True, nogil=True
+)
 def scaling_factors(
     row_start: IntArray,
     index: IntArray,
@@ -99,7 +128,7 @@ def scaling_factors(
         column_factor[j] = 1.0 if integral[j] else inverse_power(column_factor[j])
 
 
-@njit(types.void(_starts, _ints, _floats, _floats, _floats, _floats_out), cache=True, nogil=True)
+@njit([types.void(_read(n), _ints, _floats, _floats, _floats, _floats_out) for n in _positions], cache=True, nogil=True)
 def scale_values(
     row_start: IntArray,
     index: IntArray,

@@ -38,10 +38,14 @@ class Block:
     size: int
 
     @property
+    def shape(self) -> tuple[int, ...]:
+        """The grid's shape, or (size,) of listed cells."""
+        return tuple(len(axis) for axis in self.axes) if self.cells is None else (self.size,)
+
+    @property
     def ids(self) -> IntArray:
-        """Positions of the members, shaped like the grid where the block is one."""
-        ids = np.arange(self.start, self.start + self.size, dtype=np.int32)
-        return ids if self.cells is not None else ids.reshape([len(axis) for axis in self.axes])
+        """Positions of the members, in that shape."""
+        return np.arange(self.start, self.start + self.size, dtype=np.int32).reshape(self.shape)
 
     def index(self, member: int) -> tuple[str, ...]:
         """Labels of the member-th member."""

@@ -40,14 +40,14 @@ class Scaled:
 def scale(mip: Mip) -> Scaled:
     """Scale so that each row's largest integer coefficient, each continuous column's, and a typical cost are near 1."""
     row_factor, column_factor, value = np.empty(len(mip.row_lower)), np.empty(len(mip.cost)), np.empty(len(mip.value))
-    start, index = np.asarray(mip.row_start, np.int64), np.asarray(mip.index, np.int32)
-    kernels.scaling_factors(start, index, mip.value, mip.integral, row_factor, column_factor)
-    kernels.scale_values(start, index, mip.value, row_factor, column_factor, value)
+    kernels.scaling_factors(mip.row_start, mip.index, mip.value, mip.integral, row_factor, column_factor)
+    kernels.scale_values(mip.row_start, mip.index, mip.value, row_factor, column_factor, value)
     cost = mip.cost * column_factor
     cost_factor = _cost_factor(np.abs(cost[cost != 0]))
+    cost *= cost_factor
     scaled = replace(
         mip,
-        cost=frozen(cost * cost_factor),
+        cost=frozen(cost),
         offset=mip.offset * cost_factor,
         col_lower=frozen(mip.col_lower / column_factor),
         col_upper=frozen(mip.col_upper / column_factor),

@@ -1,0 +1,232 @@
+"""The bound of a certificate holds for any prices inside their boxes, and for no others is there a bound."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import event, given
+from hypothesis import strategies as st
+
+from mast_opt.data_placement import DataPlacement
+from mast_opt.data_placement.certificate import LEVELS, Certificate, certified_bound
+from mast_opt.data_placement.formulation import base
+from mast_opt.data_placement.generate import FAMILIES
+from mast_opt.data_placement.packing import peak_floor
+from mast_opt.errors import PlanError
+from tests.data_placement.brute import Brute
+from tests.data_placement.strategies import problems
+from tests.data_placement.support import examples, proven
+
+
+def boxes(problem: DataPlacement) -> dict[str, np.ndarray]:
+    """The largest price of every row; scales of our own where there is no limit."""
+    p, weight = problem, problem.objective.weights
+    supplied = (p.supply_mgpu > 0)[:, :, None]
+    per_gpu = 1 / np.maximum(p.supply_mgpu.sum(axis=0), 1)
+    volume = p.read_mb_per_day / max(int(p.read_mb_per_day.sum()), 1)
+    regions, tiers = len(p.regions), len(p.tiers)
+    return {
+        "read": np.repeat((weight["remote"] * volume if p.remote_reads else 3 * volume)[:, None], regions, axis=1),
+        "worst": supplied * np.full((regions, len(p.gpu_types), tiers), 1.0) * weight["peak"] * p.tier_weight,
+        "over": supplied * weight["overload"] * p.tier_weight * per_gpu[None, :, None],
+        "under": supplied[:, :, 0] * weight["idle"] * per_gpu,
+        "cpu": 1 / np.maximum(p.cpu_mcores, 1000),
+        "storage": 1 / np.maximum(p.usable_storage_mb, 1),
+        "ingress": np.where(p.ingress_limited, 1 / np.maximum(p.ingress_mb, 1), 0.0),
+        "quota": 1 / np.maximum(p.quota_mcores, 1000),
+    }
+
+
+def random_prices(problem: DataPlacement, seed: int) -> SimpleNamespace:
+    """Prices inside their boxes, many of them at an end."""
+    rng = np.random.default_rng(seed)
+
+    def within(most: np.ndarray) -> np.ndarray:
+        share = np.clip(rng.uniform(-0.5, 1.5, most.shape), 0, 1)
+        return most * share * rng.choice([0.0, 0.1, 1.0])
+
+    prices = {name: within(most) for name, most in boxes(problem).items()}
+    prices["worst"] = prices["worst"] / max(len(problem.regions), 1)
+    return SimpleNamespace(**prices)
+
+
+def random_certificate(problem: DataPlacement, seed: int) -> Certificate:
+    return Certificate.of(problem, problem.objective.weights, random_prices(problem, seed))
+
+
+def lagrangian(problem: DataPlacement, c: Certificate) -> float:
+    """The bound in plain loops, straight from the statement of the problem; only for tiny instances."""
+    p, weight = problem, c.weights
+    R, K, P = range(len(p.regions)), range(len(p.gpu_types)), range(len(p.tiers))
+    read = c.read_level * (c.read_cap / LEVELS)[:, None]
+    reads = list(zip(p.read_workload.tolist(), p.read_dataset.tolist()))
+    refused = [float(p.tier_weight[p.tier[w]] * p.demand_mgpu[w]) for w in range(len(p.workloads))]
+    today = list(zip(p.current_workload.tolist(), p.current_region.tolist(), (p.current_share / 1000).tolist()))
+    total = 0.0
+    for w in range(len(p.workloads)):
+        move = weight["moved_work"] * float(p.demand_mgpu[w]) / float(p.demand_mgpu.sum())
+        leave = sum(share for v, _, share in today if v == w) * move
+        choices = [weight["unserved"] * refused[w] / (sum(refused) or 1.0)] if p.may_refuse else []
+        for o, r in zip(*(axis.tolist() for axis in np.nonzero(p.option_regions))):
+            if p.option_workload[o] != w:
+                continue
+            k, g = int(p.option_type[o]), int(p.option_mgpu[o])
+            price = float(p.cpu_need_mcores[w]) * float(c.cpu[r]) + float(p.output_mb[w]) * float(c.storage[r])
+            price += sum(
+                float(p.cpu_need_mcores[w] * c.quota[n])
+                for n in range(len(p.quota_region))
+                if p.quota_region[n] == r and p.quota_app[n] == p.app[w]
+            )
+            price += sum(float(read[n, r]) for n, (v, _) in enumerate(reads) if v == w)
+            if k in K:
+                for t in P:
+                    if t >= p.tier[w]:
+                        price += g * float(c.over[r, k, t])
+                        price += g * float(c.worst[r, k, t]) / max(int(p.supply_mgpu[r, k]), 1)
+                price -= g * float(c.under[r, k])
+            there = [share for v, q, share in today if v == w and q == r]
+            if there:
+                price -= move * (1.0 if p.splittable[w] else sum(there))
+            choices.append(price)
+        total += min(choices) + leave if choices else 0.0
+    whole = max(int(p.size_mb.sum()), 1)
+    for i in range(len(p.datasets)):
+        size = int(p.size_mb[i])
+        cost = []
+        for r in R:
+            value = weight["storage"] * size / whole + size * float(c.storage[r])
+            if not p.stored[i, r]:
+                value += weight["copy"] * size / whole + size * float(c.ingress[r])
+            cost.append(value - sum(float(read[n, r]) for n, (_, j) in enumerate(reads) if i == j))
+        sets = [sum(cost[r] for r in holders) for holders in Brute(p, 1).holders_of(i)]
+        total += min(sets, default=0.0)
+    floor = peak_floor(p)
+    for k in K:
+        for t in P:
+            spent = float(c.worst[:, k, t].sum())
+            total += max(weight["peak"] * float(p.tier_weight[t]) - spent, 0.0) * float(floor[k, t])
+            total -= sum(float(c.over[r, k, t]) * float(p.supply_mgpu[r, k]) for r in R)
+        total += sum(float(c.under[r, k]) * float(p.supply_mgpu[r, k]) for r in R)
+    for r in R:
+        total -= float(c.cpu[r]) * float(p.cpu_mcores[r]) + float(c.storage[r]) * float(p.usable_storage_mb[r])
+        total -= float(c.ingress[r]) * float(p.ingress_mb[r]) if p.ingress_limited[r] else 0.0
+    return total - sum(float(c.quota[n]) * float(p.quota_mcores[n]) for n in range(len(p.quota_region)))
+
+
+@examples(150)
+@given(problem=problems(roomy=True), seed=st.integers(0, 2**32))
+def test_any_prices_bound_the_optimum(problem: DataPlacement, seed: int) -> None:
+    bound = random_certificate(problem, seed).bound(problem)
+    best = proven(base(problem).mip).objective
+    event(f"feasible: {best is not None}")
+    if best is not None:
+        assert bound <= best + 1e-7 * max(1.0, abs(best))
+
+
+@examples(40)
+@given(problem=problems(datasets=2, workloads=3, links=False, splits=False, roomy=True), seed=st.integers(0, 2**32))
+def test_any_prices_bound_what_enumeration_finds(problem: DataPlacement, seed: int) -> None:
+    best = Brute(problem, parts=1).optimum()
+    if best is not None:
+        assert random_certificate(problem, seed).bound(problem) <= best + 1e-9 * max(1.0, abs(best))
+
+
+@examples(150)
+@given(problem=problems(roomy=True), seed=st.integers(0, 2**32))
+def test_the_bound_is_the_lagrangian(problem: DataPlacement, seed: int) -> None:
+    lawful = all(any(True for _ in Brute(problem, 1).holders_of(i)) for i in range(len(problem.datasets)))
+    event(f"every dataset has a lawful set of holders: {lawful}")
+    if lawful:
+        certificate = random_certificate(problem, seed)
+        expected = lagrangian(problem, certificate)
+        assert certificate.bound(problem) == pytest.approx(expected, rel=1e-8, abs=1e-6)
+
+
+@examples(60)
+@given(problem=problems(), seed=st.integers(0, 2**32))
+def test_arrays_bring_the_certificate_back(problem: DataPlacement, seed: int) -> None:
+    certificate = random_certificate(problem, seed)
+    assert certified_bound(problem, certificate.arrays()) == certificate.bound(problem)
+
+
+@pytest.fixture
+def problem() -> DataPlacement:
+    return FAMILIES["features"].generate(np.random.default_rng(2), datasets=6, workloads=9, regions=3)
+
+
+def edited(problem: DataPlacement, name: str, change: Callable[[np.ndarray], Any]) -> dict[str, Any]:
+    """A sound certificate's arrays with one of them changed."""
+    arrays = random_certificate(problem, 4).arrays()
+    return arrays | {name: change(arrays[name].copy())}
+
+
+PRICES = ("read_cap", "worst", "over", "under", "cpu", "storage", "ingress", "quota")
+JUNK: dict[str, Callable[[np.ndarray], Any]] = {
+    "negative": lambda price: price - 1.0,
+    "nan": lambda price: np.full_like(price, np.nan),
+    "infinite": lambda price: np.full_like(price, np.inf),
+    "overflowing": lambda price: np.full_like(price, 1e300),
+    "of another shape": lambda price: price[..., :-1],
+    "a single number": lambda price: np.array(1.0),
+    "text": lambda price: price.astype(str),
+    "whole numbers": lambda price: price.astype(np.int64),
+    "complex": lambda price: price.astype(complex),
+}
+
+
+@pytest.mark.parametrize("junk", JUNK)
+@pytest.mark.parametrize("name", PRICES)
+def test_junk_prices_are_refused_by_name(problem: DataPlacement, name: str, junk: str) -> None:
+    with pytest.raises(PlanError, match=name):
+        certified_bound(problem, edited(problem, name, JUNK[junk]))
+
+
+@pytest.mark.parametrize("name", ["read_cap", "worst", "over", "under"])
+def test_prices_out_of_their_boxes_are_refused(problem: DataPlacement, name: str) -> None:
+    most = boxes(problem)[{"read_cap": "read"}.get(name, name)].max(initial=0.0)
+    with pytest.raises(PlanError, match=f"{name}.*boxes"):
+        certified_bound(problem, edited(problem, name, lambda price: price + most * 1.001 + 1e-9))
+
+
+def test_a_price_on_an_unlimited_ingress_is_refused(problem: DataPlacement) -> None:
+    free = replace(problem, ingress_limited=np.zeros(len(problem.regions), np.bool_))
+    certificate = random_certificate(problem, 4)
+    with pytest.raises(PlanError, match=r"ingress.*boxes"):
+        replace(certificate, ingress=np.ones(len(problem.regions))).bound(free)
+
+
+@pytest.mark.parametrize("kind", [np.int64, np.uint32, np.int16, np.float64])
+def test_levels_of_another_type_are_refused(problem: DataPlacement, kind: type) -> None:
+    with pytest.raises(PlanError, match="read_level"):
+        certified_bound(problem, edited(problem, "read_level", lambda level: level.astype(kind)))
+
+
+@pytest.mark.parametrize("name", ["weight_names", "weights", "read_level", *PRICES])
+def test_a_lacking_array_is_named(problem: DataPlacement, name: str) -> None:
+    arrays = random_certificate(problem, 4).arrays()
+    del arrays[name]
+    with pytest.raises(PlanError, match=f"an array called {name}"):
+        certified_bound(problem, arrays)
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("weights", lambda weights: weights * 2),
+        ("weights", lambda weights: weights[:-1]),
+        ("weights", lambda weights: np.full_like(weights, np.nan)),
+        ("weight_names", lambda names: names[::-1]),
+        ("weight_names", lambda names: np.array(["pig"] * len(names))),
+        ("weight_names", lambda names: np.arange(len(names))),
+    ],
+)
+def test_weights_of_another_objective_are_refused(
+    problem: DataPlacement, name: str, change: Callable[[np.ndarray], Any]
+) -> None:
+    with pytest.raises(PlanError, match="weight"):
+        certified_bound(problem, edited(problem, name, change))

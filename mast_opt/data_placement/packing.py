@@ -12,8 +12,8 @@ def peak_floor(problem: DataPlacement) -> FloatArray:
     """[K, P] lower bounds on ``peak[k,p]``.
 
     With every region filled to at most t times its supply, region r holds at most ⌊t·supply[r]/g⌋ · g milli-GPUs
-    of work whose sizes are multiples of g. Work that may be split, be left out or run on another type counts for
-    nothing; work whose size is no multiple of g counts as g.
+    of work whose sizes are multiples of g; work of another size counts as the multiple below it. Work that may be
+    split, be left out or run on another type counts for nothing.
     """
     p = problem
     floor = np.zeros((len(p.gpu_types), len(p.tiers)))
@@ -34,9 +34,7 @@ def peak_floor(problem: DataPlacement) -> FloatArray:
 def _smallest_peak(sizes: Ints, supply: Ints) -> float:
     best = 0.0
     for g in np.unique(sizes).tolist():
-        large = sizes[sizes >= g]
-        units = int((large // g).sum()) if not (large % g).any() else len(large)
-        best = max(best, _peak_for_units(units, supply / g))
+        best = max(best, _peak_for_units(int((sizes // g).sum()), supply / g))
     return best
 
 

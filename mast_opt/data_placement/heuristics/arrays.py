@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mast_opt.data_placement.problem import SHARE, Bools, DataPlacement, Ints
 from mast_opt.mip import FloatArray
@@ -104,7 +105,7 @@ def arrays_of(problem: DataPlacement, weights: dict[str, float]) -> Arrays:
     new_price = (weights["storage"] + weights["copy"]) * size_share
     stakes = np.zeros(workloads)
     np.add.at(stakes, p.read_workload, volume * read_price + new_price[p.read_dataset])
-    return Arrays(
+    arrays = Arrays(
         option_start=np.searchsorted(p.option_workload, np.arange(workloads + 1)),
         option_type=p.option_type,
         option_mgpu=p.option_mgpu,
@@ -147,6 +148,18 @@ def arrays_of(problem: DataPlacement, weights: dict[str, float]) -> Arrays:
         move_price=weights["moved_work"] * p.demand_mgpu / p.demand_mgpu.sum(),
         stakes=stakes * (1 + 1e-9),
     )
+    fields: dict[str, Any] = arrays._asdict()
+    for name, value in fields.items():
+        if isinstance(value, np.ndarray):
+            fields[name] = _one_layout(value)
+    return Arrays(**fields)
+
+
+def _one_layout(array: NDArray[Any]) -> NDArray[Any]:
+    """Contiguous and read-only: kernels are compiled anew for every other combination, which takes a minute."""
+    view = np.ascontiguousarray(array).view()
+    view.flags.writeable = False
+    return view
 
 
 def _twins(problem: DataPlacement) -> tuple[Ints, Ints, Ints]:

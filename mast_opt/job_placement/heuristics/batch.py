@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from mast_opt.job_placement.heuristics.desk import Desk
 from mast_opt.job_placement.heuristics.fit import Request
 from mast_opt.job_placement.heuristics.pack import TIGHT
-from mast_opt.job_placement.heuristics.place import Offer, place, take
+from mast_opt.job_placement.heuristics.place import Offer, place
 from mast_opt.job_placement.units import Ints
 from mast_opt.search import Watch
 
@@ -81,12 +81,6 @@ def admit_in_order(
             failures.remember(job)
             seen.refused += 1
         else:
-            admit(desk, int(j), job, offer)
+            desk.admit(int(j), job, offer.placed, offer.victims)
             seen.unproven += not offer.proven
     return seen
-
-
-def admit(desk: Desk, j: int, job: Request, offer: Offer) -> None:
-    """Carry out the offer for a job of the problem."""
-    desk.stopped.update(desk.victim[at] for at in offer.victims.tolist())
-    desk.placed[j] = take(desk.state, job, offer.placed, offer.victims, 0, False, True)

@@ -37,6 +37,8 @@ class Desk:
     """See ``allocations``; and the first row of each running job."""
     placed: dict[int, int] = field(default_factory=dict)
     """Pending job of the problem → place in the state."""
+    pending: dict[int, int] = field(default_factory=dict)
+    """Place in the state → pending job of the problem."""
     stopped: set[int] = field(default_factory=set)
     """Running jobs of the problem that were stopped."""
 
@@ -67,6 +69,7 @@ class Desk:
             running=self.running.copy(),
             victim=dict(self.victim),
             placed=dict(self.placed),
+            pending=dict(self.pending),
             stopped=set(self.stopped),
         )
 
@@ -77,6 +80,27 @@ class Desk:
         stopped = np.fromiter(self.stopped, np.int64, len(self.stopped))
         return objective(self.state, prices, jobs, places, stopped)
 
+    def admit(self, j: int, job: Request, placed: Placed, victims: Ints, limit: int = 0, cost: int = 0) -> list[int]:
+        """Start a pending job at the expense of the victims; returns the pending jobs among these, which wait again.
+
+        Args:
+            limit, cost: what stopping the job would take, see ``state``.
+        """
+        ejected = []
+        for at in victims.tolist():
+            if at in self.pending:
+                ejected.append(self.pending.pop(at))
+                del self.placed[ejected[-1]]
+            else:
+                self.stopped.add(self.victim[at])
+        at = int(take(self.state, job, placed, victims, limit, cost, True))
+        self.placed[j], self.pending[at] = at, j
+        return ejected
+
+    def waiting(self) -> Ints:
+        """Pending jobs that are not placed, ascending."""
+        return np.setdiff1d(np.arange(len(self.problem.jobs)), np.fromiter(self.placed, np.int64, len(self.placed)))
+
     def cluster_of(self, place: int) -> int:
         """The cluster in which a job of the state runs."""
         server = int(self.state.row[L_SERVER, self.state.job[J_ROW, place]])
@@ -85,6 +109,7 @@ class Desk:
     def remove(self, j: int) -> None:
         """Take a pending job out again."""
         at = self.placed.pop(j)
+        del self.pending[at]
         stop(self.state, at, last_tier_of(self.state, at))
 
     def repeat(self, plan: Plan) -> None:
@@ -108,7 +133,7 @@ class Desk:
         elif not assign_devices(self.state, server, tasks, mgpu, job, device):
             return
         placed = Placed(server, tasks, device, np.zeros(1, np.int64))
-        self.placed[j] = take(self.state, job, placed, NOBODY, 0, False, True)
+        self.admit(j, job, placed, NOBODY)
 
     def stop(self, v: int) -> None:
         """Stop a running job of the problem; what it frees serves only more important work."""
@@ -116,13 +141,12 @@ class Desk:
         stop(self.state, at, last_tier_of_victim(self.state, at))
         self.stopped.add(v)
 
-    def restore_unneeded(self) -> None:
-        """Let stopped jobs go on where what they held is still there, the dearest first."""
-        cost = self.problem.tier_weight[self.problem.running_tier] * self.problem.at_risk
+    def restore_unneeded(self, cost: Ints) -> None:
+        """Let stopped jobs go on where what they held is still there, the dearest by ``cost`` [V] first."""
         for v in sorted(self.stopped, key=lambda v: (-cost[v], v)):
             if self._still_there(v):
                 self.stopped.remove(v)
-                self._run(v, self._tier_above(v))
+                self._run(v, self._tier_above(v), int(cost[v]))
 
     def _tier_above(self, v: int) -> int:
         """The least important tier that may use what a victim frees, −1 if there is none."""
@@ -137,11 +161,11 @@ class Desk:
             for s, need, device in self._held_by(v)
         )
 
-    def _run(self, v: int, last: int) -> None:
+    def _run(self, v: int, last: int, cost: int) -> None:
         """Start a running job of the problem where it runs, at the expense of tiers 0 … last."""
         p, state = self.problem, self.state
-        cost = int(p.at_risk[v]) * VICTIM + 1
-        at = new_job(state, int(p.running_tier[v]), cost, bool(p.preemptible[v]), False)
+        tier = int(p.running_tier[v])
+        at = new_job(state, tier, tier if p.preemptible[v] else 0, cost, False)
         for s, need, device in self._held_by(v):
             new_row(state, at, s, int(need[CPU]), int(need[MEMORY]), device)
         start(state, at, last)
@@ -201,7 +225,7 @@ def open_desk(problem: JobPlacement) -> Desk:
     first = np.searchsorted(where[:, 0], np.arange(len(p.running) + 1))
     desk = Desk(p, layout, state, np.empty(len(p.running), np.int64), {}, (held, where, device, first))
     for v in range(len(p.running)):
-        desk._run(v, len(p.tiers) - 1)
+        desk._run(v, len(p.tiers) - 1, int(p.at_risk[v]) * VICTIM + 1)
     return desk
 
 

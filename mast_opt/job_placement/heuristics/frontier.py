@@ -18,8 +18,7 @@ from mast_opt.job_placement.heuristics.state import (
     C_MEMORY,
     C_MGPU,
     J_COST,
-    J_STOPPABLE,
-    J_TIER,
+    J_LIMIT,
     L_AFTER,
     L_CPU,
     L_JOB,
@@ -41,13 +40,13 @@ OPEN, IN, OUT = range(3)
 
 @kernel
 def list_candidates(state: State, s: int, threshold: int, rows: Ints) -> tuple[int, bool]:
-    """Write the allocations on the server that may be freed into ``rows``, cheapest first: those of jobs of tier ≥
-    threshold that may be stopped. Returns how many were written, and whether these are all."""
+    """Write the allocations on the server that may be freed into ``rows``, cheapest first: those of jobs
+    whose limit is at least the threshold. Returns how many were written, and whether these are all."""
     count, every = 0, True
     row = state.server[S_ROW, s]
     while row >= 0:
         job = state.row[L_JOB, row]
-        if state.job[J_STOPPABLE, job] == 1 and state.job[J_TIER, job] >= threshold:
+        if state.job[J_LIMIT, job] >= threshold:
             if count == MOST_CANDIDATES:
                 every = False
                 if state.job[J_COST, state.row[L_JOB, rows[count - 1]]] <= state.job[J_COST, job]:
@@ -95,7 +94,7 @@ def fit_in(room: Ints, devices: int, cpu: int, memory: int, mgpu: int, job: Requ
 
 @kernel
 def potential_on(state: State, s: int, threshold: int, mgpu: int, job: Request) -> int:
-    """Tasks that fit if all jobs of tier ≥ threshold that may be stopped are."""
+    """Tasks that fit if all jobs whose limit is at least the threshold are stopped."""
     tier = job.tier
     if state.server[S_BLOCKED, s] == 1:
         return 0
@@ -110,7 +109,7 @@ def potential_on(state: State, s: int, threshold: int, mgpu: int, job: Request) 
     row = state.server[S_ROW, s]
     while row >= 0:
         other = state.row[L_JOB, row]
-        if state.job[J_STOPPABLE, other] == 1 and state.job[J_TIER, other] >= threshold:
+        if state.job[J_LIMIT, other] >= threshold:
             for d in range(devices):
                 room[d] += state.row_device[row, d]
         row = state.row[L_AFTER, row]

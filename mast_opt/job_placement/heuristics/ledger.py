@@ -16,10 +16,10 @@ from mast_opt.job_placement.heuristics.state import (
     G_REGION,
     J_COST,
     J_FRESH,
+    J_LIMIT,
     J_MGPU,
     J_ROW,
     J_STACK,
-    J_STOPPABLE,
     J_TIER,
     L_AFTER,
     L_BEFORE,
@@ -84,9 +84,9 @@ def refresh_all(state: State) -> None:
 @kernel
 def refresh_reclaim(state: State, s: int) -> None:
     """Recompute what could be had on a server by stopping jobs, from its list of allocations."""
-    tiers = state.room.shape[1]
+    limits = state.reclaim.shape[1]
     group = state.server[S_GROUP, s]
-    for tier in range(tiers):
+    for tier in range(limits):
         state.total[T_RECLAIM, tier, group] -= state.reclaim[C_MGPU, tier, s]
         state.reclaim[C_MGPU, tier, s] = 0
         state.reclaim[C_CPU, tier, s] = 0
@@ -98,20 +98,20 @@ def refresh_reclaim(state: State, s: int) -> None:
     row = state.server[S_ROW, s]
     while row >= 0:
         job = state.row[L_JOB, row]
-        if state.job[J_STOPPABLE, job] == 1:
+        if state.job[J_LIMIT, job] > 0:
             mgpu = 0
             for d in range(state.server[S_DEVICES, s]):
                 mgpu += state.row_device[row, d]
             cost = state.job[J_COST, job]
             density = cost // state.job[J_MGPU, job] if mgpu > 0 else NEVER
-            for tier in range(state.job[J_TIER, job] + 1):
+            for tier in range(state.job[J_LIMIT, job] + 1):
                 state.reclaim[C_MGPU, tier, s] += mgpu
                 state.reclaim[C_CPU, tier, s] += state.row[L_CPU, row]
                 state.reclaim[C_MEMORY, tier, s] += state.row[L_MEMORY, row]
                 state.reclaim[C_LEAST, tier, s] = min(state.reclaim[C_LEAST, tier, s], cost)
                 state.reclaim[C_DENSITY, tier, s] = min(state.reclaim[C_DENSITY, tier, s], density)
         row = state.row[L_AFTER, row]
-    for tier in range(tiers):
+    for tier in range(limits):
         state.total[T_RECLAIM, tier, group] += state.reclaim[C_MGPU, tier, s]
 
 
@@ -127,13 +127,13 @@ def shift(state: State, row: int, last: int, sign: int) -> None:
 
 
 @compiled
-def new_job(state: State, tier: int, cost: int, stoppable: bool, fresh: bool) -> int:
+def new_job(state: State, tier: int, limit: int, cost: int, fresh: bool) -> int:
     """A place for a job without allocations; there must be a free one (see ``grown``)."""
     state.free_places[N_JOBS] -= 1
     job = state.job[J_STACK, state.free_places[N_JOBS]]
     state.job[J_TIER, job] = tier
     state.job[J_COST, job] = cost
-    state.job[J_STOPPABLE, job] = stoppable
+    state.job[J_LIMIT, job] = limit
     state.job[J_FRESH, job] = fresh
     state.job[J_MGPU, job] = 0
     state.job[J_ROW, job] = -1

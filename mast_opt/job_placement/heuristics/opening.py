@@ -38,7 +38,7 @@ def empty_state(layout: Layout, supply: Ints, tiers: int, jobs: int, rows: int) 
     has_device = np.arange(most)[None, :] < devices[:, None]
     region_mgpu = np.zeros(regions, np.int64)
     np.add.at(region_mgpu, layout.group_region[layout.group], here[:, GPU])
-    reclaim = np.zeros((5, tiers, servers), np.int64)
+    reclaim = np.zeros((5, tiers + 1, servers), np.int64)
     reclaim[[C_LEAST, C_DENSITY]] = NEVER
     state = State(
         server=_stack(layout.group, layout.rack, devices, np.zeros(servers), np.full(servers, -1)),
@@ -48,7 +48,7 @@ def empty_state(layout: Layout, supply: Ints, tiers: int, jobs: int, rows: int) 
         slack_device=np.repeat(np.where(has_device, WHOLE, 0)[:, :, None], tiers, axis=2).astype(np.int32),
         room=np.zeros((4, tiers, servers), np.int64),
         reclaim=reclaim,
-        total=np.zeros((3, tiers, groups), np.int64),
+        total=np.zeros((3, tiers + 1, groups), np.int64),
         job=np.zeros((8, 0), np.int64),
         row=np.zeros((8, 0), np.int64),
         row_device=np.zeros((0, most), np.int32),

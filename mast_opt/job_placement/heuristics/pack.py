@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from mast_opt.job_placement.heuristics.compiled import kernel
 from mast_opt.job_placement.heuristics.fit import Request, tasks_on
+from mast_opt.job_placement.heuristics.search import NOWHERE
 from mast_opt.job_placement.heuristics.state import A_FREE, G_START, G_TYPE, S_RACK, State
 from mast_opt.job_placement.units import SERVER, Ints
 
@@ -40,7 +41,7 @@ def pack(state: State, g: int, level: int, job: Request, style: int) -> Placed:
     fit, takes = np.empty(last - first, np.int64), np.zeros(last - first, np.int64)
     for s in range(first, last):
         fit[s - first] = tasks_on(state, s, mgpu, job)
-    left = job.tasks
+    left = job.tasks if level != NOWHERE else 0
     while left > 0:
         begin, end, size = 0, last - first, left
         if level != SERVER:

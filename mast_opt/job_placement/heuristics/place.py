@@ -65,8 +65,8 @@ def place(state: State, job: Request, allowed: Bools, style: int, budget: int = 
 
 @compiled
 def on_servers(state: State, g: int, level: int, job: Request, style: int, victims: Ints) -> Placed:
-    """Servers and GPUs for a job in a group in which it fits once the victims are gone. With the level NOWHERE, the
-    closest one that fits is taken."""
+    """Servers and GPUs for a job in a group in which it fits once the victims are gone; none if it does not. With the
+    level NOWHERE, the closest one that fits is taken."""
     _lend_all(state, victims, 1)
     if level == NOWHERE:
         level = level_in(state, g, job)
@@ -119,7 +119,7 @@ def _needed(state: State, g: int, job: Request, victims: Ints) -> Ints:
 
 
 @compiled
-def take(state: State, job: Request, placed: Placed, victims: Ints, cost: int, stoppable: bool, fresh: bool) -> int:
+def take(state: State, job: Request, placed: Placed, victims: Ints, limit: int, cost: int, fresh: bool) -> int:
     """Stop the victims and start the job there; returns its place among the running jobs.
 
     Args:
@@ -128,7 +128,7 @@ def take(state: State, job: Request, placed: Placed, victims: Ints, cost: int, s
     for at in range(len(victims)):
         last = last_tier_of_victim(state, victims[at]) if fresh else state.room.shape[1] - 1
         stop(state, victims[at], last)
-    number = new_job(state, job.tier, cost, stoppable, fresh)
+    number = new_job(state, job.tier, limit, cost, fresh)
     for row in range(len(placed.server)):
         tasks = placed.tasks[row]
         new_row(state, number, placed.server[row], tasks * job.cpu, tasks * job.memory, placed.device[row])

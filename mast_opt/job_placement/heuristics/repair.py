@@ -1,12 +1,12 @@
 """The solver ``exhaustive+repair``: the fast path's batch, improved for as long as there is time.
 
-1. The batch of ``exhaustive``.
+1. The batch of ``exhaustive``, and a local search on it (``local``).
 2. The relaxation of the whole batch (``relaxation``), by the exact solver that is handed in. It says which job should
    go where and who should be stopped, and its bound says how much there is left to win. The fast path's own search
-   then finds the servers; what it cannot place that way goes wherever it fits.
-3. Rounds of ruin and recreate: the jobs of one or two clusters and some others are taken out, victims that are no
-   longer needed go on running, and the jobs return in an order that puts worth first and the rejected in between.
-   Every few rounds, two clusters and the jobs that wait are instead solved exactly (``subproblem``).
+   then finds the servers, and the local search takes it from there.
+3. Rounds of ruin and recreate: jobs of one or two clusters and some others are taken out, victims that are no longer
+   needed go on running, and the local search puts back what is worth it, in a somewhat random order. Every few
+   rounds, two clusters and the jobs that wait are instead solved exactly (``subproblem``).
 A round is kept if the objective is no worse.
 """
 
@@ -14,11 +14,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from mast_opt.job_placement.heuristics.batch import Failures, admit, admit_in_order, exhaustively
+from mast_opt.job_placement.heuristics.batch import admit_in_order
 from mast_opt.job_placement.heuristics.desk import Desk, open_desk
+from mast_opt.job_placement.heuristics.local import Exchange
 from mast_opt.job_placement.heuristics.pack import TIGHT
-from mast_opt.job_placement.heuristics.place import place
+from mast_opt.job_placement.heuristics.place import NOBODY, on_servers
 from mast_opt.job_placement.heuristics.score import prices_of
+from mast_opt.job_placement.heuristics.search import search
 from mast_opt.job_placement.heuristics.subproblem import Subproblems
 from mast_opt.job_placement.plan import Plan
 from mast_opt.job_placement.problem import JobPlacement
@@ -47,9 +49,9 @@ class _Repair:
         self.p = problem
         self.tools = tools
         self.watch = tools.watch
-        self.worth = problem.tier_weight[problem.queue_tier] * problem.value_milli
         self.empty = open_desk(problem)
         self.prices = prices_of(problem, self.empty.layout)
+        self.exchange = Exchange(self.prices)
         self.best = self.empty
         self.value = np.inf
         self.bound: float | None = None
@@ -58,6 +60,7 @@ class _Repair:
         desk = self.empty.copy()
         admit_in_order(desk, self.p.order, self.watch)
         self._offer(desk)
+        self._offer(self._moved(desk.copy()))
         if start is not None:
             self._offer_plan(start)
         if self.watch.limit() is None:
@@ -79,6 +82,7 @@ class _Repair:
         if verify(self.p, plan).ok:
             desk = self.empty.copy()
             desk.repeat(plan)
+            self.exchange.price(desk)
             self._offer(desk)
 
     def _relax(self) -> None:
@@ -110,25 +114,16 @@ class _Repair:
             only = np.zeros_like(desk.everywhere)
             only[group_of[where[j]]] = True
             job = desk.request(j)
-            offer = place(desk.state, job, only, TIGHT)
-            if offer is not None:
-                admit(desk, j, job, offer)
-        self._fill(desk, p.order[~np.isin(p.order, list(desk.placed))])
-        return desk
+            g, level = search(desk.state, job, only)
+            if g >= 0:
+                desk.admit(j, job, on_servers(desk.state, g, level, job, TIGHT, NOBODY), NOBODY)
+        return self._moved(desk)
 
-    def _fill(self, desk: Desk, jobs: Ints) -> None:
-        """Place the jobs in this order wherever they fit, then let victims go on that are not needed."""
-        failures = Failures()
-        for j in jobs.tolist():
-            job = desk.request(j)
-            if failures.known(job):
-                continue
-            offer = exhaustively(desk, j, job)
-            if offer is None:
-                failures.remember(job)
-            else:
-                admit(desk, j, job, offer)
-        desk.restore_unneeded()
+    def _moved(self, desk: Desk) -> Desk:
+        """The desk after a local search for all that waits."""
+        self.exchange.price(desk)
+        self.exchange.settle(desk, desk.waiting().tolist(), self.watch)
+        return self.exchange.move(desk, self.watch)
 
     def _rounds(self) -> int:
         watch, rng = self.watch, self.tools.rng
@@ -156,10 +151,8 @@ class _Repair:
         for j, at in list(desk.placed.items()):
             if desk.cluster_of(at) in chosen or rng.random() < 0.1:
                 desk.remove(j)
-        desk.restore_unneeded()
-        waiting = np.setdiff1d(np.arange(len(p.jobs)), np.array(sorted(desk.placed), np.int64))
-        noise = rng.normal(0, rng.choice([0.1, 0.5, 1.5]), len(waiting))
-        mgpu = np.maximum((p.tasks * p.need_mgpu.max(axis=1))[waiting], 1)
-        dear = np.log(np.maximum(self.worth[waiting], 1e-9) / mgpu) + 0.05 * np.log(mgpu) + noise
-        self._fill(desk, waiting[np.argsort(-dear, kind="stable")])
+        desk.restore_unneeded(self.exchange.stopped)
+        noise = rng.normal(1, rng.choice([0.1, 0.3, 1.0]), len(p.jobs))
+        rank = (-self.exchange.rejected * np.maximum(noise, 0.0)).astype(np.int64)
+        self.exchange.settle(desk, desk.waiting().tolist(), self.watch, rank)
         return desk

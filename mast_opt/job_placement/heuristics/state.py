@@ -36,13 +36,14 @@ R_START, R_RANK, R_MGPU, R_USED = range(4)
 A_WHOLE, A_FREE, A_CPU, A_MEMORY = range(4)
 """What work of a tier finds on a server: whole GPUs, milli-GPUs, millicores, MiB (−1 on blocked servers)."""
 C_MGPU, C_CPU, C_MEMORY, C_LEAST, C_DENSITY = range(5)
-"""What jobs of tier ≥ p that may be stopped hold on a server: three amounts, the smallest cost of one of them, the
-smallest cost per milli-GPU that one of them holds anywhere (both NEVER where there is none)."""
+"""What jobs whose limit is at least p hold on a server: three amounts, the smallest cost of one of them, the smallest
+cost per milli-GPU that one of them holds anywhere (both NEVER where there is none)."""
 T_WHOLE, T_FREE, T_RECLAIM = range(3)
-"""Totals of a group: whole GPUs, milli-GPUs, milli-GPUs held by jobs that may be stopped."""
-J_TIER, J_COST, J_MGPU, J_STOPPABLE, J_FRESH, J_ROW, J_MARK, J_STACK = range(8)
-"""Of a running job: tier, cost, milli-GPUs in all, 1 if it may be stopped, 1 if it was placed in this round (and so
-counts only in the columns up to its tier), first allocation or −1, scratch (−1), and free places on a stack."""
+"""Totals of a group: whole GPUs, milli-GPUs, milli-GPUs held by jobs whose limit is at least p."""
+J_TIER, J_LIMIT, J_COST, J_MGPU, J_FRESH, J_ROW, J_MARK, J_STACK = range(8)
+"""Of a running job: tier; limit: work of tier p may stop it if p is below this (its tier where it may be stopped by
+more important work, 0 where it may not be stopped); cost; milli-GPUs in all; 1 if it was placed in this round (and so
+counts only in the columns up to its tier); first allocation or −1; scratch (−1); and free places on a stack."""
 L_JOB, L_SERVER, L_CPU, L_MEMORY, L_NEXT, L_AFTER, L_BEFORE, L_STACK = range(8)
 """Of an allocation: job, server, millicores, MiB, the job's next one, the server's next and previous one (−1 at the
 ends), and free places on a stack."""
@@ -67,9 +68,9 @@ class State(NamedTuple):
     room: Ints
     """[4, P, S]"""
     reclaim: Ints
-    """[5, P, S]"""
+    """[5, P + 1, S]"""
     total: Ints
-    """[3, P, G]"""
+    """[3, P + 1, G]"""
     job: Ints
     """[8, V]"""
     row: Ints

@@ -42,13 +42,17 @@ def search_victims(state: State, job: Request, allowed: Bools, budget: int) -> V
     """
     groups = groups_in_order(state, job, allowed)
     for threshold in range(state.room.shape[1] - 1, job.tier, -1):
-        if job.tasks == 1 or job.within == SERVER:
-            found = _on_one_server(state, job, groups, threshold)
-        else:
-            found = _in_one_group(state, job, groups, threshold, budget)
+        found = cheapest(state, job, groups, threshold, budget)
         if found is not None:
             return found
     return None
+
+
+def cheapest(state: State, job: Request, groups: Ints, threshold: int, budget: int) -> Victims | None:
+    """The cheapest set of jobs whose limit is at least the threshold."""
+    if job.tasks == 1 or job.within == SERVER:
+        return _on_one_server(state, job, groups, threshold)
+    return _in_one_group(state, job, groups, threshold, budget)
 
 
 def _on_one_server(state: State, job: Request, groups: Ints, threshold: int) -> Victims | None:

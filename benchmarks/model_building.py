@@ -78,6 +78,10 @@ def _forget_peak() -> None:
         Path("/proc/self/clear_refs").write_text("5")
 
 
+def ratio(cost: float, base: float) -> float:
+    return cost / base if base > 0 else float("nan")
+
+
 def quiet_highs() -> Any:
     solver = highspy.Highs()
     solver.setOptionValue("log_to_console", False)
@@ -147,10 +151,10 @@ def measure(datasets: int, workloads: int, regions: int, with_pulp: bool) -> Non
     for name, cost in costs.items():
         print(
             f"{name:15} {cost.wall_s:9.3f} {cost.cpu_s:9.3f} {cost.memory_mb:10,.0f} {cost.wall_s / base.wall_s:10.2f} "
-            f"{cost.cpu_s / base.cpu_s:9.2f} {cost.memory_mb / base.memory_mb:12.2f}"
+            f"{cost.cpu_s / base.cpu_s:9.2f} {ratio(cost.memory_mb, base.memory_mb):12.2f}"
         )
     ratios = sorted(our.wall_s / one.wall_s for our, one in turns)
-    print(f"ours / bare, wall, each turn: {', '.join(f'{ratio:.2f}' for ratio in ratios)}")
+    print(f"ours / bare, wall, each turn: {', '.join(f'{each:.2f}' for each in ratios)}")
     if with_pulp:
         our, theirs = costs["ours"], costs["PuLP"]
         print(f"PuLP / ours: wall {theirs.wall_s / our.wall_s:.0f}, CPU {theirs.cpu_s / our.cpu_s:.0f}")

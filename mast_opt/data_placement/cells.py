@@ -6,15 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from mast_opt.data_placement.joins import joined, taken
 from mast_opt.data_placement.problem import Bools, DataPlacement, Ints
 from mast_opt.mip import IntArray
-
-
-def ranges(start: IntArray, count: IntArray) -> IntArray:
-    """The concatenation of start[j], start[j] + 1, … start[j] + count[j] − 1 over all j."""
-    steps = np.repeat(start - (np.cumsum(count, dtype=start.dtype) - count), count)
-    steps += np.arange(len(steps), dtype=steps.dtype)
-    return steps
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,9 +50,7 @@ def cells_of(problem: DataPlacement) -> Cells:
     group_workload, group_region = workload[first], region[first]
     groups = np.bincount(group_workload, minlength=len(problem.workloads))
     group_start = np.cumsum(groups) - groups
-    count = groups[problem.read_workload]
-    local_read = np.repeat(np.arange(len(count), dtype=np.int32), count)
-    local_group = ranges(group_start[problem.read_workload].astype(np.int32), count)
+    local_read, local_group = joined(problem.read_workload, group_start, groups)
     links = problem.links
     copy_dataset = copy_link = np.zeros(0, np.int64)
     if links is not None:
@@ -73,9 +65,9 @@ def cells_of(problem: DataPlacement) -> Cells:
         group_region=group_region,
         local_read=local_read,
         local_group=local_group,
-        local_workload=problem.read_workload.astype(np.int32)[local_read],
-        local_dataset=problem.read_dataset.astype(np.int32)[local_read],
-        local_region=group_region.astype(np.int32)[local_group],
+        local_workload=taken(problem.read_workload.astype(np.int32), local_read),
+        local_dataset=taken(problem.read_dataset.astype(np.int32), local_read),
+        local_region=taken(group_region.astype(np.int32), local_group),
         copy_dataset=copy_dataset,
         copy_link=copy_link,
     )

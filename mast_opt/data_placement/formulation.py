@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from mast_opt.data_placement.cells import Cells, cells_of, ranges
+from mast_opt.data_placement.cells import Cells, cells_of
 from mast_opt.data_placement.codec import Codec, Columns
+from mast_opt.data_placement.joins import joined, taken, taken_pairs
 from mast_opt.data_placement.plan import Plan
 from mast_opt.data_placement.problem import NO_GPU, SHARE, DataPlacement, Ints
 from mast_opt.kind import Formulation
@@ -91,15 +92,13 @@ class _Statement:
         else:
             by_target = np.argsort(p.links.target, kind="stable")
             count = np.bincount(p.links.target, minlength=len(p.regions))
-            start = np.cumsum(count) - count
-            target = c.local_region
-            self.remote_row = np.repeat(np.arange(len(target), dtype=np.int32), count[target])
-            self.remote_link = by_target[ranges(start[target], count[target])]
+            self.remote_row, arriving = joined(c.local_region, np.cumsum(count) - count, count)
+            self.remote_link = by_target[arriving]
             at = [
                 c.local_workload[self.remote_row],
                 c.local_dataset[self.remote_row],
                 p.links.source[self.remote_link],
-                target[self.remote_row],
+                c.local_region[self.remote_row],
             ]
             self.remote = self.m.columns(
                 "remote_from",
@@ -161,15 +160,14 @@ class _Statement:
         p, m, c = self.p, self.m, self.cells
         axes, at = [p.workloads, p.datasets, p.regions], [c.local_workload, c.local_dataset, c.local_region]
         local = m.rows("local", axes, at, upper=0)
-        row = np.arange(len(c.local_read), dtype=np.int32)
-        local.add(row, self.place[c.local_dataset, c.local_region], -1)
-        count = np.bincount(c.run_group, minlength=len(c.group_workload)).astype(np.int32)
-        start = np.cumsum(count, dtype=np.int32) - count
-        runs = ranges(start[c.local_group], count[c.local_group])
-        local.add(np.repeat(row, count[c.local_group]), self.run[runs], self.run_unit[runs])
+        count = np.bincount(c.run_group, minlength=len(c.group_workload))
+        row, runs = joined(c.local_group, np.cumsum(count) - count, count)
+        every = np.arange(len(c.local_read), dtype=np.int32)
+        local.add(every, taken_pairs(self.place, c.local_dataset, c.local_region), -1)
+        local.add(row, taken(self.run, runs), taken(self.run_unit, runs))
         local.add(self.remote_row, self.remote, -self.flow_unit)
         volume = p.read_mb_per_day * (self.flow_unit / max(int(p.read_mb_per_day.sum()), 1))
-        m.term("remote", self.remote, volume[c.local_read[self.remote_row]])
+        m.term("remote", self.remote, taken(volume, taken(c.local_read, self.remote_row)))
 
     def capacities(self) -> None:
         """storage, cpu, quota, ingress: hard."""

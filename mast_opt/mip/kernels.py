@@ -141,3 +141,15 @@ def scale_values(
     for r in range(len(row_factor)):
         for e in range(row_start[r], row_start[r + 1]):
             scaled[e] = value[e] * row_factor[r] * column_factor[index[e]]
+
+
+@njit(types.UniTuple(types.float64, 2)(_floats), cache=True, nogil=True)
+def typical_and_largest(cost: FloatArray) -> tuple[float, float]:
+    """Geometric mean and maximum of the magnitudes other than 0; (1, 1) where there are none."""
+    logs, largest, found = 0.0, 0.0, 0
+    for j in range(len(cost)):
+        if cost[j] != 0.0:
+            logs += math.log2(abs(cost[j]))
+            largest = max(largest, abs(cost[j]))
+            found += 1
+    return (2.0 ** (logs / found), largest) if found else (1.0, 1.0)

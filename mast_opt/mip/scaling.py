@@ -43,7 +43,7 @@ def scale(mip: Mip) -> Scaled:
     kernels.scaling_factors(mip.row_start, mip.index, mip.value, mip.integral, row_factor, column_factor)
     kernels.scale_values(mip.row_start, mip.index, mip.value, row_factor, column_factor, value)
     cost = mip.cost * column_factor
-    cost_factor = _cost_factor(np.abs(cost[cost != 0]))
+    cost_factor = _cost_factor(cost)
     cost *= cost_factor
     scaled = replace(
         mip,
@@ -59,9 +59,7 @@ def scale(mip: Mip) -> Scaled:
     return Scaled(scaled, frozen(row_factor), frozen(column_factor), cost_factor)
 
 
-def _cost_factor(magnitude: FloatArray) -> float:
-    if len(magnitude) == 0:
-        return 1.0
-    typical = float(np.exp2(np.log2(magnitude).mean()))
-    within = float(np.exp2(np.floor(np.log2(LARGEST_COST / magnitude.max()))))
+def _cost_factor(cost: FloatArray) -> float:
+    typical, largest = kernels.typical_and_largest(cost)
+    within = float(np.exp2(np.floor(np.log2(LARGEST_COST / largest))))
     return min(float(kernels.inverse_power(typical)), within)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from dataclasses import replace
 from typing import Any
 
@@ -31,6 +32,8 @@ GAP_FOR_SEARCH = 0.9
 """Share of the asked gap that the search may leave; the rest is room for what the relaxation loses."""
 COARSE, FINE = 7, 10
 """Digits of the grid for continuous columns; the linear relaxation grows weak on finer ones, so those come second."""
+PORTFOLIO, PORTFOLIO_ENTRIES = 8, 3_000_000
+"""Fewer workers lack those that push the bound, so even two cores run so many; not on models that would fill memory."""
 SMALL = 2000
 """Up to so many rows the linear relaxation holds all of them; adding them one by one loses precision on one thread."""
 
@@ -111,7 +114,8 @@ class _Run:
         chosen.relative_gap_limit = GAP_FOR_SEARCH * params.gap
         chosen.absolute_gap_limit = 0.0
         chosen.random_seed = params.seed
-        chosen.num_workers = params.threads or 0
+        small = len(self._integers.rows.value) <= PORTFOLIO_ENTRIES
+        chosen.num_workers = params.threads or max(PORTFOLIO if small else 1, os.cpu_count() or 1)
         chosen.catch_sigint_signal = False
         remaining = self._progress.remaining_s(params.time_limit_s)
         if remaining is not None:
@@ -170,7 +174,8 @@ def _model(cp_model: Any, integers: Lattice) -> Any:
     """The CP-SAT model, written into its protocol buffer: a Python step per row, none per column or entry."""
     model = cp_model.CpModel()
     proto = model.proto
-    kinds = cp_model.CpModelProto().variables
+    scratch = cp_model.CpModelProto()  # held until the end: what it gives out does not keep it alive
+    kinds = scratch.variables
     lower, of_lower = np.unique(integers.lower, return_inverse=True)
     upper, of_upper = np.unique(integers.upper, return_inverse=True)
     pairs, which = np.unique(of_lower * len(upper) + of_upper, return_inverse=True)

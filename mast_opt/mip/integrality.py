@@ -1,8 +1,9 @@
 """Continuous columns whose minimum is integral anyway, once the integer columns are given.
 
-Where the continuous part of every row has at most two columns with coefficients ±q, and some columns can be
-flipped so that the two always have opposite signs, that part is a (transposed) network matrix. It is totally
-unimodular, so with integer data every vertex is integral (Hoffman and Kruskal, 1956), in units of 1/q.
+Some are determined by an equality with integer data (``demand = Σ gpus · run``). And where the continuous part of every
+row has at most two columns with coefficients ±q, and some columns can be flipped so that the two always have opposite
+signs, that part is a (transposed) network matrix. It is totally unimodular, so with integer data every vertex is
+integral (Hoffman and Kruskal, 1956), in units of 1/q.
 """
 
 from __future__ import annotations
@@ -34,15 +35,46 @@ def snapped(value: FloatArray) -> FloatArray:
 def integral_units(mip: Mip, entries: Entries) -> FloatArray:
     """Per continuous column a u > 0 such that some minimum has u · x integer, or 0 where none was recognised.
 
-    u is q over what divides all integer data around the column: with whole GPUs counted in thousandths, 1/1000.
+    u allows for what divides the data: 1/1000 for whole GPUs that are counted in thousandths.
     """
-    free = ~mip.integral & (mip.col_lower < mip.col_upper)
+    step = _steps(mip, entries)
+    free = np.isnan(step)
+    unit = np.where(free, _network_units(mip, entries, step), 0.0)
+    determined = ~free & ~mip.integral & (mip.col_lower < mip.col_upper)
+    return np.where(determined, 1 / np.where(determined, step, 1.0), unit)
+
+
+def _steps(mip: Mip, entries: Entries) -> FloatArray:
+    """Per column a number that every feasible value is a multiple of, or NaN where none is known.
+
+    1 for integer columns, the value itself for fixed ones; the rest are found where an equality determines one
+    column by others whose step is known, over and over.
+    """
+    fixed = mip.col_lower == mip.col_upper
+    step = np.where(mip.integral, 1.0, np.where(fixed, np.abs(mip.col_lower), np.nan))
+    equality = (mip.row_lower == mip.row_upper) & whole(mip.row_lower)
+    mine = entries.part(equality[entries.row])
+    while True:
+        size = np.abs(mine.value) * step[mine.column]
+        unknown = np.isnan(size)
+        known = mine.part(~unknown)
+        found = np.bincount(mine.row[unknown], minlength=mine.height) == 1
+        found &= ~known.rows_with(~whole(size[~unknown]))
+        at = np.flatnonzero(unknown & found[mine.row])
+        if not len(at):
+            return step
+        divisor = np.gcd(known.row_best(np.gcd, _divisible(size[~unknown]), 0), _divisible(mip.row_lower))
+        step[mine.column[at]] = np.maximum(divisor[mine.row[at]], 1) / np.abs(mine.value[at])
+
+
+def _network_units(mip: Mip, entries: Entries, step: FloatArray) -> FloatArray:
+    """u for the columns without a step, where they form a network; 0 for the others."""
+    free = np.isnan(step)
     mine = entries.part(free[entries.column])
     others = entries.part(~free[entries.column])
-    magnitude = np.abs(mine.value)
+    magnitude, fixed = np.abs(mine.value), others.value * step[others.column]
     in_row = np.bincount(mine.row, minlength=mine.height)
     greatest, smallest = mine.row_best(np.maximum, magnitude, 0.0), mine.row_best(np.minimum, magnitude, np.inf)
-    fixed = np.where(mip.integral, 1.0, mip.col_lower)[others.column] * others.value
     broken_row = (in_row > 2) | (greatest != smallest) | others.rows_with(~whole(fixed))
     broken_row |= ~whole(mip.row_lower) | ~whole(mip.row_upper)
     unit, least_unit = mine.column_best(np.maximum, magnitude, 0.0), mine.column_best(np.minimum, magnitude, np.inf)

@@ -105,7 +105,7 @@ def lattice(mip: Mip, digits: int) -> Lattice:
     base = np.where(grid, lower, 0.0)
     per_unit = np.where(mip.integral, 1.0, units)
     per_unit[grid] = _grid_per_unit(entries, lower, upper, grid, digits)[grid]
-    z_lower, z_upper = _bounds(mip, lower, upper, base, per_unit)
+    z_lower, z_upper = _bounds(mip, lower, upper, base, per_unit, grid)
     rounding = np.where(grid, _rounding(mip, entries), 0)
     off_by = np.where(grid & (z_upper > z_lower), np.where(rounding == 0, 0.5, 1.0), 0.0)
     rows = integer_rows(mip, entries, base, per_unit, z_lower, z_upper, np.where(rounding == 0, off_by, 0.0))
@@ -128,12 +128,14 @@ def lattice(mip: Mip, digits: int) -> Lattice:
 
 
 def _bounds(
-    mip: Mip, lower: FloatArray, upper: FloatArray, base: FloatArray, per_unit: FloatArray
+    mip: Mip, lower: FloatArray, upper: FloatArray, base: FloatArray, per_unit: FloatArray, grid: BoolArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Bounds on z: inward for integer columns, outward for the others."""
+    """Bounds on z: inward where x only takes values of the lattice, outward on a grid and for derived bounds."""
     low, high = snapped((lower - base) * per_unit), snapped((upper - base) * per_unit)
-    z_lower = np.where(mip.integral, np.ceil(low), np.floor(low))
-    z_upper = np.where(mip.integral, np.floor(high), np.ceil(high))
+    inward_lower = mip.integral | (~grid & np.isfinite(mip.col_lower))
+    inward_upper = mip.integral | (~grid & np.isfinite(mip.col_upper))
+    z_lower = np.where(inward_lower, np.ceil(low), np.floor(low))
+    z_upper = np.where(inward_upper, np.floor(high), np.ceil(high))
     reach = np.maximum(np.abs(z_lower), np.abs(z_upper))
     if (reach > LARGEST_RANGE).any():
         column = int(np.argmax(reach))
@@ -177,8 +179,10 @@ def _integer_costs(cost: FloatArray, lower: FloatArray, upper: FloatArray) -> tu
     A power of ten, if that makes them whole. Otherwise as large as int64 allows, such that the column of the
     longest range is priced exactly, and rounded down, so that the integer objective is never above the true one.
     """
+    farthest = np.maximum(np.abs(lower), np.abs(upper))
+    cost = np.where(farthest > 0, cost, 0.0)
     span = np.where(cost == 0, 0.0, np.maximum(upper - lower, 0.0))
-    reach = float(np.abs(cost) @ np.maximum(np.abs(lower), np.abs(upper)))
+    reach = float(np.abs(cost) @ farthest)
     if reach == 0:
         return np.zeros(len(cost), np.int64), 1.0, 0.0
     for digits in range(-6, 13):

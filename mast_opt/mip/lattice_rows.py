@@ -65,24 +65,32 @@ def integer_rows(
     reach = np.maximum(np.abs(z_lower), np.abs(z_upper))[entries.column]
     shift = entries.row_sum(entries.value * base[entries.column])
     shift_size = entries.row_sum(np.abs(entries.value * base[entries.column]))
-    factor = _factors(entries, coefficient, reach, unit)
+    factor, rough = _factors(entries, coefficient, reach, unit)
     scaled = coefficient * factor[entries.row]
-    rounded = np.round(scaled)
+    rounded = np.where(reach > 0, np.round(scaled), 0.0)
     error = entries.row_sum(np.abs(scaled - rounded) * reach + np.abs(rounded) * off_by[entries.column])
     total = entries.row_sum(np.abs(rounded) * reach)
     if (total > LARGEST_SUM).any():
         row = int(np.argmax(total))
         raise OverflowError(f"row {row} adds up to {total[row] / factor[row]:g}")
-    slack = error + ROUND_OFF * shift_size * factor
-    lower = np.ceil(snapped((mip.row_lower - shift) * factor) - slack)
-    upper = np.floor(snapped((mip.row_upper - shift) * factor) + slack)
+    slack = error + ROUND_OFF * (shift_size * factor + np.where(rough, total, 0.0))
+    lower = np.ceil(_loosened((mip.row_lower - shift) * factor, -slack))
+    upper = np.floor(_loosened((mip.row_upper - shift) * factor, slack))
     return _reduced(mip, entries, rounded.astype(np.int64), lower, upper)
 
 
-def _factors(entries: Entries, coefficient: FloatArray, reach: FloatArray, unit: FloatArray) -> FloatArray:
+def _loosened(limit: FloatArray, slack: FloatArray) -> FloatArray:
+    """A row's limit moved by its slack; where the row is exact, the integer that the limit is up to rounding."""
+    finite = np.where(np.isinf(limit), 0.0, np.abs(limit))
+    return np.where(slack == 0, snapped(limit), limit + slack + np.sign(slack) * ROUND_OFF * finite)
+
+
+def _factors(
+    entries: Entries, coefficient: FloatArray, reach: FloatArray, unit: FloatArray
+) -> tuple[FloatArray, BoolArray]:
     """What each row is multiplied with: the least power of ten, or that over the row's unit, that makes it whole.
 
-    Where none does, a power of two as large as ``PRECISE_SUM`` allows.
+    Where none does, a power of two as large as ``PRECISE_SUM`` allows; those rows are marked in the second array.
     """
     total = entries.row_sum(np.abs(coefficient) * reach)
     factor = np.full(entries.height, np.inf)
@@ -99,7 +107,7 @@ def _factors(entries: Entries, coefficient: FloatArray, reach: FloatArray, unit:
                 break
         factor = np.minimum(factor, best)
     precise = np.exp2(np.floor(np.log2(PRECISE_SUM / np.where(total > 0, total, 1.0))))
-    return np.where(np.isinf(factor), precise, factor)
+    return np.where(np.isinf(factor), precise, factor), np.isinf(factor)
 
 
 def _reduced(mip: Mip, entries: Entries, value: IntArray, lower: FloatArray, upper: FloatArray) -> IntegerRows:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from mast_opt.mip.entries import Entries
+from mast_opt.mip.integrality import snapped
 from mast_opt.mip.program import BoolArray, FloatArray, Mip
 
 ROUNDS = 20
@@ -13,13 +14,12 @@ ROUNDS = 20
 def finite_bounds(mip: Mip, entries: Entries) -> tuple[FloatArray, FloatArray]:
     """Bounds on every column that keep at least one minimum, finite wherever the rows or the costs imply it.
 
-    A bound of ±inf becomes what the rows and the other columns' bounds imply. Where raising a column costs and
-    can only help its rows (``overload``, ``remote``, a peak), nobody needs more than what the worst case of
-    those rows asks for; likewise for lowering. What stays infinite is returned infinite.
+    A bound of ±inf becomes what the rows and the other columns' bounds imply. And where raising a column gains
+    nothing (``overload``, ``remote``, a peak), nobody needs more of it than what the rows that it helps ask for in
+    their worst case: cut down to that, every row still holds. Likewise for lowering. What stays infinite is
+    returned infinite.
     """
     lower, upper = mip.col_lower.copy(), mip.col_upper.copy()
-    raise_freely = (mip.cost >= 0) & ~entries.columns_with(entries.raising_hurts)
-    lower_freely = (mip.cost <= 0) & ~entries.columns_with(entries.lowering_hurts)
     positive = entries.value > 0
     for _ in range(ROUNDS):
         no_lower, no_upper = np.isinf(lower), np.isinf(upper)
@@ -35,10 +35,10 @@ def finite_bounds(mip: Mip, entries: Entries) -> tuple[FloatArray, FloatArray]:
         new_lower = entries.column_best(np.maximum, np.where(positive, to_lower, to_upper), -np.inf)
         most_needed = entries.column_best(np.maximum, np.where(positive, need_lower, need_upper), -np.inf)
         least_needed = entries.column_best(np.minimum, np.where(positive, need_upper, need_lower), np.inf)
-        enough = np.maximum(most_needed, _at_rest(lower))
-        little = np.minimum(least_needed, _at_rest(upper))
-        new_upper = np.where(raise_freely, np.minimum(new_upper, enough), new_upper)
-        new_lower = np.where(lower_freely, np.maximum(new_lower, little), new_lower)
+        enough = np.maximum(_outward(np.ceil, most_needed, mip.integral), _at_rest(lower))
+        little = np.minimum(_outward(np.floor, least_needed, mip.integral), _at_rest(upper))
+        new_upper = np.where(mip.cost >= 0, np.minimum(new_upper, enough), new_upper)
+        new_lower = np.where(mip.cost <= 0, np.maximum(new_lower, little), new_lower)
         found_upper, found_lower = no_upper & np.isfinite(new_upper), no_lower & np.isfinite(new_lower)
         if not (found_upper | found_lower).any():
             break
@@ -52,6 +52,11 @@ def endless_gain(mip: Mip, entries: Entries) -> BoolArray:
     up = (mip.cost < 0) & np.isinf(mip.col_upper) & ~entries.columns_with(entries.raising_hurts)
     down = (mip.cost > 0) & np.isinf(mip.col_lower) & ~entries.columns_with(entries.lowering_hurts)
     return np.asarray(up | down)
+
+
+def _outward(away: np.ufunc, need: FloatArray, integral: BoolArray) -> FloatArray:
+    """A need as the column can meet it: an integer one only in whole steps."""
+    return np.where(integral, away(snapped(need)), need)
 
 
 def _at_rest(bound: FloatArray) -> FloatArray:

@@ -117,8 +117,9 @@ def herd(a: Arrays, s: State, i, r0, r1, temperature, action):  # type: ignore[n
         delta += _gpu(a, s, a.tier[w], r0, k, g, r1, k, g, True) + _today(a, w, r0) - _today(a, w, r1)
         _enter(a, s, w, r0, -1)
         _enter(a, s, w, r1, 1)
-        delta += _follow(a, s, w, r0, r1, action[j])
-        s.region[w] = r1
+    for j in range(workloads):  # after all have entered, so that replicas leave room for every output
+        delta += _follow(a, s, works[j], r0, r1, action[j])
+        s.region[works[j]] = r1
     legal = True
     for j in range(datasets):
         d = data[j]

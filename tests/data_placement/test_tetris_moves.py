@@ -1,0 +1,123 @@
+"""The search never loses track: after any number of changes, every sum and the cost are what they are afresh."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import assume, event, given
+from hypothesis import strategies as st
+
+from mast_opt.data_placement import DataPlacement
+from mast_opt.data_placement.generate import FAMILIES
+from mast_opt.data_placement.heuristics.anneal import anneal
+from mast_opt.data_placement.heuristics.arrays import Arrays, arrays_of
+from mast_opt.data_placement.heuristics.construct import first_state, given_state
+from mast_opt.data_placement.heuristics.plans import Snapshot, plan_of, restore, snapshot_of
+from mast_opt.data_placement.heuristics.state import State, cost, excess, state_of
+from mast_opt.data_placement.verify import verify
+from tests.data_placement.strategies import problems
+from tests.data_placement.support import examples
+
+TEMPERATURES = (0.0, 1e-3, 0.1, 10.0)
+SUMS = [name for name in State._fields if name != "random"]
+
+
+def begin(problem: DataPlacement, seed: int) -> tuple[Arrays, State]:
+    a = arrays_of(problem, dict(problem.objective.weights))
+    return a, first_state(a, problem.may_refuse, seed)
+
+
+def search(problem: DataPlacement, a: Arrays, s: State, steps: int, temperature: float) -> float:
+    """Anneal at one temperature; returns the change in cost that the kernels report."""
+    return float(anneal(a, s, steps, temperature, temperature, problem.may_refuse))
+
+
+def check_sums(a: Arrays, s: State) -> None:
+    afresh = state_of(a, s.option, s.region, s.place, 1)
+    for name in SUMS:
+        np.testing.assert_array_equal(getattr(s, name), getattr(afresh, name), err_msg=name)
+
+
+def check_rules(a: Arrays, s: State) -> None:
+    """Rules that no change may break, whatever the start."""
+    assert not (s.place & a.forbidden).any()
+    assert (s.place | ~a.pinned).all()
+    regions = s.place.shape[1]
+    assert a.option_region[s.option, s.region][s.region < regions].all()
+
+
+@examples(150)
+@given(
+    problem=problems(regions=4, datasets=5, workloads=7, links=False, roomy=True),
+    seed=st.integers(1, 2**31),
+    temperature=st.sampled_from(TEMPERATURES),
+)
+def test_many_changes_keep_every_sum_and_the_cost(problem: DataPlacement, seed: int, temperature: float) -> None:
+    a, s = begin(problem, seed)
+    check_sums(a, s)
+    lawful = excess(a, s, problem.may_refuse) == 0
+    event(f"lawful start: {lawful}")
+    before = cost(a, s)
+    change = search(problem, a, s, 3000, temperature)
+    check_sums(a, s)
+    check_rules(a, s)
+    if lawful:
+        assert cost(a, s) == pytest.approx(before + change, rel=1e-9, abs=1e-7)
+        assert excess(a, s, problem.may_refuse) == 0
+
+
+@examples(150)
+@given(problem=problems(regions=4, datasets=5, workloads=7, links=False, roomy=False), seed=st.integers(1, 2**31))
+def test_tight_limits_are_never_left_further_behind(problem: DataPlacement, seed: int) -> None:
+    a, s = begin(problem, seed)
+    pairs = ((s.cpu, a.cpu), (s.quota, a.quota), (s.storage, a.storage), (s.ingress, a.ingress))
+    before = [np.maximum(used, limit) for used, limit in pairs]
+    search(problem, a, s, 3000, 0.1)
+    check_sums(a, s)
+    check_rules(a, s)
+    for most, (used, _) in zip(before, pairs):
+        assert (used <= most).all()
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_many_changes_keep_every_sum_in_every_family(family: str) -> None:
+    problem = FAMILIES[family].generate(np.random.default_rng(3), datasets=40, workloads=60, regions=6)
+    a, s = begin(problem, 5)
+    for temperature in TEMPERATURES[::-1]:
+        lawful = excess(a, s, problem.may_refuse) == 0
+        before = cost(a, s)
+        change = search(problem, a, s, 50_000, temperature)
+        check_sums(a, s)
+        check_rules(a, s)
+        if lawful:
+            assert cost(a, s) == pytest.approx(before + change, rel=1e-9, abs=1e-6)
+            assert excess(a, s, problem.may_refuse) == 0
+
+
+@examples(60)
+@given(problem=problems(regions=3, datasets=4, workloads=5, links=False, splits=False, roomy=True))
+def test_lawful_states_are_plans_at_their_cost(problem: DataPlacement) -> None:
+    a, s = begin(problem, 7)
+    search(problem, a, s, 1000, 0.01)
+    assume(excess(a, s, problem.may_refuse) == 0)
+    snapshot = Snapshot(s.option, s.region, s.place)
+    plan = plan_of(problem, snapshot)
+    verdict = verify(problem, plan)
+    assert verdict.violations == ()
+    assert cost(a, s) == pytest.approx(verdict.objective, rel=1e-9, abs=1e-9)
+    again = snapshot_of(problem, plan)
+    kept = given_state(a, *again, problem.may_refuse, 1)
+    np.testing.assert_array_equal(kept.place, s.place)
+    np.testing.assert_array_equal(kept.region, s.region)
+    assert cost(a, kept) == pytest.approx(cost(a, s), rel=1e-12, abs=1e-12)
+
+
+def test_restore_brings_back_a_snapshot() -> None:
+    problem = FAMILIES["features"].generate(np.random.default_rng(1), datasets=15, workloads=20, regions=4)
+    a, s = begin(problem, 1)
+    kept, before = Snapshot(s.option.copy(), s.region.copy(), s.place.copy()), s.copy()
+    search(problem, a, s, 2000, 1.0)
+    assert not np.array_equal(s.region, before.region)
+    restore(a, s, kept)
+    for name in SUMS:
+        np.testing.assert_array_equal(getattr(s, name), getattr(before, name), err_msg=name)

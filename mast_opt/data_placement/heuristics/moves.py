@@ -246,6 +246,46 @@ def _has_room(a: Arrays, s: State, w, r):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
+def _following(a: Arrays, s: State, w, r0, r1):  # type: ignore[no-untyped-def]
+    """What ``_follow`` would return, without moving anything; most changes are only priced."""
+    regions = s.place.shape[1]
+    delta = 0.0
+    storage = s.storage[r1] + a.output[w] if r1 < regions else 0
+    ingress = s.ingress[r1] if r1 < regions else 0
+    relieved = r0 < regions and s.storage[r0] > a.storage[r0]
+    for n in range(a.read_start[w], a.read_start[w + 1]):
+        i, volume = a.read_dataset[n], a.read_volume[n]
+        copies, drop, left, old = s.copies[i], False, 0.0, 0.0
+        if r0 < regions:
+            if not s.place[i, r0]:
+                delta -= volume * a.remote_price
+            else:
+                left, old = (s.volume[i, r0] - volume) * a.remote_price, _replica_price(a, i, r0)
+                drop = not a.pinned[i, r0] and left < old
+        if r1 < regions and not s.place[i, r1]:
+            before, price, size = s.volume[i, r1], _replica_price(a, i, r1), a.size[i]
+            if (
+                (copies < a.copies_max[i] or drop)
+                and (before + volume) * a.remote_price > price
+                and not a.forbidden[i, r1]
+                and storage + size <= a.storage[r1]
+                and (a.stored[i, r1] or ingress + size <= a.ingress[r1])
+            ):
+                delta += price - before * a.remote_price
+                storage += size
+                copies += 1
+                if not a.stored[i, r1]:
+                    ingress += size
+            else:
+                delta += volume * a.remote_price
+        if drop and copies > a.copies_min[i]:
+            delta += left - old
+            if relieved:
+                delta += _relief(s.storage[r0], a.storage[r0], a.size[i])
+    return delta
+
+
+@njit(cache=True)
 def move(a: Arrays, s: State, w, o1, r1, temperature, action):  # type: ignore[no-untyped-def]
     """Run w on option o1 in region r1 (R: leave it out)."""
     o0, r0 = s.option[w], s.region[w]
@@ -264,15 +304,13 @@ def move(a: Arrays, s: State, w, o1, r1, temperature, action):  # type: ignore[n
         delta += _leaving(a, s, w, r0)
         if delta - a.stakes[w] > threshold:
             return 0.0
+        delta += _following(a, s, w, r0, r1)
+    if delta > threshold:
+        return 0.0
+    if r0 != r1:
         _enter(a, s, w, r0, -1)
         _enter(a, s, w, r1, 1)
-        delta += _follow(a, s, w, r0, r1, action)
-    if delta > threshold:
-        if r0 != r1:
-            _unfollow(a, s, w, r0, r1, action)
-            _enter(a, s, w, r1, -1)
-            _enter(a, s, w, r0, 1)
-        return 0.0
+        _follow(a, s, w, r0, r1, action)
     _gpu(a, s, a.tier[w], r0, k0, g0, r1, k1, g1, True)
     s.option[w], s.region[w] = o1, r1
     return delta
@@ -316,8 +354,8 @@ def swap(a: Arrays, s: State, w, ow, v, ov, temperature, action, second):  # typ
     if not neutral:
         delta += _gpu(a, s, a.tier[w], rw, kw, gw, rv, nw, hw, True)
         delta += _gpu(a, s, a.tier[v], rv, kv, gv, rw, nv, hv, True)
-    moved = delta - a.stakes[w] - a.stakes[v] <= threshold
-    if moved:
+    # Priced one by one first: exact unless the two share a dataset or room, and most swaps end here.
+    if delta + _following(a, s, w, rw, rv) + _following(a, s, v, rv, rw) <= threshold:
         _enter(a, s, w, rw, -1)
         _enter(a, s, v, rv, -1)
         _enter(a, s, w, rv, 1)

@@ -43,6 +43,8 @@ RELAXATIONS_PER_ROUND = 5
 """Work of a round where rounds are counted, so that it does not depend on the machine."""
 FINISH = 0.06
 """Share of the search that runs at temperature 0."""
+KEEPING = 20.0
+"""A plan is copied at most so often that copying takes one part in this many of the time."""
 RESERVE = 0.04
 """Share of the time limit that is kept for handing the plan over."""
 
@@ -129,9 +131,15 @@ class _Search:
         self.hot = WARM if warm is not None else HOT
         self.best: Snapshot | None = None
         self.best_cost = math.inf
+        self.best_shown = math.inf
+        """The term that is minimised now, without the weight of those before."""
+        self.costs = [cost(self.a, s) for s in self.chains]
+        """Cost of each chain, kept up with the changes."""
+        self.feasible = [False] * len(self.chains)
+        self.keep_again_s = 0.0
         self.speed = 0.0
         """Changes tried per second and chain; 0 until it is known."""
-        self.planned: int | None = None
+        self.coolings: int | None = None
         self.cooling = 0
         self._note()
 
@@ -145,18 +153,21 @@ class _Search:
                     break
                 began = time.perf_counter()
                 hot = self._temperature(done)
-                work = [self._chain(s, chunk, hot) for s in self.chains]
+                work = [self._chain(position, chunk, hot) for position in range(len(self.chains))]
                 for running in [pool.submit(job) for job in (*work, self._relax(began))]:
                     running.result()
                 self.watch.round += 1
                 self._note()
                 spent = max(time.perf_counter() - began, 1e-6)
-                self.speed = chunk / spent
+                if self.coolings is None:
+                    self.speed = chunk / spent
+                    self._plan_coolings()
                 if self.watch.stop.iterations is None:
                     chunk = int(np.clip(chunk * SLICE_S / spent, 500, 50 * STEPS_PER_ROUND))
         if not self.watch.stop.cancel.is_set():
-            for s in self.chains:
-                anneal(self.a, s, min(4 * len(s.region), 4 * STEPS_PER_ROUND), 0.0, 0.0, self.problem.may_refuse)
+            for position, s in enumerate(self.chains):
+                self._chain(position, min(4 * len(s.region), 4 * STEPS_PER_ROUND), 0.0)()
+                self.costs[position] = cost(self.a, s)
         self._note(last=True)
 
     def _progress(self) -> float:
@@ -171,30 +182,35 @@ class _Search:
 
     def _temperature(self, done: float) -> float:
         """Geometric cooling, then 0; begun again from the best plan when a cooling is over and time is left."""
-        coolings = self._coolings()
+        coolings = self.coolings or 1
         position = min(int(done * coolings), coolings - 1)
         if position != self.cooling:
             self.cooling = position
             if self.best is not None:
-                for s in self.chains[: len(self.chains) // 2 + 1]:
-                    restore(self.a, s, self.best)
+                for chain in range(len(self.chains) // 2 + 1):
+                    restore(self.a, self.chains[chain], self.best)
+                    self.costs[chain], self.feasible[chain] = self.best_cost, True
         within = (done * coolings - position) / (1 - FINISH)
         hot = self.hot * (REHEAT if position else 1.0)
         return 0.0 if within >= 1 else self.unit * hot * (COLD / hot) ** within
 
-    def _coolings(self) -> int:
-        """How many coolings there is time for, settled once the speed is known."""
-        if self.planned is None and self.speed > 0:
-            stop = self.watch.stop
-            if stop.time_limit_s is not None and stop.iterations is None:
-                steps = self.speed * self.budget_s
-            else:
-                steps = STEPS_PER_ROUND * float(ROUNDS if stop.iterations is None else stop.iterations)
-            self.planned = int(np.clip(steps / (COOLING * len(self.problem.workloads)), 1, 50))
-        return self.planned or 1
+    def _plan_coolings(self) -> None:
+        """Settle, once the speed is known, how many coolings there is time for and how hot they begin."""
+        stop = self.watch.stop
+        if stop.time_limit_s is not None and stop.iterations is None:
+            steps = self.speed * self.budget_s
+        else:
+            steps = STEPS_PER_ROUND * float(ROUNDS if stop.iterations is None else stop.iterations)
+        per_workload = steps / max(len(self.problem.workloads), 1)
+        self.coolings = int(np.clip(per_workload / COOLING, 1, 50))
+        self.hot *= float(np.clip(2 * per_workload / COOLING, 0.05, 1.0))
 
-    def _chain(self, s: State, steps: int, temperature: float) -> Callable[[], object]:
-        return lambda: anneal(self.a, s, steps, temperature, temperature, self.problem.may_refuse)
+    def _chain(self, position: int, steps: int, temperature: float) -> Callable[[], object]:
+        def work() -> None:
+            s = self.chains[position]
+            self.costs[position] += anneal(self.a, s, steps, temperature, temperature, self.problem.may_refuse)
+
+        return work
 
     def _relax(self, began: float) -> Callable[[], object]:
         def work() -> None:
@@ -209,21 +225,35 @@ class _Search:
         return work
 
     def _note(self, last: bool = False) -> None:
-        """Keep the best feasible plan seen between rounds and report what is known."""
-        for s in self.chains:
-            value = cost(self.a, s)
+        """Keep the best plan seen between rounds and report what is known.
+
+        Changes never exceed a hard limit that holds, so a feasible chain stays feasible.
+        """
+        for position, s in enumerate(self.chains):
+            if not self.feasible[position]:
+                self.feasible[position] = excess(self.a, s, self.problem.may_refuse) == 0
+                self.costs[position] = cost(self.a, s)  # changes out of exceeded limits were rewarded beyond their cost
+            value = self.costs[position]
             better = value < self.best_cost - (0 if last else 1e-4) * abs(self.best_cost)
-            if self.best is None or better:
-                if excess(self.a, s, self.problem.may_refuse) > 0 or any(
-                    cost(cap.arrays, s) > cap.value for cap in self.caps
-                ):
-                    continue
+            if (self.best is None or better) and (last or self._may_keep()) and self._legal(position):
+                began = time.perf_counter()
                 self.best, self.best_cost = Snapshot(s.option.copy(), s.region.copy(), s.place.copy()), value
-        bound = self.relaxation.bound
+                self.best_shown = value - EARLIER * sum(cost(cap.arrays, s) for cap in self.caps)
+                self.keep_again_s = time.perf_counter() + KEEPING * (time.perf_counter() - began)
+        bound = self.relaxation.bound - EARLIER * sum(cap.value for cap in self.caps)
         self.watch.report(
-            objective=self.best_cost if self.best is not None else None,
-            bound=bound if math.isfinite(bound) else None,
+            objective=self.best_shown if self.best is not None else None,
+            bound=max(0.0, bound) if math.isfinite(bound) else None,
         )
+
+    def _may_keep(self) -> bool:
+        """Copying a plan takes time on large instances; where rounds are counted the clock has no say."""
+        return self.watch.stop.iterations is not None or time.perf_counter() >= self.keep_again_s
+
+    def _legal(self, position: int) -> bool:
+        """Is the chain's plan within the hard limits and the values of earlier terms?"""
+        s = self.chains[position]
+        return self.feasible[position] and all(cost(cap.arrays, s) <= cap.value for cap in self.caps)
 
     def found(self) -> Found[Plan]:
         """The best plan, its shares and flows settled exactly, with the certificate of the bound."""

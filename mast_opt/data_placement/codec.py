@@ -35,7 +35,7 @@ class Columns:
     left: IntArray
 
 
-def apportion(weights: FloatArray, group: Ints, total: Ints) -> Ints:
+def apportion(weights: FloatArray, group: IntArray, total: Ints) -> Ints:
     """Split total[g] into integers proportional to the weights of group g (largest remainder, ties by order).
 
     Groups whose weights are all zero receive nothing.
@@ -178,7 +178,7 @@ class Codec:
         x[at.left] = np.maximum(today[pair] - planned[pair], 0) / SHARE
 
 
-def _lookup(cells: tuple[Ints, ...], listed: tuple[Ints, ...], values: FloatArray) -> FloatArray:
+def _lookup(cells: tuple[IntArray, ...], listed: tuple[Ints, ...], values: FloatArray) -> FloatArray:
     """For each cell, the value listed for it, or 0."""
     inside = np.logical_and.reduce([positions >= 0 for positions in listed])
     listed = tuple(positions[inside] for positions in listed)

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from mast_opt.io import checksum, read, read_plan, write
     from mast_opt.kinds import generate
     from mast_opt.result import Event, Limit, Status
-    from mast_opt.solving import Solution, Stage, solve, verify, write_plan
+    from mast_opt.solving import Solution, Stage, solve, verify, warm_up, write_plan
     from mast_opt.verdict import Conflict, Verdict, Violation
 
 __all__ = [
@@ -63,6 +63,7 @@ __all__ = [
     "read_plan",
     "solve",
     "verify",
+    "warm_up",
     "write",
     "write_plan",
 ]
@@ -85,7 +86,7 @@ _HOMES = {
     "mast_opt.io": ("checksum", "read", "read_plan", "write"),
     "mast_opt.kinds": ("generate",),
     "mast_opt.result": ("Event", "Limit", "Status"),
-    "mast_opt.solving": ("Solution", "Stage", "solve", "verify", "write_plan"),
+    "mast_opt.solving": ("Solution", "Stage", "solve", "verify", "warm_up", "write_plan"),
     "mast_opt.verdict": ("Conflict", "Verdict", "Violation"),
 }
 

@@ -3,5 +3,6 @@
 from mast_opt.solving.dispatch import solve, solver_names, verify
 from mast_opt.solving.keep import write_plan
 from mast_opt.solving.solution import Solution, Stage
+from mast_opt.solving.warming import warm_up
 
-__all__ = ["Solution", "Stage", "solve", "solver_names", "verify", "write_plan"]
+__all__ = ["Solution", "Stage", "solve", "solver_names", "verify", "warm_up", "write_plan"]

@@ -123,24 +123,33 @@ def scaling_factors(
         factor = inverse_power(largest_integral if largest_integral > 0.0 else largest)
         row_factor[r] = factor
         for e in range(row_start[r], row_start[r + 1]):
-            column_factor[index[e]] = max(column_factor[index[e]], abs(value[e]) * factor)
+            j = index[e]
+            if not integral[j]:
+                column_factor[j] = max(column_factor[j], abs(value[e]) * factor)
     for j in range(len(column_factor)):
         column_factor[j] = 1.0 if integral[j] else inverse_power(column_factor[j])
 
 
-@njit([types.void(_read(n), _ints, _floats, _floats, _floats, _floats_out) for n in _positions], cache=True, nogil=True)
+@njit(
+    [types.void(_read(n), _ints, _floats, _flags, _floats, _floats, _floats_out) for n in _positions],
+    cache=True,
+    nogil=True,
+)
 def scale_values(
     row_start: IntArray,
     index: IntArray,
     value: FloatArray,
+    integral: BoolArray,
     row_factor: FloatArray,
     column_factor: FloatArray,
     scaled: FloatArray,
 ) -> None:
-    """Fills ``scaled`` with row_factor · value · column_factor."""
+    """Fills ``scaled`` with row_factor · value · column_factor, which is 1 for the integral columns."""
     for r in range(len(row_factor)):
         for e in range(row_start[r], row_start[r + 1]):
-            scaled[e] = value[e] * row_factor[r] * column_factor[index[e]]
+            scaled[e] = value[e] * row_factor[r]
+            if not integral[index[e]]:
+                scaled[e] *= column_factor[index[e]]
 
 
 @njit(types.UniTuple(types.float64, 2)(_floats), cache=True, nogil=True)

@@ -41,7 +41,7 @@ def scale(mip: Mip) -> Scaled:
     """Scale so that each row's largest integer coefficient, each continuous column's, and a typical cost are near 1."""
     row_factor, column_factor, value = np.empty(len(mip.row_lower)), np.empty(len(mip.cost)), np.empty(len(mip.value))
     kernels.scaling_factors(mip.row_start, mip.index, mip.value, mip.integral, row_factor, column_factor)
-    kernels.scale_values(mip.row_start, mip.index, mip.value, row_factor, column_factor, value)
+    kernels.scale_values(mip.row_start, mip.index, mip.value, mip.integral, row_factor, column_factor, value)
     cost = mip.cost * column_factor
     cost_factor = _cost_factor(cost)
     cost *= cost_factor

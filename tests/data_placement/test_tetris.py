@@ -1,0 +1,173 @@
+"""Tetris end to end: verified plans and sound bounds in every family, the same answer for the same seed."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+
+import mast_opt
+from mast_opt.data_placement import DataPlacement, Plan
+from mast_opt.data_placement.certificate import certified_bound
+from mast_opt.data_placement.formulation import base, exact_shares
+from mast_opt.data_placement.generate import FAMILIES
+from mast_opt.result import Event, Limit, SolveParams, Status
+from mast_opt.search import Stop, Tools, Watch
+from mast_opt.solving import Solution
+from tests.data_placement.strategies import problems
+from tests.data_placement.support import RELATIVE, examples, proven, same_plan
+
+ITERATIONS = 8
+
+
+def made(family: str, seed: int = 1, datasets: int = 10, workloads: int = 15, regions: int = 3) -> DataPlacement:
+    return FAMILIES[family].generate(
+        np.random.default_rng(seed), datasets=datasets, workloads=workloads, regions=regions
+    )
+
+
+def run(problem: DataPlacement, **given: Any) -> Solution:
+    return mast_opt.solve(problem, "tetris", **({"iterations": ITERATIONS, "threads": 2, "gap": 0.0} | given))
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_plan_and_bound_enclose_the_optimum(family: str) -> None:
+    problem = made(family)
+    solution = run(problem)
+    assert solution.status.has_solution
+    assert solution.verdict is not None
+    assert solution.verdict.ok
+    order = problem.objective.order
+    if order:
+        weights = dict.fromkeys(problem.objective.weights, 0.0) | {order[0]: 1.0}
+        problem = replace(problem, objective=replace(problem.objective, weights=weights, order=()))
+        objective, bound = solution.verdict.terms[order[0]], solution.stages[0].bound
+    else:
+        objective, bound = solution.verdict.objective, solution.bound
+        assert solution.objective == objective
+    exact = mast_opt.solve(problem, "highs", time_limit_s=4, threads=1)
+    assert bound is not None
+    assert bound <= objective
+    if exact.objective is not None:
+        assert bound <= exact.objective * (1 + RELATIVE) + 1e-9
+    if exact.bound is not None:
+        assert objective >= exact.bound * (1 - RELATIVE) - 1e-9
+
+
+@pytest.mark.parametrize("family", ["standard", "lexicographic"])
+def test_the_certificate_proves_the_stated_bound(family: str) -> None:
+    problem = made(family)
+    solution = run(problem)
+    assert solution.certificate is not None
+    stated = solution.stages[0].bound if solution.stages else solution.bound
+    assert certified_bound(problem, solution.certificate.arrays()) == pytest.approx(stated, rel=1e-12)
+
+
+@examples(25)
+@given(problem=problems(roomy=True))
+def test_any_small_instance_is_enclosed(problem: DataPlacement) -> None:
+    solution = run(problem, iterations=3)
+    relaxed, whole = proven(base(problem).mip), proven(exact_shares(problem).mip)
+    if solution.plan is None:
+        assert whole.objective is None
+        return
+    assert relaxed.objective is not None
+    assert solution.objective is not None
+    assert solution.objective >= relaxed.objective * (1 - RELATIVE) - 1e-9
+    assert solution.bound is not None
+    assert solution.bound <= relaxed.objective * (1 + RELATIVE) + 1e-7
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3])
+def test_the_same_seed_gives_the_same_answer(threads: int) -> None:
+    problem = made("features", datasets=15, workloads=20, regions=4)
+    one, other = (run(problem, iterations=4, seed=7, threads=threads) for _ in range(2))
+    assert same_plan(one.plan, other.plan)
+    assert one.objective == other.objective
+    assert one.bound == other.bound
+
+
+def test_a_warm_start_is_kept_or_improved_by_few_moves() -> None:
+    problem = made("standard", datasets=20, workloads=30, regions=4)
+    first = run(problem, iterations=20)
+    assert isinstance(first.plan, Plan)
+    again = run(problem, start=first.plan, iterations=5, seed=9)
+    assert first.objective is not None
+    assert again.objective is not None
+    assert again.objective <= first.objective * (1 + 1e-9)
+    assert isinstance(again.plan, Plan)
+    stayed = np.mean(again.plan.run_region == first.plan.run_region)
+    assert stayed >= 0.5
+
+
+def test_an_optimal_start_is_returned() -> None:
+    problem = made("standard", datasets=5, workloads=7, regions=2)
+    best = mast_opt.solve(problem, "highs", gap=0.0, threads=1)
+    assert best.status is Status.OPTIMAL
+    again = run(problem, start=best.plan, iterations=3)
+    assert again.objective == pytest.approx(best.objective, rel=RELATIVE)
+
+
+def test_cancel_returns_the_incumbent() -> None:
+    problem = made("standard", datasets=20, workloads=30, regions=4)
+    cancel = threading.Event()
+    seen: list[Event] = []
+
+    def on_event(event: Event) -> None:
+        seen.append(event)
+        if event.incumbent is not None:
+            cancel.set()
+
+    solution = mast_opt.solve(problem, "tetris", gap=0.0, threads=2, cancel=cancel, on_event=on_event)
+    assert solution.limit is Limit.INTERRUPT
+    assert solution.plan is not None
+    assert solution.verdict is not None
+    assert solution.verdict.ok
+
+
+def test_events_never_get_worse() -> None:
+    solution = run(made("standard"), iterations=20)
+    objectives = [event.incumbent for event in solution.events if event.incumbent is not None]
+    bounds = [event.bound for event in solution.events if event.bound is not None]
+    assert objectives == sorted(objectives, reverse=True)
+    assert bounds == sorted(bounds)
+    assert len(objectives) > 1
+    assert len(bounds) > 1
+
+
+def test_events_of_a_stage_tell_that_term() -> None:
+    solution = run(made("lexicographic"))
+    for stage in solution.stages:
+        told = [event.incumbent for event in solution.events if event.stage == stage.term]
+        assert told[-1] is not None
+        assert stage.objective is not None
+        assert (
+            told[-1] <= 10 * stage.objective + 1
+        )  # not a sum with the terms before, which weigh a thousand times more
+        bounds = [event.bound for event in solution.events if event.stage == stage.term and event.bound is not None]
+        assert all(bound <= stage.objective * (1 + RELATIVE) + 1e-9 for bound in bounds)
+
+
+def test_later_terms_keep_the_value_of_those_before() -> None:
+    solution = run(made("lexicographic"))
+    assert solution.verdict is not None
+    for stage in solution.stages:
+        assert stage.objective == solution.verdict.terms[stage.term]
+    assert [stage.term for stage in solution.stages] == list(made("lexicographic").objective.order)
+
+
+def no_solver(mip: object, params: SolveParams) -> Any:
+    raise AssertionError("nothing is left open for a MIP solver in this instance")
+
+
+def test_whole_work_without_links_needs_no_mip_solver() -> None:
+    from mast_opt.data_placement.heuristics.tetris import tetris
+
+    tools = Tools(np.random.default_rng(1), Watch(Stop(gap=0.0, iterations=5)), 2, no_solver)
+    found = tetris(made("weakly-coupled"), tools, None)
+    assert found.plan is not None
+    assert found.limit is Limit.ITERATIONS

@@ -94,7 +94,7 @@ def add_term(column: IntArray, coefficient: FloatArray, weight: float, cost: Flo
 @njit(types.float64(types.float64), cache=True, nogil=True)
 def inverse_power(magnitude: float) -> float:
     """2^−k with 2^k the power of two just below the magnitude; 1 where that is 0."""
-    if magnitude == 0.0:
+    if magnitude == 0.0 or 1.0 <= magnitude < 2.0:
         return 1.0
     return math.ldexp(1.0, 1 - math.frexp(magnitude)[1])
 

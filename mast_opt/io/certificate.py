@@ -32,9 +32,9 @@ def read_certificate(plan: str | PathLike[str]) -> dict[str, NDArray[Any]] | Non
     if not path.exists():
         return None
     try:
-        with warnings.catch_warnings():
+        with path.open("rb") as file, warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            loaded = np.load(path, allow_pickle=False)
+            loaded = np.load(file, allow_pickle=False)
             if isinstance(loaded, np.ndarray):
                 raise ValueError("a single array")
             with loaded:

@@ -15,6 +15,9 @@ from mast_opt.data_placement import DataPlacement, Plan
 from mast_opt.data_placement.certificate import certified_bound
 from mast_opt.data_placement.formulation import base, exact_shares
 from mast_opt.data_placement.generate import FAMILIES
+from mast_opt.data_placement.heuristics.arrays import arrays_of
+from mast_opt.data_placement.heuristics.construct import first_state
+from mast_opt.data_placement.heuristics.state import excess, state_of
 from mast_opt.result import Event, Limit, SolveParams, Status
 from mast_opt.search import Stop, Tools, Watch
 from mast_opt.solving import Solution
@@ -171,3 +174,21 @@ def test_whole_work_without_links_needs_no_mip_solver() -> None:
     found = tetris(made("weakly-coupled"), tools, None)
     assert found.plan is not None
     assert found.limit is Limit.ITERATIONS
+
+
+@pytest.mark.parametrize("price", [1e3, 1e7])
+def test_remote_reads_at_any_price_are_allowed(price: float) -> None:
+    """Dear is not the same as forbidden, even at the very price that stands for it."""
+    problem = made("standard", datasets=6, workloads=12, regions=3)
+    tight = replace(problem, copies_max=np.ones(6, np.int64), copies_min=np.ones(6, np.int64))
+    weights = dict(problem.objective.weights) | {"remote": price * float(problem.read_mb_per_day.sum())}
+    dear = replace(tight, objective=replace(problem.objective, weights=weights))
+    arrays = arrays_of(dear, weights)
+    assert arrays.remote_price == pytest.approx(price)
+    state = first_state(arrays, False, 1)
+    state.place[:] = False
+    apart = state_of(arrays, state.option, state.region, state.place, 1)
+    apart.copies[:] = 1
+    assert excess(arrays, apart, True) == 0
+    forbidden = arrays_of(replace(dear, remote_reads=False), weights)
+    assert excess(forbidden, apart, True) > 0

@@ -13,7 +13,8 @@ from mast_opt.mip import FloatArray
 UNLIMITED = np.iinfo(np.int64).max // 4
 """Stands for a capacity that is not limited; far above any sum of needs, far from overflow."""
 FORBIDDEN_READ = 1e3
-"""Objective charged for a remote read where remote reads are forbidden; more than any plan can save by one."""
+"""Price of exactly this for a remote read means that remote reads are forbidden; few plans can save more by one, and
+none that has any is kept. Where they are allowed, no price is exactly this."""
 
 
 class Arrays(NamedTuple):
@@ -100,7 +101,11 @@ def arrays_of(problem: DataPlacement, weights: dict[str, float]) -> Arrays:
     refuse = tier_weight[p.tier] * p.demand_mgpu
     today = np.lexsort((p.current_region, p.current_workload))
     volume = p.read_mb_per_day if p.remote_reads else np.ones_like(p.read_mb_per_day)
-    read_price = weights["remote"] / max(int(p.read_mb_per_day.sum()), 1) if p.remote_reads else FORBIDDEN_READ
+    read_price = weights["remote"] / max(int(p.read_mb_per_day.sum()), 1)
+    if not p.remote_reads:
+        read_price = FORBIDDEN_READ
+    elif read_price == FORBIDDEN_READ:
+        read_price = np.nextafter(FORBIDDEN_READ, 0.0)
     twin_class, twin, twin_start = _twins(p)
     new_price = (weights["storage"] + weights["copy"]) * size_share
     stakes = np.zeros(workloads)

@@ -60,7 +60,7 @@ class Relaxation:
         self._splittable = splittable
         self._supplied = a.supply > 0
         self._read_cap = (
-            np.full(len(a.read_volume), np.inf) if a.remote_price >= FORBIDDEN_READ else a.read_volume * a.remote_price
+            np.full(len(a.read_volume), np.inf) if a.remote_price == FORBIDDEN_READ else a.read_volume * a.remote_price
         ).astype(SINGLE)
         # demand if every workload ran on its first option: the size of the GPU rows
         first = a.option_start[:-1]

@@ -109,6 +109,6 @@ def excess(a: Arrays, s: State, refuse: bool) -> float:
         total += float((np.maximum(used - limit, 0) / np.maximum(limit, 1)).sum())
     short = np.maximum(a.copies_min - s.copies, 0) + np.maximum(s.copies - a.copies_max, 0)
     total += float(short.sum())
-    if a.remote_price >= FORBIDDEN_READ:
+    if a.remote_price == FORBIDDEN_READ:
         total += float(s.volume[~s.place].sum())
     return total

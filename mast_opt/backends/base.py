@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 import signal
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
@@ -16,7 +15,7 @@ from numpy.typing import NDArray
 
 from mast_opt.errors import BackendUnavailable, SizeLimitExceeded, UnsupportedOption
 from mast_opt.mip import FloatArray, IntArray, Mip, Scaled
-from mast_opt.result import Event, SolveParams, SolveResult
+from mast_opt.result import SolveParams, SolveResult
 
 T = TypeVar("T")
 
@@ -51,83 +50,6 @@ class Backend(Protocol):
             BackendError: the library failed; carries its own words.
         """
         ...
-
-
-class Progress:
-    """The clock of a solve and its events: only improvements, never a worse incumbent or bound."""
-
-    def __init__(
-        self, on_event: Callable[[Event], None] | None, clock: Callable[[], float] = time.perf_counter
-    ) -> None:
-        self._on_event = on_event
-        self._clock = clock
-        self._began = clock()
-        self._lock = threading.RLock()
-        self.incumbent: float | None = None
-        self.bound: float | None = None
-
-    @property
-    def elapsed_s(self) -> float:
-        return self._clock() - self._began
-
-    def remaining_s(self, time_limit_s: float | None) -> float | None:
-        """What is left of a time limit: 0 when it has passed, None when there is none."""
-        return None if time_limit_s is None else max(0.0, time_limit_s - self.elapsed_s)
-
-    def update(self, incumbent: float | None = None, bound: float | None = None) -> None:
-        """Report what is known now; None means unknown. Emits an event if either improved."""
-        with self._lock:
-            better = incumbent is not None and (self.incumbent is None or incumbent < self.incumbent)
-            tighter = bound is not None and (self.bound is None or bound > self.bound)
-            if better:
-                self.incumbent = incumbent
-            if tighter:
-                self.bound = bound
-            if (better or tighter) and self._on_event is not None:
-                self._on_event(Event(self.elapsed_s, self.incumbent, self.bound))
-
-
-class Relay:
-    """Keeps the exceptions of a callback from passing through compiled code; ``reraise`` them afterwards."""
-
-    def __init__(self, cancel: threading.Event) -> None:
-        self._cancel = cancel
-        self._failure: BaseException | None = None
-
-    @property
-    def stop(self) -> bool:
-        """True once the solver should stop: cancelled, or a callback failed."""
-        return self._failure is not None or self._cancel.is_set()
-
-    def call(self, action: Callable[[], None]) -> None:
-        if self._failure is None:
-            try:
-                action()
-            except BaseException as failure:
-                self._failure = failure
-
-    def reraise(self) -> None:
-        if self._failure is not None:
-            raise self._failure
-
-
-@contextmanager
-def watching(relay: Relay, interrupt: Callable[[], object]) -> Iterator[None]:
-    """While the block runs, call ``interrupt`` from another thread whenever ``relay`` says stop."""
-    done = threading.Event()
-
-    def watch() -> None:
-        while not done.wait(WATCH_INTERVAL_S):
-            if relay.stop:
-                interrupt()
-
-    watcher = threading.Thread(target=watch, name="mast-opt-watcher", daemon=True)
-    watcher.start()
-    try:
-        yield
-    finally:
-        done.set()
-        watcher.join()
 
 
 def interruptibly(run: Callable[[], T], cancel: threading.Event) -> T:

@@ -19,9 +19,10 @@ from typing import Any
 
 import numpy as np
 
-from mast_opt.backends.base import Progress, Relay, checked_options, load, watching
+from mast_opt.backends.base import checked_options, load
 from mast_opt.backends.cbc_log import CbcLog
 from mast_opt.backends.supervise import Outcome, supervised
+from mast_opt.backends.watch import Progress, Relay, watching
 from mast_opt.errors import BackendError, BackendUnavailable, UnsupportedOption
 from mast_opt.mip import FloatArray, Mip, scale
 from mast_opt.mip.export import write_mps
@@ -81,7 +82,7 @@ class _Run:
         self._mip = mip
         self._params = params
         self._progress = progress
-        self._relay = Relay(params.cancel)
+        self._relay = Relay(params, progress)
         self._scaled = scale(mip)
         self._log = CbcLog()
         self._told_at: float | None = None
@@ -116,7 +117,7 @@ class _Run:
         if words is None:
             if self._relay.stop:
                 return Outcome(
-                    Status.NO_SOLUTION, None, bound, Limit.INTERRUPT, "CBC was stopped before it could answer"
+                    Status.NO_SOLUTION, None, bound, self._relay.limit, "CBC was stopped before it could answer"
                 )
             raise BackendError(f"CBC ended with code {code} and no answer: {' / '.join(self._log.tail)}")
         if words.startswith(("Infeasible", "Integer infeasible")):
@@ -131,7 +132,7 @@ class _Run:
             raise BackendError(f"CBC gave an answer of an unknown kind: {words}")
         limit = Limit.TIME if " on time" in words else Limit.ITERATIONS
         if self._relay.stop:
-            limit = Limit.INTERRUPT
+            limit = self._relay.limit
         if "no integer solution" in words or not self._mip.integral.any():
             return Outcome(Status.NO_SOLUTION, None, bound, limit, words)
         return Outcome(Status.FEASIBLE, self._x(), bound, limit, words)

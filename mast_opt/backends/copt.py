@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
-from mast_opt.backends.base import Progress, Relay, checked_options, load, scaled_start, too_large, watching
+from mast_opt.backends.base import checked_options, load, scaled_start, too_large
 from mast_opt.backends.supervise import Outcome, supervised
+from mast_opt.backends.watch import Progress, Relay, watching
 from mast_opt.errors import BackendError, BackendUnavailable, UnsupportedOption
 from mast_opt.mip import Mip, scale
 from mast_opt.result import Limit, SolveParams, SolveResult, Status
@@ -88,7 +89,7 @@ class _Run:
         self._mip = mip
         self._params = params
         self._progress = progress
-        self._relay = Relay(params.cancel)
+        self._relay = Relay(params, progress)
         self._scaled = scale(mip)
 
     def outcome(self) -> Outcome:
@@ -112,7 +113,7 @@ class _Run:
         if model.status in proven:
             return Outcome(proven[model.status], message=words)
         optimal = model.status == copt.OPTIMAL
-        limits = {copt.TIMEOUT: Limit.TIME, copt.INTERRUPTED: Limit.INTERRUPT}
+        limits = {copt.TIMEOUT: Limit.TIME, copt.INTERRUPTED: self._relay.limit}
         limits |= {copt.NODELIMIT: Limit.ITERATIONS, copt.ITERLIMIT: Limit.ITERATIONS}
         limit = None if optimal else limits.get(model.status, Limit.OTHER)
         bound = self._known(model.BestBnd) if integral else None

@@ -7,18 +7,9 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csc_array, csr_array
 
-from mast_opt.backends.base import (
-    Progress,
-    Relay,
-    checked_options,
-    converted,
-    load,
-    one_sided,
-    scaled_start,
-    too_large,
-    watching,
-)
+from mast_opt.backends.base import checked_options, converted, load, one_sided, scaled_start, too_large
 from mast_opt.backends.supervise import Outcome, supervised
+from mast_opt.backends.watch import Progress, Relay, watching
 from mast_opt.errors import BackendError, UnsupportedOption
 from mast_opt.mip import Mip, scale
 from mast_opt.result import Limit, SolveParams, SolveResult, Status
@@ -67,7 +58,7 @@ class _Run:
         self._mip = mip
         self._params = params
         self._progress = progress
-        self._relay = Relay(params.cancel)
+        self._relay = Relay(params, progress)
         self._scaled = scale(mip)
 
     def outcome(self) -> Outcome:
@@ -111,7 +102,7 @@ class _Run:
 
     def _limit(self, words: str) -> Limit:
         if self._relay.stop:
-            return Limit.INTERRUPT
+            return self._relay.limit
         if "time limit" in words:
             return Limit.TIME
         return Limit.ITERATIONS if "node limit" in words or "iteration limit" in words else Limit.OTHER

@@ -11,8 +11,9 @@ import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import csr_array
 
-from mast_opt.backends.base import Progress, Relay, checked_options, load, watching
+from mast_opt.backends.base import checked_options, load
 from mast_opt.backends.supervise import FEASIBILITY_TOLERANCE, OBJECTIVE_TOLERANCE, Outcome, supervised
+from mast_opt.backends.watch import Progress, Relay, watching
 from mast_opt.errors import BackendError, SizeLimitExceeded, UnsupportedOption
 from mast_opt.mip import FloatArray, IntArray, Mip, scale
 from mast_opt.mip.entries import Entries
@@ -93,7 +94,7 @@ class _Run:
         self._integers = integers
         self._params = params
         self._progress = progress
-        self._relay = Relay(params.cancel)
+        self._relay = Relay(params, progress)
         self._model = _model(cp_model, integers)
         if params.start is not None:
             hint = self._model.proto.solution_hint
@@ -158,7 +159,7 @@ class _Run:
 
     def _limit(self) -> Limit:
         if self._relay.stop:
-            return Limit.INTERRUPT
+            return self._relay.limit
         limit = self._params.time_limit_s
         remaining = self._progress.remaining_s(limit)
         if limit is None or remaining is None:

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
-from mast_opt.backends.base import Progress, Relay, checked_options, load, one_sided, scaled_start, too_large, watching
+from mast_opt.backends.base import checked_options, load, one_sided, scaled_start, too_large
 from mast_opt.backends.supervise import Outcome, supervised
+from mast_opt.backends.watch import Progress, Relay, watching
 from mast_opt.errors import BackendError, BackendUnavailable, UnsupportedOption
 from mast_opt.mip import Mip, scale
 from mast_opt.result import Limit, SolveParams, SolveResult, Status
@@ -67,7 +68,7 @@ class _Run:
         self._mip = mip
         self._params = params
         self._progress = progress
-        self._relay = Relay(params.cancel)
+        self._relay = Relay(params, progress)
         self._scaled = scale(mip)
         self._x: Any = None
 
@@ -89,7 +90,7 @@ class _Run:
         words = next((name for name in STATUSES if getattr(grb, name) == model.Status), str(model.Status))
         if model.Status in proven:
             return Outcome(proven[model.Status], message=words)
-        limits = {grb.TIME_LIMIT: Limit.TIME, grb.INTERRUPTED: Limit.INTERRUPT}
+        limits = {grb.TIME_LIMIT: Limit.TIME, grb.INTERRUPTED: self._relay.limit}
         limits |= dict.fromkeys((grb.ITERATION_LIMIT, grb.NODE_LIMIT, grb.WORK_LIMIT), Limit.ITERATIONS)
         limit = None if model.Status == grb.OPTIMAL else limits.get(model.Status, Limit.OTHER)
         bound = None

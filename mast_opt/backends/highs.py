@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from mast_opt.backends.base import Progress, Relay, checked_options, load, scaled_start
+from mast_opt.backends.base import checked_options, load, scaled_start
 from mast_opt.backends.supervise import Outcome, supervised
+from mast_opt.backends.watch import Progress, Relay
 from mast_opt.errors import BackendError, BackendUnavailable, SizeLimitExceeded, UnsupportedOption
 from mast_opt.mip import FloatArray, Mip, Scaled, scale
 from mast_opt.result import Limit, SolveParams, SolveResult, Status
@@ -76,7 +77,7 @@ class _Run:
         self._progress = progress
         self._scaled = scale(mip)
         self._complaints: list[str] = []
-        self._relay = Relay(params.cancel)
+        self._relay = Relay(params, progress)
         self._solver = highspy.Highs()
         self._listen()
         self._configure()
@@ -103,7 +104,7 @@ class _Run:
         limits = {
             statuses.kOptimal: None,
             statuses.kTimeLimit: Limit.TIME,
-            statuses.kInterrupt: Limit.INTERRUPT,
+            statuses.kInterrupt: self._relay.limit,
             statuses.kIterationLimit: Limit.ITERATIONS,
             statuses.kSolutionLimit: Limit.OTHER,
             statuses.kObjectiveBound: Limit.OTHER,

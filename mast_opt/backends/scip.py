@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from mast_opt.backends.base import Progress, Relay, checked_options, converted, load, scaled_start, watching
+from mast_opt.backends.base import checked_options, converted, load, scaled_start
 from mast_opt.backends.supervise import Outcome, supervised
+from mast_opt.backends.watch import Progress, Relay, watching
 from mast_opt.errors import BackendError, UnsupportedOption
 from mast_opt.mip import FloatArray, Mip, scale
 from mast_opt.mip.export import write_mps
@@ -29,7 +30,6 @@ PROVEN = {
 }
 LIMITS = {
     "timelimit": Limit.TIME,
-    "userinterrupt": Limit.INTERRUPT,
     "nodelimit": Limit.ITERATIONS,
     "totalnodelimit": Limit.ITERATIONS,
     "stallnodelimit": Limit.ITERATIONS,
@@ -60,7 +60,7 @@ class _Run:
     def __init__(self, pyscipopt: Any, mip: Mip, params: SolveParams, progress: Progress) -> None:
         self._params = params
         self._progress = progress
-        self._relay = Relay(params.cancel)
+        self._relay = Relay(params, progress)
         self._scaled = scale(mip)
         self._model = pyscipopt.Model()
         self._model.hideOutput()
@@ -86,7 +86,7 @@ class _Run:
         if words in PROVEN:
             return Outcome(PROVEN[words], message=words)
         bound = self._known(model.getDualbound())
-        limit = LIMITS.get(words, Limit.OTHER)
+        limit = self._relay.limit if words == "userinterrupt" else LIMITS.get(words, Limit.OTHER)
         if model.getNSols() == 0:
             if words == "optimal":
                 raise BackendError("SCIP says optimal but has no solution")

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mast_opt.backends.base import Progress, interruptibly
+from mast_opt.backends.base import interruptibly
+from mast_opt.backends.watch import Progress
 from mast_opt.errors import UsageError
 from mast_opt.mip import FloatArray, Mip, scale
 from mast_opt.result import Limit, SolveParams, SolveResult, Status

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
-from mast_opt.backends.base import Progress, Relay, checked_options, converted, load, scaled_start, too_large
+from mast_opt.backends.base import checked_options, converted, load, scaled_start, too_large
 from mast_opt.backends.supervise import Outcome, supervised
+from mast_opt.backends.watch import Progress, Relay
 from mast_opt.errors import BackendError, BackendUnavailable, UnsupportedOption
 from mast_opt.mip import Mip, scale
 from mast_opt.result import Limit, SolveParams, SolveResult, Status
@@ -63,7 +64,7 @@ class _Run:
         self._mip = mip
         self._params = params
         self._progress = progress
-        self._relay = Relay(params.cancel)
+        self._relay = Relay(params, progress)
         self._scaled = scale(mip)
         self._problem = xpress.problem()
         self._problem.setOutputEnabled(False)
@@ -101,7 +102,7 @@ class _Run:
 
     def _limit(self) -> Limit:
         if self._relay.stop:
-            return Limit.INTERRUPT
+            return self._relay.limit
         stops = self._xpress.StopType
         kinds = {stops.TIMELIMIT: Limit.TIME, stops.NODELIMIT: Limit.ITERATIONS, stops.ITERLIMIT: Limit.ITERATIONS}
         return kinds.get(self._problem.attributes.stopstatus, Limit.OTHER)

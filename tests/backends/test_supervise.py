@@ -10,8 +10,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from mast_opt.backends.base import Progress, Relay, converted, interruptibly, one_sided, watching
+from mast_opt.backends.base import converted, interruptibly, one_sided
 from mast_opt.backends.supervise import Outcome, supervised
+from mast_opt.backends.watch import Progress, Relay, watching
 from mast_opt.mip import FloatArray
 from mast_opt.result import Event, Limit, SolveParams, SolveResult, Status
 from tests.backends.programs import INF, knapsack, program
@@ -91,7 +92,7 @@ def test_time_left() -> None:
 
 
 def test_relay_keeps_the_first_failure_and_stops() -> None:
-    relay = Relay(threading.Event())
+    relay = Relay(SolveParams(), Progress(None))
     relay.call(lambda: None)
     relay.reraise()
     assert not relay.stop
@@ -106,7 +107,7 @@ def test_watching_interrupts_until_the_solver_gives_in() -> None:
     cancel = threading.Event()
     cancel.set()
     deaf_at_first = threading.Semaphore(0)
-    with watching(Relay(cancel), deaf_at_first.release):
+    with watching(Relay(SolveParams(cancel=cancel), Progress(None)), deaf_at_first.release):
         for _ in range(3):
             assert deaf_at_first.acquire(timeout=10)
 
@@ -191,3 +192,15 @@ def test_bounds_that_cross_name_the_culprit() -> None:
     result = supervised(lambda *_: pytest.fail("needs no solver"), mip, SolveParams())
     assert result.status is Status.INFEASIBLE
     assert "x[2]" in result.message
+
+
+def test_a_solver_that_overruns_its_limit_is_stopped_for_time() -> None:
+    seconds = iter([0.0, 10.1, 10.1, 10.3, 10.3, 10.3])
+    cancel = threading.Event()
+    relay = Relay(SolveParams(time_limit_s=10.0, cancel=cancel), Progress(None, clock=seconds.__next__))
+    assert not relay.stop
+    assert relay.limit is Limit.INTERRUPT
+    assert relay.stop
+    assert relay.limit is Limit.TIME
+    cancel.set()
+    assert relay.limit is Limit.INTERRUPT

@@ -31,9 +31,11 @@ if TYPE_CHECKING:
         VerificationError,
     )
     from mast_opt.io import checksum, read, read_plan, write
+    from mast_opt.job_placement import JobPlacement
     from mast_opt.kinds import generate
     from mast_opt.result import Event, Limit, Status
     from mast_opt.solving import Solution, Stage, solve, verify, warm_up, write_plan
+    from mast_opt.task_reassignment import TaskReassignment
     from mast_opt.verdict import Conflict, Verdict, Violation
 
 __all__ = [
@@ -45,6 +47,7 @@ __all__ = [
     "Fault",
     "InputError",
     "InstanceError",
+    "JobPlacement",
     "Limit",
     "MastOptError",
     "PlanError",
@@ -52,6 +55,7 @@ __all__ = [
     "Solution",
     "Stage",
     "Status",
+    "TaskReassignment",
     "UnsupportedOption",
     "UsageError",
     "Verdict",
@@ -84,9 +88,11 @@ _HOMES = {
         "VerificationError",
     ),
     "mast_opt.io": ("checksum", "read", "read_plan", "write"),
+    "mast_opt.job_placement": ("JobPlacement",),
     "mast_opt.kinds": ("generate",),
     "mast_opt.result": ("Event", "Limit", "Status"),
     "mast_opt.solving": ("Solution", "Stage", "solve", "verify", "warm_up", "write_plan"),
+    "mast_opt.task_reassignment": ("TaskReassignment",),
     "mast_opt.verdict": ("Conflict", "Verdict", "Violation"),
 }
 

@@ -12,10 +12,10 @@ The instance is of family ``standard``, seed 0. Three ways to the same program i
 
 One process measures all. After a warm-up on a small instance (which loads the compiled kernels), ours and bare take
 turns, and medians are shown; PuLP is measured once on a smaller instance of the same shape, beside ours and bare on
-that one, because its memory grows by about 1 kB an entry (``--pulp-datasets`` equal to ``--datasets`` measures it in
-full). CPU time is that of the process; memory is the highest resident size above that before (Linux only). Where first touches of
-memory are dear, set MALLOC_MMAP_MAX_=0 and MALLOC_TRIM_THRESHOLD_=1000000000000: the process then keeps its memory
-between turns, and no memory is shown.
+that one, because it takes about 0.5 kB an entry (``--pulp-datasets`` equal to ``--datasets`` measures it in full).
+CPU time is that of the process; memory is the highest resident size above that before (Linux only). Where the first
+touch of memory is dear, set MALLOC_MMAP_MAX_=0 and MALLOC_TRIM_THRESHOLD_=1000000000000: the process then keeps its
+memory between turns, and the column for memory says nothing.
 """
 
 from __future__ import annotations

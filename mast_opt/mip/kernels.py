@@ -152,7 +152,7 @@ def scale_values(
                 scaled[e] *= column_factor[index[e]]
 
 
-@njit(types.UniTuple(types.float64, 2)(_floats), cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def typical_and_largest(cost: FloatArray) -> tuple[float, float]:
     """Geometric mean and maximum of the magnitudes other than 0; (1, 1) where there are none."""
     logs, largest, found = 0.0, 0.0, 0

@@ -34,7 +34,7 @@ FILE = "certificate.npz"
 
 @dataclass(frozen=True, eq=False)
 class Certificate:
-    """Prices on the rows of the formulation. See ``docs/problems/data-placement.md`` for the derivation."""
+    """Prices on the rows of the formulation. ``docs/heuristics/tetris.md`` derives the bound."""
 
     weights: Mapping[str, float]
     """The objective that is bounded: a weight for every term."""

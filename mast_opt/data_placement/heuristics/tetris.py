@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -137,33 +138,38 @@ class _Search:
         """Cost of each chain, kept up with the changes."""
         self.feasible = [False] * len(self.chains)
         self.keep_again_s = 0.0
-        self.speed = 0.0
-        """Changes tried per second and chain; 0 until it is known."""
+        self.chain_s = SLICE_S
+        """Seconds that the last round took a chain."""
         self.coolings: int | None = None
         self.cooling = 0
         self._note()
 
     def run(self) -> None:
-        """Rounds of annealing and relaxation until a limit or the asked gap is reached."""
-        chunk = STEPS_PER_ROUND
+        """Rounds of annealing, and relaxation beside them, until a limit or the asked gap is reached."""
+        steps = STEPS_PER_ROUND
+        counted = self.watch.stop.iterations is not None
+        alone = self.tools.threads == 1
+        over = threading.Event()
         with ThreadPoolExecutor(max_workers=self.tools.threads, thread_name_prefix="mast-opt-tetris") as pool:
-            while True:
-                done = self._progress()
-                if done >= 1.0 or self.watch.done:
-                    break
-                began = time.perf_counter()
-                hot = self._temperature(done)
-                work = [self._chain(position, chunk, hot) for position in range(len(self.chains))]
-                for running in [pool.submit(job) for job in (*work, self._relax(began))]:
-                    running.result()
-                self.watch.round += 1
-                self._note()
-                spent = max(time.perf_counter() - began, 1e-6)
-                if self.coolings is None:
-                    self.speed = chunk / spent
-                    self._plan_coolings()
-                if self.watch.stop.iterations is None:
-                    chunk = int(np.clip(chunk * SLICE_S / spent, 500, 50 * STEPS_PER_ROUND))
+            beside = None if counted or alone else pool.submit(self._relax_until, over)
+            try:
+                while self._progress() < 1.0 and not self.watch.done:
+                    hot = self._temperature(self._progress())
+                    work = [self._chain(position, steps, hot) for position in range(len(self.chains))]
+                    if beside is None:
+                        work.append(self._relax(counted))
+                    for running in [pool.submit(job) for job in work]:
+                        running.result()
+                    self.watch.round += 1
+                    self._note()
+                    if self.coolings is None:
+                        self._plan_coolings(steps / self.chain_s)
+                    if not counted:
+                        steps = int(np.clip(steps * SLICE_S / self.chain_s, 500, 50 * STEPS_PER_ROUND))
+            finally:
+                over.set()
+            if beside is not None:
+                beside.result()
         if not self.watch.stop.cancel.is_set():
             for position, s in enumerate(self.chains):
                 self._chain(position, min(4 * len(s.region), 4 * STEPS_PER_ROUND), 0.0)()
@@ -194,11 +200,11 @@ class _Search:
         hot = self.hot * (REHEAT if position else 1.0)
         return 0.0 if within >= 1 else self.unit * hot * (COLD / hot) ** within
 
-    def _plan_coolings(self) -> None:
-        """Settle, once the speed is known, how many coolings there is time for and how hot they begin."""
+    def _plan_coolings(self, speed: float) -> None:
+        """Settle how many coolings there is time for and how hot they begin; ``speed`` is in changes a second."""
         stop = self.watch.stop
         if stop.time_limit_s is not None and stop.iterations is None:
-            steps = self.speed * self.budget_s
+            steps = speed * self.budget_s
         else:
             steps = STEPS_PER_ROUND * float(ROUNDS if stop.iterations is None else stop.iterations)
         per_workload = steps / max(len(self.problem.workloads), 1)
@@ -207,22 +213,30 @@ class _Search:
 
     def _chain(self, position: int, steps: int, temperature: float) -> Callable[[], object]:
         def work() -> None:
+            began = time.perf_counter()
             s = self.chains[position]
             self.costs[position] += anneal(self.a, s, steps, temperature, temperature, self.problem.may_refuse)
+            self.chain_s = max(time.perf_counter() - began, 1e-6)
 
         return work
 
-    def _relax(self, began: float) -> Callable[[], object]:
+    def _relax(self, counted: bool) -> Callable[[], object]:
+        """A round of the relaxation in step with the chains: a number of iterations, or a slice of time."""
+
         def work() -> None:
-            if self.watch.stop.iterations is not None:
+            if counted:
                 self.relaxation.step(RELAXATIONS_PER_ROUND)
                 return
-            while True:
+            began = time.perf_counter()
+            while time.perf_counter() - began < SLICE_S:
                 self.relaxation.step(1)
-                if time.perf_counter() - began > SLICE_S:
-                    return
 
         return work
+
+    def _relax_until(self, over: threading.Event) -> None:
+        """The relaxation beside the chains, at its own pace."""
+        while not over.is_set():
+            self.relaxation.step(1)
 
     def _note(self, last: bool = False) -> None:
         """Keep the best plan seen between rounds and report what is known.

@@ -187,8 +187,10 @@ class _Run:
         )
 
     def _stop(self, process: subprocess.Popen[bytes]) -> None:
-        """Ask once, so that CBC writes what it has; insist when it takes too long."""
-        if self._told_at is None:
+        """Ask once, so that CBC writes the incumbent; insist when it has none or takes too long."""
+        if self._log.incumbent is None:
+            process.kill()
+        elif self._told_at is None:
             self._told_at = time.monotonic()
             process.send_signal(signal.SIGINT if os.name == "posix" else signal.SIGTERM)
         elif time.monotonic() - self._told_at > GRACE_S:

@@ -15,7 +15,7 @@ from mast_opt.backends.base import checked_options, load
 from mast_opt.backends.supervise import FEASIBILITY_TOLERANCE, OBJECTIVE_TOLERANCE, Outcome, supervised
 from mast_opt.backends.watch import Progress, Relay, watching
 from mast_opt.errors import BackendError, SizeLimitExceeded, UnsupportedOption
-from mast_opt.mip import FloatArray, IntArray, Mip, scale
+from mast_opt.mip import BoolArray, FloatArray, Mip, scale
 from mast_opt.mip.entries import Entries
 from mast_opt.mip.lattice import Lattice, Unlimited, lattice
 from mast_opt.mip.tightening import endless_gain
@@ -149,13 +149,16 @@ class _Run:
         if status == self._cp_model.UNKNOWN:
             return Outcome(Status.NO_SOLUTION, None, self._progress.bound, limit, words)
         bound = integers.to_bound(solver.best_objective_bound)
-        x = _completed(self._mip, integers, np.array(solver.response_proto.solution, np.int64), self._left_s())
+        proven = status == self._cp_model.OPTIMAL
+        free = integers.grid if proven else ~self._mip.integral
+        z = np.array(solver.response_proto.solution, np.int64)
+        x = _completed(
+            self._mip, np.clip(integers.to_x(z), self._mip.col_lower, self._mip.col_upper), free, self._left_s()
+        )
         if x is None:
             words += "; rounding to the grid of the continuous columns left no feasible x"
             return Outcome(Status.NO_SOLUTION, None, bound, limit or Limit.OTHER, words)
-        if status == self._cp_model.OPTIMAL:
-            return Outcome(Status.OPTIMAL, x, bound, message=words)
-        return Outcome(Status.FEASIBLE, x, bound, limit, words)
+        return Outcome(Status.OPTIMAL if proven else Status.FEASIBLE, x, bound, None if proven else limit, words)
 
     def _limit(self) -> Limit:
         if self._relay.stop:
@@ -198,27 +201,29 @@ def _model(cp_model: Any, integers: Lattice) -> Any:
     return model
 
 
-def _completed(mip: Mip, integers: Lattice, z: IntArray, time_limit_s: float) -> FloatArray | None:
-    """x with its grid columns solved for exactly, given the others; None if no x is feasible."""
-    x = np.clip(integers.to_x(z), mip.col_lower, mip.col_upper)
-    free = integers.grid
+def _completed(mip: Mip, x: FloatArray, free: BoolArray, time_limit_s: float) -> FloatArray | None:
+    """x with its free columns at their best, given the others; None if no value of theirs is feasible.
+
+    A search cut short leaves continuous columns higher than they need to be, and a grid leaves them beside the point.
+    """
     if not free.any():
         return x
     scaled = scale(mip)
     program, at = scaled.mip, scaled.to_scaled(x)
-    matrix = csr_array((program.value, program.index, program.row_start), shape=program.shape)
-    rows = np.flatnonzero(np.diff(matrix.indptr))
-    matrix = matrix[rows]
-    fixed = matrix @ np.where(free, 0.0, at)
-    lower, upper = program.row_lower[rows] - fixed, program.row_upper[rows] - fixed
+    matrix = csr_array((program.value, program.index, program.row_start), shape=program.shape).tocsc()
+    part = matrix[:, free].tocsr()
+    rows = np.flatnonzero(np.diff(part.indptr))
+    rest = matrix @ np.where(free, 0.0, at)
+    lower, upper = (program.row_lower - rest)[rows], (program.row_upper - rest)[rows]
     answer = milp(
         program.cost[free],
         bounds=Bounds(program.col_lower[free], program.col_upper[free]),
-        constraints=LinearConstraint(matrix.tocsc()[:, free], lower, upper),
+        constraints=LinearConstraint(part[rows], lower, upper),
         options={"time_limit": time_limit_s},
     )
     if answer.x is not None:
         at[free] = answer.x
         return scaled.to_original(at)
-    missed = np.maximum(lower - matrix @ np.where(free, at, 0.0), matrix @ np.where(free, at, 0.0) - upper)
+    sums = part[rows] @ at[free]
+    missed = np.maximum(lower - sums, sums - upper)
     return x if missed.max(initial=0.0) <= FEASIBILITY_TOLERANCE else None

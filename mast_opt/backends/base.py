@@ -143,7 +143,7 @@ def converted(value: str | int | float | bool, like: Any) -> Any:
         return words[str(value).lower()]
     if isinstance(like, int) and isinstance(value, float) and not value.is_integer():
         raise ValueError(f"expected a whole number, not {value!r}")
-    return type(like)(value)
+    return int(value) if isinstance(like, int) else type(like)(value)
 
 
 def scaled_start(mip: Mip, scaled: Scaled, start: FloatArray) -> FloatArray:

@@ -13,7 +13,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -95,7 +96,7 @@ class _Run:
         except OSError as error:
             raise BackendUnavailable(f"{self._command[0]} does not run here: {error}") from error
         try:
-            with watching(self._relay, lambda: self._stop(process)):
+            with closing(output), watching(self._relay, lambda: self._stop(process)):
                 for line in output:
                     self._log.feed(line)
                     self._relay.call(self._report)
@@ -105,6 +106,7 @@ class _Run:
                     process.wait()
         finally:
             process.kill()
+            process.wait()
         self._relay.reraise()
         if self._log.misunderstood:
             options = " ".join(f"{name}={value!r}" for name, value in self._params.options)
@@ -188,7 +190,7 @@ class _Run:
 
     def _stop(self, process: subprocess.Popen[bytes]) -> None:
         """Ask once, so that CBC writes the incumbent; insist when it has none or takes too long."""
-        if self._log.incumbent is None:
+        if self._log.incumbent is None and not self._log.sighted:
             process.kill()
         elif self._told_at is None:
             self._told_at = time.monotonic()
@@ -197,7 +199,7 @@ class _Run:
             process.kill()
 
 
-def _spawn(command: list[str], folder: Path) -> tuple[subprocess.Popen[bytes], Iterator[str]]:
+def _spawn(command: list[str], folder: Path) -> tuple[subprocess.Popen[bytes], Generator[str]]:
     """The process and its output as it comes. A pipe would be filled by the block, so a terminal is lent instead."""
     options: dict[str, Any] = {"cwd": folder, "stdin": subprocess.DEVNULL, "stderr": subprocess.STDOUT, **SPAWNING}
     if sys.platform == "win32":
@@ -215,7 +217,7 @@ def _spawn(command: list[str], folder: Path) -> tuple[subprocess.Popen[bytes], I
     return process, _lines(reader)
 
 
-def _lines(descriptor: int) -> Iterator[str]:
+def _lines(descriptor: int) -> Generator[str]:
     """Complete lines from a terminal, until the other side has closed it."""
     rest = b""
     with os.fdopen(descriptor, "rb", buffering=0) as terminal:

@@ -9,6 +9,7 @@ NUMBER = r"(-?[0-9.]+(?:e[+-]?[0-9]+)?)"
 INCUMBENT = re.compile(rf"Cbc00(?:04|12|16)I Integer solution of {NUMBER}")
 TREE = re.compile(rf"Cbc0010I .* tree, {NUMBER} best solution, best possible {NUMBER}")
 PARTIAL = re.compile(rf"Cbc0005I Partial search - best objective {NUMBER} \(best possible {NUMBER}\)")
+SIGHTED = re.compile(r"Cbc0038I Solution found of")
 RELAXATION = re.compile(rf"Continuous objective value is {NUMBER}")
 LOWER = re.compile(rf"Lower bound: +{NUMBER}")
 MISUNDERSTOOD = re.compile(
@@ -25,6 +26,8 @@ class CbcLog:
     def __init__(self) -> None:
         self.incumbent: float | None = None
         self.bound: float | None = None
+        self.sighted = False
+        """Whether a heuristic speaks of a solution, though it has not handed it over yet."""
         self.misunderstood: list[str] = []
         self.tail: deque[str] = deque(maxlen=KEPT_LINES)
 
@@ -38,6 +41,8 @@ class CbcLog:
         elif found := TREE.search(line) or PARTIAL.search(line):
             self._solution(found[1])
             self._bound(found[2], 1e-7, 0.0)
+        elif SIGHTED.search(line):
+            self.sighted = True
         elif found := RELAXATION.search(line):
             self._bound(found[1], 1e-5, 0.0)
         elif found := LOWER.search(line):

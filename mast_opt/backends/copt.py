@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
-from mast_opt.backends.base import checked_options, load, scaled_start, too_large
+from mast_opt.backends.base import checked_options, converted, load, scaled_start, too_large
 from mast_opt.backends.supervise import Outcome, supervised
 from mast_opt.backends.watch import Progress, Relay, watching
 from mast_opt.errors import BackendError, BackendUnavailable, UnsupportedOption
@@ -128,7 +128,7 @@ class _Run:
         self._model.setParam("Logging", 0)
         for name, value in checked_options("COPT", self._params.options, GOVERNED):
             try:
-                self._model.setParam(name, value)
+                self._model.setParam(name, converted(value, self._model.getParam(name)))
             except (self._coptpy.CoptError, AttributeError, TypeError, ValueError) as error:
                 raise UnsupportedOption(f"COPT does not accept parameter {name} = {value!r}: {error}") from error
         # COPT measures the gap by the larger of objective and bound

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
-from mast_opt.backends.base import checked_options, load, one_sided, scaled_start, too_large
+from mast_opt.backends.base import checked_options, converted, load, one_sided, scaled_start, too_large
 from mast_opt.backends.supervise import Outcome, supervised
 from mast_opt.backends.watch import Progress, Relay, watching
 from mast_opt.errors import BackendError, BackendUnavailable, UnsupportedOption
@@ -106,7 +106,7 @@ class _Run:
     def _configure(self) -> None:
         for name, value in checked_options("Gurobi", self._params.options, GOVERNED):
             try:
-                self._model.setParam(name, value)
+                self._model.setParam(name, converted(value, self._model.getParamInfo(name)[2]))
             except (self._error, TypeError, ValueError) as error:
                 raise UnsupportedOption(f"Gurobi does not accept parameter {name} = {value!r}: {error}") from error
         self._model.setParam("MIPGap", self._params.gap)

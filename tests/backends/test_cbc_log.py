@@ -31,6 +31,12 @@ def test_incumbent_and_bound_with_room_for_hidden_digits() -> None:
     assert log.misunderstood == []
 
 
+def test_a_solution_in_the_making() -> None:
+    log = read("Cbc0038I Solution found of 122.938")
+    assert log.sighted
+    assert log.incumbent is None
+
+
 def test_no_solution_and_no_bound() -> None:
     nothing = "Cbc0010I After 0 nodes, 1 on tree, 1e+50 best solution, best possible -1e+50 (0.49 seconds)"
     assert (read(nothing).incumbent, read(nothing).bound) == (None, None)

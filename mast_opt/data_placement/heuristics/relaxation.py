@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from mast_opt.data_placement.heuristics.arrays import FORBIDDEN_READ, UNLIMITED, Arrays
 from mast_opt.data_placement.heuristics.relaxed_steps import dataset_step, read_step, workload_step
-from mast_opt.data_placement.problem import Bools
+from mast_opt.data_placement.problem import Bools, Ints
 from mast_opt.mip import FloatArray
 
 SINGLE = np.float32
@@ -62,13 +62,13 @@ class Relaxation:
         self._read_cap = (
             np.full(len(a.read_volume), np.inf) if a.remote_price == FORBIDDEN_READ else a.read_volume * a.remote_price
         ).astype(SINGLE)
-        # demand if every workload ran on its first option: the size of the GPU rows
-        first = a.option_start[:-1]
-        self._asked = np.zeros((kinds + 1, tiers))
-        np.add.at(self._asked, (a.option_type[first], a.tier), a.option_mgpu[first])
-        self._asked = np.maximum(np.cumsum(self._asked, axis=1)[:kinds], 1.0)
+        # what could be asked of each type at most, the size of its rows, and what must be
+        tier = a.tier[owner]
+        single = (np.diff(a.option_start) == 1)[owner] & ~a.option_region[:, regions]
+        self._asked = np.maximum(_by_tier(a.option_type, tier, a.option_mgpu, (kinds, tiers)), 1.0)
+        forced = _by_tier(a.option_type, tier, np.where(single, a.option_mgpu, 0), (kinds, tiers))
         self._total = np.maximum(a.supply.sum(axis=0), 1).astype(np.float64)
-        self.prices = self._first_prices(regions, kinds, tiers)
+        self.prices = self._first_prices(forced)
         self._sum: Prices | None = None
         self._count = 0
         self.best = self.prices.copy()
@@ -80,11 +80,12 @@ class Relaxation:
         self._stress = 2 * self._omega
         self._weigh()
 
-    def _first_prices(self, regions: int, kinds: int, tiers: int) -> Prices:
+    def _first_prices(self, forced: FloatArray) -> Prices:
         """Supply-weighted peaks; overload priced fully where demand must exceed supply."""
         a = self._a
         worst = a.supply[:, :, None] / self._total[None, :, None] * a.peak_price
-        short = self._asked > 0.999 * self._total[:, None]
+        regions, kinds = a.supply.shape
+        short = forced > 0.999 * self._total[:, None]
         over = np.where(short, a.overload_price, 0.0) * self._supplied[:, :, None]
         return Prices(
             read=np.zeros((len(a.read_dataset), regions), SINGLE),
@@ -213,6 +214,13 @@ class Relaxation:
         )[0]
         data = dataset_step(a, prices, 0.0, self._data_weight, place, self._places.copy())[0]
         self._note(work + data + self.constant(prices), prices)
+
+
+def _by_tier(kind: Ints, tier: Ints, amount: Ints, shape: tuple[int, int]) -> FloatArray:
+    """[K, P] amounts by type, cumulative over tiers; work without GPUs is left out."""
+    total = np.zeros((shape[0] + 1, shape[1]))
+    np.add.at(total, (kind, tier), amount)
+    return np.cumsum(total, axis=1)[: shape[0]]
 
 
 def _capped(values: FloatArray, steps: FloatArray, total: float) -> FloatArray:

@@ -10,6 +10,7 @@
     ├── BackendError             a solver library failed
     │   ├── BackendUnavailable   its package is missing or has no licence
     │   └── SizeLimitExceeded    the problem is over the size its licence allows
+    ├── StaleBid                 a bid that the fleet has changed since
     └── VerificationError        the verifier and the solver truly disagree
 
 Infeasible and out of time are statuses (``mast_opt.result.Status``), not exceptions.
@@ -107,3 +108,7 @@ class SizeLimitExceeded(BackendError):
 
 class VerificationError(MastOptError):
     """The verifier rejects what the solver calls a solution, beyond solver tolerance."""
+
+
+class StaleBid(MastOptError):
+    """A bid for an older state of the fleet; ask for a new one. Nothing was changed."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from mast_opt.job_placement.derived import tasks_that_fit
 from mast_opt.job_placement.problem import JobPlacement
-from mast_opt.job_placement.units import RACK, SERVER, Bools, Ints
+from mast_opt.job_placement.units import RACK, SERVER, Ints
 
 
 class Obstacle(enum.Enum):
@@ -18,8 +18,8 @@ class Obstacle(enum.Enum):
     DATA = "its region lacks a dataset that the job reads"
     GPU_TYPE = "it has none of the GPU types that the job accepts"
     TASK = "no server there holds one task even when it is empty"
+    SIZE = "the job is larger than the cluster's servers of one type, even when they are empty"
     LEVEL = "the job is larger than what it must stay within, even when all is empty"
-    SIZE = "the job is larger than the cluster, even when it is empty"
     IN_USE = "the cluster would hold the job, but not beside what it holds now"
 
 
@@ -31,43 +31,55 @@ class Reason:
     obstacle: Obstacle
 
 
-def reasons(problem: JobPlacement, job: int) -> tuple[Reason, ...]:
-    """For each cluster, what rules it out for the job; ``IN_USE`` where only other jobs do."""
-    p = problem
-    open_region = p.open_region[job]
-    accepted = p.accepts[job][p.server_type]
-    fits = tasks_that_fit(p.supply, p.need_mgpu[job][p.server_type], p.cpu_mcores[job], p.memory_mib[job])
-    fits = np.where(accepted, np.minimum(fits, p.tasks[job]), 0)
-    return tuple(
-        Reason(c, _obstacle(p, job, np.flatnonzero(p.server_cluster == c), accepted, fits))
-        if open_region[p.cluster_region[c]]
-        else Reason(c, Obstacle.DATA)
-        for c in range(len(p.clusters))
-    )
+def obstacle_when_empty(
+    supply: Ints, kind: Ints, rack: Ints, need: tuple[Ints, int, int], tasks: int, within: int
+) -> Obstacle | None:
+    """The first of GPU_TYPE, TASK, SIZE and LEVEL that keeps a job out of a cluster with nothing on it.
 
-
-def _obstacle(problem: JobPlacement, job: int, servers: Ints, accepted: Bools, fits: Ints) -> Obstacle:
-    p, tasks = problem, int(problem.tasks[job])
-    if not accepted[servers].any():
+    Args:
+        supply, kind, rack: [S, 3], [S], [S] the cluster's servers.
+        need: of one task: [K] milli-GPUs on each type (−1 where it is not accepted), millicores, MiB.
+    """
+    mgpu, mcores, mib = need
+    accepted = mgpu[kind] >= 0
+    if not accepted.any():
         return Obstacle.GPU_TYPE
-    if not fits[servers].any():
+    fits = np.where(accepted, tasks_that_fit(supply, np.maximum(mgpu[kind], 0), mcores, mib), 0)
+    fits = np.minimum(fits, tasks)
+    if not fits.any():
         return Obstacle.TASK
-    kind = p.server_type[servers]
-    if max(_sums(kind, fits[servers]).values()) < tasks:
+    if _largest(kind, fits) < tasks:
         return Obstacle.SIZE
-    place = {SERVER: servers, RACK: p.server_rack[servers]}.get(int(p.within[job]))
-    if place is not None:
-        key = place * len(p.gpu_types) + kind
-        if max(_sums(key, fits[servers]).values()) < tasks:
-            return Obstacle.LEVEL
-    return Obstacle.IN_USE
+    place = {SERVER: np.arange(len(kind)), RACK: rack}.get(within)
+    if place is not None and _largest(place * (int(kind.max()) + 1) + kind, fits) < tasks:
+        return Obstacle.LEVEL
+    return None
 
 
-def _sums(key: Ints, amount: Ints) -> dict[int, int]:
+def _largest(key: Ints, amount: Ints) -> int:
+    """The largest sum of amounts with the same key."""
     keys, at = np.unique(key, return_inverse=True)
     total = np.zeros(len(keys), np.int64)
     np.add.at(total, at.reshape(-1), amount)
-    return dict(zip(keys.tolist(), total.tolist()))
+    return int(total.max())
+
+
+def reasons(problem: JobPlacement, job: int) -> tuple[Reason, ...]:
+    """For each cluster, what rules it out for the job; ``IN_USE`` where only other jobs do."""
+    p = problem
+    need = (np.where(p.accepts[job], p.need_mgpu[job], -1), int(p.cpu_mcores[job]), int(p.memory_mib[job]))
+    found = []
+    for c in range(len(p.clusters)):
+        at = np.flatnonzero(p.server_cluster == c)
+        obstacle: Obstacle | None = Obstacle.DATA
+        if p.open_region[job, p.cluster_region[c]]:
+            here = (p.supply[at], p.server_type[at], p.server_rack[at])
+            empty = len(at) == 0
+            obstacle = (
+                Obstacle.GPU_TYPE if empty else obstacle_when_empty(*here, need, int(p.tasks[job]), int(p.within[job]))
+            )
+        found.append(Reason(c, obstacle or Obstacle.IN_USE))
+    return tuple(found)
 
 
 def reason_in_words(problem: JobPlacement, job: int) -> str:

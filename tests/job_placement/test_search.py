@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from mast_opt.job_placement import JobPlacement
-from mast_opt.job_placement.heuristics.batch import admit, exhaustively
+from mast_opt.job_placement.heuristics.batch import exhaustively
 from mast_opt.job_placement.heuristics.desk import open_desk
 from mast_opt.job_placement.verify import verify
 from tests.job_placement.brute import Brute
@@ -90,7 +90,7 @@ def test_every_bid_is_the_best_there_is(fractions: bool) -> None:
         victims = tuple(desk.victim[at] for at in offer.victims.tolist())
         c, k = int(desk.layout.group_cluster[offer.group]), int(desk.layout.group_type[offer.group])
         assert key(Brute(problem), victims, offer.level, c, k) == expected, seed
-        admit(desk, 0, desk.request(0), offer)
+        desk.admit(0, desk.request(0), offer.placed, offer.victims)
         verdict = verify(problem, desk.plan())
         assert verdict.ok, (seed, verdict.violations)
         stopped += len(victims) > 0

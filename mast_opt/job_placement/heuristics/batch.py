@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from mast_opt.job_placement.heuristics.desk import Desk
+from mast_opt.job_placement.heuristics.failures import Failures
 from mast_opt.job_placement.heuristics.fit import Request
 from mast_opt.job_placement.heuristics.pack import TIGHT
 from mast_opt.job_placement.heuristics.place import Offer, place
-from mast_opt.job_placement.units import Ints
 from mast_opt.search import Watch
 
 Place = Callable[[Desk, int, Request], Offer | None]
@@ -25,33 +25,6 @@ class Seen:
     """Refused because a job that asks for no more had been."""
     unproven: int = 0
     """Placed, with victims that were not proven to be the cheapest."""
-
-
-class Failures:
-    """What fitted nowhere. Within a batch what is left to a tier only shrinks (a victim serves only more important
-    work), so a job that asks for no less fits nowhere either.
-
-    Asking for no less: the same types, regions and level, a tier that is no more important, and at least as many
-    tasks that need at least as much of everything.
-    """
-
-    def __init__(self) -> None:
-        self._asked: dict[tuple[bytes, bytes, int], list[tuple[Ints, tuple[int, int, int, int]]]] = {}
-
-    @staticmethod
-    def _key(job: Request) -> tuple[bytes, bytes, int]:
-        return (job.mgpu < 0).tobytes(), job.open.tobytes(), job.within
-
-    def known(self, job: Request) -> bool:
-        size = (job.tasks, job.cpu, job.memory, job.tier)
-        return any(
-            all(less <= more for less, more in zip(known, size)) and bool((mgpu <= job.mgpu).all())
-            for mgpu, known in self._asked.get(self._key(job), ())
-        )
-
-    def remember(self, job: Request) -> None:
-        asked = (job.mgpu, (job.tasks, job.cpu, job.memory, job.tier))
-        self._asked.setdefault(self._key(job), []).append(asked)
 
 
 def exhaustively(desk: Desk, j: int, job: Request) -> Offer | None:

@@ -9,9 +9,18 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from mast_opt.job_placement.allocations import Allocations, allocations_of
 from mast_opt.job_placement.heuristics.fit import Request
 from mast_opt.job_placement.heuristics.layout import Layout, lay_out
-from mast_opt.job_placement.heuristics.ledger import last_tier_of, last_tier_of_victim, new_job, new_row, start, stop
+from mast_opt.job_placement.heuristics.ledger import (
+    last_tier_of,
+    last_tier_of_victim,
+    load,
+    new_job,
+    new_row,
+    start,
+    stop,
+)
 from mast_opt.job_placement.heuristics.opening import copied, empty_state
 from mast_opt.job_placement.heuristics.pack import Placed
 from mast_opt.job_placement.heuristics.place import NOBODY, assign_devices, take
@@ -19,7 +28,7 @@ from mast_opt.job_placement.heuristics.score import Prices, objective
 from mast_opt.job_placement.heuristics.state import J_ROW, L_CPU, L_MEMORY, L_NEXT, L_SERVER, S_GROUP, VICTIM, State
 from mast_opt.job_placement.plan import Plan
 from mast_opt.job_placement.problem import JobPlacement
-from mast_opt.job_placement.units import CPU, GPU, MEMORY, WHOLE, Bools, Ints
+from mast_opt.job_placement.units import CPU, MEMORY, WHOLE, Bools, Ints
 
 
 @dataclass
@@ -33,8 +42,8 @@ class Desk:
     """[V] place in the state of each running job of the problem."""
     victim: dict[int, int]
     """Place in the state → running job of the problem."""
-    held: tuple[Ints, Ints, NDArray[np.int32], Ints]
-    """See ``allocations``; and the first row of each running job."""
+    held: Allocations
+    """What running jobs hold."""
     placed: dict[int, int] = field(default_factory=dict)
     """Pending job of the problem → place in the state."""
     pending: dict[int, int] = field(default_factory=dict)
@@ -174,9 +183,9 @@ class Desk:
 
     def _held_by(self, v: int) -> Iterator[tuple[int, Ints, NDArray[np.int32]]]:
         """(position, amounts, milli-GPUs of each GPU) of what a running job of the problem holds."""
-        held, where, device, first = self.held
-        for at in range(first[v], first[v + 1]):
-            yield int(self.layout.position[where[at, 1]]), held[at], device[at]
+        held = self.held
+        for at in range(held.first[v], held.first[v + 1]):
+            yield int(self.layout.position[held.server[at]]), held.amount[at], held.device[at]
 
     def plan(self) -> Plan:
         """What was decided, as a plan of the problem."""
@@ -219,28 +228,14 @@ def open_desk(problem: JobPlacement) -> Desk:
     layout = lay_out(
         p.server_cluster, p.server_type, p.server_rack, p.cluster_region, p.regions, p.clusters, p.gpu_types
     )
-    held, where, device = allocations(p)
-    jobs, rows = len(p.running) + len(p.jobs), len(where) + _most_rows(p)
-    state = empty_state(layout, p.supply, len(p.tiers), jobs, rows)
-    first = np.searchsorted(where[:, 0], np.arange(len(p.running) + 1))
-    desk = Desk(p, layout, state, np.empty(len(p.running), np.int64), {}, (held, where, device, first))
-    for v in range(len(p.running)):
-        desk._run(v, len(p.tiers) - 1, int(p.at_risk[v]) * VICTIM + 1)
-    return desk
-
-
-def allocations(problem: JobPlacement) -> tuple[Ints, Ints, NDArray[np.int32]]:
-    """What running jobs hold, one row per (job, server): [·, 3] amounts, [·, 2] job and server, [·, D] by GPU."""
-    p = problem
-    where, at = np.unique(np.stack([p.held_job, p.held_server], axis=1), axis=0, return_inverse=True)
-    at = at.reshape(-1)
-    held = np.zeros((len(where), 3), np.int64)
-    np.add.at(held, at, p.held)
-    most = max(int(p.supply[:, GPU].max(initial=0)) // WHOLE, 1)
-    device = np.zeros((len(where), most), np.int32)
-    entries = p.held_devices
-    np.add.at(device, (at[entries.row], entries.device), entries.mgpu)
-    return held, where, device
+    held = allocations_of(p)
+    most_rows = len(held.server) + _most_rows(p)
+    state = empty_state(layout, p.supply, len(p.tiers), len(p.running) + len(p.jobs), most_rows)
+    tier = p.running_tier
+    running = np.stack([tier, np.where(p.preemptible, tier, 0), p.at_risk * VICTIM + 1], axis=1)
+    rows = np.stack([layout.position[held.server], held.amount[:, CPU], held.amount[:, MEMORY]], axis=1)
+    places = load(state, running, held.first, rows, held.device)
+    return Desk(p, layout, state, places, {at: v for v, at in enumerate(places.tolist())}, held)
 
 
 def _most_rows(problem: JobPlacement) -> int:

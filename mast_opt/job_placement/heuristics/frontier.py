@@ -140,6 +140,9 @@ def frontier(
     Returns:
         (tasks that fit for nothing, extra, whether the costs are proven least).
     """
+    cost[0], mask[0] = 0, 0
+    if state.server[S_BLOCKED, s] == 1:
+        return 0, 0, True
     devices = state.server[S_DEVICES, s]
     room = np.empty(devices, np.int64)
     for d in range(devices):
@@ -171,7 +174,6 @@ def frontier(
         full_cpu += state.row[L_CPU, row]
         full_memory += state.row[L_MEMORY, row]
     extra = fit_in(full_room, devices, full_cpu, full_memory, mgpu, job) - base
-    cost[0], mask[0] = 0, 0
     for e in range(1, extra + 1):
         cost[e], mask[e] = NEVER, 0
     if extra > 0 and not _by_knapsack(

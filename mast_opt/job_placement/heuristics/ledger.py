@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from mast_opt.job_placement.heuristics.compiled import compiled, kernel
 from mast_opt.job_placement.heuristics.state import (
     A_CPU,
@@ -43,7 +45,7 @@ from mast_opt.job_placement.heuristics.state import (
     Small,
     State,
 )
-from mast_opt.job_placement.units import WHOLE
+from mast_opt.job_placement.units import WHOLE, Ints
 
 
 @kernel
@@ -81,7 +83,7 @@ def refresh_all(state: State) -> None:
         refresh_reclaim(state, s)
 
 
-@kernel
+@compiled
 def refresh_reclaim(state: State, s: int) -> None:
     """Recompute what could be had on a server by stopping jobs, from its list of allocations."""
     limits = state.reclaim.shape[1]
@@ -220,14 +222,47 @@ def last_tier_of_victim(state: State, job: int) -> int:
 
 
 @compiled
-def settle(state: State, s: int) -> None:
-    """End the round on a server: what is left is free for all."""
-    for p in range(1, state.room.shape[1]):
-        state.slack[0, s, p] = state.slack[0, s, 0]
-        state.slack[1, s, p] = state.slack[1, s, 0]
-        for d in range(state.server[S_DEVICES, s]):
-            state.slack_device[s, d, p] = state.slack_device[s, d, 0]
+def settle(state: State) -> None:
+    """End a round: what victims left is free for all, and what was placed counts in every column."""
+    for s in range(state.server.shape[1]):
+        for p in range(1, state.room.shape[1]):
+            state.slack[0, s, p] = state.slack[0, s, 0]
+            state.slack[1, s, p] = state.slack[1, s, 0]
+            for d in range(state.server[S_DEVICES, s]):
+                state.slack_device[s, d, p] = state.slack_device[s, d, 0]
+        refresh(state, s)
+    state.job[J_FRESH] = 0
+
+
+@compiled
+def block(state: State, s: int, blocked: int) -> None:
+    """Let a server take no work (1), or take work again (0)."""
+    state.server[S_BLOCKED, s] = blocked
     refresh(state, s)
+    refresh_reclaim(state, s)
+
+
+@compiled
+def load(state: State, jobs: Ints, first: Ints, rows: Ints, device: Small) -> Ints:
+    """Start many running jobs at once, outside any round; returns their places.
+
+    Args:
+        jobs: [V, 3] tier, limit, cost.
+        first: [V + 1] the allocations of each.
+        rows: [A, 3] position, millicores, MiB.
+        device: [A, D] milli-GPUs of each GPU.
+    """
+    places = np.empty(len(jobs), np.int64)
+    last = state.room.shape[1] - 1
+    for v in range(len(jobs)):
+        places[v] = new_job(state, jobs[v, 0], jobs[v, 1], jobs[v, 2], False)
+        for at in range(first[v], first[v + 1]):
+            row = new_row(state, places[v], rows[at, 0], rows[at, 1], rows[at, 2], device[at])
+            shift(state, row, last, -1)
+            region = state.group[G_REGION, state.server[S_GROUP, rows[at, 0]]]
+            state.region[R_USED, region] += _mgpu(state, row)
+    refresh_all(state)
+    return places
 
 
 @kernel

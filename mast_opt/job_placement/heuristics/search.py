@@ -45,7 +45,7 @@ def regions_by_load(state: State, job: Request, order: Ints) -> int:
     return count
 
 
-@kernel
+@compiled
 def load_of(state: State, r: int) -> float:
     """GPUs in use / GPUs of the region."""
     return float(state.region[R_USED, r] / state.region[R_MGPU, r]) if state.region[R_MGPU, r] > 0 else 0.0

@@ -1,0 +1,96 @@
+"""Why a job runs or does not run in a cluster of a live fleet."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mast_opt.job_placement.books import Books
+from mast_opt.job_placement.heuristics.fit import Request
+from mast_opt.job_placement.heuristics.search import NOWHERE, level_in
+from mast_opt.job_placement.heuristics.state import A_CPU, A_FREE, A_MEMORY, C_CPU, C_MEMORY, C_MGPU
+from mast_opt.job_placement.heuristics.victims import search_victims
+from mast_opt.job_placement.offers import ClusterReport, Job
+from mast_opt.job_placement.reasons import Obstacle, obstacle_when_empty
+from mast_opt.job_placement.units import LEVELS, WHOLE, Bools, Ints
+
+BUDGET = 200
+"""Nodes of the search for victims in each cluster."""
+
+
+def explain(books: Books, job: Job, request: Request) -> tuple[ClusterReport, ...]:
+    """For each cluster, the first constraint that rules it out, or what admitting the job there takes."""
+    return tuple(_report(books, job, request, cluster) for cluster in range(len(books.cluster_names)))
+
+
+def _report(books: Books, job: Job, request: Request, cluster: int) -> ClusterReport:
+    name = books.cluster_names[cluster]
+    groups = np.flatnonzero((books.layout.group_cluster == cluster) & (request.mgpu[books.layout.group_type] >= 0))
+    region = int(books.layout.group_region[books.layout.group_cluster == cluster][0])
+    if not request.open[region]:
+        return ClusterReport(name, False, _missing_data(books, job, books.region_names[region]))
+    here = books.layout.group_cluster[books.layout.group] == cluster
+    obstacle = _when_empty(books, request, here)
+    if obstacle is not None:
+        return ClusterReport(name, False, obstacle.value)
+    in_service = here & ~books.out_of_service()
+    if _when_empty(books, request, in_service) is not None:
+        return ClusterReport(name, False, "it would hold the job, but not without its servers that are out of service")
+    for g in groups.tolist():
+        level = int(level_in(books.state, g, request))
+        if level < NOWHERE:
+            return ClusterReport(name, True, f"it fits as it is, within one {LEVELS[level]}")
+    only: Bools = np.isin(np.arange(len(books.everywhere)), groups)
+    found = search_victims(books.state, request, only, BUDGET)
+    if found is not None:
+        count = len(found.jobs)
+        return ClusterReport(name, True, f"it fits if {count} running job{'s are' if count > 1 else ' is'} stopped")
+    return ClusterReport(name, False, _shortage(books, request, groups))
+
+
+def _when_empty(books: Books, request: Request, servers: Bools) -> Obstacle | None:
+    at = np.flatnonzero(servers)
+    kind = books.layout.group_type[books.layout.group[at]]
+    need = (request.mgpu, request.cpu, request.memory)
+    return obstacle_when_empty(books.supply[at], kind, books.layout.rack[at], need, request.tasks, request.within)
+
+
+def _missing_data(books: Books, job: Job, region: str) -> str:
+    lacks = [dataset for dataset in job.datasets if region not in books.replicas.get(dataset, ())]
+    return f"{region} does not hold {', '.join(lacks)}"
+
+
+def _shortage(books: Books, request: Request, groups: Ints) -> str:
+    """What is missing, counting what could be had by stopping less important jobs."""
+    state, threshold = books.state, request.tier + 1
+    servers = np.isin(books.layout.group, groups)
+    mgpu = int(request.mgpu[books.layout.group_type[groups]].min())
+    for what, free, held, need, per in (
+        ("GPUs", A_FREE, C_MGPU, mgpu, WHOLE),
+        ("cores", A_CPU, C_CPU, request.cpu, 1000),
+        ("GiB of memory", A_MEMORY, C_MEMORY, request.memory, 1024),
+    ):
+        room = np.maximum(state.room[free, request.tier], 0) + state.reclaim[held, threshold]
+        have, asked = int(room[servers].sum()), need * request.tasks
+        if have < asked:
+            return f"{asked / per:g} {what} are needed; {have / per:g} are free or held by work that may be stopped"
+    return "enough is free or may be stopped, but not in pieces of the right size within one GPU type and level"
+
+
+def why_not(books: Books, job: Job, request: Request) -> str:
+    """One sentence for a job that fits nowhere."""
+    accepted = [books.type_names[k] for k in np.flatnonzero(request.mgpu >= 0)]
+    if not accepted:
+        wanted = ", ".join(job.gpu_types or ())
+        return f"no server has a GPU type that it accepts ({wanted}); there are {', '.join(books.type_names)}"
+    if not request.open.any():
+        return f"no region holds all of its data ({', '.join(job.datasets)})"
+    usable = (request.mgpu[books.layout.group_type] >= 0) & request.open[books.layout.group_region]
+    if not usable.any():
+        return f"no region that holds its data has a GPU type that it accepts ({', '.join(accepted)})"
+    have, asked = books.group_mgpu[usable], (request.mgpu[books.layout.group_type] * request.tasks)[usable]
+    if (have < asked).all():
+        return (
+            f"it needs {int(asked.min()) / WHOLE:g} GPUs of one type in one cluster; "
+            f"the largest that it may use has {int(have.max()) / WHOLE:g}"
+        )
+    return "no cluster has room for it, not even if all less important work that may be stopped were; see explain"

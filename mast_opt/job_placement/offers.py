@@ -1,0 +1,147 @@
+"""What a live fleet is asked and what it answers; quantities in milli-GPUs, millicores, MiB and GPU-hours."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from mast_opt.errors import UsageError
+from mast_opt.job_placement.units import LEVELS, WHOLE
+
+
+@dataclass(frozen=True)
+class Server:
+    """A machine. Its GPUs are numbered from 0."""
+
+    name: str
+    region: str
+    cluster: str
+    """Belongs to one region."""
+    rack: str
+    """Belongs to one cluster."""
+    gpu_type: str
+    gpus: int
+    cpu_mcores: int
+    memory_mib: int
+
+    def __post_init__(self) -> None:
+        for what in ("gpus", "cpu_mcores", "memory_mib"):
+            if getattr(self, what) < 0:
+                raise UsageError(f"server {self.name}: {what} is {getattr(self, what)}; expected at least 0")
+
+
+@dataclass(frozen=True)
+class Job:
+    """A gang of equal tasks that run together or not at all. All needs are those of one task."""
+
+    name: str
+    tier: int
+    """One of the fleet's tiers; the lowest number is the most important."""
+    tasks: int = 1
+    mgpu: int = WHOLE
+    """Whole GPUs, or less than one."""
+    cpu_mcores: int = 0
+    memory_mib: int = 0
+    gpu_types: Mapping[str, int] | None = None
+    """GPU types that it accepts, and how many milli-GPUs a task needs on each; None for any type and ``mgpu``."""
+    datasets: tuple[str, ...] = ()
+    """It runs only in regions that hold all of them."""
+    within: str = "cluster"
+    """``server``, ``rack`` or ``cluster``: what it must stay within."""
+    prefer: str = "server"
+    """What is close enough."""
+    preemptible: bool = False
+    """May it be stopped for more important work once it runs?"""
+    gpu_hours_at_risk: float = 0.0
+    """What is lost if it is stopped now; see ``Fleet.set_at_risk``."""
+    tenant: str = ""
+
+    def __post_init__(self) -> None:
+        if self.tasks < 1:
+            raise UsageError(f"job {self.name}: tasks is {self.tasks}; expected at least 1")
+        for mgpu in (self.mgpu, *(self.gpu_types or {}).values()):
+            if mgpu < 0 or (mgpu > WHOLE and mgpu % WHOLE):
+                raise UsageError(f"job {self.name}: {mgpu} milli-GPUs a task; expected whole GPUs, or less than one")
+        for what in ("cpu_mcores", "memory_mib", "gpu_hours_at_risk"):
+            if not getattr(self, what) >= 0:
+                raise UsageError(f"job {self.name}: {what} is {getattr(self, what)}; expected at least 0")
+        for what in ("within", "prefer"):
+            if getattr(self, what) not in LEVELS:
+                raise UsageError(f"job {self.name}: {what} is {getattr(self, what)!r}; expected one of {LEVELS}")
+
+
+@dataclass(frozen=True)
+class Share:
+    """Tasks of a job on one server."""
+
+    server: str
+    tasks: int
+    gpus: Mapping[int, int]
+    """GPU → milli-GPUs that they take of it."""
+
+
+@dataclass(frozen=True)
+class Bid:
+    """The best place for a job, as long as the fleet does not change."""
+
+    job: Job
+    tier: int
+    """The tier that counts."""
+    over_quota: bool
+    """The job would take its tenant over the quota: it has the lowest tier and may be stopped."""
+    region: str
+    cluster: str
+    gpu_type: str
+    shares: tuple[Share, ...]
+    level: str
+    """``server``, ``rack`` or ``cluster``: how close together the tasks are."""
+    victims: tuple[str, ...]
+    """Running jobs that have to be stopped first."""
+    victim_tier: int | None
+    """The most important tier among them."""
+    gpu_hours_lost: float
+    load: float
+    """Share of the region's GPUs in use."""
+    proven: bool
+    """Whether no bid is better; False if the search for victims reached its limit."""
+    version: int = field(compare=False)
+    """Of the fleet that made it."""
+
+    @property
+    def key(self) -> tuple[float, float, int, int, float, str, str, str]:
+        """What bids for the same job compare by; the least is the best: importance of the most important victim,
+        GPU-hours lost, victims, level beyond what the job prefers, load of the region, and names."""
+        importance = float("-inf") if self.victim_tier is None else -float(self.victim_tier)
+        level = max(0, LEVELS.index(self.level) - LEVELS.index(self.job.prefer))
+        lost, stopped = self.gpu_hours_lost, len(self.victims)
+        return importance, lost, stopped, level, self.load, self.region, self.cluster, self.gpu_type
+
+
+@dataclass(frozen=True)
+class Refused:
+    """A job that fits nowhere, and why."""
+
+    job: Job
+    reason: str
+    remembered: bool = False
+    """True if it was not searched for, because it asks for no less than one that fitted nowhere."""
+
+
+@dataclass(frozen=True)
+class Drained:
+    """What became of the jobs on a server that takes no more work."""
+
+    stopped: tuple[str, ...]
+    """Those that may be stopped, and now are."""
+    staying: tuple[str, ...]
+    """Those that may not be; the server is empty when they have ended."""
+
+
+@dataclass(frozen=True)
+class ClusterReport:
+    """What stands between a job and a cluster."""
+
+    cluster: str
+    fits: bool
+    words: str
+    """The first constraint that rules the cluster out, or what admitting the job there takes."""

@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mast_opt.mip import kernels
 from mast_opt.mip.program import Axis, Block, FloatArray, IntArray, Mip, Term, frozen
 
 
@@ -137,6 +136,8 @@ class MipBuilder:
 
     def _matrix(self) -> tuple[IntArray, IntArray, FloatArray]:
         """All rows compressed: starts, column ids in ascending order, coefficients; zeros are left out."""
+        from mast_opt.mip import kernels  # compiles with numba: only where a program is built
+
         room = sum(len(at) for rows in self._rows for at, _, _ in rows.entries)
         # start[r + 1] holds first the length of row r - 1, then where row r begins, at last where it ends
         start: IntArray = np.zeros(self._height + 2, np.int32 if room < np.iinfo(np.int32).max else np.int64)

@@ -64,9 +64,8 @@ class Lattice:
         return bool((self.lower > self.upper).any() or (self.rows.lower > self.rows.upper).any())
 
     def to_x(self, z: IntArray) -> FloatArray:
-        # a unit of 1/1000 is not exact in a float, 1000 is
-        step = np.where(self.per_unit < 1, np.round(1 / self.per_unit), 1.0)
-        return np.asarray(self.base + np.where(self.per_unit < 1, z * step, z / self.per_unit))
+        # 1/1000 is not exact in a float, 1000 is
+        return np.asarray(self.base + np.where(self.per_unit < 1, z * snapped(1 / self.per_unit), z / self.per_unit))
 
     def to_z(self, x: FloatArray) -> IntArray:
         """The point that stands for x, inside the bounds."""

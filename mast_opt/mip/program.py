@@ -16,8 +16,6 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from mast_opt.mip import kernels
-
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.integer[Any]]
 BoolArray = NDArray[np.bool_]
@@ -118,6 +116,8 @@ class Mip:
 
     def minimise(self, weights: Mapping[str, float]) -> Mip:
         """The same program with the objective Σ weight · term."""
+        from mast_opt.mip import kernels  # compiles with numba: only where a program is built
+
         cost = np.zeros(len(self.cost))
         offset = 0.0
         for name, weight in weights.items():

@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from mast_opt.mip import kernels
 from mast_opt.mip.program import FloatArray, Mip, frozen
 
 LARGEST_COST = 2.0**20
@@ -39,6 +38,8 @@ class Scaled:
 
 def scale(mip: Mip) -> Scaled:
     """Scale so that each row's largest integer coefficient, each continuous column's, and a typical cost are near 1."""
+    from mast_opt.mip import kernels  # compiles with numba: only where a program is built
+
     row_factor, column_factor, value = np.empty(len(mip.row_lower)), np.empty(len(mip.cost)), np.empty(len(mip.value))
     kernels.scaling_factors(mip.row_start, mip.index, mip.value, mip.integral, row_factor, column_factor)
     kernels.scale_values(mip.row_start, mip.index, mip.value, mip.integral, row_factor, column_factor, value)
@@ -60,6 +61,8 @@ def scale(mip: Mip) -> Scaled:
 
 
 def _cost_factor(cost: FloatArray) -> float:
+    from mast_opt.mip import kernels  # compiles with numba: only where a program is built
+
     typical, largest = kernels.typical_and_largest(cost)
     within = float(np.exp2(np.floor(np.log2(LARGEST_COST / largest))))
     return min(float(kernels.inverse_power(typical)), within)

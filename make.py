@@ -27,7 +27,7 @@ PLAN = "out/cloud-regions"
 
 def demo(arguments):
     install()
-    print("compiling the kernels of tetris (half a minute, once)", flush=True)
+    print("compiling the kernels of tetris (about a minute, once)", flush=True)
     run("python", "-c", "import mast_opt; mast_opt.warm_up('data-placement')")
     return run("mast-opt", "solve", INSTANCE, *(arguments or (*SOLVE, "--out", PLAN)))
 

@@ -14,7 +14,7 @@ SMALLEST = 6
 def warm_up(*kinds: str) -> None:
     """Compile the kernels of the heuristics, or load them from the cache, so that the first solve does not wait.
 
-    Compiling takes about half a minute a kind, once for an installation; loading takes a second.
+    Compiling takes about a minute a kind, once for an installation; loading takes a second.
 
     Args:
         kinds: names such as ``"data-placement"``; none means every kind.

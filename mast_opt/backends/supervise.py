@@ -15,12 +15,14 @@ import numpy as np
 
 from mast_opt.backends.base import interruptibly
 from mast_opt.backends.watch import Progress
-from mast_opt.errors import UsageError
+from mast_opt.errors import BackendError, UsageError
 from mast_opt.mip import FloatArray, Mip, scale
 from mast_opt.result import Limit, SolveParams, SolveResult, Status
 
 FEASIBILITY_TOLERANCE = 1e-6
 """By how much a scaled row, or an integer column, may be off in a start; what solvers allow by default."""
+WRONG = 1e-4
+"""The same, beyond which a solver's solution is not one."""
 ROUND_OFF = 1e-9
 OBJECTIVE_TOLERANCE = 1e-6
 """Relative agreement of a solver's objective with the one recomputed from ``x``."""
@@ -113,17 +115,27 @@ def _without_solver(mip: Mip, params: SolveParams) -> Outcome | None:
 def _feasible(mip: Mip, start: FloatArray) -> FloatArray | None:
     """The start with its integer columns rounded, or None if it breaks a bound, a row or integrality."""
     x = np.where(mip.integral, np.round(start), start)
-    if (np.abs(x - start) > FEASIBILITY_TOLERANCE).any():
-        return None
     scaled = scale(mip)
-    at, activity = scaled.to_scaled(x), scaled.row_factor * mip.activity(x)
-    for value, lower, upper in (
-        (at, scaled.mip.col_lower, scaled.mip.col_upper),
-        (activity, scaled.mip.row_lower, scaled.mip.row_upper),
-    ):
-        if (value < lower - FEASIBILITY_TOLERANCE).any() or (value > upper + FEASIBILITY_TOLERANCE).any():
-            return None
+    off = np.maximum(mip.col_lower - x, x - mip.col_upper) / scaled.column_factor
+    if max(np.abs(x - start).max(), off.max(), _missed(mip, x).max(initial=0.0)) > FEASIBILITY_TOLERANCE:
+        return None
     return np.clip(x, mip.col_lower, mip.col_upper)
+
+
+def _missed(mip: Mip, x: FloatArray) -> FloatArray:
+    """By how much each row is missed, at the scale at which solvers see it; negative if it is not."""
+    activity = mip.activity(x)
+    return np.asarray(np.maximum(mip.row_lower - activity, activity - mip.row_upper) * scale(mip).row_factor)
+
+
+def _check_solution(mip: Mip, x: FloatArray) -> None:
+    missed = _missed(mip, x)
+    if missed.max(initial=0.0) > WRONG:
+        at = int(np.argmax(missed))
+        name = next(name for position, name in enumerate(mip.row_names()) if position == at)
+        raise BackendError(f"the solver calls something a solution that misses row {name} by {missed[at]:g} (scaled)")
+    if mip.integral.any() and np.abs(x - np.round(x))[mip.integral].max() > WRONG:
+        raise BackendError("the solver calls something a solution that has fractions in integer columns")
 
 
 def _concluded(mip: Mip, params: SolveParams, outcome: Outcome, start: FloatArray | None) -> SolveResult:
@@ -136,7 +148,9 @@ def _concluded(mip: Mip, params: SolveParams, outcome: Outcome, start: FloatArra
     if not status.has_solution:
         known = math.isfinite(bound) and status is Status.NO_SOLUTION
         return SolveResult(status, None, None, bound if known else None, limit, outcome.message)
-    assert x is not None, f"{status} came without a solution"
+    if x is None:
+        raise BackendError(f"the solver claims {status.value} and gives no solution: {outcome.message}")
+    _check_solution(mip, x)
     objective = mip.objective(x)
     bound = min(bound, objective)
     distance = objective - bound

@@ -42,8 +42,8 @@ def finite_bounds(mip: Mip, entries: Entries) -> tuple[FloatArray, FloatArray]:
         found_upper, found_lower = no_upper & np.isfinite(new_upper), no_lower & np.isfinite(new_lower)
         if not (found_upper | found_lower).any():
             break
-        upper[found_upper] = new_upper[found_upper]
-        lower[found_lower] = new_lower[found_lower]
+        upper[found_upper] = np.where(mip.integral, np.floor(snapped(new_upper)), new_upper)[found_upper]
+        lower[found_lower] = np.where(mip.integral, np.ceil(snapped(new_lower)), new_lower)[found_lower]
     return lower, upper
 
 

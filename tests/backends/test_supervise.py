@@ -13,6 +13,7 @@ import pytest
 from mast_opt.backends.base import converted, interruptibly, one_sided
 from mast_opt.backends.supervise import Outcome, supervised
 from mast_opt.backends.watch import Progress, Relay, watching
+from mast_opt.errors import BackendError
 from mast_opt.mip import FloatArray
 from mast_opt.result import Event, Limit, SolveParams, SolveResult, Status
 from tests.backends.programs import INF, knapsack, program
@@ -204,3 +205,12 @@ def test_a_solver_that_overruns_its_limit_is_stopped_for_time() -> None:
     assert relay.limit is Limit.TIME
     cancel.set()
     assert relay.limit is Limit.INTERRUPT
+
+
+@pytest.mark.parametrize(
+    ("x", "words"),
+    [(np.ones(4), r"misses row row\[0\] by"), (np.array([1.0, 0.5, 0.0, 0.0]), "fractions"), (None, "no solution")],
+)
+def test_what_is_no_solution_is_not_passed_on(x: FloatArray | None, words: str) -> None:
+    with pytest.raises(BackendError, match=words):
+        say(Outcome(Status.OPTIMAL, x, MINIMUM))

@@ -4,6 +4,7 @@ importer       what an importer is: inputs, settings, a pure function
 source_table   reading other people's CSV files with every fault named
 georegions, openb, philly                 the sources
 cloud_work, cloud_data, cloud_regions     an instance from all three
+gpu_nodes, gpu_pods, gpu_load, gpu_fleet  a job-placement instance from machines, pods and jobs
 """
 
 from __future__ import annotations
@@ -13,10 +14,12 @@ from typing import Any
 
 from mast_opt.errors import UsageError
 from mast_opt.io.importers.cloud_regions import CLOUD_REGIONS
+from mast_opt.io.importers.gpu_fleet import GPU_FLEET
 from mast_opt.io.importers.importer import Importer, Input, Setting
 
 IMPORTERS: Mapping[str, Importer[Any]] = {
     "cloud-regions": CLOUD_REGIONS,
+    "gpu-fleet": GPU_FLEET,
 }
 """name → importer, as ``mast-opt import`` calls them."""
 

@@ -38,13 +38,12 @@ class Progress:
     def update(self, incumbent: float | None = None, bound: float | None = None) -> None:
         """Report what is known now; None means unknown. Emits an event if either improved."""
         with self._lock:
-            better = incumbent is not None and (self.incumbent is None or incumbent < self.incumbent)
-            tighter = bound is not None and (self.bound is None or bound > self.bound)
-            if better:
-                self.incumbent = incumbent
-            if tighter:
-                self.bound = bound
-            if (better or tighter) and self._on_event is not None:
+            news = False
+            if incumbent is not None and (self.incumbent is None or incumbent < self.incumbent):
+                self.incumbent, news = float(incumbent), True
+            if bound is not None and (self.bound is None or bound > self.bound):
+                self.bound, news = float(bound), True
+            if news and self._on_event is not None:
                 self._on_event(Event(self.elapsed_s, self.incumbent, self.bound))
 
 

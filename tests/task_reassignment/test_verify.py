@@ -1,0 +1,83 @@
+"""The verifier against figures worked out by hand; each broken limit is named with its index."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from mast_opt.task_reassignment.conflicts import conflicts
+from mast_opt.task_reassignment.verify import verify
+from tests.task_reassignment.hand import hand, plan
+
+
+def test_the_cost_of_today(tmp_path: Path) -> None:
+    """Use is 7 5, 2 4, 5 3. Load: 1 unit of r0 over on m0. Balance 2·free(r0) − free(r1): 3 + 12 + 0."""
+    verdict = verify(hand(tmp_path), plan(0, 2, 0, 1, 2))
+    assert verdict.ok
+    assert verdict.terms == {"load": 10, "balance": 75, "process_move": 0, "service_move": 0, "machine_move": 0}
+    assert verdict.objective == 85
+
+
+def test_the_cost_of_a_move(tmp_path: Path) -> None:
+    """p1 from m2 to m1: use is 7 5, 5 6, 2 1; balance 3 + 8 + 3."""
+    verdict = verify(hand(tmp_path), plan(0, 1, 0, 1, 2))
+    assert verdict.ok
+    assert verdict.terms == {"load": 10, "balance": 70, "process_move": 1, "service_move": 1, "machine_move": 1}
+    assert verdict.objective == 10 + 70 + 3 * 1 + 2 * 1 + 5 * 1
+    assert verdict.metrics["moved_processes"] == 1
+
+
+def test_the_service_that_moves_most_counts(tmp_path: Path) -> None:
+    """Both of s2 and one of s0 move: 2, not 3."""
+    assert verify(hand(tmp_path), plan(0, 1, 0, 2, 1)).terms["service_move"] == 2
+
+
+@pytest.mark.parametrize(
+    ("machine", "name", "amount", "limit"),
+    [
+        ((0, 2, 2, 1, 2), "capacity[m2,r0]", 1, 7),
+        ((0, 2, 1, 0, 2), "capacity[m0,r1]", 1, 8),
+        ((0, 2, 0, 1, 1), "conflict[s2,m1]", 1, 1),
+        ((1, 2, 0, 1, 2), "spread[s0]", 1, 2),
+        ((0, 1, 2, 1, 2), "dependency[p2,s0,n1]", 1, 0),
+        ((0, 2, 0, 1, -1), "assigned[p4]", 1, 1),
+        ((0, 2, 0, 1, 3), "assigned[p4]", 1, 1),
+    ],
+)
+def test_a_broken_limit_is_named(tmp_path: Path, machine: tuple[int, ...], name: str, amount: int, limit: int) -> None:
+    (violation,) = verify(hand(tmp_path), plan(*machine)).violations
+    assert (violation.name, violation.amount, violation.limit) == (name, amount, limit)
+
+
+def test_a_resource_that_is_not_transient_is_free_at_once(tmp_path: Path) -> None:
+    """The swap that breaks capacity[m0,r1] above does so only by what p2 still holds there."""
+    problem = hand(tmp_path)
+    assert verify(replace(problem, transient=np.zeros(2, np.bool_)), plan(0, 2, 1, 0, 2)).ok
+
+
+def test_a_plan_of_another_length_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="shape"):
+        verify(hand(tmp_path), plan(0, 1))
+
+
+@pytest.mark.parametrize(
+    ("change", "name", "index"),
+    [
+        ({"capacity": np.full((3, 2), 3)}, "capacity", ("r0",)),
+        ({"capacity": np.full((3, 2), 3)}, "capacity", ("p0",)),
+        ({"capacity": np.full((3, 2), 3)}, "capacity", ("m0", "r1")),
+        ({"spread_min": np.array([3, 1, 1])}, "spread", ("s0",)),
+        ({"service": np.array([0, 0, 0, 0, 2])}, "conflict", ("s0",)),
+        ({"service": np.array([1, 1, 1, 2, 2])}, "dependency", ("s1", "s0")),
+    ],
+)
+def test_what_no_plan_can_meet_is_seen_before_solving(
+    tmp_path: Path, change: dict[str, Any], name: str, index: tuple[str, ...]
+) -> None:
+    problem = hand(tmp_path)
+    assert conflicts(problem) == ()
+    assert (name, index) in [(found.constraint, found.index) for found in conflicts(replace(problem, **change))]

@@ -16,10 +16,10 @@ import subprocess
 import sys
 
 
-def run(path: str, solver: str, time_limit_s: float, threads: int) -> dict[str, object]:
+def run(path: str, solver: str, time_limit_s: float) -> dict[str, object]:
     """The JSON object of one ``mast-opt solve``."""
     command = [sys.executable, "-m", "mast_opt", "solve", path, "--solver", solver, "--json"]
-    command += ["--time-limit", str(time_limit_s), "--threads", str(threads)]
+    command += ["--time-limit", str(time_limit_s)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     try:
         answer: dict[str, object] = json.loads(done.stdout)
@@ -35,6 +35,8 @@ def row(solver: str, answer: dict[str, object]) -> str:
         value = answer.get(key)
         return "–" if value is None else format(value, form)
 
+    if answer.get("error"):
+        return f"| {solver} | {answer['error']} | – | – | – |"
     versions = answer.get("versions") or {}
     assert isinstance(versions, dict)
     name = f"{solver} {versions.get(solver, '')}".strip()
@@ -46,14 +48,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("path")
     parser.add_argument("--time-limit", type=float, default=60.0, help="seconds for each solver")
-    parser.add_argument("--threads", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--solvers", default="highs,cpsat,scip,cbc,tetris")
     chosen = parser.parse_args()
-    print(f"{chosen.path}, {chosen.time_limit:g} s, {chosen.threads} threads, {platform.machine()}, Python", end=" ")
-    print(platform.python_version())
+    print(f"{chosen.path}, {chosen.time_limit:g} s, {os.cpu_count()} processors, {platform.machine()}", end="")
+    print(f", Python {platform.python_version()}")
     print("\n| solver | status | objective | bound | gap |\n|---|---|---|---|---|")
     for solver in chosen.solvers.split(","):
-        print(row(solver, run(chosen.path, solver, chosen.time_limit, chosen.threads)), flush=True)
+        print(row(solver, run(chosen.path, solver, chosen.time_limit)), flush=True)
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mast_opt.kind import Kind
 from mast_opt.task_reassignment.conflicts import conflicts
+from mast_opt.task_reassignment.dat import write_dat
 from mast_opt.task_reassignment.formulation import base
 from mast_opt.task_reassignment.generate import FAMILIES
 from mast_opt.task_reassignment.plan import Plan
@@ -32,4 +33,5 @@ KIND: Kind[TaskReassignment, Plan] = Kind(
     heuristics={},
     families=FAMILIES,
     sections=sections,
+    exporters={".dat": write_dat},
 )

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import gzip
 import re
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from mast_opt.errors import InputError, InstanceError
+from mast_opt.errors import InputError, InstanceError, UsageError
+from mast_opt.task_reassignment.generate import challenge
 from mast_opt.task_reassignment.roadef import read
 from mast_opt.task_reassignment.roadef_write import assignment_text, model_text
-from tests.task_reassignment.hand import MODEL, TODAY, hand
+from mast_opt.task_reassignment.verify import verify
+from tests.task_reassignment.hand import MODEL, TODAY, hand, plan
 
 
 def test_every_section_is_read(tmp_path: Path) -> None:
@@ -50,6 +52,32 @@ def test_what_is_written_reads_back_the_same(tmp_path: Path) -> None:
     for item in fields(first):
         one, other = getattr(first, item.name), getattr(second, item.name)
         assert np.array_equal(one, other) if isinstance(one, np.ndarray) else one == other, item.name
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_generated_instance_costs_the_same_after_a_round_trip(seed: int, tmp_path: Path) -> None:
+    """Load and balance weights go into the goals' own, groups of machines into costs between machines."""
+    rng = np.random.default_rng(seed)
+    made = challenge(rng, processes=20, machines=8, resources=3)
+    groups = len(made.move_groups)
+    weights = {**made.objective.weights, "load": 2.0, "balance": 3.0}
+    problem = replace(
+        made,
+        group_move_cost=rng.integers(0, 5, (groups, groups)),
+        objective=replace(made.objective, weights=weights),
+    )
+    again = hand(tmp_path, model_text(problem), assignment_text(problem.initial))
+    for machine in (problem.initial, *rng.integers(0, 8, (5, 20))):
+        one, other = (verify(stated, plan(*machine.tolist())) for stated in (problem, again))
+        assert one.objective == other.objective
+        assert [found.name for found in one.violations] == [found.name for found in other.violations]
+
+
+def test_what_the_format_cannot_say_is_refused(tmp_path: Path) -> None:
+    problem = hand(tmp_path)
+    half = replace(problem.objective, weights={**problem.objective.weights, "service_move": 0.5})
+    with pytest.raises(UsageError, match=r"service_move is 0\.5"):
+        model_text(replace(problem, objective=half))
 
 
 def test_gzip_is_read_and_a_cut_one_refused(tmp_path: Path) -> None:

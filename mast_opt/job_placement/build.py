@@ -89,10 +89,13 @@ def _resources(tables: Tables, table: str) -> Ints:
 
 
 def _server_types(tables: Tables) -> tuple[tuple[str, ...], Ints]:
-    """The types that servers have, in order of first appearance, and [S] the type of each."""
-    typed, at = tables.has("servers", "gpu_type"), tables.get("servers", "gpu_type")
-    labels = [tables.axes["gpu_type"][k] if known else NO_GPU for k, known in zip(at.tolist(), typed.tolist())]
-    types = tuple(dict.fromkeys(labels))
+    """The types that servers have, ``none`` last if a server names no type, and [S] the type of each."""
+    axis, typed = tables.axes["gpu_type"], tables.has("servers", "gpu_type")
+    labels = [
+        axis[k] if known else NO_GPU for k, known in zip(tables.get("servers", "gpu_type").tolist(), typed.tolist())
+    ]
+    used = set(labels)
+    types = tuple(label for label in dict.fromkeys((*axis, NO_GPU)) if label in used)
     number = {label: k for k, label in enumerate(types)}
     return types, np.array([number[label] for label in labels], np.int64)
 

@@ -1,7 +1,7 @@
 """How kernels are compiled: cached on disk and without the interpreter lock.
 
 A cached kernel contains the kernels that it calls, and the cache would not notice that one of those has changed in
-another file. So the name under which a kernel is cached carries a fingerprint of all the files here.
+another file. So the name under which a kernel is cached carries a fingerprint of all the files with kernels.
 """
 
 from __future__ import annotations
@@ -15,12 +15,17 @@ import numba
 
 FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
 
+_CONSTANTS = ("compiled.py", "state.py", "units.py")
+"""Files without kernels that kernels depend on."""
+
 
 def _fingerprint() -> str:
     here = Path(__file__).parent
     digest = hashlib.blake2b(digest_size=6)
     for path in (*sorted(here.glob("*.py")), here.parent / "units.py"):
-        digest.update(path.read_bytes())
+        text = path.read_bytes()
+        if path.name in _CONSTANTS or b"heuristics.compiled import" in text:
+            digest.update(text)
     return digest.hexdigest()
 
 

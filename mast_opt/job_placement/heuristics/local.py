@@ -39,7 +39,8 @@ class Exchange:
 
     def __init__(self, prices: Prices) -> None:
         self.prices = prices
-        scale = SCALE / max(float(prices.rejected.sum() + prices.stopped.sum()), 1e-300)
+        everything = float(prices.rejected.sum() + prices.stopped.sum())
+        scale = SCALE / everything if everything > 0 else 0.0
         self.rejected: Ints = np.maximum(np.rint(prices.rejected * scale), 1).astype(np.int64) * VICTIM
         """[J]"""
         self.stopped: Ints = np.rint(prices.stopped * scale).astype(np.int64) * VICTIM + 1

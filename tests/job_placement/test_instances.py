@@ -1,0 +1,61 @@
+"""The committed instances: answers worked out by hand, and a real fleet that reads as it was written."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from mast_opt.io import read
+from mast_opt.job_placement import JobPlacement
+from mast_opt.job_placement.verify import verify
+from mast_opt.solving import Solution, solve
+
+FOLDER = Path(__file__).parents[2] / "instances" / "job_placement"
+
+ANSWERS = {
+    "tiny-cheapest": (10 * 0.25 * (3 + 4) / 12, {"urgent": {"s3": 1}}, {"small-a", "small-b"}),
+    "tiny-fractions": (1000 * 0.6 / 1.7, None, set()),
+    "tiny-packing": (1000 * 2 / 8, {"three-a": {"s1": 1}, "three-b": {"s2": 1}}, set()),
+    "tiny-quota": (1000 * 0.5 / 3.5, {"first": {"s1": 1}, "other": {"s1": 1}}, set()),
+    "tiny-regions": (0.0, {"gang": {"w1": 1, "w2": 1}, "single": None}, set()),
+    "tiny-victims": (1000 * 1 / 5 + 10 * 0.25 * (3 + 8) / 8, {"urgent": {"s1": 1}}, {"old"}),
+}
+"""name → (objective, job → server → tasks, jobs stopped); None where several answers are as good."""
+EXHAUSTIVE = {"tiny-cheapest", "tiny-packing", "tiny-quota", "tiny-regions", "tiny-victims", "tiny-fractions"}
+
+
+@pytest.mark.parametrize("name", ANSWERS)
+@pytest.mark.parametrize("solver", ["highs", "exhaustive", "exhaustive+repair"])
+def test_hand_made_instances_have_the_answers_worked_out_by_hand(name: str, solver: str) -> None:
+    problem = read(FOLDER / f"{name}.json")
+    objective, where, stopped = ANSWERS[name]
+    solution = solve(problem, solver, iterations=3 if "repair" in solver else None)
+    assert solution.objective == pytest.approx(objective, abs=1e-9)
+    assert {problem.running[v] for v in np.flatnonzero(solution.plan.preempt)} == stopped
+    if where is not None:
+        found = placements(problem, solution)
+        assert found.keys() == where.keys()
+        for job, servers in where.items():
+            assert servers is None or by_symmetry(found[job]) == by_symmetry(servers)
+
+
+def by_symmetry(servers: dict[str, int]) -> dict[str, int]:
+    """s1 and s2 of tiny-packing are alike."""
+    return {"s" if name in ("s1", "s2") else name: tasks for name, tasks in servers.items()}
+
+
+def placements(problem: JobPlacement, solution: Solution) -> dict[str, dict[str, int]]:
+    plan, found = solution.plan, {}
+    for j, s, n in zip(plan.job.tolist(), plan.server.tolist(), plan.tasks.tolist()):
+        found.setdefault(problem.jobs[j], {})[problem.servers[s]] = n
+    return found
+
+
+def test_the_real_fleet_is_solved_as_its_readme_says() -> None:
+    problem = read(FOLDER / "alibaba-philly")
+    assert (len(problem.servers), len(problem.jobs), len(problem.running)) == (120, 150, 591)
+    solution = solve(problem, "exhaustive")
+    assert solution.objective == pytest.approx(251.1679, abs=1e-3)
+    assert verify(problem, solution.plan).ok

@@ -1,0 +1,148 @@
+"""Bounds below, plans above, and nothing that the verifier does not accept; the same seed gives the same plan."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from mast_opt import backends
+from mast_opt.job_placement import JobPlacement
+from mast_opt.job_placement.formulation import base
+from mast_opt.job_placement.generate import FAMILIES
+from mast_opt.job_placement.heuristics.desk import open_desk
+from mast_opt.job_placement.heuristics.score import prices_of
+from mast_opt.job_placement.heuristics.solvers import SOLVERS
+from mast_opt.job_placement.kind import KIND
+from mast_opt.job_placement.relaxation import relaxation
+from mast_opt.job_placement.strong import strong
+from mast_opt.job_placement.verify import verify
+from mast_opt.result import SolveParams, Status
+from mast_opt.solving import solve
+from tests.job_placement.strategies import problems
+
+SMALL = {
+    "standard": {"regions": 2, "clusters": 2, "servers": 3, "jobs": 24},
+    "study": {"servers": 3},
+    "shared-gpus": {"servers": 2, "jobs": 20},
+    "features": {"jobs": 16},
+}
+OURS = tuple(SOLVERS)
+
+
+def instance(family: str, seed: int) -> JobPlacement:
+    return FAMILIES[family].generate(np.random.default_rng(seed), **SMALL[family])
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(problem=problems())
+def test_the_strong_formulation_has_the_optima_of_the_base_one(problem: JobPlacement) -> None:
+    one, other = (solve(problem, "highs", gap=1e-9, formulation=name, threads=1) for name in ("base", "strong"))
+    assert one.objective == pytest.approx(other.objective, rel=1e-6, abs=1e-6)
+    x = strong(problem).encode(one.plan)
+    mip = strong(problem).mip
+    assert (mip.activity(x) <= mip.row_upper + 1e-6).all()
+    assert (x <= mip.col_upper + 1e-9).all()
+    assert base(problem).mip.objective(base(problem).encode(one.plan)) == pytest.approx(mip.objective(x))
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(problem=problems())
+def test_the_relaxation_is_below_every_plan(problem: JobPlacement) -> None:
+    bound = backends.get("highs").solve(relaxation(problem).mip, SolveParams(gap=1e-9, threads=1))
+    optimum = solve(problem, "highs", gap=1e-9, threads=1).objective
+    assert bound.status is Status.OPTIMAL
+    assert bound.objective <= optimum + 1e-6 * (1 + abs(optimum))
+
+
+@pytest.mark.parametrize("family", SMALL)
+@pytest.mark.parametrize("name", OURS)
+def test_every_plan_is_sound_and_no_better_than_the_optimum(family: str, name: str) -> None:
+    for seed in range(3):
+        problem = instance(family, seed)
+        found = solve(problem, name, seed=seed, iterations=10 if "repair" in name else None)
+        assert found.verdict.ok
+        exact = solve(problem, "highs", time_limit_s=5, threads=1)
+        assert found.objective >= exact.bound - 1e-6 * (1 + abs(exact.bound))
+        if found.bound is not None:
+            assert found.bound <= exact.objective + 1e-6 * (1 + abs(exact.objective))
+
+
+@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(problem=problems())
+def test_every_solver_takes_every_instance(problem: JobPlacement) -> None:
+    for name in OURS:
+        assert solve(problem, name, iterations=2 if "repair" in name else None).verdict.ok, name
+
+
+@pytest.mark.parametrize("family", SMALL)
+def test_repair_improves_and_comes_close(family: str) -> None:
+    problem = instance(family, 1)
+    first = solve(problem, "exhaustive")
+    better = solve(problem, "exhaustive+repair", iterations=30)
+    assert better.objective <= first.objective + 1e-9
+    exact = solve(problem, "highs", time_limit_s=20, threads=1)
+    everything = 1000.0
+    assert better.objective - exact.objective <= 0.02 * everything
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_the_same_seed_gives_the_same_plan(name: str) -> None:
+    problem = instance("features", 4)
+    one, other = (solve(problem, name, seed=7, iterations=9 if "repair" in name else None) for _ in range(2))
+    for field in ("job", "server", "tasks", "gpu_index", "indexed", "preempt"):
+        assert np.array_equal(getattr(one.plan, field), getattr(other.plan, field)), field
+
+
+def test_a_start_is_never_lost() -> None:
+    problem = instance("standard", 2)
+    start = solve(problem, "highs", time_limit_s=20, threads=1)
+    found = solve(problem, "exhaustive+repair", iterations=1, start=start.plan)
+    assert found.objective <= start.objective + 1e-9
+
+
+@pytest.mark.parametrize("family", SMALL)
+def test_the_ledger_values_a_batch_as_the_verifier_does(family: str) -> None:
+    problem = instance(family, 3)
+    solution = solve(problem, "highs", time_limit_s=10, threads=1)
+    desk = open_desk(problem)
+    desk.repeat(solution.plan)
+    assert desk.value(prices_of(problem, desk.layout)) == pytest.approx(solution.objective, rel=1e-9, abs=1e-9)
+    again = verify(problem, desk.plan())
+    assert again.ok
+    assert again.objective == pytest.approx(solution.objective, rel=1e-9, abs=1e-9)
+
+
+def test_lexicographic_stages_are_minimised_in_order() -> None:
+    problem = FAMILIES["lexicographic"].generate(np.random.default_rng(2), servers=3)
+    solution = solve(problem, "highs", time_limit_s=60, threads=1)
+    assert [stage.term for stage in solution.stages] == ["rejected", "preemption", "spread", "balance"]
+    weighted = replace(problem, objective=replace(problem.objective, order=()))
+    first = solve(weighted, "highs", time_limit_s=60, threads=1).verdict.terms["rejected"]
+    assert solution.stages[0].objective <= first + 1e-4
+
+
+def test_more_capacity_never_hurts_and_more_demand_never_helps() -> None:
+    """Balance and fragmentation at 0, denominators as they are: GPUs are added to a server, then a job is added."""
+    for seed in range(6):
+        problem = FAMILIES["features"].generate(np.random.default_rng(seed), jobs=8, servers=2)
+        weights = {**problem.objective.weights, "balance": 0.0, "fragmentation": 0.0, "preemption": 0.0}
+        problem = replace(problem, objective=replace(problem.objective, weights=weights))
+        more = problem.supply.copy()
+        more[0] += [2000, 20_000, 20_000]
+        before, after = (solve(p, "highs", threads=1).objective for p in (problem, replace(problem, supply=more)))
+        assert after <= before + 1e-3 * (1 + before)
+
+
+def test_names_do_not_matter_to_the_optimum() -> None:
+    problem = FAMILIES["features"].generate(np.random.default_rng(9), jobs=8, servers=2)
+    renamed = replace(problem, servers=problem.servers[::-1], jobs=problem.jobs[::-1], clusters=problem.clusters[::-1])
+    one, other = (solve(p, "highs", threads=1, gap=1e-6).objective for p in (problem, renamed))
+    assert one == pytest.approx(other, rel=1e-5)
+
+
+def test_the_kind_lists_what_there_is() -> None:
+    assert tuple(KIND.heuristics) == OURS
+    assert tuple(KIND.formulations) == ("base", "strong")

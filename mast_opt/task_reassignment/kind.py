@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from mast_opt.kind import Kind
+from mast_opt.search import Found, Tools
 from mast_opt.task_reassignment.conflicts import conflicts
 from mast_opt.task_reassignment.dat import write_dat
 from mast_opt.task_reassignment.formulation import base
@@ -13,6 +14,13 @@ from mast_opt.task_reassignment.problem import TaskReassignment
 from mast_opt.task_reassignment.sections import sections
 from mast_opt.task_reassignment.tables import PLAN_SCHEMA, SCHEMA, TERMS, build, unbuild
 from mast_opt.task_reassignment.verify import verify
+
+
+def _twine(problem: TaskReassignment, tools: Tools, start: Plan | None) -> Found[Plan]:
+    from mast_opt.task_reassignment.heuristics.twine import twine  # compiles kernels: only when asked for
+
+    return twine(problem, tools, start)
+
 
 KIND: Kind[TaskReassignment, Plan] = Kind(
     name=TaskReassignment.kind,
@@ -30,7 +38,7 @@ KIND: Kind[TaskReassignment, Plan] = Kind(
     conflicts=conflicts,
     verify=verify,
     formulations={"base": base},
-    heuristics={},
+    heuristics={"twine": _twine},
     families=FAMILIES,
     sections=sections,
     exporters={".dat": write_dat},

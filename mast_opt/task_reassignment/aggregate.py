@@ -1,0 +1,21 @@
+"""The challenge's simple lower bound: all machines taken as one."""
+
+from __future__ import annotations
+
+from mast_opt.task_reassignment.problem import TaskReassignment
+
+
+def aggregate_bound(problem: TaskReassignment) -> float:
+    """Load and balance cost if need and room could be shared freely among machines.
+
+    Both are sums of max(0, ·) over machines, which are at least max(0, ·) of the sum (Jensen); moves cost at least 0.
+    """
+    p = problem
+    weights = p.objective.weights
+    need = [int(total) for total in p.need.sum(axis=0)]
+    spare = [int(total) - used for total, used in zip(p.capacity.sum(axis=0), need)]
+    over = [max(0, used - int(safe)) for used, safe in zip(need, p.safety.sum(axis=0))]
+    load = sum(int(weight) * amount for weight, amount in zip(p.load_weight, over))
+    goals = zip(p.balance_first, p.balance_second, p.balance_target, p.balance_weight)
+    balance = sum(int(w) * max(0, int(target) * spare[first] - spare[second]) for first, second, target, w in goals)
+    return float(weights["load"] * load + weights["balance"] * balance)

@@ -1,0 +1,31 @@
+"""Random numbers inside kernels: xoroshiro128+ (Blackman and Vigna, 2018), one generator per state."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from mast_opt.task_reassignment.heuristics.compiled import OPTIONS
+
+
+@njit(inline="always", **OPTIONS)
+def draw(random):
+    """64 random bits."""
+    first, second = random[0], random[1]
+    bits = first + second
+    second ^= first
+    random[0] = ((first << np.uint64(24)) | (first >> np.uint64(40))) ^ second ^ (second << np.uint64(16))
+    random[1] = (second << np.uint64(37)) | (second >> np.uint64(27))
+    return bits
+
+
+@njit(inline="always", **OPTIONS)
+def below(random, limit):
+    """A whole number from 0 to limit − 1; limit is at most 2^32."""
+    return np.int64(((draw(random) >> np.uint64(32)) * np.uint64(limit)) >> np.uint64(32))
+
+
+@njit(inline="always", **OPTIONS)
+def uniform(random):
+    """A number from 0 to 1, neither of them included."""
+    return (np.float64(draw(random) >> np.uint64(12)) + 0.5) * 2.0**-52

@@ -1,0 +1,88 @@
+"""Where a search stands: every process's machine, and all that is counted to evaluate a move in constant time."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from mast_opt.task_reassignment.heuristics.fleet import Fleet, Floats, Small, base_levels
+from mast_opt.task_reassignment.problem import Ints, TaskReassignment
+
+COST, EXCESS, BROKEN = 0, 1, 2
+"""Positions in ``State.total``."""
+
+
+class State(NamedTuple):
+    """The kernels change these arrays in place."""
+
+    machine: Small
+    """[P]"""
+    level: Floats
+    """[M, J]"""
+    free: Floats
+    """[M, K] capacity less what is held, the transient resources of moved processes included."""
+    cost: Floats
+    """[M] load and balance cost."""
+    at_location: Small
+    """[rows, L] processes of a spreading service in each location."""
+    locations: Small
+    """[rows] locations with any of them."""
+    at_neighbourhood: Small
+    """[rows, N] processes of a service with dependencies in each neighbourhood."""
+    moved: Small
+    """[S] processes that are not at home."""
+    with_moved: Small
+    """[·] services with so many moved processes."""
+    most_moved: Small
+    """[1] of one service."""
+    total: Floats
+    """[3] cost; excess over capacities, weighted by scarcity; missing locations and dependencies."""
+    random: np.ndarray[tuple[int], np.dtype[np.uint64]]
+    """[2] of the generator in ``draws``."""
+
+
+def state_of(problem: TaskReassignment, fleet: Fleet, machine: Ints, rng: np.random.Generator) -> State:
+    """The state of an assignment, counted from scratch. Two processes of a service on one machine are not counted
+    against it: a search must begin without conflicts."""
+    p = problem
+    moved = np.flatnonzero(machine != p.initial)
+    level = base_levels(p)
+    np.add.at(level, machine, fleet.feature)
+    free = p.capacity.astype(np.float64)
+    np.subtract.at(free, machine, fleet.need[0])
+    np.subtract.at(free, p.initial[moved], fleet.need[0, moved] - fleet.need[1, moved])
+    cost = np.maximum(level, 0.0) @ fleet.price
+    at_location = _counts(fleet.spread_row[p.service], p.location[machine], len(fleet.spread_min), len(p.locations))
+    locations = (at_location > 0).sum(axis=1).astype(np.int32)
+    rows = len(fleet.asks_start) - 1
+    near = _counts(fleet.near_row[p.service], p.neighbourhood[machine], rows, len(p.neighbourhoods))
+    of_service = np.bincount(p.service[moved], minlength=len(p.services))
+    most = int(of_service.max())
+    travel = fleet.group_price[fleet.group[p.initial[moved]], fleet.group[machine[moved]]]
+    total = cost.sum() + fleet.move_price[moved].sum() + travel.sum() + fleet.service_price * most
+    excess = np.maximum(-free, 0.0).sum(axis=0) @ fleet.scarcity
+    asker = np.repeat(np.arange(rows), np.diff(fleet.asks_start))
+    lonely = (near[asker] > 0) & (near[fleet.asks] == 0)
+    broken = np.maximum(fleet.spread_min - locations, 0).sum() + lonely.sum()
+    return State(
+        machine=machine.astype(np.int32),
+        level=level,
+        free=free,
+        cost=cost,
+        at_location=at_location,
+        locations=locations,
+        at_neighbourhood=near,
+        moved=of_service.astype(np.int32),
+        with_moved=np.bincount(of_service, minlength=int(p.service_size.max()) + 2).astype(np.int32),
+        most_moved=np.array([most], np.int32),
+        total=np.array([total, excess, float(broken)]),
+        random=rng.integers(1, 2**63, 2, dtype=np.uint64),
+    )
+
+
+def _counts(row: Small, column: Ints, rows: int, columns: int) -> Small:
+    counts = np.zeros((rows, columns), np.int32)
+    kept = row >= 0
+    np.add.at(counts, (row[kept], column[kept]), 1)
+    return counts

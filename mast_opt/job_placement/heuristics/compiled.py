@@ -45,6 +45,12 @@ def kernel(function: FunctionT) -> FunctionT:
     return _compiled(function, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 
 
+def inlined(function: FunctionT) -> FunctionT:
+    """A kernel that becomes part of its callers: for what is called once for every server, where handing over a state
+    with all its arrays would cost more than the work itself."""
+    return _compiled(function, no_cpython_wrapper=True, no_cfunc_wrapper=True, forceinline=True)
+
+
 def _compiled(function: FunctionT, **options: Any) -> FunctionT:
     function.__qualname__ = f"{function.__qualname__}_{_FINGERPRINT}"
     return cast(FunctionT, numba.njit(cache=True, nogil=True, error_model="numpy", **options)(function))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mast_opt.job_placement.heuristics.compiled import kernel
+from mast_opt.job_placement.heuristics.compiled import inlined, kernel
 from mast_opt.job_placement.heuristics.fit import Request, room_on
 from mast_opt.job_placement.heuristics.state import (
     A_CPU,
@@ -92,7 +92,7 @@ def fit_in(room: Ints, devices: int, cpu: int, memory: int, mgpu: int, job: Requ
     return int(most)
 
 
-@kernel
+@inlined
 def potential_on(state: State, s: int, threshold: int, mgpu: int, job: Request) -> int:
     """Tasks that fit if all jobs whose limit is at least the threshold are stopped."""
     tier = job.tier

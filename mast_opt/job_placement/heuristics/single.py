@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
-from mast_opt.job_placement.heuristics.compiled import compiled, kernel
+from mast_opt.job_placement.heuristics.compiled import compiled, inlined, kernel
 from mast_opt.job_placement.heuristics.fit import Request
 from mast_opt.job_placement.heuristics.frontier import MOST_CANDIDATES, frontier, list_candidates, potential_on
 from mast_opt.job_placement.heuristics.state import (
@@ -39,15 +40,14 @@ def cheapest_server(state: State, job: Request, groups: Ints, threshold: int, jo
     """
     answer = np.array([NEVER, -1, 0, 0, 1], np.int64)
     rows, scratch = np.empty(MOST_CANDIDATES, np.int64), np.empty(len(jobs), np.int64)
-    limit, promising = answer[VALUE], _most_promising(state, job, groups, threshold)
+    bounds = np.empty(state.server.shape[1])
+    limit, promising = answer[VALUE], _bound_all(state, job, groups, threshold, bounds)
     for whole_round in range(2):
         for at in range(len(groups)):
             g = groups[at]
             for s in range(state.group[G_START, g], state.group[G_START, g + 1]):
-                if whole_round == 0 and s != promising:
-                    continue
                 most = min(limit, answer[VALUE] - 1)
-                if _bound_on(state, s, job.mgpu[state.group[G_TYPE, g]], job, threshold) * LEVELS > most:
+                if bounds[s] * LEVELS > most or (whole_round == 0 and s != promising):
                     continue
                 value = _cheapest_on(state, s, g, job, threshold, most, rows, scratch, answer)
                 if whole_round == 0:
@@ -62,19 +62,20 @@ def cheapest_server(state: State, job: Request, groups: Ints, threshold: int, jo
 
 
 @kernel
-def _most_promising(state: State, job: Request, groups: Ints, threshold: int) -> int:
-    """The server with the smallest bound, or −1 if there is none."""
+def _bound_all(state: State, job: Request, groups: Ints, threshold: int, bounds: NDArray[np.float64]) -> int:
+    """Write the bound of every server of the groups; returns the server with the smallest, or −1 if there is none."""
     promise, promising = float("inf"), -1
     for at in range(len(groups)):
         g = groups[at]
+        mgpu = job.mgpu[state.group[G_TYPE, g]]
         for s in range(state.group[G_START, g], state.group[G_START, g + 1]):
-            bound = _bound_on(state, s, job.mgpu[state.group[G_TYPE, g]], job, threshold)
-            if bound < promise:
-                promise, promising = bound, s
+            bounds[s] = _bound_on(state, s, mgpu, job, threshold)
+            if bounds[s] < promise:
+                promise, promising = bounds[s], s
     return promising
 
 
-@kernel
+@inlined
 def _bound_on(state: State, s: int, mgpu: int, job: Request, threshold: int) -> float:
     """No set on the server costs less; infinity where stopping everything makes no room."""
     tier = job.tier

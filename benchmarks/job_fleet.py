@@ -1,0 +1,131 @@
+"""How fast the live fleet places jobs, how much memory it takes, and how that grows.
+
+    python benchmarks/job_fleet.py [--gpus 100000] [--jobs 3000] [--fill 98] [--grow]
+
+Fills a fleet of 20 regions and 200 clusters, asks it for one job after another and commits what it offers; prints the
+median and P99 of ``place`` by what the answer took, also as a multiple of one numpy pass over the servers' free GPUs,
+then the time to rank a million jobs, and to rank and place a queue of 10,000. ``--grow`` repeats the first part on a
+tenth and on ten times the GPUs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import time
+from collections import defaultdict
+
+import numpy as np
+
+from mast_opt.job_placement.fleet import Fleet
+from mast_opt.job_placement.fleet_of import fleet_of, job_of, warm_up
+from mast_opt.job_placement.generate import FAMILIES
+from mast_opt.job_placement.heuristics.state import T_FREE
+from mast_opt.job_placement.offers import Bid
+from mast_opt.job_placement.problem import JobPlacement
+from mast_opt.job_placement.queue import rank
+
+REGIONS, CLUSTERS = 20, 10
+GPUS_A_SERVER = 7.5
+"""On average in the generated fleets."""
+MICRO = 1e6
+
+
+def crowded(gpus: int, jobs: int, fill: int) -> JobPlacement:
+    """About so many GPUs, so many percent of them in use, and a queue."""
+    servers = max(1, round(gpus / GPUS_A_SERVER / REGIONS / CLUSTERS))
+    sizes = {"regions": REGIONS, "clusters": CLUSTERS, "servers": servers, "jobs": jobs, "fill_percent": fill}
+    return FAMILIES["standard"].generate(np.random.default_rng(0), **sizes)
+
+
+def numpy_pass_us(fleet: Fleet) -> float:
+    """One pass over the servers' free GPUs, in microseconds, the median of many."""
+    free = np.ascontiguousarray(fleet._books.state.room[T_FREE, 0])
+    times = []
+    for _ in range(2000):
+        began = time.perf_counter()
+        (free >= 1000).any()
+        times.append(time.perf_counter() - began)
+    return float(np.median(times)) * MICRO
+
+
+def place_all(fleet: Fleet, problem: JobPlacement) -> None:
+    """Ask for every job in queue order, commit what is offered, and print how long the answers took."""
+    jobs = [job_of(problem, j) for j in problem.order.tolist()]
+    times: dict[str, list[float]] = defaultdict(list)
+    unproven = 0
+    for job in jobs:
+        began = time.perf_counter()
+        answer = fleet.place(job)
+        spent = time.perf_counter() - began
+        if isinstance(answer, Bid):
+            times["with victims" if answer.victims else "free"].append(spent)
+            unproven += not answer.proven
+            began = time.perf_counter()
+            fleet.commit(answer)
+            times["commit"].append(time.perf_counter() - began)
+        else:
+            times["remembered" if answer.remembered else "refused"].append(spent)
+    once = numpy_pass_us(fleet)
+    print(f"  one numpy pass over {len(fleet._books.servers):,} servers: {once:.1f} µs")
+    for what, spent in sorted(times.items()):
+        median, p99 = np.percentile(np.array(spent) * MICRO, [50, 99])
+        print(f"  {what:13} {len(spent):6} × median {median:8.1f} µs ({median / once:6.1f} passes), P99 {p99:9.1f} µs")
+    print(f"  {unproven} bids not proven; {used_of(fleet):.1%} of the GPUs in use")
+
+
+def used_of(fleet: Fleet) -> float:
+    used, every = fleet.gpus()
+    return used / every
+
+
+def ranking(count: int) -> None:
+    rng = np.random.default_rng(1)
+    tier, credit, age = (rng.integers(0, most, count) for most in (4, 1000, 10**9))
+    began = time.perf_counter()
+    rank(tier, credit, age)
+    print(f"ranking {count:,} jobs: {time.perf_counter() - began:.2f} s")
+
+
+def queue(gpus: int, count: int, fill: int) -> None:
+    problem = crowded(gpus, count, fill)
+    fleet = fleet_of(problem)
+    jobs = [job_of(problem, j) for j in range(count)]
+    began = time.perf_counter()
+    placed = 0
+    with fleet.round():
+        for j in rank(problem.tier, problem.credit_milli, problem.submitted_ms).tolist():
+            answer = fleet.place(jobs[j])
+            if isinstance(answer, Bid):
+                fleet.commit(answer)
+                placed += 1
+    print(f"a queue of {count:,}: {placed:,} placed in {time.perf_counter() - began:.2f} s")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--gpus", type=int, default=100_000)
+    parser.add_argument("--jobs", type=int, default=3_000)
+    parser.add_argument("--fill", type=int, default=98, help="percent of the GPUs in use")
+    parser.add_argument("--grow", action="store_true", help="also a tenth and ten times the GPUs")
+    asked = parser.parse_args()
+    began = time.perf_counter()
+    warm_up()
+    print(f"kernels loaded in {time.perf_counter() - began:.2f} s")
+    for gpus in [asked.gpus // 10, asked.gpus, asked.gpus * 10] if asked.grow else [asked.gpus]:
+        problem = crowded(gpus, asked.jobs, asked.fill)
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        began = time.perf_counter()
+        fleet = fleet_of(problem)
+        opened = time.perf_counter() - began
+        grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
+        held = sum(array.nbytes for array in fleet._books.state) / 2**20
+        print(f"{problem.all_mgpu // 1000:,} GPUs, {len(problem.running):,} jobs, opened in {opened:.1f} s")
+        print(f"  the ledger takes {held:.0f} MiB, opening the fleet {grown:.0f} MiB in all")
+        place_all(fleet, problem)
+    ranking(1_000_000)
+    queue(asked.gpus, 10_000, asked.fill)
+
+
+if __name__ == "__main__":
+    main()

@@ -18,12 +18,12 @@ from collections import defaultdict
 import numpy as np
 
 from mast_opt.job_placement.fleet import Fleet
-from mast_opt.job_placement.fleet_of import fleet_of, job_of, warm_up
 from mast_opt.job_placement.generate import FAMILIES
 from mast_opt.job_placement.heuristics.state import T_FREE
-from mast_opt.job_placement.offers import Bid
+from mast_opt.job_placement.offers import Bid, Job
 from mast_opt.job_placement.problem import JobPlacement
 from mast_opt.job_placement.queue import rank
+from mast_opt.job_placement.warming import warm_up_fleet
 
 REGIONS, CLUSTERS = 20, 10
 GPUS_A_SERVER = 7.5
@@ -51,7 +51,7 @@ def numpy_pass_us(fleet: Fleet) -> float:
 
 def place_all(fleet: Fleet, problem: JobPlacement) -> None:
     """Ask for every job in queue order, commit what is offered, and print how long the answers took."""
-    jobs = [job_of(problem, j) for j in problem.order.tolist()]
+    jobs = [Job.of(problem, j) for j in problem.order.tolist()]
     times: dict[str, list[float]] = defaultdict(list)
     unproven = 0
     for job in jobs:
@@ -89,8 +89,8 @@ def ranking(count: int) -> None:
 
 def queue(gpus: int, count: int, fill: int) -> None:
     problem = crowded(gpus, count, fill)
-    fleet = fleet_of(problem)
-    jobs = [job_of(problem, j) for j in range(count)]
+    fleet = Fleet.of(problem)
+    jobs = [Job.of(problem, j) for j in range(count)]
     began = time.perf_counter()
     placed = 0
     with fleet.round():
@@ -110,13 +110,13 @@ def main() -> None:
     parser.add_argument("--grow", action="store_true", help="also a tenth and ten times the GPUs")
     asked = parser.parse_args()
     began = time.perf_counter()
-    warm_up()
+    warm_up_fleet()
     print(f"kernels loaded in {time.perf_counter() - began:.2f} s")
     for gpus in [asked.gpus // 10, asked.gpus, asked.gpus * 10] if asked.grow else [asked.gpus]:
         problem = crowded(gpus, asked.jobs, asked.fill)
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         began = time.perf_counter()
-        fleet = fleet_of(problem)
+        fleet = Fleet.of(problem)
         opened = time.perf_counter() - began
         grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
         held = sum(array.nbytes for array in fleet._books.state) / 2**20

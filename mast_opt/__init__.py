@@ -26,12 +26,15 @@ if TYPE_CHECKING:
         MastOptError,
         PlanError,
         SizeLimitExceeded,
+        StaleBid,
         UnsupportedOption,
         UsageError,
         VerificationError,
     )
     from mast_opt.io import checksum, read, read_plan, write
     from mast_opt.job_placement import JobPlacement
+    from mast_opt.job_placement.fleet import Fleet
+    from mast_opt.job_placement.offers import Bid, Job, Refused, Server
     from mast_opt.kinds import generate
     from mast_opt.result import Event, Limit, Status
     from mast_opt.solving import Solution, Stage, solve, verify, warm_up, write_plan
@@ -41,19 +44,25 @@ if TYPE_CHECKING:
 __all__ = [
     "BackendError",
     "BackendUnavailable",
+    "Bid",
     "Conflict",
     "DataPlacement",
     "Event",
     "Fault",
+    "Fleet",
     "InputError",
     "InstanceError",
+    "Job",
     "JobPlacement",
     "Limit",
     "MastOptError",
     "PlanError",
+    "Refused",
+    "Server",
     "SizeLimitExceeded",
     "Solution",
     "Stage",
+    "StaleBid",
     "Status",
     "TaskReassignment",
     "UnsupportedOption",
@@ -83,12 +92,15 @@ _HOMES = {
         "MastOptError",
         "PlanError",
         "SizeLimitExceeded",
+        "StaleBid",
         "UnsupportedOption",
         "UsageError",
         "VerificationError",
     ),
     "mast_opt.io": ("checksum", "read", "read_plan", "write"),
     "mast_opt.job_placement": ("JobPlacement",),
+    "mast_opt.job_placement.fleet": ("Fleet",),
+    "mast_opt.job_placement.offers": ("Bid", "Job", "Refused", "Server"),
     "mast_opt.kinds": ("generate",),
     "mast_opt.result": ("Event", "Limit", "Status"),
     "mast_opt.solving": ("Solution", "Stage", "solve", "verify", "warm_up", "write_plan"),

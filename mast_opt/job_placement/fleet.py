@@ -19,6 +19,7 @@ import numpy as np
 
 from mast_opt.errors import StaleBid, UsageError
 from mast_opt.job_placement.books import Books, Running, cost_of
+from mast_opt.job_placement.books_of import books_of, quotas_of
 from mast_opt.job_placement.explain import explain, why_not
 from mast_opt.job_placement.heuristics.failures import Failures
 from mast_opt.job_placement.heuristics.fit import Request
@@ -27,6 +28,7 @@ from mast_opt.job_placement.heuristics.pack import TIGHT
 from mast_opt.job_placement.heuristics.place import place
 from mast_opt.job_placement.heuristics.state import J_COST, R_MGPU, R_USED
 from mast_opt.job_placement.offers import Bid, ClusterReport, Drained, Job, Refused, Server, Share
+from mast_opt.job_placement.problem import JobPlacement
 from mast_opt.job_placement.tender import bid_of, over_quota, placed_of
 
 
@@ -61,8 +63,18 @@ class Fleet:
         Raises:
             UsageError: servers that contradict one another.
         """
-        self._books = Books(servers, tuple(sorted(set(tiers))), replicas or {})
-        self._quotas = dict(quotas or {})
+        self._begin(Books(servers, tuple(sorted(set(tiers))), replicas or {}), quotas or {})
+
+    @classmethod
+    def of(cls, problem: JobPlacement) -> Fleet:
+        """The fleet of an instance with its running jobs; its pending jobs are ``Job.of(problem, j)``."""
+        fleet = cls.__new__(cls)
+        fleet._begin(books_of(problem), quotas_of(problem))
+        return fleet
+
+    def _begin(self, books: Books, quotas: Mapping[str, int]) -> None:
+        self._books = books
+        self._quotas = dict(quotas)
         self._failures = Failures()
         self._lock = threading.RLock()
         self._version = 0

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from mast_opt.errors import UsageError
+from mast_opt.job_placement.problem import JobPlacement
 from mast_opt.job_placement.units import LEVELS, WHOLE
 
 
@@ -68,6 +71,25 @@ class Job:
         for what in ("within", "prefer"):
             if getattr(self, what) not in LEVELS:
                 raise UsageError(f"job {self.name}: {what} is {getattr(self, what)!r}; expected one of {LEVELS}")
+
+    @classmethod
+    def of(cls, problem: JobPlacement, j: int) -> Job:
+        """The j-th pending job of an instance. It may be stopped once it runs if it is not of tier 0."""
+        p = problem
+        accepted = np.flatnonzero(p.accepts[j]).tolist()
+        return cls(
+            name=p.jobs[j],
+            tier=p.tiers[p.tier[j]],
+            tasks=int(p.tasks[j]),
+            gpu_types={p.gpu_types[k]: int(p.need_mgpu[j, k]) for k in accepted},
+            cpu_mcores=int(p.cpu_mcores[j]),
+            memory_mib=int(p.memory_mib[j]),
+            datasets=tuple(p.datasets[i] for i in p.read_dataset[p.read_job == j].tolist()),
+            within=LEVELS[p.within[j]],
+            prefer=LEVELS[p.prefer[j]],
+            preemptible=bool(p.tier[j] > 0),
+            tenant=p.tenants[p.tenant[j]],
+        )
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,9 @@ import pytest
 
 from mast_opt.errors import StaleBid, UsageError
 from mast_opt.job_placement.fleet import Fleet
-from mast_opt.job_placement.fleet_of import fleet_of, job_of, warm_up
 from mast_opt.job_placement.generate import FAMILIES
 from mast_opt.job_placement.offers import Bid, Job, Refused, Server
+from mast_opt.job_placement.warming import warm_up_fleet
 from tests.job_placement.fleets import crowded
 from tests.job_placement.operations import new_job, random_operation, small_fleet
 from tests.job_placement.reference import assert_exact
@@ -60,7 +60,7 @@ def test_what_a_victim_frees_serves_only_more_important_work_until_the_round_end
 @pytest.mark.parametrize("seed", range(60))
 def test_a_bid_is_the_best_there_is(seed: int) -> None:
     problem = crowded(np.random.default_rng([seed, 7]), fractions=seed % 2 == 1)
-    fleet, job = fleet_of(problem), job_of(problem, 0)
+    fleet, job = Fleet.of(problem), Job.of(problem, 0)
     answer, best = fleet.place(job), best_bid(problem)
     bids = fleet.bids(job)
     if best is None:
@@ -81,7 +81,7 @@ def test_refused_jobs_fit_in_no_cluster_and_every_report_says_why() -> None:
     refused = 0
     for seed in range(150):
         problem = crowded(np.random.default_rng([seed, 9]))
-        fleet, job = fleet_of(problem), job_of(problem, 0)
+        fleet, job = Fleet.of(problem), Job.of(problem, 0)
         answer = fleet.place(job)
         reports = fleet.explain(job)
         assert any(report.fits for report in reports) == isinstance(answer, Bid)
@@ -225,11 +225,11 @@ def test_several_threads_lose_nothing() -> None:
 
 def test_a_fleet_from_an_instance_holds_what_runs_there() -> None:
     problem = FAMILIES["features"].generate(np.random.default_rng(3))
-    fleet = fleet_of(problem)
+    fleet = Fleet.of(problem)
     used = int(problem.supply[:, 0].sum() - problem.free[:, 0].sum())
     assert fleet.gpus() == (used, problem.all_mgpu)
     assert set(fleet.running()) == set(problem.running)
-    warm_up()
+    warm_up_fleet()
 
 
 def server(name: str, kind: str = "a100", gpus: int = 2, region: str = "north") -> Server:

@@ -119,3 +119,5 @@ class Kind(Generic[ProblemT, PlanT]):
     certificate prove, computed without the search. Raises PlanError where they prove none."""
     exporters: Mapping[str, Callable[[ProblemT, Path], None]] = field(default_factory=dict)
     """File suffix (``.dat``) → what writes an instance in that format of another tool."""
+    plan_exporters: Mapping[str, Callable[[ProblemT, PlanT, Path], None]] = field(default_factory=dict)
+    """File suffix (``.txt``) → what writes a plan in that format of another tool."""

@@ -11,6 +11,7 @@ from mast_opt.task_reassignment.generate import FAMILIES
 from mast_opt.task_reassignment.plan import Plan
 from mast_opt.task_reassignment.plan_tables import build_plan, unbuild_plan
 from mast_opt.task_reassignment.problem import TaskReassignment
+from mast_opt.task_reassignment.roadef_write import write_assignment, write_model
 from mast_opt.task_reassignment.sections import sections
 from mast_opt.task_reassignment.tables import PLAN_SCHEMA, SCHEMA, TERMS, build, unbuild
 from mast_opt.task_reassignment.verify import verify
@@ -41,5 +42,6 @@ KIND: Kind[TaskReassignment, Plan] = Kind(
     heuristics={"twine": _twine},
     families=FAMILIES,
     sections=sections,
-    exporters={".dat": write_dat},
+    exporters={".dat": write_dat, ".txt": write_model},
+    plan_exporters={".txt": write_assignment},
 )

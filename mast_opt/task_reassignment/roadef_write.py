@@ -3,11 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from pathlib import Path
 
 import numpy as np
 
 from mast_opt.errors import UsageError
+from mast_opt.task_reassignment.plan import Plan
 from mast_opt.task_reassignment.problem import Ints, TaskReassignment
+
+
+def write_model(problem: TaskReassignment, path: Path) -> None:
+    """Write a model file. Raises UsageError for what the format cannot say."""
+    path.write_text(model_text(problem), encoding="ascii")
+
+
+def write_assignment(problem: TaskReassignment, plan: Plan, path: Path) -> None:
+    """Write the new assignment as an assignment file: machine numbers in process order."""
+    path.write_text(assignment_text(plan.machine), encoding="ascii")
 
 
 def assignment_text(machine: Ints) -> str:

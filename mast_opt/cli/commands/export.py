@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,9 +11,9 @@ from cyclopts import Parameter
 
 from mast_opt.cli.exits import Exit
 from mast_opt.cli.options import Force, Instance, Json, TheRun
-from mast_opt.cli.run import Answer
+from mast_opt.cli.run import Answer, Run
 from mast_opt.errors import InputError, UsageError
-from mast_opt.io import read, write
+from mast_opt.io import read, read_plan_of, write
 from mast_opt.io.atomic import new_file
 from mast_opt.kind import Kind
 from mast_opt.kinds import kind_of
@@ -32,24 +33,29 @@ def command(
     /,
     *,
     formulation: Annotated[str | None, Parameter(help="How the problem is stated, for .lp and .mps.")] = None,
+    plan: Annotated[Path | None, Parameter(help="Write this plan of the instance instead of the instance.")] = None,
     force: Force = False,
     json: Json = False,
     run: TheRun,
 ) -> Answer:
-    """Write an instance for other tools.
+    """Write an instance, or a plan of it, for other tools.
 
     .lp and .mps hold the mixed-integer program with readable names, .dat the data section for the kind's .mod (GNU
-    MathProg); .xlsx, .json and a path without an ending hold the instance itself in another format.
+    MathProg); .xlsx, .json and a path without an ending hold the instance itself in another format. For task
+    reassignment .txt is the format of the ROADEF challenge: the model file, or with --plan the new assignment.
 
         mast-opt export my-instance my-instance.lp
         mast-opt export my-instance my-instance.dat && glpsol -m models/data_placement.mod -d my-instance.dat
         mast-opt export my-instance my-instance.xlsx
+        mast-opt export my-tasks new-assignment.txt --plan my-plan
     """
     suffix = out.suffix.lower()
     with run.phase("read", f"reading {path}"):
         problem = read(path)
     kind = kind_of(problem)
     run.record.update(kind=kind.name, name=problem.name)
+    if plan is not None:
+        return _write_plan(kind, problem, plan, out, formulation, force=force, run=run)
     known = (*_PROGRAMS, *kind.exporters, *_TABLES[:-1])
     if suffix not in (*known, ""):
         raise UsageError(
@@ -61,19 +67,53 @@ def command(
     if suffix in _TABLES:
         write(problem, out, force=force)
     else:
-        if out.exists() and not force:
-            raise InputError(f"{out} exists already; choose another path, or add --force to overwrite it")
-        with new_file(out.absolute()) as partial:
+        with _fresh(out, force) as partial:
             if suffix in _PROGRAMS:
                 with run.phase("formulate", f"writing {out}"):
                     mip, words = _program(kind, problem, formulation or "base")
                 _PROGRAMS[suffix](mip, partial)
             else:
                 kind.exporters[suffix](problem, partial)
+    return _written(run, out, f"{problem.name} is in {out}.{words}")
+
+
+def _write_plan(
+    kind: Kind[Any, Any],
+    problem: Any,
+    plan: Path,
+    out: Path,
+    formulation: str | None,
+    *,
+    force: bool,
+    run: Run,
+) -> Answer:
+    """Write a plan in a format of another tool."""
+    if formulation is not None:
+        raise UsageError("--formulation says how an instance is stated; it has no meaning with --plan")
+    if not kind.plan_exporters:
+        raise UsageError(f"there is no format of another tool for plans of {kind.name}; leave out --plan")
+    writer = kind.plan_exporters.get(out.suffix.lower())
+    if writer is None:
+        raise UsageError(f"{out}: expected a name that ends in {' or '.join(kind.plan_exporters)}, for a plan")
+    with run.phase("read", f"reading {plan}"):
+        reading = read_plan_of(problem, plan)
+    with _fresh(out, force) as partial:
+        writer(problem, reading.plan, partial)
+    return _written(run, out, f"The plan in {plan} is in {out}.")
+
+
+def _fresh(out: Path, force: bool) -> AbstractContextManager[Path]:
+    """A file to fill that then becomes ``out``. Raises InputError if that exists and may not be overwritten."""
+    if out.exists() and not force:
+        raise InputError(f"{out} exists already; choose another path, or add --force to overwrite it")
+    return new_file(out.absolute())
+
+
+def _written(run: Run, out: Path, words: str) -> Answer:
     run.record["out"] = str(out)
 
     def show(console: Console) -> None:
-        console.print(f"{problem.name} is in {out}.{words}", soft_wrap=True)
+        console.print(words, soft_wrap=True)
 
     return Answer(Exit.OK, show)
 

@@ -1,4 +1,4 @@
-"""The code blocks of README.md and docs/ are tests: each file is one story, told in an empty folder."""
+"""The code blocks of README.md and docs/ are tests: each file is one story, told in a folder that holds only the committed instances."""
 
 from __future__ import annotations
 
@@ -28,7 +28,9 @@ def _in_a_shell(example: Example) -> None:
 @pytest.fixture(scope="module")
 def empty_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     before = Path.cwd()
-    os.chdir(tmp_path_factory.mktemp("story"))
+    story = tmp_path_factory.mktemp("story")
+    (story / "instances").symlink_to(Path(__file__).parent / "instances")
+    os.chdir(story)
     yield
     os.chdir(before)
 

@@ -87,8 +87,11 @@ class _Order:
         waiting = self.by_size[self.pending[self.by_size] & self.changed[self.target[self.by_size]]]
         left = []
         for process in waiting.tolist():
-            if self._fits(process, int(self.target[process])):
-                left.append((process, self._start(process, int(self.target[process]), hop=False)))
+            target = int(self.target[process])
+            if not self._fits(process, target):
+                continue
+            source = self._start(process, target, hop=False)
+            left.append((process, source))
         self.changed[:] = False
         if left:
             self._finish(left)

@@ -51,16 +51,19 @@ def random_operation(rng: np.random.Generator, fleet: Fleet, number: int) -> str
     running = fleet.running()
     servers = tuple(fleet._books.servers)
     what = str(rng.choice(["place", "release", "risk", "server", "state"], p=[0.55, 0.3, 0.05, 0.08, 0.02]))
-    if what == "place" or not running:
+    if what in ("release", "risk") and not running:
+        what = "place"
+    if what == "place":
         answer = fleet.place(new_job(rng, f"j{number}"))
+        what = "refused"
         if isinstance(answer, Bid):
-            fleet.commit(answer)
+            what = "placed with victims" if fleet.commit(answer) else "placed"
     elif what == "release":
         fleet.release(str(rng.choice(running)))
     elif what == "risk":
         fleet.set_at_risk(str(rng.choice(running)), float(rng.integers(0, 20)))
     elif what == "server":
-        what = str(rng.choice(["fail", "cordon", "uncordon", "uncordon", "drain", "add", "remove"]))
+        what = str(rng.choice(["fail", "cordon", *["uncordon"] * 6, "drain", "add", "remove"]))
         at = str(rng.choice(servers))
         if what == "add":
             if len(servers) < 16:

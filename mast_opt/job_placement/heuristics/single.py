@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from mast_opt.job_placement.heuristics.candidates import MOST_CANDIDATES, list_candidates, potential_on
 from mast_opt.job_placement.heuristics.compiled import compiled, inlined, kernel
 from mast_opt.job_placement.heuristics.fit import Request
-from mast_opt.job_placement.heuristics.frontier import MOST_CANDIDATES, frontier, list_candidates, potential_on
+from mast_opt.job_placement.heuristics.frontier import frontier
 from mast_opt.job_placement.heuristics.state import (
     A_CPU,
     A_FREE,

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from mast_opt.job_placement.heuristics.fit import Request
-from mast_opt.job_placement.heuristics.gangs import bounds_of, cheapest_in_group
+from mast_opt.job_placement.heuristics.gangs import cheapest_in_group
+from mast_opt.job_placement.heuristics.group import bounds_of
 from mast_opt.job_placement.heuristics.search import groups_in_order
 from mast_opt.job_placement.heuristics.single import FOUND, GROUP, NODES, PROVEN, VALUE, cheapest_server
 from mast_opt.job_placement.heuristics.state import LEVELS, NEVER, State

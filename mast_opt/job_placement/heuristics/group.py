@@ -1,0 +1,134 @@
+"""The servers of a group with all that may be stopped on them, and what a set of victims there costs at least."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mast_opt.job_placement.heuristics.candidates import MOST_CANDIDATES, list_candidates, potential_on
+from mast_opt.job_placement.heuristics.compiled import compiled, kernel
+from mast_opt.job_placement.heuristics.fit import Request
+from mast_opt.job_placement.heuristics.state import (
+    C_DENSITY,
+    C_LEAST,
+    G_START,
+    G_TYPE,
+    J_COST,
+    J_MARK,
+    L_JOB,
+    L_SERVER,
+    NEVER,
+    S_DEVICES,
+    S_RACK,
+    T_FREE,
+    T_RECLAIM,
+    State,
+)
+from mast_opt.job_placement.units import RACK, Ints
+
+
+class Group(NamedTuple):
+    """The servers of a group, the allocations that may be freed on each, and their jobs (numbered locally)."""
+
+    first: int
+    mgpu: int
+    start: Ints
+    """[m + 1] entries of each server."""
+    row: Ints
+    """[n] allocation of each entry."""
+    owner: Ints
+    """[n] its job."""
+    share: Ints
+    """[n] the part of the job's cost that this server bears; all parts of a job add up to its cost."""
+    job: Ints
+    """[v] the running job."""
+    servers: Ints
+    """[v] servers of the group that it lies on."""
+
+
+@kernel
+def gather(state: State, g: int, job: Request, threshold: int) -> tuple[Group, bool]:
+    """The group, and whether all its candidates are in it."""
+    first, last = state.group[G_START, g], state.group[G_START, g + 1]
+    rows = np.empty(MOST_CANDIDATES, np.int64)
+    start = np.zeros(last - first + 1, np.int64)
+    every = True
+    for s in range(first, last):
+        count, all_here = list_candidates(state, s, threshold, rows)
+        every &= all_here
+        start[s - first + 1] = start[s - first] + count
+    total = start[-1]
+    row, owner, share = np.empty(total, np.int64), np.empty(total, np.int64), np.empty(total, np.int64)
+    jobs, servers, held = np.empty(total, np.int64), np.zeros(total, np.int64), np.zeros(total, np.int64)
+    count = 0
+    for s in range(first, last):
+        begin = start[s - first]
+        number, _ = list_candidates(state, s, threshold, row[begin : begin + MOST_CANDIDATES])
+        for at in range(begin, begin + number):
+            running = state.row[L_JOB, row[at]]
+            if state.job[J_MARK, running] < 0:
+                state.job[J_MARK, running] = count
+                jobs[count] = running
+                count += 1
+            owner[at] = state.job[J_MARK, running]
+            servers[owner[at]] += 1
+            held[owner[at]] += _held(state, row[at])
+    for local in range(count):
+        state.job[J_MARK, jobs[local]] = -1
+    paid = np.zeros(count, np.int64)
+    for at in range(total):
+        local = owner[at]
+        share[at] = state.job[J_COST, jobs[local]] // held[local] * _held(state, row[at])
+        paid[local] += share[at]
+    for at in range(total):
+        local = owner[at]
+        share[at] += state.job[J_COST, jobs[local]] - paid[local]
+        paid[local] = state.job[J_COST, jobs[local]]
+    group = Group(first, job.mgpu[state.group[G_TYPE, g]], start, row, owner, share, jobs[:count], servers[:count])
+    return group, every
+
+
+@kernel
+def _held(state: State, row: int) -> int:
+    """A measure of an allocation's size, at least 1."""
+    total = 1
+    for d in range(state.server[S_DEVICES, state.row[L_SERVER, row]]):
+        total += state.row_device[row, d]
+    return int(total)
+
+
+@compiled
+def bounds_of(state: State, groups: Ints, job: Request, threshold: int) -> NDArray[np.float64]:
+    """For each group, what no set in it costs less than; infinity where stopping everything makes no room."""
+    bounds = np.empty(len(groups))
+    for at in range(len(groups)):
+        bounds[at] = _bound_in(state, groups[at], job, threshold)
+    return bounds
+
+
+@kernel
+def _bound_in(state: State, g: int, job: Request, threshold: int) -> float:
+    mgpu = job.mgpu[state.group[G_TYPE, g]]
+    missing = job.tasks * mgpu - state.total[T_FREE, job.tier, g]
+    if missing > state.total[T_RECLAIM, threshold, g]:
+        return float("inf")
+    total = in_rack = best_rack = 0
+    rack = -1
+    least = density = NEVER
+    for s in range(state.group[G_START, g], state.group[G_START, g + 1]):
+        least = min(least, state.reclaim[C_LEAST, threshold, s])
+        density = min(density, state.reclaim[C_DENSITY, threshold, s])
+        fit = potential_on(state, s, threshold, mgpu, job)
+        if state.server[S_RACK, s] != rack:
+            rack, in_rack = state.server[S_RACK, s], 0
+        in_rack += fit
+        total += fit
+        best_rack = max(best_rack, in_rack)
+    if total < job.tasks or (job.within == RACK and best_rack < job.tasks):
+        return float("inf")
+    bound = float(least)
+    if missing > 0:
+        bound = max(bound, float(missing) * density)
+    return bound * (1 - 1e-12)

@@ -44,7 +44,7 @@ class Measure:
     @cached_property
     def total(self) -> Ints:
         """[Q]"""
-        return self.held.sum(axis=1)
+        return np.asarray(self.held.sum(axis=1))
 
     @cached_property
     def lost(self) -> Ints:
@@ -58,18 +58,18 @@ class Measure:
     @cached_property
     def guaranteed(self) -> Ints:
         """[Q] what is left whichever switchboard is lost; below 0 where a pool is too small for what it backs."""
-        return self.total - self.lost
+        return np.asarray(self.total - self.lost)
 
     @cached_property
     def short(self) -> Ints:
         """[Q]"""
-        return np.maximum(self.p.asked_mrru - self.guaranteed, 0)
+        return np.asarray(np.maximum(self.p.asked_mrru - self.guaranteed, 0))
 
     @cached_property
     def excess(self) -> Ints:
         """[Q, B] above the spread limit; 0 where there is none."""
         over = np.maximum(self.held - self.p.spread_limit_mrru[:, None], 0)
-        return over * self.p.spread_limited[:, None]
+        return np.where(self.p.spread_limited[:, None], over, 0)
 
     @cached_property
     def slack_milli(self) -> Ints:
@@ -79,7 +79,7 @@ class Measure:
         there = p.switchboard_datacenter == p.affinity_datacenter[:, None]
         held = (self.held[q] * there).sum(axis=1)
         off = np.abs(SHARE * held - p.affinity_share_milli * self.total[q])
-        return np.maximum(off - p.affinity_tolerance_milli * self.total[q], 0)
+        return np.asarray(np.maximum(off - p.affinity_tolerance_milli * self.total[q], 0))
 
     @cached_property
     def taken(self) -> Ints:

@@ -109,7 +109,7 @@ class ServerAssignment:
     @cached_property
     def buffered(self) -> Bools:
         """[Q] does the reservation keep a buffer among its own servers? The pool does, for itself and for others."""
-        return (self.buffer == EMBEDDED) | (self.buffer == POOL)
+        return np.asarray((self.buffer == EMBEDDED) | (self.buffer == POOL))
 
     @cached_property
     def pool(self) -> int | None:

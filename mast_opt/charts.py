@@ -1,0 +1,84 @@
+"""What a report draws of a plan: data with labels. A problem says what is worth seeing; the report knows how to draw.
+
+Every chart is also a table, so every figure in it is what the verifier's half of the problem computes.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+Values = tuple[float | None, ...]
+"""None where there is nothing: a region without GPUs of that type."""
+
+
+class Scale(enum.Enum):
+    """What the numbers of a chart are."""
+
+    RATIO = "demand over supply; above 1 is too much"
+    FILL = "the used share of something that cannot be exceeded"
+    AMOUNT = "a quantity, in the chart's unit"
+
+
+@dataclass(frozen=True)
+class HeatMap:
+    """Cells over two axes, as they are and as they become."""
+
+    title: str
+    row_name: str
+    column_name: str
+    rows: tuple[str, ...]
+    columns: tuple[str, ...]
+    before: tuple[Values, ...] | None
+    """A tuple of values a row; None where the instance does not tell today."""
+    after: tuple[Values, ...]
+    scale: Scale = Scale.RATIO
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Bars:
+    """Groups of bars: one group a category, one bar a series."""
+
+    title: str
+    category_name: str
+    categories: tuple[str, ...]
+    series: tuple[tuple[str, Values], ...]
+    """(name, a value a category)"""
+    unit: str = ""
+    scale: Scale = Scale.AMOUNT
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Flows:
+    """Amounts from here to there."""
+
+    title: str
+    source_name: str
+    target_name: str
+    flows: tuple[tuple[str, str, float], ...]
+    """(from, to, amount), each pair once."""
+    unit: str = ""
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Lines:
+    """Values over a number, held until the next point."""
+
+    title: str
+    x_name: str
+    y_name: str
+    lines: tuple[tuple[str, tuple[tuple[float, float], ...]], ...]
+    """(name, points (x, y) by ascending x)"""
+    note: str = ""
+
+
+Chart = HeatMap | Bars | Flows | Lines
+
+
+def grid(values: Sequence[Sequence[float | None]]) -> tuple[Values, ...]:
+    """Rows of values, made immutable."""
+    return tuple(tuple(None if value is None else float(value) for value in row) for row in values)

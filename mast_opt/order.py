@@ -1,0 +1,61 @@
+"""The way from today to a plan, step by step, as the layers above the problems see it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Move:
+    """One step. Steps of the same wave may run at the same time, one wave after another."""
+
+    wave: int
+    """0, 1, …"""
+    action: str
+    """A verb: ``copy``, ``delete``, ``move``, ``stop``, ``start``, …"""
+    what: str
+    """Label of what it is done to."""
+    source: str | None
+    target: str | None
+    amount: float | None = None
+    """In the order's unit; of a copy over several days, the volume of each day."""
+    day: int | None = None
+    """0, 1, …; None where steps take no time that counts."""
+    days: int = 1
+    """How many days on end, from ``day`` on."""
+    hop: bool = False
+    """True: the target is a stopover that the plan does not name."""
+
+
+@dataclass(frozen=True)
+class Stuck:
+    """Something that does not get where the plan wants it, and what is in its way."""
+
+    what: str
+    target: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Order:
+    """The moves in order."""
+
+    moves: tuple[Move, ...]
+    stuck: tuple[Stuck, ...] = ()
+    """What is left when nothing can move any more; empty where the moves lead to the plan."""
+    relief: tuple[str, ...] = ()
+    """What would resolve, or did resolve, the deadlock of the plan's own moves: sentences."""
+    unit: str = ""
+    """Of the amounts."""
+    proven: bool = True
+    """False: a further search may find an order where this one is stuck, or a smaller relief."""
+
+    @property
+    def waves(self) -> int:
+        return max((move.wave + 1 for move in self.moves), default=0)
+
+    @property
+    def days(self) -> int | None:
+        """Days that the moves take; None where they take no time that counts."""
+        ends = [move.day + move.days for move in self.moves if move.day is not None]
+        return max(ends, default=None)

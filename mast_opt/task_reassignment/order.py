@@ -1,0 +1,52 @@
+"""The steps of a task reassignment in labels and words."""
+
+from __future__ import annotations
+
+from mast_opt.order import Move, Order, Stuck
+from mast_opt.task_reassignment.plan import Plan
+from mast_opt.task_reassignment.problem import TaskReassignment
+from mast_opt.task_reassignment.steps import Blocked, steps
+
+
+def order(problem: TaskReassignment, plan: Plan) -> Order:
+    """Waves of moves from today's machines to the plan's."""
+    p = problem
+    found = steps(problem, plan)
+    moves = tuple(
+        Move(
+            wave=step.wave,
+            action="move",
+            what=p.processes[step.process],
+            source=p.machines[step.source],
+            target=p.machines[step.target],
+            hop=step.hop,
+        )
+        for step in found.moves
+    )
+    stuck = tuple(
+        Stuck(p.processes[blocked.process], p.machines[blocked.target], _missing(p, blocked) or _CONFLICT)
+        for blocked in found.blocked
+    )
+    return Order(moves, stuck, _relief(problem, found.blocked), proven=not stuck)
+
+
+_CONFLICT = "a process of the same service is still there"
+
+
+def _missing(problem: TaskReassignment, blocked: Blocked) -> str:
+    lacks = zip(problem.resources, blocked.missing.tolist(), strict=True)
+    words = [f"{amount:,} of {resource}" for resource, amount in lacks if amount]
+    return f"{' and '.join(words)} are missing there" if words else ""
+
+
+def _relief(problem: TaskReassignment, blocked: tuple[Blocked, ...]) -> tuple[str, ...]:
+    """The smallest room that sets one of those that are stuck moving again, measured by the machine's capacity."""
+    p = problem
+    lacking = [one for one in blocked if one.missing.any()]
+    if not lacking:
+        return ()
+    nearest = min(lacking, key=lambda one: float((one.missing / p.capacity[one.target].clip(1)).max()))
+    lacks = zip(p.resources, nearest.missing.tolist(), strict=True)
+    room = " and ".join(f"{amount:,} more of {resource}" for resource, amount in lacks if amount)
+    machine, process = p.machines[nearest.target], p.processes[nearest.process]
+    return (f"{room} on {machine}, for a while, would let {process} move",)

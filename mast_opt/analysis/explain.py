@@ -1,0 +1,141 @@
+"""``explain``: why there is no plan and what would help, or why a plan does what it does."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mast_opt import backends
+from mast_opt.analysis.asking import asked, exact_solver
+from mast_opt.analysis.conflict import Filter
+from mast_opt.analysis.elastic import Elastic
+from mast_opt.analysis.reasons import Reasons, reasons
+from mast_opt.analysis.repair import Repair, price_list, repairs
+from mast_opt.errors import UsageError
+from mast_opt.kind import Kind
+from mast_opt.result import SolveParams, Status
+from mast_opt.solving import verify
+from mast_opt.solving.clock import Clock
+from mast_opt.verdict import Conflict
+
+HEAVIEST = 5
+"""Things that are questioned where none is named."""
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """The answer of ``explain``."""
+
+    kind: str
+    status: Status
+    """INFEASIBLE with a conflict; FEASIBLE if there is a plan; NO_SOLUTION if time ran out before either was known."""
+    conflict: tuple[str, ...] = ()
+    """Limits that contradict one another, told in the words of the domain."""
+    limits: Mapping[str, tuple[int, ...]] | None = None
+    """The same as positions by sort of limit, for programs; None where only ``seen`` is known."""
+    minimal: bool = False
+    """Is it proven that without any one of these limits the others can be kept?"""
+    seen: tuple[Conflict, ...] = ()
+    """Conflicts that show without solving."""
+    repairs: tuple[Repair, ...] = ()
+    """The cheapest first; each leaves the limits of the earlier ones alone."""
+    reasons: tuple[Reasons, ...] = ()
+    """With a plan: one for each thing that was asked about."""
+    solves: int = 0
+    """Programs that were solved to find the conflict."""
+
+
+def explain(
+    problem: Any,
+    plan: Any | None = None,
+    names: Sequence[str] = (),
+    *,
+    solver: str = "highs",
+    time_limit_s: float | None = None,
+    prices: Mapping[str, float] | None = None,
+    alternatives: int = 3,
+    threads: int | None = 1,
+    cancel: threading.Event | None = None,
+) -> Explanation:
+    """Why an instance has no plan, or why a plan does what it does.
+
+    Without a plan: an irreducible set of limits that contradict one another (each was left out once, and a plan for
+    the others was found), and the cheapest repairs. A repair pays for every limit that it moves or gives up: enlarging
+    storage, cores, ingress or a link by the size of an average one costs 1, giving up a pin or a ban 1, allowing remote
+    reads or a new GPU type in a region 5, leaving out a workload 10; ``prices`` multiplies these by sort of limit.
+    Every repair is tried out: its instance is solved and the plan verified.
+
+    With a plan: for each named workload, job or process, what else could be done with it while all else stays, with
+    the exact change of every term, and the limits that forbid the rest.
+
+    Args:
+        problem: an instance.
+        plan: a plan of it; None to ask why there is none.
+        names: what to ask about in the plan; the heaviest few unless given.
+        solver: a MIP backend.
+        time_limit_s: for the conflict and the repairs together; what is not proven by then is said to be not proven.
+        prices: factors such as ``{"storage": 3, "pin": float("inf")}``; infinite means never.
+        alternatives: repairs to look for; each uses none of the limits that the earlier ones use.
+        threads: of the solver.
+        cancel: set it from any thread to stop.
+
+    Raises:
+        UsageError: this kind of problem cannot be infeasible, or an argument cannot be honoured.
+    """
+    kind, questions = asked(problem)
+    if plan is not None:
+        return _of_plan(kind, problem, plan, names)
+    if names:
+        raise UsageError("names are asked about in a plan: give the plan as well")
+    if alternatives < 0:
+        raise UsageError(f"alternatives is {alternatives}; expected a number of at least 0")
+    if questions.relief is None:
+        raise UsageError(
+            f"a {kind.name} instance always has a plan, so there is nothing to explain; give a plan to ask about it"
+        )
+    backend = backends.get(exact_solver(kind, solver))
+    clock = Clock(time_limit_s)
+    seen = kind.conflicts(problem)
+    elastic = Elastic(questions.relief(problem))
+    price = price_list(elastic.relief, prices or {})
+    params = SolveParams(gap=1e-6, threads=threads, cancel=cancel or threading.Event())
+    search = Filter(elastic, backend, params, clock)
+    possible = False if seen else search.feasible(np.ones(elastic.count, np.bool_), 0.5)
+    if possible is not False:
+        status = Status.NO_SOLUTION if possible is None else Status.FEASIBLE
+        return Explanation(kind.name, status, seen=seen, solves=search.solves)
+    found = search.infeasible_set()
+    members = None if found is None else search.irreducible(found)
+    limits = None if members is None else elastic.by_name(members)
+    words = tuple(one.message for one in seen) if limits is None else elastic.relief.story(limits)
+    mended = repairs(problem, elastic, price, alternatives, backend, params, clock)
+    return Explanation(
+        kind=kind.name,
+        status=Status.INFEASIBLE,
+        conflict=words,
+        limits=None if limits is None else {name: tuple(at) for name, at in limits.items()},
+        minimal=limits is not None and search.minimal,
+        seen=seen,
+        repairs=mended,
+        solves=search.solves,
+    )
+
+
+def _of_plan(kind: Kind[Any, Any], problem: Any, plan: Any, names: Sequence[str]) -> Explanation:
+    _, questions = asked(problem)
+    choices = questions.choices
+    if choices is None:
+        raise UsageError(f"plans of {kind.name} cannot be questioned this way; see 'mast-opt solve' for their tables")
+    known = {name: position for position, name in enumerate(choices.names(problem))}
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        raise UsageError(f"{problem.name} has no {choices.noun} called {unknown[0]!r}; 'mast-opt solve' names some")
+    status = Status.FEASIBLE if verify(problem, plan).ok else Status.NO_SOLUTION
+    positions = [known[name] for name in names] or list(choices.heaviest(problem))[:HEAVIEST]
+    return Explanation(
+        kind.name, status, reasons=tuple(reasons(kind, choices, problem, plan, int(at)) for at in positions)
+    )

@@ -1,0 +1,203 @@
+"""The limits on amounts: storage, CPU, quotas, ingress, links, and numbers of copies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from mast_opt.data_placement import relaxing as edits
+from mast_opt.data_placement.problem import Ints
+from mast_opt.data_placement.relief_view import View, copies, names_at
+from mast_opt.data_placement.words import cores, counted, listed, tb
+from mast_opt.mip import FloatArray, IntArray
+from mast_opt.questions import NONE, Limits
+
+COPY = 1.0
+"""What a repair pays for a copy more or less; making a region's storage, cores, quota, ingress or a link larger by that
+of an average one is 1."""
+
+
+def amounts(view: View) -> tuple[Limits, ...]:
+    return (storage(view), cpu(view), quota(view), ingress(view), *link(view), copies_max(view), copies_min(view))
+
+
+def storage(view: View) -> Limits:
+    p = view.p
+    price = _by_size(p.usable_storage_mb, 1e6)
+    price = np.where(p.headroom_milli < 1000, price, np.inf)
+    return _capacity(
+        view,
+        "storage",
+        1e6,
+        price,
+        lambda r: f"storage of {p.regions[r]}",
+        p.usable_storage_mb,
+        tb,
+        "TB",
+        edits.more_storage,
+    )
+
+
+def cpu(view: View) -> Limits:
+    p = view.p
+    price = _by_size(p.cpu_mcores, 1000)
+    return _capacity(
+        view, "cpu", 1000, price, lambda r: f"CPU of {p.regions[r]}", p.cpu_mcores, cores, "cores", edits.more_cores
+    )
+
+
+def quota(view: View) -> Limits:
+    p = view.p
+    price = _by_size(p.quota_mcores, 1000)
+
+    def name(q: int) -> str:
+        return f"CPU quota of {p.apps[p.quota_app[q]]} in {p.regions[p.quota_region[q]]}"
+
+    return _capacity(view, "quota", 1000, price, name, p.quota_mcores, cores, "cores", edits.more_quota)
+
+
+def ingress(view: View) -> Limits:
+    p = view.p
+    limited = np.flatnonzero(p.ingress_limited)
+    daily = p.ingress_mb_per_day[limited]
+    per_unit = 1e6 * float(p.days)
+    return _capacity(
+        view,
+        "ingress",
+        per_unit,
+        _by_size(daily, 1e6),
+        lambda at: f"ingress of {p.regions[limited[at]]}",
+        daily,
+        lambda mb: f"{tb(mb)} a day for {float(p.days):g} day{'s' if p.days != 1 else ''}",
+        "TB a day",
+        edits.more_ingress,
+    )
+
+
+def link(view: View) -> tuple[Limits, ...]:
+    p = view.p
+    if p.links is None:
+        return ()
+    ends = [(p.regions[q], p.regions[r]) for q, r in zip(p.links.source.tolist(), p.links.target.tolist())]
+    daily, per_unit = p.links.capacity_mb_per_day, 1e6 * float(p.days)
+    return (
+        _capacity(
+            view,
+            "link",
+            per_unit,
+            _by_size(daily, 1e6),
+            lambda at: f"the link from {ends[at][0]} to {ends[at][1]}",
+            daily,
+            lambda mb: f"{tb(mb)} a day",
+            "TB a day",
+            edits.more_link,
+        ),
+    )
+
+
+def _capacity(
+    view: View,
+    name: str,
+    per_unit: float,
+    price: FloatArray,
+    called: Callable[[int], str],
+    amount: Ints,
+    unit: Callable[[float], str],
+    unit_name: str,
+    edit: edits.Edit,
+) -> Limits:
+    rows = view.rows[name].ids.ravel()
+    return Limits(
+        name,
+        "upper",
+        price,
+        tell=lambda members: listed([f"{called(m)} ({unit(int(amount[m]))})" for m in members]),
+        row_member=np.arange(len(rows)),
+        row=rows,
+        column_member=NONE,
+        column=NONE,
+        mend=lambda m, more: f"raise {called(m)} by {more:.12g} {unit_name}",
+        relax=edit,
+        per_unit=per_unit,
+    )
+
+
+def copies_max(view: View) -> Limits:
+    p = view.p
+    return _copies(
+        view,
+        "copies_max",
+        "upper",
+        np.where(p.copies_max < len(p.regions), COPY, np.inf),
+        lambda members: _by_number(
+            members,
+            p.copies_max,
+            lambda n, rows: f"{counted('dataset', names_at(p.datasets, rows))} may have at most {n}",
+        ),
+        lambda i, more: f"allow dataset {p.datasets[i]} {copies(int(p.copies_max[i]) + round(more))}",
+        edits.more_copies,
+        np.maximum(len(p.regions) - p.copies_max, 0),
+    )
+
+
+def copies_min(view: View) -> Limits:
+    p = view.p
+    read = np.bincount(p.read_dataset, minlength=len(p.datasets)) > 0
+
+    def tell(number: str, rows: IntArray) -> str:
+        verb = "needs" if len(rows) == 1 else "each need"
+        one = f"{counted('dataset', names_at(p.datasets, rows))} {verb} {number} ({tb(int(p.size_mb[rows].sum()))}"
+        return f"{one}{' together' if len(rows) > 1 else ''})"
+
+    return _copies(
+        view,
+        "copies_min",
+        "lower",
+        np.where(p.copies_min > read, COPY, np.inf),
+        lambda members: _by_number(members, p.copies_min, tell),
+        lambda i, fewer: f"let dataset {p.datasets[i]} have {copies(int(p.copies_min[i]) - round(fewer))}",
+        edits.fewer_copies,
+        np.maximum(p.copies_min - read, 0),
+    )
+
+
+def _copies(
+    view: View,
+    name: str,
+    side: str,
+    price: FloatArray,
+    tell: Callable[[Sequence[int]], str],
+    mend: Callable[[int, float], str],
+    edit: edits.Edit,
+    most: Ints,
+) -> Limits:
+    rows = view.rows["copies"].ids
+    return Limits(
+        name,
+        side,
+        price,
+        tell=tell,
+        row_member=np.arange(len(rows)),
+        row=rows,
+        column_member=NONE,
+        column=NONE,
+        mend=mend,
+        relax=edit,
+        per_unit=1.0,
+        whole=True,
+        most=most.astype(np.float64),
+    )
+
+
+def _by_number(members: Sequence[int], number: Ints, tell: Callable[[str, IntArray], str]) -> str:
+    """Datasets told together that have the same number of copies."""
+    chosen = np.array(members, np.int64)
+    numbers = number[chosen]
+    return ", ".join(tell(copies(int(n)), chosen[numbers == n]) for n in np.unique(numbers))
+
+
+def _by_size(size: Ints, per_unit: float) -> FloatArray:
+    """[L] price of a unit such that an average limit's size costs 1."""
+    mean = float(size.mean()) / per_unit if len(size) else 1.0
+    return np.full(len(size), 1 / mean if mean else 1.0)

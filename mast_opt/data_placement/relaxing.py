@@ -1,0 +1,122 @@
+"""Edits of an instance that move a limit or give it up; ``amounts`` maps members to units."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import fields, replace
+from typing import Any
+
+import numpy as np
+
+from mast_opt.data_placement.problem import Bools, DataPlacement, Ints
+from mast_opt.mip import IntArray
+
+Amounts = Mapping[int, float]
+Edit = Callable[[DataPlacement, Amounts], DataPlacement]
+
+ROUNDING = 1e-3
+"""Base units by which a solver's amount may be too large before it is rounded up."""
+
+
+def base_units(amount: float, per_unit: float) -> int:
+    """Rounded up, but not for what is only a solver's rounding."""
+    return math.ceil(amount * per_unit - ROUNDING * (1 + amount * per_unit * 1e-6))
+
+
+def raised(values: Ints, members: Ints, amounts: Amounts, per_unit: float) -> Ints:
+    more = values.copy()
+    for member, amount in amounts.items():
+        more[members[member]] += base_units(amount, per_unit)
+    return more
+
+
+def more_storage(problem: DataPlacement, amounts: Amounts) -> DataPlacement:
+    """So much more usable storage: what headroom keeps free comes on top."""
+    storage, headroom = problem.storage_mb.copy(), problem.headroom_milli.tolist()
+    for r, amount in amounts.items():
+        usable = int(problem.usable_storage_mb[r]) + base_units(amount, 1e6)
+        storage[r] = -(-usable * 1000 // (1000 - headroom[r]))
+    return replace(problem, storage_mb=storage)
+
+
+def more_cores(problem: DataPlacement, amounts: Amounts) -> DataPlacement:
+    every = np.arange(len(problem.regions))
+    return replace(problem, cpu_mcores=raised(problem.cpu_mcores, every, amounts, 1000))
+
+
+def more_quota(problem: DataPlacement, amounts: Amounts) -> DataPlacement:
+    every = np.arange(len(problem.quota_mcores))
+    return replace(problem, quota_mcores=raised(problem.quota_mcores, every, amounts, 1000))
+
+
+def more_ingress(problem: DataPlacement, amounts: Amounts) -> DataPlacement:
+    """Members are positions among the regions whose ingress is limited."""
+    limited = np.flatnonzero(problem.ingress_limited)
+    return replace(problem, ingress_mb_per_day=raised(problem.ingress_mb_per_day, limited, amounts, 1e6))
+
+
+def more_link(problem: DataPlacement, amounts: Amounts) -> DataPlacement:
+    assert problem.links is not None
+    every = np.arange(len(problem.links.source))
+    capacity = raised(problem.links.capacity_mb_per_day, every, amounts, 1e6)
+    return replace(problem, links=replace(problem.links, capacity_mb_per_day=capacity))
+
+
+def more_copies(problem: DataPlacement, amounts: Amounts) -> DataPlacement:
+    every = np.arange(len(problem.datasets))
+    return replace(problem, copies_max=raised(problem.copies_max, every, amounts, 1))
+
+
+def fewer_copies(problem: DataPlacement, amounts: Amounts) -> DataPlacement:
+    fewest = problem.copies_min.copy()
+    for i, amount in amounts.items():
+        fewest[i] -= base_units(amount, 1)
+    return replace(problem, copies_min=fewest)
+
+
+def without(field: str, cells: tuple[IntArray, ...]) -> Edit:
+    """Clears listed cells of a grid of rules."""
+
+    def edit(problem: DataPlacement, amounts: Amounts) -> DataPlacement:
+        grid: Bools = getattr(problem, field).copy()
+        members = list(amounts)
+        grid[cells[0][members], cells[1][members]] = False
+        changes: dict[str, Any] = {field: grid}
+        return replace(problem, **changes)
+
+    return edit
+
+
+def supplying(cells: tuple[IntArray, ...], mgpu: Ints) -> Edit:
+    """GPUs of a type in regions that have none: as many as one workload needs at most."""
+
+    def edit(problem: DataPlacement, amounts: Amounts) -> DataPlacement:
+        supply = problem.supply_mgpu.copy()
+        members = list(amounts)
+        supply[cells[0][members], cells[1][members]] = mgpu[members]
+        return replace(problem, supply_mgpu=supply)
+
+    return edit
+
+
+def with_remote_reads(problem: DataPlacement, amounts: Amounts) -> DataPlacement:
+    return replace(problem, remote_reads=True)
+
+
+def without_workloads(problem: DataPlacement, gone: Collection[int]) -> DataPlacement:
+    """The instance with some work taken out; its datasets stay."""
+    p = problem
+    kept = np.ones(len(p.workloads), np.bool_)
+    kept[list(gone)] = False
+    number = np.cumsum(kept) - 1
+    changes: dict[str, Any] = {"workloads": tuple(name for name, stays in zip(p.workloads, kept.tolist()) if stays)}
+    for name in ("tier", "cpu_need_mcores", "app", "splittable", "output_mb", "work_pinned", "work_forbidden"):
+        changes[name] = getattr(p, name)[kept]
+    for relation in ("option", "read", "current"):
+        stays = kept[getattr(p, f"{relation}_workload")]
+        for item in fields(p):
+            if item.name.startswith(f"{relation}_"):
+                column = getattr(p, item.name)[stays]
+                changes[item.name] = number[column] if item.name.endswith("_workload") else column
+    return replace(p, **changes)

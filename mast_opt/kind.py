@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from mast_opt.header import Header, Rule
 from mast_opt.mip import FloatArray, Mip
+from mast_opt.questions import Questions
 from mast_opt.schema import Schema, Tables
 from mast_opt.search import Heuristic
 from mast_opt.verdict import Conflict, Verdict
@@ -121,3 +122,5 @@ class Kind(Generic[ProblemT, PlanT]):
     """File suffix (``.dat``) → what writes an instance in that format of another tool."""
     plan_exporters: Mapping[str, Callable[[ProblemT, PlanT, Path], None]] = field(default_factory=dict)
     """File suffix (``.txt``) → what writes a plan in that format of another tool."""
+    questions: Callable[[], Questions] = Questions
+    """What ``mast_opt.analysis`` may ask of it; loaded when something is asked."""

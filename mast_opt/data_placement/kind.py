@@ -19,6 +19,7 @@ from mast_opt.data_placement.today import today
 from mast_opt.data_placement.unbuild import unbuild
 from mast_opt.data_placement.verify import verify
 from mast_opt.kind import Kind
+from mast_opt.questions import Questions
 from mast_opt.search import Found, Tools
 
 
@@ -26,6 +27,12 @@ def _tetris(problem: DataPlacement, tools: Tools, start: Plan | None) -> Found[P
     from mast_opt.data_placement.heuristics.tetris import tetris  # compiles kernels: only when asked for
 
     return tetris(problem, tools, start)
+
+
+def _questions() -> Questions:
+    from mast_opt.data_placement.questions import QUESTIONS  # only when something is asked
+
+    return QUESTIONS
 
 
 KIND: Kind[DataPlacement, Any] = Kind(
@@ -50,4 +57,5 @@ KIND: Kind[DataPlacement, Any] = Kind(
     today=today,
     certified_bound=certified_bound,
     exporters={".dat": write_dat},
+    questions=_questions,
 )

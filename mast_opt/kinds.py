@@ -13,6 +13,7 @@ from mast_opt.kind import Kind
 _MODULES = {
     "data-placement": "mast_opt.data_placement.kind",
     "job-placement": "mast_opt.job_placement.kind",
+    "server-assignment": "mast_opt.server_assignment.kind",
     "task-reassignment": "mast_opt.task_reassignment.kind",
 }
 

@@ -1,0 +1,105 @@
+"""A fleet that is re-assigned twice an hour: today's assignment is nearly right, and demand has drifted a little."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from mast_opt.header import Objective
+from mast_opt.server_assignment.generate import claims
+from mast_opt.server_assignment.generate.fleet import TYPES, fleet, labels
+from mast_opt.server_assignment.measure import Measure
+from mast_opt.server_assignment.problem import POOL, SHARE, ServerAssignment
+from mast_opt.server_assignment.tables import TERMS
+
+FREE = 0.12
+"""Share of servers that nobody has today."""
+WORKING = 0.8
+"""Share of servers in use among those that somebody has."""
+DRIFT = 0.04
+"""Spread of demand around what today guarantees (standard deviation of its logarithm)."""
+SHIFT = 20
+"""Spread of an affinity around the share that a claim has today in its largest datacenter, thousandths."""
+TOLERANCE = 50
+"""Of an affinity, thousandths."""
+
+
+def standard(rng: np.random.Generator, *, servers: int, reservations: int, datacenters: int) -> ServerAssignment:
+    """Reservations ask what today's assignment guarantees them, up to a few percent."""
+    return drifted(rng, servers, reservations, datacenters, name="standard")
+
+
+def drifted(
+    rng: np.random.Generator,
+    servers: int,
+    reservations: int,
+    datacenters: int,
+    *,
+    name: str,
+    growth: float = 1.0,
+    scattered: bool = True,
+) -> ServerAssignment:
+    """The standard fleet; ``growth`` multiplies what is asked, ``scattered`` is for ``claims.owners``."""
+    place = fleet(rng, servers, datacenters)
+    value = claims.values(rng, reservations)
+    buffer = claims.buffers(rng, reservations)
+    size = claims.sizes(rng, reservations)
+    if (buffer == POOL).any():
+        value[-1] = np.where((value[:-1] > 0).any(axis=0), 1000, 0)
+        size[-1] = size.sum() / 100
+    owner = claims.owners(rng, place, value, size, free=FREE, scattered=scattered)
+    in_use = (rng.random(servers) < WORKING) & (owner < reservations)
+    nothing = np.zeros(0, np.int64)
+    problem = ServerAssignment(
+        name=f"{name}-{servers}x{reservations}x{datacenters}",
+        provenance=f"generated: family {name}",
+        datacenters=labels("dc", datacenters),
+        switchboards=labels("sb", len(place.switchboard_datacenter)),
+        racks=labels("rack", len(place.rack_switchboard)),
+        types=TYPES,
+        reservations=labels("q", reservations),
+        servers=labels("s", servers),
+        switchboard_datacenter=place.switchboard_datacenter,
+        rack_switchboard=place.rack_switchboard,
+        server_type=place.server_type,
+        server_rack=place.server_rack,
+        owner=owner,
+        in_use=in_use,
+        asked_mrru=np.zeros(reservations, np.int64),
+        buffer=buffer,
+        spread_limited=np.zeros(reservations, np.bool_),
+        spread_limit_milli=np.zeros(reservations, np.int64),
+        value_mrru=value,
+        affinity_reservation=nothing,
+        affinity_datacenter=nothing.copy(),
+        affinity_share_milli=nothing.copy(),
+        affinity_tolerance_milli=nothing.copy(),
+        objective=Objective(dict(TERMS)),
+    )
+    return _asking(rng, problem, growth)
+
+
+def _asking(rng: np.random.Generator, problem: ServerAssignment, growth: float) -> ServerAssignment:
+    """The same with what is asked, spread limits and affinities, made from what today guarantees and holds: who has an
+    affinity wants to stay about as it is in its largest datacenter."""
+    now = Measure(problem, problem.owner)
+    drift = growth * np.exp(rng.normal(0.0, DRIFT, len(problem.reservations)))
+    asked = np.floor(np.maximum(now.guaranteed, 0) * drift).astype(np.int64)
+    asked[problem.buffer == POOL] = 0
+    limited, limit = claims.limits(rng, asked, problem.buffer, len(problem.switchboards))
+    chosen = np.flatnonzero((rng.random(len(asked)) < 0.3) & (asked > 0) & (problem.buffer != POOL))
+    there = np.zeros((len(chosen), len(problem.datacenters)), np.int64)
+    np.add.at(there.T, problem.switchboard_datacenter, now.held[chosen].T)
+    share = SHARE * there.max(axis=1, initial=0) / np.maximum(now.total[chosen], 1)
+    share = np.round(share + rng.normal(0, SHIFT, len(chosen)))
+    return replace(
+        problem,
+        asked_mrru=asked,
+        spread_limited=limited,
+        spread_limit_milli=limit,
+        affinity_reservation=chosen,
+        affinity_datacenter=there.argmax(axis=1).astype(np.int64),
+        affinity_share_milli=np.clip(share, 0, SHARE).astype(np.int64),
+        affinity_tolerance_milli=np.full(len(chosen), TOLERANCE),
+    )

@@ -1,0 +1,41 @@
+"""Server assignment as the layers above see it."""
+
+from __future__ import annotations
+
+from mast_opt.kind import Kind
+from mast_opt.server_assignment.build import build
+from mast_opt.server_assignment.conflicts import conflicts
+from mast_opt.server_assignment.dat import write_dat
+from mast_opt.server_assignment.formulation import base
+from mast_opt.server_assignment.generate import FAMILIES
+from mast_opt.server_assignment.plan import Plan
+from mast_opt.server_assignment.plan_tables import build_plan, unbuild_plan
+from mast_opt.server_assignment.problem import ServerAssignment
+from mast_opt.server_assignment.sections import sections
+from mast_opt.server_assignment.tables import PLAN_SCHEMA, SCHEMA, TERMS
+from mast_opt.server_assignment.today import today
+from mast_opt.server_assignment.unbuild import unbuild
+from mast_opt.server_assignment.verify import verify
+
+KIND: Kind[ServerAssignment, Plan] = Kind(
+    name=ServerAssignment.kind,
+    title="Server assignment: which servers form which cluster",
+    problem_type=ServerAssignment,
+    plan_type=Plan,
+    schema=SCHEMA,
+    plan_schema=PLAN_SCHEMA,
+    terms=TERMS,
+    rules=(),
+    build=build,
+    unbuild=unbuild,
+    build_plan=build_plan,
+    unbuild_plan=unbuild_plan,
+    conflicts=conflicts,
+    verify=verify,
+    formulations={"base": base},
+    heuristics={},
+    families=FAMILIES,
+    sections=sections,
+    today=today,
+    exporters={".dat": write_dat},
+)

@@ -16,6 +16,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from mast_opt.changes import Diff, diff, steps
     from mast_opt.data_placement import DataPlacement
     from mast_opt.errors import (
         BackendError,
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from mast_opt.job_placement.fleet import Fleet
     from mast_opt.job_placement.offers import Bid, Job, Refused, Server
     from mast_opt.kinds import generate
+    from mast_opt.order import Order
     from mast_opt.result import Event, Limit, Status
     from mast_opt.solving import Solution, Stage, solve, verify, warm_up, write_plan
     from mast_opt.task_reassignment import TaskReassignment
@@ -47,6 +49,7 @@ __all__ = [
     "Bid",
     "Conflict",
     "DataPlacement",
+    "Diff",
     "Event",
     "Fault",
     "Fleet",
@@ -56,6 +59,7 @@ __all__ = [
     "JobPlacement",
     "Limit",
     "MastOptError",
+    "Order",
     "PlanError",
     "Refused",
     "Server",
@@ -71,10 +75,12 @@ __all__ = [
     "VerificationError",
     "Violation",
     "checksum",
+    "diff",
     "generate",
     "read",
     "read_plan",
     "solve",
+    "steps",
     "verify",
     "warm_up",
     "write",
@@ -82,6 +88,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "mast_opt.changes": ("Diff", "diff", "steps"),
     "mast_opt.data_placement": ("DataPlacement",),
     "mast_opt.errors": (
         "BackendError",
@@ -102,6 +109,7 @@ _HOMES = {
     "mast_opt.job_placement.fleet": ("Fleet",),
     "mast_opt.job_placement.offers": ("Bid", "Job", "Refused", "Server"),
     "mast_opt.kinds": ("generate",),
+    "mast_opt.order": ("Order",),
     "mast_opt.result": ("Event", "Limit", "Status"),
     "mast_opt.solving": ("Solution", "Stage", "solve", "verify", "warm_up", "write_plan"),
     "mast_opt.task_reassignment": ("TaskReassignment",),

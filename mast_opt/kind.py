@@ -12,10 +12,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
+import numpy as np
 from numpy.typing import NDArray
 
+from mast_opt.charts import Chart
 from mast_opt.header import Header, Rule
 from mast_opt.mip import FloatArray, Mip
+from mast_opt.order import Order
 from mast_opt.questions import Questions
 from mast_opt.schema import Schema, Tables
 from mast_opt.search import Heuristic
@@ -79,8 +82,30 @@ class Family:
     help: str
 
 
+@dataclass(frozen=True)
+class Freezing(Generic[ProblemT, PlanT]):
+    """How a named part of a plan is kept as it is: every row of the decision tables that mentions it, and no other."""
+
+    tables: tuple[str, ...]
+    """The tables of the plan that hold decisions; the others follow from them."""
+    blocks: Mapping[str, tuple[str | None, ...]]
+    """Column block of the formulations → the axis of each of its indices, as the plan's tables name it; None for one
+    that cannot be frozen by."""
+    groups: Mapping[str, Callable[[ProblemT], tuple[str, tuple[str, ...], NDArray[np.int64]]]] = field(
+        default_factory=dict
+    )
+    """Further names for parts (``region`` of servers) → (axis, labels of the groups, group of each position)."""
+    rules: Callable[[ProblemT, PlanT, Mapping[str, NDArray[np.int64]]], ProblemT] | None = None
+    """(problem, plan, axis → positions) → the problem with rules that hold those parts, for heuristics. Raises
+    UnsupportedOption where no rule can say so. None: heuristics of this kind cannot keep parts."""
+
+
 def _unknown(problem: Any) -> None:
     return None
+
+
+def _nothing(problem: Any, plan: Any) -> tuple[()]:
+    return ()
 
 
 @dataclass(frozen=True)
@@ -122,5 +147,13 @@ class Kind(Generic[ProblemT, PlanT]):
     """File suffix (``.dat``) → what writes an instance in that format of another tool."""
     plan_exporters: Mapping[str, Callable[[ProblemT, PlanT, Path], None]] = field(default_factory=dict)
     """File suffix (``.txt``) → what writes a plan in that format of another tool."""
+    steps: Callable[[ProblemT, PlanT], Order] | None = None
+    """An order of what has to be done to get from today to a plan without violations. None: there is nothing to it."""
+    charts: Callable[[ProblemT, PlanT], tuple[Chart, ...]] = _nothing
+    """Pictures of the plan, in the order of reading."""
+    freezing: Freezing[ProblemT, PlanT] | None = None
+    """How parts of a plan are kept in a solve; None: they cannot be."""
+    example: Mapping[str, tuple[tuple[Any, ...], ...]] = field(default_factory=dict)
+    """Table → rows, as a planner would type them (None for an empty cell): a small instance that can be solved."""
     questions: Callable[[], Questions] = Questions
     """What ``mast_opt.analysis`` may ask of it; loaded when something is asked."""

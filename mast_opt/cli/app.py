@@ -21,6 +21,8 @@ COMMANDS = {
     "validate": "Check an instance: every fault and every conflict that can be seen without solving.",
     "solve": "Find a plan, prove how good it is, verify it and show it.",
     "verify": "Check a plan against its instance, without any solver's help.",
+    "diff": "Show what changed between two plans, or from today to a plan.",
+    "steps": "Put what a plan changes in an order that keeps every limit on the way.",
     "generate": "Make a synthetic instance.",
     "import": "Make an instance from public data.",
     "export": "Write an instance for other tools: .lp, .mps, .dat, .xlsx, .json or a folder of tables.",

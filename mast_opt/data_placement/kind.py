@@ -10,6 +10,7 @@ from mast_opt.data_placement.conflicts import conflicts
 from mast_opt.data_placement.dat import write_dat
 from mast_opt.data_placement.formulation import base
 from mast_opt.data_placement.generate import FAMILIES
+from mast_opt.data_placement.order import order
 from mast_opt.data_placement.plan import Plan
 from mast_opt.data_placement.plan_tables import build_plan, unbuild_plan
 from mast_opt.data_placement.problem import DataPlacement
@@ -58,4 +59,5 @@ KIND: Kind[DataPlacement, Any] = Kind(
     certified_bound=certified_bound,
     exporters={".dat": write_dat},
     questions=_questions,
+    steps=order,
 )

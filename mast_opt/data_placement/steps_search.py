@@ -151,14 +151,8 @@ class _Search:
         return state
 
     def _harmless(self, state: State) -> Move | None:
-        """A deletion that is due in any case, or a copy to a region with room for all that is still to come."""
+        """A copy to a region with room for all that is still to come, or a deletion that is due in any case."""
         m = self.m
-        for i, r in m.outgoing:
-            if (i, r) not in state.gone:
-                waiting = any(pair not in state.arrived for pair in m.incoming_of[i])
-                going = sum(pair not in state.gone for pair in m.outgoing_of[i])
-                if len(self._holders(state, i)) - going >= m.floor[i] and not (waiting and m.link_kb is not None):
-                    return Move(i, r, arrives=False)
         for r, datasets in enumerate(m.incoming_at):
             waits = [i for i in datasets if (i, r) not in state.arrived]
             if sum(m.size_mb[i] for i in waits) <= state.free_mb[r]:
@@ -166,6 +160,12 @@ class _Search:
                     sources = m.sources(i, r, self._holders(state, i))
                     if sources is not None:
                         return Move(i, r, arrives=True, sources=sources)
+        for i, r in m.outgoing:
+            if (i, r) not in state.gone:
+                waiting = any(pair not in state.arrived for pair in m.incoming_of[i])
+                going = sum(pair not in state.gone for pair in m.outgoing_of[i])
+                if len(self._holders(state, i)) - going >= m.floor[i] and not (waiting and m.link_kb is not None):
+                    return Move(i, r, arrives=False)
         return None
 
     def _moves(self, state: State) -> Iterator[Move]:

@@ -9,6 +9,7 @@ from mast_opt.job_placement.conflicts import conflicts
 from mast_opt.job_placement.dat import write_dat
 from mast_opt.job_placement.formulation import base
 from mast_opt.job_placement.generate import FAMILIES
+from mast_opt.job_placement.order import order
 from mast_opt.job_placement.plan import Plan
 from mast_opt.job_placement.plan_tables import build_plan, unbuild_plan
 from mast_opt.job_placement.problem import JobPlacement
@@ -53,4 +54,5 @@ KIND: Kind[JobPlacement, Any] = Kind(
     families=FAMILIES,
     sections=sections,
     exporters={".dat": write_dat},
+    steps=order,
 )

@@ -8,6 +8,7 @@ from mast_opt.task_reassignment.conflicts import conflicts
 from mast_opt.task_reassignment.dat import write_dat
 from mast_opt.task_reassignment.formulation import base
 from mast_opt.task_reassignment.generate import FAMILIES
+from mast_opt.task_reassignment.order import order
 from mast_opt.task_reassignment.plan import Plan
 from mast_opt.task_reassignment.plan_tables import build_plan, unbuild_plan
 from mast_opt.task_reassignment.problem import TaskReassignment
@@ -44,4 +45,5 @@ KIND: Kind[TaskReassignment, Plan] = Kind(
     sections=sections,
     exporters={".dat": write_dat, ".txt": write_model},
     plan_exporters={".txt": write_assignment},
+    steps=order,
 )

@@ -1,0 +1,6 @@
+"""From one plan to another: what differs, and in which order to do it."""
+
+from mast_opt.changes.diff import Change, Diff, TableDiff, diff
+from mast_opt.changes.steps import steps
+
+__all__ = ["Change", "Diff", "TableDiff", "diff", "steps"]

@@ -1,0 +1,93 @@
+"""``mast-opt diff``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter
+
+from mast_opt.changes import Change, TableDiff, diff
+from mast_opt.cli.exits import Exit
+from mast_opt.cli.options import Full, Instance, Json, TheRun
+from mast_opt.cli.run import Answer
+from mast_opt.io import read, read_plan
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+def command(
+    path: Instance,
+    plan: Annotated[Path, Parameter(help="A plan of the instance.")],
+    other: Annotated[
+        Path | None, Parameter(help="A later plan; without it the change is from the present state to PLAN.")
+    ] = None,
+    /,
+    *,
+    before: Annotated[
+        Path | None, Parameter(help="The instance of the earlier plan, where it is another one (yesterday's).")
+    ] = None,
+    full: Full = False,
+    json: Json = False,
+    run: TheRun,
+) -> Answer:
+    """Show what changed: from one plan to another, or from the present state to a plan.
+
+    Rows that came, went or changed in every table, and objective, terms and metrics before and after, all by the
+    verifier. Where the two plans are for different instances, the differences of these are shown too.
+
+        mast-opt diff my-instance my-plan
+        mast-opt diff my-instance my-plan new-plan
+        mast-opt diff today plan-of-yesterday plan-of-today --before yesterday
+        mast-opt diff my-instance my-plan new-plan --json | jq .tables.placements.added
+    """
+    with run.phase("read", f"reading {path}"):
+        problem = read(path)
+        run.record["kind"] = problem.kind
+        first = problem if before is None else read(before)
+        early = None if other is None else read_plan(first, plan)
+        late = read_plan(problem, plan if other is None else other)
+    with run.phase("verify", "comparing"):
+        found = diff(problem, early, late, problem_before=None if before is None else first)
+    run.record.update(
+        objective=found.objective.after,
+        changes={"objective": _change(found.objective), "terms": _all(found.terms), "metrics": _all(found.metrics)},
+        tables={table.name: _rows(table) for table in found.tables},
+        instance={table.name: _rows(table) for table in found.instance},
+        same=not found.differs,
+    )
+
+    def show(console: Console) -> None:
+        from mast_opt.report.changes import show_diff
+        from mast_opt.report.sections import TOP_ROWS
+
+        show_diff(console, found, None if full else TOP_ROWS)
+
+    return Answer(Exit.OK, show)
+
+
+def _change(change: Change) -> dict[str, float | None]:
+    return {"before": change.before, "after": change.after, "by": change.by}
+
+
+def _all(changes: Mapping[str, Change]) -> dict[str, Any]:
+    return {name: _change(change) for name, change in changes.items()}
+
+
+def _rows(table: TableDiff) -> dict[str, Any]:
+    names = (*table.key, *table.values)
+    return {
+        "added": [dict(zip(names, (*key, *values), strict=True)) for key, values in table.added],
+        "removed": [dict(zip(names, (*key, *values), strict=True)) for key, values in table.removed],
+        "changed": [
+            {
+                **dict(zip(table.key, key, strict=True)),
+                "before": dict(zip(table.values, old, strict=True)),
+                "after": dict(zip(table.values, new, strict=True)),
+            }
+            for key, old, new in table.changed
+        ],
+        "same": table.same,
+    }

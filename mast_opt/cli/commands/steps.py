@@ -1,0 +1,66 @@
+"""``mast-opt steps``."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
+
+from mast_opt.changes import steps
+from mast_opt.cli.exits import Exit
+from mast_opt.cli.options import Full, Instance, Json, TheRun
+from mast_opt.cli.run import Answer
+from mast_opt.io import read, read_plan
+from mast_opt.result import Status
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+def command(
+    path: Instance,
+    plan: Annotated[Path, Parameter(help="The plan: what 'mast-opt solve --out' wrote, or tables of your own.")],
+    /,
+    *,
+    full: Full = False,
+    json: Json = False,
+    run: TheRun,
+) -> Answer:
+    """Put what a plan changes in an order that keeps every limit on the way.
+
+    For data placement: copies and deletions, day by day, within storage (both replicas count while a dataset moves),
+    ingress and links. Where the plan's own moves block one another, the smallest stopovers resolve it; where nothing
+    does, what is stuck is listed with the least room that would help (exit code 3).
+
+        mast-opt steps my-instance my-plan
+        mast-opt steps my-instance my-plan --json | jq .days
+    """
+    with run.phase("read", f"reading {path}"):
+        problem = read(path)
+        run.record["kind"] = problem.kind
+        wanted = read_plan(problem, plan)
+    with run.phase("solve", "ordering the steps"):
+        order = steps(problem, wanted)
+    run.record.update(
+        status=Status.INFEASIBLE.value if order.stuck and order.proven else None,
+        steps=[asdict(move) for move in order.moves],
+        stuck=[asdict(stuck) for stuck in order.stuck],
+        relief=list(order.relief),
+        unit=order.unit,
+        waves=order.waves,
+        days=order.days,
+        proven=order.proven,
+    )
+    if order.stuck:
+        what = ", ".join(f"{stuck.what} → {stuck.target}" for stuck in order.stuck)
+        run.record["error"] = "; ".join([f"stuck: {what}", *order.relief])
+
+    def show(console: Console) -> None:
+        from mast_opt.report.changes import show_order
+        from mast_opt.report.sections import TOP_ROWS
+
+        show_order(console, order, None if full else TOP_ROWS)
+
+    return Answer((Exit.INFEASIBLE if order.proven else Exit.NO_PLAN) if order.stuck else Exit.OK, show)

@@ -1,0 +1,112 @@
+"""What changed between two plans, and the way to a plan, for a person."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from rich.console import Console
+from rich.text import Text
+
+from mast_opt.changes import Change, Diff, TableDiff
+from mast_opt.kind import Form, Head, Section
+from mast_opt.order import Move, Order
+from mast_opt.report.numbers import UNKNOWN, plain
+from mast_opt.report.parts import light_table, print_table, print_words
+from mast_opt.report.sections import TOP_ROWS, show_section
+
+
+def show_diff(console: Console, found: Diff, rows: int | None = TOP_ROWS) -> None:
+    """Print what differs: figures first, then a section for each table with a difference."""
+    for words, broken in zip(("first", "second"), found.violations, strict=True):
+        if broken:
+            console.print(Text(f"The {words} plan breaks {broken:,} limit{'s' if broken > 1 else ''}.", "bold red"))
+    if not found.differs:
+        console.print("The plans are the same.")
+    _figures(console, "Objective and terms", {"objective": found.objective, **found.terms})
+    _figures(console, "Metrics", found.metrics)
+    for table in (*found.tables, *found.instance):
+        if table.differs:
+            show_section(console, table_section(table), rows)
+
+
+def _figures(console: Console, title: str, changes: Mapping[str, Change]) -> None:
+    table = light_table(title, ("", "before", "after", "change"))
+    for name, change in changes.items():
+        if change.before or change.after:
+            table.add_row(name, plain(change.before), plain(change.after), signed(change.by))
+    print_table(console, table)
+
+
+def signed(value: float | None) -> str:
+    """A change: with its sign, or = where nothing changed."""
+    if value is None:
+        return UNKNOWN
+    return "=" if value == 0 else f"{'+' if value > 0 else ''}{plain(value)}"
+
+
+def table_section(table: TableDiff) -> Section:
+    """The differences of a table, what is added first; a cell that changed shows both values."""
+    plus = [("+", *key, *values) for key, values in table.added]
+    minus = [("−", *key, *values) for key, values in table.removed]
+    other = [("~", *key, *map(_both, before, after)) for key, before, after in table.changed]
+    note = (
+        f"{len(table.added):,} added, {len(table.removed):,} removed, {len(table.changed):,} changed, "
+        f"{table.same:,} the same."
+    )
+    heads = tuple(Head(name, Form.TEXT) for name in ("", *table.key, *table.values))
+    return Section(table.name, heads, (*plus, *other, *minus), note)
+
+
+def _both(before: str | None, after: str | None) -> str | None:
+    return after if before == after else f"{before or UNKNOWN} → {after or UNKNOWN}"
+
+
+def show_order(console: Console, order: Order, rows: int | None = TOP_ROWS) -> None:
+    """Print the steps in order, what is stuck, and what would help."""
+    if order.stuck:
+        style, verb = "bold red", "is" if order.proven else "was found"
+        console.print(Text.assemble(("STUCK", style), f"  there {verb} no order of steps within every limit"))
+    else:
+        console.print(Text.assemble(("DONE", "bold green"), f"  {_size(order)}"))
+    for words in order.relief:
+        print_words(console, f"- {words}" + ("" if order.proven else " (there may be less)"))
+    if order.stuck:
+        heads = (Head("stuck"), Head("should go to"), Head("why"))
+        show_section(console, Section("What is left", heads, tuple((s.what, s.target, s.reason) for s in order.stuck)))
+    if order.moves:
+        show_section(console, moves_section(order), rows)
+
+
+def _size(order: Order) -> str:
+    count, waves, days = len(order.moves), order.waves, order.days
+    if not count:
+        return "nothing has to be done"
+    times = f", {days:,} day{'s' if days != 1 else ''}" if days is not None else ""
+    return f"{count:,} step{'s' if count > 1 else ''} in {waves:,} wave{'s' if waves > 1 else ''}{times}"
+
+
+def moves_section(order: Order) -> Section:
+    """A row a step; columns that no step fills are left out."""
+    moves = order.moves
+    columns: list[tuple[Head, list[str | float | int | None]]] = [
+        (Head("wave", Form.COUNT), [move.wave + 1 for move in moves]),
+        (Head("day"), [_days(move) for move in moves]),
+        (Head("step"), [move.action + (" (stopover)" if move.hop else "") for move in moves]),
+        (Head("what"), [move.what for move in moves]),
+        (Head("from"), [move.source for move in moves]),
+        (Head("to"), [move.target for move in moves]),
+        (Head(order.unit, Form.AMOUNT), [move.amount for move in moves]),
+    ]
+    kept = [(head, cells) for head, cells in columns if _filled(cells)]
+    rows = tuple(zip(*(cells for _, cells in kept), strict=True))
+    return Section("Steps", tuple(head for head, _ in kept), rows)
+
+
+def _days(move: Move) -> str | None:
+    if move.day is None:
+        return None
+    return str(move.day + 1) if move.days == 1 else f"{move.day + 1}–{move.day + move.days}, each"
+
+
+def _filled(cells: Iterable[object]) -> bool:
+    return any(cell is not None for cell in cells)

@@ -1,0 +1,132 @@
+"""``mast-opt diff`` and ``mast-opt steps``, for every kind of problem."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import mast_opt
+from mast_opt.kinds import kind_named, kind_names
+from tests.cli.conftest import Call, write_tables
+
+RUNS = {"current_runs.csv": "workload,region,gpu_type\nrank,west,A100\nspam,west,A100\n"}
+FULL = {"regions.csv": "region,storage_tb,cpu_cores\neast,3,10\nwest,3,10\n"}
+
+
+@pytest.fixture
+def pair(call: Call, tmp_path: Path) -> tuple[Path, Path]:
+    """An instance that tells the present state, and a plan."""
+    instance = write_tables(tmp_path / "pair", RUNS)
+    assert call("solve", instance, "--out", tmp_path / "plan").code == 0
+    return instance, tmp_path / "plan"
+
+
+def swapped(folder: Path) -> Path:
+    """A plan of the small instance that exchanges the datasets, and the work with them."""
+    folder.mkdir()
+    tables = {
+        "placements": "dataset,region\nclicks,west\nlogs,east\n",
+        "runs": "workload,region,gpu_type,share\nrank,west,A100,1\nspam,east,A100,1\n",
+        "copies": "dataset,src,dst,share\nclicks,east,west,1\nlogs,west,east,1\n",
+        "remote_reads": "workload,dataset,src,dst,share\n",
+    }
+    for name, text in tables.items():
+        (folder / f"{name}.csv").write_text(text)
+    return folder
+
+
+def test_what_changes_from_today(call: Call, pair: tuple[Path, Path]) -> None:
+    ended = call("diff", *pair)
+    assert ended.code == 0
+    assert "runs" in ended.out
+    record = call("diff", *pair, "--json").record
+    runs = record["tables"]["runs"]
+    assert [row["workload"] for row in runs["added"]] == ["rank"]
+    assert runs["removed"] == [{"workload": "rank", "region": "west", "gpu_type": "A100", "share": "1"}]
+    assert runs["same"] == 1
+    verified = call("verify", *pair, "--json").record
+    assert record["objective"] == verified["objective"]
+    changes = record["changes"]["terms"]
+    assert {name: change["after"] for name, change in changes.items()} == verified["terms"]
+    assert changes["peak"]["by"] < 0
+
+
+def test_a_plan_differs_from_itself_in_nothing(call: Call, pair: tuple[Path, Path]) -> None:
+    record = call("diff", *pair, pair[1], "--json").record
+    assert record["same"]
+    assert "The plans are the same." in call("diff", *pair, pair[1]).out
+
+
+def test_what_changed_since_yesterday(call: Call, pair: tuple[Path, Path], tmp_path: Path) -> None:
+    grown = {"datasets.csv": "dataset,size_tb\nclicks,4\nlogs,2\nviews,1\n"}
+    new = write_tables(tmp_path / "new", RUNS | grown)
+    assert call("solve", new, "--out", tmp_path / "later").code == 0
+    record = call("diff", new, pair[1], tmp_path / "later", "--before", pair[0], "--json").record
+    assert record["instance"]["datasets"]["changed"][0]["before"]["size_tb"] == "3"
+    assert record["instance"]["datasets"]["added"][0]["dataset"] == "views"
+    assert list(record["instance"]) == ["datasets"]
+    assert "datasets" in call("diff", new, pair[1], tmp_path / "later", "--before", pair[0]).out
+
+
+def test_nothing_to_compare_with(call: Call, instance: Path, tmp_path: Path) -> None:
+    plan = swapped(tmp_path / "plan")
+    ended = call("diff", instance, plan)
+    assert ended.code == 2
+    assert "does not tell the present state" in ended.err
+
+
+def test_an_exchange_needs_room(call: Call, instance: Path, tmp_path: Path) -> None:
+    plan = swapped(tmp_path / "plan")
+    record = call("steps", instance, plan, "--json").record
+    first = {(move["action"], move["what"]) for move in record["steps"] if move["wave"] == 0}
+    assert first == {("copy", "clicks"), ("copy", "logs")}
+    assert (record["days"], record["stuck"]) == (1, [])
+    full = write_tables(tmp_path / "full", FULL)
+    ended = call("steps", full, plan)
+    assert ended.code == 3
+    assert "STUCK" in ended.out
+    assert "temporary room would do it: 2 TB more in west" in ended.out
+
+
+@pytest.mark.parametrize("command", ["diff", "steps"])
+def test_a_plan_that_is_not_there(call: Call, instance: Path, tmp_path: Path, command: str) -> None:
+    ended = call(command, instance, tmp_path / "nothing")
+    assert ended.code == 2
+    assert "nothing at this path" in ended.err
+
+
+@pytest.mark.parametrize("command", ["diff", "steps"])
+def test_a_broken_plan(call: Call, instance: Path, tmp_path: Path, command: str) -> None:
+    plan = swapped(tmp_path / "plan")
+    (plan / "runs.csv").write_text("workload,region,gpu_type,share\nrank,north,A100,2\n")
+    ended = call(command, instance, plan)
+    assert ended.code == 2
+    assert "north" in ended.err
+    (plan / "runs.csv").unlink()
+    assert "runs.csv" in call(command, instance, plan).err
+
+
+def test_there_is_no_way_to_a_plan_that_breaks_limits(call: Call, instance: Path, tmp_path: Path) -> None:
+    plan = swapped(tmp_path / "plan")
+    (plan / "runs.csv").write_text("workload,region,gpu_type,share\nrank,west,A100,1\n")
+    ended = call("steps", instance, plan)
+    assert ended.code == 2
+    assert "served[spam]" in ended.err
+
+
+@pytest.mark.parametrize("name", kind_names())
+def test_every_kind_has_differences_and_steps(name: str) -> None:
+    kind = kind_named(name)
+    family = next(iter(kind.families.values()))
+    problem = mast_opt.generate(name, **{size: min(default, 5) for size, default in family.sizes.items()})
+    solution = mast_opt.solve(problem, time_limit_s=20, gap=0.5)
+    assert solution.plan is not None
+    same = mast_opt.diff(problem, solution.plan, solution.plan)
+    assert not same.differs
+    assert same.objective.by == 0
+    if kind.steps is not None:
+        assert not mast_opt.steps(problem, solution.plan).stuck
+    else:
+        with pytest.raises(mast_opt.UsageError, match="no steps"):
+            mast_opt.steps(problem, solution.plan)

@@ -6,7 +6,8 @@
     ├── InputError               a file that cannot be used
     │   ├── InstanceError        an instance with faults, all of them listed
     │   ├── PlanError            a plan with faults, all of them listed
-    │   └── SourceError          public data that an importer cannot use, all faults listed
+    │   ├── SourceError          public data that an importer cannot use, all faults listed
+    │   └── SuiteError           a benchmark suite with faults, all of them listed
     ├── BackendError             a solver library failed
     │   ├── BackendUnavailable   its package is missing or has no licence
     │   └── SizeLimitExceeded    the problem is over the size its licence allows
@@ -92,6 +93,12 @@ class SourceError(_Faulty):
     """Public data that an importer cannot use; ``faults`` lists everything wrong with its files."""
 
     noun = "source data"
+
+
+class SuiteError(_Faulty):
+    """A benchmark suite with faults; ``faults`` lists every one that was found."""
+
+    noun = "suite"
 
 
 class BackendError(MastOptError):

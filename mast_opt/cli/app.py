@@ -26,6 +26,7 @@ COMMANDS = {
     "generate": "Make a synthetic instance.",
     "import": "Make an instance from public data.",
     "export": "Write an instance for other tools: .lp, .mps, .dat, .xlsx, .json or a folder of tables.",
+    "bench": "Run a suite of benchmarks, or make the page of its results.",
     "backends": "List the solvers, their versions, and how to install those that are missing.",
 }
 

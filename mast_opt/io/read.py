@@ -105,6 +105,17 @@ def read_instance(path: str | PathLike[str]) -> Reading:
     )
 
 
+def kind_of_file(path: str | PathLike[str]) -> str:
+    """The kind of the instance at this path, its tables not read. Raises InstanceError where it does not say."""
+    faults = Faults()
+    source = open_source(Path(path), "instance", faults)
+    fields = source.header() if source else None
+    name = kind_in(fields, source.header_file, faults) if source and fields is not None else None
+    if name is None:
+        raise InstanceError(faults.found)
+    return name
+
+
 def read_plan(problem: Any, path: str | PathLike[str]) -> Any:
     """The plan for this problem in a folder (or workbook or .json file). Raises PlanError, which lists every fault.
 

@@ -5,6 +5,7 @@ source_table   reading other people's CSV files with every fault named
 georegions, openb, philly                 the sources
 cloud_work, cloud_data, cloud_regions     an instance from all three
 gpu_nodes, gpu_pods, gpu_load, gpu_fleet  a job-placement instance from machines, pods and jobs
+gap            a job-placement instance from the generalised assignment problem
 roadef         a task-reassignment instance in the format of the ROADEF/EURO challenge 2012
 """
 
@@ -15,12 +16,14 @@ from typing import Any
 
 from mast_opt.errors import UsageError
 from mast_opt.io.importers.cloud_regions import CLOUD_REGIONS
+from mast_opt.io.importers.gap import GAP
 from mast_opt.io.importers.gpu_fleet import GPU_FLEET
 from mast_opt.io.importers.importer import Importer, Input, Setting
 from mast_opt.io.importers.roadef import ROADEF
 
 IMPORTERS: Mapping[str, Importer[Any]] = {
     "cloud-regions": CLOUD_REGIONS,
+    "gap": GAP,
     "gpu-fleet": GPU_FLEET,
     "roadef": ROADEF,
 }

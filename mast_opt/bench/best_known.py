@@ -1,0 +1,75 @@
+"""The best plans known for instances in files: ``best_known/NAME`` beside each, replaced only by better ones."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+from mast_opt.errors import InputError
+from mast_opt.io import read, read_plan_of
+from mast_opt.kinds import kind_of
+from mast_opt.verdict import Verdict
+
+FOLDER = "best_known"
+TOLERANCE = 1e-9
+"""Relative; what is better by less is no better."""
+
+
+def folder_of(instance: Path) -> Path:
+    """Where the best-known plan of an instance lies."""
+    name = instance.name if instance.is_dir() else instance.stem
+    return instance.parent / FOLDER / name
+
+
+def objective_of(instance: Path) -> float | None:
+    """The objective that the best-known plan of an instance states; None where there is none."""
+    folder = folder_of(instance)
+    if not folder.is_dir():
+        return None
+    objective = read_plan_of(read(instance), folder).fields.get("objective")
+    return None if objective is None else float(objective)
+
+
+def offer(instance: Path, folder: Path) -> str:
+    """Keep the plan in a folder as the best known one if the verifier passes it and it is strictly better.
+
+    With a lexicographic objective the terms are compared in their order, otherwise the objective.
+
+    Returns:
+        What became of it, in words; empty if it is no better.
+
+    Raises:
+        InputError: the verifier rejects the plan, or it is one for another instance.
+    """
+    problem = read(instance)
+    offered = read_plan_of(problem, folder)
+    verdict = kind_of(problem).verify(problem, offered.plan)
+    if not verdict.ok or not offered.same_instance:
+        why = verdict.violations[0] if verdict.violations else "it is for another version of the instance"
+        raise InputError(f"the plan in {folder} is not one for {instance}: {why}")
+    kept = folder_of(instance)
+    before: Verdict | None = None
+    if kept.is_dir():
+        now = read_plan_of(problem, kept)
+        before = kind_of(problem).verify(problem, now.plan)
+        if before.ok and not better(problem, verdict, before):
+            return ""
+    if kept.is_dir():
+        shutil.rmtree(kept)
+    shutil.copytree(folder, kept)
+    was = "" if before is None else f" (was {before.objective:.6g})"
+    return f"best known: {verdict.objective:.6g}{was}"
+
+
+def better(problem: Any, one: Verdict, other: Verdict) -> bool:
+    """Whether a plan is strictly better than another."""
+    order = problem.objective.order
+    pairs = [(one.terms[term], other.terms[term]) for term in order] if order else [(one.objective, other.objective)]
+    for ours, theirs in pairs:
+        margin = TOLERANCE * max(1.0, abs(theirs))
+        if ours < theirs - margin:
+            return True
+        if ours > theirs + margin:
+            return False
+    return False

@@ -1,0 +1,137 @@
+"""From results to figures: what was solved, means, gaps, profiles, times to a target."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mast_opt.result import Status
+
+Result = Mapping[str, Any]
+Floats = NDArray[np.float64]
+
+SHIFT_S = 1.0
+"""Of the shifted geometric mean of times: differences far below it hardly count."""
+SAME = 1e-6
+"""Relative; objectives that differ by less are equal."""
+TARGETS = (0.1, 0.01)
+"""Gaps to the best known value whose first moment is looked for."""
+
+Instance = tuple[str, str]
+"""Entry and label: what different contestants have in common."""
+
+
+def contestant(result: Result) -> str:
+    name: str = result["contestant"]["name"]
+    return name
+
+
+def instance(result: Result) -> Instance:
+    return result["entry"], result["instance"]
+
+
+def feasible(result: Result) -> bool:
+    return result.get("objective") is not None
+
+
+def solved(result: Result) -> bool:
+    """Proven: optimal within the asked gap, or infeasible."""
+    return result["status"] in (Status.OPTIMAL.value, Status.INFEASIBLE.value)
+
+
+def time_s(result: Result) -> float:
+    """What formulating, solving and verifying took; the limit where the run did not come to its end."""
+    if result["status"] not in {status.value for status in Status}:
+        return float(result["time_limit_s"])
+    spent = result["runtime_s"]
+    return float(sum(spent.get(phase, 0.0) for phase in ("formulate", "solve", "verify")))
+
+
+def shifted_geometric_mean(values: Iterable[float], shift: float = SHIFT_S) -> float | None:
+    """exp(mean(log(value + shift))) − shift; None of nothing."""
+    logs = [math.log(value + shift) for value in values]
+    return math.exp(math.fsum(logs) / len(logs)) - shift if logs else None
+
+
+def best_values(results: Iterable[Result], known: Mapping[Instance, float]) -> dict[Instance, float]:
+    """The least objective known of each instance: of these results, of what is kept, of what others published."""
+    best = dict(known)
+    for result in results:
+        values = [result.get("objective"), (result.get("reference") or {}).get("best")]
+        for value in values:
+            if value is not None:
+                best[instance(result)] = min(best.get(instance(result), math.inf), value)
+    return best
+
+
+def best_bounds(results: Iterable[Result]) -> dict[Instance, float]:
+    """The highest bound that anyone proved on each instance."""
+    best: dict[Instance, float] = {}
+    for result in results:
+        for value in (result.get("bound"), (result.get("reference") or {}).get("bound")):
+            if value is not None:
+                best[instance(result)] = max(best.get(instance(result), -math.inf), value)
+    return best
+
+
+def gap_to(value: float | None, best: float | None) -> float | None:
+    """(value − best) / max(|best|, 1e-9), 0 where they are the same; None where either is unknown."""
+    if value is None or best is None:
+        return None
+    if abs(value - best) <= SAME * max(1.0, abs(best)):
+        return 0.0
+    return max(0.0, value - best) / max(abs(best), 1e-9)
+
+
+def time_to(result: Result, target: float) -> float | None:
+    """Seconds until the first incumbent at or below the target; None if it was never reached.
+
+    Incumbents are as the solver reported them on its way; the last one is what the verifier confirms.
+    """
+    margin = SAME * max(1.0, abs(target))
+    for event in result.get("events", ()):
+        if len(event) == 3 and event[1] is not None and event[1] <= target + margin:
+            return float(event[0])
+    objective = result.get("objective")
+    return time_s(result) if objective is not None and objective <= target + margin else None
+
+
+def target_of(best: float, gap: float) -> float:
+    return best + gap * max(abs(best), 1e-9)
+
+
+def performance_profile(
+    costs: Mapping[str, Mapping[Any, float | None]],
+) -> dict[str, tuple[Floats, Floats]]:
+    """For each contestant the share of tasks that it does within a factor of the quickest one.
+
+    After Dolan and Moré, Benchmarking optimization software with performance profiles, Mathematical Programming
+    91, 2002. Tasks that nobody does count for none.
+
+    Args:
+        costs: contestant → task → cost > 0, None where it failed.
+
+    Returns:
+        contestant → (factors ascending from 1, share of tasks done within each).
+    """
+    tasks = {task for done in costs.values() for task in done}
+    least = {
+        task: min((done[task] for done in costs.values() if done.get(task) is not None), default=None)  # type: ignore[type-var]
+        for task in tasks
+    }
+    possible = [task for task in tasks if least[task] is not None]
+    profile = {}
+    for name, done in costs.items():
+        ratios = [done[task] / least[task] for task in possible if done.get(task) is not None]  # type: ignore[operator]
+        factors = np.sort(np.array(ratios, dtype=np.float64))
+        profile[name] = (factors, np.arange(1, len(factors) + 1) / max(len(possible), 1))
+    return profile
+
+
+def names_of(results: Sequence[Result]) -> list[str]:
+    """Contestants in the order of their first appearance."""
+    return list(dict.fromkeys(contestant(result) for result in results))

@@ -1,0 +1,147 @@
+"""Plots of results as SVG files. matplotlib is an extra (``plots``) and imported only here."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from mast_opt.bench import figures
+from mast_opt.bench.figures import Instance, Result
+from mast_opt.errors import UsageError
+
+LEAST_S = 0.01
+"""Times are drawn as at least this, so that a logarithmic axis can show them."""
+
+
+def draw(
+    folder: Path, suite: str, wanted: Sequence[str], results: Sequence[Result], best: Mapping[Instance, float]
+) -> None:
+    """Write ``SUITE-PLOT.svg`` into the folder for each wanted plot.
+
+    Raises:
+        UsageError: matplotlib is missing, or there is no plot of that name.
+    """
+    try:
+        import matplotlib
+    except ImportError as error:
+        raise UsageError("plots need matplotlib; install it with: pip install 'mast-opt[plots]'") from error
+    matplotlib.use("svg")
+    import matplotlib.pyplot as plt
+
+    folder.mkdir(parents=True, exist_ok=True)
+    style: Any = {
+        "svg.hashsalt": "mast-opt",
+        "svg.fonttype": "path",
+        "font.size": 9,
+        "axes.spines.top": False,
+        "axes.spines.right": False,
+    }
+    for name in wanted:
+        if name not in PLOTS:
+            raise UsageError(f"there is no plot called {name!r}; expected some of: {', '.join(PLOTS)}")
+        with plt.rc_context(style):
+            figure, axes = plt.subplots(figsize=(6.4, 3.6), layout="constrained")
+            PLOTS[name](axes, results, best)
+            if axes.get_legend_handles_labels()[0]:
+                axes.legend(fontsize=8, frameon=False)
+            figure.savefig(folder / f"{suite}-{name}.svg", metadata={"Date": None})
+            plt.close(figure)
+
+
+def profile(axes: Any, results: Sequence[Result], best: Mapping[Instance, float]) -> None:
+    """Performance profile of the time until within 1% of the best known value."""
+    costs: dict[str, dict[Any, float | None]] = defaultdict(dict)
+    for result in results:
+        value = best.get(figures.instance(result))
+        if value is None:
+            continue
+        task = (*figures.instance(result), result["time_limit_s"], result["seed"])
+        reached = figures.time_to(result, figures.target_of(value, figures.TARGETS[1]))
+        costs[figures.contestant(result)][task] = None if reached is None else max(reached, LEAST_S)
+    for name, (factors, shares) in figures.performance_profile(costs).items():
+        axes.step([1.0, *factors], [0.0, *shares], where="post", label=name)
+    axes.set_xscale("log")
+    axes.set_ylim(0, 1.02)
+    axes.set_xlabel("time to within 1% of the best known, as a multiple of the quickest")
+    axes.set_ylabel("share of runs")
+
+
+def time_to_target(axes: Any, results: Sequence[Result], best: Mapping[Instance, float]) -> None:
+    """Share of the runs that are within 10% of the best known value after so many seconds."""
+    reached: dict[str, list[float]] = defaultdict(list)
+    runs: dict[str, int] = defaultdict(int)
+    for result in results:
+        value = best.get(figures.instance(result))
+        if value is None:
+            continue
+        name = figures.contestant(result)
+        runs[name] += 1
+        at = figures.time_to(result, figures.target_of(value, figures.TARGETS[0]))
+        reached[name] += [] if at is None else [max(at, LEAST_S)]
+    for name, count in runs.items():
+        times = sorted(reached[name])
+        axes.step(times, [(n + 1) / count for n in range(len(times))], where="post", marker=".", label=name)
+    axes.set_xscale("log")
+    axes.set_ylim(0, 1.02)
+    axes.set_xlabel("seconds")
+    axes.set_ylabel("share of runs within 10% of the best known")
+
+
+def over_time(axes: Any, results: Sequence[Result], best: Mapping[Instance, float]) -> None:
+    """Gap of the incumbent to the best known value over time: the geometric middle of all runs of a contestant."""
+    import numpy as np
+
+    curves: dict[str, list[Any]] = defaultdict(list)
+    limit = max((float(result["time_limit_s"]) for result in results), default=1.0)
+    grid = np.geomspace(LEAST_S, limit, 200)
+    for result in results:
+        value = best.get(figures.instance(result))
+        known = [event for event in result.get("events", ()) if len(event) == 3 and event[1] is not None]
+        if value is None or not known:
+            continue
+        at = np.searchsorted([event[0] for event in known], grid, side="right") - 1
+        gaps = np.array([(event[1] - value) / max(abs(value), 1e-9) for event in known])
+        curves[figures.contestant(result)].append(np.where(at >= 0, np.maximum(gaps[at], 1e-5), np.nan))
+    for name, lines in curves.items():
+        stack = np.log(np.array(lines))
+        there = ~np.isnan(stack).any(axis=0)
+        axes.plot(grid[there], np.exp(stack[:, there].mean(axis=0)), label=f"{name} ({len(lines)})")
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    axes.set_xlabel("seconds")
+    axes.set_ylabel("gap to the best known")
+
+
+def scaling(axes: Any, results: Sequence[Result], best: Mapping[Instance, float]) -> None:
+    """Final gap to the best known value along the entries, in the order of the suite."""
+    entries = list(dict.fromkeys(result["entry"] for result in results))
+    gaps: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for result in results:
+        gap = figures.gap_to(result.get("objective"), best.get(figures.instance(result)))
+        if gap is not None:
+            gaps[figures.contestant(result)][result["entry"]].append(max(gap, 1e-5))
+    for name, by_entry in gaps.items():
+        at = [n for n, entry in enumerate(entries) if by_entry.get(entry)]
+        means = [figures.shifted_geometric_mean(by_entry[entries[n]], 1e-3) for n in at]
+        axes.plot(at, means, marker=".", label=name)
+    axes.set_yscale("log")
+    axes.set_xticks(range(len(entries)), entries, rotation=30, ha="right")
+    axes.set_ylabel("gap to the best known")
+
+
+PLOTS: Mapping[str, Callable[[Any, Sequence[Result], Mapping[Instance, float]], None]] = {
+    "profile": profile,
+    "time-to-target": time_to_target,
+    "over-time": over_time,
+    "scaling": scaling,
+}
+"""What a suite may ask for."""
+TITLES = {
+    "profile": "Performance profile: the share of runs within 1% of the best known value, by how much longer than the "
+    "quickest contestant that took",
+    "time-to-target": "Time to target: the share of runs within 10% of the best known value, by seconds",
+    "over-time": "Quality over time: gap to the best known value, geometric middle of the runs (their number)",
+    "scaling": "Gap to the best known value at the limit, by entry",
+}

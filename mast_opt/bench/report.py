@@ -1,0 +1,44 @@
+"""From result files to chapters: the suite of each file, its latest results, the best plans kept."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from mast_opt.bench import best_known
+from mast_opt.bench.figures import Instance
+from mast_opt.bench.page import Chapter
+from mast_opt.bench.results import Result, latest, load
+from mast_opt.bench.sources import Stored
+from mast_opt.bench.suite import Suite
+from mast_opt.bench.suite_file import read_suite, suite_path
+from mast_opt.errors import InputError
+
+
+def chapters_of(paths: Sequence[Path]) -> list[Chapter]:
+    """A chapter for each result file; a folder stands for every one in it.
+
+    Raises:
+        InputError: there are no results at a path.
+        UsageError: no suite has the name of a file.
+    """
+    files: list[Path] = []
+    for path in paths:
+        found = sorted(path.glob("*.jsonl")) if path.is_dir() else [path]
+        files += [file for file in found if file.exists()]
+        if not found or not found[0].exists():
+            raise InputError(
+                f"{path}: expected results, a .jsonl file or a folder of them (mast-opt bench SUITE --out …)"
+            )
+    return [chapter(read_suite(suite_path(file.stem)), load(file)) for file in files]
+
+
+def chapter(suite: Suite, results: Sequence[Result]) -> Chapter:
+    """The latest result of each trial, beside what is known."""
+    known: dict[Instance, float] = {}
+    for trial in suite.trials:
+        if isinstance(trial.source, Stored):
+            objective = best_known.objective_of(trial.source.path)
+            if objective is not None:
+                known[trial.entry, trial.source.label] = objective
+    return Chapter(suite, latest(results), known)

@@ -1,0 +1,72 @@
+"""Results as JSON lines: one file a suite, one line a run, only ever added to."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from mast_opt.bench.suite import Trial
+from mast_opt.errors import InputError
+
+Result = dict[str, Any]
+
+
+def key_of(trial: Trial, versions: Mapping[str, str], commit: str | None) -> str:
+    """What makes two runs the same: the trial, the versions that it uses, and the commit."""
+    used = {name: versions.get(name) for name in ("mast-opt", "numpy", "numba", trial.contestant.solver) if name}
+    facts = json.dumps([trial.facts, used, commit], sort_keys=True)
+    return hashlib.sha256(facts.encode()).hexdigest()[:16]
+
+
+def file_of(folder: Path, suite: str) -> Path:
+    return folder / f"{suite}.jsonl"
+
+
+def append(file: Path, result: Result) -> None:
+    """Add a line. A last line that a crash cut short gives way to it."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with file.open("ab") as lines:
+        end = lines.tell()
+        if end:
+            whole = file.read_bytes().rfind(b"\n") + 1
+            lines.truncate(whole)
+        lines.write(json.dumps(result, allow_nan=False).encode() + b"\n")
+
+
+def load(file: Path) -> list[Result]:
+    """Every result in a file; none if there is no such file. A last line cut short by a crash is left out.
+
+    Raises:
+        InputError: another line is no JSON object; names it.
+    """
+    if not file.exists():
+        return []
+    results: list[Result] = []
+    lines = file.read_text(encoding="utf-8").split("\n")
+    for number, line in enumerate(lines, start=1):
+        if not line:
+            continue
+        try:
+            result = json.loads(line)
+        except ValueError as error:
+            if number == len(lines):
+                break
+            raise InputError(f"{file}, line {number}: expected one JSON object a line ({error})") from None
+        results.append(result)
+    return results
+
+
+def latest(results: Iterable[Result]) -> list[Result]:
+    """The last result of each trial, whatever the versions and the commit; in the order of their first appearance."""
+    last: dict[str, Result] = {}
+    for result in results:
+        last[_trial_of(result)] = result
+    return list(last.values())
+
+
+def _trial_of(result: Result) -> str:
+    names = ("entry", "instance", "contestant", "time_limit_s", "seed", "threads")
+    return json.dumps([result.get(name) for name in names], sort_keys=True)

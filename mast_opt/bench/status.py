@@ -1,0 +1,26 @@
+"""How a run can end, beside the statuses of a solve."""
+
+from __future__ import annotations
+
+import enum
+
+
+class Ended(enum.Enum):
+    """What a result says where no solver's status applies."""
+
+    MEASURED = "MEASURED"
+    """A program printed its figures."""
+    UNAVAILABLE = "UNAVAILABLE"
+    """The solver is not installed or has no licence."""
+    TOO_LARGE = "TOO_LARGE"
+    """Over the size that the solver's licence allows."""
+    REJECTED = "REJECTED"
+    """The verifier rejects the plan that the solver gave."""
+    ERROR = "ERROR"
+    """An exception, told in ``error``."""
+    MEMORY = "MEMORY"
+    """Out of memory."""
+    CRASHED = "CRASHED"
+    """The process ended without a result."""
+    TIMEOUT = "TIMEOUT"
+    """The process was killed, long after the time limit."""

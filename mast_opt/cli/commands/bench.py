@@ -1,0 +1,137 @@
+"""``mast-opt bench``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter
+from cyclopts.validators import Number
+
+from mast_opt.cli.exits import Exit
+from mast_opt.cli.options import Json, TheRun, flag
+from mast_opt.cli.run import Answer, Run
+from mast_opt.errors import UsageError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from mast_opt.bench.running import Plan, Told
+
+RESULTS = Path("out/bench")
+PAGE = Path("docs/benchmarks.md")
+IMAGES = "images/benchmarks"
+"""Of the plots, beside the page."""
+
+
+def command(
+    suite: Annotated[str, Parameter(help="A suite: the path of a .toml, or a name in benchmarks/suites. Or: report.")],
+    /,
+    *results: Annotated[Path, Parameter(help="With report: result files, or folders of them.")],
+    out: Annotated[Path | None, Parameter(help="Folder of the results; with report, the page.")] = None,
+    filter: Annotated[str, Parameter(help="Only runs whose label has all these words; see --list.")] = "",
+    list: Annotated[bool, flag("List the runs and how many of them are done, and run none.")] = False,
+    data: Annotated[Path | None, Parameter(help="Folder of public data, for the entries that import it.")] = None,
+    again: Annotated[bool, flag("Run also what has a result already.")] = False,
+    update_best_known: Annotated[
+        bool, flag("Let a strictly better verified plan replace the best known one beside its instance.")
+    ] = False,
+    ray: Annotated[str | None, Parameter(help="Spread the runs over the Ray cluster at this address (auto).")] = None,
+    patience: Annotated[
+        float, Parameter(help="Seconds beyond twice its limit after which a run is killed.", validator=Number(gte=0))
+    ] = 120.0,
+    json: Json = False,
+    run: TheRun,
+) -> Answer:
+    """Run a suite of benchmarks, one run after another, and keep one JSON line a run; or make the page of results.
+
+    A run is a process of its own on processors of its own. One that has a result with the same settings, versions
+    and commit is left out, so an interrupted suite goes on where it stopped; a crash is a result too. Results are in
+    out/bench, one file a suite, unless --out says otherwise.
+
+        mast-opt bench smoke
+        mast-opt bench small --list
+        mast-opt bench small --filter 'tetris seed0'
+        mast-opt bench gap --data gap-instances/ --out benchmarks/results
+        mast-opt bench report benchmarks/results --out docs/benchmarks.md
+    """
+    if suite == "report":
+        return _report(run, results, out or PAGE)
+    if results:
+        raise UsageError(f"{results[0]}: only 'mast-opt bench report' takes results; --out says where they go")
+    if ray is not None and update_best_known:
+        raise UsageError("--update-best-known is for runs on this machine; leave out --ray")
+    from mast_opt.bench.running import plan
+    from mast_opt.bench.suite_file import read_suite, suite_path
+
+    chosen = read_suite(suite_path(suite), data)
+    for name in chosen.skipped:
+        run.say(f"{name} is left out: it imports public data; say where these are with --data", label="note:")
+    work = plan(chosen, out or RESULTS, filter, again=again)
+    run.record["suite"] = chosen.name
+    run.record["runs"] = {"todo": len(work.todo), "done": work.done}
+    if list:
+        run.record["labels"] = [trial.label for _, trial in work.todo]
+        return Answer(Exit.OK, lambda console: _show_list(console, work))
+    return _execute(run, work, ray, patience, update_best_known)
+
+
+def _execute(run: Run, work: Plan, ray: str | None, patience_s: float, update_best_known: bool) -> Answer:
+    from mast_opt.bench.progress import BenchProgress
+    from mast_opt.bench.running import execute
+
+    with BenchProgress(run.err, len(work.todo), sum(trial.time_limit_s for _, trial in work.todo)) as progress:
+
+        def tell(told: Told) -> None:
+            progress.done(told)
+
+        spread = None
+        if ray is not None:
+            from mast_opt.bench.over_ray import Cluster
+
+            spread = Cluster(ray)
+        execute(
+            work,
+            tell,
+            progress.starts,
+            spread=spread,
+            patience_s=patience_s,
+            update_best_known=update_best_known,
+        )
+    run.record["results"] = str(work.file)
+
+    def show(console: Console) -> None:
+        from mast_opt.bench.summary import show_summary
+
+        show_summary(console, work)
+
+    return Answer(Exit.OK, show)
+
+
+def _show_list(console: Console, work: Plan) -> None:
+    for _, trial in work.todo:
+        console.print(trial.label, soft_wrap=True)
+    limits_s = sum(trial.time_limit_s for _, trial in work.todo)
+    console.print(
+        f"{len(work.todo)} runs to do, limits {limits_s:,.0f} s in all; {work.done} done already", style="dim"
+    )
+
+
+def _report(run: Run, results: tuple[Path, ...], out: Path) -> Answer:
+    from mast_opt.bench.page import page
+    from mast_opt.bench.plots import draw
+    from mast_opt.bench.report import chapters_of
+
+    if not results:
+        raise UsageError("nothing to report; expected: mast-opt bench report RESULTS…, files or folders")
+    chapters = chapters_of(results)
+    drawn = [chapter for chapter in chapters if chapter.suite.plots]
+    for chapter in drawn:
+        draw(out.parent / IMAGES, chapter.suite.name, chapter.suite.plots, chapter.results, chapter.best)
+    out.write_text(page(chapters, IMAGES), encoding="utf-8")
+    run.record.update(out=str(out), suites=[chapter.suite.name for chapter in chapters])
+
+    def show(console: Any) -> None:
+        console.print(f"{out} tells the results of {', '.join(chapter.suite.name for chapter in chapters)}.")
+
+    return Answer(Exit.OK, show)

@@ -1,0 +1,49 @@
+"""Enumeration, GLPK on the .mod and every open backend on the formulation find the same optimum."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import event, given
+from hypothesis import strategies as st
+
+import mast_opt
+from mast_opt.result import Status
+from mast_opt.server_assignment import Plan, ServerAssignment
+from mast_opt.server_assignment.formulation import base
+from mast_opt.server_assignment.verify import verify
+from tests.conftest import installed
+from tests.server_assignment.brute import Brute
+from tests.server_assignment.strategies import plans, problems
+from tests.server_assignment.support import RELATIVE, examples, glpk_optimum, proven
+
+
+@examples(150)
+@given(data=st.data(), problem=problems())
+def test_the_verifier_says_what_the_definitions_say(data: st.DataObject, problem: ServerAssignment) -> None:
+    plan: Plan = data.draw(plans(problem))
+    brute, verdict = Brute(problem), verify(problem, plan)
+    assert verdict.objective == pytest.approx(brute.objective(plan.reservation.tolist()), rel=1e-12, abs=1e-12)
+    assert verdict.ok == brute.allowed(plan.reservation.tolist())
+    event(f"ok: {verdict.ok}")
+
+
+@examples(60)
+@given(problem=problems(servers=5, reservations=2))
+def test_brute_force_glpk_and_highs_agree(problem: ServerAssignment, tmp_path: Path) -> None:
+    best = Brute(problem).optimum()
+    assert proven(base(problem).mip).objective == pytest.approx(best, rel=RELATIVE, abs=1e-9)
+    assert glpk_optimum(problem, tmp_path) == pytest.approx(best, rel=RELATIVE, abs=1e-9)
+
+
+@pytest.mark.parametrize("solver", ["highs", "cpsat", "scip", "cbc"])
+@pytest.mark.parametrize("seed", range(3))
+def test_every_backend_proves_it_through_the_whole_route(seed: int, solver: str, pytestconfig: pytest.Config) -> None:
+    installed(solver, pytestconfig)
+    problem = mast_opt.generate("server-assignment", "features", servers=7, reservations=3, datacenters=2, seed=seed)
+    solution = mast_opt.solve(problem, solver, gap=1e-7)
+    assert solution.status is Status.OPTIMAL
+    assert solution.objective == pytest.approx(Brute(problem).optimum(), rel=RELATIVE)
+    assert solution.plan is not None
+    assert verify(problem, solution.plan).ok

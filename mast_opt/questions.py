@@ -130,8 +130,8 @@ class TwoStage:
     """The shared columns of a formulation's program, in the same order for every scenario."""
     alive: Callable[[Any], np.ndarray[Any, Any]]
     """Scenario → which of the shared columns mean something in it (False: 0 there, whatever is decided)."""
-    recourse: Callable[[Any, Any], Any]
-    """(scenario, plan that decides) → the scenario as an instance in which only the rest is free."""
+    recourse: Callable[[Any, Any, bool], Any]
+    """(scenario, plan that decides, is it the base?) → the scenario as an instance in which only the rest is free."""
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -71,6 +71,25 @@ class ExactSolve:
         if self._problem.objective.lexicographic:
             return self._lexicographic(formulation)
         return self._weighted(formulation)
+
+    def within(
+        self, formulation: Formulation[Any], weights: Mapping[str, float], caps: Mapping[str, float], start: Any | None
+    ) -> Answer:
+        """Minimise a weighted sum of terms while other terms stay at most at the given values (ε-constraints)."""
+        params = replace(self._params, time_limit_s=self._clock.budget_s())
+        if start is not None:
+            params = replace(params, start=formulation.encode(start))
+
+        def stated(mip: Mip) -> Mip:
+            for name, cap in caps.items():
+                mip = mip.limit_term(name, cap)
+            return mip.minimise(weights)
+
+        def value(verdict: Verdict) -> float:
+            return sum(weight * verdict.terms[name] for name, weight in weights.items())
+
+        checked = self._checked(formulation, stated, params, value)
+        return _answer(checked, value(checked.verdict) if checked.verdict else None, params.gap)
 
     def _weighted(self, formulation: Formulation[Any]) -> Answer:
         checked = self._checked(formulation, lambda mip: mip, self._params, lambda verdict: verdict.objective)

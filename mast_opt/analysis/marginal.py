@@ -1,0 +1,184 @@
+"""``marginal_values``: what one more unit of a resource is worth, place by place."""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from mast_opt import backends
+from mast_opt.analysis.asking import asked, exact_solver
+from mast_opt.backends.base import Backend
+from mast_opt.errors import BackendError, UsageError
+from mast_opt.kind import Kind
+from mast_opt.mip import frozen
+from mast_opt.questions import Resource
+from mast_opt.result import SolveParams, Status
+from mast_opt.solving import Solution, solve, verify
+
+NOTHING = 1e-9
+"""Relative change of the objective that is a solver's rounding."""
+
+
+@dataclass(frozen=True)
+class Marginal:
+    """What more of one resource in one place is worth."""
+
+    resource: str
+    unit: str
+    place: str
+    value: float | None
+    """By how much one more unit lowers the objective, on average over ``units``; None if no plan was found in time."""
+    low: float | None
+    high: float | None
+    """What is proven of it; equal to ``value`` where the integers are fixed."""
+
+
+@dataclass(frozen=True)
+class Marginals:
+    """The answer of ``marginal_values``, the most valuable first."""
+
+    kind: str
+    integers: str
+    units: int
+    objective: float
+    """Of the plan (integers fixed) or of the best plan known (integers free)."""
+    values: tuple[Marginal, ...]
+
+
+def marginal_values(
+    problem: Any,
+    plan: Any | None = None,
+    *,
+    integers: str = "fixed",
+    units: int = 1,
+    resources: Sequence[str] = (),
+    solver: str = "highs",
+    time_limit_s: float | None = None,
+    gap: float = 1e-4,
+    seed: int = 0,
+    threads: int | None = 1,
+    jobs: int = 1,
+    cancel: threading.Event | None = None,
+) -> Marginals:
+    """What one more TB, core, GPU, … is worth in each place, in units of the weighted objective.
+
+    Each value is a difference of two solves, never a dual of a mixed-integer program: the instance as it is, and with
+    ``units`` more of one resource in one place, divided by ``units``.
+
+    With ``integers = "fixed"`` both keep every whole decision of the plan (replicas, where unsplittable work runs) and
+    solve the linear program that is left. That is quick and exact, and answers what the unit is worth to *this* plan;
+    storage or cores that would only pay with other replicas or other places count as nothing. With ``"free"`` both are
+    solved anew, beginning with the plan: what the unit is really worth, within the bounds that were proven.
+
+    Args:
+        problem: an instance.
+        plan: the plan whose whole decisions are kept; found by ``solver`` unless given.
+        integers: ``fixed`` or ``free``.
+        units: how many to add at once; more than one shows what a real purchase brings.
+        resources: which ones, by name; all unless given.
+        solver: a MIP backend; with free integers any solver.
+        time_limit_s: for each solve; None for no limit.
+        gap: relative gap of solves with free integers.
+        seed: of every random choice.
+        threads: of each solve.
+        jobs: solves at the same time.
+        cancel: set it from any thread to stop.
+
+    Raises:
+        UsageError: this kind has nothing to buy, the plan breaks limits, or an argument cannot be honoured.
+    """
+    kind, questions = asked(problem)
+    if not questions.resources:
+        raise UsageError(f"{kind.name} has no resources that are bought by the unit; ask 'mast-opt whatif' instead")
+    if integers not in ("fixed", "free"):
+        raise UsageError(f"integers is {integers!r}; expected 'fixed' or 'free'")
+    if units < 1 or jobs < 1:
+        raise UsageError(f"units is {units} and jobs is {jobs}; expected at least 1 of each")
+    chosen = _chosen(questions.resources, resources)
+    cancel = cancel or threading.Event()
+    if integers == "fixed":
+        exact_solver(kind, solver)
+
+    def solved(instance: Any, start: Any | None) -> Solution:
+        return solve(
+            instance, solver, time_limit_s=time_limit_s, gap=gap, seed=seed, threads=threads, start=start, cancel=cancel
+        )
+
+    if plan is None:
+        first = solved(problem, None)
+        if first.plan is None:
+            raise UsageError(f"no plan to begin from: the solve ended {first.status.value}; ask 'mast-opt explain' why")
+        plan = first.plan
+    elif not verify(problem, plan).ok:
+        raise UsageError("the plan breaks limits; 'mast-opt verify' lists them, and worth is asked of plans without")
+    ask: Callable[[Any], tuple[float, float, float] | None]
+    if integers == "fixed":
+        backend = backends.get(solver)
+        params = SolveParams(time_limit_s=time_limit_s, threads=threads, cancel=cancel)
+
+        def ask(instance: Any) -> tuple[float, float, float] | None:
+            return _fixed(kind, instance, plan, backend, params)
+    else:
+
+        def ask(instance: Any) -> tuple[float, float, float] | None:
+            return _free(solved(instance, plan))
+
+    before = ask(problem)
+    if before is None:
+        raise UsageError("the program was not solved in time; raise the time limit")
+    places = [(one, at, place) for one in chosen for at, place in enumerate(one.places(problem))]
+
+    def worth(entry: tuple[Resource, int, str]) -> Marginal:
+        resource, at, place = entry
+        after = None if cancel.is_set() else ask(resource.add(problem, at, units))
+        if after is None:
+            return Marginal(resource.name, resource.unit, place, None, None, None)
+        differences = (before[0] - after[0], before[1] - after[2], before[2] - after[1])
+        value, low, high = (_tidy(number, before[0]) / units for number in differences)
+        return Marginal(resource.name, resource.unit, place, value, low, high)
+
+    with ThreadPoolExecutor(jobs) as pool:
+        values = list(pool.map(worth, places))
+    values.sort(key=lambda one: math.inf if one.value is None else -one.value)
+    return Marginals(kind.name, integers, units, before[0], tuple(values))
+
+
+def _chosen(known: Sequence[Resource], names: Sequence[str]) -> list[Resource]:
+    by_name = {one.name: one for one in known}
+    for name in names:
+        if name not in by_name:
+            raise UsageError(f"there is no resource called {name!r}; expected some of: {', '.join(by_name)}")
+    return [by_name[name] for name in names] or list(known)
+
+
+def _fixed(
+    kind: Kind[Any, Any], problem: Any, plan: Any, backend: Backend, params: SolveParams
+) -> tuple[float, float, float] | None:
+    """(objective, bound, objective) of the linear program that is left when every integer column is held."""
+    formulation = kind.formulations["base"](problem)
+    mip = formulation.mip
+    whole = np.flatnonzero(mip.integral)
+    held = mip.fix(whole, np.rint(formulation.encode(plan)[whole]))
+    result = backend.solve(replace(held, integral=frozen(np.zeros(len(held.cost), np.bool_))), params)
+    if result.status is Status.INFEASIBLE:
+        raise BackendError(f"{backend.name} finds no solution beside the plan's whole decisions: {result.message}")
+    if result.status is not Status.OPTIMAL or result.objective is None:
+        return None
+    return result.objective, result.objective, result.objective
+
+
+def _free(solution: Solution) -> tuple[float, float, float] | None:
+    if solution.objective is None:
+        return None
+    bound = 0.0 if solution.bound is None else solution.bound
+    return solution.objective, bound, solution.objective
+
+
+def _tidy(difference: float, objective: float) -> float:
+    return 0.0 if abs(difference) <= NOTHING * max(1.0, abs(objective)) else difference

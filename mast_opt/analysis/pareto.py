@@ -1,0 +1,264 @@
+"""``pareto``: what one term of the objective costs in another."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from mast_opt import backends
+from mast_opt.analysis.asking import asked
+from mast_opt.errors import UsageError
+from mast_opt.kind import Formulation, Kind
+from mast_opt.result import SolveParams, Status
+from mast_opt.solving import solve, solver_names
+from mast_opt.solving.clock import Clock
+from mast_opt.solving.exact import STAGE_SLACK_ABSOLUTE, STAGE_SLACK_RELATIVE, Answer, ExactSolve
+from mast_opt.verdict import Verdict
+
+SPREAD = 100.0
+"""Weights of a heuristic's points go from the instance's own times 1/SPREAD to times SPREAD."""
+SAME = 1e-9
+
+
+@dataclass(frozen=True)
+class Point:
+    """A plan, measured by the verifier, and what is proven about it."""
+
+    terms: Mapping[str, float]
+    metrics: Mapping[str, float]
+    plan: Any
+    cap: float | None
+    """The limit on the first term under which the second was minimised; None where there was none."""
+    bound: float | None
+    """Proven: no plan within the cap has less of the second term. By weights: of the weighted sum."""
+    proven: bool
+    """Is the second term (or the weighted sum) within the asked gap of that bound?"""
+
+
+@dataclass(frozen=True)
+class Frontier:
+    """The answer of ``pareto``, ascending in the first term."""
+
+    kind: str
+    solver: str
+    terms: tuple[str, str]
+    method: str
+    """``epsilon`` with a MIP solver, ``weights`` with a heuristic."""
+    points: tuple[Point, ...]
+    dominated: int
+    """Points that were found and left out, since another has no more of either term."""
+    missing: int
+    """Points for which no plan was found in time."""
+
+
+def pareto(
+    problem: Any,
+    terms: Sequence[str],
+    *,
+    points: int = 7,
+    keep: Mapping[str, float] | None = None,
+    solver: str = "highs",
+    time_limit_s: float | None = None,
+    gap: float = 1e-3,
+    seed: int = 0,
+    threads: int | None = None,
+    formulation: str = "base",
+    cancel: threading.Event | None = None,
+) -> Frontier:
+    """The frontier between two terms of the objective.
+
+    By ε-constraint with a MIP solver (Haimes, Lasdon & Wismer 1971): the least of the first term, the least of the
+    second, and between them evenly spaced caps on the first under which the second is minimised. Each point is then
+    improved in the first term while the second stays, and in all other terms, by their own weights, while both stay.
+    Terms that may not be sacrificed (``unserved``, ``rejected``, …) are minimised before everything else and kept.
+
+    With a heuristic: the instance's own objective with the weights of the two terms in other ratios. That finds only
+    points on the convex hull, and its bound is one of the weighted sum.
+
+    Args:
+        problem: an instance.
+        terms: two names, such as ``("storage", "peak")``.
+        points: how many to look for, at least 2.
+        keep: terms with the most that they may be, such as ``{"remote": 0.001}``; MIP solvers only.
+        solver: a MIP backend or a heuristic of the kind.
+        time_limit_s: for all points together.
+        gap: relative gap at which each solve may stop.
+        seed: of every random choice.
+        threads: of the solver.
+        formulation: one of the kind's, for MIP backends.
+        cancel: set it from any thread to stop; the points so far are kept.
+
+    Raises:
+        UsageError: an argument that cannot be honoured, or no plan is within the caps of ``keep``.
+    """
+    kind, _ = asked(problem)
+    first, second = _checked(kind, terms, points, keep or {}, solver, formulation)
+    cancel = cancel or threading.Event()
+    params = SolveParams(gap=gap, seed=seed, threads=threads, cancel=cancel)
+    if solver in kind.heuristics:
+        found = _by_weights(problem, first, second, points, solver, params, time_limit_s)
+        method = "weights"
+    else:
+        stated = kind.formulations[formulation](problem)
+        search = _Epsilon(kind, problem, stated, (first, second), dict(keep or {}), solver, params, time_limit_s)
+        found, method = search.points(points), "epsilon"
+    known = [point for point in found if point is not None]
+    kept = _efficient(known, first, second)
+    missing = points - len(found) + sum(point is None for point in found)
+    return Frontier(kind.name, solver, (first, second), method, tuple(kept), len(known) - len(kept), missing)
+
+
+def _checked(
+    kind: Kind[Any, Any], terms: Sequence[str], points: int, keep: Mapping[str, float], solver: str, formulation: str
+) -> tuple[str, str]:
+    known = ", ".join(kind.terms)
+    for name in (*terms, *keep):
+        if name not in kind.terms:
+            raise UsageError(f"{kind.name} has no term called {name!r}; expected some of: {known}")
+    if len(terms) != 2 or terms[0] == terms[1]:
+        raise UsageError(f"a frontier is between two terms; expected two different ones of: {known}")
+    if points < 2:
+        raise UsageError(f"points is {points}; expected at least 2")
+    if solver not in solver_names(kind):
+        names = ", ".join(solver_names(kind))
+        raise UsageError(f"no solver for {kind.name} is called {solver!r}; expected one of: {names}")
+    if solver in kind.heuristics and keep:
+        raise UsageError(f"{solver} cannot keep {next(iter(keep))} below a value; choose a MIP backend")
+    if formulation not in kind.formulations:
+        names = ", ".join(kind.formulations)
+        raise UsageError(f"{kind.name} has no formulation called {formulation!r}; expected one of: {names}")
+    return terms[0], terms[1]
+
+
+class _Epsilon:
+    """The ε-constraint method on one formulation."""
+
+    def __init__(
+        self,
+        kind: Kind[Any, Any],
+        problem: Any,
+        stated: Formulation[Any],
+        terms: tuple[str, str],
+        keep: dict[str, float],
+        solver: str,
+        params: SolveParams,
+        time_limit_s: float | None,
+    ) -> None:
+        self._kind, self._problem, self._stated = kind, problem, stated
+        self._first, self._second = terms
+        self._caps = keep
+        self._backend = backends.get(solver)
+        self._params = params
+        self._clock = Clock(time_limit_s)
+        self._last: Any | None = None
+
+    def points(self, count: int) -> list[Point | None]:
+        """The two ends, then what lies between them."""
+        guards = [name for name in self._kind.questions().guards(self._problem) if name not in self._caps]
+        for name in guards:
+            if name in (self._first, self._second):
+                continue
+            least = self._least({name: 1.0}, {}, 0.1)
+            if least.verdict is None:
+                raise UsageError(_no_plan(least, self._caps))
+            self._caps[name] = _slack(least.verdict.terms[name])
+        left = self._point(None, self._first, self._second, 1 / count)
+        right = self._point(None, self._second, self._first, 1 / max(count - 1, 1))
+        if left is None or right is None:
+            return [left, right]
+        low, high = sorted(point.terms[self._first] for point in (left, right))
+        between: list[Point | None] = []
+        for position, cap in enumerate(np.linspace(low, high, count)[1:-1].tolist()):
+            if self._params.cancel.is_set():
+                break
+            between.append(self._point(cap, self._second, self._first, 1 / (count - 2 - position)))
+        return [left, *between, right]
+
+    def _point(self, cap: float | None, aim: str, other: str, share: float) -> Point | None:
+        """Minimise one term (under a cap on the other), then the other, then all else."""
+        caps = {} if cap is None else {other: cap}
+        answer = self._least({aim: 1.0}, caps, 0.6 * share)
+        if answer.verdict is None:
+            if answer.status in (Status.INFEASIBLE, Status.INFEASIBLE_OR_UNBOUNDED):
+                raise UsageError(_no_plan(answer, self._caps))
+            return None
+        verdict, plan = answer.verdict, answer.plan
+        rest = {n: w for n, w in self._problem.objective.weights.items() if w and n not in (aim, other)}
+        bound, proven = answer.bound, answer.status is Status.OPTIMAL
+        caps[aim] = _slack(verdict.terms[aim])
+        for weights in ({other: 1.0}, rest):
+            if not weights or self._params.cancel.is_set():
+                continue
+            better = self._least(weights, caps, 0.5 * share)
+            if better.verdict is not None and better.plan is not None:
+                verdict, plan = better.verdict, better.plan
+            if other in weights:
+                caps[other] = _slack(verdict.terms[other])
+            if self._second in weights:  # the end with the least of the first term
+                cap, bound, proven = caps[aim], better.bound, proven and better.status is Status.OPTIMAL
+        return Point(verdict.terms, verdict.metrics, plan, cap, bound, proven)
+
+    def _least(self, weights: Mapping[str, float], caps: Mapping[str, float], share: float) -> Answer:
+        clock = Clock(self._clock.budget_s(min(share, 1.0)))
+        run = ExactSolve(self._kind, self._problem, self._backend, self._params, clock)
+        answer = run.within(self._stated, weights, {**self._caps, **caps}, self._last)
+        if answer.plan is not None:
+            self._last = answer.plan
+        return answer
+
+
+def _slack(value: float) -> float:
+    return value * (1 + STAGE_SLACK_RELATIVE) + STAGE_SLACK_ABSOLUTE
+
+
+def _no_plan(answer: Answer, keep: Mapping[str, float]) -> str:
+    if answer.status in (Status.INFEASIBLE, Status.INFEASIBLE_OR_UNBOUNDED):
+        if keep:
+            caps = " and ".join(f"{name} ≤ {value:g}" for name, value in keep.items())
+            return f"no plan has {caps}; keep less, or ask 'mast-opt explain' whether there is a plan at all"
+        return "there is no plan at all; 'mast-opt explain' says why and what would help"
+    return "no plan was found in time; raise the time limit"
+
+
+def _by_weights(
+    problem: Any, first: str, second: str, points: int, solver: str, params: SolveParams, time_limit_s: float | None
+) -> list[Point | None]:
+    own = problem.objective.weights
+    base = {name: own[name] if own[name] else 1.0 for name in (first, second)}
+    clock = Clock(time_limit_s)
+    found: list[Point | None] = []
+    for position, tilt in enumerate(np.geomspace(SPREAD, 1 / SPREAD, points).tolist()):
+        if params.cancel.is_set():
+            break
+        weights = {**own, first: base[first] * tilt**0.5, second: base[second] / tilt**0.5}
+        tilted = replace(problem, objective=replace(problem.objective, weights=weights, order=()))
+        solution = solve(
+            tilted,
+            solver,
+            time_limit_s=clock.budget_s(1 / (points - position)),
+            gap=params.gap,
+            seed=params.seed,
+            threads=params.threads,
+            cancel=params.cancel,
+        )
+        verdict: Verdict | None = solution.verdict
+        proven = solution.status is Status.OPTIMAL
+        found.append(
+            None
+            if verdict is None
+            else Point(verdict.terms, verdict.metrics, solution.plan, None, solution.bound, proven)
+        )
+    return found
+
+
+def _efficient(points: Sequence[Point], first: str, second: str) -> list[Point]:
+    """Ascending in the first term, without points that another one is at least as good as in both."""
+    kept: list[Point] = []
+    for point in sorted(points, key=lambda one: (one.terms[first], one.terms[second])):
+        if not kept or point.terms[second] < kept[-1].terms[second] - SAME * max(1.0, abs(kept[-1].terms[second])):
+            kept.append(point)
+    return kept

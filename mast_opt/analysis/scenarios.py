@@ -1,0 +1,91 @@
+"""A file of scenarios: what may happen, in TOML."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from mast_opt.errors import InputError, UsageError
+from mast_opt.kind import Kind
+
+BASE = "base"
+"""Name of the instance as it is, which no scenario may have."""
+_SETTINGS = ("name", "weight")
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """Something that may happen to an instance."""
+
+    name: str
+    changes: Mapping[str, Any] = field(default_factory=dict)
+    """Key → value, in the order in which they are made; the keys are those of the kind."""
+    weight: float = 1.0
+    """For a plan that is robust on average."""
+
+
+def read_scenarios(path: str | PathLike[str]) -> tuple[Scenario, ...]:
+    """The scenarios of a file: ``[[scenario]]`` tables with a ``name``, perhaps a ``weight``, and changes.
+
+    Raises:
+        InputError: the file cannot be read, or is not such a file.
+    """
+    try:
+        content = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}; expected a file of scenarios") from error
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise InputError(f"{path} is not TOML: {error}") from error
+    tables = content.get("scenario")
+    if set(content) != {"scenario"} or not isinstance(tables, list) or not tables:
+        found = ", ".join(content) or "nothing"
+        raise InputError(f"{path} holds {found}; expected one or more tables headed [[scenario]]")
+    scenarios = []
+    for number, table in enumerate(tables, 1):
+        if not isinstance(table, dict):
+            raise InputError(f"{path}, scenario {number}: expected a table headed [[scenario]]")
+        name, weight = table.get("name"), table.get("weight", 1.0)
+        if not isinstance(name, str) or not name:
+            raise InputError(f'{path}, scenario {number}: expected name = "…"')
+        if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 <= weight < float("inf"):
+            raise InputError(f"{path}, scenario {name}: weight is {weight!r}; expected a number of at least 0")
+        changes = {key: value for key, value in table.items() if key not in _SETTINGS}
+        scenarios.append(Scenario(name, changes, float(weight)))
+    return tuple(scenarios)
+
+
+def check_scenarios(kind: Kind[Any, Any], scenarios: Sequence[Scenario]) -> None:
+    """Raises UsageError for names twice, no changes at all, or a key that the kind does not know."""
+    known = kind.questions().changes
+    if not known:
+        raise UsageError(f"{kind.name} knows no scenarios")
+    if not scenarios:
+        raise UsageError("there are no scenarios; expected at least one")
+    seen = {BASE}
+    for scenario in scenarios:
+        if scenario.name in seen:
+            taken = "the instance as it is" if scenario.name == BASE else "another scenario"
+            raise UsageError(f"two scenarios cannot both be called {scenario.name!r}: that is {taken}")
+        seen.add(scenario.name)
+        unknown = [key for key in scenario.changes if key not in known]
+        if unknown:
+            raise UsageError(
+                f"scenario {scenario.name}: {kind.name} knows no {unknown[0]!r}; expected some of: {', '.join(known)}"
+            )
+        if not scenario.changes:
+            raise UsageError(f"scenario {scenario.name} changes nothing; expected some of: {', '.join(known)}")
+
+
+def happened(kind: Kind[Any, Any], problem: Any, scenario: Scenario) -> Any:
+    """The instance after the scenario; what is wrong with a value is told with the scenario's name."""
+    known = kind.questions().changes
+    for key, value in scenario.changes.items():
+        try:
+            problem = known[key].apply(problem, value)
+        except UsageError as error:
+            raise UsageError(f"scenario {scenario.name}: {error}") from error
+    return problem

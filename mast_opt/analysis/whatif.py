@@ -1,0 +1,141 @@
+"""``whatif``: what happens to an instance and its plan if something changes."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+from mast_opt.analysis.asking import asked, exact_solver
+from mast_opt.analysis.robust import Robust, robust_plan
+from mast_opt.analysis.scenarios import BASE, Scenario, check_scenarios, happened
+from mast_opt.errors import UsageError
+from mast_opt.solving import Solution, solve, verify
+from mast_opt.solving.clock import Clock
+from mast_opt.verdict import Verdict
+
+OBJECTIVES = ("worst", "weighted")
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One scenario, planned anew."""
+
+    name: str
+    problem: Any
+    """The instance after the scenario, with work that cannot be served priced."""
+    solution: Solution
+    moved: Mapping[str, float]
+    """What has to be moved from the base plan to this one."""
+    kept: Verdict | None
+    """The base plan under the scenario, nothing planned anew: its violations are what would break. None where the
+    base plan does not fit the changed instance."""
+
+
+@dataclass(frozen=True)
+class WhatIf:
+    """The answer of ``whatif``."""
+
+    kind: str
+    base: Outcome
+    """The instance as it is."""
+    outcomes: tuple[Outcome, ...]
+    robust: Robust | None
+    """One plan for all scenarios, where that was asked for."""
+
+
+def whatif(
+    problem: Any,
+    scenarios: Sequence[Scenario],
+    plan: Any | None = None,
+    *,
+    robust: str | None = None,
+    solver: str = "highs",
+    time_limit_s: float | None = None,
+    gap: float = 1e-4,
+    seed: int = 0,
+    threads: int | None = None,
+    jobs: int = 1,
+    cancel: threading.Event | None = None,
+) -> WhatIf:
+    """Solve the instance under every scenario and compare with the base plan.
+
+    Work that cannot be served is priced in every scenario and in the base, never forbidden; data that has no room left
+    is not priced, so a scenario may still be infeasible, and says so.
+
+    With ``robust`` there is also one plan for all scenarios: what is decided beforehand (replicas) is the same in all,
+    the rest is decided anew in each (two-stage stochastic programming with recourse, stated as one MIP). ``worst``
+    minimises the largest objective over the base and the scenarios, ``weighted`` the mean by their weights, where the
+    base has weight 1. Its plans are verified scenario by scenario, beside those with the base plan's replicas.
+
+    Args:
+        problem: an instance.
+        scenarios: see ``read_scenarios``; the keys are those of the instance's kind.
+        plan: the base plan; found by ``solver`` unless given.
+        robust: ``worst`` or ``weighted``; None for no robust plan. MIP solvers only.
+        solver: any solver of the kind.
+        time_limit_s: for each solve; None for no limit.
+        gap: relative gap of every solve.
+        seed: of every random choice.
+        threads: of each solve.
+        jobs: scenarios that are solved at the same time.
+        cancel: set it from any thread to stop; every solve keeps its best plan.
+
+    Raises:
+        UsageError: a scenario or an argument that cannot be honoured.
+    """
+    kind, questions = asked(problem)
+    check_scenarios(kind, scenarios)
+    if robust is not None:
+        if robust not in OBJECTIVES:
+            raise UsageError(f"robust is {robust!r}; expected one of: {', '.join(OBJECTIVES)}")
+        if questions.two_stage is None:
+            raise UsageError(f"{kind.name} has no plan that is made before it is known which scenario comes")
+        if problem.objective.lexicographic:
+            raise UsageError("a robust plan needs a weighted objective; this instance has a lexicographic one")
+        exact_solver(kind, solver)
+    if jobs < 1:
+        raise UsageError(f"jobs is {jobs}; expected at least 1")
+    cancel = cancel or threading.Event()
+    instances = {BASE: questions.priced(problem)}
+    for scenario in scenarios:
+        instances[scenario.name] = questions.priced(happened(kind, problem, scenario))
+    if plan is not None and not verify(instances[BASE], plan).ok:
+        raise UsageError("the base plan breaks limits of the instance; 'mast-opt verify' lists them")
+
+    def solved(instance: Any, start: Any | None) -> Solution:
+        return solve(
+            instance, solver, time_limit_s=time_limit_s, gap=gap, seed=seed, threads=threads, start=start, cancel=cancel
+        )
+
+    base = solved(instances[BASE], plan)
+    before = plan if plan is not None else base.plan
+
+    def outcome(name: str) -> Outcome:
+        instance = instances[name]
+        solution = base if name == BASE else solved(instance, None)
+        moved = {} if before is None or solution.plan is None else questions.moved(problem, before, solution.plan)
+        return Outcome(name, instance, solution, moved, None if before is None else kind.verify(instance, before))
+
+    with ThreadPoolExecutor(jobs) as pool:
+        first, *others = pool.map(outcome, instances)
+    stochastic = None
+    if robust is not None and questions.two_stage is not None and before is not None:
+        weights = [1.0, *(scenario.weight for scenario in scenarios)]
+        stochastic = robust_plan(
+            kind,
+            questions.two_stage,
+            instances,
+            weights,
+            before,
+            robust,
+            solver,
+            gap,
+            seed,
+            threads,
+            Clock(time_limit_s),
+            cancel,
+        )
+    return WhatIf(kind.name, first, tuple(others), stochastic)

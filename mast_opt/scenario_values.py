@@ -1,0 +1,75 @@
+"""Reading the values of a scenario: names become positions, and what is wrong is named with what was expected."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from mast_opt.errors import UsageError
+
+LISTED = 12
+"""Known names that an error lists."""
+
+
+@dataclass(frozen=True)
+class Record:
+    """One table of a list: where it applies, and how much."""
+
+    at: Mapping[str, int]
+    amount: float
+
+
+def named(key: str, noun: str, known: Sequence[str], name: object) -> int:
+    """The position of a name. Raises UsageError that lists the known ones."""
+    if isinstance(name, str) and name in known:
+        return known.index(name)
+    more = f" and {len(known) - LISTED} more" if len(known) > LISTED else ""
+    raise UsageError(f"{key}: there is no {noun} called {name!r}; expected one of: {', '.join(known[:LISTED])}{more}")
+
+
+def positions(key: str, noun: str, known: Sequence[str], value: Any) -> list[int]:
+    """Positions of a list of names, or of a single one."""
+    names = [value] if isinstance(value, str) else value
+    if not isinstance(names, list) or not names:
+        raise UsageError(f'{key} is {value!r}; expected a list of {noun}s, as in {key} = ["{known[0]}"]')
+    return [named(key, noun, known, name) for name in names]
+
+
+def number(key: str, value: Any) -> float:
+    """A finite number."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise UsageError(f"{key} is {value!r}; expected a number")
+    return float(value)
+
+
+def factor(key: str, value: Any) -> float:
+    """A number of at least 0."""
+    times = number(key, value)
+    if times < 0:
+        raise UsageError(f"{key} is {value!r}; expected a factor of at least 0, such as 1.2")
+    return times
+
+
+def amounts(key: str, noun: str, known: Sequence[str], value: Any) -> dict[int, float]:
+    """A table of numbers by name."""
+    if not isinstance(value, Mapping) or not value:
+        raise UsageError(f"{key} is {value!r}; expected a table, as in {key} = {{ {known[0]} = 1 }}")
+    return {named(key, noun, known, name): number(f"{key}.{name}", amount) for name, amount in value.items()}
+
+
+def records(key: str, axes: Mapping[str, Sequence[str]], amount: str | None, value: Any) -> list[Record]:
+    """A list of tables with a name on each axis and, unless ``amount`` is None, a number."""
+    wanted = (*axes, amount) if amount is not None else tuple(axes)
+    shape = ", ".join(f"{name} = …" for name in wanted)
+    rows = [value] if isinstance(value, Mapping) else value
+    if not isinstance(rows, list) or not rows or not all(isinstance(row, Mapping) for row in rows):
+        raise UsageError(f"{key} is {value!r}; expected a list of tables, as in {key} = [{{ {shape} }}]")
+    found = []
+    for row in rows:
+        if set(row) != set(wanted):
+            raise UsageError(f"{key} has a table with {', '.join(map(str, row))}; expected {{ {shape} }}")
+        at = {name: named(f"{key}.{name}", name, known, row[name]) for name, known in axes.items()}
+        found.append(Record(at, 1.0 if amount is None else number(f"{key}.{amount}", row[amount])))
+    return found

@@ -8,6 +8,7 @@ from mast_opt.server_assignment.conflicts import conflicts
 from mast_opt.server_assignment.dat import write_dat
 from mast_opt.server_assignment.formulation import base
 from mast_opt.server_assignment.generate import FAMILIES
+from mast_opt.server_assignment.order import order
 from mast_opt.server_assignment.plan import Plan
 from mast_opt.server_assignment.plan_tables import build_plan, unbuild_plan
 from mast_opt.server_assignment.problem import ServerAssignment
@@ -38,4 +39,5 @@ KIND: Kind[ServerAssignment, Plan] = Kind(
     sections=sections,
     today=today,
     exporters={".dat": write_dat},
+    steps=order,
 )

@@ -1,0 +1,148 @@
+"""The order of moves: it ends at the plan, and on the way nobody falls below its guarantee but as the relief says."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import event, given
+from hypothesis import strategies as st
+
+import mast_opt
+from mast_opt.server_assignment import Plan, ServerAssignment
+from mast_opt.server_assignment.formulation import base
+from mast_opt.server_assignment.measure import Measure
+from mast_opt.server_assignment.order import order
+from mast_opt.server_assignment.problem import NONE
+from mast_opt.server_assignment.steps import Steps, steps
+from tests.server_assignment.brute import Brute
+from tests.server_assignment.strategies import plans, problems
+from tests.server_assignment.support import examples, proven
+
+
+def shorts(brute: Brute, assigned: list[int]) -> dict[str, int]:
+    return {rule[1]: int(degree) for rule, degree in brute.degrees(assigned).items() if rule[0] == "short"}
+
+
+def carry_out(problem: ServerAssignment, plan: Plan, found: Steps) -> None:
+    """Wave by wave: all that leaves is gone, then what comes is there, those that rely on the pool first."""
+    brute, nobody = Brute(problem), len(problem.reservations)
+    now = problem.owner.tolist()
+    before, after = shorts(brute, now), shorts(brute, plan.reservation.tolist())
+    allowed = {name: max(before[name], after[name]) for name in before}
+    for deadlock in found.deadlocks:
+        name = problem.reservations[deadlock.reservation]
+        allowed[name] = max(allowed[name], max(before[name], after[name]) + deadlock.below_mrru)
+
+    def check() -> None:
+        short = shorts(brute, now)
+        assert all(short[name] <= allowed[name] for name in short), (short, allowed)
+
+    assert found.wave.tolist() == sorted(found.wave.tolist())
+    for wave in range(found.waves):
+        rows = np.flatnonzero(found.wave == wave).tolist()
+        assert rows
+        for row in rows:
+            assert now[found.server[row]] == found.source[row]
+            now[found.server[row]] = nobody
+        check()
+        for row in sorted(
+            rows, key=lambda row: brute.buffer[found.target[row]] != "shared" if found.target[row] < nobody else 2
+        ):
+            now[found.server[row]] = int(found.target[row])
+            check()
+    assert now == plan.reservation.tolist()
+    own = ~found.loan
+    assert len(set(found.server[own].tolist())) == own.sum() == (plan.reservation != problem.owner).sum()
+
+
+@examples(150)
+@given(data=st.data(), problem=problems(servers=9))
+def test_any_plan_can_be_carried_out(data: st.DataObject, problem: ServerAssignment) -> None:
+    plan: Plan = data.draw(plans(problem))
+    found = steps(problem, plan)
+    event(f"deadlocks: {min(len(found.deadlocks), 2)}, loans: {any(lock.loan for lock in found.deadlocks)}")
+    carry_out(problem, plan, found)
+
+
+@examples(300)
+@given(data=st.data(), problem=problems(servers=10))
+def test_where_nothing_is_to_spare_rings_are_broken(data: st.DataObject, problem: ServerAssignment) -> None:
+    """Everything that today guarantees is asked, and servers change hands at random."""
+    problem = replace(problem, asked_mrru=np.maximum(Measure(problem, problem.owner).guaranteed, 0))
+    plan = Plan(np.array(data.draw(st.permutations(problem.owner.tolist())), np.int64))
+    found = steps(problem, plan)
+    loans = sum(bool(lock.loan) for lock in found.deadlocks)
+    event(f"falls: {min(len(found.deadlocks) - loans, 2)}, loans: {min(loans, 2)}")
+    carry_out(problem, plan, found)
+
+
+@examples(25)
+@given(problem=problems(servers=9, default_weights=True))
+def test_optimal_plans_can_be_carried_out(problem: ServerAssignment) -> None:
+    formulation = base(problem)
+    result = proven(formulation.mip)
+    assert result.x is not None
+    plan = formulation.decode(result.x)
+    carry_out(problem, plan, steps(problem, plan))
+
+
+def swap(free: int) -> ServerAssignment:
+    """Two claims without buffers that each hold one server and shall exchange them; beside them free servers."""
+    fleet = mast_opt.generate("server-assignment", "fresh", servers=2 + free, reservations=2, datacenters=1)
+    width = len(fleet.types)
+    return replace(
+        fleet,
+        reservations=("ads", "feed"),
+        server_type=np.array([0, 1] + [0] * free),
+        owner=np.array([0, 1] + [2] * free),
+        buffer=np.full(2, NONE),
+        asked_mrru=np.array([1000, 1000]),
+        spread_limited=np.zeros(2, np.bool_),
+        value_mrru=np.full((2, width), 1000),
+        affinity_reservation=np.zeros(0, np.int64),
+    )
+
+
+def test_a_ring_is_broken_by_a_loan() -> None:
+    problem = swap(free=1)
+    plan = Plan(np.array([1, 0, 2]))
+    found = steps(problem, plan)
+    (deadlock,) = found.deadlocks
+    assert sorted(deadlock.ring) == [0, 1]
+    assert (deadlock.loan, deadlock.below_mrru) == ((2,), 0)
+    assert found.server[found.loan].tolist() == [2, 2]
+    carry_out(problem, plan, found)
+    told = order(problem, plan)
+    assert [move.hop for move in told.moves].count(True) == 2
+    assert f"{problem.servers[2]} is lent to" in told.relief[0]
+    assert not told.stuck
+
+
+def test_without_a_spare_server_one_falls_below_its_guarantee() -> None:
+    problem = swap(free=0)
+    plan = Plan(np.array([1, 0]))
+    found = steps(problem, plan)
+    (deadlock,) = found.deadlocks
+    assert (deadlock.loan, deadlock.below_mrru) == ((), 1000)
+    carry_out(problem, plan, found)
+    assert "falls 1 RRU below its guarantee" in order(problem, plan).relief[0]
+
+
+def test_the_smallest_fall_is_chosen() -> None:
+    """Half of what ads holds is more than it asks: it has to fall by 300 only, feed by 1000."""
+    problem = replace(swap(free=0), asked_mrru=np.array([300, 1000]))
+    (deadlock,) = steps(problem, Plan(np.array([1, 0]))).deadlocks
+    assert (deadlock.reservation, deadlock.below_mrru) == (0, 300)
+
+
+def test_nothing_to_do_takes_no_wave() -> None:
+    problem = swap(free=1)
+    found = steps(problem, Plan(problem.owner.copy()))
+    assert (found.waves, len(found.server), found.deadlocks) == (0, 0, ())
+
+
+def test_a_plan_of_another_length_is_an_error() -> None:
+    with pytest.raises(ValueError, match="shape"):
+        steps(swap(free=1), Plan(np.array([0])))

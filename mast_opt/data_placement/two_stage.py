@@ -71,7 +71,7 @@ def recourse(scenario: DataPlacement, plan: Plan, before: bool) -> DataPlacement
         copies_min=np.zeros_like(scenario.copies_min),
         copies_max=np.full_like(scenario.copies_max, len(scenario.regions)),
     )
-    lost: Bools = ~held.any(axis=1)
+    lost: Bools = np.logical_not(held.any(axis=1))
     return without_data(fixed, lost)
 
 

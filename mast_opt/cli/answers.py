@@ -1,0 +1,139 @@
+"""What ``explain``, ``marginal``, ``whatif`` and ``pareto`` add to the record of ``--json``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from mast_opt.cli.record import Record, solution_keys, violation_keys
+
+if TYPE_CHECKING:
+    from mast_opt.analysis.explain import Explanation
+    from mast_opt.analysis.marginal import Marginals
+    from mast_opt.analysis.pareto import Frontier
+    from mast_opt.analysis.robust import Robust
+    from mast_opt.analysis.whatif import Outcome, WhatIf
+
+
+def explanation_keys(answer: Explanation) -> Record:
+    return {
+        "kind": answer.kind,
+        "status": answer.status.value,
+        "conflict": list(answer.conflict),
+        "limits": None if answer.limits is None else {name: list(at) for name, at in answer.limits.items()},
+        "minimal": answer.minimal,
+        "conflicts": [
+            {"constraint": one.constraint, "index": list(one.index), "message": one.message} for one in answer.seen
+        ],
+        "repairs": [
+            {"changes": list(repair.changes), "price": repair.price, "cheapest": repair.cheapest}
+            for repair in answer.repairs
+        ],
+        "reasons": [
+            {
+                "name": one.name,
+                "now": one.now,
+                "sentence": one.sentence,
+                "alternatives": [
+                    {
+                        "words": option.words,
+                        "place": option.place,
+                        "change": option.change,
+                        "terms": dict(option.terms),
+                        "forbidden": list(option.forbidden),
+                    }
+                    for option in one.options
+                ],
+            }
+            for one in answer.reasons
+        ],
+        "solves": answer.solves,
+    }
+
+
+def marginal_keys(answer: Marginals) -> Record:
+    return {
+        "kind": answer.kind,
+        "integers": answer.integers,
+        "units": answer.units,
+        "objective": answer.objective,
+        "values": [
+            {
+                "resource": one.resource,
+                "unit": one.unit,
+                "place": one.place,
+                "value": one.value,
+                "low": one.low,
+                "high": one.high,
+            }
+            for one in answer.values
+        ],
+    }
+
+
+def whatif_keys(answer: WhatIf) -> Record:
+    return {
+        **solution_keys(answer.base.solution),
+        "base": _outcome(answer.base),
+        "scenarios": [_outcome(one) for one in answer.outcomes],
+        "robust": None if answer.robust is None else _robust(answer.robust),
+    }
+
+
+def _outcome(one: Outcome) -> dict[str, Any]:
+    solution, verdict = one.solution, one.solution.verdict
+    return {
+        "name": one.name,
+        "status": solution.status.value,
+        "objective": solution.objective,
+        "bound": solution.bound,
+        "gap": solution.gap,
+        "terms": {} if verdict is None else dict(verdict.terms),
+        "metrics": {} if verdict is None else dict(verdict.metrics),
+        "moved": dict(one.moved),
+        "message": solution.message,
+        "base_plan": None
+        if one.kept is None
+        else {
+            "objective": one.kept.objective,
+            "violations": [violation_keys(violation) for violation in one.kept.violations],
+        },
+    }
+
+
+def _robust(robust: Robust) -> dict[str, Any]:
+    return {
+        "minimises": robust.objective_kind,
+        "decided": robust.decided,
+        "status": robust.status.value,
+        "objective": robust.objective,
+        "bound": robust.bound,
+        "base_objective": robust.base_objective,
+        "scenarios": {
+            name: {
+                "robust": robust.robust[name].objective if name in robust.robust else None,
+                "base": solution.objective,
+            }
+            for name, solution in robust.base.items()
+        },
+    }
+
+
+def frontier_keys(answer: Frontier) -> Record:
+    return {
+        "kind": answer.kind,
+        "solver": answer.solver,
+        "between": list(answer.terms),
+        "method": answer.method,
+        "points": [
+            {
+                "terms": dict(point.terms),
+                "metrics": dict(point.metrics),
+                "cap": point.cap,
+                "bound": point.bound,
+                "proven": point.proven,
+            }
+            for point in answer.points
+        ],
+        "dominated": answer.dominated,
+        "missing": answer.missing,
+    }

@@ -1,0 +1,109 @@
+"""``mast-opt explain``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
+from cyclopts.validators import Number
+
+from mast_opt.analysis.explain import Explanation, explain
+from mast_opt.cli.answers import explanation_keys
+from mast_opt.cli.exits import Exit
+from mast_opt.cli.interrupt import Interrupt
+from mast_opt.cli.options import Full, Instance, Json, TheRun
+from mast_opt.cli.pairs import numbers_by_name
+from mast_opt.cli.run import Answer
+from mast_opt.io import read, read_plan
+from mast_opt.result import Status
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+def command(
+    path: Instance,
+    /,
+    *,
+    plan: Annotated[Path | None, Parameter(help="Ask why this plan does what it does.")] = None,
+    about: Annotated[
+        list[str] | None,
+        Parameter(
+            name=["--workload", "--job", "--process", "--about"],
+            negative=(),
+            help="With --plan: what to ask about, by name. Repeatable; the heaviest few unless given.",
+        ),
+    ] = None,
+    solver: Annotated[str, Parameter(help="A MIP solver that 'mast-opt backends' lists.")] = "highs",
+    time_limit: Annotated[
+        float | None, Parameter(help="Seconds for the conflict and the repairs.", validator=Number(gt=0))
+    ] = None,
+    price: Annotated[
+        list[str] | None,
+        Parameter(
+            negative=(), help="LIMIT=FACTOR: make repairs of one sort of limit dearer, or inf: never. Repeatable."
+        ),
+    ] = None,
+    alternatives: Annotated[int, Parameter(help="How many repairs to look for.", validator=Number(gte=0))] = 3,
+    threads: Annotated[int, Parameter(help="Of the solver.", validator=Number(gte=1))] = 1,
+    full: Full = False,
+    json: Json = False,
+    run: TheRun,
+) -> Answer:
+    """Why there is no plan and what would help, or why a plan does what it does.
+
+    Without --plan: limits that contradict one another, of which none can be left out, in words and with amounts, and
+    the cheapest repairs, each of them tried out (exit code 3; 0 if there is a plan after all). With --plan: for each
+    workload, job or process, what else could be done with it, what that would change, and which limits forbid the rest.
+
+    A repair pays for each limit that it touches: 1 for making storage, CPU, ingress or a link larger by the size of an
+    average one, 1 for giving up a pin or ban, 5 for allowing remote reads or a new GPU type, 10 for leaving work out.
+
+        mast-opt explain my-instance
+        mast-opt explain my-instance --price storage=3 --price pin=inf --time-limit 60
+        mast-opt explain my-instance --plan my-plan --workload ranking --workload spam
+        mast-opt explain my-instance --json | jq .repairs
+    """
+    with run.phase("read", f"reading {path}"):
+        problem = read(path)
+        run.record.update(kind=problem.kind, solver=None if plan is not None else solver)
+        asked = None if plan is None else read_plan(problem, plan)
+    prices = numbers_by_name("--price", price, "storage=3")
+    with Interrupt(run.say, lambda: None) as interrupt, run.phase("solve", "looking for the reason"):
+        answer = explain(
+            problem,
+            asked,
+            about or (),
+            solver=solver,
+            time_limit_s=time_limit,
+            prices=prices,
+            alternatives=alternatives,
+            threads=threads,
+            cancel=interrupt.cancel,
+        )
+    run.record.update(explanation_keys(answer))
+    code, words = _ending(answer)
+    if interrupt.happened:
+        code = Exit.INTERRUPTED
+    if code is not Exit.OK:
+        run.record["error"] = words
+
+    def show(out: Console) -> None:
+        from mast_opt.report.analysis import show_explanation
+
+        show_explanation(out, problem.name, answer, full=full)
+        if words and answer.status is not Status.INFEASIBLE:
+            out.print(words, soft_wrap=True)
+
+    return Answer(code, show)
+
+
+def _ending(answer: Explanation) -> tuple[Exit, str]:
+    if answer.reasons:
+        return Exit.OK, ""
+    if answer.status is Status.FEASIBLE:
+        return Exit.OK, "Find one with 'mast-opt solve --out PLAN'; then --plan PLAN asks why it does what it does."
+    if answer.status is Status.NO_SOLUTION:
+        return Exit.NO_PLAN, "Raise --time-limit, or try another MIP solver (mast-opt backends lists them)."
+    return Exit.INFEASIBLE, f"infeasible: {'; '.join(answer.conflict)}"

@@ -1,0 +1,83 @@
+"""``mast-opt marginal``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
+from cyclopts.validators import Number
+
+from mast_opt.analysis.marginal import marginal_values
+from mast_opt.cli.answers import marginal_keys
+from mast_opt.cli.exits import Exit
+from mast_opt.cli.interrupt import Interrupt
+from mast_opt.cli.options import Full, Instance, Json, TheRun, flag
+from mast_opt.cli.run import Answer
+from mast_opt.io import read, read_plan
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+def command(
+    path: Instance,
+    /,
+    *,
+    plan: Annotated[Path | None, Parameter(help="The plan to begin from; solved for unless given.")] = None,
+    resource: Annotated[
+        list[str] | None, Parameter(negative=(), help="storage, cpu, gpus, …: only these. Repeatable.")
+    ] = None,
+    units: Annotated[int, Parameter(help="How many to add at once.", validator=Number(gte=1))] = 1,
+    free: Annotated[bool, flag("Decide everything anew instead of keeping the plan's whole decisions.")] = False,
+    solver: Annotated[str, Parameter(help="A MIP solver; with --free any solver of the kind.")] = "highs",
+    time_limit: Annotated[float | None, Parameter(help="Seconds for each solve.", validator=Number(gt=0))] = None,
+    gap: Annotated[float, Parameter(help="Relative gap of each solve with --free.", validator=Number(gte=0))] = 1e-4,
+    seed: Annotated[int, Parameter(help="Of every random choice.", validator=Number(gte=0))] = 0,
+    threads: Annotated[int, Parameter(help="Of each solve.", validator=Number(gte=1))] = 1,
+    jobs: Annotated[int, Parameter(help="Solves at the same time.", validator=Number(gte=1))] = 1,
+    full: Full = False,
+    json: Json = False,
+    run: TheRun,
+) -> Answer:
+    """What one more TB, core, GPU or TB a day is worth, region by region.
+
+    Each value is the difference of two solves: the instance as it is, and with so many units more in one place. It is
+    stated for one unit, in units of the objective. Without --free every whole decision of the plan is kept and the
+    linear program that is left is solved again: what the unit is worth to this plan. With --free everything is decided
+    anew: what it is really worth, within the bounds that were proven.
+
+        mast-opt marginal my-instance --plan my-plan
+        mast-opt marginal my-instance --free --resource storage --units 100 --time-limit 30 --jobs 4
+        mast-opt marginal my-instance --json | jq '.values[0]'
+    """
+    run.record["solver"] = solver
+    with run.phase("read", f"reading {path}"):
+        problem = read(path)
+        run.record["kind"] = problem.kind
+        begin = None if plan is None else read_plan(problem, plan)
+    with Interrupt(run.say, lambda: None) as interrupt, run.phase("solve", "adding one unit at a time"):
+        answer = marginal_values(
+            problem,
+            begin,
+            integers="free" if free else "fixed",
+            units=units,
+            resources=resource or (),
+            solver=solver,
+            time_limit_s=time_limit,
+            gap=gap,
+            seed=seed,
+            threads=threads,
+            jobs=jobs,
+            cancel=interrupt.cancel,
+        )
+    run.record.update(marginal_keys(answer))
+    if interrupt.happened:
+        run.record["error"] = "interrupted; values that were not reached are null"
+
+    def show(out: Console) -> None:
+        from mast_opt.report.analysis import show_marginals
+
+        show_marginals(out, problem.name, answer, full=full)
+
+    return Answer(Exit.INTERRUPTED if interrupt.happened else Exit.OK, show)

@@ -1,0 +1,109 @@
+"""``mast-opt pareto``."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
+from cyclopts.validators import Number
+
+from mast_opt.analysis.pareto import Frontier, pareto
+from mast_opt.cli.answers import frontier_keys
+from mast_opt.cli.exits import Exit
+from mast_opt.cli.interrupt import Interrupt
+from mast_opt.cli.options import Instance, Json, TheRun
+from mast_opt.cli.pairs import numbers_by_name
+from mast_opt.cli.run import Answer
+from mast_opt.errors import UsageError
+from mast_opt.io import read
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+def command(
+    path: Instance,
+    /,
+    *,
+    terms: Annotated[str, Parameter(help="Two terms of the objective: storage,peak.")],
+    points: Annotated[int, Parameter(help="How many points to look for.", validator=Number(gte=2))] = 7,
+    keep: Annotated[
+        list[str] | None,
+        Parameter(negative=(), help="TERM=VALUE: no plan with more of another term. Repeatable."),
+    ] = None,
+    solver: Annotated[str, Parameter(help="A solver that 'mast-opt backends' lists.")] = "highs",
+    time_limit: Annotated[
+        float | None, Parameter(help="Seconds for all points together.", validator=Number(gt=0))
+    ] = None,
+    gap: Annotated[float, Parameter(help="Relative gap that counts as proven.", validator=Number(gte=0))] = 1e-3,
+    seed: Annotated[int, Parameter(help="Of every random choice.", validator=Number(gte=0))] = 0,
+    threads: Annotated[int | None, Parameter(help="Of the solver.", validator=Number(gte=1))] = None,
+    formulation: Annotated[str, Parameter(help="How the problem is stated to a MIP solver.")] = "base",
+    out: Annotated[Path | None, Parameter(help="Write the points to this .csv file.")] = None,
+    json: Json = False,
+    run: TheRun,
+) -> Answer:
+    """What one term of the objective costs in another: the frontier between two of them.
+
+    With a MIP solver every point has a proven bound: no plan with no more of the first term has less of the second.
+    Other terms are minimised last, unless --keep limits them; reading from afar, for instance, makes storage needless,
+    so ask for storage,peak with --keep remote=0.001. With a heuristic the weights of the two terms are varied.
+
+        mast-opt pareto my-instance --terms storage,peak --keep remote=0.001 --time-limit 300
+        mast-opt pareto my-instance --terms storage,remote --points 12 --out frontier.csv
+        mast-opt pareto my-instance --terms storage,peak --solver tetris --time-limit 120
+        mast-opt pareto my-instance --terms storage,peak --json | jq '.points[].terms.peak'
+    """
+    run.record["solver"] = solver
+    if out is not None and out.suffix.lower() != ".csv":
+        raise UsageError(f"--out {out}: expected the name of a .csv file")
+    kept = numbers_by_name("--keep", keep, "remote=0.001")
+    with run.phase("read", f"reading {path}"):
+        problem = read(path)
+        run.record["kind"] = problem.kind
+    with Interrupt(run.say, lambda: None) as interrupt, run.phase("solve", "following the frontier"):
+        answer = pareto(
+            problem,
+            tuple(terms.split(",")),
+            points=points,
+            keep=kept,
+            solver=solver,
+            time_limit_s=time_limit,
+            gap=gap,
+            seed=seed,
+            threads=threads,
+            formulation=formulation,
+            cancel=interrupt.cancel,
+        )
+    run.record.update(frontier_keys(answer))
+    if out is not None and answer.points:
+        _write(answer, out)
+    words = "" if answer.points else "No point was found; raise --time-limit or try another solver."
+    code = Exit.INTERRUPTED if interrupt.happened else Exit.OK if answer.points else Exit.NO_PLAN
+    if code is not Exit.OK:
+        run.record["error"] = words or "interrupted; the points so far are kept"
+
+    def show(console: Console) -> None:
+        from mast_opt.report.analysis import show_frontier
+
+        show_frontier(console, problem.name, answer)
+        if words:
+            console.print(words, soft_wrap=True)
+
+    return Answer(code, show)
+
+
+def _write(answer: Frontier, out: Path) -> None:
+    """A row a point: both terms first, the bound, then every other term and metric."""
+    head = answer.points[0]
+    others = [name for name in head.terms if name not in answer.terms]
+    with out.open("w", encoding="utf-8", newline="") as file:
+        rows = csv.writer(file)
+        rows.writerow([*answer.terms, "cap", "bound", "proven", *others, *head.metrics])
+        for point in answer.points:
+            terms = [point.terms[name] for name in answer.terms]
+            proven = "true" if point.proven else "false"
+            rest = [point.terms[name] for name in others]
+            rows.writerow([*terms, point.cap, point.bound, proven, *rest, *point.metrics.values()])

@@ -1,0 +1,122 @@
+"""``mast-opt whatif``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
+from cyclopts.validators import Number
+
+from mast_opt.analysis.scenarios import read_scenarios
+from mast_opt.analysis.whatif import WhatIf, whatif
+from mast_opt.cli.answers import whatif_keys
+from mast_opt.cli.commands.solve import exit_for
+from mast_opt.cli.exits import Exit
+from mast_opt.cli.interrupt import Interrupt
+from mast_opt.cli.options import Instance, Json, TheRun
+from mast_opt.cli.run import Answer
+from mast_opt.errors import UsageError
+from mast_opt.io import check_plan_target, read, read_plan, write_plan
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+def command(
+    path: Instance,
+    /,
+    *,
+    scenarios: Annotated[Path, Parameter(help="A TOML file with a table [[scenario]] for each.")],
+    plan: Annotated[Path | None, Parameter(help="The base plan; solved for unless given.")] = None,
+    robust: Annotated[
+        str | None, Parameter(help="worst or weighted: also one plan for all scenarios, by a MIP solver.")
+    ] = None,
+    solver: Annotated[str, Parameter(help="A solver that 'mast-opt backends' lists.")] = "highs",
+    time_limit: Annotated[
+        float | None,
+        Parameter(help="Seconds for each scenario, and for the robust plan.", validator=Number(gt=0)),
+    ] = None,
+    gap: Annotated[float, Parameter(help="Relative gap of every solve.", validator=Number(gte=0))] = 1e-4,
+    seed: Annotated[int, Parameter(help="Of every random choice.", validator=Number(gte=0))] = 0,
+    threads: Annotated[int | None, Parameter(help="Of each solve.", validator=Number(gte=1))] = None,
+    jobs: Annotated[int, Parameter(help="Scenarios solved at the same time.", validator=Number(gte=1))] = 1,
+    out: Annotated[Path | None, Parameter(help="With --robust: write the robust plan to this folder.")] = None,
+    json: Json = False,
+    run: TheRun,
+) -> Answer:
+    """What happens if something changes: a lost region, more demand, new hardware, other prices, a pin.
+
+    Every scenario is planned anew and compared with the base plan: terms, key figures, what has to be moved, and how
+    many limits the base plan would break if nothing were done. Work that cannot be served is priced, never forbidden.
+    With --robust there is also one plan whose replicas serve all scenarios, beside what the base plan's would.
+
+    A file of scenarios for data placement (a misspelt key lists all there are):
+
+        [[scenario]]
+        name = "east is lost, demand up"
+        lose_regions = ["east"]
+        grow_demand = { all = 1.2 }
+
+        [[scenario]]
+        name = "more GPUs"
+        weight = 0.5
+        add_gpus = [{ region = "west", gpu_type = "H100", gpus = 64 }]
+
+    Then:
+
+        mast-opt whatif my-instance --scenarios what-if.toml --plan my-plan --time-limit 60 --jobs 4
+        mast-opt whatif my-instance --scenarios what-if.toml --robust worst --out robust-plan
+        mast-opt whatif my-instance --scenarios what-if.toml --json | jq '.scenarios[].metrics.peak_ratio'
+    """
+    run.record["solver"] = solver
+    if out is not None and robust is None:
+        raise UsageError("--out writes the robust plan; ask for one with --robust worst or --robust weighted")
+    with run.phase("read", f"reading {path}"):
+        problem = read(path)
+        run.record["kind"] = problem.kind
+        told = read_scenarios(scenarios)
+        begin = None if plan is None else read_plan(problem, plan)
+        if out is not None:
+            check_plan_target(problem, out)
+    with Interrupt(run.say, lambda: None) as interrupt, run.phase("solve", f"planning for {len(told)} scenarios"):
+        answer = whatif(
+            problem,
+            told,
+            begin,
+            robust=robust,
+            solver=solver,
+            time_limit_s=time_limit,
+            gap=gap,
+            seed=seed,
+            threads=threads,
+            jobs=jobs,
+            cancel=interrupt.cancel,
+        )
+    runtime_s = run.record["runtime_s"]
+    run.record.update(whatif_keys(answer), runtime_s=runtime_s)
+    if out is not None and answer.robust is not None and answer.robust.plan is not None:
+        fields = {"objective": answer.robust.robust["base"].objective, "bound": None, "solver": solver, "seed": seed}
+        write_plan(problem, answer.robust.plan, fields, out)
+    code, words = _ending(answer, interrupted=interrupt.happened)
+    if code is not Exit.OK:
+        run.record["error"] = words
+
+    def show(console: Console) -> None:
+        from mast_opt.report.analysis import show_whatif
+
+        show_whatif(console, problem.name, answer)
+        if words:
+            console.print(words, soft_wrap=True)
+
+    return Answer(code, show)
+
+
+def _ending(answer: WhatIf, *, interrupted: bool) -> tuple[Exit, str]:
+    if interrupted:
+        return Exit.INTERRUPTED, "Interrupted; what was found until then is shown."
+    if answer.base.solution.plan is None:
+        return exit_for(answer.base.solution.status), "There is no base plan; 'mast-opt explain' says why."
+    if any(one.solution.plan is None for one in answer.outcomes):
+        return Exit.OK, "Where a scenario has no plan, data has no room left, or --time-limit was too short."
+    return Exit.OK, ""

@@ -1,0 +1,171 @@
+"""The answers of ``explain``, ``marginal``, ``whatif`` and ``pareto`` in a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from rich.console import Console
+from rich.text import Text
+
+from mast_opt.analysis.explain import Explanation
+from mast_opt.analysis.marginal import Marginals
+from mast_opt.analysis.pareto import Frontier
+from mast_opt.analysis.reasons import Reasons
+from mast_opt.analysis.robust import Robust
+from mast_opt.analysis.whatif import Outcome, WhatIf
+from mast_opt.report.numbers import UNKNOWN, percent, plain
+from mast_opt.report.parts import light_table, print_table, print_words
+from mast_opt.result import Status
+
+TOP = 6
+"""Alternatives, values or violations that are shown unless all are asked for."""
+
+
+def show_explanation(console: Console, name: str, answer: Explanation, *, full: bool = False) -> None:
+    """Print a conflict with its repairs, or why things run where they run."""
+    console.print(Text.assemble((name, "bold"), f"  {answer.kind}"))
+    if answer.reasons:
+        if answer.status is not Status.FEASIBLE:
+            console.print("The plan breaks limits already; 'mast-opt verify' lists them.", style="bold red")
+        for one in answer.reasons:
+            _show_reasons(console, one, None if full else TOP)
+        return
+    if answer.status is Status.FEASIBLE:
+        console.print(Text.assemble(("FEASIBLE", "bold green"), "  there is a plan, so there is nothing to explain"))
+        return
+    if answer.status is Status.NO_SOLUTION:
+        console.print(Text.assemble(("UNDECIDED", "bold yellow"), "  neither a plan nor a contradiction was found"))
+        return
+    console.print(Text.assemble(("INFEASIBLE", "bold red"), "  these limits contradict one another:"))
+    for words in answer.conflict:
+        print_words(console, f"- {words}")
+    if answer.minimal:
+        note = "Without any one of them the others can be kept: each was left out once, and a plan was found."
+    else:
+        note = "Some of them may not be needed for that: the time did not suffice to try each."
+    print_words(console, note, style="dim")
+    if answer.repairs:
+        console.print("\nWhat would help, the cheapest first (each was tried out):", style="bold")
+    for repair in answer.repairs:
+        proof = "" if repair.cheapest else ", perhaps not the cheapest of its sort"
+        print_words(console, f"- {'; and '.join(repair.changes)}  (price {plain(repair.price)}{proof})")
+
+
+def _show_reasons(console: Console, one: Reasons, rows: int | None) -> None:
+    console.print()
+    print_words(console, one.sentence, style="bold")
+    table = light_table("", ("instead", "change", "terms that change", "forbidden by"), ("instead",))
+    for column in (2, 3):
+        table.columns[column].justify = "left"
+    shown = one.options if rows is None else one.options[:rows]
+    for option in shown:
+        terms = ", ".join(f"{name} {value:+.4g}" for name, value in option.terms.items())
+        style = "dim" if option.forbidden else ""
+        table.add_row(option.words, f"{option.change:+.4g}", terms, "; ".join(option.forbidden), style=style)
+    print_table(console, table)
+    if len(shown) < len(one.options):
+        console.print(f"… and {len(one.options) - len(shown):,} more (--full shows all)", style="dim")
+
+
+def show_marginals(console: Console, name: str, answer: Marginals, *, full: bool = False) -> None:
+    """Print what more is worth, without the rows that are worth nothing unless all are asked for."""
+    console.print(Text.assemble((name, "bold"), f"  {answer.kind}"))
+    fixed = answer.integers == "fixed"
+    note = "to this plan, all its whole decisions kept" if fixed else "with everything decided anew"
+    console.print(Text.assemble(("objective ", "dim"), plain(answer.objective), f"   worth of one more unit {note}"))
+    shown = [one for one in answer.values if full or one.value]
+    heads = ("resource", "where", "unit", "worth") if fixed else ("resource", "where", "unit", "worth", "proven range")
+    table = light_table("", heads, ("resource", "where", "unit"))
+    for one in shown:
+        cells = [one.resource, one.place, one.unit, plain(one.value)]
+        table.add_row(*cells, *([] if fixed else [f"{plain(one.low)} … {plain(one.high)}"]))
+    if shown:
+        print_table(console, table)
+    nothing = len(answer.values) - len(shown)
+    if nothing:
+        console.print(f"{nothing:,} more are worth nothing by themselves (--full shows them)", style="dim")
+
+
+def show_whatif(console: Console, name: str, answer: WhatIf) -> None:
+    """Print a row a scenario, then the terms, then the plan for all of them."""
+    console.print(Text.assemble((name, "bold"), f"  {answer.kind}"))
+    outcomes = (answer.base, *answer.outcomes)
+    moved = list(dict.fromkeys(unit for one in outcomes for unit in one.moved))
+    table = light_table(
+        "Every scenario planned anew", ("scenario", "status", "objective", "gap", *moved, "base breaks")
+    )
+    table.columns[1].justify = "left"
+    for one in outcomes:
+        breaks = UNKNOWN if one.kept is None else f"{len(one.kept.violations):,}"
+        figures = [plain(one.moved.get(unit)) for unit in moved]
+        objective, gap = plain(one.solution.objective), percent(one.solution.gap)
+        table.add_row(one.name, one.solution.status.value, objective, gap, *figures, breaks)
+    print_table(console, table)
+    for one in outcomes:
+        if one.solution.verdict is None:
+            reasons = [conflict.message for conflict in one.solution.conflicts] or [one.solution.message]
+            print_words(console, f"{one.name}: {'; '.join(reasons)}", style="yellow")
+    _side_by_side(
+        console, "Terms", outcomes, [dict(o.solution.verdict.terms) if o.solution.verdict else {} for o in outcomes]
+    )
+    _side_by_side(
+        console,
+        "Key figures",
+        outcomes,
+        [dict(o.solution.verdict.metrics) if o.solution.verdict else {} for o in outcomes],
+    )
+    if answer.robust is not None:
+        _show_robust(console, answer.robust)
+
+
+def _side_by_side(
+    console: Console, title: str, outcomes: Sequence[Outcome], figures: Sequence[Mapping[str, float]]
+) -> None:
+    names = list(dict.fromkeys(name for column in figures for name in column))
+    names = [name for name in names if any(column.get(name) for column in figures)]
+    table = light_table(title, ("", *(one.name for one in outcomes)))
+    for name in names:
+        table.add_row(name, *(plain(column.get(name)) for column in figures))
+    if names:
+        print_table(console, table)
+
+
+def _show_robust(console: Console, robust: Robust) -> None:
+    words = "the worst scenario" if robust.objective_kind == "worst" else "the scenarios' mean by weight"
+    table = light_table(
+        f"One set of {robust.decided} for all scenarios, best in {words}",
+        ("scenario", f"with these {robust.decided}", f"with the base plan's {robust.decided}"),
+    )
+    for name, solution in robust.base.items():
+        ours = robust.robust.get(name)
+        table.add_row(name, plain(ours.objective if ours else None), plain(solution.objective))
+    table.add_section()
+    table.add_row(robust.objective_kind, plain(robust.objective), plain(robust.base_objective), style="bold")
+    print_table(console, table)
+    note = f"{robust.status.value}; proven: no set of {robust.decided} has less than {plain(robust.bound)}."
+    print_words(console, note, style="dim")
+
+
+def show_frontier(console: Console, name: str, answer: Frontier) -> None:
+    """Print a row a point, with what is proven and the key figures that differ."""
+    first, second = answer.terms
+    console.print(Text.assemble((name, "bold"), f"  {answer.kind}, {first} against {second}"))
+    varying = [
+        metric
+        for metric in (answer.points[0].metrics if answer.points else ())
+        if metric not in answer.terms and len({plain(point.metrics[metric]) for point in answer.points}) > 1
+    ]
+    bound = f"{second} proven ≥" if answer.method == "epsilon" else "weighted sum ≥"
+    table = light_table("", (first, second, bound, "proven", *varying), ())
+    for point in answer.points:
+        figures = [plain(point.metrics[metric]) for metric in varying]
+        proven = "yes" if point.proven else "no"
+        table.add_row(plain(point.terms[first]), plain(point.terms[second]), plain(point.bound), proven, *figures)
+    if answer.points:
+        print_table(console, table)
+    for count, words in (
+        (answer.dominated, "left out: another has no more of either term"),
+        (answer.missing, "not found in time"),
+    ):
+        if count:
+            console.print(f"{count} point{'s' if count > 1 else ''} {words}", style="dim")

@@ -16,6 +16,11 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from mast_opt.analysis.explain import Explanation, explain
+    from mast_opt.analysis.marginal import Marginals, marginal_values
+    from mast_opt.analysis.pareto import Frontier, pareto
+    from mast_opt.analysis.scenarios import Scenario, read_scenarios
+    from mast_opt.analysis.whatif import WhatIf, whatif
     from mast_opt.changes import Diff, diff, steps
     from mast_opt.data_placement import DataPlacement
     from mast_opt.errors import (
@@ -51,17 +56,21 @@ __all__ = [
     "DataPlacement",
     "Diff",
     "Event",
+    "Explanation",
     "Fault",
     "Fleet",
+    "Frontier",
     "InputError",
     "InstanceError",
     "Job",
     "JobPlacement",
     "Limit",
+    "Marginals",
     "MastOptError",
     "Order",
     "PlanError",
     "Refused",
+    "Scenario",
     "Server",
     "SizeLimitExceeded",
     "Solution",
@@ -74,20 +83,31 @@ __all__ = [
     "Verdict",
     "VerificationError",
     "Violation",
+    "WhatIf",
     "checksum",
     "diff",
+    "explain",
     "generate",
+    "marginal_values",
+    "pareto",
     "read",
     "read_plan",
+    "read_scenarios",
     "solve",
     "steps",
     "verify",
     "warm_up",
+    "whatif",
     "write",
     "write_plan",
 ]
 
 _HOMES = {
+    "mast_opt.analysis.explain": ("Explanation", "explain"),
+    "mast_opt.analysis.marginal": ("Marginals", "marginal_values"),
+    "mast_opt.analysis.pareto": ("Frontier", "pareto"),
+    "mast_opt.analysis.scenarios": ("Scenario", "read_scenarios"),
+    "mast_opt.analysis.whatif": ("WhatIf", "whatif"),
     "mast_opt.changes": ("Diff", "diff", "steps"),
     "mast_opt.data_placement": ("DataPlacement",),
     "mast_opt.errors": (

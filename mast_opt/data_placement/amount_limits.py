@@ -24,14 +24,17 @@ def amounts(view: View) -> tuple[Limits, ...]:
 
 def storage(view: View) -> Limits:
     p = view.p
-    price = _by_size(p.usable_storage_mb, 1e6)
-    price = np.where(p.headroom_milli < 1000, price, np.inf)
+
+    def name(r: int) -> str:
+        beyond = "" if p.headroom_milli[r] < 1000 else " beyond its headroom"
+        return f"storage of {p.regions[r]}{beyond}"
+
     return _capacity(
         view,
         "storage",
         1e6,
-        price,
-        lambda r: f"storage of {p.regions[r]}",
+        _by_size(p.usable_storage_mb, 1e6),
+        name,
         p.usable_storage_mb,
         tb,
         "TB",
@@ -172,7 +175,7 @@ def _copies(
     edit: edits.Edit,
     most: Ints,
 ) -> Limits:
-    rows = view.rows["copies"].ids
+    rows = view.rows["copies" if side == "lower" else name].ids
     return Limits(
         name,
         side,

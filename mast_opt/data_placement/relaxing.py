@@ -32,14 +32,14 @@ def raised(values: Ints, members: Ints, amounts: Amounts, per_unit: float) -> In
 
 
 def more_storage(problem: DataPlacement, amounts: Amounts) -> DataPlacement:
-    """So much more usable storage: what headroom keeps free comes on top."""
-    storage, headroom = problem.storage_mb.copy(), problem.headroom_milli.tolist()
+    """So much more usable storage: what headroom keeps free comes on top, and a headroom of everything is given up."""
+    storage, headroom = problem.storage_mb.copy(), problem.headroom_milli.copy()
     for r, amount in amounts.items():
-        if headroom[r] == 1000:
-            continue  # all of it is kept free, however much there is
         usable = int(problem.usable_storage_mb[r]) + base_units(amount, 1e6)
-        storage[r] = -(-usable * 1000 // (1000 - headroom[r]))
-    return replace(problem, storage_mb=storage)
+        if headroom[r] == 1000:
+            headroom[r] = 0
+        storage[r] = -(-usable * 1000 // (1000 - int(headroom[r])))
+    return replace(problem, storage_mb=storage, headroom_milli=headroom)
 
 
 def more_cores(problem: DataPlacement, amounts: Amounts) -> DataPlacement:

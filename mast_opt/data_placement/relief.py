@@ -14,15 +14,18 @@ from mast_opt.data_placement.problem import DataPlacement
 from mast_opt.data_placement.relief_view import View, names_at
 from mast_opt.data_placement.rule_limits import missing_types, rules
 from mast_opt.data_placement.words import counted, tb
+from mast_opt.mip import Mip, frozen
+from mast_opt.mip.extending import Extension, extended
 from mast_opt.questions import Limits, Relief
 
 
 def relief(problem: DataPlacement) -> Relief:
     """The program without the limits that close columns, and all limits."""
     formulation = base(_opened(problem))
-    view = View(problem, formulation.mip)
+    mip = _copies_apart(problem, formulation.mip)
+    view = View(problem, mip)
     limits = tuple(one for one in (*amounts(view), *rules(view)) if one.count)
-    return Relief(formulation.mip, limits, formulation.decode, lambda chosen: _story(problem, limits, chosen))
+    return Relief(mip, limits, formulation.decode, lambda chosen: _story(problem, limits, chosen))
 
 
 def _opened(p: DataPlacement) -> DataPlacement:
@@ -33,6 +36,22 @@ def _opened(p: DataPlacement) -> DataPlacement:
         name: np.zeros_like(getattr(p, name)) for name in ("pinned", "forbidden", "work_pinned", "work_forbidden")
     }
     return replace(p, **none, supply_mgpu=supply, remote_reads=True)
+
+
+def _copies_apart(problem: DataPlacement, mip: Mip) -> Mip:
+    """The program with each side of ``copies`` as a row of its own, so that each can move."""
+    blocks = {block.name: block for block in (*mip.rows, *mip.columns)}
+    fewest, place = blocks["copies"].ids, blocks["place"].ids
+    upper = mip.row_upper.copy()
+    upper[fewest] = np.inf
+    row = len(upper) + np.arange(len(fewest))
+    most = Extension(
+        "copies_max",
+        rows=len(fewest),
+        row_upper=problem.copies_max,
+        entries=[(np.repeat(row, place.shape[1]), place.ravel(), 1.0)],
+    )
+    return extended(replace(mip, row_upper=frozen(upper)), most)
 
 
 def _story(problem: DataPlacement, limits: Sequence[Limits], chosen: Mapping[str, Sequence[int]]) -> tuple[str, ...]:

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from mast_opt.job_placement.offers import Bid, Job, Refused, Server
     from mast_opt.kinds import generate
     from mast_opt.order import Order
+    from mast_opt.report.html import write_report
     from mast_opt.result import Event, Limit, Status
     from mast_opt.solving import Solution, Stage, solve, verify, warm_up, write_plan
     from mast_opt.task_reassignment import TaskReassignment
@@ -100,6 +101,7 @@ __all__ = [
     "whatif",
     "write",
     "write_plan",
+    "write_report",
 ]
 
 _HOMES = {
@@ -130,6 +132,7 @@ _HOMES = {
     "mast_opt.job_placement.offers": ("Bid", "Job", "Refused", "Server"),
     "mast_opt.kinds": ("generate",),
     "mast_opt.order": ("Order",),
+    "mast_opt.report.html": ("write_report",),
     "mast_opt.result": ("Event", "Limit", "Status"),
     "mast_opt.solving": ("Solution", "Stage", "solve", "verify", "warm_up", "write_plan"),
     "mast_opt.task_reassignment": ("TaskReassignment",),

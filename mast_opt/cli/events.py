@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from types import TracebackType
 from typing import TextIO
 
+from mast_opt.io.events import event_line
 from mast_opt.result import Event
 
 
@@ -41,14 +41,7 @@ class EventLog:
     def __call__(self, event: Event) -> None:
         if self._file is None or self.failure is not None:
             return
-        line = {
-            "elapsed_s": round(event.elapsed_s, 6),
-            "incumbent": event.incumbent,
-            "bound": event.bound,
-            "gap": event.gap,
-            "stage": event.stage,
-        }
         try:
-            self._file.write(json.dumps(line) + "\n")
+            self._file.write(event_line(event) + "\n")
         except OSError as failure:
             self.failure = failure

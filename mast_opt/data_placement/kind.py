@@ -6,6 +6,7 @@ from typing import Any
 
 from mast_opt.data_placement.build import build
 from mast_opt.data_placement.certificate import certified_bound
+from mast_opt.data_placement.charts import charts
 from mast_opt.data_placement.conflicts import conflicts
 from mast_opt.data_placement.dat import write_dat
 from mast_opt.data_placement.formulation import base
@@ -60,4 +61,5 @@ KIND: Kind[DataPlacement, Any] = Kind(
     exporters={".dat": write_dat},
     questions=_questions,
     steps=order,
+    charts=charts,
 )

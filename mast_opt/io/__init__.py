@@ -5,6 +5,7 @@ Nothing here knows a problem: tables are read, checked and written by the schema
 
 from mast_opt.io.certificate import read_certificate
 from mast_opt.io.checksum import checksum
+from mast_opt.io.events import read_events
 from mast_opt.io.read import PlanReading, Reading, kind_of_file, read, read_instance, read_plan, read_plan_of
 from mast_opt.io.validate import Rounding
 from mast_opt.io.write import FORMATS, check_plan_target, write, write_plan
@@ -19,6 +20,7 @@ __all__ = [
     "kind_of_file",
     "read",
     "read_certificate",
+    "read_events",
     "read_instance",
     "read_plan",
     "read_plan_of",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ from mast_opt.errors import InputError, UsageError
 from mast_opt.io.atomic import new_file, new_folder
 from mast_opt.io.certificate import CERTIFICATE, write_certificate
 from mast_opt.io.checksum import checksum_of
+from mast_opt.io.events import EVENTS, write_events
 from mast_opt.io.faults import one_of
 from mast_opt.io.header_fields import FORMAT, to_fields
 from mast_opt.io.targets.excel import write_excel
@@ -20,6 +21,7 @@ from mast_opt.io.targets.folder import write_tables
 from mast_opt.io.targets.json_file import write_json
 from mast_opt.io.toml_text import toml_text
 from mast_opt.kinds import kind_of
+from mast_opt.result import Event
 from mast_opt.schema import Schema
 
 FORMATS = ("csv", "parquet", "xlsx", "json")
@@ -62,8 +64,10 @@ def write_plan(
     fields: Mapping[str, Any],
     path: str | PathLike[str],
     certificate: Mapping[str, NDArray[Any]] | None = None,
+    events: Iterable[Event] = (),
 ) -> None:
-    """Write a plan: a folder with every table of the plan, ``plan.toml``, and the certificate of its bound if given.
+    """Write a plan: a folder with every table of the plan, ``plan.toml``, and, if given, the certificate of its bound
+    and the events of its solve.
 
     ``fields`` is what ``plan.toml`` is to say (objective, bound, solver, status, seed, versions, …); what is None is
     left out. Kind, name and checksum of the instance are added. An earlier plan at this path is replaced; anything
@@ -86,6 +90,7 @@ def write_plan(
         write_tables(partial, "csv", kind.plan_schema, kind.unbuild_plan(problem, plan))
         if certificate is not None:
             write_certificate(partial, certificate)
+        write_events(partial, events)
 
 
 def check_plan_target(problem: Any, path: str | PathLike[str]) -> None:
@@ -97,7 +102,7 @@ def _only(stem: str, schema: Schema, force: bool) -> Callable[[Path], None]:
     """A check that a path holds nothing but what may be replaced there."""
     names = {f"{stem}.toml"} | {f"{table.name}{suffix}" for table in schema.tables for suffix in (".csv", ".parquet")}
     if stem == "plan":
-        names.add(CERTIFICATE)
+        names |= {CERTIFICATE, EVENTS}
 
     def check(target: Path) -> None:
         if not target.exists() and not target.is_symlink():

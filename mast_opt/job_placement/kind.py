@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from mast_opt.job_placement.build import build, unbuild
+from mast_opt.job_placement.charts import charts
 from mast_opt.job_placement.conflicts import conflicts
 from mast_opt.job_placement.dat import write_dat
 from mast_opt.job_placement.formulation import base
@@ -55,4 +56,5 @@ KIND: Kind[JobPlacement, Any] = Kind(
     sections=sections,
     exporters={".dat": write_dat},
     steps=order,
+    charts=charts,
 )

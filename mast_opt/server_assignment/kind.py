@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mast_opt.kind import Kind
 from mast_opt.server_assignment.build import build
+from mast_opt.server_assignment.charts import charts
 from mast_opt.server_assignment.conflicts import conflicts
 from mast_opt.server_assignment.dat import write_dat
 from mast_opt.server_assignment.formulation import base
@@ -40,4 +41,5 @@ KIND: Kind[ServerAssignment, Plan] = Kind(
     today=today,
     exporters={".dat": write_dat},
     steps=order,
+    charts=charts,
 )

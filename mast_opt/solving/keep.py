@@ -13,7 +13,7 @@ from mast_opt.solving.solution import Solution
 def write_plan(problem: Any, solution: Solution, path: str | PathLike[str]) -> None:
     """Write a solution's plan as a folder of tables with a ``plan.toml``; an earlier plan there is replaced.
 
-    Where the solver gave a certificate of its bound, the folder holds that too.
+    Where the solver gave a certificate of its bound, the folder holds that too, and so it does the events of the solve.
 
     Raises:
         UsageError: the solution has no plan.
@@ -22,7 +22,7 @@ def write_plan(problem: Any, solution: Solution, path: str | PathLike[str]) -> N
     if solution.plan is None:
         raise UsageError(f"there is no plan to write: the solve ended {solution.status.value}")
     certificate = None if solution.certificate is None else solution.certificate.arrays()
-    io.write_plan(problem, solution.plan, plan_fields(solution), path, certificate)
+    io.write_plan(problem, solution.plan, plan_fields(solution), path, certificate, solution.events)
 
 
 def plan_fields(solution: Solution) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mast_opt.kind import Kind
 from mast_opt.search import Found, Tools
+from mast_opt.task_reassignment.charts import charts
 from mast_opt.task_reassignment.conflicts import conflicts
 from mast_opt.task_reassignment.dat import write_dat
 from mast_opt.task_reassignment.formulation import base
@@ -46,4 +47,5 @@ KIND: Kind[TaskReassignment, Plan] = Kind(
     exporters={".dat": write_dat, ".txt": write_model},
     plan_exporters={".txt": write_assignment},
     steps=order,
+    charts=charts,
 )

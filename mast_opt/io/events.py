@@ -1,0 +1,72 @@
+"""The events of a solve as JSON lines: in a file of their own, and beside a plan."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable
+from os import PathLike
+from pathlib import Path
+
+from mast_opt.errors import Fault, PlanError
+from mast_opt.result import Event
+
+EVENTS = "events.jsonl"
+"""The file in a plan's folder that holds the events of the solve that found it."""
+
+
+def event_line(event: Event) -> str:
+    """An event as one line of JSON, without the end of the line."""
+    return json.dumps(
+        {
+            "elapsed_s": round(event.elapsed_s, 6),
+            "incumbent": event.incumbent,
+            "bound": event.bound,
+            "gap": event.gap,
+            "stage": event.stage,
+        }
+    )
+
+
+def write_events(folder: Path, events: Iterable[Event]) -> None:
+    """Write the events beside a plan; no file without events."""
+    lines = [event_line(event) + "\n" for event in events]
+    if lines:
+        (folder / EVENTS).write_text("".join(lines), encoding="utf-8", newline="\n")
+
+
+def read_events(plan: str | PathLike[str]) -> tuple[Event, ...]:
+    """The events beside a plan; none where it keeps none. Raises PlanError, which names each line that is none."""
+    path = Path(plan) / EVENTS
+    if not path.is_file():
+        return ()
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise PlanError([Fault(EVENTS, f"lines of JSON ({error})")]) from None
+    events: list[Event] = []
+    faults: list[Fault] = []
+    for number, line in enumerate(lines, start=1):
+        try:
+            events.append(_event(json.loads(line)))
+        except (ValueError, TypeError, KeyError, AttributeError):
+            expected = "an object with elapsed_s, incumbent, bound and stage"
+            faults.append(Fault(EVENTS, expected, row=number, value=line[:60]))
+    if faults:
+        raise PlanError(faults)
+    return tuple(events)
+
+
+def _event(fields: dict[str, object]) -> Event:
+    elapsed, stage = _number(fields["elapsed_s"]), fields.get("stage")
+    if elapsed is None or not (stage is None or isinstance(stage, str)):
+        raise ValueError(fields)
+    return Event(elapsed, _number(fields.get("incumbent")), _number(fields.get("bound")), stage)
+
+
+def _number(value: object) -> float | None:
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise ValueError(value)
+    return float(value)

@@ -1,0 +1,26 @@
+"""Incumbent and bound over the time of the solve."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from mast_opt.charts import Lines
+from mast_opt.result import Event
+
+
+def convergence(events: Iterable[Event]) -> Lines | None:
+    """The chart of a solve's events; None where there were none."""
+    known: dict[str, dict[float, float]] = {}
+    for event in events:
+        stage = "" if event.stage is None else f" of {event.stage}"
+        for name, value in (("incumbent", event.incumbent), ("bound", event.bound)):
+            if value is not None:
+                known.setdefault(name + stage, {})[event.elapsed_s] = value
+    if not known:
+        return None
+    last = max(at for points in known.values() for at in points)
+    for points in known.values():
+        points.setdefault(last, points[max(points)])
+    ordered = tuple((name, tuple(sorted(points.items()))) for name, points in known.items())
+    note = "The incumbent is the best plan so far; no plan is better than the bound."
+    return Lines("How the search went", "seconds", "objective", ordered, note)

@@ -1,0 +1,156 @@
+"""The page: text, tables and drawings in one file that asks for nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from mast_opt.kind import Form, Section
+from mast_opt.report.html.content import Report
+from mast_opt.report.html.palette import DARK, LIGHT
+from mast_opt.report.numbers import UNKNOWN, amounts, percent, plain
+
+HERE = Path(__file__).parent
+MOST_ROWS = 2_000
+"""Rows of a table that a page holds."""
+
+Cell = tuple[str, str, str]
+"""(class, exact value or empty, text)"""
+
+
+def page(report: Report) -> str:
+    """The whole page as HTML."""
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+    from markupsafe import Markup
+
+    there = Environment(loader=FileSystemLoader(HERE), autoescape=True, undefined=StrictUndefined, trim_blocks=True)
+    style = _theme(LIGHT, DARK) + (HERE / "page.css").read_text(encoding="utf-8")
+    text = there.get_template("page.html.j2").render(
+        report=report,
+        safe=Markup,
+        style=Markup(style),
+        script=Markup((HERE / "page.js").read_text(encoding="utf-8")),
+        figures=_figures(report),
+        metrics=_metrics(report),
+        terms=_terms(report),
+        table=_table,
+        plain=plain,
+        versions=_versions(report),
+    )
+    return text if text.endswith("\n") else text + "\n"
+
+
+def _theme(light: Mapping[str, str], dark: Mapping[str, str]) -> str:
+    """The colours: light unless the reader's system or the switch on the page says dark."""
+
+    def listed(theme: Mapping[str, str]) -> str:
+        return "".join(f"--{name}:{value};" for name, value in theme.items())
+
+    return (
+        f":root{{color-scheme:light;{listed(light)}}}\n"
+        f"@media (prefers-color-scheme: dark){{:root:not([data-theme=light]){{color-scheme:dark;{listed(dark)}}}}}\n"
+        f":root[data-theme=dark]{{color-scheme:dark;{listed(dark)}}}\n"
+    )
+
+
+def _figures(report: Report) -> list[tuple[str, str]]:
+    """The headline: what was reached, and what is proven."""
+    fields = report.fields
+    bound = fields.get("bound")
+    objective = fields.get("objective")
+    stated = [
+        ("objective", plain(report.verdict.objective if objective is None else float(objective))),
+        ("bound", plain(None if bound is None else float(bound))),
+    ]
+    if objective is not None and bound is not None:
+        gap = max(0.0, (float(objective) - float(bound)) / max(abs(float(objective)), 1e-9))
+        stated.append(("gap", percent(gap)))
+    stated += [(name, str(fields[name])) for name in ("solver", "status") if fields.get(name) is not None]
+    return stated
+
+
+def _metrics(report: Report) -> list[dict[str, Any]]:
+    """Each metric after and before; those that are 0 on both sides last."""
+    before = {} if report.before is None else report.before.metrics
+    rows = [
+        {
+            "name": name,
+            "words": _in_words(name),
+            "value": repr(value),
+            "text": plain(value),
+            "before": None if name not in before else plain(before[name]),
+        }
+        for name, value in report.verdict.metrics.items()
+    ]
+    return sorted(rows, key=lambda row: row["value"] == "0.0" and row["before"] in (None, "0"))
+
+
+def _in_words(name: str) -> str:
+    """``remote_tb_per_day`` as remote TB per day."""
+    return " ".join(
+        {"tb": "TB", "gpus": "GPUs", "gpu": "GPU", "rru": "RRU"}.get(word, word) for word in name.split("_")
+    )
+
+
+def _terms(report: Report) -> list[dict[str, Any]]:
+    """Value, weight and contribution of each term that counts or is not 0, the largest contribution first."""
+    terms, weights = report.verdict.terms, report.weights
+    parts = {name: value * weights.get(name, 0.0) for name, value in terms.items()}
+    total = sum(parts.values())
+    before = {} if report.before is None else report.before.terms
+    names = sorted(terms, key=lambda name: -parts[name])
+    return [
+        {
+            "name": name,
+            "value": repr(terms[name]),
+            "text": plain(terms[name]),
+            "before": plain(before[name]) if name in before else None,
+            "weight": plain(weights.get(name, 0.0)),
+            "part": plain(parts[name]),
+            "share": percent(parts[name] / total, 1) if total else "",
+            "width": f"{100 * parts[name] / total:.2f}" if total else "0",
+        }
+        for name in names
+        if terms[name] or weights.get(name) or before.get(name)
+    ]
+
+
+def _table(section: Section) -> dict[str, Any]:
+    """A section with every cell as text, beside the exact value of each number."""
+    shown = section.rows[:MOST_ROWS]
+    columns = [_column([row[at] for row in shown], head.form) for at, head in enumerate(section.heads)]
+    return {
+        "heads": [(head.title, "" if head.form is Form.TEXT else "n") for head in section.heads],
+        "rows": list(zip(*columns, strict=True)) if columns else [],
+        "more": max(0, len(section.rows) - MOST_ROWS),
+    }
+
+
+def _column(values: list[Any], form: Form) -> list[Cell]:
+    if form is Form.TEXT:
+        return [("", "", UNKNOWN if value is None else str(value)) for value in values]
+    numbers = [None if value is None else float(value) for value in values]
+    if form is Form.RATIO:
+        texts = [UNKNOWN if number is None else f"{number:.2f}" for number in numbers]
+    elif form is Form.FILL:
+        texts = [percent(number, 1) for number in numbers]
+    else:
+        texts = amounts(numbers)
+    tops = {Form.RATIO: 1.0, Form.FILL: 1.0}
+    return [
+        (
+            "n bad" if number is not None and form in tops and number > tops[form] else "n",
+            "" if number is None else repr(number),
+            text,
+        )
+        for number, text in zip(numbers, texts, strict=True)
+    ]
+
+
+def _versions(report: Report) -> str:
+    stated = report.fields.get("versions")
+    known = dict(stated) if isinstance(stated, Mapping) else {}
+    known.setdefault("mast-opt", version("mast-opt"))
+    return ", ".join(f"{name} {number}" for name, number in known.items())

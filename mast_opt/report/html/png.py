@@ -1,0 +1,78 @@
+"""The charts of a report as one picture, for slides."""
+
+from __future__ import annotations
+
+import re
+from html import escape
+
+from mast_opt.report.html.content import Report
+from mast_opt.report.html.drawing import WIDE
+from mast_opt.report.html.palette import LIGHT, color, in_theme
+from mast_opt.report.html.specs import FONT
+from mast_opt.report.numbers import plain
+
+MARGIN, GAP = 32, 24
+SCALE = 2
+"""Pixels of the picture for each unit of the drawing."""
+_SIZE = re.compile(r'<svg [^>]*?width="([0-9.]+)" height="([0-9.]+)"')
+
+
+def png(report: Report) -> bytes:
+    """The picture: title, objective, then every chart below the one before. Always in the light theme."""
+    import vl_convert
+
+    return bytes(vl_convert.svg_to_png(in_theme(_sheet(report), LIGHT), scale=SCALE))
+
+
+def _sheet(report: Report) -> str:
+    """All drawings in one SVG."""
+    parts: list[str] = []
+    y = MARGIN + 24.0
+    parts.append(_text(MARGIN, y, report.title, 24, "ink", bold=True))
+    y += 22
+    broken = len(report.verdict.violations)
+    words = f"{report.kind}, objective {plain(report.verdict.objective)}"
+    words += f", breaks {broken:,} limits" if broken else ", no limit broken"
+    parts.append(_text(MARGIN, y, words, 13, "soft"))
+    for picture, _ in report.pictures:
+        y += GAP + 18
+        parts.append(_text(MARGIN, y, picture.title, 17, "ink", bold=True))
+        y += 8
+        x, lowest = float(MARGIN), y
+        for mark, name in picture.legend:
+            parts.append(f'<rect x="{x}" y="{y + 4}" width="12" height="12" rx="2" fill="{mark}"/>')
+            parts.append(_text(x + 17, y + 14, name, 12, "soft"))
+            x += 30 + 7 * len(name)
+        if picture.legend:
+            y += 24
+        x = float(MARGIN)
+        for drawing in picture.drawings:
+            top = y
+            if drawing.caption:
+                parts.append(_text(x, y + 14, drawing.caption, 13, "soft"))
+                top += 22
+            width, height = _size(drawing.wide)
+            parts.append(drawing.wide.replace("<svg ", f'<svg x="{x}" y="{top}" ', 1))
+            x += width + GAP
+            lowest = max(lowest, top + height)
+        y = lowest
+    width, height = WIDE + 2 * MARGIN, y + MARGIN
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height:.0f}">'
+        f'<rect width="100%" height="100%" fill="{color("card")}"/>{"".join(parts)}</svg>'
+    )
+
+
+def _size(drawing: str) -> tuple[float, float]:
+    found = _SIZE.search(drawing)
+    if found is None:
+        raise ValueError("a drawing without width and height")
+    return float(found[1]), float(found[2])
+
+
+def _text(x: float, y: float, words: str, size: int, ink: str, *, bold: bool = False) -> str:
+    weight = "600" if bold else "400"
+    return (
+        f'<text x="{x}" y="{y}" font-family="{escape(FONT)}" font-size="{size}" font-weight="{weight}" '
+        f'fill="{color(ink)}">{escape(words)}</text>'
+    )

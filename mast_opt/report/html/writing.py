@@ -1,0 +1,54 @@
+"""A report into files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from mast_opt.errors import InputError, UsageError
+from mast_opt.io.atomic import new_file
+from mast_opt.report.html.content import report
+from mast_opt.report.html.page import page
+from mast_opt.report.html.png import png
+from mast_opt.result import Event
+
+
+def write_report(
+    problem: Any,
+    plan: Any,
+    path: str | PathLike[str],
+    *,
+    picture: str | PathLike[str] | None = None,
+    fields: Mapping[str, Any] | None = None,
+    events: Iterable[Event] = (),
+    force: bool = False,
+) -> None:
+    """Write a plan as one page that opens in any browser, without a network; and, if asked, as a picture.
+
+    Args:
+        problem: the instance.
+        plan: a plan of it.
+        path: the page, ``.html``.
+        picture: the picture, ``.png``: the same charts below one another, for slides.
+        fields: what ``plan.toml`` says, for the solver and the bound.
+        events: of the solve (``Solution.events``), for the convergence.
+        force: replace files that are there.
+
+    Raises:
+        UsageError: a name that does not end in ``.html`` or ``.png``.
+        InputError: a file that is there already or cannot be written; nothing is then left half-written.
+    """
+    targets = [(Path(path), ".html")] + ([] if picture is None else [(Path(picture), ".png")])
+    for target, suffix in targets:
+        if target.suffix.lower() != suffix:
+            raise UsageError(f"{target}: expected a name that ends in {suffix}")
+        if target.is_dir() or (target.exists() and not force):
+            raise InputError(f"{target} exists already; choose another path, or ask to overwrite it")
+    content = report(problem, plan, fields=fields, events=events)
+    with new_file(Path(path).absolute()) as partial:
+        partial.write_text(page(content), encoding="utf-8", newline="\n")
+    if picture is not None:
+        with new_file(Path(picture).absolute()) as partial:
+            partial.write_bytes(png(content))

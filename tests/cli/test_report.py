@@ -1,0 +1,56 @@
+"""``mast-opt report``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Call
+
+
+@pytest.fixture
+def plan(call: Call, instance: Path, tmp_path: Path) -> Path:
+    assert call("solve", instance, "--out", tmp_path / "plan").code == 0
+    return tmp_path / "plan"
+
+
+def test_report(call: Call, instance: Path, plan: Path, tmp_path: Path) -> None:
+    page, picture = tmp_path / "r.html", tmp_path / "r.png"
+    record = call("report", instance, plan, "--out", page, "--png", picture, "--json").record
+    assert record["terms"] == call("verify", instance, plan, "--json").record["terms"]
+    assert (record["out"], record["png"]) == (str(page), str(picture))
+    assert "two-regions" in page.read_text()
+    assert "How the search went" in page.read_text()
+    assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+def test_what_is_there_is_kept(call: Call, instance: Path, plan: Path, tmp_path: Path) -> None:
+    page = tmp_path / "r.html"
+    page.write_text("mine")
+    ended = call("report", instance, plan, "--out", page)
+    assert ended.code == 2
+    assert "exists already" in ended.err
+    assert page.read_text() == "mine"
+    assert call("report", instance, plan, "--out", page, "--force").code == 0
+    assert page.read_text() != "mine"
+
+
+def test_another_ending(call: Call, instance: Path, plan: Path, tmp_path: Path) -> None:
+    ended = call("report", instance, plan, "--out", tmp_path / "r.pdf")
+    assert ended.code == 2
+    assert ".html" in ended.err
+
+
+def test_broken_plans(call: Call, instance: Path, plan: Path, tmp_path: Path) -> None:
+    out = ("--out", tmp_path / "r.html")
+    assert "nothing at this path" in call("report", instance, tmp_path / "nothing", *out).err
+    (plan / "events.jsonl").write_text("{\n")
+    ended = call("report", instance, plan, *out)
+    assert ended.code == 2
+    assert "events.jsonl, row 1" in ended.err
+    (plan / "runs.csv").write_text("workload\nnobody\n")
+    ended = call("report", instance, plan, *out)
+    assert ended.code == 2
+    assert "runs.csv" in ended.err
+    assert not (tmp_path / "r.html").exists()

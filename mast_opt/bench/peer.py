@@ -2,11 +2,12 @@
 
 An adapter is a script that needs nothing of mast-opt. It is called with the interpreter of its environment as
 
-    python benchmarks/peers/NAME.py INSTANCE.json PLAN.json --time-limit S --seed N --threads N
+    python -P benchmarks/peers/NAME.py INSTANCE.json PLAN.json --time-limit S --seed N --threads N
 
-reads an instance as ``mast-opt export`` writes it to JSON, writes a plan in the same form (``{"tables": …}`` is not
-needed around it: one key a table, one object a row), and prints one JSON object ``{"versions": {…}, "message": "…",
-"solve_s": …}``. The interpreter is that of ``.venv-NAME`` here, or what the variable MAST_OPT_PEER_NAME says.
+reads an instance as ``mast-opt export`` writes it to JSON, writes a plan in the same form (``{"plan": {"format": …,
+"kind": …}, TABLE: [one object a row], …}``, every table of the plan), and prints one JSON object ``{"versions": {…},
+"message": "…", "solve_s": …}``. The interpreter is that of ``.venv-NAME`` here, or what the variable MAST_OPT_PEER_NAME
+says; ``-P`` keeps the adapter from hiding a library of its own name.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ def solve_with_peer(trial: Trial, problem: Any) -> dict[str, Any]:
         instance, plan_file = Path(folder) / "instance.json", Path(folder) / "plan.json"
         write(problem, instance)
         options = ["--time-limit", trial.time_limit_s, "--seed", trial.seed, "--threads", trial.threads]
-        words = [python, adapter, instance, plan_file, *options]
+        words = [python, "-P", adapter, instance, plan_file, *options]
         ended = subprocess.run([str(word) for word in words], capture_output=True, encoding="utf-8", check=False)
         if ended.returncode:
             last = ended.stderr.strip().splitlines()[-1:] or ["without a word"]

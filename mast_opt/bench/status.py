@@ -24,3 +24,8 @@ class Ended(enum.Enum):
     """The process ended without a result."""
     TIMEOUT = "TIMEOUT"
     """The process was killed, long after the time limit."""
+
+
+_EXPECTED = (Ended.MEASURED, Ended.UNAVAILABLE, Ended.TOO_LARGE)
+BROKEN = frozenset(ended.value for ended in Ended if ended not in _EXPECTED)
+"""What no run should end in, as results say it."""

@@ -8,7 +8,7 @@ solvers, time_limits_s, seeds, threads, gap, plots      of every entry that does
     instances                                   files, relative to the suite's file
     importer, data, settings                    public data: patterns under the folder given as --data
     program, arguments                          a script that prints one JSON object of figures
-[reference] file, column, best, bound   a CSV file under --data with values that others have published
+[reference] file, column, best, bound   a CSV file beside the suite with values that others have published
 [[known_issue]] words, contestant, entry
 """
 
@@ -207,12 +207,12 @@ class _Reader:
     def _references(self) -> dict[str, dict[str, float]]:
         """Label of an imported instance → published ``best`` and ``bound``."""
         stated = self._table("reference")
-        if not stated or self._data is None:
+        if not stated:
             return {}
-        with (self._data / stated["file"]).open(encoding="utf-8", newline="") as file:
+        with (self._folder / stated["file"]).open(encoding="utf-8", newline="") as file:
             rows = list(csv.DictReader(file))
         return {
-            Path(row[stated["column"]]).name: {
+            row[stated["column"]]: {
                 name: float(row[stated[name]]) for name in ("best", "bound") if name in stated and row[stated[name]]
             }
             for row in rows

@@ -46,8 +46,8 @@ def command(
     """Run a suite of benchmarks, one run after another, and keep one JSON line a run; or make the page of results.
 
     A run is a process of its own on processors of its own. One that has a result with the same settings, versions
-    and commit is left out, so an interrupted suite goes on where it stopped; a crash is a result too. Results are in
-    out/bench, one file a suite, unless --out says otherwise.
+    and commit is left out, so an interrupted suite goes on where it stopped. A crash is a result too: the others are
+    still run, and the exit code is 1. Results are in out/bench, one file a suite, unless --out says otherwise.
 
         mast-opt bench smoke
         mast-opt bench small --list
@@ -79,6 +79,7 @@ def command(
 def _execute(run: Run, work: Plan, ray: str | None, patience_s: float, update_best_known: bool) -> Answer:
     from mast_opt.bench.progress import BenchProgress
     from mast_opt.bench.running import execute
+    from mast_opt.bench.status import BROKEN
 
     with BenchProgress(run.err, len(work.todo), sum(trial.time_limit_s for _, trial in work.todo)) as progress:
 
@@ -90,7 +91,7 @@ def _execute(run: Run, work: Plan, ray: str | None, patience_s: float, update_be
             from mast_opt.bench.over_ray import Cluster
 
             spread = Cluster(ray)
-        execute(
+        results = execute(
             work,
             tell,
             progress.starts,
@@ -98,14 +99,15 @@ def _execute(run: Run, work: Plan, ray: str | None, patience_s: float, update_be
             patience_s=patience_s,
             update_best_known=update_best_known,
         )
-    run.record["results"] = str(work.file)
+    broken = [result for result in results if result["status"] in BROKEN]
+    run.record.update(results=str(work.file), broken=len(broken))
 
     def show(console: Console) -> None:
         from mast_opt.bench.summary import show_summary
 
         show_summary(console, work)
 
-    return Answer(Exit.OK, show)
+    return Answer(Exit.UNEXPECTED if broken else Exit.OK, show)
 
 
 def _show_list(console: Console, work: Plan) -> None:

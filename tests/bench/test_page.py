@@ -1,0 +1,93 @@
+"""The page of results: figures where they belong, commands behind them, and what ours lose at."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from mast_opt.bench import Suite
+from mast_opt.bench.page import Chapter, page
+from mast_opt.bench.plots import PLOTS, TITLES, draw
+from mast_opt.bench.report import chapters_of
+from mast_opt.bench.results import append
+from mast_opt.errors import InputError, UsageError
+from tests.bench.conftest import result
+
+ROOT = Path(__file__).parents[2]
+RESULTS = ROOT / "benchmarks" / "results"
+
+
+def chapter(suite: Suite) -> Chapter:
+    results = [
+        result("highs", 4.0, bound=3.0, gap=0.25),
+        result("exhaustive", 5.0),
+        result("cbc", None, status="TIMEOUT", error="killed after 140 s"),
+        result("highs", 9.0, instance="j"),
+        result("exhaustive", 8.0, instance="j"),
+        result("ours", None, entry="build", status="MEASURED", figures={"wall_s": 1.5}, source={"program": "p.py"}),
+    ]
+    return Chapter(suite, results, {("e", "i"): 3.2})
+
+
+def test_the_page_says_what_was_found(suite: Suite) -> None:
+    text = page([chapter(suite)], images=None)
+    assert "| highs | 2 | 2 | 0 | 0 |" in text
+    assert "| exhaustive | 2 | 2 | 0 | 1 |" in text
+    assert "cbc: TIMEOUT × 1: killed after 140 s" in text
+    assert "mast-opt bench two --filter 'e/'" in text
+    assert "- highs: is here for the tests." in text
+    assert "| ours | 1.5 |" in text
+    assert "P, 2 processors, 4 GB" in text
+
+
+def test_the_page_says_what_ours_lose_at(suite: Suite) -> None:
+    text = page([chapter(suite)], images=None)
+    assert "Of 2 comparisons" in text
+    assert "worse in 1:" in text
+    assert "exhaustive 5 against 4 of highs (25.0% worse)" in text
+
+
+@pytest.mark.parametrize("name", PLOTS)
+def test_plots_are_drawn_the_same_every_time(suite: Suite, tmp_path: Path, name: str) -> None:
+    pytest.importorskip("matplotlib")
+    told = chapter(suite)
+    files = []
+    for folder in (tmp_path / "a", tmp_path / "b"):
+        draw(folder, "two", [name], told.results, told.best)
+        files.append((folder / f"two-{name}.svg").read_bytes())
+    assert files[0] == files[1]
+    assert b"<svg" in files[0]
+    assert name in TITLES
+
+
+def test_an_unknown_plot_is_a_usage_error(suite: Suite, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    with pytest.raises(UsageError, match="profile"):
+        draw(tmp_path, "two", ["pie"], [], {})
+
+
+def test_results_that_are_not_there_are_named(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="expected results"):
+        chapters_of([tmp_path / "none.jsonl"])
+    with pytest.raises(InputError, match="expected results"):
+        chapters_of([tmp_path])
+
+
+def test_a_plot_is_part_of_the_page_where_the_suite_wants_it(suite: Suite) -> None:
+    told = replace(chapter(suite), suite=replace(suite, plots=("profile",)))
+    assert "](images/benchmarks/two-profile.svg)" in page([told], images="images/benchmarks")
+
+
+def test_the_committed_page_is_generated(monkeypatch: pytest.MonkeyPatch) -> None:
+    """docs/benchmarks.md is what ``mast-opt bench report`` makes of the committed results."""
+    monkeypatch.chdir(ROOT)
+    text = page(chapters_of([RESULTS]), images="images/benchmarks")
+    assert (ROOT / "docs" / "benchmarks.md").read_text(encoding="utf-8") == text
+
+
+def test_results_need_a_suite_of_their_name(tmp_path: Path) -> None:
+    append(tmp_path / "nobody.jsonl", result("a", 1.0))
+    with pytest.raises(UsageError, match="no suite 'nobody'"):
+        chapters_of([tmp_path])

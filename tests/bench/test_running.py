@@ -1,0 +1,137 @@
+"""Runs in processes of their own: what is recorded, what is skipped, and what a crash leaves."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from mast_opt.bench import Suite, read_suite
+from mast_opt.bench.child import run_child
+from mast_opt.bench.results import load
+from mast_opt.bench.running import Told, execute, plan
+from mast_opt.bench.suite import Contestant, Trial
+from mast_opt.bench.worker import peak_memory_mb, thinned
+from mast_opt.result import Event
+
+DIES = "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"
+SLEEPS = "import time; time.sleep(600)"
+CRASH = 'raise SystemExit("the program says why")'
+LAZY = "import pathlib, sys; plan = pathlib.Path(__file__).with_suffix('.json'); "
+LAZY += "pathlib.Path(sys.argv[2]).write_bytes(plan.read_bytes()); "
+LAZY += 'print(\'{"versions": {"lazy": "1"}, "solve_s": 0.5}\')'
+FIGURES = "import argparse, json, os; p = argparse.ArgumentParser(); p.add_argument('--method'); "
+FIGURES += "p.add_argument('--seed'); p.add_argument('--size'); a = p.parse_args(); "
+FIGURES += "print(json.dumps({'method': a.method, 'size': int(a.size), 'processors': len(os.sched_getaffinity(0))}))"
+
+
+def trial_of(suite_file: Path, program: str) -> Trial:
+    (suite_file.parent / "program.py").write_text(program)
+    suite_file.write_text(
+        'solvers = ["ours"]\ntime_limits_s = [0.1]\n'
+        '[[entry]]\nname = "program"\nprogram = "program.py"\narguments = { size = 3 }\n'
+    )
+    return read_suite(suite_file).trials[0]
+
+
+def test_a_suite_is_run_once_and_goes_on_where_it_stopped(
+    suite: Suite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mast_opt.bench.running.commit", lambda: "abc")
+    told: list[Told] = []
+    two = replace(suite, trials=suite.trials[:2])
+    first = execute(plan(replace(suite, trials=suite.trials[:1]), tmp_path), told.append)
+    rest = plan(two, tmp_path)
+    assert (len(rest.todo), rest.done) == (1, 1)
+    execute(rest, told.append)
+    assert plan(two, tmp_path).todo == ()
+    assert len(plan(two, tmp_path, again=True).todo) == 2
+    assert len(plan(two, tmp_path, "tiny strong").todo) == 0
+    results = load(tmp_path / "two.jsonl")
+    assert results[0] == json.loads(json.dumps(first[0]))
+    assert [result["status"] for result in results] == ["OPTIMAL", "OPTIMAL"]
+    assert told[-1].left_s == 0
+    result = results[0]
+    assert result["objective"] == 0
+    assert result["bound"] == 0
+    assert {"read", "warm", "formulate", "solve", "verify", "wall"} <= result["runtime_s"].keys()
+    assert result["peak_memory_mb"] > 20
+    assert result["versions"]["highs"]
+    assert result["machine"]["processors"] == os.cpu_count()
+    assert result["events"]
+    assert "terms" in result
+
+
+def test_a_crash_and_a_sleeper_are_results(suite_file: Path) -> None:
+    dead = run_child(trial_of(suite_file, DIES))
+    assert dead["status"] == "ERROR"
+    assert "ended -9" in dead["error"]
+    late = run_child(trial_of(suite_file, SLEEPS), patience_s=3.0)
+    assert late["status"] == "TIMEOUT"
+
+
+def test_a_worker_that_dies_is_a_crash(suite: Suite, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mast_opt.bench.child.sys.executable", "/bin/false")
+    dead = run_child(suite.trials[0])
+    assert (dead["status"], dead["error"]) == ("CRASHED", "exit code 1: ")
+
+
+def test_a_program_tells_its_figures(suite_file: Path) -> None:
+    trial = trial_of(suite_file, FIGURES)
+    assert run_child(trial)["figures"] == {"method": "ours", "size": 3, "processors": 1}
+    assert run_child(trial_of(suite_file, CRASH))["error"] == "program.py ended 1: the program says why"
+
+
+def test_a_missing_solver_and_a_missing_peer_are_results(suite: Suite, tmp_path: Path) -> None:
+    peer = tmp_path / "nobody.py"
+    peer.write_text("")
+    away = run_child(replace(suite.trials[0], contestant=Contestant("nobody", peer=peer)))
+    assert away["status"] == "UNAVAILABLE"
+    assert ".venv-nobody" in away["error"]
+
+
+def test_a_peer_is_judged_by_the_verifier(suite: Suite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A peer that places nothing, then one that places half of a gang."""
+    peer = tmp_path / "lazy.py"
+    peer.write_text(LAZY)
+    monkeypatch.setenv("MAST_OPT_PEER_LAZY", sys.executable)
+    trial = replace(suite.trials[0], contestant=Contestant("lazy", peer=peer))
+    plan = {"plan": {"format": "mast-opt/1", "kind": "job-placement"}, "assignments": [], "preemptions": []}
+    peer.with_suffix(".json").write_text(json.dumps(plan))
+    idle = run_child(trial)
+    assert (idle["status"], idle["objective"], idle["versions"]) == ("FEASIBLE", 1000.0, {"lazy": "1"})
+    problem = trial.source.load()
+    half = {"job": "gang", "server": "w1", "tasks": 1, "gpu_index": None}
+    half["cluster"] = problem.clusters[problem.server_cluster[problem.servers.index("w1")]]
+    peer.with_suffix(".json").write_text(json.dumps({**plan, "assignments": [half]}))
+    wrong = run_child(trial)
+    assert wrong["status"] == "REJECTED"
+    assert "gang" in wrong["error"]
+
+
+def test_an_interrupt_keeps_what_is_done(suite_file: Path, tmp_path: Path) -> None:
+    """Ctrl-C in the second run: the first one's line is there, and nothing is left running."""
+    words = (
+        "import os, signal, threading; from mast_opt.bench import running; from mast_opt.cli import main; "
+        "once = running.append; "
+        "running.append = lambda *a: (once(*a), threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()); "
+        f"raise SystemExit(main(['bench', {str(suite_file)!r}, '--out', {str(tmp_path)!r}]))"
+    )
+    ended = subprocess.run([sys.executable, "-c", words], capture_output=True, encoding="utf-8", check=False)
+    assert ended.returncode == 130, ended.stderr
+    assert len(load(tmp_path / "two.jsonl")) in (1, 2)
+
+
+def test_events_are_thinned_to_slots_of_time() -> None:
+    events = [Event(0.1, None, 1.0), Event(0.101, 9.0, 1.0), Event(0.102, 8.0, 1.0), Event(0.5, 7.0, 1.0)]
+    assert thinned(events) == [[0.1, None, 1.0], [0.102, 8.0, 1.0], [0.5, 7.0, 1.0]]
+    assert len(thinned([Event(1 + n / 1e5, 10.0 - n, None) for n in range(10_000)])) < 5
+
+
+def test_memory_is_that_of_this_process() -> None:
+    assert 10 < peak_memory_mb() < 100_000

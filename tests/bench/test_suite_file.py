@@ -1,0 +1,88 @@
+"""What a suite file means, and how its faults are named."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mast_opt.bench import Suite, read_suite
+from mast_opt.bench.suite_file import suite_path
+from mast_opt.errors import SuiteError, UsageError
+from tests.bench.conftest import SUITE
+
+SUITES = sorted((Path(__file__).parents[2] / "benchmarks" / "suites").glob("*.toml"))
+
+
+def test_trials_are_instances_times_solvers(suite: Suite) -> None:
+    assert [trial.label for trial in suite.trials] == [
+        "tiny/tiny/highs/2s/seed0",
+        "tiny/tiny/highs strong/2s/seed0",
+        "drawn/study-1x1x2x80-s3/highs/2s/seed0",
+        "drawn/study-1x1x2x80-s4/highs/2s/seed0",
+    ]
+    strong = suite.trials[1].contestant
+    assert (strong.solver, strong.formulation, strong.options) == ("highs", "strong", (("mip_heuristic_effort", 0.1),))
+    assert suite.known_issues[0].contestant == "highs"
+
+
+def test_public_data_come_from_a_folder_of_the_user(suite_file: Path, tmp_path: Path) -> None:
+    assert read_suite(suite_file).skipped == ("public",)
+    (tmp_path / "gap").mkdir()
+    (tmp_path / "gap" / "one.txt").write_text("1 1 5 2 3")
+    (tmp_path / "values.csv").write_text("name,best,lower\none,5,\nother,7,6\n")
+    reference = '[reference]\nfile = "values.csv"\ncolumn = "name"\nbest = "best"\nbound = "lower"\n'
+    suite_file.write_text(SUITE + reference)
+    trial = read_suite(suite_file, tmp_path).trials[-1]
+    assert trial.label == "public/one/highs/2s/seed0"
+    assert trial.reference == {"best": 5.0}
+    assert trial.source.load().jobs == ("item-1",)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "words"),
+    [
+        ('"highs"]', '"hihgs"]', "did you mean 'highs'?"),
+        ('formulation = "strong"', 'formulation = "storng"', "did you mean 'strong'?"),
+        ("time_limits_s", "time_limit", "did you mean 'time_limits_s'?"),
+        ("family", "familiy", "did you mean 'family'?"),
+        ('instances = ["tiny.json"]', "", "one of: kind, instances, importer, program"),
+        ('instances = ["tiny.json"]', 'instances = ["none.json"]', "none.json"),
+        ('kind = "job-placement"', 'kind = "jobs"', "'jobs'"),
+        ('name = "tiny"', "", "a name"),
+        ('title = "Two', 'title = Two"', "a TOML file that can be read"),
+        ('formulation = "strong"', 'peer = "none.py"', "a script that is there"),
+    ],
+)
+def test_faults_are_named(suite_file: Path, before: str, after: str, words: str) -> None:
+    assert before in SUITE
+    suite_file.write_text(SUITE.replace(before, after))
+    with pytest.raises(SuiteError) as error:
+        read_suite(suite_file)
+    assert words in str(error.value)
+
+
+def test_all_faults_come_at_once(suite_file: Path) -> None:
+    suite_file.write_text(SUITE.replace("title", "tilte").replace('"highs", "highs strong"]', '"other"]'))
+    with pytest.raises(SuiteError) as error:
+        read_suite(suite_file)
+    assert len(error.value.faults) == 2
+
+
+def test_an_unknown_suite_is_told_with_those_that_there_are() -> None:
+    with pytest.raises(UsageError, match=r"none\.toml"):
+        suite_path("none.toml")
+
+
+@pytest.mark.parametrize("path", SUITES, ids=lambda path: path.stem)
+def test_the_committed_suites_are_whole(path: Path) -> None:
+    suite = read_suite(path)
+    assert suite.trials or suite.skipped
+    labels = [trial.label for trial in suite.trials]
+    assert len(set(labels)) == len(labels)
+    assert suite.about
+
+
+def test_the_smoke_suite_is_short() -> None:
+    smoke = read_suite(next(path for path in SUITES if path.stem == "smoke"))
+    assert sum(trial.time_limit_s for trial in smoke.trials) <= 60

@@ -1,0 +1,259 @@
+"""Scenarios: what each change does, how they are compared, and one plan for all of them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import mast_opt
+from mast_opt import Scenario
+from mast_opt.analysis.scenarios import happened
+from mast_opt.data_placement import DataPlacement
+from mast_opt.data_placement.formulation import base
+from mast_opt.data_placement.questions import QUESTIONS
+from mast_opt.data_placement.scenarios import CHANGES
+from mast_opt.data_placement.two_stage import TWO_STAGE
+from mast_opt.kinds import kind_of
+from mast_opt.result import Status
+from tests.data_placement.strategies import plans, problems
+from tests.data_placement.support import examples, proven
+from tests.data_placement.workshop import IMAGES, LOGS, PLAN, PROBLEM, TB, TRAIN, A, B, C
+
+FREE = replace(PROBLEM, links=None)
+LOST = Scenario("b is lost", {"lose_regions": ["b"]})
+GROWN = Scenario("more tier 0", {"grow_demand": {"0": 2.0}})
+
+
+def after(problem: DataPlacement, **changes: Any) -> DataPlacement:
+    changed = happened(kind_of(problem), problem, Scenario("it", changes))
+    assert isinstance(changed, DataPlacement)
+    return changed
+
+
+def test_a_lost_region_holds_and_runs_nothing() -> None:
+    lost = QUESTIONS.priced(after(PROBLEM, lose_regions=["b"]))
+    assert not lost.stored[:, B].any()
+    assert not lost.pinned[IMAGES, B]
+    solution = mast_opt.solve(lost)
+    assert solution.status is Status.OPTIMAL
+    assert not solution.plan.place[:, B].any()
+    assert B not in solution.plan.run_region
+    assert solution.plan.place[IMAGES].sum() >= 1
+
+
+def test_data_that_is_allowed_nowhere_else_is_lost_with_its_region() -> None:
+    forbidden = FREE.forbidden.copy()
+    forbidden[LOGS] = [False, True, True]
+    lost = QUESTIONS.priced(after(replace(FREE, forbidden=forbidden), lose_regions="a"))
+    assert lost.copies_min[LOGS] == 0
+    solution = mast_opt.solve(lost)
+    assert solution.verdict is not None
+    assert TRAIN not in solution.plan.run_workload
+    assert solution.verdict.terms["unserved"] > 0
+
+
+def test_demand_grows_by_tier_and_in_all() -> None:
+    grown = after(PROBLEM, grow_demand={"all": 1.1, "0": 2.0})
+    assert grown.option_mgpu.tolist() == [17_600, 44_000, 0, 4_400]
+    assert grown.cpu_need_mcores.tolist() == [22_000, 55_000, 5_500]
+    assert grown.read_mb_per_day.tolist() == [4_400_000, 6_600_000, 1_100_000, 4_400_000]
+    assert after(PROBLEM, grow_demand=1.5).cpu_need_mcores.tolist() == [15_000, 75_000, 7_500]
+
+
+def test_hardware_storage_prices_weights_and_rules() -> None:
+    more = after(PROBLEM, add_gpus=[{"region": "c", "gpu_type": "h100", "gpus": 4}], add_storage_tb={"a": 1.5, "b": -2})
+    assert int(more.supply_mgpu[C, 0]) == 4000
+    assert more.storage_mb.tolist() == [21_500_000, 18_000_000, 20_000_000]
+    assert after(PROBLEM, add_cpu_cores={"c": 5}).cpu_mcores[C] == 105_000
+    wide = after(PROBLEM, add_ingress_tb_per_day={"b": 1})
+    assert wide.ingress_mb_per_day.tolist() == [0, 5 * TB, 0]
+    dear = after(PROBLEM, scale_link_prices=2, weights={"egress": 0.5})
+    assert dear.links is not None
+    assert dear.links.price_usd_per_tb.tolist() == [40, 100, 20, 20]
+    assert dear.objective.weights["egress"] == 0.5
+    ruled = after(PROBLEM, pin=[{"dataset": "logs", "region": "a"}], forbid={"dataset": "video", "region": "a"})
+    assert ruled.pinned[LOGS, A]
+    assert ruled.forbidden[2, A]
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"lose_regions": ["d"]}, "no region called 'd'; expected one of: a, b, c"),
+        ({"lose_regions": 3}, "expected a list of regions"),
+        ({"grow_demand": -1}, "at least 0"),
+        ({"grow_demand": {"7": 2}}, "no tier called '7'; expected one of: all, 0, 1"),
+        ({"grow_demand": {"all": "much"}}, "expected a number"),
+        ({"add_gpus": [{"region": "a", "gpus": 1}]}, "expected { region = …, gpu_type = …, gpus = … }"),
+        ({"add_gpus": [{"region": "a", "gpu_type": "h100", "gpus": -9}]}, "takes more h100 from a than there are"),
+        ({"add_storage_tb": {"a": -99}}, "takes more from a"),
+        ({"add_storage_tb": 3}, "expected a table"),
+        ({"weights": {"joy": 1}}, "no term called 'joy'"),
+        ({"weights": {"peak": -1}}, "at least 0"),
+        ({"pin": ["logs"]}, "expected a list of tables"),
+    ],
+)
+def test_values_that_make_no_sense_are_named(changes: dict, words: str) -> None:
+    with pytest.raises(mast_opt.UsageError, match="scenario it: ") as error:
+        after(PROBLEM, **changes)
+    assert words in str(error.value)
+
+
+def test_prices_of_links_need_links() -> None:
+    with pytest.raises(mast_opt.UsageError, match="no table of links"):
+        after(FREE, scale_link_prices=2)
+
+
+def test_examples_of_the_keys_are_of_that_key() -> None:
+    import tomllib
+
+    for key, change in CHANGES.items():
+        assert list(tomllib.loads(change.example)) == [key]
+        assert change.help
+
+
+def test_scenarios_beside_the_base() -> None:
+    answer = mast_opt.whatif(PROBLEM, [LOST, GROWN], PLAN, jobs=2, threads=1)
+    assert [one.name for one in answer.outcomes] == ["b is lost", "more tier 0"]
+    assert answer.robust is None
+    for one in (answer.base, *answer.outcomes):
+        assert one.solution.status is Status.OPTIMAL
+        assert mast_opt.verify(one.problem, one.solution.plan).ok
+        assert proven(base(one.problem).mip).objective == pytest.approx(one.solution.objective, rel=1e-3)
+        assert one.kept is not None
+        place = one.solution.plan.place & ~PLAN.place
+        assert one.moved["moved_tb"] == pytest.approx(float((PROBLEM.size_mb @ place).sum()) / TB)
+    lost, grown = answer.outcomes
+    assert lost.kept is not None
+    assert not lost.kept.ok
+    assert grown.solution.objective >= answer.base.solution.objective - 1e-9
+
+
+def test_no_room_for_data_is_infeasible_and_says_why() -> None:
+    full = Scenario("no disks", {"add_storage_tb": {"a": -20, "b": -20, "c": -20}})
+    (outcome,) = mast_opt.whatif(PROBLEM, [full], PLAN).outcomes
+    assert outcome.solution.status is Status.INFEASIBLE
+    assert outcome.solution.conflicts
+    assert outcome.moved == {}
+
+
+@pytest.mark.parametrize("aim", ["worst", "weighted"])
+@pytest.mark.parametrize("problem", [FREE, PROBLEM], ids=["free", "links"])
+def test_one_set_of_replicas_for_all(aim: str, problem: DataPlacement) -> None:
+    scenarios = [LOST, replace(GROWN, weight=0.5)]
+    answer = mast_opt.whatif(problem, scenarios, PLAN, robust=aim, gap=1e-6)
+    robust = answer.robust
+    assert robust is not None
+    assert robust.status is Status.OPTIMAL
+    assert robust.objective == pytest.approx(robust.bound, rel=1e-4)
+    assert robust.objective <= robust.base_objective + 1e-6
+    assert mast_opt.verify(answer.base.problem, robust.plan).ok
+    values = []
+    for one in (answer.base, *answer.outcomes):
+        held = TWO_STAGE.recourse(one.problem, robust.plan, one.name == "base")
+        solution = robust.robust[one.name]
+        assert mast_opt.verify(held, solution.plan).ok
+        assert proven(base(held).mip).objective == pytest.approx(solution.objective, rel=1e-4)
+        values.append(solution.objective)
+    expected = max(values) if aim == "worst" else np.average(values, weights=[1, 1, 0.5])
+    assert robust.objective == pytest.approx(expected)
+
+
+def test_the_robust_plan_is_the_best_of_all_replicas() -> None:
+    """Against enumeration: each set of replicas that today's instance allows, with the best recourse in each case."""
+    small = mast_opt.generate("data-placement", seed=4, datasets=2, workloads=3, regions=2)
+    small = QUESTIONS.priced(small)
+    lost = QUESTIONS.priced(after(small, lose_regions=[small.regions[0]]))
+    best = np.inf
+    for code in range(2**4):
+        place = np.array([code >> bit & 1 for bit in range(4)], np.bool_).reshape(2, 2)
+        plan = replace(mast_opt.solve(small).plan, place=place)
+        value = 0.0
+        for instance, is_base in ((small, True), (lost, False)):
+            result = proven(base(TWO_STAGE.recourse(instance, plan, is_base)).mip)
+            value += np.inf if result.objective is None else result.objective / 2
+        best = min(best, value)
+    scenario = Scenario("lost", {"lose_regions": [small.regions[0]]})
+    robust = mast_opt.whatif(small, [scenario], robust="weighted", gap=1e-6).robust
+    assert robust is not None
+    assert robust.objective == pytest.approx(best, rel=1e-4)
+
+
+@examples(15)
+@given(problem=problems(refuse=True, splits=False), data=st.data())
+def test_recourse_and_its_formulation_agree(problem: DataPlacement, data: st.DataObject) -> None:
+    """Holding the shared columns at any replicas, both have the same optimum or none."""
+    lost = data.draw(st.sampled_from(problem.regions))
+    plan = data.draw(plans(problem))
+    scenario = after(problem, lose_regions=[lost])
+    formulation = TWO_STAGE.formulate(scenario)
+    alive = TWO_STAGE.alive(scenario)
+    held = formulation.mip.fix(TWO_STAGE.shared(formulation.mip), (plan.place.ravel() & alive).astype(float))
+    here, there = proven(held), proven(base(TWO_STAGE.recourse(scenario, plan, False)).mip)
+    pins_broken = (scenario.pinned & ~plan.place).any() or (
+        scenario.forbidden & plan.place & alive.reshape(plan.place.shape)
+    ).any()
+    if not pins_broken:
+        assert here.status is there.status
+        if here.objective is not None:
+            assert here.objective == pytest.approx(there.objective, rel=1e-6, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("scenarios", "given", "words"),
+    [
+        ([], {}, "at least one"),
+        ([LOST, LOST], {}, "both be called"),
+        ([Scenario("base", {"lose_regions": ["a"]})], {}, "the instance as it is"),
+        ([Scenario("idle")], {}, "changes nothing"),
+        ([Scenario("odd", {"lose_region": ["a"]})], {}, "expected some of: lose_regions"),
+        ([LOST], {"robust": "best"}, "worst, weighted"),
+        ([LOST], {"robust": "worst", "solver": "tetris"}, "use one of"),
+        ([LOST], {"jobs": 0}, "at least 1"),
+    ],
+)
+def test_arguments_that_cannot_be_honoured(scenarios: list, given: dict, words: str) -> None:
+    with pytest.raises(mast_opt.UsageError, match=words):
+        mast_opt.whatif(PROBLEM, scenarios, PLAN, **given)
+
+
+def test_a_base_plan_that_breaks_limits_is_refused() -> None:
+    with pytest.raises(mast_opt.UsageError, match="breaks limits"):
+        mast_opt.whatif(replace(PROBLEM, storage_mb=PROBLEM.storage_mb // 4), [LOST], PLAN)
+
+
+def test_a_file_of_scenarios(tmp_path: Path) -> None:
+    path = tmp_path / "what-if.toml"
+    path.write_text('[[scenario]]\nname = "lost"\nweight = 2\nlose_regions = ["a"]\ngrow_demand = { 0 = 1.5 }\n')
+    (scenario,) = mast_opt.read_scenarios(path)
+    assert scenario == Scenario("lost", {"lose_regions": ["a"], "grow_demand": {"0": 1.5}}, 2.0)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "one or more tables headed"),
+        ("x = 1", "holds x"),
+        ("[[scenario]]\n", 'expected name = "…"'),
+        ('[[scenario]]\nname = "a"\nweight = -1', "weight is -1"),
+        ("[[scenario]\n", "is not TOML"),
+        ("scenario = [1]", "expected a table headed"),
+    ],
+)
+def test_files_that_are_none(tmp_path: Path, text: str, words: str) -> None:
+    path = tmp_path / "what-if.toml"
+    path.write_text(text)
+    with pytest.raises(mast_opt.InputError) as error:
+        mast_opt.read_scenarios(path)
+    assert words in str(error.value)
+
+
+def test_a_missing_file(tmp_path: Path) -> None:
+    with pytest.raises(mast_opt.InputError, match="No such file"):
+        mast_opt.read_scenarios(tmp_path / "nothing.toml")

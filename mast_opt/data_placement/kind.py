@@ -10,6 +10,7 @@ from mast_opt.data_placement.charts import charts
 from mast_opt.data_placement.conflicts import conflicts
 from mast_opt.data_placement.dat import write_dat
 from mast_opt.data_placement.formulation import base
+from mast_opt.data_placement.freezing import FREEZING
 from mast_opt.data_placement.generate import FAMILIES
 from mast_opt.data_placement.order import order
 from mast_opt.data_placement.plan import Plan
@@ -62,4 +63,5 @@ KIND: Kind[DataPlacement, Any] = Kind(
     questions=_questions,
     steps=order,
     charts=charts,
+    freezing=FREEZING,
 )

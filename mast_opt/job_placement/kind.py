@@ -9,6 +9,7 @@ from mast_opt.job_placement.charts import charts
 from mast_opt.job_placement.conflicts import conflicts
 from mast_opt.job_placement.dat import write_dat
 from mast_opt.job_placement.formulation import base
+from mast_opt.job_placement.freezing import FREEZING
 from mast_opt.job_placement.generate import FAMILIES
 from mast_opt.job_placement.order import order
 from mast_opt.job_placement.plan import Plan
@@ -57,4 +58,5 @@ KIND: Kind[JobPlacement, Any] = Kind(
     exporters={".dat": write_dat},
     steps=order,
     charts=charts,
+    freezing=FREEZING,
 )

@@ -8,6 +8,7 @@ from mast_opt.server_assignment.charts import charts
 from mast_opt.server_assignment.conflicts import conflicts
 from mast_opt.server_assignment.dat import write_dat
 from mast_opt.server_assignment.formulation import base
+from mast_opt.server_assignment.freezing import FREEZING
 from mast_opt.server_assignment.generate import FAMILIES
 from mast_opt.server_assignment.order import order
 from mast_opt.server_assignment.plan import Plan
@@ -42,4 +43,5 @@ KIND: Kind[ServerAssignment, Plan] = Kind(
     exporters={".dat": write_dat},
     steps=order,
     charts=charts,
+    freezing=FREEZING,
 )

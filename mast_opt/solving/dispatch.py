@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from importlib.metadata import version
 from typing import Any
@@ -15,13 +15,14 @@ import numpy as np
 from mast_opt import backends
 from mast_opt.backends.base import interruptibly
 from mast_opt.errors import UsageError, VerificationError
-from mast_opt.kind import Kind
+from mast_opt.kind import Formulation, Kind
 from mast_opt.kinds import kind_of
 from mast_opt.mip import Mip
 from mast_opt.result import Event, SolveParams, SolveResult, Status, relative_gap
 from mast_opt.search import Certificate, Stop, Tools, Watch
 from mast_opt.solving.clock import Clock
 from mast_opt.solving.exact import Answer, ExactSolve
+from mast_opt.solving.freezing import Frozen, frozen
 from mast_opt.solving.solution import Solution, Stage
 from mast_opt.verdict import Verdict
 
@@ -57,6 +58,7 @@ def solve(
     on_event: Callable[[Event], None] | None = None,
     cancel: threading.Event | None = None,
     options: tuple[tuple[str, str | int | float | bool], ...] = (),
+    freeze: Mapping[str, Iterable[str]] | None = None,
 ) -> Solution:
     """Solve a problem and verify the plan.
 
@@ -74,6 +76,8 @@ def solve(
         on_event: called with incumbent and bound whenever either improves, from the solving thread.
         cancel: set it from any thread to stop and keep the incumbent; Ctrl-C does the same.
         options: for the backend, by its own names; an unknown one is an error.
+        freeze: the part of ``start`` (or of the present state) that stays as it is: ``{"region": ["eu"]}`` keeps every
+            row of the plan that mentions eu, and adds none. Bound and status are then those of the rest.
 
     Raises:
         UsageError: an argument that cannot be honoured.
@@ -93,7 +97,9 @@ def solve(
         cancel=cancel or threading.Event(),
         options=options,
     )
-    conflicts = kind.conflicts(problem)
+    kept = frozen(kind, problem, start, freeze) if freeze else None
+    stated = problem if kept is None or solver not in kind.heuristics else kept.rules(solver)
+    conflicts = kind.conflicts(stated)
     certificate: Certificate | None = None
     versions: dict[str, str] = {}
     if conflicts:
@@ -102,13 +108,19 @@ def solve(
     elif solver in kind.heuristics:
         if options:
             raise UsageError(f"{solver} takes no options of its own; {options[0][0]} is for MIP backends")
-        answer, certificate = _by_heuristic(kind, problem, solver, params, iterations, start, clock)
+        begin = start if kept is None else kept.plan
+        answer, certificate = _by_heuristic(kind, stated, solver, params, iterations, begin, clock)
     else:
         backend = backends.get(solver)
         versions = {solver: backend.version()}
         with clock.phase("verify"):
             begin = _lawful_today(kind, problem) if start is None else start
-        answer = ExactSolve(kind, problem, backend, params, clock).run(kind.formulations[formulation], begin)
+        formulate = kind.formulations[formulation]
+        if kept is not None:
+            formulate = _after(formulate, kept.formulation)
+        answer = ExactSolve(kind, problem, backend, params, clock).run(formulate, begin)
+    if kept is not None and answer.plan is not None:
+        answer, certificate = _kept(answer, kept), None
     return Solution(
         kind=kind.name,
         solver=solver,
@@ -126,7 +138,23 @@ def solve(
         conflicts=conflicts,
         events=tuple(events),
         certificate=certificate,
+        frozen={} if kept is None else kept.parts,
     )
+
+
+def _after(
+    formulate: Callable[[Any], Formulation[Any]], change: Callable[[Formulation[Any]], Formulation[Any]]
+) -> Callable[[Any], Formulation[Any]]:
+    return lambda problem: change(formulate(problem))
+
+
+def _kept(answer: Answer, kept: Frozen) -> Answer:
+    """The answer, once it is sure that it keeps the part and that the rules which did so changed nothing else."""
+    kept.check(answer.plan)
+    verdict = kept.kind.verify(kept.problem, answer.plan)
+    if not verdict.ok or answer.verdict is None or verdict.terms != answer.verdict.terms:
+        raise VerificationError("the rules that keep a part of the plan change what the plan is worth")
+    return replace(answer, verdict=verdict)
 
 
 def _lawful_today(kind: Kind[Any, Any], problem: Any) -> Any | None:

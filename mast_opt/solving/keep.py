@@ -38,6 +38,7 @@ def plan_fields(solution: Solution) -> dict[str, Any]:
         "bound": solution.bound,
         "solver": solution.solver,
         "seed": solution.seed,
+        "frozen": {what: list(names) for what, names in solution.frozen.items()} or None,
         "stages": stages or None,
         "versions": dict(solution.versions),
     }

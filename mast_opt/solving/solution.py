@@ -55,6 +55,8 @@ class Solution:
     """Incumbent and bound over time."""
     certificate: Certificate | None = None
     """What makes a heuristic's bound checkable; a plan folder keeps it, and ``mast-opt verify`` checks it."""
+    frozen: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """The part of the start that was kept; bound and status are those of the rest."""
 
     @property
     def gap(self) -> float | None:

@@ -8,6 +8,7 @@ from mast_opt.task_reassignment.charts import charts
 from mast_opt.task_reassignment.conflicts import conflicts
 from mast_opt.task_reassignment.dat import write_dat
 from mast_opt.task_reassignment.formulation import base
+from mast_opt.task_reassignment.freezing import FREEZING
 from mast_opt.task_reassignment.generate import FAMILIES
 from mast_opt.task_reassignment.order import order
 from mast_opt.task_reassignment.plan import Plan
@@ -16,6 +17,7 @@ from mast_opt.task_reassignment.problem import TaskReassignment
 from mast_opt.task_reassignment.roadef_write import write_assignment, write_model
 from mast_opt.task_reassignment.sections import sections
 from mast_opt.task_reassignment.tables import PLAN_SCHEMA, SCHEMA, TERMS, build, unbuild
+from mast_opt.task_reassignment.today import today
 from mast_opt.task_reassignment.verify import verify
 
 
@@ -46,6 +48,8 @@ KIND: Kind[TaskReassignment, Plan] = Kind(
     sections=sections,
     exporters={".dat": write_dat, ".txt": write_model},
     plan_exporters={".txt": write_assignment},
+    today=today,
     steps=order,
     charts=charts,
+    freezing=FREEZING,
 )

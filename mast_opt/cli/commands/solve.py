@@ -11,6 +11,7 @@ from cyclopts.validators import Number
 
 from mast_opt.cli.events import EventLog
 from mast_opt.cli.exits import Exit
+from mast_opt.cli.freezing import parts_to_keep
 from mast_opt.cli.interrupt import Interrupt
 from mast_opt.cli.options import Full, Instance, Json, TheRun
 from mast_opt.cli.record import solution_keys
@@ -44,6 +45,14 @@ def command(
         Parameter(help="Rounds of a heuristic; then equal seeds give equal plans anywhere.", validator=Number(gte=1)),
     ] = None,
     start: Annotated[Path | None, Parameter(help="A plan to begin from.")] = None,
+    freeze: Annotated[
+        list[str] | None,
+        Parameter(
+            help="WHAT=NAME,…, or a CSV file with columns what and name: keep that part of --start, or of today, as it "
+            "is. Repeatable.",
+            negative=(),
+        ),
+    ] = None,
     formulation: Annotated[str, Parameter(help="How the problem is stated to an exact solver.")] = "base",
     option: Annotated[
         list[str] | None,
@@ -66,11 +75,13 @@ def command(
         mast-opt solve my-instance --time-limit 60 --out my-plan
         mast-opt solve my-instance --solver cpsat --gap 0.01 --threads 8
         mast-opt solve my-instance --solver tetris --start my-plan --seed 7
+        mast-opt solve my-instance --start my-plan --freeze region=us-east,us-west --freeze dataset=clicks
         mast-opt solve my-instance --option mip_heuristic_effort=0.2
         mast-opt solve my-instance --json | jq .objective
     """
     run.record["solver"] = solver
     options = tuple(_option(text) for text in option or ())
+    parts = parts_to_keep(freeze or ())
     with run.phase("read", f"reading {path}"):
         problem = read(path)
         run.record["kind"] = problem.kind
@@ -103,6 +114,7 @@ def command(
             on_event=on_event,
             cancel=interrupt.cancel,
             options=options,
+            freeze=parts,
         )
         if out is not None and solution.plan is not None:
             write_plan(problem, solution, out)
@@ -193,4 +205,6 @@ def _next(path: Path, solution: Solution, out: Path | None) -> str:
         return "No plan was found; raise --time-limit or try another solver (mast-opt backends lists them)."
     if solution.status is Status.UNBOUNDED:
         return "The objective has no minimum, which is a fault in mast-opt; please report it."
+    if solution.frozen:
+        return "Proven infeasible: no plan keeps every limit and the frozen part; keep less of it."
     return "Proven infeasible: no plan keeps every limit; loosen one of them and solve again."

@@ -9,10 +9,13 @@ Python ends up in RESULT; what does not come back at all is for the parent to se
 from __future__ import annotations
 
 import json
+import os
 import pickle
 import resource
+import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -38,12 +41,20 @@ TINY = 6
 
 
 def main(arguments: Sequence[str]) -> int:
+    threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
     trial_file, result_file, *plan_folder = (Path(argument) for argument in arguments)
     trial: Trial = pickle.loads(trial_file.read_bytes())
     record = run(trial, plan_folder[0] if plan_folder else None)
     record["peak_memory_mb"] = peak_memory_mb()
     result_file.write_text(json.dumps(record, allow_nan=False), encoding="utf-8")
     return 0
+
+
+def _end_with(parent: int) -> None:
+    """End this process and what it started once its parent is gone: a run that nobody waits for disturbs the next."""
+    while os.getppid() == parent:
+        time.sleep(1.0)
+    os.killpg(0, signal.SIGKILL)
 
 
 def run(trial: Trial, plan_folder: Path | None) -> dict[str, Any]:

@@ -6,6 +6,9 @@ import json
 import os
 import subprocess
 import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -125,6 +128,34 @@ def test_an_interrupt_keeps_what_is_done(suite_file: Path, tmp_path: Path) -> No
     ended = subprocess.run([sys.executable, "-c", words], capture_output=True, encoding="utf-8", check=False)
     assert ended.returncode == 130, ended.stderr
     assert len(load(tmp_path / "two.jsonl")) in (1, 2)
+
+
+def test_a_run_ends_with_the_process_that_waits_for_it(suite_file: Path, tmp_path: Path) -> None:
+    tells = f"import os, pathlib; pathlib.Path({str(tmp_path / 'pid')!r}).write_text(str(os.getpid())); "
+    trial_of(suite_file, tells + SLEEPS)
+    words = [sys.executable, "-m", "mast_opt", "bench", str(suite_file), "--out", str(tmp_path)]
+    with subprocess.Popen(words, stderr=subprocess.DEVNULL) as waiting:
+        child = int(within(lambda: (tmp_path / "pid").read_text()))
+        waiting.kill()
+
+    def gone() -> str:
+        try:
+            return "" if Path(f"/proc/{child}/stat").read_text().split()[2] != "Z" else "zombie"
+        except FileNotFoundError:
+            return "gone"
+
+    assert within(gone)
+
+
+def within(look: Callable[[], str], patience_s: float = 60.0) -> str:
+    """What there is to be seen, as soon as there is something."""
+    end = time.monotonic() + patience_s
+    while time.monotonic() < end:
+        with suppress(FileNotFoundError):
+            if seen := look():
+                return seen
+        time.sleep(0.1)
+    raise AssertionError("nothing to be seen")
 
 
 def test_events_are_thinned_to_slots_of_time() -> None:

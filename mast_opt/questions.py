@@ -74,8 +74,10 @@ class Alternative:
     words: str
     place: str
     """Where it would run."""
-    plan: Any
-    """The plan with that change made; it may break limits."""
+    plan: Any | None
+    """The plan with that change made; it may break limits. None where no such plan can be stated."""
+    why_not: str = ""
+    """What keeps it from being stated."""
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -21,8 +22,8 @@ class Option:
     words: str
     """What would be done: "in west on A100, with copies of its data"."""
     place: str
-    change: float
-    """Of the weighted objective; above 0 is worse than the plan."""
+    change: float | None
+    """Of the weighted objective; above 0 is worse than the plan. None where no such plan can be stated."""
     terms: Mapping[str, float]
     """Change of each term that changes, unweighted."""
     forbidden: tuple[str, ...]
@@ -43,11 +44,11 @@ class Reasons:
         possible = [option for option in self.options if not option.forbidden]
         if not possible:
             return f"{self.name} runs {self.now}: limits forbid every alternative while all else stays."
-        best = possible[0]
-        if best.change > 0:
-            return f"{self.name} runs {self.now}: the next best, {best.words}, costs {best.change:.4g} more."
-        if best.change < 0:
-            return f"{self.name} runs {self.now}, but {best.words} would cost {-best.change:.4g} less."
+        best, change = possible[0], possible[0].change or 0.0
+        if change > 0:
+            return f"{self.name} runs {self.now}: the next best, {best.words}, costs {change:.4g} more."
+        if change < 0:
+            return f"{self.name} runs {self.now}, but {best.words} would cost {-change:.4g} less."
         return f"{self.name} runs {self.now}: {best.words} would cost the same."
 
 
@@ -59,7 +60,7 @@ def reasons(kind: Kind[Any, Any], choices: Choices, problem: Any, plan: Any, pos
         _option(kind, choices, problem, before, weights, alternative)
         for alternative in choices.alternatives(problem, plan, position)
     ]
-    options.sort(key=lambda option: (bool(option.forbidden), option.change))
+    options.sort(key=lambda option: (bool(option.forbidden), math.inf if option.change is None else option.change))
     name = choices.names(problem)[position]
     return Reasons(name, choices.now(problem, plan, position), tuple(options))
 
@@ -72,6 +73,8 @@ def _option(
     weights: Mapping[str, float],
     alternative: Alternative,
 ) -> Option:
+    if alternative.plan is None:
+        return Option(alternative.words, alternative.place, None, {}, (alternative.why_not,))
     after = kind.verify(problem, alternative.plan)
     known = {_key(violation): violation.amount for violation in before.violations}
     broken = [violation for violation in after.violations if violation.amount > known.get(_key(violation), 0.0)]

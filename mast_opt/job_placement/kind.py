@@ -8,6 +8,7 @@ from mast_opt.job_placement.build import build, unbuild
 from mast_opt.job_placement.charts import charts
 from mast_opt.job_placement.conflicts import conflicts
 from mast_opt.job_placement.dat import write_dat
+from mast_opt.job_placement.example import EXAMPLE
 from mast_opt.job_placement.formulation import base
 from mast_opt.job_placement.freezing import FREEZING
 from mast_opt.job_placement.generate import FAMILIES
@@ -20,6 +21,7 @@ from mast_opt.job_placement.strong import strong
 from mast_opt.job_placement.tables import PLAN_SCHEMA, RULES, SCHEMA, TERMS
 from mast_opt.job_placement.verify import verify
 from mast_opt.kind import Kind
+from mast_opt.questions import Questions
 from mast_opt.search import Found, Heuristic, Tools
 
 
@@ -35,6 +37,13 @@ def _by_name(name: str) -> Heuristic:
 
 
 _SOLVERS = ("exhaustive", "exhaustive+repair", "federated", "random", "least-loaded", "best-fit")
+
+
+def _questions() -> Questions:
+    from mast_opt.job_placement.questions import QUESTIONS  # only when something is asked
+
+    return QUESTIONS
+
 
 KIND: Kind[JobPlacement, Any] = Kind(
     name=JobPlacement.kind,
@@ -59,4 +68,6 @@ KIND: Kind[JobPlacement, Any] = Kind(
     steps=order,
     charts=charts,
     freezing=FREEZING,
+    example=EXAMPLE,
+    questions=_questions,
 )

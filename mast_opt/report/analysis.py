@@ -61,7 +61,8 @@ def _show_reasons(console: Console, one: Reasons, rows: int | None) -> None:
     for option in shown:
         terms = ", ".join(f"{name} {value:+.4g}" for name, value in option.terms.items())
         style = "dim" if option.forbidden else ""
-        table.add_row(option.words, f"{option.change:+.4g}", terms, "; ".join(option.forbidden), style=style)
+        change = UNKNOWN if option.change is None else f"{option.change:+.4g}"
+        table.add_row(option.words, change, terms, "; ".join(option.forbidden), style=style)
     print_table(console, table)
     if len(shown) < len(one.options):
         console.print(f"… and {len(one.options) - len(shown):,} more (--full shows all)", style="dim")

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from mast_opt.kind import Kind
+from mast_opt.questions import Questions
 from mast_opt.search import Found, Tools
 from mast_opt.task_reassignment.charts import charts
 from mast_opt.task_reassignment.conflicts import conflicts
 from mast_opt.task_reassignment.dat import write_dat
+from mast_opt.task_reassignment.example import EXAMPLE
 from mast_opt.task_reassignment.formulation import base
 from mast_opt.task_reassignment.freezing import FREEZING
 from mast_opt.task_reassignment.generate import FAMILIES
@@ -25,6 +27,12 @@ def _twine(problem: TaskReassignment, tools: Tools, start: Plan | None) -> Found
     from mast_opt.task_reassignment.heuristics.twine import twine  # compiles kernels: only when asked for
 
     return twine(problem, tools, start)
+
+
+def _questions() -> Questions:
+    from mast_opt.task_reassignment.questions import QUESTIONS  # only when something is asked
+
+    return QUESTIONS
 
 
 KIND: Kind[TaskReassignment, Plan] = Kind(
@@ -52,4 +60,6 @@ KIND: Kind[TaskReassignment, Plan] = Kind(
     steps=order,
     charts=charts,
     freezing=FREEZING,
+    example=EXAMPLE,
+    questions=_questions,
 )

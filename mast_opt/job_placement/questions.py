@@ -1,0 +1,99 @@
+"""What can be asked of job placement beyond a plan. It is never infeasible: every job may be rejected."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from mast_opt.job_placement.plan import Plan
+from mast_opt.job_placement.problem import JobPlacement
+from mast_opt.job_placement.reasons import Obstacle, reasons
+from mast_opt.job_placement.scenarios import CHANGES
+from mast_opt.questions import Alternative, Choices, Questions
+from mast_opt.verdict import Violation
+
+
+def now(problem: JobPlacement, plan: Plan, j: int) -> str:
+    """``in cluster c1 on 2 servers``, or that it is not admitted."""
+    servers = np.unique(plan.server[plan.job == j])
+    if not len(servers):
+        return "nowhere (it is not admitted)"
+    cluster = problem.clusters[problem.server_cluster[servers[0]]]
+    return f"in cluster {cluster} on {len(servers)} server{'s' if len(servers) > 1 else ''}"
+
+
+def alternatives(problem: JobPlacement, plan: Plan, j: int) -> tuple[Alternative, ...]:
+    """In each cluster: what the fast path would do with it there, or what rules the cluster out; and rejected."""
+    from mast_opt.job_placement.heuristics.desk import open_desk  # compiles kernels
+    from mast_opt.job_placement.heuristics.pack import TIGHT
+    from mast_opt.job_placement.heuristics.place import place
+
+    desk = open_desk(problem)
+    desk.repeat(plan)
+    admitted = j in desk.placed
+    here = desk.cluster_of(desk.placed[j]) if admitted else None
+    if admitted:
+        desk.remove(j)
+    found = []
+    for c, obstacle in ((reason.cluster, reason.obstacle) for reason in reasons(problem, j)):
+        cluster = problem.clusters[c]
+        words = f"in cluster {cluster}"
+        trial = desk.copy()
+        job = trial.request(j)
+        offer = place(trial.state, job, trial.layout.group_cluster == c, TIGHT)
+        if offer is None:
+            why = (
+                "no room was found there, even by stopping what may be stopped"
+                if obstacle is Obstacle.IN_USE
+                else obstacle.value
+            )
+            if c != here:
+                found.append(Alternative(words, cluster, None, why))
+            continue
+        ejected = trial.admit(j, job, offer.placed, offer.victims)
+        changed = trial.plan()
+        if c != here or not _same(plan, changed, j):
+            stopped = int(changed.preempt.sum()) - int(plan.preempt.sum()) + len(ejected)
+            expense = f", stopping {stopped} more job{'s' if stopped > 1 else ''}" if stopped > 0 else ""
+            elsewhere = ", on other servers" if c == here else ""
+            found.append(Alternative(f"{words}{elsewhere}{expense}", cluster, changed))
+    if admitted:
+        found.append(Alternative("rejected", "", desk.plan()))
+    return tuple(found)
+
+
+def _same(plan: Plan, other: Plan, j: int) -> bool:
+    return _rows(plan, j) == _rows(other, j)
+
+
+def _rows(plan: Plan, j: int) -> set[tuple[int, int]]:
+    at = plan.job == j
+    servers, where = np.unique(plan.server[at], return_inverse=True)
+    tasks = np.bincount(where, weights=plan.tasks[at])
+    return set(zip(servers.tolist(), tasks.tolist()))
+
+
+def _phrase(problem: JobPlacement, violation: Violation) -> str:
+    return str(violation)
+
+
+def _heaviest(problem: JobPlacement) -> list[int]:
+    gpus = problem.need_mgpu.max(axis=1, initial=0) * problem.tasks
+    order: list[int] = np.argsort(-gpus, kind="stable").tolist()
+    return order
+
+
+def moved(problem: JobPlacement, before: Plan, after: Plan) -> Mapping[str, float]:
+    """Jobs that run elsewhere, or run in one plan only, and running jobs that only the second plan stops."""
+    changed = sum(_rows(before, j) != _rows(after, j) for j in range(len(problem.jobs)))
+    stopped = int((after.preempt & ~before.preempt).sum())
+    return {"moved_jobs": float(changed), "more_preempted": float(stopped)}
+
+
+QUESTIONS = Questions(
+    choices=Choices("job", lambda problem: problem.jobs, _heaviest, now, alternatives, _phrase),
+    changes=CHANGES,
+    moved=moved,
+    guards=lambda problem: ("rejected",),
+)

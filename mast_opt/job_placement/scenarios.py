@@ -1,0 +1,114 @@
+"""What can happen to a fleet and its queue: the keys that a scenario of job placement may have.
+
+Labels keep their positions, so that a plan of the instance can be checked against what has become of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from mast_opt.errors import UsageError
+from mast_opt.job_placement.problem import JobPlacement
+from mast_opt.job_placement.units import Bools
+from mast_opt.questions import Change
+from mast_opt.scenario_values import amounts, factor, named, positions, records
+
+
+def lose_regions(problem: JobPlacement, value: Any) -> JobPlacement:
+    """Their servers are empty shells, and the datasets there are gone."""
+    lost = positions("lose_regions", "region", problem.regions, value)
+    stored = problem.stored.copy()
+    stored[:, lost] = False
+    return _lose(replace(problem, stored=stored), np.isin(problem.server_region, lost))
+
+
+def lose_clusters(problem: JobPlacement, value: Any) -> JobPlacement:
+    lost = positions("lose_clusters", "cluster", problem.clusters, value)
+    return _lose(problem, np.isin(problem.server_cluster, lost))
+
+
+def _lose(problem: JobPlacement, lost: Bools) -> JobPlacement:
+    """The servers have nothing to give; running jobs that held something there run no more."""
+    p = problem
+    ended = np.zeros(len(p.running), np.bool_)
+    ended[p.held_job[lost[p.held_server]]] = True
+    stays = ~ended[p.held_job]
+    columns = ("held_job", "held_server", "held_tasks", "held_need", "held_index", "held_indexed")
+    held: dict[str, Any] = {name: getattr(p, name)[stays] for name in columns}
+    return replace(
+        p,
+        supply=np.where(lost[:, None], 0, p.supply),
+        preemptible=p.preemptible & ~ended,
+        at_risk=np.where(ended, 0, p.at_risk),
+        **held,
+    )
+
+
+def grow_demand(problem: JobPlacement, value: Any) -> JobPlacement:
+    """Tasks and value of all pending jobs, or of those of a tier, times a factor; tasks are rounded up."""
+    p = problem
+    names = ("all", *(str(tier) for tier in p.tiers))
+    times = np.ones(len(p.tiers))
+    for name, number in (value if isinstance(value, Mapping) else {"all": value}).items():
+        named("grow_demand", "tier", names, name)
+        grown = factor(f"grow_demand.{name}", number)
+        times *= np.array([grown if name in ("all", str(tier)) else 1.0 for tier in p.tiers])
+    each = times[p.tier]
+    tasks = np.maximum(np.ceil(p.tasks * each * (1 - 1e-12)), 1).astype(np.int64)
+    return replace(p, tasks=tasks, value_milli=np.rint(p.value_milli * each).astype(np.int64))
+
+
+def add_servers(problem: JobPlacement, value: Any) -> JobPlacement:
+    """New servers in a rack of their own, equal to one of that type that is there."""
+    p = problem
+    for record in records("add_servers", {"cluster": p.clusters, "gpu_type": p.gpu_types}, "servers", value):
+        count, cluster, kind = round(record.amount), record.at["cluster"], record.at["gpu_type"]
+        alike = np.flatnonzero(p.server_type == kind)
+        near = alike[p.server_cluster[alike] == cluster]
+        if count < 1 or not len(alike):
+            raise UsageError(
+                f"add_servers: {count} servers of {p.gpu_types[kind]}; expected at least 1, of a known type"
+            )
+        like = int((near if len(near) else alike)[0])
+        rack = f"new rack {len(p.racks)} in {p.clusters[cluster]}"
+        p = replace(
+            p,
+            racks=(*p.racks, rack),
+            rack_cluster=np.append(p.rack_cluster, cluster),
+            servers=(*p.servers, *(f"{rack}, server {number}" for number in range(count))),
+            server_rack=np.append(p.server_rack, np.full(count, len(p.racks))),
+            server_type=np.append(p.server_type, np.full(count, kind)),
+            supply=np.concatenate([p.supply, np.repeat(p.supply[like][None], count, axis=0)]),
+        )
+    return p
+
+
+def replicate(problem: JobPlacement, value: Any) -> JobPlacement:
+    stored = problem.stored.copy()
+    for record in records("replicate", {"dataset": problem.datasets, "region": problem.regions}, None, value):
+        stored[record.at["dataset"], record.at["region"]] = True
+    return replace(problem, stored=stored)
+
+
+def weights(problem: JobPlacement, value: Any) -> JobPlacement:
+    terms = tuple(problem.objective.weights)
+    changed = {terms[at]: weight for at, weight in amounts("weights", "term", terms, value).items()}
+    if any(weight < 0 for weight in changed.values()):
+        raise UsageError("weights: expected numbers of at least 0")
+    return replace(problem, objective=replace(problem.objective, weights={**problem.objective.weights, **changed}))
+
+
+CHANGES = {
+    "lose_regions": Change(lose_regions, 'lose_regions = ["east"]', "regions that are gone, with servers and data"),
+    "lose_clusters": Change(lose_clusters, 'lose_clusters = ["east-1"]', "clusters that are gone"),
+    "grow_demand": Change(grow_demand, "grow_demand = { all = 1.2, 0 = 1.5 }", "tasks times a factor, all or by tier"),
+    "add_servers": Change(
+        add_servers, 'add_servers = [{ cluster = "east-1", gpu_type = "H100", servers = 8 }]', "new servers"
+    ),
+    "replicate": Change(replicate, 'replicate = [{ dataset = "logs", region = "east" }]', "further replicas of data"),
+    "weights": Change(weights, "weights = { preemption = 1 }", "other weights of terms of the objective"),
+}

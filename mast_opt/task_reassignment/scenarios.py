@@ -1,0 +1,81 @@
+"""What can happen to a cluster: the keys that a scenario of task reassignment may have."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from mast_opt.errors import UsageError
+from mast_opt.questions import Change
+from mast_opt.scenario_values import amounts, factor, positions, records
+from mast_opt.task_reassignment.plan import Plan
+from mast_opt.task_reassignment.problem import Ints, TaskReassignment
+
+
+def drain_machines(problem: TaskReassignment, value: Any) -> TaskReassignment:
+    return _drained(problem, positions("drain_machines", "machine", problem.machines, value))
+
+
+def drain_locations(problem: TaskReassignment, value: Any) -> TaskReassignment:
+    lost = positions("drain_locations", "location", problem.locations, value)
+    return _drained(problem, np.flatnonzero(np.isin(problem.location, lost)).tolist())
+
+
+def _drained(problem: TaskReassignment, machines: list[int]) -> TaskReassignment:
+    """Nothing new comes, and whatever needs a resource that is not transient has to leave. What leaves still holds its
+    transient resources there, as in every move."""
+    capacity, safety = problem.capacity.copy(), problem.safety.copy()
+    capacity[machines] = np.where(problem.transient, problem.held[machines], 0)
+    safety[machines] = 0
+    return replace(problem, capacity=capacity, safety=safety)
+
+
+def grow_demand(problem: TaskReassignment, value: Any) -> TaskReassignment:
+    """Needs of all processes, of all resources or by resource, times a factor, rounded up."""
+    by_resource = value if isinstance(value, Mapping) else dict.fromkeys(problem.resources, value)
+    at = amounts("grow_demand", "resource", problem.resources, by_resource)
+    times = np.ones(len(problem.resources))
+    for k, number in at.items():
+        times[k] = factor(f"grow_demand.{problem.resources[k]}", number)
+    need: Ints = np.ceil(problem.need * times * (1 - 1e-12)).astype(np.int64)
+    return replace(problem, need=need)
+
+
+def add_capacity(problem: TaskReassignment, value: Any) -> TaskReassignment:
+    """Capacity and safety capacity of machines, by resource; below 0 takes away."""
+    capacity, safety = problem.capacity.copy(), problem.safety.copy()
+    axes = {"machine": problem.machines, "resource": problem.resources}
+    for record in records("add_capacity", axes, "amount", value):
+        cell = record.at["machine"], record.at["resource"]
+        capacity[cell] += round(record.amount)
+        safety[cell] = max(int(safety[cell]) + round(record.amount), 0)
+    if (capacity < 0).any():
+        m, k = (int(part[0]) for part in np.nonzero(capacity < 0))
+        raise UsageError(f"add_capacity takes more {problem.resources[k]} from {problem.machines[m]} than there is")
+    return replace(problem, capacity=capacity, safety=safety)
+
+
+def weights(problem: TaskReassignment, value: Any) -> TaskReassignment:
+    terms = tuple(problem.objective.weights)
+    changed = {terms[at]: weight for at, weight in amounts("weights", "term", terms, value).items()}
+    if any(weight < 0 for weight in changed.values()):
+        raise UsageError("weights: expected numbers of at least 0")
+    return replace(problem, objective=replace(problem.objective, weights={**problem.objective.weights, **changed}))
+
+
+CHANGES = {
+    "drain_machines": Change(drain_machines, 'drain_machines = ["m1"]', "machines that have to be empty"),
+    "drain_locations": Change(drain_locations, 'drain_locations = ["hall-a"]', "locations that have to be empty"),
+    "grow_demand": Change(grow_demand, "grow_demand = { cpu = 1.2 }", "needs times a factor, of all or by resource"),
+    "add_capacity": Change(
+        add_capacity, 'add_capacity = [{ machine = "m1", resource = "cpu", amount = 8 }]', "more capacity"
+    ),
+    "weights": Change(weights, "weights = { machine_move = 10 }", "other weights of terms of the objective"),
+}
+
+
+def moved(problem: TaskReassignment, before: Plan, after: Plan) -> Mapping[str, float]:
+    return {"moved_processes": float((before.machine != after.machine).sum())}

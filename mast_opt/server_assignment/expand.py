@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from mast_opt.server_assignment.classes import Classes
 from mast_opt.server_assignment.pairs import Pairs
 from mast_opt.server_assignment.plan import Plan
-from mast_opt.server_assignment.problem import Ints, ServerAssignment
+from mast_opt.server_assignment.problem import Bools, Ints, ServerAssignment
 
 FREE, IDLE, IN_USE = range(3)
 
@@ -22,35 +23,51 @@ def expand(problem: ServerAssignment, pairs: Pairs, count: Ints) -> Plan:
     Raises:
         ValueError: a stock has fewer servers than its counts add up to.
     """
+    nobody = np.full(len(problem.servers), len(problem.reservations), np.int64)
+    every = np.ones(len(problem.servers), np.bool_)
+    return given_out(problem, problem.stocks, pairs.stock, pairs.reservation, count, nobody, every)
+
+
+def given_out(
+    problem: ServerAssignment, classes: Classes, at: Ints, who: Ints, count: Ints, before: Ints, open_to_all: Bools
+) -> Plan:
+    """The plan in which so many servers of class ``at`` go to reservation ``who`` ([·] each, by class, then
+    reservation), out of those that are ``open_to_all`` ([S]); the others stay as ``before`` ([S]) has them.
+
+    Raises:
+        ValueError: a class has fewer open servers than its counts add up to.
+    """
     p, width = problem, len(problem.reservations)
-    wanted = np.bincount(pairs.stock, count, len(p.stocks)).astype(np.int64)
-    if (wanted > p.stocks.size).any():
-        short = int(np.argmax(wanted - p.stocks.size))
-        raise ValueError(f"stock {short} has {p.stocks.size[short]} servers, its counts add up to {wanted[short]}")
-    reservation = np.full(len(p.servers), width, np.int64)
-    kept = _kept(p, pairs, count)
+    members = np.bincount(classes.of[open_to_all], minlength=len(classes))
+    wanted = np.bincount(at, count, len(classes)).astype(np.int64)
+    if (wanted > members).any():
+        short = int(np.argmax(wanted - members))
+        raise ValueError(f"class {short} has {members[short]} servers, its counts add up to {wanted[short]}")
+    reservation = np.where(open_to_all, width, before)
+    kept, number = _kept(p, classes, at * width + who, count, open_to_all)
     reservation[kept] = p.owner[kept]
 
-    gained = np.maximum(count - pairs.today, 0)
-    there = np.flatnonzero(reservation == width)
+    gained = count - number
+    there = np.flatnonzero(open_to_all & (reservation == width))
     state = np.where(~p.owned, FREE, np.where(p.working, IN_USE, IDLE))[there]
-    order = _in_turn(p.stocks.of[there], state, rack=p.server_rack[there])
-    there, stock = there[order], p.stocks.of[there[order]]
-    place = _rank(stock)
-    needed = np.bincount(pairs.stock, gained, len(p.stocks)).astype(np.int64)
-    taken = there[place < needed[stock]]
-    reservation[taken] = np.repeat(pairs.reservation, gained)
+    there = there[_in_turn(classes.of[there], state, rack=p.server_rack[there])]
+    needed = np.bincount(at, gained, len(classes)).astype(np.int64)
+    taken = there[_rank(classes.of[there]) < needed[classes.of[there]]]
+    reservation[taken] = np.repeat(who, gained)
     return Plan(reservation)
 
 
-def _kept(p: ServerAssignment, pairs: Pairs, count: Ints) -> Ints:
-    """The servers that stay where they are."""
-    owned = np.flatnonzero(p.owned)
-    key = p.stocks.of[owned] * len(p.reservations) + p.owner[owned]
-    pair = np.searchsorted(pairs.stock * len(p.reservations) + pairs.reservation, key)
-    order = _in_turn(pair, np.where(p.in_use[owned], 0, 1), rack=p.server_rack[owned])
-    owned, pair = owned[order], pair[order]
-    return owned[_rank(pair) < count[pair]]
+def _kept(p: ServerAssignment, classes: Classes, pair: Ints, count: Ints, open_to_all: Bools) -> tuple[Ints, Ints]:
+    """The servers that stay with their owners, and how many of each pair (class · Q + reservation) do."""
+    owned = np.flatnonzero(p.owned & open_to_all)
+    key = classes.of[owned] * len(p.reservations) + p.owner[owned]
+    row = np.searchsorted(pair, key)
+    known = np.append(pair, -1)[row] == key
+    owned, row = owned[known], row[known]
+    order = _in_turn(row, np.where(p.in_use[owned], 0, 1), rack=p.server_rack[owned])
+    owned, row = owned[order], row[order]
+    stays = _rank(row) < count[row]
+    return owned[stays], np.bincount(row[stays], minlength=len(pair))
 
 
 def _in_turn(group: Ints, state: NDArray[np.integer], *, rack: Ints) -> Ints:

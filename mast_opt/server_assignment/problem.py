@@ -123,6 +123,11 @@ class ServerAssignment:
         return partition(self.server_type, self.server_switchboard)
 
     @cached_property
+    def rack_stocks(self) -> Classes:
+        """Servers of a type in a rack, whoever has them: what the second phase counts."""
+        return partition(self.server_type, self.server_rack)
+
+    @cached_property
     def classes(self) -> Classes:
         """Servers of a type at a switchboard with the same owner, all in use or all not."""
         return partition(self.server_type, self.server_switchboard, self.owner, self.working)

@@ -113,11 +113,11 @@ class _Order:
 
     def relieve(self) -> None:
         """Break a deadlock: a loan of as few servers as possible, else the smallest fall below a guarantee."""
-        blocked = [flow for flow in self.flows if not flow.loan]
+        blocked = self.flows
         waiting = [self._waits(flow) for flow in blocked]
         ring = _ring(blocked, waiting, self.state.shares.tolist(), self.p.pool)
         below = [self._below(flow, who) for flow, who in zip(blocked, waiting, strict=True)]
-        within = [at for at in range(len(blocked)) if waiting[at] in ring]
+        within = [at for at, flow in enumerate(blocked) if waiting[at] in ring and not flow.loan]
         offers = [(self._offer(blocked[at], waiting[at], below[at]), at) for at in within]
         lendable = [(len(offer), below[at], at, offer) for offer, at in offers if offer]
         if lendable:
@@ -207,10 +207,11 @@ class _Order:
         room = self.state.may_come(who, self.nobody, kind, board)
         if room is not None and room < count:
             return False
-        before = self.state.total[who], self.state.at_risk[who, board]
+        total, at_risk = self.state.total[who], self.state.at_risk[:, board].copy()
+        self.state.start(who, kind, board, count)
         self.state.arrive(who, kind, board, count)
         helps = self._allowed(flow) > 0
-        self.state.total[who], self.state.at_risk[who, board] = before
+        self.state.total[who], self.state.at_risk[:, board] = total, at_risk
         return helps
 
     def _lend(self, servers: list[int], who: int) -> None:

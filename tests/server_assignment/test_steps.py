@@ -78,6 +78,19 @@ def test_where_nothing_is_to_spare_rings_are_broken(data: st.DataObject, problem
     carry_out(problem, plan, found)
 
 
+@pytest.mark.parametrize("first", [0, 320, 943, 1200])
+def test_pools_and_those_that_share_them_wait_for_one_another_too(first: int) -> None:
+    for seed in range(first, first + 12):
+        rng = np.random.default_rng(seed)
+        sizes = {"servers": int(rng.integers(8, 40)), "reservations": int(rng.integers(3, 7)), "datacenters": 2}
+        problem = mast_opt.generate("server-assignment", "features", seed=seed, **sizes)
+        problem = replace(problem, asked_mrru=np.maximum(Measure(problem, problem.owner).guaranteed, 0))
+        after = problem.owner.copy()
+        some = rng.choice(len(after), rng.integers(2, len(after)), replace=False)
+        after[some] = after[rng.permutation(some)]
+        carry_out(problem, Plan(after), steps(problem, Plan(after)))
+
+
 @examples(25)
 @given(problem=problems(servers=9, default_weights=True))
 def test_optimal_plans_can_be_carried_out(problem: ServerAssignment) -> None:

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
         UsageError,
         VerificationError,
     )
-    from mast_opt.io import checksum, read, read_plan, write
+    from mast_opt.io import checksum, read, read_plan, write, write_template
     from mast_opt.job_placement import JobPlacement
     from mast_opt.job_placement.fleet import Fleet
     from mast_opt.job_placement.offers import Bid, Job, Refused, Server
@@ -102,6 +102,7 @@ __all__ = [
     "write",
     "write_plan",
     "write_report",
+    "write_template",
 ]
 
 _HOMES = {
@@ -126,7 +127,7 @@ _HOMES = {
         "UsageError",
         "VerificationError",
     ),
-    "mast_opt.io": ("checksum", "read", "read_plan", "write"),
+    "mast_opt.io": ("checksum", "read", "read_plan", "write", "write_template"),
     "mast_opt.job_placement": ("JobPlacement",),
     "mast_opt.job_placement.fleet": ("Fleet",),
     "mast_opt.job_placement.offers": ("Bid", "Job", "Refused", "Server"),

@@ -9,6 +9,7 @@ from mast_opt.data_placement.certificate import certified_bound
 from mast_opt.data_placement.charts import charts
 from mast_opt.data_placement.conflicts import conflicts
 from mast_opt.data_placement.dat import write_dat
+from mast_opt.data_placement.example import EXAMPLE
 from mast_opt.data_placement.formulation import base
 from mast_opt.data_placement.freezing import FREEZING
 from mast_opt.data_placement.generate import FAMILIES
@@ -64,4 +65,5 @@ KIND: Kind[DataPlacement, Any] = Kind(
     steps=order,
     charts=charts,
     freezing=FREEZING,
+    example=EXAMPLE,
 )

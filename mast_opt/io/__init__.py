@@ -7,6 +7,7 @@ from mast_opt.io.certificate import read_certificate
 from mast_opt.io.checksum import checksum
 from mast_opt.io.events import read_events
 from mast_opt.io.read import PlanReading, Reading, kind_of_file, read, read_instance, read_plan, read_plan_of
+from mast_opt.io.template import write_template
 from mast_opt.io.validate import Rounding
 from mast_opt.io.write import FORMATS, check_plan_target, write, write_plan
 
@@ -26,4 +27,5 @@ __all__ = [
     "read_plan_of",
     "write",
     "write_plan",
+    "write_template",
 ]

@@ -7,6 +7,7 @@ from mast_opt.server_assignment.build import build
 from mast_opt.server_assignment.charts import charts
 from mast_opt.server_assignment.conflicts import conflicts
 from mast_opt.server_assignment.dat import write_dat
+from mast_opt.server_assignment.example import EXAMPLE
 from mast_opt.server_assignment.formulation import base
 from mast_opt.server_assignment.freezing import FREEZING
 from mast_opt.server_assignment.generate import FAMILIES
@@ -44,4 +45,5 @@ KIND: Kind[ServerAssignment, Plan] = Kind(
     steps=order,
     charts=charts,
     freezing=FREEZING,
+    example=EXAMPLE,
 )

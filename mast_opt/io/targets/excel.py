@@ -49,7 +49,7 @@ def write_excel(path: Path, fields: Mapping[str, Any], schema: Schema, tables: T
 
 
 def _write_header(sheet: Worksheet, fields: Mapping[str, Any]) -> None:
-    for row, (key, value) in enumerate([("key", "value"), *_flat(fields, "")]):
+    for row, (key, value) in enumerate([("key", "value"), *flat(fields, "")]):
         sheet.write_string(row, 0, key)
         if isinstance(value, str):
             if len(value) > _LONGEST_TEXT:
@@ -75,10 +75,11 @@ def _refuse_oversized(table: Table, frame: pl.DataFrame) -> None:
             )
 
 
-def _flat(fields: Mapping[str, Any], path: str) -> Iterator[tuple[str, Any]]:
+def flat(fields: Mapping[str, Any], path: str) -> Iterator[tuple[str, Any]]:
+    """Every value with its key, the keys of what is nested joined by points."""
     for key, value in fields.items():
         if isinstance(value, Mapping):
-            yield from _flat(value, f"{path}{key}.")
+            yield from flat(value, f"{path}{key}.")
         else:
             yield f"{path}{key}", ", ".join(value) if isinstance(value, list) else value
 

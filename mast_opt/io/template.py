@@ -1,0 +1,37 @@
+"""An empty instance to fill in."""
+
+from __future__ import annotations
+
+from os import PathLike
+from pathlib import Path
+
+from mast_opt.errors import InputError, UsageError
+from mast_opt.header import Header, Objective
+from mast_opt.io.atomic import new_file
+from mast_opt.io.header_fields import to_fields
+from mast_opt.io.targets import template
+from mast_opt.kinds import kind_named
+
+
+def write_template(kind: str, path: str | PathLike[str], *, force: bool = False) -> None:
+    """Write an Excel workbook with a sheet a table: explained, checked while typing, with rows that can be solved.
+
+    Args:
+        kind: hyphenated, as in ``data-placement``.
+        path: ends in ``.xlsx``.
+        force: replace a file that is there.
+
+    Raises:
+        UsageError: there is no such kind, or the name does not end in ``.xlsx``.
+        InputError: the file is there already or cannot be written.
+    """
+    chosen = kind_named(kind)
+    target = Path(path).absolute()
+    if target.suffix.lower() != ".xlsx":
+        raise UsageError(f"{path}: expected a name that ends in .xlsx")
+    if target.is_dir() or (target.exists() and not force):
+        raise InputError(f"{path} exists already; choose another path, or ask to overwrite it")
+    rules = {rule.name: rule.default for rule in chosen.rules}
+    header = Header(chosen.name, f"my-{chosen.name}", Objective(dict(chosen.terms)), rules)
+    with new_file(target) as partial:
+        template.write_template(partial, chosen.schema, to_fields(header), chosen.rules, chosen.example)

@@ -5,7 +5,7 @@ ledger                     taking and giving back
 fit, search                where a job fits without stopping anything
 frontier, victims, gangs   which running jobs to stop for it, and what that costs
 place                      one job: search, then victims, then the servers
-batch                      a whole queue, in order
+batch, chances             a whole queue, in order; second chances for those that were refused
 exhaustive, baselines      the solvers that take every job once
 repair                     improving a batch
 """

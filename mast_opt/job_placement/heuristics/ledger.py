@@ -222,6 +222,17 @@ def last_tier_of_victim(state: State, job: int) -> int:
 
 
 @compiled
+def set_price(state: State, jobs: Ints, limit: int, cost: Ints) -> None:
+    """Let these jobs be stopped by work of tiers below ``limit``, each at its cost."""
+    for at in range(len(jobs)):
+        state.job[J_LIMIT, jobs[at]], state.job[J_COST, jobs[at]] = limit, cost[at]
+        row = state.job[J_ROW, jobs[at]]
+        while row >= 0:
+            refresh_reclaim(state, state.row[L_SERVER, row])
+            row = state.row[L_NEXT, row]
+
+
+@compiled
 def settle(state: State) -> None:
     """End a round: what victims left is free for all, and what was placed counts in every column."""
     for s in range(state.server.shape[1]):

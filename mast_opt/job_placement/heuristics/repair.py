@@ -15,6 +15,7 @@ from __future__ import annotations
 import numpy as np
 
 from mast_opt.job_placement.heuristics.batch import admit_in_order
+from mast_opt.job_placement.heuristics.chances import second_chances
 from mast_opt.job_placement.heuristics.desk import Desk, open_desk
 from mast_opt.job_placement.heuristics.local import Exchange
 from mast_opt.job_placement.heuristics.pack import TIGHT
@@ -59,6 +60,7 @@ class _Repair:
     def run(self, start: Plan | None) -> Found[Plan]:
         desk = self.empty.copy()
         admit_in_order(desk, self.p.order, self.watch)
+        desk = second_chances(desk, self.p.order, self.watch)
         self._offer(desk)
         self._offer(self._moved(desk.copy()))
         if start is not None:

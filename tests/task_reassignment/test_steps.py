@@ -6,11 +6,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import mast_opt
 from mast_opt.task_reassignment import Plan, TaskReassignment
 from mast_opt.task_reassignment.generate import challenge
 from mast_opt.task_reassignment.steps import Steps, steps
+from tests.data_placement.support import examples
 
 
 def replay(problem: TaskReassignment, plan: Plan, order: Steps) -> None:
@@ -85,3 +88,46 @@ def test_a_deadlock_says_what_is_missing() -> None:
 def test_a_plan_of_another_size_is_refused() -> None:
     with pytest.raises(ValueError, match="expected"):
         steps(tight(4), Plan(np.zeros(3, np.int64)))
+
+
+@st.composite
+def exchanges(draw: st.DrawFn) -> tuple[TaskReassignment, Plan]:
+    """Full machines whose processes change places, some of them of one service, some resources transient."""
+    P, M, K = draw(st.integers(2, 6)), draw(st.integers(2, 4)), draw(st.integers(1, 2))
+    amounts = st.lists(st.integers(0, 4), min_size=K, max_size=K)
+    need = np.array([draw(amounts) for _ in range(P)])
+    places = st.lists(st.integers(0, M - 1), min_size=P, max_size=P)
+    service = np.array(draw(st.lists(st.integers(0, P - 1), min_size=P, max_size=P)))
+    initial, target = np.array(draw(places)), np.array(draw(places))
+    for machine in (initial, target):
+        pairs = list(zip(service.tolist(), machine.tolist()))
+        if len(set(pairs)) < len(pairs):
+            service = np.arange(P)
+    transient = np.array([draw(st.booleans()) for _ in range(K)])
+    held = np.zeros((M, K), np.int64)
+    then = np.zeros((M, K), np.int64)
+    np.add.at(held, initial, need)
+    np.add.at(then, target, need)
+    stay = np.zeros((M, K), np.int64)
+    moved = np.flatnonzero(initial != target)
+    np.add.at(stay, initial[moved], need[moved] * transient)
+    spare = np.array([draw(amounts) for _ in range(M)])
+    problem = replace(
+        challenge(np.random.default_rng(0), processes=P, machines=M, resources=K),
+        services=tuple(f"s{n}" for n in range(P)),
+        spread_min=np.ones(P, np.int64),
+        dependent=np.zeros(0, np.int64),
+        dependency=np.zeros(0, np.int64),
+        service=service,
+        need=need,
+        capacity=np.maximum(held, then + stay) + spare,
+        initial=initial,
+        transient=transient,
+    )
+    return problem, Plan(target)
+
+
+@examples(200)
+@given(exchanges())
+def test_any_exchange_keeps_capacities_on_the_way(case: tuple[TaskReassignment, Plan]) -> None:
+    replay(*case, steps(*case))

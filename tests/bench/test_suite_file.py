@@ -9,6 +9,7 @@ import pytest
 from mast_opt.bench import Suite, read_suite
 from mast_opt.bench.suite_file import suite_path
 from mast_opt.errors import SuiteError, UsageError
+from mast_opt.kinds import kind_names
 from tests.bench.conftest import SUITE
 
 SUITES = sorted((Path(__file__).parents[2] / "benchmarks" / "suites").glob("*.toml"))
@@ -81,6 +82,12 @@ def test_the_committed_suites_are_whole(path: Path) -> None:
     labels = [trial.label for trial in suite.trials]
     assert len(set(labels)) == len(labels)
     assert suite.about
+
+
+@pytest.mark.parametrize("name", ["smoke", "small"])
+def test_these_suites_have_every_kind(name: str) -> None:
+    suite = read_suite(next(path for path in SUITES if path.stem == name))
+    assert {trial.source.kind for trial in suite.trials} == set(kind_names())
 
 
 def test_the_smoke_suite_is_short() -> None:

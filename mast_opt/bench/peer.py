@@ -7,7 +7,8 @@ An adapter is a script that needs nothing of mast-opt. It is called with the int
 reads an instance as ``mast-opt export`` writes it to JSON, writes a plan in the same form (``{"plan": {"format": …,
 "kind": …}, TABLE: [one object a row], …}``, every table of the plan), and prints one JSON object ``{"versions": {…},
 "message": "…", "solve_s": …}``. The interpreter is that of ``.venv-NAME`` here, or what the variable MAST_OPT_PEER_NAME
-says; ``-P`` keeps the adapter from hiding a library of its own name.
+says, NAME without what follows an underscore, so that adapters share an environment; ``-P`` keeps one from hiding a
+library of its own name.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ SHOWN = 3
 
 def interpreter(adapter: Path) -> Path:
     """The Python of the peer's environment. Raises BackendUnavailable, saying how to make one."""
-    name = adapter.stem
+    name = adapter.stem.partition("_")[0]
     variable = f"MAST_OPT_PEER_{name.upper()}"
     chosen = Path(os.environ.get(variable) or f".venv-{name}/bin/python")
     if not chosen.is_file():

@@ -18,6 +18,7 @@ from mast_opt.bench.child import PATIENCE_S, run_child
 from mast_opt.bench.machine import commit, machine, versions
 from mast_opt.bench.results import Result, append, file_of, key_of, load
 from mast_opt.bench.sources import Stored
+from mast_opt.bench.status import Ended
 from mast_opt.bench.suite import Suite, Trial
 from mast_opt.kinds import kind_named
 
@@ -36,7 +37,7 @@ class Plan:
     todo: tuple[tuple[str, Trial], ...]
     """With their keys."""
     done: int
-    """Trials that have a result under the same key."""
+    """Trials that have a result under the same key; one whose solver was missing counts as none."""
     machine: dict[str, Any]
     versions: dict[str, str]
     commit: str | None
@@ -70,7 +71,8 @@ def plan(suite: Suite, folder: Path, filter: str = "", *, again: bool = False) -
     at = commit()
     keyed = [(key_of(trial, used, at), trial) for trial in chosen]
     file = file_of(folder, suite.name)
-    there = set() if again else {result["key"] for result in load(file)}
+    results = [] if again else load(file)
+    there = {result["key"] for result in results if result["status"] != Ended.UNAVAILABLE.value}
     todo = tuple((key, trial) for key, trial in keyed if key not in there)
     return Plan(suite, file, todo, len(keyed) - len(todo), machine(), used, at)
 

@@ -16,7 +16,7 @@ import pytest
 
 from mast_opt.bench import Suite, read_suite
 from mast_opt.bench.child import run_child
-from mast_opt.bench.results import load
+from mast_opt.bench.results import append, load
 from mast_opt.bench.running import Told, execute, plan
 from mast_opt.bench.suite import Contestant, Trial
 from mast_opt.bench.worker import peak_memory_mb, thinned
@@ -96,6 +96,18 @@ def test_a_missing_solver_and_a_missing_peer_are_results(suite: Suite, tmp_path:
     away = run_child(replace(suite.trials[0], contestant=Contestant("nobody", peer=peer)))
     assert away["status"] == "UNAVAILABLE"
     assert ".venv-nobody" in away["error"]
+
+
+def test_a_run_whose_solver_was_missing_is_made_again(
+    suite: Suite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mast_opt.bench.running.commit", lambda: "abc")
+    one = replace(suite, trials=suite.trials[:1])
+    ((key, _),) = plan(one, tmp_path).todo
+    append(tmp_path / "two.jsonl", {"key": key, "status": "UNAVAILABLE"})
+    assert len(plan(one, tmp_path).todo) == 1
+    append(tmp_path / "two.jsonl", {"key": key, "status": "CRASHED"})
+    assert plan(one, tmp_path).todo == ()
 
 
 def test_a_peer_is_judged_by_the_verifier(suite: Suite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import count
+from itertools import chain, count
 
 import numpy as np
 
@@ -20,12 +20,14 @@ def build(header: Header, tables: Tables) -> ServerAssignment:
     """The problem that the tables state. Raises InstanceError for what only the whole can show.
 
     Where reservations share a buffer and none is the pool, one is added, called ``shared-buffer``: a server is worth
-    to it what it is worth to the one of them that values it least.
+    to it what it is worth to the one of them that values it least. The same label of a rack at two switchboards means
+    two racks.
     """
     axes = tables.axes
     faults: list[Fault] = []
-    rack_switchboard = _parents(tables, "rack", "switchboard", faults)
-    switchboard_datacenter = _parents(tables, "switchboard", "datacenter", faults)
+    switchboard_datacenter = _datacenters(tables, faults)
+    switchboard, racks = tables.get("servers", "switchboard"), len(axes["rack"])
+    rack, server_rack = np.unique(switchboard * racks + tables.get("servers", "rack"), return_inverse=True)
     reservations = axes["reservation"]
     value = np.zeros((len(reservations), len(axes["type"])), np.int64)
     value[tables.get("values", "reservation"), tables.get("values", "type")] = tables.get("values", "rru")
@@ -47,14 +49,14 @@ def build(header: Header, tables: Tables) -> ServerAssignment:
         provenance=header.provenance,
         datacenters=axes["datacenter"],
         switchboards=axes["switchboard"],
-        racks=axes["rack"],
+        racks=tuple(axes["rack"][at] for at in (rack % racks).tolist()),
         types=axes["type"],
         reservations=reservations,
         servers=axes["server"],
         switchboard_datacenter=switchboard_datacenter,
-        rack_switchboard=rack_switchboard,
+        rack_switchboard=rack // racks,
         server_type=tables.get("servers", "type"),
-        server_rack=tables.get("servers", "rack"),
+        server_rack=server_rack.reshape(-1),
         owner=np.where(owned, tables.get("servers", "reservation"), len(reservations)),
         in_use=tables.get("servers", "in_use"),
         asked_mrru=asked,
@@ -70,20 +72,19 @@ def build(header: Header, tables: Tables) -> ServerAssignment:
     )
 
 
-def _parents(tables: Tables, child: str, parent: str, faults: list[Fault]) -> Ints:
-    """Where each child is, by the first server that names it; a fault for each child that is in two places."""
-    below, above = tables.get("servers", child), tables.get("servers", parent)
-    parents = np.zeros(len(tables.axes[child]), np.int64)
-    parents[below[::-1]] = above[::-1]
-    strays = np.flatnonzero(parents[below] != above)
-    _, first = np.unique(below[strays], return_index=True)
+def _datacenters(tables: Tables, faults: list[Fault]) -> Ints:
+    """[B] by the first server of each switchboard; a fault for each switchboard that is in two."""
+    board, center = tables.get("servers", "switchboard"), tables.get("servers", "datacenter")
+    names, centers = tables.axes["switchboard"], tables.axes["datacenter"]
+    of_board = np.zeros(len(names), np.int64)
+    of_board[board[::-1]] = center[::-1]
+    strays = np.flatnonzero(of_board[board] != center)
+    _, first = np.unique(board[strays], return_index=True)
     for row in strays[np.sort(first)].tolist():
-        name, known = tables.axes[child][int(below[row])], tables.axes[parent][int(parents[below[row]])]
-        words = (
-            f"{known}, where {child} {name} is in an earlier row; give {child}s of different {parent}s different names"
-        )
-        faults.append(Fault("servers", words, row + 1, parent, tables.axes[parent][int(above[row])]))
-    return parents
+        name, known = names[int(board[row])], centers[int(of_board[board[row]])]
+        words = f"{known}, as in an earlier row of switchboard {name}; name switchboards differently in each datacenter"
+        faults.append(Fault("servers", words, row + 1, "datacenter", centers[int(center[row])]))
+    return of_board
 
 
 def _pool_faults(buffer: Ints) -> list[Fault]:
@@ -107,4 +108,4 @@ def _size_faults(asked: Ints, value: Ints, servers: int) -> list[Fault]:
 
 
 def _unused(name: str, names: tuple[str, ...]) -> str:
-    return next(free for free in (name, *(f"{name}-{number}" for number in count(2))) if free not in names)
+    return next(free for free in chain([name], (f"{name}-{number}" for number in count(2))) if free not in names)

@@ -39,6 +39,7 @@ class ServerAssignment:
     datacenters: tuple[str, ...]
     switchboards: tuple[str, ...]
     racks: tuple[str, ...]
+    """Unique at each switchboard."""
     types: tuple[str, ...]
     reservations: tuple[str, ...]
     servers: tuple[str, ...]

@@ -23,7 +23,7 @@ SCHEMA = Schema(
             (
                 label("server", "server"),
                 label("type", "type", help="hardware; servers of a type are worth the same to a reservation"),
-                label("rack", "rack", help="a rack is at one switchboard"),
+                label("rack", "rack", help="of a switchboard; two may name theirs alike"),
                 label("switchboard", "switchboard", help="the failure domain; it is in one datacenter"),
                 label("datacenter", "datacenter"),
                 label("reservation", "reservation", required=False, help="who has it today; empty = nobody"),

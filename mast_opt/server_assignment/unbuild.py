@@ -15,11 +15,13 @@ def unbuild(problem: ServerAssignment) -> tuple[Header, Tables]:
     header = Header(p.kind, p.name, p.objective, {}, p.provenance)
     valued = np.nonzero(p.value_mrru)
     switchboard = p.server_switchboard
+    label_at = {label: position for position, label in enumerate(dict.fromkeys(p.racks))}
+    rack_label = np.array([label_at[label] for label in p.racks], np.int64)
     values = {
         "servers": {
             "server": np.arange(len(p.servers)),
             "type": p.server_type,
-            "rack": p.server_rack,
+            "rack": rack_label[p.server_rack],
             "switchboard": switchboard,
             "datacenter": p.switchboard_datacenter[switchboard],
             "reservation": np.where(p.owned, p.owner, 0),
@@ -50,7 +52,7 @@ def problem_axes(problem: ServerAssignment) -> dict[str, tuple[str, ...]]:
         "server": problem.servers,
         "reservation": problem.reservations,
         "type": problem.types,
-        "rack": problem.racks,
+        "rack": tuple(dict.fromkeys(problem.racks)),
         "switchboard": problem.switchboards,
         "datacenter": problem.datacenters,
     }

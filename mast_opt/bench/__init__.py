@@ -9,7 +9,7 @@ results, running    JSON lines that are kept, and the loop that adds to them
 over_ray            the same loop spread over a Ray cluster
 best_known          the best plans that are kept beside the instances
 figures, plots      counts, means, profiles, and how they are drawn
-page                all of it as a page
+page, entry_tables  all of it as a page
 """
 
 from mast_opt.bench.suite import Contestant, KnownIssue, Suite, Trial

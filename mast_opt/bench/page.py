@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from mast_opt.bench import figures
+from mast_opt.bench.entry_tables import by_instance, measured, rows, summary
 from mast_opt.bench.figures import Instance, Result
 from mast_opt.bench.plots import TITLES
 from mast_opt.bench.status import Ended
 from mast_opt.bench.suite import KnownIssue, Suite
-from mast_opt.bench.tables import markdown, percent_or_dash, plain_or_dash
 from mast_opt.kinds import kind_named
-from mast_opt.report.numbers import percent, plain, seconds
+from mast_opt.report.numbers import percent, plain
 
 METHOD = """\
 Every row is the work of one command and can be run again. Each run is a process of its own, pinned to as many
@@ -29,6 +29,8 @@ run's process or of one that it started, Python and its libraries included.
 - Times, gaps and memory of several runs are shifted geometric means (shift: 1 s, one percentage point, 1 MB).
   A run that did not come to its end counts its whole limit as time. A run without a plan is in no gap: read
   gaps beside the number of plans.
+- Where an entry has several instances, a second table has one row each: value and gap to best under the longest
+  limit with the best seed; a star marks a proven optimum.
 - An exact solver begins with the present state where the instance tells it and it breaks no rule.
 - Which solvers are compared, how to install them, and whose figures are left out:
   [peers](benchmarks/peers.md).
@@ -74,13 +76,15 @@ def _chapter(chapter: Chapter, images: str | None) -> Iterator[str]:
     solves = [result for result in results if "figures" not in result and result["contestant"].get("name")]
     solves = [result for result in solves if result["source"].get("kind")]
     if solves:
-        yield _summary(solves, chapter.best)
+        yield summary(solves, chapter.best)
     for entry in dict.fromkeys(result["entry"] for result in results):
         of_entry = [result for result in results if result["entry"] == entry]
         yield f"### {entry}"
         yield _command(suite.name, entry)
-        measured = [result for result in of_entry if "figures" in result]
-        yield _measured(measured) if measured else _rows(of_entry, chapter.best)
+        programs = [result for result in of_entry if "figures" in result]
+        yield measured(programs) if programs else rows(of_entry, chapter.best)
+        if len({figures.instance(result) for result in of_entry}) > 1 and not programs:
+            yield by_instance(of_entry, chapter.best)
         yield from _failures(of_entry)
     if images is not None and solves:
         yield from (f"![{TITLES[name]}]({images}/{suite.name}-{name}.svg)\n\n{TITLES[name]}." for name in suite.plots)
@@ -114,89 +118,6 @@ def _circumstances(results: Sequence[Result]) -> Iterator[str]:
     )
 
 
-def _summary(results: Sequence[Result], best: Mapping[Instance, float]) -> str:
-    heads = ("contestant", "runs", "plans", "proven", "best plan", "gap to best", "proven gap", "time")
-    rows = []
-    for name in figures.names_of(results):
-        mine = [result for result in results if figures.contestant(result) == name]
-        gaps = [figures.gap_to(result.get("objective"), best.get(figures.instance(result))) for result in mine]
-        winners = sum(gap == 0.0 for gap in gaps)
-        counts = (len(mine), sum(map(figures.feasible, mine)), sum(map(figures.solved, mine)), winners)
-        rows.append((name, *map(str, counts), *_means(mine, best)))
-    return markdown(heads, rows)
-
-
-def _rows(results: Sequence[Result], best: Mapping[Instance, float]) -> str:
-    """One row for each contestant and limit, over the instances and seeds of the entry."""
-    single = len({figures.instance(result) for result in results}) == 1
-    heads = (
-        "contestant",
-        "limit",
-        "plans",
-        "proven",
-        "objective",
-        "bound",
-        "gap to best",
-        "proven gap",
-        "time",
-        "memory",
-    )
-    rows = []
-    groups: dict[tuple[str, float], list[Result]] = defaultdict(list)
-    for result in results:
-        groups[figures.contestant(result), result["time_limit_s"]].append(result)
-    for (name, limit), mine in groups.items():
-        plans = sum(map(figures.feasible, mine))
-        objectives = [result["objective"] for result in mine if figures.feasible(result)]
-        bounds = [result["bound"] for result in mine if result.get("bound") is not None]
-        memory = figures.shifted_geometric_mean(result.get("peak_memory_mb", 0.0) for result in mine)
-        rows.append(
-            (
-                name,
-                f"{limit:g} s",
-                f"{plans}/{len(mine)}",
-                str(sum(map(figures.solved, mine))),
-                _spread(objectives, single),
-                _spread(bounds, single),
-                *_means(mine, best),
-                "–" if not memory else f"{memory:,.0f} MB",
-            )
-        )
-    return markdown(heads, rows)
-
-
-def _means(results: Sequence[Result], best: Mapping[Instance, float]) -> tuple[str, str, str]:
-    """Gap to the best known, proven gap, time."""
-    to_best = [figures.gap_to(result.get("objective"), best.get(figures.instance(result))) for result in results]
-    proven = [result.get("gap") for result in results]
-    means = (
-        figures.shifted_geometric_mean((gap for gap in gaps if gap is not None), 0.01) for gaps in (to_best, proven)
-    )
-    time = figures.shifted_geometric_mean(map(figures.time_s, results))
-    return (*map(percent_or_dash, means), "–" if time is None else seconds(time))  # type: ignore[return-value]
-
-
-def _spread(values: Sequence[float], single: bool) -> str:
-    """One value, or from which to which."""
-    if not values:
-        return "–"
-    low, high = min(values), max(values)
-    if single and high - low > figures.SAME * max(1.0, abs(low)):
-        return f"{plain(low)} to {plain(high)}"
-    return plain(low) if low == high or single else f"{plain(low)} … {plain(high)}"
-
-
-def _measured(results: Sequence[Result]) -> str:
-    """Figures of a program, one row for each contestant."""
-    names = list(dict.fromkeys(name for result in results for name in result["figures"]))
-    rows = []
-    for result in results:
-        cells = [result["figures"].get(name) for name in names]
-        shown = [cell if isinstance(cell, str) else plain_or_dash(cell) for cell in cells]
-        rows.append((figures.contestant(result), *shown))
-    return markdown(("contestant", *(name.replace("_", " ") for name in names)), rows)
-
-
 def _failures(results: Sequence[Result]) -> Iterator[str]:
     """What ended in no status of a solver, counted by contestant and words."""
     ends = {status.value for status in Ended} - {Ended.MEASURED.value}
@@ -228,27 +149,34 @@ def _losses(chapters: Sequence[Chapter]) -> Iterator[str]:
     for chapter in chapters:
         groups: dict[tuple[Any, ...], list[Result]] = defaultdict(list)
         for result in chapter.results:
-            if figures.feasible(result):
-                groups[(*figures.instance(result), result["time_limit_s"], result["seed"])].append(result)
+            groups[(*figures.instance(result), result["time_limit_s"], result["seed"])].append(result)
         for (entry, label, limit, seed), results in groups.items():
-            ours = min((r for r in results if is_own(r)), key=lambda r: r["objective"], default=None)
-            theirs = min((r for r in results if not is_own(r)), key=lambda r: r["objective"], default=None)
-            if ours is None or theirs is None:
+            ours = [result for result in results if is_own(result)]
+            theirs = [result for result in results if not is_own(result) and figures.feasible(result)]
+            if not ours or not theirs:
                 continue
             compared += 1
-            gap = figures.gap_to(ours["objective"], theirs["objective"])
-            if gap:
-                lines.append(
-                    f"- {chapter.suite.name}, {entry}, `{label}`, {limit:g} s, seed {seed}: {figures.contestant(ours)} "
-                    f"{plain(ours['objective'])} against {plain(theirs['objective'])} of {figures.contestant(theirs)} "
-                    f"({percent(gap)} worse)"
-                )
+            words = _lost(ours, min(theirs, key=lambda result: result["objective"]))
+            if words:
+                lines.append(f"- {chapter.suite.name}, {entry}, `{label}`, {limit:g} s, seed {seed}: {words}")
     if not compared:
         yield "No run of ours stands beside another solver's yet."
         return
     yield (
-        f"Of {compared} comparisons (one instance, limit and seed, with a plan of ours and of another solver), "
-        f"the best of our heuristics is worse in {len(lines)}:"
+        f"Of {compared} comparisons (one instance, limit and seed, with a run of ours and a plan of another solver), "
+        f"the best of our heuristics is worse in {len(lines)}{':' if lines else '.'}"
     )
     if lines:
         yield "\n".join(lines)
+
+
+def _lost(ours: Sequence[Result], other: Result) -> str:
+    """How the best of ours falls behind another's plan; empty if it does not."""
+    against = f"{plain(other['objective'])} of {figures.contestant(other)}"
+    found = [result for result in ours if figures.feasible(result)]
+    if not found:
+        return f"no plan of {' or '.join(figures.names_of(ours))} against {against}"
+    best = min(found, key=lambda result: result["objective"])
+    gap = figures.gap_to(best["objective"], other["objective"])
+    mine = f"{figures.contestant(best)} {plain(best['objective'])}"
+    return f"{mine} against {against} ({percent(gap)} worse)" if gap else ""

@@ -26,6 +26,8 @@ def chapter(suite: Suite) -> Chapter:
         result("cbc", None, status="TIMEOUT", error="killed after 140 s"),
         result("highs", 9.0, instance="j"),
         result("exhaustive", 8.0, instance="j"),
+        result("highs", 3.0, instance="k"),
+        result("exhaustive", None, instance="k"),
         result("ours", None, entry="build", status="MEASURED", figures={"wall_s": 1.5}, source={"program": "p.py"}),
     ]
     return Chapter(suite, results, {("e", "i"): 3.2})
@@ -33,20 +35,22 @@ def chapter(suite: Suite) -> Chapter:
 
 def test_the_page_says_what_was_found(suite: Suite) -> None:
     text = page([chapter(suite)], images=None)
-    assert "| highs | 2 | 2 | 0 | 0 |" in text
-    assert "| exhaustive | 2 | 2 | 0 | 1 |" in text
+    assert "| highs | 3 | 3 | 0 | 1 |" in text
+    assert "| exhaustive | 3 | 2 | 0 | 1 |" in text
     assert "cbc: TIMEOUT × 1: killed after 140 s" in text
     assert "mast-opt bench two --filter 'e/'" in text
     assert "- highs: is here for the tests." in text
     assert "| ours | 1.5 |" in text
+    assert "| i | 3.2 | 3 | 4 (25.0%) | 5 (56.2%) | – |" in text
     assert "P, 2 processors, 4 GB" in text
 
 
 def test_the_page_says_what_ours_lose_at(suite: Suite) -> None:
     text = page([chapter(suite)], images=None)
-    assert "Of 2 comparisons" in text
-    assert "worse in 1:" in text
+    assert "Of 3 comparisons" in text
+    assert "worse in 2:" in text
     assert "exhaustive 5 against 4 of highs (25.0% worse)" in text
+    assert "no plan of exhaustive against 3 of highs" in text
 
 
 @pytest.mark.parametrize("name", PLOTS)

@@ -1,0 +1,117 @@
+"""The tables of a suite's page: contestants over all runs, over an entry, and instance by instance."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+
+from mast_opt.bench import figures
+from mast_opt.bench.figures import Instance, Result
+from mast_opt.bench.tables import DASH, markdown, percent_or_dash, plain_or_dash
+from mast_opt.report.numbers import plain, seconds
+
+
+def summary(results: Sequence[Result], best: Mapping[Instance, float]) -> str:
+    """One row for each contestant, over everything that it ran."""
+    heads = ("contestant", "runs", "plans", "proven", "best plan", "gap to best", "proven gap", "time")
+    lines = []
+    for name in figures.names_of(results):
+        mine = [result for result in results if figures.contestant(result) == name]
+        gaps = [figures.gap_to(result.get("objective"), best.get(figures.instance(result))) for result in mine]
+        winners = sum(gap == 0.0 for gap in gaps)
+        counts = (len(mine), sum(map(figures.feasible, mine)), sum(map(figures.solved, mine)), winners)
+        lines.append((name, *map(str, counts), *_means(mine, best)))
+    return markdown(heads, lines)
+
+
+def rows(results: Sequence[Result], best: Mapping[Instance, float]) -> str:
+    """One row for each contestant and limit, over the instances and seeds of the entry."""
+    single = len({figures.instance(result) for result in results}) == 1
+    heads = (
+        "contestant",
+        "limit",
+        "plans",
+        "proven",
+        "objective",
+        "bound",
+        "gap to best",
+        "proven gap",
+        "time",
+        "memory",
+    )
+    lines = []
+    groups: dict[tuple[str, float], list[Result]] = defaultdict(list)
+    for result in results:
+        groups[figures.contestant(result), result["time_limit_s"]].append(result)
+    for (name, limit), mine in groups.items():
+        plans = sum(map(figures.feasible, mine))
+        objectives = [result["objective"] for result in mine if figures.feasible(result)]
+        bounds = [result["bound"] for result in mine if result.get("bound") is not None]
+        memory = figures.shifted_geometric_mean(result.get("peak_memory_mb", 0.0) for result in mine)
+        lines.append(
+            (
+                name,
+                f"{limit:g} s",
+                f"{plans}/{len(mine)}",
+                str(sum(map(figures.solved, mine))),
+                _spread(objectives, single),
+                _spread(bounds, single),
+                *_means(mine, best),
+                "–" if not memory else f"{memory:,.0f} MB",
+            )
+        )
+    return markdown(heads, lines)
+
+
+def _means(results: Sequence[Result], best: Mapping[Instance, float]) -> tuple[str, str, str]:
+    """Gap to the best known, proven gap, time."""
+    to_best = [figures.gap_to(result.get("objective"), best.get(figures.instance(result))) for result in results]
+    proven = [result.get("gap") for result in results]
+    means = (
+        figures.shifted_geometric_mean((gap for gap in gaps if gap is not None), 0.01) for gaps in (to_best, proven)
+    )
+    time = figures.shifted_geometric_mean(map(figures.time_s, results))
+    return (*map(percent_or_dash, means), "–" if time is None else seconds(time))  # type: ignore[return-value]
+
+
+def _spread(values: Sequence[float], single: bool) -> str:
+    """One value, or from which to which."""
+    if not values:
+        return "–"
+    low, high = min(values), max(values)
+    if single and high - low > figures.SAME * max(1.0, abs(low)):
+        return f"{plain(low)} to {plain(high)}"
+    return plain(low) if low == high or single else f"{plain(low)} … {plain(high)}"
+
+
+def measured(results: Sequence[Result]) -> str:
+    """Figures of a program, one row for each contestant."""
+    names = list(dict.fromkeys(name for result in results for name in result["figures"]))
+    lines = []
+    for result in results:
+        cells = [result["figures"].get(name) for name in names]
+        shown = [cell if isinstance(cell, str) else plain_or_dash(cell) for cell in cells]
+        lines.append((figures.contestant(result), *shown))
+    return markdown(("contestant", *(name.replace("_", " ") for name in names)), lines)
+
+
+def by_instance(results: Sequence[Result], best: Mapping[Instance, float]) -> str:
+    """One row for each instance: what each contestant reached under its longest limit, with its best seed."""
+    names = figures.names_of(results)
+    lines = []
+    for instance in dict.fromkeys(figures.instance(result) for result in results):
+        here = [result for result in results if figures.instance(result) == instance]
+        bound = figures.best_bounds(here).get(instance)
+        cells = [_reached([r for r in here if figures.contestant(r) == name], best.get(instance)) for name in names]
+        lines.append((instance[1], plain_or_dash(best.get(instance)), plain_or_dash(bound), *cells))
+    return markdown(("instance", "best known", "best bound", *names), lines)
+
+
+def _reached(results: Sequence[Result], best: float | None) -> str:
+    """The least objective under the longest limit, and its gap to the best known."""
+    longest = max((result["time_limit_s"] for result in results), default=0.0)
+    found = [r["objective"] for r in results if figures.feasible(r) and r["time_limit_s"] == longest]
+    if not found:
+        return DASH
+    proven = "*" if any(figures.solved(result) for result in results) else ""
+    return f"{plain(min(found))}{proven} ({percent_or_dash(figures.gap_to(min(found), best))})"

@@ -264,9 +264,10 @@ class Books:
     def open_regions(self, job: Job) -> Bools:
         """[R] regions that hold all that the job reads."""
         here: Bools = np.ones(len(self.regions), np.bool_)
-        for dataset in job.datasets:
-            holders = self.replicas.get(dataset, frozenset())
-            here &= np.array([region in holders for region in self.region_names], np.bool_)
+        if job.datasets:
+            holders = frozenset.intersection(*(self.replicas.get(dataset, frozenset()) for dataset in job.datasets))
+            here[:] = False
+            here[[self.regions[region] for region in holders if region in self.regions]] = True
         return here
 
 

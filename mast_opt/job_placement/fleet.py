@@ -266,7 +266,7 @@ class Fleet:
 
     def _stamp(self, request: Request) -> int:
         """Changes whenever capacity appears that the request could use."""
-        return int(self._books.freed[np.ix_(request.open, request.mgpu >= 0)].sum())
+        return int(request.open @ self._books.freed @ (request.mgpu >= 0))
 
     def _known(self, name: str) -> Running:
         if name not in self._books.running:

@@ -29,7 +29,7 @@ def bid_of(offer: Offer, job: Job, over: bool, books: Books, version: int) -> Bi
     layout = books.layout
     region = int(layout.group_region[offer.group])
     cost = sum(int(books.state.job[J_COST, at]) // VICTIM for at in offer.victims.tolist())
-    rows = zip(offer.placed.server.tolist(), offer.placed.tasks.tolist(), offer.placed.device)
+    rows = zip(offer.placed.server.tolist(), offer.placed.tasks.tolist(), offer.placed.device.tolist())
     return Bid(
         job=job,
         tier=books.tiers[-1] if over else job.tier,
@@ -38,7 +38,7 @@ def bid_of(offer: Offer, job: Job, over: bool, books: Books, version: int) -> Bi
         cluster=books.cluster_names[int(layout.group_cluster[offer.group])],
         gpu_type=books.type_names[int(layout.group_type[offer.group])],
         shares=tuple(
-            Share(books.server_at(at), tasks, {d: int(device[d]) for d in np.flatnonzero(device).tolist()})
+            Share(books.server_at(at), tasks, {d: mgpu for d, mgpu in enumerate(device) if mgpu})
             for at, tasks, device in rows
         ),
         level=LEVELS[offer.level],

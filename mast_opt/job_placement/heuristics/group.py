@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 
 from mast_opt.job_placement.heuristics.candidates import MOST_CANDIDATES, list_candidates, potential_on
 from mast_opt.job_placement.heuristics.compiled import compiled, kernel
-from mast_opt.job_placement.heuristics.fit import Request
+from mast_opt.job_placement.heuristics.fit import Request, tasks_on
 from mast_opt.job_placement.heuristics.state import (
+    A_FREE,
     C_DENSITY,
     C_LEAST,
     G_START,
@@ -110,25 +111,33 @@ def bounds_of(state: State, groups: Ints, job: Request, threshold: int) -> NDArr
 
 @kernel
 def _bound_in(state: State, g: int, job: Request, threshold: int) -> float:
+    """Every further task on a server needs so many GPUs more there, and a GPU is worth no less than the least that
+    one costs on that server; the cheapest such tasks of all servers make up the job."""
     mgpu = job.mgpu[state.group[G_TYPE, g]]
-    missing = job.tasks * mgpu - state.total[T_FREE, job.tier, g]
-    if missing > state.total[T_RECLAIM, threshold, g]:
+    if job.tasks * mgpu - state.total[T_FREE, job.tier, g] > state.total[T_RECLAIM, threshold, g]:
         return float("inf")
-    total = in_rack = best_rack = 0
+    first, last = state.group[G_START, g], state.group[G_START, g + 1]
+    prices = np.empty((last - first) * job.tasks)
+    count = total = fit_free = in_rack = best_rack = 0
     rack = -1
-    least = density = NEVER
-    for s in range(state.group[G_START, g], state.group[G_START, g + 1]):
-        least = min(least, state.reclaim[C_LEAST, threshold, s])
-        density = min(density, state.reclaim[C_DENSITY, threshold, s])
+    least = NEVER
+    for s in range(first, last):
         fit = potential_on(state, s, threshold, mgpu, job)
+        if fit == 0:
+            continue
+        least = min(least, state.reclaim[C_LEAST, threshold, s])
         if state.server[S_RACK, s] != rack:
             rack, in_rack = state.server[S_RACK, s], 0
         in_rack += fit
         total += fit
         best_rack = max(best_rack, in_rack)
+        now = tasks_on(state, s, mgpu, job)
+        fit_free += now
+        for task in range(now, fit):
+            missing = max(0, min(mgpu, (task + 1) * mgpu - state.room[A_FREE, job.tier, s]))
+            prices[count] = float(missing) * state.reclaim[C_DENSITY, threshold, s] if missing > 0 else 0.0
+            count += 1
     if total < job.tasks or (job.within == RACK and best_rack < job.tasks):
         return float("inf")
-    bound = float(least)
-    if missing > 0:
-        bound = max(bound, float(missing) * density)
-    return bound * (1 - 1e-12)
+    cheapest = np.sort(prices[:count])[: max(0, job.tasks - fit_free)].sum()
+    return max(float(least), cheapest) * (1 - 1e-9)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from mast_opt.errors import UsageError
@@ -73,3 +73,23 @@ def records(key: str, axes: Mapping[str, Sequence[str]], amount: str | None, val
         at = {name: named(f"{key}.{name}", name, known, row[name]) for name, known in axes.items()}
         found.append(Record(at, 1.0 if amount is None else number(f"{key}.{amount}", row[amount])))
     return found
+
+
+def tier_factors(key: str, tiers: Sequence[int], value: Any) -> list[float]:
+    """A factor for every tier: one number for all, or a table with ``all`` and tiers that differ from it."""
+    by_tier = value if isinstance(value, Mapping) else {"all": value}
+    names = ("all", *(str(tier) for tier in tiers))
+    for name in by_tier:
+        named(key, "tier", names, name)
+    told = {name: factor(f"{key}.{name}", times) for name, times in by_tier.items()}
+    return [told.get(str(tier), told.get("all", 1.0)) for tier in tiers]
+
+
+def reweighted(problem: Any, value: Any) -> Any:
+    """The problem with other weights of some terms of its objective."""
+    terms = tuple(problem.objective.weights)
+    changed = {terms[at]: weight for at, weight in amounts("weights", "term", terms, value).items()}
+    if any(weight < 0 for weight in changed.values()):
+        raise UsageError("weights: expected numbers of at least 0")
+    weights = {**problem.objective.weights, **changed}
+    return replace(problem, objective=replace(problem.objective, weights=weights))

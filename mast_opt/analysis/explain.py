@@ -24,6 +24,8 @@ from mast_opt.verdict import Conflict
 
 HEAVIEST = 5
 """Things that are questioned where none is named."""
+CONFLICT_SHARE = 0.6
+"""Part of the time for the conflict; the rest is for the repairs."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +105,7 @@ def explain(
     elastic = Elastic(questions.relief(problem))
     price = price_list(elastic.relief, prices or {})
     params = SolveParams(gap=1e-6, threads=threads, cancel=cancel or threading.Event())
-    search = Filter(elastic, backend, params, clock)
+    search = Filter(elastic, backend, params, Clock(clock.budget_s(CONFLICT_SHARE)))
     possible = False if seen else search.feasible(np.ones(elastic.count, np.bool_), 0.5)
     if possible is not False:
         status = Status.NO_SOLUTION if possible is None else Status.FEASIBLE

@@ -13,7 +13,7 @@ from mast_opt.data_placement.problem import Bools, DataPlacement, Ints
 from mast_opt.data_placement.tables import TB
 from mast_opt.errors import UsageError
 from mast_opt.questions import Change
-from mast_opt.scenario_values import amounts, factor, named, positions, records
+from mast_opt.scenario_values import amounts, factor, positions, records, reweighted, tier_factors
 
 
 def lose_regions(problem: DataPlacement, value: Any) -> DataPlacement:
@@ -55,15 +55,9 @@ def _reads(problem: DataPlacement, lost: Bools) -> Bools:
 
 
 def grow_demand(problem: DataPlacement, value: Any) -> DataPlacement:
-    """GPUs, cores and reads of all work, or of the work of a tier, times a factor, rounded up."""
+    """GPUs, cores and reads of all work times a factor, or another one for the work of some tiers; rounded up."""
     p = problem
-    by_tier = value if isinstance(value, Mapping) else {"all": value}
-    names = ("all", *(str(tier) for tier in p.tiers))
-    times = np.ones(len(p.tiers))
-    for name, number in by_tier.items():
-        named("grow_demand", "tier", names, name)
-        grown = factor(f"grow_demand.{name}", number)
-        times *= np.array([grown if name in ("all", str(tier)) else 1.0 for tier in p.tiers])
+    times = np.array(tier_factors("grow_demand", p.tiers, value))
     each = times[p.tier]
     return replace(
         p,
@@ -121,15 +115,6 @@ def scale_link_prices(problem: DataPlacement, value: Any) -> DataPlacement:
     return replace(problem, links=links)
 
 
-def weights(problem: DataPlacement, value: Any) -> DataPlacement:
-    terms = tuple(problem.objective.weights)
-    new = amounts("weights", "term", terms, value)
-    changed = {terms[at]: weight for at, weight in new.items()}
-    if any(weight < 0 for weight in changed.values()):
-        raise UsageError("weights: expected numbers of at least 0")
-    return replace(problem, objective=replace(problem.objective, weights={**problem.objective.weights, **changed}))
-
-
 def pin(problem: DataPlacement, value: Any) -> DataPlacement:
     return replace(problem, pinned=problem.pinned | _cells("pin", problem, value))
 
@@ -159,7 +144,7 @@ CHANGES = {
         add_ingress, "add_ingress_tb_per_day = { east = 10 }", "more ingress, where it is limited at all"
     ),
     "scale_link_prices": Change(scale_link_prices, "scale_link_prices = 2.0", "prices of all links times a factor"),
-    "weights": Change(weights, "weights = { storage = 0.5 }", "other weights of terms of the objective"),
+    "weights": Change(reweighted, "weights = { storage = 0.5 }", "other weights of terms of the objective"),
     "pin": Change(pin, 'pin = [{ dataset = "logs", region = "east" }]', "replicas that must be there"),
     "forbid": Change(forbid, 'forbid = [{ dataset = "logs", region = "east" }]', "replicas that must not be there"),
 }

@@ -5,7 +5,6 @@ Labels keep their positions, so that a plan of the instance can be checked again
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -15,7 +14,7 @@ from mast_opt.errors import UsageError
 from mast_opt.job_placement.problem import JobPlacement
 from mast_opt.job_placement.units import Bools
 from mast_opt.questions import Change
-from mast_opt.scenario_values import amounts, factor, named, positions, records
+from mast_opt.scenario_values import positions, records, reweighted, tier_factors
 
 
 def lose_regions(problem: JobPlacement, value: Any) -> JobPlacement:
@@ -49,14 +48,9 @@ def _lose(problem: JobPlacement, lost: Bools) -> JobPlacement:
 
 
 def grow_demand(problem: JobPlacement, value: Any) -> JobPlacement:
-    """Tasks and value of all pending jobs, or of those of a tier, times a factor; tasks are rounded up."""
+    """Tasks and value of all pending jobs times a factor, or another one for some tiers; tasks are rounded up."""
     p = problem
-    names = ("all", *(str(tier) for tier in p.tiers))
-    times = np.ones(len(p.tiers))
-    for name, number in (value if isinstance(value, Mapping) else {"all": value}).items():
-        named("grow_demand", "tier", names, name)
-        grown = factor(f"grow_demand.{name}", number)
-        times *= np.array([grown if name in ("all", str(tier)) else 1.0 for tier in p.tiers])
+    times = np.array(tier_factors("grow_demand", p.tiers, value))
     each = times[p.tier]
     tasks = np.maximum(np.ceil(p.tasks * each * (1 - 1e-12)), 1).astype(np.int64)
     return replace(p, tasks=tasks, value_milli=np.rint(p.value_milli * each).astype(np.int64))
@@ -94,14 +88,6 @@ def replicate(problem: JobPlacement, value: Any) -> JobPlacement:
     return replace(problem, stored=stored)
 
 
-def weights(problem: JobPlacement, value: Any) -> JobPlacement:
-    terms = tuple(problem.objective.weights)
-    changed = {terms[at]: weight for at, weight in amounts("weights", "term", terms, value).items()}
-    if any(weight < 0 for weight in changed.values()):
-        raise UsageError("weights: expected numbers of at least 0")
-    return replace(problem, objective=replace(problem.objective, weights={**problem.objective.weights, **changed}))
-
-
 CHANGES = {
     "lose_regions": Change(lose_regions, 'lose_regions = ["east"]', "regions that are gone, with servers and data"),
     "lose_clusters": Change(lose_clusters, 'lose_clusters = ["east-1"]', "clusters that are gone"),
@@ -110,5 +96,5 @@ CHANGES = {
         add_servers, 'add_servers = [{ cluster = "east-1", gpu_type = "H100", servers = 8 }]', "new servers"
     ),
     "replicate": Change(replicate, 'replicate = [{ dataset = "logs", region = "east" }]', "further replicas of data"),
-    "weights": Change(weights, "weights = { preemption = 1 }", "other weights of terms of the objective"),
+    "weights": Change(reweighted, "weights = { preemption = 1 }", "other weights of terms of the objective"),
 }

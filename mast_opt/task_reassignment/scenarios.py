@@ -10,7 +10,7 @@ import numpy as np
 
 from mast_opt.errors import UsageError
 from mast_opt.questions import Change
-from mast_opt.scenario_values import amounts, factor, positions, records
+from mast_opt.scenario_values import amounts, factor, positions, records, reweighted
 from mast_opt.task_reassignment.plan import Plan
 from mast_opt.task_reassignment.problem import Ints, TaskReassignment
 
@@ -58,14 +58,6 @@ def add_capacity(problem: TaskReassignment, value: Any) -> TaskReassignment:
     return replace(problem, capacity=capacity, safety=safety)
 
 
-def weights(problem: TaskReassignment, value: Any) -> TaskReassignment:
-    terms = tuple(problem.objective.weights)
-    changed = {terms[at]: weight for at, weight in amounts("weights", "term", terms, value).items()}
-    if any(weight < 0 for weight in changed.values()):
-        raise UsageError("weights: expected numbers of at least 0")
-    return replace(problem, objective=replace(problem.objective, weights={**problem.objective.weights, **changed}))
-
-
 CHANGES = {
     "drain_machines": Change(drain_machines, 'drain_machines = ["m1"]', "machines that have to be empty"),
     "drain_locations": Change(drain_locations, 'drain_locations = ["hall-a"]', "locations that have to be empty"),
@@ -73,7 +65,7 @@ CHANGES = {
     "add_capacity": Change(
         add_capacity, 'add_capacity = [{ machine = "m1", resource = "cpu", amount = 8 }]', "more capacity"
     ),
-    "weights": Change(weights, "weights = { machine_move = 10 }", "other weights of terms of the objective"),
+    "weights": Change(reweighted, "weights = { machine_move = 10 }", "other weights of terms of the objective"),
 }
 
 

@@ -60,9 +60,9 @@ def test_data_that_is_allowed_nowhere_else_is_lost_with_its_region() -> None:
 
 def test_demand_grows_by_tier_and_in_all() -> None:
     grown = after(PROBLEM, grow_demand={"all": 1.1, "0": 2.0})
-    assert grown.option_mgpu.tolist() == [17_600, 44_000, 0, 4_400]
-    assert grown.cpu_need_mcores.tolist() == [22_000, 55_000, 5_500]
-    assert grown.read_mb_per_day.tolist() == [4_400_000, 6_600_000, 1_100_000, 4_400_000]
+    assert grown.option_mgpu.tolist() == [16_000, 40_000, 0, 4_400]
+    assert grown.cpu_need_mcores.tolist() == [20_000, 55_000, 5_500]
+    assert grown.read_mb_per_day.tolist() == [4_000_000, 6_000_000, 1_100_000, 4_400_000]
     assert after(PROBLEM, grow_demand=1.5).cpu_need_mcores.tolist() == [15_000, 75_000, 7_500]
 
 

@@ -75,6 +75,8 @@ def steps(problem: DataPlacement, plan: Plan) -> Steps:
     lent = search(moving, Help.ROOM)
     room = tuple(Room(r, mb) for r, mb in enumerate(lent.end.lent_mb) if mb) if lent.complete else ()
     detour = search(moving, Help.HOPS)
+    if not detour.complete and not detour.exhaustive:
+        detour = search(moving, Help.HOPS, after=plain)
     proven = plain.exhaustive and lent.exhaustive and detour.exhaustive
     if detour.complete:
         return Steps(in_days(moving, detour.moves), (), stuck, room, proven)

@@ -1,8 +1,8 @@
 """The search for an order of copies and deletions in which no region ever holds more than it can.
 
-A state is what every region holds. The search opens the state that costs least and, of those, the one with fewest moves
-left, so that it runs through like a greedy one where nothing is in the way, and turns back where something is. Where it
-ends without an order, and not because of ``MOST_STATES``, there is none.
+A state is what every region holds. First a dive makes whatever move is possible, the likeliest to help first. Where
+that ends before its goal, a best-first search over states looks for a cheapest order: where it ends without one, and
+not because of ``MOST_STATES``, there is none.
 """
 
 from __future__ import annotations
@@ -68,23 +68,56 @@ class Order:
     """True: a complete order is a cheapest one, and an incomplete one proves that there is none."""
 
 
-def search(moving: Moving, help: Help) -> Order:
-    """A cheapest order of the moves; without one, the order that gets furthest."""
-    return _Search(moving, help).run()
+def search(moving: Moving, help: Help, after: Order | None = None) -> Order:
+    """A cheapest order of the moves; without one, the order that gets furthest.
+
+    ``after``: an order to go on from, instead of from today; the result is then not exhaustive.
+    """
+    return _Search(moving, help, after).run()
 
 
 class _Search:
-    def __init__(self, moving: Moving, help: Help) -> None:
+    def __init__(self, moving: Moving, help: Help, after: Order | None) -> None:
         self.m = moving
         self.help = help
-        self.cost: dict[Key, int] = {}
+        self.prefix = () if after is None else after.moves
+        none: frozenset[Pair] = frozenset()
+        today = State(none, none, none, moving.free_mb, (0,) * len(moving.free_mb))
+        self.start = today if after is None else after.end
+        self.cost: dict[Key, int] = {self.start.key: 0}
         self.came: dict[Key, tuple[Key, Move]] = {}
 
     def run(self) -> Order:
-        none: frozenset[Pair] = frozenset()
-        best = start = State(none, none, none, self.m.free_mb, (0,) * len(self.m.free_mb))
-        self.cost[start.key] = 0
-        queue: list[tuple[int, int, tuple[int, int], int, State]] = [(0, self._left(start), (0, 0), 0, start)]
+        dive = None if self.help is Help.HOPS else self._dive()
+        if dive is not None and dive.complete and not self.cost[dive.end.key]:
+            return dive
+        self.cost, self.came = {self.start.key: 0}, {}
+        found = self._best_first()
+        if dive is None or found.complete or found.exhaustive or self._left(found.end) < self._left(dive.end):
+            return found
+        return dive
+
+    def _dive(self) -> Order:
+        """One way down, without a turn: every move that costs nothing as long as there is one, then the cheapest."""
+        state = self._run_ahead(self.start)
+        while True:
+            before = state
+            for move in sorted(self._moves(state), key=lambda move: self._rank(before, move)):
+                again = self._again(state, move)
+                if again is not None and not self._price(state, again, self._after(state, again)):
+                    state = self._go(state, again)
+            if state is before:
+                ways = [(self._price(state, move, self._after(state, move)), move) for move in self._moves(state)]
+                if not ways:
+                    break
+                state = self._go(state, min(ways, key=lambda way: (way[0], self._rank(before, way[1])))[1])
+            state = self._run_ahead(state)
+        complete = not self._left(state)
+        return self._order(state, complete, exhaustive=complete and not self.cost[state.key])
+
+    def _best_first(self) -> Order:
+        best = self.start
+        queue: list[tuple[int, int, tuple[int, int], int, State]] = [(0, self._left(best), (0, 0), 0, best)]
         opened: set[Key] = set()
         while queue:
             *_, state = heapq.heappop(queue)
@@ -95,16 +128,30 @@ class _Search:
             if self._left(state) < self._left(best):
                 best = state
             if not self._left(state):
-                return Order(self._path(state), True, state, True)
+                return self._order(state, complete=True, exhaustive=not self.prefix)
             for move in self._moves(state):
                 following = self._after(state, move)
                 if self._cheaper(state, move, following):
                     if len(self.cost) > MOST_STATES:
-                        return Order(self._path(best), False, best, False)
+                        return self._order(best, complete=False, exhaustive=False)
                     cost = self.cost[following.key]
                     entry = (cost, self._left(following), self._rank(state, move), len(self.cost), following)
                     heapq.heappush(queue, entry)
-        return Order(self._path(best), False, best, True)
+        return self._order(best, complete=False, exhaustive=not self.prefix)
+
+    def _order(self, state: State, complete: bool, exhaustive: bool) -> Order:
+        moves = []
+        key = state.key
+        while key in self.came:
+            key, move = self.came[key]
+            moves.append(move)
+        return Order((*self.prefix, *reversed(moves)), complete, state, exhaustive)
+
+    def _go(self, state: State, move: Move) -> State:
+        """Make a move, and remember how the state was reached if that was never cheaper."""
+        following = self._after(state, move)
+        self._cheaper(state, move, following)
+        return following
 
     def _cheaper(self, state: State, move: Move, following: State) -> bool:
         """Is this the cheapest way to the state so far? It is then the one that is remembered."""
@@ -114,14 +161,6 @@ class _Search:
         self.cost[following.key] = cost
         self.came[following.key] = (state.key, move)
         return True
-
-    def _path(self, state: State) -> tuple[Move, ...]:
-        moves = []
-        key = state.key
-        while key in self.came:
-            key, move = self.came[key]
-            moves.append(move)
-        return tuple(reversed(moves))
 
     def _left(self, state: State) -> int:
         done = len(state.arrived) + len(state.gone)
@@ -142,16 +181,15 @@ class _Search:
     def _run_ahead(self, state: State) -> State:
         """Make every move that can do no harm, whatever comes later. Room and replicas may be what a detour needs, so
         with hops there is no such move."""
-        move = None if self.help is Help.HOPS else self._harmless(state)
-        while move is not None:
-            following = self._after(state, move)
-            self._cheaper(state, move, following)
-            state = following
-            move = self._harmless(state)
+        before = None
+        while self.help is not Help.HOPS and state is not before:
+            before = state
+            state = self._fill_roomy(state)
+            state = self._drop_due(state)
         return state
 
-    def _harmless(self, state: State) -> Move | None:
-        """A copy to a region with room for all that is still to come, or a deletion that is due in any case."""
+    def _fill_roomy(self, state: State) -> State:
+        """Copies to regions with room for all that is still to come there."""
         m = self.m
         for r, datasets in enumerate(m.incoming_at):
             waits = [i for i in datasets if (i, r) not in state.arrived]
@@ -159,31 +197,42 @@ class _Search:
                 for i in waits:
                     sources = m.sources(i, r, self._holders(state, i))
                     if sources is not None:
-                        return Move(i, r, arrives=True, sources=sources)
+                        state = self._go(state, Move(i, r, arrives=True, sources=sources))
+        return state
+
+    def _drop_due(self, state: State) -> State:
+        """Deletions that are due in any case."""
+        m = self.m
         for i, r in m.outgoing:
             if (i, r) not in state.gone:
                 waiting = any(pair not in state.arrived for pair in m.incoming_of[i])
                 going = sum(pair not in state.gone for pair in m.outgoing_of[i])
                 if len(self._holders(state, i)) - going >= m.floor[i] and not (waiting and m.link_kb is not None):
-                    return Move(i, r, arrives=False)
-        return None
+                    state = self._go(state, Move(i, r, arrives=False))
+        return state
 
     def _moves(self, state: State) -> Iterator[Move]:
         """Every move that is possible in a state."""
         m = self.m
-        for i, r in m.outgoing:
-            if (i, r) not in state.gone and self._may_go(state, i, r):
-                yield Move(i, r, arrives=False)
-        for i, r in sorted(state.hops):
-            if self._may_go(state, i, r):
-                yield Move(i, r, arrives=False, hop=True)
-        for i, r in m.incoming:
-            if (i, r) not in state.arrived and (self.help is Help.ROOM or m.size_mb[i] <= state.free_mb[r]):
-                sources = m.sources(i, r, self._holders(state, i))
-                if sources is not None:
-                    yield Move(i, r, arrives=True, sources=sources)
+        wanted = [Move(i, r, arrives=False) for i, r in m.outgoing if (i, r) not in state.gone]
+        wanted += [Move(i, r, arrives=False, hop=True) for i, r in sorted(state.hops)]
+        wanted += [Move(i, r, arrives=True) for i, r in m.incoming if (i, r) not in state.arrived]
+        for move in wanted:
+            possible = self._again(state, move)
+            if possible is not None:
+                yield possible
         if self.help is Help.HOPS:
             yield from self._hops(state)
+
+    def _again(self, state: State, move: Move) -> Move | None:
+        """The move as it can be made in this state; None where it cannot."""
+        i, r = move.dataset, move.region
+        if not move.arrives:
+            return move if self._may_go(state, i, r) else None
+        if self.help is not Help.ROOM and self.m.size_mb[i] > state.free_mb[r]:
+            return None
+        sources = self.m.sources(i, r, self._holders(state, i))
+        return None if sources is None else replace(move, sources=sources)
 
     def _hops(self, state: State) -> Iterator[Move]:
         """Replicas in between, of datasets whose old replica is in the way."""

@@ -9,10 +9,10 @@ from dataclasses import replace
 from itertools import count
 
 import numpy as np
+import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-import mast_opt
 from mast_opt.data_placement import DataPlacement, Links, Plan
 from mast_opt.data_placement.steps import Steps, steps
 from tests.data_placement.support import examples
@@ -301,9 +301,31 @@ def test_the_workshop_in_days() -> None:
     assert order.days == 1
 
 
-def test_many_datasets() -> None:
-    problem = mast_opt.generate("data-placement", seed=3, datasets=120, workloads=60, regions=5)
-    solution = mast_opt.solve(problem, "tetris", iterations=2, threads=1)
-    order = steps(problem, solution.plan)
-    replay(problem, solution.plan, order)
+@pytest.mark.parametrize("slack", [1.0, 1.005, 1.03])
+def test_many_datasets_in_regions_that_are_nearly_full(slack: float) -> None:
+    rng = np.random.default_rng(2)
+    D, R = 150, 6
+    sizes = 1 + rng.lognormal(6, 1.2, D).astype(np.int64)
+    stored, place = np.zeros((2, D, R), np.bool_)
+    stored[np.arange(D), rng.integers(0, R, D)] = True
+    place[np.arange(D), rng.integers(0, R, D)] = True
+    room = np.ceil(np.maximum(sizes @ stored, sizes @ place) * slack).astype(np.int64)
+    problem = shelf(sizes.tolist(), room.tolist(), stored)
+    plan = plan_of(problem, place)
+    order = steps(problem, plan)
+    replay(problem, plan, order)
     assert not order.blocked
+
+
+def test_a_ring_of_full_regions_needs_the_room_of_one_dataset() -> None:
+    D, R = 60, 6
+    at = np.arange(D) % R
+    stored, place = np.zeros((2, D, R), np.bool_)
+    stored[np.arange(D), at] = True
+    place[np.arange(D), (at + 1) % R] = True
+    problem = shelf([5] * D, [5 * D // R] * R, stored)
+    plan = plan_of(problem, place)
+    order = steps(problem, plan)
+    replay(problem, plan, order)
+    assert len(order.blocked) == D
+    assert sum(room.mb for room in order.room) == 5

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 from hypothesis import assume, event, given
@@ -12,6 +14,7 @@ from mast_opt.data_placement.generate import FAMILIES
 from mast_opt.data_placement.heuristics.anneal import anneal
 from mast_opt.data_placement.heuristics.arrays import Arrays, arrays_of
 from mast_opt.data_placement.heuristics.construct import first_state, given_state
+from mast_opt.data_placement.heuristics.parts import Part, join, scratch_for, split, whole
 from mast_opt.data_placement.heuristics.plans import Snapshot, plan_of, restore, snapshot_of
 from mast_opt.data_placement.heuristics.state import State, cost, excess, state_of
 from mast_opt.data_placement.verify import verify
@@ -29,7 +32,21 @@ def begin(problem: DataPlacement, seed: int) -> tuple[Arrays, State]:
 
 def search(problem: DataPlacement, a: Arrays, s: State, steps: int, temperature: float) -> float:
     """Anneal at one temperature; returns the change in cost that the kernels report."""
-    return float(anneal(a, s, steps, temperature, temperature, problem.may_refuse))
+    return float(anneal(whole(a, s), steps, temperature, temperature, problem.may_refuse, scratch_for(a)))
+
+
+def search_in_parts(problem: DataPlacement, a: Arrays, s: State, parts: int, steps: int, temperature: float) -> float:
+    """The same in parts, at the same time; returns the change in cost that kernels and ``join`` report."""
+    random = [np.array([7 * number + 1], np.uint64) for number in range(parts)]
+    split_up = split(a, s, np.random.default_rng(int(s.random[0] % 1000)), random)
+    assert sorted(r for part in split_up for r in part.regions.tolist()) == list(range(len(problem.regions)))
+
+    def work(part: Part) -> float:
+        return float(anneal(part, steps, temperature, temperature, problem.may_refuse, scratch_for(a)))
+
+    with ThreadPoolExecutor(parts) as pool:
+        change = sum(pool.map(work, split_up))
+    return change + join(a, s, split_up)
 
 
 def check_sums(a: Arrays, s: State) -> None:
@@ -44,6 +61,30 @@ def check_rules(a: Arrays, s: State) -> None:
     assert (s.place | ~a.pinned).all()
     regions = s.place.shape[1]
     assert a.option_region[s.option, s.region][s.region < regions].all()
+
+
+@examples(150)
+@given(
+    problem=problems(regions=5, datasets=5, workloads=9, links=False, roomy=True),
+    seed=st.integers(1, 2**31),
+    parts=st.integers(2, 3),
+    temperature=st.sampled_from(TEMPERATURES),
+)
+def test_parts_together_keep_every_sum_and_the_cost(
+    problem: DataPlacement, seed: int, parts: int, temperature: float
+) -> None:
+    a, s = begin(problem, seed)
+    lawful = excess(a, s, problem.may_refuse) == 0
+    event(f"lawful start: {lawful}")
+    for _ in range(3):
+        before, was = cost(a, s), s.copy()
+        change = search_in_parts(problem, a, s, min(parts, len(problem.regions)), 300, temperature)
+        check_sums(a, s)
+        check_rules(a, s)
+        if lawful:
+            assert excess(a, s, problem.may_refuse) == 0
+            assert cost(a, s) == pytest.approx(before + change, rel=1e-9, abs=1e-9)
+        event(f"changed: {bool((was.region != s.region).any() or (was.place != s.place).any())}")
 
 
 @examples(150)

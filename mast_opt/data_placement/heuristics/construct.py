@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from mast_opt.compiled import compiled, kernel
 from mast_opt.data_placement.heuristics.arrays import Arrays
 from mast_opt.data_placement.heuristics.moves import _enter, _follow, _gpu, _has_room, _replica_price, _today
+from mast_opt.data_placement.heuristics.parts import Scratch, scratch_for
 from mast_opt.data_placement.heuristics.state import State, state_of
 from mast_opt.data_placement.problem import Bools, Ints
 
@@ -18,7 +19,7 @@ def first_state(a: Arrays, refuse: bool, seed: int) -> State:
     s = state_of(a, a.option_start[:-1].copy(), nowhere, legal_replicas(a), seed)
     gpus = a.option_mgpu[a.option_start[:-1]]
     order = np.lexsort((-a.cpu_need, -gpus))
-    _settle(a, s, order, refuse, _widest(a))
+    _settle(a, s, order, refuse, scratch_for(a))
     return s
 
 
@@ -29,7 +30,7 @@ def given_state(a: Arrays, option: Ints, region: Ints, place: Bools, refuse: boo
     region = np.where(legal & ((region < regions) | refuse), region, regions)
     s = state_of(a, option, region, place & ~a.forbidden | a.pinned, seed)
     if not refuse:
-        _settle(a, s, np.flatnonzero(region == regions), refuse, _widest(a))
+        _settle(a, s, np.flatnonzero(region == regions), refuse, scratch_for(a))
     return s
 
 
@@ -56,40 +57,42 @@ def legal_replicas(a: Arrays) -> Bools:
     return place
 
 
-def _widest(a: Arrays) -> int:
-    return max(1, int(np.diff(a.read_start).max(initial=1)))
-
-
-@njit(cache=True, nogil=True)
-def _settle(a: Arrays, s: State, order, refuse, widest):  # type: ignore[no-untyped-def]
-    """Put each workload of ``order`` where it adds least cost; where none has room, where most cores are free."""
+@kernel
+def _cheapest(a: Arrays, s: State, w, refuse):
+    """(option, region) where w adds least cost, or with room nowhere, where most cores are free; region −1: out."""
     regions = s.place.shape[1]
-    action = np.zeros(widest, np.int8)
+    best, best_o, best_r = np.inf, -1, -1
+    spare, spare_o, spare_r = -np.inf, -1, -1
+    for o in range(a.option_start[w], a.option_start[w + 1]):
+        k, g = a.option_type[o], a.option_mgpu[o]
+        for r in range(regions):
+            if not a.option_region[o, r]:
+                continue
+            free = (a.cpu[r] - s.cpu[r]) / max(a.cpu[r], 1)
+            if free > spare:
+                spare, spare_o, spare_r = free, o, r
+            if not _has_room(a, s, w, r):
+                continue
+            cost = _gpu(a, s, a.tier[w], regions, k, 0, r, k, g, False) - _today(a, w, r)
+            for n in range(a.read_start[w], a.read_start[w + 1]):
+                i = a.read_dataset[n]
+                if not s.place[i, r]:
+                    cost += min(a.read_volume[n] * a.remote_price, _replica_price(a, i, r))
+            if cost < best:
+                best, best_o, best_r = cost, o, r
+    if best_r < 0 and not refuse:
+        return spare_o, spare_r
+    return best_o, best_r
+
+
+@compiled
+def _settle(a: Arrays, s: State, order, refuse, scratch: Scratch):
+    """Put each workload of ``order`` where it is cheapest."""
+    regions = s.place.shape[1]
     for w in order:
-        best, best_o, best_r = np.inf, -1, -1
-        spare, spare_o, spare_r = -np.inf, -1, -1
-        for o in range(a.option_start[w], a.option_start[w + 1]):
-            k, g = a.option_type[o], a.option_mgpu[o]
-            for r in range(regions):
-                if not a.option_region[o, r]:
-                    continue
-                free = (a.cpu[r] - s.cpu[r]) / max(a.cpu[r], 1)
-                if free > spare:
-                    spare, spare_o, spare_r = free, o, r
-                if not _has_room(a, s, w, r):
-                    continue
-                cost = _gpu(a, s, a.tier[w], regions, k, 0, r, k, g, False) - _today(a, w, r)
-                for n in range(a.read_start[w], a.read_start[w + 1]):
-                    i = a.read_dataset[n]
-                    if not s.place[i, r]:
-                        cost += min(a.read_volume[n] * a.remote_price, _replica_price(a, i, r))
-                if cost < best:
-                    best, best_o, best_r = cost, o, r
-        if best_r < 0 and not refuse:
-            best_o, best_r = spare_o, spare_r
-        if best_r < 0:
-            continue
-        _gpu(a, s, a.tier[w], regions, 0, 0, best_r, a.option_type[best_o], a.option_mgpu[best_o], True)
-        _enter(a, s, w, best_r, 1)
-        _follow(a, s, w, regions, best_r, action)
-        s.option[w], s.region[w] = best_o, best_r
+        o, r = _cheapest(a, s, w, refuse)
+        if r >= 0:
+            _gpu(a, s, a.tier[w], regions, 0, 0, r, a.option_type[o], a.option_mgpu[o], True)
+            _enter(a, s, w, r, 1)
+            _follow(a, s, w, regions, r, scratch.first)
+            s.option[w], s.region[w] = o, r

@@ -5,9 +5,7 @@ Where remote reads are dear or forbidden and copies few, no single change improv
 
 from __future__ import annotations
 
-import numpy as np
-from numba import njit
-
+from mast_opt.compiled import kernel
 from mast_opt.data_placement.heuristics.arrays import Arrays
 from mast_opt.data_placement.heuristics.moves import (
     _enter,
@@ -19,22 +17,20 @@ from mast_opt.data_placement.heuristics.moves import (
     _unfollow,
     allowance,
 )
+from mast_opt.data_placement.heuristics.parts import DATASETS, WORKLOADS, Scratch
 from mast_opt.data_placement.heuristics.state import State
 
-WORKLOADS, DATASETS = 48, 12
-"""Largest herd."""
 
-
-@njit(cache=True)
-def _among(values, count, value):  # type: ignore[no-untyped-def]
+@kernel
+def _among(values, count, value):
     found = False
     for j in range(count):
         found = found or values[j] == value
     return found
 
 
-@njit(cache=True)
-def _gather(a: Arrays, s: State, i, r0, works, data):  # type: ignore[no-untyped-def]
+@kernel
+def _gather(a: Arrays, s: State, i, r0, works, data):
     """The readers of i in r0, the datasets that they alone could not take along, their readers, and so on.
 
     Returns (workloads, datasets), or (−1, −1) if that is more than a herd.
@@ -62,8 +58,8 @@ def _gather(a: Arrays, s: State, i, r0, works, data):  # type: ignore[no-untyped
     return workloads, datasets
 
 
-@njit(cache=True)
-def _may_go(a: Arrays, s: State, works, workloads, data, datasets, r1):  # type: ignore[no-untyped-def]
+@kernel
+def _may_go(a: Arrays, s: State, works, workloads, data, datasets, r1):
     """Do the herd's cores, outputs and replicas fit in r1? Quotas count each workload alone."""
     cpu, storage, ingress = s.cpu[r1], s.storage[r1], s.ingress[r1]
     for j in range(workloads):
@@ -93,18 +89,20 @@ def _may_go(a: Arrays, s: State, works, workloads, data, datasets, r1):  # type:
     return (workloads == 0 or cpu <= a.cpu[r1]) and storage <= a.storage[r1]
 
 
-@njit(cache=True)
-def herd(a: Arrays, s: State, i, r0, r1, temperature, action):  # type: ignore[no-untyped-def]
-    """Move the replica of i in r0 to r1 with all that hangs on it. ``action`` [WORKLOADS, widest] is scratch."""
+@kernel
+def herd(a: Arrays, s: State, i, r0, r1, temperature, scratch: Scratch):
+    """Move the replica of i in r0 to r1 with all that hangs on it."""
     if r0 == r1 or not s.place[i, r0] or a.pinned[i, r0]:
         return 0.0
-    works, data = np.empty(WORKLOADS, np.int64), np.empty(DATASETS, np.int64)
+    action, works, data = scratch.herd, scratch.workloads, scratch.datasets
     workloads, datasets = _gather(a, s, i, r0, works, data)
     if workloads < 0 or not _may_go(a, s, works, workloads, data, datasets, r1):
         return 0.0
     threshold = allowance(s.random, temperature)
     delta = 0.0
-    added, dropped = np.zeros(DATASETS, np.bool_), np.zeros(DATASETS, np.bool_)
+    added, dropped = scratch.added, scratch.dropped
+    added[:] = False
+    dropped[:] = False
     for j in range(datasets):
         d = data[j]
         if not s.place[d, r1]:

@@ -9,8 +9,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
+from mast_opt.compiled import kernel
 from mast_opt.data_placement.heuristics.arrays import Arrays
 from mast_opt.data_placement.heuristics.state import State
 
@@ -21,8 +21,8 @@ IMPOSSIBLE = 1e30
 ADD, DROP = 1, 2
 
 
-@njit(cache=True, inline="always")
-def _uniform(random):  # type: ignore[no-untyped-def]
+@kernel
+def _uniform(random):
     """A number in [0, 1) by xorshift64."""
     x = random[0]
     x ^= x << np.uint64(13)
@@ -32,33 +32,33 @@ def _uniform(random):  # type: ignore[no-untyped-def]
     return (x >> np.uint64(11)) * (1.0 / 9007199254740992.0)
 
 
-@njit(cache=True, inline="always")
-def below(random, n):  # type: ignore[no-untyped-def]
+@kernel
+def below(random, n):
     """An integer in 0 … n − 1."""
     return np.int64(_uniform(random) * n)
 
 
-@njit(cache=True, inline="always")
-def accepted(random, delta, temperature):  # type: ignore[no-untyped-def]
+@kernel
+def accepted(random, delta, temperature):
     """Metropolis: always if it improves, else with probability exp(−delta / temperature)."""
     return delta <= 0.0 or (temperature > 0.0 and _uniform(random) < math.exp(-delta / temperature))
 
 
-@njit(cache=True, inline="always")
-def allowance(random, temperature):  # type: ignore[no-untyped-def]
+@kernel
+def allowance(random, temperature):
     """The largest change that Metropolis accepts this time, drawn before the change is priced."""
     return 0.0 if temperature <= 0.0 else -temperature * math.log(1.0 - _uniform(random))
 
 
-@njit(cache=True, inline="always")
-def _relief(used, limit, amount):  # type: ignore[no-untyped-def]
+@kernel
+def _relief(used, limit, amount):
     """Cost change, ≤ 0, of taking ``amount`` out of a limit that may be exceeded."""
     over = used - limit
     return 0.0 if over <= 0 else -RELIEF * min(over, amount) / max(limit, 1)
 
 
-@njit(cache=True)
-def _balance(a: Arrays, s: State, r, k, p, change):  # type: ignore[no-untyped-def]
+@kernel
+def _balance(a: Arrays, s: State, r, k, p, change):
     """Change of the overload and idle terms when demand[r,k,p] changes."""
     supply = a.supply[r, k]
     before = s.demand[r, k, p]
@@ -69,8 +69,8 @@ def _balance(a: Arrays, s: State, r, k, p, change):  # type: ignore[no-untyped-d
     return delta
 
 
-@njit(cache=True)
-def _new_peak(a: Arrays, s: State, k, p, r0, g0, r1, g1):  # type: ignore[no-untyped-def]
+@kernel
+def _new_peak(a: Arrays, s: State, k, p, r0, g0, r1, g1):
     """peak[k,p] after demand leaves r0 and enters r1 (−1: neither)."""
     peak = s.peak[k, p]
     if r0 >= 0:
@@ -87,8 +87,8 @@ def _new_peak(a: Arrays, s: State, k, p, r0, g0, r1, g1):  # type: ignore[no-unt
     return peak
 
 
-@njit(cache=True)
-def _gpu(a: Arrays, s: State, tier, r0, k0, g0, r1, k1, g1, make):  # type: ignore[no-untyped-def]
+@kernel
+def _gpu(a: Arrays, s: State, tier, r0, k0, g0, r1, k1, g1, make):
     """Change of the GPU terms when g0 of type k0 leaves r0 and g1 of type k1 enters r1; made if ``make``."""
     kinds, regions = s.demand.shape[1], s.demand.shape[0]
     leaves = r0 < regions and k0 < kinds and g0 > 0
@@ -123,13 +123,13 @@ def _gpu(a: Arrays, s: State, tier, r0, k0, g0, r1, k1, g1, make):  # type: igno
     return delta
 
 
-@njit(cache=True, inline="always")
-def _replica_price(a: Arrays, i, r):  # type: ignore[no-untyped-def]
+@kernel
+def _replica_price(a: Arrays, i, r):
     return a.keep_price[i] if a.stored[i, r] else a.new_price[i]
 
 
-@njit(cache=True)
-def _set_replica(a: Arrays, s: State, i, r, present):  # type: ignore[no-untyped-def]
+@kernel
+def _set_replica(a: Arrays, s: State, i, r, present):
     sign = 1 if present else -1
     s.place[i, r] = present
     s.copies[i] += sign
@@ -138,16 +138,16 @@ def _set_replica(a: Arrays, s: State, i, r, present):  # type: ignore[no-untyped
         s.ingress[r] += sign * a.size[i]
 
 
-@njit(cache=True)
-def _fits(a: Arrays, s: State, i, r, freed):  # type: ignore[no-untyped-def]
+@kernel
+def _fits(a: Arrays, s: State, i, r, freed):
     """May a replica of i be added in r, when ``freed`` MB of storage leave it at the same time?"""
     if a.forbidden[i, r] or s.storage[r] + a.size[i] - freed > a.storage[r]:
         return False
     return a.stored[i, r] or s.ingress[r] + a.size[i] <= a.ingress[r]
 
 
-@njit(cache=True)
-def _follow(a: Arrays, s: State, w, r0, r1, action):  # type: ignore[no-untyped-def]
+@kernel
+def _follow(a: Arrays, s: State, w, r0, r1, action):
     """Move what w reads from r0 to r1, each replica added or dropped as pays; actions are noted for ``_unfollow``."""
     regions = s.place.shape[1]
     delta = 0.0
@@ -183,8 +183,8 @@ def _follow(a: Arrays, s: State, w, r0, r1, action):  # type: ignore[no-untyped-
     return delta
 
 
-@njit(cache=True)
-def _unfollow(a: Arrays, s: State, w, r0, r1, action):  # type: ignore[no-untyped-def]
+@kernel
+def _unfollow(a: Arrays, s: State, w, r0, r1, action):
     """Undo ``_follow`` with the same arguments."""
     regions = s.place.shape[1]
     for n in range(a.read_start[w + 1] - 1, a.read_start[w] - 1, -1):
@@ -200,8 +200,8 @@ def _unfollow(a: Arrays, s: State, w, r0, r1, action):  # type: ignore[no-untype
             s.volume[i, r1] -= volume
 
 
-@njit(cache=True)
-def _today(a: Arrays, w, r):  # type: ignore[no-untyped-def]
+@kernel
+def _today(a: Arrays, w, r):
     """Share of w that runs in r today, as a cost saved by staying."""
     share = 0.0
     for c in range(a.today_start[w], a.today_start[w + 1]):
@@ -210,8 +210,8 @@ def _today(a: Arrays, w, r):  # type: ignore[no-untyped-def]
     return share * a.move_price[w]
 
 
-@njit(cache=True)
-def _enter(a: Arrays, s: State, w, r, sign):  # type: ignore[no-untyped-def]
+@kernel
+def _enter(a: Arrays, s: State, w, r, sign):
     """Add w's cores and output to r (sign 1) or take them out (sign −1)."""
     if r < s.place.shape[1]:
         s.cpu[r] += sign * a.cpu_need[w]
@@ -221,8 +221,8 @@ def _enter(a: Arrays, s: State, w, r, sign):  # type: ignore[no-untyped-def]
             s.quota[row] += sign * a.cpu_need[w]
 
 
-@njit(cache=True)
-def _leaving(a: Arrays, s: State, w, r):  # type: ignore[no-untyped-def]
+@kernel
+def _leaving(a: Arrays, s: State, w, r):
     """Relief of the limits of r when w leaves it."""
     if r >= s.place.shape[1]:
         return 0.0
@@ -233,8 +233,8 @@ def _leaving(a: Arrays, s: State, w, r):  # type: ignore[no-untyped-def]
     return delta
 
 
-@njit(cache=True)
-def _has_room(a: Arrays, s: State, w, r):  # type: ignore[no-untyped-def]
+@kernel
+def _has_room(a: Arrays, s: State, w, r):
     if r >= s.place.shape[1]:
         return True
     if s.cpu[r] + a.cpu_need[w] > a.cpu[r]:
@@ -245,8 +245,8 @@ def _has_room(a: Arrays, s: State, w, r):  # type: ignore[no-untyped-def]
     return row < 0 or s.quota[row] + a.cpu_need[w] <= a.quota[row]
 
 
-@njit(cache=True)
-def _following(a: Arrays, s: State, w, r0, r1):  # type: ignore[no-untyped-def]
+@kernel
+def _following(a: Arrays, s: State, w, r0, r1):
     """What ``_follow`` would return, without moving anything; most changes are only priced."""
     regions = s.place.shape[1]
     delta = 0.0
@@ -285,8 +285,8 @@ def _following(a: Arrays, s: State, w, r0, r1):  # type: ignore[no-untyped-def]
     return delta
 
 
-@njit(cache=True)
-def move(a: Arrays, s: State, w, o1, r1, temperature, action):  # type: ignore[no-untyped-def]
+@kernel
+def move(a: Arrays, s: State, w, o1, r1, temperature, action):
     """Run w on option o1 in region r1 (R: leave it out)."""
     o0, r0 = s.option[w], s.region[w]
     regions = s.place.shape[1]
@@ -316,8 +316,8 @@ def move(a: Arrays, s: State, w, o1, r1, temperature, action):  # type: ignore[n
     return delta
 
 
-@njit(cache=True)
-def _swap_room(a: Arrays, s: State, w, v, r):  # type: ignore[no-untyped-def]
+@kernel
+def _swap_room(a: Arrays, s: State, w, v, r):
     """May w take v's place in r, which v leaves?"""
     if r >= s.place.shape[1]:
         return True
@@ -333,8 +333,8 @@ def _swap_room(a: Arrays, s: State, w, v, r):  # type: ignore[no-untyped-def]
     return quota <= a.quota[into] or quota <= s.quota[into]
 
 
-@njit(cache=True)
-def swap(a: Arrays, s: State, w, ow, v, ov, temperature, action, second):  # type: ignore[no-untyped-def]
+@kernel
+def swap(a: Arrays, s: State, w, ow, v, ov, temperature, action, second):
     """Exchange the regions of two workloads; w then runs on its option ow, v on its option ov."""
     rw, rv = s.region[w], s.region[v]
     if rw == rv or not a.option_region[ow, rv] or not a.option_region[ov, rw]:
@@ -378,13 +378,13 @@ def swap(a: Arrays, s: State, w, ow, v, ov, temperature, action, second):  # typ
     return 0.0
 
 
-@njit(cache=True, inline="always")
-def _gpus_of(a: Arrays, o, q):  # type: ignore[no-untyped-def]
+@kernel
+def _gpus_of(a: Arrays, o, q):
     return a.option_type[o], a.option_mgpu[o], a.option_type[q], a.option_mgpu[q]
 
 
-@njit(cache=True)
-def toggle(a: Arrays, s: State, i, r, temperature):  # type: ignore[no-untyped-def]
+@kernel
+def toggle(a: Arrays, s: State, i, r, temperature):
     """Add the replica of i in r, or drop it."""
     price = _replica_price(a, i, r)
     remote = s.volume[i, r] * a.remote_price
@@ -406,8 +406,8 @@ def toggle(a: Arrays, s: State, i, r, temperature):  # type: ignore[no-untyped-d
     return delta
 
 
-@njit(cache=True)
-def shift(a: Arrays, s: State, i, r0, r1, temperature):  # type: ignore[no-untyped-def]
+@kernel
+def shift(a: Arrays, s: State, i, r0, r1, temperature):
     """Move the replica of i from r0 to r1."""
     if not s.place[i, r0] or s.place[i, r1] or a.pinned[i, r0] or not _fits(a, s, i, r1, 0):
         return 0.0
@@ -421,8 +421,8 @@ def shift(a: Arrays, s: State, i, r0, r1, temperature):  # type: ignore[no-untyp
     return delta
 
 
-@njit(cache=True)
-def exchange(a: Arrays, s: State, i, j, r, temperature):  # type: ignore[no-untyped-def]
+@kernel
+def exchange(a: Arrays, s: State, i, j, r, temperature):
     """In region r, drop the replica of i to make room for one of j."""
     if not s.place[i, r] or s.place[j, r] or a.pinned[i, r] or s.copies[i] <= a.copies_min[i]:
         return 0.0

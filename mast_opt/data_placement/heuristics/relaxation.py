@@ -15,11 +15,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mast_opt.data_placement.heuristics.arrays import FORBIDDEN_READ, UNLIMITED, Arrays
-from mast_opt.data_placement.heuristics.relaxed_steps import dataset_step, read_step, workload_step
+from mast_opt.data_placement.heuristics.relaxed_steps import dataset_step, read_step, workload_step, worst_step
 from mast_opt.data_placement.problem import Bools, Ints
 from mast_opt.mip import FloatArray
 
 SINGLE = np.float32
+EPOCH = 50
+"""Iterations between averages."""
+PATIENCE, LEAST, STILL = 200, 400, 3e-4
+"""The bound stands still when so many iterations, after the first ones, improve it by no more than this share."""
 
 
 class Prices(NamedTuple):
@@ -68,24 +72,33 @@ class Relaxation:
         self._asked = np.maximum(_by_tier(a.option_type, tier, a.option_mgpu, (kinds, tiers)), 1.0)
         forced = _by_tier(a.option_type, tier, np.where(single, a.option_mgpu, 0), (kinds, tiers))
         self._total = np.maximum(a.supply.sum(axis=0), 1).astype(np.float64)
-        self.prices = self._first_prices(forced)
+        fewest = np.full(len(a.tier), np.iinfo(np.int64).max)
+        np.minimum.at(fewest, owner, np.where(a.option_region[:, regions], 0, a.option_mgpu))
+        least = np.cumsum(np.bincount(a.tier, weights=fewest, minlength=tiers))
+        self.prices = self._first_prices(forced, least)
         self._sum: Prices | None = None
         self._count = 0
         self.best = self.prices.copy()
         self.bound = -np.inf
         self._kept = -np.inf
+        self._mean: Prices | None = None
+        """The last average of the regions' prices."""
+        self._iterations = 0
+        self._last = -np.inf
+        self.settled = False
+        """Has the bound stopped improving?"""
         finite = self._read_cap[np.isfinite(self._read_cap)]
         typical = float(finite.mean()) if finite.any() else float(a.new_price.mean())
         self._omega = 0.5 / typical if typical > 0 else 1.0
         self._stress = 2 * self._omega
         self._weigh()
 
-    def _first_prices(self, forced: FloatArray) -> Prices:
+    def _first_prices(self, forced: FloatArray, least: NDArray[Any]) -> Prices:
         """Supply-weighted peaks; overload priced fully where demand must exceed supply."""
         a = self._a
         worst = a.supply[:, :, None] / self._total[None, :, None] * a.peak_price
         regions, kinds = a.supply.shape
-        short = forced > 0.999 * self._total[:, None]
+        short = (forced > 0.999 * self._total[:, None]) | (least > 0.999 * self._total.sum())
         over = np.where(short, a.overload_price, 0.0) * self._supplied[:, :, None]
         return Prices(
             read=np.zeros((len(a.read_dataset), regions), SINGLE),
@@ -142,15 +155,19 @@ class Relaxation:
             loads = self._primal(self.prices)
             self._dual(*loads)
             self._average()
+            self._iterations += 1
+            if self._iterations % PATIENCE == 0:
+                self.settled = self._iterations >= LEAST and self.bound - self._last <= STILL * abs(self.bound)
+                self._last = self.bound
 
     def _primal(self, prices: Prices) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray]:
         a = self._a
-        work, demand, cpu, output, quota = workload_step(
+        work, loads = workload_step(
             a, prices, self.cell_price(prices), self._splittable, self._omega, self._work_weight, self._run, self._runs
         )
         data, bytes_held, bytes_new = dataset_step(a, prices, self._omega, self._data_weight, self._place, self._places)
         self._note(work + data + self.constant(prices), prices)
-        return demand, cpu, output + bytes_held, bytes_new, quota
+        return loads.demand, loads.cpu, loads.output + bytes_held, bytes_new, loads.quota
 
     def _note(self, bound: float, prices: Prices) -> None:
         if bound > self.bound:
@@ -168,13 +185,8 @@ class Relaxation:
         stress, limits = pace * self._stress, 0.1 * pace * self._stress
         cumulative = np.cumsum(demand, axis=2)
         supply = np.maximum(a.supply, 1)[:, :, None]
-        row = self._asked[None] / supply
-        gradient = (cumulative / supply - self._floor) / row**2
-        for k in range(a.supply.shape[1]):
-            at = np.flatnonzero(self._supplied[:, k])
-            for t in range(len(a.peak_price)):
-                raised = p.worst[at, k, t] + stress * gradient[at, k, t]
-                p.worst[at, k, t] = _capped(raised, 1 / row[at, k, t] ** 2, a.peak_price[t])
+        row = np.where(self._supplied[:, :, None], self._asked[None] / supply, 0.0)
+        worst_step(p.worst, cumulative / supply - self._floor, row, stress, a.peak_price)
         excess = cumulative - a.supply[:, :, None]
         scale = self._asked * self._total[:, None]
         p.over[...] = np.clip(p.over + stress * excess / scale, 0, a.overload_price) * self._supplied[:, :, None]
@@ -187,23 +199,46 @@ class Relaxation:
         p.quota[...] = np.maximum(p.quota + limits * (quota - a.quota) / self._cpu_total**2, 0)
 
     def _average(self) -> None:
-        """Every so often evaluate the average prices and go on from them where they are better."""
+        """Every so often evaluate the average prices, and go on from them where they are better."""
         if self._sum is None:
             self._sum = Prices(*(np.zeros_like(price) for price in self.prices))
         for total, price in zip(self._sum, self.prices):
             total += price
         self._count += 1
-        if self._count < 100:
+        if self._count < EPOCH:
             return
         mean = Prices(*(np.divide(total, self._count, dtype=total.dtype) for total in self._sum))
         for total in self._sum:
             total[...] = 0
         self._count = 0
+        if self._improves(mean):
+            self._go_to(mean)
+        if self._mean is not None:
+            self._follow_drift(mean, self._mean)
+        self._mean = Prices(mean.read[:0], *mean[1:])
+
+    def _follow_drift(self, mean: Prices, before: Prices) -> None:
+        """Prices that move steadily have far to go: jump along with the regions' prices while the bound improves."""
+        a, reach = self._a, 2.0
+        while True:
+            moved = [price + reach * (price - old) for price, old in zip(mean[1:], before[1:])]
+            ahead = Prices(mean.read, *(np.maximum(price, 0.0) for price in moved))
+            ahead.worst[...] *= np.minimum(1.0, a.peak_price / np.maximum(ahead.worst.sum(axis=0), 1e-300))
+            np.minimum(ahead.over, a.overload_price, out=ahead.over)
+            np.minimum(ahead.under, a.idle_price, out=ahead.under)
+            if not self._improves(ahead):
+                return
+            self._go_to(ahead)
+            reach *= 2.0
+
+    def _improves(self, prices: Prices) -> bool:
         before = self.bound
-        self._evaluate(mean)
-        if self.bound > before:
-            for price, value in zip(self.prices, mean):
-                price[...] = value
+        self._evaluate(prices)
+        return self.bound > before
+
+    def _go_to(self, prices: Prices) -> None:
+        for price, value in zip(self.prices, prices):
+            price[...] = value
 
     def _evaluate(self, prices: Prices) -> None:
         """Note the bound of some prices without moving."""
@@ -221,18 +256,3 @@ def _by_tier(kind: Ints, tier: Ints, amount: Ints, shape: tuple[int, int]) -> Fl
     total = np.zeros((shape[0] + 1, shape[1]))
     np.add.at(total, (kind, tier), amount)
     return np.cumsum(total, axis=1)[: shape[0]]
-
-
-def _capped(values: FloatArray, steps: FloatArray, total: float) -> FloatArray:
-    """The point of {x ≥ 0, Σ x ≤ total} nearest to ``values`` in the metric Σ (x − v)² / step."""
-    kept = np.maximum(values, 0.0)
-    if kept.sum() <= total or not len(values):
-        return kept
-    low, high = 0.0, float((values / steps).max())
-    for _ in range(60):
-        middle = (low + high) / 2
-        if np.maximum(values - steps * middle, 0.0).sum() > total:
-            low = middle
-        else:
-            high = middle
-    return np.maximum(values - steps * high, 0.0)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
-from numba import njit
+
+from mast_opt.compiled import compiled, kernel
+from mast_opt.mip import FloatArray
 
 
-@njit(cache=True)
-def _to_simplex(values, count):  # type: ignore[no-untyped-def]
+@kernel
+def _to_simplex(values, count):
     """Project values[:count] onto {x ≥ 0, Σ x = 1} in place (Michelot 1986)."""
     total = 0.0
     for j in range(count):
@@ -26,11 +30,21 @@ def _to_simplex(values, count):  # type: ignore[no-untyped-def]
         values[j] = max(values[j] - shift, 0.0)
 
 
-@njit(cache=True)
-def _cell_costs(a, prices, gpu_price, splittable, w, cost):  # type: ignore[no-untyped-def]
+class Loads(NamedTuple):
+    """What the runs ask of the regions."""
+
+    demand: FloatArray
+    """[R, K, P] by tier, not cumulative."""
+    cpu: FloatArray
+    output: FloatArray
+    quota: FloatArray
+
+
+@kernel
+def _cell_costs(a, prices, gpu_price, splittable, w, cost, reads):
     """Price of every cell of w, option by option, region by region; returns how many there are."""
     regions = a.supply.shape[0]
-    reads = np.zeros(regions + 1)
+    reads[:] = 0.0
     for n in range(a.read_start[w], a.read_start[w + 1]):
         for r in range(regions):
             reads[r] += prices.read[n, r]
@@ -55,77 +69,89 @@ def _cell_costs(a, prices, gpu_price, splittable, w, cost):  # type: ignore[no-u
     return count
 
 
-@njit(cache=True, nogil=True)
-def workload_step(a, prices, gpu_price, splittable, omega, weight, run, runs):  # type: ignore[no-untyped-def]
+@kernel
+def _step_workload(a, prices, gpu_price, splittable, pace, run, runs, w, cost, reads, loads):
+    """The step of one workload; returns its cheapest cell."""
+    regions, kinds = a.supply.shape
+    count = _cell_costs(a, prices, gpu_price, splittable, w, cost, reads)
+    if count == 0:
+        return 0.0
+    cheapest = cost[0]
+    for j in range(1, count):
+        cheapest = min(cheapest, cost[j])
+    j = 0
+    for o in range(a.option_start[w], a.option_start[w + 1]):
+        for r in range(regions + 1):
+            if a.option_region[o, r]:
+                cost[j] = run[o, r] - pace * cost[j]
+                j += 1
+    _to_simplex(cost, count)
+    runs[w, :] = 0.0
+    j = 0
+    for o in range(a.option_start[w], a.option_start[w + 1]):
+        k = a.option_type[o]
+        for r in range(regions + 1):
+            if a.option_region[o, r]:
+                ahead = 2.0 * cost[j] - run[o, r]
+                run[o, r] = cost[j]
+                j += 1
+                if r < regions and ahead != 0.0:
+                    runs[w, r] += ahead
+                    if k < kinds:
+                        loads.demand[r, k, a.tier[w]] += ahead * a.option_mgpu[o]
+                    loads.cpu[r] += ahead * a.cpu_need[w]
+                    loads.output[r] += ahead * a.output[w]
+                    row = a.quota_row[a.app[w], r]
+                    if row >= 0:
+                        loads.quota[row] += ahead * a.cpu_need[w]
+    return cheapest
+
+
+@compiled
+def workload_step(a, prices, gpu_price, splittable, omega, weight, run, runs):
     """Primal step of the runs.
 
-    Returns (Σ_w cheapest cell, demand [R, K, P] by tier, cores [R], output [R], cores per quota), the loads those
-    of the extrapolated point, which ``runs`` [W, R] receives too.
+    Returns Σ_w cheapest cell, and the loads of the extrapolated point, which ``runs`` [W, R] receives too.
     """
     regions, kinds = a.supply.shape
-    demand = np.zeros((regions, kinds, len(a.peak_price)))
-    cpu, output, quota = np.zeros(regions), np.zeros(regions), np.zeros(len(a.quota))
+    loads = Loads(
+        np.zeros((regions, kinds, len(a.peak_price))), np.zeros(regions), np.zeros(regions), np.zeros(len(a.quota))
+    )
     widest = 1
     for w in range(len(a.tier)):
         widest = max(widest, a.option_start[w + 1] - a.option_start[w])
-    cost = np.zeros(widest * (regions + 1))
+    cost, reads = np.zeros(widest * (regions + 1)), np.zeros(regions + 1)
     cheapest = 0.0
     for w in range(len(a.tier)):
-        count = _cell_costs(a, prices, gpu_price, splittable, w, cost)
-        if count == 0:
-            continue
-        cheapest += cost[:count].min()
         pace = omega / weight[w]
-        j = 0
-        for o in range(a.option_start[w], a.option_start[w + 1]):
-            for r in range(regions + 1):
-                if a.option_region[o, r]:
-                    cost[j] = run[o, r] - pace * cost[j]
-                    j += 1
-        _to_simplex(cost, count)
-        runs[w, :] = 0.0
-        j = 0
-        for o in range(a.option_start[w], a.option_start[w + 1]):
-            k = a.option_type[o]
-            for r in range(regions + 1):
-                if a.option_region[o, r]:
-                    ahead = 2.0 * cost[j] - run[o, r]
-                    run[o, r] = cost[j]
-                    j += 1
-                    if r < regions and ahead != 0.0:
-                        runs[w, r] += ahead
-                        if k < kinds:
-                            demand[r, k, a.tier[w]] += ahead * a.option_mgpu[o]
-                        cpu[r] += ahead * a.cpu_need[w]
-                        output[r] += ahead * a.output[w]
-                        row = a.quota_row[a.app[w], r]
-                        if row >= 0:
-                            quota[row] += ahead * a.cpu_need[w]
-    return cheapest, demand, cpu, output, quota
+        cheapest += _step_workload(a, prices, gpu_price, splittable, pace, run, runs, w, cost, reads, loads)
+    return cheapest, loads
 
 
-@njit(cache=True)
-def _cheapest_set(a, i, cost):  # type: ignore[no-untyped-def]
-    """Least cost of a set of replicas of i within its limits."""
+@kernel
+def _cheapest_set(a, i, cost, rest):
+    """Least cost of a set of replicas of i within its limits. ``rest`` is scratch."""
     total, count, free = 0.0, 0, 0
-    rest = np.empty(len(cost))
     for r in range(len(cost)):
         if a.pinned[i, r]:
             total += cost[r]
             count += 1
         elif not a.forbidden[i, r]:
-            rest[free] = cost[r]
+            at = free
+            while at > 0 and rest[at - 1] > cost[r]:
+                rest[at] = rest[at - 1]
+                at -= 1
+            rest[at] = cost[r]
             free += 1
-    ordered = np.sort(rest[:free])
     for j in range(free):
-        if count < a.copies_min[i] or (count < a.copies_max[i] and ordered[j] < 0.0):
-            total += ordered[j]
+        if count < a.copies_min[i] or (count < a.copies_max[i] and rest[j] < 0.0):
+            total += rest[j]
             count += 1
     return total
 
 
-@njit(cache=True)
-def _to_copies(a, i, values):  # type: ignore[no-untyped-def]
+@kernel
+def _to_copies(a, i, values):
     """Project onto {0 ≤ y ≤ 1, copies_min ≤ Σ y ≤ copies_max, pins and bans}; returns the shift."""
     total, low, high = 0.0, 0.0, 0.0
     for r in range(len(values)):
@@ -141,64 +167,117 @@ def _to_copies(a, i, values):  # type: ignore[no-untyped-def]
         target, low = float(a.copies_max[i]), 0.0
     if target == total:
         return 0.0
-    for _ in range(40):
-        middle = 0.5 * (low + high)
-        total = 0.0
+    shift = 0.0
+    for _ in range(40):  # Newton's method, kept inside the bracket
+        total, inside = 0.0, 0
         for r in range(len(values)):
             if a.pinned[i, r]:
                 total += 1.0
             elif not a.forbidden[i, r]:
-                total += min(max(values[r] - middle, 0.0), 1.0)
+                y = values[r] - shift
+                total += min(max(y, 0.0), 1.0)
+                inside += 0.0 < y < 1.0
+        if abs(total - target) < 1e-9:
+            break
         if total > target:
-            low = middle
+            low = shift
         else:
-            high = middle
-    return 0.5 * (low + high)
+            high = shift
+        shift = shift + (total - target) / inside if inside > 0 else 0.5 * (low + high)
+        if not low < shift < high:
+            shift = 0.5 * (low + high)
+    return shift
 
 
-@njit(cache=True, nogil=True)
-def dataset_step(a, prices, omega, weight, place, places):  # type: ignore[no-untyped-def]
+@kernel
+def _step_dataset(a, prices, pace, place, places, i, cost, values, held, new):
+    """The step of one dataset; returns its cheapest set."""
+    regions = len(cost)
+    for r in range(regions):
+        if a.stored[i, r]:
+            cost[r] = a.keep_price[i] + a.size[i] * prices.storage[r]
+        else:
+            cost[r] = a.new_price[i] + a.size[i] * (prices.storage[r] + prices.ingress[r])
+    for j in range(a.reader_start[i], a.reader_start[i + 1]):
+        n = a.reader_read[j]
+        for r in range(regions):
+            cost[r] -= prices.read[n, r]
+    cheapest = _cheapest_set(a, i, cost, values)
+    for r in range(regions):
+        values[r] = place[i, r] - pace * cost[r]
+    shift = _to_copies(a, i, values)
+    for r in range(regions):
+        y = min(max(values[r] - shift, 0.0), 1.0)
+        if a.pinned[i, r]:
+            y = 1.0
+        elif a.forbidden[i, r]:
+            y = 0.0
+        ahead = 2.0 * y - place[i, r]
+        place[i, r] = y
+        places[i, r] = ahead
+        held[r] += a.size[i] * ahead
+        if not a.stored[i, r]:
+            new[r] += a.size[i] * ahead
+    return cheapest
+
+
+@compiled
+def dataset_step(a, prices, omega, weight, place, places):
     """Primal step of the replicas: (Σ_i cheapest set, MB held [R], MB new [R]) as in ``workload_step``."""
     datasets, regions = a.stored.shape
     held, new = np.zeros(regions), np.zeros(regions)
     cost, values = np.empty(regions), np.empty(regions)
     cheapest = 0.0
     for i in range(datasets):
-        for r in range(regions):
-            if a.stored[i, r]:
-                cost[r] = a.keep_price[i] + a.size[i] * prices.storage[r]
-            else:
-                cost[r] = a.new_price[i] + a.size[i] * (prices.storage[r] + prices.ingress[r])
-        for j in range(a.reader_start[i], a.reader_start[i + 1]):
-            n = a.reader_read[j]
-            for r in range(regions):
-                cost[r] -= prices.read[n, r]
-        cheapest += _cheapest_set(a, i, cost)
-        pace = omega / weight[i]
-        for r in range(regions):
-            values[r] = place[i, r] - pace * cost[r]
-        shift = _to_copies(a, i, values)
-        for r in range(regions):
-            y = min(max(values[r] - shift, 0.0), 1.0)
-            if a.pinned[i, r]:
-                y = 1.0
-            elif a.forbidden[i, r]:
-                y = 0.0
-            ahead = 2.0 * y - place[i, r]
-            place[i, r] = y
-            places[i, r] = ahead
-            held[r] += a.size[i] * ahead
-            if not a.stored[i, r]:
-                new[r] += a.size[i] * ahead
+        cheapest += _step_dataset(a, prices, omega / weight[i], place, places, i, cost, values, held, new)
     return cheapest, held, new
 
 
-@njit(cache=True, nogil=True)
-def read_step(a, cap, runs, places, price, pace):  # type: ignore[no-untyped-def]
-    """Dual step of the rows ``local``."""
+@kernel
+def _step_reads(a, cap, runs, places, price, pace):
     regions = a.supply.shape[0]
     for w in range(len(a.tier)):
         for n in range(a.read_start[w], a.read_start[w + 1]):
             i = a.read_dataset[n]
             for r in range(regions):
                 price[n, r] = min(max(price[n, r] + pace * (runs[w, r] - places[i, r]), 0.0), cap[n])
+
+
+@compiled
+def read_step(a, cap, runs, places, price, pace):
+    """Dual step of the rows ``local``."""
+    _step_reads(a, cap, runs, places, price, pace)
+
+
+@compiled
+def worst_step(worst, gradient, row, pace, price):
+    """Dual step of the rows ``worst``: [R, K, P] prices that are ≥ 0 and add up over regions to at most ``price`` [P].
+
+    The projection is that of the metric Σ (x − v)² · row², in which the steps are taken.
+    """
+    regions, kinds, tiers = worst.shape
+    for k in range(kinds):
+        for t in range(tiers):
+            total, high = 0.0, 0.0
+            for r in range(regions):
+                if row[r, k, t] > 0.0:
+                    raised = max(worst[r, k, t] + pace * gradient[r, k, t] / row[r, k, t] ** 2, 0.0)
+                    worst[r, k, t] = raised
+                    total += raised
+                    high = max(high, raised * row[r, k, t] ** 2)
+            if total <= price[t]:
+                continue
+            low = 0.0
+            for _ in range(60):
+                middle = 0.5 * (low + high)
+                total = 0.0
+                for r in range(regions):
+                    if row[r, k, t] > 0.0:
+                        total += max(worst[r, k, t] - middle / row[r, k, t] ** 2, 0.0)
+                if total > price[t]:
+                    low = middle
+                else:
+                    high = middle
+            for r in range(regions):
+                if row[r, k, t] > 0.0:
+                    worst[r, k, t] = max(worst[r, k, t] - high / row[r, k, t] ** 2, 0.0)

@@ -59,15 +59,13 @@ def state_of(a: Arrays, option: Ints, region: Ints, place: Bools, seed: int) -> 
     quota = np.zeros(len(a.quota), np.int64)
     row = a.quota_row[a.app[runs], at]
     np.add.at(quota, row[row >= 0], a.cpu_need[runs][row >= 0])
-    supplied = a.supply > 0
-    ratio = np.where(supplied[:, :, None], demand / np.maximum(a.supply, 1)[:, :, None], 0.0)
     return State(
         option=option.astype(np.int64),
         region=region.astype(np.int64),
         place=place.copy(),
         volume=volume.reshape(datasets, regions),
         demand=demand,
-        peak=np.ascontiguousarray(ratio.max(axis=0)) if regions else np.zeros((kinds, tiers)),
+        peak=peaks_of(a, demand),
         cpu=_total(at, a.cpu_need[runs], regions),
         quota=quota,
         storage=_columns(a.size, place) + _total(at, a.output[runs], regions),
@@ -75,6 +73,12 @@ def state_of(a: Arrays, option: Ints, region: Ints, place: Bools, seed: int) -> 
         copies=place.sum(axis=1).astype(np.int64),
         random=np.array([(seed * 0x9E3779B97F4A7C15 + 0xD1B54A32D192ED03) % 2**64 | 1], np.uint64),
     )
+
+
+def peaks_of(a: Arrays, demand: Ints) -> FloatArray:
+    """[K, P] largest demand over supply, over the regions with supply."""
+    ratio = np.where((a.supply > 0)[:, :, None], demand / np.maximum(a.supply, 1)[:, :, None], 0.0)
+    return np.ascontiguousarray(ratio.max(axis=0, initial=0.0))
 
 
 def _total(index: Ints, amount: Ints, size: int) -> Ints:

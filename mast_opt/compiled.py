@@ -1,0 +1,50 @@
+"""How kernels are compiled: cached on disk, without the interpreter lock, and without counting references.
+
+A kernel is handed the problem and the plan as tuples of some fifty arrays. Counting references to them at every call
+took four fifths of the time, so kernels that other kernels call own no memory and count nothing: scratch space comes
+in from outside. (The switch is numba's ``_nrt``; ``tests/test_compiled.py`` notices if it should go away.)
+
+A cached kernel contains the kernels that it calls, and numba's cache would not notice that one of those has changed in
+another file. So the name under which a kernel is cached carries a fingerprint of its package's files with kernels.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+import numba
+
+FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
+
+
+def compiled(function: FunctionT) -> FunctionT:
+    """The function, compiled when it is first called from Python; it may allocate arrays."""
+    return _compiled(function)
+
+
+def kernel(function: FunctionT) -> FunctionT:
+    """The function, compiled for the use of other kernels only. It must allocate nothing.
+
+    It has no way in from Python: calling it there ends the process.
+    """
+    return _compiled(function, _nrt=False, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+
+
+def _compiled(function: FunctionT, **options: Any) -> FunctionT:
+    function.__qualname__ = f"{function.__qualname__}_{_fingerprint(Path(function.__code__.co_filename).parent)}"
+    return cast(FunctionT, numba.njit(cache=True, nogil=True, error_model="numpy", **options)(function))
+
+
+@functools.cache
+def _fingerprint(folder: Path) -> str:
+    """Of the files that define kernels or the tuples they are handed."""
+    digest = hashlib.blake2b(digest_size=6)
+    for path in (Path(__file__), *sorted(folder.glob("*.py"))):
+        text = path.read_bytes()
+        if b"compiled import" in text or b"(NamedTuple)" in text or path == Path(__file__):
+            digest.update(text)
+    return digest.hexdigest()

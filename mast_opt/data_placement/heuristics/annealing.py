@@ -1,0 +1,246 @@
+"""The search for one objective: threads anneal parts of one plan, and the relaxation proves its bound beside them."""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import NamedTuple
+
+import numpy as np
+
+from mast_opt.data_placement.certificate import Certificate
+from mast_opt.data_placement.heuristics.anneal import anneal
+from mast_opt.data_placement.heuristics.arrays import Arrays, arrays_of
+from mast_opt.data_placement.heuristics.construct import first_state, given_state
+from mast_opt.data_placement.heuristics.cooling import Cooling
+from mast_opt.data_placement.heuristics.parts import Part, Scratch, join, scratch_for, split, whole
+from mast_opt.data_placement.heuristics.plans import Snapshot, plan_of, restore, snapshot_of
+from mast_opt.data_placement.heuristics.polish import polish
+from mast_opt.data_placement.heuristics.relaxation import Relaxation
+from mast_opt.data_placement.heuristics.state import State, cost, excess
+from mast_opt.data_placement.packing import peak_floor
+from mast_opt.data_placement.plan import Plan
+from mast_opt.data_placement.problem import DataPlacement
+from mast_opt.search import Found, Tools
+
+EARLIER = 1e3
+"""Weight of the terms that come before, when the objective is lexicographic."""
+ROUNDS = 400
+"""Rounds when neither a time limit nor a number of rounds is given."""
+SLICE_S = 0.04
+"""Longest time in compiled code, so that limits and interrupts are noticed."""
+STEPS = 20_000
+"""Changes of a slice at first, and where rounds are counted, so that they do not depend on the machine."""
+WORKLOADS_PER_SLICE = 50_000
+"""A round has one slice for every so many workloads: splitting a plan into parts takes time that grows with them."""
+RELAXATIONS_PER_ROUND = 5
+"""Iterations of the relaxation in a round, where rounds are counted."""
+KEEPING = 20.0
+"""A plan is copied at most so often that copying takes one part in this many of the time."""
+RESERVE = 0.04
+"""Share of the time limit that is kept for handing the plan over."""
+
+
+class Cap(NamedTuple):
+    """The value that an earlier term must keep, and the arrays that price it alone."""
+
+    term: str
+    value: float
+    arrays: Arrays
+
+
+class Annealing:
+    """The plan under search, the best one seen, and the relaxation.
+
+    Args:
+        weights: of every term.
+        caps: terms that come before.
+        share: part of the remaining time that this search may take.
+    """
+
+    def __init__(
+        self,
+        problem: DataPlacement,
+        tools: Tools,
+        start: Plan | None,
+        weights: dict[str, float],
+        caps: tuple[Cap, ...],
+        share: float = 1.0,
+    ) -> None:
+        self.problem, self.tools, self.watch = problem, tools, tools.watch
+        self.weights, self.caps = weights, caps
+        self.begin_s = self.watch.elapsed_s
+        self.budget_s = self.watch.remaining_s * share
+        self.a: Arrays = arrays_of(problem, weights)
+        refuse = problem.may_refuse
+        if start is None:
+            self.state: State = first_state(self.a, refuse, 1)
+        else:
+            self.state = given_state(self.a, *snapshot_of(problem, start), refuse, 1)
+        self.rng = np.random.default_rng(tools.rng.integers(2**63))
+        self.random = [
+            self.rng.integers(1, 2**63, size=1).astype(np.uint64)
+            for _ in range(max(1, min(tools.threads, len(problem.regions) // 2)))
+        ]
+        self.scratch: list[Scratch] = [scratch_for(self.a) for _ in self.random]
+        self.slices = 1 + len(problem.workloads) // WORKLOADS_PER_SLICE
+        self.slice_s = SLICE_S
+        """Seconds that a slice took in the last round."""
+        self.relaxation = Relaxation(self.a, peak_floor(problem), problem.splittable)
+        self.cost = cost(self.a, self.state)
+        self.cooling = Cooling(max(self.cost, 1e-12) / max(len(problem.workloads), 1), start is not None)
+        self.feasible = False
+        self.best: Snapshot | None = None
+        self.best_cost = math.inf
+        self.best_shown = math.inf
+        """The term that is minimised now, without the weight of those before."""
+        self.keep_again_s = 0.0
+        self._note()
+
+    def run(self) -> None:
+        """Rounds of annealing, with the relaxation beside them, until a limit or the asked gap is reached."""
+        counted, alone = self.watch.stop.iterations is not None, self.tools.threads == 1
+        steps, number, first = STEPS, 0, True
+        over = threading.Event()
+        with ThreadPoolExecutor(max_workers=self.tools.threads, thread_name_prefix="mast-opt-tetris") as pool:
+            beside = None if counted or alone else pool.submit(self._relax_until, over)
+            try:
+                while self._progress() < 1.0 and not self.watch.done:
+                    done = self._progress()
+                    if self.cooling.number(done) != number:
+                        number = self.cooling.number(done)
+                        self._return_to_best()
+                    busy = not self.relaxation.settled
+                    relax = self._relax(counted) if busy and beside is None else None
+                    parts = max(1, len(self.random) - 1) if busy and not alone else len(self.random)
+                    self._round(pool, parts, steps, self.cooling.temperature(done), relax)
+                    self.watch.round += 1
+                    self._note()
+                    if first:
+                        first = False
+                        self.cooling.plan(self._changes(steps) / max(len(self.problem.workloads), 1))
+                    if not counted:
+                        steps = int(np.clip(steps * SLICE_S / self.slice_s, 500, 50 * STEPS))
+            finally:
+                over.set()
+            if beside is not None:
+                beside.result()
+        if not self.watch.stop.cancel.is_set():
+            self._descend()
+        self._note(last=True)
+
+    def _round(
+        self, pool: ThreadPoolExecutor, number: int, steps: int, temperature: float, relax: Callable[[], None] | None
+    ) -> None:
+        """Each part takes its share of the round's changes."""
+        parts = split(self.a, self.state, self.rng, self.random[:number])
+        work: list[Future[float]] = [
+            pool.submit(self._slices, part, self.scratch[position], steps, temperature)
+            for position, part in enumerate(parts)
+        ]
+        relaxing = None if relax is None else pool.submit(relax)
+        self.cost += sum(running.result() for running in work) + join(self.a, self.state, parts)
+        if relaxing is not None:
+            relaxing.result()
+
+    def _slices(self, part: Part, scratch: Scratch, steps: int, temperature: float) -> float:
+        change, began = 0.0, time.perf_counter()
+        for _ in range(self.slices):
+            change += anneal(part, steps, temperature, temperature, self.problem.may_refuse, scratch)
+            if self.watch.stop.cancel.is_set():
+                break
+        self.slice_s = max((time.perf_counter() - began) / self.slices, 1e-6)
+        return change
+
+    def _descend(self) -> None:
+        """A last pass that takes improvements only."""
+        part = whole(self.a, self.state)
+        for _ in range(self.slices):
+            steps = min(4 * len(self.problem.workloads), 4 * STEPS)
+            self.cost += anneal(part, steps, 0.0, 0.0, self.problem.may_refuse, self.scratch[0])
+
+    def _return_to_best(self) -> None:
+        if self.best is not None:
+            restore(self.a, self.state, self.best)
+            self.cost, self.feasible = self.best_cost, True
+
+    def _progress(self) -> float:
+        """How much of the search is over, 0 to 1."""
+        stop = self.watch.stop
+        shares = [0.0]
+        if stop.time_limit_s is not None:
+            shares.append((self.watch.elapsed_s - self.begin_s) / max(self.budget_s * (1 - RESERVE), 1e-9))
+        if stop.iterations is not None or stop.time_limit_s is None:
+            shares.append(self.watch.round / (ROUNDS if stop.iterations is None else max(stop.iterations, 1)))
+        return max(shares)
+
+    def _changes(self, steps: int) -> float:
+        """Changes that there is time for, as far as the first round tells."""
+        stop = self.watch.stop
+        threads = len(self.random)
+        if stop.time_limit_s is not None and stop.iterations is None:
+            return threads * steps / self.slice_s * self.budget_s
+        rounds = ROUNDS if stop.iterations is None else stop.iterations
+        return float(threads * self.slices * STEPS * rounds)
+
+    def _relax(self, counted: bool) -> Callable[[], None]:
+        """A round of the relaxation in step with the annealing: a number of iterations, or a slice of time."""
+
+        def work() -> None:
+            if counted:
+                self.relaxation.step(RELAXATIONS_PER_ROUND)
+                return
+            began = time.perf_counter()
+            while time.perf_counter() - began < SLICE_S:
+                self.relaxation.step(1)
+
+        return work
+
+    def _relax_until(self, over: threading.Event) -> None:
+        """The relaxation beside the annealing, at its own pace."""
+        while not over.is_set() and not self.relaxation.settled:
+            self.relaxation.step(1)
+
+    def _note(self, last: bool = False) -> None:
+        """Keep the best plan seen between rounds and report what is known.
+
+        Changes never exceed a hard limit that holds, so a feasible plan stays feasible.
+        """
+        if not self.feasible:
+            self.feasible = excess(self.a, self.state, self.problem.may_refuse) == 0
+            self.cost = cost(self.a, self.state)  # changes out of exceeded limits were rewarded beyond their cost
+        better = self.cost < self.best_cost - (0 if last else 1e-4) * abs(self.best_cost)
+        if (self.best is None or better) and (last or self._may_keep()) and self._legal():
+            began = time.perf_counter()
+            s = self.state
+            self.best = Snapshot(s.option.copy(), s.region.copy(), s.place.copy())
+            self.cost = self.best_cost = cost(self.a, s)
+            self.best_shown = self.best_cost - EARLIER * sum(cost(cap.arrays, s) for cap in self.caps)
+            self.keep_again_s = time.perf_counter() + KEEPING * (time.perf_counter() - began)
+        bound = self.relaxation.bound - EARLIER * sum(cap.value for cap in self.caps)
+        self.watch.report(
+            objective=self.best_shown if self.best is not None else None,
+            bound=max(0.0, bound) if math.isfinite(bound) else None,
+        )
+
+    def _may_keep(self) -> bool:
+        """Copying a plan takes time on large instances; where rounds are counted the clock has no say."""
+        return self.watch.stop.iterations is not None or time.perf_counter() >= self.keep_again_s
+
+    def _legal(self) -> bool:
+        """Is the plan within the hard limits and the values of earlier terms?"""
+        return self.feasible and all(cost(cap.arrays, self.state) <= cap.value for cap in self.caps)
+
+    def found(self) -> Found[Plan]:
+        """The best plan, its shares and flows settled exactly, with the certificate of the bound."""
+        limit = self.watch.limit()
+        certificate = Certificate.of(self.problem, self.weights, self.relaxation.best)
+        words = f"{self.watch.round} rounds, {len(self.random)} parts"
+        plan = None if self.best is None else plan_of(self.problem, self.best)
+        plan = polish(self.problem, self.tools, plan)
+        if plan is None:
+            words += "; no plan within the hard limits was found"
+        return Found(plan, certificate.bound(self.problem), limit, words, certificate)

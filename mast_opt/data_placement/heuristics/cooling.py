@@ -1,0 +1,49 @@
+"""The temperature of the annealing: geometric, once or several times, and 0 at the end."""
+
+from __future__ import annotations
+
+import numpy as np
+
+HOT, COLD = 1.0, 0.0024
+"""First and last temperature, in units of the mean cost of a workload."""
+WARM = 0.05
+"""First temperature when a plan is given to start from: it should be improved, not dissolved."""
+REHEAT = 0.5
+"""First temperature of a later cooling, relative to the first one's."""
+LONGEST = 100_000
+"""Changes per workload beyond which slower cooling is no better than cooling again from the best plan."""
+UNHURRIED = 1_000
+"""Changes per workload with which it pays to begin at the hottest; with fewer, proportionally colder."""
+FINISH = 0.06
+"""Share of a cooling that is spent at temperature 0."""
+
+
+class Cooling:
+    """Temperatures over the course of a search.
+
+    Args:
+        unit: mean cost of a workload.
+        warm: is there a plan to start from?
+    """
+
+    def __init__(self, unit: float, warm: bool) -> None:
+        self._unit = unit
+        self._hot = WARM if warm else HOT
+        self.coolings = 1
+
+    def plan(self, changes_per_workload: float) -> None:
+        """Settle how many coolings there is time for and how hot they begin."""
+        self.coolings = int(np.clip(changes_per_workload / LONGEST, 1, 50))
+        self._hot *= float(np.clip(changes_per_workload / UNHURRIED, 0.05, 1.0))
+
+    def number(self, done: float) -> int:
+        """Which cooling it is when that share of the search is done."""
+        return min(int(done * self.coolings), self.coolings - 1)
+
+    def temperature(self, done: float) -> float:
+        """The temperature when that share of the search is done."""
+        within = (done * self.coolings - self.number(done)) / (1 - FINISH)
+        if within >= 1:
+            return 0.0
+        hot = max(self._hot * (REHEAT if self.number(done) else 1.0), COLD)
+        return self._unit * hot * float((COLD / hot) ** within)

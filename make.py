@@ -4,6 +4,7 @@
     python3 make.py demo     solve the real instance and show the plan
     python3 make.py test     run the tests; what follows is handed to pytest
     python3 make.py lint     ruff, mypy and import-linter
+    python3 make.py bench    run the small suite of benchmarks, a quarter of an hour, or the suite that follows
     python3 make.py shell    say where the environment is that these share
 
 Each makes a virtual environment in .venv (or where MAST_OPT_VENV says) when there is none, and installs mast-opt
@@ -41,6 +42,11 @@ def lint(arguments):
     install("test", "lint")
     checks = [("ruff", "check"), ("ruff", "format", "--check"), ("mypy",), ("lint-imports", "--no-cache")]
     return max([run(*check) for check in checks])
+
+
+def bench(arguments):
+    install("test")
+    return run("mast-opt", "bench", *(arguments or ("small",)))
 
 
 def shell(arguments):
@@ -86,7 +92,7 @@ def pip(python, *arguments):
 
 
 def main(arguments):
-    tasks = {"demo": demo, "test": test, "lint": lint, "shell": shell}
+    tasks = {"demo": demo, "test": test, "lint": lint, "bench": bench, "shell": shell}
     if not arguments or arguments[0] not in tasks:
         print(__doc__)
         return 2

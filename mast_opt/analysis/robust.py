@@ -6,7 +6,6 @@ Introduction to Stochastic Programming, 2011, chapter 2). The copies together ar
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -140,79 +139,81 @@ def stated(joint: Extensive, mips: Sequence[Mip], weights: FloatArray, aim: str)
     return replace(program, cost=frozen(cost), offset=0.0)
 
 
-def robust_plan(
-    kind: Kind[Any, Any],
-    stages: TwoStage,
-    instances: Mapping[str, Any],
-    weights: Sequence[float],
-    before: Any,
-    aim: str,
-    solver: str,
-    gap: float,
-    seed: int,
-    threads: int | None,
-    clock: Clock,
-    cancel: threading.Event,
-) -> Robust:
-    """The robust plan; the first instance is the base, whose formulation decides for all."""
-    names = list(instances)
-    base = names[0]
+@dataclass(frozen=True)
+class RobustSearch:
+    """One plan for a base instance and its scenarios, by one MIP solver under one clock."""
 
-    def recourse(plan: Any, starts: Mapping[str, Any], share: float) -> dict[str, Solution]:
-        found = {}
-        for position, name in enumerate(names):
+    kind: Kind[Any, Any]
+    stages: TwoStage
+    instances: Mapping[str, Any]
+    """The base first: its formulation decides for all."""
+    weights: FloatArray
+    """One for each instance."""
+    aim: str
+    """``worst`` or ``weighted``."""
+    solver: str
+    params: SolveParams
+    clock: Clock
+
+    def plan(self, before: Any) -> Robust:
+        """The robust plan beside the base plan; a start for the search is the base plan with the best recourse."""
+        names = list(self.instances)
+        formulations = [self._formulation(name) for name in names]
+        mips = [formulation.mip for formulation in formulations]
+        shared = [self.stages.shared(mip) for mip in mips]
+        joint = extensive(mips, shared, [self.stages.alive(instance) for instance in self.instances.values()])
+        program = stated(joint, mips, self.weights, self.aim)
+        beside_base = self._recourse(before, {names[0]: before}, 0.25)
+        start = _start(program, joint, formulations, list(beside_base.values()), mips)
+        params = replace(self.params, time_limit_s=self.clock.budget_s(0.75), start=start)
+        result = backends.get(self.solver).solve(program, params)
+        plan, beside = None, {}
+        if result.x is not None:
+            pieces = zip(names, formulations, joint.columns, strict=True)
+            starts = {name: one.decode(result.x[columns]) for name, one, columns in pieces}
+            beside = self._recourse(starts[names[0]], starts, 1.0)
+            plan = beside[names[0]].plan
+        value = self._value(list(beside.values()))
+        return Robust(
+            objective_kind=self.aim,
+            decided=self.stages.decided,
+            status=result.status,
+            plan=plan,
+            objective=value,
+            bound=result.bound if value is None or result.bound is None else min(result.bound, value),
+            base_objective=self._value(list(beside_base.values())),
+            robust=beside,
+            base=beside_base,
+        )
+
+    def _formulation(self, name: str) -> Formulation[Any]:
+        instance, is_base = self.instances[name], name == next(iter(self.instances))
+        return self.kind.formulations["base"](instance) if is_base else self.stages.formulate(instance)
+
+    def _recourse(self, plan: Any, starts: Mapping[str, Any], share: float) -> dict[str, Solution]:
+        """The best rest in every instance, with what the plan decides beforehand held."""
+        found: dict[str, Solution] = {}
+        for name, instance in self.instances.items():
+            left = len(self.instances) - len(found)
             found[name] = solve(
-                stages.recourse(instances[name], plan, name == base),
-                solver,
-                time_limit_s=clock.budget_s(share / (len(names) - position)),
-                gap=gap,
-                seed=seed,
-                threads=threads,
+                self.stages.recourse(instance, plan, not found),
+                self.solver,
+                time_limit_s=self.clock.budget_s(share / left),
+                gap=self.params.gap,
+                seed=self.params.seed,
+                threads=self.params.threads,
                 start=starts.get(name),
-                cancel=cancel,
+                cancel=self.params.cancel,
             )
         return found
 
-    formulations = [
-        kind.formulations["base"](instances[name]) if name == base else stages.formulate(instances[name])
-        for name in names
-    ]
-    mips = [formulation.mip for formulation in formulations]
-    shared = [stages.shared(mip) for mip in mips]
-    joint = extensive(mips, shared, [stages.alive(instances[name]) for name in names])
-    weight = np.array(weights, np.float64)
-    if weight.sum() <= 0:
-        weight = np.ones(len(names))
-    program = stated(joint, mips, weight, aim)
-    beside_base = recourse(before, {base: before}, 0.25)
-    params = SolveParams(
-        time_limit_s=clock.budget_s(0.75),
-        gap=gap,
-        seed=seed,
-        threads=threads,
-        cancel=cancel,
-        start=_start(program, joint, formulations, [beside_base[name] for name in names], mips),
-    )
-    result = backends.get(solver).solve(program, params)
-    plan, beside = None, {}
-    if result.x is not None:
-        pieces = zip(names, formulations, joint.columns, strict=True)
-        starts = {name: one.decode(result.x[columns]) for name, one, columns in pieces}
-        plan = starts[base]
-        beside = recourse(plan, starts, 1.0)
-        plan = beside[base].plan
-    value = _value(list(beside.values()), weight, aim)
-    return Robust(
-        objective_kind=aim,
-        decided=stages.decided,
-        status=result.status,
-        plan=plan,
-        objective=value,
-        bound=result.bound,
-        base_objective=_value([beside_base[name] for name in names], weight, aim),
-        robust=beside,
-        base=beside_base,
-    )
+    def _value(self, solutions: Sequence[Solution]) -> float | None:
+        """The largest or mean objective; None if one is not known."""
+        objectives = [solution.objective for solution in solutions]
+        known = [objective for objective in objectives if objective is not None]
+        if not known or len(known) < len(objectives):
+            return None
+        return max(known) if self.aim == "worst" else float(np.average(known, weights=self.weights))
 
 
 def _start(
@@ -232,11 +233,3 @@ def _start(
     if len(x) > len(joint.mip.cost):
         x[-1] = max(mip.objective(columns) for mip, columns in zip(mips, values, strict=True))
     return x
-
-
-def _value(solutions: Sequence[Solution], weights: FloatArray, aim: str) -> float | None:
-    objectives = [solution.objective for solution in solutions]
-    known = [objective for objective in objectives if objective is not None]
-    if not known or len(known) < len(objectives):
-        return None
-    return max(known) if aim == "worst" else float(np.dot(known, weights) / weights.sum())

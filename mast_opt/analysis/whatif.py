@@ -8,10 +8,13 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from mast_opt.analysis.asking import asked, exact_solver
-from mast_opt.analysis.robust import Robust, robust_plan
+from mast_opt.analysis.robust import Robust, RobustSearch
 from mast_opt.analysis.scenarios import BASE, Scenario, check_scenarios, happened
 from mast_opt.errors import UsageError
+from mast_opt.result import SolveParams
 from mast_opt.solving import Solution, solve, verify
 from mast_opt.solving.clock import Clock
 from mast_opt.verdict import Verdict
@@ -123,19 +126,9 @@ def whatif(
         first, *others = pool.map(outcome, instances)
     stochastic = None
     if robust is not None and questions.two_stage is not None and before is not None:
-        weights = [1.0, *(scenario.weight for scenario in scenarios)]
-        stochastic = robust_plan(
-            kind,
-            questions.two_stage,
-            instances,
-            weights,
-            before,
-            robust,
-            solver,
-            gap,
-            seed,
-            threads,
-            Clock(time_limit_s),
-            cancel,
-        )
+        weights = np.array([1.0, *(scenario.weight for scenario in scenarios)])
+        params = SolveParams(gap=gap, seed=seed, threads=threads, cancel=cancel)
+        clock = Clock(time_limit_s)
+        search = RobustSearch(kind, questions.two_stage, instances, weights, robust, solver, params, clock)
+        stochastic = search.plan(before)
     return WhatIf(kind.name, first, tuple(others), stochastic)

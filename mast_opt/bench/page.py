@@ -10,7 +10,7 @@ from typing import Any
 from mast_opt.bench import figures
 from mast_opt.bench.entry_tables import by_instance, measured, rows, summary
 from mast_opt.bench.figures import Instance, Result
-from mast_opt.bench.plots import TITLES
+from mast_opt.bench.plots import TITLES, file_name, kinds_of
 from mast_opt.bench.status import Ended
 from mast_opt.bench.suite import KnownIssue, Suite
 from mast_opt.kinds import kind_named
@@ -86,8 +86,11 @@ def _chapter(chapter: Chapter, images: str | None) -> Iterator[str]:
         if len({figures.instance(result) for result in of_entry}) > 1 and not programs:
             yield by_instance(of_entry, chapter.best)
         yield from _failures(of_entry)
-    if images is not None and solves:
-        yield from (f"![{TITLES[name]}]({images}/{suite.name}-{name}.svg)\n\n{TITLES[name]}." for name in suite.plots)
+    if images is not None:
+        for kind in kinds_of(solves):
+            for name in suite.plots:
+                words = f"{kind_named(kind).title.partition(':')[0]}. {TITLES[name]}"
+                yield f"![{words}]({images}/{file_name(suite.name, kind, name)})\n\n{words}."
     if suite.known_issues:
         yield "Known issues:\n\n" + "\n".join(f"- {_issue(issue)}" for issue in suite.known_issues)
 

@@ -11,6 +11,8 @@ from mast_opt.bench import figures
 from mast_opt.bench.figures import Instance, Result
 from mast_opt.errors import UsageError
 
+FLOOR = 1e-4
+"""Gaps are drawn as at least this, for the same reason as times."""
 LEAST_S = 0.01
 """Times are drawn as at least this, so that a logarithmic axis can show them."""
 
@@ -18,7 +20,7 @@ LEAST_S = 0.01
 def draw(
     folder: Path, suite: str, wanted: Sequence[str], results: Sequence[Result], best: Mapping[Instance, float]
 ) -> None:
-    """Write ``SUITE-PLOT.svg`` into the folder for each wanted plot.
+    """Write ``SUITE-KIND-PLOT.svg`` into the folder for each wanted plot and each kind of problem among the results.
 
     Raises:
         UsageError: matplotlib is missing, or there is no plot of that name.
@@ -41,13 +43,23 @@ def draw(
     for name in wanted:
         if name not in PLOTS:
             raise UsageError(f"there is no plot called {name!r}; expected some of: {', '.join(PLOTS)}")
-        with plt.rc_context(style):
-            figure, axes = plt.subplots(figsize=(6.4, 3.6), layout="constrained")
-            PLOTS[name](axes, results, best)
-            if axes.get_legend_handles_labels()[0]:
-                axes.legend(fontsize=8, frameon=False)
-            figure.savefig(folder / f"{suite}-{name}.svg", metadata={"Date": None})
-            plt.close(figure)
+        for kind in kinds_of(results):
+            with plt.rc_context(style):
+                figure, axes = plt.subplots(figsize=(6.4, 3.6), layout="constrained")
+                PLOTS[name](axes, [result for result in results if result["source"].get("kind") == kind], best)
+                if axes.get_legend_handles_labels()[0]:
+                    axes.legend(fontsize=8, frameon=False)
+                figure.savefig(folder / file_name(suite, kind, name), metadata={"Date": None})
+                plt.close(figure)
+
+
+def kinds_of(results: Sequence[Result]) -> list[str]:
+    """The kinds of problem among the results, in order of appearance; contestants differ from one to the next."""
+    return list(dict.fromkeys(result["source"]["kind"] for result in results if result["source"].get("kind")))
+
+
+def file_name(suite: str, kind: str, plot: str) -> str:
+    return f"{suite}-{kind}-{plot}.svg"
 
 
 def profile(axes: Any, results: Sequence[Result], best: Mapping[Instance, float]) -> None:
@@ -60,10 +72,14 @@ def profile(axes: Any, results: Sequence[Result], best: Mapping[Instance, float]
         task = (*figures.instance(result), result["time_limit_s"], result["seed"])
         reached = figures.time_to(result, figures.target_of(value, figures.TARGETS[1]))
         costs[figures.contestant(result)][task] = None if reached is None else max(reached, LEAST_S)
-    for name, (factors, shares) in figures.performance_profile(costs).items():
-        axes.step([1.0, *factors], [0.0, *shares], where="post", label=name)
+    profiles = figures.performance_profile(costs)
+    end = max([10.0, *(factors[-1] for factors, _ in profiles.values() if len(factors))])
+    for name, (factors, shares) in profiles.items():
+        last = shares[-1] if len(shares) else 0.0
+        axes.step([1.0, *factors, end], [0.0, *shares, last], where="post", label=name)
     axes.set_xscale("log")
-    axes.set_ylim(0, 1.02)
+    axes.set_xlim(0.98, end)
+    axes.set_ylim(-0.01, 1.02)
     axes.set_xlabel("time to within 1% of the best known, as a multiple of the quickest")
     axes.set_ylabel("share of runs")
 
@@ -80,11 +96,13 @@ def time_to_target(axes: Any, results: Sequence[Result], best: Mapping[Instance,
         runs[name] += 1
         at = figures.time_to(result, figures.target_of(value, figures.TARGETS[0]))
         reached[name] += [] if at is None else [max(at, LEAST_S)]
+    end = max((float(result["time_limit_s"]) for result in results), default=1.0)
     for name, count in runs.items():
         times = sorted(reached[name])
-        axes.step(times, [(n + 1) / count for n in range(len(times))], where="post", marker=".", label=name)
+        shares = [n / count for n in range(len(times) + 1)]
+        axes.step([LEAST_S, *times, end], [*shares, shares[-1]], where="post", label=name)
     axes.set_xscale("log")
-    axes.set_ylim(0, 1.02)
+    axes.set_ylim(-0.01, 1.02)
     axes.set_xlabel("seconds")
     axes.set_ylabel("share of runs within 10% of the best known")
 
@@ -103,7 +121,7 @@ def over_time(axes: Any, results: Sequence[Result], best: Mapping[Instance, floa
             continue
         at = np.searchsorted([event[0] for event in known], grid, side="right") - 1
         gaps = np.array([(event[1] - value) / max(abs(value), 1e-9) for event in known])
-        curves[figures.contestant(result)].append(np.where(at >= 0, np.maximum(gaps[at], 1e-5), np.nan))
+        curves[figures.contestant(result)].append(np.where(at >= 0, np.maximum(gaps[at], FLOOR), np.nan))
     for name, lines in curves.items():
         stack = np.log(np.array(lines))
         there = ~np.isnan(stack).any(axis=0)
@@ -111,7 +129,7 @@ def over_time(axes: Any, results: Sequence[Result], best: Mapping[Instance, floa
     axes.set_xscale("log")
     axes.set_yscale("log")
     axes.set_xlabel("seconds")
-    axes.set_ylabel("gap to the best known")
+    axes.set_ylabel("gap to the best known (0.01% or more)")
 
 
 def scaling(axes: Any, results: Sequence[Result], best: Mapping[Instance, float]) -> None:
@@ -121,14 +139,14 @@ def scaling(axes: Any, results: Sequence[Result], best: Mapping[Instance, float]
     for result in results:
         gap = figures.gap_to(result.get("objective"), best.get(figures.instance(result)))
         if gap is not None:
-            gaps[figures.contestant(result)][result["entry"]].append(max(gap, 1e-5))
+            gaps[figures.contestant(result)][result["entry"]].append(max(gap, FLOOR))
     for name, by_entry in gaps.items():
         at = [n for n, entry in enumerate(entries) if by_entry.get(entry)]
         means = [figures.shifted_geometric_mean(by_entry[entries[n]], 1e-3) for n in at]
         axes.plot(at, means, marker=".", label=name)
     axes.set_yscale("log")
     axes.set_xticks(range(len(entries)), entries, rotation=30, ha="right")
-    axes.set_ylabel("gap to the best known")
+    axes.set_ylabel("gap to the best known (0.01% or more)")
 
 
 PLOTS: Mapping[str, Callable[[Any, Sequence[Result], Mapping[Instance, float]], None]] = {

@@ -60,7 +60,7 @@ def test_plots_are_drawn_the_same_every_time(suite: Suite, tmp_path: Path, name:
     files = []
     for folder in (tmp_path / "a", tmp_path / "b"):
         draw(folder, "two", [name], told.results, told.best)
-        files.append((folder / f"two-{name}.svg").read_bytes())
+        files.append((folder / f"two-job-placement-{name}.svg").read_bytes())
     assert files[0] == files[1]
     assert b"<svg" in files[0]
     assert name in TITLES
@@ -81,7 +81,7 @@ def test_results_that_are_not_there_are_named(tmp_path: Path) -> None:
 
 def test_a_plot_is_part_of_the_page_where_the_suite_wants_it(suite: Suite) -> None:
     told = replace(chapter(suite), suite=replace(suite, plots=("profile",)))
-    assert "](images/benchmarks/two-profile.svg)" in page([told], images="images/benchmarks")
+    assert "](images/benchmarks/two-job-placement-profile.svg)" in page([told], images="images/benchmarks")
 
 
 def test_the_committed_page_is_generated(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -50,7 +50,7 @@ def test_a_suite_is_listed_run_and_reported(call: Call, suite: Path, monkeypatch
     assert reported.code == 0
     page = Path("page.md").read_text()
     assert "| highs | 5 s | 1/1 | 1 | 2.1 | 2.1 |" in page
-    assert Path("images/benchmarks/one-profile.svg").exists()
+    assert Path("images/benchmarks/one-data-placement-profile.svg").exists()
 
 
 def test_a_broken_run_is_told_by_the_exit_code(call: Call, suite: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -69,7 +69,7 @@ class Relief:
 
 @dataclass(frozen=True)
 class Alternative:
-    """What could be done instead with one workload, job or process, all else left as it is."""
+    """What could be done instead with one workload, job, process or reservation, all else left as it is."""
 
     words: str
     place: str
@@ -85,7 +85,7 @@ class Choices:
     """The single decisions of a plan that can be questioned."""
 
     noun: str
-    """``workload``, ``job`` or ``process``."""
+    """``workload``, ``job``, ``process`` or ``reservation``."""
     names: Callable[[Any], tuple[str, ...]]
     heaviest: Callable[[Any], Sequence[int]]
     """Positions in ``names``, those with the largest demand first."""
@@ -95,6 +95,8 @@ class Choices:
     """(problem, plan, position) → everything else that could be done with it, whatever the limits say."""
     phrase: Callable[[Any, Violation], str]
     """(problem, violation) → the broken limit in the words of the domain."""
+    verb: str = "runs"
+    """Between the name and what ``now`` says."""
 
 
 @dataclass(frozen=True)
@@ -148,6 +150,8 @@ class Questions:
     """The instance with work that cannot be served priced instead of forbidden."""
     moved: Callable[[Any, Any, Any], Mapping[str, float]] = lambda problem, before, after: {}
     """(problem, plan, plan) → what has to be moved from the first plan to the second, by unit."""
+    adapted: Callable[[Any, Any], Any] = lambda scenario, plan: plan
+    """(scenario, plan of the instance) → the same decisions as a plan of the scenario."""
     guards: Callable[[Any], tuple[str, ...]] = lambda problem: ()
     """Terms that a frontier between two others may not sacrifice: each is minimised first."""
     two_stage: TwoStage | None = None

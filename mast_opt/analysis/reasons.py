@@ -36,6 +36,7 @@ class Reasons:
 
     name: str
     now: str
+    """In words, verb included: "runs in east on A100"."""
     options: tuple[Option, ...]
 
     @property
@@ -43,13 +44,13 @@ class Reasons:
         """Why it is where it is."""
         possible = [option for option in self.options if not option.forbidden]
         if not possible:
-            return f"{self.name} runs {self.now}: limits forbid every alternative while all else stays."
+            return f"{self.name} {self.now}: limits forbid every alternative while all else stays."
         best, change = possible[0], possible[0].change or 0.0
         if change > 0:
-            return f"{self.name} runs {self.now}: the next best, {best.words}, costs {change:.4g} more."
+            return f"{self.name} {self.now}: the next best, {best.words}, costs {change:.4g} more."
         if change < 0:
-            return f"{self.name} runs {self.now}, but {best.words} would cost {-change:.4g} less."
-        return f"{self.name} runs {self.now}: {best.words} would cost the same."
+            return f"{self.name} {self.now}, but {best.words} would cost {-change:.4g} less."
+        return f"{self.name} {self.now}: {best.words} would cost the same."
 
 
 def reasons(kind: Kind[Any, Any], choices: Choices, problem: Any, plan: Any, position: int) -> Reasons:
@@ -62,7 +63,7 @@ def reasons(kind: Kind[Any, Any], choices: Choices, problem: Any, plan: Any, pos
     ]
     options.sort(key=lambda option: (bool(option.forbidden), math.inf if option.change is None else option.change))
     name = choices.names(problem)[position]
-    return Reasons(name, choices.now(problem, plan, position), tuple(options))
+    return Reasons(name, f"{choices.verb} {choices.now(problem, plan, position)}", tuple(options))
 
 
 def _option(

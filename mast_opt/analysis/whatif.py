@@ -33,8 +33,8 @@ class Outcome:
     moved: Mapping[str, float]
     """What has to be moved from the base plan to this one."""
     kept: Verdict | None
-    """The base plan under the scenario, nothing planned anew: its violations are what would break. None where the
-    base plan does not fit the changed instance."""
+    """The base plan under the scenario, nothing planned anew: its violations are what would break. None without a
+    base plan."""
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,8 @@ def whatif(
         instance = instances[name]
         solution = base if name == BASE else solved(instance, None)
         moved = {} if before is None or solution.plan is None else questions.moved(problem, before, solution.plan)
-        return Outcome(name, instance, solution, moved, None if before is None else kind.verify(instance, before))
+        kept = None if before is None else kind.verify(instance, questions.adapted(instance, before))
+        return Outcome(name, instance, solution, moved, kept)
 
     with ThreadPoolExecutor(jobs) as pool:
         first, *others = pool.map(outcome, instances)

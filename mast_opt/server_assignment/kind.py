@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from mast_opt.kind import Kind
+from mast_opt.questions import Questions
 from mast_opt.server_assignment.build import build
 from mast_opt.server_assignment.charts import charts
 from mast_opt.server_assignment.conflicts import conflicts
@@ -20,6 +21,13 @@ from mast_opt.server_assignment.tables import PLAN_SCHEMA, SCHEMA, TERMS
 from mast_opt.server_assignment.today import today
 from mast_opt.server_assignment.unbuild import unbuild
 from mast_opt.server_assignment.verify import verify
+
+
+def _questions() -> Questions:
+    from mast_opt.server_assignment.questions import QUESTIONS  # only when something is asked
+
+    return QUESTIONS
+
 
 KIND: Kind[ServerAssignment, Plan] = Kind(
     name=ServerAssignment.kind,
@@ -46,4 +54,5 @@ KIND: Kind[ServerAssignment, Plan] = Kind(
     charts=charts,
     freezing=FREEZING,
     example=EXAMPLE,
+    questions=_questions,
 )

@@ -40,7 +40,7 @@ def test_a_rejected_job_and_what_rules_its_clusters_out() -> None:
     urgent, patient = mast_opt.explain(VICTIMS, plan, ["urgent", "patient"]).reasons
     assert urgent.options[0].words == "rejected"
     assert urgent.options[0].terms["rejected"] == pytest.approx(0.8)
-    assert patient.now.startswith("nowhere")
+    assert patient.now.startswith("runs nowhere")
     assert patient.options[0].change is None
     assert "no room" in patient.options[0].forbidden[0]
 

@@ -28,8 +28,8 @@ def of(problem: DataPlacement, name: str) -> Reasons:
 
 
 def test_where_it_runs_now() -> None:
-    assert of(PROBLEM, "train").now == "in b on h100"
-    assert of(PROBLEM, "etl").now == "60.0% in a and 40.0% in c"
+    assert of(PROBLEM, "train").now == "runs in b on h100"
+    assert of(PROBLEM, "etl").now == "runs 60.0% in a and 40.0% in c"
 
 
 def test_possible_ones_first_and_cheapest_first() -> None:

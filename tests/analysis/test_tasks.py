@@ -67,7 +67,7 @@ def test_what_shows_without_solving(name: str) -> None:
 
 def test_why_a_process_runs_where_it_runs() -> None:
     (cache,) = mast_opt.explain(CROWDED, BEST, ["cache-1"]).reasons
-    assert cache.now == "on b1"
+    assert cache.now == "runs on b1"
     home, barred = cache.options
     assert home.words == "on a1 (where it runs today)"
     assert home.change == pytest.approx(308 - 219)

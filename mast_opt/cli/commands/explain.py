@@ -30,7 +30,7 @@ def command(
     about: Annotated[
         list[str] | None,
         Parameter(
-            name=["--workload", "--job", "--process", "--about"],
+            name=["--workload", "--job", "--process", "--reservation"],
             negative=(),
             help="With --plan: what to ask about, by name. Repeatable; the heaviest few unless given.",
         ),
@@ -55,7 +55,8 @@ def command(
 
     Without --plan: limits that contradict one another, of which none can be left out, in words and with amounts, and
     the cheapest repairs, each of them tried out (exit code 3; 0 if there is a plan after all). With --plan: for each
-    workload, job or process, what else could be done with it, what that would change, and which limits forbid the rest.
+    workload, job, process or reservation, what else could be done with it, what that would change, and which limits
+    forbid the rest.
 
     A repair pays for each limit that it touches: 1 for making storage, CPU, ingress or a link larger by the size of an
     average one, 1 for giving up a pin or ban, 5 for allowing remote reads or a new GPU type, 10 for leaving work out.

@@ -1,0 +1,104 @@
+"""What can happen to a fleet and its reservations: the keys that a scenario of server assignment may have.
+
+Servers and reservations keep their positions, so that a plan of the instance can be checked against what has become
+of it: lost servers become those of types that are worth nothing to anybody, and belong to nobody.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from mast_opt.errors import UsageError
+from mast_opt.questions import Change
+from mast_opt.scenario_values import amounts, factor, positions, records, reweighted
+from mast_opt.server_assignment.plan import Plan
+from mast_opt.server_assignment.problem import Bools, ServerAssignment
+
+LOST = "lost"
+"""Type of servers that are gone."""
+
+
+def lose_switchboards(problem: ServerAssignment, value: Any) -> ServerAssignment:
+    lost = positions("lose_switchboards", "switchboard", problem.switchboards, value)
+    return _lose(problem, np.isin(problem.server_switchboard, lost))
+
+
+def lose_datacenters(problem: ServerAssignment, value: Any) -> ServerAssignment:
+    lost = positions("lose_datacenters", "datacenter", problem.datacenters, value)
+    return _lose(problem, np.isin(problem.switchboard_datacenter[problem.server_switchboard], lost))
+
+
+def _lose(problem: ServerAssignment, lost: Bools) -> ServerAssignment:
+    p = problem
+    types, values = p.types, p.value_mrru
+    if LOST not in types:
+        types = (*types, LOST)
+        values = np.concatenate([values, np.zeros((len(p.reservations), 1), np.int64)], axis=1)
+    return replace(
+        p,
+        types=types,
+        value_mrru=values,
+        server_type=np.where(lost, types.index(LOST), p.server_type),
+        owner=np.where(lost, len(p.reservations), p.owner),
+        in_use=p.in_use & ~lost,
+    )
+
+
+def grow_demand(problem: ServerAssignment, value: Any) -> ServerAssignment:
+    """What reservations ask for, times a factor, of all or by reservation, rounded up."""
+    by_name = value if isinstance(value, Mapping) else dict.fromkeys(problem.reservations, value)
+    times = np.ones(len(problem.reservations))
+    for q, number in amounts("grow_demand", "reservation", problem.reservations, by_name).items():
+        times[q] = factor(f"grow_demand.{problem.reservations[q]}", number)
+    asked = np.ceil(problem.asked_mrru * times * (1 - 1e-12)).astype(np.int64)
+    return replace(problem, asked_mrru=asked)
+
+
+def add_servers(problem: ServerAssignment, value: Any) -> ServerAssignment:
+    """New servers that nobody has, in a rack of their own."""
+    p = problem
+    for record in records("add_servers", {"switchboard": p.switchboards, "type": p.types}, "servers", value):
+        count = round(record.amount)
+        if count < 1:
+            raise UsageError(f"add_servers: {record.amount:g} servers; expected at least 1")
+        rack = f"new rack {len(p.racks)}"
+        p = replace(
+            p,
+            racks=(*p.racks, rack),
+            rack_switchboard=np.append(p.rack_switchboard, record.at["switchboard"]),
+            servers=(*p.servers, *(f"{rack}, server {number}" for number in range(count))),
+            server_type=np.append(p.server_type, np.full(count, record.at["type"])),
+            server_rack=np.append(p.server_rack, np.full(count, len(p.racks))),
+            owner=np.append(p.owner, np.full(count, len(p.reservations))),
+            in_use=np.append(p.in_use, np.zeros(count, np.bool_)),
+        )
+    return p
+
+
+CHANGES = {
+    "lose_switchboards": Change(
+        lose_switchboards, 'lose_switchboards = ["sb1"]', "switchboards with all servers there"
+    ),
+    "lose_datacenters": Change(lose_datacenters, 'lose_datacenters = ["dc1"]', "datacenters with all servers there"),
+    "grow_demand": Change(grow_demand, "grow_demand = { training = 1.2 }", "what is asked, times a factor"),
+    "add_servers": Change(
+        add_servers, 'add_servers = [{ switchboard = "sb1", type = "gpu", servers = 8 }]', "new servers, nobody's"
+    ),
+    "weights": Change(reweighted, "weights = { moves_in_use = 1 }", "other weights of terms of the objective"),
+}
+
+
+def adapted(scenario: ServerAssignment, plan: Plan) -> Plan:
+    """The plan with new servers left to nobody."""
+    new = len(scenario.servers) - len(plan.reservation)
+    return Plan(np.append(plan.reservation, np.full(new, len(scenario.reservations))))
+
+
+def moved(problem: ServerAssignment, before: Plan, after: Plan) -> Mapping[str, float]:
+    """Servers that change hands; new ones count where somebody gets them."""
+    new = np.full(len(after.reservation) - len(before.reservation), len(problem.reservations))
+    return {"moved_servers": float((np.append(before.reservation, new) != after.reservation).sum())}

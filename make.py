@@ -4,6 +4,7 @@
     python3 make.py demo     solve the real instance and show the plan
     python3 make.py test     run the tests; what follows is handed to pytest
     python3 make.py lint     ruff, mypy and import-linter
+    python3 make.py docs     build the documentation as a site in site/, warnings as errors
     python3 make.py bench    run the small suite of benchmarks, a quarter of an hour, or the suite that follows
     python3 make.py shell    say where the environment is that these share
 
@@ -47,6 +48,14 @@ def lint(arguments):
 def bench(arguments):
     install("test")
     return run("mast-opt", "bench", *(arguments or ("small",)))
+
+
+def docs(arguments):
+    install("docs")
+    failed = run("sphinx-build", "-q", "-W", "--keep-going", "-b", "html", "docs", "site", *arguments)
+    if not failed:
+        print(f"The site begins at {ROOT / 'site' / 'index.html'}.")
+    return failed
 
 
 def shell(arguments):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -32,6 +33,12 @@ def test_type_checkers_see_the_same_names() -> None:
 
 def test_public_names_have_docstrings() -> None:
     assert all(getattr(mast_opt, name).__doc__ for name in mast_opt.__all__)
+
+
+def test_the_documentation_has_every_public_name() -> None:
+    page = (Path(mast_opt.__file__).parents[1] / "docs" / "api.md").read_text()
+    listed = re.findall(r"^\.\. auto\w+:: mast_opt\.(\w+)$", page, re.M)
+    assert sorted(listed) == mast_opt.__all__
 
 
 def test_no_module_hides_a_public_name() -> None:

@@ -60,5 +60,5 @@ class Solution:
 
     @property
     def gap(self) -> float | None:
-        """(objective − bound) / max(|objective|, 1e-9), or None if either is unknown."""
+        """``(objective − bound) / max(|objective|, 1e-9)``, or None if either is unknown."""
         return relative_gap(self.objective, self.bound)

@@ -52,8 +52,8 @@ def _reservations(p: ServerAssignment, now: Measure, then: Measure) -> Section:
         Head("servers gained", Form.COUNT),
         Head("servers lost", Form.COUNT),
         Head("buffer share", Form.FILL),
-        Head("worst switchboard's share", Form.FILL),
-        Head("which"),
+        Head("worst share", Form.FILL),
+        Head("at switchboard"),
     )
     short = int((then.short > 0).sum())
     note = (
@@ -74,7 +74,7 @@ def _moves(p: ServerAssignment, then: Measure) -> Section:
         (names[at[row] // width], names[at[row] % width], int(count[row]), int(in_use[row]))
         for row in np.argsort(-count, kind="stable").tolist()
     ]
-    heads = (Head("from"), Head("to"), Head("servers", Form.COUNT), Head("of them in use", Form.COUNT))
+    heads = (Head("from"), Head("to"), Head("servers", Form.COUNT), Head("in use", Form.COUNT))
     taken, used = len(then.taken), int(in_use.sum())
     note = f"{taken} of {len(p.servers)} servers are taken from a reservation, {used} of them in use."
     return Section("Moves", heads, tuple(rows), note)
@@ -102,8 +102,8 @@ def _switchboards(p: ServerAssignment, then: Measure) -> Section:
         Head("datacenter"),
         Head("servers", Form.COUNT),
         Head("handed out", Form.FILL),
-        Head("its loss takes, RRU", Form.AMOUNT),
-        Head("of all", Form.FILL),
+        Head("RRU lost with it", Form.AMOUNT),
+        Head("share of all", Form.FILL),
     )
     return Section("Switchboards", heads, tuple(rows))
 

@@ -58,14 +58,24 @@ class Brute:
             found["slack", p.reservations[q], p.datacenters[d]] = max(Fraction(0), off)
         return found
 
-    def allowed(self, assigned: list[int]) -> bool:
-        """Nobody gets what it has no use for, and nothing that is broken today is broken more."""
+    def broken(self, assigned: list[int]) -> dict[str, Fraction]:
+        """What nobody may do, by the name of the row: give what is of no use, break more what today breaks; and by how
+        much, in servers or mrru."""
+        p, found = self.p, dict[str, Fraction]()
         for s in self.servers:
             q = assigned[s]
             if q in self.claims and q != self.owner[s] and self.value[q][self.type[s]] == 0:
-                return False
+                name = f"n[{p.types[self.type[s]]},{p.switchboards[self.board[s]]},{p.reservations[q]}]"
+                found[name] = found.get(name, Fraction(0)) + 1
         then = self.degrees(assigned)
-        return all(then[rule] <= degree for rule, degree in self.today.items() if rule != "buffer" and degree > 0)
+        rows = {"short": "no_shorter", "excess": "no_denser", "slack": "no_farther"}
+        for rule, degree in self.today.items():
+            if rule != "buffer" and 0 < degree < then[rule]:
+                found[f"{rows[rule[0]]}[{','.join(rule[1:])}]"] = then[rule] - degree
+        return found
+
+    def allowed(self, assigned: list[int]) -> bool:
+        return not self.broken(assigned)
 
     def objective(self, assigned: list[int]) -> float:
         then, asked, servers = self.degrees(assigned), sum(self.asked), len(self.servers)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import event, given
 from hypothesis import strategies as st
@@ -47,3 +49,19 @@ def test_every_backend_proves_it_through_the_whole_route(seed: int, solver: str,
     assert solution.objective == pytest.approx(Brute(problem).optimum(), rel=RELATIVE)
     assert solution.plan is not None
     assert verify(problem, solution.plan).ok
+
+
+def test_one_term_after_another() -> None:
+    """Servers before buffers: the least to hand out first, then the least at risk with that many."""
+    problem = mast_opt.generate("server-assignment", "features", servers=7, reservations=3, datacenters=2, seed=1)
+    order = ("shortfall", "use", "buffer")
+    problem = replace(problem, objective=replace(problem.objective, order=order))
+    solution = mast_opt.solve(problem, "highs", gap=0)
+    assert solution.status is Status.OPTIMAL
+    brute = Brute(problem)
+    found = []
+    for assigned in brute.assignments():
+        if brute.allowed(assigned):
+            terms = verify(problem, Plan(np.array(assigned, np.int64))).terms
+            found.append(tuple(terms[name] for name in order))
+    assert [stage.objective for stage in solution.stages] == pytest.approx(list(min(found)), abs=1e-9)

@@ -6,12 +6,17 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import event, given
 
 from mast_opt.header import Objective
 from mast_opt.server_assignment import Plan, ServerAssignment
+from mast_opt.server_assignment.formulation import base
 from mast_opt.server_assignment.problem import EMBEDDED, POOL, SHARED
 from mast_opt.server_assignment.tables import TERMS
 from mast_opt.server_assignment.verify import verify
+from tests.server_assignment.brute import Brute
+from tests.server_assignment.strategies import problems
+from tests.server_assignment.support import examples, proven
 
 ADS, FEED, SPARE, NOBODY = range(4)
 
@@ -151,3 +156,25 @@ def test_what_is_no_plan_is_an_error(problem: ServerAssignment, reservation: np.
 def test_nothing_asked_costs_nothing_per_rru(problem: ServerAssignment) -> None:
     terms = verify(replace(problem, asked_mrru=ints(0, 0, 0)), changed(problem)).terms
     assert [terms[name] for name in ("shortfall", "spread", "buffer", "affinity", "repair")] == [0] * 5
+
+
+@examples(40)
+@given(problem=problems(servers=6))
+def test_every_server_of_an_optimal_plan_given_to_everybody_else(problem: ServerAssignment) -> None:
+    """Each limit that such a plan breaks is named, with its amount, and nothing else is."""
+    formulation, brute = base(problem), Brute(problem)
+    result = proven(formulation.mip)
+    assert result.x is not None
+    best = formulation.decode(result.x).reservation
+    names = set()
+    for server in range(len(problem.servers)):
+        for reservation in range(len(problem.reservations) + 1):
+            other = best.copy()
+            other[server] = reservation
+            verdict, expected = verify(problem, Plan(other)), brute.broken(other.tolist())
+            assert {violation.name: violation.amount for violation in verdict.violations} == pytest.approx(
+                {name: float(amount) for name, amount in expected.items()}
+            )
+            names |= {name.split("[")[0] for name in expected}
+    for name in sorted(names):
+        event(f"breaks {name}")

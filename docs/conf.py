@@ -1,7 +1,7 @@
 """The documentation as a site: python3 make.py docs
 
-The pages are read in the repository too. So menus are made here, and links that lead out of the documentation (to a program,
-an instance) become the name of what they lead to; a link that leads nowhere stays, and fails the build.
+The pages are read in the repository too. So menus are made here, and links that lead out of the documentation (to a
+program, an instance) become the name of what they lead to; a link that leads nowhere stays, and fails the build.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ html_theme = "furo"
 html_title = f"mast-opt {version}"
 html_copy_source = False
 html_show_sphinx = False
+html_show_copyright = False
 
 MENU: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("Start", ("tutorial.md", "explanation.md", "glossary.md", "limits.md")),

@@ -18,6 +18,7 @@ from mast_opt.io import read_events
 from mast_opt.kinds import kind_named, kind_names
 from mast_opt.report.html import report, write_report
 from mast_opt.report.html.convergence import convergence
+from mast_opt.report.html.drawing import draw, fullest
 from mast_opt.report.html.page import page
 from mast_opt.report.html.specs import thinned
 from mast_opt.result import Event
@@ -158,6 +159,22 @@ def test_a_plan_that_breaks_limits_says_so() -> None:
     text = page(report(PROBLEM, replace(PLAN, place=~PLAN.place)))
     assert "badge bad" in text
     assert "Verified" not in text
+
+
+def test_of_a_long_chart_the_fullest_rows_are_drawn() -> None:
+    names = tuple(f"r{n}" for n in range(100))
+    heat = HeatMap("t", "row", "column", names, ("c", "d"), None, tuple((n % 50 / 50, None) for n in range(100)))
+    drawn = fullest(heat)
+    assert isinstance(drawn, HeatMap)
+    assert drawn.rows == tuple(name for n, name in enumerate(names) if n % 50 >= 38)
+    assert "24 largest of 100" in draw(heat).left_out
+    bars = Bars("t", "row", names, (("a", tuple(map(float, range(100)))), ("b", (None,) * 100)))
+    kept = fullest(bars)
+    assert isinstance(kept, Bars)
+    assert kept.categories == names[-24:]
+    few = replace(bars, categories=names[:3], series=(("a", (1.0, 2.0, None)),))
+    assert fullest(few) == few
+    assert draw(few).left_out == ""
 
 
 def test_the_search_holds_its_values() -> None:

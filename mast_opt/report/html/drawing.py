@@ -6,9 +6,9 @@ import hashlib
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from mast_opt.charts import Bars, Chart, Flows, HeatMap, Scale
+from mast_opt.charts import Bars, Chart, Flows, HeatMap, Scale, Values
 from mast_opt.report.html.flows import MOST_FLOWS, ribbons
 from mast_opt.report.html.palette import SERIES, color, heat_legend
 from mast_opt.report.html.specs import MOST_ROWS, Spec, bars, heat_map, lines
@@ -40,7 +40,9 @@ class Picture:
 
 
 def draw(chart: Chart) -> Picture:
-    """The picture of a chart."""
+    """The picture of a chart: of a long one the fullest rows or categories."""
+    count = len(chart.rows) if isinstance(chart, HeatMap) else len(chart.categories) if isinstance(chart, Bars) else 0
+    chart = fullest(chart)
     if isinstance(chart, HeatMap):
         sides = [("before", chart.before), ("after", chart.after)]
         known = [(caption, values) for caption, values in sides if values is not None]
@@ -50,13 +52,13 @@ def draw(chart: Chart) -> Picture:
             for caption, values in known
         ]
         legend = [(color(f"heat-{step}"), words) for step, words in enumerate(heat_legend(chart.scale))]
-        return _picture(chart, drawings, legend, len(chart.rows), MOST_ROWS)
+        return _picture(chart, drawings, legend, count, MOST_ROWS)
     if isinstance(chart, Bars):
         drawings = [Drawing("", svg(bars(chart, WIDE)), svg(bars(chart, PHONE)))]
         legend = [(color(f"series-{at % SERIES}"), name) for at, (name, _) in enumerate(chart.series)]
         if chart.scale is not Scale.AMOUNT:
             legend.append((color("bad"), "all there is"))
-        return _picture(chart, drawings, legend, len(chart.categories), MOST_ROWS)
+        return _picture(chart, drawings, legend, count, MOST_ROWS)
     if isinstance(chart, Flows):
         drawings = [Drawing("", svg(ribbons(chart, WIDE)), svg(ribbons(chart, PHONE)))]
         return _picture(chart, drawings, [], len(chart.flows), MOST_FLOWS)
@@ -65,10 +67,30 @@ def draw(chart: Chart) -> Picture:
     return _picture(chart, drawings, legend, 0, 0)
 
 
+def fullest(chart: Chart) -> Chart:
+    """The chart with its ``MOST_ROWS`` rows or categories of the largest values, in their own order."""
+    if isinstance(chart, HeatMap):
+        kept = _largest(chart.after)
+        before = None if chart.before is None else tuple(chart.before[row] for row in kept)
+        after, rows = tuple(chart.after[row] for row in kept), tuple(chart.rows[row] for row in kept)
+        return replace(chart, rows=rows, before=before, after=after)
+    if isinstance(chart, Bars):
+        kept = _largest(tuple(zip(*(values for _, values in chart.series), strict=True)))
+        series = tuple((name, tuple(values[at] for at in kept)) for name, values in chart.series)
+        return replace(chart, categories=tuple(chart.categories[at] for at in kept), series=series)
+    return chart
+
+
+def _largest(rows: tuple[Values, ...]) -> list[int]:
+    """Positions of the rows with the largest values, ascending."""
+    tops = [max((value for value in row if value is not None), default=0.0) for row in rows]
+    return sorted(sorted(range(len(rows)), key=lambda row: -tops[row])[:MOST_ROWS])
+
+
 def _picture(
     chart: Chart, drawings: Sequence[Drawing], legend: Sequence[tuple[str, str]], count: int, most: int
 ) -> Picture:
-    left_out = f"{most} of {count:,} are drawn; the table has all." if count > most else ""
+    left_out = f"The {most} largest of {count:,} are drawn; the table has all." if count > most else ""
     return Picture(chart.title, chart.note, tuple(drawings), tuple(legend), left_out)
 
 

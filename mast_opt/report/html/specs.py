@@ -34,12 +34,12 @@ def value_text(value: float | None, scale: Scale) -> str:
 
 def heat_map(chart: HeatMap, values: Sequence[Values], width: int) -> Spec:
     """One side of a heat map: a cell for each row and column, with its number in it."""
-    rows, columns = chart.rows[:MOST_ROWS], chart.columns
+    rows, columns = chart.rows, chart.columns
     axis = label_axis(rows, width)
     cell = (width - axis["minExtent"]) / max(len(columns), 1)
     upright = all(text_width(name, 12) + 6 < cell for name in columns)
     cells = []
-    for row, cells_of_row in zip(rows, values, strict=False):
+    for row, cells_of_row in zip(rows, values, strict=True):
         for column, value in zip(columns, cells_of_row, strict=True):
             step = None if value is None else heat(value, chart.scale)
             text = value_text(value, chart.scale)
@@ -72,7 +72,7 @@ def heat_map(chart: HeatMap, values: Sequence[Values], width: int) -> Spec:
 
 def bars(chart: Bars, width: int) -> Spec:
     """Horizontal bars, grouped by category; a line where all of something is used."""
-    categories = chart.categories[:MOST_ROWS]
+    categories = chart.categories
     names = [name for name, _ in chart.series]
     rows: list[Spec] = [
         {

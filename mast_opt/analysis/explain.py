@@ -14,7 +14,7 @@ from mast_opt.analysis.asking import asked, exact_solver
 from mast_opt.analysis.conflict import Filter
 from mast_opt.analysis.elastic import Elastic
 from mast_opt.analysis.reasons import Reasons, reasons
-from mast_opt.analysis.repair import Repair, price_list, repairs
+from mast_opt.analysis.repair import Repair, Workshop, price_list
 from mast_opt.errors import UsageError
 from mast_opt.kind import Kind
 from mast_opt.result import SolveParams, Status
@@ -114,7 +114,7 @@ def explain(
     members = None if found is None else search.irreducible(found)
     limits = None if members is None else elastic.by_name(members)
     words = tuple(one.message for one in seen) if limits is None else elastic.relief.story(limits)
-    mended = repairs(problem, elastic, price, alternatives, backend, params, clock)
+    mended = Workshop(problem, elastic, backend, params, clock).repairs(price, alternatives)
     return Explanation(
         kind=kind.name,
         status=Status.INFEASIBLE,

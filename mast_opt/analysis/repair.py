@@ -11,7 +11,7 @@ import numpy as np
 from mast_opt.analysis.elastic import Elastic
 from mast_opt.backends.base import Backend
 from mast_opt.errors import UsageError
-from mast_opt.mip import FloatArray, IntArray
+from mast_opt.mip import FloatArray
 from mast_opt.questions import Limits, Relief
 from mast_opt.result import SolveParams, Status
 from mast_opt.solving import solve
@@ -56,75 +56,72 @@ def price_list(relief: Relief, factors: Mapping[str, float]) -> FloatArray:
     return np.concatenate([np.where(np.isnan(price), np.inf, price) for price in prices])
 
 
-def repairs(
-    problem: Any,
-    elastic: Elastic,
-    price: FloatArray,
-    count: int,
-    backend: Backend,
-    params: SolveParams,
-    clock: Clock,
-) -> tuple[Repair, ...]:
-    """The cheapest repair, then the cheapest that uses no limit of those before, and so on."""
-    found: list[Repair] = []
-    price = price.copy()
-    for left in range(count, 0, -1):
-        mip = elastic.stretched(price)
-        width = len(mip.cost) - elastic.count
-        result = backend.solve(mip, replace(params, time_limit_s=clock.budget_s(0.7 / left)))
-        if result.x is None:
-            break
-        slack = result.x[width:]
-        used = np.flatnonzero(slack > TOUCHED)
-        if not len(used):
-            break
-        start = elastic.relief.decode(result.x[:width])
-        repair = _tried(problem, elastic, used, slack, price, start, result.status, backend.name, clock)
-        if repair is None:
-            break
-        found.append(repair)
-        price[used] = np.inf
-    return tuple(found)
+@dataclass(frozen=True, eq=False)
+class Workshop:
+    """Looks for repairs of one instance with one MIP solver under one clock."""
 
+    problem: Any
+    elastic: Elastic
+    backend: Backend
+    params: SolveParams
+    clock: Clock
 
-def _tried(
-    problem: Any,
-    elastic: Elastic,
-    used: IntArray,
-    slack: FloatArray,
-    price: FloatArray,
-    start: Any,
-    status: Status,
-    solver: str,
-    clock: Clock,
-) -> Repair | None:
-    """The repair if the mended instance has a plan; amounts that fall short by rounding are raised a little."""
-    relief = elastic.relief
-    for attempt in range(TRIES):
-        mended, words, total, reshaped = problem, [], 0.0, False
+    def repairs(self, price: FloatArray, count: int) -> tuple[Repair, ...]:
+        """The cheapest repair, then the cheapest that uses no limit of those before, and so on."""
+        found: list[Repair] = []
+        price = price.copy()
+        for left in range(count, 0, -1):
+            mip = self.elastic.stretched(price)
+            width = len(mip.cost) - self.elastic.count
+            params = replace(self.params, time_limit_s=self.clock.budget_s(0.7 / left))
+            result = self.backend.solve(mip, params)
+            used = [] if result.x is None else np.flatnonzero(result.x[width:] > TOUCHED).tolist()
+            if result.x is None or not used:
+                break
+            start = self.elastic.relief.decode(result.x[:width])
+            slack = {g: float(result.x[width + g]) for g in used}
+            repair = self._tried(slack, price, start, result.status is Status.OPTIMAL)
+            if repair is None:
+                break
+            found.append(repair)
+            price[used] = np.inf
+        return tuple(found)
+
+    def _tried(self, slack: Mapping[int, float], price: FloatArray, start: Any, cheapest: bool) -> Repair | None:
+        """The repair if the mended instance has a plan; amounts that fall short by rounding are raised a little."""
+        for attempt in range(TRIES):
+            mended, words, fits = self._mended(slack, attempt)
+            total = sum(self._amount(g, size, attempt) * float(price[g]) for g, size in slack.items())
+            solution = solve(
+                mended,
+                self.backend.name,
+                time_limit_s=self.clock.budget_s(0.5),
+                gap=ANY_PLAN,
+                threads=self.params.threads,
+                start=start if fits else None,
+                cancel=self.params.cancel,
+            )
+            if solution.plan is not None:
+                return Repair(words, total, cheapest, mended, solution.plan)
+        return None
+
+    def _mended(self, slack: Mapping[int, float], attempt: int) -> tuple[Any, tuple[str, ...], bool]:
+        """The instance with the limits moved, the changes in words, and whether plans still fit it."""
+        relief = self.elastic.relief
         chosen: dict[int, dict[int, float]] = {}
-        for g in used.tolist():
-            s = int(elastic.sort[g])
-            amount = _amount(relief.limits[s], float(slack[g]), attempt)
-            chosen.setdefault(s, {})[g - int(elastic.first[s])] = amount
-            total += amount * float(price[g])
-        for s, amounts in sorted(chosen.items(), key=lambda pair: relief.limits[pair[0]].reshapes):
+        for g, size in slack.items():
+            s = int(self.elastic.sort[g])
+            chosen.setdefault(s, {})[g - int(self.elastic.first[s])] = self._amount(g, size, attempt)
+        mended, words = self.problem, []
+        for s in sorted(chosen, key=lambda s: relief.limits[s].reshapes):
             one = relief.limits[s]
             assert one.relax is not None
-            mended = one.relax(mended, amounts)
-            words += [one.mend(member, amount) for member, amount in amounts.items()]
-            reshaped |= one.reshapes
-        solution = solve(
-            mended,
-            solver,
-            time_limit_s=clock.budget_s(0.5),
-            gap=ANY_PLAN,
-            threads=1,
-            start=None if reshaped else start,
-        )
-        if solution.plan is not None:
-            return Repair(tuple(words), total, status is Status.OPTIMAL, mended, solution.plan)
-    return None
+            mended = one.relax(mended, chosen[s])
+            words += [one.mend(member, amount) for member, amount in chosen[s].items()]
+        return mended, tuple(words), not any(relief.limits[s].reshapes for s in chosen)
+
+    def _amount(self, g: int, slack: float, attempt: int) -> float:
+        return _amount(self.elastic.relief.limits[int(self.elastic.sort[g])], slack, attempt)
 
 
 def _amount(one: Limits, slack: float, attempt: int) -> float:

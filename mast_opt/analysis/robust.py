@@ -20,6 +20,7 @@ from mast_opt.questions import TwoStage
 from mast_opt.result import SolveParams, Status
 from mast_opt.solving import Solution, solve
 from mast_opt.solving.clock import Clock
+from mast_opt.solving.exact import STAGE_SLACK_ABSOLUTE, STAGE_SLACK_RELATIVE
 
 
 @dataclass(frozen=True)
@@ -165,12 +166,13 @@ class RobustSearch:
         program = stated(joint, mips, self.weights, self.aim)
         beside_base = self._recourse(before, {names[0]: before}, 0.25)
         start = _start(program, joint, formulations, list(beside_base.values()), mips)
-        params = replace(self.params, time_limit_s=self.clock.budget_s(0.75), start=start)
+        params = replace(self.params, time_limit_s=self.clock.budget_s(0.6), start=start)
         result = backends.get(self.solver).solve(program, params)
         plan, beside = None, {}
         if result.x is not None:
+            x = result.x if self.aim == "weighted" else self._better_elsewhere(joint, mips, result.x)
             pieces = zip(names, formulations, joint.columns, strict=True)
-            starts = {name: one.decode(result.x[columns]) for name, one, columns in pieces}
+            starts = {name: one.decode(x[columns]) for name, one, columns in pieces}
             beside = self._recourse(starts[names[0]], starts, 1.0)
             plan = beside[names[0]].plan
         value = self._value(list(beside.values()))
@@ -185,6 +187,26 @@ class RobustSearch:
             robust=beside,
             base=beside_base,
         )
+
+    def _better_elsewhere(self, joint: Extensive, mips: Sequence[Mip], x: FloatArray) -> FloatArray:
+        """The best mean that leaves the worst scenario as it is, so that the others are not as bad as it allows."""
+        worst = max(mip.objective(x[columns]) for mip, columns in zip(mips, joint.columns, strict=True))
+        limit = worst * (1 + STAGE_SLACK_RELATIVE) + STAGE_SLACK_ABSOLUTE
+        row = len(joint.mip.row_lower)
+        caps = Extension(
+            "worst",
+            rows=len(mips),
+            row_upper=np.array([limit - mip.offset for mip in mips]),
+            entries=[
+                (np.full(len(columns), row + position), columns, mip.cost)
+                for position, (mip, columns) in enumerate(zip(mips, joint.columns, strict=True))
+            ],
+        )
+        program = extended(stated(joint, mips, self.weights, "weighted"), caps)
+        start = x[: len(program.cost)]
+        params = replace(self.params, time_limit_s=self.clock.budget_s(0.5), start=start)
+        better = backends.get(self.solver).solve(program, params)
+        return start if better.x is None else better.x
 
     def _formulation(self, name: str) -> Formulation[Any]:
         instance, is_base = self.instances[name], name == next(iter(self.instances))

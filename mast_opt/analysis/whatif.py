@@ -70,8 +70,9 @@ def whatif(
 
     With ``robust`` there is also one plan for all scenarios: what is decided beforehand (replicas) is the same in all,
     the rest is decided anew in each (two-stage stochastic programming with recourse, stated as one MIP). ``worst``
-    minimises the largest objective over the base and the scenarios, ``weighted`` the mean by their weights, where the
-    base has weight 1. Its plans are verified scenario by scenario, beside those with the base plan's replicas.
+    minimises the largest objective over the base and the scenarios, and the mean beside that; ``weighted`` minimises
+    the mean by their weights, where the base has weight 1. The plans are verified scenario by scenario, beside those
+    with the base plan's replicas.
 
     Args:
         problem: an instance.

@@ -54,34 +54,32 @@ class Guarantees:
         at_risk = self.at_risk[pool, board] + self._more_at_risk(q, source, kind)
         return int(self.floor[pool] - self.total[pool] + at_risk)
 
-    def leave(self, q: int, kind: int, board: int, count: int) -> None:
-        self._change(q, kind, board, -count)
-        self.total[q] -= count * self.p.value_mrru[q, kind]
+    def start(self, source: int, target: int, kind: int, board: int, count: int) -> None:
+        """Servers leave ``source`` (Q: nobody). What they put at risk for a pool counts from now on; what they no
+        longer do, only when they have arrived: in a wave, whatever comes first must do no harm."""
+        if source < len(self.shares):
+            worth = count * self.p.value_mrru[source, kind]
+            self.total[source] -= worth
+            self.at_risk[source, board] -= worth
+        if self.p.pool is not None:
+            self.at_risk[self.p.pool, board] += count * max(self._more_at_risk(target, source, kind), 0)
 
-    def start(self, q: int, kind: int, board: int, count: int) -> None:
-        """Servers are on their way to q: what they put at risk counts for the pool from now on."""
-        if self.shares[q]:
-            assert self.p.pool is not None
-            self.at_risk[self.p.pool, board] += count * self.p.value_mrru[q, kind]
-
-    def arrive(self, q: int, kind: int, board: int, count: int) -> None:
-        """Those servers are there."""
-        worth = count * self.p.value_mrru[q, kind]
-        self.total[q] += worth
-        self.at_risk[q, board] += worth
+    def arrive(self, source: int, target: int, kind: int, board: int, count: int) -> None:
+        """Servers from ``source`` are at ``target`` (Q: nobody)."""
+        if target < len(self.shares):
+            worth = count * self.p.value_mrru[target, kind]
+            self.total[target] += worth
+            self.at_risk[target, board] += worth
+        if self.p.pool is not None:
+            self.at_risk[self.p.pool, board] += count * min(self._more_at_risk(target, source, kind), 0)
 
     def _more_at_risk(self, q: int, source: int, kind: int) -> int:
         """What the pool must stand in for in addition when one server of a type goes from ``source`` to q."""
-        coming = self.p.value_mrru[q, kind] if self.shares[q] else 0
-        going = self.p.value_mrru[source, kind] if source < len(self.shares) and self.shares[source] else 0
-        return int(coming - going)
-
-    def _change(self, q: int, kind: int, board: int, count: int) -> None:
-        worth = count * self.p.value_mrru[q, kind]
-        self.at_risk[q, board] += worth
-        if self.shares[q]:
-            assert self.p.pool is not None
-            self.at_risk[self.p.pool, board] += worth
+        coming, going = (
+            int(self.p.value_mrru[who, kind]) if who < len(self.shares) and self.shares[who] else 0
+            for who in (q, source)
+        )
+        return coming - going
 
     def _worst_elsewhere(self, q: int, board: int) -> int:
         """What another switchboard's loss takes at most: servers that leave the worst one cost nothing until then."""

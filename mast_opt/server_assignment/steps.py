@@ -160,19 +160,15 @@ class _Order:
 
     def _start(self, flow: _Flow, count: int) -> list[int]:
         going, flow.servers = flow.servers[:count], flow.servers[count:]
-        if flow.source < self.nobody:
-            self.state.leave(flow.source, flow.kind, flow.board, count)
-        if flow.target < self.nobody:
-            self.state.start(flow.target, flow.kind, flow.board, count)
+        self.state.start(flow.source, flow.target, flow.kind, flow.board, count)
         self.moves += [(self.wave, server, flow.source, flow.target, flow.loan) for server in going]
         return going
 
     def _finish(self, started: list[tuple[_Flow, list[int]]]) -> None:
         """End a wave: what is on its way arrives; what nobody gets can be lent from now on."""
         for flow, going in started:
-            if flow.target < self.nobody:
-                self.state.arrive(flow.target, flow.kind, flow.board, len(going))
-            else:
+            self.state.arrive(flow.source, flow.target, flow.kind, flow.board, len(going))
+            if flow.target == self.nobody:
                 self.spare.setdefault((flow.kind, flow.board), []).extend(going)
         self.flows = [flow for flow in self.flows if flow.servers]
         self.wave += bool(started)
@@ -208,8 +204,8 @@ class _Order:
         if room is not None and room < count:
             return False
         total, at_risk = self.state.total[who], self.state.at_risk[:, board].copy()
-        self.state.start(who, kind, board, count)
-        self.state.arrive(who, kind, board, count)
+        self.state.start(self.nobody, who, kind, board, count)
+        self.state.arrive(self.nobody, who, kind, board, count)
         helps = self._allowed(flow) > 0
         self.state.total[who], self.state.at_risk[:, board] = total, at_risk
         return helps

@@ -26,8 +26,8 @@ def shorts(brute: Brute, assigned: list[int]) -> dict[str, int]:
 
 
 def carry_out(problem: ServerAssignment, plan: Plan, found: Steps) -> None:
-    """Wave by wave: all that leaves is gone, then what comes is there, those that rely on the pool first."""
-    brute, nobody = Brute(problem), len(problem.reservations)
+    """Wave by wave, what happens in a wave in any order: each server leaves, is nobody's for a while, and arrives."""
+    brute, nobody, rng = Brute(problem), len(problem.reservations), np.random.default_rng(len(found.server))
     now = problem.owner.tolist()
     before, after = shorts(brute, now), shorts(brute, plan.reservation.tolist())
     allowed = {name: max(before[name], after[name]) for name in before}
@@ -43,14 +43,15 @@ def carry_out(problem: ServerAssignment, plan: Plan, found: Steps) -> None:
     for wave in range(found.waves):
         rows = np.flatnonzero(found.wave == wave).tolist()
         assert rows
-        for row in rows:
-            assert now[found.server[row]] == found.source[row]
-            now[found.server[row]] = nobody
-        check()
-        for row in sorted(
-            rows, key=lambda row: brute.buffer[found.target[row]] != "shared" if found.target[row] < nobody else 2
-        ):
-            now[found.server[row]] = int(found.target[row])
+        left: set[int] = set()
+        for row in rng.permutation(rows + rows).tolist():
+            server = int(found.server[row])
+            if row not in left:
+                assert now[server] == found.source[row]
+                now[server] = nobody
+                left.add(row)
+            else:
+                now[server] = int(found.target[row])
             check()
     assert now == plan.reservation.tolist()
     own = ~found.loan

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from mast_opt.kind import Formulation
-from mast_opt.mip import FloatArray, IntArray, MipBuilder
+from mast_opt.mip import FloatArray, MipBuilder
 from mast_opt.result import SolveParams
 from mast_opt.search import MipSolver
 from mast_opt.server_assignment.expand import given_out
@@ -56,10 +56,15 @@ def at_racks(problem: ServerAssignment, plan: Plan, reservations: Ints) -> Formu
         fixed[t,b,q]         Σ_{r at b} n[t,r,q] = what the plan gives q of the stock
         room[t,r]            Σ_q n[t,r,q] ≤ servers that the plan gives to these reservations or to nobody
         stays[t,r,q]         n[t,r,q] + left_in_use[t,r,q] + left_idle[t,r,q] ≥ those of them that q has today
-        no_more[t,b,q]       Σ_{r at b} left_in_use ≤ the plan's; the same of left_idle
+        no_more_in_use[t,b,q], no_more_idle[t,b,q]           Σ_{r at b} left ≤ the plan's
         densest[r,q]         Σ_t rru[q,t]·n[t,r,q] ≤ densest[q]                 minimise Σ_q densest[q] / held[q]
     """
-    return _Racks(problem, plan, reservations).formulation()
+    statement = _Racks(problem, plan, reservations)
+    statement.counts()
+    statement.moves()
+    statement.largest()
+    mip = statement.m.build({"densest": 1.0})
+    return Formulation(mip, statement.decode, lambda encoded: statement.encode(encoded, len(mip.cost)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,75 +94,80 @@ class _Racks:
         self.stocks = p.rack_stocks
         self.board_stock = p.stocks.of[self.stocks.first]
         """[·] the stock that each rack stock is part of."""
-        have = self._counts(p.stocks.of, plan.reservation, self.chosen[plan.reservation])
-        self.fixed_key, self.fixed = have
-        self.cells = self._cells()
-
-    def formulation(self) -> Formulation[Plan]:
-        p, c = self.p, self.cells
-        m = MipBuilder("server_assignment_racks")
-        first = self.stocks.first[c.stock]
-        at = [p.server_type[first], p.server_rack[first], c.reservation]
-        axes = [p.types, p.racks, p.reservations]
-        room = np.bincount(self.stocks.of[self.open], minlength=len(self.stocks))
-        n = m.columns("n", axes, at, upper=room[c.stock], integral=True)
-        works, idles = np.flatnonzero(c.in_use), np.flatnonzero(c.idle)
-        left_in_use = m.columns("left_in_use", axes, [position[works] for position in at], upper=c.in_use[works])
-        left_idle = m.columns("left_idle", axes, [position[idles] for position in at], upper=c.idle[idles])
-        chosen = np.flatnonzero(self.chosen)
-        densest = m.columns("densest", [p.reservations], [chosen])
-
-        key = self.board_stock[c.stock] * self.width + c.reservation
-        row = np.searchsorted(self.fixed_key, key)
-        stock, who = self.fixed_key // self.width, self.fixed_key % self.width
-        board_at = [p.server_type[p.stocks.first[stock]], p.server_switchboard[p.stocks.first[stock]], who]
-        board_axes = [p.types, p.switchboards, p.reservations]
-        m.equals("fixed", board_axes, board_at, value=self.fixed).add(row, n)
-        used = np.unique(c.stock)
-        room_at = [p.server_type[self.stocks.first[used]], p.server_rack[self.stocks.first[used]]]
-        m.rows("room", axes[:2], room_at, upper=room[used]).add(np.searchsorted(used, c.stock), n)
-        held = np.flatnonzero(c.in_use + c.idle)
-        stays = m.rows("stays", axes, [position[held] for position in at], lower=(c.in_use + c.idle)[held])
-        stays.add(np.arange(len(held)), n[held])
-        stays.add(np.searchsorted(held, works), left_in_use)
-        stays.add(np.searchsorted(held, idles), left_idle)
-        gone = zip(
-            ("no_more_in_use", "no_more_idle"), (left_in_use, left_idle), (works, idles), self._left(), strict=True
+        self.fixed_key, self.fixed = self._counts(p.stocks.of, plan.reservation, self.chosen[plan.reservation])
+        """[·] stock · Q + reservation, and how many of the stock the plan gives to it."""
+        c = self.cells = self._cells()
+        m = self.m = MipBuilder("server_assignment_racks")
+        self.first = self.stocks.first[c.stock]
+        self.axes = [p.types, p.racks, p.reservations]
+        self.at = np.stack([p.server_type[self.first], p.server_rack[self.first], c.reservation])
+        self.works, self.idles = np.flatnonzero(c.in_use), np.flatnonzero(c.idle)
+        self.room = np.bincount(self.stocks.of[self.open], minlength=len(self.stocks))
+        self.n = m.columns("n", self.axes, list(self.at), upper=self.room[c.stock], integral=True)
+        self.left_in_use, self.left_idle = (
+            m.columns(name, self.axes, list(self.at[:, some]), upper=today[some])
+            for name, some, today in (("left_in_use", self.works, c.in_use), ("left_idle", self.idles, c.idle))
         )
-        for name, columns, where, amount in gone:
-            m.rows(name, board_axes, board_at, upper=amount).add(row[where], columns)
-        self._densest(m, n, densest, chosen)
-        mip = m.build({"densest": 1.0})
+        self.who = np.flatnonzero(self.chosen)
+        self.densest = m.columns("densest", [p.reservations], [self.who])
+        stock, who = self.fixed_key // self.width, self.fixed_key % self.width
+        first = p.stocks.first[stock]
+        self.per_board = [p.types, p.switchboards, p.reservations]
+        self.at_board = [p.server_type[first], p.server_switchboard[first], who]
+        self.board_row = np.searchsorted(self.fixed_key, self.board_stock[c.stock] * self.width + c.reservation)
 
-        def decode(x: FloatArray) -> Plan:
-            count = np.rint(x[n]).astype(np.int64)
-            return given_out(p, self.stocks, c.stock, c.reservation, count, self.plan.reservation, self.open)
+    def counts(self) -> None:
+        """fixed and room."""
+        p, m, c = self.p, self.m, self.cells
+        m.equals("fixed", self.per_board, self.at_board, value=self.fixed).add(self.board_row, self.n)
+        used = np.unique(c.stock)
+        first = self.stocks.first[used]
+        room = m.rows("room", self.axes[:2], [p.server_type[first], p.server_rack[first]], upper=self.room[used])
+        room.add(np.searchsorted(used, c.stock), self.n)
 
-        def encode(plan: Plan) -> FloatArray:
-            keys, have = self._counts(self.stocks.of, plan.reservation, self.open & self.chosen[plan.reservation])
-            count = np.zeros(len(c.stock), np.int64)
-            count[np.searchsorted(c.stock * self.width + c.reservation, keys)] = have
-            values = np.zeros(len(mip.cost))
-            left = np.maximum(c.in_use + c.idle - count, 0)
-            left_of_idle = np.minimum(left, c.idle)
-            values[n] = count
-            values[left_in_use] = (left - left_of_idle)[works]
-            values[left_idle] = left_of_idle[idles]
-            values[densest] = Measure(p, plan.reservation).held_in_rack[chosen]
-            return values
+    def moves(self) -> None:
+        """stays and no_more."""
+        m, c = self.m, self.cells
+        held = np.flatnonzero(c.in_use + c.idle)
+        stays = m.rows("stays", self.axes, list(self.at[:, held]), lower=(c.in_use + c.idle)[held])
+        stays.add(np.arange(len(held)), self.n[held])
+        stays.add(np.searchsorted(held, self.works), self.left_in_use)
+        stays.add(np.searchsorted(held, self.idles), self.left_idle)
+        in_use, idle = self._left()
+        no_more = m.rows("no_more_in_use", self.per_board, self.at_board, upper=in_use)
+        no_more.add(self.board_row[self.works], self.left_in_use)
+        no_more = m.rows("no_more_idle", self.per_board, self.at_board, upper=idle)
+        no_more.add(self.board_row[self.idles], self.left_idle)
 
-        return Formulation(mip, decode, encode)
-
-    def _densest(self, m: MipBuilder, n: IntArray, densest: IntArray, chosen: Ints) -> None:
-        p, c = self.p, self.cells
-        first = self.stocks.first[c.stock]
-        key = p.server_rack[first] * self.width + c.reservation
+    def largest(self) -> None:
+        """densest, and the objective."""
+        p, m, c = self.p, self.m, self.cells
+        key = p.server_rack[self.first] * self.width + c.reservation
         pair, row = np.unique(key, return_inverse=True)
-        rows = m.rows("densest", [p.racks, p.reservations], [pair // self.width, pair % self.width], upper=0)
-        rows.add(row.reshape(-1), n, p.value_mrru[c.reservation, p.server_type[first]])
-        rows.add(np.arange(len(pair)), densest[np.searchsorted(chosen, pair % self.width)], -1)
-        held = Measure(p, self.plan.reservation).total[chosen]
-        m.term("densest", densest, 1 / np.maximum(held, 1))
+        rack, who = pair // self.width, pair % self.width
+        rows = m.rows("densest", [p.racks, p.reservations], [rack, who], upper=0)
+        rows.add(row.reshape(-1), self.n, p.value_mrru[c.reservation, p.server_type[self.first]])
+        rows.add(np.arange(len(pair)), self.densest[np.searchsorted(self.who, who)], -1)
+        held = Measure(p, self.plan.reservation).total[self.who]
+        m.term("densest", self.densest, 1 / np.maximum(held, 1))
+
+    def decode(self, x: FloatArray) -> Plan:
+        c, count = self.cells, np.rint(x[self.n]).astype(np.int64)
+        return given_out(self.p, self.stocks, c.stock, c.reservation, count, self.plan.reservation, self.open)
+
+    def encode(self, plan: Plan, width: int) -> FloatArray:
+        c = self.cells
+        keys, have = self._counts(self.stocks.of, plan.reservation, self.open & self.chosen[plan.reservation])
+        count = np.zeros(len(c.stock), np.int64)
+        count[np.searchsorted(c.stock * self.width + c.reservation, keys)] = have
+        left = np.maximum(c.in_use + c.idle - count, 0)
+        left_idle = np.minimum(left, c.idle)
+        values = np.zeros(width)
+        values[self.n] = count
+        values[self.left_in_use] = (left - left_idle)[self.works]
+        values[self.left_idle] = left_idle[self.idles]
+        values[self.densest] = Measure(self.p, plan.reservation).held_in_rack[self.who]
+        return values
 
     def _counts(self, group: Ints, reservation: Ints, which: Bools) -> tuple[Ints, Ints]:
         """(group · Q + reservation, number) for the servers in question, ascending."""
@@ -168,7 +178,7 @@ class _Racks:
     def _cells(self) -> _Cells:
         """Every rack stock with open servers, for every chosen reservation that has some of its switchboard stock."""
         p = self.p
-        usable = np.unique(self.stocks.of[self.open])
+        usable = np.flatnonzero(np.bincount(self.stocks.of[self.open], minlength=len(self.stocks)))
         board = self.board_stock[usable]
         first = np.searchsorted(self.fixed_key // self.width, board)
         number = np.searchsorted(self.fixed_key // self.width, board, side="right") - first

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,18 +20,18 @@ class Elastic:
 
     relief: Relief
 
-    @property
+    @cached_property
     def sort(self) -> NDArray[np.int64]:
         """[G] position of the member's sort in ``relief.limits``."""
         return np.repeat(np.arange(len(self.relief.limits)), [one.count for one in self.relief.limits])
 
-    @property
+    @cached_property
     def first(self) -> NDArray[np.int64]:
         """[sorts] number of each sort's first member."""
         counts = np.array([one.count for one in self.relief.limits], np.int64)
         return np.cumsum(counts) - counts
 
-    @property
+    @cached_property
     def count(self) -> int:
         return sum(one.count for one in self.relief.limits)
 

@@ -52,7 +52,7 @@ def bench(arguments):
 
 def docs(arguments):
     install("docs")
-    failed = run("sphinx-build", "-q", "-W", "--keep-going", "-b", "html", "docs", "site", *arguments)
+    failed = run("sphinx-build", "-q", "-E", "-W", "--keep-going", "-b", "html", "docs", "site", *arguments)
     if not failed:
         print(f"The site begins at {ROOT / 'site' / 'index.html'}.")
     return failed

@@ -38,6 +38,10 @@ class BenchProgress:
     ) -> None:
         self._bar.stop()
 
+    def announce(self, words: str) -> None:
+        """Something else than a run takes time."""
+        self._console.print(words, soft_wrap=True)
+
     def starts(self, trial: Trial) -> None:
         """A run begins."""
         self._bar.update(self._task, description=trial.label)

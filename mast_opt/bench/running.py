@@ -81,6 +81,7 @@ def execute(
     work: Plan,
     tell: Callable[[Told], None],
     starts: Callable[[Trial], None] = lambda trial: None,
+    announce: Callable[[str], None] = lambda words: None,
     *,
     spread: Callable[[Sequence[Trial]], Outcomes] | None = None,
     patience_s: float = PATIENCE_S,
@@ -92,13 +93,14 @@ def execute(
         work: what ``plan`` found.
         tell: called after each run.
         starts: called before each run, where they follow one another.
+        announce: called with what else takes time.
         spread: makes the runs elsewhere and yields their outcomes as they come (see ``mast_opt.bench.over_ray``);
             one after another here unless given.
         patience_s: beyond twice its limit, before a run is killed.
         update_best_known: let a strictly better plan replace the best known one of a stored instance.
     """
     trials = [trial for _, trial in work.todo]
-    warm(trials)
+    warm(trials, announce)
     outcomes = _one_by_one(trials, starts, patience_s, update_best_known) if spread is None else spread(trials)
     results: list[Result] = []
     with closing(outcomes):
@@ -117,7 +119,7 @@ def execute(
     return results
 
 
-def warm(trials: Iterable[Trial]) -> None:
+def warm(trials: Iterable[Trial], announce: Callable[[str], None]) -> None:
     """Compile the kernels of our own solvers in processes of their own, so that no run is charged for it."""
     wanted = {
         (trial.source.kind, trial.contestant.solver)
@@ -125,6 +127,7 @@ def warm(trials: Iterable[Trial]) -> None:
         if trial.source.kind is not None and trial.contestant.solver in kind_named(trial.source.kind).heuristics
     }
     for kind in sorted({str(kind) for kind, _ in wanted}):
+        announce(f"compiling the kernels for {kind}, or loading them: up to minutes, once")
         words = f"import mast_opt; mast_opt.warm_up({kind!r})"
         subprocess.run([sys.executable, "-c", words], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
 

@@ -17,7 +17,7 @@ import pytest
 from mast_opt.bench import Suite, read_suite
 from mast_opt.bench.child import run_child
 from mast_opt.bench.results import append, load
-from mast_opt.bench.running import Told, execute, plan
+from mast_opt.bench.running import Told, execute, plan, warm
 from mast_opt.bench.suite import Contestant, Trial
 from mast_opt.bench.worker import peak_memory_mb, thinned
 from mast_opt.result import Event
@@ -168,6 +168,18 @@ def within(look: Callable[[], str], patience_s: float = 60.0) -> str:
                 return seen
         time.sleep(0.1)
     raise AssertionError("nothing to be seen")
+
+
+def test_kernels_are_compiled_before_the_first_run(suite: Suite, monkeypatch: pytest.MonkeyPatch) -> None:
+    words: list[str] = []
+    commands: list[list[str]] = []
+    monkeypatch.setattr(subprocess, "run", lambda command, **_: commands.append(command))
+    warm(suite.trials, words.append)
+    assert (words, commands) == ([], []), "HiGHS has none of ours"
+    ours = [replace(trial, contestant=Contestant("exhaustive", "exhaustive")) for trial in suite.trials]
+    warm(ours, words.append)
+    assert len(words) == len(commands) == 1
+    assert "job-placement" in words[0]
 
 
 def test_events_are_thinned_to_slots_of_time() -> None:

@@ -95,6 +95,7 @@ def _execute(run: Run, work: Plan, ray: str | None, patience_s: float, update_be
             work,
             tell,
             progress.starts,
+            progress.announce,
             spread=spread,
             patience_s=patience_s,
             update_best_known=update_best_known,

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from mast_opt.task_reassignment.heuristics.compiled import OPTIONS
+from mast_opt.task_reassignment.heuristics.compiled import inlined
 
 
-@njit(inline="always", **OPTIONS)
+@inlined
 def draw(random):
     """64 random bits."""
     first, second = random[0], random[1]
@@ -19,13 +18,13 @@ def draw(random):
     return bits
 
 
-@njit(inline="always", **OPTIONS)
+@inlined
 def below(random, limit):
     """A whole number from 0 to limit − 1; limit is at most 2^32."""
     return np.int64(((draw(random) >> np.uint64(32)) * np.uint64(limit)) >> np.uint64(32))
 
 
-@njit(inline="always", **OPTIONS)
+@inlined
 def uniform(random):
     """A number from 0 to 1, neither of them included."""
     return (np.float64(draw(random) >> np.uint64(12)) + 0.5) * 2.0**-52

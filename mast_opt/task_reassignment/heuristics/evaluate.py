@@ -1,28 +1,41 @@
-"""What a shift or a swap does to the two machines it touches. Kernels on plain arrays, small enough to be inlined.
-
-``here`` and ``there`` are 1 where the process is at home on the source or the target, the first index of ``need``.
-"""
+"""What a change does to the load and balance costs and the excess of the machines it touches. Kernels on plain
+arrays, small enough to be inlined; every one returns the costs after the change, not the difference."""
 
 from __future__ import annotations
 
-from numba import njit
-
-from mast_opt.task_reassignment.heuristics.compiled import OPTIONS
+from mast_opt.task_reassignment.heuristics.compiled import inlined
 
 
-@njit(**OPTIONS)
-def firm_room(firm, need, free, process, target, there):
-    """Has the target room for the transient needs of the process?"""
-    room = True
-    for at in range(firm.shape[0]):
-        k = firm[at]
-        room &= need[there, process, k] <= free[target, k]
-    return room
+@inlined
+def left_cost(price, feature, level, process, machine):
+    """Cost of the machine without the process."""
+    cost = 0.0
+    for j in range(price.shape[0]):
+        cost += price[j] * max(0.0, level[machine, j] - feature[process, j])
+    return cost
 
 
-@njit(**OPTIONS)
-def shifted_levels(price, feature, level, process, source, target):
-    """Load and balance cost of both machines after the shift."""
+@inlined
+def joined_cost(price, feature, level, process, machine):
+    """Cost of the machine with the process."""
+    cost = 0.0
+    for j in range(price.shape[0]):
+        cost += price[j] * max(0.0, level[machine, j] + feature[process, j])
+    return cost
+
+
+@inlined
+def replaced_cost(price, feature, level, leaver, joiner, machine):
+    """Cost of the machine with one process in the place of another."""
+    cost = 0.0
+    for j in range(price.shape[0]):
+        cost += price[j] * max(0.0, level[machine, j] + feature[joiner, j] - feature[leaver, j])
+    return cost
+
+
+@inlined
+def shifted_cost(price, feature, level, process, source, target):
+    """Cost of both machines after the process has gone from one to the other."""
     cost = 0.0
     for j in range(price.shape[0]):
         f = feature[process, j]
@@ -30,34 +43,9 @@ def shifted_levels(price, feature, level, process, source, target):
     return cost
 
 
-@njit(**OPTIONS)
-def shifted_excess(loose, scarcity, need, free, process, source, target, here, there):
-    """Change in weighted excess over capacities."""
-    change = 0.0
-    for at in range(loose.shape[0]):
-        k = loose[at]
-        a, b = free[source, k], free[target, k]
-        gain = min(0.0, a) + min(0.0, b)
-        a += need[here, process, k]
-        b -= need[there, process, k]
-        change += scarcity[k] * (gain - min(0.0, a) - min(0.0, b))
-    return change
-
-
-@njit(**OPTIONS)
-def firm_room_exchanged(firm, need, free, p, q, source, target, p_here, p_there, q_here, q_there):
-    """Have both machines room for the transient needs after p and q have changed places?"""
-    room = True
-    for at in range(firm.shape[0]):
-        k = firm[at]
-        room &= need[p_there, p, k] - need[q_there, q, k] <= free[target, k]
-        room &= need[q_here, q, k] - need[p_here, p, k] <= free[source, k]
-    return room
-
-
-@njit(**OPTIONS)
-def exchanged_levels(price, feature, level, p, q, source, target):
-    """Load and balance cost of both machines after the swap."""
+@inlined
+def swapped_cost(price, feature, level, p, q, source, target):
+    """Cost of both machines after p, on the source, and q, on the target, have changed places."""
     cost = 0.0
     for j in range(price.shape[0]):
         f = feature[p, j] - feature[q, j]
@@ -65,15 +53,49 @@ def exchanged_levels(price, feature, level, p, q, source, target):
     return cost
 
 
-@njit(**OPTIONS)
-def exchanged_excess(loose, scarcity, need, free, p, q, source, target, p_here, p_there, q_here, q_there):
-    """Change in weighted excess over capacities."""
-    change = 0.0
-    for at in range(loose.shape[0]):
-        k = loose[at]
-        a, b = free[source, k], free[target, k]
-        gain = min(0.0, a) + min(0.0, b)
-        a += need[p_here, p, k] - need[q_here, q, k]
-        b += need[q_there, q, k] - need[p_there, p, k]
-        change += scarcity[k] * (gain - min(0.0, a) - min(0.0, b))
-    return change
+@inlined
+def left_excess(scarcity, feature, level, slack, process, machine):
+    """Weighted excess of the machine without the process."""
+    excess = 0.0
+    for k in range(scarcity.shape[0]):
+        excess += scarcity[k] * max(0.0, level[machine, k] - feature[process, k] - slack[machine, k])
+    return excess
+
+
+@inlined
+def joined_excess(scarcity, feature, level, slack, process, machine):
+    """Weighted excess of the machine with the process."""
+    excess = 0.0
+    for k in range(scarcity.shape[0]):
+        excess += scarcity[k] * max(0.0, level[machine, k] + feature[process, k] - slack[machine, k])
+    return excess
+
+
+@inlined
+def replaced_excess(scarcity, feature, level, slack, leaver, joiner, machine):
+    """Weighted excess of the machine with one process in the place of another."""
+    excess = 0.0
+    for k in range(scarcity.shape[0]):
+        f = feature[joiner, k] - feature[leaver, k]
+        excess += scarcity[k] * max(0.0, level[machine, k] + f - slack[machine, k])
+    return excess
+
+
+@inlined
+def firm_room(firm, feature, spare, home, process, machine):
+    """Has the machine room for the transient needs of the process? It has for those that are at home there."""
+    room = True
+    for at in range(firm.shape[0]):
+        room &= feature[process, firm[at]] <= spare[machine, at]
+    return room or home[process] == machine
+
+
+@inlined
+def firm_room_replaced(firm, feature, spare, home, leaver, joiner, machine):
+    """Has the machine room for the joiner's transient needs once the other has left?"""
+    given = 0.0 if home[leaver] == machine else 1.0
+    room = True
+    for at in range(firm.shape[0]):
+        k = firm[at]
+        room &= feature[joiner, k] - given * feature[leaver, k] <= spare[machine, at]
+    return room or home[joiner] == machine

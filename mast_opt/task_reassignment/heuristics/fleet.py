@@ -30,19 +30,17 @@ class Fleet(NamedTuple):
     """[P] machine of today."""
     service: Small
     """[P]"""
-    need: Floats
-    """[2, P, K] what a process takes by arriving and gives back by leaving: [0] on any machine, [1] on the machine
-    of today, which keeps holding its transient resources."""
     feature: Floats
-    """[P, J]"""
+    """[P, J] the needs, then what the process adds to the levels of the balance goals."""
     price: Floats
     """[J] cost of a unit of a level above 0."""
+    slack: Floats
+    """[M, K] capacity less safety capacity: the level at which excess begins."""
     firm: Small
     """[·] transient resources, whose capacity is never exceeded during the search."""
-    loose: Small
-    """[·] the others, whose excess is priced."""
     scarcity: Floats
-    """[K] whole weights that make excesses of different resources comparable; the most plentiful has 1."""
+    """[K] whole weights that make excesses of different resources comparable: the most plentiful has 1, transient
+    ones, which are never exceeded, have 0."""
     size: Floats
     """[P] the largest cost that a process alone can cause on a machine."""
     by_size: Small
@@ -101,12 +99,11 @@ def fleet_of(problem: TaskReassignment) -> Fleet:
     return Fleet(
         home=_small(p.initial),
         service=_small(p.service),
-        need=np.stack([p.need, p.need * ~p.transient]).astype(np.float64),
         feature=feature,
         price=price,
+        slack=(p.capacity - p.safety).astype(np.float64),
         firm=_small(np.flatnonzero(p.transient)),
-        loose=_small(np.flatnonzero(~p.transient)),
-        scarcity=np.rint(total.max() / np.maximum(total, 1)).astype(np.float64),
+        scarcity=np.rint(total.max() / np.maximum(total, 1)) * ~p.transient,
         size=size,
         by_size=_small(np.argsort(-size, kind="stable")),
         reach_start=reach_start,

@@ -6,13 +6,11 @@ are counted, never forbidden, except for conflicts and transient capacities, whi
 
 from __future__ import annotations
 
-from numba import njit
-
-from mast_opt.task_reassignment.heuristics.compiled import OPTIONS
+from mast_opt.task_reassignment.heuristics.compiled import compiled, inlined
 from mast_opt.task_reassignment.heuristics.state import BROKEN, COST, EXCESS
 
 
-@njit(**OPTIONS)
+@inlined
 def runs_on(fleet, state, service, machine):
     """Does the service have a process on the machine?"""
     for at in range(fleet.member_start[service], fleet.member_start[service + 1]):
@@ -21,7 +19,7 @@ def runs_on(fleet, state, service, machine):
     return False
 
 
-@njit(**OPTIONS)
+@inlined
 def travel_price(fleet, process, machine):
     """Process and machine move cost of running the process there."""
     home = fleet.home[process]
@@ -30,13 +28,13 @@ def travel_price(fleet, process, machine):
     return fleet.move_price[process] + fleet.group_price[fleet.group[home], fleet.group[machine]]
 
 
-@njit(**OPTIONS)
+@inlined
 def travel_change(fleet, process, source, target):
     """Change in process and machine move cost."""
     return travel_price(fleet, process, target) - travel_price(fleet, process, source)
 
 
-@njit(**OPTIONS)
+@inlined
 def service_change(fleet, state, process, source, target):
     """Change in the service move cost if the process goes from source to target."""
     home = fleet.home[process]
@@ -49,7 +47,7 @@ def service_change(fleet, state, process, source, target):
     return 0.0
 
 
-@njit(**OPTIONS)
+@inlined
 def location_change(fleet, state, service, source, target):
     """Change in missing locations if a process of the service goes from one location to another."""
     row = fleet.spread_row[service]
@@ -65,7 +63,7 @@ def location_change(fleet, state, service, source, target):
     return max(0, least - after) - max(0, least - before)
 
 
-@njit(**OPTIONS)
+@inlined
 def dependency_change(fleet, state, service, source, target):
     """Change in missing dependencies if a process of the service goes from one neighbourhood to another."""
     row = fleet.near_row[service]
@@ -90,7 +88,7 @@ def dependency_change(fleet, state, service, source, target):
     return change
 
 
-@njit(**OPTIONS)
+@compiled
 def relocate(fleet, state, process, target):
     """Move the process and bring every count and total up to date."""
     source = state.machine[process]
@@ -98,17 +96,17 @@ def relocate(fleet, state, process, target):
     home = fleet.home[process]
     total = state.total
 
-    here, there = int(home == source), int(home == target)
-    excess = 0.0
-    for k in range(fleet.need.shape[2]):
-        before, after = state.free[source, k], state.free[source, k] + fleet.need[here, process, k]
-        state.free[source, k] = after
-        change = min(0.0, before) - min(0.0, after)
-        before, after = state.free[target, k], state.free[target, k] - fleet.need[there, process, k]
-        state.free[target, k] = after
-        excess += fleet.scarcity[k] * (change + min(0.0, before) - min(0.0, after))
-    total[EXCESS] += excess
+    end = state.trail_end[0]
+    state.trail[end, 0] = process
+    state.trail[end, 1] = source
+    state.trail_end[0] = end + 1
 
+    for at in range(fleet.firm.shape[0]):
+        need = fleet.feature[process, fleet.firm[at]]
+        if source != home:
+            state.spare[source, at] += need
+        if target != home:
+            state.spare[target, at] -= need
     cost_source, cost_target = 0.0, 0.0
     for j in range(fleet.price.shape[0]):
         level = state.level[source, j] - fleet.feature[process, j]
@@ -117,10 +115,17 @@ def relocate(fleet, state, process, target):
         level = state.level[target, j] + fleet.feature[process, j]
         state.level[target, j] = level
         cost_target += fleet.price[j] * max(0.0, level)
+    excess_source, excess_target = 0.0, 0.0
+    for k in range(fleet.scarcity.shape[0]):
+        excess_source += fleet.scarcity[k] * max(0.0, state.level[source, k] - fleet.slack[source, k])
+        excess_target += fleet.scarcity[k] * max(0.0, state.level[target, k] - fleet.slack[target, k])
     total[COST] += cost_source - state.cost[source] + cost_target - state.cost[target]
     total[COST] += travel_change(fleet, process, source, target)
+    total[EXCESS] += excess_source - state.excess[source] + excess_target - state.excess[target]
     state.cost[source] = cost_source
     state.cost[target] = cost_target
+    state.excess[source] = excess_source
+    state.excess[target] = excess_target
     state.machine[process] = target
 
     here, there = fleet.location[source], fleet.location[target]
@@ -144,7 +149,7 @@ def relocate(fleet, state, process, target):
         count_moved(fleet, state, service, 1 if source == home else -1)
 
 
-@njit(**OPTIONS)
+@inlined
 def count_moved(fleet, state, service, change):
     """Count a process of the service that left home (+1) or came back (−1)."""
     before = state.moved[service]

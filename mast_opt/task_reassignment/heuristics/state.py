@@ -11,6 +11,10 @@ from mast_opt.task_reassignment.problem import Ints, TaskReassignment
 
 COST, EXCESS, BROKEN = 0, 1, 2
 """Positions in ``State.total``."""
+ROUND = 50_000
+"""Largest number of changes proposed before the trail begins anew; a few milliseconds."""
+MOST_MOVES = 4
+"""Most moves that trying one change makes, those of taking it back included."""
 
 
 class State(NamedTuple):
@@ -20,10 +24,12 @@ class State(NamedTuple):
     """[P]"""
     level: Floats
     """[M, J]"""
-    free: Floats
-    """[M, K] capacity less what is held, the transient resources of moved processes included."""
+    spare: Floats
+    """[M, ·] capacity of the transient resources less what is held, by moved processes too."""
     cost: Floats
     """[M] load and balance cost."""
+    excess: Floats
+    """[M] weighted excess over capacities."""
     at_location: Small
     """[rows, L] processes of a spreading service in each location."""
     locations: Small
@@ -38,6 +44,10 @@ class State(NamedTuple):
     """[1] of one service."""
     total: Floats
     """[3] cost; excess over capacities, weighted by scarcity; missing locations and dependencies."""
+    trail: Small
+    """[·, 2] process and the machine it left, for every move since ``trail_end`` was 0."""
+    trail_end: Small
+    """[1]"""
     random: np.ndarray[tuple[int], np.dtype[np.uint64]]
     """[2] of the generator in ``draws``."""
 
@@ -49,10 +59,11 @@ def state_of(problem: TaskReassignment, fleet: Fleet, machine: Ints, rng: np.ran
     moved = np.flatnonzero(machine != p.initial)
     level = base_levels(p)
     np.add.at(level, machine, fleet.feature)
-    free = p.capacity.astype(np.float64)
-    np.subtract.at(free, machine, fleet.need[0])
-    np.subtract.at(free, p.initial[moved], fleet.need[0, moved] - fleet.need[1, moved])
+    firm = np.flatnonzero(p.transient)
+    spare = (p.capacity - p.held)[:, firm].astype(np.float64)
+    np.subtract.at(spare, machine[moved], p.need[moved][:, firm].astype(np.float64))
     cost = np.maximum(level, 0.0) @ fleet.price
+    excess = np.maximum(level[:, : len(p.resources)] - fleet.slack, 0.0) @ fleet.scarcity
     at_location = _counts(fleet.spread_row[p.service], p.location[machine], len(fleet.spread_min), len(p.locations))
     locations = (at_location > 0).sum(axis=1).astype(np.int32)
     rows = len(fleet.asks_start) - 1
@@ -61,22 +72,24 @@ def state_of(problem: TaskReassignment, fleet: Fleet, machine: Ints, rng: np.ran
     most = int(of_service.max())
     travel = fleet.group_price[fleet.group[p.initial[moved]], fleet.group[machine[moved]]]
     total = cost.sum() + fleet.move_price[moved].sum() + travel.sum() + fleet.service_price * most
-    excess = np.maximum(-free, 0.0).sum(axis=0) @ fleet.scarcity
     asker = np.repeat(np.arange(rows), np.diff(fleet.asks_start))
     lonely = (near[asker] > 0) & (near[fleet.asks] == 0)
     broken = np.maximum(fleet.spread_min - locations, 0).sum() + lonely.sum()
     return State(
         machine=machine.astype(np.int32),
         level=level,
-        free=free,
+        spare=spare,
         cost=cost,
+        excess=excess,
         at_location=at_location,
         locations=locations,
         at_neighbourhood=near,
         moved=of_service.astype(np.int32),
         with_moved=np.bincount(of_service, minlength=int(p.service_size.max()) + 2).astype(np.int32),
         most_moved=np.array([most], np.int32),
-        total=np.array([total, excess, float(broken)]),
+        total=np.array([total, excess.sum(), float(broken)]),
+        trail=np.zeros((ROUND * MOST_MOVES, 2), np.int32),
+        trail_end=np.zeros(1, np.int32),
         random=rng.integers(1, 2**63, 2, dtype=np.uint64),
     )
 

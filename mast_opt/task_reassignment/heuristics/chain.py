@@ -1,0 +1,110 @@
+"""One annealing search: where it stands, how cold it is, and what everything costs at that temperature."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from mast_opt.task_reassignment.heuristics.anneal import anneal
+from mast_opt.task_reassignment.heuristics.fleet import Fleet, Floats, Small
+from mast_opt.task_reassignment.heuristics.state import COST, ROUND, State, state_of
+from mast_opt.task_reassignment.problem import Ints, TaskReassignment
+
+HOT = 1 / 6
+"""First temperature over the largest cost that a process alone can cause."""
+COLD = 1e-6
+"""Last temperature over the first."""
+EXCESS = (3.0, 1e3)
+"""Price of a weighted unit of excess at the first and the last temperature."""
+BROKEN = 3.0
+"""Price of a missing location or dependency at the first temperature, in temperatures; later it falls as the square
+root of the temperature."""
+URGENCY = 60.0
+"""In the colder half of a cooling, prices rise by e to this power for the whole of it while a rule is broken …"""
+MOST_URGENT = 1e6
+"""… up to this factor."""
+SLOW = 1.4
+"""Power of the elapsed part of a cooling to which the temperature falls: above 1, it falls slowly at first."""
+LARGE = 2.0
+"""Processes move that can cost at least this many temperatures."""
+FEWEST = 10
+"""Processes that move however small they are."""
+MIX = (0.5, 0.45, 0.05, 0.5)
+"""Shares, as ``anneal`` takes them: swaps, swaps within a service among them, ejections, shifts home of those away."""
+
+
+class Chain:
+    """A search from an assignment without conflicts, with a random generator of its own."""
+
+    def __init__(
+        self,
+        problem: TaskReassignment,
+        fleet: Fleet,
+        begin: Ints,
+        rng: np.random.Generator,
+        mix: tuple[float, ...] = MIX,
+    ) -> None:
+        self._problem, self._fleet, self._rng = problem, fleet, rng
+        self._mix: Floats = np.array(mix)
+        self._state: State = state_of(problem, fleet, begin, rng)
+        self._sizes = fleet.size[fleet.by_size]
+        self._hot = max(HOT * float(self._sizes[0]), 1.0)
+        self._from = self._hot
+        self._urgency, self._within = 1.0, 0.0
+        self.best: Small = self._state.machine.copy()
+        """[P] the cheapest assignment without excess and broken rules, else the one it began with."""
+        self._best_cost: Floats = np.array([self._state.total[COST]])
+        if self._state.total[1:].any():
+            self._best_cost[0] = np.inf
+
+    @property
+    def cost(self) -> float:
+        """Of ``best``; infinite while nothing was found that breaks no rule."""
+        return float(self._best_cost[0])
+
+    def adopt(self, machine: Small, cost: float) -> None:
+        """Take over a cheaper assignment that another search found."""
+        if cost < self.cost:
+            self.best = machine.copy()
+            self._best_cost[0] = cost
+
+    def reheat(self, least: float, most: float) -> None:
+        """Begin again from the best assignment, at a random power of COLD between those two."""
+        self._state = state_of(self._problem, self._fleet, self.best.astype(np.int64), self._rng)
+        self._urgency, self._within = 1.0, 0.0
+        self._from = self._hot * COLD ** float(self._rng.uniform(least, most))
+
+    def round(self, within: float) -> None:
+        """Propose changes at the temperature for this part, 0 to 1, of the cooling."""
+        within = min(max(within, 0.0), 1.0)
+        cold = self._hot * COLD
+        temperature = self._from * (cold / self._from) ** within**SLOW
+        position = math.log(self._hot / temperature) / math.log(1 / COLD)
+        urgency = self._urge(within)
+        excess = urgency * EXCESS[0] * (EXCESS[1] / EXCESS[0]) ** position
+        broken = urgency * BROKEN * math.sqrt(self._hot * temperature)
+        movable = int(np.searchsorted(-self._sizes, -LARGE * temperature))
+        movable = max(movable, min(FEWEST, len(self._sizes)))
+        anneal(
+            self._fleet,
+            self._state,
+            ROUND,
+            temperature,
+            excess,
+            broken,
+            movable,
+            self._mix,
+            self.best,
+            self._best_cost,
+        )
+
+    def _urge(self, within: float) -> float:
+        """The factor on prices, after it has risen or fallen for the time that has passed."""
+        step = math.exp(URGENCY * (within - self._within))
+        self._within = within
+        if within > 0.5 and self._state.total[1:].any():
+            self._urgency = min(self._urgency * step, MOST_URGENT)
+        else:
+            self._urgency = max(1.0, self._urgency / step)
+        return self._urgency

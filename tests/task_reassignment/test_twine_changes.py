@@ -1,0 +1,130 @@
+"""Every neighbourhood of ``twine`` evaluates exactly: after thousands of changes nothing differs from a fresh count."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from mast_opt.task_reassignment.generate import FAMILIES
+from mast_opt.task_reassignment.heuristics.anneal import anneal
+from mast_opt.task_reassignment.heuristics.changes import eject, shift, swap
+from mast_opt.task_reassignment.heuristics.fleet import Fleet, fleet_of
+from mast_opt.task_reassignment.heuristics.state import COST, State, state_of
+from mast_opt.task_reassignment.plan import Plan
+from mast_opt.task_reassignment.problem import TaskReassignment
+from mast_opt.task_reassignment.verify import verify
+
+PRICES = (7.0, 1e9)
+"""Of excess and of broken rules."""
+COUNTED = (
+    "level",
+    "spare",
+    "cost",
+    "excess",
+    "locations",
+    "at_location",
+    "at_neighbourhood",
+    "moved",
+    "with_moved",
+    "most_moved",
+    "total",
+)
+
+
+def drawn(seed: int, family: str = "challenge") -> TaskReassignment:
+    return FAMILIES[family].generate(np.random.default_rng(seed), processes=40, machines=9, resources=4)
+
+
+def begun(problem: TaskReassignment, seed: int) -> tuple[Fleet, State]:
+    fleet = fleet_of(problem)
+    return fleet, state_of(problem, fleet, problem.initial, np.random.default_rng(seed))
+
+
+def weighed(state: State) -> float:
+    cost, excess, broken = state.total
+    return float(cost + PRICES[0] * excess + PRICES[1] * broken)
+
+
+def assert_counted(problem: TaskReassignment, fleet: Fleet, state: State) -> None:
+    fresh = state_of(problem, fleet, state.machine.astype(np.int64), np.random.default_rng(0))
+    for name in COUNTED:
+        assert np.array_equal(getattr(state, name), getattr(fresh, name)), name
+
+
+def assert_allowed(problem: TaskReassignment, state: State) -> None:
+    """Conflicts and transient capacities are never broken on the way."""
+    verdict = verify(problem, Plan(state.machine.astype(np.int64)))
+    transient = {name for name, is_transient in zip(problem.resources, problem.transient, strict=True) if is_transient}
+    for violation in verdict.violations:
+        assert violation.constraint != "conflict"
+        assert violation.constraint != "capacity" or violation.index[1] not in transient
+    if state.total[1] == state.total[2] == 0:
+        assert verdict.ok
+    assert verdict.objective == state.total[COST]
+
+
+@pytest.mark.parametrize("name", ["shift", "swap", "eject"])
+@pytest.mark.parametrize("seed", range(3))
+def test_what_is_made_is_counted_and_what_is_refused_changes_nothing(name: str, seed: int) -> None:
+    problem = drawn(seed)
+    fleet, state = begun(problem, seed)
+    rng = np.random.default_rng(seed)
+    made = refused = 0
+    for _ in range(1_500):
+        state.trail_end[0] = 0
+        p, q = rng.choice(len(problem.processes), 2, replace=False).tolist()
+        machine, before = state.machine.copy(), weighed(state)
+        hot = float(fleet.size.max()) if rng.random() < 0.5 else 1.0
+        others = np.setdiff1d(np.arange(len(problem.machines)), machine[[p, q]])
+        if name != "shift" and machine[p] == machine[q]:
+            continue
+        if name == "shift":
+            done = shift(fleet, state, p, int(rng.choice(others)), hot, *PRICES)
+        elif name == "swap":
+            done = swap(fleet, state, p, q, hot, *PRICES)
+        else:
+            done = eject(fleet, state, p, q, int(rng.choice(others)), hot, *PRICES)
+        moved = np.flatnonzero(state.machine != machine)
+        if done:
+            made += 1
+            assert moved.tolist() == ([p] if name == "shift" else sorted([p, q]))
+            assert weighed(state) - before <= 37 * hot
+        else:
+            refused += 1
+            assert not len(moved)
+            assert weighed(state) == before
+    assert made > 5
+    assert refused > 5
+    assert_counted(problem, fleet, state)
+    assert_allowed(problem, state)
+
+
+@pytest.mark.parametrize("family", sorted(FAMILIES))
+@pytest.mark.parametrize("mix", [(0, 0, 0, 0.5), (1, 0.5, 0, 0), (0, 0, 1, 0), (0.4, 0.5, 0.2, 0.5)])
+def test_annealing_keeps_count(family: str, mix: tuple[float, ...]) -> None:
+    problem = drawn(8, family)
+    fleet, state = begun(problem, 8)
+    best, best_cost = state.machine.copy(), np.array([np.inf])
+    size = float(fleet.size.max())
+    for temperature in (size, size / 100, 1.0):
+        anneal(fleet, state, 4_000, temperature, *PRICES, len(best), np.array(mix, np.float64), best, best_cost)
+    assert_counted(problem, fleet, state)
+    assert_allowed(problem, state)
+    if np.isfinite(best_cost[0]):
+        verdict = verify(problem, Plan(best.astype(np.int64)))
+        assert verdict.ok
+        assert verdict.objective == best_cost[0]
+
+
+def test_at_no_temperature_nothing_gets_worse() -> None:
+    problem = drawn(5)
+    fleet, state = begun(problem, 5)
+    best, best_cost = state.machine.copy(), np.array([np.inf])
+    mix = np.array([0.4, 0.5, 0.1, 0.1])
+    anneal(fleet, state, 4_000, float(fleet.size.max()), *PRICES, len(best), mix, best, best_cost)
+    costs = [weighed(state)]
+    for _ in range(5):
+        anneal(fleet, state, 2_000, 1e-9, *PRICES, len(best), mix, best, best_cost)
+        costs.append(weighed(state))
+    assert costs == sorted(costs, reverse=True)
+    assert costs[1] < costs[0]

@@ -63,7 +63,7 @@ def whatif(
     jobs: int = 1,
     cancel: threading.Event | None = None,
 ) -> WhatIf:
-    """Solve the instance under every scenario and compare with the base plan.
+    """Solve the instance under every scenario, beginning with the base plan, and compare with it.
 
     Work that cannot be served is priced in every scenario and in the base, never forbidden; data that has no room left
     is not priced, so a scenario may still be infeasible, and says so.
@@ -119,9 +119,10 @@ def whatif(
 
     def outcome(name: str) -> Outcome:
         instance = instances[name]
-        solution = base if name == BASE else solved(instance, None)
+        begin = None if before is None else questions.adapted(instance, before)
+        solution = base if name == BASE else solved(instance, begin)
         moved = {} if before is None or solution.plan is None else questions.moved(problem, before, solution.plan)
-        kept = None if before is None else kind.verify(instance, questions.adapted(instance, before))
+        kept = None if begin is None else kind.verify(instance, begin)
         return Outcome(name, instance, solution, moved, kept)
 
     with ThreadPoolExecutor(jobs) as pool:

@@ -117,7 +117,8 @@ def _feasible(mip: Mip, start: FloatArray) -> FloatArray | None:
     x = np.where(mip.integral, np.round(start), start)
     scaled = scale(mip)
     off = np.maximum(mip.col_lower - x, x - mip.col_upper) / scaled.column_factor
-    if max(np.abs(x - start).max(), off.max(), _missed(mip, x).max(initial=0.0)) > FEASIBILITY_TOLERANCE:
+    missed = (np.abs(x - start), off, _missed(mip, x))
+    if max(amount.max(initial=0.0) for amount in missed) > FEASIBILITY_TOLERANCE:
         return None
     return np.clip(x, mip.col_lower, mip.col_upper)
 

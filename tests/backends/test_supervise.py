@@ -69,6 +69,11 @@ def test_an_infeasible_start_is_not_kept(start: FloatArray) -> None:
     assert result.status is Status.NO_SOLUTION
 
 
+def test_a_start_for_a_program_without_columns() -> None:
+    result = supervised(lambda *_: Outcome(Status.INFEASIBLE), program([], offset=3), SolveParams(start=np.zeros(0)))
+    assert (result.status, result.objective) == (Status.OPTIMAL, 3)
+
+
 def test_rows_in_large_units_are_judged_at_their_own_scale() -> None:
     mip = program([-1, -1], [([1e12, 1e12], -INF, 1e12)])
     nothing = Outcome(Status.NO_SOLUTION, None, None, Limit.TIME)

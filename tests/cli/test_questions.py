@@ -54,6 +54,17 @@ def test_prices_of_repairs(call: Call, contradiction: Path) -> None:
     assert record["repairs"][0]["changes"][0].startswith("drop the pin")
 
 
+@pytest.mark.parametrize("name", ["mended", "mended.xlsx"])
+def test_the_repaired_instance_is_written(call: Call, contradiction: Path, tmp_path: Path, name: str) -> None:
+    out = tmp_path / name
+    ended = call("explain", contradiction, "--out", out)
+    assert ended.code == 3
+    assert "mast-opt solve" in ended.out
+    assert call("solve", out).code == 0
+    assert call("explain", contradiction, "--out", out).code == 2
+    assert call("explain", contradiction, "--out", out, "--force", "--json").record["out"] == str(out)
+
+
 def test_nothing_to_explain(call: Call, instance: Path) -> None:
     ended = call("explain", instance)
     assert ended.code == 0
@@ -143,6 +154,7 @@ def test_pareto(call: Call, instance: Path, tmp_path: Path) -> None:
         (["explain", "{instance}", "--plan", "nowhere"], "nowhere"),
         (["explain", "{instance}", "--plan", "{plan}", "--workload", "nobody"], "no workload called 'nobody'"),
         (["explain", "{instance}", "--solver", "tetris"], "cannot prove"),
+        (["explain", "{instance}", "--plan", "{plan}", "--out", "x"], "--out"),
         (["marginal", "{instance}", "--resource", "sun"], "storage, cpu, gpus"),
         (["marginal", "{instance}", "--units", "0"], "units"),
         (["whatif", "{instance}"], "scenarios"),

@@ -12,10 +12,11 @@ from mast_opt.analysis.explain import Explanation, explain
 from mast_opt.cli.answers import explanation_keys
 from mast_opt.cli.exits import Exit
 from mast_opt.cli.interrupt import Interrupt
-from mast_opt.cli.options import Full, Instance, Json, TheRun
+from mast_opt.cli.options import Force, Full, Instance, Json, TheRun
 from mast_opt.cli.pairs import numbers_by_name
 from mast_opt.cli.run import Answer
-from mast_opt.io import read, read_plan
+from mast_opt.errors import UsageError
+from mast_opt.io import read, read_plan, write
 from mast_opt.result import Status
 
 if TYPE_CHECKING:
@@ -47,6 +48,10 @@ def command(
     ] = None,
     alternatives: Annotated[int, Parameter(help="How many repairs to look for.", validator=Number(gte=0))] = 3,
     threads: Annotated[int, Parameter(help="Of the solver.", validator=Number(gte=1))] = 1,
+    out: Annotated[
+        Path | None, Parameter(help="Write the instance with the cheapest repair: a folder, .xlsx or .json.")
+    ] = None,
+    force: Force = False,
     full: Full = False,
     json: Json = False,
     run: TheRun,
@@ -63,9 +68,12 @@ def command(
 
         mast-opt explain my-instance
         mast-opt explain my-instance --price storage=3 --price pin=inf --time-limit 60
+        mast-opt explain my-instance --out mended-instance
         mast-opt explain my-instance --plan my-plan --workload ranking --workload spam
         mast-opt explain my-instance --json | jq .repairs
     """
+    if out is not None and (plan is not None or not alternatives):
+        raise UsageError("--out writes an instance that was repaired; leave out --plan, and ask for an alternative")
     with run.phase("read", f"reading {path}"):
         problem = read(path)
         run.record.update(kind=problem.kind, solver=None if plan is not None else solver)
@@ -84,18 +92,27 @@ def command(
             cancel=interrupt.cancel,
         )
     run.record.update(explanation_keys(answer))
+    mended = out if answer.repairs else None
+    if mended is not None:
+        write(answer.repairs[0].problem, mended, force=force)
+    run.record["out"] = None if mended is None else str(mended)
     code, words = _ending(answer)
     if interrupt.happened:
         code = Exit.INTERRUPTED
     if code is not Exit.OK:
         run.record["error"] = words
 
-    def show(out: Console) -> None:
+    def show(console: Console) -> None:
         from mast_opt.report.analysis import show_explanation
+        from mast_opt.report.parts import print_words
 
-        show_explanation(out, problem.name, answer, full=full)
+        show_explanation(console, problem.name, answer, full=full)
         if words and answer.status is not Status.INFEASIBLE:
-            out.print(words, soft_wrap=True)
+            console.print(words, soft_wrap=True)
+        if mended is not None:
+            print_words(console, f"\nThe first of them is done in {mended}. Solve it:\n  mast-opt solve {mended}")
+        elif out is not None:
+            print_words(console, f"\nThere is nothing to write to {out}.")
 
     return Answer(code, show)
 

@@ -104,15 +104,16 @@ def bars(chart: Bars, width: int) -> Spec:
         },
         "yOffset": {"field": "series", "sort": names},
     }
+    number: Spec = {"type": "text", "align": "left", "dx": 4, "fontSize": 10, "aria": False}
+    halo = {**number, "stroke": color("card"), "strokeWidth": 3, "strokeJoin": "round"}
+    told = {"text": {"field": "text"}}
     marks: list[Spec] = [
         {
             "mark": {"type": "bar", "cornerRadiusEnd": 2},
             "encoding": {"fill": _own("fill"), "description": {"field": "words"}},
         },
-        {
-            "mark": {"type": "text", "align": "left", "dx": 4, "fontSize": 10, "aria": False, "color": color("soft")},
-            "encoding": {"text": {"field": "text"}},
-        },
+        {"mark": halo, "encoding": told},
+        {"mark": {**number, "color": color("soft")}, "encoding": told},
     ]
     layers: list[Spec] = [{"layer": marks, "encoding": encoding}]
     if share:

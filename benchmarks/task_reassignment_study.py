@@ -1,0 +1,199 @@
+"""What ``twine`` reaches on the machine reassignment challenge, how fast, and what each neighbourhood buys.
+
+    python benchmarks/task_reassignment_study.py DATA [--instances a1_1 b_3] [--seconds 300] [--seeds 0 1 2] [--ablate]
+
+DATA holds the challenge's files in A/, B/, X/ (``model_a1_1.txt``, also gzipped, and ``assignment_a1_1.txt``) and
+best_known.csv with the columns instance, best_reported, s41_300s. Every run is one line of runs.jsonl under --out; runs
+that are there already are not made again. Then table.md (medians over seeds beside the best reported costs),
+neighbourhoods.md with --ablate, and cost-over-time.svg are written from all lines.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import statistics
+import time
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mast_opt import backends
+from mast_opt.result import Event
+from mast_opt.search import Stop, Tools, Watch
+from mast_opt.task_reassignment import TaskReassignment, roadef
+from mast_opt.task_reassignment.heuristics.chain import MIX
+from mast_opt.task_reassignment.heuristics.twine import twine
+from mast_opt.task_reassignment.verify import verify
+
+WHOLE = "everything"
+SWAPS, KIN, EJECTIONS, HOME = MIX
+VARIANTS: dict[str, tuple[tuple[float, ...], bool]] = {
+    WHOLE: (MIX, True),
+    "no swaps": ((0.0, 0.0, EJECTIONS, HOME), True),
+    "no swaps within services": ((SWAPS, 0.0, EJECTIONS, HOME), True),
+    "no ejections": ((SWAPS, KIN, 0.0, HOME), True),
+    "no ways home": ((SWAPS, KIN, EJECTIONS, 0.0), True),
+    "no exact machines": (MIX, False),
+}
+POINTS = 80
+"""Of a curve."""
+
+Run = dict[str, Any]
+
+
+def read(data: Path, name: str) -> TaskReassignment:
+    folder = data / name[0].upper()
+    plain = folder / f"model_{name}.txt"
+    return roadef.read(plain if plain.exists() else plain.with_suffix(".txt.gz"), folder / f"assignment_{name}.txt")
+
+
+def available(data: Path) -> list[str]:
+    """Instances of which both files are there."""
+    models = {path.name.split(".")[0].removeprefix("model_") for path in data.glob("*/model_*.txt*")}
+    return sorted(name for name in models if (data / name[0].upper() / f"assignment_{name}.txt").exists())
+
+
+def run(problem: TaskReassignment, variant: str, seconds: float, threads: int, seed: int) -> Run:
+    """One search without a gap to stop at; its plan verified."""
+    curve: list[tuple[float, float]] = []
+
+    def keep(event: Event) -> None:
+        if event.incumbent is not None:
+            curve.append((event.elapsed_s, event.incumbent))
+
+    mix, exact = VARIANTS[variant]
+    began, used = time.perf_counter(), time.process_time()
+    tools = Tools(np.random.default_rng(seed), Watch(Stop(seconds, 0.0), keep), threads, backends.get("highs").solve)
+    found = twine(problem, tools, None, mix, exact)
+    wall_s, cpu_s = time.perf_counter() - began, time.process_time() - used
+    if found.plan is None:
+        raise SystemExit(f"{problem.name}: no plan; the challenge's assignments of today are feasible, is this one?")
+    verdict = verify(problem, found.plan)
+    if not verdict.ok:
+        raise SystemExit(f"{problem.name}: the plan breaks {verdict.violations[0]}")
+    kept = curve[:: max(1, len(curve) // POINTS)] + curve[-1:]
+    moved = int(verdict.metrics["moved_processes"])
+    measured = {"wall_s": round(wall_s, 2), "cpu_s": round(cpu_s, 2), "curve": kept}
+    return {"cost": verdict.objective, "bound": found.bound, "moved": moved, **measured}
+
+
+def missing(wanted: list[Run], path: Path) -> list[Run]:
+    """Those that have no line yet."""
+    done = [{key: line[key] for key in wanted[0]} for line in lines(path)]
+    return [one for one in wanted if one not in done]
+
+
+def lines(path: Path) -> list[Run]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
+
+
+def table(runs: list[Run], best: dict[str, dict[str, str]]) -> str:
+    """Medians over seeds, instance by instance."""
+    text = [
+        "| instance | runs | median cost | best reported | median gap | S41, 300 s | bound | gap to bound | moved |"
+    ]
+    text += ["| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |"]
+    grouped: dict[str, list[Run]] = defaultdict(list)
+    for one in runs:
+        if one["variant"] == WHOLE:
+            grouped[one["instance"]].append(one)
+    for name, group in sorted(grouped.items()):
+        cost = statistics.median(one["cost"] for one in group)
+        known = float(best[name]["best_reported"])
+        reached = f"{100 * (float(best[name]['s41_300s']) / known - 1):.3f}%" if best[name]["s41_300s"] else ""
+        bound = max(one["bound"] for one in group)
+        moved = statistics.median(one["moved"] for one in group)
+        figures = f"{cost:,.0f} | {known:,.0f} | {100 * (cost / known - 1):.4f}% | {reached}"
+        proven = f"{bound:,.0f} | {100 * (1 - bound / cost):.3f}%"
+        text.append(f"| {name} | {len(group)} | {figures} | {proven} | {moved:,.0f} |")
+    return "\n".join(text) + "\n"
+
+
+def neighbourhoods(runs: list[Run], best: dict[str, dict[str, str]]) -> str:
+    """Median gap to the best reported cost, a column for each variant."""
+    cost: dict[tuple[str, str], list[float]] = defaultdict(list)
+    for one in runs:
+        cost[one["instance"], one["variant"]].append(one["cost"])
+    text = ["| instance | " + " | ".join(VARIANTS) + " |", "| --- |" + " ---: |" * len(VARIANTS)]
+    for name in sorted({one["instance"] for one in runs if one["variant"] != WHOLE}):
+        known = float(best[name]["best_reported"])
+        cells = [
+            f"{100 * (statistics.median(cost[name, variant]) / known - 1):.3f}%" if cost[name, variant] else ""
+            for variant in VARIANTS
+        ]
+        text.append(f"| {name} | " + " | ".join(cells) + " |")
+    return "\n".join(text) + "\n"
+
+
+def draw(runs: list[Run], best: dict[str, dict[str, str]], path: Path) -> None:
+    """Gap to the best reported cost over time, both logarithmic, a small picture for each instance."""
+    import matplotlib
+
+    matplotlib.use("svg")
+    import matplotlib.pyplot as plt
+
+    whole = [one for one in runs if one["variant"] == WHOLE]
+    names = sorted({one["instance"] for one in whole})
+    columns = min(4, len(names))
+    rows = -(-len(names) // columns)
+    style: Any = {"svg.hashsalt": "mast-opt", "font.size": 7, "axes.spines.top": False, "axes.spines.right": False}
+    with plt.rc_context(style):
+        figure, grid = plt.subplots(rows, columns, figsize=(8, 1.6 * rows), squeeze=False, layout="constrained")
+        for axes in grid.flat[len(names) :]:
+            axes.set_visible(False)
+        for axes, name in zip(grid.flat, names, strict=False):
+            known = float(best[name]["best_reported"])
+            for one in whole:
+                if one["instance"] == name:
+                    at, cost = np.array(one["curve"]).T
+                    gap = np.maximum(100 * (cost / known - 1), 1e-4)
+                    axes.step(np.maximum(at, 0.1), gap, where="post", color="#2a6f97", linewidth=0.9)
+            axes.set(xscale="log", yscale="log", title=name)
+        figure.supxlabel("seconds")
+        figure.supylabel("% above the best reported cost")
+        figure.savefig(path, metadata={"Date": None})
+        plt.close(figure)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("data", type=Path)
+    parser.add_argument("--instances", nargs="*", help="all that are there unless given")
+    parser.add_argument("--seconds", type=float, default=300.0)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--seeds", type=int, nargs="*", default=[0])
+    parser.add_argument("--ablate", action="store_true", help="also without each neighbourhood in turn")
+    parser.add_argument("--out", type=Path, default=Path("out/task-reassignment"))
+    chosen = parser.parse_args()
+    with (chosen.data / "best_known.csv").open(encoding="utf-8", newline="") as file:
+        best = {row["instance"]: row for row in csv.DictReader(file)}
+    chosen.out.mkdir(parents=True, exist_ok=True)
+    path = chosen.out / "runs.jsonl"
+    limits = {"seconds": chosen.seconds, "threads": chosen.threads}
+    wanted = [
+        {"instance": name, "variant": variant, "seed": seed, **limits}
+        for seed in chosen.seeds
+        for name in chosen.instances or available(chosen.data)
+        for variant in (VARIANTS if chosen.ablate else [WHOLE])
+    ]
+    warm = read(chosen.data, wanted[0]["instance"])
+    run(warm, WHOLE, 0.1, chosen.threads, 0)
+    for one in missing(wanted, path):
+        problem = read(chosen.data, one["instance"])
+        result = run(problem, one["variant"], one["seconds"], one["threads"], one["seed"])
+        with path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps({**one, **result}) + "\n")
+        print(one["instance"], one["variant"], one["seed"], f"{result['cost']:,.0f}", flush=True)
+    runs = [line for line in lines(path) if {key: line[key] for key in limits} == limits]
+    (chosen.out / "table.md").write_text(table(runs, best), encoding="utf-8")
+    if chosen.ablate:
+        (chosen.out / "neighbourhoods.md").write_text(neighbourhoods(runs, best), encoding="utf-8")
+    draw(runs, best, chosen.out / "cost-over-time.svg")
+
+
+if __name__ == "__main__":
+    main()

@@ -22,6 +22,7 @@ from mast_opt.solving import verify
 from mast_opt.solving.clock import Clock
 from mast_opt.verdict import Conflict
 
+DEFAULT_SOLVER = "highs"
 HEAVIEST = 5
 """Things that are questioned where none is named."""
 CONFLICT_SHARE = 0.6
@@ -56,7 +57,7 @@ def explain(
     plan: Any | None = None,
     names: Sequence[str] = (),
     *,
-    solver: str = "highs",
+    solver: str = DEFAULT_SOLVER,
     time_limit_s: float | None = None,
     prices: Mapping[str, float] | None = None,
     alternatives: int = 3,
@@ -90,6 +91,8 @@ def explain(
     """
     kind, questions = asked(problem)
     if plan is not None:
+        if prices or time_limit_s is not None or solver != DEFAULT_SOLVER:
+            raise UsageError("asking about a plan solves nothing: leave out solver, time limit and prices, or the plan")
         return _of_plan(kind, problem, plan, names)
     if names:
         raise UsageError("names are asked about in a plan: give the plan as well")

@@ -131,6 +131,8 @@ def _checked(
     if formulation not in kind.formulations:
         names = ", ".join(kind.formulations)
         raise UsageError(f"{kind.name} has no formulation called {formulation!r}; expected one of: {names}")
+    if formulation != "base" and solver in kind.heuristics:
+        raise UsageError(f"{solver} uses no formulation; leave it out, or choose a MIP backend")
     return terms[0], terms[1]
 
 

@@ -38,7 +38,7 @@ def test_what_shows_without_solving(problem: DataPlacement) -> None:
     check_repairs(problem, answer)
 
 
-@examples(40)
+@examples(25)
 @given(problem=problems())
 def test_limits_given_up_and_held_are_the_problem(problem: DataPlacement) -> None:
     """With every limit held, the program is as feasible as the formulation; with none, always feasible."""
@@ -48,7 +48,7 @@ def test_limits_given_up_and_held_are_the_problem(problem: DataPlacement) -> Non
     assert proven(elastic.held(~every)).status is Status.OPTIMAL
 
 
-@examples(25)
+@examples(15)
 @given(problem=problems(refuse=False))
 def test_random_instances(problem: DataPlacement) -> None:
     answer = mast_opt.explain(problem, alternatives=2)

@@ -69,6 +69,7 @@ def test_a_heuristic_varies_the_weights() -> None:
         (("storage", "peak"), {"points": 1}, "at least 2"),
         (("storage", "peak"), {"solver": "nobody"}, "expected one of"),
         (("storage", "peak"), {"solver": "tetris", "keep": {"remote": 0.0}}, "cannot keep remote"),
+        (("peak", "storage"), {"solver": "tetris", "formulation": "strong"}, "no formulation"),
         (("storage", "peak"), {"keep": {"joy": 0.0}}, "no term called 'joy'"),
         (("storage", "peak"), {"formulation": "odd"}, "no formulation"),
         (("storage", "peak"), {"keep": {"copy": -1.0}}, "no plan has copy ≤ -1"),

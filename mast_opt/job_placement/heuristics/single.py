@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mast_opt.job_placement.heuristics.candidates import MOST_CANDIDATES, list_candidates, potential_on
-from mast_opt.job_placement.heuristics.compiled import compiled, inlined, kernel
+from mast_opt.job_placement.heuristics.compiled import compiled, kernel
 from mast_opt.job_placement.heuristics.fit import Request
 from mast_opt.job_placement.heuristics.frontier import frontier
 from mast_opt.job_placement.heuristics.state import (
@@ -64,34 +64,32 @@ def cheapest_server(state: State, job: Request, groups: Ints, threshold: int, jo
 
 @kernel
 def _bound_all(state: State, job: Request, groups: Ints, threshold: int, bounds: NDArray[np.float64]) -> int:
-    """Write the bound of every server of the groups; returns the server with the smallest, or −1 if there is none."""
+    """Write for every server of the groups what no set on it costs less than, infinity where too few GPUs could be had;
+    returns the server with the smallest among those with enough of everything, or −1 if there is none."""
     promise, promising = float("inf"), -1
     for at in range(len(groups)):
         g = groups[at]
-        mgpu = job.mgpu[state.group[G_TYPE, g]]
+        need = job.tasks * job.mgpu[state.group[G_TYPE, g]]
         for s in range(state.group[G_START, g], state.group[G_START, g + 1]):
-            bounds[s] = _bound_on(state, s, mgpu, job, threshold)
-            if bounds[s] < promise:
+            missing = need - state.room[A_FREE, job.tier, s]
+            if missing > state.reclaim[C_MGPU, threshold, s]:
+                bounds[s] = float("inf")
+                continue
+            bound = float(state.reclaim[C_LEAST, threshold, s])
+            if missing > 0:
+                bound = max(bound, float(missing) * state.reclaim[C_DENSITY, threshold, s])
+            bounds[s] = bound * (1 - 1e-12)
+            if bounds[s] < promise and _enough_on(state, s, job, threshold):
                 promise, promising = bounds[s], s
     return promising
 
 
-@inlined
-def _bound_on(state: State, s: int, mgpu: int, job: Request, threshold: int) -> float:
-    """No set on the server costs less; infinity where stopping everything makes no room."""
-    tier = job.tier
-    missing = job.tasks * mgpu - state.room[A_FREE, tier, s]
-    if (
-        state.server[S_BLOCKED, s] == 1
-        or missing > state.reclaim[C_MGPU, threshold, s]
-        or state.room[A_CPU, tier, s] + state.reclaim[C_CPU, threshold, s] < job.tasks * job.cpu
-        or state.room[A_MEMORY, tier, s] + state.reclaim[C_MEMORY, threshold, s] < job.tasks * job.memory
-    ):
-        return float("inf")
-    bound = float(state.reclaim[C_LEAST, threshold, s])
-    if missing > 0:
-        bound = max(bound, float(missing) * state.reclaim[C_DENSITY, threshold, s])
-    return bound * (1 - 1e-12)
+@kernel
+def _enough_on(state: State, s: int, job: Request, threshold: int) -> bool:
+    """Whether the server takes work and would have the cores and memory."""
+    cpu = state.room[A_CPU, job.tier, s] + state.reclaim[C_CPU, threshold, s]
+    memory = state.room[A_MEMORY, job.tier, s] + state.reclaim[C_MEMORY, threshold, s]
+    return bool(state.server[S_BLOCKED, s] == 0 and cpu >= job.tasks * job.cpu and memory >= job.tasks * job.memory)
 
 
 @kernel

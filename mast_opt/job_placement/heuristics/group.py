@@ -140,4 +140,4 @@ def _bound_in(state: State, g: int, job: Request, threshold: int) -> float:
     if total < job.tasks or (job.within == RACK and best_rack < job.tasks):
         return float("inf")
     cheapest = np.sort(prices[:count])[: max(0, job.tasks - fit_free)].sum()
-    return max(float(least), cheapest) * (1 - 1e-9)
+    return float(max(float(least), cheapest) * (1 - 1e-9))

@@ -14,8 +14,8 @@ from mast_opt.task_reassignment.plan import Plan
 from mast_opt.task_reassignment.problem import TaskReassignment
 from mast_opt.task_reassignment.verify import verify
 
-PRICES = (7.0, 1e9)
-"""Of excess and of broken rules."""
+PRICES = (7.0, 1e9, 0.0)
+"""Of excess, of broken rules and of being away."""
 COUNTED = (
     "level",
     "spare",

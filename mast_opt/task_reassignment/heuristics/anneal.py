@@ -9,7 +9,7 @@ from mast_opt.task_reassignment.heuristics.state import BROKEN, COST, EXCESS
 
 
 @compiled
-def anneal(fleet, state, proposals, temperature, excess_price, broken_price, movable, mix, best, best_cost):
+def anneal(fleet, state, proposals, temperature, excess_price, broken_price, away_price, movable, mix, best, best_cost):
     """Propose that many changes of the ``movable`` largest processes.
 
     ``mix`` holds the shares of swaps, of swaps within a service among them, of ejections, and of shifts home among
@@ -37,19 +37,19 @@ def anneal(fleet, state, proposals, temperature, excess_price, broken_price, mov
             if machine[q] == source:
                 continue
             if kind < swaps:
-                made = swap(fleet, state, p, q, temperature, excess_price, broken_price)
+                made = swap(fleet, state, p, q, temperature, excess_price, broken_price, away_price)
             else:
                 third = reachable(fleet, random, q, machines)
                 if third == source or third == machine[q]:
                     continue
-                made = eject(fleet, state, p, q, third, temperature, excess_price, broken_price)
+                made = eject(fleet, state, p, q, third, temperature, excess_price, broken_price, away_price)
         else:
             target = reachable(fleet, random, p, machines)
             if source != home[p] and uniform(random) < homeward:
                 target = home[p]
             if target == source:
                 continue
-            made = shift(fleet, state, p, target, temperature, excess_price, broken_price)
+            made = shift(fleet, state, p, target, temperature, excess_price, broken_price, away_price)
         if made and total[COST] < best_cost[0] and total[EXCESS] == 0.0 and total[BROKEN] == 0.0:
             best_cost[0] = total[COST]
             best_end = state.trail_end[0]

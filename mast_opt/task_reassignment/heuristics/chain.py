@@ -26,11 +26,16 @@ MOST_URGENT = 1e6
 """… up to this factor."""
 SLOW = 1.4
 """Power of the elapsed part of a cooling to which the temperature falls: above 1, it falls slowly at first."""
+AWAY = 3.0
+"""Price of a process that is not at home, in temperatures, where machines hold MANY processes: there a few large ones
+are enough to level everything, and the others had better stay."""
+MANY = 80
+"""Processes for each machine."""
 LARGE = 2.0
 """Processes move that can cost at least this many temperatures."""
 FEWEST = 10
 """Processes that move however small they are."""
-MIX = (0.5, 0.45, 0.05, 0.5)
+MIX = (0.5, 0.45, 0.02, 0.5)
 """Shares, as ``anneal`` takes them: swaps, swaps within a service among them, ejections, shifts home of those away."""
 
 
@@ -46,6 +51,7 @@ class Chain:
         mix: tuple[float, ...] = MIX,
     ) -> None:
         self._problem, self._fleet, self._rng = problem, fleet, rng
+        self._away = AWAY if len(problem.processes) >= MANY * len(problem.machines) else 0.0
         self._mix: Floats = np.array(mix)
         self._state: State = state_of(problem, fleet, begin, rng)
         self._sizes = fleet.size[fleet.by_size]
@@ -93,6 +99,7 @@ class Chain:
             temperature,
             excess,
             broken,
+            self._away * temperature,
             movable,
             self._mix,
             self.best,

@@ -1,8 +1,8 @@
 """The changes that the search tries: shift, swap and ejection. Kernels; each tells whether it was made.
 
 A change is made by Metropolis' rule, if it adds no more than temperature · (−ln u) to cost + excess price · excess +
-broken price · missing locations and dependencies. The cheap parts come first, so that most changes are turned down
-after a look at the levels of the machines.
+broken price · missing locations and dependencies + away price · processes that are not at home. The cheap parts come
+first, so that most changes are turned down after a look at the levels of the machines.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from mast_opt.task_reassignment.heuristics.evaluate import (
     swapped_cost,
 )
 from mast_opt.task_reassignment.heuristics.moves import (
+    away_change,
     dependency_change,
     location_change,
     relocate,
@@ -38,13 +39,13 @@ FARTHEST = 37.0
 
 
 @inlined
-def shift(fleet, state, p, target, temperature, excess_price, broken_price):
+def shift(fleet, state, p, target, temperature, excess_price, broken_price, away_price):
     """Try to move a process to another machine."""
     source = state.machine[p]
     service = fleet.service[p]
     change = shifted_cost(fleet.price, fleet.feature, state.level, p, source, target)
     change -= state.cost[source] + state.cost[target]
-    change += travel_change(fleet, p, source, target)
+    change += travel_change(fleet, p, source, target) + away_price * away_change(fleet, p, source, target)
     gain = excess_price * state.excess[source] + broken_price * state.total[BROKEN] + fleet.service_price
     if change > FARTHEST * temperature + gain:
         return False
@@ -67,12 +68,14 @@ def shift(fleet, state, p, target, temperature, excess_price, broken_price):
 
 
 @inlined
-def swap(fleet, state, p, q, temperature, excess_price, broken_price):
+def swap(fleet, state, p, q, temperature, excess_price, broken_price, away_price):
     """Try to exchange the machines of two processes."""
     source, target = state.machine[p], state.machine[q]
     change = swapped_cost(fleet.price, fleet.feature, state.level, p, q, source, target)
     change -= state.cost[source] + state.cost[target]
     change += travel_change(fleet, p, source, target) + travel_change(fleet, q, target, source)
+    away = away_price * (away_change(fleet, p, source, target) + away_change(fleet, q, target, source))
+    change += away
     had = state.excess[source] + state.excess[target]
     gain = broken_price * state.total[BROKEN] + 2 * fleet.service_price
     if change > FARTHEST * temperature + gain + excess_price * had:
@@ -94,7 +97,7 @@ def swap(fleet, state, p, q, temperature, excess_price, broken_price):
     before = weighed(state, excess_price, broken_price)
     relocate(fleet, state, p, target)
     relocate(fleet, state, q, source)
-    if weighed(state, excess_price, broken_price) - before > allowance:
+    if weighed(state, excess_price, broken_price) - before + away > allowance:
         relocate(fleet, state, q, target)
         relocate(fleet, state, p, source)
         return False
@@ -102,13 +105,15 @@ def swap(fleet, state, p, q, temperature, excess_price, broken_price):
 
 
 @inlined
-def eject(fleet, state, p, q, third, temperature, excess_price, broken_price):
+def eject(fleet, state, p, q, third, temperature, excess_price, broken_price, away_price):
     """Try to move p to the machine of q, and q to a third machine."""
     source, target = state.machine[p], state.machine[q]
     change = left_cost(fleet.price, fleet.feature, state.level, p, source) - state.cost[source]
     change += joined_cost(fleet.price, fleet.feature, state.level, q, third) - state.cost[third]
     change += replaced_cost(fleet.price, fleet.feature, state.level, q, p, target) - state.cost[target]
     change += travel_change(fleet, p, source, target) + travel_change(fleet, q, target, third)
+    away = away_price * (away_change(fleet, p, source, target) + away_change(fleet, q, target, third))
+    change += away
     had = state.excess[source] + state.excess[target] + state.excess[third]
     gain = broken_price * state.total[BROKEN] + 2 * fleet.service_price
     if change > FARTHEST * temperature + gain + excess_price * had:
@@ -132,7 +137,7 @@ def eject(fleet, state, p, q, third, temperature, excess_price, broken_price):
     before = weighed(state, excess_price, broken_price)
     relocate(fleet, state, q, third)
     relocate(fleet, state, p, target)
-    if weighed(state, excess_price, broken_price) - before > allowance:
+    if weighed(state, excess_price, broken_price) - before + away > allowance:
         relocate(fleet, state, p, source)
         relocate(fleet, state, q, target)
         return False

@@ -35,6 +35,13 @@ def travel_change(fleet, process, source, target):
 
 
 @inlined
+def away_change(fleet, process, source, target):
+    """1 if the process leaves home, −1 if it comes back, else 0."""
+    home = fleet.home[process]
+    return int(source == home) - int(target == home)
+
+
+@inlined
 def service_change(fleet, state, process, source, target):
     """Change in the service move cost if the process goes from source to target."""
     home = fleet.home[process]

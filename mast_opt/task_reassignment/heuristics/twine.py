@@ -24,11 +24,11 @@ from mast_opt.task_reassignment.verify import verify
 
 ROUNDS = 400
 """Rounds when neither a time limit nor a number of rounds is given."""
-FIRST = 0.6
+FIRST = 0.3
 """Share of the search that the first cooling takes."""
-COOLINGS = 6
+COOLINGS = 20
 """Coolings after the first."""
-REHEAT = (0.25, 0.45)
+REHEAT = (0.15, 0.45)
 """They begin at a temperature between these powers of the coldest over the hottest."""
 
 

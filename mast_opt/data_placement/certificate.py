@@ -57,17 +57,20 @@ class Certificate:
     def of(cls, problem: DataPlacement, weights: Mapping[str, float], prices: Any) -> Certificate:
         """Prices of the search, rounded to what is kept."""
         cap = _remote_cap(problem, weights)
-        read = np.asarray(prices.read, np.float64)
         if cap is None:
-            cap = read.max(axis=1, initial=0.0)
-        level = np.floor(read / np.where(cap > 0, cap, 1.0)[:, None] * LEVELS)
+            cap = prices.read.max(axis=1, initial=0.0).astype(np.float64)
+        level = np.empty(prices.read.shape, np.uint16)
+        for first in range(0, len(level), CHUNK):
+            rows = slice(first, first + CHUNK)
+            steps = np.floor(prices.read[rows] / np.where(cap[rows] > 0, cap[rows], 1.0)[:, None] * LEVELS)
+            level[rows] = np.clip(steps, 0, LEVELS)
         peak = weights["peak"] * problem.tier_weight
         total = prices.worst.sum(axis=0)
         inside = np.minimum(1.0, peak * (1 - 1e-12) / np.where(total > 0, total, 1.0))
         others = (prices.over, prices.under, prices.cpu, prices.storage, prices.ingress, prices.quota)
         return cls(
             weights=dict(weights),
-            read_level=np.clip(level, 0, LEVELS).astype(np.uint16),
+            read_level=level,
             read_cap=cap,
             worst=prices.worst * inside,
             **{name: np.maximum(price, 0.0) for name, price in zip(_ARRAYS[3:], others)},

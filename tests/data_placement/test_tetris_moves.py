@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from mast_opt.data_placement import DataPlacement
 from mast_opt.data_placement.generate import FAMILIES
-from mast_opt.data_placement.heuristics.anneal import anneal
+from mast_opt.data_placement.heuristics.anneal import anneal, mix_of
 from mast_opt.data_placement.heuristics.arrays import Arrays, arrays_of
 from mast_opt.data_placement.heuristics.construct import first_state, given_state
 from mast_opt.data_placement.heuristics.parts import Part, join, scratch_for, split, whole
@@ -32,7 +32,7 @@ def begin(problem: DataPlacement, seed: int) -> tuple[Arrays, State]:
 
 def search(problem: DataPlacement, a: Arrays, s: State, steps: int, temperature: float) -> float:
     """Anneal at one temperature; returns the change in cost that the kernels report."""
-    return float(anneal(whole(a, s), steps, temperature, temperature, problem.may_refuse, scratch_for(a)))
+    return float(anneal(whole(a, s), steps, temperature, temperature, problem.may_refuse, scratch_for(a), mix_of()))
 
 
 def search_in_parts(problem: DataPlacement, a: Arrays, s: State, parts: int, steps: int, temperature: float) -> float:
@@ -42,7 +42,7 @@ def search_in_parts(problem: DataPlacement, a: Arrays, s: State, parts: int, ste
     assert sorted(r for part in split_up for r in part.regions.tolist()) == list(range(len(problem.regions)))
 
     def work(part: Part) -> float:
-        return float(anneal(part, steps, temperature, temperature, problem.may_refuse, scratch_for(a)))
+        return float(anneal(part, steps, temperature, temperature, problem.may_refuse, scratch_for(a), mix_of()))
 
     with ThreadPoolExecutor(parts) as pool:
         change = sum(pool.map(work, split_up))

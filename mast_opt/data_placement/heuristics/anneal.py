@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+
+import numpy as np
 
 from mast_opt.compiled import compiled, kernel
 from mast_opt.data_placement.heuristics.arrays import Arrays
@@ -10,11 +13,19 @@ from mast_opt.data_placement.heuristics.herd import herd
 from mast_opt.data_placement.heuristics.moves import _uniform, below, exchange, move, shift, swap, toggle
 from mast_opt.data_placement.heuristics.parts import Part, Scratch
 from mast_opt.data_placement.heuristics.state import State
+from mast_opt.mip import FloatArray
 
-MOVE, TWINS, SWAP, TOGGLE, SHIFT, EXCHANGE = 0.5, 0.69, 0.83, 0.88, 0.92, 0.96
-"""Cumulative shares of the kinds of change; the rest are herds."""
+SHARES = {"move": 0.5, "twins": 0.19, "swap": 0.14, "toggle": 0.05, "shift": 0.04, "exchange": 0.04, "herd": 0.04}
+"""How often each kind of change is tried."""
+MOVE, TWINS, SWAP, TOGGLE, SHIFT, EXCHANGE = range(6)
 NEAR = 0.6
 """Share of the moves that aim at a region which already holds something that the workload reads."""
+
+
+def mix_of(shares: Mapping[str, float] = SHARES) -> FloatArray:
+    """[7] cumulative shares, scaled to 1. A share of 0 switches a kind of change off."""
+    amounts = np.cumsum([shares[name] for name in SHARES])
+    return np.asarray(amounts / amounts[-1], np.float64)
 
 
 @kernel
@@ -45,16 +56,16 @@ def _target(a: Arrays, s: State, part: Part, w, refuse):
 
 
 @kernel
-def _change_work(a: Arrays, s: State, part: Part, kind, temperature, refuse, scratch: Scratch):
+def _change_work(a: Arrays, s: State, part: Part, kind, temperature, refuse, scratch: Scratch, mix):
     """Try to move a workload, or to exchange two."""
     w = part.workloads[below(s.random, len(part.workloads))]
-    if kind < MOVE:
+    if kind < mix[MOVE]:
         o = a.option_start[w] + below(s.random, a.option_start[w + 1] - a.option_start[w])
         r = _target(a, s, part, w, refuse)
         if a.option_region[o, r] and (r != s.region[w] or o != s.option[w]):
             return move(a, s, w, o, r, temperature, scratch.first)
         return 0.0
-    if kind < TWINS:
+    if kind < mix[TWINS]:
         c = a.twin_class[w]
         v = a.twin[a.twin_start[c] + below(s.random, a.twin_start[c + 1] - a.twin_start[c])]
         ow = a.option_start[w] + s.option[v] - a.option_start[v]
@@ -68,38 +79,41 @@ def _change_work(a: Arrays, s: State, part: Part, kind, temperature, refuse, scr
 
 
 @kernel
-def _change_data(a: Arrays, s: State, part: Part, kind, temperature, scratch: Scratch):
+def _change_data(a: Arrays, s: State, part: Part, kind, temperature, scratch: Scratch, mix):
     """Try to change the replicas of a dataset, or to move it with its readers."""
     datasets = s.place.shape[0]
     i, r1 = below(s.random, datasets), part.regions[below(s.random, len(part.regions))]
-    if kind < TOGGLE:
+    if kind < mix[TOGGLE]:
         return toggle(a, s, i, r1, temperature)
     r0 = _holder(s, part, i, -1)
     if r0 < 0:
         return 0.0
-    if kind < SHIFT:
+    if kind < mix[SHIFT]:
         return shift(a, s, i, r0, r1, temperature)
-    if kind < EXCHANGE:
+    if kind < mix[EXCHANGE]:
         return exchange(a, s, i, below(s.random, datasets), r0, temperature)
     return herd(a, s, i, r0, r1, temperature, scratch)
 
 
 @kernel
-def _anneal(a: Arrays, s: State, part: Part, steps, hot, cooling, refuse, scratch: Scratch):
+def _anneal(a: Arrays, s: State, part: Part, steps, hot, cooling, refuse, scratch: Scratch, mix):
     temperature, total = hot, 0.0
     for _ in range(steps):
         temperature *= cooling
         kind = _uniform(s.random)
-        if kind < SWAP:
+        if kind < mix[SWAP]:
             if len(part.workloads) > 0:
-                total += _change_work(a, s, part, kind, temperature, refuse, scratch)
+                total += _change_work(a, s, part, kind, temperature, refuse, scratch, mix)
         else:
-            total += _change_data(a, s, part, kind, temperature, scratch)
+            total += _change_data(a, s, part, kind, temperature, scratch, mix)
     return total
 
 
 @compiled
-def anneal(part: Part, steps, hot, cold, refuse, scratch: Scratch):
-    """Try ``steps`` changes while the temperature falls from ``hot`` to ``cold``; returns the change in cost."""
+def anneal(part: Part, steps, hot, cold, refuse, scratch: Scratch, mix):
+    """Try ``steps`` changes while the temperature falls from ``hot`` to ``cold``; returns the change in cost.
+
+    ``mix`` holds the cumulative shares of the kinds of change, as ``mix_of`` makes them.
+    """
     cooling = math.exp(math.log(cold / hot) / max(steps, 1)) if hot > 0.0 else 1.0
-    return _anneal(part.arrays, part.state, part, steps, hot, cooling, refuse, scratch)
+    return _anneal(part.arrays, part.state, part, steps, hot, cooling, refuse, scratch, mix)

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mast_opt.data_placement.certificate import Certificate
-from mast_opt.data_placement.heuristics.anneal import anneal
+from mast_opt.data_placement.heuristics.anneal import anneal, mix_of
 from mast_opt.data_placement.heuristics.arrays import Arrays, arrays_of
 from mast_opt.data_placement.heuristics.construct import first_state, given_state
 from mast_opt.data_placement.heuristics.cooling import Cooling
@@ -86,6 +86,7 @@ class Annealing:
             for _ in range(max(1, min(tools.threads, len(problem.regions) // 2)))
         ]
         self.scratch: list[Scratch] = [scratch_for(self.a) for _ in self.random]
+        self.mix = mix_of()
         self.slices = 1 + len(problem.workloads) // WORKLOADS_PER_SLICE
         self.slice_s = SLICE_S
         """Seconds that a slice took in the last round."""
@@ -149,7 +150,7 @@ class Annealing:
     def _slices(self, part: Part, scratch: Scratch, steps: int, temperature: float) -> float:
         change, began = 0.0, time.perf_counter()
         for _ in range(self.slices):
-            change += anneal(part, steps, temperature, temperature, self.problem.may_refuse, scratch)
+            change += anneal(part, steps, temperature, temperature, self.problem.may_refuse, scratch, self.mix)
             if self.watch.stop.cancel.is_set():
                 break
         self.slice_s = max((time.perf_counter() - began) / self.slices, 1e-6)
@@ -160,7 +161,7 @@ class Annealing:
         part = whole(self.a, self.state)
         for _ in range(self.slices):
             steps = min(4 * len(self.problem.workloads), 4 * STEPS)
-            self.cost += anneal(part, steps, 0.0, 0.0, self.problem.may_refuse, self.scratch[0])
+            self.cost += anneal(part, steps, 0.0, 0.0, self.problem.may_refuse, self.scratch[0], self.mix)
 
     def _return_to_best(self) -> None:
         if self.best is not None:

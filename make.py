@@ -101,7 +101,7 @@ def pip(python, *arguments):
 
 
 def main(arguments):
-    tasks = {"demo": demo, "test": test, "lint": lint, "bench": bench, "shell": shell}
+    tasks = {"demo": demo, "test": test, "lint": lint, "bench": bench, "docs": docs, "shell": shell}
     if not arguments or arguments[0] not in tasks:
         print(__doc__)
         return 2

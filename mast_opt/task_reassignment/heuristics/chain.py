@@ -31,6 +31,10 @@ AWAY = 3.0
 are enough to level everything, and the others had better stay."""
 MANY = 80
 """Processes for each machine."""
+FREEZE = 0.1
+"""A cooling is frozen if over this part of it …"""
+STILL = 1e-4
+"""… the cost has fallen by less than this share."""
 LARGE = 2.0
 """Processes move that can cost at least this many temperatures."""
 FEWEST = 10
@@ -49,6 +53,7 @@ class Chain:
         begin: Ints,
         rng: np.random.Generator,
         mix: tuple[float, ...] = MIX,
+        first: float = 1.0,
     ) -> None:
         self._problem, self._fleet, self._rng = problem, fleet, rng
         self._away = AWAY if len(problem.processes) >= MANY * len(problem.machines) else 0.0
@@ -57,7 +62,7 @@ class Chain:
         self._sizes = fleet.size[fleet.by_size]
         self._hot = max(HOT * float(self._sizes[0]), 1.0)
         self._from = self._hot
-        self._urgency, self._within = 1.0, 0.0
+        self._begin(0.0, first)
         self.best: Small = self._state.machine.copy()
         """[P] the cheapest assignment without excess and broken rules, else the one it began with."""
         self._best_cost: Floats = np.array([self._state.total[COST]])
@@ -75,15 +80,25 @@ class Chain:
             self.best = machine.copy()
             self._best_cost[0] = cost
 
-    def reheat(self, least: float, most: float) -> None:
-        """Begin again from the best assignment, at a random power of COLD between those two."""
+    def over(self, done: float) -> bool:
+        """Has this cooling come to its end, or frozen? The last one is left to its end."""
+        return done >= self._end or (self._frozen and self._end < 1.0)
+
+    def reheat(self, least: float, most: float, begin: float, end: float) -> None:
+        """Begin again from the best assignment, at a random power of COLD between the first two numbers, and cool from
+        one point of the search, 0 to 1, to the other."""
         self._state = state_of(self._problem, self._fleet, self.best.astype(np.int64), self._rng)
-        self._urgency, self._within = 1.0, 0.0
+        self._begin(begin, end)
         self._from = self._hot * COLD ** float(self._rng.uniform(least, most))
 
-    def round(self, within: float) -> None:
-        """Propose changes at the temperature for this part, 0 to 1, of the cooling."""
-        within = min(max(within, 0.0), 1.0)
+    def _begin(self, begin: float, end: float) -> None:
+        self._start, self._end = begin, end
+        self._urgency, self._within = 1.0, 0.0
+        self._mark, self._least, self._frozen = 0.0, np.inf, False
+
+    def round(self, done: float) -> None:
+        """Propose changes at the temperature for this point, 0 to 1, of the search."""
+        within = min(max((done - self._start) / max(self._end - self._start, 1e-9), 0.0), 1.0)
         cold = self._hot * COLD
         temperature = self._from * (cold / self._from) ** within**SLOW
         position = math.log(self._hot / temperature) / math.log(1 / COLD)
@@ -105,6 +120,10 @@ class Chain:
             self.best,
             self._best_cost,
         )
+        if within >= self._mark + FREEZE:
+            now = float(self._state.total[COST])
+            self._frozen = now > self._least * (1 - STILL) and not self._state.total[1:].any()
+            self._mark, self._least = within, now
 
     def _urge(self, within: float) -> float:
         """The factor on prices, after it has risen or fallen for the time that has passed."""

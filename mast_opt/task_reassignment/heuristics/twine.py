@@ -2,13 +2,14 @@
 
 Large processes move first, and processes that have left are offered the way home again and again: a move away takes
 room of the transient resources on two machines, so it has to be worth it. Excess over capacities and missing locations
-or dependencies are priced while the temperature is high. One long cooling on every core is followed by short ones from
-the best assignment of all, and by exact re-optimisation of a few machines at a time where the program is small enough.
+or dependencies are priced while the temperature is high. One long cooling on every core is followed by shorter ones
+from the best assignment of all, each after exact re-optimisation of a few machines at a time.
 """
 
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -24,12 +25,26 @@ from mast_opt.task_reassignment.verify import verify
 
 ROUNDS = 400
 """Rounds when neither a time limit nor a number of rounds is given."""
-FIRST = 0.3
-"""Share of the search that the first cooling takes."""
-COOLINGS = 20
-"""Coolings after the first."""
-REHEAT = (0.15, 0.45)
-"""They begin at a temperature between these powers of the coldest over the hottest."""
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """How the time is divided."""
+
+    first: float
+    """Share that the first cooling takes."""
+    further: float
+    """Share that each one after it takes, or less where it freezes early."""
+    reheat: tuple[float, float]
+    """Those begin at a temperature between these powers of the coldest over the hottest."""
+
+
+FEW = Schedule(0.3, 0.035, (0.15, 0.45))
+"""Few processes: a cooling is soon as slow as it has to be, so many of them."""
+MANY = Schedule(0.8, 0.2, (0.4, 0.6))
+"""Many processes: as slow as possible, then once more to polish."""
+FROM = 3_000
+"""Processes that are many."""
 
 
 def twine(
@@ -40,23 +55,24 @@ def twine(
     ``mix`` (see ``chain.MIX``) and ``exact`` switch neighbourhoods off, for measuring what each of them buys.
     """
     fleet = fleet_of(problem)
+    schedule = FEW if len(problem.processes) < FROM else MANY
     begin = opening(problem, problem.initial if start is None else start.machine)
-    chains = [Chain(problem, fleet, begin, rng, mix) for rng in tools.rng.spawn(tools.threads)]
-    watch, bound, cooling = tools.watch, aggregate_bound(problem), 0
+    chains = [Chain(problem, fleet, begin, rng, mix, schedule.first) for rng in tools.rng.spawn(tools.threads)]
+    watch, bound, reheats = tools.watch, aggregate_bound(problem), 0
     machines = Machines(problem, tools) if exact else None
     watch.report(_objective(chains), bound)
     with ThreadPoolExecutor(tools.threads, thread_name_prefix="mast-opt-twine") as pool:
         while not watch.done and (done := _progress(tools)) < 1.0:
-            now, within = _cooling(done)
-            if now != cooling:
-                cooling = now
-                _exchange(chains, machines, tools)
-            for running in [pool.submit(chain.round, within) for chain in chains]:
+            for chain in chains:
+                if chain.over(done):
+                    _begin_again(chain, chains, machines, tools, schedule, done)
+                    reheats += 1
+            for running in [pool.submit(chain.round, done) for chain in chains]:
                 running.result()
             watch.round += 1
             watch.report(_objective(chains), bound)
     best = min(chains, key=lambda chain: chain.cost)
-    words = f"{watch.round} rounds, {len(chains)} chains, {cooling} reheats"
+    words = f"{watch.round} rounds, {len(chains)} chains, {reheats} reheats"
     plan = Plan(best.best.astype(np.int64))
     feasible = np.isfinite(best.cost) and verify(problem, plan).ok
     return Found(plan if feasible else None, bound, watch.limit(), words)
@@ -67,22 +83,16 @@ def _objective(chains: list[Chain]) -> float | None:
     return cost if np.isfinite(cost) else None
 
 
-def _exchange(chains: list[Chain], machines: Machines | None, tools: Tools) -> None:
-    """Every chain goes on from the best assignment of all, improved on a few machines."""
-    best = min(chains, key=lambda chain: chain.cost)
-    if machines is not None and np.isfinite(best.cost):
-        best.adopt(*machines.improved(best.best, best.cost, tools.rng))
-    for chain in chains:
-        chain.adopt(best.best, best.cost)
-        chain.reheat(*REHEAT)
-
-
-def _cooling(done: float) -> tuple[int, float]:
-    """Number of the cooling and the part of it that is over, at a point of the search."""
-    if done < FIRST:
-        return 0, done / FIRST
-    at = (done - FIRST) / (1 - FIRST) * COOLINGS
-    return 1 + int(at), at % 1.0
+def _begin_again(
+    chain: Chain, chains: list[Chain], machines: Machines | None, tools: Tools, schedule: Schedule, done: float
+) -> None:
+    """The chain goes on from the best assignment of all, improved on a few machines."""
+    best = min(chains, key=lambda one: one.cost)
+    chain.adopt(best.best, best.cost)
+    if machines is not None and np.isfinite(chain.cost):
+        chain.adopt(*machines.improved(chain.best, chain.cost, tools.rng))
+    last = done + 1.5 * schedule.further >= 1.0
+    chain.reheat(*schedule.reheat, done, 1.0 if last else done + schedule.further)
 
 
 def _progress(tools: Tools) -> float:

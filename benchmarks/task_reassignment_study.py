@@ -96,12 +96,12 @@ def table(runs: list[Run], best: dict[str, dict[str, str]]) -> str:
     text = [
         "| instance | runs | median cost | best reported | median gap | S41, 300 s | bound | gap to bound | moved |"
     ]
-    text += ["| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |"]
-    grouped: dict[str, list[Run]] = defaultdict(list)
+    text += ["| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |"]
+    grouped: dict[tuple[str, float, int], list[Run]] = defaultdict(list)
     for one in runs:
         if one["variant"] == WHOLE:
-            grouped[one["instance"]].append(one)
-    for name, group in sorted(grouped.items()):
+            grouped[one["instance"], one["seconds"], one["threads"]].append(one)
+    for (name, seconds, threads), group in sorted(grouped.items()):
         cost = statistics.median(one["cost"] for one in group)
         known = float(best[name]["best_reported"])
         reached = f"{100 * (float(best[name]['s41_300s']) / known - 1):.3f}%" if best[name]["s41_300s"] else ""
@@ -109,7 +109,7 @@ def table(runs: list[Run], best: dict[str, dict[str, str]]) -> str:
         moved = statistics.median(one["moved"] for one in group)
         figures = f"{cost:,.0f} | {known:,.0f} | {100 * (cost / known - 1):.4f}% | {reached}"
         proven = f"{bound:,.0f} | {100 * (1 - bound / cost):.3f}%"
-        text.append(f"| {name} | {len(group)} | {figures} | {proven} | {moved:,.0f} |")
+        text.append(f"| {name} | {seconds:g} × {threads} | {len(group)} | {figures} | {proven} | {moved:,.0f} |")
     return "\n".join(text) + "\n"
 
 
@@ -188,10 +188,11 @@ def main() -> None:
         with path.open("a", encoding="utf-8") as file:
             file.write(json.dumps({**one, **result}) + "\n")
         print(one["instance"], one["variant"], one["seed"], f"{result['cost']:,.0f}", flush=True)
-    runs = [line for line in lines(path) if {key: line[key] for key in limits} == limits]
+    runs = lines(path)
     (chosen.out / "table.md").write_text(table(runs, best), encoding="utf-8")
+    alike = [line for line in runs if {key: line[key] for key in limits} == limits]
     if chosen.ablate:
-        (chosen.out / "neighbourhoods.md").write_text(neighbourhoods(runs, best), encoding="utf-8")
+        (chosen.out / "neighbourhoods.md").write_text(neighbourhoods(alike, best), encoding="utf-8")
     draw(runs, best, chosen.out / "cost-over-time.svg")
 
 

@@ -104,7 +104,7 @@ class Imported:
 
 @dataclass(frozen=True)
 class Program:
-    """A script that makes and measures its own work, and prints one JSON object of figures.
+    """A script that makes and measures its own work, and prints one JSON object of figures in the end.
 
     It is called as ``python PATH --method CONTESTANT --seed N --NAME VALUE …``.
     """

@@ -17,13 +17,15 @@ def show_summary(console: Console, work: Plan) -> None:
     told = chapter(work.suite, load(work.file))
     best = told.best
     table = light_table(work.suite.title, ("contestant", "runs", "plans", "proven", "best plan", "gap to best", "time"))
-    for name in figures.names_of(told.results):
-        mine = [result for result in told.results if figures.contestant(result) == name]
+    solves = [result for result in told.results if "figures" not in result and result["source"].get("kind")]
+    for name in figures.names_of(solves):
+        mine = [result for result in solves if figures.contestant(result) == name]
         gaps = [figures.gap_to(result.get("objective"), best.get(figures.instance(result))) for result in mine]
         known = [gap for gap in gaps if gap is not None]
         counts = (len(mine), sum(map(figures.feasible, mine)), sum(map(figures.solved, mine)), known.count(0.0))
         time = figures.shifted_geometric_mean(map(figures.time_s, mine))
         mean = figures.shifted_geometric_mean(known, 0.01)
         table.add_row(name, *map(str, counts), percent(mean), "" if time is None else seconds(time))
-    print_table(console, table)
+    if solves:
+        print_table(console, table)
     console.print(f"\n{work.file} holds the results.", soft_wrap=True)

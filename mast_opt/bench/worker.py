@@ -141,7 +141,7 @@ def _program(trial: Trial, source: Program) -> dict[str, Any]:
     if ended.returncode:
         last = ended.stderr.strip().splitlines()[-1:] or ["without a word"]
         return {"status": Ended.ERROR.value, "error": f"{source.path.name} ended {ended.returncode}: {last[0]}"}
-    return {"status": Ended.MEASURED.value, "figures": json.loads(ended.stdout)}
+    return {"status": Ended.MEASURED.value, "figures": json.loads(ended.stdout.strip().splitlines()[-1])}
 
 
 def thinned(events: Sequence[Event]) -> list[list[Any]]:

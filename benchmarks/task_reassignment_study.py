@@ -94,7 +94,7 @@ def lines(path: Path) -> list[Run]:
 def table(runs: list[Run], best: dict[str, dict[str, str]]) -> str:
     """Medians over seeds, instance by instance."""
     text = [
-        "| instance | runs | median cost | best reported | median gap | S41, 300 s | bound | gap to bound | moved |"
+        "| instance | seconds × threads | runs | median cost | best reported | median gap | S41, 300 s | bound | gap to bound | moved |"
     ]
     text += ["| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |"]
     grouped: dict[tuple[str, float, int], list[Run]] = defaultdict(list)

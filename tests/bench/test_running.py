@@ -30,7 +30,8 @@ LAZY += "pathlib.Path(sys.argv[2]).write_bytes(plan.read_bytes()); "
 LAZY += 'print(\'{"versions": {"lazy": "1"}, "solve_s": 0.5}\')'
 FIGURES = "import argparse, json, os; p = argparse.ArgumentParser(); p.add_argument('--method'); "
 FIGURES += "p.add_argument('--seed'); p.add_argument('--size'); a = p.parse_args(); "
-FIGURES += "print('a library says hello'); print(json.dumps({'method': a.method, 'size': int(a.size), 'processors': len(os.sched_getaffinity(0))}))"
+FIGURES += "print('a library says hello'); "
+FIGURES += "print(json.dumps({'method': a.method, 'size': int(a.size), 'processors': len(os.sched_getaffinity(0))}))"
 
 
 def trial_of(suite_file: Path, program: str) -> Trial:

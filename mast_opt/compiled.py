@@ -34,6 +34,11 @@ def kernel(function: FunctionT) -> FunctionT:
     return _compiled(function, _nrt=False, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 
 
+def entry(function: FunctionT) -> FunctionT:
+    """A kernel that Python may call too. It must allocate nothing, and return no array."""
+    return _compiled(function, _nrt=False)
+
+
 def _compiled(function: FunctionT, **options: Any) -> FunctionT:
     function.__qualname__ = f"{function.__qualname__}_{_fingerprint(Path(function.__code__.co_filename).parent)}"
     return cast(FunctionT, numba.njit(cache=True, nogil=True, error_model="numpy", **options)(function))

@@ -5,9 +5,10 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+import numba
 import numpy as np
 
-from mast_opt.compiled import _fingerprint, compiled, kernel
+from mast_opt.compiled import _fingerprint, compiled, entry, kernel
 
 
 @kernel
@@ -16,6 +17,11 @@ def _sum(values):  # type: ignore[no-untyped-def]
     for value in values:
         total += value
     return total
+
+
+@entry
+def double_sum(values):  # type: ignore[no-untyped-def]
+    return 2 * _sum(values)
 
 
 @compiled
@@ -27,10 +33,13 @@ def test_kernels_count_no_references() -> None:
     values = np.arange(4.0)
     before = sys.getrefcount(values)
     assert total_of(values) == 6.0
+    assert double_sum(values) == 12.0
     assert sys.getrefcount(values) == before
-    code = next(iter(_sum.inspect_llvm().values()))
-    assert "NRT_incref" not in code
-    assert "NRT_incref" in next(iter(total_of.inspect_llvm().values()))
+    for function, counts in ((_sum, False), (double_sum, False), (total_of, True)):
+        switch = function.targetoptions.get("_nrt", True)
+        fresh = numba.njit(_nrt=switch)(function.py_func)  # cached code cannot be looked at
+        fresh.compile("(float64[::1],)")
+        assert ("NRT_incref" in next(iter(fresh.inspect_llvm().values()))) is counts
 
 
 def test_a_changed_kernel_is_a_different_kernel(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ def functions() -> Iterator[tuple[str, ast.FunctionDef, bool]]:
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.FunctionDef):
                 marks = {mark.id for mark in node.decorator_list if isinstance(mark, ast.Name)}
-                yield f"{path.stem}.{node.name}", node, bool(marks & {"compiled", "kernel", "inlined"})
+                yield f"{path.stem}.{node.name}", node, bool(marks & {"compiled", "entry", "kernel"})
 
 
 def test_no_python_function_calls_a_kernel() -> None:
@@ -25,7 +25,7 @@ def test_no_python_function_calls_a_kernel() -> None:
     kernels = {
         node.name
         for _, node, _ in every
-        if any(isinstance(mark, ast.Name) and mark.id in ("kernel", "inlined") for mark in node.decorator_list)
+        if any(isinstance(mark, ast.Name) and mark.id == "kernel" for mark in node.decorator_list)
     }
     assert len(kernels) > 20
     calls = {

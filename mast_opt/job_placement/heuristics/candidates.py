@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from mast_opt.job_placement.heuristics.compiled import inlined, kernel
+from mast_opt.compiled import kernel
 from mast_opt.job_placement.heuristics.fit import Request, room_on
 from mast_opt.job_placement.heuristics.state import (
     A_CPU,
@@ -82,9 +80,9 @@ def fit_in(room: Ints, devices: int, cpu: int, memory: int, mgpu: int, job: Requ
     return int(most)
 
 
-@inlined
-def potential_on(state: State, s: int, threshold: int, mgpu: int, job: Request) -> int:
-    """Tasks that fit if all jobs whose limit is at least the threshold are stopped."""
+@kernel
+def potential_on(state: State, s: int, threshold: int, mgpu: int, job: Request, room: Ints) -> int:
+    """Tasks that fit if all jobs whose limit is at least the threshold are stopped. ``room`` [D] is scratch."""
     tier = job.tier
     if state.server[S_BLOCKED, s] == 1:
         return 0
@@ -93,7 +91,6 @@ def potential_on(state: State, s: int, threshold: int, mgpu: int, job: Request) 
     if state.room[A_FREE, tier, s] + state.reclaim[C_MGPU, threshold, s] < mgpu or cpu < job.cpu or memory < job.memory:
         return 0
     devices = state.server[S_DEVICES, s]
-    room = np.empty(devices, np.int64)
     for d in range(devices):
         room[d] = room_on(state, s, d, tier)
     row = state.server[S_ROW, s]

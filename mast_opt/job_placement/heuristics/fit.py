@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from mast_opt.job_placement.heuristics.compiled import inlined, kernel
+from mast_opt.compiled import kernel
 from mast_opt.job_placement.heuristics.state import A_CPU, A_FREE, A_MEMORY, A_WHOLE, S_DEVICES, Small, State
 from mast_opt.job_placement.units import WHOLE, Bools, Ints
 
@@ -28,7 +28,7 @@ class Request(NamedTuple):
     tier: int
 
 
-@inlined
+@kernel
 def tasks_on(state: State, s: int, mgpu: int, job: Request) -> int:
     """Tasks of the job that fit on the server beside all that it holds; at most as many as the job has."""
     tier, most = job.tier, job.tasks
@@ -52,7 +52,7 @@ def tasks_on(state: State, s: int, mgpu: int, job: Request) -> int:
     return int(most)
 
 
-@inlined
+@kernel
 def room_on(state: State, s: int, d: int, tier: int) -> int:
     """Milli-GPUs of one GPU for work of the tier."""
     room = state.slack_device[s, d, 0]

@@ -6,10 +6,12 @@ enumeration of subsets in order of cost, cut off by the best found so far.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
-from mast_opt.job_placement.heuristics.candidates import fit_in
-from mast_opt.job_placement.heuristics.compiled import kernel
+from mast_opt.compiled import compiled, kernel
+from mast_opt.job_placement.heuristics.candidates import MOST_CANDIDATES, fit_in
 from mast_opt.job_placement.heuristics.fit import Request, room_on
 from mast_opt.job_placement.heuristics.state import A_CPU, A_MEMORY, L_CPU, L_MEMORY, NEVER, S_BLOCKED, S_DEVICES, State
 from mast_opt.job_placement.units import WHOLE, Ints
@@ -17,6 +19,36 @@ from mast_opt.job_placement.units import WHOLE, Ints
 MOST_SUBSETS = 20_000
 OPEN, IN, OUT = range(3)
 """What a search has decided about a candidate: nothing yet, it is stopped anyway, it is not stopped."""
+
+
+class Scratch(NamedTuple):
+    """Space for one call; D GPUs of a server at most, C candidates."""
+
+    room: Ints
+    """[D]"""
+    full_room: Ints
+    """[D]"""
+    least: Ints
+    """[D + 1]"""
+    chosen: Ints
+    """[D + 1]"""
+    open_rows: Ints
+    """[C]"""
+    stack: Ints
+    """[C]"""
+
+
+@compiled
+def scratch_for(state: State) -> Scratch:
+    devices = state.slack_device.shape[1]
+    return Scratch(
+        np.empty(devices, np.int64),
+        np.empty(devices, np.int64),
+        np.empty(devices + 1, np.int64),
+        np.empty(devices + 1, np.int64),
+        np.empty(MOST_CANDIDATES, np.int64),
+        np.empty(MOST_CANDIDATES, np.int64),
+    )
 
 
 @kernel
@@ -31,6 +63,7 @@ def frontier(
     limit: int,
     cost: Ints,
     mask: Ints,
+    scratch: Scratch,
 ) -> tuple[int, int, bool]:
     """Fill cost[e] and mask[e] for e = 0 … extra: the least that makes room for e tasks more than fit without.
 
@@ -47,11 +80,10 @@ def frontier(
     if state.server[S_BLOCKED, s] == 1:
         return 0, 0, True
     devices = state.server[S_DEVICES, s]
-    room = np.empty(devices, np.int64)
+    room, full_room, open_rows = scratch.room, scratch.full_room, scratch.open_rows
     for d in range(devices):
         room[d] = room_on(state, s, d, job.tier)
     cpu, memory = state.room[A_CPU, job.tier, s], state.room[A_MEMORY, job.tier, s]
-    open_rows = np.empty(len(rows), np.int64)
     count = 0
     for i in range(len(rows)):
         if status[i] == IN:
@@ -68,7 +100,8 @@ def frontier(
             count += 1
     complete = True
     base = fit_in(room, devices, cpu, memory, mgpu, job)
-    full_room = room.copy()
+    for d in range(devices):
+        full_room[d] = room[d]
     full_cpu, full_memory = cpu, memory
     for at in range(count):
         row = rows[open_rows[at]]
@@ -80,10 +113,10 @@ def frontier(
     for e in range(1, extra + 1):
         cost[e], mask[e] = NEVER, 0
     if extra > 0 and not _by_knapsack(
-        state, room, devices, cpu, memory, mgpu, job, rows, costs, open_rows, count, base, extra, cost, mask
+        state, devices, cpu, memory, mgpu, job, rows, costs, count, base, extra, cost, mask, scratch
     ):
         complete = _by_subsets(
-            state, room, devices, cpu, memory, mgpu, job, rows, costs, open_rows, count, base, extra, limit, cost, mask
+            state, devices, cpu, memory, mgpu, job, rows, costs, count, base, extra, limit, cost, mask, scratch
         )
     while extra > 0 and cost[extra] == NEVER:
         extra -= 1
@@ -93,7 +126,6 @@ def frontier(
 @kernel
 def _by_knapsack(
     state: State,
-    room: Ints,
     devices: int,
     cpu: int,
     memory: int,
@@ -101,17 +133,18 @@ def _by_knapsack(
     job: Request,
     rows: Ints,
     costs: Ints,
-    open_rows: Ints,
     count: int,
     base: int,
     extra: int,
     cost: Ints,
     mask: Ints,
+    scratch: Scratch,
 ) -> bool:
     """The frontier for whole GPUs held whole; False, with nothing decided, where cores, memory or shared GPUs
     matter."""
     if mgpu < WHOLE:
         return False
+    room, open_rows, least, chosen = scratch.room, scratch.open_rows, scratch.least, scratch.chosen
     width = mgpu // WHOLE
     there = 0
     for d in range(devices):
@@ -119,8 +152,7 @@ def _by_knapsack(
     most = (base + extra) * width - there
     if (base + 1) * width <= there or most <= 0:
         return False
-    least = np.full(most + 1, NEVER, np.int64)
-    chosen = np.zeros(most + 1, np.int64)
+    least[: most + 1], chosen[: most + 1] = NEVER, 0
     least[0] = 0
     for at in range(count):
         row = rows[open_rows[at]]
@@ -158,7 +190,6 @@ def _by_knapsack(
 @kernel
 def _by_subsets(
     state: State,
-    room: Ints,
     devices: int,
     cpu: int,
     memory: int,
@@ -166,18 +197,18 @@ def _by_subsets(
     job: Request,
     rows: Ints,
     costs: Ints,
-    open_rows: Ints,
     count: int,
     base: int,
     extra: int,
     limit: int,
     cost: Ints,
     mask: Ints,
+    scratch: Scratch,
 ) -> bool:
     """The frontier by enumeration; False if there were too many subsets to look at all."""
     for e in range(1, extra + 1):
         cost[e], mask[e] = NEVER, 0
-    stack = np.empty(count, np.int64)
+    room, open_rows, stack = scratch.room, scratch.open_rows, scratch.stack
     depth = at = subsets = 0
     spent = bits = 0
     while True:

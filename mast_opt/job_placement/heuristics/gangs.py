@@ -13,9 +13,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mast_opt.job_placement.heuristics.compiled import compiled, kernel
+from mast_opt.compiled import compiled, kernel
+from mast_opt.job_placement.heuristics.candidates import MOST_CANDIDATES
 from mast_opt.job_placement.heuristics.fit import Request
-from mast_opt.job_placement.heuristics.frontier import IN, OPEN, OUT, frontier
+from mast_opt.job_placement.heuristics.frontier import IN, OPEN, OUT, Scratch, frontier, scratch_for
 from mast_opt.job_placement.heuristics.group import Group, gather
 from mast_opt.job_placement.heuristics.search import excess
 from mast_opt.job_placement.heuristics.state import J_COST, LEVELS, NEVER, S_RACK, State
@@ -32,6 +33,27 @@ class Frontiers(NamedTuple):
     mask: NDArray[np.int64]
 
 
+class Tree(NamedTuple):
+    """Of a search that decides victim by victim: m servers, v candidates, T tasks, C candidates of one server."""
+
+    fronts: Frontiers
+    status: Ints
+    """[v]"""
+    chosen: Ints
+    """[v] on how many servers the bound's choice stops a candidate."""
+    path: Ints
+    """[v + 1] what was decided, in order."""
+    stale: NDArray[np.bool_]
+    """[m] whether a frontier is out of date."""
+    here: Ints
+    """[C] scratch."""
+    least: Ints
+    """[T + 1] scratch."""
+    choice: NDArray[np.int64]
+    """[m, T + 1] scratch."""
+    more: Scratch
+
+
 @compiled
 def cheapest_in_group(state: State, g: int, job: Request, threshold: int, limit: int, budget: int, jobs: Ints) -> Ints:
     """The cheapest set of victims in a group, written into ``jobs``; the answer is as in ``single``.
@@ -40,25 +62,41 @@ def cheapest_in_group(state: State, g: int, job: Request, threshold: int, limit:
         limit: sets whose value is not below this are of no interest; it is the answer's value if there is none.
         budget: nodes to search at most; at least one is searched.
     """
-    group, proven = gather(state, g, job, threshold)
-    size = len(group.start) - 1
-    wide = job.tasks + 1
+    group, every = gather(state, g, job, threshold)
+    size, count, wide = len(group.start) - 1, len(group.job), job.tasks + 1
     fronts = Frontiers(
         np.zeros(size, np.int64),
         np.zeros(size, np.int64),
         np.zeros((size, wide), np.int64),
         np.zeros((size, wide), np.int64),
     )
-    status = np.zeros(len(group.job), np.int64)
-    chosen = np.zeros(len(group.job), np.int64)
-    stale = np.ones(size, np.bool_)
-    path = np.empty(len(group.job) + 1, np.int64)
+    tree = Tree(
+        fronts,
+        np.zeros(count, np.int64),
+        np.zeros(count, np.int64),
+        np.empty(count + 1, np.int64),
+        np.ones(size, np.bool_),
+        np.empty(MOST_CANDIDATES, np.int64),
+        np.empty(wide, np.int64),
+        np.empty((size, wide), np.int64),
+        scratch_for(state),
+    )
+    best, found, nodes, proven = _search_sets(state, group, job, limit, budget, tree, jobs)
+    return np.array([best, g, found, nodes, proven and every], np.int64)
+
+
+@kernel
+def _search_sets(
+    state: State, group: Group, job: Request, limit: int, budget: int, tree: Tree, jobs: Ints
+) -> tuple[int, int, int, bool]:
+    """(value, victims, nodes, whether proven) of the cheapest set, written into ``jobs``."""
+    status, chosen, path, stale = tree.status, tree.chosen, tree.path, tree.stale
     depth = nodes = count = 0
-    best = limit
+    best, proven = limit, True
     while True:
         nodes += 1
-        proven &= _update(state, group, job, status, stale, best // LEVELS, fronts)
-        bound, level = _relaxed(state, group, job, fronts, chosen)
+        proven &= _update(state, group, job, best // LEVELS, tree)
+        bound, level = _relaxed(state, group, job, tree)
         spent = 0
         for local in range(len(status)):
             if status[local] == IN:
@@ -84,9 +122,9 @@ def cheapest_in_group(state: State, g: int, job: Request, threshold: int, limit:
             depth -= 1
             _decide(group, status, stale, path[depth], OPEN)
         if depth == 0:
-            return np.array([best, g, count, nodes, proven], np.int64)
+            return best, count, nodes, proven
         if nodes >= budget:
-            return np.array([best, g, count, nodes, 0], np.int64)
+            return best, count, nodes, False
         _decide(group, status, stale, path[depth - 1], OUT)
 
 
@@ -100,18 +138,16 @@ def _decide(group: Group, status: Ints, stale: NDArray[np.bool_], local: int, de
 
 
 @kernel
-def _update(
-    state: State, group: Group, job: Request, status: Ints, stale: NDArray[np.bool_], limit: int, fronts: Frontiers
-) -> bool:
+def _update(state: State, group: Group, job: Request, limit: int, tree: Tree) -> bool:
     """Bring the frontiers of the servers that a decision concerns up to date; False if one is not exact."""
+    fronts, stale, here = tree.fronts, tree.stale, tree.here
     exact = True
     for i in range(len(stale)):
         if not stale[i]:
             continue
         begin, end = group.start[i], group.start[i + 1]
-        here = np.empty(end - begin, np.int64)
         for at in range(begin, end):
-            here[at - begin] = status[group.owner[at]]
+            here[at - begin] = tree.status[group.owner[at]]
         base, extra, whole = frontier(
             state,
             group.first + i,
@@ -123,6 +159,7 @@ def _update(
             limit,
             fronts.cost[i],
             fronts.mask[i],
+            tree.more,
         )
         fronts.base[i], fronts.extra[i] = base, extra
         exact &= whole
@@ -131,12 +168,11 @@ def _update(
 
 
 @kernel
-def _relaxed(state: State, group: Group, job: Request, fronts: Frontiers, chosen: Ints) -> tuple[int, int]:
-    """(value, level) of the cheapest choice if every server paid its own share; marks the jobs in ``chosen`` by the
-    number of servers on which they are stopped."""
+def _relaxed(state: State, group: Group, job: Request, tree: Tree) -> tuple[int, int]:
+    """(value, level) of the cheapest choice if every server paid its own share; fills ``chosen``."""
+    fronts = tree.fronts
     size = len(fronts.base)
-    no_choice = np.empty((0, 0), np.int64)
-    chosen[:] = 0
+    tree.chosen[:] = 0
     best, level, begin, end = NEVER, SERVER, 0, 0
     for i in range(size):
         if fronts.base[i] + fronts.extra[i] >= job.tasks:
@@ -149,30 +185,33 @@ def _relaxed(state: State, group: Group, job: Request, fronts: Frontiers, chosen
             high = low
             while high < size and state.server[S_RACK, group.first + high] == state.server[S_RACK, group.first + low]:
                 high += 1
-            cost = _knapsack(fronts, low, high, job.tasks, no_choice)
+            cost = _knapsack(tree, low, high, job.tasks, False)
             if cost < NEVER and cost * LEVELS + excess(RACK, job) < best:
                 best, level, begin, end = cost * LEVELS + excess(RACK, job), RACK, low, high
             low = high
     if job.within >= CLUSTER:
-        cost = _knapsack(fronts, 0, size, job.tasks, no_choice)
+        cost = _knapsack(tree, 0, size, job.tasks, False)
         if cost < NEVER and cost * LEVELS + excess(CLUSTER, job) < best:
             best, level, begin, end = cost * LEVELS + excess(CLUSTER, job), CLUSTER, 0, size
     if best < NEVER:
-        _mark(group, fronts, begin, end, job.tasks, chosen)
+        _mark(group, tree, begin, end, job.tasks)
     return best, level
 
 
 @kernel
-def _knapsack(fronts: Frontiers, begin: int, end: int, tasks: int, choice: NDArray[np.int64]) -> int:
-    """The least cost at which servers begin … end hold the tasks, or NEVER. If ``choice`` has room, choice[i, n] is
-    how many further tasks server begin + i takes where servers begin … begin + i take n."""
+def _knapsack(tree: Tree, begin: int, end: int, tasks: int, keep: bool) -> int:
+    """The least cost at which servers begin … end hold the tasks, or NEVER. With ``keep``, choice[i, n] becomes how
+    many further tasks server begin + i takes where servers begin … begin + i take n."""
+    fronts, least, choice = tree.fronts, tree.least, tree.choice
     missing = tasks
     for i in range(begin, end):
         missing -= fronts.base[i]
     if missing <= 0:
         return 0
-    least = np.full(missing + 1, NEVER, np.int64)
+    least[: missing + 1] = NEVER
     least[0] = 0
+    if keep:
+        choice[: end - begin, : missing + 1] = 0
     reach = 0
     for i in range(begin, end):
         extra = fronts.extra[i]
@@ -184,27 +223,27 @@ def _knapsack(fronts: Frontiers, begin: int, end: int, tasks: int, choice: NDArr
                 under = least[n - e]
                 if under < NEVER and under + fronts.cost[i, e] < least[n]:
                     least[n] = under + fronts.cost[i, e]
-                    if len(choice) > 0:
+                    if keep:
                         choice[i - begin, n] = e
     return int(least[missing])
 
 
 @kernel
-def _mark(group: Group, fronts: Frontiers, begin: int, end: int, tasks: int, chosen: Ints) -> None:
+def _mark(group: Group, tree: Tree, begin: int, end: int, tasks: int) -> None:
     """Count in ``chosen`` what the cheapest choice of servers begin … end stops."""
+    fronts = tree.fronts
     missing = tasks
     for i in range(begin, end):
         missing -= fronts.base[i]
     if missing <= 0:
         return
-    choice = np.zeros((end - begin, missing + 1), np.int64)
-    _knapsack(fronts, begin, end, tasks, choice)
+    _knapsack(tree, begin, end, tasks, True)
     for i in range(end - 1, begin - 1, -1):
-        e = choice[i - begin, missing]
+        e = tree.choice[i - begin, missing]
         bits = fronts.mask[i, e] if e > 0 else 0
         for at in range(group.start[i], group.start[i + 1]):
             if bits >> (at - group.start[i]) & 1:
-                chosen[group.owner[at]] += 1
+                tree.chosen[group.owner[at]] += 1
         missing -= e
 
 

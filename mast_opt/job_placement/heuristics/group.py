@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from mast_opt.compiled import compiled, kernel
 from mast_opt.job_placement.heuristics.candidates import MOST_CANDIDATES, list_candidates, potential_on
-from mast_opt.job_placement.heuristics.compiled import compiled, kernel
 from mast_opt.job_placement.heuristics.fit import Request, tasks_on
 from mast_opt.job_placement.heuristics.state import (
     A_FREE,
@@ -49,24 +49,49 @@ class Group(NamedTuple):
     """[v] servers of the group that it lies on."""
 
 
-@kernel
+@compiled
 def gather(state: State, g: int, job: Request, threshold: int) -> tuple[Group, bool]:
     """The group, and whether all its candidates are in it."""
     first, last = state.group[G_START, g], state.group[G_START, g + 1]
-    rows = np.empty(MOST_CANDIDATES, np.int64)
     start = np.zeros(last - first + 1, np.int64)
-    every = True
-    for s in range(first, last):
-        count, all_here = list_candidates(state, s, threshold, rows)
-        every &= all_here
-        start[s - first + 1] = start[s - first] + count
+    every = _count_candidates(state, first, threshold, np.empty(MOST_CANDIDATES, np.int64), start)
     total = start[-1]
     row, owner, share = np.empty(total, np.int64), np.empty(total, np.int64), np.empty(total, np.int64)
     jobs, servers, held = np.empty(total, np.int64), np.zeros(total, np.int64), np.zeros(total, np.int64)
+    count = _list_jobs(state, first, threshold, start, row, owner, jobs, servers, held)
+    _split_costs(state, row, owner, jobs, held, np.zeros(count, np.int64), share)
+    group = Group(first, job.mgpu[state.group[G_TYPE, g]], start, row, owner, share, jobs[:count], servers[:count])
+    return group, every
+
+
+@kernel
+def _count_candidates(state: State, first: int, threshold: int, rows: Ints, start: Ints) -> bool:
+    """Fill ``start``; whether no server has more than may be considered."""
+    every = True
+    for i in range(len(start) - 1):
+        count, all_here = list_candidates(state, first + i, threshold, rows)
+        every &= all_here
+        start[i + 1] = start[i] + count
+    return every
+
+
+@kernel
+def _list_jobs(
+    state: State,
+    first: int,
+    threshold: int,
+    start: Ints,
+    row: Ints,
+    owner: Ints,
+    jobs: Ints,
+    servers: Ints,
+    held: Ints,
+) -> int:
+    """Fill ``row`` and ``owner``, and by job ``jobs``, ``servers`` and the sizes ``held``; returns how many jobs."""
     count = 0
-    for s in range(first, last):
-        begin = start[s - first]
-        number, _ = list_candidates(state, s, threshold, row[begin : begin + MOST_CANDIDATES])
+    for i in range(len(start) - 1):
+        begin = start[i]
+        number, _ = list_candidates(state, first + i, threshold, row[begin : begin + MOST_CANDIDATES])
         for at in range(begin, begin + number):
             running = state.row[L_JOB, row[at]]
             if state.job[J_MARK, running] < 0:
@@ -78,17 +103,20 @@ def gather(state: State, g: int, job: Request, threshold: int) -> tuple[Group, b
             held[owner[at]] += _held(state, row[at])
     for local in range(count):
         state.job[J_MARK, jobs[local]] = -1
-    paid = np.zeros(count, np.int64)
-    for at in range(total):
+    return count
+
+
+@kernel
+def _split_costs(state: State, row: Ints, owner: Ints, jobs: Ints, held: Ints, paid: Ints, share: Ints) -> None:
+    """Split each job's cost by size; what rounding leaves goes to its first entry. ``paid`` is scratch, zeros."""
+    for at in range(len(row)):
         local = owner[at]
         share[at] = state.job[J_COST, jobs[local]] // held[local] * _held(state, row[at])
         paid[local] += share[at]
-    for at in range(total):
+    for at in range(len(row)):
         local = owner[at]
         share[at] += state.job[J_COST, jobs[local]] - paid[local]
         paid[local] = state.job[J_COST, jobs[local]]
-    group = Group(first, job.mgpu[state.group[G_TYPE, g]], start, row, owner, share, jobs[:count], servers[:count])
-    return group, every
 
 
 @kernel
@@ -104,25 +132,44 @@ def _held(state: State, row: int) -> int:
 def bounds_of(state: State, groups: Ints, job: Request, threshold: int) -> NDArray[np.float64]:
     """For each group, what no set in it costs less than; infinity where stopping everything makes no room."""
     bounds = np.empty(len(groups))
+    most, room = _most_fitting(state, groups, job), np.empty(state.slack_device.shape[1], np.int64)
+    prices = np.empty(most)
     for at in range(len(groups)):
-        bounds[at] = _bound_in(state, groups[at], job, threshold)
+        least, count, wanted = _price_tasks(state, groups[at], job, threshold, room, prices)
+        cheapest = np.sort(prices[:count])[:wanted].sum() if wanted > 0 else 0.0
+        bounds[at] = max(least, cheapest) * (1 - 1e-9)
     return bounds
 
 
 @kernel
-def _bound_in(state: State, g: int, job: Request, threshold: int) -> float:
+def _most_fitting(state: State, groups: Ints, job: Request) -> int:
+    """No group has more than this many servers times tasks."""
+    most = 0
+    for at in range(len(groups)):
+        most = max(most, state.group[G_START, groups[at] + 1] - state.group[G_START, groups[at]])
+    return int(most * job.tasks)
+
+
+@kernel
+def _price_tasks(
+    state: State, g: int, job: Request, threshold: int, room: Ints, prices: NDArray[np.float64]
+) -> tuple[float, int, int]:
     """Every further task on a server needs so many GPUs more there, and a GPU is worth no less than the least that
-    one costs on that server; the cheapest such tasks of all servers make up the job."""
+    one costs on that server; the cheapest such tasks of all servers make up the job.
+
+    Returns:
+        (what one victim costs at least, infinity where there is no room; tasks whose ``prices`` were written; of which
+        so many are wanted).
+    """
     mgpu = job.mgpu[state.group[G_TYPE, g]]
     if job.tasks * mgpu - state.total[T_FREE, job.tier, g] > state.total[T_RECLAIM, threshold, g]:
-        return float("inf")
+        return float("inf"), 0, 0
     first, last = state.group[G_START, g], state.group[G_START, g + 1]
-    prices = np.empty((last - first) * job.tasks)
     count = total = fit_free = in_rack = best_rack = 0
     rack = -1
     least = NEVER
     for s in range(first, last):
-        fit = potential_on(state, s, threshold, mgpu, job)
+        fit = potential_on(state, s, threshold, mgpu, job, room)
         if fit == 0:
             continue
         least = min(least, state.reclaim[C_LEAST, threshold, s])
@@ -138,6 +185,5 @@ def _bound_in(state: State, g: int, job: Request, threshold: int) -> float:
             prices[count] = float(missing) * state.reclaim[C_DENSITY, threshold, s] if missing > 0 else 0.0
             count += 1
     if total < job.tasks or (job.within == RACK and best_rack < job.tasks):
-        return float("inf")
-    cheapest = np.sort(prices[:count])[: max(0, job.tasks - fit_free)].sum()
-    return float(max(float(least), cheapest) * (1 - 1e-9))
+        return float("inf"), 0, 0
+    return float(least), count, max(0, job.tasks - fit_free)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mast_opt.job_placement.heuristics.compiled import compiled, kernel
+from mast_opt.compiled import compiled, entry, kernel
 from mast_opt.job_placement.heuristics.state import (
     A_CPU,
     A_FREE,
@@ -76,14 +76,14 @@ def refresh(state: State, s: int) -> None:
         state.room[A_MEMORY, tier, s] = memory
 
 
-@compiled
+@entry
 def refresh_all(state: State) -> None:
     for s in range(state.server.shape[1]):
         refresh(state, s)
         refresh_reclaim(state, s)
 
 
-@compiled
+@entry
 def refresh_reclaim(state: State, s: int) -> None:
     """Recompute what could be had on a server by stopping jobs, from its list of allocations."""
     limits = state.reclaim.shape[1]
@@ -128,7 +128,7 @@ def shift(state: State, row: int, last: int, sign: int) -> None:
             state.slack_device[s, d, p] += sign * state.row_device[row, d]
 
 
-@compiled
+@entry
 def new_job(state: State, tier: int, limit: int, cost: int, fresh: bool) -> int:
     """A place for a job without allocations; there must be a free one (see ``grown``)."""
     state.free_places[N_JOBS] -= 1
@@ -142,7 +142,7 @@ def new_job(state: State, tier: int, limit: int, cost: int, fresh: bool) -> int:
     return int(job)
 
 
-@compiled
+@entry
 def new_row(state: State, job: int, s: int, cpu: int, memory: int, device: Small) -> int:
     """An allocation of the job on a server, in the lists but not yet in the ledger."""
     state.free_places[N_ROWS] -= 1
@@ -164,7 +164,7 @@ def new_row(state: State, job: int, s: int, cpu: int, memory: int, device: Small
     return int(row)
 
 
-@compiled
+@entry
 def start(state: State, job: int, last: int) -> None:
     """Take what the job's allocations hold from the tiers 0 … last."""
     row = state.job[J_ROW, job]
@@ -177,7 +177,7 @@ def start(state: State, job: int, last: int) -> None:
         row = state.row[L_NEXT, row]
 
 
-@compiled
+@entry
 def stop(state: State, job: int, last: int) -> None:
     """Give back what the job holds to the tiers 0 … last, and forget the job."""
     row = state.job[J_ROW, job]
@@ -204,7 +204,7 @@ def stop(state: State, job: int, last: int) -> None:
     state.job[J_ROW, job] = -1
 
 
-@compiled
+@entry
 def last_tier_of(state: State, job: int) -> int:
     """The last tier to which a job gives back what it holds when it ends by itself or was never meant to start."""
     if state.job[J_FRESH, job] == 1:
@@ -212,7 +212,7 @@ def last_tier_of(state: State, job: int) -> int:
     return int(state.room.shape[1] - 1)
 
 
-@compiled
+@entry
 def last_tier_of_victim(state: State, job: int) -> int:
     """The last tier that may use what a victim frees in a round: those more important than it. A job that was
     placed in this round and is stopped in it leaves no trace."""
@@ -221,7 +221,7 @@ def last_tier_of_victim(state: State, job: int) -> int:
     return int(state.job[J_TIER, job]) - 1
 
 
-@compiled
+@entry
 def set_price(state: State, jobs: Ints, limit: int, cost: Ints) -> None:
     """Let these jobs be stopped by work of tiers below ``limit``, each at its cost."""
     for at in range(len(jobs)):
@@ -232,7 +232,7 @@ def set_price(state: State, jobs: Ints, limit: int, cost: Ints) -> None:
             row = state.row[L_NEXT, row]
 
 
-@compiled
+@entry
 def settle(state: State) -> None:
     """End a round: what victims left is free for all, and what was placed counts in every column."""
     for s in range(state.server.shape[1]):
@@ -245,7 +245,7 @@ def settle(state: State) -> None:
     state.job[J_FRESH] = 0
 
 
-@compiled
+@entry
 def block(state: State, s: int, blocked: int) -> None:
     """Let a server take no work (1), or take work again (0)."""
     state.server[S_BLOCKED, s] = blocked
@@ -264,6 +264,12 @@ def load(state: State, jobs: Ints, first: Ints, rows: Ints, device: Small) -> In
         device: [A, D] milli-GPUs of each GPU.
     """
     places = np.empty(len(jobs), np.int64)
+    _load(state, jobs, first, rows, device, places)
+    return places
+
+
+@kernel
+def _load(state: State, jobs: Ints, first: Ints, rows: Ints, device: Small, places: Ints) -> None:
     last = state.room.shape[1] - 1
     for v in range(len(jobs)):
         places[v] = new_job(state, jobs[v, 0], jobs[v, 1], jobs[v, 2], False)
@@ -273,7 +279,6 @@ def load(state: State, jobs: Ints, first: Ints, rows: Ints, device: Small) -> In
             region = state.group[G_REGION, state.server[S_GROUP, rows[at, 0]]]
             state.region[R_USED, region] += _mgpu(state, row)
     refresh_all(state)
-    return places
 
 
 @kernel

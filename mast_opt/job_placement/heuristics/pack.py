@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mast_opt.job_placement.heuristics.compiled import kernel
+from mast_opt.compiled import compiled, kernel
 from mast_opt.job_placement.heuristics.fit import Request, tasks_on
 from mast_opt.job_placement.heuristics.search import NOWHERE
 from mast_opt.job_placement.heuristics.state import A_FREE, G_START, G_TYPE, S_RACK, State
@@ -29,7 +29,7 @@ class Placed(NamedTuple):
     """[1]"""
 
 
-@kernel
+@compiled
 def pack(state: State, g: int, level: int, job: Request, style: int) -> Placed:
     """Put all tasks of a job into a group in which they fit at this level.
 
@@ -37,22 +37,30 @@ def pack(state: State, g: int, level: int, job: Request, style: int) -> Placed:
     rest, so that the fewest racks are used; servers within a rack likewise.
     """
     first, last = state.group[G_START, g], state.group[G_START, g + 1]
-    mgpu = job.mgpu[state.group[G_TYPE, g]]
     fit, takes = np.empty(last - first, np.int64), np.zeros(last - first, np.int64)
-    for s in range(first, last):
-        fit[s - first] = tasks_on(state, s, mgpu, job)
-    left = job.tasks if level != NOWHERE else 0
+    if level != NOWHERE:
+        _take_servers(state, g, level, job, style, fit, takes)
+    server = np.flatnonzero(takes)
+    device = np.zeros((len(server), state.row_device.shape[1]), np.int32)
+    tasks = takes[server]
+    return Placed(server + first, tasks, device, np.array([level]))
+
+
+@kernel
+def _take_servers(state: State, g: int, level: int, job: Request, style: int, fit: Ints, takes: Ints) -> None:
+    """Fill ``takes``, the tasks of each server of the group; ``fit`` is scratch of the same length."""
+    first = state.group[G_START, g]
+    mgpu = job.mgpu[state.group[G_TYPE, g]]
+    for at in range(len(fit)):
+        fit[at] = tasks_on(state, first + at, mgpu, job)
+    left = job.tasks
     while left > 0:
-        begin, end, size = 0, last - first, left
+        begin, end, size = 0, len(fit), left
         if level != SERVER:
             begin, end, size = _rack(state, first, fit, left, style)
         take = min(left, size)
         _fill(state, first, fit, begin, end, take, job.tier, style, takes)
         left -= take
-    server = np.flatnonzero(takes)
-    device = np.zeros((len(server), state.row_device.shape[1]), np.int32)
-    tasks = takes[server]
-    return Placed(server + first, tasks, device, np.array([level]))
 
 
 @kernel

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from mast_opt.job_placement.heuristics.compiled import compiled, kernel
+from mast_opt.compiled import compiled, entry, kernel
 from mast_opt.job_placement.heuristics.fit import Request, choose_devices, tasks_on
 from mast_opt.job_placement.heuristics.ledger import (
     last_tier_of_victim,
@@ -71,11 +71,15 @@ def on_servers(state: State, g: int, level: int, job: Request, style: int, victi
     if level == NOWHERE:
         level = level_in(state, g, job)
     placed = pack(state, g, level, job, style)
-    mgpu = job.mgpu[state.group[G_TYPE, g]]
-    for row in range(len(placed.server)):
-        choose_devices(state, placed.server[row], mgpu, placed.tasks[row], job.tier, placed.device[row])
+    _name_devices(state, job.mgpu[state.group[G_TYPE, g]], job, placed)
     _lend_all(state, victims, -1)
     return placed
+
+
+@kernel
+def _name_devices(state: State, mgpu: int, job: Request, placed: Placed) -> None:
+    for row in range(len(placed.server)):
+        choose_devices(state, placed.server[row], mgpu, placed.tasks[row], job.tier, placed.device[row])
 
 
 @kernel
@@ -118,7 +122,7 @@ def _needed(state: State, g: int, job: Request, victims: Ints) -> Ints:
     return victims[kept]
 
 
-@compiled
+@entry
 def take(state: State, job: Request, placed: Placed, victims: Ints, limit: int, cost: int, fresh: bool) -> int:
     """Stop the victims and start the job there; returns its place among the running jobs.
 
@@ -136,7 +140,7 @@ def take(state: State, job: Request, placed: Placed, victims: Ints, limit: int, 
     return number
 
 
-@compiled
+@entry
 def assign_devices(state: State, server: Ints, tasks: Ints, mgpu: int, job: Request, device: NDArray[np.int32]) -> bool:
     """Choose the GPUs of a job whose servers are given; False if one of them has no room."""
     for row in range(len(server)):

@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from mast_opt.compiled import compiled, kernel
 from mast_opt.job_placement.derived import fewest_racks, whole_server_tasks
-from mast_opt.job_placement.heuristics.compiled import compiled, kernel
 from mast_opt.job_placement.heuristics.layout import Layout
 from mast_opt.job_placement.heuristics.state import (
     G_REGION,
@@ -79,10 +79,18 @@ def prices_of(problem: JobPlacement, layout: Layout) -> Prices:
 @compiled
 def objective(state: State, prices: Prices, jobs: Ints, places: Ints, stopped: Ints) -> float:
     """The objective when the pending ``jobs`` are at ``places`` in the state and ``stopped`` are."""
-    total = prices.rejected.sum()
+    seen = np.full(state.server[S_RACK].max() + 1, -1, np.int64)
+    return _priced(state, prices, jobs, places, stopped, seen) + _soft(state, prices, prices.supply.copy())
+
+
+@kernel
+def _priced(state: State, prices: Prices, jobs: Ints, places: Ints, stopped: Ints, seen: Ints) -> float:
+    """What is priced by job. ``seen`` [racks] is −1."""
+    total = 0.0
+    for j in range(len(prices.rejected)):
+        total += prices.rejected[j]
     for at in range(len(stopped)):
         total += prices.stopped[stopped[at]]
-    seen = np.full(state.server[S_RACK].max() + 1, -1, np.int64)
     for at in range(len(jobs)):
         j, row = jobs[at], state.job[J_ROW, places[at]]
         total += prices.admitted[j, state.server[S_GROUP, state.row[L_SERVER, row]]] - prices.rejected[j]
@@ -92,13 +100,12 @@ def objective(state: State, prices: Prices, jobs: Ints, places: Ints, stopped: I
                 seen[rack] = at
                 total += prices.rack
             row = state.row[L_NEXT, row]
-    return float(total + _soft(state, prices))
+    return float(total)
 
 
 @kernel
-def _soft(state: State, prices: Prices) -> float:
-    """Balance and fragmentation."""
-    used = prices.supply.copy()
+def _soft(state: State, prices: Prices, used: Floats) -> float:
+    """Balance and fragmentation. ``used`` [R, K] begins as the supply."""
     scattered = 0
     for s in range(state.server.shape[1]):
         free = 0
@@ -113,8 +120,11 @@ def _soft(state: State, prices: Prices) -> float:
             scattered += free
     total = prices.fragment * scattered
     for k in range(used.shape[1]):
-        supply = prices.supply[:, k].sum()
+        supply = in_use = 0.0
+        for r in range(used.shape[0]):
+            supply += prices.supply[r, k]
+            in_use += used[r, k]
         for r in range(used.shape[0]):
             if prices.supply[r, k] > 0:
-                total += prices.balance * abs(used[r, k] - prices.supply[r, k] * used[:, k].sum() / supply)
-    return total
+                total += prices.balance * abs(used[r, k] - prices.supply[r, k] * in_use / supply)
+    return float(total)

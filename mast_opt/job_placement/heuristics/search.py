@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mast_opt.job_placement.heuristics.compiled import compiled, kernel
+from mast_opt.compiled import compiled, entry, kernel
 from mast_opt.job_placement.heuristics.fit import Request, tasks_on
 from mast_opt.job_placement.heuristics.state import (
     G_ENTRY,
@@ -45,7 +45,7 @@ def regions_by_load(state: State, job: Request, order: Ints) -> int:
     return count
 
 
-@compiled
+@entry
 def load_of(state: State, r: int) -> float:
     """GPUs in use / GPUs of the region."""
     return float(state.region[R_USED, r] / state.region[R_MGPU, r]) if state.region[R_MGPU, r] > 0 else 0.0
@@ -63,7 +63,7 @@ def excess(level: int, job: Request) -> int:
     return max(0, level - job.prefer)
 
 
-@compiled
+@entry
 def level_in(state: State, g: int, job: Request) -> int:
     """The closest level at which the job fits into a group, or NOWHERE."""
     mgpu = job.mgpu[state.group[G_TYPE, g]]
@@ -93,11 +93,15 @@ def level_in(state: State, g: int, job: Request) -> int:
 @compiled
 def search(state: State, job: Request, allowed: Bools) -> tuple[int, int]:
     """(group, level) of the best bid, or (−1, NOWHERE). ``allowed`` [G]: groups that may be used."""
-    order = np.empty(state.region.shape[1] - 1, np.int64)
+    return _search(state, job, allowed, np.empty(state.region.shape[1] - 1, np.int64))
+
+
+@kernel
+def _search(state: State, job: Request, allowed: Bools, order: Ints) -> tuple[int, int]:
     best, best_level = -1, NOWHERE
     for at in range(regions_by_load(state, job, order)):
-        for entry in range(state.region[R_START, order[at]], state.region[R_START, order[at] + 1]):
-            g = state.group[G_ENTRY, entry]
+        for listed in range(state.region[R_START, order[at]], state.region[R_START, order[at] + 1]):
+            g = state.group[G_ENTRY, listed]
             if not allowed[g]:
                 continue
             level = level_in(state, g, job)
@@ -113,11 +117,16 @@ def groups_in_order(state: State, job: Request, allowed: Bools) -> Ints:
     """The groups that the job may use, in the order that decides between equal bids."""
     regions = np.empty(state.region.shape[1] - 1, np.int64)
     groups = np.empty(state.group.shape[1] - 1, np.int64)
+    return groups[: _list_groups(state, job, allowed, regions, groups)]
+
+
+@kernel
+def _list_groups(state: State, job: Request, allowed: Bools, regions: Ints, groups: Ints) -> int:
     count = 0
     for at in range(regions_by_load(state, job, regions)):
-        for entry in range(state.region[R_START, regions[at]], state.region[R_START, regions[at] + 1]):
-            g = state.group[G_ENTRY, entry]
+        for listed in range(state.region[R_START, regions[at]], state.region[R_START, regions[at] + 1]):
+            g = state.group[G_ENTRY, listed]
             if allowed[g] and job.mgpu[state.group[G_TYPE, g]] >= 0:
                 groups[count] = g
                 count += 1
-    return groups[:count]
+    return count

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
+from mast_opt.compiled import compiled, kernel
 from mast_opt.job_placement.heuristics.candidates import MOST_CANDIDATES, list_candidates, potential_on
-from mast_opt.job_placement.heuristics.compiled import compiled, kernel
 from mast_opt.job_placement.heuristics.fit import Request
-from mast_opt.job_placement.heuristics.frontier import frontier
+from mast_opt.job_placement.heuristics.frontier import Scratch, frontier, scratch_for
 from mast_opt.job_placement.heuristics.state import (
     A_CPU,
     A_FREE,
@@ -33,6 +35,24 @@ VALUE, GROUP, FOUND, NODES, PROVEN = range(5)
 """Of an answer: value of the bid (NEVER if there is none), group, victims, nodes searched, 1 if proven."""
 
 
+class Bench(NamedTuple):
+    """Space for the search on one server; C candidates, T tasks of the job."""
+
+    rows: Ints
+    """[C]"""
+    costs: Ints
+    """[C]"""
+    status: Ints
+    """[C] all OPEN."""
+    cost: Ints
+    """[T + 1]"""
+    mask: Ints
+    """[T + 1]"""
+    jobs: Ints
+    """[C + 1]"""
+    more: Scratch
+
+
 @compiled
 def cheapest_server(state: State, job: Request, groups: Ints, threshold: int, jobs: Ints) -> Ints:
     """The answer [5] over all servers of the groups, the victims written into ``jobs``. Of equals, the first wins.
@@ -40,8 +60,30 @@ def cheapest_server(state: State, job: Request, groups: Ints, threshold: int, jo
     The server that promises most is searched first, so that most of the others need not be.
     """
     answer = np.array([NEVER, -1, 0, 0, 1], np.int64)
-    rows, scratch = np.empty(MOST_CANDIDATES, np.int64), np.empty(len(jobs), np.int64)
-    bounds = np.empty(state.server.shape[1])
+    bench = Bench(
+        np.empty(MOST_CANDIDATES, np.int64),
+        np.empty(MOST_CANDIDATES, np.int64),
+        np.zeros(MOST_CANDIDATES, np.int64),
+        np.empty(job.tasks + 1, np.int64),
+        np.empty(job.tasks + 1, np.int64),
+        np.empty(MOST_CANDIDATES + 1, np.int64),
+        scratch_for(state),
+    )
+    _search_servers(state, job, groups, threshold, np.empty(state.server.shape[1]), bench, jobs, answer)
+    return answer
+
+
+@kernel
+def _search_servers(
+    state: State,
+    job: Request,
+    groups: Ints,
+    threshold: int,
+    bounds: NDArray[np.float64],
+    bench: Bench,
+    jobs: Ints,
+    answer: Ints,
+) -> None:
     limit, promising = answer[VALUE], _bound_all(state, job, groups, threshold, bounds)
     for whole_round in range(2):
         for at in range(len(groups)):
@@ -50,16 +92,15 @@ def cheapest_server(state: State, job: Request, groups: Ints, threshold: int, jo
                 most = min(limit, answer[VALUE] - 1)
                 if bounds[s] * LEVELS > most or (whole_round == 0 and s != promising):
                     continue
-                value = _cheapest_on(state, s, g, job, threshold, most, rows, scratch, answer)
+                value = _cheapest_on(state, s, g, job, threshold, most, bench, answer)
                 if whole_round == 0:
                     limit = value
                 elif value <= most:
                     answer[VALUE], answer[GROUP] = value, g
-                    jobs[:] = scratch
-    answer[FOUND] = 0
-    while answer[VALUE] < NEVER and jobs[answer[FOUND]] >= 0:
-        answer[FOUND] += 1
-    return answer
+                    answer[FOUND] = 0
+                    while bench.jobs[answer[FOUND]] >= 0:
+                        jobs[answer[FOUND]] = bench.jobs[answer[FOUND]]
+                        answer[FOUND] += 1
 
 
 @kernel
@@ -94,20 +135,20 @@ def _enough_on(state: State, s: int, job: Request, threshold: int) -> bool:
 
 @kernel
 def _cheapest_on(
-    state: State, s: int, g: int, job: Request, threshold: int, most: int, rows: Ints, jobs: Ints, answer: Ints
+    state: State, s: int, g: int, job: Request, threshold: int, most: int, bench: Bench, answer: Ints
 ) -> int:
-    """The value of the server's cheapest set, written into ``jobs`` and closed by −1; NEVER if none is worth at most
-    ``most``."""
+    """The value of the server's cheapest set, written into the bench's ``jobs`` and closed by −1; NEVER if none is
+    worth at most ``most``."""
     mgpu = job.mgpu[state.group[G_TYPE, g]]
-    if potential_on(state, s, threshold, mgpu, job) < job.tasks:
+    if potential_on(state, s, threshold, mgpu, job, bench.more.room) < job.tasks:
         return NEVER
     answer[NODES] += 1
+    rows, costs, status, cost, mask = bench.rows, bench.costs, bench.status, bench.cost, bench.mask
     count, every = list_candidates(state, s, threshold, rows)
-    costs, status = np.empty(count, np.int64), np.zeros(count, np.int64)
     for i in range(count):
         costs[i] = state.job[J_COST, state.row[L_JOB, rows[i]]]
-    cost, mask = np.empty(job.tasks + 1, np.int64), np.empty(job.tasks + 1, np.int64)
-    base, extra, exact = frontier(state, s, mgpu, job, rows[:count], costs, status, most // LEVELS, cost, mask)
+    limit = most // LEVELS
+    base, extra, exact = frontier(state, s, mgpu, job, rows[:count], costs, status, limit, cost, mask, bench.more)
     if not (every and exact):
         answer[PROVEN] = 0
     if base + extra < job.tasks:
@@ -115,7 +156,7 @@ def _cheapest_on(
     chosen = 0
     for i in range(count):
         if mask[job.tasks - base] >> i & 1:
-            jobs[chosen] = state.row[L_JOB, rows[i]]
+            bench.jobs[chosen] = state.row[L_JOB, rows[i]]
             chosen += 1
-    jobs[chosen] = -1
+    bench.jobs[chosen] = -1
     return int(cost[job.tasks - base] * LEVELS)

@@ -7,6 +7,7 @@ module is imported only when it is used, so that ``mast-opt --help`` stays quick
 from __future__ import annotations
 
 import importlib
+import inspect
 from collections.abc import Callable, Sequence
 from functools import partial
 from importlib.metadata import version
@@ -67,10 +68,17 @@ def build_app(tokens: Sequence[str] = ()) -> App:
     for position, (name, line) in enumerate(COMMANDS.items()):
         module = f"mast_opt.cli.commands.{name}_" if name == "import" else f"mast_opt.cli.commands.{name}"
         if name in tokens:  # its own help is its docstring
-            app.command(importlib.import_module(module).command, name=name, sort_key=position)
+            command = importlib.import_module(module).command
+            app.command(command, name=name, help=_reflowed(inspect.getdoc(command) or line), sort_key=position)
         else:
             app.command(f"{module}:command", name=name, help=line, sort_key=position)
     return app
+
+
+def _reflowed(text: str) -> str:
+    """A paragraph a line, for the terminal to wrap; indented lines stay as they are."""
+    parts = text.split("\n\n")
+    return "\n\n".join(part if part.startswith(" ") else " ".join(part.split()) for part in parts)
 
 
 def command_line(run: Run) -> Callable[[], Answer] | None:

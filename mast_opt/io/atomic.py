@@ -26,6 +26,15 @@ _ADVICE = {
 }
 
 
+def check_writable(target: Path) -> None:
+    """Raises InputError where nothing can be written at the target: asked before hours of work, not after."""
+    with _explained(target):
+        place = next(path for path in target.absolute().parents if path.exists() or path.is_symlink())
+        probe = _temporary(place / target.name)
+        probe.touch()
+        probe.unlink()
+
+
 @contextmanager
 def new_file(target: Path) -> Iterator[Path]:
     """A path to write to; it takes the target's place when the block ends well. Raises InputError for OS errors."""

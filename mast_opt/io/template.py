@@ -30,7 +30,7 @@ def write_template(kind: str, path: str | PathLike[str], *, force: bool = False)
     if target.suffix.lower() != ".xlsx":
         raise UsageError(f"{path}: expected a name that ends in .xlsx")
     if target.is_dir() or (target.exists() and not force):
-        raise InputError(f"{path} exists already; choose another path, or ask to overwrite it")
+        raise InputError(f"{path} exists already; choose another path, or overwrite it (--force)")
     rules = {rule.name: rule.default for rule in chosen.rules}
     header = Header(chosen.name, f"my-{chosen.name}", Objective(dict(chosen.terms)), rules)
     with new_file(target) as partial:

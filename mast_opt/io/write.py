@@ -10,7 +10,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from mast_opt.errors import InputError, UsageError
-from mast_opt.io.atomic import new_file, new_folder
+from mast_opt.io.atomic import check_writable, new_file, new_folder
 from mast_opt.io.certificate import CERTIFICATE, write_certificate
 from mast_opt.io.checksum import checksum_of
 from mast_opt.io.events import EVENTS, write_events
@@ -49,7 +49,7 @@ def write(problem: Any, path: str | PathLike[str], format: str | None = None, *,
         if target.suffix.lower() != f".{format}":
             raise UsageError(f"{target.name}: a file in the format {format} needs a name that ends in .{format}")
         if target.is_dir() or (target.exists() and not force):
-            raise InputError(f"{target} exists already; remove it, choose another path, or ask to overwrite it")
+            raise InputError(f"{target} exists already; remove it, choose another path, or overwrite it (--force)")
         with new_file(target) as partial:
             _FILE_WRITERS[format](partial, fields, kind.schema, tables)
     else:
@@ -94,8 +94,10 @@ def write_plan(
 
 
 def check_plan_target(problem: Any, path: str | PathLike[str]) -> None:
-    """Raises InputError where ``write_plan`` would refuse to write because of what is there."""
-    _only("plan", kind_of(problem).plan_schema, force=True)(Path(path).absolute())
+    """Raises InputError where ``write_plan`` would refuse to write because of what is there, or could not write."""
+    target = Path(path).absolute()
+    _only("plan", kind_of(problem).plan_schema, force=True)(target)
+    check_writable(target)
 
 
 def _only(stem: str, schema: Schema, force: bool) -> Callable[[Path], None]:
@@ -117,6 +119,6 @@ def _only(stem: str, schema: Schema, force: bool) -> Callable[[Path], None]:
             shown = one_of((foreign or content)[:3])
             raise InputError(f"{target} holds {shown}, which is no part of an earlier {stem}; choose another path")
         if not force:
-            raise InputError(f"{target} exists already; remove it, choose another path, or ask to overwrite it")
+            raise InputError(f"{target} exists already; remove it, choose another path, or overwrite it (--force)")
 
     return check

@@ -17,6 +17,9 @@ from mast_opt.report.numbers import UNKNOWN, percent, plain
 from mast_opt.report.parts import light_table, print_table, print_words
 from mast_opt.result import Status
 
+CONTINUED = ", continued"
+FIGURE = 7
+"""Characters of a common number."""
 TOP = 6
 """Alternatives, values or violations that are shown unless all are asked for."""
 
@@ -124,11 +127,28 @@ def _side_by_side(
 ) -> None:
     names = list(dict.fromkeys(name for column in figures for name in column))
     names = [name for name in names if any(column.get(name) for column in figures)]
-    table = light_table(title, ("", *(one.name for one in outcomes)))
-    for name in names:
-        table.add_row(name, *(plain(column.get(name)) for column in figures))
-    if names:
+    if not names:
+        return
+    for part in _abreast(console.width - max(map(len, names)), [one.name for one in outcomes]):
+        table = light_table(title, ("", *(outcomes[at].name for at in part)))
+        for name in names:
+            table.add_row(name, *(plain(figures[at].get(name)) for at in part))
         print_table(console, table)
+        title = f"{title.removesuffix(CONTINUED)}{CONTINUED}"
+
+
+def _abreast(width: int, heads: Sequence[str]) -> list[list[int]]:
+    """The columns in groups that fit the width beside one another."""
+    parts: list[list[int]] = [[]]
+    used = 0
+    for at, head in enumerate(heads):
+        wide = 3 + max(FIGURE, *map(len, head.split()))
+        if parts[-1] and used + wide > width:
+            parts.append([])
+            used = 0
+        parts[-1].append(at)
+        used += wide
+    return parts
 
 
 def _show_robust(console: Console, robust: Robust) -> None:

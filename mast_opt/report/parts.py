@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from rich.cells import cell_len
 from rich.console import Console
+from rich.measure import Measurement
 from rich.table import Table
+
+LABEL = 24
+"""Characters that a label keeps on one line if there is room for no more."""
 
 
 def light_table(title: str, heads: tuple[str, ...], text: tuple[str, ...] | None = None) -> Table:
@@ -16,9 +21,28 @@ def light_table(title: str, heads: tuple[str, ...], text: tuple[str, ...] | None
 
 
 def print_table(console: Console, table: Table) -> None:
-    """The table after an empty line."""
+    """The table after an empty line, its heads broken between words where the terminal is narrow."""
+    if Measurement.get(console, console.options.update(max_width=10_000), table).maximum > console.width:
+        _narrow(table)
     console.print()
     console.print(table)
+
+
+def _narrow(table: Table) -> None:
+    """No number and no word of a head is broken; the columns that hold words share what is left."""
+    table.padding = (0, 2, 0, 0)
+    for column in table.columns:
+        column.header = str(column.header).replace("_", "_ ")
+        heads = max((cell_len(word) for word in str(column.header).split()), default=0)
+        cells = [str(cell) for cell in column.cells]
+        if column.justify == "right":
+            column.width = max(heads, *map(cell_len, cells), 1)
+        else:
+            column.min_width = max(heads, min(LABEL, _longest_word(cells)))
+
+
+def _longest_word(cells: list[str]) -> int:
+    return max((cell_len(word) for cell in cells for word in cell.split()), default=0)
 
 
 def print_words(console: Console, words: str, style: str = "") -> None:

@@ -53,7 +53,7 @@ def _print_columns(console: Console, heads: tuple[Head, ...], columns: list[list
     )
     for head, width in zip(heads, widths, strict=True):
         if head.form is Form.TEXT:
-            table.add_column(head.title, overflow="fold")
+            table.add_column(head.title, min_width=width, overflow="fold")
         else:
             table.add_column(head.title, justify="right", width=width, overflow="fold")
     for row in zip(*columns, strict=True):

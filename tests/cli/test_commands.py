@@ -21,6 +21,15 @@ def test_help_teaches_by_example(call: Call, name: str) -> None:
     assert "Exit codes: 0 done" in ended.out
 
 
+def test_help_fills_the_lines_of_a_narrow_terminal(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    lines = call("steps", "--help").out.splitlines()
+    paragraph = lines[next(at for at, line in enumerate(lines) if line.startswith("For data placement:")) :]
+    paragraph = paragraph[: next(at for at, line in enumerate(paragraph) if not line.strip())]
+    assert len(paragraph) > 2
+    assert all(len(line) > 45 for line in paragraph[:-1])
+
+
 def test_help_lists_every_command(call: Call) -> None:
     out = call("--help").out
     assert all(name in out for name in COMMANDS)

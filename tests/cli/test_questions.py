@@ -193,3 +193,15 @@ def test_a_scenario_without_room_is_told(call: Call, instance: Path, plan: Path,
     assert ended.code == 0
     assert "INFEASIBLE" in ended.out
     assert "full:" in ended.out
+
+
+def test_pareto_asks_whether_it_may_write_before_it_solves(call: Call, instance: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    ended = call("pareto", instance, "--terms", "storage,peak", "--out", tmp_path / "file" / "frontier.csv")
+    assert ended.code == 2
+    assert "could not be written" in ended.err
+    assert "storage against peak" not in ended.out
+    assert (
+        call("pareto", instance, "--terms", "storage,peak", "--points", "2", "--out", tmp_path / "new/f.csv").code == 0
+    )
+    assert len((tmp_path / "new/f.csv").read_text().splitlines()) > 1

@@ -67,7 +67,7 @@ def command(
     average one, 1 for giving up a pin or ban, 5 for allowing remote reads or a new GPU type, 10 for leaving work out.
 
         mast-opt explain my-instance
-        mast-opt explain my-instance --price storage=3 --price pin=inf --time-limit 60
+        mast-opt explain my-instance --price storage=3 --price pin=inf
         mast-opt explain my-instance --out mended-instance
         mast-opt explain my-instance --plan my-plan --workload ranking --workload spam
         mast-opt explain my-instance --json | jq .repairs

@@ -48,7 +48,7 @@ def command(
     anew: what it is really worth, within the bounds that were proven.
 
         mast-opt marginal my-instance --plan my-plan
-        mast-opt marginal my-instance --free --resource storage --units 100 --time-limit 30 --jobs 4
+        mast-opt marginal my-instance --free --resource storage --units 100 --jobs 4
         mast-opt marginal my-instance --json | jq '.values[0]'
     """
     run.record["solver"] = solver

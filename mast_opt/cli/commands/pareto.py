@@ -18,6 +18,7 @@ from mast_opt.cli.pairs import numbers_by_name
 from mast_opt.cli.run import Answer
 from mast_opt.errors import UsageError
 from mast_opt.io import read
+from mast_opt.io.atomic import check_writable, new_file
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -51,7 +52,7 @@ def command(
     Other terms are minimised last, unless --keep limits them; reading from afar, for instance, makes storage needless,
     so ask for storage,peak with --keep remote=0.001. With a heuristic the weights of the two terms are varied.
 
-        mast-opt pareto my-instance --terms storage,peak --keep remote=0.001 --time-limit 300
+        mast-opt pareto my-instance --terms storage,peak --keep remote=0.001
         mast-opt pareto my-instance --terms storage,remote --points 12 --out frontier.csv
         mast-opt pareto my-instance --terms storage,peak --solver tetris --time-limit 120
         mast-opt pareto my-instance --terms storage,peak --json | jq '.points[].terms.peak'
@@ -63,6 +64,8 @@ def command(
     with run.phase("read", f"reading {path}"):
         problem = read(path)
         run.record["kind"] = problem.kind
+        if out is not None:
+            check_writable(out)
     with Interrupt(run.say, lambda: None) as interrupt, run.phase("solve", "following the frontier"):
         answer = pareto(
             problem,
@@ -99,7 +102,7 @@ def _write(answer: Frontier, out: Path) -> None:
     """A row a point: both terms first, the bound, then every other term and metric."""
     head = answer.points[0]
     others = [name for name in head.terms if name not in answer.terms]
-    with out.open("w", encoding="utf-8", newline="") as file:
+    with new_file(out.absolute()) as partial, partial.open("w", encoding="utf-8", newline="") as file:
         rows = csv.writer(file)
         rows.writerow([*answer.terms, "cap", "bound", "proven", *others, *head.metrics])
         for point in answer.points:

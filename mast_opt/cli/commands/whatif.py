@@ -65,7 +65,7 @@ def command(
 
     Then:
 
-        mast-opt whatif my-instance --scenarios what-if.toml --plan my-plan --time-limit 60 --jobs 4
+        mast-opt whatif my-instance --scenarios what-if.toml --plan my-plan --jobs 4
         mast-opt whatif my-instance --scenarios what-if.toml --robust worst --out robust-plan
         mast-opt whatif my-instance --scenarios what-if.toml --json | jq '.scenarios[].metrics.peak_ratio'
     """

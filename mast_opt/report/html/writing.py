@@ -45,7 +45,7 @@ def write_report(
         if target.suffix.lower() != suffix:
             raise UsageError(f"{target}: expected a name that ends in {suffix}")
         if target.is_dir() or (target.exists() and not force):
-            raise InputError(f"{target} exists already; choose another path, or ask to overwrite it")
+            raise InputError(f"{target} exists already; choose another path, or overwrite it (--force)")
     content = report(problem, plan, fields=fields, events=events)
     with new_file(Path(path).absolute()) as partial:
         partial.write_text(page(content), encoding="utf-8", newline="\n")

@@ -41,7 +41,9 @@ RELAXATIONS_PER_ROUND = 5
 KEEPING = 20.0
 """A plan is copied at most so often that copying takes one part in this many of the time."""
 RESERVE = 0.04
-"""Share of the time limit that is kept for handing the plan over."""
+"""Share of the time that is kept for handing the plan over, beside what its size takes."""
+HANDOVER_S = 1e-7
+"""Seconds for each read and region that the last pass, the certificate and the verifier take."""
 
 
 class Cap(NamedTuple):
@@ -73,7 +75,9 @@ class Annealing:
         self.problem, self.tools, self.watch = problem, tools, tools.watch
         self.weights, self.caps = weights, caps
         self.begin_s = self.watch.elapsed_s
-        self.budget_s = self.watch.remaining_s * share
+        self.handover_s = HANDOVER_S * len(problem.read_workload) * len(problem.regions)
+        left_s = self.watch.remaining_s * share
+        self.budget_s = max(left_s * (1 - RESERVE) - self.handover_s, left_s / 2)
         self.a: Arrays = arrays_of(problem, weights)
         refuse = problem.may_refuse
         if start is None:
@@ -160,6 +164,8 @@ class Annealing:
         """A last pass that takes improvements only."""
         part = whole(self.a, self.state)
         for _ in range(self.slices):
+            if self.watch.remaining_s < self.handover_s:
+                return
             steps = min(4 * len(self.problem.workloads), 4 * STEPS)
             self.cost += anneal(part, steps, 0.0, 0.0, self.problem.may_refuse, self.scratch[0], self.mix)
 
@@ -173,7 +179,7 @@ class Annealing:
         stop = self.watch.stop
         shares = [0.0]
         if stop.time_limit_s is not None:
-            shares.append((self.watch.elapsed_s - self.begin_s) / max(self.budget_s * (1 - RESERVE), 1e-9))
+            shares.append((self.watch.elapsed_s - self.begin_s) / max(self.budget_s, 1e-9))
         if stop.iterations is not None or stop.time_limit_s is None:
             shares.append(self.watch.round / (ROUNDS if stop.iterations is None else max(stop.iterations, 1)))
         return max(shares)

@@ -1,10 +1,12 @@
 """What ``twine`` reaches on the machine reassignment challenge, how fast, and what each neighbourhood buys.
 
-    python benchmarks/task_reassignment_study.py DATA [--instances a1_1 b_3] [--seconds 300] [--seeds 0 1 2] [--ablate]
+    python benchmarks/task_reassignment_study.py DATA [--instances a1_1 b_3] [--seconds 300] [--seeds 0 1 2]
+        [--ablate] [--rounds N]
 
 DATA holds the challenge's files in A/, B/, X/ (``model_a1_1.txt``, also gzipped, and ``assignment_a1_1.txt``) and
 best_known.csv with the columns instance, best_reported, s41_300s. Every run is one line of runs.jsonl under --out; runs
-that are there already are not made again. Then table.md (medians over seeds beside the best reported costs),
+that are there already are not made again. With --rounds instead of --seconds, figures do not depend on how busy the
+machine is. Then table.md (medians over seeds beside the best reported costs),
 neighbourhoods.md with --ablate, and cost-over-time.svg are written from all lines.
 """
 
@@ -57,7 +59,9 @@ def available(data: Path) -> list[str]:
     return sorted(name for name in models if (data / name[0].upper() / f"assignment_{name}.txt").exists())
 
 
-def run(problem: TaskReassignment, variant: str, seconds: float, threads: int, seed: int) -> Run:
+def run(
+    problem: TaskReassignment, variant: str, seconds: float | None, rounds: int | None, threads: int, seed: int
+) -> Run:
     """One search without a gap to stop at; its plan verified."""
     curve: list[tuple[float, float]] = []
 
@@ -67,7 +71,9 @@ def run(problem: TaskReassignment, variant: str, seconds: float, threads: int, s
 
     mix, exact = VARIANTS[variant]
     began, used = time.perf_counter(), time.process_time()
-    tools = Tools(np.random.default_rng(seed), Watch(Stop(seconds, 0.0), keep), threads, backends.get("highs").solve)
+    tools = Tools(
+        np.random.default_rng(seed), Watch(Stop(seconds, 0.0, rounds), keep), threads, backends.get("highs").solve
+    )
     found = twine(problem, tools, None, mix, exact)
     wall_s, cpu_s = time.perf_counter() - began, time.process_time() - used
     if found.plan is None:
@@ -83,7 +89,7 @@ def run(problem: TaskReassignment, variant: str, seconds: float, threads: int, s
 
 def missing(wanted: list[Run], path: Path) -> list[Run]:
     """Those that have no line yet."""
-    done = [{key: line[key] for key in wanted[0]} for line in lines(path)]
+    done = [{key: line.get(key) for key in wanted[0]} for line in lines(path)]
     return [one for one in wanted if one not in done]
 
 
@@ -97,7 +103,7 @@ def table(runs: list[Run], best: dict[str, dict[str, str]]) -> str:
     text = ["| " + heads.replace(",", " | ") + " |", "| ---" + " | ---:" * heads.count(",") + " |"]
     grouped: dict[tuple[str, float, int], list[Run]] = defaultdict(list)
     for one in runs:
-        if one["variant"] == WHOLE:
+        if one["variant"] == WHOLE and one["seconds"] is not None:
             grouped[one["instance"], one["seconds"], one["threads"]].append(one)
     for (name, seconds, threads), group in sorted(grouped.items()):
         cost = statistics.median(one["cost"] for one in group)
@@ -134,7 +140,9 @@ def draw(runs: list[Run], best: dict[str, dict[str, str]], path: Path) -> None:
     matplotlib.use("svg")
     import matplotlib.pyplot as plt
 
-    whole = [one for one in runs if one["variant"] == WHOLE]
+    whole = [one for one in runs if one["variant"] == WHOLE and one["seconds"] is not None]
+    if not whole:
+        return
     names = sorted({one["instance"] for one in whole})
     columns = min(4, len(names))
     rows = -(-len(names) // columns)
@@ -162,6 +170,7 @@ def main() -> None:
     parser.add_argument("data", type=Path)
     parser.add_argument("--instances", nargs="*", help="all that are there unless given")
     parser.add_argument("--seconds", type=float, default=300.0)
+    parser.add_argument("--rounds", type=int, help="in the place of seconds")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--seeds", type=int, nargs="*", default=[0])
     parser.add_argument("--ablate", action="store_true", help="also without each neighbourhood in turn")
@@ -171,7 +180,8 @@ def main() -> None:
         best = {row["instance"]: row for row in csv.DictReader(file)}
     chosen.out.mkdir(parents=True, exist_ok=True)
     path = chosen.out / "runs.jsonl"
-    limits = {"seconds": chosen.seconds, "threads": chosen.threads}
+    seconds = None if chosen.rounds else chosen.seconds
+    limits = {"seconds": seconds, "rounds": chosen.rounds, "threads": chosen.threads}
     wanted = [
         {"instance": name, "variant": variant, "seed": seed, **limits}
         for seed in chosen.seeds
@@ -179,16 +189,16 @@ def main() -> None:
         for variant in (VARIANTS if chosen.ablate else [WHOLE])
     ]
     warm = read(chosen.data, wanted[0]["instance"])
-    run(warm, WHOLE, 0.1, chosen.threads, 0)
+    run(warm, WHOLE, None, 1, chosen.threads, 0)
     for one in missing(wanted, path):
         problem = read(chosen.data, one["instance"])
-        result = run(problem, one["variant"], one["seconds"], one["threads"], one["seed"])
+        result = run(problem, one["variant"], seconds, chosen.rounds, one["threads"], one["seed"])
         with path.open("a", encoding="utf-8") as file:
             file.write(json.dumps({**one, **result}) + "\n")
         print(one["instance"], one["variant"], one["seed"], f"{result['cost']:,.0f}", flush=True)
     runs = lines(path)
     (chosen.out / "table.md").write_text(table(runs, best), encoding="utf-8")
-    alike = [line for line in runs if {key: line[key] for key in limits} == limits]
+    alike = [line for line in runs if {key: line.get(key) for key in limits} == limits]
     if chosen.ablate:
         (chosen.out / "neighbourhoods.md").write_text(neighbourhoods(alike, best), encoding="utf-8")
     draw(runs, best, chosen.out / "cost-over-time.svg")

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
+from numpy.typing import NDArray
+
 from mast_opt.kind import Kind
 from mast_opt.questions import Questions
+from mast_opt.search import Found, Tools
 from mast_opt.server_assignment.build import build
 from mast_opt.server_assignment.charts import charts
 from mast_opt.server_assignment.conflicts import conflicts
@@ -21,6 +27,18 @@ from mast_opt.server_assignment.tables import PLAN_SCHEMA, SCHEMA, TERMS
 from mast_opt.server_assignment.today import today
 from mast_opt.server_assignment.unbuild import unbuild
 from mast_opt.server_assignment.verify import verify
+
+
+def _ras(problem: ServerAssignment, tools: Tools, start: Plan | None) -> Found[Plan]:
+    from mast_opt.server_assignment.heuristics.ras import ras  # compiles kernels: only when asked for
+
+    return ras(problem, tools, start)
+
+
+def _certified_bound(problem: ServerAssignment, arrays: Mapping[str, NDArray[Any]]) -> float:
+    from mast_opt.server_assignment.certificate import certified_bound  # compiles kernels
+
+    return certified_bound(problem, arrays)
 
 
 def _questions() -> Questions:
@@ -45,10 +63,11 @@ KIND: Kind[ServerAssignment, Plan] = Kind(
     conflicts=conflicts,
     verify=verify,
     formulations={"base": base},
-    heuristics={},
+    heuristics={"ras": _ras},
     families=FAMILIES,
     sections=sections,
     today=today,
+    certified_bound=_certified_bound,
     exporters={".dat": write_dat},
     steps=order,
     charts=charts,

@@ -1,0 +1,1 @@
+"""Solvers of our own for server assignment."""

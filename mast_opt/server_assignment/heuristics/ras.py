@@ -1,0 +1,234 @@
+"""The solver ``ras``: prices for a bound, a plan from what they buy, levels and a few reservations at a time."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mast_opt.mip import FloatArray
+from mast_opt.result import Limit, SolveParams
+from mast_opt.search import Found, StageBound, Tools
+from mast_opt.server_assignment.certificate import Certificate, Relaxed
+from mast_opt.server_assignment.expand import expand
+from mast_opt.server_assignment.formulation import base
+from mast_opt.server_assignment.heuristics.opening import opening_prices
+from mast_opt.server_assignment.heuristics.prices import FORBIDDEN, cost
+from mast_opt.server_assignment.heuristics.pricing import PriceSearch
+from mast_opt.server_assignment.heuristics.refill import refill
+from mast_opt.server_assignment.heuristics.rounding import rounded
+from mast_opt.server_assignment.heuristics.slices import Slices
+from mast_opt.server_assignment.heuristics.state import State, fleet_of, state_of
+from mast_opt.server_assignment.pairs import counted
+from mast_opt.server_assignment.plan import Plan
+from mast_opt.server_assignment.problem import Ints, ServerAssignment
+from mast_opt.server_assignment.racks import refined, worst_in_racks
+from mast_opt.server_assignment.verify import verify
+
+STEPS = 40
+"""Price steps in a round."""
+TRIES = 3
+"""Levels on each side that a reservation tries."""
+GROUP = 800
+"""Pairs that an exact re-optimisation takes on, about."""
+PRICED = 12
+"""Rounds of prices before exact re-optimisations begin; afterwards both take turns."""
+SLICE_S = 3.0
+"""Most time for one."""
+NODES = 300
+"""Most nodes of its tree, so that it is the same on every machine."""
+PATIENCE = 2
+"""Bounds with whole servers are computed after so many times the time that the last one took."""
+EARLIER = 1e4
+"""Weight of the terms before, in a lexicographic search."""
+OPENING_SHARE = 0.2
+"""Share of the time for the first prices."""
+LARGEST_SLICED = 400_000
+"""Pairs of stock and reservation above which the whole program is not built, to save memory."""
+SPREAD_OUT = 5
+"""Reservations whose racks are chosen again at the end."""
+
+
+def ras(problem: ServerAssignment, tools: Tools, start: Plan | None) -> Found[Plan]:
+    """Minimise a server-assignment problem heuristically, with a proven lower bound.
+
+    Deterministic for equal seed and number of rounds. A lexicographic objective is searched term by term by weights
+    that keep the terms before.
+    """
+    objective = problem.objective
+    if not objective.lexicographic:
+        search = _Search(problem, tools, start, dict(objective.weights), {})
+        search.run(tools.watch.stop.time_limit_s)
+        return search.found()
+    stages: list[StageBound] = []
+    caps: dict[str, float] = {}
+    results: list[Found[Plan]] = []
+    for position, term in enumerate(objective.order):
+        tools.watch.begin(term)
+        weights = dict.fromkeys(objective.weights, 0.0) | dict.fromkeys(caps, EARLIER) | {term: 1.0}
+        search = _Search(problem, tools, start, weights, caps)
+        search.run(tools.watch.elapsed_s + tools.watch.remaining_s / (len(objective.order) - position))
+        found = search.found()
+        results.append(found)
+        assert found.plan is not None
+        bound = None if found.bound is None else max(0.0, found.bound - sum(EARLIER * cap for cap in caps.values()))
+        stages.append(StageBound(term, bound))
+        if tools.watch.stop.cancel.is_set():
+            break
+        start = found.plan
+        caps = caps | {term: verify(problem, start).terms[term] * (1 + 1e-6) + 1e-9}
+    first, last = results[0], results[-1]
+    return Found(last.plan, first.bound, last.limit, last.message, first.certificate, tuple(stages))
+
+
+class _Search:
+    """One objective; a plan must keep ``caps`` (term → value), those of the terms before."""
+
+    def __init__(
+        self,
+        problem: ServerAssignment,
+        tools: Tools,
+        start: Plan | None,
+        weights: dict[str, float],
+        caps: dict[str, float],
+    ) -> None:
+        self.p, self.tools, self.watch = problem, tools, tools.watch
+        self.weights, self.caps = weights, caps
+        self.earlier = EARLIER * sum(caps.values())
+        """What the terms before contribute to the cost."""
+        self.until_s: float | None = None
+        self.relaxed = Relaxed(problem, weights)
+        self.fleet = fleet_of(self.relaxed)
+        self.size = problem.stocks.size
+        pairs, order = self.relaxed.pairs, self.relaxed.order
+        self.best, self.cost = pairs.today[order], np.inf
+        self._offer(self._state(self.best))
+        if start is not None:
+            self._offer(self._state(counted(problem, pairs, start.reservation)[order]))
+        self.prices: PriceSearch | None = None
+        self.bound: float | None = None
+        self.certificate: Certificate | None = None
+        self.whole_s, self.whole_at = 0.0, 0.0
+        self.slices: Slices | None = None
+        self.limit: Limit | None = None
+
+    def run(self, until_s: float | None) -> None:
+        """Rounds of prices and plans until the time comes, or a limit or the gap is reached."""
+        self.until_s = until_s
+        share = None if self.watch.stop.time_limit_s is None else OPENING_SHARE * self.watch.remaining_s
+        self._improve(self._state(self.best), np.zeros(len(self.p.reservations)), np.zeros(len(self.size)))
+        first = opening_prices(self.relaxed, self.tools.mip_solver, self._params(share))
+        self.prices = PriceSearch(self.relaxed, first)
+        while not self.watch.done and not self._stopped():
+            self._price()
+            if not self.watch.done:
+                self._plan()
+            if self.watch.round >= PRICED and not self.watch.done:
+                self._slice()
+            self.watch.round += 1
+        self.limit = self.watch.limit()
+
+    def found(self) -> Found[Plan]:
+        """The plan, its racks chosen again where there is time."""
+        plan = self._named(self.best)
+        if self.limit is None:
+            worst = worst_in_racks(self.p, plan, SPREAD_OUT)
+            plan = refined(self.p, plan, worst, self.tools.mip_solver, self._params(min(5.0, self.watch.remaining_s)))
+        return Found(plan, self.bound, self.limit, f"{self.watch.round} rounds", self.certificate)
+
+    def _price(self) -> None:
+        assert self.prices is not None
+        for _ in range(STEPS):
+            self.prices.step(self.cost)
+            if self._stopped():
+                break
+        if self.watch.stop.iterations is not None or self.watch.elapsed_s - self.whole_at >= PATIENCE * self.whole_s:
+            self._prove()
+
+    def _prove(self) -> None:
+        """The bound of the best prices with whole servers."""
+        assert self.prices is not None
+        began, certificate = self.watch.elapsed_s, self.prices.best
+        least = self.relaxed.whole(certificate, *self.relaxed.solved(certificate), self._stopped)
+        bound = self.relaxed.bound_of(certificate, least)
+        if self.bound is None or bound > self.bound:
+            self.bound, self.certificate = bound, certificate
+            self.watch.report(bound=bound - self.earlier)
+        self.whole_at = self.watch.elapsed_s
+        self.whole_s = self.whole_at - began
+
+    def _stopped(self) -> bool:
+        late = self.until_s is not None and self.watch.elapsed_s >= self.until_s
+        return late or self.watch.limit() in (Limit.INTERRUPT, Limit.TIME)
+
+    def _plan(self) -> None:
+        """Round what the prices buy; let the best plan's reservations choose again too."""
+        assert self.prices is not None
+        hint, stocks = self.prices.level, self.prices.best.once
+        self._improve(self._state(rounded(self.fleet, self.size, self.prices.servers)), hint, stocks)
+        self._improve(self._state(self.best), hint, stocks)
+
+    def _improve(self, state: State, hint: FloatArray, stocks: FloatArray) -> None:
+        order = self.tools.rng.permutation(len(self.p.reservations))
+        nothing = np.zeros_like(stocks)
+        for prices in (stocks, nothing):
+            for _ in range(2):
+                gain = 0.0
+                for part in np.array_split(order, max(1, len(self.fleet.stock) // 20_000)):
+                    gain += refill(self.fleet, state, part, hint, prices, TRIES)
+                    if self._stopped():
+                        break
+                if gain <= 1e-9 * abs(self.cost):
+                    break
+        self._offer(state)
+
+    def _slice(self) -> None:
+        """The reservations that cost most beyond what their prices say, and some others, solved exactly together."""
+        assert self.prices is not None
+        if len(self.fleet.stock) > LARGEST_SLICED:
+            return
+        if self.slices is None:
+            self.formulation = base(self.p)
+            self.slices = Slices(self.p, self.formulation.mip.minimise(self.weights))
+        plan = self._named(self.best)
+        x = self.formulation.encode(plan)
+        width = np.diff(self.fleet.start)
+        order = self.tools.rng.permutation(len(self.p.reservations))
+        who = order[: max(2, int(np.searchsorted(np.cumsum(width[order]), GROUP)))]
+        pool = self.p.pool
+        if pool is not None and pool not in who and (self.fleet.backed[who] > 0).any():
+            who = np.append(who, pool)
+        better = self.slices.solve(x, who, self.tools.mip_solver, self._params(min(SLICE_S, self.watch.remaining_s)))
+        if better is not None:
+            found = counted(self.p, self.relaxed.pairs, self.formulation.decode(better).reservation)
+            self._offer(self._state(found[self.relaxed.order]))
+
+    def _offer(self, state: State) -> None:
+        value = cost(self.fleet, state)
+        if value >= min(self.cost, FORBIDDEN) or (self.caps and not self._keeps_caps(state)):
+            return
+        self.best, self.cost = state.servers.copy(), value
+        self.watch.report(objective=value - self.earlier)
+
+    def _keeps_caps(self, state: State) -> bool:
+        terms = verify(self.p, self._named(state.servers)).terms
+        return all(terms[name] <= cap for name, cap in self.caps.items())
+
+    def _named(self, servers: Ints) -> Plan:
+        """Named servers for counts."""
+        count = np.empty_like(servers)
+        count[self.relaxed.order] = servers
+        return expand(self.p, self.relaxed.pairs, count)
+
+    def _state(self, count: Ints) -> State:
+        return state_of(self.fleet, self.size, count)
+
+    def _params(self, time_limit_s: float | None) -> SolveParams:
+        stop = self.watch.stop
+        limit = None if stop.time_limit_s is None else time_limit_s
+        return SolveParams(
+            time_limit_s=limit,
+            gap=1e-3,
+            seed=int(self.tools.rng.integers(2**31)),
+            threads=self.tools.threads,
+            cancel=stop.cancel,
+            options=(("mip_max_nodes", NODES),),
+        )

@@ -1,0 +1,128 @@
+"""A plan under search: how many servers of each pair, and every sum that prices a change."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from mast_opt.server_assignment.certificate import Relaxed
+from mast_opt.server_assignment.problem import EMBEDDED, POOL, SHARED, Ints
+
+NO_LIMIT = 2**62
+
+
+class Fleet(NamedTuple):
+    """A problem as the kernels see it. Pairs are by reservation, then switchboard; P pairs, K stocks."""
+
+    start: Ints
+    """[Q + 1]"""
+    reservation: Ints
+    stock: Ints
+    """[P]"""
+    board: Ints
+    worth: Ints
+    in_use: Ints
+    idle: Ints
+    most: Ints
+    datacenter: Ints
+    """[B]"""
+    asked: Ints
+    """[Q]"""
+    embedded: Ints
+    backed: Ints
+    """[Q] 1 where the pool stands in for it, and for the pool itself"""
+    pool: int
+    """Q where there is none."""
+    limit: Ints
+    """[Q] spread limit"""
+    short_most: Ints
+    """[Q] what short may be; NO_LIMIT where today lacks nothing"""
+    excess_most: Ints
+    """[Q, B]"""
+    near_start: Ints
+    """[Q + 1] affinities by reservation"""
+    near_place: Ints
+    near_share: Ints
+    near_tolerance: Ints
+    slack_most: Ints
+    """[A] thousandths of mrru"""
+    in_use_price: float
+    idle_price: float
+    use_price: float
+    short_price: float
+    largest_price: float
+    excess_price: float
+    slack_price: float
+    """Per thousandth of a mrru."""
+    repair_price: float
+
+
+class State(NamedTuple):
+    """Arrays that the kernels change in place."""
+
+    servers: Ints
+    """[P] of each pair"""
+    free: Ints
+    """[K] servers that nobody has"""
+    held: Ints
+    """[Q, B] mrru"""
+    total: Ints
+    """[Q]"""
+    at: Ints
+    """[Q, D] mrru in each datacenter"""
+    risk: Ints
+    """[B] what a switchboard takes from the pool and from those it backs"""
+
+
+def fleet_of(r: Relaxed) -> Fleet:
+    """The arrays of a problem; prices are the objective's weights per unit."""
+    p, pairs, order = r.problem, r.pairs, r.order
+    asked = int(p.asked_mrru.sum())
+    by = np.argsort(p.affinity_reservation, kind="stable")
+    dense = r.now.excess
+    return Fleet(
+        start=r.offers.start,
+        reservation=pairs.reservation[order],
+        stock=pairs.stock[order],
+        board=pairs.switchboard[order],
+        worth=pairs.worth_mrru[order],
+        in_use=pairs.in_use[order],
+        idle=pairs.idle[order],
+        most=pairs.most[order],
+        datacenter=p.switchboard_datacenter,
+        asked=p.asked_mrru,
+        embedded=(p.buffer == EMBEDDED).astype(np.int64),
+        backed=((p.buffer == SHARED) | (p.buffer == POOL)).astype(np.int64) * int(p.pool is not None),
+        pool=len(p.reservations) if p.pool is None else p.pool,
+        limit=np.where(p.spread_limited, p.spread_limit_mrru, NO_LIMIT),
+        short_most=np.where(r.now.short > 0, r.now.short, NO_LIMIT),
+        excess_most=np.where(dense > 0, dense, NO_LIMIT),
+        near_start=np.searchsorted(p.affinity_reservation[by], np.arange(len(p.reservations) + 1)),
+        near_place=p.affinity_datacenter[by],
+        near_share=p.affinity_share_milli[by],
+        near_tolerance=p.affinity_tolerance_milli[by],
+        slack_most=np.where(r.now.slack_milli > 0, r.now.slack_milli, NO_LIMIT)[by],
+        in_use_price=r.in_use,
+        idle_price=r.idle,
+        use_price=r.use,
+        short_price=r.shortfall,
+        largest_price=r.buffer,
+        excess_price=r.weights["spread"] / asked if asked else 0.0,
+        slack_price=r.weights["affinity"] / asked / 1000 if asked else 0.0,
+        repair_price=r.weights["repair"] / asked if asked else 0.0,
+    )
+
+
+def state_of(f: Fleet, size: Ints, count: Ints) -> State:
+    """The state of some counts, every sum computed afresh. ``size``: [K] servers of each stock."""
+    reservations, boards = len(f.asked), len(f.datacenter)
+    held = np.zeros((reservations, boards), np.int64)
+    np.add.at(held, (f.reservation, f.board), f.worth * count)
+    at = np.zeros((reservations, int(f.datacenter.max(initial=0)) + 1), np.int64)
+    np.add.at(at.T, f.datacenter, held.T)
+    free = size.copy()
+    np.subtract.at(free, f.stock, count)
+    return State(
+        count.astype(np.int64).copy(), free, held, held.sum(axis=1), at, held[f.backed > 0].sum(axis=0).astype(np.int64)
+    )

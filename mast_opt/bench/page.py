@@ -72,7 +72,8 @@ def _chapter(chapter: Chapter, images: str | None) -> Iterator[str]:
     if suite.about:
         yield suite.about.strip()
     yield from _circumstances(results)
-    yield _command(suite.name)
+    imported = any("importer" in result["source"] for result in results)
+    yield _command(suite.name, imported=imported)
     solves = [result for result in results if "figures" not in result and result["contestant"].get("name")]
     solves = [result for result in solves if result["source"].get("kind")]
     if solves:
@@ -80,7 +81,7 @@ def _chapter(chapter: Chapter, images: str | None) -> Iterator[str]:
     for entry in dict.fromkeys(result["entry"] for result in results):
         of_entry = [result for result in results if result["entry"] == entry]
         yield f"### {entry}"
-        yield _command(suite.name, entry)
+        yield _command(suite.name, entry, imported=imported)
         programs = [result for result in of_entry if "figures" in result]
         yield measured(programs) if programs else rows(of_entry, chapter.best)
         if len({figures.instance(result) for result in of_entry}) > 1 and not programs:
@@ -95,9 +96,10 @@ def _chapter(chapter: Chapter, images: str | None) -> Iterator[str]:
         yield "Known issues:\n\n" + "\n".join(f"- {_issue(issue)}" for issue in suite.known_issues)
 
 
-def _command(suite: str, entry: str | None = None) -> str:
+def _command(suite: str, entry: str | None = None, *, imported: bool = False) -> str:
     chosen = f" --filter '{entry}/'" if entry else ""
-    words = f"mast-opt bench {suite}{chosen}" if suite != "report" else "mast-opt bench report benchmarks/results"
+    data = " --data PUBLIC_DATA" if imported else ""
+    words = f"mast-opt bench {suite}{data}{chosen}" if suite != "report" else "mast-opt bench report benchmarks/results"
     return f"<!--- skip: next -->\n```sh\n{words}\n```"
 
 

@@ -89,8 +89,12 @@ class Watch:
     @property
     def done(self) -> bool:
         """True when a limit or the asked gap is reached."""
-        gap = self.gap
-        return self.limit() is not None or (gap is not None and gap <= self.stop.gap)
+        return self.limit() is not None or self.near_enough(self.objective)
+
+    def near_enough(self, objective: float | None) -> bool:
+        """Whether an objective is within the asked gap of the bound."""
+        gap = relative_gap(objective, self.bound)
+        return gap is not None and gap <= self.stop.gap
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import numba
 import numpy as np
@@ -35,7 +36,8 @@ def test_kernels_count_no_references() -> None:
     assert total_of(values) == 6.0
     assert double_sum(values) == 12.0
     assert sys.getrefcount(values) == before
-    for function, counts in ((_sum, False), (double_sum, False), (total_of, True)):
+    cases: tuple[tuple[Any, bool], ...] = ((_sum, False), (double_sum, False), (total_of, True))
+    for function, counts in cases:
         switch = function.targetoptions.get("_nrt", True)
         fresh = numba.njit(_nrt=switch)(function.py_func)  # cached code cannot be looked at
         fresh.compile("(float64[::1],)")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mast_opt.job_placement.cells import Cells
+from mast_opt.job_placement.cells import Cells, unique_rows
 from mast_opt.job_placement.problem import JobPlacement
 from mast_opt.job_placement.units import CLUSTER, CPU, GPU, MEMORY, RACK, SERVER, WHOLE, Bools, Ints
 
@@ -40,9 +40,9 @@ def possible_options(problem: JobPlacement, cells: Cells) -> Bools:
     place = {SERVER: c.server, RACK: p.server_rack[c.server], CLUSTER: np.zeros(len(c.server), np.int64)}
     possible = np.zeros(len(c.option_job), np.bool_)
     for level, where in place.items():
-        pairs, at = np.unique(np.stack([c.option, where], axis=1), axis=0, return_inverse=True)
+        pairs, at = unique_rows(c.option, where)
         total = np.zeros(len(pairs), np.int64)
-        np.add.at(total, at.reshape(-1), most)
+        np.add.at(total, at, most)
         best = np.zeros(len(possible), np.int64)
         np.maximum.at(best, pairs[:, 0], total)
         of_level = within == level

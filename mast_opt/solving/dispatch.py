@@ -166,9 +166,9 @@ def _lawful_today(kind: Kind[Any, Any], problem: Any) -> Any | None:
 def _check(
     kind: Kind[Any, Any], solver: str, time_limit_s: float | None, iterations: int | None, formulation: str
 ) -> None:
-    names = solver_names(kind)
-    if solver not in names:
-        raise UsageError(f"no solver for {kind.name} is called {solver!r}; expected one of: {', '.join(names)}")
+    if solver not in kind.heuristics and solver not in backends.names():
+        known = ", ".join(solver_names(kind))
+        raise UsageError(f"no solver for {kind.name} is called {solver!r}; expected one of: {known}")
     if time_limit_s is not None and not time_limit_s > 0:
         raise UsageError(f"time_limit_s is {time_limit_s}; expected a number of seconds above 0, or None")
     if iterations is not None and solver not in kind.heuristics:

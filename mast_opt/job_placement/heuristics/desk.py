@@ -50,6 +50,8 @@ class Desk:
     """Place in the state → pending job of the problem."""
     stopped: set[int] = field(default_factory=set)
     """Running jobs of the problem that were stopped."""
+    asked: dict[int, Request] = field(default_factory=dict)
+    """Requests that were made before; copies of a desk share them."""
 
     @cached_property
     def everywhere(self) -> Bools:
@@ -58,6 +60,12 @@ class Desk:
 
     def request(self, j: int) -> Request:
         """A pending job as the kernels see it."""
+        request = self.asked.get(j)
+        if request is None:
+            request = self.asked[j] = self._request(j)
+        return request
+
+    def _request(self, j: int) -> Request:
         p = self.problem
         return Request(
             mgpu=np.where(p.accepts[j], p.need_mgpu[j], -1),

@@ -30,6 +30,8 @@ Bid = tuple[int, int, Ints]
 """Group, level (NOWHERE: the closest there is) and who is pushed out."""
 NODES = 60
 """Of each search for a set to push out."""
+MISSES = 8
+"""Attempts in a row to make room by moving others that may fail."""
 SCALE = 2.0**40
 """What everything that could be lost costs in all; costs of single jobs are integers."""
 
@@ -57,12 +59,15 @@ class Exchange:
             job[J_COST, at], job[J_LIMIT, at] = self.rejected[j], desk.problem.queue_tier[j] + 1
         refresh_all(desk.state)
 
-    def price_moves(self, desk: Desk) -> None:
-        """Let every placed job, of whatever tier, cost what it would take to put it elsewhere."""
+    def price_moves(self, desk: Desk, known: dict[int, int]) -> None:
+        """Let every placed job, of whatever tier, cost what it would take to put it elsewhere. What is ``known`` of
+        that is taken, the rest is found and added; as estimates, costs from before the last moves do."""
         job, tiers = desk.state.job, len(desk.problem.tiers)
-        moves = {at: min(self.cost_of(desk, j)[1], int(self.rejected[j])) for j, at in desk.placed.items()}
-        for at, cost in moves.items():
-            job[J_COST, at], job[J_LIMIT, at] = cost + 1, tiers
+        for j in desk.placed:
+            if j not in known:
+                known[j] = min(self.cost_of(desk, j)[1], int(self.rejected[j]))
+        for j, at in desk.placed.items():
+            job[J_COST, at], job[J_LIMIT, at] = known[j] + 1, tiers
         refresh_all(desk.state)
 
     def settle(self, desk: Desk, waiting: Iterable[int], watch: Watch, rank: Ints | None = None) -> None:
@@ -103,16 +108,21 @@ class Exchange:
         return desk.admit(j, job, placed, victims, int(desk.problem.queue_tier[j]) + 1, int(self.rejected[j]))
 
     def move(self, desk: Desk, watch: Watch) -> Desk:
-        """Try to make room for each job that waits, the dearest first, by moving others; returns the best desk."""
+        """Try to make room for each job that waits, the dearest first, by moving others; returns the best desk.
+
+        Ends early once the asked gap is reached, and after so many attempts in a row that gained nothing.
+        """
         value = desk.value(self.prices)
-        self.price_moves(desk)
+        known, misses = dict[int, int](), 0
+        self.price_moves(desk, known)
         waiting = desk.waiting()
         for j in waiting[np.argsort(-self.rejected[waiting], kind="stable")].tolist():
-            if watch.limit() is not None:
+            if watch.limit() is not None or misses == MISSES or watch.near_enough(value):
                 break
             bid, cost = self.cost_of(desk, j)
             if bid is None or cost >= self.rejected[j]:
                 continue
+            misses += 1
             trial = desk.copy()
             out = self._put(trial, j, *bid)
             if out is None:
@@ -121,7 +131,7 @@ class Exchange:
             self.settle(trial, out, watch)
             worth = trial.value(self.prices)
             if worth < value - 1e-12:
-                desk, value = trial, worth
-                self.price_moves(desk)
+                desk, value, misses = trial, worth, 0
+                self.price_moves(desk, known)
         self.price(desk)
         return desk

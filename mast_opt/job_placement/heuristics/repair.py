@@ -1,21 +1,24 @@
-"""The solver ``exhaustive+repair``: the fast path's batch, improved for as long as there is time.
+"""The solver ``exhaustive+repair``: the fast path's batch, improved until nothing more is found or time is up.
 
-1. The batch of ``exhaustive``, and a local search on it (``local``).
-2. The relaxation of the whole batch (``relaxation``), by the exact solver that is handed in. It says which job should
-   go where and who should be stopped, and its bound says how much there is left to win. The fast path's own search
-   then finds the servers, and the local search takes it from there.
-3. Rounds of ruin and recreate: jobs of one or two clusters and some others are taken out, victims that are no longer
-   needed go on running, and the local search puts back what is worth it, in a somewhat random order. Every few
-   rounds, two clusters and the jobs that wait are instead solved exactly (``subproblem``).
+1. The batch of ``exhaustive``.
+2. The linear relaxation of the whole batch (``relaxation``), by the exact solver that is handed in: nearly all of its
+   choices are whole. They say which job should go where and who should be stopped, and the bound says how much there is
+   left to win. The fast path's own search then finds the servers, and a local search (``local``) takes it from there.
+3. Rounds, over the clusters in the order of what the relaxation would still put there (``rounds``): the jobs of a
+   cluster and some others are taken out, victims that are no longer needed go on running, and the local search puts
+   back what is worth it, in a somewhat random order; every few rounds, two clusters and the jobs that wait are instead
+   solved exactly (``subproblem``). Once every cluster has been taken out several times and solved exactly without any
+   gain, the plan counts as locally optimal, and the search ends.
 A round is kept if the objective is no worse.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from mast_opt.job_placement.heuristics.batch import admit_in_order
-from mast_opt.job_placement.heuristics.chances import second_chances
 from mast_opt.job_placement.heuristics.desk import Desk, open_desk
 from mast_opt.job_placement.heuristics.local import Exchange
 from mast_opt.job_placement.heuristics.pack import TIGHT
@@ -33,11 +36,10 @@ from mast_opt.search import Found, Tools
 
 RELAXATION_SHARE = 0.5
 """Part of the remaining time that the relaxation may take."""
-RELAXATION_GAP = 1e-4
 EXACT_EVERY = 8
 """Rounds from one exact sub-problem to the next."""
-ROUNDS = 400
-"""Rounds if no limit is given."""
+NO_GAIN = 1e-9
+"""A round that gains less, as a share of the objective, gains nothing."""
 
 
 def exhaustive_repair(problem: JobPlacement, tools: Tools, start: Plan | None) -> Found[Plan]:
@@ -56,21 +58,21 @@ class _Repair:
         self.best = self.empty
         self.value = np.inf
         self.bound: float | None = None
+        self.wanted = np.zeros(len(problem.clusters))
+        """[C] of the jobs that the relaxation would put there: what rejecting them costs."""
 
     def run(self, start: Plan | None) -> Found[Plan]:
         desk = self.empty.copy()
         admit_in_order(desk, self.p.order, self.watch)
-        desk = second_chances(desk, self.p.order, self.watch)
         self._offer(desk)
-        self._offer(self._moved(desk.copy()))
         if start is not None:
             self._offer_plan(start)
         if self.watch.limit() is None:
             self._relax()
-        rounds = self._rounds()
+        ended = self._rounds()
         proven = self.watch.gap is not None and self.watch.gap <= self.watch.stop.gap
         limit = None if proven else self.watch.limit() or Limit.ITERATIONS
-        return Found(self.best.plan(), self.bound, limit, f"{rounds} rounds of ruin and recreate")
+        return Found(self.best.plan(), self.bound, limit, f"{self.watch.round} rounds of ruin and recreate{ended}")
 
     def _offer(self, desk: Desk) -> None:
         """Keep the batch if it is no worse than the best."""
@@ -92,16 +94,18 @@ class _Repair:
         limit = self.watch.remaining_s * RELAXATION_SHARE
         params = SolveParams(
             time_limit_s=None if np.isinf(limit) else max(limit, 0.01),
-            gap=RELAXATION_GAP,
             threads=self.tools.threads,
             cancel=self.watch.stop.cancel,
         )
-        result = self.tools.mip_solver(program.mip, params)
+        result = self.tools.mip_solver(replace(program.mip, integral=np.zeros_like(program.mip.integral)), params)
         if result.bound is not None:
             self.bound = min(result.bound, self.value)
             self.watch.report(bound=self.bound)
         if result.x is not None:
-            self._offer(self._realised(*program.choices(result.x)))
+            where, stopped = program.choices(result.x)
+            for j, (cluster, _) in where.items():
+                self.wanted[cluster] += self.prices.rejected[j]
+            self._offer(self._realised(where, stopped))
 
     def _realised(self, where: dict[int, tuple[int, int]], stopped: Ints) -> Desk:
         """Carry out what the relaxation chose, the widest tasks and largest gangs first, then place the rest."""
@@ -127,29 +131,40 @@ class _Repair:
         self.exchange.settle(desk, desk.waiting().tolist(), self.watch)
         return self.exchange.move(desk, self.watch)
 
-    def _rounds(self) -> int:
-        watch, rng = self.watch, self.tools.rng
-        endless = watch.stop.iterations is None and watch.stop.time_limit_s is None
+    def _rounds(self) -> str:
+        """Go on until a limit, the asked gap, or a plan that no neighbourhood improves; returns what is to be said."""
+        watch, count = self.watch, len(self.p.clusters)
         exact: Subproblems | None = None
-        while not watch.done and not (endless and watch.round >= ROUNDS):
-            watch.round += 1
-            if watch.round % EXACT_EVERY == 0:
+        since = 0
+        while not watch.done:
+            if since >= EXACT_EVERY * count:
+                return ", none of the last helped: every cluster was tried"
+            if since % count == 0:
+                order = self._by_promise()
+            before = self.value
+            at = since // EXACT_EVERY if (since + 1) % EXACT_EVERY == 0 else since % count
+            if (since + 1) % EXACT_EVERY == 0:
                 exact = exact or Subproblems(self.p, self.tools)
-                plan = exact.improved(self.best.plan(), self._clusters(rng, 2))
+                plan = exact.improved(self.best.plan(), np.unique(order[[at, (at + 1) % count]]))
                 if plan is not None:
                     self._offer_plan(plan)
             else:
-                self._offer(self._recreated())
-        return watch.round
+                self._offer(self._recreated(order[at]))
+            watch.round += 1
+            since = 0 if self.value < before - NO_GAIN * abs(before) else since + 1
+        return ""
 
-    def _clusters(self, rng: np.random.Generator, most: int) -> Ints:
-        count = len(self.p.clusters)
-        return rng.choice(count, size=min(most, count), replace=False)
+    def _by_promise(self) -> Ints:
+        """The clusters, those first where the relaxation would admit most beyond what the best batch admits."""
+        there = np.zeros(len(self.p.clusters))
+        for j, at in self.best.placed.items():
+            there[self.best.cluster_of(at)] += self.prices.rejected[j]
+        return np.argsort(there - self.wanted, kind="stable")
 
-    def _recreated(self) -> Desk:
+    def _recreated(self, cluster: int) -> Desk:
         """The best batch with a part taken out and put back in another order."""
         p, rng, desk = self.p, self.tools.rng, self.best.copy()
-        chosen = set(self._clusters(rng, int(rng.integers(1, 3))).tolist())
+        chosen = {cluster, int(rng.integers(len(p.clusters)))}
         for j, at in list(desk.placed.items()):
             if desk.cluster_of(at) in chosen or rng.random() < 0.1:
                 desk.remove(j)

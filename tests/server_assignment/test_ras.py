@@ -1,0 +1,172 @@
+"""ras end to end: verified plans and sound bounds in every family, exact prices of changes, the same for a seed."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import event, given
+from hypothesis import strategies as st
+
+import mast_opt
+from mast_opt.result import Event, Limit, Status
+from mast_opt.server_assignment import ServerAssignment
+from mast_opt.server_assignment.certificate import Relaxed, certified_bound
+from mast_opt.server_assignment.expand import expand
+from mast_opt.server_assignment.generate import FAMILIES
+from mast_opt.server_assignment.heuristics.prices import FORBIDDEN, change_some, cost
+from mast_opt.server_assignment.heuristics.refill import refill
+from mast_opt.server_assignment.heuristics.rounding import rounded
+from mast_opt.server_assignment.heuristics.state import fleet_of, state_of
+from mast_opt.server_assignment.verify import verify
+from mast_opt.solving import Solution
+from tests.server_assignment.brute import Brute
+from tests.server_assignment.strategies import problems
+from tests.server_assignment.support import RELATIVE, examples
+
+
+def run(problem: ServerAssignment, **given: Any) -> Solution:
+    return mast_opt.solve(problem, "ras", **({"iterations": 3, "threads": 1, "gap": 0.0} | given))
+
+
+def made(family: str, servers: int = 60, reservations: int = 6, seed: int = 1) -> ServerAssignment:
+    problem: ServerAssignment = mast_opt.generate(
+        "server-assignment", family, servers=servers, reservations=reservations, datacenters=2, seed=seed
+    )
+    return problem
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_plan_and_bound_enclose_the_optimum(family: str) -> None:
+    problem = made(family)
+    solution = run(problem)
+    assert solution.verdict is not None
+    assert solution.verdict.ok
+    assert solution.bound is not None
+    assert solution.objective is not None
+    assert solution.certificate is not None
+    assert certified_bound(problem, solution.certificate.arrays()) >= solution.bound - 1e-12
+    exact = mast_opt.solve(problem, "highs", time_limit_s=5, threads=1)
+    assert exact.objective is not None
+    assert exact.bound is not None
+    assert solution.bound <= exact.objective * (1 + RELATIVE) + 1e-9
+    assert exact.bound <= solution.objective * (1 + RELATIVE) + 1e-9
+
+
+@examples(25)
+@given(problem=problems(servers=5, reservations=2, default_weights=True))
+def test_tiny_cases_against_enumeration(problem: ServerAssignment) -> None:
+    best, solution = Brute(problem).optimum(), run(problem, iterations=1)
+    assert solution.bound is not None
+    assert solution.objective is not None
+    event(f"optimal: {solution.objective <= best * (1 + 1e-9) + 1e-9}")
+    assert solution.bound <= best + 1e-9 * max(1.0, best)
+    assert best <= solution.objective + 1e-9 * max(1.0, best)
+
+
+@examples(80)
+@given(data=st.data(), problem=problems())
+def test_changes_keep_every_sum(data: st.DataObject, problem: ServerAssignment) -> None:
+    """After changes, and after reservations have chosen again, the cost is that of a fresh state and the verifier's."""
+    r = Relaxed(problem, problem.objective.weights)
+    fleet, size = fleet_of(r), problem.stocks.size
+    count = (r.pairs.today)[r.order]
+    state = state_of(fleet, size, count)
+    if len(count):
+        pairs = np.array(data.draw(st.lists(st.integers(0, len(count) - 1), max_size=6)), np.int64)
+        for pair in pairs.tolist():
+            room = min(int(fleet.most[pair] - state.servers[pair]), int(state.free[fleet.stock[pair]]))
+            more = data.draw(st.integers(-int(state.servers[pair]), room))
+            change_some(fleet, state, np.array([pair]), np.array([more]))
+    before = cost(fleet, state)
+    prices = np.zeros(len(size))
+    hint = np.full(len(problem.reservations), float(data.draw(st.integers(0, 5000))))
+    gain = refill(fleet, state, np.arange(len(problem.reservations)), hint, prices, 2)
+    after = cost(fleet, state)
+    fresh = state_of(fleet, size, state.servers)
+    for kept, summed in zip(state, fresh, strict=True):
+        np.testing.assert_array_equal(kept, summed)
+    if before < FORBIDDEN:
+        assert gain >= 0
+        assert after == pytest.approx(before - gain, rel=1e-9, abs=1e-9)
+    named = np.empty_like(state.servers)
+    named[r.order] = state.servers
+    verdict = verify(problem, expand(problem, r.pairs, named))
+    event(f"ok: {verdict.ok}")
+    assert verdict.ok == (after < FORBIDDEN)
+    if verdict.ok:
+        assert after == pytest.approx(verdict.objective, rel=1e-9, abs=1e-9)
+
+
+@examples(100)
+@given(problem=problems(), seed=st.integers(0, 2**32))
+def test_rounding_fits_every_stock(problem: ServerAssignment, seed: int) -> None:
+    fleet = fleet_of(Relaxed(problem, problem.objective.weights))
+    size = problem.stocks.size
+    servers = np.random.default_rng(seed).random(len(fleet.stock)) * fleet.most * 1.5
+    count = rounded(fleet, size, servers)
+    used = np.bincount(fleet.stock, count, len(size))
+    assert (count >= 0).all()
+    assert (count <= fleet.most).all()
+    assert (used <= size).all()
+
+
+def test_the_same_seed_gives_the_same_plan_and_bound() -> None:
+    problem = made("scarce", 200, 8)
+    first, second = run(problem, seed=3), run(problem, seed=3)
+    assert first.plan.reservation.tolist() == second.plan.reservation.tolist()  # type: ignore[union-attr]
+    assert first.bound == second.bound
+
+
+def test_it_begins_with_the_plan_that_it_is_given_and_keeps_most_of_it() -> None:
+    """Re-solved after demand has changed a little, few servers move from the plan that holds today."""
+    problem = made("standard", 600, 10)
+    plan = run(problem).plan
+    assert plan is not None
+    asked = np.round(problem.asked_mrru * 1.01).astype(np.int64)
+    drifted = replace(problem, owner=plan.reservation.copy(), asked_mrru=asked)
+    again = run(drifted, start=plan, iterations=2)
+    assert again.verdict is not None
+    assert again.verdict.metrics["moved_servers"] <= 0.05 * len(problem.servers)
+    assert again.objective is not None
+    assert again.objective <= verify(drifted, plan).objective
+
+
+def test_cancelled_before_it_begins_it_returns_today() -> None:
+    cancel = threading.Event()
+    cancel.set()
+    problem = made("standard")
+    solution = run(problem, cancel=cancel)
+    assert solution.limit is Limit.INTERRUPT
+    assert solution.objective is not None
+    assert solution.objective <= verify(problem, mast_opt.server_assignment.Plan(problem.owner.copy())).objective
+
+
+def test_events_tell_incumbents_and_bounds() -> None:
+    events: list[Event] = []
+    run(made("standard"), on_event=events.append)
+    incumbents = [event.incumbent for event in events if event.incumbent is not None]
+    assert incumbents == sorted(incumbents, reverse=True)
+    assert events[-1].bound is not None
+
+
+def test_one_term_after_another() -> None:
+    problem = made("features", 40, 5)
+    problem = replace(problem, objective=replace(problem.objective, order=("shortfall", "moves_in_use", "use")))
+    solution = run(problem)
+    assert [stage.term for stage in solution.stages] == ["shortfall", "moves_in_use", "use"]
+    exact = mast_opt.solve(problem, "highs", time_limit_s=5, threads=1)
+    first, proof = solution.stages[0], exact.stages[0]
+    assert first.bound is not None
+    assert proof.objective is not None
+    assert first.bound <= proof.objective + 1e-9
+    assert first.objective is not None
+    assert first.objective >= proof.objective - 1e-9
+
+
+def test_a_gap_that_is_reached_is_proven() -> None:
+    solution = run(made("standard", 300, 5), gap=0.5, iterations=20)
+    assert solution.status is Status.OPTIMAL

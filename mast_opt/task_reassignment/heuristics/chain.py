@@ -17,7 +17,7 @@ COLD = 1e-6
 """Last temperature over the first."""
 EXCESS = (3.0, 1e3)
 """Price of a weighted unit of excess at the first and the last temperature."""
-BROKEN = 3.0
+BROKEN = 30.0
 """Price of a missing location or dependency at the first temperature, in temperatures; later it falls as the square
 root of the temperature."""
 URGENCY = 60.0
@@ -39,7 +39,7 @@ LARGE = 2.0
 """Processes move that can cost at least this many temperatures."""
 FEWEST = 10
 """Processes that move however small they are."""
-MIX = (0.5, 0.45, 0.02, 0.5)
+MIX = (0.5, 0.6, 0.02, 0.5)
 """Shares, as ``anneal`` takes them: swaps, swaps within a service among them, ejections, shifts home of those away."""
 
 

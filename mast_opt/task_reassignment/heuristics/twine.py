@@ -39,7 +39,7 @@ class Schedule:
     """Those begin at a temperature between these powers of the coldest over the hottest."""
 
 
-FEW = Schedule(0.3, 0.035, (0.15, 0.45))
+FEW = Schedule(0.5, 0.05, (0.2, 0.45))
 """Few processes: a cooling is soon as slow as it has to be, so many of them."""
 MANY = Schedule(0.8, 0.2, (0.4, 0.6))
 """Many processes: as slow as possible, then once more to polish."""

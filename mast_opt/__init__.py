@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from mast_opt.order import Order
     from mast_opt.report.html import write_report
     from mast_opt.result import Event, Limit, Status
+    from mast_opt.server_assignment import ServerAssignment
     from mast_opt.solving import Solution, Stage, solve, verify, warm_up, write_plan
     from mast_opt.task_reassignment import TaskReassignment
     from mast_opt.verdict import Conflict, Verdict, Violation
@@ -73,6 +74,7 @@ __all__ = [
     "Refused",
     "Scenario",
     "Server",
+    "ServerAssignment",
     "SizeLimitExceeded",
     "Solution",
     "Stage",
@@ -135,6 +137,7 @@ _HOMES = {
     "mast_opt.order": ("Order",),
     "mast_opt.report.html": ("write_report",),
     "mast_opt.result": ("Event", "Limit", "Status"),
+    "mast_opt.server_assignment": ("ServerAssignment",),
     "mast_opt.solving": ("Solution", "Stage", "solve", "verify", "warm_up", "write_plan"),
     "mast_opt.task_reassignment": ("TaskReassignment",),
     "mast_opt.verdict": ("Conflict", "Verdict", "Violation"),

@@ -42,6 +42,8 @@ class Explanation:
     """The same as positions by sort of limit, for programs; None where only ``seen`` is known."""
     minimal: bool = False
     """Is it proven that without any one of these limits the others can be kept?"""
+    proven: int = 0
+    """Of how many of these limits that is proven."""
     seen: tuple[Conflict, ...] = ()
     """Conflicts that show without solving."""
     repairs: tuple[Repair, ...] = ()
@@ -124,6 +126,7 @@ def explain(
         conflict=words,
         limits=None if limits is None else {name: tuple(at) for name, at in limits.items()},
         minimal=limits is not None and search.minimal,
+        proven=0 if limits is None else len(search.needed),
         seen=seen,
         repairs=mended,
         solves=search.solves,

@@ -21,6 +21,7 @@ def explanation_keys(answer: Explanation) -> Record:
         "conflict": list(answer.conflict),
         "limits": None if answer.limits is None else {name: list(at) for name, at in answer.limits.items()},
         "minimal": answer.minimal,
+        "proven": answer.proven,
         "conflicts": [
             {"constraint": one.constraint, "index": list(one.index), "message": one.message} for one in answer.seen
         ],

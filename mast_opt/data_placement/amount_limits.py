@@ -17,6 +17,9 @@ COPY = 1.0
 """What a repair pays for a copy more or less; making a region's storage, cores, quota, ingress or a link larger by that
 of an average one is 1."""
 
+SEVERAL = 4
+"""Limits of which the sum is told as well."""
+
 
 def amounts(view: View) -> tuple[Limits, ...]:
     return (storage(view), cpu(view), quota(view), ingress(view), *link(view), copies_max(view), copies_min(view))
@@ -111,11 +114,16 @@ def _capacity(
     edit: edits.Edit,
 ) -> Limits:
     rows = view.rows[name].ids.ravel()
+
+    def tell(members: Sequence[int]) -> str:
+        words = listed([f"{called(m)} ({unit(int(amount[m]))})" for m in members])
+        return words if len(members) < SEVERAL else f"{words}, together {unit(int(amount[list(members)].sum()))}"
+
     return Limits(
         name,
         "upper",
         price,
-        tell=lambda members: listed([f"{called(m)} ({unit(int(amount[m]))})" for m in members]),
+        tell=tell,
         row_member=np.arange(len(rows)),
         row=rows,
         column_member=NONE,

@@ -44,6 +44,12 @@ def show_explanation(console: Console, name: str, answer: Explanation, *, full: 
         print_words(console, f"- {words}")
     if answer.minimal:
         note = "Without any one of them the others can be kept: each was left out once, and a plan was found."
+    elif answer.proven and answer.limits is not None:
+        count = sum(map(len, answer.limits.values()))
+        note = (
+            f"Of these {count:,} limits {answer.proven:,} are needed: without any one of them there is a plan for "
+            f"the others. Of the other {count - answer.proven:,} that was not found out in time."
+        )
     else:
         note = "Some of them may not be needed for that: the time did not suffice to try each."
     print_words(console, note, style="dim")

@@ -188,6 +188,9 @@ def test_the_search_holds_its_values() -> None:
     staged = convergence([Event(1.0, 2.0, None, "peak"), Event(2.0, 3.0, 3.0, "copy")])
     assert staged is not None
     assert [name for name, _ in staged.lines] == ["incumbent of peak", "incumbent of copy", "bound of copy"]
+    late = convergence([Event(1.0, None, 3.0, None), Event(2.0, 9.0, 3.0, None)])
+    assert late is not None
+    assert [name for name, _ in late.lines] == ["incumbent", "bound"]
     assert convergence(()) is None
 
 

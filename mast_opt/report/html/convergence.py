@@ -9,13 +9,15 @@ from mast_opt.result import Event
 
 
 def convergence(events: Iterable[Event]) -> Lines | None:
-    """The chart of a solve's events; None where there were none."""
-    known: dict[str, dict[float, float]] = {}
+    """The chart of a solve's events; None where there were none. An incumbent goes before its bound, for its colour."""
+    seen: dict[str, dict[float, float]] = {}
     for event in events:
         stage = "" if event.stage is None else f" of {event.stage}"
         for name, value in (("incumbent", event.incumbent), ("bound", event.bound)):
+            points = seen.setdefault(name + stage, {})
             if value is not None:
-                known.setdefault(name + stage, {})[event.elapsed_s] = value
+                points[event.elapsed_s] = value
+    known = {name: points for name, points in seen.items() if points}
     if not known:
         return None
     last = max(at for points in known.values() for at in points)

@@ -138,7 +138,12 @@ def lines(chart: Lines, width: int) -> Spec:
         for x, y in thinned(dots)
     ]
     encoding: Spec = {
-        "x": {"field": "x", "type": "quantitative", "title": chart.x_name, "axis": {"grid": False, "tickCount": 6}},
+        "x": {
+            "field": "x",
+            "type": "quantitative",
+            "title": chart.x_name,
+            "axis": {"grid": False, "tickCount": 6 if width > NARROW else 3},
+        },
         "y": {"field": "y", "type": "quantitative", "title": chart.y_name, "scale": {"zero": False, "padding": 8}},
         "detail": {"field": "line"},
         "stroke": _own("stroke"),

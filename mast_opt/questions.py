@@ -154,4 +154,7 @@ class Questions:
     """(scenario, plan of the instance) → the same decisions as a plan of the scenario."""
     guards: Callable[[Any], tuple[str, ...]] = lambda problem: ()
     """Terms that a frontier between two others may not sacrifice: each is minimised first."""
+    ahead: Mapping[str, str] = field(default_factory=dict)
+    """Term → the term that has to be minimised before a frontier trades it, because a program tells the two apart only
+    where the latter costs more."""
     two_stage: TwoStage | None = None

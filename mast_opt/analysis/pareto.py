@@ -121,6 +121,9 @@ def _checked(
             raise UsageError(f"{kind.name} has no term called {name!r}; expected some of: {known}")
     if len(terms) != 2 or terms[0] == terms[1]:
         raise UsageError(f"a frontier is between two terms; expected two different ones of: {known}")
+    for name, before in kind.questions().ahead.items():
+        if {name, before} == set(terms):
+            raise UsageError(f"{name} cannot be traded for {before}, which always comes first; choose another term")
     if points < 2:
         raise UsageError(f"points is {points}; expected at least 2")
     if solver not in solver_names(kind):
@@ -160,7 +163,9 @@ class _Epsilon:
 
     def points(self, count: int) -> list[Point | None]:
         """The two ends, then what lies between them."""
-        guards = [name for name in self._kind.questions().guards(self._problem) if name not in self._caps]
+        questions = self._kind.questions()
+        ahead = [questions.ahead[name] for name in (self._first, self._second) if name in questions.ahead]
+        guards = [name for name in (*questions.guards(self._problem), *ahead) if name not in self._caps]
         for name in guards:
             if name in (self._first, self._second):
                 continue

@@ -81,4 +81,5 @@ QUESTIONS = Questions(
     moved=moved,
     adapted=adapted,
     guards=lambda problem: ("shortfall",),
+    ahead={"moves_idle": "moves_in_use"},
 )

@@ -95,3 +95,17 @@ def test_the_frontier_of_buffer_and_moves() -> None:
     answer = mast_opt.pareto(SPREAD, ("buffer", "moves_idle"), points=3)
     assert len(answer.points) == 3
     assert all(point.terms["shortfall"] == 0 and point.proven for point in answer.points)
+
+
+def test_idle_servers_are_traded_after_those_in_use() -> None:
+    frontier = mast_opt.pareto(REPAIR, ("buffer", "moves_idle"), points=3)
+    assert frontier.points
+    fewest = mast_opt.solve(
+        replace(REPAIR, objective=replace(REPAIR.objective, weights={"shortfall": 1000.0, "moves_in_use": 1.0})),
+        gap=0.0,
+    )
+    for point in frontier.points:
+        assert mast_opt.verify(REPAIR, point.plan).ok
+        assert point.terms["moves_in_use"] <= fewest.verdict.terms["moves_in_use"] + 1e-6
+    with pytest.raises(mast_opt.UsageError, match="always comes first"):
+        mast_opt.pareto(REPAIR, ("moves_in_use", "moves_idle"))

@@ -79,6 +79,17 @@ def add_servers(problem: ServerAssignment, value: Any) -> ServerAssignment:
     return p
 
 
+def other_weights(problem: ServerAssignment, value: Any) -> ServerAssignment:
+    """Other weights; moves_in_use stays at least as high as moves_idle, as when an instance is read."""
+    changed: ServerAssignment = reweighted(problem, value)
+    weights = changed.objective.weights
+    if weights["moves_in_use"] < weights["moves_idle"]:
+        raise UsageError(
+            "weights: moves_in_use needs at least the weight of moves_idle: idle servers always move first"
+        )
+    return changed
+
+
 CHANGES = {
     "lose_switchboards": Change(
         lose_switchboards, 'lose_switchboards = ["sb1"]', "switchboards with all servers there"
@@ -88,7 +99,7 @@ CHANGES = {
     "add_servers": Change(
         add_servers, 'add_servers = [{ switchboard = "sb1", type = "gpu", servers = 8 }]', "new servers, nobody's"
     ),
-    "weights": Change(reweighted, "weights = { moves_in_use = 1 }", "other weights of terms of the objective"),
+    "weights": Change(other_weights, "weights = { moves_in_use = 1 }", "other weights of terms of the objective"),
 }
 
 

@@ -25,6 +25,8 @@ from mast_opt.server_assignment.verify import verify
 
 STEPS = 40
 """Price steps in a round."""
+CHUNK = 8
+"""Reservations between two looks at the clock."""
 TRIES = 3
 """Levels on each side that a reservation tries."""
 GROUP = 800
@@ -172,7 +174,7 @@ class _Search:
         for prices in (stocks, nothing):
             for _ in range(2):
                 gain = 0.0
-                for part in np.array_split(order, max(1, len(self.fleet.stock) // 20_000)):
+                for part in np.array_split(order, max(1, len(order) // CHUNK)):
                     gain += refill(self.fleet, state, part, hint, prices, TRIES)
                     if self._stopped():
                         break

@@ -115,12 +115,18 @@ def _thin(f: Fleet, s: State, q, level, stock_price, pool_level):
 
 
 @kernel
-def _try(f: Fleet, s: State, q, level, stock_price, before, kept):
-    """Go to a level if that costs less; returns the cost. ``kept`` is scratch for the counts."""
+def _try(f: Fleet, s: State, q, level, stock_price, before, kept, afresh):
+    """Go to a level if that costs less; returns the cost.
+
+    ``afresh``: from no more than it has today. ``kept`` is scratch for the counts.
+    """
     first, last = f.start[q], f.start[q + 1]
     pool_level = largest(f, s, f.pool) if f.backed[q] and q != f.pool else 1 << 62
     for n in range(first, last):
         kept[n - first] = s.servers[n]
+        more = s.servers[n] - f.in_use[n] - f.idle[n]
+        if afresh and more > 0:
+            change(f, s, n, -more)
     _lower(f, s, q, level, stock_price, pool_level)
     _fill(f, s, q, level, stock_price, pool_level)
     reached = largest(f, s, q) if f.embedded[q] else level
@@ -155,6 +161,28 @@ def _least(f: Fleet, q):
     return least
 
 
+@kernel
+def _levels(f: Fleet, s: State, q, step, hint, stock_price, tries, now, kept):
+    """Try levels around the hint and q's own; returns the cost."""
+    now = _try(f, s, q, largest(f, s, q), stock_price, now, kept, False)
+    if not f.embedded[q]:
+        return now
+    for turn in range(tries):
+        now = _try(f, s, q, hint + turn * step // 2, stock_price, now, kept, False)
+    for _ in range(tries):
+        level = largest(f, s, q)
+        lower = _try(f, s, q, max(level - 1, 0), stock_price, now, kept, False)
+        if lower >= now:
+            lower = _try(f, s, q, max(level - step, 0), stock_price, now, kept, False)
+        if lower >= now:
+            break
+        now = lower
+    level = largest(f, s, q)
+    for turn in range(1, tries + 1):
+        now = _try(f, s, q, level + turn * step // 2, stock_price, now, kept, False)
+    return now
+
+
 @compiled
 def refill(f: Fleet, s: State, who, hint, stock_price, tries):
     """Let some reservations choose again, each at the levels around ``hint`` [Q] and around its own.
@@ -174,23 +202,11 @@ def refill(f: Fleet, s: State, who, hint, stock_price, tries):
             continue
         first = _worth(f, s, q, stock_price)
         now = first
-        if not f.embedded[q]:
-            level = largest(f, s, q)
-            now = _try(f, s, q, level, stock_price, now, kept)
-            gain += first - now
-            continue
-        now = _try(f, s, q, largest(f, s, q), stock_price, now, kept)
-        for turn in range(tries):
-            now = _try(f, s, q, int(hint[q]) + turn * step // 2, stock_price, now, kept)
-        for _ in range(tries):
-            level = largest(f, s, q)
-            lower = _try(f, s, q, max(level - 1, 0), stock_price, now, kept)
-            if lower >= now:
-                lower = _try(f, s, q, max(level - step, 0), stock_price, now, kept)
-            if lower >= now:
-                break
-            now = lower
-        for turn in range(1, tries + 1):
-            now = _try(f, s, q, largest(f, s, q) + turn * step // 2, stock_price, now, kept)
+        level = int(hint[q])
+        now = _levels(f, s, q, step, level, stock_price, tries, now, kept)
+        own = largest(f, s, q)
+        now = _try(f, s, q, own, stock_price, now, kept, True)
+        if f.embedded[q] and abs(level - own) >= step:
+            now = _try(f, s, q, level, stock_price, now, kept, True)
         gain += first - now
     return gain

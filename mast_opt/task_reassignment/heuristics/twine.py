@@ -37,11 +37,13 @@ class Schedule:
     """Share that each one after it takes, or less where it freezes early."""
     reheat: tuple[float, float]
     """Those begin at a temperature between these powers of the coldest over the hottest."""
+    homeward: float
+    """Share of the usual offers of the way home that every second chain gets."""
 
 
-FEW = Schedule(0.5, 0.05, (0.2, 0.45))
-"""Few processes: a cooling is soon as slow as it has to be, so many of them."""
-MANY = Schedule(0.8, 0.2, (0.4, 0.6))
+FEW = Schedule(0.5, 0.05, (0.2, 0.45), 0.1)
+"""Few processes: a cooling is soon as slow as it has to be, so many of them; some instances want other ways."""
+MANY = Schedule(0.8, 0.2, (0.4, 0.6), 1.0)
 """Many processes: as slow as possible, then once more to polish."""
 FROM = 3_000
 """Processes that are many."""
@@ -57,7 +59,11 @@ def twine(
     fleet = fleet_of(problem)
     schedule = FEW if len(problem.processes) < FROM else MANY
     begin = opening(problem, problem.initial if start is None else start.machine)
-    chains = [Chain(problem, fleet, begin, rng, mix, schedule.first) for rng in tools.rng.spawn(tools.threads)]
+    mixes = (mix, (*mix[:3], mix[3] * schedule.homeward))
+    chains = [
+        Chain(problem, fleet, begin, rng, mixes[at % 2], schedule.first)
+        for at, rng in enumerate(tools.rng.spawn(tools.threads))
+    ]
     watch, bound, reheats = tools.watch, aggregate_bound(problem), 0
     machines = Machines(problem, tools) if exact else None
     watch.report(_objective(chains), bound)

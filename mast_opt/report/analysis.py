@@ -148,7 +148,7 @@ def _abreast(width: int, heads: Sequence[str]) -> list[list[int]]:
     parts: list[list[int]] = [[]]
     used = 0
     for at, head in enumerate(heads):
-        wide = 3 + max(FIGURE, *map(len, head.split()))
+        wide = 3 + max(FIGURE, *map(len, head.replace("_", "_ ").split()))
         if parts[-1] and used + wide > width:
             parts.append([])
             used = 0
@@ -183,12 +183,15 @@ def show_frontier(console: Console, name: str, answer: Frontier) -> None:
         if metric not in answer.terms and len({plain(point.metrics[metric]) for point in answer.points}) > 1
     ]
     bound = f"{second} proven ≥" if answer.method == "epsilon" else "weighted sum ≥"
-    table = light_table("", (first, second, bound, "proven", *varying), ())
-    for point in answer.points:
-        figures = [plain(point.metrics[metric]) for metric in varying]
-        proven = "yes" if point.proven else "no"
-        table.add_row(plain(point.terms[first]), plain(point.terms[second]), plain(point.bound), proven, *figures)
-    if answer.points:
+    always = (first, second, bound, "proven")
+    room = console.width - sum(3 + max(FIGURE, *map(len, head.split())) for head in always)
+    for at, part in enumerate(_abreast(room, varying) if answer.points else ()):
+        metrics = [varying[position] for position in part]
+        table = light_table("", ((first,) if at else always) + tuple(metrics), ())
+        for point in answer.points:
+            proof = (plain(point.terms[second]), plain(point.bound), "yes" if point.proven else "no")
+            figures = [plain(point.metrics[metric]) for metric in metrics]
+            table.add_row(plain(point.terms[first]), *(() if at else proof), *figures)
         print_table(console, table)
     for count, words in (
         (answer.dominated, "left out: another has no more of either term"),

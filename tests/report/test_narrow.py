@@ -7,7 +7,8 @@ import io
 import pytest
 from rich.console import Console
 
-from mast_opt.report.analysis import _abreast
+from mast_opt.analysis.pareto import Frontier, Point
+from mast_opt.report.analysis import _abreast, show_frontier
 from mast_opt.report.parts import light_table, print_table
 
 
@@ -37,3 +38,17 @@ def test_scenarios_side_by_side_are_all_shown_once(width: int) -> None:
     parts = _abreast(width, heads)
     assert [at for part in parts for at in part] == list(range(12))
     assert all(len(part) == 1 or len(part) * 11 <= width for part in parts)
+
+
+def test_a_frontier_with_many_figures_is_several_tables() -> None:
+    metrics = [f"figure_{at}" for at in range(9)]
+    points = tuple(
+        Point({"storage": 1.0 + at, "peak": 5.0 - at}, dict.fromkeys(metrics, 1000.5 + at), None, None, 2.0, at > 0)
+        for at in range(2)
+    )
+    console = Console(file=io.StringIO(), width=80)
+    show_frontier(console, "network", Frontier("data-placement", "highs", ("storage", "peak"), "epsilon", points, 0, 0))
+    text = console.file.getvalue()  # type: ignore[attr-defined]
+    assert max(map(len, text.splitlines())) <= 80
+    assert text.count("1,000.5") == text.count("1,001.5") == len(metrics)
+    assert sum("storage" in line for line in text.splitlines()) > 2  # in the headline, and at the left of each table

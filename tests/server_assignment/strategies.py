@@ -44,6 +44,7 @@ def problems(
     weights = dict(TERMS)
     if not default_weights and draw(st.booleans()):
         weights = {name: draw(st.sampled_from(WEIGHTS)) for name in weights}
+        weights["moves_in_use"] = max(weights["moves_in_use"], weights["moves_idle"])  # idle servers move first
     return ServerAssignment(
         name="drawn",
         datacenters=names[:centers],

@@ -165,3 +165,17 @@ def test_what_is_wrong_is_named(changes: dict[str, Any], words: str, tmp_path: P
     with pytest.raises(InstanceError) as caught:
         stated(tmp_path, **changes)
     assert words in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("objective", "words"),
+    [
+        ({"weights": {"moves_in_use": 0.5}}, "found 'moves_in_use = 0.5'; expected moves_in_use before moves_idle"),
+        ({"mode": "lexicographic", "order": ["moves_idle", "moves_in_use"]}, "idle servers always move first"),
+    ],
+)
+def test_idle_servers_do_not_outweigh_those_in_use(objective: dict[str, Any], words: str, tmp_path: Path) -> None:
+    header = {**content()["instance"], "objective": objective}
+    with pytest.raises(InstanceError) as caught:
+        stated(tmp_path, instance=header)
+    assert words in str(caught.value)

@@ -25,8 +25,10 @@ from mast_opt.server_assignment.verify import verify
 
 STEPS = 40
 """Price steps in a round."""
-CHUNK = 8
-"""Reservations between two looks at the clock."""
+CHUNK = 2000
+"""Pairs that reservations choose among between two looks at the clock, about."""
+ENOUGH = 1e-4
+"""A pass over all reservations is followed by another where it improved the cost by more than this share."""
 TRIES = 3
 """Levels on each side that a reservation tries."""
 GROUP = 800
@@ -171,14 +173,14 @@ class _Search:
     def _improve(self, state: State, hint: FloatArray, stocks: FloatArray) -> None:
         order = self.tools.rng.permutation(len(self.p.reservations))
         nothing = np.zeros_like(stocks)
-        for prices in (stocks, nothing):
+        for prices in (stocks, nothing) if stocks.any() else (nothing,):
             for _ in range(2):
                 gain = 0.0
-                for part in np.array_split(order, max(1, len(order) // CHUNK)):
+                for part in np.array_split(order, max(1, len(self.fleet.stock) // CHUNK)):
                     gain += refill(self.fleet, state, part, hint, prices, TRIES)
                     if self._stopped():
                         break
-                if gain <= 1e-9 * abs(self.cost):
+                if gain <= ENOUGH * abs(self.cost) or self._stopped():
                     break
         self._offer(state)
 

@@ -99,7 +99,8 @@ def lines(path: Path) -> list[Run]:
 
 def table(runs: list[Run], best: dict[str, dict[str, str]]) -> str:
     """Medians over seeds, instance by instance."""
-    heads = "instance,seconds × threads,runs,median cost,best reported,median gap,S41 300 s,bound,gap to bound,moved"
+    heads = "instance,seconds × threads,processor s,runs,median cost,best reported,median gap,S41 300 s,"
+    heads += "bound,gap to bound,moved"
     text = ["| " + heads.replace(",", " | ") + " |", "| ---" + " | ---:" * heads.count(",") + " |"]
     grouped: dict[tuple[str, float, int], list[Run]] = defaultdict(list)
     for one in runs:
@@ -110,10 +111,13 @@ def table(runs: list[Run], best: dict[str, dict[str, str]]) -> str:
         known = float(best[name]["best_reported"])
         reached = f"{100 * (float(best[name]['s41_300s']) / known - 1):.3f}%" if best[name]["s41_300s"] else ""
         bound = max(one["bound"] for one in group)
+        used = statistics.median(one["cpu_s"] for one in group)
         moved = statistics.median(one["moved"] for one in group)
         figures = f"{cost:,.0f} | {known:,.0f} | {100 * (cost / known - 1):.4f}% | {reached}"
         proven = f"{bound:,.0f} | {100 * (1 - bound / cost):.3f}%"
-        text.append(f"| {name} | {seconds:g} × {threads} | {len(group)} | {figures} | {proven} | {moved:,.0f} |")
+        text.append(
+            f"| {name} | {seconds:g} × {threads} | {used:.0f} | {len(group)} | {figures} | {proven} | {moved:,.0f} |"
+        )
     return "\n".join(text) + "\n"
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.fast_path.instances import BATCHES, FILL_SEEDS, FILLS
+from benchmarks.fast_path.instances import FILL_SEEDS, FILLS, Batches
 from benchmarks.fast_path.runs import EXACT, HEURISTICS, Records, Run, counts, fill_name
 
 LONG_PROOF_S = 10.0
@@ -31,7 +31,7 @@ class Pair:
     @property
     def same_top(self) -> bool:
         """Whether the set of admitted tier-0 jobs is that of the optimum."""
-        return tuple(self.run.top) == tuple(self.best.top)
+        return self.run.top == self.best.top
 
 
 @dataclass(frozen=True)
@@ -52,10 +52,10 @@ class Row:
     """Geometric mean of the exact solver's time / this one's, where the proof took long."""
 
 
-def optima(records: Records) -> list[Run]:
+def optima(records: Records, kinds: Sequence[Batches]) -> list[Run]:
     """The proven optima that count, as many of each kind of batch as are wanted."""
     chosen: list[Run] = []
-    for batches in BATCHES:
+    for batches in kinds:
         runs = (run for run in records.runs.values() if (run.batch, run.solver) == (batches.name, EXACT))
         chosen += sorted((run for run in runs if counts(run)), key=lambda run: run.seed)[: batches.wanted]
     return chosen

@@ -40,6 +40,11 @@ BATCHES = (
     *(Batches(f"120 servers, {fill}% full", _sizes(4, 3, 10, fill), 30) for fill in (90, 95, 98)),
     *(Batches(f"240 servers, {fill}% full", _sizes(4, 4, 15, fill), 8, 120.0) for fill in (90, 95)),
 )
+HELD_OUT = (
+    Batches("held out: 60 servers, 95% full", _sizes(3, 2, 10, 95), 40, first_seed=10_000),
+    Batches("held out: 120 servers, 90% full", _sizes(4, 3, 10, 90), 20, first_seed=10_000),
+)
+"""Seeds that nothing was tuned on."""
 FILLS = (80, 84, 88, 92, 96, 98, 100)
 """Percent of the GPUs that are held when the queue arrives, for exhaustive search against early binding."""
 FILL_SEEDS = 120

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import astuple, dataclass
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 
-from benchmarks.fast_path.instances import BATCHES, FILL_SEEDS, FILLS, Batches, filling
+from benchmarks.fast_path.instances import BATCHES, FILL_SEEDS, FILLS, HELD_OUT, Batches, filling
 from mast_opt import Solution, solve
 from mast_opt.job_placement import JobPlacement
 from mast_opt.result import Status
 
 EXACT = "highs"
-REPAIR_S = 4.0
-"""Of wall time that ``exhaustive+repair`` may spend on a batch."""
+REPAIR_ROUNDS = 1_000
+"""``exhaustive+repair`` is given so many rounds, divided by the jobs of the batch: about equal work on each."""
 HEURISTICS = ("exhaustive", "exhaustive+repair", "federated", "random", "least-loaded", "best-fit")
 LEAST_RATIO, MOST_RATIO = 1.1, 1.5
 
@@ -36,8 +37,8 @@ class Run:
     asked: float
     """Tier-weighted value of all jobs."""
     lost_gpu_hours: float
-    top: tuple[int, ...]
-    """Jobs of the most important tier that are admitted."""
+    top: str
+    """A digest of the jobs of the most important tier that are admitted."""
     jobs: int
     admitted: int
     cpu_s: float
@@ -65,19 +66,25 @@ class Records:
         whole = text[: text.rfind("\n") + 1]
         if whole != text:
             path.write_text(whole)
-        runs = (Run(**json.loads(line)) for line in whole.splitlines())
+        runs = (Run(*json.loads(line)) for line in whole.splitlines())
         self.runs = {run.key: run for run in runs}
 
     def add(self, run: Run) -> Run:
         self.runs[run.key] = run
         with self._path.open("a") as file:
-            file.write(json.dumps(asdict(run)) + "\n")
+            file.write(_line(run))
         return run
+
+
+def _line(run: Run) -> str:
+    """The fields of the run, in order."""
+    values = [round(value, 4) if isinstance(value, float) else value for value in astuple(run)]
+    return json.dumps(values, separators=(",", ":")) + "\n"
 
 
 def study(records: Records) -> None:
     """Do every run that the records lack."""
-    for batches in BATCHES:
+    for batches in (*BATCHES, *HELD_OUT):
         for seed in qualifying(batches, records):
             for solver in HEURISTICS:
                 _kept(records, batches.name, seed, solver, partial(batches.generate, seed), None)
@@ -121,8 +128,8 @@ def _run(problem: JobPlacement, batch: str, seed: int, solver: str, limit_s: flo
     if solver == EXACT:
         solution = solve(problem, EXACT, time_limit_s=limit_s, threads=1, formulation="strong")
     else:
-        limit_s = REPAIR_S if solver == "exhaustive+repair" else None
-        solution = solve(problem, solver, time_limit_s=limit_s, threads=1, seed=seed)
+        rounds = max(1, REPAIR_ROUNDS // len(problem.jobs)) if solver == "exhaustive+repair" else None
+        solution = solve(problem, solver, iterations=rounds, threads=1, seed=seed)
     return _recorded(problem, solution, batch, seed, time.process_time() - began)
 
 
@@ -141,7 +148,7 @@ def _recorded(problem: JobPlacement, solution: Solution, batch: str, seed: int, 
         value=float(worth[admitted].sum()),
         asked=float(worth.sum()),
         lost_gpu_hours=verdict.metrics["preempted_gpu_hours"],
-        top=tuple(admitted[p.queue_tier[admitted] == 0].tolist()),
+        top=hashlib.blake2b(admitted[p.queue_tier[admitted] == 0].tobytes(), digest_size=6).hexdigest(),
         jobs=len(p.jobs),
         admitted=len(admitted),
         cpu_s=cpu_s,

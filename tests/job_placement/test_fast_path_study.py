@@ -10,15 +10,17 @@ from benchmarks.fast_path import figures, page, runs
 from benchmarks.fast_path.instances import Batches
 
 TINY = Batches("tiny", {"regions": 2, "clusters": 1, "servers": 4, "fill_percent": 90}, wanted=2)
+OTHER = Batches("tiny, held out", TINY.sizes, wanted=1, first_seed=100)
 
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (runs, figures, page):
-        monkeypatch.setattr(module, "BATCHES", (TINY,))
+        monkeypatch.setattr(module, "BATCHES", (TINY,), raising=False)
+        monkeypatch.setattr(module, "HELD_OUT", (OTHER,), raising=False)
         monkeypatch.setattr(module, "FILLS", (95,), raising=False)
         monkeypatch.setattr(module, "FILL_SEEDS", 1)
-    monkeypatch.setattr(runs, "REPAIR_S", 0.2)
+    monkeypatch.setattr(runs, "REPAIR_ROUNDS", 100)
 
 
 def test_the_study_resumes_and_writes_its_page(tmp_path: Path) -> None:
@@ -30,7 +32,7 @@ def test_the_study_resumes_and_writes_its_page(tmp_path: Path) -> None:
     records = runs.Records(results)
     assert len(records.runs) == first.count("\n")
 
-    best = figures.optima(records)
+    best = figures.optima(records, (TINY,))
     assert len(best) == TINY.wanted
     assert all(run.proven and runs.LEAST_RATIO <= run.ratio <= runs.MOST_RATIO for run in best)
     for solver in runs.HEURISTICS:

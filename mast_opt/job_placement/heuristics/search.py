@@ -1,7 +1,8 @@
 """Where a job fits without stopping anything: every cluster of every open region, the closest level that fits.
 
 Bids compare by level of spread, then load of the region, then name of region, cluster and type. Regions are taken
-from the least loaded up, so the first group that fits at the best level ends the search: all others would lose.
+from the least loaded up, so the first group that fits at the best level ends the search: all others would lose. The
+best level is one server only for jobs that are no larger than the largest server.
 """
 
 from __future__ import annotations
@@ -63,6 +64,16 @@ def excess(level: int, job: Request) -> int:
     return max(0, level - job.prefer)
 
 
+@kernel
+def _closest_level(state: State, job: Request) -> int:
+    """SERVER if the job has no more GPUs than the largest server on some type that it accepts, otherwise RACK."""
+    most = state.slack_device.shape[1] * WHOLE
+    for k in range(len(job.mgpu)):
+        if 0 <= job.mgpu[k] * job.tasks <= most:
+            return SERVER
+    return RACK
+
+
 @entry
 def level_in(state: State, g: int, job: Request) -> int:
     """The closest level at which the job fits into a group, or NOWHERE."""
@@ -98,7 +109,7 @@ def search(state: State, job: Request, allowed: Bools) -> tuple[int, int]:
 
 @kernel
 def _search(state: State, job: Request, allowed: Bools, order: Ints) -> tuple[int, int]:
-    best, best_level = -1, NOWHERE
+    best, best_level, least = -1, NOWHERE, excess(_closest_level(state, job), job)
     for at in range(regions_by_load(state, job, order)):
         for listed in range(state.region[R_START, order[at]], state.region[R_START, order[at] + 1]):
             g = state.group[G_ENTRY, listed]
@@ -107,7 +118,7 @@ def _search(state: State, job: Request, allowed: Bools, order: Ints) -> tuple[in
             level = level_in(state, g, job)
             if level < NOWHERE and (best < 0 or excess(level, job) < excess(best_level, job)):
                 best, best_level = g, level
-                if excess(level, job) == 0:
+                if excess(level, job) == least:
                     return best, best_level
     return best, best_level
 

@@ -52,7 +52,7 @@ def phrase(problem: TaskReassignment, violation: Violation) -> str:
     if violation.constraint == "conflict":
         return f"machine {index[1]} runs another process of {index[0]}"
     if violation.constraint == "spread":
-        return f"service {index[0]} would run in {limit - over:,.0f} locations of at least {limit:,.0f}"
+        return f"service {index[0]} would run in {limit - over:,.0f} of the {limit:,.0f} locations that it needs"
     if violation.constraint == "dependency":
         return f"{' would lack '.join(index[:2])} in its neighbourhood"
     return str(violation)

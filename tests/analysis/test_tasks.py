@@ -80,7 +80,7 @@ def test_broken_rules_in_words() -> None:
     forbidden = {option.place: option.forbidden for option in web.options}
     assert "cache-1 would lack web in its neighbourhood" in forbidden["a2"]
     assert "machine a1 runs another process of web" in forbidden["a1"]
-    assert "service web would run in 1 locations of at least 2" in forbidden["a1"]
+    assert "service web would run in 1 of the 2 locations that it needs" in forbidden["a1"]
 
 
 def test_scenarios() -> None:

@@ -46,7 +46,7 @@ def random_prices(problem: ServerAssignment, seed: int) -> Certificate:
     )
 
 
-@examples(200)
+@examples(80)
 @given(problem=problems(), seed=st.integers(0, 2**32))
 def test_any_prices_bound_the_optimum(problem: ServerAssignment, seed: int) -> None:
     bound = certified_bound(problem, random_prices(problem, seed).arrays())
@@ -63,7 +63,7 @@ def test_any_prices_bound_what_enumeration_finds(problem: ServerAssignment, seed
     assert certified_bound(problem, random_prices(problem, seed).arrays()) <= best + 1e-9 * max(1.0, abs(best))
 
 
-@examples(100)
+@examples(60)
 @given(problem=problems(), seed=st.integers(0, 2**32))
 def test_whole_servers_only_tighten_the_bound(problem: ServerAssignment, seed: int) -> None:
     prices, r = random_prices(problem, seed), Relaxed(problem, problem.objective.weights)

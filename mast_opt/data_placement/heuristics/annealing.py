@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -16,9 +16,10 @@ from mast_opt.data_placement.heuristics.anneal import anneal, mix_of
 from mast_opt.data_placement.heuristics.arrays import Arrays, arrays_of
 from mast_opt.data_placement.heuristics.construct import first_state, given_state
 from mast_opt.data_placement.heuristics.cooling import Cooling
+from mast_opt.data_placement.heuristics.neighbourhoods import worthwhile
 from mast_opt.data_placement.heuristics.parts import Part, Scratch, join, scratch_for, split, whole
 from mast_opt.data_placement.heuristics.plans import Snapshot, plan_of, restore, snapshot_of
-from mast_opt.data_placement.heuristics.polish import polish
+from mast_opt.data_placement.heuristics.polish import finish
 from mast_opt.data_placement.heuristics.relaxation import Relaxation
 from mast_opt.data_placement.heuristics.state import State, cost, excess
 from mast_opt.data_placement.packing import peak_floor
@@ -42,11 +43,16 @@ KEEPING = 20.0
 """A plan is copied at most so often that copying takes one part in this many of the time."""
 RESERVE = 0.04
 """Share of the time that is kept for handing the plan over, beside what its size takes."""
+BEFORE_NEIGHBOURHOODS, BEFORE_LINKS = 0.5, 0.3
+"""Share of the time that is annealed where neighbourhoods follow; where links are limited, as if they were not."""
+DEARER = 5.0
+"""Times that remote reads and copies are priced while links are taken for wide, so that few are left to fit in."""
 HANDOVER_S = 1e-7
 """Seconds for each read and region that the last pass, the certificate and the verifier take."""
 
 
-class Cap(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Cap:
     """The value that an earlier term must keep, and the arrays that price it alone."""
 
     term: str
@@ -78,7 +84,13 @@ class Annealing:
         self.handover_s = HANDOVER_S * len(problem.read_workload) * len(problem.regions)
         left_s = self.watch.remaining_s * share
         self.budget_s = max(left_s * (1 - RESERVE) - self.handover_s, left_s / 2)
-        self.a: Arrays = arrays_of(problem, weights)
+        if worthwhile(problem):
+            self.budget_s *= BEFORE_NEIGHBOURHOODS if problem.links is None else BEFORE_LINKS
+        bounded = arrays_of(problem, weights)
+        self.a: Arrays = bounded
+        if problem.links is not None and worthwhile(problem):
+            dearer = {term: DEARER * weights[term] for term in ("remote", "copy")}
+            self.a = arrays_of(problem, weights | dearer)
         refuse = problem.may_refuse
         if start is None:
             self.state: State = first_state(self.a, refuse, 1)
@@ -94,7 +106,7 @@ class Annealing:
         self.slices = 1 + len(problem.workloads) // WORKLOADS_PER_SLICE
         self.slice_s = SLICE_S
         """Seconds that a slice took in the last round."""
-        self.relaxation = Relaxation(self.a, peak_floor(problem), problem.splittable)
+        self.relaxation = Relaxation(bounded, peak_floor(problem), problem.splittable)
         self.cost = cost(self.a, self.state)
         self.cooling = Cooling(max(self.cost, 1e-12) / max(len(problem.workloads), 1), start is not None)
         self.feasible = False
@@ -229,7 +241,7 @@ class Annealing:
             self.keep_again_s = time.perf_counter() + KEEPING * (time.perf_counter() - began)
         bound = self.relaxation.bound - EARLIER * sum(cap.value for cap in self.caps)
         self.watch.report(
-            objective=self.best_shown if self.best is not None else None,
+            objective=self.best_shown if self.best is not None and self.problem.links is None else None,
             bound=max(0.0, bound) if math.isfinite(bound) else None,
         )
 
@@ -247,7 +259,7 @@ class Annealing:
         certificate = Certificate.of(self.problem, self.weights, self.relaxation.best)
         words = f"{self.watch.round} rounds, {len(self.random)} parts"
         plan = None if self.best is None else plan_of(self.problem, self.best)
-        plan = polish(self.problem, self.tools, plan)
+        plan = finish(self.problem, self.tools, plan)
         if plan is None:
             words += "; no plan within the hard limits was found"
         return Found(plan, certificate.bound(self.problem), limit, words, certificate)

@@ -8,8 +8,10 @@ from dataclasses import replace
 import numpy as np
 
 from mast_opt.data_placement.formulation import base, exact_shares
+from mast_opt.data_placement.heuristics.neighbourhoods import Neighbourhoods, worthwhile
 from mast_opt.data_placement.plan import Plan
 from mast_opt.data_placement.problem import DataPlacement
+from mast_opt.data_placement.today import today
 from mast_opt.data_placement.verify import verify
 from mast_opt.mip import IntArray, Mip
 from mast_opt.result import SolveParams
@@ -19,6 +21,22 @@ LARGEST = 3_000_000
 """Entries of a program that is still handed to the MIP solver."""
 LEAST_S, MOST_S = 1.0, 30.0
 """Seconds that the MIP solver is given at least, and where there is no time limit."""
+
+
+def finish(problem: DataPlacement, tools: Tools, plan: Plan | None) -> Plan | None:
+    """The plan with what the annealing leaves open settled, and improved by neighbourhoods where that is worthwhile."""
+    if tools.watch.stop.iterations is not None or not worthwhile(problem):
+        return polish(problem, tools, plan)
+    before = polish(problem, tools, plan) if problem.links is None else None
+    start = before or plan
+    better = None if start is None else Neighbourhoods(problem, tools).improve(start)
+    found = [candidate for candidate in (before, today(problem)) if candidate is not None]
+    if better is not None:
+        found.append(better if verify(problem, better).ok else polish(problem, tools, better) or better)
+    lawful = [candidate for candidate in found if verify(problem, candidate).ok]
+    if not lawful:
+        return polish(problem, tools, None)
+    return min(lawful, key=lambda candidate: verify(problem, candidate).objective)
 
 
 def polish(problem: DataPlacement, tools: Tools, plan: Plan | None) -> Plan | None:

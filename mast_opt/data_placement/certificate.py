@@ -175,7 +175,7 @@ def certified_bound(problem: DataPlacement, arrays: Mapping[str, NDArray[Any]]) 
     if dict(certificate.weights) != weights:
         meant = f"the term {objective.order[0]} alone" if objective.lexicographic else "the instance's weights"
         raise PlanError([Fault(FILE, f"prices for {meant}", column="weights", value=str(dict(certificate.weights)))])
-    return certificate.bound(problem)
+    return max(0.0, certificate.bound(problem))  # every term is a penalty
 
 
 def _kept_well(name: str, array: NDArray[Any]) -> bool:

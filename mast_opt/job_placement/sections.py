@@ -96,7 +96,8 @@ def _victims(problem: JobPlacement, plan: Plan) -> tuple[Section, ...]:
     )
     heads = (Head("job"), Head("tier"), Head("GPUs", Form.AMOUNT), Head("GPU-hours lost", Form.AMOUNT))
     lost = float(p.at_risk[stopped].sum()) / 1000
-    return (Section("Jobs stopped", heads, rows, f"{len(stopped)} jobs are stopped; {lost:,.1f} GPU-hours are lost."),)
+    stops = "1 job is" if len(stopped) == 1 else f"{len(stopped)} jobs are"
+    return (Section("Jobs stopped", heads, rows, f"{stops} stopped; {lost:,.1f} GPU-hours are lost."),)
 
 
 def _waiting(problem: JobPlacement, admitted: Bools) -> tuple[Section, ...]:

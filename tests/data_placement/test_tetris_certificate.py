@@ -151,7 +151,7 @@ def test_the_bound_is_the_lagrangian(problem: DataPlacement, seed: int) -> None:
 @given(problem=problems(), seed=st.integers(0, 2**32))
 def test_arrays_bring_the_certificate_back(problem: DataPlacement, seed: int) -> None:
     certificate = random_certificate(problem, seed)
-    assert certified_bound(problem, certificate.arrays()) == certificate.bound(problem)
+    assert certified_bound(problem, certificate.arrays()) == max(0.0, certificate.bound(problem))
 
 
 @pytest.fixture

@@ -262,4 +262,4 @@ class Annealing:
         plan = finish(self.problem, self.tools, plan)
         if plan is None:
             words += "; no plan within the hard limits was found"
-        return Found(plan, certificate.bound(self.problem), limit, words, certificate)
+        return Found(plan, max(0.0, certificate.bound(self.problem)), limit, words, certificate)

@@ -23,7 +23,7 @@ FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
 
 def compiled(function: FunctionT) -> FunctionT:
     """The function, compiled when it is first called from Python; it may allocate arrays."""
-    return _compiled(function)
+    return define(function)
 
 
 def kernel(function: FunctionT) -> FunctionT:
@@ -31,15 +31,16 @@ def kernel(function: FunctionT) -> FunctionT:
 
     It has no way in from Python: calling it there ends the process.
     """
-    return _compiled(function, _nrt=False, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+    return define(function, _nrt=False, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 
 
 def entry(function: FunctionT) -> FunctionT:
     """A kernel that Python may call too. It must allocate nothing, and return no array."""
-    return _compiled(function, _nrt=False)
+    return define(function, _nrt=False)
 
 
-def _compiled(function: FunctionT, **options: Any) -> FunctionT:
+def define(function: FunctionT, **options: Any) -> FunctionT:
+    """The function with further options of numba's, for packages that have use for them."""
     function.__qualname__ = f"{function.__qualname__}_{_fingerprint(Path(function.__code__.co_filename).parent)}"
     return cast(FunctionT, numba.njit(cache=True, nogil=True, error_model="numpy", **options)(function))
 

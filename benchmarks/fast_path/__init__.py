@@ -1,6 +1,6 @@
 """How close the fast path comes to proven optima, and what early binding costs.
 
-python -m benchmarks.fast_path [--results benchmarks/results/fast-path.jsonl] [--page docs/benchmarks/fast-path.md]
+python -m benchmarks.fast_path [--results benchmarks/fast_path/records.jsonl] [--page docs/benchmarks/fast-path.md]
 
 instances    which generated batches
 runs         solving them, one record a run, so that a stopped study goes on where it was

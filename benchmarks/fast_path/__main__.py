@@ -14,7 +14,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=benchmarks.fast_path.__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--results", type=Path, default=Path("benchmarks/results/fast-path.jsonl"))
+    parser.add_argument("--results", type=Path, default=Path("benchmarks/fast_path/records.jsonl"))
     parser.add_argument("--page", type=Path, default=Path("docs/benchmarks/fast-path.md"))
     asked = parser.parse_args()
     records = Records(asked.results)

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mast_opt.charts import Chart
+from mast_opt.errors import UsageError
 from mast_opt.header import Header, Rule
 from mast_opt.mip import FloatArray, Mip
 from mast_opt.order import Order
@@ -75,11 +76,22 @@ class Section:
 class Family:
     """A family of generated instances."""
 
-    generate: Callable[..., Any]
-    """generate(rng, **sizes) → problem."""
+    make: Callable[..., Any]
+    """make(rng, **sizes) → problem; every size is given and in range."""
     sizes: Mapping[str, int]
     """The sizes it takes, with their defaults."""
     help: str
+    most: Mapping[str, int] = field(default_factory=dict)
+    """The largest value of a size, where there is one. The smallest is 1."""
+
+    def generate(self, rng: np.random.Generator, **sizes: int) -> Any:
+        """An instance; the defaults stand for sizes that are not given. Raises UsageError for one out of range."""
+        for name, size in sizes.items():
+            if size < 1:
+                raise UsageError(f"{name} is {size}; expected at least 1")
+            if size > self.most.get(name, size):
+                raise UsageError(f"{name} is {size}; expected at most {self.most[name]}")
+        return self.make(rng, **{**self.sizes, **sizes})
 
 
 @dataclass(frozen=True)

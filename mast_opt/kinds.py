@@ -61,4 +61,4 @@ def generate(kind: str, family: str | None = None, *, seed: int = 0, **sizes: in
         raise UsageError(f"family {name} has no size called {unknown[0]!r}; expected some of: {', '.join(known)}")
     if seed < 0:
         raise UsageError(f"seed is {seed}; expected a whole number of at least 0")
-    return families[name].generate(np.random.default_rng(seed), **{**known, **sizes})
+    return families[name].generate(np.random.default_rng(seed), **sizes)

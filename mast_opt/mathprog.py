@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import chain, count
-from typing import Any
+from pathlib import Path
+from typing import Any, TypeVar
 
 from numpy.typing import NDArray
+
+ProblemT = TypeVar("ProblemT")
 
 LONGEST = 48
 """Characters of a symbol; a name made of four of them must fit GLPK's 255."""
@@ -29,6 +33,47 @@ def symbols(labels: Sequence[str], reserved: Iterable[str] = ()) -> tuple[str, .
             taken.add(name)
         names.append(name)
     return tuple(names)
+
+
+def with_symbols(problem: ProblemT, axes: Mapping[str, Iterable[str]]) -> ProblemT:
+    """The same problem with the labels of its axes replaced by symbols.
+
+    Args:
+        axes: name of each axis, and symbols that its labels must not take.
+    """
+    renamed: dict[str, Any] = {axis: symbols(getattr(problem, axis), reserved) for axis, reserved in axes.items()}
+    return replace(problem, **renamed)  # type: ignore[type-var]
+
+
+def write_data(
+    problem: Any,
+    path: Path,
+    model: str,
+    axes: Mapping[str, Iterable[str]],
+    sections: Callable[[Any], Iterable[Iterator[str]]],
+) -> None:
+    """Write the data section that, with the .mod, states this problem.
+
+    Args:
+        problem: of any kind, with a ``name``.
+        path: of the file.
+        model: name of the .mod, for the first line.
+        axes: as of ``with_symbols``; what each symbol stands for is said in comments.
+        sections: the statements for a problem whose labels are symbols.
+    """
+    printable = with_symbols(problem, axes)
+    with path.open("w", encoding="ascii") as file:
+        for line in chain(_about(problem, printable, model, axes), *sections(printable)):
+            file.write(f"{line}\n")
+
+
+def _about(problem: Any, printable: Any, model: str, axes: Iterable[str]) -> Iterator[str]:
+    yield f"# {ascii(problem.name)[1:-1]}: data for {model}"
+    for axis in axes:
+        for label, symbol in zip(getattr(problem, axis), getattr(printable, axis)):
+            if label != symbol:
+                yield f"# {symbol} stands for {label!a} among the {axis}"
+    yield "data;"
 
 
 def section(head: str, *columns: NDArray[Any]) -> Iterator[str]:

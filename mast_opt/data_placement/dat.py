@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -12,38 +10,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mast_opt.data_placement.problem import NO_GPU, Bools, DataPlacement
-from mast_opt.mathprog import section, symbols
+from mast_opt.mathprog import section, with_symbols, write_data
 
 Column = NDArray[Any]
+_AXES: dict[str, tuple[str, ...]] = {
+    "regions": (),
+    "gpu_types": (NO_GPU,),
+    "datasets": (),
+    "workloads": (),
+    "apps": (),
+}
 
 
 def printable(problem: DataPlacement) -> DataPlacement:
     """The same problem with every label a symbol, as ``write_dat`` names them."""
-    return replace(
-        problem,
-        regions=symbols(problem.regions),
-        gpu_types=symbols(problem.gpu_types, reserved=[NO_GPU]),
-        datasets=symbols(problem.datasets),
-        workloads=symbols(problem.workloads),
-        apps=symbols(problem.apps),
-    )
+    return with_symbols(problem, _AXES)
 
 
 def write_dat(problem: DataPlacement, path: Path) -> None:
     """Write the data section that, with the .mod, states this problem. The objective is the weighted one."""
-    with path.open("w", encoding="ascii") as file:
-        for line in chain(_about(problem), *_sections(printable(problem))):
-            file.write(f"{line}\n")
-
-
-def _about(problem: DataPlacement) -> Iterator[str]:
-    yield f"# {ascii(problem.name)[1:-1]}: data for data_placement.mod"
-    renamed = printable(problem)
-    for axis in ("regions", "gpu_types", "datasets", "workloads", "apps"):
-        for label, symbol in zip(getattr(problem, axis), getattr(renamed, axis)):
-            if label != symbol:
-                yield f"# {symbol} stands for {label!a} among the {axis}"
-    yield "data;"
+    write_data(problem, path, "data_placement.mod", _AXES, _sections)
 
 
 def _sections(p: DataPlacement) -> Iterator[Iterator[str]]:

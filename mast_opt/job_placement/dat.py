@@ -3,41 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
-from itertools import chain
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from mast_opt.job_placement.problem import JobPlacement
 from mast_opt.job_placement.units import GPU, LEVELS, RESOURCES, WHOLE
-from mast_opt.mathprog import section, symbols
+from mast_opt.mathprog import section, with_symbols, write_data
 
-_AXES = ("regions", "clusters", "racks", "servers", "gpu_types", "jobs", "running", "datasets")
+_AXES: dict[str, tuple[str, ...]] = dict.fromkeys(
+    ("regions", "clusters", "racks", "servers", "gpu_types", "jobs", "running", "datasets"), ()
+)
 
 
 def printable(problem: JobPlacement) -> JobPlacement:
     """The same problem with every label a symbol, as ``write_dat`` names them."""
-    renamed: dict[str, Any] = {axis: symbols(getattr(problem, axis)) for axis in _AXES}
-    return replace(problem, **renamed)
+    return with_symbols(problem, _AXES)
 
 
 def write_dat(problem: JobPlacement, path: Path) -> None:
     """Write the data section that, with the .mod, states this problem. The objective is the weighted one."""
-    with path.open("w", encoding="ascii") as file:
-        for line in chain(_about(problem), *_sections(printable(problem))):
-            file.write(f"{line}\n")
-
-
-def _about(problem: JobPlacement) -> Iterator[str]:
-    yield f"# {ascii(problem.name)[1:-1]}: data for job_placement.mod"
-    renamed = printable(problem)
-    for axis in _AXES:
-        for label, symbol in zip(getattr(problem, axis), getattr(renamed, axis)):
-            if label != symbol:
-                yield f"# {symbol} stands for {label!a} among the {axis}"
-    yield "data;"
+    write_data(problem, path, "job_placement.mod", _AXES, _sections)
 
 
 def _sections(p: JobPlacement) -> Iterator[Iterator[str]]:

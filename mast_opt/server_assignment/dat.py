@@ -3,41 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
-from itertools import chain
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from mast_opt.mathprog import section, symbols
+from mast_opt.mathprog import section, with_symbols, write_data
 from mast_opt.server_assignment.pairs import pairs_of
 from mast_opt.server_assignment.problem import BUFFERS, ServerAssignment
 
-_AXES = ("datacenters", "switchboards", "types", "reservations")
+_AXES: dict[str, tuple[str, ...]] = dict.fromkeys(("datacenters", "switchboards", "types", "reservations"), ())
 
 
 def printable(problem: ServerAssignment) -> ServerAssignment:
     """The same problem with every label that the .mod mentions a symbol, as ``write_dat`` names them."""
-    renamed: dict[str, Any] = {axis: symbols(getattr(problem, axis)) for axis in _AXES}
-    return replace(problem, **renamed)
+    return with_symbols(problem, _AXES)
 
 
 def write_dat(problem: ServerAssignment, path: Path) -> None:
     """Write the data section that, with the .mod, states this problem. The objective is the weighted one."""
-    with path.open("w", encoding="ascii") as file:
-        for line in chain(_about(problem), *_sections(printable(problem))):
-            file.write(f"{line}\n")
-
-
-def _about(problem: ServerAssignment) -> Iterator[str]:
-    yield f"# {ascii(problem.name)[1:-1]}: data for server_assignment.mod"
-    renamed = printable(problem)
-    for axis in _AXES:
-        for label, symbol in zip(getattr(problem, axis), getattr(renamed, axis)):
-            if label != symbol:
-                yield f"# {symbol} stands for {label!a} among the {axis}"
-    yield "data;"
+    write_data(problem, path, "server_assignment.mod", _AXES, _sections)
 
 
 def _sections(p: ServerAssignment) -> Iterator[Iterator[str]]:

@@ -3,40 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
-from itertools import chain
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from mast_opt.mathprog import section, symbols
+from mast_opt.mathprog import section, with_symbols, write_data
 from mast_opt.task_reassignment.problem import TaskReassignment
 
-_AXES = ("resources", "machines", "locations", "neighbourhoods", "move_groups", "services", "processes")
+_AXES: dict[str, tuple[str, ...]] = dict.fromkeys(
+    ("resources", "machines", "locations", "neighbourhoods", "move_groups", "services", "processes"), ()
+)
 
 
 def printable(problem: TaskReassignment) -> TaskReassignment:
     """The same problem with every label a symbol, as ``write_dat`` names them."""
-    renamed: dict[str, Any] = {axis: symbols(getattr(problem, axis)) for axis in _AXES}
-    return replace(problem, **renamed)
+    return with_symbols(problem, _AXES)
 
 
 def write_dat(problem: TaskReassignment, path: Path) -> None:
     """Write the data section that, with the .mod, states this problem. The objective is the weighted one."""
-    with path.open("w", encoding="ascii") as file:
-        for line in chain(_about(problem), *_sections(printable(problem))):
-            file.write(f"{line}\n")
-
-
-def _about(problem: TaskReassignment) -> Iterator[str]:
-    yield f"# {ascii(problem.name)[1:-1]}: data for task_reassignment.mod"
-    renamed = printable(problem)
-    for axis in _AXES:
-        for label, symbol in zip(getattr(problem, axis), getattr(renamed, axis)):
-            if label != symbol:
-                yield f"# {symbol} stands for {label!a} among the {axis}"
-    yield "data;"
+    write_data(problem, path, "task_reassignment.mod", _AXES, _sections)
 
 
 def _sections(p: TaskReassignment) -> Iterator[Iterator[str]]:

@@ -12,8 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import numpy as np
-
 from mast_opt.data_placement.generate.features import features
 from mast_opt.data_placement.generate.published import published
 from mast_opt.data_placement.generate.standard import standard
@@ -26,18 +24,11 @@ from mast_opt.data_placement.generate.variants import (
     weakly_coupled,
 )
 from mast_opt.data_placement.problem import DataPlacement
-from mast_opt.errors import UsageError
 from mast_opt.kind import Family
 
 
-def _family(generate: Callable[..., DataPlacement], datasets: int, workloads: int, regions: int, help: str) -> Family:
-    def checked(rng: np.random.Generator, **sizes: int) -> DataPlacement:
-        for name, size in sizes.items():
-            if size < 1:
-                raise UsageError(f"{name} is {size}; expected at least 1")
-        return generate(rng, **sizes)
-
-    return Family(checked, {"datasets": datasets, "workloads": workloads, "regions": regions}, help)
+def _family(make: Callable[..., DataPlacement], datasets: int, workloads: int, regions: int, help: str) -> Family:
+    return Family(make, {"datasets": datasets, "workloads": workloads, "regions": regions}, help)
 
 
 FAMILIES = {

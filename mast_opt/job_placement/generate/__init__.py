@@ -11,24 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import numpy as np
-
-from mast_opt.errors import UsageError
 from mast_opt.job_placement.generate.families import features, lexicographic, shared_gpus, standard, study
 from mast_opt.job_placement.problem import JobPlacement
 from mast_opt.kind import Family
 
 
-def _family(generate: Callable[..., JobPlacement], help: str, **sizes: int) -> Family:
-    def checked(rng: np.random.Generator, **given: int) -> JobPlacement:
-        for name, size in given.items():
-            if size < 1:
-                raise UsageError(f"{name} is {size}; expected at least 1")
-        if given.get("fill_percent", 1) > 100:
-            raise UsageError(f"fill_percent is {given['fill_percent']}; expected at most 100")
-        return generate(rng, **{**sizes, **given})
-
-    return Family(checked, sizes, help)
+def _family(make: Callable[..., JobPlacement], help: str, **sizes: int) -> Family:
+    return Family(make, sizes, help, most={"fill_percent": 100})
 
 
 FAMILIES = {

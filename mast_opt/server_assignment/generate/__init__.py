@@ -12,9 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import numpy as np
-
-from mast_opt.errors import UsageError
 from mast_opt.kind import Family
 from mast_opt.server_assignment.generate.features import features
 from mast_opt.server_assignment.generate.standard import standard
@@ -23,15 +20,9 @@ from mast_opt.server_assignment.problem import ServerAssignment
 
 
 def _family(
-    generate: Callable[..., ServerAssignment], servers: int, reservations: int, datacenters: int, help: str
+    make: Callable[..., ServerAssignment], servers: int, reservations: int, datacenters: int, help: str
 ) -> Family:
-    def checked(rng: np.random.Generator, **sizes: int) -> ServerAssignment:
-        for name, size in sizes.items():
-            if size < 1:
-                raise UsageError(f"{name} is {size}; expected at least 1")
-        return generate(rng, **sizes)
-
-    return Family(checked, {"servers": servers, "reservations": reservations, "datacenters": datacenters}, help)
+    return Family(make, {"servers": servers, "reservations": reservations, "datacenters": datacenters}, help)
 
 
 FAMILIES = {

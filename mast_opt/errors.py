@@ -48,7 +48,8 @@ class Fault:
     expected: str
     """What would have been right, in words."""
     row: int | None = None
-    """1-based data row (the header does not count); None when the fault is not in one row."""
+    """1-based data row (the header does not count), or the row of an Excel sheet as Excel numbers it; None when the
+    fault is not in one row."""
     column: str | None = None
     value: str | None = None
     """The offending value as it was written; None when something is missing."""

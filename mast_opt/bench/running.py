@@ -17,7 +17,7 @@ from mast_opt.bench import best_known
 from mast_opt.bench.child import PATIENCE_S, run_child
 from mast_opt.bench.machine import commit, machine, versions
 from mast_opt.bench.results import Result, append, file_of, key_of, load
-from mast_opt.bench.sources import Stored
+from mast_opt.bench.sources import Program, Stored
 from mast_opt.bench.status import Ended
 from mast_opt.bench.suite import Suite, Trial
 from mast_opt.kinds import kind_named
@@ -121,12 +121,12 @@ def execute(
 
 def warm(trials: Iterable[Trial], announce: Callable[[str], None]) -> None:
     """Compile the kernels of our own solvers in processes of their own, so that no run is charged for it."""
-    wanted = {
-        (trial.source.kind, trial.contestant.solver)
+    kinds = {
+        trial.source.kind
         for trial in trials
-        if trial.source.kind is not None and trial.contestant.solver in kind_named(trial.source.kind).heuristics
+        if not isinstance(trial.source, Program) and trial.contestant.solver in kind_named(trial.source.kind).heuristics
     }
-    for kind in sorted({str(kind) for kind, _ in wanted}):
+    for kind in sorted(kinds):
         announce(f"compiling the kernels for {kind}, or loading them: up to minutes, once")
         words = f"import mast_opt; mast_opt.warm_up({kind!r})"
         subprocess.run([sys.executable, "-c", words], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)

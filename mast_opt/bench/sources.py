@@ -1,4 +1,9 @@
-"""Where the instance of a run comes from: a generator, a file, or public data through an importer."""
+"""Where the work of a run comes from: a generator, a file, public data through an importer, or a program of its own.
+
+Each has a ``label``, its short name, unique within an entry of a suite, and ``facts``, what decides it as a JSON
+object. An instance has a ``kind``, and ``load`` gives the problem, any number of times the same, or raises InputError
+or UsageError if it cannot be had.
+"""
 
 from __future__ import annotations
 
@@ -6,34 +11,11 @@ import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 
 from mast_opt.io import read
 from mast_opt.io.importers import importer_named
 from mast_opt.kinds import generate
-
-
-class Source(Protocol):
-    """An instance that can be had, any number of times the same."""
-
-    @property
-    def kind(self) -> str | None:
-        """Kind of the problem; None for a program that makes its own."""
-        ...
-
-    @property
-    def label(self) -> str:
-        """Short name, unique within an entry of a suite."""
-        ...
-
-    @property
-    def facts(self) -> dict[str, Any]:
-        """What decides the instance, as a JSON object."""
-        ...
-
-    def load(self) -> Any:
-        """The problem. Raises InputError or UsageError if it cannot be had."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -112,8 +94,6 @@ class Program:
     path: Path
     arguments: Mapping[str, Any]
 
-    kind = None
-
     @property
     def label(self) -> str:
         return "-".join([self.path.stem, *(str(value) for value in self.arguments.values())])
@@ -122,13 +102,14 @@ class Program:
     def facts(self) -> dict[str, Any]:
         return {"program": self.path.name, "arguments": dict(self.arguments), "content": digest([self.path])}
 
-    def load(self) -> Any:
-        raise NotImplementedError("a program makes its own instances")
-
     def words(self, method: str, seed: int) -> list[str]:
         """The command line after the interpreter."""
         given = [word for name, value in self.arguments.items() for word in (f"--{name}", str(value))]
         return [str(self.path), "--method", method, "--seed", str(seed), *given]
+
+
+Instance: TypeAlias = Generated | Stored | Imported
+Source: TypeAlias = Instance | Program
 
 
 def digest(files: Iterable[Path]) -> str:

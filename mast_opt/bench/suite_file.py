@@ -20,7 +20,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from mast_opt.bench.sources import Generated, Imported, Program, Source, Stored
+from mast_opt.bench.sources import Generated, Imported, Instance, Program, Source, Stored
 from mast_opt.bench.suite import Contestant, KnownIssue, Suite, Trial
 from mast_opt.errors import MastOptError, SuiteError, UsageError
 from mast_opt.io import kind_of_file
@@ -127,7 +127,7 @@ class _Reader:
             self._faults.add(f"{self._path.name}, {place}: solvers", "at least one solver, here or for the whole suite")
         for name in settings["solvers"]:
             chosen = contestants.get(name, Contestant(name, None if isinstance(source, Program) else name))
-            if chosen.solver is not None and not self._takes(place, source, chosen):
+            if not isinstance(source, Program) and not self._takes(place, source, chosen):
                 continue
             for limit in settings["time_limits_s"]:
                 for seed in settings["seeds"]:
@@ -143,10 +143,10 @@ class _Reader:
                         reference=references.get(source.label, {}),
                     )
 
-    def _takes(self, place: str, source: Source, chosen: Contestant) -> bool:
-        """Whether the kind of the instance has this solver and formulation; a fault if not."""
-        assert source.kind is not None
-        assert chosen.solver is not None
+    def _takes(self, place: str, source: Instance, chosen: Contestant) -> bool:
+        """Whether the kind of the instance has this solver and formulation; a fault if not. A peer looks itself."""
+        if chosen.solver is None:
+            return True
         kind = kind_named(source.kind)
         for what, name, known in (
             ("solver", chosen.solver, solver_names(kind)),

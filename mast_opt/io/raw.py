@@ -19,7 +19,7 @@ class RawTable:
     """How faults call it: ``reads.csv``, ``fleet.xlsx: reads``."""
     frame: pl.DataFrame
     row_numbers: NDArray[np.int64] | None = None
-    """1-based numbers of the rows in the file; None where they are 1, 2, 3, …"""
+    """Numbers of the rows as a person finds them in the file; None where they are 1, 2, 3, …"""
     partial: bool = False
     """Rows are missing or garbled here because they could not be read (a fault has been listed)."""
     unreadable: frozenset[str] = frozenset()

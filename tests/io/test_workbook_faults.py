@@ -40,13 +40,28 @@ def test_sheets(tmp_path: Path) -> None:
     assert places(path) == [
         ("toy.xlsx: instance: rules.days", None, None, "soon"),
         ("toy.xlsx: hold", None, None, None),
-        ("toy.xlsx: sites", 2, "storage_tb", "an Excel error"),
-        ("toy.xlsx: sites", 3, "site", ""),
-        ("toy.xlsx: sites", 2, "storage_tb", ""),
+        ("toy.xlsx: sites", 3, "storage_tb", "an Excel error"),
         ("toy.xlsx: sites", 3, "storage_tb", ""),
         ("toy.xlsx: items", None, None, None),
         ("toy.xlsx: holds", None, None, None),
     ]
+
+
+def test_blank_rows_are_skipped_and_faults_name_the_rows_of_the_sheet(tmp_path: Path) -> None:
+    path = tmp_path / "toy.xlsx"
+    book = xlsxwriter.Workbook(path)
+    header = book.add_worksheet("instance")
+    for row, pair in enumerate([("format", "mast-opt/1"), ("kind", "toy"), ("name", "x"), ("rules.days", 1)]):
+        header.write_row(row, 0, pair)
+    sites = book.add_worksheet("sites")
+    for row, cells in {0: ["site", "storage_tb"], 2: ["eu", 0.1], 5: ["us", "much"], 6: ["asia", 1]}.items():
+        sites.write_row(row, 0, cells)
+    items = book.add_worksheet("items")
+    items.write_row(0, 0, ["item", "size_tb", "memory_gb", "tier"])
+    items.write_row(2, 0, ["a", 1, 1, 0])
+    book.add_worksheet("holds").write_row(0, 0, ["item", "site"])
+    book.close()
+    assert places(path) == [("toy.xlsx: sites", 6, "storage_tb", "much")]
 
 
 def test_a_workbook_without_header_sheet(tmp_path: Path) -> None:

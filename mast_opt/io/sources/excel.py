@@ -7,7 +7,7 @@ import re
 import struct
 import zipfile
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -25,6 +25,8 @@ Cell = Any
 
 
 class ExcelSource:
+    """Rows without any content are skipped, and faults name rows by the numbers that Excel shows."""
+
     format = "xlsx"
 
     def __init__(self, path: Path, stem: str, faults: Faults) -> None:
@@ -89,13 +91,12 @@ class ExcelSource:
         rows = self._rows(name)
         if rows is None:
             return None
-        while rows and all(cell == "" for cell in rows[-1]):
-            rows.pop()
-        if not rows or all(cell == "" for cell in rows[0]):
+        if not rows or _blank(rows[0]):
             self._faults.add(file, "a first row with the names of the columns")
             return None
         heads = [cell_text(cell) for cell in rows[0]]
-        cells = zip(*rows[1:]) if len(rows) > 1 else [()] * len(heads)
+        filled = {number: row for number, row in enumerate(rows[1:], start=2) if not _blank(row)}
+        cells = zip(*filled.values()) if filled else [()] * len(heads)
         columns = [pl.Series(str(n), list(map(cell_text, column)), pl.String) for n, column in enumerate(cells)]
         failed = np.array(sorted(self._errors.get(name, [])), np.int64).reshape(-1, 2)
         for column in np.unique(failed[:, 1]).tolist():
@@ -103,7 +104,8 @@ class ExcelSource:
             head = heads[column] if column < len(heads) else None
             expected = "a value (the formula in this cell fails)"
             self._faults.cells(file, head, numbers, lambda n: "an Excel error", expected)
-        return raw_table(file, heads, columns, self._faults, partial=bool(len(failed)))
+        numbers_in_sheet = np.array(list(filled), np.int64)
+        return raw_table(file, heads, columns, self._faults, numbers_in_sheet, partial=bool(len(failed)))
 
     def _rows(self, name: str) -> list[list[Cell]] | None:
         assert self._book is not None
@@ -112,6 +114,10 @@ class ExcelSource:
         except calamine.CalamineError as error:
             self._faults.add(self.file(name), f"a sheet that can be read ({shortened(str(error))})")
             return None
+
+
+def _blank(row: Sequence[Cell]) -> bool:
+    return all(cell == "" for cell in row)
 
 
 def cell_text(cell: Cell) -> str:
@@ -143,9 +149,9 @@ _ERROR = re.compile(rb'<c(?=\s[^>]*\bt="e")\s[^>]*\br="([A-Z]+)([0-9]+)"')
 
 
 def error_cells(data: bytes) -> dict[str, list[tuple[int, int]]]:
-    """Sheet → cells with an error such as #DIV/0!, as (data row from 1, column from 0).
+    """Sheet → cells with an error such as #DIV/0!, as (row of the sheet from 1, column from 0).
 
-    The reader shows such cells as empty ones. Rows count from the one below the header, which is row 1 of the sheet.
+    The reader shows such cells as empty ones.
     """
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         book = ElementTree.fromstring(archive.read("xl/workbook.xml"))
@@ -158,7 +164,7 @@ def error_cells(data: bytes) -> dict[str, list[tuple[int, int]]]:
             part = target.lstrip("/") if target.startswith("/") else f"xl/{target}"
             if part in parts:
                 cells = _ERROR.findall(archive.read(part))
-                found[sheet.get("name", "")] = [(int(row) - 1, _column_number(letters)) for letters, row in cells]
+                found[sheet.get("name", "")] = [(int(row), _column_number(letters)) for letters, row in cells]
     return found
 
 

@@ -9,9 +9,11 @@ import numpy as np
 
 from mast_opt.compiled import compiled, kernel
 from mast_opt.data_placement.heuristics.arrays import Arrays
+from mast_opt.data_placement.heuristics.chance import below, uniform
 from mast_opt.data_placement.heuristics.herd import herd
-from mast_opt.data_placement.heuristics.moves import _uniform, below, exchange, move, shift, swap, toggle
+from mast_opt.data_placement.heuristics.moves import move, swap
 from mast_opt.data_placement.heuristics.parts import Part, Scratch
+from mast_opt.data_placement.heuristics.replicas import exchange, shift, toggle
 from mast_opt.data_placement.heuristics.state import State
 from mast_opt.mip import FloatArray
 
@@ -46,7 +48,7 @@ def _target(a: Arrays, s: State, part: Part, w, refuse):
     """A region to try w in."""
     regions = len(part.regions)
     reads = a.read_start[w + 1] - a.read_start[w]
-    if reads > 0 and _uniform(s.random) < NEAR:
+    if reads > 0 and uniform(s.random) < NEAR:
         i = a.read_dataset[a.read_start[w] + below(s.random, reads)]
         r = _holder(s, part, i, s.region[w])
         if r >= 0:
@@ -100,7 +102,7 @@ def _anneal(a: Arrays, s: State, part: Part, steps, hot, cooling, refuse, scratc
     temperature, total = hot, 0.0
     for _ in range(steps):
         temperature *= cooling
-        kind = _uniform(s.random)
+        kind = uniform(s.random)
         if kind < mix[SWAP]:
             if len(part.workloads) > 0:
                 total += _change_work(a, s, part, kind, temperature, refuse, scratch, mix)

@@ -6,8 +6,10 @@ import numpy as np
 
 from mast_opt.compiled import compiled, kernel
 from mast_opt.data_placement.heuristics.arrays import Arrays
-from mast_opt.data_placement.heuristics.moves import _enter, _follow, _gpu, _has_room, _replica_price, _today
+from mast_opt.data_placement.heuristics.following import follow
+from mast_opt.data_placement.heuristics.moves import enter, has_room
 from mast_opt.data_placement.heuristics.parts import Scratch, scratch_for
+from mast_opt.data_placement.heuristics.prices import gpu_change, replica_price, stay_worth
 from mast_opt.data_placement.heuristics.state import State, state_of
 from mast_opt.data_placement.problem import Bools, Ints
 
@@ -71,13 +73,13 @@ def _cheapest(a: Arrays, s: State, w, refuse):
             free = (a.cpu[r] - s.cpu[r]) / max(a.cpu[r], 1)
             if free > spare:
                 spare, spare_o, spare_r = free, o, r
-            if not _has_room(a, s, w, r):
+            if not has_room(a, s, w, r):
                 continue
-            cost = _gpu(a, s, a.tier[w], regions, k, 0, r, k, g, False) - _today(a, w, r)
+            cost = gpu_change(a, s, a.tier[w], regions, k, 0, r, k, g, False) - stay_worth(a, w, r)
             for n in range(a.read_start[w], a.read_start[w + 1]):
                 i = a.read_dataset[n]
                 if not s.place[i, r]:
-                    cost += min(a.read_volume[n] * a.remote_price, _replica_price(a, i, r))
+                    cost += min(a.read_volume[n] * a.remote_price, replica_price(a, i, r))
             if cost < best:
                 best, best_o, best_r = cost, o, r
     if best_r < 0 and not refuse:
@@ -92,7 +94,7 @@ def _settle(a: Arrays, s: State, order, refuse, scratch: Scratch):
     for w in order:
         o, r = _cheapest(a, s, w, refuse)
         if r >= 0:
-            _gpu(a, s, a.tier[w], regions, 0, 0, r, a.option_type[o], a.option_mgpu[o], True)
-            _enter(a, s, w, r, 1)
-            _follow(a, s, w, regions, r, scratch.first)
+            gpu_change(a, s, a.tier[w], regions, 0, 0, r, a.option_type[o], a.option_mgpu[o], True)
+            enter(a, s, w, r, 1)
+            follow(a, s, w, regions, r, scratch.first)
             s.option[w], s.region[w] = o, r

@@ -7,17 +7,12 @@ from __future__ import annotations
 
 from mast_opt.compiled import kernel
 from mast_opt.data_placement.heuristics.arrays import Arrays
-from mast_opt.data_placement.heuristics.moves import (
-    _enter,
-    _follow,
-    _gpu,
-    _replica_price,
-    _set_replica,
-    _today,
-    _unfollow,
-    allowance,
-)
+from mast_opt.data_placement.heuristics.chance import allowance
+from mast_opt.data_placement.heuristics.following import follow, unfollow
+from mast_opt.data_placement.heuristics.moves import enter
 from mast_opt.data_placement.heuristics.parts import DATASETS, WORKLOADS, Scratch
+from mast_opt.data_placement.heuristics.prices import gpu_change, replica_price, stay_worth
+from mast_opt.data_placement.heuristics.replicas import set_replica
 from mast_opt.data_placement.heuristics.state import State
 
 
@@ -106,42 +101,42 @@ def herd(a: Arrays, s: State, i, r0, r1, temperature, scratch: Scratch):
     for j in range(datasets):
         d = data[j]
         if not s.place[d, r1]:
-            delta += _replica_price(a, d, r1) - s.volume[d, r1] * a.remote_price
-            _set_replica(a, s, d, r1, True)
+            delta += replica_price(a, d, r1) - s.volume[d, r1] * a.remote_price
+            set_replica(a, s, d, r1, True)
             added[j] = True
     for j in range(workloads):
         w = works[j]
         k, g = a.option_type[s.option[w]], a.option_mgpu[s.option[w]]
-        delta += _gpu(a, s, a.tier[w], r0, k, g, r1, k, g, True) + _today(a, w, r0) - _today(a, w, r1)
-        _enter(a, s, w, r0, -1)
-        _enter(a, s, w, r1, 1)
+        delta += gpu_change(a, s, a.tier[w], r0, k, g, r1, k, g, True) + stay_worth(a, w, r0) - stay_worth(a, w, r1)
+        enter(a, s, w, r0, -1)
+        enter(a, s, w, r1, 1)
     for j in range(workloads):  # after all have entered, so that replicas leave room for every output
-        delta += _follow(a, s, works[j], r0, r1, action[j])
+        delta += follow(a, s, works[j], r0, r1, action[j])
         s.region[works[j]] = r1
     legal = True
     for j in range(datasets):
         d = data[j]
-        price = _replica_price(a, d, r0)
+        price = replica_price(a, d, r0)
         surplus = s.copies[d] > a.copies_max[d] or s.volume[d, r0] * a.remote_price < price
         if surplus and s.place[d, r0] and not a.pinned[d, r0] and s.copies[d] > a.copies_min[d]:
             delta += s.volume[d, r0] * a.remote_price - price
-            _set_replica(a, s, d, r0, False)
+            set_replica(a, s, d, r0, False)
             dropped[j] = True
         legal = legal and s.copies[d] <= a.copies_max[d]
     if legal and delta <= threshold:
         return delta
     for j in range(datasets):
         if dropped[j]:
-            _set_replica(a, s, data[j], r0, True)
+            set_replica(a, s, data[j], r0, True)
     for j in range(workloads - 1, -1, -1):
         w = works[j]
         k, g = a.option_type[s.option[w]], a.option_mgpu[s.option[w]]
         s.region[w] = r0
-        _unfollow(a, s, w, r0, r1, action[j])
-        _enter(a, s, w, r1, -1)
-        _enter(a, s, w, r0, 1)
-        _gpu(a, s, a.tier[w], r1, k, g, r0, k, g, True)
+        unfollow(a, s, w, r0, r1, action[j])
+        enter(a, s, w, r1, -1)
+        enter(a, s, w, r0, 1)
+        gpu_change(a, s, a.tier[w], r1, k, g, r0, k, g, True)
     for j in range(datasets):
         if added[j]:
-            _set_replica(a, s, data[j], r1, False)
+            set_replica(a, s, data[j], r1, False)
     return 0.0

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from tests.cli.conftest import Call, command, spawn
+from tests.platforms import has_dev_full, limits_file_sizes
 
 JUNK = bytes(range(256)) * 64
 
@@ -83,7 +84,7 @@ def _tiny_files() -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (64, 64))
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="no limits on file sizes")
+@limits_file_sizes
 class TestFullDisk:
     """A limit on file sizes stands for a disk that is full: writing starts well and then fails."""
 
@@ -104,7 +105,7 @@ class TestFullDisk:
         assert ended.code == 0
         assert "is incomplete" in ended.err
 
-    @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
+    @has_dev_full
     @pytest.mark.parametrize("option", ["--json", "--full"])
     def test_stdout(self, instance: Path, option: str) -> None:
         with Path("/dev/full").open("w") as full:
@@ -127,12 +128,19 @@ def test_targets_that_cannot_be_written(call: Call, instance: Path, tmp_path: Pa
     assert (tmp_path / "file").read_text() == "in the way"
 
 
-@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write anywhere")
-def test_a_folder_that_is_read_only(call: Call, instance: Path, tmp_path: Path) -> None:
-    (tmp_path / "shut").mkdir(mode=0o555)
-    ended = call("solve", instance, "--out", tmp_path / "shut" / "plan")
+def test_a_folder_that_is_read_only(
+    call: Call, instance: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a system says of such a folder, except to root, who may write anywhere."""
+
+    def refuse(path: Path, *_: object) -> None:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+
+    monkeypatch.setattr(Path, "touch", refuse)
+    ended = call("solve", instance, "--out", tmp_path / "plan")
     assert ended.code == 2
     assert "may write" in ended.err
+    assert not (tmp_path / "plan").exists()
 
 
 def test_a_target_is_refused_before_the_solve(call: Call, hard: Path, tmp_path: Path) -> None:

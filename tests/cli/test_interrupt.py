@@ -15,8 +15,9 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Call, command
+from tests.platforms import sends_signals
 
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals are sent in another way")
+pytestmark = sends_signals
 
 PATIENCE_S = 120
 """After which a test gives up; it never takes nearly as long."""

@@ -1,0 +1,19 @@
+"""What some tests need of the operating system, and why they mean nothing without it."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import pytest
+
+sends_signals = pytest.mark.skipif(
+    os.name == "nt", reason="Windows has no signal that a process can send to one other process as Ctrl-C does"
+)
+limits_file_sizes = pytest.mark.skipif(
+    os.name == "nt", reason="Windows has no RLIMIT_FSIZE, which stands for a full disk here"
+)
+has_dev_full = pytest.mark.skipif(
+    sys.platform != "linux", reason="/dev/full, the output on which every write fails, is a device of Linux"
+)
+has_mode_bits = pytest.mark.skipif(os.name == "nt", reason="files have no permission bits on Windows")

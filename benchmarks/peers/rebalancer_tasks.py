@@ -1,48 +1,36 @@
 """Meta's Rebalancer on task reassignment: processes are objects, machines are containers; it was made for that.
 
-Same environment and same call as rebalancer.py beside it:
-
-    .venv-rebalancer/bin/python -P benchmarks/peers/rebalancer_tasks.py my-instance.json my-plan.json --time-limit 60
+How to call it: rebalancer_common.py beside this file.
 
 Hard: capacity per resource, for transient resources while moving too, and at most one process of a service on a
 machine. Goals, with the instance's own weights: use above the safety capacity, and the cost of moved processes. Spread,
 dependencies, balance goals, service and machine moves have no counterpart: instances with any of the first three are
 refused, the last two are left for the verifier to count.
 
-Settings: as rebalancer.py; machines are told to be similar where capacities are of one size class, so that a sample is
-drawn from every class.
+Machines are told to be similar where capacities are of one size class, so that a sample is drawn from every class.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
 import math
-import time
 from collections import defaultdict
-from importlib.metadata import version
-from pathlib import Path
-from typing import Any
 
 from rebalancer import ProblemSolver
+from rebalancer_common import Json, Question, run
 
-SAMPLES = (10, 100)
-"""Of single moves and of swaps: few while that helps, then many."""
-END = {1: "optimal", 2: "time limit", 3: "move limit", 5: "plateau", 8: "exception", 9: "unable to find more moves"}
-"""Its numbers for why it stopped."""
 AFTER, DURING_AND_AFTER = 1, 2
 ABSOLUTE = 1
 """Its numbers for when a capacity holds and how a limit counts; it refuses the names that its stubs list."""
 
 
-def refuse_what_has_no_counterpart(instance: dict[str, Any]) -> None:
+def refuse_what_has_no_counterpart(instance: Json) -> None:
     if instance.get("dependencies") or instance.get("balances"):
         raise SystemExit("Rebalancer cannot express dependencies and balance goals; this adapter refuses them")
     if any(row["spread_min"] > 1 for row in instance["services"]):
         raise SystemExit("this adapter does not express spread over locations")
 
 
-def solver_of(instance: dict[str, Any], time_limit_s: float, seed: int) -> ProblemSolver:
+def question(instance: Json) -> Question:
     """The instance in Rebalancer's words."""
     refuse_what_has_no_counterpart(instance)
     machines = [row["machine"] for row in instance["machines"]]
@@ -62,17 +50,15 @@ def solver_of(instance: dict[str, Any], time_limit_s: float, seed: int) -> Probl
         goal |= {"magicScaling": False, "doNotNormalize": True}
         solver.add_goal({"minimizeMovementSpec": goal}, weight=weights["process_move"])
     solver.add_similar_containers(_size_classes(instance))
-    anywhere = {"moveToScopeItems": {"defaultScopeItems": {"scopeName": "machine", "scopeItems": machines}}}
-    moves = []
-    for sample in SAMPLES:
-        single = {"destinationsToExplore": anywhere, "stratifiedSampleSize": {"defaultSampleSize": sample}}
-        moves += [{"singleRandomStratifiedMoveTypeSpec": single}]
-        moves += [{"swapMoveTypeSpec": {"sampleSize": {"defaultSampleSize": sample}}}]
-    settings = {"solveTime": max(1, int(time_limit_s)), "randomSeed": seed, "moveTypeList": moves}
-    return solver.add_solver({"localSearchSolverSpec": settings})
+    return Question(solver, "machine", machines, tables_of)
 
 
-def _loads(solver: ProblemSolver, instance: dict[str, Any], weight: float, machines: int) -> None:
+def tables_of(assignment: dict[str, str]) -> dict[str, list[Json]]:
+    """The table of a plan."""
+    return {"assignments": [{"process": process, "machine": machine} for process, machine in assignment.items()]}
+
+
+def _loads(solver: ProblemSolver, instance: Json, weight: float, machines: int) -> None:
     """Capacity of each resource as a constraint, use above safety as a goal.
 
     Rebalancer divides an excess by the mean capacity of all containers.
@@ -94,7 +80,7 @@ def _loads(solver: ProblemSolver, instance: dict[str, Any], weight: float, machi
         solver.add_goal({"capacitySpec": goal}, weight=weight * row["load_weight"] * mean)
 
 
-def _conflicts(solver: ProblemSolver, instance: dict[str, Any]) -> None:
+def _conflicts(solver: ProblemSolver, instance: Json) -> None:
     of_service: dict[str, list[str]] = defaultdict(list)
     for row in instance["processes"]:
         of_service[row["service"]].append(row["process"])
@@ -106,7 +92,7 @@ def _conflicts(solver: ProblemSolver, instance: dict[str, Any]) -> None:
         solver.add_constraint({"groupCountSpec": limit})
 
 
-def _size_classes(instance: dict[str, Any]) -> list[list[str]]:
+def _size_classes(instance: Json) -> list[list[str]]:
     """Machines whose total capacity has the same power of two."""
     total: dict[str, float] = defaultdict(float)
     for row in instance["capacities"]:
@@ -117,28 +103,5 @@ def _size_classes(instance: dict[str, Any]) -> list[list[str]]:
     return [classes[size] for size in sorted(classes)]
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("instance", type=Path)
-    parser.add_argument("plan", type=Path)
-    parser.add_argument("--time-limit", type=float, default=60.0, help="seconds for the search")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--threads", type=int, default=1, help="it takes the processors that its process may use")
-    chosen = parser.parse_args()
-    instance = json.loads(chosen.instance.read_text(encoding="utf-8"))
-    kind = instance["instance"]["kind"]
-    if kind != "task-reassignment":
-        raise SystemExit(f"this adapter takes task-reassignment, not {kind}")
-    began = time.perf_counter()
-    solution = solver_of(instance, chosen.time_limit, chosen.seed).solve()
-    spent = time.perf_counter() - began
-    rows = [{"process": process, "machine": machine} for process, machine in solution["assignment"].items()]
-    plan = {"plan": {"format": "mast-opt/1", "kind": kind}, "assignments": rows}
-    chosen.plan.write_text(json.dumps(plan), encoding="utf-8")
-    ends = [END.get(report.get("endReason"), "unknown end") for report in solution.get("solverSummaries", [])]
-    told = {"versions": {"rebalancer": version("rebalancer")}, "message": ", ".join(ends), "solve_s": spent}
-    print(json.dumps(told))
-
-
 if __name__ == "__main__":
-    main()
+    run(__doc__, "task-reassignment", question)

@@ -2,13 +2,13 @@
 
 An adapter is a script that needs nothing of mast-opt. It is called with the interpreter of its environment as
 
-    python -P benchmarks/peers/NAME.py INSTANCE.json PLAN.json --time-limit S --seed N --threads N
+    python benchmarks/peers/NAME.py INSTANCE.json PLAN.json --time-limit S --seed N --threads N
 
 reads an instance as ``mast-opt export`` writes it to JSON, writes a plan in the same form (``{"plan": {"format": …,
 "kind": …}, TABLE: [one object a row], …}``, every table of the plan), and prints one JSON object ``{"versions": {…},
 "message": "…", "solve_s": …}``. The interpreter is that of ``.venv-NAME`` here, or what the variable MAST_OPT_PEER_NAME
-says, NAME without what follows an underscore, so that adapters share an environment; ``-P`` keeps one from hiding a
-library of its own name.
+says, NAME without what follows an underscore, so that adapters share an environment. (No adapter may have the name of
+the library that it imports.)
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def interpreter(adapter: Path) -> Path:
     chosen = Path(os.environ.get(variable) or f".venv-{name}/bin/python")
     if not chosen.is_file():
         raise BackendUnavailable(
-            f"{name} has no environment at {chosen}; make one as the first lines of {adapter.name} say, "
+            f"{name} has no environment at {chosen}; docs/benchmarks/peers.md says how to make one, "
             f"or let {variable} name the Python of one"
         )
     return chosen
@@ -58,7 +58,7 @@ def solve_with_peer(trial: Trial, problem: Any) -> dict[str, Any]:
         instance, plan_file = Path(folder) / "instance.json", Path(folder) / "plan.json"
         write(problem, instance)
         options = ["--time-limit", trial.time_limit_s, "--seed", trial.seed, "--threads", trial.threads]
-        words = [python, "-P", adapter, instance, plan_file, *options]
+        words = [python, adapter, instance, plan_file, *options]
         ended = subprocess.run([str(word) for word in words], capture_output=True, encoding="utf-8", check=False)
         if ended.returncode:
             last = ended.stderr.strip().splitlines()[-1:] or ["without a word"]

@@ -1,40 +1,19 @@
-"""Meta's Rebalancer on what it can express of data placement. Runs in an environment of its own (Python 3.12 or newer):
+"""Meta's Rebalancer on what it can express of data placement. How to call it: rebalancer_common.py beside this file.
 
-    python3.12 -m venv .venv-rebalancer && .venv-rebalancer/bin/pip install rebalancer==1.0.4
-    mast-opt export my-instance my-instance.json
-    .venv-rebalancer/bin/python -P benchmarks/peers/rebalancer.py my-instance.json my-plan.json --time-limit 60
-    mast-opt verify my-instance my-plan.json
-
-In a suite: a contestant with ``peer = "../peers/rebalancer.py"``; the verifier then has the last word.
-
-Rebalancer gives each object exactly one container. So every dataset gets one replica and every workload one region and
-its first acceptable GPU type. Where remote reads are forbidden, what is linked by reads has to move as one object;
-where they have a price, dataset and workload are a pair that likes to be together, weighed by volume. Storage and cores
-are hard capacities; GPU demand above supply, the highest demand over supply and bytes copied are goals with the
-weights of the instance's own terms; a region that lacks the GPU type is no destination. Quotas, links and
-ingress are refused, and nothing is split.
-
-Settings: stratified single moves and sampled swaps (single moves and full swaps of its README stall), ``solveTime``
-as the limit, the seed as ``randomSeed``. It tells no bound, and holds the interpreter while it solves.
+Every dataset gets one replica and every workload one region and its first acceptable GPU type. Where remote reads are
+forbidden, what is linked by reads has to move as one object; where they have a price, dataset and workload are a pair
+that likes to be together, weighed by volume. Storage and cores are hard capacities; GPU demand above supply, the
+highest demand over supply and bytes copied are goals with the weights of the instance's own terms; a region that lacks
+the GPU type is no destination. Quotas, links and ingress are refused, and nothing is split.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
-import time
 from collections import defaultdict
-from importlib.metadata import version
-from pathlib import Path
-from typing import Any
 
 from rebalancer import ProblemSolver
+from rebalancer_common import Json, Question, run
 
-Row = dict[str, Any]
-SAMPLES = (10, 100)
-"""Of single moves and of swaps: few while that helps, then many. Of seven settings the best on two instances."""
-END = {1: "optimal", 2: "time limit", 3: "move limit", 5: "plateau", 8: "exception", 9: "unable to find more moves"}
-"""Its numbers for why it stopped."""
 UNIT = 1000
 """Base units to the unit of the files: dimensions are whole thousandths, which floats carry exactly."""
 
@@ -57,7 +36,7 @@ class Groups:
 class Placement:
     """A data placement as objects in containers."""
 
-    def __init__(self, instance: dict[str, Any]) -> None:
+    def __init__(self, instance: Json) -> None:
         for table in ("links", "cpu_quota"):
             if instance.get(table):
                 raise SystemExit(f"Rebalancer cannot express the table {table}; this adapter refuses it")
@@ -132,9 +111,22 @@ class Placement:
             inside[first].append(name)
         return inside
 
+    def tables_of(self, assignment: dict[str, str]) -> dict[str, list[Json]]:
+        """The tables of a plan."""
+        placements, runs = [], []
+        for name, members in self.objects.items():
+            for what, label in members:
+                if what == "dataset":
+                    placements.append({"dataset": label, "region": assignment[name]})
+                else:
+                    gpu_type = self.need[label][0] if label in self.need else None
+                    runs.append({"workload": label, "region": assignment[name], "gpu_type": gpu_type, "share": 1})
+        return {"placements": placements, "runs": runs, "copies": [], "remote_reads": []}
 
-def solver_of(p: Placement, time_limit_s: float, seed: int) -> ProblemSolver:
+
+def question(instance: Json) -> Question:
     """The placement in Rebalancer's words."""
+    p = Placement(instance)
     forbidden = p.forbidden()
     solver = ProblemSolver(service_name="mast-opt", service_scope="data-placement")
     solver.set_object_name("item").set_container_name("region").set_assignment(p.start(forbidden))
@@ -154,15 +146,8 @@ def solver_of(p: Placement, time_limit_s: float, seed: int) -> ProblemSolver:
     _copy_goal(solver, p, size)
     if not p.together:
         _locality_goal(solver, p)
-    anywhere = {"moveToScopeItems": {"defaultScopeItems": {"scopeName": "region", "scopeItems": p.regions}}}
-    moves = []
-    for sample in SAMPLES:
-        single = {"destinationsToExplore": anywhere, "stratifiedSampleSize": {"defaultSampleSize": sample}}
-        moves += [{"singleRandomStratifiedMoveTypeSpec": single}]
-        moves += [{"swapMoveTypeSpec": {"sampleSize": {"defaultSampleSize": sample}}}]
     solver.add_similar_containers([p.regions])
-    settings = {"solveTime": max(1, int(time_limit_s)), "randomSeed": seed, "moveTypeList": moves}
-    return solver.add_solver({"localSearchSolverSpec": settings})
+    return Question(solver, "region", p.regions, p.tables_of)
 
 
 def _capacity(solver: ProblemSolver, name: str, need: dict[str, float], room: dict[str, float]) -> None:
@@ -216,41 +201,5 @@ def _locality_goal(solver: ProblemSolver, p: Placement) -> None:
         solver.add_goal({"pairAffinitiesSpec": goal}, weight=p.weights["remote"] / 2)
 
 
-def plan_of(p: Placement, assignment: dict[str, str]) -> dict[str, Any]:
-    """A plan as mast-opt reads it from JSON."""
-    placements, runs = [], []
-    for name, members in p.objects.items():
-        for what, label in members:
-            if what == "dataset":
-                placements.append({"dataset": label, "region": assignment[name]})
-            else:
-                gpu_type = p.need[label][0] if label in p.need else None
-                runs.append({"workload": label, "region": assignment[name], "gpu_type": gpu_type, "share": 1})
-    head = {"format": "mast-opt/1", "kind": "data-placement"}
-    return {"plan": head, "placements": placements, "runs": runs, "copies": [], "remote_reads": []}
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("instance", type=Path)
-    parser.add_argument("plan", type=Path)
-    parser.add_argument("--time-limit", type=float, default=60.0, help="seconds for the search")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--threads", type=int, default=1, help="it takes the processors that its process may use")
-    chosen = parser.parse_args()
-    instance = json.loads(chosen.instance.read_text(encoding="utf-8"))
-    kind = instance["instance"]["kind"]
-    if kind != "data-placement":
-        raise SystemExit(f"this adapter takes data-placement, not {kind}")
-    placement = Placement(instance)
-    began = time.perf_counter()
-    solution = solver_of(placement, chosen.time_limit, chosen.seed).solve()
-    spent = time.perf_counter() - began
-    chosen.plan.write_text(json.dumps(plan_of(placement, solution["assignment"])), encoding="utf-8")
-    ends = [END.get(report.get("endReason"), "unknown end") for report in solution.get("solverSummaries", [])]
-    told = {"versions": {"rebalancer": version("rebalancer")}, "message": ", ".join(ends), "solve_s": spent}
-    print(json.dumps(told))
-
-
 if __name__ == "__main__":
-    main()
+    run(__doc__, "data-placement", question)

@@ -38,7 +38,8 @@ BATCHES = (
     *(Batches(f"30 servers, {fill}% full", _sizes(3, 2, 5, fill), 15) for fill in (90, 95, 98)),
     *(Batches(f"60 servers, {fill}% full", _sizes(3, 2, 10, fill), 40) for fill in (90, 92, 95, 98)),
     *(Batches(f"120 servers, {fill}% full", _sizes(4, 3, 10, fill), 30) for fill in (90, 95, 98)),
-    *(Batches(f"240 servers, {fill}% full", _sizes(4, 4, 15, fill), 8, 120.0) for fill in (90, 95)),
+    *(Batches(f"240 servers, {fill}% full", _sizes(4, 4, 15, fill), 16, 120.0) for fill in (90, 95)),
+    Batches("300 servers, 90% full", _sizes(4, 5, 15, 90), 8, 240.0),
 )
 HELD_OUT = (
     Batches("held out: 60 servers, 95% full", _sizes(3, 2, 10, 95), 40, first_seed=10_000),

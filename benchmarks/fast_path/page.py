@@ -63,9 +63,9 @@ multiple of what the optimum loses.
 time over the solver's, on the {long} batches with long proofs. `exhaustive+repair` was given {REPAIR_ROUNDS:,} rounds
 divided by the jobs of the batch, and stops when its bound proves a gap of 1e-4.
 
-**Machine.** {platform.system()} {platform.machine()}, {os.cpu_count()} virtual CPUs shared with other work (load 5 to
-12 while this ran, which lengthens CPU time too; HiGHS and the solvers ran at different hours of one day),
-Python {platform.python_version()}, {versions}."""
+**Machine.** {platform.system()} {platform.machine()}, {os.cpu_count()} virtual CPUs, of which the study had
+one to itself and other work the rest; the solvers take turns on each batch, HiGHS first. Python
+{platform.python_version()}, {versions}."""
 
 
 def _table(found: Sequence[Row]) -> str:

@@ -11,6 +11,7 @@
     ├── BackendError             a solver library failed
     │   ├── BackendUnavailable   its package is missing or has no licence
     │   └── SizeLimitExceeded    the problem is over the size its licence allows
+    ├── Interrupted              cancelled before there was anything to return
     ├── StaleBid                 a bid that the fleet has changed since
     └── VerificationError        the verifier and the solver truly disagree
 
@@ -116,6 +117,10 @@ class SizeLimitExceeded(BackendError):
 
 class VerificationError(MastOptError):
     """The verifier rejects what the solver calls a solution, beyond solver tolerance."""
+
+
+class Interrupted(MastOptError):
+    """``cancel`` was set before there was anything to return."""
 
 
 class StaleBid(MastOptError):

@@ -14,7 +14,7 @@ import numpy as np
 from mast_opt import backends
 from mast_opt.analysis.asking import asked, exact_solver
 from mast_opt.backends.base import Backend
-from mast_opt.errors import BackendError, UsageError
+from mast_opt.errors import BackendError, Interrupted, UsageError
 from mast_opt.kind import Kind
 from mast_opt.mip import frozen
 from mast_opt.questions import Resource
@@ -33,7 +33,7 @@ class Marginal:
     unit: str
     place: str
     value: float | None
-    """By how much one more unit lowers the objective, on average over ``units``; None if no plan was found in time."""
+    """By how much one more unit lowers the objective, on average over ``units``; None if not found in time."""
     low: float | None
     high: float | None
     """What is proven of it; equal to ``value`` where the integers are fixed."""
@@ -91,6 +91,7 @@ def marginal_values(
         cancel: set it from any thread to stop.
 
     Raises:
+        Interrupted: ``cancel`` was set before there was a value.
         UsageError: this kind has nothing to buy, the plan breaks limits, or an argument cannot be honoured.
     """
     kind, questions = asked(problem)
@@ -112,6 +113,8 @@ def marginal_values(
 
     if plan is None:
         first = solved(problem, None)
+        if first.plan is None and cancel.is_set():
+            raise Interrupted("interrupted before there was a plan to begin from; give one, and it begins at once")
         if first.plan is None:
             raise UsageError(f"no plan to begin from: the solve ended {first.status.value}; ask 'mast-opt explain' why")
         plan = first.plan
@@ -130,6 +133,8 @@ def marginal_values(
             return _free(solved(instance, plan))
 
     before = ask(problem)
+    if before is None and cancel.is_set():
+        raise Interrupted("interrupted before the plan itself was measured")
     if before is None:
         raise UsageError("the program was not solved in time; raise the time limit")
     places = [(one, at, place) for one in chosen for at, place in enumerate(one.places(problem))]

@@ -14,7 +14,7 @@ from mast_opt.analysis.asking import asked
 from mast_opt.errors import UsageError
 from mast_opt.kind import Formulation, Kind
 from mast_opt.result import SolveParams, Status
-from mast_opt.solving import solve, solver_names
+from mast_opt.solving import lawful_today, solve, solver_names
 from mast_opt.solving.clock import Clock
 from mast_opt.solving.exact import STAGE_SLACK_ABSOLUTE, STAGE_SLACK_RELATIVE, Answer, ExactSolve
 from mast_opt.verdict import Verdict
@@ -159,7 +159,7 @@ class _Epsilon:
         self._backend = backends.get(solver)
         self._params = params
         self._clock = Clock(time_limit_s)
-        self._last: Any | None = None
+        self._last = lawful_today(kind, problem)
 
     def points(self, count: int) -> list[Point | None]:
         """The two ends, then what lies between them."""
@@ -171,9 +171,13 @@ class _Epsilon:
                 continue
             least = self._least({name: 1.0}, {}, 0.1)
             if least.verdict is None:
+                if self._params.cancel.is_set():
+                    return []
                 raise UsageError(_no_plan(least, self._caps))
             self._caps[name] = _slack(least.verdict.terms[name])
         left = self._point(None, self._first, self._second, 1 / count)
+        if self._params.cancel.is_set():
+            return [left]
         right = self._point(None, self._second, self._first, 1 / max(count - 1, 1))
         if left is None or right is None:
             return [left, right]

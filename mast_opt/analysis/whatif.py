@@ -46,7 +46,7 @@ class WhatIf:
     """The instance as it is."""
     outcomes: tuple[Outcome, ...]
     robust: Robust | None
-    """One plan for all scenarios, where that was asked for."""
+    """One plan for all scenarios, where that was asked for and nobody cancelled before."""
 
 
 def whatif(
@@ -128,7 +128,7 @@ def whatif(
     with ThreadPoolExecutor(jobs) as pool:
         first, *others = pool.map(outcome, instances)
     stochastic = None
-    if robust is not None and questions.two_stage is not None and before is not None:
+    if robust is not None and questions.two_stage is not None and before is not None and not cancel.is_set():
         weights = np.array([1.0, *(scenario.weight for scenario in scenarios)])
         params = SolveParams(gap=gap, seed=seed, threads=threads, cancel=cancel)
         clock = Clock(time_limit_s)

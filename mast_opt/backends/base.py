@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import atexit
 import importlib
 import signal
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
@@ -25,6 +27,9 @@ OPEN_SOLVERS = "highs, cpsat, scip or cbc"
 WATCH_INTERVAL_S = 0.05
 PATIENCE = 2
 """How often Ctrl-C is taken as a wish to stop in good order."""
+GRACE_S = 1.0
+"""How long a solver that was asked to stop is waited for where nothing is lost by leaving it behind."""
+SOLVER_THREAD = "mast-opt-solver"
 
 
 @runtime_checkable
@@ -52,15 +57,20 @@ class Backend(Protocol):
         ...
 
 
-def interruptibly(run: Callable[[], T], cancel: threading.Event) -> T:
+def interruptibly(run: Callable[[], T], cancel: threading.Event, instead: Callable[[], T | None] = lambda: None) -> T:
     """Call ``run`` so that Ctrl-C sets ``cancel`` instead of killing it, then return its result.
 
-    In the main thread ``run`` moves to a worker thread, because a solver that stays inside compiled code
-    would keep Python from seeing the signal. Elsewhere it is called directly. A third Ctrl-C gives up
-    waiting and raises KeyboardInterrupt. A handler that the caller installed for SIGINT is left in charge.
+    ``run`` moves to a worker thread, because a solver that stays inside compiled code would keep Python from seeing
+    the signal, and some look up from it only twice a minute. A third Ctrl-C gives up waiting and raises
+    KeyboardInterrupt. A handler that the caller installed for SIGINT is left in charge.
+
+    Args:
+        run: what to call.
+        cancel: what Ctrl-C sets; set it from any thread.
+        instead: asked, once ``cancel`` has been set for a while, for what is known without ``run``; None is an answer
+            that is not known yet. With any other, ``run`` is left behind in its thread, for which the interpreter
+            waits when it ends.
     """
-    if threading.current_thread() is not threading.main_thread():
-        return run()
     outcome: list[T] = []
     failure: list[BaseException] = []
 
@@ -70,20 +80,34 @@ def interruptibly(run: Callable[[], T], cancel: threading.Event) -> T:
         except BaseException as error:
             failure.append(error)
 
-    worker = threading.Thread(target=work, name="mast-opt-solver", daemon=True)
+    worker = threading.Thread(target=work, name=SOLVER_THREAD, daemon=True)
+    asked_s: float | None = None
     with _cancelling(cancel):
         worker.start()
         while worker.is_alive():
             worker.join(WATCH_INTERVAL_S)
+            if asked_s is None:
+                asked_s = time.monotonic() if cancel.is_set() else None
+            elif worker.is_alive() and time.monotonic() - asked_s > GRACE_S:
+                known = instead()
+                if known is not None:
+                    atexit.register(worker.join)
+                    return known
     if failure:
         raise failure[0]
     return outcome[0]
 
 
+def solver_left_behind() -> bool:
+    """Does a solver still run that did not stop when it was asked to?"""
+    return any(thread.name == SOLVER_THREAD for thread in threading.enumerate())
+
+
 @contextmanager
 def _cancelling(cancel: threading.Event) -> Iterator[None]:
     """While the block runs in the main thread, Ctrl-C sets ``cancel``; the third one raises."""
-    if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+    in_main = threading.current_thread() is threading.main_thread()
+    if not in_main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
         yield
         return
     left = iter(range(PATIENCE))

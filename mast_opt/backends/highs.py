@@ -174,7 +174,8 @@ class _Run:
 
     def _on_solution(self, event: Any) -> None:
         objective = self._scaled.to_original_objective(event.data_out.objective_function_value)
-        self._relay.call(lambda: self._progress.update(incumbent=objective))
+        x = self._scaled.to_original(np.array(event.data_out.mip_solution))
+        self._relay.call(lambda: self._progress.update(incumbent=objective, x=x))
         self._on_mip(event)
 
     def _on_mip(self, event: Any) -> None:

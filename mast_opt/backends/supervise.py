@@ -1,8 +1,9 @@
 """The frame around every backend: check the question, run the solver, check the answer.
 
 What holds for all solvers is done here once: a start of the wrong length is an error, a program without
-columns needs no solver, Ctrl-C becomes ``cancel``, a feasible start is never lost, the objective is that of
-``x`` on the program as it was stated, and OPTIMAL means proven within the asked gap.
+columns needs no solver, Ctrl-C becomes ``cancel``, a solver that is deaf to it is left behind, a feasible start is
+never lost, the objective is that of ``x`` on the program as it was stated, and OPTIMAL means proven within the asked
+gap.
 """
 
 from __future__ import annotations
@@ -51,11 +52,23 @@ def supervised(minimise: Callable[[Mip, SolveParams, Progress], Outcome], mip: M
     progress = Progress(params.on_event)
     start = None if params.start is None else _feasible(mip, params.start)
     if start is not None:
-        progress.update(incumbent=mip.objective(start))
-    outcome = _without_solver(mip, params) or interruptibly(lambda: minimise(mip, params, progress), params.cancel)
+        progress.update(incumbent=mip.objective(start), x=start)
+    outcome = _without_solver(mip, params) or interruptibly(
+        lambda: minimise(mip, params, progress), params.cancel, lambda: _without_waiting(progress)
+    )
     result = _concluded(mip, params, outcome, start)
     progress.update(result.objective, result.bound)
+    progress.close()
     return result
+
+
+def _without_waiting(progress: Progress) -> Outcome | None:
+    """What is known of a solve that does not stop; None while the incumbent's columns are not."""
+    if progress.incumbent is not None and progress.x is None:
+        return None
+    status = Status.NO_SOLUTION if progress.x is None else Status.FEASIBLE
+    words = "left behind, since the solver did not stop when it was asked to"
+    return Outcome(status, progress.x, progress.bound, Limit.INTERRUPT, words)
 
 
 def _check_params(mip: Mip, params: SolveParams) -> None:

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from mast_opt.mip import FloatArray
 from mast_opt.result import Event, Limit, SolveParams
 
 INTERVAL_S = 0.05
@@ -24,8 +25,11 @@ class Progress:
         self._clock = clock
         self._began = clock()
         self._lock = threading.RLock()
+        self._over = False
         self.incumbent: float | None = None
         self.bound: float | None = None
+        self.x: FloatArray | None = None
+        """The incumbent's columns; None where there is none, or where only the solver knows them yet."""
 
     @property
     def elapsed_s(self) -> float:
@@ -35,16 +39,25 @@ class Progress:
         """What is left of a time limit: 0 when it has passed, None when there is none."""
         return None if time_limit_s is None else max(0.0, time_limit_s - self.elapsed_s)
 
-    def update(self, incumbent: float | None = None, bound: float | None = None) -> None:
+    def update(
+        self, incumbent: float | None = None, bound: float | None = None, *, x: FloatArray | None = None
+    ) -> None:
         """Report what is known now; None means unknown. Emits an event if either improved."""
         with self._lock:
+            if self._over:
+                return
             news = False
             if incumbent is not None and (self.incumbent is None or incumbent < self.incumbent):
-                self.incumbent, news = float(incumbent), True
+                self.incumbent, self.x, news = float(incumbent), x, True
             if bound is not None and (self.bound is None or bound > self.bound):
                 self.bound, news = float(bound), True
             if news and self._on_event is not None:
                 self._on_event(Event(self.elapsed_s, self.incumbent, self.bound))
+
+    def close(self) -> None:
+        """From now on whatever a solver reports is no news."""
+        with self._lock:
+            self._over = True
 
 
 class Relay:

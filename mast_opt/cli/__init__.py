@@ -7,6 +7,7 @@ import shlex
 import sys
 import traceback
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import asdict
 
 from mast_opt.cli.app import command_line
@@ -19,8 +20,28 @@ DEBUG = "MAST_OPT_DEBUG"
 
 
 def main(tokens: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit code; no exception leaves here."""
-    run = Run(sys.argv[1:] if tokens is None else tokens)
+    """Run one command and return its exit code; no exception leaves here.
+
+    Without tokens it runs what the process was started with, and does not wait for a solver that was interrupted in
+    vain, as the interpreter would: then it ends the process itself.
+    """
+    code = _ended(Run(sys.argv[1:] if tokens is None else tokens))
+    if tokens is None and code is Exit.INTERRUPTED and _solver_left_behind():
+        for stream in (sys.stdout, sys.stderr):
+            if stream is not None and not stream.closed:
+                with suppress(OSError):
+                    stream.flush()
+        os._exit(code)
+    return code
+
+
+def _solver_left_behind() -> bool:
+    from mast_opt.backends.base import solver_left_behind
+
+    return solver_left_behind()
+
+
+def _ended(run: Run) -> Exit:
     try:
         command = command_line(run)
         if command is None:

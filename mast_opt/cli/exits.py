@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 
-from mast_opt.errors import BackendUnavailable, InputError, SizeLimitExceeded, UsageError
+from mast_opt.errors import BackendUnavailable, InputError, Interrupted, SizeLimitExceeded, UsageError
 
 
 class Exit(enum.IntEnum):
@@ -28,7 +28,7 @@ class Exit(enum.IntEnum):
 
 def exit_for(error: BaseException) -> Exit:
     """The exit code for an exception that ends a command."""
-    if isinstance(error, KeyboardInterrupt):
+    if isinstance(error, KeyboardInterrupt | Interrupted):
         return Exit.INTERRUPTED
     mendable = (UsageError, InputError, BackendUnavailable, SizeLimitExceeded, OSError)
     return Exit.USAGE if isinstance(error, mendable) else Exit.UNEXPECTED

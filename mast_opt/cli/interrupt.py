@@ -1,28 +1,29 @@
-"""Ctrl-C while a solver runs: the first keeps the best plan found, the second leaves at once."""
+"""Ctrl-C while a solver runs: the first keeps what was found, the second leaves at once."""
 
 from __future__ import annotations
 
 import os
 import signal
 import threading
-from collections.abc import Callable
 from types import FrameType, TracebackType
 
 from mast_opt.cli.exits import Exit
+from mast_opt.cli.run import Run
+from mast_opt.result import Status
 
 
 class Interrupt:
     """While entered, the first SIGINT or SIGTERM sets ``cancel``, and the next one ends the process.
 
     Args:
-        on_first: called with what to tell the user.
-        on_second: the last thing that is done before the process ends.
+        run: the command that is interrupted.
+        kept: what is kept of it after the first, in words.
     """
 
-    def __init__(self, on_first: Callable[[str], None], on_second: Callable[[], None]) -> None:
+    def __init__(self, run: Run, kept: str) -> None:
         self.cancel = threading.Event()
-        self._on_first = on_first
-        self._on_second = on_second
+        self._run = run
+        self._kept = kept
         self._previous: dict[signal.Signals, signal.Handlers] = {}
 
     @property
@@ -44,8 +45,10 @@ class Interrupt:
     def _handle(self, number: int, frame: FrameType | None) -> None:
         if self.cancel.is_set():
             try:
-                self._on_second()
+                self._run.stdout.release()
+                self._run.record["status"] = Status.NO_SOLUTION.value
+                self._run.fail(f"Interrupted twice; left without {self._kept}.", Exit.INTERRUPTED)
             finally:
                 os._exit(Exit.INTERRUPTED)
         self.cancel.set()
-        self._on_first("Stopping; the best plan so far will be kept. Press Ctrl-C again to leave at once.")
+        self._run.say(f"Stopping; {self._kept} will be kept. Press Ctrl-C again to leave at once.")

@@ -91,9 +91,11 @@ def show_marginals(console: Console, name: str, answer: Marginals, *, full: bool
         table.add_row(*cells, *([] if fixed else [f"{plain(one.low)} … {plain(one.high)}"]))
     if shown:
         print_table(console, table)
-    nothing = len(answer.values) - len(shown)
-    if nothing:
-        console.print(f"{nothing:,} more are worth nothing by themselves (--full shows them)", style="dim")
+    unknown = sum(one.value is None for one in answer.values)
+    nothing = len(answer.values) - unknown - sum(bool(one.value) for one in answer.values)
+    for count, words in ((nothing, "are worth nothing by themselves"), (unknown, "were not found out in time")):
+        if count and not full:
+            console.print(f"{count:,} more {words} (--full shows them)", style="dim")
 
 
 def show_whatif(console: Console, name: str, answer: WhatIf) -> None:

@@ -114,7 +114,7 @@ def solve(
         backend = backends.get(solver)
         versions = {solver: backend.version()}
         with clock.phase("verify"):
-            begin = _lawful_today(kind, problem) if start is None else start
+            begin = lawful_today(kind, problem) if start is None else start
         formulate = kind.formulations[formulation]
         if kept is not None:
             formulate = _after(formulate, kept.formulation)
@@ -157,7 +157,7 @@ def _kept(answer: Answer, kept: Frozen) -> Answer:
     return replace(answer, verdict=verdict)
 
 
-def _lawful_today(kind: Kind[Any, Any], problem: Any) -> Any | None:
+def lawful_today(kind: Kind[Any, Any], problem: Any) -> Any | None:
     """The present state, if it is known and breaks no rule."""
     plan = kind.today(problem)
     return plan if plan is not None and kind.verify(problem, plan).ok else None

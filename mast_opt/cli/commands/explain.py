@@ -79,7 +79,7 @@ def command(
         run.record.update(kind=problem.kind, solver=None if plan is not None else solver)
         asked = None if plan is None else read_plan(problem, plan)
     prices = numbers_by_name("--price", price, "storage=3")
-    with Interrupt(run.say, lambda: None) as interrupt, run.phase("solve", "looking for the reason"):
+    with Interrupt(run, "what was found so far") as interrupt, run.phase("solve", "looking for the reason"):
         answer = explain(
             problem,
             asked,
@@ -96,9 +96,7 @@ def command(
     if mended is not None:
         write(answer.repairs[0].problem, mended, force=force)
     run.record["out"] = None if mended is None else str(mended)
-    code, words = _ending(answer)
-    if interrupt.happened:
-        code = Exit.INTERRUPTED
+    code, words = _ending(answer, interrupted=interrupt.happened)
     if code is not Exit.OK:
         run.record["error"] = words
 
@@ -107,7 +105,7 @@ def command(
         from mast_opt.report.parts import print_words
 
         show_explanation(console, problem.name, answer, full=full)
-        if words and answer.status is not Status.INFEASIBLE:
+        if words and code is not Exit.INFEASIBLE:
             console.print(words, soft_wrap=True)
         if mended is not None:
             print_words(console, f"\nThe first of them is done in {mended}. Solve it:\n  mast-opt solve {mended}")
@@ -117,7 +115,11 @@ def command(
     return Answer(code, show)
 
 
-def _ending(answer: Explanation) -> tuple[Exit, str]:
+def _ending(answer: Explanation, *, interrupted: bool) -> tuple[Exit, str]:
+    if interrupted:
+        infeasible = answer.status is Status.INFEASIBLE
+        found = "what was found so far is shown" if infeasible else "it was not yet known whether there is a plan"
+        return Exit.INTERRUPTED, f"interrupted; {found}."
     if answer.reasons:
         return Exit.OK, ""
     if answer.status is Status.FEASIBLE:

@@ -56,7 +56,7 @@ def command(
         problem = read(path)
         run.record["kind"] = problem.kind
         begin = None if plan is None else read_plan(problem, plan)
-    with Interrupt(run.say, lambda: None) as interrupt, run.phase("solve", "adding one unit at a time"):
+    with Interrupt(run, "the values so far") as interrupt, run.phase("solve", "adding one unit at a time"):
         answer = marginal_values(
             problem,
             begin,
@@ -72,12 +72,15 @@ def command(
             cancel=interrupt.cancel,
         )
     run.record.update(marginal_keys(answer))
-    if interrupt.happened:
-        run.record["error"] = "interrupted; values that were not reached are null"
+    words = "interrupted; the values so far are kept." if interrupt.happened else ""
+    if words:
+        run.record["error"] = words
 
     def show(out: Console) -> None:
         from mast_opt.report.analysis import show_marginals
 
         show_marginals(out, problem.name, answer, full=full)
+        if words:
+            out.print(words, soft_wrap=True)
 
     return Answer(Exit.INTERRUPTED if interrupt.happened else Exit.OK, show)

@@ -48,6 +48,8 @@ def command(
 ) -> Answer:
     """What one term of the objective costs in another: the frontier between two of them.
 
+    Ctrl-C stops the search and keeps the points found so far (exit code 130); a second one leaves at once.
+
     With a MIP solver every point has a proven bound: no plan with no more of the first term has less of the second.
     Other terms are minimised last, unless --keep limits them; reading from afar, for instance, makes storage needless,
     so ask for storage,peak with --keep remote=0.001. With a heuristic the weights of the two terms are varied.
@@ -66,7 +68,7 @@ def command(
         run.record["kind"] = problem.kind
         if out is not None:
             check_writable(out)
-    with Interrupt(run.say, lambda: None) as interrupt, run.phase("solve", "following the frontier"):
+    with Interrupt(run, "the points so far") as interrupt, run.phase("solve", "following the frontier"):
         answer = pareto(
             problem,
             tuple(terms.split(",")),
@@ -83,10 +85,9 @@ def command(
     run.record.update(frontier_keys(answer))
     if out is not None and answer.points:
         _write(answer, out)
-    words = "" if answer.points else "No point was found; raise --time-limit or try another solver."
-    code = Exit.INTERRUPTED if interrupt.happened else Exit.OK if answer.points else Exit.NO_PLAN
+    code, words = _ending(answer, interrupted=interrupt.happened)
     if code is not Exit.OK:
-        run.record["error"] = words or "interrupted; the points so far are kept"
+        run.record["error"] = words
 
     def show(console: Console) -> None:
         from mast_opt.report.analysis import show_frontier
@@ -96,6 +97,15 @@ def command(
             console.print(words, soft_wrap=True)
 
     return Answer(code, show)
+
+
+def _ending(answer: Frontier, *, interrupted: bool) -> tuple[Exit, str]:
+    if interrupted:
+        found = "the points so far are kept" if answer.points else "no point had been found"
+        return Exit.INTERRUPTED, f"interrupted; {found}."
+    if not answer.points:
+        return Exit.NO_PLAN, "No point was found; raise --time-limit or try another solver."
+    return Exit.OK, ""
 
 
 def _write(answer: Frontier, out: Path) -> None:

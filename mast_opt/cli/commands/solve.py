@@ -92,7 +92,7 @@ def command(
     if left is not None and left <= 0:
         return _out_of_time(run, path, time_limit)
     with (
-        Interrupt(run.say, lambda: _abandon(run)) as interrupt,
+        Interrupt(run, "the best plan so far") as interrupt,
         EventLog(events) as log,
         Progress(run.err, solver, time_limit, run.elapsed_s, waiting="no plan yet") as progress,
     ):
@@ -162,12 +162,6 @@ def _out_of_time(run: Run, path: Path, time_limit: float | None) -> Answer:
     words = f"reading {path} took {run.elapsed_s:.1f} s, all of the {time_limit:g} s there were; raise --time-limit"
     run.record.update(status=Status.NO_SOLUTION.value, limit="time", error=words)
     return Answer(Exit.NO_PLAN, lambda console: console.print(words, soft_wrap=True))
-
-
-def _abandon(run: Run) -> None:
-    run.stdout.release()
-    run.record["status"] = Status.NO_SOLUTION.value
-    run.fail("Interrupted twice; left without keeping a plan.", Exit.INTERRUPTED)
 
 
 def _answer(

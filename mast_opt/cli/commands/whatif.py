@@ -79,7 +79,10 @@ def command(
         begin = None if plan is None else read_plan(problem, plan)
         if out is not None:
             check_plan_target(problem, out)
-    with Interrupt(run.say, lambda: None) as interrupt, run.phase("solve", f"planning for {len(told)} scenarios"):
+    with (
+        Interrupt(run, "what was found so far") as interrupt,
+        run.phase("solve", f"planning for {len(told)} scenarios"),
+    ):
         answer = whatif(
             problem,
             told,
@@ -114,7 +117,8 @@ def command(
 
 def _ending(answer: WhatIf, *, interrupted: bool) -> tuple[Exit, str]:
     if interrupted:
-        return Exit.INTERRUPTED, "Interrupted; what was found until then is shown."
+        found = "no base plan had been found" if answer.base.solution.plan is None else "what was found so far is shown"
+        return Exit.INTERRUPTED, f"interrupted; {found}."
     if answer.base.solution.plan is None:
         return exit_for(answer.base.solution.status), "There is no base plan; 'mast-opt explain' says why."
     if any(one.solution.plan is None for one in answer.outcomes):

@@ -23,6 +23,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from mast_opt.words import counted
+
 
 class MastOptError(Exception):
     """Root of every exception that mast-opt raises on purpose."""
@@ -72,11 +74,13 @@ class Fault:
 class _Faulty(InputError):
     noun = "input"
 
-    def __init__(self, faults: Iterable[Fault]) -> None:
+    def __init__(self, faults: Iterable[Fault], cause: str = "") -> None:
+        """``cause``: a line that explains them, to be read first."""
         self.faults = tuple(faults)
         lines = "\n".join(f"  {fault}" for fault in self.faults)
         count = sum(fault.count for fault in self.faults)
-        super().__init__(f"{count:,} fault{'s' if count != 1 else ''} in the {self.noun}:\n{lines}")
+        found = f"{counted(count, 'fault')} in the {self.noun}:\n{lines}"
+        super().__init__(f"{cause}\n{found}" if cause else found)
 
 
 class InstanceError(_Faulty):

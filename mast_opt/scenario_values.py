@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from mast_opt.errors import UsageError
+from mast_opt.words import did_you_mean
 
 LISTED = 12
 """Known names that an error lists."""
@@ -26,7 +27,10 @@ def named(key: str, noun: str, known: Sequence[str], name: object) -> int:
     if isinstance(name, str) and name in known:
         return known.index(name)
     more = f" and {len(known) - LISTED} more" if len(known) > LISTED else ""
-    raise UsageError(f"{key}: there is no {noun} called {name!r}; expected one of: {', '.join(known[:LISTED])}{more}")
+    near = did_you_mean(name, known) if isinstance(name, str) else ""
+    raise UsageError(
+        f"{key}: there is no {noun} called {name!r}; expected one of: {', '.join(known[:LISTED])}{more}{near}"
+    )
 
 
 def positions(key: str, noun: str, known: Sequence[str], value: Any) -> list[int]:

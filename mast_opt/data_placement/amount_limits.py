@@ -8,10 +8,11 @@ import numpy as np
 
 from mast_opt.data_placement import relaxing as edits
 from mast_opt.data_placement.problem import Ints
-from mast_opt.data_placement.relief_view import View, copies, names_at
-from mast_opt.data_placement.words import cores, counted, listed, tb
+from mast_opt.data_placement.relief_view import View, names_at
+from mast_opt.data_placement.words import copies, cores, days, tb
 from mast_opt.mip import FloatArray, IntArray
 from mast_opt.questions import NONE, Limits
+from mast_opt.words import listed, named
 
 COPY = 1.0
 """What a repair pays for a copy more or less; making a region's storage, cores, quota, ingress or a link larger by that
@@ -75,7 +76,7 @@ def ingress(view: View) -> Limits:
         _by_size(daily, 1e6),
         lambda at: f"ingress of {p.regions[limited[at]]}",
         daily,
-        lambda mb: f"{tb(mb)} a day for {float(p.days):g} day{'s' if p.days != 1 else ''}",
+        lambda mb: f"{tb(mb)} a day for {days(p.days)}",
         "TB a day",
         edits.more_ingress,
     )
@@ -144,7 +145,7 @@ def copies_max(view: View) -> Limits:
         lambda members: _by_number(
             members,
             p.copies_max,
-            lambda n, rows: f"{counted('dataset', names_at(p.datasets, rows))} may have at most {n}",
+            lambda n, rows: f"{named('dataset', names_at(p.datasets, rows))} may have at most {n}",
         ),
         lambda i, more: f"allow dataset {p.datasets[i]} {copies(int(p.copies_max[i]) + round(more))}",
         edits.more_copies,
@@ -158,7 +159,7 @@ def copies_min(view: View) -> Limits:
 
     def tell(number: str, rows: IntArray) -> str:
         verb = "needs" if len(rows) == 1 else "each need"
-        one = f"{counted('dataset', names_at(p.datasets, rows))} {verb} {number} ({tb(int(p.size_mb[rows].sum()))}"
+        one = f"{named('dataset', names_at(p.datasets, rows))} {verb} {number} ({tb(int(p.size_mb[rows].sum()))}"
         return f"{one}{' together' if len(rows) > 1 else ''})"
 
     return _copies(

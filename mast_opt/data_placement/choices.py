@@ -9,9 +9,10 @@ import numpy as np
 from mast_opt.data_placement.dependent import fill_copies, fill_remote
 from mast_opt.data_placement.plan import Plan
 from mast_opt.data_placement.problem import SHARE, Bools, DataPlacement, Ints
-from mast_opt.data_placement.words import cores, listed, tb
+from mast_opt.data_placement.words import cores, tb
 from mast_opt.questions import Alternative, Choices
 from mast_opt.verdict import Violation
+from mast_opt.words import listed
 
 
 def now(problem: DataPlacement, plan: Plan, w: int) -> str:

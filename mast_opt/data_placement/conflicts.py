@@ -13,6 +13,7 @@ import numpy as np
 from mast_opt.data_placement.measure import total, totals
 from mast_opt.data_placement.possible import Possible
 from mast_opt.data_placement.problem import DataPlacement
+from mast_opt.data_placement.words import copies, cores, days, tb
 from mast_opt.verdict import Conflict
 
 
@@ -34,22 +35,22 @@ def _of_datasets(view: Possible) -> Iterator[Conflict]:
             p,
             i,
             r,
-            f"dataset {p.datasets[i]} ({_tb(p.size_mb[i])}) is pinned to {p.regions[r]}, "
-            f"but no links from the regions that hold it carry that much in {_days(p)}",
+            f"dataset {p.datasets[i]} ({tb(p.size_mb[i])}) is pinned to {p.regions[r]}, "
+            f"but no links from the regions that hold it carry that much in {days(p.days)}",
         )
     pins, allowed, holds = p.pinned.sum(axis=1), (~p.forbidden).sum(axis=1), view.holds.sum(axis=1)
     for i in np.flatnonzero((p.copies_min > p.copies_max) | (pins > p.copies_max) | (p.copies_min > holds)).tolist():
         least, most = int(p.copies_min[i]), int(p.copies_max[i])
         name = f"dataset {p.datasets[i]}"
         if least > most:
-            words = f"{name} needs at least {_copies(least)} but may have at most {most}"
+            words = f"{name} needs at least {copies(least)} but may have at most {most}"
         elif pins[i] > most:
-            words = f"{name} is pinned to {int(pins[i])} regions but may have at most {_copies(most)}"
+            words = f"{name} is pinned to {int(pins[i])} regions but may have at most {copies(most)}"
         elif least > allowed[i]:
-            words = f"{name} needs {_copies(least)} but is forbidden in all regions but {int(allowed[i])}"
+            words = f"{name} needs {copies(least)} but is forbidden in all regions but {int(allowed[i])}"
         else:
             words = (
-                f"{name} ({_tb(p.size_mb[i])}) needs {_copies(least)} but only {int(holds[i])} of {int(allowed[i])} "
+                f"{name} ({tb(p.size_mb[i])}) needs {copies(least)} but only {int(holds[i])} of {int(allowed[i])} "
                 f"regions that allow it can hold it: {_counts(_why_not_held(view, i))}"
             )
         yield Conflict("copies", (p.datasets[i],), words)
@@ -73,13 +74,13 @@ def _of_regions(view: Possible) -> Iterator[Conflict]:
     p = view.p
     for r, (pinned, have) in enumerate(zip(view.pinned_mb, p.usable_storage_mb.tolist())):
         if pinned > have:
-            words = f"datasets pinned to {p.regions[r]} need {_tb(pinned)} but it has {_tb(have)} usable storage"
+            words = f"datasets pinned to {p.regions[r]} need {tb(pinned)} but it has {tb(have)} usable storage"
             yield Conflict("storage", (p.regions[r],), words)
     for r, (arriving, most) in enumerate(zip(view.arriving_mb, p.ingress_mb.tolist())):
         if p.ingress_limited[r] and arriving > most:
             words = (
-                f"datasets pinned to {p.regions[r]} that it does not hold yet are {_tb(arriving)} "
-                f"but its ingress takes {_tb(most)} in {_days(p)}"
+                f"datasets pinned to {p.regions[r]} that it does not hold yet are {tb(arriving)} "
+                f"but its ingress takes {tb(most)} in {days(p.days)}"
             )
             yield Conflict("ingress", (p.regions[r],), words)
 
@@ -95,7 +96,7 @@ def _of_workloads(view: Possible) -> Iterator[Conflict]:
         need, most = int(p.cpu_need_mcores[w]), view.quota_mcores[view.possible[w], p.app[w]]
         if need > total(most):
             words = (
-                f"workload {p.workloads[w]} needs {_cores(need)} but may use {_cores(total(most))} "
+                f"workload {p.workloads[w]} needs {cores(need)} but may use {cores(total(most))} "
                 f"in all regions where it may run"
             )
             yield Conflict("served", (p.workloads[w],), words)
@@ -109,7 +110,7 @@ def _why_not_run(view: Possible, w: int) -> list[tuple[str, int]]:
     for words, met in (
         ("closed by workload_rules", p.allowed[w]),
         (f"without its GPU types ({', '.join(accepted)})", view.supplied[w]),
-        (f"without {_cores(int(p.cpu_need_mcores[w]))} or its application's quota of them", view.room_for_work[w]),
+        (f"without {cores(int(p.cpu_need_mcores[w]))} or its application's quota of them", view.room_for_work[w]),
         ("cannot hold all of its datasets, and remote reads are forbidden", view.has_data[w]),
     ):
         reasons.append((words, int((open_to & ~met).sum())))
@@ -128,21 +129,21 @@ def _of_forced_work(view: Possible) -> Iterator[Conflict]:
     by_app = totals(region * apps + p.app[forced], need, 1, count * apps)
     for r, (asked, have) in enumerate(zip(by_region, p.cpu_mcores.tolist())):
         if asked > have:
-            words = f"work that can run only in {p.regions[r]} needs {_cores(asked)} but it has {_cores(have)}"
+            words = f"work that can run only in {p.regions[r]} needs {cores(asked)} but it has {cores(have)}"
             yield Conflict("cpu", (p.regions[r],), words)
     for r, a, have in zip(p.quota_region.tolist(), p.quota_app.tolist(), p.quota_mcores.tolist()):
         asked = by_app[r * apps + a]
         if asked > have:
             words = (
-                f"work of {p.apps[a]} that can run only in {p.regions[r]} needs {_cores(asked)} "
-                f"but its quota there is {_cores(have)}"
+                f"work of {p.apps[a]} that can run only in {p.regions[r]} needs {cores(asked)} "
+                f"but its quota there is {cores(have)}"
             )
             yield Conflict("quota", (p.regions[r], p.apps[a]), words)
     for r, (written, have) in enumerate(zip(totals(region, output, 1, count), p.usable_storage_mb.tolist())):
         if written and view.pinned_mb[r] <= have < view.pinned_mb[r] + written:
             words = (
-                f"datasets pinned to {p.regions[r]} need {_tb(view.pinned_mb[r])} and outputs of work that can run "
-                f"only there {_tb(written)}, but it has {_tb(have)} usable storage"
+                f"datasets pinned to {p.regions[r]} need {tb(view.pinned_mb[r])} and outputs of work that can run "
+                f"only there {tb(written)}, but it has {tb(have)} usable storage"
             )
             yield Conflict("storage", (p.regions[r],), words)
 
@@ -153,25 +154,25 @@ def _of_totals(view: Possible) -> Iterator[Conflict]:
     outputs = 0 if p.may_refuse else total(p.output_mb)
     stored, usable = total(p.size_mb, least) + outputs, total(p.usable_storage_mb)
     if stored > usable:
-        words = f"the fewest copies allowed and all outputs need {_tb(stored)} but all regions have {_tb(usable)}"
+        words = f"the fewest copies allowed and all outputs need {tb(stored)} but all regions have {tb(usable)}"
         yield Conflict("storage", (), words)
     if p.ingress_limited.all():
         kept = (p.stored & ~p.forbidden).sum(axis=1)
         brought = total(p.size_mb, np.maximum(least - kept, view.new_pins.sum(axis=1)))
         most = total(p.ingress_mb)
         if brought > most:
-            words = f"at least {_tb(brought)} have to be copied but ingress takes {_tb(most)} in {_days(p)}"
+            words = f"at least {tb(brought)} have to be copied but ingress takes {tb(most)} in {days(p.days)}"
             yield Conflict("ingress", (), words)
     if p.may_refuse:
         return
     asked, have = total(p.cpu_need_mcores), total(p.cpu_mcores)
     if asked > have:
-        yield Conflict("cpu", (), f"all work needs {_cores(asked)} but all regions have {_cores(have)}")
+        yield Conflict("cpu", (), f"all work needs {cores(asked)} but all regions have {cores(have)}")
     by_app = totals(p.app, p.cpu_need_mcores, 1, len(p.apps))
     for a in np.unique(p.quota_app).tolist():
         most = total(view.quota_mcores[:, a])
         if by_app[a] > most:
-            words = f"work of {p.apps[a]} needs {_cores(by_app[a])} but may use {_cores(most)} in all regions together"
+            words = f"work of {p.apps[a]} needs {cores(by_app[a])} but may use {cores(most)} in all regions together"
             yield Conflict("quota", (p.apps[a],), words)
 
 
@@ -181,19 +182,3 @@ def _place(p: DataPlacement, i: int, r: int, words: str) -> Conflict:
 
 def _counts(reasons: list[tuple[str, int]]) -> str:
     return ", ".join(f"{count} {words}" for words, count in reasons if count)
-
-
-def _copies(number: int) -> str:
-    return f"{number} {'copy' if number == 1 else 'copies'}"
-
-
-def _tb(mb: int) -> str:
-    return f"{int(mb) / 1e6:.12g} TB"
-
-
-def _cores(mcores: int) -> str:
-    return f"{int(mcores) / 1000:.12g} cores"
-
-
-def _days(p: DataPlacement) -> str:
-    return f"{float(p.days):g} day{'s' if p.days != 1 else ''}"

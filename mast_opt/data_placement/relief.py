@@ -13,10 +13,11 @@ from mast_opt.data_placement.formulation import base
 from mast_opt.data_placement.problem import DataPlacement
 from mast_opt.data_placement.relief_view import View, names_at
 from mast_opt.data_placement.rule_limits import missing_types, rules
-from mast_opt.data_placement.words import counted, tb
+from mast_opt.data_placement.words import tb
 from mast_opt.mip import Mip, frozen
 from mast_opt.mip.extending import Extension, extended
 from mast_opt.questions import Limits, Relief
+from mast_opt.words import named
 
 
 def relief(problem: DataPlacement) -> Relief:
@@ -70,7 +71,7 @@ def _story(problem: DataPlacement, limits: Sequence[Limits], chosen: Mapping[str
             data = pinned[0][here]
             arriving = data if name == "storage" else data[~p.stored[data, r]]
             words = (
-                f"{counted('dataset', names_at(p.datasets, data))} pinned there ({tb(int(p.size_mb[arriving].sum()))})"
+                f"{named('dataset', names_at(p.datasets, data))} pinned there ({tb(int(p.size_mb[arriving].sum()))})"
             )
             said.append(f"{by_name[name].tell([member])} with {words}")
             left[name].remove(member)

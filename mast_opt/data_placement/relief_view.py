@@ -36,10 +36,6 @@ def names_at(axis: Sequence[str], positions: Any) -> list[str]:
     return [axis[int(at)] for at in positions]
 
 
-def copies(number: int) -> str:
-    return f"{number} {'copy' if number == 1 else 'copies'}"
-
-
 def by_place(
     phrase: Callable[[str, IntArray], str], places: Sequence[str], place_of: IntArray
 ) -> Callable[[Sequence[int]], str]:

@@ -9,9 +9,10 @@ import numpy as np
 from mast_opt.data_placement import relaxing as edits
 from mast_opt.data_placement.problem import DataPlacement, Ints
 from mast_opt.data_placement.relief_view import View, by_place, names_at
-from mast_opt.data_placement.words import cores, counted, listed, tb
+from mast_opt.data_placement.words import cores, tb
 from mast_opt.mip import IntArray
 from mast_opt.questions import NONE, Limits
+from mast_opt.words import listed, named
 
 RULE, REMOTE, NEW_TYPE, WORK = 1.0, 5.0, 5.0, 10.0
 """What a repair pays for giving up a rule, for allowing remote reads, for a GPU type where there is none, and for
@@ -32,7 +33,7 @@ def pin(view: View) -> Limits:
         cells,
         by_place(
             lambda r, rows: (
-                f"{counted('dataset', names_at(p.datasets, cells[0][rows]))} pinned to {r} "
+                f"{named('dataset', names_at(p.datasets, cells[0][rows]))} pinned to {r} "
                 f"({tb(int(p.size_mb[cells[0][rows]].sum()))})"
             ),
             p.regions,
@@ -53,7 +54,7 @@ def ban(view: View) -> Limits:
         RULE,
         cells,
         by_place(
-            lambda r, rows: f"{counted('dataset', names_at(p.datasets, cells[0][rows]))} forbidden in {r}",
+            lambda r, rows: f"{named('dataset', names_at(p.datasets, cells[0][rows]))} forbidden in {r}",
             p.regions,
             cells[1],
         ),
@@ -73,7 +74,7 @@ def work_pin(view: View) -> Limits:
         RULE,
         cells,
         by_place(
-            lambda r, rows: f"{counted('workload', names_at(p.workloads, cells[0][rows]))} pinned to {r}",
+            lambda r, rows: f"{named('workload', names_at(p.workloads, cells[0][rows]))} pinned to {r}",
             p.regions,
             cells[1],
         ),
@@ -95,7 +96,7 @@ def work_ban(view: View) -> Limits:
         RULE,
         cells,
         by_place(
-            lambda r, rows: f"{counted('workload', names_at(p.workloads, cells[0][rows]))} forbidden in {r}",
+            lambda r, rows: f"{named('workload', names_at(p.workloads, cells[0][rows]))} forbidden in {r}",
             p.regions,
             cells[1],
         ),
@@ -175,7 +176,7 @@ def served(view: View) -> Limits:
     def tell(members: Sequence[int]) -> str:
         need = cores(int(p.cpu_need_mcores[list(members)].sum()))
         verb = "must run" if len(members) > 1 else "must run somewhere"
-        return f"{counted('workload', names_at(p.workloads, members))} {verb} ({need})"
+        return f"{named('workload', names_at(p.workloads, members))} {verb} ({need})"
 
     return Limits(
         "served",

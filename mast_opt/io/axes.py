@@ -10,10 +10,11 @@ import polars as pl
 from numpy.typing import NDArray
 
 from mast_opt.io.cells import Cells
-from mast_opt.io.faults import Faults, at, did_you_mean
+from mast_opt.io.faults import Faults, at
 from mast_opt.io.raw import RawTable
 from mast_opt.io.units import Bools, Ints
 from mast_opt.schema import Axis, Schema, Table
+from mast_opt.words import did_you_mean
 
 
 @dataclass(frozen=True, eq=False)

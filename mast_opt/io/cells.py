@@ -8,10 +8,11 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from mast_opt.io.faults import Faults, at, did_you_mean, one_of
+from mast_opt.io.faults import Faults, at, one_of
 from mast_opt.io.raw import RawTable
 from mast_opt.io.units import LARGEST, Bools, Converted, Ints, to_base, to_text
 from mast_opt.schema import Column, ColumnType
+from mast_opt.words import did_you_mean
 
 _BAD_LABEL = r"^\s|\s$|[\p{Cc}\p{Zl}\p{Zp}\x{FFFE}\x{FFFF}]"
 _REPLACEMENT = "\N{REPLACEMENT CHARACTER}"

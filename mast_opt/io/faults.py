@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Iterable
 
 import numpy as np
@@ -10,12 +9,12 @@ import polars as pl
 from numpy.typing import NDArray
 
 from mast_opt.errors import Fault
+from mast_opt.words import did_you_mean as did_you_mean
 
 LISTED = 20
 """Cells of one column with the same fault that are listed one by one; the rest are counted."""
 
 _LONGEST_VALUE = 80
-_MOST_CANDIDATES = 2000
 
 
 class Faults:
@@ -53,24 +52,13 @@ class Faults:
             self.found.append(Fault(file, expected, column=column, count=len(rows) - listed))
 
 
-def shortened(value: str) -> str:
+def shortened(value: str, longest: int = _LONGEST_VALUE) -> str:
     """The value, cut where it is too long for a message."""
-    return value if len(value) <= _LONGEST_VALUE else value[: _LONGEST_VALUE - 1] + "…"
+    return value if len(value) <= longest else value[: longest - 1] + "…"
 
 
 def one_of(names: Iterable[str]) -> str:
     return ", ".join(names)
-
-
-def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """``"; did you mean 'regions'?"`` or nothing. Says nothing where there are too many names to compare."""
-    known = list(known)
-    if len(known) > _MOST_CANDIDATES:
-        return ""
-    by_fold = {other.strip().casefold(): other for other in known}
-    same = by_fold.get(name.strip().casefold())
-    close = [same] if same is not None else difflib.get_close_matches(name, known, n=1, cutoff=0.7)
-    return f"; did you mean {close[0]!r}?" if close and close[0] != name else ""
 
 
 def at(series: pl.Series, indices: NDArray[np.int64]) -> Callable[[int], object]:

@@ -9,10 +9,11 @@ from fractions import Fraction
 from typing import Any
 
 from mast_opt.header import Header, Objective, Rule
-from mast_opt.io.faults import Faults, did_you_mean, one_of
+from mast_opt.io.faults import Faults, one_of
 from mast_opt.io.sources.base import Untyped
 from mast_opt.kind import Kind
 from mast_opt.kinds import kind_names
+from mast_opt.words import did_you_mean
 
 FORMAT = "mast-opt/1"
 MODES = ("weighted", "lexicographic")

@@ -12,7 +12,7 @@ from typing import Any
 
 from mast_opt.errors import Fault, InstanceError, PlanError
 from mast_opt.io.checksum import checksum_of
-from mast_opt.io.faults import Faults
+from mast_opt.io.faults import Faults, shortened
 from mast_opt.io.header_fields import from_fields, kind_in
 from mast_opt.io.sources.base import Source
 from mast_opt.io.sources.folder import FolderSource
@@ -22,6 +22,9 @@ from mast_opt.kind import Kind
 from mast_opt.kinds import kind_named, kind_of
 from mast_opt.schema import Schema
 from mast_opt.verdict import Conflict
+
+CHECKSUM_SHOWN = len("sha256:") + 9
+"""Characters of a checksum that are enough to tell two apart."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,6 +66,8 @@ class PlanReading:
     """What ``plan.toml`` says; empty if there is none."""
     same_instance: bool | None
     """Whether the plan was made for exactly this instance; None if it does not say."""
+    foreign: str = ""
+    """A sentence where it was made for another one; empty otherwise."""
 
 
 def read(path: str | PathLike[str]) -> Any:
@@ -134,16 +139,32 @@ def read_plan_of(problem: Any, path: str | PathLike[str]) -> PlanReading:
         raise PlanError(faults.found)
     fields = _plan_fields(source, kind, faults)
     header, instance = kind.unbuild(problem)
+    foreign = _foreign(fields, header.name, checksum_of(kind.schema, header, instance))
     checked = _check(source, kind.plan_schema, faults, instance.axes)
     if checked is None or faults:
-        raise PlanError(faults.found)
+        raise PlanError(faults.found, foreign)
     try:
         plan = kind.build_plan(problem, checked.tables)
     except (InstanceError, PlanError) as error:
-        raise PlanError(_named(error.faults, source)) from None
-    stated = fields.get("checksum")
-    same = None if stated is None else stated == checksum_of(kind.schema, header, instance)
-    return PlanReading(plan, fields, same)
+        raise PlanError(_named(error.faults, source), foreign) from None
+    return PlanReading(plan, fields, None if "checksum" not in fields else not foreign, foreign)
+
+
+def _foreign(fields: Mapping[str, Any], name: str, checksum: str) -> str:
+    """How ``plan.toml`` says that the plan was made for another instance than the one of that name and checksum.
+
+    By the checksum; where it states none, by the name.
+    """
+    stated, other = fields.get("checksum"), fields.get("instance", name)
+    if stated == checksum or (stated is None and other == name):
+        return ""
+    if stated is None:
+        return f"this plan was made for instance {other}, not for {name}"
+    then, now = shortened(str(stated), CHECKSUM_SHOWN), shortened(checksum, CHECKSUM_SHOWN)
+    if other == name:
+        since = f"or this one has changed since (checksum {now})"
+        return f"this plan was made for another instance called {name} (checksum {then}), {since}"
+    return f"this plan was made for instance {other} (checksum {then}), not for {name} ({now})"
 
 
 def _plan_fields(source: Source, kind: Kind[Any, Any], faults: Faults) -> Mapping[str, Any]:

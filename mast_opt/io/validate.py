@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 
 from mast_opt.io.axes import Labels, axis_labels, check_key, resolve
 from mast_opt.io.cells import Cells, absent, convert
-from mast_opt.io.faults import Faults, did_you_mean, one_of
+from mast_opt.io.faults import Faults, one_of
 from mast_opt.io.raw import RawTable
 from mast_opt.io.sources.base import Source
 from mast_opt.io.units import Bools, Ints
 from mast_opt.schema import Column, ColumnType, Role, Schema, Table, Tables
+from mast_opt.words import did_you_mean
 
 
 @dataclass(frozen=True)

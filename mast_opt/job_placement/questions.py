@@ -12,6 +12,7 @@ from mast_opt.job_placement.reasons import Obstacle, reasons
 from mast_opt.job_placement.scenarios import CHANGES
 from mast_opt.questions import Alternative, Choices, Questions
 from mast_opt.verdict import Violation
+from mast_opt.words import counted
 
 
 def now(problem: JobPlacement, plan: Plan, j: int) -> str:
@@ -20,7 +21,7 @@ def now(problem: JobPlacement, plan: Plan, j: int) -> str:
     if not len(servers):
         return "nowhere (it is not admitted)"
     cluster = problem.clusters[problem.server_cluster[servers[0]]]
-    return f"in cluster {cluster} on {len(servers)} server{'s' if len(servers) > 1 else ''}"
+    return f"in cluster {cluster} on {counted(len(servers), 'server')}"
 
 
 def alternatives(problem: JobPlacement, plan: Plan, j: int) -> tuple[Alternative, ...]:
@@ -55,7 +56,7 @@ def alternatives(problem: JobPlacement, plan: Plan, j: int) -> tuple[Alternative
         changed = trial.plan()
         if c != here or not _same(plan, changed, j):
             stopped = int(changed.preempt.sum()) - int(plan.preempt.sum()) + len(ejected)
-            expense = f", stopping {stopped} more job{'s' if stopped > 1 else ''}" if stopped > 0 else ""
+            expense = f", stopping {counted(stopped, 'more job')}" if stopped > 0 else ""
             elsewhere = ", on other servers" if c == here else ""
             found.append(Alternative(f"{words}{elsewhere}{expense}", cluster, changed))
     if admitted:

@@ -16,6 +16,7 @@ from mast_opt.analysis.whatif import Outcome, WhatIf
 from mast_opt.report.numbers import UNKNOWN, percent, plain
 from mast_opt.report.parts import light_table, print_table, print_words
 from mast_opt.result import Status
+from mast_opt.words import counted
 
 CONTINUED = ", continued"
 FIGURE = 7
@@ -200,4 +201,4 @@ def show_frontier(console: Console, name: str, answer: Frontier) -> None:
         (answer.missing, "not found in time"),
     ):
         if count:
-            console.print(f"{count} point{'s' if count > 1 else ''} {words}", style="dim")
+            console.print(f"{counted(count, 'point')} {words}", style="dim")

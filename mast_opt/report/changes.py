@@ -13,13 +13,14 @@ from mast_opt.order import Move, Order
 from mast_opt.report.numbers import UNKNOWN, plain
 from mast_opt.report.parts import light_table, print_table, print_words
 from mast_opt.report.sections import TOP_ROWS, show_section
+from mast_opt.words import counted
 
 
 def show_diff(console: Console, found: Diff, rows: int | None = TOP_ROWS) -> None:
     """Print what differs: figures first, then a section for each table with a difference."""
     for words, broken in zip(("first", "second"), found.violations, strict=True):
         if broken:
-            console.print(Text(f"The {words} plan breaks {broken:,} limit{'s' if broken > 1 else ''}.", "bold red"))
+            console.print(Text(f"The {words} plan breaks {counted(broken, 'limit')}.", "bold red"))
     if not found.differs:
         console.print("The plans are the same.")
     _figures(console, "Objective and terms", {"objective": found.objective, **found.terms})
@@ -81,8 +82,8 @@ def _size(order: Order) -> str:
     count, waves, days = len(order.moves), order.waves, order.days
     if not count:
         return "nothing has to be done"
-    times = f", {days:,} day{'s' if days != 1 else ''}" if days is not None else ""
-    return f"{count:,} step{'s' if count > 1 else ''} in {waves:,} wave{'s' if waves > 1 else ''}{times}"
+    times = "" if days is None else f", {counted(days, 'day')}"
+    return f"{counted(count, 'step')} in {counted(waves, 'wave')}{times}"
 
 
 def moves_section(order: Order) -> Section:

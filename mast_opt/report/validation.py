@@ -46,10 +46,12 @@ def show_verdict(
         problem: the instance.
         verdict: the verifier's.
         claims: figures that the plan states about itself and that are wrong.
-        notes: further sentences.
+        notes: what to know first.
         full: list every violation, not only the first.
     """
     found = (*verdict.violations, *claims)
+    for note in notes:
+        print_words(console, f"Note: {note}")
     if not found:
         console.print(Text.assemble(("VERIFIED", "bold green"), "  every limit holds, every stated figure is right"))
     else:
@@ -65,5 +67,3 @@ def show_verdict(
     order = problem.objective.order
     figures = [(term, verdict.terms[term]) for term in order] or [("objective", verdict.objective)]
     console.print(Text("   ").join(Text.assemble((f"{name} ", "dim"), plain(value)) for name, value in figures))
-    for note in notes:
-        print_words(console, f"Note: {note}", style="dim")

@@ -9,13 +9,14 @@ from mast_opt.server_assignment.plan import Plan
 from mast_opt.server_assignment.problem import Ints, ServerAssignment
 from mast_opt.server_assignment.scenarios import CHANGES, adapted, moved
 from mast_opt.verdict import Violation
+from mast_opt.words import counted
 
 
 def now(problem: ServerAssignment, plan: Plan, q: int) -> str:
     """``12 servers at 3 switchboards``."""
     held = np.flatnonzero(plan.reservation == q)
     boards = len(np.unique(problem.server_switchboard[held]))
-    return f"{_count(len(held), 'server')} at {_count(boards, 'switchboard')}"
+    return f"{counted(len(held), 'server')} at {counted(boards, 'switchboard')}"
 
 
 def alternatives(problem: ServerAssignment, plan: Plan, q: int) -> tuple[Alternative, ...]:
@@ -69,10 +70,6 @@ def phrase(problem: ServerAssignment, violation: Violation) -> str:
 def _largest(problem: ServerAssignment) -> list[int]:
     order: list[int] = np.argsort(-problem.asked_mrru, kind="stable").tolist()
     return order
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 QUESTIONS = Questions(

@@ -11,11 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mast_opt.errors import UnsupportedOption, UsageError
-from mast_opt.io.faults import did_you_mean, one_of
+from mast_opt.io.faults import one_of
 from mast_opt.kind import Formulation, Freezing, Kind
 from mast_opt.mip import IntArray
 from mast_opt.mip.program import Block
 from mast_opt.schema import Table, Tables
+from mast_opt.words import did_you_mean
 
 Positions = NDArray[np.int64]
 

@@ -11,8 +11,8 @@ from mast_opt.mip import IntArray
 from mast_opt.questions import NONE, Limits, Relief
 from mast_opt.task_reassignment.formulation import base
 from mast_opt.task_reassignment.problem import Ints, TaskReassignment
+from mast_opt.words import listed, named
 
-LISTED = 6
 RULE = 1.0
 """What a repair pays for one location less or a dependency given up; making a machine's capacity larger by that of an
 average one is 1. That processes run, and each of a service on a machine of its own, is never given up."""
@@ -59,7 +59,7 @@ def relief(problem: TaskReassignment) -> Relief:
             "assigned",
             "lower",
             np.full(len(every), np.inf),
-            tell=lambda members: f"{_counted('process', 'processes', [p.processes[m] for m in members])} must run",
+            tell=lambda members: f"{named('process', [p.processes[m] for m in members], 'processes')} must run",
             row_member=every,
             row=rows["assigned"].ids,
             column_member=NONE,
@@ -99,7 +99,7 @@ def _capacity(p: TaskReassignment, rows: IntArray) -> Limits:
         "capacity",
         "upper",
         np.tile(1 / mean, len(p.machines)),
-        tell=lambda members: _cut([f"{called(member)} ({amount(member)})" for member in members]),
+        tell=lambda members: listed([f"{called(member)} ({amount(member)})" for member in members]),
         row_member=np.arange(len(rows)),
         row=rows,
         column_member=NONE,
@@ -130,7 +130,7 @@ def _limits(
         name,
         side,
         price,
-        tell=lambda members: _cut([tell(int(positions[member])) for member in members]),
+        tell=lambda members: listed([tell(int(positions[member])) for member in members]),
         row_member=np.arange(len(rows)),
         row=rows,
         column_member=NONE,
@@ -156,7 +156,7 @@ def _grouped(
         name,
         "upper",
         np.full(len(keys), RULE if relax is not None else np.inf),
-        tell=lambda members: _cut([tell(int(keys[member])) for member in members]),
+        tell=lambda members: listed([tell(int(keys[member])) for member in members]),
         row_member=np.searchsorted(keys, key_of_row),
         row=rows,
         column_member=NONE,
@@ -201,12 +201,3 @@ def _without_dependencies(
         return replace(problem, dependent=problem.dependent[kept], dependency=problem.dependency[kept])
 
     return edit
-
-
-def _cut(phrases: Sequence[str]) -> str:
-    more = f" and {len(phrases) - LISTED} more" if len(phrases) > LISTED else ""
-    return ", ".join(phrases[:LISTED]) + more
-
-
-def _counted(one: str, several: str, names: Sequence[str]) -> str:
-    return f"{one if len(names) == 1 else several} {_cut(names)}"

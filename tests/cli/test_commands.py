@@ -170,6 +170,13 @@ def test_verify_knows_a_plan_for_another_instance(call: Call, instance: Path, tm
     record = call("verify", other, tmp_path / "plan", "--json").record
     assert record["same_instance"] is False
     assert "another instance" in record["notes"][0]
+    smaller = "region,storage_tb,cpu_cores\neast,1,10\nwest,1,10\n"
+    broken = write_tables(tmp_path / "broken", {"regions.csv": smaller})
+    ended = call("verify", broken, tmp_path / "plan")
+    assert ended.code == 5
+    assert "another instance called two-regions" in ended.out.partition("VIOLATIONS")[0]
+    error = call("verify", broken, tmp_path / "plan", "--json").record["error"]
+    assert error.startswith("this plan was made for another instance")
 
 
 def test_verify_refuses_figures_that_are_none(call: Call, instance: Path, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from mast_opt.errors import InputError, PlanError, UsageError
 from mast_opt.io import check_plan_target, checksum, read, read_plan, read_plan_of, write_plan
 from mast_opt.schema import Tables
 from tests.io.conftest import Folder
-from tests.io.toy import Toy
+from tests.io.toy import GOOD, HEADER, Toy
 
 FIELDS = {"status": "OPTIMAL", "objective": 0.1, "bound": None, "seed": 7, "versions": {"mast-opt": "0.1.0"}}
 
@@ -95,7 +95,32 @@ def test_a_plan_of_a_changed_instance_is_read_and_marked(
 ) -> None:
     write_plan(toy, plan, FIELDS, tmp_path / "plan")
     changed = read(folder(name="changed", sites="site,storage_tb\neu,11\nus,20.5\n"))
-    assert read_plan_of(changed, tmp_path / "plan").same_instance is False
+    reading = read_plan_of(changed, tmp_path / "plan")
+    assert reading.same_instance is False
+    then, now = (checksum(one)[:15] for one in (toy, changed))
+    assert reading.foreign == (
+        f"this plan was made for another instance called a toy (checksum {then}…), or this one has changed since "
+        f"(checksum {now}…)"
+    )
+
+
+@pytest.mark.parametrize("with_checksum", [True, False])
+def test_labels_of_another_instance_are_said_to_be_of_another_one(
+    toy: Toy, plan: Tables, folder: Folder, tmp_path: Path, with_checksum: bool
+) -> None:
+    write_plan(toy, plan, FIELDS, tmp_path / "plan")
+    tables = {name: text.replace("eu", "asia") for name, text in GOOD.items()}
+    other = read(folder(name="other", header=HEADER.replace("a toy", "a game"), **tables))
+    words = f"made for instance a toy (checksum {checksum(toy)[:15]}…), not for a game ({checksum(other)[:15]}…)"
+    if not with_checksum:
+        words = "made for instance a toy, not for a game"
+        stated = (tmp_path / "plan" / "plan.toml").read_text().splitlines(keepends=True)
+        (tmp_path / "plan" / "plan.toml").write_text("".join(line for line in stated if "checksum" not in line))
+    with pytest.raises(PlanError) as caught:
+        read_plan(other, tmp_path / "plan")
+    first, second, *_ = str(caught.value).splitlines()
+    assert first == f"this plan was {words}"
+    assert second == "1 fault in the plan:"
 
 
 def test_only_an_earlier_plan_is_replaced(toy: Toy, plan: Tables, folder: Folder, tmp_path: Path) -> None:

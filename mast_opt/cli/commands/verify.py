@@ -15,6 +15,7 @@ from mast_opt.cli.run import Answer
 from mast_opt.io import read, read_certificate, read_plan_of
 from mast_opt.result import Status, relative_gap
 from mast_opt.solving import verify
+from mast_opt.words import counted
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -47,7 +48,7 @@ def command(
         verdict = verify(problem, reading.plan)
         proof = check_certificate(problem, verdict, reading.fields, arrays)
     claims = wrong_claims(problem, verdict, reading.fields) + list(proof.wrong)
-    notes = _notes(reading.same_instance) + list(proof.notes)
+    notes = [*([reading.foreign] if reading.foreign else ()), *proof.notes]
     bound = number_in(reading.fields, "bound")
     objective = objective_meant(problem, verdict, reading.fields)
     run.record.update(
@@ -64,7 +65,8 @@ def command(
     found = len(run.record["violations"])
     run.record["status"] = None if found else Status.FEASIBLE.value
     if found:
-        run.record["error"] = "; ".join([f"the plan has {found} violation{'s' if found > 1 else ''}", *proof.faults])
+        words = (reading.foreign, f"the plan has {counted(found, 'violation')}", *proof.faults)
+        run.record["error"] = "; ".join(filter(None, words))
 
     def show(out: Console) -> None:
         from mast_opt.report.validation import show_verdict
@@ -72,9 +74,3 @@ def command(
         show_verdict(out, problem, verdict, claims, notes, full=full)
 
     return Answer(Exit.VIOLATIONS if found else Exit.OK, show)
-
-
-def _notes(same_instance: bool | None) -> list[str]:
-    if same_instance is False:
-        return ["the plan was made for another instance, or this one has changed since (the checksums differ)"]
-    return []

@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 from mast_opt.errors import UsageError
-from mast_opt.io.faults import did_you_mean
+from mast_opt.words import did_you_mean
 
 SettingsT = TypeVar("SettingsT")
 

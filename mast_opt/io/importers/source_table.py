@@ -14,10 +14,11 @@ import polars as pl
 from numpy.typing import NDArray
 
 from mast_opt.io.cells import convert
-from mast_opt.io.faults import Faults, did_you_mean, one_of
+from mast_opt.io.faults import Faults, one_of
 from mast_opt.io.sources.base import read_bytes
 from mast_opt.io.sources.csv_text import parse_csv
 from mast_opt.schema import Column, ColumnType
+from mast_opt.words import did_you_mean
 
 _GZIP_MARK = b"\x1f\x8b"
 

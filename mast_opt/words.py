@@ -1,0 +1,39 @@
+"""Numbers and names in sentences."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Sequence
+
+NAMED = 6
+"""Names that are listed before the rest is counted."""
+MOST_CANDIDATES = 2000
+"""Names beyond which none is looked for that may have been meant."""
+
+
+def counted(number: float, noun: str, plural: str = "") -> str:
+    """``1 job``, ``2,000 jobs``; the plural is the noun with an s unless given."""
+    return f"{number:,.12g} {noun if number == 1 else plural or noun + 's'}"
+
+
+def listed(names: Sequence[str]) -> str:
+    """``a``, ``a and b``, ``a, b and c``; a long list is cut and the rest counted."""
+    if len(names) > NAMED + 1:
+        names = [*names[:NAMED], f"{len(names) - NAMED:,} more"]
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def named(noun: str, names: Sequence[str], plural: str = "") -> str:
+    """``job a``, ``jobs a and b``; the plural is the noun with an s unless given."""
+    return f"{noun if len(names) == 1 else plural or noun + 's'} {listed(names)}"
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """``"; did you mean 'regions'?"`` or nothing. Says nothing where there are too many names to compare."""
+    known = list(known)
+    if len(known) > MOST_CANDIDATES:
+        return ""
+    by_fold = {other.strip().casefold(): other for other in known}
+    same = by_fold.get(name.strip().casefold())
+    close = [same] if same is not None else difflib.get_close_matches(name, known, n=1, cutoff=0.7)
+    return f"; did you mean {close[0]!r}?" if close and close[0] != name else ""

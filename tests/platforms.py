@@ -16,4 +16,5 @@ limits_file_sizes = pytest.mark.skipif(
 has_dev_full = pytest.mark.skipif(
     sys.platform != "linux", reason="/dev/full, the output on which every write fails, is a device of Linux"
 )
+has_proc = pytest.mark.skipif(sys.platform != "linux", reason="/proc, where processes are looked up, is Linux's")
 has_mode_bits = pytest.mark.skipif(os.name == "nt", reason="files have no permission bits on Windows")

@@ -200,7 +200,11 @@ class _Run:
 
 
 def _spawn(command: list[str], folder: Path) -> tuple[subprocess.Popen[bytes], Generator[str]]:
-    """The process and its output as it comes. A pipe would be filled by the block, so a terminal is lent instead."""
+    """The process and its output as it comes. A pipe would be filled by the block, so a terminal is lent instead.
+
+    The first terminal that the leader of a session opens becomes its own (on Linux): when this process ends, even
+    killed, the terminal is gone and CBC is hung up on, instead of working on for nobody.
+    """
     options: dict[str, Any] = {"cwd": folder, "stdin": subprocess.DEVNULL, "stderr": subprocess.STDOUT, **SPAWNING}
     if sys.platform == "win32":
         process = subprocess.Popen(command, stdout=subprocess.PIPE, **options)
@@ -208,7 +212,8 @@ def _spawn(command: list[str], folder: Path) -> tuple[subprocess.Popen[bytes], G
         return process, (line.decode(errors="replace") for line in process.stdout)
     reader, writer = os.openpty()
     try:
-        process = subprocess.Popen(command, stdout=writer, **options)
+        opening = ["/bin/sh", "-c", 'exec "$@" 3<>"$0"', os.ttyname(writer)]
+        process = subprocess.Popen([*opening, *command], stdout=writer, **options)
     except OSError:
         os.close(reader)
         raise

@@ -1,0 +1,54 @@
+"""CBC is a process of its own; it must not outlive ours."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from tests.platforms import has_proc
+
+HARD = """
+import numpy as np
+from mast_opt.backends import get
+from mast_opt.mip import MipBuilder
+from mast_opt.result import SolveParams
+
+rng = np.random.default_rng(0)
+m = MipBuilder("hard")
+x = m.columns("x", [[str(i) for i in range(60)]], upper=1, integral=True)
+weights = rng.integers(20, 100, (5, 60)).astype(float)
+half = weights.sum(axis=1) // 2
+m.rows("half", [[str(k) for k in range(5)]], lower=half, upper=half).add(np.arange(5)[:, None], x[None, :], weights)
+m.term("cost", x, rng.random(60))
+get("cbc").solve(m.build({"cost": 1.0}), SolveParams(time_limit_s=600.0))
+"""
+PATIENCE_S = 60.0
+
+
+def children(pid: int) -> list[int]:
+    lists = Path(f"/proc/{pid}/task").glob("*/children")
+    return [int(child) for each in lists for child in each.read_text().split()]
+
+
+def program(pid: int) -> str:
+    """What the process runs; nothing once it is over."""
+    try:
+        return Path(f"/proc/{pid}/comm").read_text().strip()
+    except FileNotFoundError:
+        return ""
+
+
+@has_proc
+def test_it_ends_with_the_process_that_started_it() -> None:
+    with subprocess.Popen([sys.executable, "-c", HARD], stdin=subprocess.DEVNULL) as ours:
+        end = time.monotonic() + PATIENCE_S
+        while not (found := [pid for pid in children(ours.pid) if program(pid) == "cbc"]):
+            assert ours.poll() is None, "it was solved too soon"
+            assert time.monotonic() < end
+            time.sleep(0.05)
+        ours.kill()
+    while program(found[0]):
+        assert time.monotonic() < end
+        time.sleep(0.05)

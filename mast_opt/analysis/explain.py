@@ -21,6 +21,7 @@ from mast_opt.result import SolveParams, Status
 from mast_opt.solving import verify
 from mast_opt.solving.clock import Clock
 from mast_opt.verdict import Conflict
+from mast_opt.words import did_you_mean, listed
 
 DEFAULT_SOLVER = "highs"
 HEAVIEST = 5
@@ -141,7 +142,9 @@ def _of_plan(kind: Kind[Any, Any], problem: Any, plan: Any, names: Sequence[str]
     known = {name: position for position, name in enumerate(choices.names(problem))}
     unknown = [name for name in names if name not in known]
     if unknown:
-        raise UsageError(f"{problem.name} has no {choices.noun} called {unknown[0]!r}; 'mast-opt solve' names some")
+        near = did_you_mean(unknown[0], known)
+        expected = f"expected some of {listed(list(known))}{near}"
+        raise UsageError(f"{problem.name} has no {choices.noun} called {unknown[0]!r}; {expected}")
     status = Status.FEASIBLE if verify(problem, plan).ok else Status.NO_SOLUTION
     positions = [known[name] for name in names] or list(choices.heaviest(problem))[:HEAVIEST]
     return Explanation(

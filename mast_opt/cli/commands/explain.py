@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 from cyclopts.validators import Number
@@ -17,10 +18,17 @@ from mast_opt.cli.pairs import numbers_by_name
 from mast_opt.cli.run import Answer
 from mast_opt.errors import UsageError
 from mast_opt.io import read, read_plan, write
+from mast_opt.kinds import kind_of
 from mast_opt.result import Status
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+
+def _about(noun: str) -> Parameter:
+    return Parameter(
+        negative=(), help=f"With --plan: a {noun} to ask about, by name. Repeatable; the heaviest few unless given."
+    )
 
 
 def command(
@@ -28,14 +36,10 @@ def command(
     /,
     *,
     plan: Annotated[Path | None, Parameter(help="Ask why this plan does what it does.")] = None,
-    about: Annotated[
-        list[str] | None,
-        Parameter(
-            name=["--workload", "--job", "--process", "--reservation"],
-            negative=(),
-            help="With --plan: what to ask about, by name. Repeatable; the heaviest few unless given.",
-        ),
-    ] = None,
+    workload: Annotated[list[str] | None, _about("workload")] = None,
+    job: Annotated[list[str] | None, _about("job")] = None,
+    process: Annotated[list[str] | None, _about("process")] = None,
+    reservation: Annotated[list[str] | None, _about("reservation")] = None,
     solver: Annotated[str, Parameter(help="A MIP solver that 'mast-opt backends' lists.")] = "highs",
     time_limit: Annotated[
         float | None, Parameter(help="Seconds for the conflict and the repairs.", validator=Number(gt=0))
@@ -77,13 +81,15 @@ def command(
     with run.phase("read", f"reading {path}"):
         problem = read(path)
         run.record.update(kind=problem.kind, solver=None if plan is not None else solver)
+        given = {"workload": workload, "job": job, "process": process, "reservation": reservation}
+        about = _names(problem, {noun: names for noun, names in given.items() if names})
         asked = None if plan is None else read_plan(problem, plan)
     prices = numbers_by_name("--price", price, "storage=3")
     with Interrupt(run, "what was found so far") as interrupt, run.phase("solve", "looking for the reason"):
         answer = explain(
             problem,
             asked,
-            about or (),
+            about,
             solver=solver,
             time_limit_s=time_limit,
             prices=prices,
@@ -113,6 +119,17 @@ def command(
             print_words(console, f"\nThere is nothing to write to {out}.")
 
     return Answer(code, show)
+
+
+def _names(problem: Any, given: Mapping[str, list[str]]) -> list[str]:
+    """The names to ask about. Raises UsageError for an option of another kind of problem."""
+    kind = kind_of(problem)
+    choices = kind.questions().choices
+    for noun in given:
+        if choices is None or noun != choices.noun:
+            instead = "" if choices is None else f"; its option is --{choices.noun}"
+            raise UsageError(f"--{noun} makes no sense here, since {problem.name} is a {kind.name} instance{instead}")
+    return [name for names in given.values() for name in names]
 
 
 def _ending(answer: Explanation, *, interrupted: bool) -> tuple[Exit, str]:

@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
-from numpy.typing import NDArray
-
 from mast_opt.kind import Kind
 from mast_opt.questions import Questions
 from mast_opt.search import Found, Tools
@@ -22,6 +17,7 @@ from mast_opt.server_assignment.order import order
 from mast_opt.server_assignment.plan import Plan
 from mast_opt.server_assignment.plan_tables import build_plan, unbuild_plan
 from mast_opt.server_assignment.problem import ServerAssignment
+from mast_opt.server_assignment.recheck import certified_bound
 from mast_opt.server_assignment.sections import sections
 from mast_opt.server_assignment.tables import PLAN_SCHEMA, SCHEMA, TERMS
 from mast_opt.server_assignment.today import today
@@ -33,12 +29,6 @@ def _ras(problem: ServerAssignment, tools: Tools, start: Plan | None) -> Found[P
     from mast_opt.server_assignment.heuristics.ras import ras  # compiles kernels: only when asked for
 
     return ras(problem, tools, start)
-
-
-def _certified_bound(problem: ServerAssignment, arrays: Mapping[str, NDArray[Any]]) -> float:
-    from mast_opt.server_assignment.certificate import certified_bound  # compiles kernels
-
-    return certified_bound(problem, arrays)
 
 
 def _questions() -> Questions:
@@ -67,7 +57,7 @@ KIND: Kind[ServerAssignment, Plan] = Kind(
     families=FAMILIES,
     sections=sections,
     today=today,
-    certified_bound=_certified_bound,
+    certified_bound=certified_bound,
     exporters={".dat": write_dat},
     steps=order,
     charts=charts,

@@ -14,13 +14,14 @@ from hypothesis import strategies as st
 import mast_opt
 from mast_opt.result import Event, Limit, Status
 from mast_opt.server_assignment import ServerAssignment
-from mast_opt.server_assignment.certificate import Relaxed, certified_bound
 from mast_opt.server_assignment.expand import expand
 from mast_opt.server_assignment.generate import FAMILIES
 from mast_opt.server_assignment.heuristics.prices import FORBIDDEN, change_some, cost
 from mast_opt.server_assignment.heuristics.refill import refill
+from mast_opt.server_assignment.heuristics.relaxed import Relaxed
 from mast_opt.server_assignment.heuristics.rounding import rounded
 from mast_opt.server_assignment.heuristics.state import fleet_of, state_of
+from mast_opt.server_assignment.recheck import certified_bound
 from mast_opt.server_assignment.verify import verify
 from mast_opt.solving import Solution
 from tests.server_assignment.brute import Brute

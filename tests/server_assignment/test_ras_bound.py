@@ -14,21 +14,22 @@ from hypothesis import strategies as st
 import mast_opt
 from mast_opt.errors import PlanError
 from mast_opt.server_assignment import ServerAssignment
-from mast_opt.server_assignment.certificate import Certificate, Relaxed, certified_bound
-from mast_opt.server_assignment.floors import floors
+from mast_opt.server_assignment.certificate import WHOLE, Certificate, Prices
 from mast_opt.server_assignment.formulation import base
+from mast_opt.server_assignment.heuristics.floors import floors
+from mast_opt.server_assignment.heuristics.relaxed import Relaxed
 from mast_opt.server_assignment.measure import Measure
+from mast_opt.server_assignment.recheck import certified_bound
 from tests.server_assignment.brute import Brute
 from tests.server_assignment.strategies import problems
 from tests.server_assignment.support import examples, proven
 
-NAMES = [item.name for item in fields(Certificate)]
+NAMES = [item.name for item in fields(Prices)] + ["counted_to", "other_of", "other_survive"]
 
 
-def random_prices(problem: ServerAssignment, seed: int) -> Certificate:
+def random_prices(r: Relaxed, seed: int) -> Prices:
     """Prices inside their boxes, of the sizes that matter and many of them 0."""
-    rng = np.random.default_rng(seed)
-    r = Relaxed(problem, problem.objective.weights)
+    problem, rng = r.problem, np.random.default_rng(seed)
 
     def drawn(count: int, most: float) -> np.ndarray:
         share = np.clip(rng.uniform(-0.5, 1.5, count), 0, 1)
@@ -36,7 +37,7 @@ def random_prices(problem: ServerAssignment, seed: int) -> Certificate:
 
     affinities = len(problem.affinity_reservation)
     return r.within(
-        Certificate(
+        Prices(
             once=drawn(len(problem.stocks), max(r.shortfall * 2000, 10 * r.use)),
             survive=drawn(len(problem.reservations), 1.5 * r.shortfall),
             loss=drawn(len(problem.switchboards), r.shortfall),
@@ -46,10 +47,75 @@ def random_prices(problem: ServerAssignment, seed: int) -> Certificate:
     )
 
 
+def random_proof(problem: ServerAssignment, seed: int) -> tuple[float, Certificate]:
+    """What the search says such prices prove, whole servers counted, and the certificate of it."""
+    r = Relaxed(problem, problem.objective.weights)
+    prices = random_prices(r, seed)
+    least, certificate = r.whole(prices, *r.solved(prices))
+    return r.bound(prices, least), certificate
+
+
+def scale(problem: ServerAssignment, prices: Prices) -> float:
+    """The size of the largest sums, which round."""
+    sums = prices.once @ problem.stocks.size + prices.survive @ problem.asked_mrru
+    return float(sums) + sum(problem.objective.weights.values()) + 1.0
+
+
+def random_certificate(problem: ServerAssignment, seed: int) -> dict[str, Any]:
+    return random_proof(problem, seed)[1].arrays()
+
+
+@examples(80)
+@given(problem=problems(), seed=st.integers(0, 2**32))
+def test_the_checker_proves_what_the_search_says(problem: ServerAssignment, seed: int) -> None:
+    """Two computations that share no code: one compiled, one with numpy."""
+    said, certificate = random_proof(problem, seed)
+    event(f"whole servers: {bool(certificate.counted_to.any())}")
+    checked = certified_bound(problem, certificate.arrays())
+    assert checked >= said - 1e-9 * scale(problem, certificate.prices)
+
+
+@examples(60)
+@given(problem=problems(), seed=st.integers(0, 2**32))
+def test_in_fractions_both_say_the_same(problem: ServerAssignment, seed: int) -> None:
+    r = Relaxed(problem, problem.objective.weights)
+    prices = random_prices(r, seed)
+    said = r.bound(prices, r.solved(prices)[0])
+    checked = certified_bound(problem, Certificate.in_fractions(prices).arrays())
+    assert checked == pytest.approx(said, abs=1e-9 * scale(problem, prices))
+
+
+@examples(60)
+@given(data=st.data(), problem=problems(servers=5, reservations=2), seed=st.integers(0, 2**32))
+def test_whatever_is_tampered_with_no_bound_passes_the_optimum(
+    data: st.DataObject, problem: ServerAssignment, seed: int
+) -> None:
+    """Prices scaled, moved about or drawn anew, and whole servers counted to anywhere: refused, or still a bound."""
+    arrays = random_certificate(problem, seed)
+    rng = np.random.default_rng(seed)
+    name = data.draw(st.sampled_from([name for name in NAMES if len(arrays[name])] or ["once"]))
+    way = data.draw(st.sampled_from(["scaled", "shuffled", "one more"]))
+    old = arrays[name]
+    if way == "scaled":
+        new = (old * rng.choice([0, 0.5, 2, 10], len(old))).astype(old.dtype)
+    elif way == "shuffled":
+        new = rng.permutation(old)
+    else:
+        new = old + (rng.integers(0, 5000, len(old)) if old.dtype == np.int64 else rng.random(len(old)))
+    try:
+        bound = certified_bound(problem, arrays | {name: new})
+    except PlanError:
+        event("refused")
+        return
+    event(f"changed: {bool((new != old).any())}")
+    best = Brute(problem).optimum()
+    assert bound <= best + 1e-9 * max(1.0, abs(best))
+
+
 @examples(80)
 @given(problem=problems(), seed=st.integers(0, 2**32))
 def test_any_prices_bound_the_optimum(problem: ServerAssignment, seed: int) -> None:
-    bound = certified_bound(problem, random_prices(problem, seed).arrays())
+    bound = certified_bound(problem, random_certificate(problem, seed))
     best = proven(base(problem).mip).objective
     assert best is not None
     event(f"bound above 0: {bound > 0}")
@@ -60,15 +126,16 @@ def test_any_prices_bound_the_optimum(problem: ServerAssignment, seed: int) -> N
 @given(problem=problems(servers=5, reservations=2), seed=st.integers(0, 2**32))
 def test_any_prices_bound_what_enumeration_finds(problem: ServerAssignment, seed: int) -> None:
     best = Brute(problem).optimum()
-    assert certified_bound(problem, random_prices(problem, seed).arrays()) <= best + 1e-9 * max(1.0, abs(best))
+    assert certified_bound(problem, random_certificate(problem, seed)) <= best + 1e-9 * max(1.0, abs(best))
 
 
 @examples(60)
 @given(problem=problems(), seed=st.integers(0, 2**32))
 def test_whole_servers_only_tighten_the_bound(problem: ServerAssignment, seed: int) -> None:
-    prices, r = random_prices(problem, seed), Relaxed(problem, problem.objective.weights)
+    r = Relaxed(problem, problem.objective.weights)
+    prices = random_prices(r, seed)
     relaxed, _ = r.solved(prices)
-    whole = r.whole(prices, *r.solved(prices))
+    whole, _ = r.whole(prices, *r.solved(prices))
     event(f"tighter: {bool((whole > relaxed + 1e-9).any())}")
     assert (whole >= relaxed - 1e-9 * np.maximum(np.abs(relaxed), 1)).all()
 
@@ -93,7 +160,7 @@ def problem() -> ServerAssignment:
 
 
 def edited(problem: ServerAssignment, name: str, change: Callable[[np.ndarray], Any]) -> dict[str, Any]:
-    arrays: dict[str, Any] = random_prices(problem, 4).arrays()
+    arrays: dict[str, Any] = random_certificate(problem, 4)
     return arrays | {name: change(arrays[name].copy())}
 
 
@@ -109,8 +176,24 @@ JUNK: dict[str, Callable[[np.ndarray], Any]] = {
 }
 
 
+WHOLE_JUNK: dict[str, Callable[[np.ndarray], Any]] = {
+    "negative": lambda number: number - 10**9,
+    "too many": lambda number: number + 10**15,
+    "fractions": lambda number: number.astype(float),
+    "a single number": lambda number: np.array(1),
+    "text": lambda number: number.astype(str),
+}
+
+
+@pytest.mark.parametrize("junk", WHOLE_JUNK)
+@pytest.mark.parametrize("name", ["counted_to", "other_of"])
+def test_junk_counts_are_refused_by_name(problem: ServerAssignment, name: str, junk: str) -> None:
+    with pytest.raises(PlanError, match=name):
+        certified_bound(problem, edited(problem, name, WHOLE_JUNK[junk]))
+
+
 @pytest.mark.parametrize("junk", JUNK)
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in WHOLE])
 def test_junk_prices_are_refused_by_name(problem: ServerAssignment, name: str, junk: str) -> None:
     with pytest.raises(PlanError, match=name):
         certified_bound(problem, edited(problem, name, JUNK[junk]))
@@ -118,7 +201,7 @@ def test_junk_prices_are_refused_by_name(problem: ServerAssignment, name: str, j
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_lacking_array_is_named(problem: ServerAssignment, name: str) -> None:
-    arrays = random_prices(problem, 4).arrays()
+    arrays = random_certificate(problem, 4)
     del arrays[name]
     with pytest.raises(PlanError, match=f"an array called {name}"):
         certified_bound(problem, arrays)

@@ -12,11 +12,12 @@ import numpy as np
 from mast_opt.mip import Mip, MipBuilder
 from mast_opt.result import SolveParams
 from mast_opt.search import MipSolver
-from mast_opt.server_assignment.certificate import Certificate, Relaxed
+from mast_opt.server_assignment.certificate import Prices
+from mast_opt.server_assignment.heuristics.relaxed import Relaxed
 from mast_opt.server_assignment.problem import SHARED
 
 
-def opening_prices(r: Relaxed, solver: MipSolver, params: SolveParams) -> Certificate | None:
+def opening_prices(r: Relaxed, solver: MipSolver, params: SolveParams) -> Prices | None:
     """Prices of types and of guaranteed capacity; None where the solver found none in its time."""
     p = r.problem
     result = solver(_dual(r), replace(params, gap=1e-6))
@@ -32,7 +33,7 @@ def opening_prices(r: Relaxed, solver: MipSolver, params: SolveParams) -> Certif
     if p.pool is not None:
         loss += (r.buffer + survive[p.pool]) / boards
     none = np.zeros(len(p.affinity_reservation))
-    return r.within(Certificate(once[p.server_type[p.stocks.first]], survive, loss, none, none.copy()))
+    return r.within(Prices(once[p.server_type[p.stocks.first]], survive, loss, none, none.copy()))
 
 
 def _dual(r: Relaxed) -> Mip:

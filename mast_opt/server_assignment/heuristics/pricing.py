@@ -12,21 +12,22 @@ from dataclasses import fields
 import numpy as np
 
 from mast_opt.mip import FloatArray
-from mast_opt.server_assignment.certificate import Certificate, Relaxed
+from mast_opt.server_assignment.certificate import Prices
+from mast_opt.server_assignment.heuristics.relaxed import Relaxed
+from mast_opt.server_assignment.heuristics.subproblems import bought
 from mast_opt.server_assignment.problem import POOL, SHARE, SHARED
-from mast_opt.server_assignment.subproblems import bought
 
 MEMORY = 0.1
 """Share of the newest round in the average."""
 LONGER, SHORTER, PATIENCE = 1.1, 0.66, 10
 """The step grows with every improvement and shrinks after so many rounds without one."""
-NAMES = tuple(item.name for item in fields(Certificate))
+NAMES = tuple(item.name for item in fields(Prices))
 
 
 class PriceSearch:
     """``step`` improves ``best`` and its ``bound``; ``servers`` is the average plan."""
 
-    def __init__(self, relaxed: Relaxed, start: Certificate | None = None) -> None:
+    def __init__(self, relaxed: Relaxed, start: Prices | None = None) -> None:
         r = self._r = relaxed
         p, order = r.problem, r.order
         self._reservation, self._stock = r.pairs.reservation[order], r.pairs.stock[order]
@@ -48,7 +49,7 @@ class PriceSearch:
             "affinity_most": near,
             "affinity_least": near,
         }
-        first = Certificate(
+        first = Prices(
             np.zeros(len(p.stocks)),
             2 * r.use / typical,
             np.zeros(len(p.switchboards)),
@@ -65,7 +66,7 @@ class PriceSearch:
         """One round; ``target`` is what the bound might reach."""
         r, c = self._r, self._at
         least, level = r.solved(c)
-        value = r.bound_of(c, least)
+        value = r.bound(c, least)
         cost = r.cost(c)
         servers = bought(r.offers, r.limits, cost, r.in_use, r.idle, level)
         now = self._residuals(c, servers, level)
@@ -93,9 +94,9 @@ class PriceSearch:
             return
         reach = self._pace * max(target - self.bound, 0.02 * abs(self.bound)) / size
         moved = {name: prices[name] + reach * self._scale[name] * ways[name] for name in NAMES}
-        self._at = self._r.within(Certificate(**moved))
+        self._at = self._r.within(Prices(**moved))
 
-    def _residuals(self, c: Certificate, servers: FloatArray, level: FloatArray) -> dict[str, FloatArray]:
+    def _residuals(self, c: Prices, servers: FloatArray, level: FloatArray) -> dict[str, FloatArray]:
         """How far each priced row is broken by what is bought."""
         p, amount = self._r.problem, self._r.offers.worth * servers
         total = np.bincount(self._reservation, amount, len(p.reservations))

@@ -5,18 +5,19 @@ from __future__ import annotations
 import numpy as np
 
 from mast_opt.mip import FloatArray
-from mast_opt.result import Limit, SolveParams
+from mast_opt.result import Limit, SolveParams, relative_gap
 from mast_opt.search import Found, StageBound, Tools
-from mast_opt.server_assignment.certificate import Certificate, Relaxed
+from mast_opt.server_assignment.certificate import Certificate
 from mast_opt.server_assignment.expand import expand
 from mast_opt.server_assignment.formulation import base
 from mast_opt.server_assignment.heuristics.opening import opening_prices
 from mast_opt.server_assignment.heuristics.prices import FORBIDDEN, cost
 from mast_opt.server_assignment.heuristics.pricing import PriceSearch
-from mast_opt.server_assignment.heuristics.refill import refill
+from mast_opt.server_assignment.heuristics.refill import refill, settle
+from mast_opt.server_assignment.heuristics.relaxed import Relaxed
 from mast_opt.server_assignment.heuristics.rounding import rounded
 from mast_opt.server_assignment.heuristics.slices import Slices
-from mast_opt.server_assignment.heuristics.state import State, fleet_of, state_of
+from mast_opt.server_assignment.heuristics.state import State, fleet_of, state_of, troubled
 from mast_opt.server_assignment.pairs import counted
 from mast_opt.server_assignment.plan import Plan
 from mast_opt.server_assignment.problem import Ints, ServerAssignment
@@ -25,6 +26,8 @@ from mast_opt.server_assignment.verify import verify
 
 STEPS = 40
 """Price steps in a round."""
+LOOK = 10
+"""After so many steps what they prove is recorded."""
 CHUNK = 2000
 """Pairs that reservations choose among between two looks at the clock, about."""
 ENOUGH = 1e-4
@@ -118,7 +121,7 @@ class _Search:
         """Rounds of prices and plans until the time comes, or a limit or the gap is reached."""
         self.until_s = until_s
         share = None if self.watch.stop.time_limit_s is None else OPENING_SHARE * self.watch.remaining_s
-        self._improve(self._state(self.best), np.zeros(len(self.p.reservations)), np.zeros(len(self.size)))
+        self._settle()
         first = opening_prices(self.relaxed, self.tools.mip_solver, self._params(share))
         self.prices = PriceSearch(self.relaxed, first)
         while not self.watch.done and not self._stopped():
@@ -140,24 +143,38 @@ class _Search:
 
     def _price(self) -> None:
         assert self.prices is not None
-        for _ in range(STEPS):
+        for number in range(1, STEPS + 1):
             self.prices.step(self.cost)
-            if self._stopped():
-                break
+            if number % LOOK == 0:
+                self._bounded(self.prices.bound, Certificate.in_fractions(self.prices.best))
+            if self._stopped() or self.watch.done:
+                return
         if self.watch.stop.iterations is not None or self.watch.elapsed_s - self.whole_at >= PATIENCE * self.whole_s:
             self._prove()
 
     def _prove(self) -> None:
-        """The bound of the best prices with whole servers."""
+        """The bound of the best prices with whole servers: of the reservations that cost most beyond their least first,
+        until the asked gap is proven."""
         assert self.prices is not None
-        began, certificate = self.watch.elapsed_s, self.prices.best
-        least = self.relaxed.whole(certificate, *self.relaxed.solved(certificate), self._stopped)
-        bound = self.relaxed.bound_of(certificate, least)
+        began, prices, relaxed = self.watch.elapsed_s, self.prices.best, self.prices.bound
+        least, level = self.relaxed.solved(prices)
+        order = np.argsort(-self.relaxed.wasted(prices, least, self.best), kind="stable")
+        least, certificate = self.relaxed.whole(
+            prices, least, level, order, lambda raised: self._stopped() or self._enough(relaxed + raised)
+        )
+        self._bounded(self.relaxed.bound(prices, least), certificate)
+        self.whole_at = self.watch.elapsed_s
+        self.whole_s = self.whole_at - began
+
+    def _enough(self, bound: float) -> bool:
+        """Would it prove the asked gap?"""
+        gap = relative_gap(self.cost - self.earlier, bound - self.earlier)
+        return gap is not None and gap <= self.watch.stop.gap * (1 - 1e-6)
+
+    def _bounded(self, bound: float, certificate: Certificate) -> None:
         if self.bound is None or bound > self.bound:
             self.bound, self.certificate = bound, certificate
             self.watch.report(bound=bound - self.earlier)
-        self.whole_at = self.watch.elapsed_s
-        self.whole_s = self.whole_at - began
 
     def _stopped(self) -> bool:
         late = self.until_s is not None and self.watch.elapsed_s >= self.until_s
@@ -170,13 +187,30 @@ class _Search:
         self._improve(self._state(rounded(self.fleet, self.size, self.prices.servers)), hint, stocks)
         self._improve(self._state(self.best), hint, stocks)
 
-    def _improve(self, state: State, hint: FloatArray, stocks: FloatArray) -> None:
-        order = self.tools.rng.permutation(len(self.p.reservations))
+    def _settle(self) -> None:
+        """What the best plan lacks or has too much, at the levels that it has; who is in trouble then chooses again."""
+        state = self._state(self.best)
+        for part in self._parts(np.arange(len(self.p.reservations))):
+            settle(self.fleet, state, part, self.relaxed.limits.least)
+            if self._stopped():
+                break
+        self._offer(state)
+        nothing = np.zeros(len(self.p.reservations))
+        self._improve(state, nothing, np.zeros(len(self.size)), troubled(self.fleet, state))
+
+    def _parts(self, who: Ints) -> list[Ints]:
+        """Reservations in random order, in portions between which the clock is looked at."""
+        pairs = int(np.diff(self.fleet.start)[who].sum())
+        return np.array_split(self.tools.rng.permutation(who), max(1, min(pairs // CHUNK, len(who))))
+
+    def _improve(self, state: State, hint: FloatArray, stocks: FloatArray, who: Ints | None = None) -> None:
+        """Let reservations choose again; all, if ``who`` is not given."""
+        parts = self._parts(np.arange(len(self.p.reservations)) if who is None else who)
         nothing = np.zeros_like(stocks)
         for prices in (stocks, nothing) if stocks.any() else (nothing,):
             for _ in range(2):
                 gain = 0.0
-                for part in np.array_split(order, max(1, len(self.fleet.stock) // CHUNK)):
+                for part in parts:
                     gain += refill(self.fleet, state, part, hint, prices, TRIES)
                     if self._stopped():
                         break

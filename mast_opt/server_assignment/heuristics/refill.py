@@ -21,6 +21,8 @@ from mast_opt.server_assignment.heuristics.prices import (
 )
 from mast_opt.server_assignment.heuristics.state import Fleet, State
 
+ABOVE = 3
+"""Servers by which a level is raised at most where a reservation lacks something."""
 CHUNK = 24
 """What is lacking is filled in about so many portions."""
 
@@ -115,10 +117,11 @@ def _thin(f: Fleet, s: State, q, level, stock_price, pool_level):
 
 
 @kernel
-def _try(f: Fleet, s: State, q, level, stock_price, before, kept, afresh):
+def _try(f: Fleet, s: State, q, level, stock_price, before, kept, afresh, mild):
     """Go to a level if that costs less; returns the cost.
 
-    ``afresh``: from no more than it has today. ``kept`` is scratch for the counts.
+    ``afresh``: from no more than it has today. ``mild``: without a buffer of its own it gives up only what is too much,
+    not everything. ``kept`` is scratch for the counts.
     """
     first, last = f.start[q], f.start[q + 1]
     pool_level = largest(f, s, f.pool) if f.backed[q] and q != f.pool else 1 << 62
@@ -127,7 +130,8 @@ def _try(f: Fleet, s: State, q, level, stock_price, before, kept, afresh):
         more = s.servers[n] - f.in_use[n] - f.idle[n]
         if afresh and more > 0:
             change(f, s, n, -more)
-    _lower(f, s, q, level, stock_price, pool_level)
+    if not mild or f.embedded[q]:
+        _lower(f, s, q, level, stock_price, pool_level)
     _fill(f, s, q, level, stock_price, pool_level)
     reached = largest(f, s, q) if f.embedded[q] else level
     _thin(f, s, q, reached, stock_price, pool_level)
@@ -164,23 +168,48 @@ def _least(f: Fleet, q):
 @kernel
 def _levels(f: Fleet, s: State, q, step, hint, stock_price, tries, now, kept):
     """Try levels around the hint and q's own; returns the cost."""
-    now = _try(f, s, q, largest(f, s, q), stock_price, now, kept, False)
+    now = _try(f, s, q, largest(f, s, q), stock_price, now, kept, False, False)
     if not f.embedded[q]:
         return now
-    for turn in range(tries):
-        now = _try(f, s, q, hint + turn * step // 2, stock_price, now, kept, False)
+    if hint > 0:
+        for turn in range(tries):
+            now = _try(f, s, q, hint + turn * step // 2, stock_price, now, kept, False, False)
     for _ in range(tries):
         level = largest(f, s, q)
-        lower = _try(f, s, q, max(level - 1, 0), stock_price, now, kept, False)
+        lower = _try(f, s, q, max(level - 1, 0), stock_price, now, kept, False, False)
         if lower >= now:
-            lower = _try(f, s, q, max(level - step, 0), stock_price, now, kept, False)
+            lower = _try(f, s, q, max(level - step, 0), stock_price, now, kept, False, False)
         if lower >= now:
             break
         now = lower
     level = largest(f, s, q)
     for turn in range(1, tries + 1):
-        now = _try(f, s, q, level + turn * step // 2, stock_price, now, kept, False)
+        now = _try(f, s, q, level + turn * step // 2, stock_price, now, kept, False, False)
     return now
+
+
+@kernel
+def _widest(f: Fleet):
+    """Most pairs that a reservation has."""
+    widest = 1
+    for q in range(len(f.asked)):
+        widest = max(widest, f.start[q + 1] - f.start[q])
+    return widest
+
+
+@compiled
+def settle(f: Fleet, s: State, who, even):
+    """Let some reservations fill what they lack, or give up what they have too much, at the level that they have; where
+    that is not enough, some servers above it, or at the level ``even`` [Q] if that is higher."""
+    kept, nothing = np.empty(_widest(f), np.int64), np.zeros(len(s.free))
+    for k in range(len(who)):
+        q = who[k]
+        before = _worth(f, s, q, nothing)
+        now = _try(f, s, q, largest(f, s, q), nothing, before, kept, False, True)
+        own, step = largest(f, s, q), _least(f, q)
+        for more in range(1, ABOVE + 1):
+            if f.embedded[q] and f.asked[q] + largest(f, s, q) > s.total[q]:
+                now = _try(f, s, q, max(own + more * step, even[q]), nothing, now, kept, False, True)
 
 
 @compiled
@@ -190,10 +219,7 @@ def refill(f: Fleet, s: State, who, hint, stock_price, tries):
     ``stock_price`` [K] is what a free server is worth to others. Returns how much the cost has fallen, with stocks at
     those prices.
     """
-    widest = 1
-    for q in range(len(f.asked)):
-        widest = max(widest, f.start[q + 1] - f.start[q])
-    kept = np.empty(widest, np.int64)
+    kept = np.empty(_widest(f), np.int64)
     gain = 0.0
     for k in range(len(who)):
         q = who[k]
@@ -205,8 +231,8 @@ def refill(f: Fleet, s: State, who, hint, stock_price, tries):
         level = int(hint[q])
         now = _levels(f, s, q, step, level, stock_price, tries, now, kept)
         own = largest(f, s, q)
-        now = _try(f, s, q, own, stock_price, now, kept, True)
-        if f.embedded[q] and abs(level - own) >= step:
-            now = _try(f, s, q, level, stock_price, now, kept, True)
+        now = _try(f, s, q, own, stock_price, now, kept, True, False)
+        if f.embedded[q] and level > 0 and abs(level - own) >= step:
+            now = _try(f, s, q, level, stock_price, now, kept, True, False)
         gain += first - now
     return gain

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mast_opt.server_assignment.certificate import Relaxed
+from mast_opt.server_assignment.heuristics.relaxed import Relaxed
 from mast_opt.server_assignment.problem import EMBEDDED, POOL, SHARED, Ints
 
 NO_LIMIT = 2**62
@@ -126,3 +126,17 @@ def state_of(f: Fleet, size: Ints, count: Ints) -> State:
     return State(
         count.astype(np.int64).copy(), free, held, held.sum(axis=1), at, held[f.backed > 0].sum(axis=0).astype(np.int64)
     )
+
+
+def troubled(f: Fleet, s: State) -> Ints:
+    """Reservations that lack something, or still break a rule that today breaks."""
+    level = np.where(f.embedded > 0, s.held.max(axis=1, initial=0), 0)
+    if f.pool < len(level):
+        level[f.pool] = s.risk.max(initial=0)
+    short = f.asked + level > s.total
+    dense = ((f.excess_most < NO_LIMIT) & (s.held > f.limit[:, None])).any(axis=1)
+    mine = np.repeat(np.arange(len(level)), np.diff(f.near_start))
+    total = s.total[mine]
+    off = np.abs(1000 * s.at[mine, f.near_place] - f.near_share * total) - f.near_tolerance * total
+    far = np.bincount(mine, (off > 0) & (f.slack_most < NO_LIMIT), len(level)) > 0
+    return np.flatnonzero(short | dense | far)

@@ -1,0 +1,217 @@
+"""A problem ready for the lower bounds of many prices: what the search moves, fast."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+
+import numpy as np
+
+from mast_opt.mip import FloatArray
+from mast_opt.server_assignment.certificate import Certificate, Prices
+from mast_opt.server_assignment.heuristics.floors import around, floors
+from mast_opt.server_assignment.heuristics.subproblems import Limits, Offers, cheapest
+from mast_opt.server_assignment.heuristics.whole import Claim, least_cost, tabulated
+from mast_opt.server_assignment.holdings import Holdings
+from mast_opt.server_assignment.pairs import pairs_of
+from mast_opt.server_assignment.problem import EMBEDDED, POOL, SHARE, SHARED, Ints, ServerAssignment
+
+ROUNDING = 1e-10
+"""Relative allowance for the rounding of sums."""
+MOST_CELLS = 7000
+"""Amounts at a switchboard up to which whole servers are counted; beyond, rounding matters little."""
+STRIDES = (1.0, 0.5, 0.25, 0.12, 0.06, 0.03)
+"""Relative changes of a price that are tried, each twice up and down."""
+MARGIN = 20
+"""Servers by which the levels tried go beyond the relaxed one and today's."""
+
+
+class Relaxed:
+    """A problem ready for the bounds of many prices."""
+
+    def __init__(self, problem: ServerAssignment, weights: Mapping[str, float]) -> None:
+        p, pairs = problem, pairs_of(problem)
+        self.problem, self.pairs = p, pairs
+        now = self.now = Holdings(p, pairs, pairs.today)
+        self.weights = weights
+        asked = int(p.asked_mrru.sum())
+        per_mrru = {name: weight / asked if asked else 0.0 for name, weight in weights.items()}
+        per_server = {name: weight / len(p.servers) for name, weight in weights.items()}
+        self.in_use, self.idle, self.use = (per_server[name] for name in ("moves_in_use", "moves_idle", "use"))
+        self.shortfall, self.buffer = per_mrru["shortfall"], per_mrru["buffer"]
+        self.short_today = now.short
+        self.off_today = now.slack_milli
+        self.slack = per_mrru["affinity"] + np.where(now.slack_milli > 0, per_mrru["repair"], 0.0)
+        """[A]"""
+        self.order = np.lexsort((pairs.switchboard, pairs.reservation))
+        self.offers = Offers(
+            start=np.searchsorted(pairs.reservation[self.order], np.arange(len(p.reservations) + 1)),
+            board=pairs.switchboard[self.order],
+            worth=pairs.worth_mrru[self.order],
+            in_use=pairs.in_use[self.order],
+            idle=pairs.idle[self.order],
+            most=pairs.most[self.order],
+        )
+        self.reservation = pairs.reservation[self.order]
+        floor = floors(p)
+        self.lacking = floor.short
+        low, high = around(p)
+        limit = p.spread_limit_mrru
+        dense = now.excess > 0
+        self.limits = Limits(
+            embedded=(p.buffer == EMBEDDED).astype(np.int64),
+            least=floor.least,
+            limit=np.where(p.spread_limited, limit.astype(float), np.inf),
+            low=np.where(p.spread_limited, low, np.inf),
+            high=np.where(p.spread_limited, high, np.inf),
+            share=np.where(high > low, (high - limit) / np.maximum(high - low, 1), 1.0),
+            steep=per_mrru["spread"] + np.where(dense, per_mrru["repair"], 0.0),
+            cap=np.where(dense, (limit[:, None] + now.excess).astype(float), np.inf),
+        )
+        key = self.reservation * len(p.switchboards) + self.offers.board
+        self.boards = np.bincount(self.reservation[np.diff(key, prepend=-1) != 0], minlength=len(p.reservations))
+        """[Q] switchboards with something for the reservation"""
+        self.unit = np.gcd.reduce(p.value_mrru, axis=1, initial=0)
+        self.widest = p.value_mrru.max(axis=1, initial=0)
+        self.worthless = np.bincount(pairs.reservation[pairs.worth_mrru == 0], minlength=len(p.reservations)) > 0
+        self.moved = float(self.in_use * pairs.in_use.sum() + self.idle * pairs.idle.sum())
+        """What it costs to take everything from everybody."""
+
+    def within(self, c: Prices) -> Prices:
+        """The nearest prices inside their boxes."""
+        p = self.problem
+        once, survive, loss, most, least = (np.maximum(price, 0.0) for price in c.arrays().values())
+        survive = np.where(self.short_today > 0, survive, np.minimum(survive, self.shortfall))
+        if p.pool is None:
+            loss = np.zeros_like(loss)
+        else:
+            allowed = self.buffer + survive[p.pool]
+            loss = loss if loss.any() else loss + 1.0
+            loss = loss / loss.sum() * (allowed * (1 - 1e-12))
+        share = np.minimum(1.0, self.slack * (1 - 1e-12) / np.maximum(SHARE * (most + least), 1e-300))
+        share = np.where(self.off_today > 0, 1.0, share)
+        return Prices(once, survive, loss, most * share, least * share)
+
+    def bound(self, c: Prices, least: FloatArray) -> float:
+        """The lower bound that prices inside their boxes prove, given what each reservation costs at least."""
+        p = self.problem
+        spare = self.shortfall - c.survive
+        own = least + c.survive * p.asked_mrru + np.where(spare < 0, spare * self.short_today, 0.0)
+        near = np.minimum(self.slack - SHARE * (c.affinity_most + c.affinity_least), 0.0)
+        parts = (self.moved, -float(c.once @ p.stocks.size), float(near @ self.off_today / SHARE))
+        sizes = float(np.abs(own).sum()) + sum(abs(part) for part in parts)
+        return float(math.fsum(own.tolist()) + math.fsum(parts) - ROUNDING * sizes - self._rounding(c))
+
+    def _rounding(self, c: Prices) -> float:
+        return ROUNDING * float(c.survive @ self.problem.asked_mrru + c.once @ self.problem.stocks.size)
+
+    def solved(self, c: Prices) -> tuple[FloatArray, FloatArray]:
+        """[Q] the least cost of each reservation's servers at these prices, and its L."""
+        lacking = np.maximum(self.shortfall - c.survive, 0.0) * self.lacking
+        least, level = cheapest(
+            self.offers, self.limits, self.cost(c), self.in_use, self.idle, self.buffer + c.survive, lacking
+        )
+        return least, level
+
+    def whole(
+        self,
+        c: Prices,
+        least: FloatArray,
+        level: FloatArray,
+        order: Ints | None = None,
+        stop: Callable[[float], bool] | None = None,
+    ) -> tuple[FloatArray, Certificate]:
+        """[Q] the least cost with whole servers, where a reservation is small enough to try all amounts, the others'
+        as ``solved`` gives it; and what certifies it.
+
+        Up to a level somewhat above the relaxed one all amounts are tried; beyond it, the relaxed cost is a bound.
+
+        Args:
+            order: the reservations to count, one after another; by default all.
+            stop: is asked after each, and told by how much the bound has risen so far.
+        """
+        p, unit = self.problem, np.maximum(self.unit, 1)
+        reach = np.maximum(np.maximum(level, self.limits.least), self.now.largest)
+        top = np.minimum(reach + MARGIN * self.widest, MOST_CELLS * unit).astype(np.int64) // unit * unit
+        small = (self.limits.embedded > 0) & (self.unit > 0) & (top > reach) & ~self.worthless
+        small &= (p.asked_mrru > 0) & (c.survive <= self.shortfall)
+        uncharged = self.cost(c) + c.survive[self.reservation] * self.offers.worth
+        beyond, gain = self._beyond(c.survive, uncharged, np.where(small, top, 0))
+        result, counted_to = least.copy(), np.zeros(len(top), np.int64)
+        others: list[tuple[int, float]] = []
+        raised = 0.0
+        for q in (np.arange(len(top)) if order is None else order).tolist():
+            if not small[q]:
+                continue
+            base = np.empty((int(self.boards[q]), int(top[q] // unit[q]) + 1))
+            tabulated(
+                self.offers,
+                self.offers.start[q],
+                self.offers.start[q + 1],
+                uncharged,
+                self.in_use,
+                self.idle,
+                unit[q],
+                self.limits.limit[q],
+                self.limits.steep[q],
+                self.limits.cap[q],
+                base,
+            )
+            claim = Claim(
+                int(p.asked_mrru[q]), int(self.limits.least[q]), int(self.lacking[q]), self.buffer, self.shortfall
+            )
+            most = float(beyond[q])
+            best, gains = least_cost(base, claim, int(unit[q]), float(c.survive[q]), most)
+            better = best - c.survive[q] * p.asked_mrru[q]
+            if better > least[q]:
+                result[q], counted_to[q] = better, top[q]
+                others += [(q, price) for price in (float(gain[q]), *gains)]
+                raised += better - float(least[q])
+            if stop is not None and stop(raised):
+                break
+        of, price = zip(*others, strict=True) if others else ((), ())
+        return result, Certificate(c, counted_to, np.array(of, np.int64), np.array(price, np.float64))
+
+    def _beyond(self, survive: FloatArray, uncharged: FloatArray, top: Ints) -> tuple[FloatArray, FloatArray]:
+        """[Q] what a reservation costs at least at a level of ``top`` or more, what is asked included; the price of
+        capacity is another one there, found by a few steps up and down, and returned too."""
+        never, limits = np.full(len(top), np.inf), self.limits._replace(least=top)
+        best = np.full(len(top), -np.inf)
+        for factor in (1.0, *(turn for step in STRIDES for turn in (1 + step, 1 / (1 + step)) * 2)):
+            tried = np.minimum(survive * factor, self.shortfall)
+            cost = uncharged - tried[self.reservation] * self.offers.worth
+            least, _ = cheapest(self.offers, limits, cost, self.in_use, self.idle, self.buffer + tried, never)
+            value = least + tried * self.problem.asked_mrru
+            survive = np.where(value > best, tried, survive)
+            best = np.maximum(value, best)
+        return best, survive
+
+    def wasted(self, c: Prices, least: FloatArray, servers: Ints) -> FloatArray:
+        """[Q] what a plan's counts ([N], in the order of the offers) cost a reservation beyond the least at these
+        prices, affinities and the pool apart."""
+        p, o = self.problem, self.offers
+        kept = np.minimum(servers, o.in_use)
+        each = self.cost(c) * servers - self.in_use * kept - self.idle * np.minimum(servers - kept, o.idle)
+        cell = self.reservation * len(p.switchboards) + o.board
+        held = np.bincount(cell, o.worth * servers, self.limits.steep.size).reshape(self.limits.steep.shape)
+        level = np.where(self.limits.embedded > 0, held.max(axis=1), 0.0)
+        short = np.maximum(p.asked_mrru + level - held.sum(axis=1), 0.0)
+        excess = (np.maximum(held - self.limits.limit[:, None], 0.0) * self.limits.steep).sum(axis=1)
+        own = np.bincount(self.reservation, each, len(p.reservations)) + excess + (self.buffer + c.survive) * level
+        return np.asarray(own + (self.shortfall - c.survive) * short - least)
+
+    def cost(self, c: Prices) -> FloatArray:
+        """[N] of a server of each pair, in the order of the offers."""
+        p, pairs = self.problem, self.pairs
+        per_mrru = -c.survive[pairs.reservation]
+        if p.pool is not None:
+            backed = (p.buffer == SHARED) | (p.buffer == POOL)
+            per_mrru = per_mrru + np.where(backed[pairs.reservation], c.loss[pairs.switchboard], 0.0)
+        near = np.zeros((len(p.reservations), len(p.datacenters)))
+        off, tolerance = p.affinity_share_milli, p.affinity_tolerance_milli
+        every = c.affinity_least * (off - tolerance) - c.affinity_most * (off + tolerance)
+        np.add.at(near, p.affinity_reservation, every[:, None])
+        here = SHARE * (c.affinity_most - c.affinity_least)
+        np.add.at(near, (p.affinity_reservation, p.affinity_datacenter), here)
+        per_mrru = per_mrru + near[pairs.reservation, p.switchboard_datacenter[pairs.switchboard]]
+        return np.asarray((self.use + c.once[pairs.stock] + per_mrru * pairs.worth_mrru)[self.order])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
@@ -15,6 +17,8 @@ TOP_ROWS = 12
 
 GAP = 2
 """Blanks between columns."""
+LABEL, SHORT_LABEL = 24, 12
+"""Characters after which a label folds, and where the room is scarce."""
 
 _HEAT = ((1.2, "bold red"), (1.0, "red"), (0.9, "yellow"), (0.0, "green"))
 """Demand over supply, above which value, and its colour."""
@@ -40,10 +44,36 @@ def show_section(console: Console, section: Section, rows: int | None = TOP_ROWS
 
 
 def _print_columns(console: Console, heads: tuple[Head, ...], columns: list[list[Text]]) -> None:
-    """Columns of numbers are as wide as they must be; labels share what is left, and fold."""
-    widths = [_width(head, cells) for head, cells in zip(heads, columns, strict=True)]
-    needed = sum(widths) + GAP * (len(widths) - 1)
-    # Where a terminal is too narrow for that, its own way to break lines garbles less than squeezed columns would.
+    """Columns of numbers are as wide as they must be; labels share what is left, and fold. What does not fit beside
+    one another is printed below one another, with the first label again."""
+    widths = [_width(head, cells, LABEL) for head, cells in zip(heads, columns, strict=True)]
+    if _needed(widths) > console.width:
+        widths = [_width(head, cells, SHORT_LABEL) for head, cells in zip(heads, columns, strict=True)]
+    label = next((at for at, head in enumerate(heads) if head.form is Form.TEXT), 0)
+    for number, part in enumerate(_parts(widths, label, console.width)):
+        if number:
+            console.print()
+        _print_part(console, [heads[at] for at in part], [columns[at] for at in part], [widths[at] for at in part])
+
+
+def _parts(widths: Sequence[int], label: int, room: int) -> list[list[int]]:
+    """Positions of the columns that fit beside one another, in groups; each further group begins with the label."""
+    parts: list[list[int]] = [[]]
+    for at in range(len(widths)):
+        if parts[-1] not in ([], [label]) and _needed([widths[known] for known in (*parts[-1], at)]) > room:
+            parts.append([label])
+        if at not in parts[-1]:
+            parts[-1].append(at)
+    return parts
+
+
+def _needed(widths: Sequence[int]) -> int:
+    return sum(widths) + GAP * (len(widths) - 1)
+
+
+def _print_part(console: Console, heads: Sequence[Head], columns: Sequence[list[Text]], widths: Sequence[int]) -> None:
+    needed = _needed(widths)
+    # Where a terminal is too narrow even for that, its own way to break lines garbles less than squeezed columns would.
     table = Table(
         box=None,
         pad_edge=False,
@@ -61,10 +91,12 @@ def _print_columns(console: Console, heads: tuple[Head, ...], columns: list[list
     console.print(table, soft_wrap=True)
 
 
-def _width(head: Head, cells: list[Text]) -> int:
-    """What a column needs: its widest number, or the widest word of its head. A label may fold after 24 characters."""
-    widest = max(cell_len(text) for text in [*head.title.split(), *(cell.plain for cell in cells)])
-    return min(24, widest) if head.form is Form.TEXT else widest
+def _width(head: Head, cells: list[Text], label: int) -> int:
+    """What a column needs: its widest number, or the widest word of its head. A label may fold after so many
+    characters."""
+    word = max(map(cell_len, head.title.split()), default=0)
+    widest = max(cell_len(cell.plain) for cell in cells)
+    return max(word, min(label, widest) if head.form is Form.TEXT else widest)
 
 
 def _column(values: list[Cell], head: Head) -> list[Text]:

@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 import io
+from pathlib import Path
 
 import pytest
 from rich.console import Console
 
+import mast_opt
 from mast_opt.analysis.pareto import Frontier, Point
+from mast_opt.kind import Form, Head, Section
+from mast_opt.kinds import kind_named, kind_names
 from mast_opt.report.analysis import _abreast, show_frontier
 from mast_opt.report.parts import light_table, print_table
+from mast_opt.report.sections import show_section
+from mast_opt.report.terminal import show_solution
+
+
+def shown_in(width: int) -> tuple[Console, io.StringIO]:
+    text = io.StringIO()
+    return Console(file=text, width=width, markup=False, emoji=False, highlight=False), text
 
 
 def printed(width: int) -> list[str]:
@@ -52,3 +63,47 @@ def test_a_frontier_with_many_figures_is_several_tables() -> None:
     assert max(map(len, text.splitlines())) <= 80
     assert text.count("1,000.5") == text.count("1,001.5") == len(metrics)
     assert sum("storage" in line for line in text.splitlines()) > 2  # in the headline, and at the left of each table
+
+
+@pytest.mark.parametrize("kind", kind_names())
+def test_the_tables_of_every_kind_fit_eighty_columns(kind: str, tmp_path: Path) -> None:
+    mast_opt.write_template(kind, tmp_path / "example.xlsx")
+    problem = mast_opt.read(tmp_path / "example.xlsx")
+    solution = mast_opt.solve(problem)
+    console, text = shown_in(80)
+    show_solution(console, problem, solution, 1.0, None)
+    assert max(map(len, text.getvalue().splitlines())) <= 80
+    for section in kind_named(kind).sections(problem, solution.plan):
+        console, text = shown_in(80)
+        show_section(console, section)
+        table = text.getvalue().split()
+        if not section.rows:
+            continue
+        assert [word for head in section.heads for word in head.title.split() if word not in table] == []
+        for form, cell in ((head.form, cell) for row in section.rows for head, cell in zip(section.heads, row)):
+            if form is Form.COUNT and cell is not None:
+                assert f"{cell:,}" in table
+
+
+def test_a_section_that_is_too_wide_goes_on_below_with_its_label() -> None:
+    heads = (Head("wave", Form.COUNT), Head("what"), *(Head(f"figure {at}", Form.AMOUNT) for at in range(9)))
+    section = Section("Steps", heads, tuple((at, f"replica-{at}", *[12_345.6] * 9) for at in range(2)))
+    console, text = shown_in(40)
+    show_section(console, section)
+    assert max(map(len, text.getvalue().splitlines())) <= 40
+    assert text.getvalue().count("12,345.6") == 18
+    assert text.getvalue().count("replica-0") == text.getvalue().count("what") > 1
+    assert text.getvalue().count("wave") == 1
+
+
+def test_labels_fold_before_a_section_is_cut_in_two() -> None:
+    heads = (Head("what"), Head("from"), Head("to"), Head("TB", Form.AMOUNT))
+    section = Section(
+        "Steps", heads, (("a-dataset-with-a-long-name", "a-region-with-a-long-name", "another-long-one", 1),)
+    )
+    console, text = shown_in(60)
+    show_section(console, section)
+    lines = text.getvalue().splitlines()
+    assert max(map(len, lines)) <= 60
+    assert sum("TB" in line for line in lines) == 1
+    assert "".join(line.split()[0] for line in lines[-2:]) == "a-dataset-with-a-long-name"

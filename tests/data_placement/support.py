@@ -1,14 +1,14 @@
-"""What several tests of data placement do: solve a program to proven optimality, compare plans."""
+"""What several tests of data placement do: solve a program to proven optimality, begin with a plan, compare plans."""
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, replace
 
 import numpy as np
 from hypothesis import HealthCheck, Phase, settings
 
 from mast_opt import backends
-from mast_opt.data_placement import Plan
+from mast_opt.data_placement import DataPlacement, Plan
 from mast_opt.mip import Mip
 from mast_opt.result import SolveParams, SolveResult, Status
 
@@ -38,6 +38,18 @@ def broken_rows(mip: Mip, x: np.ndarray) -> set[str]:
     columns = (x > mip.col_upper + 1e-9) | (x < mip.col_lower - 1e-9)
     names = {name for name, broken in zip(mip.row_names(), rows.tolist()) if broken}
     return names | {name for name, broken in zip(mip.column_names(), columns.tolist()) if broken}
+
+
+def begun_with(problem: DataPlacement, plan: Plan) -> DataPlacement:
+    """The problem with a plan as its present state."""
+    return replace(
+        problem,
+        stored=plan.place.copy(),
+        current_workload=plan.run_workload.copy(),
+        current_region=plan.run_region.copy(),
+        current_type=plan.run_type.copy(),
+        current_share=plan.run_share.copy(),
+    )
 
 
 def same_plan(one: Plan, other: Plan) -> bool:

@@ -9,20 +9,13 @@ import pytest
 
 import mast_opt
 from mast_opt.data_placement.today import today
+from tests.data_placement.support import begun_with
 
 
 def settled() -> mast_opt.DataPlacement:
     """An instance in which all work runs, somewhere, where what it needs fits."""
     problem = mast_opt.generate("data-placement", "standard", seed=2, datasets=6, workloads=6, regions=2)
-    plan = mast_opt.solve(problem).plan
-    return replace(
-        problem,
-        stored=plan.place.copy(),
-        current_workload=plan.run_workload.copy(),
-        current_region=plan.run_region.copy(),
-        current_type=plan.run_type.copy(),
-        current_share=plan.run_share.copy(),
-    )
+    return begun_with(problem, mast_opt.solve(problem).plan)
 
 
 def test_nothing_changes_in_todays_plan() -> None:

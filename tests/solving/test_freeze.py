@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import mast_opt
 from mast_opt.kinds import kind_named
-from tests.data_placement.support import examples
+from tests.data_placement.support import begun_with, examples
 
 
 def problem_of(seed: int = 0) -> Any:
@@ -20,15 +20,8 @@ def problem_of(seed: int = 0) -> Any:
     problem = mast_opt.generate("data-placement", seed=seed, datasets=8, workloads=8, regions=3)
     plan = mast_opt.solve(problem, gap=0.5, time_limit_s=20).plan
     assert plan is not None
-    return replace(
-        problem,
-        stored=plan.place.copy(),
-        current_workload=plan.run_workload.copy(),
-        current_region=plan.run_region.copy(),
-        current_type=plan.run_type.copy(),
-        current_share=plan.run_share.copy(),
-        supply_mgpu=np.roll(problem.supply_mgpu, 1, axis=0) + problem.supply_mgpu,
-    )
+    roomy = replace(problem, supply_mgpu=np.roll(problem.supply_mgpu, 1, axis=0) + problem.supply_mgpu)
+    return begun_with(roomy, plan)
 
 
 PROBLEM = problem_of()

@@ -7,9 +7,9 @@ from itertools import chain, count
 import numpy as np
 
 from mast_opt.errors import Fault, InstanceError
-from mast_opt.header import Header, Objective
+from mast_opt.header import Header
 from mast_opt.schema import Tables
-from mast_opt.server_assignment.problem import POOL, SHARE, SHARED, Ints, ServerAssignment
+from mast_opt.server_assignment.problem import POOL, SHARE, SHARED, Ints, ServerAssignment, weight_faults
 
 LARGEST = 2**53 // SHARE
 """Up to here (in mrru) sums of capacity, also multiplied by a share, are exact as int64 and as float64."""
@@ -33,7 +33,7 @@ def build(header: Header, tables: Tables) -> ServerAssignment:
     value[tables.get("values", "reservation"), tables.get("values", "type")] = tables.get("values", "rru")
     asked, buffer = tables.get("reservations", "rru"), tables.get("reservations", "buffer")
     limited, limit = tables.has("reservations", "spread_limit"), tables.get("reservations", "spread_limit")
-    faults += _weight_faults(header.objective)
+    faults += weight_faults("instance.toml", header.objective)
     faults += _pool_faults(buffer)
     faults += _size_faults(asked, value, len(axes["server"]))
     if faults:
@@ -71,19 +71,6 @@ def build(header: Header, tables: Tables) -> ServerAssignment:
         affinity_tolerance_milli=tables.get("affinity", "tolerance"),
         objective=header.objective,
     )
-
-
-def _weight_faults(objective: Objective) -> list[Fault]:
-    """Counts of equal servers cannot state that idle ones stay and those in use go."""
-    order, weights = objective.order, objective.weights
-    if order:
-        wrong = "moves_idle" in order and "moves_in_use" not in order[: order.index("moves_idle")]
-        what, found = "order", ", ".join(order)
-    else:
-        wrong = weights["moves_in_use"] < weights["moves_idle"]
-        what, found = "objective.weights", f"moves_in_use = {weights['moves_in_use']:g}"
-    expected = "moves_in_use before moves_idle, and at least its weight: idle servers always move first"
-    return [Fault("instance.toml", expected, None, what, found)] if wrong else []
 
 
 def _datacenters(tables: Tables, faults: list[Fault]) -> Ints:

@@ -14,6 +14,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from mast_opt.errors import Fault, InstanceError
 from mast_opt.header import Objective
 from mast_opt.server_assignment.classes import Classes, partition
 
@@ -28,10 +29,27 @@ or it is the pool."""
 EMBEDDED, SHARED, NONE, POOL = range(4)
 
 
+def weight_faults(place: str, objective: Objective) -> list[Fault]:
+    """Counts of equal servers cannot state that idle ones stay and those in use go. ``place`` holds the objective."""
+    order, weights = objective.order, objective.weights
+    if order:
+        wrong = "moves_idle" in order and "moves_in_use" not in order[: order.index("moves_idle")]
+        what, found = "order", ", ".join(order)
+    else:
+        in_use, idle = (weights.get(name, 0.0) for name in ("moves_in_use", "moves_idle"))
+        wrong, what, found = in_use < idle, "objective.weights", f"moves_in_use = {in_use:g}"
+    expected = "moves_in_use before moves_idle, and at least its weight: idle servers always move first"
+    return [Fault(place, expected, None, what, found)] if wrong else []
+
+
 @dataclass(frozen=True, eq=False)
 class ServerAssignment:
     """One instance, validated. Arrays are read-only; S, T, R, B, D, Q count servers, types, racks, switchboards,
-    datacenters, reservations."""
+    datacenters, reservations.
+
+    Raises:
+        InstanceError: the objective would rather move servers in use than idle ones.
+    """
 
     kind: ClassVar[str] = "server-assignment"
 
@@ -82,6 +100,9 @@ class ServerAssignment:
     provenance: str = ""
 
     def __post_init__(self) -> None:
+        faults = weight_faults(self.name, self.objective)
+        if faults:
+            raise InstanceError(faults)
         for item in fields(self):
             value = getattr(self, item.name)
             if isinstance(value, np.ndarray):

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from mast_opt.errors import UsageError
+from mast_opt.errors import InstanceError, UsageError
 from mast_opt.questions import Change
 from mast_opt.scenario_values import amounts, factor, positions, records, reweighted
 from mast_opt.server_assignment.plan import Plan
@@ -81,12 +81,12 @@ def add_servers(problem: ServerAssignment, value: Any) -> ServerAssignment:
 
 def other_weights(problem: ServerAssignment, value: Any) -> ServerAssignment:
     """Other weights; moves_in_use stays at least as high as moves_idle, as when an instance is read."""
-    changed: ServerAssignment = reweighted(problem, value)
-    weights = changed.objective.weights
-    if weights["moves_in_use"] < weights["moves_idle"]:
+    try:
+        changed: ServerAssignment = reweighted(problem, value)
+    except InstanceError as error:
         raise UsageError(
             "weights: moves_in_use needs at least the weight of moves_idle: idle servers always move first"
-        )
+        ) from error
     return changed
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +14,13 @@ from hypothesis import strategies as st
 
 import mast_opt
 from mast_opt.errors import InstanceError
+from mast_opt.header import Objective
 from mast_opt.io import FORMATS, checksum, read, read_plan, write, write_plan
 from mast_opt.server_assignment import Plan, ServerAssignment
 from mast_opt.server_assignment.build import build
 from mast_opt.server_assignment.plan_tables import build_plan, unbuild_plan
 from mast_opt.server_assignment.problem import BUFFERS
+from mast_opt.server_assignment.tables import TERMS
 from mast_opt.server_assignment.today import today
 from mast_opt.server_assignment.unbuild import unbuild
 from mast_opt.server_assignment.verify import verify
@@ -179,3 +182,13 @@ def test_idle_servers_do_not_outweigh_those_in_use(objective: dict[str, Any], wo
     with pytest.raises(InstanceError) as caught:
         stated(tmp_path, instance=header)
     assert words in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "objective",
+    [Objective({**TERMS, "moves_in_use": 0.5}), Objective(dict(TERMS), order=("moves_idle", "moves_in_use"))],
+)
+def test_nor_do_they_where_a_problem_is_built_in_python(objective: Objective) -> None:
+    problem = mast_opt.generate("server-assignment", "standard", servers=30, reservations=2, datacenters=1)
+    with pytest.raises(InstanceError, match=f"{problem.name}.*idle servers always move first"):
+        replace(problem, objective=objective)

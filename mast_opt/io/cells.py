@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,6 +10,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from mast_opt.io.faults import Faults, at, one_of
+from mast_opt.io.meant import number_meant, truth_meant
 from mast_opt.io.raw import RawTable
 from mast_opt.io.units import LARGEST, Bools, Converted, Ints, to_base, to_text
 from mast_opt.schema import Column, ColumnType
@@ -83,14 +85,14 @@ class _Reader:
             return "a label"
         return self.column.type.value + self.meaning if not self.column.choices else one_of(self.column.choices)
 
-    def refuse(self, which: Bools, expected: str, *, suggest: tuple[str, ...] = ()) -> None:
-        """List the cells, and count them as bad."""
+    def refuse(self, which: Bools, expected: str, meant: Callable[[str], str] | None = None) -> None:
+        """List the cells, each with what was perhaps meant, and count them as bad."""
         indices = np.flatnonzero(which)
         if not len(indices):
             return
         self.good[indices] = False
         value = at(self.text, indices)
-        detail = (lambda n: did_you_mean(str(value(n)), suggest)) if suggest else None
+        detail = None if meant is None else lambda n: meant(str(value(n)))
         self.faults.cells(self.raw.file, self.column.name, self.raw.numbers(indices), value, expected, detail)
 
     def labels(self) -> Cells:
@@ -110,8 +112,13 @@ class _Reader:
         """Which of the words each cell is; 0 (and a fault) for any other."""
         place = text.replace_strict(list(words), range(len(words)), default=None, return_dtype=pl.Int64)
         known = place.is_not_null().to_numpy()
-        noun = "true or false" if self.column.type is ColumnType.BOOLEAN else one_of(words)
-        self.refuse(self.filled & ~known, noun + self.meaning, suggest=words)
+        truth = self.column.type is ColumnType.BOOLEAN
+        noun = "true or false" if truth else one_of(words)
+
+        def meant(text: str) -> str:
+            return (truth_meant(text) if truth else "") or did_you_mean(text, words)
+
+        self.refuse(self.filled & ~known, noun + self.meaning, meant)
         return place.fill_null(0).to_numpy()
 
     def numbers(self) -> Cells:
@@ -120,7 +127,7 @@ class _Reader:
         found = to_base(text, column.scale, column.role)
         whole = column.type is ColumnType.INTEGER
         noun = ("a whole number" if whole else "a number") + self.meaning
-        self.refuse(found.malformed, noun)
+        self.refuse(found.malformed, noun, number_meant)
         self.refuse(found.infinite, f"a finite number{self.meaning}")
         beyond = found.overflow if column.minimum < 0 else found.overflow & ~found.negative
         self.refuse(beyond, f"{noun} of at most {_written(LARGEST, column)}, so that it fits in 64 bits")

@@ -45,6 +45,33 @@ def test_a_bad_cell(folder: Folder, row: str, column: str, value: str, expected:
 
 
 @pytest.mark.parametrize(
+    ("value", "meant"),
+    [
+        ("12,5", "; did you mean 12.5?"),
+        ("-0,25", "; did you mean -0.25?"),
+        ("10%", "; did you mean 0.1?"),
+        ("12,5 %", "; did you mean 0.125?"),
+        ("20 TB", "; did you mean 20? (its unit is that of the column)"),
+        ("1,000", "; write nothing between thousands, and a point before decimals"),
+        ("1 000 000", "; write nothing between thousands, and a point before decimals"),
+        ("1.000,5", "; write nothing between thousands, and a point before decimals"),
+        ("2026-05-03 00:00:00", "; it is a date: give the cell the format of a number, and type it again"),
+        ("ten", ""),
+    ],
+)
+def test_a_number_as_spreadsheets_show_it(folder: Folder, value: str, meant: str) -> None:
+    [fault] = faults_of(folder(sites=f'{SITES}zz,1,,\neu,"{value}",,\n', holds="item,site\n", rules=None))
+    assert fault.value == value
+    assert fault.expected == f"a number (disk, TB){meant}"
+
+
+@pytest.mark.parametrize(("value", "meant"), [("Yes", "true"), ("n", "false"), ("treu", "'true'"), ("perhaps", "")])
+def test_a_truth_value_as_people_say_it(folder: Folder, value: str, meant: str) -> None:
+    [fault] = faults_of(folder(items=f"{ITEMS}a,1,1,0,{value}\n", holds="item,site\n", rules=None))
+    assert fault.expected.partition("; ")[2] == (f"did you mean {meant}?" if meant else "")
+
+
+@pytest.mark.parametrize(
     ("row", "column", "value"),
     [
         ("a,1,1,1.5,", "tier", "1.5"),

@@ -87,7 +87,7 @@ def read_instance(path: str | PathLike[str]) -> Reading:
     fields = source.header() if source else None
     name = kind_in(fields, source.header_file, faults) if source and fields is not None else None
     if source is None or fields is None or name is None:
-        raise InstanceError(faults.found)
+        raise InstanceError(faults.found, "" if fields is not None else _mistaken(path, "plan"))
     kind = kind_named(name)
     header = from_fields(fields, kind, source.header_file, faults)
     checked = _check(source, kind.schema, faults)
@@ -142,12 +142,21 @@ def read_plan_of(problem: Any, path: str | PathLike[str]) -> PlanReading:
     foreign = _foreign(fields, header.name, checksum_of(kind.schema, header, instance))
     checked = _check(source, kind.plan_schema, faults, instance.axes)
     if checked is None or faults:
-        raise PlanError(faults.found, foreign)
+        raise PlanError(faults.found, foreign or ("" if fields else _mistaken(Path(path), "instance")))
     try:
         plan = kind.build_plan(problem, checked.tables)
     except (InstanceError, PlanError) as error:
         raise PlanError(_named(error.faults, source), foreign) from None
     return PlanReading(plan, fields, None if "checksum" not in fields else not foreign, foreign)
+
+
+def _mistaken(path: Path, stem: str) -> str:
+    """A sentence where the path holds what is called ``stem`` (an instance, a plan) instead of what was looked for."""
+    source = open_source(path, stem, Faults())
+    if source is None or source.header() is None:
+        return ""
+    other = {"plan": "an instance, which it was made for", "instance": "a plan, as 'mast-opt solve --out' writes it"}
+    return f"{path} holds {'a plan' if stem == 'plan' else 'an instance'}; give {other[stem]}"
 
 
 def _foreign(fields: Mapping[str, Any], name: str, checksum: str) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mast_opt.errors import InputError, PlanError, UsageError
+from mast_opt.errors import InputError, InstanceError, PlanError, UsageError
 from mast_opt.io import check_plan_target, checksum, read, read_plan, read_plan_of, write_plan
 from mast_opt.schema import Tables
 from tests.io.conftest import Folder
@@ -77,8 +77,16 @@ def test_a_folder_that_is_no_plan(toy: Toy, folder: Folder, tmp_path: Path) -> N
     with pytest.raises(PlanError) as caught:
         read_plan(toy, folder(name="instance"))
     assert {fault.file for fault in caught.value.faults} >= {"picks.csv", "paints.csv", "sites.csv"}
+    assert "instance holds an instance; give a plan" in str(caught.value).splitlines()[0]
     with pytest.raises(PlanError, match="there is nothing at this path"):
         read_plan(toy, tmp_path / "nowhere")
+
+
+def test_a_plan_in_place_of_an_instance(toy: Toy, plan: Tables, tmp_path: Path) -> None:
+    write_plan(toy, plan, FIELDS, tmp_path / "plan")
+    with pytest.raises(InstanceError) as caught:
+        read(tmp_path / "plan")
+    assert "plan holds a plan; give an instance" in str(caught.value).splitlines()[0]
 
 
 def test_a_plan_without_plan_toml_and_one_of_another_kind(toy: Toy, tmp_path: Path) -> None:

@@ -14,7 +14,6 @@ import numpy as np
 from mast_opt.mip import FloatArray
 from mast_opt.server_assignment.certificate import Prices
 from mast_opt.server_assignment.heuristics.relaxed import Relaxed
-from mast_opt.server_assignment.heuristics.subproblems import bought
 from mast_opt.server_assignment.problem import POOL, SHARE, SHARED
 
 MEMORY = 0.1
@@ -67,8 +66,7 @@ class PriceSearch:
         r, c = self._r, self._at
         least, level = r.solved(c)
         value = r.bound(c, least)
-        cost = r.cost(c)
-        servers = bought(r.offers, r.limits, cost, r.in_use, r.idle, level)
+        servers = r.bought(c, level)
         now = self._residuals(c, servers, level)
         if self._mean is None:
             self._mean, self.servers, self.level = now, servers, level

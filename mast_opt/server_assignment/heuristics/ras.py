@@ -28,7 +28,7 @@ STEPS = 40
 """Price steps in a round."""
 LOOK = 10
 """After so many steps what they prove is recorded."""
-CHUNK = 2000
+CHUNK = 500
 """Pairs that reservations choose among between two looks at the clock, about."""
 ENOUGH = 1e-4
 """A pass over all reservations is followed by another where it improved the cost by more than this share."""
@@ -86,6 +86,10 @@ def ras(problem: ServerAssignment, tools: Tools, start: Plan | None) -> Found[Pl
     return Found(last.plan, first.bound, last.limit, last.message, first.certificate, tuple(stages))
 
 
+class Halted(Exception):
+    """The search was told to stop in the middle of a computation."""
+
+
 class _Search:
     """One objective; a plan must keep ``caps`` (term → value), those of the terms before."""
 
@@ -102,7 +106,7 @@ class _Search:
         self.earlier = EARLIER * sum(caps.values())
         """What the terms before contribute to the cost."""
         self.until_s: float | None = None
-        self.relaxed = Relaxed(problem, weights)
+        self.relaxed = Relaxed(problem, weights, self._look)
         self.fleet = fleet_of(self.relaxed)
         self.size = problem.stocks.size
         pairs, order = self.relaxed.pairs, self.relaxed.order
@@ -122,15 +126,22 @@ class _Search:
         self.until_s = until_s
         share = None if self.watch.stop.time_limit_s is None else OPENING_SHARE * self.watch.remaining_s
         self._settle()
+        if self._stopped():
+            self.limit = self.watch.limit()
+            return
         first = opening_prices(self.relaxed, self.tools.mip_solver, self._params(share))
         self.prices = PriceSearch(self.relaxed, first)
         while not self.watch.done and not self._stopped():
-            self._price()
+            try:
+                self._price()
+            except Halted:
+                break
             if not self.watch.done:
                 self._plan()
             if self.watch.round >= PRICED and not self.watch.done:
                 self._slice()
             self.watch.round += 1
+        self._bounded(self.prices.bound, Certificate.in_fractions(self.prices.best))
         self.limit = self.watch.limit()
 
     def found(self) -> Found[Plan]:
@@ -172,9 +183,13 @@ class _Search:
         return gap is not None and gap <= self.watch.stop.gap * (1 - 1e-6)
 
     def _bounded(self, bound: float, certificate: Certificate) -> None:
-        if self.bound is None or bound > self.bound:
+        if np.isfinite(bound) and (self.bound is None or bound > self.bound):
             self.bound, self.certificate = bound, certificate
             self.watch.report(bound=bound - self.earlier)
+
+    def _look(self) -> None:
+        if self._stopped():
+            raise Halted
 
     def _stopped(self) -> bool:
         late = self.until_s is not None and self.watch.elapsed_s >= self.until_s
@@ -191,9 +206,9 @@ class _Search:
         """What the best plan lacks or has too much, at the levels that it has; who is in trouble then chooses again."""
         state = self._state(self.best)
         for part in self._parts(np.arange(len(self.p.reservations))):
-            settle(self.fleet, state, part, self.relaxed.limits.least)
             if self._stopped():
                 break
+            settle(self.fleet, state, part, self.relaxed.limits.least)
         self._offer(state)
         nothing = np.zeros(len(self.p.reservations))
         self._improve(state, nothing, np.zeros(len(self.size)), troubled(self.fleet, state))
@@ -211,9 +226,9 @@ class _Search:
             for _ in range(2):
                 gain = 0.0
                 for part in parts:
-                    gain += refill(self.fleet, state, part, hint, prices, TRIES)
                     if self._stopped():
                         break
+                    gain += refill(self.fleet, state, part, hint, prices, TRIES)
                 if gain <= ENOUGH * abs(self.cost) or self._stopped():
                     break
         self._offer(state)

@@ -67,12 +67,31 @@ def _lower(f: Fleet, s: State, q, level, stock_price, pool_level):
 
 
 @kernel
-def _fill(f: Fleet, s: State, q, level, stock_price, pool_level):
+def _extras(f: Fleet, s: State, q, changed, more, stock_price, pool_level, extra):
+    """``extra`` [pairs of q]: the cost of ``more`` servers of each, brought up to date after the pair ``changed`` has;
+    of all, where it is negative."""
+    first, last = f.start[q], f.start[q + 1]
+    begin, end = first, last
+    if changed >= 0 and f.near_start[q] == f.near_start[q + 1]:  # without affinities a switchboard is on its own
+        begin, end = changed, changed + 1
+        while begin > first and f.board[begin - 1] == f.board[changed]:
+            begin -= 1
+        while end < last and f.board[end] == f.board[changed]:
+            end += 1
+    for n in range(begin, end):
+        if more > 0 or s.servers[n] > 0:
+            extra[n - first] = _extra(f, s, n, more, stock_price, pool_level)
+
+
+@kernel
+def _fill(f: Fleet, s: State, q, level, stock_price, pool_level, extra):
     """Take what is lacking from free servers, the least cost for what it adds first."""
+    changed = -1
     while True:
         lack = f.asked[q] + level - s.total[q]
         if lack <= 0:
             return
+        _extras(f, s, q, changed, 1, stock_price, pool_level, extra)
         best, price = -1, f.short_price
         for n in range(f.start[q], f.start[q + 1]):
             worth = f.worth[n]
@@ -80,7 +99,7 @@ def _fill(f: Fleet, s: State, q, level, stock_price, pool_level):
                 continue
             if f.embedded[q] and s.held[q, f.board[n]] + worth > level:
                 continue
-            own = _extra(f, s, n, 1, stock_price, pool_level) / min(worth, lack)
+            own = extra[n - f.start[q]] / min(worth, lack)
             if own < price:
                 best, price = n, own
         if best < 0:
@@ -94,19 +113,20 @@ def _fill(f: Fleet, s: State, q, level, stock_price, pool_level):
         if here > 0:
             number = min(number, here)
         change(f, s, best, number)
+        changed = best
 
 
 @kernel
-def _thin(f: Fleet, s: State, q, level, stock_price, pool_level):
+def _thin(f: Fleet, s: State, q, level, stock_price, pool_level, extra):
     """Give up what is not needed, as long as that saves something."""
+    changed = -1
     while True:
         spare = s.total[q] - level - f.asked[q]
+        _extras(f, s, q, changed, -1, stock_price, pool_level, extra)
         best, price = -1, -1e-15
         for n in range(f.start[q], f.start[q + 1]):
-            if s.servers[n] > 0 and f.worth[n] <= spare:
-                own = _extra(f, s, n, -1, stock_price, pool_level)
-                if own < price:
-                    best, price = n, own
+            if s.servers[n] > 0 and f.worth[n] <= spare and extra[n - f.start[q]] < price:
+                best, price = n, extra[n - f.start[q]]
         if best < 0:
             return
         number = 1
@@ -114,14 +134,15 @@ def _thin(f: Fleet, s: State, q, level, stock_price, pool_level):
         if beyond > 1 and f.worth[best] > 0:
             number = max(min(beyond, spare // (f.worth[best] * CHUNK)), 1)
         change(f, s, best, -number)
+        changed = best
 
 
 @kernel
-def _try(f: Fleet, s: State, q, level, stock_price, before, kept, afresh, mild):
+def _try(f: Fleet, s: State, q, level, stock_price, before, kept, extra, afresh, mild):
     """Go to a level if that costs less; returns the cost.
 
     ``afresh``: from no more than it has today. ``mild``: without a buffer of its own it gives up only what is too much,
-    not everything. ``kept`` is scratch for the counts.
+    not everything. ``kept`` and ``extra`` are scratch.
     """
     first, last = f.start[q], f.start[q + 1]
     pool_level = largest(f, s, f.pool) if f.backed[q] and q != f.pool else 1 << 62
@@ -132,9 +153,9 @@ def _try(f: Fleet, s: State, q, level, stock_price, before, kept, afresh, mild):
             change(f, s, n, -more)
     if not mild or f.embedded[q]:
         _lower(f, s, q, level, stock_price, pool_level)
-    _fill(f, s, q, level, stock_price, pool_level)
+    _fill(f, s, q, level, stock_price, pool_level, extra)
     reached = largest(f, s, q) if f.embedded[q] else level
-    _thin(f, s, q, reached, stock_price, pool_level)
+    _thin(f, s, q, reached, stock_price, pool_level, extra)
     after = _worth(f, s, q, stock_price)
     if after < before - 1e-13:
         return after
@@ -166,25 +187,25 @@ def _least(f: Fleet, q):
 
 
 @kernel
-def _levels(f: Fleet, s: State, q, step, hint, stock_price, tries, now, kept):
+def _levels(f: Fleet, s: State, q, step, hint, stock_price, tries, now, kept, extra):
     """Try levels around the hint and q's own; returns the cost."""
-    now = _try(f, s, q, largest(f, s, q), stock_price, now, kept, False, False)
+    now = _try(f, s, q, largest(f, s, q), stock_price, now, kept, extra, False, False)
     if not f.embedded[q]:
         return now
     if hint > 0:
         for turn in range(tries):
-            now = _try(f, s, q, hint + turn * step // 2, stock_price, now, kept, False, False)
+            now = _try(f, s, q, hint + turn * step // 2, stock_price, now, kept, extra, False, False)
     for _ in range(tries):
         level = largest(f, s, q)
-        lower = _try(f, s, q, max(level - 1, 0), stock_price, now, kept, False, False)
+        lower = _try(f, s, q, max(level - 1, 0), stock_price, now, kept, extra, False, False)
         if lower >= now:
-            lower = _try(f, s, q, max(level - step, 0), stock_price, now, kept, False, False)
+            lower = _try(f, s, q, max(level - step, 0), stock_price, now, kept, extra, False, False)
         if lower >= now:
             break
         now = lower
     level = largest(f, s, q)
     for turn in range(1, tries + 1):
-        now = _try(f, s, q, level + turn * step // 2, stock_price, now, kept, False, False)
+        now = _try(f, s, q, level + turn * step // 2, stock_price, now, kept, extra, False, False)
     return now
 
 
@@ -201,15 +222,16 @@ def _widest(f: Fleet):
 def settle(f: Fleet, s: State, who, even):
     """Let some reservations fill what they lack, or give up what they have too much, at the level that they have; where
     that is not enough, some servers above it, or at the level ``even`` [Q] if that is higher."""
-    kept, nothing = np.empty(_widest(f), np.int64), np.zeros(len(s.free))
+    kept, extra = np.empty(_widest(f), np.int64), np.empty(_widest(f))
+    nothing = np.zeros(len(s.free))
     for k in range(len(who)):
         q = who[k]
         before = _worth(f, s, q, nothing)
-        now = _try(f, s, q, largest(f, s, q), nothing, before, kept, False, True)
+        now = _try(f, s, q, largest(f, s, q), nothing, before, kept, extra, False, True)
         own, step = largest(f, s, q), _least(f, q)
         for more in range(1, ABOVE + 1):
             if f.embedded[q] and f.asked[q] + largest(f, s, q) > s.total[q]:
-                now = _try(f, s, q, max(own + more * step, even[q]), nothing, now, kept, False, True)
+                now = _try(f, s, q, max(own + more * step, even[q]), nothing, now, kept, extra, False, True)
 
 
 @compiled
@@ -219,7 +241,7 @@ def refill(f: Fleet, s: State, who, hint, stock_price, tries):
     ``stock_price`` [K] is what a free server is worth to others. Returns how much the cost has fallen, with stocks at
     those prices.
     """
-    kept = np.empty(_widest(f), np.int64)
+    kept, extra = np.empty(_widest(f), np.int64), np.empty(_widest(f))
     gain = 0.0
     for k in range(len(who)):
         q = who[k]
@@ -229,10 +251,10 @@ def refill(f: Fleet, s: State, who, hint, stock_price, tries):
         first = _worth(f, s, q, stock_price)
         now = first
         level = int(hint[q])
-        now = _levels(f, s, q, step, level, stock_price, tries, now, kept)
+        now = _levels(f, s, q, step, level, stock_price, tries, now, kept, extra)
         own = largest(f, s, q)
-        now = _try(f, s, q, own, stock_price, now, kept, True, False)
+        now = _try(f, s, q, own, stock_price, now, kept, extra, True, False)
         if f.embedded[q] and level > 0 and abs(level - own) >= step:
-            now = _try(f, s, q, level, stock_price, now, kept, True, False)
+            now = _try(f, s, q, level, stock_price, now, kept, extra, True, False)
         gain += first - now
     return gain

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Mapping
 
@@ -10,7 +11,7 @@ import numpy as np
 from mast_opt.mip import FloatArray
 from mast_opt.server_assignment.certificate import Certificate, Prices
 from mast_opt.server_assignment.heuristics.floors import around, floors
-from mast_opt.server_assignment.heuristics.subproblems import Limits, Offers, cheapest
+from mast_opt.server_assignment.heuristics.subproblems import Limits, Offers, bought, cheapest
 from mast_opt.server_assignment.heuristics.whole import Claim, least_cost, tabulated
 from mast_opt.server_assignment.holdings import Holdings
 from mast_opt.server_assignment.pairs import pairs_of
@@ -22,14 +23,24 @@ MOST_CELLS = 7000
 """Amounts at a switchboard up to which whole servers are counted; beyond, rounding matters little."""
 STRIDES = (1.0, 0.5, 0.25, 0.12, 0.06, 0.03)
 """Relative changes of a price that are tried, each twice up and down."""
+PORTION = 200_000
+"""Pairs that a kernel works on at a time, about."""
 MARGIN = 20
 """Servers by which the levels tried go beyond the relaxed one and today's."""
+
+
+def unwatched() -> None:
+    """Nobody wants to stop."""
 
 
 class Relaxed:
     """A problem ready for the bounds of many prices."""
 
-    def __init__(self, problem: ServerAssignment, weights: Mapping[str, float]) -> None:
+    def __init__(
+        self, problem: ServerAssignment, weights: Mapping[str, float], look: Callable[[], None] = unwatched
+    ) -> None:
+        """``look`` is called every few hundredths of a second; what it raises ends the computation."""
+        self.look = look
         p, pairs = problem, pairs_of(problem)
         self.problem, self.pairs = p, pairs
         now = self.now = Holdings(p, pairs, pairs.today)
@@ -53,6 +64,10 @@ class Relaxed:
             most=pairs.most[self.order],
         )
         self.reservation = pairs.reservation[self.order]
+        parts = np.searchsorted(self.offers.start, np.arange(0, len(self.order) + PORTION, PORTION))
+        edges = np.unique(np.append(parts, [0, len(p.reservations)]).clip(0, len(p.reservations))).tolist()
+        self.portions = list(itertools.pairwise(edges))
+        """Reservations from … to …, so many at a time that a kernel is back soon."""
         floor = floors(p)
         self.lacking = floor.short
         low, high = around(p)
@@ -107,10 +122,26 @@ class Relaxed:
 
     def solved(self, c: Prices) -> tuple[FloatArray, FloatArray]:
         """[Q] the least cost of each reservation's servers at these prices, and its L."""
-        lacking = np.maximum(self.shortfall - c.survive, 0.0) * self.lacking
-        least, level = cheapest(
-            self.offers, self.limits, self.cost(c), self.in_use, self.idle, self.buffer + c.survive, lacking
-        )
+        lacking = np.asarray(np.maximum(self.shortfall - c.survive, 0.0) * self.lacking, np.float64)
+        return self._cheapest(self.limits, self.cost(c), self.buffer + c.survive, lacking)
+
+    def bought(self, c: Prices, level: FloatArray) -> FloatArray:
+        """[N] the servers of that least cost, in the order of the offers; fractional at the margin."""
+        cost, amount = self.cost(c), np.zeros(len(self.reservation))
+        for begin, end in self.portions:
+            self.look()
+            bought(self.offers, self.limits, begin, end, cost, self.in_use, self.idle, level, amount)
+        return amount
+
+    def _cheapest(
+        self, limits: Limits, cost: FloatArray, level_price: FloatArray, shortage: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        least, level = np.empty((2, len(self.boards)))
+        for begin, end in self.portions:
+            self.look()
+            least[begin:end], level[begin:end] = cheapest(
+                self.offers, limits, begin, end, cost, self.in_use, self.idle, level_price, shortage
+            )
         return least, level
 
     def whole(
@@ -180,7 +211,7 @@ class Relaxed:
         for factor in (1.0, *(turn for step in STRIDES for turn in (1 + step, 1 / (1 + step)) * 2)):
             tried = np.minimum(survive * factor, self.shortfall)
             cost = uncharged - tried[self.reservation] * self.offers.worth
-            least, _ = cheapest(self.offers, limits, cost, self.in_use, self.idle, self.buffer + tried, never)
+            least, _ = self._cheapest(limits, cost, self.buffer + tried, never)
             value = least + tried * self.problem.asked_mrru
             survive = np.where(value > best, tried, survive)
             best = np.maximum(value, best)

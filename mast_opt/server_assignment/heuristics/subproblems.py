@@ -117,21 +117,20 @@ def _events(count, width, ratio, border, price, at, jump, events):
 
 
 @compiled
-def cheapest(o: Offers, bounds: Limits, cost, in_use_price, idle_price, level_price, shortage):
-    """[Q] the least cost of each reservation's servers and its level.
+def cheapest(o: Offers, bounds: Limits, begin_q, end_q, cost, in_use_price, idle_price, level_price, shortage):
+    """(least, level) of the reservations from ``begin_q`` to ``end_q``: what servers cost at least, and at which L.
 
     ``cost`` [N]: of a server; ``level_price`` [Q]: of L, per mrru; ``shortage`` [Q]: what it costs at least to stay
     below ``least``.
     """
-    reservations = len(o.start) - 1
-    least, level = np.zeros(reservations), np.zeros(reservations)
+    every_least, every_level = np.zeros(end_q - begin_q), np.zeros(end_q - begin_q)
     widest = 1
-    for q in range(reservations):
+    for q in range(begin_q, end_q):
         widest = max(widest, o.start[q + 1] - o.start[q])
     at, jump = np.empty(5 * widest + 5), np.empty(5 * widest + 5)
     width, ratio = np.empty(3 * widest), np.empty(3 * widest)
     border, price = np.array([0.0, 0.0, 0.0, np.inf]), np.array([0.0, 0.0, 0.0, np.inf])
-    for q in range(reservations):
+    for q in range(begin_q, end_q):
         first, events, slope, free = o.start[q], 0, level_price[q], 0.0
         while first < o.start[q + 1]:
             last, b = first, o.board[first]
@@ -147,7 +146,7 @@ def cheapest(o: Offers, bounds: Limits, cost, in_use_price, idle_price, level_pr
                 free += whole
             first = last
         if not bounds.embedded[q]:
-            least[q] = free
+            every_least[q - begin_q] = free
             continue
         order = np.argsort(at[:events])
         value, position, lowest, above = 0.0, 0.0, 0.0, np.inf
@@ -161,21 +160,21 @@ def cheapest(o: Offers, bounds: Limits, cost, in_use_price, idle_price, level_pr
             value += slope * (reach - position)
             position = reach
             if value < lowest:
-                lowest, level[q] = value, position
+                lowest, every_level[q - begin_q] = value, position
             if position >= floor and value < above:
-                above, level[q] = value, position
+                above, every_level[q - begin_q] = value, position
             if k < events:
                 slope += jump[order[k]]
-        least[q] = free + min(above, lowest + shortage[q])
-    return least, level
+        every_least[q - begin_q] = free + min(above, lowest + shortage[q])
+    return every_least, every_level
 
 
 @compiled
-def bought(o: Offers, bounds: Limits, cost, in_use_price, idle_price, level):
-    """[N] servers of each pair at which ``cheapest`` is reached, with L as it says; fractional at the margin."""
-    amount = np.zeros(len(o.board))
+def bought(o: Offers, bounds: Limits, begin_q, end_q, cost, in_use_price, idle_price, level, amount):
+    """``amount`` [N], 0 before: of the reservations from ``begin_q`` to ``end_q`` the servers of each pair at which
+    ``cheapest`` is reached, with L as ``level`` [Q] says; fractional at the margin."""
     border, price = np.array([0.0, 0.0, 0.0, np.inf]), np.array([0.0, 0.0, 0.0, np.inf])
-    for q in range(len(o.start) - 1):
+    for q in range(begin_q, end_q):
         first = o.start[q]
         while first < o.start[q + 1]:
             last, b = first, o.board[first]
@@ -185,7 +184,6 @@ def bought(o: Offers, bounds: Limits, cost, in_use_price, idle_price, level):
             price[1], price[2] = bounds.share[q] * bounds.steep[q, b], bounds.steep[q, b]
             _buy(o, first, last, cost, in_use_price, idle_price, border, price, level[q], bounds.embedded[q], amount)
             first = last
-    return amount
 
 
 @kernel

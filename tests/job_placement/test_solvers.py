@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from mast_opt import backends
+from mast_opt.io.importers.gap import Gap, job_placement
 from mast_opt.job_placement import JobPlacement
 from mast_opt.job_placement.formulation import base
 from mast_opt.job_placement.generate import FAMILIES
@@ -86,6 +87,21 @@ def test_repair_improves_and_comes_close(family: str) -> None:
     exact = solve(problem, "highs", time_limit_s=20, threads=1)
     everything = 1000.0
     assert better.objective - exact.objective <= 0.02 * everything
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_repair_comes_close_where_only_costs_count(seed: int) -> None:
+    """Generalised assignment: the batch that the fast path begins with costs twice the optimum, and clusters have to
+    be reconsidered together to come near it."""
+    rng = np.random.default_rng(seed)
+    agents, items = 8, 32
+    weight = rng.integers(5, 26, (agents, items))
+    capacity = weight.sum(axis=1) * 8 // 10 // agents
+    problem = job_placement(Gap(rng.integers(10, 51, (agents, items)), weight, capacity), "gap")
+    exact = solve(problem, "highs", threads=1)
+    found = solve(problem, "exhaustive+repair", iterations=300)
+    assert exact.status is Status.OPTIMAL
+    assert found.objective <= 1.005 * exact.objective
 
 
 @pytest.mark.parametrize("name", OURS)

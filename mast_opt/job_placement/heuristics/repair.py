@@ -6,9 +6,10 @@
    left to win. The fast path's own search then finds the servers, and a local search (``local``) takes it from there.
 3. Rounds, over the clusters in the order of what the relaxation would still put there (``rounds``): the jobs of a
    cluster and some others are taken out, victims that are no longer needed go on running, and the local search puts
-   back what is worth it, in a somewhat random order; every few rounds, two clusters and the jobs that wait are instead
-   solved exactly (``subproblem``). Once every cluster has been taken out several times and solved exactly without any
-   gain, the plan counts as locally optimal, and the search ends.
+   back what is worth it, in a somewhat random order. Every few rounds, two clusters and the jobs that wait are instead
+   solved exactly (``subproblem``); and now and then, at the latest after a pass without gain, all jobs that are not
+   where the relaxation would send them. Once every cluster has been taken out several times and solved exactly without
+   any gain, one cluster more is solved at a time; where all of them as one bring nothing either, the search ends.
 A round is kept if the objective is no worse.
 """
 
@@ -29,7 +30,7 @@ from mast_opt.job_placement.heuristics.subproblem import Subproblems
 from mast_opt.job_placement.plan import Plan
 from mast_opt.job_placement.problem import JobPlacement
 from mast_opt.job_placement.relaxation import relaxation
-from mast_opt.job_placement.units import Ints
+from mast_opt.job_placement.units import Bools, Ints
 from mast_opt.job_placement.verify import verify
 from mast_opt.result import Limit, SolveParams
 from mast_opt.search import Found, Tools
@@ -38,6 +39,10 @@ RELAXATION_SHARE = 0.5
 """Part of the remaining time that the relaxation may take."""
 EXACT_EVERY = 8
 """Rounds from one exact sub-problem to the next."""
+EXACT_EVERY_WIDE = 2
+"""The same once more than two clusters are solved as one: what taking out and putting back can do has been done."""
+WHOLE = 0.999
+"""The relaxation's choice for a job is whole from here."""
 NO_GAIN = 1e-9
 """A round that gains less, as a share of the objective, gains nothing."""
 
@@ -55,11 +60,14 @@ class _Repair:
         self.empty = open_desk(problem)
         self.prices = prices_of(problem, self.empty.layout)
         self.exchange = Exchange(self.prices)
+        self.exact = Subproblems(problem, tools)
         self.best = self.empty
         self.value = np.inf
         self.bound: float | None = None
         self.wanted = np.zeros(len(problem.clusters))
         """[C] of the jobs that the relaxation would put there: what rejecting them costs."""
+        self.chosen = np.full(len(problem.jobs), -1)
+        """[J] the cluster to which the relaxation would send the whole job; −1 if it is of two minds."""
 
     def run(self, start: Plan | None) -> Found[Plan]:
         desk = self.empty.copy()
@@ -81,9 +89,9 @@ class _Repair:
             self.best, self.value = desk, value
             self.watch.report(objective=value)
 
-    def _offer_plan(self, plan: Plan) -> None:
+    def _offer_plan(self, plan: Plan | None) -> None:
         """Keep a plan that breaks no rule, if it is no worse than the best."""
-        if verify(self.p, plan).ok:
+        if plan is not None and verify(self.p, plan).ok:
             desk = self.empty.copy()
             desk.repeat(plan)
             self.exchange.price(desk)
@@ -103,6 +111,8 @@ class _Repair:
             self.watch.report(bound=self.bound)
         if result.x is not None:
             where, stopped = program.choices(result.x)
+            whole = np.flatnonzero(result.x[program.assign] > WHOLE)
+            self.chosen[program.option_job[whole]] = program.option_cluster[whole]
             for j, (cluster, _) in where.items():
                 self.wanted[cluster] += self.prices.rejected[j]
             self._offer(self._realised(where, stopped))
@@ -134,25 +144,42 @@ class _Repair:
     def _rounds(self) -> str:
         """Go on until a limit, the asked gap, or a plan that no neighbourhood improves; returns what is to be said."""
         watch, count = self.watch, len(self.p.clusters)
-        exact: Subproblems | None = None
-        since = 0
+        since, width, every = 0, min(2, count), EXACT_EVERY
+        compared, due = np.inf, 2 * count
+        """Value of the batch that was last compared with the relaxation, and the latest round for the next."""
         while not watch.done:
-            if since >= EXACT_EVERY * count:
-                return ", none of the last helped: every cluster was tried"
+            if since >= every * count:
+                if width == count:
+                    return ", none of the last helped: every cluster was tried"
+                since, width, every = 0, width + 1, EXACT_EVERY_WIDE
             if since % count == 0:
                 order = self._by_promise()
             before = self.value
-            at = since // EXACT_EVERY if (since + 1) % EXACT_EVERY == 0 else since % count
-            if (since + 1) % EXACT_EVERY == 0:
-                exact = exact or Subproblems(self.p, self.tools)
-                plan = exact.improved(self.best.plan(), np.unique(order[[at, (at + 1) % count]]))
-                if plan is not None:
-                    self._offer_plan(plan)
+            if before < compared and (since >= count or watch.round >= due):
+                compared, due = before, watch.round + 2 * count
+                self._offer_plan(self.exact.of_jobs(self.best.plan(), self._doubtful()))
+            elif (since + 1) % every == 0:
+                self._offer_plan(self.exact.of_clusters(self.best.plan(), self._together(order, since // every, width)))
             else:
-                self._offer(self._recreated(order[at]))
+                self._offer(self._recreated(order[since % count]))
             watch.round += 1
             since = 0 if self.value < before - NO_GAIN * abs(before) else since + 1
         return ""
+
+    def _together(self, order: Ints, at: int, width: int) -> Ints:
+        """Clusters to be solved as one: neighbours in the order while they are two, then any."""
+        if width <= 2:
+            return np.unique(order[[at, (at + 1) % len(order)]])
+        others = np.delete(order, at)
+        return np.append(self.tools.rng.choice(others, width - 1, replace=False), order[at])
+
+    def _doubtful(self) -> Bools:
+        """[J] is the job elsewhere than the relaxation would send it, or is that of two minds?"""
+        there = np.full(len(self.p.jobs), -2)
+        for j, at in self.best.placed.items():
+            there[j] = self.best.cluster_of(at)
+        doubtful: Bools = there != self.chosen
+        return doubtful
 
     def _by_promise(self) -> Ints:
         """The clusters, those first where the relaxation would admit most beyond what the best batch admits."""

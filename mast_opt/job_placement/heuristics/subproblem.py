@@ -1,14 +1,17 @@
-"""Small exact sub-problems: some clusters and all jobs that wait or run there, everything else as it is."""
+"""Small exact sub-problems: some clusters, or some jobs, are solved anew with everything else as it is."""
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
 
-from mast_opt.job_placement.formulation import state
+from mast_opt.job_placement.formulation import PerServer, state
 from mast_opt.job_placement.plan import Plan
 from mast_opt.job_placement.problem import JobPlacement
 from mast_opt.job_placement.units import Bools, Ints
 from mast_opt.job_placement.verify import verify
+from mast_opt.kind import Formulation
 from mast_opt.result import SolveParams
 from mast_opt.search import Tools
 
@@ -19,21 +22,33 @@ SECONDS = 2.0
 
 
 class Subproblems:
-    """The base formulation of a problem, of which parts are solved with the rest held fixed."""
+    """The base formulation of a problem, of which parts are solved with the rest held fixed; made when first used."""
 
     def __init__(self, problem: JobPlacement, tools: Tools) -> None:
         self._problem = problem
         self._tools = tools
-        self._statement = state(problem) if _columns(problem) <= MOST_COLUMNS else None
-        self._formulation = self._statement.finished() if self._statement is not None else None
+        self._large = _columns(problem) > MOST_COLUMNS
 
-    def improved(self, plan: Plan, clusters: Ints) -> Plan | None:
-        """The plan with these clusters solved anew; None if the program is too large or nothing was found."""
-        if self._formulation is None:
-            return None
+    @cached_property
+    def _statement(self) -> PerServer:
+        return state(self._problem)
+
+    @cached_property
+    def _formulation(self) -> Formulation[Plan]:
+        return self._statement.finished()
+
+    def of_clusters(self, plan: Plan, clusters: Ints) -> Plan | None:
+        """The plan with these clusters, the jobs in them and those that wait solved anew; None if the program is too
+        large or nothing was found."""
+        return None if self._large else self._solved(plan, self._in_clusters(plan, clusters))
+
+    def of_jobs(self, plan: Plan, jobs: Bools) -> Plan | None:
+        """The plan with these jobs [J] and all victims solved anew, likewise."""
+        return None if self._large else self._solved(plan, self._of_jobs(jobs))
+
+    def _solved(self, plan: Plan, free: Bools) -> Plan | None:
         formulation = self._formulation
         x = formulation.encode(plan)
-        free = self._free(plan, clusters)
         fixed = np.flatnonzero(~free & formulation.mip.integral)
         limit = min(SECONDS, self._tools.watch.remaining_s)
         params = SolveParams(
@@ -45,12 +60,22 @@ class Subproblems:
         better = formulation.decode(result.x)
         return better if verify(self._problem, better).ok else None
 
-    def _free(self, plan: Plan, clusters: Ints) -> Bools:
+    def _of_jobs(self, jobs: Bools) -> Bools:
+        """Columns that may change: those of the jobs and of no job."""
+        s, c = self._statement, self._statement.cells
+        cell = jobs[c.job]
+        free = np.ones(len(self._formulation.mip.cost), np.bool_)
+        free[s.assign] = jobs[c.option_job]
+        free[s.count] = cell
+        free[s.uses_rack] = jobs[c.rack_job]
+        free[s.uses_server] = cell[c.tied]
+        free[s.on] = cell[c.fraction[c.part_fraction]]
+        return free
+
+    def _in_clusters(self, plan: Plan, clusters: Ints) -> Bools:
         """Columns that may change: those of the clusters, for jobs that are not placed elsewhere, and victims that
         hold something only there."""
         p, s = self._problem, self._statement
-        assert s is not None
-        assert self._formulation is not None
         c = s.cells
         elsewhere = np.zeros(len(p.jobs), np.bool_)
         elsewhere[plan.job[~np.isin(p.server_cluster[plan.server], clusters)]] = True

@@ -67,6 +67,8 @@ class Diff:
     metrics: Mapping[str, Change]
     violations: tuple[int, int]
     """How many limits each plan breaks."""
+    from_today: bool = False
+    """Is the first plan the present state?"""
 
     @property
     def differs(self) -> bool:
@@ -87,6 +89,7 @@ def diff(problem: Any, before: Any | None, after: Any, *, problem_before: Any | 
     """
     kind = kind_of(problem)
     first = problem if problem_before is None else problem_before
+    from_today = before is None
     if kind_of(first).name != kind.name:
         raise UsageError(f"a plan for {kind_of(first).name} and one for {kind.name} have nothing to compare")
     if before is None:
@@ -106,6 +109,7 @@ def diff(problem: Any, before: Any | None, after: Any, *, problem_before: Any | 
         terms=_changes(verdicts[0].terms, verdicts[1].terms),
         metrics=_changes(verdicts[0].metrics, verdicts[1].metrics),
         violations=(len(verdicts[0].violations), len(verdicts[1].violations)),
+        from_today=from_today,
     )
 
 

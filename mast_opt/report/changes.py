@@ -18,11 +18,12 @@ from mast_opt.words import counted
 
 def show_diff(console: Console, found: Diff, rows: int | None = TOP_ROWS) -> None:
     """Print what differs: figures first, then a section for each table with a difference."""
-    for words, broken in zip(("first", "second"), found.violations, strict=True):
+    sides = ("The present state", "The plan") if found.from_today else ("The first plan", "The second plan")
+    for words, broken in zip(sides, found.violations, strict=True):
         if broken:
-            console.print(Text(f"The {words} plan breaks {counted(broken, 'limit')}.", "bold red"))
+            console.print(Text(f"{words} breaks {counted(broken, 'limit')}.", "bold red"))
     if not found.differs:
-        console.print("The plans are the same.")
+        console.print("The plan changes nothing." if found.from_today else "The plans are the same.")
     _figures(console, "Objective and terms", {"objective": found.objective, **found.terms})
     _figures(console, "Metrics", found.metrics)
     for table in (*found.tables, *found.instance):

@@ -59,7 +59,10 @@ def _guarantees(problem: ServerAssignment, before: Measure, after: Measure) -> B
     p = problem
     named = (("asked", p.asked_mrru), ("guaranteed before", before.guaranteed), ("guaranteed", after.guaranteed))
     series = tuple((name, tuple((np.maximum(amount, 0) / 1000).tolist())) for name, amount in named)
-    note = f"What is left whichever switchboard is lost. {float(after.short.sum()) / 1000:,.1f} RRU are missing."
+    missing = float(after.short.sum()) / 1000
+    note = (
+        f"What is left whichever switchboard is lost. {f'{missing:,.6g} RRU are' if missing else 'Nothing is'} missing."
+    )
     return Bars("Capacity asked and guaranteed", "reservation", p.reservations, series, "RRU", note=note)
 
 

@@ -58,6 +58,8 @@ def _reservations(p: ServerAssignment, now: Measure, then: Measure) -> Section:
     short = int((then.short > 0).sum())
     note = (
         f"{short} of {width} reservations are short of what they ask, by {then.short.sum() / 1000:,.3f} RRU together."
+        if short
+        else "Every reservation is guaranteed what it asks."
     )
     return Section("Reservations", heads, tuple(rows), note)
 

@@ -58,6 +58,13 @@ def test_a_plan_differs_from_itself_in_nothing(call: Call, pair: tuple[Path, Pat
     assert "The plans are the same." in call("diff", *pair, pair[1]).out
 
 
+def test_a_present_state_that_breaks_limits_is_called_so(call: Call, tmp_path: Path) -> None:
+    short = {"regions.csv": "region,storage_tb,cpu_cores\neast,10,10\nwest,10,5\n"}
+    instance, plan = write_tables(tmp_path / "short", {**RUNS, **short}), tmp_path / "plan"
+    assert call("solve", instance, "--out", plan).code == 0
+    assert "The present state breaks 1 limit." in call("diff", instance, plan).out
+
+
 def test_what_changed_since_yesterday(call: Call, pair: tuple[Path, Path], tmp_path: Path) -> None:
     grown = {"datasets.csv": "dataset,size_tb\nclicks,4\nlogs,2\nviews,1\n"}
     new = write_tables(tmp_path / "new", RUNS | grown)

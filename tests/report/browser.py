@@ -34,6 +34,10 @@ addEventListener("load", () => {
   seen.tip = document.getElementById("tip").textContent === mark.getAttribute("aria-label");
   document.getElementById("theme").click();
   document.getElementById("tip").hidden = true;
+  const more = document.querySelectorAll("details");
+  more.forEach((one) => { one.open = true; });
+  seen.scrolled = [...document.querySelectorAll(".scroll")].filter((one) => one.scrollWidth > one.clientWidth + 1).length;
+  more.forEach((one) => { one.open = false; });
   parent.postMessage(Object.entries(seen).map(([key, value]) => `${key}=${value}`).join(";"), "*");
 });
 </script>"""

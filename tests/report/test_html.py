@@ -251,6 +251,7 @@ def test_in_a_browser(real: Path, chromium: str, width: int, dark: bool) -> None
     assert int(seen["overflow"]) <= 0
     assert seen["requests"] == "0"
     assert seen["clipped"] == "0"
+    assert width < 720 or seen["scrolled"] == "0"
     light_paper, dark_paper = "rgb(246, 247, 249)", "rgb(16, 21, 28)"
     assert (seen["paper"], seen["switched"]) == ((dark_paper, light_paper) if dark else (light_paper, dark_paper))
     assert (seen["wide"], seen["phone"]) == (("none", "block") if width < 720 else ("block", "none"))
@@ -258,3 +259,10 @@ def test_in_a_browser(real: Path, chromium: str, width: int, dark: bool) -> None
     shot = Path(seen["shot"]).read_bytes()
     assert shot.startswith(b"\x89PNG")
     assert len(shot) > 50_000
+
+
+@pytest.mark.parametrize("name", kind_names())
+def test_no_table_is_cut_on_a_laptop(name: str, tmp_path: Path, chromium: str) -> None:
+    problem, plan, _, events = solved(name)
+    write_report(problem, plan, tmp_path / "report.html", events=events)
+    assert look(chromium, tmp_path / "report.html", 1280, dark=False)["scrolled"] == "0"

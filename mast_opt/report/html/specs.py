@@ -19,6 +19,8 @@ MOST_ROWS = 24
 MOST_POINTS, MOST_DOTS = 200, 60
 """Points of a line, and points of all lines while they are drawn large."""
 ROW, BAR = 26, 13
+TITLE_GAP = 14
+"""Pixels between the title of an upright axis and its numbers, which are wider in some readers' fonts."""
 NARROW = 420
 """Up to this width a chart is for a phone: shorter labels, and not everything twice."""
 
@@ -93,6 +95,8 @@ def bars(chart: Bars, width: int) -> Spec:
     along: Spec = {"field": "value", "type": "quantitative", "scale": {"domain": [0, end * 1.12], "nice": False}}
     along["title"] = chart.unit or None
     along["axis"] = {"format": "%" if chart.scale is Scale.FILL else ",~r", "tickCount": 5 if width > NARROW else 3}
+    if not share and all(float(row["value"]).is_integer() for row in rows):
+        along["axis"]["tickMinStep"] = 1
     encoding = {
         "x": along,
         "y": {
@@ -144,7 +148,13 @@ def lines(chart: Lines, width: int) -> Spec:
             "title": chart.x_name,
             "axis": {"grid": False, "tickCount": 6 if width > NARROW else 3},
         },
-        "y": {"field": "y", "type": "quantitative", "title": chart.y_name, "scale": {"zero": False, "padding": 8}},
+        "y": {
+            "field": "y",
+            "type": "quantitative",
+            "title": chart.y_name,
+            "axis": {"titlePadding": TITLE_GAP},
+            "scale": {"zero": False, "padding": 8},
+        },
         "detail": {"field": "line"},
         "stroke": _own("stroke"),
     }

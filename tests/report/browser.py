@@ -36,7 +36,8 @@ addEventListener("load", () => {
   document.getElementById("tip").hidden = true;
   const more = document.querySelectorAll("details");
   more.forEach((one) => { one.open = true; });
-  seen.scrolled = [...document.querySelectorAll(".scroll")].filter((one) => one.scrollWidth > one.clientWidth + 1).length;
+  const tables = [...document.querySelectorAll(".scroll")];
+  seen.scrolled = tables.filter((one) => one.scrollWidth > one.clientWidth + 1).length;
   more.forEach((one) => { one.open = false; });
   parent.postMessage(Object.entries(seen).map(([key, value]) => `${key}=${value}`).join(";"), "*");
 });

@@ -177,6 +177,13 @@ def test_of_a_long_chart_the_fullest_rows_are_drawn() -> None:
     assert draw(few).left_out == ""
 
 
+def test_there_are_no_half_jobs() -> None:
+    one_each = Bars("Jobs admitted", "tier", ("0", "1"), (("pending", (1.0, 1.0)), ("admitted", (1.0, 0.0))), "jobs")
+    assert not re.search(r">0\.\d<", draw(one_each).drawings[0].wide)
+    half = Bars("GPUs", "tier", ("0",), (("held", (0.9,)),), "GPUs")
+    assert re.search(r">0\.\d<", draw(half).drawings[0].wide)
+
+
 def test_the_search_holds_its_values() -> None:
     events = (Event(1.0, 9.0, None), Event(2.0, 9.0, 4.0), Event(3.0, 5.0, 4.0))
     chart = convergence(events)

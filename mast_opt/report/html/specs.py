@@ -94,9 +94,10 @@ def bars(chart: Bars, width: int) -> Spec:
     end = max(1.0, top) if share else top or 1.0
     along: Spec = {"field": "value", "type": "quantitative", "scale": {"domain": [0, end * 1.12], "nice": False}}
     along["title"] = chart.unit or None
-    along["axis"] = {"format": "%" if chart.scale is Scale.FILL else ",~r", "tickCount": 5 if width > NARROW else 3}
+    ticks = 5 if width > NARROW else 3
     if not share and all(float(row["value"]).is_integer() for row in rows):
-        along["axis"]["tickMinStep"] = 1
+        ticks = min(ticks, int(end))  # no half jobs
+    along["axis"] = {"format": "%" if chart.scale is Scale.FILL else ",~r", "tickCount": ticks}
     encoding = {
         "x": along,
         "y": {

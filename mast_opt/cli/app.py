@@ -14,6 +14,7 @@ from importlib.metadata import version
 
 from cyclopts import App, CycloptsError, Group
 
+from mast_opt.cli.help_text import reflowed
 from mast_opt.cli.run import Answer, Run
 from mast_opt.cli.streams import to_stdout
 from mast_opt.errors import UsageError
@@ -69,16 +70,10 @@ def build_app(tokens: Sequence[str] = ()) -> App:
         module = f"mast_opt.cli.commands.{name}_" if name == "import" else f"mast_opt.cli.commands.{name}"
         if name in tokens:  # its own help is its docstring
             command = importlib.import_module(module).command
-            app.command(command, name=name, help=_reflowed(inspect.getdoc(command) or line), sort_key=position)
+            app.command(command, name=name, help=reflowed(inspect.getdoc(command) or line), sort_key=position)
         else:
             app.command(f"{module}:command", name=name, help=line, sort_key=position)
     return app
-
-
-def _reflowed(text: str) -> str:
-    """A paragraph a line, for the terminal to wrap; indented lines stay as they are."""
-    parts = text.split("\n\n")
-    return "\n\n".join(part if part.startswith(" ") else " ".join(part.split()) for part in parts)
 
 
 def command_line(run: Run) -> Callable[[], Answer] | None:

@@ -30,6 +30,19 @@ def test_help_fills_the_lines_of_a_narrow_terminal(call: Call, monkeypatch: pyte
     assert all(len(line) > 45 for line in paragraph[:-1])
 
 
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_fits_eighty_columns(call: Call, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    assert max(map(len, call(name, "--help").out.splitlines())) <= 80
+
+
+@pytest.mark.parametrize(
+    ("name", "line"), [("generate", "  standard: many readers per dataset"), ("import", "      --regions 10: regions")]
+)
+def test_lists_in_help_have_a_line_an_entry(call: Call, name: str, line: str) -> None:
+    assert any(shown.startswith(line) for shown in call(name, "--help").out.splitlines())
+
+
 def test_help_lists_every_command(call: Call) -> None:
     out = call("--help").out
     assert all(name in out for name in COMMANDS)
@@ -231,6 +244,10 @@ def test_generate(call: Call, tmp_path: Path) -> None:
     assert call("generate", "data-placement", tmp_path / "two.json", *sizes, "--seed", 4).code == 0
     assert call("generate", "data-placement", tmp_path / "three", *sizes, "--seed", 4, "--format", "parquet").code == 0
     assert call("generate", "data-placement", tmp_path / "four", *sizes, "--seed", 5).code == 0
+    assert (
+        call("generate", "job-placement", tmp_path / "five", "--servers", 2, "--jobs", 3, "--fill-percent", 50).code
+        == 0
+    )
     one, two, three, four = (mast_opt.read(tmp_path / name) for name in ("one", "two.json", "three", "four"))
     assert len(one.datasets) == 7
     assert mast_opt.checksum(one) == mast_opt.checksum(two) == mast_opt.checksum(three)
@@ -244,7 +261,9 @@ def test_generate(call: Call, tmp_path: Path) -> None:
         (["data-placement", "x", "--family", "no-such"], "standard"),
         (["data-placement", "x", "--dataset", "3"], "datasets"),
         (["data-placement", "x", "--datasets", "0"], "at least 1"),
-        (["data-placement", "x", "--datasets", "many"], "many"),
+        (["data-placement", "x", "--datasets", "many"], "--datasets many: expected a whole number"),
+        (["data-placement", "x", "--famly", "links"], "did you mean 'family'?"),
+        (["job-placement", "x", "--fill-percnt", "50"], "did you mean 'fill-percent'?"),
         (["data-placement", "x", "--seed", "-1"], "seed"),
     ],
 )

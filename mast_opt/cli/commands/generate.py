@@ -11,13 +11,19 @@ from cyclopts import Parameter
 from cyclopts.validators import Number
 
 from mast_opt.cli.exits import Exit
+from mast_opt.cli.help_text import entry
 from mast_opt.cli.options import Force, Json, TheRun
 from mast_opt.cli.run import Answer
+from mast_opt.errors import UsageError
 from mast_opt.io import write
 from mast_opt.kinds import generate, kind_named, kind_names
+from mast_opt.words import did_you_mean
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+
+_OPTIONS = ("family", "seed", "format", "force", "json")
 
 
 def command(
@@ -31,7 +37,7 @@ def command(
     force: Force = False,
     json: Json = False,
     run: TheRun,
-    **sizes: Annotated[int, Parameter(help="Sizes, such as --datasets 50; see below.")],
+    **sizes: Annotated[str, Parameter(help="Sizes, such as --datasets 50; see below.")],
 ) -> Answer:
     """Make a synthetic instance; the same arguments give the same instance.
 
@@ -40,7 +46,8 @@ def command(
         mast-opt generate data-placement my-instance --datasets 50 --workloads 80
         mast-opt generate data-placement fleet.xlsx --family links --seed 7
     """
-    problem = generate(kind, family, seed=seed, **sizes)
+    named = {name.replace("-", "_"): text for name, text in sizes.items()}
+    problem = generate(kind, family, seed=seed, **{name: _whole(kind, name, text) for name, text in named.items()})
     write(problem, out, format, force=force)
     run.record.update(kind=kind, name=problem.name, out=str(out))
 
@@ -57,9 +64,23 @@ def _families() -> str:
     for kind in kind_names():
         lines.append(f"{kind}, families and sizes:")
         for name, family in kind_named(kind).families.items():
-            sizes = " ".join(f"--{size} {default}" for size, default in family.sizes.items())
-            lines += [f"  {name}: {family.help}", f"    {sizes}"]
+            sizes = " ".join(f"--{size.replace('_', '-')} {default}" for size, default in family.sizes.items())
+            lines += [entry(f"{name}: {family.help}"), entry(sizes, indent=6)]
+        lines.append("")
     return "\n".join(lines)
+
+
+def _whole(kind: str, name: str, text: str) -> int:
+    """A size as a number. Raises UsageError for what is none, and for what no family of the kind knows as a size."""
+    known = {size for family in kind_named(kind).families.values() for size in family.sizes}
+    if name not in known:
+        options = (*_OPTIONS, *(size.replace("_", "-") for size in sorted(known)))
+        near = did_you_mean(name.replace("_", "-"), options) or f"; expected some of: {', '.join(sorted(known))}"
+        raise UsageError(f"{kind} has no size called {name!r}{near}")
+    try:
+        return int(text)
+    except ValueError:
+        raise UsageError(f"--{name.replace('_', '-')} {text}: expected a whole number") from None
 
 
 command.__doc__ = f"{inspect.cleandoc(command.__doc__ or '')}\n\n{_families()}"

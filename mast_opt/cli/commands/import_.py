@@ -11,6 +11,7 @@ from cyclopts import Parameter
 from cyclopts.validators import Number
 
 from mast_opt.cli.exits import Exit
+from mast_opt.cli.help_text import entry
 from mast_opt.cli.options import Force, Json, TheRun
 from mast_opt.cli.run import Answer
 from mast_opt.errors import UsageError
@@ -37,7 +38,7 @@ def command(
     The same files, settings and seed give the same instance; its provenance says which part is real and which is drawn.
     The importers, their inputs and their settings with defaults are listed below.
 
-        mast-opt import cloud-regions georegions/ alibaba-gpu-v2023/ philly/ my-instance --regions 20
+        mast-opt import cloud-regions georegions/ alibaba/ philly/ my-instance
     """
     chosen = importer_named(importer)
     run.record["kind"] = chosen.kind
@@ -61,9 +62,12 @@ def command(
 def _importers() -> str:
     lines = []
     for name, importer in IMPORTERS.items():
-        lines += [f"{name} ({importer.kind}): {importer.help}"]
-        lines += [f"  {item.name.upper()}: {item.help}" for item in importer.inputs]
-        lines += [f"  --{item.name} {item.default}: {item.help}" for item in importer.settings]
+        lines.append(entry(f"{name} ({importer.kind}): {importer.help}"))
+        lines += [entry(f"{item.name.upper()}: {item.help}", indent=6) for item in importer.inputs]
+        lines += [
+            entry(f"{f'--{item.name} {item.default}'.rstrip()}: {item.help}", indent=6) for item in importer.settings
+        ]
+        lines.append("")
     return "\n".join(lines)
 
 

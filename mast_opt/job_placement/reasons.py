@@ -86,7 +86,7 @@ def reason_in_words(problem: JobPlacement, job: int) -> str:
     """One sentence that says why the job is nowhere: the obstacle of the clusters that come closest."""
     order = list(Obstacle)
     found = reasons(problem, job)
-    worst = max(found, key=lambda reason: order.index(reason.obstacle)).obstacle
-    count = sum(reason.obstacle is worst for reason in found)
+    nearest = max(found, key=lambda reason: order.index(reason.obstacle)).obstacle
+    count = sum(reason.obstacle is nearest for reason in found)
     closest = "the cluster that comes" if count == 1 else f"the {count} clusters that come"
-    return f"{closest} closest: {worst.value}"
+    return f"{closest} closest: {nearest.value}"

@@ -32,13 +32,16 @@ from mast_opt.task_reassignment.heuristics.twine import twine
 from mast_opt.task_reassignment.verify import verify
 
 WHOLE = "everything"
-SWAPS, KIN, EJECTIONS, HOME = MIX
-VARIANTS: dict[str, tuple[tuple[float, ...], bool]] = {
+SHARES = ("swaps", "swaps within services", "ejections", "ways home", "whole services")
+
+
+def without(name: str) -> tuple[float, ...]:
+    return tuple(0.0 if share == name else value for share, value in zip(SHARES, MIX, strict=True))
+
+
+VARIANTS = {
     WHOLE: (MIX, True),
-    "no swaps": ((0.0, 0.0, EJECTIONS, HOME), True),
-    "no swaps within services": ((SWAPS, 0.0, EJECTIONS, HOME), True),
-    "no ejections": ((SWAPS, KIN, 0.0, HOME), True),
-    "no ways home": ((SWAPS, KIN, EJECTIONS, 0.0), True),
+    **{f"no {name}": (without(name), True) for name, value in zip(SHARES, MIX, strict=True) if value},
     "no exact machines": (MIX, False),
 }
 POINTS = 80

@@ -1,4 +1,4 @@
-"""Simulated annealing over shifts, swaps and ejections, as a kernel."""
+"""Simulated annealing over shifts, swaps, ejections and shifts of whole services, as a kernel."""
 
 from __future__ import annotations
 
@@ -6,20 +6,22 @@ from mast_opt.task_reassignment.heuristics.changes import eject, shift, swap
 from mast_opt.task_reassignment.heuristics.compiled import compiled, inlined
 from mast_opt.task_reassignment.heuristics.draws import below, uniform
 from mast_opt.task_reassignment.heuristics.state import BROKEN, COST, EXCESS
+from mast_opt.task_reassignment.heuristics.together import shift_service
 
 
 @compiled
 def anneal(fleet, state, proposals, temperature, excess_price, broken_price, away_price, movable, mix, best, best_cost):
     """Propose that many changes of the ``movable`` largest processes.
 
-    ``mix`` holds the shares of swaps, of swaps within a service among them, of ejections, and of shifts home among
-    the shifts of processes that are away. ``best`` and ``best_cost[0]`` keep the cheapest state without excess or
-    broken rules; ``proposals`` is at most ``ROUND``.
+    ``mix`` holds the shares of swaps, of swaps within a service among them, of ejections, of shifts home among the
+    shifts of processes that are away, and of shifts of whole services. ``best`` and ``best_cost[0]`` keep the cheapest
+    state without excess or broken rules; ``proposals`` is at most ``ROUND``.
     """
     machines = state.cost.shape[0]
     random, machine, total = state.random, state.machine, state.total
     by_size, home = fleet.by_size, fleet.home
     swaps, kin, ejections, homeward = mix[0], mix[1], mix[0] + mix[2], mix[3]
+    services = ejections + mix[4]
     state.trail_end[0] = 0
     best_end = -1
     for _ in range(proposals):
@@ -43,6 +45,15 @@ def anneal(fleet, state, proposals, temperature, excess_price, broken_price, awa
                 if third == source or third == machine[q]:
                     continue
                 made = eject(fleet, state, p, q, third, temperature, excess_price, broken_price, away_price)
+        elif kind < services:
+            here = fleet.neighbourhood[source]
+            there = fleet.neighbourhood[below(random, machines)]
+            if here == there:
+                continue
+            service = fleet.service[p]
+            made = shift_service(
+                fleet, state, service, here, there, temperature, excess_price, broken_price, away_price
+            )
         else:
             target = reachable(fleet, random, p, machines)
             if source != home[p] and uniform(random) < homeward:

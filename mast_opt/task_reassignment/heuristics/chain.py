@@ -39,8 +39,9 @@ LARGE = 2.0
 """Processes move that can cost at least this many temperatures."""
 FEWEST = 10
 """Processes that move however small they are."""
-MIX = (0.5, 0.6, 0.02, 0.5)
-"""Shares, as ``anneal`` takes them: swaps, swaps within a service among them, ejections, shifts home of those away."""
+MIX = (0.5, 0.6, 0.02, 0.5, 0.01)
+"""Shares, as ``anneal`` takes them: swaps, swaps within a service among them, ejections, shifts home of those away,
+shifts of whole services."""
 
 
 class Chain:
@@ -68,11 +69,17 @@ class Chain:
         self._best_cost: Floats = np.array([self._state.total[COST]])
         if self._state.total[1:].any():
             self._best_cost[0] = np.inf
+        self._first_cost = self.cost
 
     @property
     def cost(self) -> float:
         """Of ``best``; infinite while nothing was found that breaks no rule."""
         return float(self._best_cost[0])
+
+    @property
+    def lost(self) -> bool:
+        """Is nothing better known than what it began with, and is a rule broken where it stands?"""
+        return self.cost >= self._first_cost and bool(self._state.total[1:].any())
 
     def adopt(self, machine: Small, cost: float) -> None:
         """Take over a cheaper assignment that another search found."""

@@ -47,10 +47,8 @@ def shift(fleet, state, p, target, temperature, excess_price, broken_price, away
     change -= state.cost[source] + state.cost[target]
     change += travel_change(fleet, p, source, target) + away_price * away_change(fleet, p, source, target)
     gain = excess_price * state.excess[source] + broken_price * state.total[BROKEN] + fleet.service_price
-    if change > FARTHEST * temperature + gain:
-        return False
-    allowance = -temperature * math.log(uniform(state.random))
-    if change > allowance + gain or not firm_room(fleet.firm, fleet.feature, state.spare, fleet.home, p, target):
+    allowance = admitted(state.random, change, gain, temperature)
+    if allowance < 0.0 or not firm_room(fleet.firm, fleet.feature, state.spare, fleet.home, p, target):
         return False
     excess = joined_excess(fleet.scarcity, fleet.feature, state.level, fleet.slack, p, target) - state.excess[target]
     if state.excess[source] > 0.0:
@@ -78,10 +76,8 @@ def swap(fleet, state, p, q, temperature, excess_price, broken_price, away_price
     change += away
     had = state.excess[source] + state.excess[target]
     gain = broken_price * state.total[BROKEN] + 2 * fleet.service_price
-    if change > FARTHEST * temperature + gain + excess_price * had:
-        return False
-    allowance = -temperature * math.log(uniform(state.random))
-    if change > allowance + gain + excess_price * had:
+    allowance = admitted(state.random, change, gain + excess_price * had, temperature)
+    if allowance < 0.0:
         return False
     room = firm_room_replaced(fleet.firm, fleet.feature, state.spare, fleet.home, q, p, target)
     if not room or not firm_room_replaced(fleet.firm, fleet.feature, state.spare, fleet.home, p, q, source):
@@ -116,10 +112,8 @@ def eject(fleet, state, p, q, third, temperature, excess_price, broken_price, aw
     change += away
     had = state.excess[source] + state.excess[target] + state.excess[third]
     gain = broken_price * state.total[BROKEN] + 2 * fleet.service_price
-    if change > FARTHEST * temperature + gain + excess_price * had:
-        return False
-    allowance = -temperature * math.log(uniform(state.random))
-    if change > allowance + gain + excess_price * had:
+    allowance = admitted(state.random, change, gain + excess_price * had, temperature)
+    if allowance < 0.0:
         return False
     room = firm_room_replaced(fleet.firm, fleet.feature, state.spare, fleet.home, q, p, target)
     if not room or not firm_room(fleet.firm, fleet.feature, state.spare, fleet.home, q, third):
@@ -142,6 +136,16 @@ def eject(fleet, state, p, q, third, temperature, excess_price, broken_price, aw
         relocate(fleet, state, q, target)
         return False
     return True
+
+
+@inlined
+def admitted(random, change, gain, temperature):
+    """What the change may add, drawn by Metropolis' rule; negative where it adds more, all that it may yet gain
+    included."""
+    if change > FARTHEST * temperature + gain:
+        return -1.0
+    allowance = -temperature * math.log(uniform(random))
+    return -1.0 if change > allowance + gain else allowance
 
 
 @inlined

@@ -13,7 +13,9 @@ COST, EXCESS, BROKEN = 0, 1, 2
 """Positions in ``State.total``."""
 ROUND = 50_000
 """Largest number of changes proposed before the trail begins anew; a few milliseconds."""
-MOST_MOVES = 4
+TOGETHER = 8
+"""Most processes that go with a service, its own included."""
+MOST_MOVES = 2 * TOGETHER
 """Most moves that trying one change makes, those of taking it back included."""
 
 

@@ -1,4 +1,5 @@
-"""The solver ``twine``: annealing over shifts, swaps and ejections, on every core, from today's assignment.
+"""The solver ``twine``: annealing over shifts, swaps, ejections and shifts of whole services, from today's
+assignment, on every core.
 
 Large processes move first, and processes that have left are offered the way home again and again: a move away takes
 room of the transient resources on two machines, so it has to be worth it. Excess over capacities and missing locations
@@ -41,8 +42,8 @@ class Schedule:
     """Share of the usual offers of the way home that every second chain gets."""
 
 
-FEW = Schedule(0.5, 0.05, (0.2, 0.45), 0.1)
-"""Few processes: a cooling is soon as slow as it has to be, so many of them; some instances want other ways."""
+FEW = Schedule(0.8, 0.05, (0.4, 0.6), 0.1)
+"""Few processes: short coolings after the first one, and some instances want other ways."""
 MANY = Schedule(0.8, 0.2, (0.4, 0.6), 1.0)
 """Many processes: as slow as possible, then once more to polish."""
 FROM = 3_000
@@ -59,7 +60,7 @@ def twine(
     fleet = fleet_of(problem)
     schedule = FEW if len(problem.processes) < FROM else MANY
     begin = opening(problem, problem.initial if start is None else start.machine)
-    mixes = (mix, (*mix[:3], mix[3] * schedule.homeward))
+    mixes = (mix, (*mix[:3], mix[3] * schedule.homeward, *mix[4:]))
     chains = [
         Chain(problem, fleet, begin, rng, mixes[at % 2], schedule.first)
         for at, rng in enumerate(tools.rng.spawn(tools.threads))
@@ -92,11 +93,15 @@ def _objective(chains: list[Chain]) -> float | None:
 def _begin_again(
     chain: Chain, chains: list[Chain], machines: Machines | None, tools: Tools, schedule: Schedule, done: float
 ) -> None:
-    """The chain goes on from the best assignment of all, improved on a few machines."""
+    """The chain goes on from the best assignment of all, improved on a few machines. One that has found nothing, as its
+    cooling ended with a rule broken, cools once more for as long as is left."""
     best = min(chains, key=lambda one: one.cost)
     chain.adopt(best.best, best.cost)
     if machines is not None and np.isfinite(chain.cost):
         chain.adopt(*machines.improved(chain.best, chain.cost, tools.rng))
+    if chain.lost:
+        chain.reheat(0.0, 0.0, done, 1.0)
+        return
     last = done + 1.5 * schedule.further >= 1.0
     chain.reheat(*schedule.reheat, done, 1.0 if last else done + schedule.further)
 

@@ -16,7 +16,7 @@ from mast_opt.data_placement.heuristics.anneal import anneal, mix_of
 from mast_opt.data_placement.heuristics.arrays import Arrays, arrays_of
 from mast_opt.data_placement.heuristics.construct import first_state, given_state
 from mast_opt.data_placement.heuristics.cooling import Cooling
-from mast_opt.data_placement.heuristics.neighbourhoods import worthwhile
+from mast_opt.data_placement.heuristics.neighbourhoods import share_before, worthwhile
 from mast_opt.data_placement.heuristics.parts import Part, Scratch, join, scratch_for, split, whole
 from mast_opt.data_placement.heuristics.plans import Snapshot, plan_of, restore, snapshot_of
 from mast_opt.data_placement.heuristics.polish import finish
@@ -43,8 +43,6 @@ KEEPING = 20.0
 """A plan is copied at most so often that copying takes one part in this many of the time."""
 RESERVE = 0.04
 """Share of the time that is kept for handing the plan over, beside what its size takes."""
-BEFORE_NEIGHBOURHOODS, BEFORE_LINKS = 0.5, 0.3
-"""Share of the time that is annealed where neighbourhoods follow; where links are limited, as if they were not."""
 DEARER = 5.0
 """Times that remote reads and copies are priced while links are taken for wide, so that few are left to fit in."""
 HANDOVER_S = 1e-7
@@ -85,7 +83,7 @@ class Annealing:
         left_s = self.watch.remaining_s * share
         self.budget_s = max(left_s * (1 - RESERVE) - self.handover_s, left_s / 2)
         if worthwhile(problem):
-            self.budget_s *= BEFORE_NEIGHBOURHOODS if problem.links is None else BEFORE_LINKS
+            self.budget_s *= share_before(problem)
         bounded = arrays_of(problem, weights)
         self.a: Arrays = bounded
         if problem.links is not None and worthwhile(problem):

@@ -21,6 +21,9 @@ from mast_opt.search import Tools
 
 SMALL, LARGEST = 20_000, 1_000_000
 """Reads times regions, or times links, up to which neighbourhoods are better than more annealing."""
+BEFORE, WHOLLY, BEFORE_LINKS = (0.2, 0.5), 30_000, 0.3
+"""Share of the time that is annealed before: reads times regions over this number, between these; where links are
+limited, as if they were not."""
 SECONDS = 2.0
 """For one neighbourhood."""
 FIRST, FEWEST, GROWTH = 6, 2, 1.1
@@ -42,6 +45,14 @@ def worthwhile(problem: DataPlacement) -> bool:
     if problem.links is not None:
         return reads * len(problem.links.source) <= LARGEST
     return reads * len(problem.regions) <= SMALL
+
+
+def share_before(problem: DataPlacement) -> float:
+    """Share of the time that is better annealed, where neighbourhoods follow: on small instances that soon ends."""
+    if problem.links is not None:
+        return BEFORE_LINKS
+    size = len(problem.read_workload) * len(problem.regions)
+    return float(np.clip(size / WHOLLY, *BEFORE))
 
 
 class Neighbourhoods:

@@ -227,10 +227,14 @@ def _share(params: SolveParams, clock: Clock) -> float:
 
 
 def _answer(checked: _Checked, objective: float | None, gap: float) -> Answer:
-    """The answer with the verifier's objective; OPTIMAL only if that is within the asked gap of the bound."""
+    """The answer with the verifier's objective; OPTIMAL only if that is within the asked gap of the bound.
+
+    Every term is a penalty ≥ 0, so 0 is a bound where the solver has a worse one.
+    """
     result = checked.result
     status, limit = result.status, result.limit
-    bound = result.bound if objective is None or result.bound is None else min(result.bound, objective)
+    bound = None if result.bound is None else max(0.0, result.bound)
+    bound = bound if objective is None or bound is None else min(bound, objective)
     if status is Status.OPTIMAL:
         reached = relative_gap(objective, bound)
         if reached is None or reached > gap + AGREEMENT:

@@ -12,16 +12,21 @@ from hypothesis import event, given
 from hypothesis import strategies as st
 
 import mast_opt
-from mast_opt.result import Event, Limit, Status
+from mast_opt import backends
+from mast_opt.result import Event, Limit, SolveParams, Status
 from mast_opt.server_assignment import Plan, ServerAssignment
 from mast_opt.server_assignment.expand import expand
+from mast_opt.server_assignment.formulation import base
 from mast_opt.server_assignment.generate import FAMILIES
 from mast_opt.server_assignment.heuristics import ras, relaxed
+from mast_opt.server_assignment.heuristics.exact_prices import exact_prices
 from mast_opt.server_assignment.heuristics.prices import FORBIDDEN, change_some, cost
-from mast_opt.server_assignment.heuristics.refill import refill
+from mast_opt.server_assignment.heuristics.refill import refill, settle
 from mast_opt.server_assignment.heuristics.relaxed import Relaxed
 from mast_opt.server_assignment.heuristics.rounding import rounded
-from mast_opt.server_assignment.heuristics.state import fleet_of, state_of
+from mast_opt.server_assignment.heuristics.state import fleet_of, lacking, state_of
+from mast_opt.server_assignment.heuristics.take import take
+from mast_opt.server_assignment.problem import NONE
 from mast_opt.server_assignment.recheck import certified_bound
 from mast_opt.server_assignment.verify import verify
 from mast_opt.solving import Solution
@@ -86,7 +91,15 @@ def test_changes_keep_every_sum(data: st.DataObject, problem: ServerAssignment) 
     before = cost(fleet, state)
     prices = np.zeros(len(size))
     hint = np.full(len(problem.reservations), float(data.draw(st.integers(0, 5000))))
+    settle(fleet, state, np.arange(len(problem.reservations)), hint.astype(np.int64))
+    assert cost(fleet, state) <= before * (1 + 1e-12) + 1e-9
+    before = cost(fleet, state)
     gain = refill(fleet, state, np.arange(len(problem.reservations)), hint, prices, 2)
+    lack = lacking(fleet, state)
+    if lack.any() and cost(fleet, state) < FORBIDDEN:
+        taken = take(fleet, state, int(lack.argmax()), 5)
+        event(f"taken: {taken > 0}")
+        gain += taken
     after = cost(fleet, state)
     fresh = state_of(fleet, size, state.servers)
     for kept, summed in zip(state, fresh, strict=True):
@@ -242,3 +255,41 @@ def test_one_term_after_another() -> None:
 def test_a_gap_that_is_reached_is_proven() -> None:
     solution = run(made("standard", 300, 5), gap=0.5, iterations=20)
     assert solution.status is Status.OPTIMAL
+
+
+def test_capacity_goes_to_whom_it_is_worth_most() -> None:
+    """Two servers, both at a reservation that values them half as much as the one that lacks them: one moves."""
+    problem = replace(
+        made("standard", 30, 2),
+        owner=np.zeros(30, np.int64),
+        in_use=np.zeros(30, np.bool_),
+        buffer=np.full(2, NONE),
+        asked_mrru=np.array([30_000, 4_000]),
+        spread_limited=np.zeros(2, np.bool_),
+        value_mrru=np.array([[1000], [2000]]) * np.ones((2, 5), np.int64),
+        affinity_reservation=np.zeros(0, np.int64),
+        affinity_datacenter=np.zeros(0, np.int64),
+        affinity_share_milli=np.zeros(0, np.int64),
+        affinity_tolerance_milli=np.zeros(0, np.int64),
+    )
+    r = Relaxed(problem, problem.objective.weights)
+    fleet = fleet_of(r)._replace(short_most=np.full(2, 10**9))  # nobody has what today must not lose
+    state = state_of(fleet, problem.stocks.size, r.pairs.today[r.order])
+    before = cost(fleet, state)
+    gain = take(fleet, state, 1, 10)
+    assert state.total.tolist() == [28_000, 4_000]
+    assert cost(fleet, state) == pytest.approx(before - gain)
+    assert take(fleet, state, 1, 10) == 0
+
+
+@examples(40)
+@given(problem=problems(), seed=st.integers(0, 2**16))
+def test_exact_prices_prove_the_linear_relaxation(problem: ServerAssignment, seed: int) -> None:
+    r, mip = Relaxed(problem, problem.objective.weights), base(problem).mip
+    solver = backends.get("highs").solve
+    prices = exact_prices(r, mip, solver, SolveParams(threads=1, seed=seed))
+    assert prices is not None
+    relaxed = solver(replace(mip, integral=np.zeros_like(mip.integral)), SolveParams(gap=0.0, threads=1))
+    assert relaxed.objective is not None
+    proven = r.bound(prices, r.solved(prices)[0])
+    assert proven >= relaxed.objective - 1e-5 * max(1.0, relaxed.objective)

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
-from mast_opt.mip import FloatArray
+from mast_opt.kind import Formulation
+from mast_opt.mip import FloatArray, Mip
 from mast_opt.result import Limit, SolveParams, relative_gap
 from mast_opt.search import Found, StageBound, Tools
 from mast_opt.server_assignment.certificate import Certificate
 from mast_opt.server_assignment.expand import expand
 from mast_opt.server_assignment.formulation import base
+from mast_opt.server_assignment.heuristics.exact_prices import exact_prices
 from mast_opt.server_assignment.heuristics.opening import opening_prices
 from mast_opt.server_assignment.heuristics.prices import FORBIDDEN, cost
 from mast_opt.server_assignment.heuristics.pricing import PriceSearch
@@ -17,7 +21,8 @@ from mast_opt.server_assignment.heuristics.refill import refill, settle
 from mast_opt.server_assignment.heuristics.relaxed import Relaxed
 from mast_opt.server_assignment.heuristics.rounding import rounded
 from mast_opt.server_assignment.heuristics.slices import Slices
-from mast_opt.server_assignment.heuristics.state import State, fleet_of, state_of, troubled
+from mast_opt.server_assignment.heuristics.state import State, fleet_of, lacking, state_of, troubled
+from mast_opt.server_assignment.heuristics.take import take
 from mast_opt.server_assignment.pairs import counted
 from mast_opt.server_assignment.plan import Plan
 from mast_opt.server_assignment.problem import Ints, ServerAssignment
@@ -34,6 +39,10 @@ ENOUGH = 1e-4
 """A pass over all reservations is followed by another where it improved the cost by more than this share."""
 TRIES = 3
 """Levels on each side that a reservation tries."""
+TAKEN = 20
+"""Servers that a reservation takes from others between two looks at the clock."""
+TURNS = 50
+"""How often it may do so in a pass."""
 GROUP = 800
 """Pairs that an exact re-optimisation takes on, about."""
 PRICED = 12
@@ -48,6 +57,16 @@ EARLIER = 1e4
 """Weight of the terms before, in a lexicographic search."""
 OPENING_SHARE = 0.2
 """Share of the time for the first prices."""
+EXACT_AT = 2
+"""The round before which the linear relaxation is solved, once …"""
+EXACT_FROM = 0.02
+"""… where the gap is above this …"""
+LARGEST_EXACT = 20_000
+"""… and there are at most so many pairs of stock and reservation, so that a simplex takes seconds."""
+EXACT_SHARE = 0.4
+"""Most of the remaining time for the prices, and of what is left then for the plan."""
+ORDERS, SETTLED = 5, 3
+"""Its plan is rounded, and repaired by passes over the reservations in so many random orders, so many passes each."""
 LARGEST_SLICED = 400_000
 """Pairs of stock and reservation above which the whole program is not built, to save memory."""
 SPREAD_OUT = 5
@@ -119,6 +138,7 @@ class _Search:
         self.certificate: Certificate | None = None
         self.whole_s, self.whole_at = 0.0, 0.0
         self.slices: Slices | None = None
+        self.formulation: Formulation[Plan] | None = None
         self.limit: Limit | None = None
 
     def run(self, until_s: float | None) -> None:
@@ -133,6 +153,8 @@ class _Search:
         self.prices = PriceSearch(self.relaxed, first)
         while not self.watch.done and not self._stopped():
             try:
+                if self.watch.round == EXACT_AT:
+                    self._exact()
                 self._price()
             except Halted:
                 break
@@ -151,6 +173,34 @@ class _Search:
             worst = worst_in_racks(self.p, plan, SPREAD_OUT)
             plan = refined(self.p, plan, worst, self.tools.mip_solver, self._params(min(5.0, self.watch.remaining_s)))
         return Found(plan, self.bound, self.limit, f"{self.watch.round} rounds", self.certificate)
+
+    def _exact(self) -> None:
+        """Where the program is small and the gap is wide, solve its linear relaxation: go on from its prices, and
+        round its plan."""
+        assert self.prices is not None
+        wide = self.watch.gap is None or self.watch.gap > EXACT_FROM
+        if not wide or len(self.fleet.stock) > LARGEST_EXACT:
+            return
+        mip, solver = self._program().minimise(self.weights), self.tools.mip_solver
+        found = exact_prices(self.relaxed, mip, solver, self._params(EXACT_SHARE * self.watch.remaining_s))
+        if found is not None and self.relaxed.bound(found, self.relaxed.solved(found)[0]) > self.prices.bound:
+            self.prices = PriceSearch(self.relaxed, found)
+        best = self.prices.best
+        relaxed = replace(mip, integral=np.zeros_like(mip.integral))
+        result = solver(relaxed, self._params(EXACT_SHARE * self.watch.remaining_s))
+        if result.x is not None:
+            count = rounded(self.fleet, self.size, result.x[: len(self.fleet.stock)][self.relaxed.order])
+            level = self.relaxed.solved(best)[1]
+            for _ in range(ORDERS):
+                state = self._state(count)
+                for _ in range(SETTLED):
+                    self._improve(state, level, best.once)
+
+    def _program(self) -> Mip:
+        """The whole program, built when it is first asked for."""
+        if self.formulation is None:
+            self.formulation = base(self.p)
+        return self.formulation.mip
 
     def _price(self) -> None:
         assert self.prices is not None
@@ -231,7 +281,16 @@ class _Search:
                     gain += refill(self.fleet, state, part, hint, prices, TRIES)
                 if gain <= ENOUGH * abs(self.cost) or self._stopped():
                     break
+        self._take(state)
         self._offer(state)
+
+    def _take(self, state: State) -> None:
+        """Who lacks something takes from others, those that lack most first."""
+        lack = lacking(self.fleet, state)
+        for q in np.argsort(-lack, kind="stable")[: np.count_nonzero(lack)].tolist():
+            for _ in range(TURNS):
+                if self._stopped() or take(self.fleet, state, q, TAKEN) <= 0:
+                    break
 
     def _slice(self) -> None:
         """The reservations that cost most beyond what their prices say, and some others, solved exactly together."""
@@ -239,8 +298,8 @@ class _Search:
         if len(self.fleet.stock) > LARGEST_SLICED:
             return
         if self.slices is None:
-            self.formulation = base(self.p)
-            self.slices = Slices(self.p, self.formulation.mip.minimise(self.weights))
+            self.slices = Slices(self.p, self._program().minimise(self.weights))
+        assert self.formulation is not None
         plan = self._named(self.best)
         x = self.formulation.encode(plan)
         width = np.diff(self.fleet.start)

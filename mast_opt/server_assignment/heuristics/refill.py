@@ -28,7 +28,7 @@ CHUNK = 24
 
 
 @kernel
-def _extra(f: Fleet, s: State, n, more, stock_price, pool_level):
+def extra_cost(f: Fleet, s: State, n, more, stock_price, pool_level):
     """Cost of ``more`` servers of a pair apart from what is guaranteed: servers, excess, affinity, stock, pool."""
     q, b = f.reservation[n], f.board[n]
     worth = f.worth[n] * more
@@ -56,7 +56,7 @@ def _lower(f: Fleet, s: State, q, level, stock_price, pool_level):
             over = s.held[q, b] - level
             for n in range(first, last):
                 if s.servers[n] > 0 and f.worth[n] > 0:
-                    own = _extra(f, s, n, -1, stock_price, pool_level)
+                    own = extra_cost(f, s, n, -1, stock_price, pool_level)
                     own = own / min(f.worth[n], over) if own > 0 else own
                     if own < price:
                         best, price = n, own
@@ -80,7 +80,7 @@ def _extras(f: Fleet, s: State, q, changed, more, stock_price, pool_level, extra
             end += 1
     for n in range(begin, end):
         if more > 0 or s.servers[n] > 0:
-            extra[n - first] = _extra(f, s, n, more, stock_price, pool_level)
+            extra[n - first] = extra_cost(f, s, n, more, stock_price, pool_level)
 
 
 @kernel
@@ -156,7 +156,7 @@ def _try(f: Fleet, s: State, q, level, stock_price, before, kept, extra, afresh,
     _fill(f, s, q, level, stock_price, pool_level, extra)
     reached = largest(f, s, q) if f.embedded[q] else level
     _thin(f, s, q, reached, stock_price, pool_level, extra)
-    after = _worth(f, s, q, stock_price)
+    after = worth_of(f, s, q, stock_price)
     if after < before - 1e-13:
         return after
     for n in range(first, last):
@@ -166,7 +166,7 @@ def _try(f: Fleet, s: State, q, level, stock_price, before, kept, extra, afresh,
 
 
 @kernel
-def _worth(f: Fleet, s: State, q, stock_price):
+def worth_of(f: Fleet, s: State, q, stock_price):
     """What q costs, with what the pool pays for it and the stocks at their prices."""
     cost = reservation_cost(f, s, q)
     if f.backed[q] and q != f.pool:
@@ -226,7 +226,7 @@ def settle(f: Fleet, s: State, who, even):
     nothing = np.zeros(len(s.free))
     for k in range(len(who)):
         q = who[k]
-        before = _worth(f, s, q, nothing)
+        before = worth_of(f, s, q, nothing)
         now = _try(f, s, q, largest(f, s, q), nothing, before, kept, extra, False, True)
         own, step = largest(f, s, q), _least(f, q)
         for more in range(1, ABOVE + 1):
@@ -248,7 +248,7 @@ def refill(f: Fleet, s: State, who, hint, stock_price, tries):
         step = _least(f, q)
         if step == 0:
             continue
-        first = _worth(f, s, q, stock_price)
+        first = worth_of(f, s, q, stock_price)
         now = first
         level = int(hint[q])
         now = _levels(f, s, q, step, level, stock_price, tries, now, kept, extra)

@@ -47,6 +47,10 @@ class Fleet(NamedTuple):
     near_tolerance: Ints
     slack_most: Ints
     """[A] thousandths of mrru"""
+    stock_start: Ints
+    """[K + 1] pairs by stock: those of stock k are …"""
+    stock_pairs: Ints
+    """… ``stock_pairs[stock_start[k]:stock_start[k + 1]]``"""
     in_use_price: float
     idle_price: float
     use_price: float
@@ -81,10 +85,12 @@ def fleet_of(r: Relaxed) -> Fleet:
     asked = int(p.asked_mrru.sum())
     by = np.argsort(p.affinity_reservation, kind="stable")
     dense = r.now.excess
+    stock = pairs.stock[order]
+    by_stock = np.argsort(stock, kind="stable")
     return Fleet(
         start=r.offers.start,
         reservation=pairs.reservation[order],
-        stock=pairs.stock[order],
+        stock=stock,
         board=pairs.switchboard[order],
         worth=pairs.worth_mrru[order],
         in_use=pairs.in_use[order],
@@ -103,6 +109,8 @@ def fleet_of(r: Relaxed) -> Fleet:
         near_share=p.affinity_share_milli[by],
         near_tolerance=p.affinity_tolerance_milli[by],
         slack_most=np.where(r.now.slack_milli > 0, r.now.slack_milli, NO_LIMIT)[by],
+        stock_start=np.searchsorted(stock[by_stock], np.arange(len(p.stocks) + 1)),
+        stock_pairs=by_stock,
         in_use_price=r.in_use,
         idle_price=r.idle,
         use_price=r.use,
@@ -128,15 +136,20 @@ def state_of(f: Fleet, size: Ints, count: Ints) -> State:
     )
 
 
-def troubled(f: Fleet, s: State) -> Ints:
-    """Reservations that lack something, or still break a rule that today breaks."""
+def lacking(f: Fleet, s: State) -> Ints:
+    """[Q] what each reservation lacks of what it asks."""
     level = np.where(f.embedded > 0, s.held.max(axis=1, initial=0), 0)
     if f.pool < len(level):
         level[f.pool] = s.risk.max(initial=0)
-    short = f.asked + level > s.total
+    return np.asarray(np.maximum(f.asked + level - s.total, 0))
+
+
+def troubled(f: Fleet, s: State) -> Ints:
+    """Reservations that lack something, or still break a rule that today breaks."""
+    short = lacking(f, s) > 0
     dense = ((f.excess_most < NO_LIMIT) & (s.held > f.limit[:, None])).any(axis=1)
-    mine = np.repeat(np.arange(len(level)), np.diff(f.near_start))
+    mine = np.repeat(np.arange(len(short)), np.diff(f.near_start))
     total = s.total[mine]
     off = np.abs(1000 * s.at[mine, f.near_place] - f.near_share * total) - f.near_tolerance * total
-    far = np.bincount(mine, (off > 0) & (f.slack_most < NO_LIMIT), len(level)) > 0
+    far = np.bincount(mine, (off > 0) & (f.slack_most < NO_LIMIT), len(short)) > 0
     return np.flatnonzero(short | dense | far)

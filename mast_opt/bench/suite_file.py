@@ -24,9 +24,10 @@ from mast_opt.bench.sources import Generated, Imported, Instance, Program, Sourc
 from mast_opt.bench.suite import Contestant, KnownIssue, Suite, Trial
 from mast_opt.errors import MastOptError, SuiteError, UsageError
 from mast_opt.io import kind_of_file
-from mast_opt.io.faults import Faults, did_you_mean
+from mast_opt.io.faults import Faults
 from mast_opt.kinds import kind_named
 from mast_opt.solving import solver_names
+from mast_opt.words import did_you_mean
 
 FOLDER = Path("benchmarks/suites")
 _SETTINGS = {"solvers": [], "time_limits_s": [60.0], "seeds": [0], "threads": 1, "gap": 1e-4}

@@ -9,7 +9,6 @@ import polars as pl
 from numpy.typing import NDArray
 
 from mast_opt.errors import Fault
-from mast_opt.words import did_you_mean as did_you_mean
 
 LISTED = 20
 """Cells of one column with the same fault that are listed one by one; the rest are counted."""

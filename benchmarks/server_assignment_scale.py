@@ -76,7 +76,7 @@ def changed(problem: ServerAssignment, solution: Solution) -> tuple[int, int]:
 
 
 def fewest(problem: ServerAssignment) -> tuple[int, int]:
-    """The fewest servers that can be taken, and the fewest that can be gained, where no more is lacking than must be."""
+    """The fewest servers that can be taken, and the fewest that can be gained, while no more lacks than must."""
     weights = dict.fromkeys(problem.objective.weights, 0.0) | {"shortfall": 1e3, "moves_in_use": 1.0, "moves_idle": 1.0}
     found = []
     for use in (0.0, 1.0):
@@ -93,9 +93,8 @@ def show_moves(family: str, percent: float) -> None:
     again = drifted(problem, first, percent)
     second = mast_opt.solve(again, "ras", time_limit_s=10, gap=0.01, start=first.plan)
     (taken, gained), (least_taken, least_gained) = changed(again, second), fewest(again)
-    print(
-        f"{SMALL[0]} servers after {percent:g}%: {taken} taken and {gained} gained; at least {least_taken} and {least_gained}"
-    )
+    print(f"{SMALL[0]} servers after {percent:g}%: {taken} taken and {gained} gained; ", end="")
+    print(f"at least {least_taken} and {least_gained}")
 
 
 def main() -> None:

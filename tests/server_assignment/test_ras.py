@@ -18,7 +18,7 @@ from mast_opt.server_assignment import Plan, ServerAssignment
 from mast_opt.server_assignment.expand import expand
 from mast_opt.server_assignment.formulation import base
 from mast_opt.server_assignment.generate import FAMILIES
-from mast_opt.server_assignment.heuristics import ras, relaxed
+from mast_opt.server_assignment.heuristics import passes, relaxed
 from mast_opt.server_assignment.heuristics.exact_prices import exact_prices
 from mast_opt.server_assignment.heuristics.prices import FORBIDDEN, change_some, cost
 from mast_opt.server_assignment.heuristics.refill import refill, settle
@@ -210,8 +210,8 @@ def test_an_interrupt_ends_the_search_within_a_step(number: int, monkeypatch: py
 
         monkeypatch.setattr(module, name, run)
 
-    for name in ("refill", "settle"):
-        watched(name, ras)
+    for name in ("refill", "settle", "take"):
+        watched(name, passes)
     for name in ("cheapest", "bought", "tabulated"):
         watched(name, relaxed)
 

@@ -15,14 +15,13 @@ from mast_opt.server_assignment.expand import expand
 from mast_opt.server_assignment.formulation import base
 from mast_opt.server_assignment.heuristics.exact_prices import exact_prices
 from mast_opt.server_assignment.heuristics.opening import opening_prices
+from mast_opt.server_assignment.heuristics.passes import Passes
 from mast_opt.server_assignment.heuristics.prices import FORBIDDEN, cost
 from mast_opt.server_assignment.heuristics.pricing import PriceSearch
-from mast_opt.server_assignment.heuristics.refill import refill, settle
 from mast_opt.server_assignment.heuristics.relaxed import Relaxed
 from mast_opt.server_assignment.heuristics.rounding import rounded
 from mast_opt.server_assignment.heuristics.slices import Slices
-from mast_opt.server_assignment.heuristics.state import State, fleet_of, lacking, state_of, troubled
-from mast_opt.server_assignment.heuristics.take import take
+from mast_opt.server_assignment.heuristics.state import State, fleet_of, state_of, troubled
 from mast_opt.server_assignment.pairs import counted
 from mast_opt.server_assignment.plan import Plan
 from mast_opt.server_assignment.problem import Ints, ServerAssignment
@@ -33,16 +32,8 @@ STEPS = 40
 """Price steps in a round."""
 LOOK = 10
 """After so many steps what they prove is recorded."""
-CHUNK = 500
-"""Pairs that reservations choose among between two looks at the clock, about."""
 ENOUGH = 1e-4
 """A pass over all reservations is followed by another where it improved the cost by more than this share."""
-TRIES = 3
-"""Levels on each side that a reservation tries."""
-TAKEN = 20
-"""Servers that a reservation takes from others between two looks at the clock."""
-TURNS = 50
-"""How often it may do so in a pass."""
 GROUP = 800
 """Pairs that an exact re-optimisation takes on, about."""
 PRICED = 12
@@ -128,6 +119,7 @@ class _Search:
         self.relaxed = Relaxed(problem, weights, self._look)
         self.fleet = fleet_of(self.relaxed)
         self.size = problem.stocks.size
+        self.passes = Passes(self.fleet, tools.rng, self._stopped)
         pairs, order = self.relaxed.pairs, self.relaxed.order
         self.best, self.cost = pairs.today[order], np.inf
         self._offer(self._state(self.best))
@@ -183,8 +175,10 @@ class _Search:
             return
         mip, solver = self._program().minimise(self.weights), self.tools.mip_solver
         found = exact_prices(self.relaxed, mip, solver, self._params(EXACT_SHARE * self.watch.remaining_s))
-        if found is not None and self.relaxed.bound(found, self.relaxed.solved(found)[0]) > self.prices.bound:
+        bound = -np.inf if found is None else self.relaxed.bound(found, self.relaxed.solved(found)[0])
+        if found is not None and bound > self.prices.bound:
             self.prices = PriceSearch(self.relaxed, found)
+            self._bounded(bound, Certificate.in_fractions(found))
         best = self.prices.best
         relaxed = replace(mip, integral=np.zeros_like(mip.integral))
         result = solver(relaxed, self._params(EXACT_SHARE * self.watch.remaining_s))
@@ -255,42 +249,16 @@ class _Search:
     def _settle(self) -> None:
         """What the best plan lacks or has too much, at the levels that it has; who is in trouble then chooses again."""
         state = self._state(self.best)
-        for part in self._parts(np.arange(len(self.p.reservations))):
-            if self._stopped():
-                break
-            settle(self.fleet, state, part, self.relaxed.limits.least)
+        self.passes.settle(state, self.relaxed.limits.least)
         self._offer(state)
         nothing = np.zeros(len(self.p.reservations))
         self._improve(state, nothing, np.zeros(len(self.size)), troubled(self.fleet, state))
 
-    def _parts(self, who: Ints) -> list[Ints]:
-        """Reservations in random order, in portions between which the clock is looked at."""
-        pairs = int(np.diff(self.fleet.start)[who].sum())
-        return np.array_split(self.tools.rng.permutation(who), max(1, min(pairs // CHUNK, len(who))))
-
     def _improve(self, state: State, hint: FloatArray, stocks: FloatArray, who: Ints | None = None) -> None:
         """Let reservations choose again; all, if ``who`` is not given."""
-        parts = self._parts(np.arange(len(self.p.reservations)) if who is None else who)
-        nothing = np.zeros_like(stocks)
-        for prices in (stocks, nothing) if stocks.any() else (nothing,):
-            for _ in range(2):
-                gain = 0.0
-                for part in parts:
-                    if self._stopped():
-                        break
-                    gain += refill(self.fleet, state, part, hint, prices, TRIES)
-                if gain <= ENOUGH * abs(self.cost) or self._stopped():
-                    break
-        self._take(state)
+        every = np.arange(len(self.p.reservations)) if who is None else who
+        self.passes.improve(state, every, hint, stocks, ENOUGH * abs(self.cost))
         self._offer(state)
-
-    def _take(self, state: State) -> None:
-        """Who lacks something takes from others, those that lack most first."""
-        lack = lacking(self.fleet, state)
-        for q in np.argsort(-lack, kind="stable")[: np.count_nonzero(lack)].tolist():
-            for _ in range(TURNS):
-                if self._stopped() or take(self.fleet, state, q, TAKEN) <= 0:
-                    break
 
     def _slice(self) -> None:
         """The reservations that cost most beyond what their prices say, and some others, solved exactly together."""

@@ -35,11 +35,15 @@ FREEZE = 0.1
 """A cooling is frozen if over this part of it …"""
 STILL = 1e-4
 """… the cost has fallen by less than this share."""
+HOPELESS = 1e4
+"""Factor on prices at which a cooling that is lost ends early."""
+LOST = 0.05
+"""A cooling that ends with a rule broken has failed if the best known costs more than this share above it."""
 LARGE = 2.0
 """Processes move that can cost at least this many temperatures."""
 FEWEST = 10
 """Processes that move however small they are."""
-MIX = (0.5, 0.6, 0.02, 0.5, 0.01)
+MIX = (0.5, 0.6, 0.02, 0.5, 0.002)
 """Shares, as ``anneal`` takes them: swaps, swaps within a service among them, ejections, shifts home of those away,
 shifts of whole services."""
 
@@ -69,7 +73,6 @@ class Chain:
         self._best_cost: Floats = np.array([self._state.total[COST]])
         if self._state.total[1:].any():
             self._best_cost[0] = np.inf
-        self._first_cost = self.cost
 
     @property
     def cost(self) -> float:
@@ -78,8 +81,8 @@ class Chain:
 
     @property
     def lost(self) -> bool:
-        """Is nothing better known than what it began with, and is a rule broken where it stands?"""
-        return self.cost >= self._first_cost and bool(self._state.total[1:].any())
+        """Is a rule broken where it stands, and the best known dearer by more than tells of a few changes?"""
+        return bool(self._state.total[1:].any()) and float(self._state.total[COST]) < (1 - LOST) * self.cost
 
     def adopt(self, machine: Small, cost: float) -> None:
         """Take over a cheaper assignment that another search found."""
@@ -88,8 +91,9 @@ class Chain:
             self._best_cost[0] = cost
 
     def over(self, done: float) -> bool:
-        """Has this cooling come to its end, or frozen? The last one is left to its end."""
-        return done >= self._end or (self._frozen and self._end < 1.0)
+        """Has this cooling come to its end, frozen or failed? The last one is left to its end."""
+        failed = self._urgency >= HOPELESS and self.lost
+        return done >= self._end or ((self._frozen or failed) and self._end < 1.0)
 
     def reheat(self, least: float, most: float, begin: float, end: float) -> None:
         """Begin again from the best assignment, at a random power of COLD between the first two numbers, and cool from

@@ -93,8 +93,8 @@ def _objective(chains: list[Chain]) -> float | None:
 def _begin_again(
     chain: Chain, chains: list[Chain], machines: Machines | None, tools: Tools, schedule: Schedule, done: float
 ) -> None:
-    """The chain goes on from the best assignment of all, improved on a few machines. One that has found nothing, as its
-    cooling ended with a rule broken, cools once more for as long as is left."""
+    """The chain goes on from the best assignment of all, improved on a few machines. One whose cooling
+    ended with a rule broken and left nothing as good cools once more for as long as is left."""
     best = min(chains, key=lambda one: one.cost)
     chain.adopt(best.best, best.cost)
     if machines is not None and np.isfinite(chain.cost):

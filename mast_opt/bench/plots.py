@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from mast_opt.bench import figures
 from mast_opt.bench.figures import Instance, Result
@@ -109,8 +113,6 @@ def time_to_target(axes: Any, results: Sequence[Result], best: Mapping[Instance,
 
 def over_time(axes: Any, results: Sequence[Result], best: Mapping[Instance, float]) -> None:
     """Gap of the incumbent to the best known value over time: the geometric middle of all runs of a contestant."""
-    import numpy as np
-
     curves: dict[str, list[Any]] = defaultdict(list)
     limit = max((float(result["time_limit_s"]) for result in results), default=1.0)
     grid = np.geomspace(LEAST_S, limit, 200)
@@ -127,25 +129,37 @@ def over_time(axes: Any, results: Sequence[Result], best: Mapping[Instance, floa
         there = ~np.isnan(stack).any(axis=0)
         axes.plot(grid[there], np.exp(stack[:, there].mean(axis=0)), label=f"{name} ({len(lines)})")
     axes.set_xscale("log")
-    axes.set_yscale("log")
     axes.set_xlabel("seconds")
-    axes.set_ylabel("gap to the best known (0.01% or more)")
+    _gaps(axes)
 
 
 def scaling(axes: Any, results: Sequence[Result], best: Mapping[Instance, float]) -> None:
-    """Final gap to the best known value along the entries, in the order of the suite."""
+    """Final gap to the best known value along the entries, in the order of the suite.
+
+    Entries whose names differ in their numbers only form one series; between series, and where there is no plan, the
+    lines are broken.
+    """
     entries = list(dict.fromkeys(result["entry"] for result in results))
+    series = ["".join(letter for letter in entry if letter not in "0123456789,.") for entry in entries]
+    at = np.cumsum([0, *(1 + (one != other) for one, other in pairwise(series))])
+    breaks = np.flatnonzero(np.diff(at) > 1) + 1
     gaps: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for result in results:
         gap = figures.gap_to(result.get("objective"), best.get(figures.instance(result)))
         if gap is not None:
             gaps[figures.contestant(result)][result["entry"]].append(max(gap, FLOOR))
     for name, by_entry in gaps.items():
-        at = [n for n, entry in enumerate(entries) if by_entry.get(entry)]
-        means = [figures.shifted_geometric_mean(by_entry[entries[n]], 1e-3) for n in at]
-        axes.plot(at, means, marker=".", label=name)
+        means = [figures.shifted_geometric_mean(by_entry.get(entry, ()), 1e-3) for entry in entries]
+        heights = np.array([math.nan if mean is None else mean for mean in means])
+        axes.plot(np.insert(at * 1.0, breaks, math.nan), np.insert(heights, breaks, math.nan), marker=".", label=name)
+    _gaps(axes)
+    axes.set_xticks(at, entries, rotation=30, ha="right")
+
+
+def _gaps(axes: Any) -> None:
+    """The vertical axis of gaps to the best known value."""
     axes.set_yscale("log")
-    axes.set_xticks(range(len(entries)), entries, rotation=30, ha="right")
+    axes.yaxis.set_major_formatter(lambda value, position: f"{100 * value:,.10g}%")
     axes.set_ylabel("gap to the best known (0.01% or more)")
 
 

@@ -127,7 +127,7 @@ class _Bound:
         missing = max(spare, 0.0) * lacking
         cost += offers.cheapest(survive, self.unit["buffer"], least, missing)
         counted_to = int(self.c.counted_to[q])
-        if counted_to and (worth > 0).any():
+        if counted_to:
             prices = self.unit["buffer"], self.unit["shortfall"]
             others = self.c.other_survive[self.c.other_of == q]
             gains = np.minimum([survive, *others.tolist()], prices[1]).tolist()

@@ -100,7 +100,7 @@ def whole_cost(
     buffer, shortfall = prices
     least, lacking = floor
     beyond = max(offers.from_level(gain, buffer, counted_to) + gain * asked for gain in gains)
-    unit = int(np.gcd.reduce(offers.worth))
+    unit = int(np.gcd.reduce(offers.worth, initial=0)) or counted_to
     base = _table(offers, unit, counted_to // unit + 1)
     level = np.arange(base.shape[1]) * unit
     best = np.full(len(level), -np.inf)

@@ -29,7 +29,7 @@ def broken_rows(mip: Mip, x: FloatArray) -> set[str]:
     return names | {name for name, broken in zip(mip.column_names(), columns.tolist(), strict=True) if broken}
 
 
-@examples(200)
+@examples(100)
 @given(data=st.data(), problem=problems())
 def test_the_rows_judge_counts_as_the_verifier_judges_servers(data: st.DataObject, problem: ServerAssignment) -> None:
     drawn: Plan = data.draw(plans(problem))

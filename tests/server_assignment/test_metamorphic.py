@@ -77,7 +77,7 @@ def another(problem: ServerAssignment, like: int = 0) -> ServerAssignment:
     )
 
 
-@examples(40)
+@examples(25)
 @given(problem=problems())
 def test_another_server_never_hurts(problem: ServerAssignment) -> None:
     """Terms that count servers are shares of all of them: they are weighted so that one server costs as before."""

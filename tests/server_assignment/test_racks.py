@@ -35,7 +35,7 @@ def canonical(problem: ServerAssignment, drawn: Plan) -> Plan:
     return expand(problem, pairs, np.minimum(counted(problem, pairs, drawn.reservation), pairs.most))
 
 
-@examples(120)
+@examples(60)
 @given(data=st.data(), problem=problems(servers=7))
 def test_the_best_of_all_exchanges_within_stocks(data: st.DataObject, problem: ServerAssignment) -> None:
     plan = canonical(problem, data.draw(plans(problem)))

@@ -16,7 +16,7 @@ from tests.server_assignment.strategies import problems
 from tests.server_assignment.support import examples, statement
 
 
-@examples(150)
+@examples(100)
 @given(problem=problems())
 def test_the_formulation_is_the_mod(problem: ServerAssignment, tmp_path: Path) -> None:
     assert_same(statement(problem, tmp_path), stated(base(printable(problem)).mip))

@@ -52,9 +52,9 @@ class Passes:
         self._take(state)
 
     def _take(self, state: State) -> None:
-        """Those that lack most first."""
+        """Those that lack most first. The kernel is called once even if nobody does, so that it is compiled early."""
         lack = lacking(self._fleet, state)
-        for q in np.argsort(-lack, kind="stable")[: np.count_nonzero(lack)].tolist():
+        for q in np.argsort(-lack, kind="stable")[: max(1, np.count_nonzero(lack))].tolist():
             for _ in range(TURNS):
                 if self._stopped() or take(self._fleet, state, q, TAKEN) <= 0:
                     break

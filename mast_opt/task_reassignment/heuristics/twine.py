@@ -42,7 +42,7 @@ class Schedule:
     """Share of the usual offers of the way home that every second chain gets."""
 
 
-FEW = Schedule(0.8, 0.05, (0.4, 0.6), 0.1)
+FEW = Schedule(0.8, 0.05, (0.2, 0.45), 0.1)
 """Few processes: short coolings after the first one, and some instances want other ways."""
 MANY = Schedule(0.8, 0.2, (0.4, 0.6), 1.0)
 """Many processes: as slow as possible, then once more to polish."""

@@ -26,7 +26,7 @@ from mast_opt.job_placement.heuristics.pack import TIGHT
 from mast_opt.job_placement.heuristics.place import NOBODY, on_servers
 from mast_opt.job_placement.heuristics.score import prices_of
 from mast_opt.job_placement.heuristics.search import search
-from mast_opt.job_placement.heuristics.subproblem import Subproblems
+from mast_opt.job_placement.heuristics.subproblem import Subproblems, pairs
 from mast_opt.job_placement.plan import Plan
 from mast_opt.job_placement.problem import JobPlacement
 from mast_opt.job_placement.relaxation import relaxation
@@ -37,6 +37,8 @@ from mast_opt.search import Found, Tools
 
 RELAXATION_SHARE = 0.5
 """Part of the remaining time that the relaxation may take."""
+SECONDS_A_PAIR = 1e-6
+"""For each job and server, that writing down the relaxation takes."""
 EXACT_EVERY = 8
 """Rounds from one exact sub-problem to the next."""
 EXACT_EVERY_WIDE = 2
@@ -98,6 +100,9 @@ class _Repair:
             self._offer(desk)
 
     def _relax(self) -> None:
+        """Begin from the linear relaxation, unless writing it down alone would take its time."""
+        if pairs(self.p) * SECONDS_A_PAIR > self.watch.remaining_s * RELAXATION_SHARE:
+            return
         program = relaxation(self.p)
         limit = self.watch.remaining_s * RELAXATION_SHARE
         params = SolveParams(
@@ -107,7 +112,7 @@ class _Repair:
         )
         result = self.tools.mip_solver(replace(program.mip, integral=np.zeros_like(program.mip.integral)), params)
         if result.bound is not None:
-            self.bound = min(result.bound, self.value)
+            self.bound = max(0.0, min(result.bound, self.value))
             self.watch.report(bound=self.bound)
         if result.x is not None:
             where, stopped = program.choices(result.x)
@@ -122,8 +127,8 @@ class _Repair:
         p, desk = self.p, self.empty.copy()
         for v in stopped.tolist():
             desk.stop(v)
-        pairs = zip(desk.layout.group_cluster.tolist(), desk.layout.group_type.tolist())
-        group_of = {pair: g for g, pair in enumerate(pairs)}
+        keys = zip(desk.layout.group_cluster.tolist(), desk.layout.group_type.tolist())
+        group_of = {pair: g for g, pair in enumerate(keys)}
         jobs = np.array(sorted(where), np.int64)
         width = np.array([p.need_mgpu[j, where[j][1]] for j in jobs.tolist()], np.int64)
         for j in jobs[np.lexsort((-p.tasks[jobs], -width))].tolist():

@@ -27,7 +27,7 @@ class Subproblems:
     def __init__(self, problem: JobPlacement, tools: Tools) -> None:
         self._problem = problem
         self._tools = tools
-        self._large = _columns(problem) > MOST_COLUMNS
+        self._large = pairs(problem) > MOST_COLUMNS
 
     @cached_property
     def _statement(self) -> PerServer:
@@ -95,8 +95,8 @@ class Subproblems:
         return free
 
 
-def _columns(problem: JobPlacement) -> int:
-    """About how many columns the formulation has."""
+def pairs(problem: JobPlacement) -> int:
+    """Jobs and servers of a type that the job accepts: about the columns of the formulation."""
     p = problem
     per_type = np.bincount(p.server_type, minlength=len(p.gpu_types))
     return int(per_type[p.option_type].sum())

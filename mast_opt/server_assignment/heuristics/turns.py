@@ -1,4 +1,4 @@
-"""The search for one objective: prices for a bound, a plan from what they buy, and a few reservations solved exactly."""
+"""The search for one objective: prices for a bound, a plan from what they buy, a few reservations solved exactly."""
 
 from __future__ import annotations
 

@@ -64,7 +64,8 @@ time over the solver's, on the {long} batches with long proofs. `exhaustive+repa
 divided by the jobs of the batch, and stops when its bound proves a gap of 1e-4.
 
 **Machine.** {platform.system()} {platform.machine()}, {os.cpu_count()} virtual CPUs, of which the study had
-one to itself and other work the rest; the solvers take turns on each batch, HiGHS first. Python
+one to itself and other work the rest; on the batches with long proofs the solvers took turns, HiGHS first (on
+the others `exhaustive+repair` ran an hour later). Python
 {platform.python_version()}, {versions}."""
 
 

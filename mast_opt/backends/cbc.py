@@ -203,7 +203,8 @@ def _spawn(command: list[str], folder: Path) -> tuple[subprocess.Popen[bytes], G
     """The process and its output as it comes. A pipe would be filled by the block, so a terminal is lent instead.
 
     The first terminal that the leader of a session opens becomes its own (on Linux): when this process ends, even
-    killed, the terminal is gone and CBC is hung up on, instead of working on for nobody.
+    killed, the terminal is gone and CBC is hung up on, instead of working on for nobody (unless hang-ups are ignored,
+    as under nohup).
     """
     options: dict[str, Any] = {"cwd": folder, "stdin": subprocess.DEVNULL, "stderr": subprocess.STDOUT, **SPAWNING}
     if sys.platform == "win32":

@@ -10,11 +10,13 @@ from pathlib import Path
 from tests.platforms import has_proc
 
 HARD = """
+import signal
 import numpy as np
 from mast_opt.backends import get
 from mast_opt.mip import MipBuilder
 from mast_opt.result import SolveParams
 
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # whoever runs the tests may have had it ignored, as nohup does
 rng = np.random.default_rng(0)
 m = MipBuilder("hard")
 x = m.columns("x", [[str(i) for i in range(60)]], upper=1, integral=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 
 import pytest
@@ -16,5 +17,8 @@ limits_file_sizes = pytest.mark.skipif(
 has_dev_full = pytest.mark.skipif(
     sys.platform != "linux", reason="/dev/full, the output on which every write fails, is a device of Linux"
 )
-has_proc = pytest.mark.skipif(sys.platform != "linux", reason="/proc, where processes are looked up, is Linux's")
+has_setpriv = pytest.mark.skipif(
+    shutil.which("setpriv") is None,
+    reason="setpriv, with which a process ends when another does, is part of util-linux",
+)
 has_mode_bits = pytest.mark.skipif(os.name == "nt", reason="files have no permission bits on Windows")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -202,9 +203,8 @@ class _Run:
 def _spawn(command: list[str], folder: Path) -> tuple[subprocess.Popen[bytes], Generator[str]]:
     """The process and its output as it comes. A pipe would be filled by the block, so a terminal is lent instead.
 
-    The first terminal that the leader of a session opens becomes its own (on Linux): when this process ends, even
-    killed, the terminal is gone and CBC is hung up on, instead of working on for nobody (unless hang-ups are ignored,
-    as under nohup).
+    Where there is ``setpriv`` (util-linux), CBC is killed when this process ends in whatever way, instead of working
+    on for nobody.
     """
     options: dict[str, Any] = {"cwd": folder, "stdin": subprocess.DEVNULL, "stderr": subprocess.STDOUT, **SPAWNING}
     if sys.platform == "win32":
@@ -213,8 +213,8 @@ def _spawn(command: list[str], folder: Path) -> tuple[subprocess.Popen[bytes], G
         return process, (line.decode(errors="replace") for line in process.stdout)
     reader, writer = os.openpty()
     try:
-        opening = ["/bin/sh", "-c", 'exec "$@" 3<>"$0"', os.ttyname(writer)]
-        process = subprocess.Popen([*opening, *command], stdout=writer, **options)
+        tied = [setpriv, "--pdeathsig", "KILL", "--"] if (setpriv := shutil.which("setpriv")) else []
+        process = subprocess.Popen([*tied, *command], stdout=writer, **options)
     except OSError:
         os.close(reader)
         raise

@@ -45,11 +45,33 @@ def question(instance: Json) -> Question:
     for row in instance["values"]:
         worth[row["reservation"]][row["type"]] = row["rru"]
     solver.add_dynamic_object_dimension_by_partition("rru", "reservation", "type", worth, 0.0)
+    _closed(solver, servers, names, worth, list(empty.values()))
     weights = defaultdict(float, instance["instance"]["objective"]["weights"])
     _needs(solver, rows, empty, weights)
     _moves(solver, servers, names, list(inside), weights)
     solver.add_similar_containers([[*names, NOBODY]])
     return Question(solver, "reservation", [*names, NOBODY], lambda assignment: tables_of(assignment, set(names)))
+
+
+def _closed(
+    solver: ProblemSolver, servers: list[Json], names: list[str], worth: dict[str, dict[str, float]], empty: list[str]
+) -> None:
+    """Nobody gains a server that is worth nothing to it."""
+    worthless = {
+        kind: [name for name in names if not worth[name].get(kind)] for kind in {row["type"] for row in servers}
+    }
+    closed = [
+        {
+            "object": row["server"],
+            "scopeItems": [name for name in worthless[row["type"]] if name != row["reservation"]] + empty,
+        }
+        for row in servers
+    ]
+    never = [each for each in closed if each["scopeItems"]]
+    if never:
+        solver.add_constraint(
+            {"avoidAssignmentsSpec": {"name": "worthless", "scope": "reservation", "assignments": never}}
+        )
 
 
 def _needs(solver: ProblemSolver, rows: list[Json], empty: dict[str, str], weights: dict[str, float]) -> None:

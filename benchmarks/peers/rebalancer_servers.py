@@ -13,6 +13,7 @@ Affinities are left for the verifier to count.
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable
 
 from rebalancer import ProblemSolver
 from rebalancer_common import Json, Question, run
@@ -47,7 +48,7 @@ def question(instance: Json) -> Question:
     solver.add_dynamic_object_dimension_by_partition("rru", "reservation", "type", worth, 0.0)
     _closed(solver, servers, names, worth, list(empty.values()))
     weights = defaultdict(float, instance["instance"]["objective"]["weights"])
-    _needs(solver, rows, empty, weights)
+    _needs(solver, rows, empty, held_today(servers, worth), weights)
     _moves(solver, servers, names, list(inside), weights)
     solver.add_similar_containers([[*names, NOBODY]])
     return Question(solver, "reservation", [*names, NOBODY], lambda assignment: tables_of(assignment, set(names)))
@@ -74,8 +75,23 @@ def _closed(
         )
 
 
-def _needs(solver: ProblemSolver, rows: list[Json], empty: dict[str, str], weights: dict[str, float]) -> None:
-    """What is lacking, what the worst switchboard takes, and what stands above the limits of spread."""
+def held_today(servers: list[Json], worth: dict[str, dict[str, float]]) -> dict[str, dict[str, float]]:
+    """Reservation → switchboard → what it has there today."""
+    held: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
+    for row in servers:
+        if row["reservation"]:
+            held[row["reservation"]][row["switchboard"]] += worth[row["reservation"]].get(row["type"], 0.0)
+    return held
+
+
+def _needs(
+    solver: ProblemSolver,
+    rows: list[Json],
+    empty: dict[str, str],
+    held: dict[str, dict[str, float]],
+    weights: dict[str, float],
+) -> None:
+    """What is lacking, never more than today; what the worst switchboard takes; what stands above a spread limit."""
     asked = {row["reservation"]: row["rru"] for row in rows}
     unit = max(sum(asked.values()), 1e-9)
     capacity = asked | dict.fromkeys([NOBODY, *empty.values()], 0.0)
@@ -83,6 +99,9 @@ def _needs(solver: ProblemSolver, rows: list[Json], empty: dict[str, str], weigh
     mean = sum(capacity.values()) / len(capacity)  # by which Rebalancer divides
     lacking = {"name": "lacking", "scope": "reservation", "dimension": "rru", "bound": MIN}
     solver.add_goal({"capacitySpec": lacking}, weight=weights["shortfall"] / unit * mean)
+    sure = {name: min(asked[name], sum(held[name].values())) for name in asked}
+    never = {"type": LIMIT_ABSOLUTE, "scopeItemLimits": sure}
+    solver.add_constraint({"capacitySpec": {**lacking, "name": "no shorter", "limit": never, **only(sure)}})
     backed = {"scope": "reservation", "dimension": "rru", "partitionName": "switchboard"}
     pool = next((row["reservation"] for row in rows if row["buffer"] == "pool"), None)
     pairs = [{"scopeItem1": empty[name], "scopeItem2": name} for name in empty]
@@ -94,14 +113,22 @@ def _needs(solver: ProblemSolver, rows: list[Json], empty: dict[str, str], weigh
     if pairs:
         loss = {**backed, "name": "after a loss", "scopeItemPairs": pairs, "lowerBoundMatchingErrors": least}
         solver.add_goal({"srBufferCapacitySpec": loss}, weight=weights["shortfall"] / unit)
-        worst = {**backed, "name": "buffer", "filter": {"itemsWhitelist": list(empty)}}
+        kept = {first: max(-least[first], 0.0) for first in least}
+        for pair in pairs:
+            lost, stands = held[pair["scopeItem1"]], held[pair["scopeItem2"]]
+            left = sum(stands.values()) - max([lost[b] + stands[b] for b in {*lost, *stands}], default=0.0)
+            kept[pair["scopeItem1"]] = min(kept[pair["scopeItem1"]], left)
+        enough = {name: -amount for name, amount in kept.items()}
+        same = {**loss, "name": "no shorter after a loss", "lowerBoundMatchingErrors": enough}
+        solver.add_constraint({"srBufferCapacitySpec": same})
+        worst = {**backed, "name": "buffer", **only(empty)}
         solver.add_goal({"sumOfMaxSpec": worst}, weight=weights["buffer"] / unit)
     limits = {
         row["reservation"]: row["spread_limit"] * row["rru"] for row in rows if row.get("spread_limit") is not None
     }
     if limits:
         most = {"type": LIMIT_ABSOLUTE, "scopeItemLimits": limits}
-        dense = {**backed, "name": "spread", "limit": most, "filter": {"itemsWhitelist": list(limits)}}
+        dense = {**backed, "name": "spread", "limit": most, **only(limits)}
         solver.add_goal({"groupCountSpec": dense}, weight=weights["spread"] / unit)
 
 
@@ -119,9 +146,14 @@ def _moves(
     solver.add_goal({"minimizeMovementSpec": moved}, weight=1 / len(servers))
     solver.add_object_dimension("one", {row["server"]: 1 for row in servers})
     solver.add_container_dimension("one", dict.fromkeys(containers, len(servers)))  # by whose mean Rebalancer divides
-    used = {"name": "use", "scope": "reservation", "dimension": "one", "filter": {"itemsWhitelist": names}}
+    used = {"name": "use", "scope": "reservation", "dimension": "one", **only(names)}
     none = {"type": LIMIT_ABSOLUTE, "globalLimit": 0}
     solver.add_goal({"capacitySpec": {**used, "limit": none}}, weight=weights["use"])
+
+
+def only(containers: Iterable[str]) -> Json:
+    """The part of a specification that leaves all other containers out."""
+    return {"filter": {"itemsWhitelist": list(containers)}}
 
 
 def tables_of(assignment: dict[str, str], names: set[str]) -> dict[str, list[Json]]:

@@ -25,7 +25,10 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def installed(name: str, config: pytest.Config) -> Backend:
-    """The named backend; skips the test if it is not installed, or fails it if ``--require-backends`` names it."""
+    """The named backend; skips the test if it is not installed, or fails it if ``--require-backends`` names it.
+
+    Commercial solvers cannot be asked of everybody; the gate names all open ones, so that none of those is skipped.
+    """
     backend = backends.get(name)
     try:
         backend.version()

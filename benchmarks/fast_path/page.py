@@ -109,12 +109,14 @@ def _kinds(records: Records, best: Sequence[Run]) -> str:
     for batches in BATCHES:
         here = [run for run in best if run.batch == batches.name]
         proof = np.median([run.cpu_s for run in here])
-        cells = []
-        for solver in SHOWN:
-            row = row_of(solver, pairs(records, solver, here))
-            cells.append(f"{row.mean:.2%}, {row.worst:.2%}")
-        lines.append(f"| {batches.name} | {len(here)} | {proof:.2f} | {' | '.join(cells)} |")
+        shown = [f"{row.mean:.2%}, {row.worst:.2%}" for row in _shown(records, here)]
+        lines.append(f"| {batches.name} | {len(here)} | {proof:.2f} | {' | '.join(shown)} |")
     return "\n".join(lines)
+
+
+def _shown(records: Records, best: Sequence[Run]) -> list[Row]:
+    """A row for each solver that the tables by batch show."""
+    return [row_of(solver, pairs(records, solver, best)) for solver in SHOWN]
 
 
 def _held_out(records: Records) -> str:
@@ -129,11 +131,8 @@ def _held_out(records: Records) -> str:
     every = optima(records, HELD_OUT)
     parts = [(batches.name, [run for run in every if run.batch == batches.name]) for batches in HELD_OUT]
     for name, here in (*parts, ("all of these", every)):
-        cells = []
-        for solver in SHOWN:
-            row = row_of(solver, pairs(records, solver, here))
-            cells.append(f"{row.mean:.2%}, {row.p95:.2%}, {row.worst:.2%}")
-        lines.append(f"| {name} | {len(here)} | {' | '.join(cells)} |")
+        shown = [f"{row.mean:.2%}, {row.p95:.2%}, {row.worst:.2%}" for row in _shown(records, here)]
+        lines.append(f"| {name} | {len(here)} | {' | '.join(shown)} |")
     return "\n".join(lines)
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
 from mast_opt.bench.results import load
 from mast_opt.cli import main
+from tests.platforms import has_ray
 
 HERE = """
 import sys
@@ -24,7 +24,7 @@ raise SystemExit(code)
 """
 
 
-@pytest.mark.skipif(find_spec("ray") is None, reason="there is no Ray for this version of Python or system")
+@has_ray
 def test_runs_come_back_from_a_cluster(suite_file: Path, tmp_path: Path) -> None:
     words = [sys.executable, "-c", HERE, str(suite_file), str(tmp_path / "results")]
     ended = subprocess.run(words, capture_output=True, encoding="utf-8", check=False)

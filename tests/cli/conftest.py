@@ -112,3 +112,10 @@ def hard(tmp_path: Path) -> Path:
     problem = mast_opt.generate("data-placement", "standard", seed=1, datasets=60, workloads=90, regions=8)
     mast_opt.write(problem, tmp_path / "hard")
     return tmp_path / "hard"
+
+
+@pytest.fixture
+def plan(call: Call, instance: Path, tmp_path: Path) -> Path:
+    """A plan of the instance, on disk."""
+    assert call("solve", instance, "--out", tmp_path / "plan").code == 0
+    return tmp_path / "plan"

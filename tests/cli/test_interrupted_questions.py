@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Call, Ended
+from tests.platforms import sends_signals
 
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals are sent in another way")
+pytestmark = sends_signals
 
 PATIENCE_S = 120
 """After which a test gives up; it never takes nearly as long."""
@@ -54,12 +55,6 @@ def _interrupted(solves: int, *tokens: object) -> Ended:
         finally:
             process.kill()
     return Ended(process.returncode, out, err)
-
-
-@pytest.fixture
-def plan(call: Call, instance: Path, tmp_path: Path) -> Path:
-    assert call("solve", instance, "--out", tmp_path / "plan").code == 0
-    return tmp_path / "plan"
 
 
 @pytest.fixture

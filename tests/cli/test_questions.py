@@ -15,12 +15,6 @@ LOST = '[[scenario]]\nname = "east is lost"\nlose_regions = ["east"]\n'
 
 
 @pytest.fixture
-def plan(call: Call, instance: Path, tmp_path: Path) -> Path:
-    assert call("solve", instance, "--out", tmp_path / "plan").code == 0
-    return tmp_path / "plan"
-
-
-@pytest.fixture
 def scenarios(tmp_path: Path) -> Path:
     path = tmp_path / "what-if.toml"
     path.write_text(LOST + '[[scenario]]\nname = "growth"\nweight = 0.5\ngrow_demand = { all = 1.25 }\n')

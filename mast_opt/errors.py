@@ -2,6 +2,7 @@
 
     MastOptError
     ├── UsageError               an option or argument that cannot be honoured
+    │   ├── FormulationTooLarge  the program of a problem takes more memory than there is
     │   └── UnsupportedOption    a backend or solver lacks what was asked of it
     ├── InputError               a file that cannot be used
     │   ├── InstanceError        an instance with faults, all of them listed
@@ -36,6 +37,10 @@ class UsageError(MastOptError):
 
 class UnsupportedOption(UsageError):
     """A solver was asked for something it cannot do (options are never ignored silently)."""
+
+
+class FormulationTooLarge(UsageError):
+    """The program that a MIP solver needs takes more memory than there is; nothing of it was built."""
 
 
 class InputError(MastOptError):

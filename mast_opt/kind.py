@@ -16,9 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mast_opt.charts import Chart
-from mast_opt.errors import UsageError
+from mast_opt.errors import FormulationTooLarge, UsageError
 from mast_opt.header import Header, Rule
-from mast_opt.mip import FloatArray, Mip
+from mast_opt.memory import GB, available_bytes
+from mast_opt.mip import FloatArray, Mip, Size
 from mast_opt.order import Order
 from mast_opt.questions import Questions
 from mast_opt.schema import Schema, Tables
@@ -143,12 +144,15 @@ class Kind(Generic[ProblemT, PlanT]):
     """Limits that contradict one another, as far as can be seen without solving."""
     verify: Callable[[ProblemT, PlanT], Verdict]
     formulations: Mapping[str, Callable[[ProblemT], Formulation[PlanT]]]
-    """``base`` reads like the .mod; further ones are stronger."""
+    """``base`` reads like the .mod; further ones are stronger. ``formulate`` builds them."""
     heuristics: Mapping[str, Heuristic]
     """Solvers of our own, by name."""
     families: Mapping[str, Family]
     sections: Callable[[ProblemT, PlanT], tuple[Section, ...]]
     """Tables of the plan for a person, in the order of reading."""
+    size: Callable[[ProblemT], Size] | None = None
+    """How large the base formulation is, in a small part of the time and memory that it takes to build; further ones
+    are hardly smaller. None: they are built whatever their size."""
     today: Callable[[ProblemT], PlanT | None] = _unknown
     """The present state as a plan, or None where the instance does not tell it. It may break rules; where it breaks
     none, an exact solve begins there, so that no plan is ever worse than changing nothing."""
@@ -169,3 +173,32 @@ class Kind(Generic[ProblemT, PlanT]):
     """Table → rows, as a planner would type them (None for an empty cell): a small instance that can be solved."""
     questions: Callable[[], Questions] = Questions
     """What ``mast_opt.analysis`` may ask of it; loaded when something is asked."""
+
+    def formulate(
+        self, problem: ProblemT, name: str = "base", *, to_solve: bool = True, together: int = 1
+    ) -> Formulation[PlanT]:
+        """One of the formulations of a problem.
+
+        Args:
+            to_solve: False if no solver is to be handed it.
+            together: how many programs of this size are held at once.
+
+        Raises:
+            FormulationTooLarge: it takes more memory than there is.
+        """
+        free = available_bytes()
+        if self.size is not None and free is not None:
+            size = self.size(problem).times(together)
+            needed = size.solve_bytes if to_solve else size.build_bytes
+            if needed > free:
+                raise FormulationTooLarge(self._too_large(name, size, needed, free, to_solve))
+        return self.formulations[name](problem)
+
+    def _too_large(self, name: str, size: Size, needed: int, free: int, to_solve: bool) -> str:
+        done = "handed to a solver" if to_solve else "written down"
+        others = f"choose a solver that does without ({', '.join(self.heuristics)}), " if to_solve else ""
+        return (
+            f"the {name} formulation of this {self.name} instance has about {size.columns:,} columns, {size.rows:,} rows and "
+            f"{size.entries:,} coefficients; {done} it takes at least {needed / GB:,.1f} GB of memory, and "
+            f"{free / GB:,.1f} GB are left: {others}a smaller instance or a machine with more memory"
+        )

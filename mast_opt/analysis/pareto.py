@@ -103,7 +103,7 @@ def pareto(
         found = _by_weights(problem, first, second, points, solver, params, time_limit_s)
         method = "weights"
     else:
-        stated = kind.formulations[formulation](problem)
+        stated = kind.formulate(problem, formulation)
         search = _Epsilon(kind, problem, stated, (first, second), dict(keep or {}), solver, params, time_limit_s)
         found, method = search.points(points), "epsilon"
     known = [point for point in found if point is not None]

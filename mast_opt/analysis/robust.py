@@ -210,7 +210,10 @@ class RobustSearch:
 
     def _formulation(self, name: str) -> Formulation[Any]:
         instance, is_base = self.instances[name], name == next(iter(self.instances))
-        return self.kind.formulations["base"](instance) if is_base else self.stages.formulate(instance)
+        formulation: Formulation[Any] = (
+            self.kind.formulate(instance, together=len(self.instances)) if is_base else self.stages.formulate(instance)
+        )
+        return formulation
 
     def _recourse(self, plan: Any, starts: Mapping[str, Any], share: float) -> dict[str, Solution]:
         """The best rest in every instance, with what the plan decides beforehand held."""

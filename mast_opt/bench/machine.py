@@ -14,6 +14,7 @@ from typing import Any
 import mast_opt
 from mast_opt import backends
 from mast_opt.errors import BackendUnavailable
+from mast_opt.memory import built_in_bytes
 
 _SOURCES = ("mast_opt", "pyproject.toml")
 
@@ -69,7 +70,5 @@ def _processor() -> str:
 
 
 def _memory_gb() -> int | None:
-    try:
-        return round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30)
-    except (ValueError, OSError, AttributeError):
-        return None
+    built_in = built_in_bytes()
+    return None if built_in is None else round(built_in / 2**30)

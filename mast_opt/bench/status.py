@@ -13,7 +13,7 @@ class Ended(enum.Enum):
     UNAVAILABLE = "UNAVAILABLE"
     """The solver is not installed or has no licence."""
     TOO_LARGE = "TOO_LARGE"
-    """Over the size that the solver's licence allows."""
+    """Over the size that the solver's licence allows, or that the memory holds."""
     REJECTED = "REJECTED"
     """The verifier rejects the plan that the solver gave."""
     ERROR = "ERROR"

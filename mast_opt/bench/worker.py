@@ -28,7 +28,7 @@ from mast_opt.bench.peer import solve_with_peer
 from mast_opt.bench.sources import Program
 from mast_opt.bench.status import Ended
 from mast_opt.bench.suite import Trial
-from mast_opt.errors import BackendUnavailable, SizeLimitExceeded, VerificationError
+from mast_opt.errors import BackendUnavailable, FormulationTooLarge, SizeLimitExceeded, VerificationError
 from mast_opt.kind import Kind
 from mast_opt.kinds import kind_of
 from mast_opt.result import Event
@@ -75,7 +75,7 @@ def run(trial: Trial, plan_folder: Path | None) -> dict[str, Any]:
         return record
     except BackendUnavailable as error:
         return failed(Ended.UNAVAILABLE, error)
-    except SizeLimitExceeded as error:
+    except (SizeLimitExceeded, FormulationTooLarge) as error:
         return failed(Ended.TOO_LARGE, error)
     except VerificationError as error:
         return failed(Ended.REJECTED, error)

@@ -18,6 +18,7 @@ from mast_opt.data_placement.plan import Plan
 from mast_opt.data_placement.plan_tables import build_plan, unbuild_plan
 from mast_opt.data_placement.problem import DataPlacement
 from mast_opt.data_placement.sections import sections
+from mast_opt.data_placement.size import size
 from mast_opt.data_placement.tables import PLAN_SCHEMA, RULES, SCHEMA, TERMS
 from mast_opt.data_placement.today import today
 from mast_opt.data_placement.unbuild import unbuild
@@ -55,6 +56,7 @@ KIND: Kind[DataPlacement, Any] = Kind(
     conflicts=conflicts,
     verify=verify,
     formulations={"base": base},
+    size=size,
     heuristics={"tetris": _tetris},
     families=FAMILIES,
     sections=sections,

@@ -17,6 +17,7 @@ from mast_opt.job_placement.plan import Plan
 from mast_opt.job_placement.plan_tables import build_plan, unbuild_plan
 from mast_opt.job_placement.problem import JobPlacement
 from mast_opt.job_placement.sections import sections
+from mast_opt.job_placement.size import size
 from mast_opt.job_placement.strong import strong
 from mast_opt.job_placement.tables import PLAN_SCHEMA, RULES, SCHEMA, TERMS
 from mast_opt.job_placement.verify import verify
@@ -61,6 +62,7 @@ KIND: Kind[JobPlacement, Any] = Kind(
     conflicts=conflicts,
     verify=verify,
     formulations={"base": base, "strong": strong},
+    size=size,
     heuristics={name: _by_name(name) for name in _SOLVERS},
     families=FAMILIES,
     sections=sections,

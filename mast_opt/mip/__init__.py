@@ -3,6 +3,7 @@
 from mast_opt.mip.builder import MipBuilder, RowBlock
 from mast_opt.mip.program import Axis, Block, BoolArray, FloatArray, IntArray, Mip, Term, frozen
 from mast_opt.mip.scaling import Scaled, scale
+from mast_opt.mip.size import Size
 
 __all__ = [
     "Axis",
@@ -14,6 +15,7 @@ __all__ = [
     "MipBuilder",
     "RowBlock",
     "Scaled",
+    "Size",
     "Term",
     "frozen",
     "scale",

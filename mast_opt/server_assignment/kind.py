@@ -19,6 +19,7 @@ from mast_opt.server_assignment.plan_tables import build_plan, unbuild_plan
 from mast_opt.server_assignment.problem import ServerAssignment
 from mast_opt.server_assignment.recheck import certified_bound
 from mast_opt.server_assignment.sections import sections
+from mast_opt.server_assignment.size import size
 from mast_opt.server_assignment.tables import PLAN_SCHEMA, SCHEMA, TERMS
 from mast_opt.server_assignment.today import today
 from mast_opt.server_assignment.unbuild import unbuild
@@ -53,6 +54,7 @@ KIND: Kind[ServerAssignment, Plan] = Kind(
     conflicts=conflicts,
     verify=verify,
     formulations={"base": base},
+    size=size,
     heuristics={"ras": _ras},
     families=FAMILIES,
     sections=sections,

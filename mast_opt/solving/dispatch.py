@@ -7,6 +7,7 @@ import platform
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from functools import partial
 from importlib.metadata import version
 from typing import Any
 
@@ -81,6 +82,7 @@ def solve(
 
     Raises:
         UsageError: an argument that cannot be honoured.
+        FormulationTooLarge: a MIP backend would need more memory than there is.
         BackendError: the solver failed or is missing.
         VerificationError: the verifier rejects what the solver calls a solution.
     """
@@ -115,7 +117,7 @@ def solve(
         versions = {solver: backend.version()}
         with clock.phase("verify"):
             begin = lawful_today(kind, problem) if start is None else start
-        formulate = kind.formulations[formulation]
+        formulate: Callable[[Any], Formulation[Any]] = partial(kind.formulate, name=formulation)
         if kept is not None:
             formulate = _after(formulate, kept.formulation)
         answer = ExactSolve(kind, problem, backend, params, clock).run(formulate, begin)

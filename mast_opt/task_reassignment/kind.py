@@ -18,6 +18,7 @@ from mast_opt.task_reassignment.plan_tables import build_plan, unbuild_plan
 from mast_opt.task_reassignment.problem import TaskReassignment
 from mast_opt.task_reassignment.roadef_write import write_assignment, write_model
 from mast_opt.task_reassignment.sections import sections
+from mast_opt.task_reassignment.size import size
 from mast_opt.task_reassignment.tables import PLAN_SCHEMA, SCHEMA, TERMS, build, unbuild
 from mast_opt.task_reassignment.today import today
 from mast_opt.task_reassignment.verify import verify
@@ -51,6 +52,7 @@ KIND: Kind[TaskReassignment, Plan] = Kind(
     conflicts=conflicts,
     verify=verify,
     formulations={"base": base},
+    size=size,
     heuristics={"twine": _twine},
     families=FAMILIES,
     sections=sections,

@@ -123,7 +123,7 @@ def _program(kind: Kind[Any, Any], problem: Any, formulation: str) -> tuple[Mip,
     if formulation not in kind.formulations:
         known = ", ".join(kind.formulations)
         raise UsageError(f"{kind.name} has no formulation called {formulation!r}; expected one of: {known}")
-    mip = kind.formulations[formulation](problem).mip
+    mip = kind.formulate(problem, formulation, to_solve=False).mip
     rows, columns = mip.shape
     words = f" It has {rows:,} rows and {columns:,} columns."
     order = problem.objective.order

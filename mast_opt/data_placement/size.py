@@ -1,0 +1,60 @@
+"""How large the base formulation is, counted by workload instead of by read."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mast_opt.data_placement.problem import DataPlacement
+from mast_opt.mip.size import Size
+
+
+def size(problem: DataPlacement) -> Size:
+    """Exact but for quotas, and for links on which some reads or copies do not come: all of those are counted."""
+    p, links = problem, problem.links
+    datasets, workloads, regions, tiers = len(p.datasets), len(p.workloads), len(p.regions), len(p.tiers)
+    place = datasets * regions
+    runs = np.zeros((workloads, regions), np.int64)
+    """[W, R] types on which the workload may run there."""
+    np.add.at(runs, p.option_workload, p.option_regions)
+    run, local = int(runs.sum()), int((runs > 0)[p.read_workload].sum())
+    local_runs = int(runs.sum(axis=1)[p.read_workload].sum())
+    remote, copies = (local if p.remote_reads else 0), 0
+    network: dict[str, tuple[int, int]] = {}
+    if links is not None:
+        into = np.bincount(links.target, minlength=regions)
+        remote = int(((runs > 0)[p.read_workload] @ into).sum()) if p.remote_reads else 0
+        copies = int((p.stored[:, links.source] & ~p.stored[:, links.target]).sum())
+        network = {
+            "sourced": (place, remote + place) if p.remote_reads else (0, 0),
+            "copied": (place, copies + place),
+            "link": (len(links.source), remote + copies),
+        }
+    amounts = int(np.count_nonzero(p.supply_mgpu))
+    on_gpus = int(p.option_regions[p.option_mgpu > 0].sum())
+    stays = len(np.unique(p.current_workload * regions + p.current_region))
+    return Size.of(
+        {
+            "place": place,
+            "run": run,
+            "unserved": workloads if p.may_refuse else 0,
+            "remote": remote,
+            "copy": copies,
+            "demand, overload": 2 * amounts * tiers,
+            "peak": len(p.gpu_types) * tiers,
+            "idle": amounts,
+            "left": stays,
+        },
+        {
+            "served": (workloads, run + (workloads if p.may_refuse else 0)),
+            "copies": (datasets, place),
+            "local": (local, local + local_runs + remote),
+            "storage": (regions, place + (run if p.output_mb.any() else 0)),
+            "cpu": (regions, run),
+            "quota": (len(p.quota_region), run if len(p.quota_region) else 0),
+            "ingress": (regions, place if p.ingress_limited.any() else 0),
+            **network,
+            "tally, gpu, worst": (3 * amounts * tiers, on_gpus + 6 * amounts * tiers),
+            "under": (amounts, 2 * amounts),
+            "stays": (stays, stays * (1 + len(p.gpu_types))),
+        },
+    )

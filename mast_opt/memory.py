@@ -1,0 +1,66 @@
+"""How much memory there is left, as far as the system tells it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+GB = 10**9
+
+
+def available_bytes(root: Path = Path("/")) -> int | None:
+    """What this process may still take before the system ends it; None where the system does not tell.
+
+    The least of what the machine has (free memory, caches that can be dropped, and swap) and of what its control groups
+    (containers, batch systems) leave it. Where a system tells only how much memory is built in, that.
+
+    Args:
+        root: where ``proc`` and ``sys`` are.
+    """
+    limits = [limit for limit in (_machine(root), *_groups(root)) if limit is not None]
+    return min(limits, default=None)
+
+
+def _machine(root: Path) -> int | None:
+    with suppress(OSError, ValueError, KeyError):
+        fields = dict(line.split(":") for line in (root / "proc/meminfo").read_text().splitlines())
+        return sum(int(fields[name].split()[0]) * 1024 for name in ("MemAvailable", "SwapFree"))
+    return built_in_bytes()
+
+
+def built_in_bytes() -> int | None:
+    """The memory of the machine; None where the system does not tell."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (ValueError, OSError, AttributeError):
+        return None
+
+
+def _groups(root: Path) -> Iterator[int]:
+    """What each control group with a limit on memory leaves: those of this process and those around them.
+
+    Pages of files count as use there, but are dropped before anything is ended.
+    """
+    try:
+        lines = (root / "proc/self/cgroup").read_text().splitlines()
+    except OSError:
+        return
+    for line in lines:
+        _, controllers, path = line.split(":", 2)
+        if controllers == "":
+            top, limit, use, cache = "sys/fs/cgroup", "memory.max", "memory.current", "file"
+        elif "memory" in controllers.split(","):
+            top, limit, use = "sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes"
+            cache = "total_cache"
+        else:
+            continue
+        group = root / top / path.lstrip("/")
+        for folder in (group, *group.parents):
+            with suppress(OSError, ValueError, KeyError):  # ValueError: "max", no limit
+                most, used = int((folder / limit).read_text()), int((folder / use).read_text())
+                dropped = dict(entry.split() for entry in (folder / "memory.stat").read_text().splitlines())[cache]
+                yield max(0, most - used + int(dropped))
+            if folder == root / top:
+                break

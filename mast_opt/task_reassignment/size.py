@@ -1,0 +1,39 @@
+"""How large the base formulation is, counted from needs and services."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mast_opt.mip.size import Size
+from mast_opt.task_reassignment.problem import TaskReassignment
+
+
+def size(problem: TaskReassignment) -> Size:
+    """Exact but for what a process holds of transient resources on its machine of today, which counts too often."""
+    p = problem
+    processes, machines, services = len(p.processes), len(p.machines), len(p.services)
+    loads, goals = machines * len(p.resources), machines * len(p.balance_target)
+    needs = machines * int(np.count_nonzero(p.need))
+    short = p.need[:, p.balance_second] - p.balance_target * p.need[:, p.balance_first]
+    shortages = machines * int(np.count_nonzero(short))
+    several, spread = p.service_size > 1, (p.spread_min > 1) & (p.service_size > 0)
+    hosts = int(spread.sum()) * len(p.locations)
+    between = p.dependent != p.dependency
+    members, helpers = p.service_size[p.dependent[between]], p.service_size[p.dependency[between]]
+    return Size.of(
+        {"x": processes * machines, "over": loads, "missing": goals, "most_moved": 1, "hosts": hosts},
+        {
+            "assigned": (processes, processes * machines),
+            "capacity": (loads, needs),
+            "load": (loads, needs + loads),
+            "balance": (goals, shortages + goals),
+            "conflict": (int(several.sum()) * machines, int(p.service_size[several].sum()) * machines),
+            "present": (hosts, int(p.service_size[spread].sum()) * machines + hosts),
+            "spread": (int(spread.sum()), hosts),
+            "dependency": (
+                int(members.sum()) * len(p.neighbourhoods),
+                int((members * (1 + helpers)).sum()) * machines,
+            ),
+            "moved": (services, services + processes),
+        },
+    )

@@ -1,0 +1,41 @@
+"""Programs that the memory does not hold."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import OPTIMUM, Call
+
+
+@pytest.fixture(autouse=True)
+def little_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mast_opt.kind.available_bytes", lambda: 1000)
+
+
+@pytest.mark.parametrize("verb", ["solve", "pareto", "whatif"])
+def test_the_command_names_the_solver_to_use_instead(verb: str, call: Call, instance: Path, tmp_path: Path) -> None:
+    scenarios = tmp_path / "what-if.toml"
+    scenarios.write_text('[[scenario]]\nname = "east is lost"\nlose_regions = ["east"]\n')
+    more = {"pareto": ["--terms", "storage,peak"], "whatif": ["--scenarios", scenarios]}.get(verb, [])
+    ended = call(verb, instance, *more, "--json")
+    assert ended.code == 2
+    assert ended.record["status"] is None
+    assert "coefficients" in ended.record["error"]
+    assert "choose a solver that does without (tetris)" in ended.record["error"]
+
+
+def test_an_export_needs_no_solver(call: Call, instance: Path, tmp_path: Path) -> None:
+    out = tmp_path / "program.lp"
+    ended = call("export", instance, out)
+    assert ended.code == 2
+    assert "written down it takes at least" in ended.err
+    assert "solver" not in ended.err
+    assert not out.exists()
+
+
+def test_a_heuristic_needs_no_program(call: Call, instance: Path) -> None:
+    ended = call("solve", instance, "--solver", "tetris", "--iterations", "2000", "--json")
+    assert ended.code == 0
+    assert ended.record["objective"] == pytest.approx(OPTIMUM)

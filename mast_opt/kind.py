@@ -198,7 +198,7 @@ class Kind(Generic[ProblemT, PlanT]):
         done = "handed to a solver" if to_solve else "written down"
         others = f"choose a solver that does without ({', '.join(self.heuristics)}), " if to_solve else ""
         return (
-            f"the {name} formulation of this {self.name} instance has about {size.columns:,} columns, {size.rows:,} rows and "
-            f"{size.entries:,} coefficients; {done} it takes at least {needed / GB:,.1f} GB of memory, and "
-            f"{free / GB:,.1f} GB are left: {others}a smaller instance or a machine with more memory"
+            f"the {name} formulation of this {self.name} instance has about {size.columns:,} columns, "
+            f"{size.rows:,} rows and {size.entries:,} coefficients; {done} it takes at least {needed / GB:,.1f} GB of "
+            f"memory, and {free / GB:,.1f} GB are left: {others}a smaller instance or a machine with more memory"
         )

@@ -1,4 +1,4 @@
-"""The sparse index sets of the formulation: which (job, server), (job, cluster, type), … exist."""
+"""The sparse index sets of the formulation that have servers in them: which (job, server), (job, rack), … exist."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mast_opt.job_placement.derived import tasks_that_fit
+from mast_opt.job_placement.options import Options
 from mast_opt.job_placement.problem import JobPlacement
 from mast_opt.job_placement.units import GPU, SERVER, WHOLE, Bools, Ints
 
@@ -54,12 +55,7 @@ class Cells:
     need: Ints
     """[c, 3] of one task there."""
     option: Ints
-    """[c] position in the options below."""
-
-    option_job: Ints
-    """[o] the cells of assign[j,c,k]."""
-    option_cluster: Ints
-    option_type: Ints
+    """[c] position in the options."""
 
     gang: Ints
     """[·] positions of the cells of jobs with more than one task."""
@@ -92,12 +88,15 @@ class Cells:
     row_tier: Ints
 
 
-def cells_of(problem: JobPlacement) -> Cells:
+def cells_of(problem: JobPlacement, options: Options) -> Cells:
+    """The index sets of a problem with these options."""
     p = problem
     job, server = job_servers(p)
     kind = p.server_type[server]
     need = np.stack([p.need_mgpu[job, kind], p.cpu_mcores[job], p.memory_mib[job]], axis=1)
-    options, option = unique_rows(job, p.server_cluster[server], kind)
+    clusters, types = len(p.clusters), len(p.gpu_types)
+    known = (options.job * clusters + options.cluster) * types + options.type
+    option = np.searchsorted(known, (job * clusters + p.server_cluster[server]) * types + kind)
 
     gang = np.flatnonzero(p.tasks[job] > 1)
     racks, gang_rack = unique_rows(job[gang], p.server_rack[server[gang]])
@@ -123,9 +122,6 @@ def cells_of(problem: JobPlacement) -> Cells:
         server=server,
         need=need,
         option=option,
-        option_job=options[:, 0],
-        option_cluster=options[:, 1],
-        option_type=options[:, 2],
         gang=gang,
         gang_rack=gang_rack,
         rack_job=racks[:, 0],

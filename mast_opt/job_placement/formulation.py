@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from mast_opt.job_placement.cells import Cells, cells_of
 from mast_opt.job_placement.codec import Codec, Columns
 from mast_opt.job_placement.derived import fewest_racks, whole_server_tasks
 from mast_opt.job_placement.plan import Plan
@@ -40,7 +41,11 @@ class PerServer(Statement):
 
     def __init__(self, problem: JobPlacement) -> None:
         super().__init__(problem)
-        p, c, m = self.p, self.cells, self.m
+        p, m = self.p, self.m
+        c: Cells = cells_of(p, self.options)
+        self.cells = c
+        self.job_tier = p.queue_tier[c.job]
+        """[c] of each cell."""
         self.count = m.columns("count", [p.jobs, p.servers], [c.job, c.server], upper=p.tasks[c.job], integral=True)
         self.uses_rack = m.columns("uses_rack", [p.jobs, p.racks], [c.rack_job, c.rack], upper=1, integral=True)
         self.uses_server = m.columns(
@@ -99,10 +104,10 @@ class PerServer(Statement):
 
     def gangs(self) -> None:
         """gang: Σ_{s∈c of type k} count[j,s] = tasks[j]·assign[j,c,k]."""
-        p, c, m = self.p, self.cells, self.m
-        gang = m.equals("gang", [p.jobs, p.clusters, p.gpu_types], [c.option_job, c.option_cluster, c.option_type])
-        gang.add(c.option, self.count, 1)
-        gang.add(np.arange(len(c.option_job)), self.assign, -p.tasks[c.option_job])
+        p, o, m = self.p, self.options, self.m
+        gang = m.equals("gang", [p.jobs, p.clusters, p.gpu_types], [o.job, o.cluster, o.type])
+        gang.add(self.cells.option, self.count, 1)
+        gang.add(np.arange(len(o.job)), self.assign, -p.tasks[o.job])
 
     def levels(self) -> None:
         """in_rack: count[j,s] ≤ tasks[j]·uses_rack[j,rack(s)] and in_server likewise, for gangs of several tasks;
@@ -124,8 +129,9 @@ class PerServer(Statement):
         racks[:] = fewest_racks(p)
         scale = 1 / float(p.tasks.sum())
         m.term("spread", self.uses_rack, scale)
-        gangs = p.tasks[c.option_job] > 1
-        m.term("spread", self.assign[gangs], -racks[c.option_job[gangs]] * scale)
+        jobs = self.options.job
+        gangs = p.tasks[jobs] > 1
+        m.term("spread", self.assign[gangs], -racks[jobs[gangs]] * scale)
 
     def _at_most_one(self, name: str, job: Ints, columns: IntArray, level: int) -> None:
         p = self.p

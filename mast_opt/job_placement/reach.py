@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from mast_opt.job_placement.cells import Cells, unique_rows
+from mast_opt.job_placement.cells import Cells
+from mast_opt.job_placement.options import Options
 from mast_opt.job_placement.problem import JobPlacement
-from mast_opt.job_placement.units import CLUSTER, CPU, GPU, MEMORY, RACK, SERVER, WHOLE, Bools, Ints
+from mast_opt.job_placement.units import CPU, GPU, MEMORY, WHOLE, Bools, Ints
 
 
 def room_by_tier(problem: JobPlacement) -> Ints:
@@ -32,19 +33,24 @@ def most_tasks(problem: JobPlacement, cells: Cells) -> Ints:
     return np.minimum(most, p.tasks[cells.job])
 
 
-def possible_options(problem: JobPlacement, cells: Cells) -> Bools:
-    """[o] for each (job, cluster, type): might all tasks fit, within the level that the job must stay within?"""
-    p, c = problem, cells
-    most = most_tasks(p, c)
-    tasks, within = p.tasks[c.option_job], p.within[c.option_job]
-    place = {SERVER: c.server, RACK: p.server_rack[c.server], CLUSTER: np.zeros(len(c.server), np.int64)}
-    possible = np.zeros(len(c.option_job), np.bool_)
-    for level, where in place.items():
-        pairs, at = unique_rows(c.option, where)
-        total = np.zeros(len(pairs), np.int64)
-        np.add.at(total, at, most)
-        best = np.zeros(len(possible), np.int64)
-        np.maximum.at(best, pairs[:, 0], total)
-        of_level = within == level
-        possible[of_level] = (best >= tasks)[of_level]
+def possible_options(problem: JobPlacement, options: Options) -> Bools:
+    """[o] might all tasks of the job fit there, within the level that it must stay within?"""
+    from mast_opt.job_placement.reach_kernel import mark_possible  # compiles with numba: only where it is needed
+
+    p, o = problem, options
+    order = np.lexsort((p.server_rack, p.server_type, p.server_cluster))
+    group = (p.server_cluster * len(p.gpu_types) + p.server_type)[order]
+    own = o.cluster * len(p.gpu_types) + o.type
+    possible = np.zeros(len(o.job), np.bool_)
+    mark_possible(
+        np.searchsorted(group, own),
+        np.searchsorted(group, own, side="right"),
+        p.server_rack[order],
+        room_by_tier(p)[order],
+        o.need,
+        p.queue_tier[o.job],
+        p.tasks[o.job],
+        p.within[o.job],
+        possible,
+    )
     return possible

@@ -50,16 +50,16 @@ def relaxation(problem: JobPlacement) -> Relaxation:
     statement.slots()
     for term in ("spread", "fragmentation"):
         statement.m.term(term)
-    c = statement.cells
+    o = statement.options
     mip = statement.m.build(p.objective.weights)
     upper = mip.col_upper.copy()
-    upper[statement.assign] = possible_options(p, c)
+    upper[statement.assign] = possible_options(p, o)
     return Relaxation(
         replace(mip, col_upper=frozen(upper)),
         statement.assign,
-        c.option_job,
-        c.option_cluster,
-        c.option_type,
+        o.job,
+        o.cluster,
+        o.type,
         statement.preempt,
         statement.victims,
     )
@@ -70,24 +70,22 @@ class _Totals(Statement):
 
     def __init__(self, problem: JobPlacement) -> None:
         super().__init__(problem)
-        c = self.cells
-        first = np.unique(c.option, return_index=True)[1]
-        self.option_need = c.need[first]
-        """[o, 3] of one task."""
-        self.option_tier = self.job_tier[first]
+        o = self.options
+        self.option_tier = self.p.queue_tier[o.job]
+        """[o]"""
         pairs = np.stack([self.p.server_cluster, self.p.server_type], axis=1)
         self.groups, group = np.unique(pairs, axis=0, return_inverse=True)
         self.group_of: Ints = group.reshape(-1)
         """[S]"""
         key = self.groups[:, 0] * len(self.p.gpu_types) + self.groups[:, 1]
-        self.option_group: Ints = np.searchsorted(key, c.option_cluster * len(self.p.gpu_types) + c.option_type)
+        self.option_group: Ints = np.searchsorted(key, o.cluster * len(self.p.gpu_types) + o.type)
         """[o]"""
         self.group_names = tuple(f"{self.p.clusters[a]}/{self.p.gpu_types[k]}" for a, k in self.groups.tolist())
 
     def amounts(self) -> None:
         """total: Σ_{j: tier ≥ p} tasks[j]·need[j]·assign[j,c,k] ≤ what the group has free + what victims of tier > p
         hold there, for every tier and resource."""
-        p, c, m = self.p, self.cells, self.m
+        p, o, m = self.p, self.options, self.m
         tiers, groups = len(p.tiers), len(self.groups)
         free = np.zeros((groups, 3), np.int64)
         np.add.at(free, self.group_of, p.free)
@@ -100,25 +98,25 @@ class _Totals(Statement):
             gives = np.flatnonzero(p.running_tier[self.victims[victim]] > tier)
             for resource in range(3):
                 row = (self.option_group[mine] * tiers + tier) * 3 + resource
-                total.add(row, self.assign[mine], self.option_need[mine, resource] * p.tasks[c.option_job[mine]])
+                total.add(row, self.assign[mine], o.need[mine, resource] * p.tasks[o.job[mine]])
                 row = (self.group_of[server[gives]] * tiers + tier) * 3 + resource
                 total.add(row, self.preempt[victim[gives]], -held[gives, resource])
 
     def slots(self) -> None:
         """wide: Σ_{j: tier ≥ p, gpus ≥ w} tasks[j]·floor(gpus[j] / w)·assign[j,c,k] ≤ slots of w whole GPUs that the
         servers of the group have; slot: on a server with victims of tier > p, w·slots ≤ free GPUs + what they free."""
-        p = self.p
-        widths = np.unique(self.option_need[:, GPU] // WHOLE)
+        p, o = self.p, self.options
+        widths = np.unique(o.need[:, GPU] // WHOLE)
         server, victim, held = self.victims_held()
         for tier in range(len(p.tiers)):
             gives = (p.running_tier[self.victims[victim]] > tier) & (held[:, GPU] > 0)
             for width in widths[widths > 1].tolist():
-                wide = (self.option_tier >= tier) & (self.option_need[:, GPU] >= width * WHOLE)
+                wide = (self.option_tier >= tier) & (o.need[:, GPU] >= width * WHOLE)
                 if wide.any():
                     self._slots_of(tier, width, wide, server[gives], victim[gives], held[gives, GPU])
 
     def _slots_of(self, tier: int, width: int, wide: Bools, server: Ints, victim: Ints, mgpu: Ints) -> None:
-        p, c, m = self.p, self.cells, self.m
+        p, o, m = self.p, self.options, self.m
         groups = np.unique(self.option_group[wide])
         asked = np.zeros(len(self.groups), np.bool_)
         asked[groups] = True
@@ -136,6 +134,6 @@ class _Totals(Statement):
         slot.add(np.searchsorted(unsure, server), self.preempt[victim], -mgpu)
         rows = m.rows(f"wide_{name}", [self.group_names], [groups], upper=there[groups])
         options = np.flatnonzero(wide)
-        number = p.tasks[c.option_job[options]] * (self.option_need[options, GPU] // WHOLE // width)
+        number = p.tasks[o.job[options]] * (o.need[options, GPU] // WHOLE // width)
         rows.add(np.searchsorted(groups, self.option_group[options]), self.assign[options], number)
         rows.add(np.searchsorted(groups, self.group_of[unsure]), slots, -1)

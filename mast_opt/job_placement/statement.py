@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mast_opt.job_placement.cells import Cells, cells_of
+from mast_opt.job_placement.options import Options, options_of
 from mast_opt.job_placement.problem import JobPlacement
 from mast_opt.job_placement.units import GPU, Ints
 from mast_opt.mip import MipBuilder
@@ -15,12 +15,10 @@ class Statement:
 
     def __init__(self, problem: JobPlacement) -> None:
         self.p = p = problem
-        self.cells: Cells = cells_of(p)
-        c = self.cells
+        self.options: Options = options_of(p)
+        o = self.options
         self.m = m = MipBuilder("job_placement")
         self.tiers = tuple(str(tier) for tier in p.tiers)
-        self.job_tier = p.queue_tier[c.job]
-        """[c] of each cell."""
         self.victims = np.flatnonzero(p.preemptible)
         """[·] running jobs that may be stopped."""
         self.victim_of = np.full(len(p.running), -1)
@@ -29,7 +27,7 @@ class Statement:
         self.assign = m.columns(
             "assign",
             [p.jobs, p.clusters, p.gpu_types],
-            [c.option_job, c.option_cluster, c.option_type],
+            [o.job, o.cluster, o.type],
             upper=1,
             integral=True,
         )
@@ -43,22 +41,22 @@ class Statement:
 
     def admitted(self) -> None:
         """admitted: Σ_{c,k} assign[j,c,k] ≤ 1."""
-        self.m.rows("admitted", [self.p.jobs], upper=1).add(self.cells.option_job, self.assign)
+        self.m.rows("admitted", [self.p.jobs], upper=1).add(self.options.job, self.assign)
 
     def admission(self) -> None:
         """Terms rejected, remote and cost."""
-        p, c, m = self.p, self.cells, self.m
+        p, o, m = self.p, self.options, self.m
         worth = p.tier_weight[p.queue_tier] * p.value_milli
         share = worth / worth.sum() if worth.any() else np.zeros(len(worth))
-        m.term("rejected", self.assign, -share[c.option_job], constant=1.0 if worth.any() else 0.0)
+        m.term("rejected", self.assign, -share[o.job], constant=1.0 if worth.any() else 0.0)
         volume = max(int(p.read_mb_per_day.sum()), 1)
-        far = p.missing_mb[c.option_job, p.cluster_region[c.option_cluster]]
+        far = p.missing_mb[o.job, p.cluster_region[o.cluster]]
         reads = np.flatnonzero(far)
         m.term("remote", self.assign[reads], far[reads] / volume)
         price = np.zeros((len(p.jobs), len(p.clusters)))
         price[p.cost_job, p.cost_cluster] = p.cost_micro / 1e6
-        priced = np.flatnonzero(price[c.option_job, c.option_cluster])
-        m.term("cost", self.assign[priced], price[c.option_job[priced], c.option_cluster[priced]])
+        priced = np.flatnonzero(price[o.job, o.cluster])
+        m.term("cost", self.assign[priced], price[o.job[priced], o.cluster[priced]])
 
     def preemption(self) -> None:
         """Term preemption."""
@@ -71,7 +69,7 @@ class Statement:
     def balance(self) -> None:
         """used: use[r,k] is what is in use after the plan; above, below: off[r,k] ≥ |use − supply · mean use of k|.
         Stated for types that several regions have."""
-        p, c, m = self.p, self.cells, self.m
+        p, o, m = self.p, self.options, self.m
         supply = np.zeros((len(p.regions), len(p.gpu_types)), np.int64)
         np.add.at(supply, (p.server_region, p.server_type), p.supply[:, GPU])
         busy = np.zeros_like(supply)
@@ -92,8 +90,8 @@ class Statement:
         row = row_of[at_held[0][rows], at_held[1][rows]]
         rows, row = rows[row >= 0], row[row >= 0]
         used.add(row, self.preempt[self.victim_of[p.held_job[rows]]], p.held[rows, GPU])
-        row = row_of[p.cluster_region[c.option_cluster], c.option_type]
-        asks = p.need_mgpu[c.option_job, c.option_type] * p.tasks[c.option_job]
+        row = row_of[p.cluster_region[o.cluster], o.type]
+        asks = p.need_mgpu[o.job, o.type] * p.tasks[o.job]
         takes = np.flatnonzero((row >= 0) & (asks > 0))
         used.add(row[takes], self.assign[takes], -asks[takes])
 

@@ -28,7 +28,7 @@ def strong(problem: JobPlacement) -> Formulation[Plan]:
     base = statement.finished()
     upper = base.mip.col_upper.copy()
     upper[statement.count] = most_tasks(problem, statement.cells)
-    upper[statement.assign] = possible_options(problem, statement.cells)
+    upper[statement.assign] = possible_options(problem, statement.options)
     mip = replace(base.mip, col_upper=frozen(upper))
 
     def encode(plan: Plan) -> FloatArray:

@@ -26,7 +26,7 @@ from mast_opt.job_placement.heuristics.pack import TIGHT
 from mast_opt.job_placement.heuristics.place import NOBODY, on_servers
 from mast_opt.job_placement.heuristics.score import prices_of
 from mast_opt.job_placement.heuristics.search import search
-from mast_opt.job_placement.heuristics.subproblem import Subproblems, pairs
+from mast_opt.job_placement.heuristics.subproblem import Subproblems
 from mast_opt.job_placement.plan import Plan
 from mast_opt.job_placement.problem import JobPlacement
 from mast_opt.job_placement.relaxation import relaxation
@@ -37,8 +37,6 @@ from mast_opt.search import Found, Tools
 
 RELAXATION_SHARE = 0.5
 """Part of the remaining time that the relaxation may take."""
-SECONDS_A_PAIR = 1e-6
-"""For each job and server, that writing down the relaxation takes."""
 EXACT_EVERY = 8
 """Rounds from one exact sub-problem to the next."""
 EXACT_EVERY_WIDE = 2
@@ -100,9 +98,7 @@ class _Repair:
             self._offer(desk)
 
     def _relax(self) -> None:
-        """Begin from the linear relaxation, unless writing it down alone would take its time."""
-        if pairs(self.p) * SECONDS_A_PAIR > self.watch.remaining_s * RELAXATION_SHARE:
-            return
+        """Begin from the linear relaxation."""
         program = relaxation(self.p)
         limit = self.watch.remaining_s * RELAXATION_SHARE
         params = SolveParams(

@@ -27,7 +27,7 @@ class Subproblems:
     def __init__(self, problem: JobPlacement, tools: Tools) -> None:
         self._problem = problem
         self._tools = tools
-        self._large = pairs(problem) > MOST_COLUMNS
+        self._large = _pairs(problem) > MOST_COLUMNS
 
     @cached_property
     def _statement(self) -> PerServer:
@@ -65,7 +65,7 @@ class Subproblems:
         s, c = self._statement, self._statement.cells
         cell = jobs[c.job]
         free = np.ones(len(self._formulation.mip.cost), np.bool_)
-        free[s.assign] = jobs[c.option_job]
+        free[s.assign] = jobs[s.options.job]
         free[s.count] = cell
         free[s.uses_rack] = jobs[c.rack_job]
         free[s.uses_server] = cell[c.tied]
@@ -84,7 +84,7 @@ class Subproblems:
         outside[p.held_job[~near[p.held_server]]] = True
         free = np.zeros(len(self._formulation.mip.cost), np.bool_)
         cell = near[c.server] & ~elsewhere[c.job]
-        free[s.assign] = np.isin(c.option_cluster, clusters) & ~elsewhere[c.option_job]
+        free[s.assign] = np.isin(s.options.cluster, clusters) & ~elsewhere[s.options.job]
         free[s.count] = cell
         free[s.uses_rack] = np.isin(p.rack_cluster[c.rack], clusters) & ~elsewhere[c.rack_job]
         free[s.uses_server] = cell[c.tied]
@@ -95,7 +95,7 @@ class Subproblems:
         return free
 
 
-def pairs(problem: JobPlacement) -> int:
+def _pairs(problem: JobPlacement) -> int:
     """Jobs and servers of a type that the job accepts: about the columns of the formulation."""
     p = problem
     per_type = np.bincount(p.server_type, minlength=len(p.gpu_types))

@@ -13,19 +13,19 @@ import time
 
 import mast_opt
 from mast_opt.data_placement import DataPlacement
-from mast_opt.data_placement.heuristics.anneal import SHARES, anneal, mix_of
+from mast_opt.data_placement.heuristics.anneal import SHARES, anneal, mix_of, shares_for
 from mast_opt.data_placement.heuristics.arrays import arrays_of
 from mast_opt.data_placement.heuristics.construct import first_state
 from mast_opt.data_placement.heuristics.cooling import COLD, FINISH, HOT
 from mast_opt.data_placement.heuristics.parts import scratch_for, whole
-from mast_opt.data_placement.heuristics.state import cost
+from mast_opt.data_placement.heuristics.state import cost, forbidden
 
 
 def anneal_once(problem: DataPlacement, shares: dict[str, float], changes: int, hot: float) -> tuple[float, float]:
     """(objective, processor seconds) of one cooling from the first plan."""
     a, refuse = arrays_of(problem, dict(problem.objective.weights)), problem.may_refuse
     state = first_state(a, refuse, 1)
-    unit = cost(a, state) / len(problem.workloads)
+    unit = (cost(a, state) - forbidden(a, state)) / len(problem.workloads)
     part, scratch, mix = whole(a, state), scratch_for(a), mix_of(shares)
     anneal(part, 1, 0.0, 0.0, refuse, scratch, mix)  # compiles
     began = time.thread_time()
@@ -45,8 +45,9 @@ def main() -> None:
     problems = [
         mast_opt.generate("data-placement", options.family, seed=seed, **sizes) for seed in range(1, options.seeds + 1)
     ]
-    variants = {"everything": (SHARES, HOT), "greedy (no temperature)": (SHARES, 0.0)}
-    variants |= {f"without {name}": (SHARES | {name: 0.0}, HOT) for name in SHARES}
+    shares = shares_for(problems[0].remote_reads)
+    variants = {"everything": (shares, HOT), "greedy (no temperature)": (shares, 0.0)}
+    variants |= {f"without {name}": (shares | {name: 0.0}, HOT) for name in SHARES if shares[name]}
     whole_cost = 0.0
     for name, (shares, hot) in variants.items():
         runs = [anneal_once(problem, shares, int(options.changes), hot) for problem in problems]

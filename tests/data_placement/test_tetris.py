@@ -15,9 +15,10 @@ from mast_opt.data_placement import DataPlacement, Plan
 from mast_opt.data_placement.certificate import certified_bound
 from mast_opt.data_placement.formulation import base, exact_shares
 from mast_opt.data_placement.generate import FAMILIES
+from mast_opt.data_placement.heuristics.annealing import Annealing
 from mast_opt.data_placement.heuristics.arrays import arrays_of
 from mast_opt.data_placement.heuristics.construct import first_state
-from mast_opt.data_placement.heuristics.state import excess, state_of
+from mast_opt.data_placement.heuristics.state import excess, forbidden, state_of
 from mast_opt.result import Event, Limit, SolveParams, Status
 from mast_opt.search import Stop, Tools, Watch
 from mast_opt.solving import Solution
@@ -190,5 +191,16 @@ def test_remote_reads_at_any_price_are_allowed(price: float) -> None:
     apart = state_of(arrays, state.option, state.region, state.place, 1)
     apart.copies[:] = 1
     assert excess(arrays, apart, True) == 0
-    forbidden = arrays_of(replace(dear, remote_reads=False), weights)
-    assert excess(forbidden, apart, True) > 0
+    closed = arrays_of(replace(dear, remote_reads=False), weights)
+    assert excess(closed, apart, True) > 0
+
+
+def test_temperatures_do_not_count_the_forbidden_reads_of_a_start() -> None:
+    problem = made("weakly-coupled", datasets=40, workloads=40, regions=8)
+    tools = Tools(np.random.default_rng(1), Watch(Stop(iterations=20)), 1, no_solver)
+    search = Annealing(problem, tools, None, dict(problem.objective.weights), ())
+    assert forbidden(search.a, search.state) > 0
+    hottest = search.cooling.temperature(0.0)
+    search.run()
+    assert search.best is not None
+    assert hottest < search.best_cost

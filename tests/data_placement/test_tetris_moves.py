@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 
 from mast_opt.data_placement import DataPlacement
 from mast_opt.data_placement.generate import FAMILIES
-from mast_opt.data_placement.heuristics.anneal import anneal, mix_of
+from mast_opt.data_placement.heuristics.anneal import SHARES, anneal, mix_of
 from mast_opt.data_placement.heuristics.arrays import Arrays, arrays_of
 from mast_opt.data_placement.heuristics.construct import first_state, given_state
 from mast_opt.data_placement.heuristics.parts import Part, join, scratch_for, split, whole
@@ -162,3 +163,39 @@ def test_restore_brings_back_a_snapshot() -> None:
     restore(a, s, kept)
     for name in SUMS:
         np.testing.assert_array_equal(getattr(s, name), getattr(before, name), err_msg=name)
+
+
+def two_full_regions() -> DataPlacement:
+    """Two regions, each filled by one dataset whose reader should be in the other one, where its GPUs are."""
+    problem = FAMILIES["weakly-coupled"].generate(np.random.default_rng(1), datasets=2, workloads=2, regions=2)
+    one = np.ones(2, np.int64)
+    return replace(
+        problem,
+        gpu_types=("h100",),
+        tier=0 * one,
+        read_workload=np.arange(2),
+        read_dataset=np.arange(2),
+        read_mb_per_day=one,
+        option_workload=np.arange(2),
+        option_type=0 * one,
+        option_mgpu=np.array([8_000, 64_000]),
+        size_mb=np.array([100, 90]),
+        storage_mb=100 * one,
+        cpu_need_mcores=one,
+        cpu_mcores=one,
+        supply_mgpu=np.array([[64_000], [8_000]]),
+        stored=np.eye(2, dtype=np.bool_),
+    )
+
+
+@pytest.mark.parametrize("trades", [0.0, 1.0])
+def test_only_a_trade_exchanges_datasets_that_fill_their_regions(trades: float) -> None:
+    problem = two_full_regions()
+    a = arrays_of(problem, dict(problem.objective.weights))
+    s = state_of(a, np.arange(2), np.arange(2), np.eye(2, dtype=np.bool_), 1)
+    before = cost(a, s)
+    change = anneal(whole(a, s), 3000, 0.0, 0.0, False, scratch_for(a), mix_of(SHARES | {"trade": trades}))
+    check_sums(a, s)
+    assert excess(a, s, False) == 0
+    assert cost(a, s) == pytest.approx(before + change, rel=1e-9)
+    np.testing.assert_array_equal(s.region, [1, 0] if trades else [0, 1])

@@ -15,19 +15,34 @@ from mast_opt.data_placement.heuristics.moves import move, swap
 from mast_opt.data_placement.heuristics.parts import Part, Scratch
 from mast_opt.data_placement.heuristics.replicas import exchange, shift, toggle
 from mast_opt.data_placement.heuristics.state import State
+from mast_opt.data_placement.heuristics.trade import trade
 from mast_opt.mip import FloatArray
 
-SHARES = {"move": 0.5, "twins": 0.19, "swap": 0.14, "toggle": 0.05, "shift": 0.04, "exchange": 0.04, "herd": 0.04}
-"""How often each kind of change is tried."""
-MOVE, TWINS, SWAP, TOGGLE, SHIFT, EXCHANGE = range(6)
+SHARES = {
+    "move": 0.5,
+    "twins": 0.19,
+    "swap": 0.14,
+    "toggle": 0.05,
+    "shift": 0.04,
+    "exchange": 0.04,
+    "herd": 0.04,
+    "trade": 0.2,
+}
+"""How often each kind of change is tried, in proportion."""
+MOVE, TWINS, SWAP, TOGGLE, SHIFT, EXCHANGE, HERD = range(7)
 NEAR = 0.6
 """Share of the moves that aim at a region which already holds something that the workload reads."""
 
 
 def mix_of(shares: Mapping[str, float] = SHARES) -> FloatArray:
-    """[7] cumulative shares, scaled to 1. A share of 0 switches a kind of change off."""
+    """[8] cumulative shares, scaled to 1. A share of 0 switches a kind of change off."""
     amounts = np.cumsum([shares[name] for name in SHARES])
     return np.asarray(amounts / amounts[-1], np.float64)
+
+
+def shares_for(remote_reads: bool) -> dict[str, float]:
+    """The shares for a problem; trades are worth their time only where work cannot leave its data behind."""
+    return SHARES | {"trade": 0.0} if remote_reads else SHARES
 
 
 @kernel
@@ -94,7 +109,11 @@ def _change_data(a: Arrays, s: State, part: Part, kind, temperature, scratch: Sc
         return shift(a, s, i, r0, r1, temperature)
     if kind < mix[EXCHANGE]:
         return exchange(a, s, i, below(s.random, datasets), r0, temperature)
-    return herd(a, s, i, r0, r1, temperature, scratch)
+    if kind < mix[HERD]:
+        return herd(a, s, i, r0, r1, temperature, scratch)
+    j = below(s.random, datasets)
+    r2 = _holder(s, part, j, r0)
+    return trade(a, s, i, r0, j, r2, temperature, scratch) if r2 >= 0 else 0.0
 
 
 @kernel

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mast_opt.data_placement.certificate import Certificate
-from mast_opt.data_placement.heuristics.anneal import anneal, mix_of
+from mast_opt.data_placement.heuristics.anneal import anneal, mix_of, shares_for
 from mast_opt.data_placement.heuristics.arrays import Arrays, arrays_of
 from mast_opt.data_placement.heuristics.construct import first_state, given_state
 from mast_opt.data_placement.heuristics.cooling import Cooling
@@ -21,7 +21,7 @@ from mast_opt.data_placement.heuristics.parts import Part, Scratch, join, scratc
 from mast_opt.data_placement.heuristics.plans import Snapshot, plan_of, restore, snapshot_of
 from mast_opt.data_placement.heuristics.polish import finish
 from mast_opt.data_placement.heuristics.relaxation import Relaxation
-from mast_opt.data_placement.heuristics.state import State, cost, excess
+from mast_opt.data_placement.heuristics.state import State, cost, excess, forbidden
 from mast_opt.data_placement.packing import peak_floor
 from mast_opt.data_placement.plan import Plan
 from mast_opt.data_placement.problem import DataPlacement
@@ -100,13 +100,14 @@ class Annealing:
             for _ in range(max(1, min(tools.threads, len(problem.regions) // 2)))
         ]
         self.scratch: list[Scratch] = [scratch_for(self.a) for _ in self.random]
-        self.mix = mix_of()
+        self.mix = mix_of(shares_for(problem.remote_reads))
         self.slices = 1 + len(problem.workloads) // WORKLOADS_PER_SLICE
         self.slice_s = SLICE_S
         """Seconds that a slice took in the last round."""
         self.relaxation = Relaxation(bounded, peak_floor(problem), problem.splittable)
         self.cost = cost(self.a, self.state)
-        self.cooling = Cooling(max(self.cost, 1e-12) / max(len(problem.workloads), 1), start is not None)
+        unit = max(self.cost - forbidden(self.a, self.state), 1e-12) / max(len(problem.workloads), 1)
+        self.cooling = Cooling(unit, start is not None, not problem.remote_reads)
         self.feasible = False
         self.best: Snapshot | None = None
         self.best_cost = math.inf

@@ -6,6 +6,8 @@ import numpy as np
 
 HOT, COLD = 1.0, 0.0024
 """First and last temperature, in units of the mean cost of a workload."""
+BOUND = 4.0
+"""First temperature, relative to ``HOT``, where work moves only with its data: most changes are dear then."""
 WARM = 0.05
 """First temperature when a plan is given to start from: it should be improved, not dissolved."""
 REHEAT = 0.5
@@ -24,11 +26,12 @@ class Cooling:
     Args:
         unit: mean cost of a workload.
         warm: is there a plan to start from?
+        bound: does work move only with its data?
     """
 
-    def __init__(self, unit: float, warm: bool) -> None:
+    def __init__(self, unit: float, warm: bool, bound: bool) -> None:
         self._unit = unit
-        self._hot = WARM if warm else HOT
+        self._hot = (WARM if warm else HOT) * (BOUND if bound else 1.0)
         self.coolings = 1
 
     def plan(self, changes_per_workload: float) -> None:

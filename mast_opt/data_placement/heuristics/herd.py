@@ -25,7 +25,7 @@ def _among(values, count, value):
 
 
 @kernel
-def _gather(a: Arrays, s: State, i, r0, works, data):
+def gather(a: Arrays, s: State, i, r0, works, data):
     """The readers of i in r0, the datasets that they alone could not take along, their readers, and so on.
 
     Returns (workloads, datasets), or (−1, −1) if that is more than a herd.
@@ -54,34 +54,55 @@ def _gather(a: Arrays, s: State, i, r0, works, data):
 
 
 @kernel
-def _may_go(a: Arrays, s: State, works, workloads, data, datasets, r1):
-    """Do the herd's cores, outputs and replicas fit in r1? Quotas count each workload alone."""
-    cpu, storage, ingress = s.cpu[r1], s.storage[r1], s.ingress[r1]
-    for j in range(workloads):
-        w = works[j]
-        cpu += a.cpu_need[w]
-        storage += a.output[w]
-        row = a.quota_row[a.app[w], r1]
-        if not a.option_region[s.option[w], r1]:
-            return False
-        if row >= 0:
-            quota = s.quota[row]
-            for other in range(workloads):
-                if a.quota_row[a.app[works[other]], r1] == row:
-                    quota += a.cpu_need[works[other]]
-            if quota > a.quota[row]:
-                return False
+def have_room(a: Arrays, s: State, r, came, workloads, datasets, left, leavers, emptied):
+    """May the ``workloads`` and ``datasets`` of one herd come to r while those of another (``left``) leave it?
+
+    No limit may end beyond both itself and where it is. Data that is in r already needs no room.
+    """
+    cpu, storage, ingress = s.cpu[r], s.storage[r], s.ingress[r]
+    for j in range(leavers):
+        cpu -= a.cpu_need[left.workloads[j]]
+        storage -= a.output[left.workloads[j]]
+    for j in range(emptied):
+        d = left.datasets[j]
+        storage -= a.size[d]
+        if not a.stored[d, r]:
+            ingress -= a.size[d]
     for j in range(datasets):
-        d = data[j]
-        if not s.place[d, r1]:
-            if a.forbidden[d, r1]:
+        d = came.datasets[j]
+        if not s.place[d, r]:
+            if a.forbidden[d, r]:
                 return False
             storage += a.size[d]
-            if not a.stored[d, r1]:
+            if not a.stored[d, r]:
                 ingress += a.size[d]
-    if ingress > a.ingress[r1] and ingress > s.ingress[r1]:
+    for j in range(workloads):
+        w = came.workloads[j]
+        cpu += a.cpu_need[w]
+        storage += a.output[w]
+        if not a.option_region[s.option[w], r] or not _in_quota(a, s, w, r, came, workloads, left, leavers):
+            return False
+    if cpu > a.cpu[r] and cpu > s.cpu[r]:
         return False
-    return (workloads == 0 or cpu <= a.cpu[r1]) and storage <= a.storage[r1]
+    if storage > a.storage[r] and storage > s.storage[r]:
+        return False
+    return ingress <= a.ingress[r] or ingress <= s.ingress[r]
+
+
+@kernel
+def _in_quota(a: Arrays, s: State, w, r, came, workloads, left, leavers):
+    """Does w's application keep its quota in r?"""
+    row = a.quota_row[a.app[w], r]
+    if row < 0:
+        return True
+    quota = s.quota[row]
+    for j in range(workloads):
+        if a.quota_row[a.app[came.workloads[j]], r] == row:
+            quota += a.cpu_need[came.workloads[j]]
+    for j in range(leavers):
+        if a.quota_row[a.app[left.workloads[j]], r] == row:
+            quota -= a.cpu_need[left.workloads[j]]
+    return quota <= a.quota[row] or quota <= s.quota[row]
 
 
 @kernel
@@ -89,13 +110,13 @@ def herd(a: Arrays, s: State, i, r0, r1, temperature, scratch: Scratch):
     """Move the replica of i in r0 to r1 with all that hangs on it."""
     if r0 == r1 or not s.place[i, r0] or a.pinned[i, r0]:
         return 0.0
-    action, works, data = scratch.herd, scratch.workloads, scratch.datasets
-    workloads, datasets = _gather(a, s, i, r0, works, data)
-    if workloads < 0 or not _may_go(a, s, works, workloads, data, datasets, r1):
+    one = scratch.herd
+    action, works, data, added, dropped = one.action, one.workloads, one.datasets, one.added, one.dropped
+    workloads, datasets = gather(a, s, i, r0, works, data)
+    if workloads < 0 or not have_room(a, s, r1, one, workloads, datasets, one, 0, 0):
         return 0.0
     threshold = allowance(s.random, temperature)
     delta = 0.0
-    added, dropped = scratch.added, scratch.dropped
     added[:] = False
     dropped[:] = False
     for j in range(datasets):

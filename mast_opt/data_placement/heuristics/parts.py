@@ -20,17 +20,25 @@ WORKLOADS, DATASETS = 48, 12
 """Largest herd."""
 
 
+class Herd(NamedTuple):
+    """Space for datasets and workloads that move together; how many of each is kept beside it."""
+
+    workloads: Ints
+    datasets: Ints
+    action: Ints
+    """What became of the replicas that each workload reads, for taking a change back."""
+    added: Bools
+    dropped: Bools
+
+
 class Scratch(NamedTuple):
     """Space that the kernels of one thread write into; kernels allocate nothing."""
 
     first: Ints
     """What became of the replicas that a workload reads, for taking a change back."""
     second: Ints
-    herd: Ints
-    workloads: Ints
-    datasets: Ints
-    added: Bools
-    dropped: Bools
+    herd: Herd
+    other: Herd
 
 
 class Part(NamedTuple):
@@ -54,9 +62,16 @@ def scratch_for(a: Arrays) -> Scratch:
     return Scratch(
         first=np.zeros(widest, np.int8),
         second=np.zeros(widest, np.int8),
-        herd=np.zeros((WORKLOADS, widest), np.int8),
+        herd=_herd_for(widest),
+        other=_herd_for(widest),
+    )
+
+
+def _herd_for(widest: int) -> Herd:
+    return Herd(
         workloads=np.zeros(WORKLOADS, np.int64),
         datasets=np.zeros(DATASETS, np.int64),
+        action=np.zeros((WORKLOADS, widest), np.int8),
         added=np.zeros(DATASETS, np.bool_),
         dropped=np.zeros(DATASETS, np.bool_),
     )

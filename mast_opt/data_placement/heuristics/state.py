@@ -106,6 +106,11 @@ def cost(a: Arrays, s: State) -> float:
     return total + float((a.move_price[today] * left).sum())
 
 
+def forbidden(a: Arrays, s: State) -> float:
+    """The part of the cost that stands for forbidden reads: a start may have some, a plan has none."""
+    return float(s.volume[~s.place].sum()) * a.remote_price if a.remote_price == FORBIDDEN_READ else 0.0
+
+
 def excess(a: Arrays, s: State, refuse: bool) -> float:
     """How far hard limits are exceeded, each as a share of its limit; 0 for a feasible state."""
     total = 0.0 if refuse else float((s.region == s.place.shape[1]).sum())

@@ -27,7 +27,7 @@ EXACT = 1 + 1e-12
 """Prices may exceed their boxes by what rounding does to them."""
 MOST_CELLS = 20_000
 """Amounts at a switchboard up to which whole servers are counted, in units: what all worths are multiples of."""
-WHOLE = ("counted_to", "other_of")
+WHOLE = ("counted_to", "other_of", "exact_of")
 """Arrays of whole numbers."""
 
 
@@ -62,15 +62,21 @@ class Certificate:
     """[G] a reservation …"""
     other_survive: Floats
     """[G] … and another price of guaranteed capacity that its levels may choose"""
+    exact_of: Ints
+    """[E] a reservation, each at most once, …"""
+    exact_to: Floats
+    """[E] … and the cost up to which all that it can hold is tried: what it asks included at its price, what servers
+    of today save if they stay deducted"""
 
     @classmethod
     def in_fractions(cls, prices: Prices) -> Certificate:
         """Of the bound in which no whole servers are counted."""
-        return cls(prices, np.zeros(len(prices.survive), np.int64), np.zeros(0, np.int64), np.zeros(0))
+        none, nothing = np.zeros(0, np.int64), np.zeros(0)
+        return cls(prices, np.zeros(len(prices.survive), np.int64), none, nothing, none, nothing)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """What a file keeps."""
-        mine = ("counted_to", "other_of", "other_survive")
+        mine = ("counted_to", "other_of", "other_survive", "exact_of", "exact_to")
         return self.prices.arrays() | {name: getattr(self, name) for name in mine}
 
 
@@ -81,7 +87,7 @@ def read_certificate(problem: ServerAssignment, arrays: Mapping[str, NDArray[Any
         PlanError: arrays lack, or have another type or length than the problem's.
     """
     p, affinities = problem, len(problem.affinity_reservation)
-    others = np.asarray(arrays.get("other_of", np.zeros(0))).size
+    others, exact = (np.asarray(arrays.get(name, np.zeros(0))).size for name in ("other_of", "exact_of"))
     lengths = {
         "once": len(p.stocks),
         "survive": len(p.reservations),
@@ -91,6 +97,8 @@ def read_certificate(problem: ServerAssignment, arrays: Mapping[str, NDArray[Any
         "counted_to": len(p.reservations),
         "other_of": others,
         "other_survive": others,
+        "exact_of": exact,
+        "exact_to": exact,
     }
     found = []
     for name, length in lengths.items():
@@ -101,13 +109,15 @@ def read_certificate(problem: ServerAssignment, arrays: Mapping[str, NDArray[Any
         if array.dtype != dtype or array.shape != (length,):
             words = f"{length} {np.dtype(dtype)} numbers"
             found.append(Fault(FILE, words, column=name, value=f"{array.dtype} {array.shape}"))
-        elif name not in WHOLE and not ((array >= 0) & (array <= DEAREST)).all():
+        elif name == "exact_to" and not (np.abs(array) <= DEAREST).all():
+            found.append(Fault(FILE, f"costs from {-DEAREST:g} to {DEAREST:g}", column=name))
+        elif name not in (*WHOLE, "exact_to") and not ((array >= 0) & (array <= DEAREST)).all():
             found.append(Fault(FILE, f"prices from 0 to {DEAREST:g}", column=name))
     if found:
         raise PlanError(found)
     own = {name: np.asarray(array) for name, array in arrays.items()}
     prices = Prices(**{item.name: own[item.name] for item in fields(Prices)})
-    return Certificate(prices, own["counted_to"], own["other_of"], own["other_survive"])
+    return Certificate(prices, *(own[item.name] for item in fields(Certificate)[1:]))
 
 
 def faults(
@@ -138,8 +148,11 @@ def faults(
     if (to < 0).any() or (to > np.where(p.buffer == EMBEDDED, MOST_CELLS * unit, 0)).any():
         words = f"amounts of up to {MOST_CELLS} units, 0 for who has no buffer of its own or no use for any server"
         found.append(Fault(FILE, words, column="counted_to"))
-    if len(of) and (of.min() < 0 or of.max() >= len(p.reservations)):
-        found.append(Fault(FILE, f"positions of reservations, 0 … {len(p.reservations) - 1}", column="other_of"))
+    for name, those in (("other_of", of), ("exact_of", certificate.exact_of)):
+        if len(those) and (those.min() < 0 or those.max() >= len(p.reservations)):
+            found.append(Fault(FILE, f"positions of reservations, 0 … {len(p.reservations) - 1}", column=name))
+    if len(np.unique(certificate.exact_of)) < len(certificate.exact_of):
+        found.append(Fault(FILE, "every reservation at most once", column="exact_of"))
     if (certificate.other_survive > shortfall * EXACT).any():
         found.append(Fault(FILE, f"prices up to {shortfall:g}, that of shortfall", column="other_survive"))
     return found

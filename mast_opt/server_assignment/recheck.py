@@ -131,7 +131,9 @@ class _Bound:
             prices = self.unit["buffer"], self.unit["shortfall"]
             others = self.c.other_survive[self.c.other_of == q]
             gains = np.minimum([survive, *others.tolist()], prices[1]).tolist()
-            cost = max(cost, taken + whole_cost(offers, gains, prices, asked, (least, lacking), counted_to))
+            exact = self.c.exact_to[self.c.exact_of == q].tolist()
+            whole = whole_cost(offers, gains, prices, asked, (least, lacking), counted_to, exact[0] if exact else None)
+            cost = max(cost, taken + whole)
         return cost
 
     def _per_mrru(self, q: int) -> Floats:

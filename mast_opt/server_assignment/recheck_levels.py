@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mast_opt.server_assignment.problem import Ints
+from mast_opt.server_assignment.recheck_knapsack import Choices
 
 Floats = NDArray[np.float64]
 
@@ -89,6 +90,7 @@ def whole_cost(
     asked: int,
     floor: tuple[int, int],
     counted_to: int,
+    exact_to: float | None,
 ) -> float:
     """The least cost with whole servers at each level up to ``counted_to``, and in fractions beyond; what is asked
     included. Each level may choose among the ``gains``, prices of guaranteed capacity up to that of shortfall.
@@ -96,6 +98,7 @@ def whole_cost(
     Args:
         prices: of an mrru of the level, and of shortfall.
         floor: (least, lacking), as ``attainable.floor`` gives it.
+        exact_to: up to this cost all combinations of amounts are tried; None: none.
     """
     buffer, shortfall = prices
     least, lacking = floor
@@ -108,7 +111,11 @@ def whole_cost(
         held = np.minimum.accumulate(base - gain * level, axis=1).sum(axis=0)
         short = np.where(level < least, (shortfall - gain) * lacking, 0.0)
         best = np.maximum(best, held + (buffer + gain) * level + gain * asked + short)
-    return min(beyond, float(best.min()) + offers.worthless())
+    within = float(best.min())
+    if exact_to is not None:
+        target = min(exact_to, beyond) - offers.worthless()
+        within = max(within, Choices(base, unit, asked, buffer, shortfall).least(target))
+    return min(beyond, within + offers.worthless())
 
 
 def _table(offers: Fractions, unit: int, cells: int) -> Floats:

@@ -18,7 +18,7 @@ from mast_opt.server_assignment import Plan, ServerAssignment
 from mast_opt.server_assignment.expand import expand
 from mast_opt.server_assignment.formulation import base
 from mast_opt.server_assignment.generate import FAMILIES
-from mast_opt.server_assignment.heuristics import passes, relaxed
+from mast_opt.server_assignment.heuristics import knapsack, passes, relaxed, whole_servers
 from mast_opt.server_assignment.heuristics.exact_prices import exact_prices
 from mast_opt.server_assignment.heuristics.prices import FORBIDDEN, change_some, cost
 from mast_opt.server_assignment.heuristics.refill import refill, settle
@@ -215,8 +215,11 @@ def test_an_interrupt_ends_the_search_within_a_step(share: float, monkeypatch: p
 
     for name in ("refill", "settle", "take"):
         watched(name, passes)
-    for name in ("cheapest", "bought", "tabulated"):
+    for name in ("cheapest", "bought"):
         watched(name, relaxed)
+    watched("tabulated", whole_servers)
+    for name in ("best_gain", "extended"):
+        watched(name, knapsack)
 
     def on_event(event: Event) -> None:
         events.append(event)

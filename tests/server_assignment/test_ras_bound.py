@@ -18,13 +18,14 @@ from mast_opt.server_assignment.certificate import WHOLE, Certificate, Prices
 from mast_opt.server_assignment.formulation import base
 from mast_opt.server_assignment.heuristics.floors import floors
 from mast_opt.server_assignment.heuristics.relaxed import Relaxed
+from mast_opt.server_assignment.heuristics.whole_servers import whole_servers
 from mast_opt.server_assignment.measure import Measure
 from mast_opt.server_assignment.recheck import certified_bound
 from tests.server_assignment.brute import Brute
 from tests.server_assignment.strategies import problems
 from tests.server_assignment.support import examples, proven
 
-NAMES = [item.name for item in fields(Prices)] + ["counted_to", "other_of", "other_survive"]
+NAMES = [item.name for item in fields(Prices)] + ["counted_to", "other_of", "other_survive", "exact_of", "exact_to"]
 
 
 def random_prices(r: Relaxed, seed: int) -> Prices:
@@ -51,7 +52,7 @@ def random_proof(problem: ServerAssignment, seed: int) -> tuple[float, Certifica
     """What the search says such prices prove, whole servers counted, and the certificate of it."""
     r = Relaxed(problem, problem.objective.weights)
     prices = random_prices(r, seed)
-    least, certificate = r.whole(prices, *r.solved(prices))
+    least, certificate = whole_servers(r, prices, r.solved(prices), r.pairs.today[r.order])
     return r.bound(prices, least), certificate
 
 
@@ -71,6 +72,7 @@ def test_the_checker_proves_what_the_search_says(problem: ServerAssignment, seed
     """Two computations that share no code: one compiled, one with numpy."""
     said, certificate = random_proof(problem, seed)
     event(f"whole servers: {bool(certificate.counted_to.any())}")
+    event(f"knapsacks: {len(certificate.exact_of)}")
     checked = certified_bound(problem, certificate.arrays())
     assert checked >= said - 1e-9 * scale(problem, certificate.prices)
 
@@ -135,7 +137,7 @@ def test_whole_servers_only_tighten_the_bound(problem: ServerAssignment, seed: i
     r = Relaxed(problem, problem.objective.weights)
     prices = random_prices(r, seed)
     relaxed, _ = r.solved(prices)
-    whole, _ = r.whole(prices, *r.solved(prices))
+    whole, _ = whole_servers(r, prices, r.solved(prices), r.pairs.today[r.order])
     event(f"tighter: {bool((whole > relaxed + 1e-9).any())}")
     assert (whole >= relaxed - 1e-9 * np.maximum(np.abs(relaxed), 1)).all()
 
@@ -186,7 +188,7 @@ WHOLE_JUNK: dict[str, Callable[[np.ndarray], Any]] = {
 
 
 @pytest.mark.parametrize("junk", WHOLE_JUNK)
-@pytest.mark.parametrize("name", ["counted_to", "other_of"])
+@pytest.mark.parametrize("name", WHOLE)
 def test_junk_counts_are_refused_by_name(problem: ServerAssignment, name: str, junk: str) -> None:
     with pytest.raises(PlanError, match=name):
         certified_bound(problem, edited(problem, name, WHOLE_JUNK[junk]))
@@ -195,8 +197,19 @@ def test_junk_counts_are_refused_by_name(problem: ServerAssignment, name: str, j
 @pytest.mark.parametrize("junk", JUNK)
 @pytest.mark.parametrize("name", [name for name in NAMES if name not in WHOLE])
 def test_junk_prices_are_refused_by_name(problem: ServerAssignment, name: str, junk: str) -> None:
+    if (name, junk) == ("exact_to", "negative"):
+        certified_bound(problem, edited(problem, name, JUNK[junk]))  # a cost may be below 0
+        return
     with pytest.raises(PlanError, match=name):
         certified_bound(problem, edited(problem, name, JUNK[junk]))
+
+
+def test_a_reservation_is_solved_at_most_once(problem: ServerAssignment) -> None:
+    arrays = random_certificate(problem, 4)
+    twice = {name: np.repeat(arrays[name], 2) for name in ("exact_of", "exact_to")}
+    assert len(twice["exact_of"])
+    with pytest.raises(PlanError, match="at most once"):
+        certified_bound(problem, arrays | twice)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -9,24 +9,17 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from mast_opt.mip import FloatArray
-from mast_opt.server_assignment.certificate import Certificate, Prices
+from mast_opt.server_assignment.certificate import Prices
 from mast_opt.server_assignment.heuristics.floors import around, floors
 from mast_opt.server_assignment.heuristics.subproblems import Limits, Offers, bought, cheapest
-from mast_opt.server_assignment.heuristics.whole import Claim, least_cost, tabulated
 from mast_opt.server_assignment.holdings import Holdings
 from mast_opt.server_assignment.pairs import pairs_of
 from mast_opt.server_assignment.problem import EMBEDDED, POOL, SHARE, SHARED, Ints, ServerAssignment
 
 ROUNDING = 1e-10
 """Relative allowance for the rounding of sums."""
-MOST_CELLS = 7000
-"""Amounts at a switchboard up to which whole servers are counted; beyond, rounding matters little."""
-STRIDES = (1.0, 0.5, 0.25, 0.12, 0.06, 0.03)
-"""Relative changes of a price that are tried, each twice up and down."""
 PORTION = 200_000
 """Pairs that a kernel works on at a time, about."""
-MARGIN = 20
-"""Servers by which the levels tried go beyond the relaxed one and today's."""
 
 
 def unwatched() -> None:
@@ -123,7 +116,7 @@ class Relaxed:
     def solved(self, c: Prices) -> tuple[FloatArray, FloatArray]:
         """[Q] the least cost of each reservation's servers at these prices, and its L."""
         lacking = np.asarray(np.maximum(self.shortfall - c.survive, 0.0) * self.lacking, np.float64)
-        return self._cheapest(self.limits, self.cost(c), self.buffer + c.survive, lacking)
+        return self.cheapest_within(0, len(self.boards), self.limits, self.cost(c), self.buffer + c.survive, lacking)
 
     def bought(self, c: Prices, level: FloatArray) -> FloatArray:
         """[N] the servers of that least cost, in the order of the offers; fractional at the margin."""
@@ -133,89 +126,20 @@ class Relaxed:
             bought(self.offers, self.limits, begin, end, cost, self.in_use, self.idle, level, amount)
         return amount
 
-    def _cheapest(
-        self, limits: Limits, cost: FloatArray, level_price: FloatArray, shortage: FloatArray
+    def cheapest_within(
+        self, begin: int, end: int, limits: Limits, cost: FloatArray, level_price: FloatArray, shortage: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
-        least, level = np.empty((2, len(self.boards)))
-        for begin, end in self.portions:
-            self.look()
-            least[begin:end], level[begin:end] = cheapest(
-                self.offers, limits, begin, end, cost, self.in_use, self.idle, level_price, shortage
-            )
+        """``solved``, for the reservations from ``begin`` to ``end``, with other limits, prices and shortages."""
+        least, level = np.empty((2, end - begin))
+        for first, last in self.portions:
+            first, last = max(first, begin), min(last, end)
+            if first < last:
+                self.look()
+                some = slice(first - begin, last - begin)
+                least[some], level[some] = cheapest(
+                    self.offers, limits, first, last, cost, self.in_use, self.idle, level_price, shortage
+                )
         return least, level
-
-    def whole(
-        self,
-        c: Prices,
-        least: FloatArray,
-        level: FloatArray,
-        order: Ints | None = None,
-        stop: Callable[[float], bool] | None = None,
-    ) -> tuple[FloatArray, Certificate]:
-        """[Q] the least cost with whole servers, where a reservation is small enough to try all amounts, the others'
-        as ``solved`` gives it; and what certifies it.
-
-        Up to a level somewhat above the relaxed one all amounts are tried; beyond it, the relaxed cost is a bound.
-
-        Args:
-            order: the reservations to count, one after another; by default all.
-            stop: is asked after each, and told by how much the bound has risen so far.
-        """
-        p, unit = self.problem, np.maximum(self.unit, 1)
-        reach = np.maximum(np.maximum(level, self.limits.least), self.now.largest)
-        top = np.minimum(reach + MARGIN * self.widest, MOST_CELLS * unit).astype(np.int64) // unit * unit
-        small = (self.limits.embedded > 0) & (self.unit > 0) & (top > reach) & ~self.worthless
-        small &= (p.asked_mrru > 0) & (c.survive <= self.shortfall)
-        uncharged = self.cost(c) + c.survive[self.reservation] * self.offers.worth
-        beyond, gain = self._beyond(c.survive, uncharged, np.where(small, top, 0))
-        result, counted_to = least.copy(), np.zeros(len(top), np.int64)
-        others: list[tuple[int, float]] = []
-        raised = 0.0
-        for q in (np.arange(len(top)) if order is None else order).tolist():
-            if not small[q]:
-                continue
-            base = np.empty((int(self.boards[q]), int(top[q] // unit[q]) + 1))
-            tabulated(
-                self.offers,
-                self.offers.start[q],
-                self.offers.start[q + 1],
-                uncharged,
-                self.in_use,
-                self.idle,
-                unit[q],
-                self.limits.limit[q],
-                self.limits.steep[q],
-                self.limits.cap[q],
-                base,
-            )
-            claim = Claim(
-                int(p.asked_mrru[q]), int(self.limits.least[q]), int(self.lacking[q]), self.buffer, self.shortfall
-            )
-            most = float(beyond[q])
-            best, gains = least_cost(base, claim, int(unit[q]), float(c.survive[q]), most)
-            better = best - c.survive[q] * p.asked_mrru[q]
-            if better > least[q]:
-                result[q], counted_to[q] = better, top[q]
-                others += [(q, price) for price in (float(gain[q]), *gains)]
-                raised += better - float(least[q])
-            if stop is not None and stop(raised):
-                break
-        of, price = zip(*others, strict=True) if others else ((), ())
-        return result, Certificate(c, counted_to, np.array(of, np.int64), np.array(price, np.float64))
-
-    def _beyond(self, survive: FloatArray, uncharged: FloatArray, top: Ints) -> tuple[FloatArray, FloatArray]:
-        """[Q] what a reservation costs at least at a level of ``top`` or more, what is asked included; the price of
-        capacity is another one there, found by a few steps up and down, and returned too."""
-        never, limits = np.full(len(top), np.inf), self.limits._replace(least=top)
-        best = np.full(len(top), -np.inf)
-        for factor in (1.0, *(turn for step in STRIDES for turn in (1 + step, 1 / (1 + step)) * 2)):
-            tried = np.minimum(survive * factor, self.shortfall)
-            cost = uncharged - tried[self.reservation] * self.offers.worth
-            least, _ = self._cheapest(limits, cost, self.buffer + tried, never)
-            value = least + tried * self.problem.asked_mrru
-            survive = np.where(value > best, tried, survive)
-            best = np.maximum(value, best)
-        return best, survive
 
     def wasted(self, c: Prices, least: FloatArray, servers: Ints) -> FloatArray:
         """[Q] what a plan's counts ([N], in the order of the offers) cost a reservation beyond the least at these

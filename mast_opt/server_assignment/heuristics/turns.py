@@ -22,6 +22,7 @@ from mast_opt.server_assignment.heuristics.relaxed import Relaxed
 from mast_opt.server_assignment.heuristics.rounding import rounded
 from mast_opt.server_assignment.heuristics.slices import Slices
 from mast_opt.server_assignment.heuristics.state import State, fleet_of, state_of, troubled
+from mast_opt.server_assignment.heuristics.whole_servers import whole_servers
 from mast_opt.server_assignment.pairs import counted
 from mast_opt.server_assignment.plan import Plan
 from mast_opt.server_assignment.problem import Ints, ServerAssignment
@@ -44,6 +45,8 @@ NODES = 300
 """Most nodes of its tree, so that it is the same on every machine."""
 PATIENCE = 2
 """Bounds with whole servers are computed after so many times the time that the last one took."""
+FIRST_WORK, MOST_WORK = 4e6, 1e9
+"""Steps for a knapsack of the first such bound, doubled for each further one up to the most."""
 EARLIER = 1e4
 """Weight of the terms before, in a lexicographic search."""
 OPENING_SHARE = 0.2
@@ -97,6 +100,7 @@ class Turns:
         self.bound: float | None = None
         self.certificate: Certificate | None = None
         self.whole_s, self.whole_at = 0.0, 0.0
+        self.work = FIRST_WORK
         self.slices: Slices | None = None
         self.formulation: Formulation[Plan] | None = None
         self.limit: Limit | None = None
@@ -180,11 +184,9 @@ class Turns:
         until the asked gap is proven."""
         assert self.prices is not None
         began, prices, relaxed = self.watch.elapsed_s, self.prices.best, self.prices.bound
-        least, level = self.relaxed.solved(prices)
-        order = np.argsort(-self.relaxed.wasted(prices, least, self.best), kind="stable")
-        least, certificate = self.relaxed.whole(
-            prices, least, level, order, lambda raised: self._stopped() or self._enough(relaxed + raised)
-        )
+        solved, stop = self.relaxed.solved(prices), lambda raised: self._stopped() or self._enough(relaxed + raised)
+        least, certificate = whole_servers(self.relaxed, prices, solved, self.best, self.work, stop)
+        self.work = min(2 * self.work, MOST_WORK)
         self._bounded(self.relaxed.bound(prices, least), certificate)
         self.whole_at = self.watch.elapsed_s
         self.whole_s = self.whole_at - began

@@ -48,6 +48,14 @@ def number(key: str, value: Any) -> float:
     return float(value)
 
 
+def whole(key: str, value: float, least: int | None = None) -> int:
+    """A whole number, of at least ``least`` if that is given."""
+    if not value.is_integer() or (least is not None and value < least):
+        at_least = "" if least is None else f" of at least {least}"
+        raise UsageError(f"{key} is {value:.12g}; expected a whole number{at_least}")
+    return int(value)
+
+
 def factor(key: str, value: Any) -> float:
     """A number of at least 0."""
     times = number(key, value)

@@ -10,11 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from mast_opt.errors import UsageError
 from mast_opt.job_placement.problem import JobPlacement
 from mast_opt.job_placement.units import Bools
 from mast_opt.questions import Change
-from mast_opt.scenario_values import positions, records, reweighted, tier_factors
+from mast_opt.scenario_values import positions, records, reweighted, tier_factors, whole
 
 
 def lose_regions(problem: JobPlacement, value: Any) -> JobPlacement:
@@ -60,13 +59,10 @@ def add_servers(problem: JobPlacement, value: Any) -> JobPlacement:
     """New servers in a rack of their own, equal to one of that type that is there."""
     p = problem
     for record in records("add_servers", {"cluster": p.clusters, "gpu_type": p.gpu_types}, "servers", value):
-        count, cluster, kind = round(record.amount), record.at["cluster"], record.at["gpu_type"]
+        count = whole("add_servers.servers", record.amount, 1)
+        cluster, kind = record.at["cluster"], record.at["gpu_type"]
         alike = np.flatnonzero(p.server_type == kind)
         near = alike[p.server_cluster[alike] == cluster]
-        if count < 1 or not len(alike):
-            raise UsageError(
-                f"add_servers: {count} servers of {p.gpu_types[kind]}; expected at least 1, of a known type"
-            )
         like = int((near if len(near) else alike)[0])
         rack = f"new rack {len(p.racks)} in {p.clusters[cluster]}"
         p = replace(

@@ -14,7 +14,7 @@ import numpy as np
 
 from mast_opt.errors import InstanceError, UsageError
 from mast_opt.questions import Change
-from mast_opt.scenario_values import amounts, factor, positions, records, reweighted
+from mast_opt.scenario_values import amounts, factor, positions, records, reweighted, whole
 from mast_opt.server_assignment.plan import Plan
 from mast_opt.server_assignment.problem import Bools, ServerAssignment
 
@@ -62,9 +62,7 @@ def add_servers(problem: ServerAssignment, value: Any) -> ServerAssignment:
     """New servers that nobody has, in a rack of their own."""
     p = problem
     for record in records("add_servers", {"switchboard": p.switchboards, "type": p.types}, "servers", value):
-        count = round(record.amount)
-        if count < 1:
-            raise UsageError(f"add_servers: {record.amount:g} servers; expected at least 1")
+        count = whole("add_servers.servers", record.amount, 1)
         rack = f"new rack {len(p.racks)}"
         p = replace(
             p,

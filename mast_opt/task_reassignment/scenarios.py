@@ -10,7 +10,7 @@ import numpy as np
 
 from mast_opt.errors import UsageError
 from mast_opt.questions import Change
-from mast_opt.scenario_values import amounts, factor, positions, records, reweighted
+from mast_opt.scenario_values import amounts, factor, positions, records, reweighted, whole
 from mast_opt.task_reassignment.plan import Plan
 from mast_opt.task_reassignment.problem import Ints, TaskReassignment
 
@@ -50,8 +50,9 @@ def add_capacity(problem: TaskReassignment, value: Any) -> TaskReassignment:
     axes = {"machine": problem.machines, "resource": problem.resources}
     for record in records("add_capacity", axes, "amount", value):
         cell = record.at["machine"], record.at["resource"]
-        capacity[cell] += round(record.amount)
-        safety[cell] = max(int(safety[cell]) + round(record.amount), 0)
+        amount = whole("add_capacity.amount", record.amount)
+        capacity[cell] += amount
+        safety[cell] = max(int(safety[cell]) + amount, 0)
     if (capacity < 0).any():
         m, k = (int(part[0]) for part in np.nonzero(capacity < 0))
         raise UsageError(f"add_capacity takes more {problem.resources[k]} from {problem.machines[m]} than there is")

@@ -14,6 +14,7 @@ from mast_opt.job_placement.plan import empty
 FOLDER = Path(__file__).parents[2] / "instances" / "job_placement"
 VICTIMS = mast_opt.read(FOLDER / "tiny-victims.json")
 REGIONS = mast_opt.read(FOLDER / "tiny-regions.json")
+ROOM = {"cluster": VICTIMS.clusters[0], "gpu_type": VICTIMS.gpu_types[0]}
 
 
 def test_there_is_always_a_plan() -> None:
@@ -91,6 +92,8 @@ def test_heuristics_answer_too() -> None:
         ({"lose_clusters": ["moon"]}, "no cluster called 'moon'"),
         ({"grow_demand": {"9": 2}}, "no tier called '9'"),
         ({"replicate": 3}, "expected a list of tables"),
+        ({"add_servers": [ROOM | {"servers": 2.4}]}, "servers is 2.4; expected a whole number of at least 1"),
+        ({"add_servers": [ROOM | {"servers": 0}]}, "servers is 0; expected a whole number of at least 1"),
         ({"weights": {"spread": -1}}, "at least 0"),
     ],
 )

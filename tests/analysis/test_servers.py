@@ -84,6 +84,7 @@ def test_scenarios() -> None:
         ({"lose_switchboards": ["moon"]}, "no switchboard called 'moon'"),
         ({"grow_demand": {"joy": 2}}, "no reservation called 'joy'"),
         ({"add_servers": [{"switchboard": "sb-1", "type": "compute", "servers": 0}]}, "at least 1"),
+        ({"add_servers": [{"switchboard": "sb-1", "type": "compute", "servers": 1.5}]}, "is 1.5; expected a whole"),
     ],
 )
 def test_values_that_make_no_sense(changes: dict[str, Any], words: str) -> None:

@@ -108,6 +108,7 @@ def test_scenarios() -> None:
         ({"drain_locations": ["moon"]}, "no location called 'moon'"),
         ({"grow_demand": {"joy": 2}}, "no resource called 'joy'"),
         ({"add_capacity": [{"machine": "a1", "resource": "cpu", "amount": -99}]}, "takes more cpu from a1"),
+        ({"add_capacity": [{"machine": "a1", "resource": "cpu", "amount": 0.4}]}, "is 0.4; expected a whole number"),
         ({"weights": {"load": -1}}, "at least 0"),
     ],
 )

@@ -76,8 +76,8 @@ def changed(problem: ServerAssignment, solution: Solution) -> tuple[int, int]:
 
 
 def fewest(problem: ServerAssignment) -> tuple[int, int] | None:
-    """The fewest servers that can be taken, and the fewest that can be gained, while no more lacks than must; None where
-    that is not proven within a minute each."""
+    """The fewest servers that can be taken, and the fewest that can be gained, while no more lacks than must; None
+    where that is not proven within a minute each."""
     weights = dict.fromkeys(problem.objective.weights, 0.0) | {"shortfall": 1e3, "moves_in_use": 1.0, "moves_idle": 1.0}
     found = []
     for use in (0.0, 1.0):

@@ -32,7 +32,7 @@ from mast_opt.task_reassignment.heuristics.twine import twine
 from mast_opt.task_reassignment.verify import verify
 
 WHOLE = "everything"
-SHARES = ("swaps", "swaps within services", "ejections", "ways home", "whole services")
+SHARES = ("swaps", "swaps within services", "ejections", "ways home", "whole services", "partners alike")
 
 
 def without(name: str) -> tuple[float, ...]:

@@ -166,7 +166,15 @@ def test_two_services_that_keep_each_other_leave_together() -> None:
 
 @pytest.mark.parametrize("family", sorted(FAMILIES))
 @pytest.mark.parametrize(
-    "mix", [(0, 0, 0, 0.5, 0), (1, 0.5, 0, 0, 0), (0, 0, 1, 0, 0), (0, 0, 0, 0, 1), (0.4, 0.5, 0.2, 0.5, 0.1)]
+    "mix",
+    [
+        (0, 0, 0, 0.5, 0, 0),
+        (1, 0.5, 0, 0, 0, 0),
+        (1, 0, 0, 0, 0, 1),
+        (0, 0, 1, 0, 0, 0.5),
+        (0, 0, 0, 0, 1, 0),
+        (0.4, 0.5, 0.2, 0.5, 0.1, 0.5),
+    ],
 )
 def test_annealing_keeps_count(family: str, mix: tuple[float, ...]) -> None:
     problem = drawn(8, family)
@@ -187,7 +195,7 @@ def test_at_no_temperature_nothing_gets_worse() -> None:
     problem = drawn(5)
     fleet, state = begun(problem, 5)
     best, best_cost = state.machine.copy(), np.array([np.inf])
-    mix = np.array([0.4, 0.5, 0.1, 0.1, 0.1])
+    mix = np.array([0.4, 0.5, 0.1, 0.1, 0.1, 0.5])
     anneal(fleet, state, 4_000, float(fleet.size.max()), *PRICES, len(best), mix, best, best_cost)
     costs = [weighed(state)]
     for _ in range(5):
@@ -195,3 +203,22 @@ def test_at_no_temperature_nothing_gets_worse() -> None:
         costs.append(weighed(state))
     assert costs == sorted(costs, reverse=True)
     assert costs[1] < costs[0]
+
+
+def test_no_change_puts_a_process_where_it_never_fits() -> None:
+    """The second machine has room for the small process alone, which is at home on the first."""
+    problem = FAMILIES["containers"].generate(np.random.default_rng(0), processes=2, machines=3, resources=1)
+    problem = replace(
+        problem,
+        need=np.array([[20], [10]]),
+        capacity=np.array([[40], [15], [40]]),
+        safety=np.array([[0], [15], [0]]),
+        initial=np.array([0, 2]),
+    )
+    fleet, state = begun(problem, 0)
+    assert not shift(fleet, state, 0, 1, 1e9, *PRICES)
+    assert not eject(fleet, state, 1, 0, 1, 1e9, *PRICES)
+    assert shift(fleet, state, 1, 1, 1e9, *PRICES)
+    assert not swap(fleet, state, 0, 1, 1e9, *PRICES)
+    assert state.machine.tolist() == [0, 1]
+    assert_counted(problem, fleet, state)

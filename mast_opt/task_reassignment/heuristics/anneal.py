@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from mast_opt.task_reassignment.heuristics.changes import eject, shift, swap
 from mast_opt.task_reassignment.heuristics.compiled import compiled, inlined
 from mast_opt.task_reassignment.heuristics.draws import below, uniform
@@ -14,7 +16,8 @@ def anneal(fleet, state, proposals, temperature, excess_price, broken_price, awa
     """Propose that many changes of the ``movable`` largest processes.
 
     ``mix`` holds the shares of swaps, of swaps within a service among them, of ejections, of shifts home among the
-    shifts of processes that are away, and of shifts of whole services. ``best`` and ``best_cost[0]`` keep the cheapest
+    shifts of processes that are away, of shifts of whole services, and of partners that need almost the same among
+    those of other swaps and ejections. ``best`` and ``best_cost[0]`` keep the cheapest
     state without excess or broken rules; ``proposals`` is at most ``ROUND``.
     """
     machines = state.cost.shape[0]
@@ -22,6 +25,8 @@ def anneal(fleet, state, proposals, temperature, excess_price, broken_price, awa
     by_size, home = fleet.by_size, fleet.home
     swaps, kin, ejections, homeward = mix[0], mix[1], mix[0] + mix[2], mix[3]
     services = ejections + mix[4]
+    partners = fleet.alike.shape[1]
+    likeness = mix[5] if partners > 0 else 0.0
     state.trail_end[0] = 0
     best_end = -1
     for _ in range(proposals):
@@ -34,6 +39,8 @@ def anneal(fleet, state, proposals, temperature, excess_price, broken_price, awa
             members = fleet.member_start[service + 1] - first
             if members > 1 and uniform(random) < kin:
                 q = fleet.member[first + below(random, members)]
+            elif uniform(random) < likeness:
+                q = fleet.alike[p, rank(random, partners)]
             else:
                 q = by_size[below(random, movable)]
             if machine[q] == source:
@@ -69,6 +76,12 @@ def anneal(fleet, state, proposals, temperature, excess_price, broken_price, awa
             best[at] = machine[at]
         for at in range(state.trail_end[0] - 1, best_end - 1, -1):
             best[state.trail[at, 0]] = state.trail[at, 1]
+
+
+@inlined
+def rank(random, count):
+    """A number from 0 to count − 1, of about the same chance between each and its double."""
+    return min(int(math.exp(uniform(random) * math.log(count + 1.0))) - 1, count - 1)
 
 
 @inlined

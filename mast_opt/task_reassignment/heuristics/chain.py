@@ -31,6 +31,13 @@ AWAY = 3.0
 are enough to level everything, and the others had better stay."""
 MANY = 80
 """Processes for each machine."""
+NEAR = (0.4, 0.6, 6.0)
+"""A cooling close to today's assignment begins at a temperature between these powers of COLD, and a process that is not
+at home costs that many temperatures: where today is nearly as cheap as can be, few moves are wanted."""
+ENOUGH = 0.75
+"""Power of COLD at which the first cooling ends: what is left below, later ones settle as well."""
+STRICTER = 5.0
+"""Factor on the price of excess while hot, after a cooling that was lost."""
 FREEZE = 0.1
 """A cooling is frozen if over this part of it …"""
 STILL = 1e-4
@@ -43,9 +50,9 @@ LARGE = 2.0
 """Processes move that can cost at least this many temperatures."""
 FEWEST = 10
 """Processes that move however small they are."""
-MIX = (0.5, 0.6, 0.02, 0.5, 0.002)
+MIX = (0.5, 0.3, 0.02, 0.5, 0.002, 0.8)
 """Shares, as ``anneal`` takes them: swaps, swaps within a service among them, ejections, shifts home of those away,
-shifts of whole services."""
+shifts of whole services, partners that need almost the same."""
 
 
 class Chain:
@@ -59,15 +66,22 @@ class Chain:
         rng: np.random.Generator,
         mix: tuple[float, ...] = MIX,
         first: float = 1.0,
+        near: float = 0.0,
     ) -> None:
-        self._problem, self._fleet, self._rng = problem, fleet, rng
-        self._away = AWAY if len(problem.processes) >= MANY * len(problem.machines) else 0.0
+        """The first cooling takes that share of the search, after one close to ``begin`` for the share ``near``."""
+        self._problem, self._fleet, self._rng, self._opening = problem, fleet, rng, begin
+        self._usual_away = AWAY if len(problem.processes) >= MANY * len(problem.machines) else 0.0
+        self._strict = 1.0
         self._mix: Floats = np.array(mix)
         self._state: State = state_of(problem, fleet, begin, rng)
         self._sizes = fleet.size[fleet.by_size]
         self._hot = max(HOT * float(self._sizes[0]), 1.0)
-        self._from = self._hot
-        self._begin(0.0, first)
+        self._first, self._near = first, near > 0.0
+        if self._near:
+            self._begin(float(rng.uniform(*NEAR[:2])), 1.0, 0.0, near)
+            self._away = NEAR[2]
+        else:
+            self._begin(0.0, ENOUGH, 0.0, first)
         self.best: Small = self._state.machine.copy()
         """[P] the cheapest assignment without excess and broken rules, else the one it began with."""
         self._best_cost: Floats = np.array([self._state.total[COST]])
@@ -99,22 +113,38 @@ class Chain:
         """Begin again from the best assignment, at a random power of COLD between the first two numbers, and cool from
         one point of the search, 0 to 1, to the other."""
         self._state = state_of(self._problem, self._fleet, self.best.astype(np.int64), self._rng)
-        self._begin(begin, end)
-        self._from = self._hot * COLD ** float(self._rng.uniform(least, most))
+        self._begin(float(self._rng.uniform(least, most)), 1.0, begin, end)
 
-    def _begin(self, begin: float, end: float) -> None:
+    def depart(self, done: float) -> bool:
+        """After a cooling close to where it began, begin the first one from hot; False if that has been."""
+        if not self._near:
+            return False
+        self._near = False
+        self._state = state_of(self._problem, self._fleet, self._opening, self._rng)
+        self._begin(0.0, ENOUGH, done, self._first)
+        return True
+
+    def retry(self, done: float) -> None:
+        """After a cooling that was lost, begin anew from hot, with excess dearer, for all that is left."""
+        self._strict *= STRICTER
+        self.reheat(0.0, 0.0, done, 1.0)
+
+    def _begin(self, power: float, last: float, begin: float, end: float) -> None:
+        """Cool from one power of COLD to another."""
+        self._from, self._to = self._hot * COLD**power, self._hot * COLD**last
         self._start, self._end = begin, end
+        self._away = self._usual_away
         self._urgency, self._within = 1.0, 0.0
         self._mark, self._least, self._frozen = 0.0, np.inf, False
 
     def round(self, done: float) -> None:
         """Propose changes at the temperature for this point, 0 to 1, of the search."""
         within = min(max((done - self._start) / max(self._end - self._start, 1e-9), 0.0), 1.0)
-        cold = self._hot * COLD
-        temperature = self._from * (cold / self._from) ** within**SLOW
+        temperature = self._from * (self._to / self._from) ** within**SLOW
         position = math.log(self._hot / temperature) / math.log(1 / COLD)
         urgency = self._urge(within)
-        excess = urgency * EXCESS[0] * (EXCESS[1] / EXCESS[0]) ** position
+        hot = self._strict * EXCESS[0]
+        excess = urgency * hot * max(EXCESS[1] / hot, 1.0) ** position
         broken = urgency * BROKEN * math.sqrt(self._hot * temperature)
         movable = int(np.searchsorted(-self._sizes, -LARGE * temperature))
         movable = max(movable, min(FEWEST, len(self._sizes)))

@@ -30,6 +30,7 @@ from mast_opt.task_reassignment.heuristics.moves import (
     relocate,
     runs_on,
     service_change,
+    suits,
     travel_change,
 )
 from mast_opt.task_reassignment.heuristics.state import BROKEN, COST, EXCESS
@@ -48,7 +49,9 @@ def shift(fleet, state, p, target, temperature, excess_price, broken_price, away
     change += travel_change(fleet, p, source, target) + away_price * away_change(fleet, p, source, target)
     gain = excess_price * state.excess[source] + broken_price * state.total[BROKEN] + fleet.service_price
     allowance = admitted(state.random, change, gain, temperature)
-    if allowance < 0.0 or not firm_room(fleet.firm, fleet.feature, state.spare, fleet.home, p, target):
+    if allowance < 0.0 or not suits(fleet, p, target):
+        return False
+    if not firm_room(fleet.firm, fleet.feature, state.spare, fleet.home, p, target):
         return False
     excess = joined_excess(fleet.scarcity, fleet.feature, state.level, fleet.slack, p, target) - state.excess[target]
     if state.excess[source] > 0.0:
@@ -77,7 +80,7 @@ def swap(fleet, state, p, q, temperature, excess_price, broken_price, away_price
     had = state.excess[source] + state.excess[target]
     gain = broken_price * state.total[BROKEN] + 2 * fleet.service_price
     allowance = admitted(state.random, change, gain + excess_price * had, temperature)
-    if allowance < 0.0:
+    if allowance < 0.0 or not suits(fleet, p, target) or not suits(fleet, q, source):
         return False
     room = firm_room_replaced(fleet.firm, fleet.feature, state.spare, fleet.home, q, p, target)
     if not room or not firm_room_replaced(fleet.firm, fleet.feature, state.spare, fleet.home, p, q, source):
@@ -113,7 +116,7 @@ def eject(fleet, state, p, q, third, temperature, excess_price, broken_price, aw
     had = state.excess[source] + state.excess[target] + state.excess[third]
     gain = broken_price * state.total[BROKEN] + 2 * fleet.service_price
     allowance = admitted(state.random, change, gain + excess_price * had, temperature)
-    if allowance < 0.0:
+    if allowance < 0.0 or not suits(fleet, p, target) or not suits(fleet, q, third):
         return False
     room = firm_room_replaced(fleet.firm, fleet.feature, state.spare, fleet.home, q, p, target)
     if not room or not firm_room(fleet.firm, fleet.feature, state.spare, fleet.home, q, third):

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from mast_opt.task_reassignment.heuristics.alike import alike
 from mast_opt.task_reassignment.problem import Bools, Ints, TaskReassignment
 
 Floats = NDArray[np.float64]
@@ -45,10 +46,14 @@ class Fleet(NamedTuple):
     """[P] the largest cost that a process alone can cause on a machine."""
     by_size: Small
     """[P] processes, the largest first."""
+    alike: Small
+    """[P, ·] processes that need almost the same, the most alike first; no columns where there are too many."""
     reach_start: NDArray[np.int64]
     """[P + 1] into ``reach``; an empty list means any machine."""
     reach: Small
     """[·] machines that a process fits on if nothing else moves there."""
+    fits: Bools
+    """[P, M] the same as a table; no rows where it would be too large."""
     location: Small
     """[M]"""
     neighbourhood: Small
@@ -92,7 +97,8 @@ def fleet_of(problem: TaskReassignment) -> Fleet:
     weights = p.objective.weights
     feature, price = _features(p)
     size = (np.abs(feature) * price).max(axis=1, initial=0.0) + p.move_cost * weights["process_move"]
-    reach_start, reach = _reach(p)
+    fits = _fits(p)
+    reach_start, reach = _reach(p, fits)
     several = np.flatnonzero(p.spread_min > 1)
     distinct = p.dependent != p.dependency
     dependent, dependency = p.dependent[distinct], p.dependency[distinct]
@@ -113,8 +119,10 @@ def fleet_of(problem: TaskReassignment) -> Fleet:
         scarcity=np.rint(total.max() / np.maximum(total, 1)) * ~p.transient,
         size=size,
         by_size=_small(np.argsort(-size, kind="stable")),
+        alike=_small(alike(feature * price)),
         reach_start=reach_start,
         reach=reach,
+        fits=fits,
         location=_small(p.location),
         neighbourhood=_small(p.neighbourhood),
         group=_small(p.move_group),
@@ -151,21 +159,28 @@ def _features(problem: TaskReassignment) -> tuple[Floats, Floats]:
     return np.concatenate([p.need, asked], axis=1).astype(np.float64), price
 
 
-def _reach(problem: TaskReassignment) -> tuple[NDArray[np.int64], Small]:
-    """Lists of machines for the processes that few machines have room for."""
+def _fits(problem: TaskReassignment) -> Bools:
+    """[P, M] has the machine room for the process alone? No rows where the table would be too large."""
     p = problem
     processes, machines = len(p.processes), len(p.machines)
     if processes * machines > LISTED_CELLS:
-        return np.zeros(processes + 1, np.int64), np.zeros(0, np.int32)
+        return np.zeros((0, machines), np.bool_)
     room = p.capacity - p.held * p.transient
     fits: Bools = np.ones((processes, machines), np.bool_)
     for k in range(len(p.resources)):
         fits &= p.need[:, k, None] <= room[:, k]
     fits[np.arange(processes), p.initial] = True
+    return fits
+
+
+def _reach(problem: TaskReassignment, fits: Bools) -> tuple[NDArray[np.int64], Small]:
+    """Lists of machines for the processes that few machines have room for."""
+    if not len(fits):
+        return np.zeros(len(problem.processes) + 1, np.int64), np.zeros(0, np.int32)
     count = fits.sum(axis=1)
-    count[count > LISTED_SHARE * machines] = 0
-    fits[count == 0] = False
-    return np.concatenate([[0], np.cumsum(count)]), _small(np.nonzero(fits)[1])
+    count[count > LISTED_SHARE * len(problem.machines)] = 0
+    listed = fits & (count > 0)[:, None]
+    return np.concatenate([[0], np.cumsum(count)]), _small(np.nonzero(listed)[1])
 
 
 def _rows(count: int, members: Ints) -> Ints:

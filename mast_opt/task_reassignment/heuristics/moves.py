@@ -20,6 +20,12 @@ def runs_on(fleet, state, service, machine):
 
 
 @inlined
+def suits(fleet, process, machine):
+    """Has the machine room for the process alone, as far as that is known?"""
+    return fleet.fits.shape[0] == 0 or fleet.fits[process, machine]
+
+
+@inlined
 def travel_price(fleet, process, machine):
     """Process and machine move cost of running the process there."""
     home = fleet.home[process]

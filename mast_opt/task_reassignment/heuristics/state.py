@@ -62,7 +62,7 @@ def state_of(problem: TaskReassignment, fleet: Fleet, machine: Ints, rng: np.ran
     level = base_levels(p)
     np.add.at(level, machine, fleet.feature)
     firm = np.flatnonzero(p.transient)
-    spare = (p.capacity - p.held)[:, firm].astype(np.float64)
+    spare = np.ascontiguousarray((p.capacity - p.held)[:, firm], np.float64)
     np.subtract.at(spare, machine[moved], p.need[moved][:, firm].astype(np.float64))
     cost = np.maximum(level, 0.0) @ fleet.price
     excess = np.maximum(level[:, : len(p.resources)] - fleet.slack, 0.0) @ fleet.scarcity

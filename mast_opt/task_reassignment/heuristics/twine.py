@@ -40,11 +40,13 @@ class Schedule:
     """Those begin at a temperature between these powers of the coldest over the hottest."""
     homeward: float
     """Share of the usual offers of the way home that every second chain gets."""
+    near: float
+    """Share that a cooling close to today's assignment takes, before all others."""
 
 
-FEW = Schedule(0.8, 0.05, (0.2, 0.45), 0.1)
+FEW = Schedule(0.8, 0.05, (0.2, 0.45), 0.1, 0.02)
 """Few processes: short coolings after the first one, and some instances want other ways."""
-MANY = Schedule(0.8, 0.2, (0.4, 0.6), 1.0)
+MANY = Schedule(0.8, 0.2, (0.4, 0.6), 1.0, 0.0)
 """Many processes: as slow as possible, then once more to polish."""
 FROM = 3_000
 """Processes that are many."""
@@ -62,7 +64,7 @@ def twine(
     begin = opening(problem, problem.initial if start is None else start.machine)
     mixes = (mix, (*mix[:3], mix[3] * schedule.homeward, *mix[4:]))
     chains = [
-        Chain(problem, fleet, begin, rng, mixes[at % 2], schedule.first)
+        Chain(problem, fleet, begin, rng, mixes[at % 2], schedule.first, schedule.near)
         for at, rng in enumerate(tools.rng.spawn(tools.threads))
     ]
     watch, bound, reheats = tools.watch, aggregate_bound(problem), 0
@@ -71,7 +73,7 @@ def twine(
     with ThreadPoolExecutor(tools.threads, thread_name_prefix="mast-opt-twine") as pool:
         while not watch.done and (done := _progress(tools)) < 1.0:
             for chain in chains:
-                if chain.over(done):
+                if chain.over(done) and not chain.depart(done):
                     _begin_again(chain, chains, machines, tools, schedule, done)
                     reheats += 1
             for running in [pool.submit(chain.round, done) for chain in chains]:
@@ -100,7 +102,7 @@ def _begin_again(
     if machines is not None and np.isfinite(chain.cost):
         chain.adopt(*machines.improved(chain.best, chain.cost, tools.rng))
     if chain.lost:
-        chain.reheat(0.0, 0.0, done, 1.0)
+        chain.retry(done)
         return
     last = done + 1.5 * schedule.further >= 1.0
     chain.reheat(*schedule.reheat, done, 1.0 if last else done + schedule.further)

@@ -18,7 +18,11 @@ from mast_opt.solving import solve
 from mast_opt.solving.clock import Clock
 
 TOUCHED = 1e-7
-TRIES = 3
+RAISES = (0.0, 1e-6, 2e-6, 0.01, 0.1, 1.0, 3.0)
+"""By how much of itself an amount is raised, one try after another: a little for what a solver rounds, then more for
+shares of work, which are whole thousandths in a plan and any number to the solver."""
+ROUNDING = 1e-5
+"""A raise up to here is no more than rounding."""
 ANY_PLAN = 1e9
 """A relative gap that any plan reaches."""
 
@@ -67,7 +71,8 @@ class Workshop:
     clock: Clock
 
     def repairs(self, price: FloatArray, count: int) -> tuple[Repair, ...]:
-        """The cheapest repair, then the cheapest that uses no limit of those before, and so on."""
+        """The cheapest repair, then the cheapest that uses no limit of those before, and so on; by what they cost once
+        their amounts are those of files."""
         found: list[Repair] = []
         price = price.copy()
         for left in range(count, 0, -1):
@@ -85,13 +90,18 @@ class Workshop:
                 break
             found.append(repair)
             price[used] = np.inf
-        return tuple(found)
+        return tuple(sorted(found, key=lambda repair: repair.price))
 
     def _tried(self, slack: Mapping[int, float], price: FloatArray, start: Any, cheapest: bool) -> Repair | None:
-        """The repair if the mended instance has a plan; amounts that fall short by rounding are raised a little."""
-        for attempt in range(TRIES):
-            mended, words, fits = self._mended(slack, attempt)
-            total = sum(self._amount(g, size, attempt) * float(price[g]) for g, size in slack.items())
+        """The repair if the mended instance has a plan; amounts that fall short by rounding are raised."""
+        before: dict[int, float] | None = None
+        for more in RAISES:
+            amounts = {g: self._amount(g, size, more) for g, size in slack.items()}
+            if amounts == before:
+                break
+            before = amounts
+            mended, words, fits = self._mended(amounts)
+            total = sum(amount * float(price[g]) for g, amount in amounts.items())
             solution = solve(
                 mended,
                 self.backend.name,
@@ -102,16 +112,16 @@ class Workshop:
                 cancel=self.params.cancel,
             )
             if solution.plan is not None:
-                return Repair(words, total, cheapest, mended, solution.plan)
+                return Repair(words, total, cheapest and more <= ROUNDING, mended, solution.plan)
         return None
 
-    def _mended(self, slack: Mapping[int, float], attempt: int) -> tuple[Any, tuple[str, ...], bool]:
+    def _mended(self, amounts: Mapping[int, float]) -> tuple[Any, tuple[str, ...], bool]:
         """The instance with the limits moved, the changes in words, and whether plans still fit it."""
         relief = self.elastic.relief
         chosen: dict[int, dict[int, float]] = {}
-        for g, size in slack.items():
+        for g, amount in amounts.items():
             s = int(self.elastic.sort[g])
-            chosen.setdefault(s, {})[g - int(self.elastic.first[s])] = self._amount(g, size, attempt)
+            chosen.setdefault(s, {})[g - int(self.elastic.first[s])] = amount
         mended, words = self.problem, []
         for s in sorted(chosen, key=lambda s: relief.limits[s].reshapes):
             one = relief.limits[s]
@@ -120,12 +130,12 @@ class Workshop:
             words += [one.mend(member, amount) for member, amount in chosen[s].items()]
         return mended, tuple(words), not any(relief.limits[s].reshapes for s in chosen)
 
-    def _amount(self, g: int, slack: float, attempt: int) -> float:
-        return _amount(self.elastic.relief.limits[int(self.elastic.sort[g])], slack, attempt)
+    def _amount(self, g: int, slack: float, more: float) -> float:
+        return _amount(self.elastic.relief.limits[int(self.elastic.sort[g])], slack, more)
 
 
-def _amount(one: Limits, slack: float, attempt: int) -> float:
-    """What the limit is moved by, without a solver's rounding; more at each further attempt."""
+def _amount(one: Limits, slack: float, more: float) -> float:
+    """What the limit is moved by, without a solver's rounding; raised by a share ``more`` of itself."""
     if one.per_unit is None:
         return 1.0
     if one.whole:
@@ -133,4 +143,4 @@ def _amount(one: Limits, slack: float, attempt: int) -> float:
     tidy = float(np.format_float_positional(slack, precision=9, fractional=False))
     near = round(tidy, 6)
     amount = near if abs(near - slack) <= 1e-6 * max(1.0, abs(slack)) else tidy
-    return amount + attempt * 1e-6 * max(1.0, amount)
+    return amount + more * (max(1.0, amount) if more <= ROUNDING else amount)

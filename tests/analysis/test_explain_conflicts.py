@@ -17,6 +17,7 @@ from mast_opt.data_placement.formulation import base
 from mast_opt.data_placement.relief import relief
 from mast_opt.result import Status
 from tests.analysis.support import check_conflict, check_repairs
+from tests.cli.conftest import write_tables
 from tests.data_placement.strategies import problems
 from tests.data_placement.support import examples, proven
 from tests.data_placement.test_conflicts import CASES
@@ -57,6 +58,24 @@ def test_random_instances(problem: DataPlacement) -> None:
     check_conflict(problem, answer)
     check_repairs(problem, answer)
     assert answer.repairs
+
+
+def test_a_repair_leaves_room_for_whole_thousandths_of_split_work(tmp_path: Path) -> None:
+    """0.7 cores are missing; but only 810 thousandths of the work fit in 3 cores, so that 0.703 have to go elsewhere."""
+    changes = {
+        "workloads.csv": "workload,tier,cpu_cores,app,splittable\nfeed,0,3.7,feed,true\n",
+        "gpu_demand.csv": "workload,gpu_type,gpus\n",
+        "reads.csv": "workload,dataset,tb_per_day\nfeed,clicks,1\n",
+        "cpu_quota.csv": "region,app,cpu_cores\neast,feed,0\nwest,feed,3\n",
+    }
+    problem = mast_opt.read(write_tables(tmp_path / "split", changes))
+    answer = mast_opt.explain(problem, prices={"quota": 1.0}, alternatives=2)
+    check_repairs(problem, answer)
+    assert {repair.changes for repair in answer.repairs} == {
+        ("raise CPU quota of feed in east by 0.707 cores",),
+        ("raise CPU quota of feed in west by 0.7 cores",),
+    }
+    assert [repair.cheapest for repair in answer.repairs] == [True, False]
 
 
 def test_pins_are_told_with_the_storage_that_they_fill() -> None:

@@ -6,14 +6,13 @@ each of them is needed (model rotation, after Belov & Marques-Silva, FMCAD 2011,
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
 
 from mast_opt.analysis.elastic import Elastic
 from mast_opt.backends.base import Backend
-from mast_opt.mip import BoolArray, FloatArray, IntArray, Mip, frozen
+from mast_opt.mip import BoolArray, FloatArray, IntArray, Mip, unnamed
 from mast_opt.result import SolveParams
 
 TOLERANCE = 1e-6
@@ -85,18 +84,13 @@ def _part(mip: Mip, x: FloatArray, free: IntArray) -> Mip | None:
     rest = mip.activity(np.where(fixed, x, 0.0))
     rows = np.flatnonzero(np.diff(part.indptr))
     part = part[rows]
-    return replace(
-        mip,
-        cost=frozen(np.zeros(len(free))),
-        col_lower=frozen(mip.col_lower[free]),
-        col_upper=frozen(mip.col_upper[free]),
-        integral=frozen(mip.integral[free]),
-        row_lower=frozen(mip.row_lower[rows] - rest[rows]),
-        row_upper=frozen(mip.row_upper[rows] - rest[rows]),
-        row_start=frozen(part.indptr.astype(mip.row_start.dtype)),
-        index=frozen(part.indices.astype(mip.index.dtype)),
-        value=frozen(part.data),
-        columns=(),
-        rows=(),
-        terms={},
+    return unnamed(
+        mip.name,
+        part,
+        0.0,
+        col_lower=mip.col_lower[free],
+        col_upper=mip.col_upper[free],
+        integral=mip.integral[free],
+        row_lower=mip.row_lower[rows] - rest[rows],
+        row_upper=mip.row_upper[rows] - rest[rows],
     )

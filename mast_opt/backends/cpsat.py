@@ -71,10 +71,9 @@ class CpSat:
         try:
             integers = lattice(mip, digits)
         except Unlimited as error:
-            name = next(name for at, name in enumerate(mip.column_names()) if at == error.column)
             raise UnsupportedOption(
-                f"cpsat needs finite bounds; column {name} has none, and no row or cost implies them. "
-                "Give it bounds, or use highs, scip or cbc."
+                f"cpsat needs finite bounds; column {mip.column_name(error.column)} has none, and no row or cost "
+                "implies them. Give it bounds, or use highs, scip or cbc."
             ) from error
         except OverflowError as error:
             raise SizeLimitExceeded(

@@ -51,7 +51,8 @@ class Highs:
         highspy = self._library()
         if len(mip.value) > highspy.kHighsIInf:
             raise SizeLimitExceeded(
-                f"HiGHS takes at most {highspy.kHighsIInf:,} entries; the program has {len(mip.value):,}"
+                f"HiGHS takes at most {highspy.kHighsIInf:,} entries and the program has {len(mip.value):,}; "
+                "use a heuristic, or solve a smaller instance"
             )
         # HiGHS keeps one pool of threads for each calling thread and refuses to change its size.
         highspy.Highs.resetGlobalScheduler(True)

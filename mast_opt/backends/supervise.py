@@ -104,17 +104,16 @@ def _without_solver(mip: Mip, params: SolveParams) -> Outcome | None:
     """The outcome, if it can be told at a glance; solvers disagree about these corners."""
     whole_lower = np.where(mip.integral, np.ceil(mip.col_lower - ROUND_OFF), mip.col_lower)
     whole_upper = np.where(mip.integral, np.floor(mip.col_upper + ROUND_OFF), mip.col_upper)
-    for what, lower, upper, names in (
-        ("column", whole_lower, whole_upper, mip.column_names),
-        ("row", mip.row_lower, mip.row_upper, mip.row_names),
+    for what, lower, upper, name in (
+        ("column", whole_lower, whole_upper, mip.column_name),
+        ("row", mip.row_lower, mip.row_upper, mip.row_name),
     ):
         crossed = np.flatnonzero((lower > upper) | (lower == np.inf) | (upper == -np.inf))
         if len(crossed):
             at = int(crossed[0])
-            name = next((name for position, name in enumerate(names()) if position == at), str(at))
             return Outcome(
                 Status.INFEASIBLE,
-                message=f"{what} {name} must lie between {lower[at]:g} and {upper[at]:g}, which is empty",
+                message=f"{what} {name(at)} must lie between {lower[at]:g} and {upper[at]:g}, which is empty",
             )
     if len(mip.cost) == 0:
         if ((mip.row_lower > 0) | (mip.row_upper < 0)).any():
@@ -146,8 +145,9 @@ def _check_solution(mip: Mip, x: FloatArray) -> None:
     missed = _missed(mip, x)
     if missed.max(initial=0.0) > WRONG:
         at = int(np.argmax(missed))
-        name = next(name for position, name in enumerate(mip.row_names()) if position == at)
-        raise BackendError(f"the solver calls something a solution that misses row {name} by {missed[at]:g} (scaled)")
+        raise BackendError(
+            f"the solver calls something a solution that misses row {mip.row_name(at)} by {missed[at]:g} (scaled)"
+        )
     if mip.integral.any() and np.abs(x - np.round(x))[mip.integral].max() > WRONG:
         raise BackendError("the solver calls something a solution that has fractions in integer columns")
 

@@ -53,11 +53,13 @@ class Block:
         at = np.unravel_index(member, shape) if shape else ()
         return tuple(axis[int(i)] for axis, i in zip(self.axes, at, strict=True))
 
+    def name_of(self, member: int) -> str:
+        """The full name of the member-th member, as GLPK would print it."""
+        return f"{self.name}[{','.join(self.index(member))}]" if self.axes else self.name
+
     def names(self) -> Iterator[str]:
-        """The members' full names, in order, as GLPK would print them."""
-        for member in range(self.size):
-            labels = ",".join(self.index(member))
-            yield f"{self.name}[{labels}]" if self.axes else self.name
+        """The members' full names, in order."""
+        return (self.name_of(member) for member in range(self.size))
 
 
 @dataclass(frozen=True)
@@ -103,6 +105,14 @@ class Mip:
     def row_names(self) -> Iterator[str]:
         for block in self.rows:
             yield from block.names()
+
+    def column_name(self, at: int) -> str:
+        """The full name of a column, or its position where columns have no names."""
+        return _name(self.columns, at)
+
+    def row_name(self, at: int) -> str:
+        """The full name of a row, or its position where rows have no names."""
+        return _name(self.rows, at)
 
     def objective(self, x: FloatArray) -> float:
         return float(self.cost @ x) + self.offset
@@ -161,6 +171,13 @@ class Mip:
         lower, upper = self.col_lower.copy(), self.col_upper.copy()
         lower[columns] = upper[columns] = values
         return replace(self, col_lower=frozen(lower), col_upper=frozen(upper))
+
+
+def _name(blocks: Sequence[Block], at: int) -> str:
+    for block in blocks:
+        if block.start <= at < block.start + block.size:
+            return block.name_of(at - block.start)
+    return f"#{at}"
 
 
 def frozen(array: ArrayT) -> ArrayT:

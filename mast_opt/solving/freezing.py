@@ -51,7 +51,7 @@ class Frozen:
         values = formulation.encode(self.plan)[columns]
         off = np.flatnonzero((values < mip.col_lower[columns] - 1e-9) | (values > mip.col_upper[columns] + 1e-9))
         if len(off):
-            broken = next(name for at, name in enumerate(mip.column_names()) if at == columns[off[0]])
+            broken = mip.column_name(int(columns[off[0]]))
             raise UsageError(f"the part to keep breaks a rule: {broken} cannot be {values[off[0]]:g}; keep less")
         return replace(
             formulation,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import threading
 from dataclasses import replace
@@ -220,3 +221,19 @@ def test_a_solver_that_overruns_its_limit_is_stopped_for_time() -> None:
 def test_what_is_no_solution_is_not_passed_on(x: FloatArray | None, words: str) -> None:
     with pytest.raises(BackendError, match=words):
         say(Outcome(Status.OPTIMAL, x, MINIMUM))
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_what_is_wrong_is_said_of_programs_without_names_too(named: bool) -> None:
+    mip = MIP if named else replace(MIP, columns=(), rows=())
+    heavy = np.ones(len(MIP.cost))
+    row = next(iter(MIP.row_names())) if named else "#0"
+    with pytest.raises(BackendError, match=f"misses row {re.escape(row)} by"):
+        supervised(lambda mip, params, progress: Outcome(Status.FEASIBLE, heavy), mip, SolveParams())
+    column = next(iter(MIP.column_names())) if named else "#0"
+    empty = replace(mip, col_lower=mip.col_upper + 1)
+    result = supervised(lambda mip, params, progress: Outcome(Status.OPTIMAL, heavy), empty, SolveParams())
+    assert (result.status, result.message) == (
+        Status.INFEASIBLE,
+        f"column {column} must lie between 2 and 1, which is empty",
+    )

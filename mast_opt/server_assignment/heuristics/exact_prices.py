@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 from scipy.sparse import csr_array, diags_array, hstack
 
-from mast_opt.mip import Mip
+from mast_opt.mip import Mip, unnamed
 from mast_opt.result import SolveParams
 from mast_opt.search import MipSolver
 from mast_opt.server_assignment.certificate import Prices
@@ -47,23 +47,7 @@ def _dual(r: Relaxed, mip: Mip, scale: float) -> Mip:
     upper = csr_array((np.ones(len(bounded)), (bounded, np.arange(len(bounded)))), shape=(len(mip.cost), len(bounded)))
     columns = hstack([rows.T @ diags_array(sign), -upper]).tocsr()
     cost = np.concatenate([-sign * np.where(least, mip.row_lower, mip.row_upper), mip.col_upper[bounded]])
-    return replace(
-        mip,
-        name="server_assignment_dual",
-        cost=cost,
-        offset=0.0,
-        col_lower=np.zeros(len(cost)),
-        col_upper=np.full(len(cost), np.inf),
-        integral=np.zeros(len(cost), np.bool_),
-        row_lower=np.full(len(mip.cost), -np.inf),
-        row_upper=scale * mip.cost,
-        row_start=columns.indptr.astype(np.int32),
-        index=columns.indices.astype(np.int32),
-        value=columns.data,
-        columns=(),
-        rows=(),
-        terms={},
-    )
+    return unnamed("server_assignment_dual", columns, cost, row_upper=scale * mip.cost)
 
 
 def _implied(r: Relaxed, width: int) -> Bools:

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 from scipy.sparse import csr_array
 
-from mast_opt.mip import FloatArray, Mip
+from mast_opt.mip import FloatArray, Mip, unnamed
 from mast_opt.result import SolveParams
 from mast_opt.search import MipSolver
 from mast_opt.server_assignment.problem import Ints, ServerAssignment
@@ -40,22 +40,15 @@ class Slices:
         here = part @ x[mine]
         elsewhere = self._activity(x, rows) - here
         start = x[mine]
-        piece = replace(
-            mip,
-            name="slice",
-            cost=mip.cost[mine],
-            offset=0.0,
+        piece = unnamed(
+            "slice",
+            part,
+            mip.cost[mine],
             col_lower=mip.col_lower[mine],
             col_upper=mip.col_upper[mine],
             integral=mip.integral[mine],
             row_lower=mip.row_lower[rows] - elsewhere,
             row_upper=mip.row_upper[rows] - elsewhere,
-            row_start=part.indptr.astype(np.int32),
-            index=part.indices.astype(np.int32),
-            value=part.data,
-            columns=(),
-            rows=(),
-            terms={},
         )
         result = solver(piece, replace(params, start=start))
         if result.x is None or result.objective is None or result.objective >= piece.objective(start) - 1e-12:

@@ -150,6 +150,8 @@ class Kind(Generic[ProblemT, PlanT]):
     families: Mapping[str, Family]
     sections: Callable[[ProblemT, PlanT], tuple[Section, ...]]
     """Tables of the plan for a person, in the order of reading."""
+    constructive: frozenset[str] = frozenset()
+    """Heuristics that build one plan and end: they take neither a start nor a number of iterations."""
     size: Callable[[ProblemT], Size] | None = None
     """How large the base formulation is, in a small part of the time and memory that it takes to build; further ones
     are hardly smaller. None: they are built whatever their size."""

@@ -108,7 +108,14 @@ def marginal_values(
 
     def solved(instance: Any, start: Any | None) -> Solution:
         return solve(
-            instance, solver, time_limit_s=time_limit_s, gap=gap, seed=seed, threads=threads, start=start, cancel=cancel
+            instance,
+            solver,
+            time_limit_s=time_limit_s,
+            gap=gap,
+            seed=seed,
+            threads=threads,
+            start=None if solver in kind.constructive else start,
+            cancel=cancel,
         )
 
     if plan is None:

@@ -157,6 +157,10 @@ class _Reader:
                 hint = did_you_mean(name, known) or f"; there are: {', '.join(known)}"
                 self._faults.add(f"{self._path.name}, {place}", f"a {what} of {kind.name}{hint}", value=name)
                 return False
+        if chosen.iterations is not None and chosen.solver in kind.constructive:
+            where = f"{self._path.name}, contestants.{chosen.name}: iterations"
+            self._faults.add(where, f"none, since {chosen.solver} builds one plan and ends", value=chosen.iterations)
+            return False
         return True
 
     def _sources(self, place: str, entry: Mapping[str, Any]) -> Iterator[Source]:

@@ -21,8 +21,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from mast_opt import backends
 from mast_opt.bench.peer import solve_with_peer
 from mast_opt.bench.sources import Program
@@ -33,11 +31,10 @@ from mast_opt.kind import Kind
 from mast_opt.kinds import kind_of
 from mast_opt.result import Event
 from mast_opt.solving import solve, write_plan
+from mast_opt.solving.warming import smallest, warm
 
 SLOT = 1.05
 """Of the events within one slot of time only the last is kept; a slot ends 5% later than it begins."""
-TINY = 6
-"""Size, at most, of the instance that kernels are loaded with."""
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -93,13 +90,11 @@ def _warm(trial: Trial, kind: Kind[Any, Any]) -> None:
     """Load the solver's library and the kernels, which a run is not charged for."""
     solver = trial.contestant.solver
     assert solver is not None
-    family = next(iter(kind.families.values()))
-    tiny = family.generate(np.random.default_rng(0), **{name: min(size, TINY) for name, size in family.sizes.items()})
     if solver in kind.heuristics:
-        solve(tiny, solver, iterations=1, threads=1)
+        warm(kind, solver)
     else:
         backends.get(solver).version()
-        kind.formulations[trial.contestant.formulation](tiny)
+        kind.formulations[trial.contestant.formulation](smallest(kind))
 
 
 def _solve(trial: Trial, problem: Any, plan_folder: Path | None) -> dict[str, Any]:

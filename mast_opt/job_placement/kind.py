@@ -37,7 +37,8 @@ def _by_name(name: str) -> Heuristic:
     return solver
 
 
-_SOLVERS = ("exhaustive", "exhaustive+repair", "federated", "random", "least-loaded", "best-fit")
+_CONSTRUCTIVE = ("exhaustive", "federated", "random", "least-loaded", "best-fit")
+_SOLVERS = ("exhaustive", "exhaustive+repair", *_CONSTRUCTIVE[1:])
 
 
 def _questions() -> Questions:
@@ -64,6 +65,7 @@ KIND: Kind[JobPlacement, Any] = Kind(
     formulations={"base": base, "strong": strong},
     size=size,
     heuristics={name: _by_name(name) for name in _SOLVERS},
+    constructive=frozenset(_CONSTRUCTIVE),
     families=FAMILIES,
     sections=sections,
     exporters={".dat": write_dat},

@@ -6,10 +6,8 @@ import numpy as np
 
 from mast_opt.job_placement.plan import Plan
 from mast_opt.job_placement.problem import JobPlacement
-from mast_opt.job_placement.units import GPU
+from mast_opt.job_placement.units import GPU, WHOLE
 from mast_opt.order import Move, Order
-
-WHOLE = 1000
 
 
 def order(problem: JobPlacement, plan: Plan) -> Order:

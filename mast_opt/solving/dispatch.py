@@ -70,7 +70,8 @@ def solve(
         gap: relative gap at which the search may stop.
         seed: of every random choice.
         threads: None leaves it to the solver.
-        iterations: rounds of a heuristic; with it, equal seeds give equal plans on every machine.
+        iterations: rounds of a heuristic; with it, equal seeds give equal plans on every machine. For heuristics that
+            build one plan and end, such as ``exhaustive``, it is an error, and so is a start.
         start: a plan to begin from; it may break rules, but then helps less. An exact solver that is given none
             begins with the present state, where the instance tells it and it breaks no rule.
         formulation: one of the kind's formulations, for MIP backends.
@@ -89,6 +90,8 @@ def solve(
     clock = Clock(time_limit_s)
     kind = kind_of(problem)
     _check(kind, solver, time_limit_s, iterations, formulation)
+    if not freeze:
+        _check_start(kind, solver, start)
     events: list[Event] = []
     params = SolveParams(
         time_limit_s=time_limit_s,
@@ -182,6 +185,18 @@ def _check(
         raise UsageError(f"{kind.name} has no formulation called {formulation!r}; expected one of: {known}")
     if formulation != "base" and solver in kind.heuristics:
         raise UsageError(f"{solver} uses no formulation; leave it out, or choose a MIP backend")
+    if iterations is not None and solver in kind.constructive:
+        raise UsageError(f"{solver} has no iterations: it {_one_plan(kind)}")
+
+
+def _check_start(kind: Kind[Any, Any], solver: str, start: Any | None) -> None:
+    if start is not None and solver in kind.constructive:
+        raise UsageError(f"{solver} takes no start: it {_one_plan(kind)}")
+
+
+def _one_plan(kind: Kind[Any, Any]) -> str:
+    others = ", ".join(name for name in kind.heuristics if name not in kind.constructive)
+    return f"builds one plan and ends; leave it out, or choose {others} or a MIP backend"
 
 
 def _recorder(events: list[Event], on_event: Callable[[Event], None] | None, clock: Clock) -> Callable[[Event], None]:

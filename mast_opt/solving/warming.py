@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
+from mast_opt.kind import Kind
 from mast_opt.kinds import kind_named, kind_names
 from mast_opt.solving.dispatch import solve
 
@@ -24,10 +27,18 @@ def warm_up(*kinds: str) -> None:
     """
     for name in kinds or kind_names():
         kind = kind_named(name)
-        if not kind.heuristics or not kind.families:
-            continue
-        family = next(iter(kind.families.values()))
-        sizes = {size: min(default, SMALLEST) for size, default in family.sizes.items()}
-        problem = family.generate(np.random.default_rng(0), **sizes)
         for heuristic in kind.heuristics:
-            solve(problem, heuristic, iterations=1, threads=1)
+            warm(kind, heuristic)
+
+
+def warm(kind: Kind[Any, Any], heuristic: str) -> None:
+    """Compile the kernels of one heuristic, or load them from the cache, by one round on the smallest instance."""
+    iterations = None if heuristic in kind.constructive else 1
+    solve(smallest(kind), heuristic, iterations=iterations, threads=1)
+
+
+def smallest(kind: Kind[Any, Any]) -> Any:
+    """An instance of the kind's first family, as small as does not matter."""
+    family = next(iter(kind.families.values()))
+    sizes = {size: min(default, SMALLEST) for size, default in family.sizes.items()}
+    return family.generate(np.random.default_rng(0), **sizes)

@@ -61,7 +61,7 @@ def test_random_instances(problem: DataPlacement) -> None:
 
 
 def test_a_repair_leaves_room_for_whole_thousandths_of_split_work(tmp_path: Path) -> None:
-    """0.7 cores are missing; but only 810 thousandths of the work fit in 3 cores, so that 0.703 have to go elsewhere."""
+    """0.7 cores are missing; but only 810 thousandths of the work fit in 3 cores, so 0.703 have to go elsewhere."""
     changes = {
         "workloads.csv": "workload,tier,cpu_cores,app,splittable\nfeed,0,3.7,feed,true\n",
         "gpu_demand.csv": "workload,gpu_type,gpus\n",

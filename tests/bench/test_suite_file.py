@@ -54,6 +54,11 @@ def test_public_data_come_from_a_folder_of_the_user(suite_file: Path, tmp_path: 
         ('name = "tiny"', "", "a name"),
         ('title = "Two', 'title = Two"', "a TOML file that can be read"),
         ('formulation = "strong"', 'peer = "none.py"', "a script that is there"),
+        (
+            'solver = "highs"\nformulation = "strong"',
+            'solver = "exhaustive"\niterations = 3',
+            "builds one plan and ends",
+        ),
     ],
 )
 def test_faults_are_named(suite_file: Path, before: str, after: str, words: str) -> None:

@@ -17,7 +17,7 @@ from tests.data_placement.support import examples
 @given(st.integers(0, 10_000), st.sampled_from(("exhaustive", "federated", "random")))
 def test_starts_find_room(seed: int, solver: str) -> None:
     problem = mast_opt.generate("job-placement", seed=seed, jobs=12)
-    plan = mast_opt.solve(problem, solver, iterations=1, threads=1, seed=seed).plan
+    plan = mast_opt.solve(problem, solver, threads=1, seed=seed).plan
     found = order(problem, plan)
     assert not found.stuck
     free = problem.free.copy()

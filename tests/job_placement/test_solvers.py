@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from mast_opt import backends
+from mast_opt.errors import UsageError
 from mast_opt.io.importers.gap import Gap, job_placement
 from mast_opt.job_placement import JobPlacement
 from mast_opt.job_placement.formulation import base
@@ -117,6 +118,16 @@ def test_a_start_is_never_lost() -> None:
     start = solve(problem, "highs", time_limit_s=20, threads=1)
     found = solve(problem, "exhaustive+repair", iterations=1, start=start.plan)
     assert found.objective <= start.objective + 1e-9
+
+
+@pytest.mark.parametrize("name", sorted(KIND.constructive))
+def test_what_builds_one_plan_refuses_what_it_would_ignore(name: str) -> None:
+    problem = instance("standard", 2)
+    plan = solve(problem, name).plan
+    with pytest.raises(UsageError, match=f"{name} takes no start: .* choose exhaustive.repair or a MIP"):
+        solve(problem, name, start=plan)
+    with pytest.raises(UsageError, match=f"{name} has no iterations: .* choose exhaustive.repair or a MIP"):
+        solve(problem, name, iterations=3)
 
 
 @pytest.mark.parametrize("family", SMALL)

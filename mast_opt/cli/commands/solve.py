@@ -42,7 +42,10 @@ def command(
     threads: Annotated[int | None, Parameter(help="Left to the solver unless given.", validator=Number(gte=1))] = None,
     iterations: Annotated[
         int | None,
-        Parameter(help="Rounds of a heuristic; then equal seeds give equal plans anywhere.", validator=Number(gte=1)),
+        Parameter(
+            help="Rounds of a heuristic that improves a plan; then equal seeds give equal plans anywhere.",
+            validator=Number(gte=1),
+        ),
     ] = None,
     start: Annotated[Path | None, Parameter(help="A plan to begin from.")] = None,
     freeze: Annotated[

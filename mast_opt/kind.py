@@ -152,6 +152,8 @@ class Kind(Generic[ProblemT, PlanT]):
     """Tables of the plan for a person, in the order of reading."""
     constructive: frozenset[str] = frozenset()
     """Heuristics that build one plan and end: they take neither a start nor a number of iterations."""
+    sizes_help: str = ""
+    """What the sizes of the families count, where their names do not say it."""
     size: Callable[[ProblemT], Size] | None = None
     """How large the base formulation is, in a small part of the time and memory that it takes to build; further ones
     are hardly smaller. None: they are built whatever their size."""

@@ -11,7 +11,7 @@ from mast_opt.job_placement.dat import write_dat
 from mast_opt.job_placement.example import EXAMPLE
 from mast_opt.job_placement.formulation import base
 from mast_opt.job_placement.freezing import FREEZING
-from mast_opt.job_placement.generate import FAMILIES
+from mast_opt.job_placement.generate import FAMILIES, SIZES_HELP
 from mast_opt.job_placement.order import order
 from mast_opt.job_placement.plan import Plan
 from mast_opt.job_placement.plan_tables import build_plan, unbuild_plan
@@ -67,6 +67,7 @@ KIND: Kind[JobPlacement, Any] = Kind(
     heuristics={name: _by_name(name) for name in _SOLVERS},
     constructive=frozenset(_CONSTRUCTIVE),
     families=FAMILIES,
+    sizes_help=SIZES_HELP,
     sections=sections,
     exporters={".dat": write_dat},
     steps=order,

@@ -37,7 +37,12 @@ def test_help_fits_eighty_columns(call: Call, monkeypatch: pytest.MonkeyPatch, n
 
 
 @pytest.mark.parametrize(
-    ("name", "line"), [("generate", "  standard: many readers per dataset"), ("import", "      --regions 10: regions")]
+    ("name", "line"),
+    [
+        ("generate", "  standard: many readers per dataset"),
+        ("generate", "  (--clusters are those of each region, --servers those of each cluster on"),
+        ("import", "      --regions 10: regions"),
+    ],
 )
 def test_lists_in_help_have_a_line_an_entry(call: Call, name: str, line: str) -> None:
     assert any(shown.startswith(line) for shown in call(name, "--help").out.splitlines())

@@ -62,8 +62,11 @@ def command(
 def _families() -> str:
     lines = []
     for kind in kind_names():
+        about = kind_named(kind)
         lines.append(f"{kind}, families and sizes:")
-        for name, family in kind_named(kind).families.items():
+        if about.sizes_help:
+            lines.append(entry(f"({about.sizes_help})"))
+        for name, family in about.families.items():
             sizes = " ".join(f"--{size.replace('_', '-')} {default}" for size, default in family.sizes.items())
             lines += [entry(f"{name}: {family.help}"), entry(sizes, indent=6)]
         lines.append("")

@@ -60,6 +60,10 @@ FAMILIES = {
         fill_percent=85,
     ),
 }
-"""name → family. ``clusters`` are per region, ``servers`` per cluster on average."""
+"""name → family."""
+SIZES_HELP = (
+    "--clusters are those of each region, --servers those of each cluster on average (0.5 to 1.5 times as many); "
+    "--fill-percent of all GPUs are held by running jobs"
+)
 
-__all__ = ["FAMILIES"]
+__all__ = ["FAMILIES", "SIZES_HELP"]

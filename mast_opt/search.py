@@ -136,6 +136,8 @@ class Tools:
     watch: Watch
     threads: int
     mip_solver: MipSolver
+    integer_solver: MipSolver | None = None
+    """A solver that is better on small programs of whole decisions only; None where there is none."""
 
 
 class Heuristic(Protocol):

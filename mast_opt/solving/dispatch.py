@@ -18,9 +18,8 @@ from mast_opt.backends.base import interruptibly
 from mast_opt.errors import UsageError, VerificationError
 from mast_opt.kind import Formulation, Kind
 from mast_opt.kinds import kind_of
-from mast_opt.mip import Mip
-from mast_opt.result import Event, SolveParams, SolveResult, Status, relative_gap
-from mast_opt.search import Certificate, Stop, Tools, Watch
+from mast_opt.result import Event, SolveParams, Status, relative_gap
+from mast_opt.search import Certificate, MipSolver, Stop, Tools, Watch
 from mast_opt.solving.clock import Clock
 from mast_opt.solving.exact import Answer, ExactSolve
 from mast_opt.solving.freezing import Frozen, frozen
@@ -220,7 +219,13 @@ def _by_heuristic(
 ) -> tuple[Answer, Certificate | None]:
     stop = Stop(clock.budget_s(), params.gap, iterations, params.cancel)
     threads = params.threads if params.threads is not None else os.cpu_count() or 1
-    tools = Tools(np.random.default_rng(params.seed), Watch(stop, params.on_event), threads, _solve_with_highs)
+    tools = Tools(
+        np.random.default_rng(params.seed),
+        Watch(stop, params.on_event),
+        threads,
+        _solve_with("highs"),
+        _solve_with("cpsat"),
+    )
     with clock.phase("solve"):
         found = interruptibly(lambda: kind.heuristics[solver](problem, tools, start), params.cancel)
     if found.plan is None:
@@ -253,5 +258,5 @@ def _below(bound: float | None, objective: float) -> float | None:
     return None if bound is None else min(bound, objective)
 
 
-def _solve_with_highs(mip: Mip, params: SolveParams) -> SolveResult:
-    return backends.get("highs").solve(mip, params)
+def _solve_with(backend: str) -> MipSolver:
+    return lambda mip, params: backends.get(backend).solve(mip, params)

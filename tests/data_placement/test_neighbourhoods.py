@@ -10,9 +10,10 @@ import pytest
 import mast_opt
 from mast_opt import backends
 from mast_opt.data_placement import DataPlacement
-from mast_opt.data_placement.heuristics.neighbourhoods import Neighbourhoods, worthwhile
+from mast_opt.data_placement.heuristics.neighbourhoods import Neighbourhoods, solved_whole, worthwhile
 from mast_opt.data_placement.plan import Plan
 from mast_opt.data_placement.verify import verify
+from mast_opt.result import Status
 from mast_opt.search import Stop, Tools, Watch
 
 SIZES = {"datasets": 5, "workloads": 7, "regions": 3}
@@ -62,3 +63,19 @@ def test_large_and_lexicographic_instances_are_annealed_only() -> None:
     assert not worthwhile(made("lexicographic"))
     large = mast_opt.generate("data-placement", "standard", seed=1, datasets=800, workloads=1200, regions=10)
     assert not worthwhile(large)
+
+
+def test_a_small_program_of_whole_decisions_is_solved_as_one() -> None:
+    problem = mast_opt.generate("data-placement", "weakly-coupled", seed=2, datasets=20, workloads=20, regions=5)
+    assert solved_whole(problem)
+    start = mast_opt.solve(problem, "tetris", iterations=1, threads=1).plan
+    exact = mast_opt.solve(problem, "cpsat", gap=0.0, threads=1)
+    assert start is not None
+    assert exact.status is Status.OPTIMAL
+    stop = Stop(gap=0.0, time_limit_s=60)
+    tools = Tools(np.random.default_rng(1), Watch(stop), 1, backends.get("highs").solve, backends.get("cpsat").solve)
+    found = Neighbourhoods(problem, tools).improve(start)
+    assert found is not None
+    assert verify(problem, start).objective > verify(problem, found).objective
+    assert verify(problem, found).objective == pytest.approx(exact.objective, rel=1e-6)
+    assert not solved_whole(made("standard"))

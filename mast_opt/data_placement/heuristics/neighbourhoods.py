@@ -24,6 +24,12 @@ SMALL, LARGEST = 20_000, 1_000_000
 BEFORE, WHOLLY, BEFORE_LINKS = (0.2, 0.5), 30_000, 0.3
 """Share of the time that is annealed before: reads times regions over this number, between these; where links are
 limited, as if they were not."""
+BEFORE_BOUND = 0.8
+"""The same where remote reads are forbidden: trades of datasets leave little to be found."""
+WHOLE, BEFORE_WHOLE = 600, 0.3
+"""Reads times regions up to which a program of whole decisions is solved as one, and the share of the time before."""
+FOR_WHOLE = 0.7
+"""Share of the time left that the whole program may take."""
 SECONDS = 2.0
 """For one neighbourhood."""
 FIRST, FEWEST, GROWTH = 6, 2, 1.1
@@ -51,8 +57,16 @@ def share_before(problem: DataPlacement) -> float:
     """Share of the time that is better annealed, where neighbourhoods follow: on small instances that soon ends."""
     if problem.links is not None:
         return BEFORE_LINKS
+    if not problem.remote_reads:
+        return BEFORE_WHOLE if solved_whole(problem) else BEFORE_BOUND
     size = len(problem.read_workload) * len(problem.regions)
     return float(np.clip(size / WHOLLY, *BEFORE))
+
+
+def solved_whole(problem: DataPlacement) -> bool:
+    """Is the whole program one for a solver of integer programs? Then that beats every search."""
+    whole = problem.links is None and not problem.remote_reads and not problem.splittable.any()
+    return whole and len(problem.read_workload) * len(problem.regions) <= WHOLE
 
 
 class Neighbourhoods:
@@ -99,6 +113,8 @@ class Neighbourhoods:
         watch, best, value = self._tools.watch, None, np.inf
         self._reserve_s = max(0.2, RESERVE * watch.remaining_s)
         x = self._begin(plan)
+        if x is not None and solved_whole(self._problem):
+            x = self._whole(x)
         while x is not None:
             if x[self._excess].sum() < 1e-9 and self._mip.objective(x) < value - 1e-9:
                 value = self._mip.objective(x)
@@ -152,6 +168,23 @@ class Neighbourhoods:
         grown = self._most * (GROWTH if solved else 1 / GROWTH)
         self._most = float(np.clip(grown, FEWEST, max(FEWEST, len(self._problem.workloads))))
         return result.x
+
+    def _whole(self, x: FloatArray) -> FloatArray:
+        """The best that the solver for integer programs finds of the whole program from x."""
+        tools = self._tools
+        left_s = tools.watch.remaining_s - self._reserve_s
+        if tools.integer_solver is None or tools.watch.done or left_s <= 0:
+            return x
+        params = SolveParams(
+            time_limit_s=FOR_WHOLE * left_s if np.isfinite(left_s) else None,
+            gap=tools.watch.stop.gap,
+            threads=tools.threads,
+            start=x,
+            cancel=tools.watch.stop.cancel,
+        )
+        result = tools.integer_solver(self._mip, params)
+        self._complete = result.status is Status.OPTIMAL
+        return x if result.x is None else result.x
 
     def _free(self, x: FloatArray) -> Bools:
         """[columns] those that may change."""

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mast_opt.errors import UsageError
+from mast_opt.job_placement.arguments import names_in
 from mast_opt.job_placement.heuristics.fit import Request
 from mast_opt.job_placement.heuristics.layout import Layout, lay_out
 from mast_opt.job_placement.heuristics.ledger import block, last_tier_of, load, stop
@@ -68,7 +69,7 @@ class Books:
     ) -> None:
         self.servers: dict[str, Server] = {}
         self.tiers = tiers
-        self.replicas = {dataset: frozenset(regions) for dataset, regions in replicas.items()}
+        self.replicas = {dataset: names_in(f"replicas of {dataset}", regions) for dataset, regions in replicas.items()}
         self.running: dict[str, Running] = {}
         self.place: dict[str, int] = {}
         """Running job → place in the state."""

@@ -8,13 +8,9 @@ import numpy as np
 
 from mast_opt.errors import Fault
 from mast_opt.job_placement.devices import read_devices
-from mast_opt.job_placement.units import WHOLE, Bools, Ints
+from mast_opt.job_placement.units import LARGEST, MOST_GPUS, WHOLE, Bools, Ints
 from mast_opt.schema import Tables
 
-LARGEST = 2**53
-"""Base units of a job or a server; floating-point numbers hold all integers up to here exactly."""
-MOST_GPUS = 4096
-"""GPUs of a server; there are arrays with a place for each."""
 _COLUMNS = {"gpus": (WHOLE, "GPUs"), "cpu_cores": (1000, "cores"), "memory_gb": (1024, "GiB")}
 """Base units per unit of the file, and the unit."""
 _SHARE_OR_WHOLE = "a whole number of GPUs, or less than one"

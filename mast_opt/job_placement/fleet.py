@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from mast_opt.errors import StaleBid, UsageError
+from mast_opt.job_placement.arguments import check_whole, names_in
 from mast_opt.job_placement.books import Books, Running, cost_of
 from mast_opt.job_placement.books_of import books_of, quotas_of
 from mast_opt.job_placement.explain import explain, why_not
@@ -61,8 +62,10 @@ class Fleet:
             quotas: tenant → milli-GPUs; work beyond that has the lowest tier and may be stopped.
 
         Raises:
-            UsageError: servers that contradict one another.
+            UsageError: servers that contradict one another, or a quota that is no number of milli-GPUs.
         """
+        for tenant, mgpu in (quotas or {}).items():
+            check_whole(f"tenant {tenant}", "quota", mgpu)
         self._begin(Books(servers, tuple(sorted(set(tiers))), replicas or {}), quotas or {})
 
     @classmethod
@@ -195,9 +198,9 @@ class Fleet:
             self._version += 1
 
     def set_replicas(self, dataset: str, regions: Collection[str]) -> None:
-        """The regions that hold a dataset from now on."""
+        """The regions that hold a dataset from now on. Raises UsageError for a string instead of a collection."""
         with self._lock:
-            self._books.replicas[dataset] = frozenset(regions)
+            self._books.replicas[dataset] = names_in(f"replicas of {dataset}", regions)
             self._version += 1
 
     @contextmanager

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from mast_opt.errors import UsageError
+from mast_opt.job_placement.arguments import check_whole, names_in
 from mast_opt.job_placement.problem import JobPlacement
-from mast_opt.job_placement.units import LEVELS, WHOLE
+from mast_opt.job_placement.units import LARGEST, LEVELS, MOST_GPUS, WHOLE
 
 
 @dataclass(frozen=True)
@@ -28,9 +29,10 @@ class Server:
     memory_mib: int
 
     def __post_init__(self) -> None:
-        for what in ("gpus", "cpu_mcores", "memory_mib"):
-            if getattr(self, what) < 0:
-                raise UsageError(f"server {self.name}: {what} is {getattr(self, what)}; expected at least 0")
+        owner = f"server {self.name}"
+        check_whole(owner, "gpus", self.gpus, most=MOST_GPUS)
+        check_whole(owner, "cpu_mcores", self.cpu_mcores)
+        check_whole(owner, "memory_mib", self.memory_mib)
 
 
 @dataclass(frozen=True)
@@ -60,14 +62,17 @@ class Job:
     tenant: str = ""
 
     def __post_init__(self) -> None:
-        if self.tasks < 1:
-            raise UsageError(f"job {self.name}: tasks is {self.tasks}; expected at least 1")
+        owner = f"job {self.name}"
+        check_whole(owner, "tasks", self.tasks, least=1)
         for mgpu in (self.mgpu, *(self.gpu_types or {}).values()):
-            if mgpu < 0 or (mgpu > WHOLE and mgpu % WHOLE):
-                raise UsageError(f"job {self.name}: {mgpu} milli-GPUs a task; expected whole GPUs, or less than one")
-        for what in ("cpu_mcores", "memory_mib", "gpu_hours_at_risk"):
-            if not getattr(self, what) >= 0:
-                raise UsageError(f"job {self.name}: {what} is {getattr(self, what)}; expected at least 0")
+            check_whole(owner, "mgpu", mgpu, most=LARGEST // self.tasks)
+            if mgpu > WHOLE and mgpu % WHOLE:
+                raise UsageError(f"{owner}: {mgpu} milli-GPUs a task; expected whole GPUs, or less than one")
+        check_whole(owner, "cpu_mcores", self.cpu_mcores, most=LARGEST // self.tasks)
+        check_whole(owner, "memory_mib", self.memory_mib, most=LARGEST // self.tasks)
+        if not self.gpu_hours_at_risk >= 0:
+            raise UsageError(f"{owner}: gpu_hours_at_risk is {self.gpu_hours_at_risk}; expected at least 0")
+        names_in(f"{owner}, datasets", self.datasets)
         for what in ("within", "prefer"):
             if getattr(self, what) not in LEVELS:
                 raise UsageError(f"job {self.name}: {what} is {getattr(self, what)!r}; expected one of {LEVELS}")

@@ -14,6 +14,10 @@ GPU, CPU, MEMORY = range(3)
 UNITS = ("milli-GPUs", "millicores", "MiB")
 WHOLE = 1000
 """Milli-GPUs of one device."""
+LARGEST = 2**53
+"""Base units of a job or a server; floating-point numbers hold all integers up to here exactly."""
+MOST_GPUS = 4096
+"""GPUs of a server; there are arrays with a place for each."""
 LEVELS = ("server", "rack", "cluster")
 """What a gang may stay within, closest first."""
 SERVER, RACK, CLUSTER = range(3)

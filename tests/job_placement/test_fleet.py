@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -179,6 +180,16 @@ def test_hopeless_jobs_get_a_stated_reason(job: Job, words: str) -> None:
         (lambda fleet: fleet.add_servers([server("s9", region="elsewhere")]), "belongs to one region"),
         (lambda fleet: Job("x", 0, mgpu=1500), "whole GPUs, or less than one"),
         (lambda fleet: Job("x", 0, tasks=0), "at least 1"),
+        (lambda fleet: Job("x", 0, tasks=1.5), "tasks is 1.5; expected a whole number"),
+        (lambda fleet: Job("x", 0, mgpu=500.5), "mgpu is 500.5; expected a whole number"),
+        (lambda fleet: Job("x", 0, gpu_types={"a100": -1}), "mgpu is -1; expected at least 0"),
+        (lambda fleet: Job("x", 0, tasks=2, memory_mib=2**53), "memory_mib is 9,007,199,254,740,992; expected at most"),
+        (lambda fleet: Job("x", 0, datasets="logs"), "datasets: 'logs' is one string"),
+        (lambda fleet: fleet.set_replicas("logs", "east"), "replicas of logs: 'east' is one string"),
+        (lambda fleet: Fleet([server("s3")], replicas={"logs": "east"}), "replicas of logs: 'east' is one string"),
+        (lambda fleet: Fleet([server("s3")], quotas={"vision": -5}), "quota is -5; expected at least 0"),
+        (lambda fleet: fleet.add_servers([replace(server("s3"), gpus=2.5)]), "gpus is 2.5; expected a whole number"),
+        (lambda fleet: fleet.add_servers([replace(server("s3"), gpus=5000)]), "gpus is 5,000; expected at most 4,096"),
         (lambda fleet: Job("x", 0, within="room"), "expected one of"),
         (lambda fleet: Fleet([]), "at least one server"),
     ],

@@ -1,0 +1,28 @@
+"""What callers of a live fleet hand in, checked where they hand it in."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from operator import index
+
+from mast_opt.errors import UsageError
+from mast_opt.job_placement.units import LARGEST
+
+
+def check_whole(owner: str, what: str, value: object, least: int = 0, most: int = LARGEST) -> None:
+    """Raises UsageError unless the value is a whole number (of Python or NumPy) within the limits."""
+    try:
+        number = index(value)  # type: ignore[arg-type]
+    except TypeError:
+        raise UsageError(f"{owner}: {what} is {value!r}; expected a whole number") from None
+    if number < least:
+        raise UsageError(f"{owner}: {what} is {number}; expected at least {least}")
+    if number > most:
+        raise UsageError(f"{owner}: {what} is {number:,}; expected at most {most:,}")
+
+
+def names_in(what: str, names: Collection[str]) -> frozenset[str]:
+    """The names. Raises UsageError for a single string, whose letters would be taken for names."""
+    if isinstance(names, str):
+        raise UsageError(f"{what}: {names!r} is one string; expected a collection of names, as in [{names!r}]")
+    return frozenset(names)

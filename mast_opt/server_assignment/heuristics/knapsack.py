@@ -21,6 +21,9 @@ from mast_opt.mip import FloatArray
 from mast_opt.server_assignment.heuristics.whole import BISECTIONS, Claim
 from mast_opt.server_assignment.problem import Ints
 
+PORTION = 10_000_000
+"""Steps between two looks at the clock, about."""
+
 
 @compiled
 def best_gain(base, units, last, needed, most):
@@ -51,8 +54,7 @@ def best_gain(base, units, last, needed, most):
 
 @compiled
 def extended(sums, units, price, after):
-    """``after``: the least costs of all sums when one of the amounts ``units``, each at its price, is added."""
-    after[:] = np.inf
+    """Lowers ``after``, the least costs of all sums, by adding one of the amounts ``units``, each at its price."""
     for k in range(len(units)):
         for s in range(len(sums)):
             after[s + units[k]] = min(after[s + units[k]], sums[s] + price[k])
@@ -123,8 +125,12 @@ class Knapsack:
             steps.taken += len(sums) * len(some)
             if steps.taken > steps.most:
                 return -np.inf
-            extended(sums, units - units[0], over[some], after)
-            look()
+            after.fill(np.inf)
+            at_once = 1 + PORTION // len(sums)
+            for k in range(0, len(some), at_once):
+                part = slice(k, k + at_once)
+                extended(sums, units[part] - units[0], over[some[part]], after)
+                look()
             kept = np.flatnonzero(after <= most)
             sums, first = after[kept[0] : kept[-1] + 1], first + int(units[0] + kept[0])
         held = (first + np.arange(len(sums))) * self.unit - needed

@@ -41,6 +41,8 @@ PRICED = 12
 """Rounds of prices before exact re-optimisations begin; afterwards both take turns."""
 SLICE_S = 3.0
 """Most time for one."""
+LEAST_S = 0.01
+"""A solver is given at least so much, when time runs out as it is about to be called."""
 NODES = 300
 """Most nodes of its tree, so that it is the same on every machine."""
 PATIENCE = 2
@@ -273,7 +275,7 @@ class Turns:
 
     def _params(self, time_limit_s: float | None) -> SolveParams:
         stop = self.watch.stop
-        limit = None if stop.time_limit_s is None else time_limit_s
+        limit = None if stop.time_limit_s is None or time_limit_s is None else max(time_limit_s, LEAST_S)
         return SolveParams(
             time_limit_s=limit,
             gap=1e-3,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from numbers import Integral
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -88,6 +89,8 @@ class Family:
     def generate(self, rng: np.random.Generator, **sizes: int) -> Any:
         """An instance; the defaults stand for sizes that are not given. Raises UsageError for one out of range."""
         for name, size in sizes.items():
+            if not isinstance(size, Integral):
+                raise UsageError(f"{name} is {size!r}; expected a whole number")
             if size < 1:
                 raise UsageError(f"{name} is {size}; expected at least 1")
             if size > self.most.get(name, size):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -59,6 +60,6 @@ def generate(kind: str, family: str | None = None, *, seed: int = 0, **sizes: in
     unknown = [size for size in sizes if size not in known]
     if unknown:
         raise UsageError(f"family {name} has no size called {unknown[0]!r}; expected some of: {', '.join(known)}")
-    if seed < 0:
-        raise UsageError(f"seed is {seed}; expected a whole number of at least 0")
+    if not isinstance(seed, Integral) or seed < 0:
+        raise UsageError(f"seed is {seed!r}; expected a whole number of at least 0")
     return families[name].generate(np.random.default_rng(seed), **sizes)

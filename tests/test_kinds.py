@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 import mast_opt
@@ -20,6 +22,20 @@ SIZES = [
 def test_every_size_starts_at_one(kind: str, family: str, size: str) -> None:
     with pytest.raises(UsageError, match=f"{size} is 0; expected at least 1"):
         mast_opt.generate(kind, family, **{size: 0})
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"jobs": 2.5}, "jobs is 2.5; expected a whole number"),
+        ({"jobs": "3"}, "jobs is '3'; expected a whole number"),
+        ({"seed": -1}, "seed is -1; expected a whole number"),
+        ({"seed": 0.5}, "seed is 0.5; expected a whole number"),
+    ],
+)
+def test_numbers_are_whole(given: dict[str, Any], words: str) -> None:
+    with pytest.raises(UsageError, match=words):
+        mast_opt.generate("job-placement", **given)
 
 
 @pytest.mark.parametrize("kind", kind_names())

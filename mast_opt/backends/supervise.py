@@ -47,7 +47,8 @@ def supervised(minimise: Callable[[Mip, SolveParams, Progress], Outcome], mip: M
     Raises:
         UsageError: ``params`` do not fit the program, or a number of the program is NaN or infinite.
     """
-    _check_params(mip, params)
+    check_params(params)
+    _check_start(mip, params)
     _check_program(mip)
     progress = Progress(params.on_event)
     start = None if params.start is None else _feasible(mip, params.start)
@@ -71,7 +72,8 @@ def _without_waiting(progress: Progress) -> Outcome | None:
     return Outcome(status, progress.x, progress.bound, Limit.INTERRUPT, words)
 
 
-def _check_params(mip: Mip, params: SolveParams) -> None:
+def check_params(params: SolveParams) -> None:
+    """Raises UsageError for limits, a gap, a seed or threads that make no sense for any solver."""
     limit = params.time_limit_s
     if limit is not None and not limit > 0:
         raise UsageError(f"time_limit_s is {limit}; expected a number of seconds above 0, or None for no limit")
@@ -81,6 +83,9 @@ def _check_params(mip: Mip, params: SolveParams) -> None:
         raise UsageError(f"seed is {params.seed}; expected a whole number from 0 to 2147483647")
     if params.threads is not None and params.threads < 1:
         raise UsageError(f"threads is {params.threads}; expected at least 1, or None to leave it to the solver")
+
+
+def _check_start(mip: Mip, params: SolveParams) -> None:
     if params.start is not None:
         if np.shape(params.start) != np.shape(mip.cost):
             raise UsageError(

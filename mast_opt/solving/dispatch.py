@@ -15,6 +15,7 @@ import numpy as np
 
 from mast_opt import backends
 from mast_opt.backends.base import interruptibly
+from mast_opt.backends.supervise import check_params
 from mast_opt.errors import UsageError, VerificationError
 from mast_opt.kind import Formulation, Kind
 from mast_opt.kinds import kind_of
@@ -25,6 +26,8 @@ from mast_opt.solving.exact import Answer, ExactSolve
 from mast_opt.solving.freezing import Frozen, frozen
 from mast_opt.solving.solution import Solution, Stage
 from mast_opt.verdict import Verdict
+
+OptionValue = str | int | float | bool
 
 
 def solver_names(kind: Kind[Any, Any]) -> tuple[str, ...]:
@@ -39,9 +42,14 @@ def verify(problem: Any, plan: Any) -> Verdict:
         UsageError: the plan is not one for this kind of problem.
     """
     kind = kind_of(problem)
-    if not isinstance(plan, kind.plan_type):
-        raise UsageError(f"a plan for {kind.name} is a {kind.plan_type.__name__}; this is a {type(plan).__name__}")
+    _check_plan(kind, plan)
     return kind.verify(problem, plan)
+
+
+def _check_plan(kind: Kind[Any, Any], plan: Any) -> None:
+    if not isinstance(plan, kind.plan_type):
+        ours, theirs = (f"{type_.__module__}.{type_.__name__}" for type_ in (kind.plan_type, type(plan)))
+        raise UsageError(f"a plan for {kind.name} is a {ours}; this is a {theirs}")
 
 
 def solve(
@@ -57,7 +65,7 @@ def solve(
     formulation: str = "base",
     on_event: Callable[[Event], None] | None = None,
     cancel: threading.Event | None = None,
-    options: tuple[tuple[str, str | int | float | bool], ...] = (),
+    options: Mapping[str, OptionValue] | tuple[tuple[str, OptionValue], ...] = (),
     freeze: Mapping[str, Iterable[str]] | None = None,
 ) -> Solution:
     """Solve a problem and verify the plan.
@@ -76,7 +84,7 @@ def solve(
         formulation: one of the kind's formulations, for MIP backends.
         on_event: called with incumbent and bound whenever either improves, from the solving thread.
         cancel: set it from any thread to stop and keep the incumbent; Ctrl-C does the same.
-        options: for the backend, by its own names; an unknown one is an error.
+        options: for the backend, by its own names: ``{"presolve": "off"}``; an unknown one is an error.
         freeze: the part of ``start`` (or of the present state) that stays as it is: ``{"region": ["eu"]}`` keeps every
             row of the plan that mentions eu, and adds none. Bound and status are then those of the rest.
 
@@ -88,9 +96,8 @@ def solve(
     """
     clock = Clock(time_limit_s)
     kind = kind_of(problem)
-    _check(kind, solver, time_limit_s, iterations, formulation)
-    if not freeze:
-        _check_start(kind, solver, start)
+    _check(kind, solver, iterations, formulation)
+    _check_start(kind, solver, start, freeze)
     events: list[Event] = []
     params = SolveParams(
         time_limit_s=time_limit_s,
@@ -99,8 +106,9 @@ def solve(
         threads=threads,
         on_event=_recorder(events, on_event, clock),
         cancel=cancel or threading.Event(),
-        options=options,
+        options=tuple(options.items()) if isinstance(options, Mapping) else options,
     )
+    check_params(params)
     kept = frozen(kind, problem, start, freeze) if freeze else None
     stated = problem if kept is None or solver not in kind.heuristics else kept.rules(solver)
     conflicts = kind.conflicts(stated)
@@ -111,7 +119,7 @@ def solve(
         answer = Answer(Status.INFEASIBLE, None, None, None, None, None, words)
     elif solver in kind.heuristics:
         if options:
-            raise UsageError(f"{solver} takes no options of its own; {options[0][0]} is for MIP backends")
+            raise UsageError(f"{solver} takes no options of its own; {params.options[0][0]} is for MIP backends")
         begin = start if kept is None else kept.plan
         answer, certificate = _by_heuristic(kind, stated, solver, params, iterations, begin, clock)
     else:
@@ -167,14 +175,10 @@ def lawful_today(kind: Kind[Any, Any], problem: Any) -> Any | None:
     return plan if plan is not None and kind.verify(problem, plan).ok else None
 
 
-def _check(
-    kind: Kind[Any, Any], solver: str, time_limit_s: float | None, iterations: int | None, formulation: str
-) -> None:
+def _check(kind: Kind[Any, Any], solver: str, iterations: int | None, formulation: str) -> None:
     if solver not in kind.heuristics and solver not in backends.names():
         known = ", ".join(solver_names(kind))
         raise UsageError(f"no solver for {kind.name} is called {solver!r}; expected one of: {known}")
-    if time_limit_s is not None and not time_limit_s > 0:
-        raise UsageError(f"time_limit_s is {time_limit_s}; expected a number of seconds above 0, or None")
     if iterations is not None and solver not in kind.heuristics:
         raise UsageError(
             f"iterations is for {', '.join(kind.heuristics)}; {solver} has its own limits among its options"
@@ -184,12 +188,17 @@ def _check(
         raise UsageError(f"{kind.name} has no formulation called {formulation!r}; expected one of: {known}")
     if formulation != "base" and solver in kind.heuristics:
         raise UsageError(f"{solver} uses no formulation; leave it out, or choose a MIP backend")
+    if iterations is not None and iterations < 1:
+        raise UsageError(f"iterations is {iterations}; expected at least 1, or None for no limit")
     if iterations is not None and solver in kind.constructive:
         raise UsageError(f"{solver} has no iterations: it {_one_plan(kind)}")
 
 
-def _check_start(kind: Kind[Any, Any], solver: str, start: Any | None) -> None:
-    if start is not None and solver in kind.constructive:
+def _check_start(kind: Kind[Any, Any], solver: str, start: Any | None, freeze: object) -> None:
+    if start is None:
+        return
+    _check_plan(kind, start)
+    if solver in kind.constructive and not freeze:
         raise UsageError(f"{solver} takes no start: it {_one_plan(kind)}")
 
 

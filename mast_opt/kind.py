@@ -182,29 +182,52 @@ class Kind(Generic[ProblemT, PlanT]):
     """What ``mast_opt.analysis`` may ask of it; loaded when something is asked."""
 
     def formulate(
-        self, problem: ProblemT, name: str = "base", *, to_solve: bool = True, together: int = 1
+        self,
+        problem: ProblemT,
+        name: str = "base",
+        *,
+        to_solve: bool = True,
+        together: int = 1,
+        heuristics_too: bool = True,
     ) -> Formulation[PlanT]:
-        """One of the formulations of a problem.
+        """One of the formulations of a problem, unless ``check_memory`` refuses it; the arguments are explained there.
+
+        Raises:
+            FormulationTooLarge: it takes more memory than there is.
+        """
+        self.check_memory(problem, name, to_solve=to_solve, together=together, heuristics_too=heuristics_too)
+        return self.formulations[name](problem)
+
+    def check_memory(
+        self,
+        problem: ProblemT,
+        name: str = "base",
+        *,
+        to_solve: bool = True,
+        together: int = 1,
+        heuristics_too: bool = True,
+    ) -> None:
+        """Is there memory for a formulation that has not been built yet?
 
         Args:
             to_solve: False if no solver is to be handed it.
             together: how many programs of this size are held at once.
+            heuristics_too: would a heuristic do, so that the message should name those there are?
 
         Raises:
             FormulationTooLarge: it takes more memory than there is.
         """
         free = available_bytes()
-        if self.size is not None and free is not None:
-            size = self.size(problem).times(together)
-            needed = size.solve_bytes if to_solve else size.build_bytes
-            if needed > free:
-                raise FormulationTooLarge(self._too_large(name, size, needed, free, to_solve))
-        return self.formulations[name](problem)
-
-    def _too_large(self, name: str, size: Size, needed: int, free: int, to_solve: bool) -> str:
+        if self.size is None or free is None:
+            return
+        size = self.size(problem).times(together)
+        needed = size.solve_bytes if to_solve else size.build_bytes
+        if needed <= free:
+            return
         done = "handed to a solver" if to_solve else "written down"
-        others = f"choose a solver that does without ({', '.join(self.heuristics)}), " if to_solve else ""
-        return (
+        names = ", ".join(self.heuristics) if to_solve and heuristics_too else ""
+        others = f"choose a solver that does without ({names}), " if names else "choose "
+        raise FormulationTooLarge(
             f"the {name} formulation of this {self.name} instance has about {size.columns:,} columns, "
             f"{size.rows:,} rows and {size.entries:,} coefficients; {done} it takes at least {needed / GB:,.1f} GB of "
             f"memory, and {free / GB:,.1f} GB are left: {others}a smaller instance or a machine with more memory"

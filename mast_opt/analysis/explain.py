@@ -108,6 +108,7 @@ def explain(
     backend = backends.get(exact_solver(kind, solver))
     clock = Clock(time_limit_s)
     seen = kind.conflicts(problem)
+    kind.check_memory(problem, heuristics_too=False)
     elastic = Elastic(questions.relief(problem))
     price = price_list(elastic.relief, prices or {})
     params = SolveParams(gap=1e-6, threads=threads, cancel=cancel or threading.Event())

@@ -173,7 +173,7 @@ def _fixed(
     kind: Kind[Any, Any], problem: Any, plan: Any, backend: Backend, params: SolveParams
 ) -> tuple[float, float, float] | None:
     """(objective, bound, objective) of the linear program that is left when every integer column is held."""
-    formulation = kind.formulate(problem)
+    formulation = kind.formulate(problem, heuristics_too=False)
     mip = formulation.mip
     whole = np.flatnonzero(mip.integral)
     held = mip.fix(whole, np.rint(formulation.encode(plan)[whole]))

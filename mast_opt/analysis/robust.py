@@ -210,9 +210,10 @@ class RobustSearch:
 
     def _formulation(self, name: str) -> Formulation[Any]:
         instance, is_base = self.instances[name], name == next(iter(self.instances))
-        formulation: Formulation[Any] = (
-            self.kind.formulate(instance, together=len(self.instances)) if is_base else self.stages.formulate(instance)
-        )
+        if is_base:
+            self.kind.check_memory(instance, together=len(self.instances), heuristics_too=False)
+        formulate = self.kind.formulations["base"] if is_base else self.stages.formulate
+        formulation: Formulation[Any] = formulate(instance)
         return formulation
 
     def _recourse(self, plan: Any, starts: Mapping[str, Any], share: float) -> dict[str, Solution]:

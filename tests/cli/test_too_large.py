@@ -9,8 +9,16 @@ import pytest
 from tests.cli.conftest import OPTIMUM, Call
 
 
+@pytest.fixture
+def plan_before(plan: Path) -> Path:
+    """A plan of the instance, made while there was memory."""
+    return plan
+
+
 @pytest.fixture(autouse=True)
-def little_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+def little_memory(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    if "plan_before" in request.fixturenames:
+        request.getfixturevalue("plan_before")
     monkeypatch.setattr("mast_opt.kind.available_bytes", lambda: 1000)
 
 
@@ -24,6 +32,13 @@ def test_the_command_names_the_solver_to_use_instead(verb: str, call: Call, inst
     assert ended.record["status"] is None
     assert "coefficients" in ended.record["error"]
     assert "choose a solver that does without (tetris)" in ended.record["error"]
+
+
+@pytest.mark.parametrize("verb", ["explain", "marginal"])
+def test_no_heuristic_is_named_where_none_would_do(verb: str, call: Call, instance: Path, plan_before: Path) -> None:
+    ended = call(verb, instance, *(["--plan", plan_before] if verb == "marginal" else []))
+    assert ended.code == 2
+    assert "GB are left: choose a smaller instance" in ended.err
 
 
 def test_an_export_needs_no_solver(call: Call, instance: Path, tmp_path: Path) -> None:

@@ -55,6 +55,10 @@ MIX = (0.5, 0.3, 0.02, 0.5, 0.002, 0.8)
 shifts of whole services, partners that need almost the same."""
 
 
+ALONE = 2.0
+"""Factor on swaps within a service where partners that need almost the same are not listed."""
+
+
 class Chain:
     """A search from an assignment without conflicts, with a random generator of its own."""
 
@@ -73,6 +77,7 @@ class Chain:
         self._usual_away = AWAY if len(problem.processes) >= MANY * len(problem.machines) else 0.0
         self._strict = 1.0
         self._mix: Floats = np.array(mix)
+        self._mix[1] *= 1.0 if fleet.alike.shape[1] else ALONE
         self._state: State = state_of(problem, fleet, begin, rng)
         self._sizes = fleet.size[fleet.by_size]
         self._hot = max(HOT * float(self._sizes[0]), 1.0)

@@ -22,6 +22,8 @@ LISTED_SHARE = 0.25
 """Processes that can run on fewer machines than this share have them listed; others draw any machine."""
 LISTED_CELLS = 200_000_000
 """Largest number of (process, machine) pairs for which such lists are made."""
+TABLE_CELLS = 1_000_000
+"""Largest table of such pairs that is looked into for every change: it has to stay in a processor's cache."""
 
 
 class Fleet(NamedTuple):
@@ -122,7 +124,7 @@ def fleet_of(problem: TaskReassignment) -> Fleet:
         alike=_small(alike(feature * price)),
         reach_start=reach_start,
         reach=reach,
-        fits=fits,
+        fits=fits if fits.size <= TABLE_CELLS else fits[:0],
         location=_small(p.location),
         neighbourhood=_small(p.neighbourhood),
         group=_small(p.move_group),

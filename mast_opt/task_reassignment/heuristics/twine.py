@@ -3,8 +3,9 @@ assignment, on every core.
 
 Large processes move first, and processes that have left are offered the way home again and again: a move away takes
 room of the transient resources on two machines, so it has to be worth it. Excess over capacities and missing locations
-or dependencies are priced while the temperature is high. One long cooling on every core is followed by shorter ones
-from the best assignment of all, each after exact re-optimisation of a few machines at a time.
+or dependencies are priced while the temperature is high. Where processes are few, a short cooling that stays close to
+today's assignment comes first. One long cooling on every core is followed by shorter ones from the best of all, each
+after exact re-optimisation of a few machines at a time.
 """
 
 from __future__ import annotations

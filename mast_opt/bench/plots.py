@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import zlib
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
@@ -19,6 +20,24 @@ FLOOR = 1e-4
 """Gaps are drawn as at least this, for the same reason as times."""
 LEAST_S = 0.01
 """Times are drawn as at least this, so that a logarithmic axis can show them."""
+OURS = "#c1121f"
+COLOURS = {
+    **dict.fromkeys(("tetris", "exhaustive+repair", "ras", "twine"), OURS),
+    "exhaustive": "#f29e94",
+    "highs": "#1f77b4",
+    "highs strong": "#85bbe2",
+    "cpsat": "#ff8c1a",
+    "scip": "#2a9d3f",
+    "cbc": "#8c564b",
+    "gurobi": "#17becf",
+    "xpress": "#bcbd22",
+    "copt": "#e377c2",
+    "cplex": "#5a6b00",
+    **dict.fromkeys(("rebalancer", "rebalancer servers", "rebalancer tasks"), "#7b4fa8"),
+}
+"""A contestant has the same colour in every plot."""
+OTHER_COLOURS = ("#6c757d", "#b08900", "#3d5a80", "#a5a58d", "#cc6fa3", "#0aa")
+"""Of contestants whose names are not known beforehand."""
 
 
 def draw(
@@ -80,7 +99,7 @@ def profile(axes: Any, results: Sequence[Result], best: Mapping[Instance, float]
     end = max([10.0, *(factors[-1] for factors, _ in profiles.values() if len(factors))])
     for name, (factors, shares) in profiles.items():
         last = shares[-1] if len(shares) else 0.0
-        axes.step([1.0, *factors, end], [0.0, *shares, last], where="post", label=name)
+        axes.step([1.0, *factors, end], [0.0, *shares, last], where="post", **_pen(name))
     axes.set_xscale("log")
     axes.set_xlim(0.98, end)
     axes.set_ylim(-0.01, 1.02)
@@ -104,10 +123,9 @@ def time_to_target(axes: Any, results: Sequence[Result], best: Mapping[Instance,
     for name, count in runs.items():
         times = sorted(reached[name])
         shares = [n / count for n in range(len(times) + 1)]
-        axes.step([LEAST_S, *times, end], [*shares, shares[-1]], where="post", label=name)
-    axes.set_xscale("log")
+        axes.step([LEAST_S, *times, end], [*shares, shares[-1]], where="post", **_pen(name))
+    _seconds(axes)
     axes.set_ylim(-0.01, 1.02)
-    axes.set_xlabel("seconds")
     axes.set_ylabel("share of runs within 10% of the best known")
 
 
@@ -127,9 +145,8 @@ def over_time(axes: Any, results: Sequence[Result], best: Mapping[Instance, floa
     for name, lines in curves.items():
         stack = np.log(np.array(lines))
         there = ~np.isnan(stack).any(axis=0)
-        axes.plot(grid[there], np.exp(stack[:, there].mean(axis=0)), label=f"{name} ({len(lines)})")
-    axes.set_xscale("log")
-    axes.set_xlabel("seconds")
+        axes.plot(grid[there], np.exp(stack[:, there].mean(axis=0)), **_pen(name, f"{name} ({len(lines)})"))
+    _seconds(axes)
     _gaps(axes)
 
 
@@ -151,9 +168,24 @@ def scaling(axes: Any, results: Sequence[Result], best: Mapping[Instance, float]
     for name, by_entry in gaps.items():
         means = [figures.shifted_geometric_mean(by_entry.get(entry, ()), 1e-3) for entry in entries]
         heights = np.array([math.nan if mean is None else mean for mean in means])
-        axes.plot(np.insert(at * 1.0, breaks, math.nan), np.insert(heights, breaks, math.nan), marker=".", label=name)
+        axes.plot(np.insert(at * 1.0, breaks, math.nan), np.insert(heights, breaks, math.nan), marker=".", **_pen(name))
     _gaps(axes)
     axes.set_xticks(at, entries, rotation=30, ha="right")
+
+
+def _pen(name: str, label: str | None = None) -> dict[str, Any]:
+    """How a contestant's line looks; ours are drawn over the others."""
+    colour = COLOURS.get(name) or OTHER_COLOURS[zlib.crc32(name.encode()) % len(OTHER_COLOURS)]
+    ours = colour == OURS
+    return {"label": label or name, "color": colour, "linewidth": 2.2 if ours else 1.4, "zorder": 3 if ours else 2}
+
+
+def _seconds(axes: Any) -> None:
+    """The horizontal axis of time."""
+    axes.set_xscale("log")
+    axes.xaxis.set_major_formatter(lambda value, position: f"{value:g}")
+    axes.xaxis.set_minor_formatter(lambda value, position: "")
+    axes.set_xlabel("seconds")
 
 
 def _gaps(axes: Any) -> None:

@@ -14,6 +14,7 @@ sends_signals = pytest.mark.skipif(
 limits_file_sizes = pytest.mark.skipif(
     os.name == "nt", reason="Windows has no RLIMIT_FSIZE, which stands for a full disk here"
 )
+makes_links = pytest.mark.skipif(os.name == "nt", reason="Windows lets only some users make symbolic links")
 has_dev_full = pytest.mark.skipif(
     sys.platform != "linux", reason="/dev/full, the output on which every write fails, is a device of Linux"
 )

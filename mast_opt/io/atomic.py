@@ -1,7 +1,8 @@
 """Files and folders that are there complete or not at all.
 
 Everything is written beside its target under a temporary name, flushed to the disk, and then renamed. A crash, a
-full disk or an interrupt leaves the target as it was (and at worst a sibling called ``.NAME.partial-…``).
+full disk or an interrupt leaves the target as it was (and at worst a sibling called ``.NAME.partial-…``). A target that
+is a symbolic link stays one: what it points to is written.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ _ADVICE = {
 def check_writable(target: Path) -> None:
     """Raises InputError where nothing can be written at the target: asked before hours of work, not after."""
     with _explained(target):
-        place = next(path for path in target.absolute().parents if path.exists() or path.is_symlink())
+        target = _followed(target)
+        place = next(path for path in target.parents if path.exists() or path.is_symlink())
         probe = _temporary(place / target.name)
         probe.touch()
         probe.unlink()
@@ -38,6 +40,7 @@ def check_writable(target: Path) -> None:
 @contextmanager
 def new_file(target: Path) -> Iterator[Path]:
     """A path to write to; it takes the target's place when the block ends well. Raises InputError for OS errors."""
+    target = _followed(target)
     with _explained(target), _sibling(target) as partial:
         yield partial
         _flush(partial)
@@ -51,6 +54,7 @@ def new_folder(target: Path, replaceable: Callable[[Path], None]) -> Iterator[Pa
 
     ``replaceable(target)`` raises where something stands at the target that must stay.
     """
+    target = _followed(target)
     with _explained(target):
         replaceable(target)
         with _sibling(target) as partial:
@@ -91,6 +95,10 @@ def _sibling(target: Path) -> Iterator[Path]:
                 shutil.rmtree(partial)
             else:
                 partial.unlink(missing_ok=True)
+
+
+def _followed(target: Path) -> Path:
+    return Path(os.path.realpath(target))
 
 
 def _temporary(target: Path) -> Path:

@@ -49,7 +49,7 @@ def read_events(plan: str | PathLike[str]) -> tuple[Event, ...]:
     for number, line in enumerate(lines, start=1):
         try:
             events.append(_event(json.loads(line)))
-        except (ValueError, TypeError, KeyError, AttributeError):
+        except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError):
             expected = "an object with elapsed_s, incumbent, bound and stage"
             faults.append(Fault(EVENTS, expected, row=number, value=line[:60]))
     if faults:

@@ -84,6 +84,8 @@ def _tier_weights(read: _Fields) -> dict[int, float]:
     weights = {}
     for key in read.fields:
         if key.isascii() and key.isdigit() and len(key) < 10:
+            if int(key) in weights:
+                read.fault(key, f"one weight for tier {int(key)}", key)
             weights[int(key)] = read.weight(key, 1.0)
         else:
             read.fault(key, "a tier, a whole number from 0, as the key", key)

@@ -114,7 +114,7 @@ def _convert_unusual(result: Converted, text: pl.Series, where: Ints, scale: int
         if number and number.adjusted() + exponent > 30:
             result.overflow[index] = True
             continue
-        magnitude, finer = _scaled(abs(number), exponent, scale)
+        magnitude, finer = _scaled(number.copy_abs(), exponent, scale)  # abs would round
         magnitude += finer and (number > 0) == (role is Role.NEED)
         result.overflow[index] = magnitude > LARGEST
         result.rounded[index] = finer and magnitude <= LARGEST

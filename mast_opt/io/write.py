@@ -107,7 +107,7 @@ def _only(stem: str, schema: Schema, force: bool) -> Callable[[Path], None]:
         names |= {CERTIFICATE, EVENTS}
 
     def check(target: Path) -> None:
-        if not target.exists() and not target.is_symlink():
+        if not target.exists():
             return
         if not target.is_dir():
             raise InputError(f"{target} is not a folder; choose another path for the {stem}")

@@ -8,7 +8,7 @@ from math import ceil, floor
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from mast_opt.io.frames import exact_numbers
@@ -32,6 +32,7 @@ def decimals(draw: st.DrawFn) -> str:
 
 
 @given(st.lists(decimals(), min_size=1, max_size=30), st.sampled_from(SCALES), st.sampled_from(Role))
+@example([f"1.{'0' * 40}1e0", f" 1.{'0' * 40}1"], 1000, Role.NEED)
 def test_to_base_is_exact(texts: list[str], scale: int, role: Role) -> None:
     found = to_base(pl.Series(texts), scale, role)
     for n, text in enumerate(texts):

@@ -18,6 +18,7 @@ from mast_opt.io.targets import excel
 from mast_opt.schema import Tables
 from tests.io.conftest import Folder
 from tests.io.toy import Toy
+from tests.platforms import makes_links
 
 TARGETS = {"csv": "out", "parquet": "out", "xlsx": "out.xlsx", "json": "out.json"}
 
@@ -174,6 +175,18 @@ def test_a_parent_that_is_a_file(folder: Folder, out: Path) -> None:
         write(read(folder()), out / "file" / "a" / "b")
     with pytest.raises(InputError, match="could not be written"):
         write(read(folder(name="again")), out / "file" / "a.json")
+
+
+@makes_links
+def test_a_link_stays_and_what_it_points_to_is_written(folder: Folder, out: Path) -> None:
+    toy = read(folder())
+    for name in ("a", "b.json"):
+        (out / f"link-{name}").symlink_to(out / name)
+        write(toy, out / f"link-{name}")
+        write(toy, out / f"link-{name}", force=True)
+        assert (out / f"link-{name}").is_symlink()
+        assert read(out / name).header.name == "a toy"
+    assert listing(out) == ["a", "b.json", "link-a", "link-b.json"]
 
 
 def test_missing_parents_are_made(folder: Folder, out: Path) -> None:

@@ -216,8 +216,9 @@ def test_events_come_back_from_a_plan(tmp_path: Path) -> None:
     back = read_events(tmp_path / "plan")
     assert [(event.incumbent, event.bound) for event in back] == [(e.incumbent, e.bound) for e in solution.events]
     assert mast_opt.verify(problem, mast_opt.read_plan(problem, tmp_path / "plan")).ok
-    (tmp_path / "plan" / "events.jsonl").write_text('{"elapsed_s": 1}\n{"elapsed_s": "soon"}\nnothing\n')
-    with pytest.raises(PlanError, match=r"row 2.*\n.*row 3"):
+    lines = ('{"elapsed_s": 1}', '{"elapsed_s": "soon"}', "nothing", f'{{"elapsed_s": {10**400}}}', "[" * 100_000)
+    (tmp_path / "plan" / "events.jsonl").write_text("\n".join(lines))
+    with pytest.raises(PlanError, match=r"row 2.*\n.*row 3.*\n.*row 4.*\n.*row 5"):
         read_events(tmp_path / "plan")
 
 

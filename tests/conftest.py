@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+
 import pytest
 
 from mast_opt import backends
@@ -22,6 +24,8 @@ def pytest_configure(config: pytest.Config) -> None:
     unknown = _required(config) - set(backends.names())
     if unknown:
         raise pytest.UsageError(f"--require-backends: unknown {sorted(unknown)}; expected some of {backends.names()}")
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as shells start what runs in the background
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def installed(name: str, config: pytest.Config) -> Backend:

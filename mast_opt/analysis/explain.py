@@ -24,6 +24,7 @@ from mast_opt.verdict import Conflict
 from mast_opt.words import did_you_mean, listed
 
 DEFAULT_SOLVER = "highs"
+DEFAULT_ALTERNATIVES = 3
 HEAVIEST = 5
 """Things that are questioned where none is named."""
 CONFLICT_SHARE = 0.6
@@ -63,7 +64,7 @@ def explain(
     solver: str = DEFAULT_SOLVER,
     time_limit_s: float | None = None,
     prices: Mapping[str, float] | None = None,
-    alternatives: int = 3,
+    alternatives: int = DEFAULT_ALTERNATIVES,
     threads: int | None = 1,
     cancel: threading.Event | None = None,
 ) -> Explanation:
@@ -94,8 +95,12 @@ def explain(
     """
     kind, questions = asked(problem)
     if plan is not None:
-        if prices or time_limit_s is not None or solver != DEFAULT_SOLVER:
-            raise UsageError("asking about a plan solves nothing: leave out solver, time limit and prices, or the plan")
+        of_solves = (solver, time_limit_s, alternatives, threads) != (DEFAULT_SOLVER, None, DEFAULT_ALTERNATIVES, 1)
+        if prices or of_solves:
+            raise UsageError(
+                "asking about a plan solves nothing: leave out solver, time limit, prices, alternatives and threads, "
+                "or the plan"
+            )
         return _of_plan(kind, problem, plan, names)
     if names:
         raise UsageError("names are asked about in a plan: give the plan as well")

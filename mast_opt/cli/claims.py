@@ -51,11 +51,17 @@ def number_in(fields: Mapping[str, Any], name: str) -> float | None:
         return None
     try:
         number = math.nan if isinstance(value, bool) else float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         number = math.nan
     if not math.isfinite(number):
         raise PlanError([Fault("plan.toml", "a finite number, or no such line", column=name, value=str(value))])
     return number
+
+
+def text_in(fields: Mapping[str, Any], name: str) -> str | None:
+    """What ``plan.toml`` says under a name, as text, whatever its type is; None where there is no such line."""
+    value = fields.get(name)
+    return None if value is None else str(value)
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,7 @@ def write(problem: Any, path: str | PathLike[str], format: str | None = None, *,
     cannot be written (nothing is then left half-written), InstanceError for labels that no file could carry.
     """
     target = Path(path).absolute()
-    format = format or (target.suffix.lower()[1:] if target.suffix.lower()[1:] in _FILE_WRITERS else "csv")
+    format = format or _format_of(target)
     if format not in FORMATS:
         raise UsageError(f"there is no format {format!r}; expected one of: {one_of(FORMATS)}")
     kind = kind_of(problem)
@@ -48,14 +48,33 @@ def write(problem: Any, path: str | PathLike[str], format: str | None = None, *,
     if format in _FILE_WRITERS:
         if target.suffix.lower() != f".{format}":
             raise UsageError(f"{target.name}: a file in the format {format} needs a name that ends in .{format}")
-        if target.is_dir() or (target.exists() and not force):
-            raise InputError(f"{target} exists already; remove it, choose another path, or overwrite it (--force)")
+        _refuse_existing(target, force)
         with new_file(target) as partial:
             _FILE_WRITERS[format](partial, fields, kind.schema, tables)
     else:
         with new_folder(target, _only("instance", kind.schema, force)) as partial:
             (partial / "instance.toml").write_text(toml_text(fields), encoding="utf-8", newline="\n")
             write_tables(partial, format, kind.schema, tables)
+
+
+def check_target(problem: Any, path: str | PathLike[str], *, force: bool = False) -> None:
+    """Raises InputError where ``write`` would refuse to write because of what is there, or could not write."""
+    target = Path(path).absolute()
+    if _format_of(target) in _FILE_WRITERS:
+        _refuse_existing(target, force)
+    else:
+        _only("instance", kind_of(problem).schema, force)(target)
+    check_writable(target)
+
+
+def _format_of(target: Path) -> str:
+    suffix = target.suffix.lower()[1:]
+    return suffix if suffix in _FILE_WRITERS else "csv"
+
+
+def _refuse_existing(target: Path, force: bool) -> None:
+    if target.is_dir() or (target.exists() and not force):
+        raise InputError(f"{target} exists already; remove it, choose another path, or overwrite it (--force)")
 
 
 def write_plan(

@@ -101,7 +101,10 @@ def test_unknown_names_and_broken_plans() -> None:
     assert mast_opt.explain(full, PLAN).status is mast_opt.Status.NO_SOLUTION
 
 
-@pytest.mark.parametrize("given", [{"solver": "cbc"}, {"time_limit_s": 5.0}, {"prices": {"storage": 2.0}}])
+@pytest.mark.parametrize(
+    "given",
+    [{"solver": "cbc"}, {"time_limit_s": 5.0}, {"prices": {"storage": 2.0}}, {"alternatives": 7}, {"threads": 2}],
+)
 def test_what_no_solve_would_use_is_refused(given: dict) -> None:
     with pytest.raises(mast_opt.UsageError, match="solves nothing"):
         mast_opt.explain(PROBLEM, PLAN, ["train"], **given)

@@ -32,6 +32,7 @@ def test_a_suite_is_listed_run_and_reported(call: Call, suite: Path, monkeypatch
     pytest.importorskip("matplotlib", reason="plots are an extra: pip install 'mast-opt[plots]'")
     monkeypatch.chdir(suite.parent)
     monkeypatch.setattr("mast_opt.bench.running.commit", lambda: "abc")
+    monkeypatch.setattr("mast_opt.bench.child.commit", lambda: "abc")
     listed = call("bench", suite, "--list")
     assert "two regions/instance/highs/5s/seed0" in listed.out
     assert "1 runs to do" in listed.out
@@ -65,6 +66,8 @@ def test_a_broken_run_is_told_by_the_exit_code(call: Call, suite: Path, monkeypa
     [
         (("none",), "there is no suite 'none'"),
         (("report",), "nothing to report"),
+        (("report", "results", "--filter", "x", "--again"), "leave out --filter, --again"),
+        (("report", "results", "--patience", "5"), "leave out --patience"),
         (("{suite}", "results"), "only 'mast-opt bench report' takes results"),
         (("{suite}", "--ray", "auto", "--update-best-known"), "leave out --ray"),
     ],

@@ -150,6 +150,9 @@ def test_solver_options_reach_the_solver(call: Call, instance: Path) -> None:
     assert ended.code == 2
     assert "mip_heuristic_effrt" in ended.err
     assert call("solve", instance, "--option", "presolve").code == 2
+    twice = call("solve", instance, "--option", "presolve=off", "--option", "presolve=on")
+    assert twice.code == 2
+    assert "presolve is given twice" in twice.err
 
 
 def test_verify_names_what_is_broken(call: Call, instance: Path, tmp_path: Path) -> None:

@@ -57,6 +57,11 @@ def test_what_cannot_be_frozen(call: Call, crowded: Path, freeze: str, words: st
     assert words in ended.err
 
 
+def test_more_names_than_a_path_could_hold(call: Call, crowded: Path) -> None:
+    names = ",".join(f"workload-{number}" for number in range(1000))
+    assert "no workload called 'workload-0'" in call("solve", crowded, "--freeze", f"workload={names}").err
+
+
 def test_a_file_of_another_sort(call: Call, crowded: Path, tmp_path: Path) -> None:
     parts = tmp_path / "parts.csv"
     parts.write_text("region,name\neast,x\n")

@@ -55,7 +55,10 @@ def test_the_repaired_instance_is_written(call: Call, contradiction: Path, tmp_p
     assert ended.code == 3
     assert "mast-opt solve" in ended.out
     assert call("solve", out).code == 0
-    assert call("explain", contradiction, "--out", out).code == 2
+    before = call("explain", contradiction, "--out", out, "--json")
+    assert before.code == 2
+    assert "exists already" in before.record["error"]
+    assert before.record["runtime_s"]["solve"] == 0  # refused before the time is spent
     assert call("explain", contradiction, "--out", out, "--force", "--json").record["out"] == str(out)
 
 

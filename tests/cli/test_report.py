@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -40,6 +41,23 @@ def test_another_ending(call: Call, instance: Path, plan: Path, tmp_path: Path) 
     ended = call("report", instance, plan, "--out", tmp_path / "r.pdf")
     assert ended.code == 2
     assert ".html" in ended.err
+
+
+@pytest.mark.parametrize(
+    ("line", "code"), [("objective = 'a'", 2), ("bound = 1" + "0" * 400, 2), ("bound = [1]", 2), ("solver = 1.5", 0)]
+)
+def test_a_plan_that_says_nonsense_of_itself(
+    call: Call, instance: Path, plan: Path, tmp_path: Path, line: str, code: int
+) -> None:
+    text = (plan / "plan.toml").read_text(encoding="utf-8")
+    name = line.split(" ", 1)[0]
+    (plan / "plan.toml").write_text(re.sub(rf"(?m)^{name} = .*$", line, text), encoding="utf-8")
+    for ended in (
+        call("report", instance, plan, "--out", tmp_path / "r.html", "--json"),
+        call("verify", instance, plan, "--json"),
+    ):
+        assert ended.code == code
+        assert code == 0 or f"plan.toml, column {name}" in ended.record["error"]
 
 
 def test_broken_plans(call: Call, instance: Path, plan: Path, tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 RESULTS = Path("out/bench")
 PAGE = Path("docs/benchmarks.md")
+PATIENCE_S = 120.0
 IMAGES = "images/benchmarks"
 """Of the plots, beside the page."""
 
@@ -39,7 +40,7 @@ def command(
     ray: Annotated[str | None, Parameter(help="Spread the runs over the Ray cluster at this address (auto).")] = None,
     patience: Annotated[
         float, Parameter(help="Seconds beyond twice its limit after which a run is killed.", validator=Number(gte=0))
-    ] = 120.0,
+    ] = PATIENCE_S,
     json: Json = False,
     run: TheRun,
 ) -> Answer:
@@ -56,6 +57,10 @@ def command(
         mast-opt bench report benchmarks/results --out docs/benchmarks.md
     """
     if suite == "report":
+        of_runs = {"filter": filter, "list": list, "data": data, "again": again, "ray": ray}
+        of_runs |= {"update-best-known": update_best_known, "patience": patience != PATIENCE_S}
+        if unused := [f"--{name}" for name, given in of_runs.items() if given]:
+            raise UsageError(f"a report runs nothing; leave out {', '.join(unused)}")
         return _report(run, results, out or PAGE)
     if results:
         raise UsageError(f"{results[0]}: only 'mast-opt bench report' takes results; --out says where they go")

@@ -17,7 +17,7 @@ from mast_opt.cli.options import Force, Full, Instance, Json, TheRun
 from mast_opt.cli.pairs import numbers_by_name
 from mast_opt.cli.run import Answer
 from mast_opt.errors import UsageError
-from mast_opt.io import read, read_plan, write
+from mast_opt.io import check_target, read, read_plan, write
 from mast_opt.kinds import kind_of
 from mast_opt.result import Status
 
@@ -84,6 +84,8 @@ def command(
         given = {"workload": workload, "job": job, "process": process, "reservation": reservation}
         about = _names(problem, {noun: names for noun, names in given.items() if names})
         asked = None if plan is None else read_plan(problem, plan)
+        if out is not None:
+            check_target(problem, out, force=force)
     prices = numbers_by_name("--price", price, "storage=3")
     with Interrupt(run, "what was found so far") as interrupt, run.phase("solve", "looking for the reason"):
         answer = explain(

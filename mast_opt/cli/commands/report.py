@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
+from mast_opt.cli.claims import number_in, text_in
 from mast_opt.cli.exits import Exit
 from mast_opt.cli.options import Force, Instance, Json, TheRun
 from mast_opt.cli.record import verdict_keys
@@ -44,10 +45,12 @@ def command(
         run.record["kind"] = problem.kind
         reading = read_plan_of(problem, plan)
         events = read_events(plan)
+        for figure in ("objective", "bound"):
+            number_in(reading.fields, figure)
     with run.phase("verify", "drawing"):
         write_report(problem, reading.plan, out, picture=png, fields=reading.fields, events=events, force=force)
     run.record.update(verdict_keys(verify(problem, reading.plan)))
-    run.record.update(solver=reading.fields.get("solver"), out=str(out), png=None if png is None else str(png))
+    run.record.update(solver=text_in(reading.fields, "solver"), out=str(out), png=None if png is None else str(png))
 
     def show(console: Console) -> None:
         console.print(f"The report is in {out}" + (f", the picture in {png}." if png else "."), soft_wrap=True)

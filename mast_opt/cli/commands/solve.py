@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from shlex import join
 from typing import TYPE_CHECKING, Annotated, Any
@@ -83,7 +84,7 @@ def command(
         mast-opt solve my-instance --json | jq .objective
     """
     run.record["solver"] = solver
-    options = tuple(_option(text) for text in option or ())
+    options = _options(option or ())
     parts = parts_to_keep(freeze or ())
     with run.phase("read", f"reading {path}"):
         problem = read(path)
@@ -136,6 +137,16 @@ def exit_for(status: Status) -> Exit:
     if status in (Status.INFEASIBLE, Status.INFEASIBLE_OR_UNBOUNDED):
         return Exit.INFEASIBLE
     return Exit.UNEXPECTED if status is Status.UNBOUNDED else Exit.NO_PLAN
+
+
+def _options(texts: Sequence[str]) -> tuple[tuple[str, OptionValue], ...]:
+    options: dict[str, OptionValue] = {}
+    for text in texts:
+        name, value = _option(text)
+        if name in options:
+            raise UsageError(f"--option {text}: {name} is given twice")
+        options[name] = value
+    return tuple(options.items())
 
 
 def _option(text: str) -> tuple[str, OptionValue]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from mast_opt.cli.claims import check_certificate, number_in, objective_meant, wrong_claims
+from mast_opt.cli.claims import check_certificate, number_in, objective_meant, text_in, wrong_claims
 from mast_opt.cli.exits import Exit
 from mast_opt.cli.options import Full, Instance, Json, TheRun
 from mast_opt.cli.record import verdict_keys, violation_keys
@@ -54,7 +54,7 @@ def command(
     run.record.update(
         verdict_keys(verdict),
         objective=objective,
-        solver=reading.fields.get("solver"),
+        solver=text_in(reading.fields, "solver"),
         bound=bound,
         gap=relative_gap(objective, bound),
         certified_bound=proof.bound,

@@ -55,9 +55,12 @@ def offer(instance: Path, folder: Path) -> str:
         before = kind_of(problem).verify(problem, now.plan)
         if before.ok and not better(problem, verdict, before):
             return ""
+    fresh = kept.with_name(f".{kept.name}.new")
+    shutil.rmtree(fresh, ignore_errors=True)
+    shutil.copytree(folder, fresh)
     if kept.is_dir():
         shutil.rmtree(kept)
-    shutil.copytree(folder, kept)
+    fresh.rename(kept)
     was = "" if before is None else f" (was {before.objective:.6g})"
     return f"best known: {verdict.objective:.6g}{was}"
 

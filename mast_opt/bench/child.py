@@ -15,6 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from mast_opt.bench.machine import commit
 from mast_opt.bench.status import Ended
 from mast_opt.bench.suite import Trial
 
@@ -37,6 +38,7 @@ def run_child(
         words = [sys.executable, "-m", "mast_opt.bench.worker", trial_file, result_file]
         words += [plan_folder] if plan_folder is not None else []
         threads = dict.fromkeys(_THREADS, str(trial.threads))
+        sources = commit()
         began = time.perf_counter()
         with (Path(folder) / "errors").open("w+", encoding="utf-8", errors="replace") as errors:
             process = subprocess.Popen(
@@ -60,6 +62,7 @@ def run_child(
         else:
             record = {"status": Ended.CRASHED.value, "error": f"{_end(process.returncode)}: {' '.join(last)}"}
     record["runtime_s"] = {**record.get("runtime_s", {}), "wall": wall_s}
+    record["commit"] = sources
     record["pinned"] = pinned and hasattr(os, "sched_setaffinity")
     return record
 

@@ -63,7 +63,7 @@ def solve_with_peer(trial: Trial, problem: Any) -> dict[str, Any]:
         if ended.returncode:
             last = ended.stderr.strip().splitlines()[-1:] or ["without a word"]
             raise BackendError(f"{adapter.name} ended {ended.returncode}: {last[0]}")
-        told = json.loads(ended.stdout.strip().splitlines()[-1])
+        told = last_object(ended.stdout, adapter.name)
         record: dict[str, Any] = {
             "status": Status.NO_SOLUTION.value,
             "message": told.get("message", ""),
@@ -74,6 +74,18 @@ def solve_with_peer(trial: Trial, problem: Any) -> dict[str, Any]:
         if plan_file.exists():
             record |= _judged(problem, plan_file)
     return record
+
+
+def last_object(printed: str, name: str) -> dict[str, Any]:
+    """The JSON object in the last line that a script printed. Raises BackendError, quoting the line, if it is none."""
+    line = (printed.strip().splitlines() or [""])[-1]
+    try:
+        told = json.loads(line)
+    except ValueError:
+        told = None
+    if not isinstance(told, dict):
+        raise BackendError(f"{name} printed {line[:80]!r} last; expected a JSON object in the last line")
+    return told
 
 
 def _judged(problem: Any, plan_file: Path) -> dict[str, Any]:

@@ -8,17 +8,28 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from mast_opt import backends
 from mast_opt.bench.suite import Trial
 from mast_opt.errors import InputError
 
 Result = dict[str, Any]
 
+INSIDE = ("highs", "cpsat")
+"""Backends that solvers of our own are handed."""
+
 
 def key_of(trial: Trial, versions: Mapping[str, str], commit: str | None) -> str:
     """What makes two runs the same: the trial, the versions that it uses, and the commit."""
-    used = {name: versions.get(name) for name in ("mast-opt", "numpy", "numba", trial.contestant.solver) if name}
+    used = {name: versions.get(name) for name in used_by(trial)}
     facts = json.dumps([trial.facts, used, commit], sort_keys=True)
     return hashlib.sha256(facts.encode()).hexdigest()[:16]
+
+
+def used_by(trial: Trial) -> tuple[str, ...]:
+    """What a run uses whose version may decide its result; for a solver of our own also the backends inside."""
+    solver = trial.contestant.solver
+    own = () if solver is None or solver in backends.names() else INSIDE
+    return ("mast-opt", "numpy", "numba", *own, *([] if solver is None else [solver]))
 
 
 def file_of(folder: Path, suite: str) -> Path:
@@ -60,11 +71,21 @@ def load(file: Path) -> list[Result]:
 
 
 def latest(results: Iterable[Result]) -> list[Result]:
-    """The last result of each trial, whatever the versions and the commit; in the order of their first appearance."""
+    """The last result of each trial, whatever the versions and the commit; in the order of their first appearance.
+
+    Results on an earlier content of an instance are left out where there are some on a later one: values on two
+    instances of the same name cannot be compared.
+    """
     last: dict[str, Result] = {}
+    source: dict[tuple[str, str], Any] = {}
     for result in results:
         last[_trial_of(result)] = result
-    return list(last.values())
+        source[result["entry"], result["instance"]] = result["source"]
+    return [
+        result
+        for result in last.values()
+        if "figures" in result or result["source"] == source[result["entry"], result["instance"]]
+    ]
 
 
 def _trial_of(result: Result) -> str:

@@ -16,7 +16,7 @@ from typing import Any
 from mast_opt.bench import best_known
 from mast_opt.bench.child import PATIENCE_S, run_child
 from mast_opt.bench.machine import commit, machine, versions
-from mast_opt.bench.results import Result, append, file_of, key_of, load
+from mast_opt.bench.results import Result, append, file_of, key_of, load, used_by
 from mast_opt.bench.sources import Program, Stored
 from mast_opt.bench.status import Ended
 from mast_opt.bench.suite import Suite, Trial
@@ -37,7 +37,7 @@ class Plan:
     todo: tuple[tuple[str, Trial], ...]
     """With their keys."""
     done: int
-    """Trials that have a result under the same key; one whose solver was missing counts as none."""
+    """Trials that have a result under the same key from this machine; one whose solver was missing counts as none."""
     machine: dict[str, Any]
     versions: dict[str, str]
     commit: str | None
@@ -67,14 +67,18 @@ def plan(suite: Suite, folder: Path, filter: str = "", *, again: bool = False) -
         again: run also what has a result.
     """
     chosen = [trial for trial in suite.trials if all(word in trial.label for word in filter.split())]
-    used = versions(trial.contestant.solver for trial in chosen if trial.contestant.solver is not None)
-    at = commit()
+    used = versions(name for trial in chosen for name in used_by(trial))
+    at, here = commit(), machine()
     keyed = [(key_of(trial, used, at), trial) for trial in chosen]
     file = file_of(folder, suite.name)
     results = [] if again else load(file)
-    there = {result["key"] for result in results if result["status"] != Ended.UNAVAILABLE.value}
+    there = {
+        result["key"]
+        for result in results
+        if result["status"] != Ended.UNAVAILABLE.value and result.get("machine", here) == here
+    }
     todo = tuple((key, trial) for key, trial in keyed if key not in there)
-    return Plan(suite, file, todo, len(keyed) - len(todo), machine(), used, at)
+    return Plan(suite, file, todo, len(keyed) - len(todo), here, used, at)
 
 
 def execute(
@@ -88,6 +92,8 @@ def execute(
     update_best_known: bool = False,
 ) -> list[Result]:
     """Make the runs; each result is appended to the file before the next run begins.
+
+    A result has the commit that its run was made with: where sources change meanwhile, later runs have another one.
 
     Args:
         work: what ``plan`` found.
@@ -105,9 +111,11 @@ def execute(
     results: list[Result] = []
     with closing(outcomes):
         for at, outcome, folder in outcomes:
-            key, trial = work.todo[at]
-            stamp = {"commit": work.commit, "ended": datetime.now(UTC).isoformat(timespec="seconds")}
-            used = {name: work.versions[name] for name in ("mast-opt", "numpy", "numba")}
+            _, trial = work.todo[at]
+            sources = outcome.pop("commit", work.commit)
+            key = key_of(trial, work.versions, sources)
+            stamp = {"commit": sources, "ended": datetime.now(UTC).isoformat(timespec="seconds")}
+            used = {name: work.versions[name] for name in used_by(trial) if name in work.versions}
             known = {"versions": {**used, **outcome.pop("versions", {})}, "machine": work.machine}
             result = {"key": key, **trial.facts, **outcome, **known, **stamp}
             if trial.reference:

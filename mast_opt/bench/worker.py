@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from mast_opt import backends
-from mast_opt.bench.peer import solve_with_peer
+from mast_opt.bench.peer import last_object, solve_with_peer
 from mast_opt.bench.sources import Program
 from mast_opt.bench.status import Ended
 from mast_opt.bench.suite import Trial
@@ -136,7 +136,7 @@ def _program(trial: Trial, source: Program) -> dict[str, Any]:
     if ended.returncode:
         last = ended.stderr.strip().splitlines()[-1:] or ["without a word"]
         return {"status": Ended.ERROR.value, "error": f"{source.path.name} ended {ended.returncode}: {last[0]}"}
-    return {"status": Ended.MEASURED.value, "figures": json.loads(ended.stdout.strip().splitlines()[-1])}
+    return {"status": Ended.MEASURED.value, "figures": last_object(ended.stdout, source.path.name)}
 
 
 def thinned(events: Sequence[Event]) -> list[list[Any]]:

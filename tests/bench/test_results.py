@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from mast_opt.bench import Suite
-from mast_opt.bench.results import append, key_of, latest, load
+from mast_opt.bench.results import append, key_of, latest, load, used_by
+from mast_opt.bench.suite import Contestant
 from mast_opt.errors import InputError
 from tests.bench.conftest import result
 
@@ -51,6 +52,14 @@ def test_the_key_changes_with_all_that_decides_a_run(suite: Suite) -> None:
     )
 
 
+def test_solvers_of_our_own_depend_on_the_backends_inside(suite: Suite) -> None:
+    ours = replace(suite.trials[0], contestant=Contestant("exhaustive+repair", "exhaustive+repair"))
+    newer = {**VERSIONS, "highs": "1.14"}
+    assert key_of(ours, VERSIONS, "abc") != key_of(ours, newer, "abc")
+    assert {"highs", "cpsat"} <= set(used_by(ours))
+    assert "cpsat" not in used_by(suite.trials[0])
+
+
 def test_the_content_of_an_instance_is_part_of_its_key(suite: Suite) -> None:
     trial = suite.trials[0]
     before = key_of(trial, VERSIONS, "abc")
@@ -62,3 +71,10 @@ def test_the_content_of_an_instance_is_part_of_its_key(suite: Suite) -> None:
 def test_the_latest_result_of_a_trial_counts() -> None:
     first, second, other = result("a", 5.0, commit="x"), result("a", 4.0, commit="y"), result("a", 3.0, seed=1)
     assert [one["objective"] for one in latest([first, other, second])] == [4.0, 3.0]
+
+
+def test_results_on_another_content_of_an_instance_do_not_count() -> None:
+    before = {"kind": "job-placement", "content": "1"}
+    old, kept = result("a", 1.0, source=before), result("a", 2.0, source=before, instance="j")
+    new = result("b", 5.0, source={**before, "content": "2"})
+    assert [one["objective"] for one in latest([old, kept, new])] == [2.0, 5.0]

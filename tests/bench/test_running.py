@@ -47,6 +47,7 @@ def test_a_suite_is_run_once_and_goes_on_where_it_stopped(
     suite: Suite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("mast_opt.bench.running.commit", lambda: "abc")
+    monkeypatch.setattr("mast_opt.bench.child.commit", lambda: "abc")
     told: list[Told] = []
     two = replace(suite, trials=suite.trials[:2])
     first = execute(plan(replace(suite, trials=suite.trials[:1]), tmp_path), told.append)
@@ -89,6 +90,7 @@ def test_a_program_tells_its_figures(suite_file: Path) -> None:
     trial = trial_of(suite_file, FIGURES)
     assert run_child(trial)["figures"] == {"method": "ours", "size": 3, "processors": 1}
     assert run_child(trial_of(suite_file, CRASH))["error"] == "program.py ended 1: the program says why"
+    assert "'done' last; expected a JSON object" in run_child(trial_of(suite_file, "print('done')"))["error"]
 
 
 def test_a_missing_solver_and_a_missing_peer_are_results(suite: Suite, tmp_path: Path) -> None:
@@ -97,6 +99,23 @@ def test_a_missing_solver_and_a_missing_peer_are_results(suite: Suite, tmp_path:
     away = run_child(replace(suite.trials[0], contestant=Contestant("nobody", peer=peer)))
     assert away["status"] == "UNAVAILABLE"
     assert ".venv-nobody" in away["error"]
+
+
+def test_a_result_is_of_the_commit_and_the_machine_that_made_it(
+    suite: Suite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Sources that change during a benchmark, and a file of results that comes from elsewhere."""
+    one = replace(suite, trials=suite.trials[:1])
+    monkeypatch.setattr("mast_opt.bench.running.commit", lambda: "earlier")
+    before = plan(one, tmp_path)
+    told = {"status": "OPTIMAL", "objective": 0.0, "gap": 0.0, "runtime_s": {"wall": 1.0}, "commit": "later"}
+    (result,) = execute(before, lambda _: None, spread=lambda trials: ((at, told, None) for at in range(len(trials))))
+    assert result["commit"] == "later"
+    assert len(plan(one, tmp_path).todo) == 1
+    monkeypatch.setattr("mast_opt.bench.running.commit", lambda: "later")
+    assert plan(one, tmp_path).todo == ()
+    monkeypatch.setattr("mast_opt.bench.running.machine", lambda: {"processor": "another"})
+    assert len(plan(one, tmp_path).todo) == 1
 
 
 def test_a_run_whose_solver_was_missing_is_made_again(

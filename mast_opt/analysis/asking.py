@@ -1,14 +1,20 @@
-"""What every question begins with: the kind, what it can be asked, and which solvers may answer."""
+"""What questions share: the kind, what it can be asked, which solvers may answer, and several solves at a time."""
 
 from __future__ import annotations
 
-from typing import Any
+import threading
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
 
 from mast_opt import backends
 from mast_opt.errors import UsageError
 from mast_opt.kind import Kind
 from mast_opt.kinds import kind_of
 from mast_opt.questions import Questions
+
+GivenT = TypeVar("GivenT")
+FoundT = TypeVar("FoundT")
 
 
 def asked(problem: Any) -> tuple[Kind[Any, Any], Questions]:
@@ -25,3 +31,15 @@ def exact_solver(kind: Kind[Any, Any], solver: str) -> str:
     if solver not in backends.names():
         raise UsageError(f"there is no MIP solver called {solver!r}; expected one of: {', '.join(backends.names())}")
     return solver
+
+
+def in_parallel(
+    call: Callable[[GivenT], FoundT], given: Iterable[GivenT], jobs: int, cancel: threading.Event
+) -> list[FoundT]:
+    """``call`` of each, so many at a time. A failure, or Ctrl-C, sets ``cancel`` instead of waiting for the others."""
+    with ThreadPoolExecutor(jobs) as pool:
+        try:
+            return list(pool.map(call, given))
+        except BaseException:
+            cancel.set()
+            raise

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from mast_opt.analysis.conflict import Filter
 from mast_opt.analysis.elastic import Elastic
 from mast_opt.analysis.reasons import Reasons, reasons
 from mast_opt.analysis.repair import Repair, Workshop, price_list
+from mast_opt.backends.supervise import check_params
 from mast_opt.errors import UsageError
 from mast_opt.kind import Kind
 from mast_opt.result import SolveParams, Status
@@ -111,12 +112,13 @@ def explain(
             f"a {kind.name} instance always has a plan, so there is nothing to explain; give a plan to ask about it"
         )
     backend = backends.get(exact_solver(kind, solver))
+    params = SolveParams(gap=1e-6, threads=threads, cancel=cancel or threading.Event())
+    check_params(replace(params, time_limit_s=time_limit_s))
     clock = Clock(time_limit_s)
     seen = kind.conflicts(problem)
     kind.check_memory(problem, heuristics_too=False)
     elastic = Elastic(questions.relief(problem))
     price = price_list(elastic.relief, prices or {})
-    params = SolveParams(gap=1e-6, threads=threads, cancel=cancel or threading.Event())
     search = Filter(elastic, backend, params, Clock(clock.budget_s(CONFLICT_SHARE)))
     possible = False if seen else search.feasible(np.ones(elastic.count, np.bool_), 0.5)
     if possible is not False:

@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from mast_opt import backends
-from mast_opt.analysis.asking import asked, exact_solver
+from mast_opt.analysis.asking import asked, exact_solver, in_parallel
 from mast_opt.backends.base import Backend
 from mast_opt.errors import BackendError, Interrupted, UsageError
 from mast_opt.kind import Kind
@@ -99,6 +98,11 @@ def marginal_values(
         raise UsageError(f"{kind.name} has no resources that are bought by the unit; ask 'mast-opt whatif' instead")
     if integers not in ("fixed", "free"):
         raise UsageError(f"integers is {integers!r}; expected 'fixed' or 'free'")
+    if integers == "free" and problem.objective.lexicographic:
+        raise UsageError(
+            "worth is told in units of the weighted objective, and this instance has a lexicographic one; ask with "
+            'fixed integers, or set mode = "weighted"'
+        )
     if units < 1 or jobs < 1:
         raise UsageError(f"units is {units} and jobs is {jobs}; expected at least 1 of each")
     chosen = _chosen(questions.resources, resources)
@@ -155,8 +159,7 @@ def marginal_values(
         value, low, high = (_tidy(number, before[0]) / units for number in differences)
         return Marginal(resource.name, resource.unit, place, value, low, high)
 
-    with ThreadPoolExecutor(jobs) as pool:
-        values = list(pool.map(worth, places))
+    values = in_parallel(worth, places, jobs, cancel)
     values.sort(key=lambda one: math.inf if one.value is None else -one.value)
     return Marginals(kind.name, integers, units, before[0], tuple(values))
 

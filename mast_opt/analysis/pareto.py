@@ -11,6 +11,7 @@ import numpy as np
 
 from mast_opt import backends
 from mast_opt.analysis.asking import asked
+from mast_opt.backends.supervise import check_params
 from mast_opt.errors import UsageError
 from mast_opt.kind import Formulation, Kind
 from mast_opt.result import SolveParams, Status
@@ -99,6 +100,7 @@ def pareto(
     first, second = _checked(kind, terms, points, keep or {}, solver, formulation)
     cancel = cancel or threading.Event()
     params = SolveParams(gap=gap, seed=seed, threads=threads, cancel=cancel)
+    check_params(replace(params, time_limit_s=time_limit_s))
     if solver in kind.heuristics:
         found = _by_weights(problem, first, second, points, solver, params, time_limit_s)
         method = "weights"
@@ -199,7 +201,8 @@ class _Epsilon:
             return None
         verdict, plan = answer.verdict, answer.plan
         rest = {n: w for n, w in self._problem.objective.weights.items() if w and n not in (aim, other)}
-        bound, proven = answer.bound, answer.status is Status.OPTIMAL
+        least_is_proven = answer.status is Status.OPTIMAL
+        bound, proven = (answer.bound, least_is_proven) if aim == self._second else (None, False)
         caps[aim] = _slack(verdict.terms[aim])
         for weights in ({other: 1.0}, rest):
             if not weights or self._params.cancel.is_set():
@@ -210,7 +213,8 @@ class _Epsilon:
             if other in weights:
                 caps[other] = _slack(verdict.terms[other])
             if self._second in weights:  # the end with the least of the first term
-                cap, bound, proven = caps[aim], better.bound, proven and better.status is Status.OPTIMAL
+                cap, bound = caps[aim], better.bound
+                proven = least_is_proven and better.status is Status.OPTIMAL
         return Point(verdict.terms, verdict.metrics, plan, cap, bound, proven)
 
     def _least(self, weights: Mapping[str, float], caps: Mapping[str, float], share: float) -> Answer:

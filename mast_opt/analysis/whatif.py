@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from mast_opt.analysis.asking import asked, exact_solver
+from mast_opt.analysis.asking import asked, exact_solver, in_parallel
 from mast_opt.analysis.robust import Robust, RobustSearch
 from mast_opt.analysis.scenarios import BASE, Scenario, check_scenarios, happened
 from mast_opt.errors import UsageError
@@ -132,8 +131,7 @@ def whatif(
         kept = None if begin is None else kind.verify(instance, begin)
         return Outcome(name, instance, solution, moved, kept)
 
-    with ThreadPoolExecutor(jobs) as pool:
-        first, *others = pool.map(outcome, instances)
+    first, *others = in_parallel(outcome, instances, jobs, cancel)
     stochastic = None
     if robust is not None and questions.two_stage is not None and before is not None and not cancel.is_set():
         weights = np.array([1.0, *(scenario.weight for scenario in scenarios)])

@@ -129,7 +129,8 @@ class ExactSolve:
         headline = next((answer for answer in answers if answer.status is not Status.OPTIMAL), last)
         unfinished = len(answers) < len(order) and last.plan is not None
         if unfinished and headline.status is Status.OPTIMAL:
-            headline = replace(last, status=Status.FEASIBLE, limit=Limit.TIME)
+            stopped = Limit.INTERRUPT if self._params.cancel.is_set() else answer.limit or Limit.OTHER
+            headline = replace(last, status=Status.FEASIBLE, limit=stopped)
         return replace(headline, plan=last.plan, verdict=last.verdict, stages=tuple(stages))
 
     def _checked(
@@ -180,7 +181,8 @@ class ExactSolve:
                 result = self._backend.solve(mip, params)
             if result.x is None:
                 if slack:
-                    result = replace(result, status=Status.NO_SOLUTION, bound=bound, limit=Limit.OTHER)
+                    limit = result.limit or Limit.OTHER
+                    result = replace(result, status=Status.NO_SOLUTION, bound=bound, limit=limit)
                 return _Checked(result, None, None)
             bound = result.bound if not slack else bound
             with self._clock.phase("verify"):

@@ -103,6 +103,13 @@ def test_arguments_that_cannot_be_honoured(given: dict, words: str) -> None:
         mast_opt.marginal_values(PROBLEM, PLAN, **given)
 
 
+def test_free_integers_need_a_weighted_objective() -> None:
+    staged = replace(PROBLEM, objective=replace(PROBLEM.objective, order=("peak", "storage")))
+    with pytest.raises(mast_opt.UsageError, match="has a lexicographic one; ask with fixed integers"):
+        mast_opt.marginal_values(staged, PLAN, integers="free")
+    assert mast_opt.marginal_values(staged, PLAN).values == mast_opt.marginal_values(PROBLEM, PLAN).values
+
+
 def test_a_plan_that_breaks_limits_is_refused() -> None:
     with pytest.raises(mast_opt.UsageError, match="breaks limits"):
         mast_opt.marginal_values(replace(PROBLEM, storage_mb=PROBLEM.storage_mb // 4), PLAN)

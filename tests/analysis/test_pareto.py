@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import replace
 from itertools import pairwise
+from typing import Any
 
 import pytest
 
 import mast_opt
+from mast_opt.analysis import pareto
 from mast_opt.data_placement.formulation import base
 from tests.data_placement.support import proven
 from tests.data_placement.workshop import PROBLEM
@@ -78,3 +81,20 @@ def test_a_heuristic_varies_the_weights() -> None:
 def test_arguments_that_cannot_be_honoured(terms: tuple[str, ...], given: dict, words: str) -> None:
     with pytest.raises(mast_opt.UsageError, match=words):
         mast_opt.pareto(PROBLEM, terms, **given)
+
+
+def test_an_end_cut_short_has_no_bound_on_the_other_term(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Cancelled when the least storage is proven: nothing is known of the peak that goes with it."""
+    cancel = threading.Event()
+    least = pareto._Epsilon._least
+
+    def cancelling(search: Any, weights: dict[str, float], caps: dict[str, float], share: float) -> Any:
+        answer = least(search, weights, caps, share)
+        if weights == {"storage": 1.0}:
+            cancel.set()
+        return answer
+
+    monkeypatch.setattr(pareto._Epsilon, "_least", cancelling)
+    (end,) = mast_opt.pareto(SMALL, ("storage", "peak"), cancel=cancel).points
+    assert mast_opt.verify(SMALL, end.plan).ok
+    assert (end.bound, end.proven) == (None, False)

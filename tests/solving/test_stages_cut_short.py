@@ -1,0 +1,54 @@
+"""What a lexicographic solve says when it ends between its stages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import mast_opt
+from mast_opt.backends.highs import Highs
+from mast_opt.kinds import kind_of
+from mast_opt.mip import Mip
+from mast_opt.result import Limit, SolveParams, SolveResult, Status
+from mast_opt.solving.clock import Clock
+from mast_opt.solving.exact import Answer, ExactSolve
+
+VICTIMS = mast_opt.read(Path(__file__).parents[2] / "instances" / "job_placement" / "tiny-victims.json")
+STAGED = replace(VICTIMS, objective=replace(VICTIMS.objective, order=("rejected", "preemption")))
+NOTHING = SolveResult(Status.NO_SOLUTION, None, None, None, Limit.ITERATIONS, "enough")
+
+
+class Twice(Highs):
+    """HiGHS for the first solve, then something else."""
+
+    def __init__(self, second: Callable[[], SolveResult], after_first: Callable[[], None] = lambda: None) -> None:
+        self._solves = 0
+        self._second = second
+        self._after_first = after_first
+
+    def solve(self, mip: Mip, params: SolveParams) -> SolveResult:
+        self._solves += 1
+        if self._solves > 1:
+            return self._second()
+        result = super().solve(mip, params)
+        self._after_first()
+        return result
+
+
+def answer_of(backend: Twice, params: SolveParams) -> Answer:
+    kind = kind_of(STAGED)
+    return ExactSolve(kind, STAGED, backend, params, Clock(None)).run(kind.formulate, None)
+
+
+def test_the_limit_is_that_of_the_stage_without_a_plan() -> None:
+    answer = answer_of(Twice(lambda: NOTHING), SolveParams())
+    assert (answer.status, answer.limit) == (Status.FEASIBLE, Limit.ITERATIONS)
+    assert [stage.objective is None for stage in answer.stages] == [False, True]
+
+
+def test_a_cancelled_solve_was_interrupted() -> None:
+    params = SolveParams()
+    answer = answer_of(Twice(lambda: NOTHING, params.cancel.set), params)
+    assert (answer.status, answer.limit) == (Status.FEASIBLE, Limit.INTERRUPT)
+    assert len(answer.stages) == 1

@@ -7,9 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from mast_opt.errors import UsageError
 from mast_opt.words import did_you_mean
 
+LARGEST = 1e12
 LISTED = 12
 """Known names that an error lists."""
 
@@ -42,10 +46,24 @@ def positions(key: str, noun: str, known: Sequence[str], value: Any) -> list[int
 
 
 def number(key: str, value: Any) -> float:
-    """A finite number."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+    """A number of at most ``LARGEST``, so that it fits in 64 bits in base units too."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or math.isnan(value):
         raise UsageError(f"{key} is {value!r}; expected a number")
+    if abs(value) > LARGEST:
+        raise UsageError(f"{key} is {value:g}; expected a number from {-LARGEST:g} to {LARGEST:g}")
     return float(value)
+
+
+def grown(key: str, values: NDArray[np.int64], times: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Base units times factors, rounded up, but not for what is only floating-point error.
+
+    Raises:
+        UsageError: together they do not fit in 64 bits.
+    """
+    larger = np.ceil(values * times * (1 - 1e-12))
+    if larger.sum() >= 2.0**63:
+        raise UsageError(f"{key} makes {values.sum():.3g} base units {larger.sum():.3g}; expected what fits in 64 bits")
+    return larger.astype(np.int64)
 
 
 def whole(key: str, value: float, least: int | None = None) -> int:

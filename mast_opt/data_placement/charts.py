@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mast_opt.charts import Bars, Chart, Flows, HeatMap, Scale, Values, grid
+from mast_opt.data_placement.dependent import read_positions
 from mast_opt.data_placement.measure import Activity, gpu_demand, totals
 from mast_opt.data_placement.plan import Plan
 from mast_opt.data_placement.problem import SHARE, DataPlacement, Ints
@@ -128,14 +129,14 @@ def _copies(problem: DataPlacement, plan: Plan) -> Flows:
 
 
 def _reads(problem: DataPlacement, plan: Plan) -> Flows:
-    """What work reads from other regions every day."""
+    """What work reads from other regions every day; what it does not read at all counts for nothing."""
     p = problem
     regions = len(p.regions)
-    key = p.read_workload * len(p.datasets) + p.read_dataset
-    order = np.argsort(key, kind="stable")
-    at = order[np.searchsorted(key[order], plan.remote_workload * len(p.datasets) + plan.remote_dataset)]
-    pair = plan.remote_source * regions + plan.remote_target
-    volume = np.array(totals(pair, p.read_mb_per_day[at], plan.remote_share, regions * regions), object)
+    read = read_positions(p, plan.remote_workload, plan.remote_dataset)
+    real = np.flatnonzero(read >= 0)
+    pair = plan.remote_source[real] * regions + plan.remote_target[real]
+    daily = p.read_mb_per_day[read[real]]
+    volume = np.array(totals(pair, daily, plan.remote_share[real], regions * regions), object)
     flows = tuple(
         (p.regions[at // regions], p.regions[at % regions], volume[at] / SHARE / TB)
         for at in np.flatnonzero(volume > 0).tolist()

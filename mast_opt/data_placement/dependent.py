@@ -34,6 +34,16 @@ def fill_copies(problem: DataPlacement, place: Bools) -> tuple[Ints, Ints, Ints,
     return dataset, source, target, np.full(len(dataset), SHARE, np.int64)
 
 
+def read_positions(problem: DataPlacement, workload: Ints, dataset: Ints) -> Ints:
+    """[·] the read of a dataset by a workload, as a position among the problem's; −1 where there is none."""
+    key = problem.read_workload * len(problem.datasets) + problem.read_dataset
+    order = np.argsort(key, kind="stable")
+    wanted = workload * len(problem.datasets) + dataset
+    at = np.searchsorted(key[order], wanted)
+    found = np.append(key[order], -1)[at] == wanted
+    return np.where(found, np.append(order, -1)[at], -1)
+
+
 def fill_remote(
     problem: DataPlacement, place: Bools, workload: Ints, region: Ints, kind: Ints, share: Ints
 ) -> tuple[Ints, Ints, Ints, Ints, Ints]:

@@ -150,8 +150,13 @@ class DataPlacement:
 
     @cached_property
     def ingress_mb(self) -> Ints:
-        """[R] what may be copied in during ``days``, rounded down; meaningful where ``ingress_limited``."""
-        return read_only(np.array([int(rate * self.days) for rate in self.ingress_mb_per_day.tolist()], np.int64))
+        """[R] what may be copied in during ``days``, rounded down; meaningful where ``ingress_limited``.
+
+        No more than 64 bits hold, which is no less than all datasets together.
+        """
+        most = np.iinfo(np.int64).max
+        volumes = [min(int(rate * self.days), most) for rate in self.ingress_mb_per_day.tolist()]
+        return read_only(np.array(volumes, np.int64))
 
     @cached_property
     def allowed(self) -> Bools:

@@ -13,7 +13,7 @@ from mast_opt.data_placement.problem import Bools, DataPlacement, Ints
 from mast_opt.data_placement.tables import TB
 from mast_opt.errors import UsageError
 from mast_opt.questions import Change
-from mast_opt.scenario_values import amounts, factor, positions, records, reweighted, tier_factors
+from mast_opt.scenario_values import amounts, factor, grown, positions, records, reweighted, tier_factors
 
 
 def lose_regions(problem: DataPlacement, value: Any) -> DataPlacement:
@@ -61,16 +61,10 @@ def grow_demand(problem: DataPlacement, value: Any) -> DataPlacement:
     each = times[p.tier]
     return replace(
         p,
-        cpu_need_mcores=_up(p.cpu_need_mcores * each),
-        option_mgpu=_up(p.option_mgpu * each[p.option_workload]),
-        read_mb_per_day=_up(p.read_mb_per_day * each[p.read_workload]),
+        cpu_need_mcores=grown("grow_demand", p.cpu_need_mcores, each),
+        option_mgpu=grown("grow_demand", p.option_mgpu, each[p.option_workload]),
+        read_mb_per_day=grown("grow_demand", p.read_mb_per_day, each[p.read_workload]),
     )
-
-
-def _up(values: Any) -> Ints:
-    """Rounded up, but not for what is only floating-point error."""
-    grown: Ints = np.ceil(values * (1 - 1e-12)).astype(np.int64)
-    return grown
 
 
 def add_gpus(problem: DataPlacement, value: Any) -> DataPlacement:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mast_opt.data_placement.dependent import gpu_demand
+from mast_opt.data_placement.dependent import gpu_demand, read_positions
 from mast_opt.data_placement.plan import Plan
 from mast_opt.data_placement.problem import SHARE, Bools, DataPlacement, Ints
 from mast_opt.data_placement.today import today
@@ -109,11 +109,11 @@ def _copies(problem: DataPlacement, plan: Plan) -> Section:
 
 def _remote(problem: DataPlacement, plan: Plan) -> Section:
     p = problem
-    key = p.read_workload * len(p.datasets) + p.read_dataset
-    at = np.searchsorted(key, plan.remote_workload * len(p.datasets) + plan.remote_dataset)
-    volume = p.read_mb_per_day[at] * plan.remote_share / SHARE / TB
-    rows = _by_pair(p, plan.remote_source, plan.remote_target, volume)
-    readers = len(np.unique(plan.remote_workload))
+    read = read_positions(p, plan.remote_workload, plan.remote_dataset)
+    real = np.flatnonzero(read >= 0)
+    volume = p.read_mb_per_day[read[real]] * plan.remote_share[real] / SHARE / TB
+    rows = _by_pair(p, plan.remote_source[real], plan.remote_target[real], volume)
+    readers = len(np.unique(plan.remote_workload[real]))
     share = volume.sum() * TB / max(int(p.read_mb_per_day.sum()), 1)
     note = (
         f"{readers:,} of {len(p.workloads):,} workloads read something from another region: "

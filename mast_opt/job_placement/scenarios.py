@@ -13,7 +13,7 @@ import numpy as np
 from mast_opt.job_placement.problem import JobPlacement
 from mast_opt.job_placement.units import Bools
 from mast_opt.questions import Change
-from mast_opt.scenario_values import positions, records, reweighted, tier_factors, whole
+from mast_opt.scenario_values import grown, positions, records, reweighted, tier_factors, whole
 
 
 def lose_regions(problem: JobPlacement, value: Any) -> JobPlacement:
@@ -51,7 +51,7 @@ def grow_demand(problem: JobPlacement, value: Any) -> JobPlacement:
     p = problem
     times = np.array(tier_factors("grow_demand", p.tiers, value))
     each = times[p.tier]
-    tasks = np.maximum(np.ceil(p.tasks * each * (1 - 1e-12)), 1).astype(np.int64)
+    tasks = np.maximum(grown("grow_demand", p.tasks, each), 1)
     return replace(p, tasks=tasks, value_milli=np.rint(p.value_milli * each).astype(np.int64))
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from mast_opt.errors import InstanceError, UsageError
 from mast_opt.questions import Change
-from mast_opt.scenario_values import amounts, factor, positions, records, reweighted, whole
+from mast_opt.scenario_values import amounts, factor, grown, positions, records, reweighted, whole
 from mast_opt.server_assignment.plan import Plan
 from mast_opt.server_assignment.problem import Bools, ServerAssignment
 
@@ -54,8 +54,7 @@ def grow_demand(problem: ServerAssignment, value: Any) -> ServerAssignment:
     times = np.ones(len(problem.reservations))
     for q, number in amounts("grow_demand", "reservation", problem.reservations, by_name).items():
         times[q] = factor(f"grow_demand.{problem.reservations[q]}", number)
-    asked = np.ceil(problem.asked_mrru * times * (1 - 1e-12)).astype(np.int64)
-    return replace(problem, asked_mrru=asked)
+    return replace(problem, asked_mrru=grown("grow_demand", problem.asked_mrru, times))
 
 
 def add_servers(problem: ServerAssignment, value: Any) -> ServerAssignment:

@@ -10,9 +10,9 @@ import numpy as np
 
 from mast_opt.errors import UsageError
 from mast_opt.questions import Change
-from mast_opt.scenario_values import amounts, factor, positions, records, reweighted, whole
+from mast_opt.scenario_values import amounts, factor, grown, positions, records, reweighted, whole
 from mast_opt.task_reassignment.plan import Plan
-from mast_opt.task_reassignment.problem import Ints, TaskReassignment
+from mast_opt.task_reassignment.problem import TaskReassignment
 
 
 def drain_machines(problem: TaskReassignment, value: Any) -> TaskReassignment:
@@ -40,8 +40,7 @@ def grow_demand(problem: TaskReassignment, value: Any) -> TaskReassignment:
     times = np.ones(len(problem.resources))
     for k, number in at.items():
         times[k] = factor(f"grow_demand.{problem.resources[k]}", number)
-    need: Ints = np.ceil(problem.need * times * (1 - 1e-12)).astype(np.int64)
-    return replace(problem, need=need)
+    return replace(problem, need=grown("grow_demand", problem.need, times))
 
 
 def add_capacity(problem: TaskReassignment, value: Any) -> TaskReassignment:

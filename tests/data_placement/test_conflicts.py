@@ -9,13 +9,14 @@ import numpy as np
 import pytest
 from hypothesis import event, given
 
+import mast_opt
 from mast_opt.data_placement import DataPlacement, Links
 from mast_opt.data_placement.conflicts import conflicts
 from mast_opt.data_placement.formulation import base
 from mast_opt.result import Status
 from tests.data_placement.strategies import problems
 from tests.data_placement.support import examples, proven
-from tests.data_placement.workshop import ETL, IMAGES, LOGS, PROBLEM, TB, TRAIN, VIDEO, VIEW, A, B, C, grid, ints
+from tests.data_placement.workshop import ETL, IMAGES, LOGS, PLAN, PROBLEM, TB, TRAIN, VIDEO, VIEW, A, B, C, grid, ints
 
 FREE = replace(PROBLEM, links=None)
 
@@ -223,3 +224,10 @@ def test_links_must_reach_a_region() -> None:
         "dataset logs (4 TB) needs 2 copies but only 1 of 2 regions that allow it can hold it: "
         "1 have no links that carry it in time"
     )
+
+
+def test_ingress_over_so_many_days_that_64_bits_do_not_hold_it_is_no_limit() -> None:
+    problem = replace(PROBLEM, days=Fraction(10**15))
+    assert problem.ingress_mb[problem.ingress_limited].tolist() == [np.iinfo(np.int64).max]
+    assert not conflicts(problem)
+    assert mast_opt.verify(problem, PLAN).ok

@@ -38,6 +38,39 @@ def test_a_type_that_is_not_stated_is_the_first_accepted_one() -> None:
         assert kind == problem.option_type[problem.option_workload == workload][0]
 
 
+def test_rows_for_the_same_type_count_together_and_empty_shares_for_nothing() -> None:
+    problem = settled()
+    first = problem.current_workload[0]
+    rows = np.append(np.arange(len(problem.current_workload)), [0, 0])
+    share = problem.current_share[rows]
+    share[0], share[-2], share[-1] = 400, 600, 0
+    kind = problem.current_type[rows]
+    region = problem.current_region[rows]
+    region[-1] = 1 - region[0]
+    vague = replace(
+        problem,
+        current_workload=problem.current_workload[rows],
+        current_region=region,
+        current_type=kind,
+        current_share=share,
+    )
+    plan = today(vague)
+    assert plan is not None
+    assert plan.run_share[plan.run_workload == first].tolist() == [1000]
+    assert mast_opt.verify(vague, plan).ok
+
+
+def test_what_no_region_holds_is_read_from_nowhere() -> None:
+    problem = settled()
+    lost = int(problem.read_dataset[0])
+    stored = problem.stored.copy()
+    stored[lost] = False
+    plan = today(replace(problem, stored=stored))
+    assert plan is not None
+    assert lost not in plan.remote_dataset.tolist()
+    assert (plan.remote_source >= 0).all()
+
+
 def test_an_instance_that_does_not_tell_has_none() -> None:
     assert today(mast_opt.generate("data-placement", "standard", datasets=6, workloads=6, regions=2)) is None
 

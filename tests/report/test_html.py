@@ -9,6 +9,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import mast_opt
@@ -159,6 +160,28 @@ def test_a_plan_that_breaks_limits_says_so() -> None:
     text = page(report(PROBLEM, replace(PLAN, place=~PLAN.place)))
     assert "badge bad" in text
     assert "Verified" not in text
+
+
+def test_reads_that_nobody_does_are_no_flows() -> None:
+    """A plan of somebody's own may list them; the verifier says so."""
+    readers = set(zip(PROBLEM.read_workload.tolist(), PROBLEM.read_dataset.tolist(), strict=True))
+    everything = [(w, i) for w in range(len(PROBLEM.workloads)) for i in range(len(PROBLEM.datasets))]
+    idle = [pair for pair in everything if pair not in readers]
+    workload, dataset = (np.array(column) for column in zip(*idle, strict=True))
+    one = np.ones(len(idle), np.int64)
+    odd = replace(
+        PLAN,
+        remote_workload=workload,
+        remote_dataset=dataset,
+        remote_source=0 * one,
+        remote_target=one,
+        remote_share=1000 * one,
+    )
+    kind = kind_named("data-placement")
+    assert not [chart for chart in kind.charts(PROBLEM, odd) if chart.title == "Reads that stay remote"]
+    [section] = [section for section in kind.sections(PROBLEM, odd) if section.title == "Reads that stay remote"]
+    assert section.rows == ()
+    assert section.note.startswith("0 of ")
 
 
 def test_of_a_long_chart_the_fullest_rows_are_drawn() -> None:

@@ -89,7 +89,14 @@ def need(
 
 
 def supply(
-    name: str, scale: int, *, minimum: int = 0, default: int | None = None, required: bool = True, help: str = ""
+    name: str,
+    scale: int,
+    *,
+    minimum: int = 0,
+    maximum: int | None = None,
+    default: int | None = None,
+    required: bool = True,
+    help: str = "",
 ) -> Column:
     """A quantity offered: finer decimals round down."""
     return Column(
@@ -98,6 +105,7 @@ def supply(
         scale=scale,
         role=Role.SUPPLY,
         minimum=minimum,
+        maximum=maximum,
         default=default,
         required=required,
         help=help,

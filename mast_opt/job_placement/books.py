@@ -37,6 +37,8 @@ from mast_opt.job_placement.units import GPU, LEVELS, WHOLE, Bools
 
 MILLI = 1000
 MOST_HOURS = 10**9
+ROUND_OFF = 4
+"""Decimals of a thousandth of a GPU-hour that count; 1.001 hours times a thousand are not quite 1001."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -275,7 +277,7 @@ class Books:
 def cost_of(job: Job) -> int:
     """What stopping the job costs, as the ledger counts it."""
     hours = min(job.gpu_hours_at_risk, MOST_HOURS)
-    return math.ceil(hours * MILLI) * VICTIM + 1
+    return math.ceil(round(hours * MILLI, ROUND_OFF)) * VICTIM + 1
 
 
 def _labels(labels: Iterable[str]) -> dict[str, int]:

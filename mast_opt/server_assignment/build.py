@@ -36,6 +36,7 @@ def build(header: Header, tables: Tables) -> ServerAssignment:
     faults += weight_faults("instance.toml", header.objective)
     faults += _pool_faults(buffer)
     faults += _size_faults(asked, value, len(axes["server"]))
+    faults += _limit_faults(limit, asked)
     if faults:
         raise InstanceError(faults)
     shared = buffer == SHARED
@@ -105,6 +106,17 @@ def _size_faults(asked: Ints, value: Ints, servers: int) -> list[Fault]:
         Fault(table, f"{what} {words}", None, "rru", str(amount // SHARE))
         for table, amount, what in checks
         if amount > LARGEST
+    ]
+
+
+def _limit_faults(limit: Ints, asked: Ints) -> list[Fault]:
+    """Spread limits that leave the range of exact integers when they become capacity."""
+    words = "a spread limit whose product with rru is smaller; leave the cell empty for no limit"
+    shares = zip(limit.tolist(), asked.tolist(), strict=True)
+    return [
+        Fault("reservations", words, row + 1, "spread_limit", f"{share / SHARE:g}")
+        for row, (share, rru) in enumerate(shares)
+        if share * rru > LARGEST * SHARE
     ]
 
 

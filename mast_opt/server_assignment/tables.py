@@ -68,7 +68,7 @@ SCHEMA = Schema(
                 label("reservation", "reservation"),
                 label("datacenter", "datacenter"),
                 need("share", SHARE, maximum=SHARE, help="share of the reservation that should be there, 0–1"),
-                supply("tolerance", SHARE, help="how far from that share it may be, 0–1"),
+                supply("tolerance", SHARE, maximum=SHARE, help="how far from that share it may be, 0–1"),
             ),
             key=("reservation", "datacenter"),
             required=False,

@@ -50,6 +50,16 @@ def test_a_round_ends_exact() -> None:
         assert_exact(fleet._books)
 
 
+def test_no_more_hours_are_lost_than_are_at_risk() -> None:
+    """Some thousandths of an hour, times a thousand, are a little more than a whole number."""
+    hours = next(n / 1000 for n in range(1, 100_000) if n / 1000 * 1000 > n)
+    fleet = Fleet([server("s", gpus=4)], tiers=(0, 1))
+    admit(fleet, Job("old", 1, mgpu=4000, preemptible=True, gpu_hours_at_risk=hours))
+    answer = fleet.place(Job("new", 0, mgpu=1000))
+    assert isinstance(answer, Bid)
+    assert answer.gpu_hours_lost == hours
+
+
 def test_what_a_victim_frees_serves_only_more_important_work_until_the_round_ends() -> None:
     fleet = Fleet([server("s", gpus=4)], tiers=(0, 1, 2))
     admit(fleet, Job("old", 2, mgpu=4000, preemptible=True))

@@ -162,6 +162,19 @@ def test_those_that_share_a_buffer_get_a_pool(tmp_path: Path) -> None:
             "row 2, column datacenter: found 'west'; expected east",
         ),
         ({"reservations": [{"reservation": "ads", "rru": 1, "buffer": "big"}]}, "embedded"),
+        (
+            {
+                "reservations": [
+                    {"reservation": "feed", "rru": 2, "spread_limit": 1.2},
+                    {"reservation": "ads", "rru": 1, "spread_limit": 1e13},
+                ]
+            },
+            "row 2, column spread_limit: found '1e+13'; expected a spread limit whose product with rru is smaller",
+        ),
+        (
+            {"affinity": [{"reservation": "ads", "datacenter": "east", "share": 0.5, "tolerance": 1.5}]},
+            "column tolerance: found '1.5'; expected a number (how far from that share it may be, 0–1) of at most 1",
+        ),
     ],
 )
 def test_what_is_wrong_is_named(changes: dict[str, Any], words: str, tmp_path: Path) -> None:

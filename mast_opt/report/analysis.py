@@ -128,7 +128,7 @@ def show_whatif(console: Console, name: str, answer: WhatIf) -> None:
         [dict(o.solution.verdict.metrics) if o.solution.verdict else {} for o in outcomes],
     )
     if answer.robust is not None:
-        _show_robust(console, answer.robust)
+        show_robust(console, answer.robust)
 
 
 def _side_by_side(
@@ -160,7 +160,8 @@ def _abreast(width: int, heads: Sequence[str]) -> list[list[int]]:
     return parts
 
 
-def _show_robust(console: Console, robust: Robust) -> None:
+def show_robust(console: Console, robust: Robust) -> None:
+    """Print what the plan for all scenarios is worth in each, beside the base plan."""
     words = "the worst scenario" if robust.objective_kind == "worst" else "the scenarios' mean by weight"
     table = light_table(
         f"One set of {robust.decided} for all scenarios, best in {words}",
@@ -172,7 +173,8 @@ def _show_robust(console: Console, robust: Robust) -> None:
     table.add_section()
     table.add_row(robust.objective_kind, plain(robust.objective), plain(robust.base_objective), style="bold")
     print_table(console, table)
-    note = f"{robust.status.value}; proven: no set of {robust.decided} has less than {plain(robust.bound)}."
+    least = f"no set of {robust.decided} has less than {plain(robust.bound)}"
+    note = f"{robust.status.value}; {'nothing is proven' if robust.bound is None else f'proven: {least}'}."
     print_words(console, note, style="dim")
 
 

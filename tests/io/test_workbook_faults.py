@@ -9,6 +9,7 @@ import pytest
 import xlsxwriter
 
 from mast_opt.io import read
+from mast_opt.io.sources.excel import cell_text
 from tests.io.conftest import faults_of, places
 from tests.io.test_file_faults import JUNK
 
@@ -45,6 +46,14 @@ def test_sheets(tmp_path: Path) -> None:
         ("toy.xlsx: items", None, None, None),
         ("toy.xlsx: holds", None, None, None),
     ]
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [(0.1 + 0.2, "0.3"), (1 - 0.9, "0.1"), (1e22, "1e+22"), (2.0**53, "9007199254740992"), (7.0, "7")],
+)
+def test_a_number_is_what_excel_shows(number: float, text: str) -> None:
+    assert cell_text(number) == text
 
 
 def test_blank_rows_are_skipped_and_faults_name_the_rows_of_the_sheet(tmp_path: Path) -> None:

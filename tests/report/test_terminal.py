@@ -10,8 +10,10 @@ import pytest
 from rich.console import Console
 
 import mast_opt
+from mast_opt.analysis.robust import Robust
 from mast_opt.kind import Form, Head, Section
-from mast_opt.report.numbers import amounts, percent, plain, seconds
+from mast_opt.report.analysis import show_robust
+from mast_opt.report.numbers import UNKNOWN, amounts, percent, plain, seconds
 from mast_opt.report.progress import Progress
 from mast_opt.report.sections import TOP_ROWS, show_section
 from mast_opt.report.terminal import show_solution
@@ -132,6 +134,17 @@ def test_no_plan_is_said_in_words(solved: tuple[mast_opt.DataPlacement, mast_opt
     assert "NO_SOLUTION" in text_of(shown)
     assert "the time limit" in text_of(shown)
     assert "gave up" in text_of(shown)
+
+
+@pytest.mark.parametrize(
+    ("bound", "words"), [(None, "nothing is proven"), (2.5, "no set of replicas has less than 2.5")]
+)
+def test_a_robust_plan_claims_what_is_proven(bound: float | None, words: str) -> None:
+    shown = console()
+    robust = Robust("worst", "replicas", Status.FEASIBLE, None, 3.0, bound, 4.0, {}, {})
+    show_robust(shown, robust)
+    assert words in text_of(shown)
+    assert UNKNOWN not in text_of(shown)
 
 
 def test_progress_is_one_line_that_fits() -> None:

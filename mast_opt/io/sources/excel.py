@@ -121,13 +121,13 @@ def _blank(row: Sequence[Cell]) -> bool:
 
 
 def cell_text(cell: Cell) -> str:
-    """The cell as it would be typed; a number by the shortest decimal that means the same."""
+    """The cell as it would be typed; a number in the 15 digits that Excel keeps, without a formula's rounding error."""
     if isinstance(cell, str):
         return cell
     if isinstance(cell, bool):
         return str(cell).lower()
     if isinstance(cell, float):
-        return str(int(cell)) if cell.is_integer() and abs(cell) < 1e16 else repr(cell)
+        return str(int(cell)) if cell.is_integer() and abs(cell) < 1e16 else f"{cell:.15g}"
     return str(cell)
 
 

@@ -20,7 +20,7 @@ from mast_opt.errors import UsageError, VerificationError
 from mast_opt.kind import Formulation, Kind
 from mast_opt.kinds import kind_of
 from mast_opt.result import Event, SolveParams, Status, relative_gap
-from mast_opt.search import Certificate, MipSolver, Stop, Tools, Watch
+from mast_opt.search import Certificate, Found, MipSolver, StageBound, Stop, Tools, Watch
 from mast_opt.solving.clock import Clock
 from mast_opt.solving.exact import Answer, ExactSolve
 from mast_opt.solving.freezing import Frozen, frozen
@@ -237,6 +237,8 @@ def _by_heuristic(
     )
     with clock.phase("solve"):
         found = interruptibly(lambda: kind.heuristics[solver](problem, tools, start), params.cancel)
+    if problem.objective.lexicographic and not found.stages:
+        found = _unguided(problem.objective.order, found)
     if found.plan is None:
         return Answer(Status.NO_SOLUTION, None, None, None, found.bound, found.limit, found.message), found.certificate
     with clock.phase("verify"):
@@ -260,6 +262,13 @@ def _by_heuristic(
     limit = None if proven else found.limit
     answer = Answer(status, found.plan, verdict, objective, bound, limit, found.message, stages)
     return answer, found.certificate
+
+
+def _unguided(order: tuple[str, ...], found: Found[Any]) -> Found[Any]:
+    """What was found by weights, told term by term; of terms that were not searched for, 0 is the bound."""
+    words = f"{found.message}; searched by weights, not in the order {', '.join(order)}".removeprefix("; ")
+    stages = () if found.plan is None else tuple(StageBound(term, 0.0) for term in order)
+    return replace(found, bound=None, message=words, stages=stages)
 
 
 def _below(bound: float | None, objective: float) -> float | None:

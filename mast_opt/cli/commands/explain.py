@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from shlex import join
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
@@ -116,7 +117,8 @@ def command(
         if words and code is not Exit.INFEASIBLE:
             console.print(words, soft_wrap=True)
         if mended is not None:
-            print_words(console, f"\nThe first of them is done in {mended}. Solve it:\n  mast-opt solve {mended}")
+            again = join(["mast-opt", "solve", str(mended)])
+            print_words(console, f"\nThe first of them is done in {mended}. Solve it:\n  {again}")
         elif out is not None:
             print_words(console, f"\nThere is nothing to write to {out}.")
 

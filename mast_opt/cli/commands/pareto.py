@@ -16,7 +16,7 @@ from mast_opt.cli.interrupt import Interrupt
 from mast_opt.cli.options import Instance, Json, TheRun
 from mast_opt.cli.pairs import numbers_by_name
 from mast_opt.cli.run import Answer
-from mast_opt.errors import UsageError
+from mast_opt.errors import InputError, UsageError
 from mast_opt.io import read
 from mast_opt.io.atomic import check_writable, new_file
 
@@ -67,6 +67,8 @@ def command(
         problem = read(path)
         run.record["kind"] = problem.kind
         if out is not None:
+            if out.is_dir():
+                raise InputError(f"{out} is a folder; choose the name of a file")
             check_writable(out)
     with Interrupt(run, "the points so far") as interrupt, run.phase("solve", "following the frontier"):
         answer = pareto(

@@ -9,7 +9,7 @@ import numpy as np
 from mast_opt.data_placement import relaxing as edits
 from mast_opt.data_placement.problem import Ints
 from mast_opt.data_placement.relief_view import View, names_at
-from mast_opt.data_placement.words import copies, cores, days, tb
+from mast_opt.data_placement.words import copies, cores, days, quantity, tb
 from mast_opt.mip import FloatArray, IntArray
 from mast_opt.questions import NONE, Limits
 from mast_opt.words import listed, named
@@ -129,7 +129,7 @@ def _capacity(
         row=rows,
         column_member=NONE,
         column=NONE,
-        mend=lambda m, more: f"raise {called(m)} by {more:.12g} {unit_name}",
+        mend=lambda m, more: f"raise {called(m)} by {quantity(more, unit_name)}",
         relax=edit,
         per_unit=per_unit,
     )

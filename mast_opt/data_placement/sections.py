@@ -12,6 +12,7 @@ from mast_opt.data_placement.plan import Plan
 from mast_opt.data_placement.problem import SHARE, Bools, DataPlacement, Ints
 from mast_opt.data_placement.today import today
 from mast_opt.kind import Form, Head, Section
+from mast_opt.words import counted
 
 TB = 1e6
 Cell = str | float | int | None
@@ -100,7 +101,7 @@ def _copies(problem: DataPlacement, plan: Plan) -> Section:
     uploaded = float((p.size_mb @ uploads).sum()) / TB
     dropped = float((p.size_mb @ (p.stored & ~plan.place)).sum()) / TB
     note = (
-        f"{int(new.sum()):,} new replicas: {volume.sum():,.1f} TB copied between regions, "
+        f"{counted(int(new.sum()), 'new replica')}: {volume.sum():,.1f} TB copied between regions, "
         f"{uploaded:,.1f} TB uploaded from outside; {dropped:,.1f} TB deleted."
     )
     heads = (Head("from"), Head("to"), Head("TB", Form.AMOUNT), Head("datasets", Form.COUNT))

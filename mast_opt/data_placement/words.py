@@ -7,16 +7,18 @@ from fractions import Fraction
 from mast_opt.words import counted
 
 
+def quantity(number: float, units: str) -> str:
+    """``1 core``, ``1.5 cores``, ``2 TB``: the unit as it is called beside several."""
+    text = f"{number:.12g}"
+    return f"{text} {units.removesuffix('s') if text == '1' else units}"
+
+
 def tb(mb: float) -> str:
     return f"{mb / 1e6:.12g} TB"
 
 
 def cores(mcores: float) -> str:
-    return f"{mcores / 1000:.12g} cores"
-
-
-def gpus(mgpu: float) -> str:
-    return f"{mgpu / 1000:.12g} GPUs"
+    return quantity(mcores / 1000, "cores")
 
 
 def copies(number: int) -> str:

@@ -15,6 +15,7 @@ from mast_opt.data_placement import DataPlacement
 from mast_opt.data_placement.conflicts import conflicts
 from mast_opt.data_placement.formulation import base
 from mast_opt.data_placement.relief import relief
+from mast_opt.data_placement.words import quantity
 from mast_opt.result import Status
 from tests.analysis.support import check_conflict, check_repairs
 from tests.cli.conftest import write_tables
@@ -117,6 +118,14 @@ def test_packing_is_only_seen_by_solving() -> None:
     )
     assert answer.repairs[0].price == pytest.approx(2 / 20 * 3, rel=1e-6)
     assert len(answer.repairs[0].changes) == 1
+
+
+def test_one_core_is_no_cores() -> None:
+    one = replace(FREE, cpu_mcores=ints(500, 0, 0), cpu_need_mcores=ints(1000, 500, 0))
+    words = [change for repair in mast_opt.explain(one, alternatives=1).repairs for change in repair.changes]
+    assert any(change.endswith("by 1 core") for change in words), words
+    assert quantity(2, "cores") == "2 cores"
+    assert quantity(1, "TB a day") == "1 TB a day"
 
 
 def test_prices_choose_the_repair() -> None:

@@ -1,4 +1,4 @@
-"""Suites in TOML. Everything wrong with a file is listed at once.
+"""Suites in TOML. Everything wrong with a file is listed at once, but values of a wrong shape by themselves.
 
 title, about                            what the suite is for
 solvers, time_limits_s, seeds, threads, gap, plots      of every entry that does not say otherwise
@@ -22,6 +22,7 @@ from typing import Any
 
 from mast_opt.bench.sources import Generated, Imported, Instance, Program, Source, Stored
 from mast_opt.bench.suite import Contestant, KnownIssue, Suite, Trial
+from mast_opt.bench.suite_shapes import check_shapes
 from mast_opt.errors import MastOptError, SuiteError, UsageError
 from mast_opt.io import kind_of_file
 from mast_opt.io.faults import Faults
@@ -38,6 +39,8 @@ _ENTRY = {
     *("importer", "data", "settings", "program", "arguments"),
 }
 _CONTESTANT = {"solver", "formulation", "options", "iterations", "peer"}
+_ISSUE = {"words", "contestant", "entry"}
+_REFERENCE = {"file", "column", "best", "bound"}
 
 
 def suite_path(name: str) -> Path:
@@ -69,6 +72,9 @@ def read_suite(path: Path, data: Path | None = None) -> Suite:
     except (OSError, ValueError) as error:
         faults.add(path.name, f"a TOML file that can be read ({error})")
         raise SuiteError(faults.found) from error
+    check_shapes(path.name, stated, faults)
+    if faults:
+        raise SuiteError(faults.found)
     suite = _Reader(path, stated, data, faults).suite()
     if faults:
         raise SuiteError(faults.found)
@@ -103,7 +109,7 @@ class _Reader:
                 trials += self._trials(place, entry, source, contestants, references)
         if not trials and not self._skipped and not self._faults:
             self._faults.add(self._path.name, "at least one [[entry]] with instances and solvers")
-        issues = [KnownIssue(**issue) for issue in self._stated.get("known_issue", [])]
+        issues = list(self._issues())
         return Suite(
             name=self._path.stem,
             path=self._path,
@@ -157,10 +163,17 @@ class _Reader:
                 hint = did_you_mean(name, known) or f"; there are: {', '.join(known)}"
                 self._faults.add(f"{self._path.name}, {place}", f"a {what} of {kind.name}{hint}", value=name)
                 return False
-        if chosen.iterations is not None and chosen.solver in kind.constructive:
-            where = f"{self._path.name}, contestants.{chosen.name}: iterations"
-            self._faults.add(where, f"none, since {chosen.solver} builds one plan and ends", value=chosen.iterations)
-            return False
+        ours, stated = chosen.solver in kind.heuristics, chosen.formulation
+        for what, given, wrong, why in (
+            ("iterations", chosen.iterations, not ours, "has its own limits among its options"),
+            ("iterations", chosen.iterations, chosen.solver in kind.constructive, "builds one plan and ends"),
+            ("formulation", None if stated == "base" else stated, ours, "uses none"),
+            ("options", dict(chosen.options) or None, ours, "has no options"),
+        ):
+            if given is not None and wrong:
+                where = f"{self._path.name}, contestants.{chosen.name}: {what}"
+                self._faults.add(where, f"none, since {chosen.solver} {why}", value=given)
+                return False
         return True
 
     def _sources(self, place: str, entry: Mapping[str, Any]) -> Iterator[Source]:
@@ -169,6 +182,13 @@ class _Reader:
         elif "kind" in entry:
             kind = kind_named(entry["kind"])
             family = entry.get("family", next(iter(kind.families)))
+            if family not in kind.families:
+                known = ", ".join(kind.families)
+                raise UsageError(f"{kind.name} has no family called {family!r}; expected one of: {known}")
+            sizes = kind.families[family].sizes
+            for name in entry.get("sizes", {}):
+                if name not in sizes:
+                    raise UsageError(f"{family} has no size called {name!r}; expected some of: {', '.join(sizes)}")
             for seed in entry.get("instance_seeds", [0]):
                 yield Generated(kind.name, family, dict(entry.get("sizes", {})), seed)
         elif "instances" in entry:
@@ -214,14 +234,38 @@ class _Reader:
         stated = self._table("reference")
         if not stated:
             return {}
-        with (self._folder / stated["file"]).open(encoding="utf-8", newline="") as file:
-            rows = list(csv.DictReader(file))
+        self._known("reference", stated, _REFERENCE)
+        place = f"{self._path.name}, reference"
+        if not {"file", "column"} <= stated.keys():
+            self._faults.add(place, "a file and the column of its labels")
+            return {}
+        try:
+            with (self._folder / stated["file"]).open(encoding="utf-8", newline="") as file:
+                reader = csv.DictReader(file)
+                rows, heads = list(reader), reader.fieldnames or []
+        except (OSError, ValueError) as error:
+            self._faults.add(f"{place}: file", f"a CSV file that can be read ({error})", value=stated["file"])
+            return {}
+        columns = {what: stated[what] for what in ("column", "best", "bound") if what in stated}
+        missing = {what: name for what, name in columns.items() if name not in heads}
+        for what, name in missing.items():
+            self._faults.add(f"{place}: {what}", f"a column of {stated['file']}: {', '.join(heads)}", value=name)
+        if missing:
+            return {}
         return {
             row[stated["column"]]: {
                 name: float(row[stated[name]]) for name in ("best", "bound") if name in stated and row[stated[name]]
             }
             for row in rows
         }
+
+    def _issues(self) -> Iterator[KnownIssue]:
+        for position, issue in enumerate(self._stated.get("known_issue", []), 1):
+            place = f"known_issue {position}"
+            self._known(place, issue, _ISSUE)
+            if "words" not in issue:
+                self._faults.add(f"{self._path.name}, {place}", "words")
+            yield KnownIssue(issue.get("words", ""), issue.get("contestant"), issue.get("entry"))
 
     def _table(self, name: str) -> Mapping[str, Any]:
         table: Mapping[str, Any] = self._stated.get(name, {})

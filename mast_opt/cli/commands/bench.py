@@ -47,8 +47,9 @@ def command(
     """Run a suite of benchmarks, one run after another, and keep one JSON line a run; or make the page of results.
 
     A run is a process of its own on processors of its own. One that has a result with the same settings, versions
-    and commit is left out, so an interrupted suite goes on where it stopped. A crash is a result too: the others are
-    still run, and the exit code is 1. Results are in out/bench, one file a suite, unless --out says otherwise.
+    and commit from the same machine is left out, so an interrupted suite goes on where it stopped. A crash is a result
+    too: the others are still run, and the exit code is 1. Results are in out/bench, one file a suite, unless --out
+    says otherwise.
 
         mast-opt bench smoke
         mast-opt bench small --list

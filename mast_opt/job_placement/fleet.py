@@ -14,6 +14,7 @@ import threading
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from uuid import uuid4
 
 import numpy as np
 
@@ -81,6 +82,7 @@ class Fleet:
         self._failures = Failures()
         self._lock = threading.RLock()
         self._version = 0
+        self._name = uuid4().hex
         self._in_round = False
 
     def place(self, job: Job) -> Bid | Refused:
@@ -98,7 +100,7 @@ class Fleet:
             if offer is None:
                 self._failures.remember(request, stamp)
                 return Refused(job, why_not(self._books, job, request))
-            return bid_of(offer, job, over, self._books, self._version)
+            return bid_of(offer, job, over, self._books, self._version, self._name)
 
     def bids(self, job: Job) -> tuple[Bid, ...]:
         """The best bid of every region that has one, the best of all first (it is the one that ``place`` gives)."""
@@ -110,7 +112,7 @@ class Fleet:
                 only[region] = True
                 offer = place(self._books.state, request._replace(open=only), self._books.everywhere, TIGHT)
                 if offer is not None:
-                    found.append(bid_of(offer, job, over, self._books, self._version))
+                    found.append(bid_of(offer, job, over, self._books, self._version, self._name))
             return tuple(sorted(found, key=lambda bid: bid.key))
 
     def commit(self, bid: Bid) -> tuple[str, ...]:
@@ -118,7 +120,10 @@ class Fleet:
 
         Raises:
             StaleBid: the fleet has changed since the bid was made.
+            UsageError: another fleet made the bid.
         """
+        if bid.fleet != self._name:
+            raise UsageError(f"the bid for {bid.job.name} is another fleet's; ask this one for a bid")
         with self._lock:
             if bid.version != self._version:
                 raise StaleBid(f"the bid for {bid.job.name} is for an older state of the fleet; ask for a new one")

@@ -133,6 +133,8 @@ class Bid:
     """Whether no bid is better; False if the search for victims reached its limit."""
     version: int = field(compare=False)
     """Of the fleet that made it."""
+    fleet: str = field(compare=False, repr=False)
+    """Which fleet that is; no other one takes the bid."""
 
     @property
     def key(self) -> tuple[float, float, int, int, float, str, str, str]:

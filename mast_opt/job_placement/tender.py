@@ -24,7 +24,7 @@ def over_quota(job: Job, books: Books, quotas: Mapping[str, int]) -> bool:
     return books.used_by(job.tenant) + job.tasks * min(needs, default=0) > quota
 
 
-def bid_of(offer: Offer, job: Job, over: bool, books: Books, version: int) -> Bid:
+def bid_of(offer: Offer, job: Job, over: bool, books: Books, version: int, fleet: str) -> Bid:
     """An offer in names. ``over``: the job is over its tenant's quota."""
     layout = books.layout
     region = int(layout.group_region[offer.group])
@@ -48,6 +48,7 @@ def bid_of(offer: Offer, job: Job, over: bool, books: Books, version: int) -> Bi
         load=load_of(books.state, region),
         proven=offer.proven,
         version=version,
+        fleet=fleet,
     )
 
 

@@ -50,6 +50,19 @@ def test_a_round_ends_exact() -> None:
         assert_exact(fleet._books)
 
 
+def test_a_bid_of_another_fleet_is_refused() -> None:
+    """Two fleets of the same servers after one change each; in the second the GPUs of the bid are taken."""
+    ours, theirs = (Fleet([server("s", gpus=4)], tiers=(0, 1)) for _ in range(2))
+    admit(ours, Job("small", 0, mgpu=1000))
+    admit(theirs, Job("large", 0, mgpu=4000))
+    bid = ours.place(Job("new", 0, mgpu=3000))
+    assert isinstance(bid, Bid)
+    with pytest.raises(UsageError, match="the bid for new is another fleet's; ask this one"):
+        theirs.commit(bid)
+    assert theirs.running() == ("large",)
+    assert ours.commit(bid) == ()
+
+
 def test_no_more_hours_are_lost_than_are_at_risk() -> None:
     """Some thousandths of an hour, times a thousand, are a little more than a whole number."""
     hours = next(n / 1000 for n in range(1, 100_000) if n / 1000 * 1000 > n)

@@ -139,10 +139,12 @@ def frozen(kind: Kind[Any, Any], problem: Any, start: Any | None, parts: Mapping
     axes = _axes(kind, problem)
     labels = {axis: axes[axis] for block in freezing.blocks.values() for axis in block if axis is not None}
     labels |= {name: group(problem)[1] for name, group in freezing.groups.items()}
-    named = {what: tuple(dict.fromkeys(names)) for what, names in parts.items()}
-    for what in named:
+    for what, names in parts.items():
         if what not in labels:
             raise UsageError(f"{kind.name} has nothing called {what!r} to freeze; expected one of: {one_of(labels)}")
+        if isinstance(names, str):
+            raise UsageError(f"freeze: {what} is {names!r}; expected a collection of names, as in [{names!r}]")
+    named = {what: tuple(dict.fromkeys(names)) for what, names in parts.items()}
     positions = {what: _positions(what, names, labels[what]) for what, names in named.items()}
     return Frozen(kind, freezing, problem, plan, named, positions)
 

@@ -140,6 +140,7 @@ def test_every_kind_keeps_a_part(kind: str, what: str) -> None:
     [
         ({"planet": ["earth"]}, "expected one of: dataset, region"),
         ({"region": [PROBLEM.regions[0].upper() + "x"]}, "there is no region called"),
+        ({"region": PROBLEM.regions[0]}, "expected a collection of names, as in"),
     ],
 )
 def test_what_does_not_exist(freeze: dict[str, list[str]], words: str) -> None:

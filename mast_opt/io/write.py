@@ -9,7 +9,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from mast_opt.errors import InputError, UsageError
+from mast_opt.errors import Fault, InputError, InstanceError, UsageError
 from mast_opt.io.atomic import check_writable, new_file, new_folder
 from mast_opt.io.certificate import CERTIFICATE, write_certificate
 from mast_opt.io.checksum import checksum_of
@@ -36,7 +36,8 @@ def write(problem: Any, path: str | PathLike[str], format: str | None = None, *,
 
     ``format``: one of ``FORMATS``, to say otherwise. What is there already is only replaced with ``force``, and only
     if it is an instance and nothing else. Raises UsageError for a format that does not fit, InputError if the files
-    cannot be written (nothing is then left half-written), InstanceError for labels that no file could carry.
+    cannot be written (nothing is then left half-written), InstanceError for labels that no file could carry, or an
+    empty name.
     """
     target = Path(path).absolute()
     format = format or _format_of(target)
@@ -44,6 +45,8 @@ def write(problem: Any, path: str | PathLike[str], format: str | None = None, *,
         raise UsageError(f"there is no format {format!r}; expected one of: {one_of(FORMATS)}")
     kind = kind_of(problem)
     header, tables = kind.unbuild(problem)
+    if not header.name.strip():
+        raise InstanceError([Fault("instance: name", "a name that is not empty", value=header.name)])
     fields = to_fields(header)
     if format in _FILE_WRITERS:
         if target.suffix.lower() != f".{format}":

@@ -98,6 +98,7 @@ def test_our_solvers_take_it(name: str, tmp_path: Path) -> None:
         ("", "numbers of agents and items"),
         (HAND.replace("6 2 8", "6 -2 8"), "number 10: found '-2'"),
         (HAND.replace("6 2 8", "6 2.5 8"), "number 10: found '2.5'"),
+        (HAND.replace("6 2 8", f"6 {'1' * 5000} 8"), "number 10: found '1111"),
         (HAND + " 1", "found '42'; expected 41 numbers"),
         (HAND.replace("9 8\n", "9\n"), "found '40'; expected 41 numbers"),
         (HAND.replace(" 9\n 9 8", " 2\n 2 2"), "room for item 1"),

@@ -253,6 +253,12 @@ def test_it_survives_its_own_tables_and_says_where_it_is_from(sources: list[Path
             "aws:north,aws:mars,1.0,",
             "1 are missing, first aws:north to aws:south",
         ),
+        (
+            "georegions/region_pairs.csv",
+            "aws:north,aws:west,",
+            "aws:north,aws:south,",
+            "row 2, column src, dst: found 'aws:north to aws:south'; expected a pair of regions only once",
+        ),
         ("georegions/region_pairs.csv", ",1.25,", ",fast,", "row 2, column throughput_gbps: found 'fast'"),
         ("openb/openb_node_list_all_node.csv", "96000,262144,8,G2", "96000,262144,8,", "row 13, column model"),
         (

@@ -207,6 +207,14 @@ def test_labels_that_no_file_could_carry(folder: Folder, out: Path, label: str) 
     assert listing(out) == []
 
 
+@pytest.mark.parametrize("name", ["", " "])
+def test_a_name_that_could_not_be_read_again(folder: Folder, out: Path, name: str) -> None:
+    toy = read(folder())
+    with pytest.raises(InstanceError, match="a name that is not empty"):
+        write(Toy(replace(toy.header, name=name), toy.tables), out / "a")
+    assert listing(out) == []
+
+
 def test_a_table_too_long_for_a_sheet(folder: Folder, out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     toy = read(folder())
     with monkeypatch.context() as patch:

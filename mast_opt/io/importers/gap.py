@@ -29,6 +29,8 @@ from mast_opt.job_placement.units import WHOLE
 Ints = NDArray[np.int64]
 LARGEST = 10**9
 """Of any number in a file; sums stay exact in 64 bits."""
+MOST_DIGITS = 20
+"""Leading zeros among them; Python refuses to read a number of thousands."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +78,7 @@ def read_gap(path: Path) -> Gap:
 
 def _numbers(file: str, tokens: Sequence[bytes], faults: Faults) -> Ints:
     for position, token in enumerate(tokens, start=1):
-        if not token.isdigit() or int(token) > LARGEST:
+        if not token.isdigit() or len(token) > MOST_DIGITS or int(token) > LARGEST:
             value = token.decode("ascii", "replace")
             faults.add(f"{file}, number {position}", f"a whole number from 0 to {LARGEST:,}", value=value)
             return np.zeros(0, np.int64)

@@ -54,17 +54,26 @@ def run_child(
             wall_s = time.perf_counter() - began
             errors.seek(0)
             last = errors.read().strip().splitlines()[-1:]
-        record: dict[str, Any]
+        told = _told(result_file)
         if late:
-            record = {"status": Ended.TIMEOUT.value, "error": f"killed after {wall_s:.0f} s"}
-        elif result_file.exists():
-            record = json.loads(result_file.read_text(encoding="utf-8"))
+            record: dict[str, Any] = {"status": Ended.TIMEOUT.value, "error": f"killed after {wall_s:.0f} s"}
+        elif told is not None:
+            record = told
         else:
             record = {"status": Ended.CRASHED.value, "error": f"{_end(process.returncode)}: {' '.join(last)}"}
     record["runtime_s"] = {**record.get("runtime_s", {}), "wall": wall_s}
     record["commit"] = sources
     record["pinned"] = pinned and hasattr(os, "sched_setaffinity")
     return record
+
+
+def _told(file: Path) -> dict[str, Any] | None:
+    """What the run wrote; None where it ended before it had written all of it."""
+    try:
+        told: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+    except (FileNotFoundError, ValueError):
+        return None
+    return told
 
 
 def _wait(process: subprocess.Popen[bytes], limit_s: float) -> bool:

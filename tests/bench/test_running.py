@@ -88,7 +88,7 @@ def test_a_worker_that_dies_is_a_crash(suite: Suite, monkeypatch: pytest.MonkeyP
 
 def test_a_result_that_breaks_off_is_a_crash(suite: Suite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     python = tmp_path / "python"
-    python.write_text("#!/bin/sh\nprintf '{\"status\": \"OPT' > \"$4\"\nexit 3\n")
+    python.write_text('#!/bin/sh\nprintf \'{"status": "OPT\' > "$4"\nexit 3\n')
     python.chmod(0o755)
     monkeypatch.setattr("mast_opt.bench.child.sys.executable", str(python))
     broken = run_child(suite.trials[0])

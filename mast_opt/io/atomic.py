@@ -30,9 +30,9 @@ _ADVICE = {
 def check_writable(target: Path) -> None:
     """Raises InputError where nothing can be written at the target: asked before hours of work, not after."""
     with _explained(target):
-        target = _followed(target)
-        place = next(path for path in target.parents if path.exists() or path.is_symlink())
-        probe = _temporary(place / target.name)
+        real = _followed(target)
+        place = next(path for path in real.parents if path.exists())
+        probe = _temporary(place / real.name)
         probe.touch()
         probe.unlink()
 
@@ -40,12 +40,12 @@ def check_writable(target: Path) -> None:
 @contextmanager
 def new_file(target: Path) -> Iterator[Path]:
     """A path to write to; it takes the target's place when the block ends well. Raises InputError for OS errors."""
-    target = _followed(target)
-    with _explained(target), _sibling(target) as partial:
+    real = _followed(target)
+    with _explained(target), _sibling(real) as partial:
         yield partial
         _flush(partial)
-        partial.replace(target)
-        _flush(target.parent)
+        partial.replace(real)
+        _flush(real.parent)
 
 
 @contextmanager
@@ -54,18 +54,18 @@ def new_folder(target: Path, replaceable: Callable[[Path], None]) -> Iterator[Pa
 
     ``replaceable(target)`` raises where something stands at the target that must stay.
     """
-    target = _followed(target)
+    real = _followed(target)
     with _explained(target):
         replaceable(target)
-        with _sibling(target) as partial:
+        with _sibling(real) as partial:
             partial.mkdir()
             yield partial
             for path in partial.iterdir():
                 _flush(path)
             _flush(partial)
             replaceable(target)
-            _swap(partial, target)
-            _flush(target.parent)
+            _swap(partial, real)
+            _flush(real.parent)
 
 
 def _swap(partial: Path, target: Path) -> None:

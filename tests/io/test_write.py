@@ -186,6 +186,8 @@ def test_a_link_stays_and_what_it_points_to_is_written(folder: Folder, out: Path
         write(toy, out / f"link-{name}", force=True)
         assert (out / f"link-{name}").is_symlink()
         assert read(out / name).header.name == "a toy"
+    with pytest.raises(InputError, match="link-a exists already"):
+        write(toy, out / "link-a")
     assert listing(out) == ["a", "b.json", "link-a", "link-b.json"]
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import signal
+from collections.abc import Generator
 
 import pytest
 
 from mast_opt import backends
-from mast_opt.backends.base import Backend
-from mast_opt.errors import BackendUnavailable
+from tests.solvers import MISSING, is_here
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -16,32 +16,33 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--require-backends",
         default="",
         metavar="NAMES",
-        help="comma-separated solvers (highs,cpsat,…) whose absence fails a test that needs them, instead of skipping",
+        help="comma-separated solvers (highs,gurobi,…) without which no test is run",
     )
+    parser.addoption("--skip-nothing", action="store_true", help="a test that would be skipped fails")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    unknown = _required(config) - set(backends.names())
+    required = {name.strip() for name in config.getoption("--require-backends").split(",")} - {""}
+    unknown = required - set(backends.names())
     if unknown:
         raise pytest.UsageError(f"--require-backends: unknown {sorted(unknown)}; expected some of {backends.names()}")
+    missing = sorted(name for name in required if not is_here(name))
+    if missing:
+        raise pytest.UsageError(f"--require-backends: {missing} cannot be used here; 'mast-opt backends' says why")
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as shells start what runs in the background
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-def installed(name: str, config: pytest.Config) -> Backend:
-    """The named backend; skips the test if it is not installed, or fails it if ``--require-backends`` names it.
-
-    Commercial solvers cannot be asked of everybody; the gate names all open ones, so that none of those is skipped.
-    """
-    backend = backends.get(name)
-    try:
-        backend.version()
-    except BackendUnavailable as error:
-        if name in _required(config):
-            pytest.fail(f"--require-backends names {name}, but: {error}", pytrace=False)
-        pytest.skip(str(error))
-    return backend
+def pytest_report_header() -> str:
+    return f"solvers that are not installed, and so not tested: {', '.join(MISSING) or 'none'}"
 
 
-def _required(config: pytest.Config) -> set[str]:
-    return {name.strip() for name in config.getoption("--require-backends").split(",")} - {""}
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    if report.skipped and not hasattr(report, "wasxfail") and item.config.getoption("--skip-nothing"):
+        report.outcome = "failed"
+        report.longrepr = f"--skip-nothing, but: {report.longrepr}"
+    return report

@@ -12,7 +12,7 @@ from mast_opt.errors import UnsupportedOption
 from mast_opt.mip import Mip
 from mast_opt.result import Limit, SolveParams, Status
 from tests.backends.programs import INF, hard, knapsack, program
-from tests.conftest import installed
+from tests.solvers import HERE, here
 
 MIP, MINIMUM = knapsack()
 HARMLESS = {
@@ -51,31 +51,31 @@ NODE_LIMIT = {
 }
 
 
-@pytest.mark.parametrize("name", HARMLESS)
-def test_its_own_options_reach_it(name: str, request: pytest.FixtureRequest) -> None:
-    backend = installed(name, request.config)
+@pytest.mark.parametrize("name", here(HARMLESS))
+def test_its_own_options_reach_it(name: str) -> None:
+    backend = backends.get(name)
     result = backend.solve(MIP, SolveParams(options=HARMLESS[name]))
     assert (result.status, result.objective) == (Status.OPTIMAL, MINIMUM)
 
 
-@pytest.mark.parametrize("name", UNREADABLE)
-def test_values_that_it_cannot_read_are_named(name: str, request: pytest.FixtureRequest) -> None:
-    backend = installed(name, request.config)
+@pytest.mark.parametrize("name", here(UNREADABLE))
+def test_values_that_it_cannot_read_are_named(name: str) -> None:
+    backend = backends.get(name)
     with pytest.raises(UnsupportedOption, match=UNREADABLE[name][0]):
         backend.solve(MIP, SolveParams(options=(UNREADABLE[name],)))
 
 
-@pytest.mark.parametrize("name", NODE_LIMIT)
-def test_an_option_takes_effect_and_its_limit_is_told(name: str, request: pytest.FixtureRequest) -> None:
-    backend = installed(name, request.config)
+@pytest.mark.parametrize("name", here(NODE_LIMIT))
+def test_an_option_takes_effect_and_its_limit_is_told(name: str) -> None:
+    backend = backends.get(name)
     result = backend.solve(hard(), SolveParams(gap=0.0, time_limit_s=60.0, options=(NODE_LIMIT[name],)))
     assert result.status in (Status.FEASIBLE, Status.NO_SOLUTION)
     assert result.limit in (Limit.ITERATIONS, Limit.OTHER)
 
 
-@pytest.mark.parametrize("name", backends.names())
-def test_what_a_field_governs_is_refused(name: str, request: pytest.FixtureRequest) -> None:
-    backend = installed(name, request.config)
+@pytest.mark.parametrize("name", HERE)
+def test_what_a_field_governs_is_refused(name: str) -> None:
+    backend = backends.get(name)
     governed = importlib.import_module(type(backend).__module__).GOVERNED
     assert {"time_limit_s", "gap"} <= set(governed.values())
     for option, field in governed.items():
@@ -90,9 +90,9 @@ def nearly() -> tuple[Mip, np.ndarray]:  # type: ignore[type-arg]
     return mip, np.array([1.0, 1.0, 1.0, 0.0, 0.0])
 
 
-@pytest.mark.parametrize("name", ["highs", "cpsat", "cbc", "gurobi", "cplex"])
-def test_a_start_with_wrong_continuous_columns_harms_nobody(name: str, request: pytest.FixtureRequest) -> None:
-    backend = installed(name, request.config)
+@pytest.mark.parametrize("name", here(["highs", "cpsat", "cbc", "gurobi", "cplex"]))
+def test_a_start_with_wrong_continuous_columns_harms_nobody(name: str) -> None:
+    backend = backends.get(name)
     mip, start = nearly()
     result = backend.solve(mip, SolveParams(start=start))
     assert result.status is Status.OPTIMAL

@@ -119,24 +119,43 @@ def test_highs_refuses_the_version_with_wrong_answers(monkeypatch: pytest.Monkey
         backends.get("highs").solve(program([1.0]), SolveParams())
 
 
-def test_require_backends_turns_a_skip_into_a_failure(pytester: pytest.Pytester) -> None:
-    pytester.makeconftest("from tests.conftest import pytest_addoption, pytest_configure  # noqa: F401")
+CONFTEST = "from tests.conftest import *  # noqa: F403"
+
+
+def test_required_backends_that_are_missing_end_the_run(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytester.makeconftest(CONFTEST)
+    pytester.makepyfile("def test_one(): pass")
+    quiet = ("-p", "no:cacheprovider")
+    pytester.runpytest_inprocess(*quiet, "--require-backends", "highs,cbc").assert_outcomes(passed=1)
+    assert pytester.runpytest_inprocess(*quiet, "--require-backends", "nonesuch").ret == pytest.ExitCode.USAGE_ERROR
+
+    def missing(self: object) -> str:
+        raise BackendUnavailable("not here")
+
+    monkeypatch.setattr(type(backends.get("cbc")), "version", missing)
+    assert pytester.runpytest_inprocess(*quiet, "--require-backends", "highs").ret == pytest.ExitCode.OK
+    assert pytester.runpytest_inprocess(*quiet, "--require-backends", "highs,cbc").ret == pytest.ExitCode.USAGE_ERROR
+
+
+def test_skip_nothing_turns_a_skip_into_a_failure(pytester: pytest.Pytester) -> None:
+    pytester.makeconftest(CONFTEST)
     pytester.makepyfile(
         """
-        from mast_opt import backends
-        from mast_opt.errors import BackendUnavailable
-        from tests.conftest import installed
+        import pytest
 
-        def missing(self):
-            raise BackendUnavailable("not here")
+        @pytest.mark.skipif(True, reason="marked")
+        def test_marked(): pass
 
-        def test_one(request, monkeypatch):
-            monkeypatch.setattr(type(backends.get("cbc")), "version", missing)
-            installed("cbc", request.config)
+        def test_asked():
+            pytest.skip("asked")
+
+        @pytest.mark.xfail
+        def test_known():
+            assert False
         """
     )
     quiet = ("-p", "no:cacheprovider")
-    pytester.runpytest(*quiet).assert_outcomes(skipped=1)
-    pytester.runpytest(*quiet, "--require-backends", "highs").assert_outcomes(skipped=1)
-    pytester.runpytest(*quiet, "--require-backends", "highs,cbc").assert_outcomes(failed=1)
-    assert pytester.runpytest(*quiet, "--require-backends", "nonesuch").ret == pytest.ExitCode.USAGE_ERROR
+    pytester.runpytest_inprocess(*quiet).assert_outcomes(skipped=2, xfailed=1)
+    pytester.runpytest_inprocess(*quiet, "--skip-nothing").assert_outcomes(failed=1, errors=1, xfailed=1)

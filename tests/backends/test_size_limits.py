@@ -5,11 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from mast_opt import backends
 from mast_opt.backends.base import Backend
 from mast_opt.errors import SizeLimitExceeded
 from mast_opt.mip import Mip, MipBuilder
 from mast_opt.result import SolveParams, SolveResult, Status
-from tests.conftest import installed
+from tests.solvers import here
+
+COMMERCIAL = ("gurobi", "xpress", "copt", "cplex")
 
 
 def large(columns: int = 20_001) -> Mip:
@@ -23,10 +26,10 @@ def large(columns: int = 20_001) -> Mip:
     return m.build({"cost": 1.0})
 
 
-@pytest.mark.parametrize("name", ["gurobi", "xpress", "copt", "cplex"])
-def test_a_free_licence_refuses_with_numbers_and_a_way_out(name: str, request: pytest.FixtureRequest) -> None:
+@pytest.mark.parametrize("name", here(COMMERCIAL))
+def test_a_free_licence_refuses_with_numbers_and_a_way_out(name: str) -> None:
     """A full licence, where there is one, has to take the program."""
-    answer = answered(installed(name, request.config), large())
+    answer = answered(backends.get(name), large())
     if isinstance(answer, SolveResult):
         assert answer.status in (Status.OPTIMAL, Status.FEASIBLE, Status.NO_SOLUTION)
         return

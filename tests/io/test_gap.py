@@ -12,7 +12,7 @@ from mast_opt.errors import SourceError
 from mast_opt.io.importers import importer_named
 from mast_opt.io.importers.gap import Gap, job_placement, penalty, read_gap
 from mast_opt.solving import solve
-from tests.conftest import installed
+from tests.solvers import OPEN
 
 HAND = """\
  3 6
@@ -52,12 +52,9 @@ def test_every_number_has_its_place(tmp_path: Path) -> None:
     assert gap.capacity.tolist() == [9, 9, 8]
 
 
-@pytest.mark.parametrize("solver", ["highs", "cpsat", "scip", "cbc"])
+@pytest.mark.parametrize("solver", OPEN)
 @pytest.mark.parametrize("formulation", ["base", "strong"])
-def test_exact_solvers_find_the_optimum(
-    solver: str, formulation: str, tmp_path: Path, request: pytest.FixtureRequest
-) -> None:
-    installed(solver, request.config)
+def test_exact_solvers_find_the_optimum(solver: str, formulation: str, tmp_path: Path) -> None:
     path = file(tmp_path)
     problem = importer_named("gap").run([path], {}, seed=0)
     solution = solve(problem, solver, formulation=formulation, gap=0.0)

@@ -8,17 +8,16 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from mast_opt import backends
 from mast_opt.job_placement import JobPlacement, Plan
 from mast_opt.job_placement.dat import write_dat
 from mast_opt.job_placement.formulation import base
 from mast_opt.job_placement.verify import verify
 from mast_opt.solving import solve
 from tests import mathprog
-from tests.conftest import installed
 from tests.job_placement.brute import Brute
 from tests.job_placement.strategies import problems
 from tests.job_placement.test_statement import MODEL, QUICK
+from tests.solvers import HERE
 
 
 @settings(max_examples=40, deadline=None, suppress_health_check=QUICK)
@@ -29,10 +28,8 @@ def test_glpk_proves_what_brute_force_finds(problem: JobPlacement, tmp_path: Pat
     assert mathprog.optimum(MODEL, data) == pytest.approx(Brute(problem).optimum()[0], rel=1e-6, abs=1e-6)
 
 
-@pytest.mark.parametrize("solver", backends.names())
-def test_backends_prove_what_brute_force_finds(solver: str, request: pytest.FixtureRequest) -> None:
-    installed(solver, request.config)
-
+@pytest.mark.parametrize("solver", HERE)
+def test_backends_prove_what_brute_force_finds(solver: str) -> None:
     @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
     @given(problem=problems())
     def agree(problem: JobPlacement) -> None:

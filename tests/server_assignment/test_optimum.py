@@ -16,10 +16,10 @@ from mast_opt.result import Status
 from mast_opt.server_assignment import Plan, ServerAssignment
 from mast_opt.server_assignment.formulation import base
 from mast_opt.server_assignment.verify import verify
-from tests.conftest import installed
 from tests.server_assignment.brute import Brute
 from tests.server_assignment.strategies import plans, problems
 from tests.server_assignment.support import RELATIVE, examples, glpk_optimum, proven
+from tests.solvers import OPEN
 
 
 @examples(100)
@@ -47,10 +47,9 @@ def featured(seed: int) -> tuple[ServerAssignment, float]:
     return problem, Brute(problem).optimum()
 
 
-@pytest.mark.parametrize("solver", ["highs", "cpsat", "scip", "cbc"])
+@pytest.mark.parametrize("solver", OPEN)
 @pytest.mark.parametrize("seed", range(3))
-def test_every_backend_proves_it_through_the_whole_route(seed: int, solver: str, pytestconfig: pytest.Config) -> None:
-    installed(solver, pytestconfig)
+def test_every_backend_proves_it_through_the_whole_route(seed: int, solver: str) -> None:
     problem, best = featured(seed)
     solution = mast_opt.solve(problem, solver, gap=1e-7)
     assert solution.status is Status.OPTIMAL

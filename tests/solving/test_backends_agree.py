@@ -10,10 +10,9 @@ import pytest
 import mast_opt
 from mast_opt.result import Status
 from mast_opt.solving import Solution
-from tests.conftest import installed
+from tests.solvers import OPEN
 
 FOLDER = Path(__file__).parents[2] / "instances" / "data_placement"
-OPEN = ("highs", "cpsat", "scip", "cbc")
 OPTIMA = {
     "two-regions": 2.1,
     "hot-dataset": 1.7,
@@ -23,17 +22,15 @@ OPTIMA = {
 }
 
 
-def solved(problem: object, solver: str, config: pytest.Config) -> Solution:
-    """The solution; a backend that is not there is skipped or fails, as ``installed`` says."""
-    installed(solver, config)
+def solved(problem: object, solver: str) -> Solution:
     return mast_opt.solve(problem, solver, time_limit_s=120, gap=1e-6)
 
 
 @pytest.mark.parametrize("solver", OPEN)
 @pytest.mark.parametrize("name", sorted(OPTIMA))
-def test_the_worked_answers(name: str, solver: str, pytestconfig: pytest.Config) -> None:
+def test_the_worked_answers(name: str, solver: str) -> None:
     problem = mast_opt.read(FOLDER / name)
-    solution = solved(problem, solver, pytestconfig)
+    solution = solved(problem, solver)
     assert solution.status is Status.OPTIMAL
     assert solution.objective == pytest.approx(OPTIMA[name], rel=1e-6)
     assert solution.bound is not None
@@ -42,24 +39,24 @@ def test_the_worked_answers(name: str, solver: str, pytestconfig: pytest.Config)
 
 
 @pytest.mark.parametrize("solver", OPEN)
-def test_infeasible_is_a_status(solver: str, pytestconfig: pytest.Config) -> None:
-    solution = solved(mast_opt.read(FOLDER / "infeasible-pins"), solver, pytestconfig)
+def test_infeasible_is_a_status(solver: str) -> None:
+    solution = solved(mast_opt.read(FOLDER / "infeasible-pins"), solver)
     assert solution.status is Status.INFEASIBLE
     assert solution.plan is None
     assert solution.conflicts
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_generated_instances(seed: int, pytestconfig: pytest.Config) -> None:
+def test_generated_instances(seed: int) -> None:
     problem = mast_opt.generate("data-placement", family="standard", seed=seed, datasets=8, workloads=10, regions=3)
-    values = [solved(problem, solver, pytestconfig).objective for solver in OPEN]
+    values = [solved(problem, solver).objective for solver in OPEN]
     assert np.ptp(np.array(values, np.float64)) <= 2e-6 * float(values[0] or 0)
 
 
 @pytest.mark.parametrize("solver", ["highs", "cpsat"])
-def test_lexicographic_stages_keep_what_came_before(solver: str, pytestconfig: pytest.Config) -> None:
+def test_lexicographic_stages_keep_what_came_before(solver: str) -> None:
     problem = mast_opt.generate("data-placement", family="lexicographic", seed=2, datasets=6, workloads=8, regions=3)
-    solution = solved(problem, solver, pytestconfig)
+    solution = solved(problem, solver)
     assert [stage.term for stage in solution.stages] == list(problem.objective.order)
     assert solution.status is Status.OPTIMAL
     assert solution.verdict is not None
@@ -69,5 +66,5 @@ def test_lexicographic_stages_keep_what_came_before(solver: str, pytestconfig: p
         assert stage.bound <= stage.objective + 1e-12
         assert solution.verdict.terms[stage.term] <= stage.objective * (1 + 2e-6) + 2e-9
     alone = mast_opt.generate("data-placement", family="lexicographic", seed=2, datasets=6, workloads=8, regions=3)
-    first = solved(alone, "highs", pytestconfig).stages[0]
+    first = solved(alone, "highs").stages[0]
     assert solution.stages[0].objective == pytest.approx(first.objective, rel=1e-5, abs=1e-8)

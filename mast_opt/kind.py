@@ -187,7 +187,6 @@ class Kind(Generic[ProblemT, PlanT]):
         name: str = "base",
         *,
         to_solve: bool = True,
-        together: int = 1,
         heuristics_too: bool = True,
     ) -> Formulation[PlanT]:
         """One of the formulations of a problem, unless ``check_memory`` refuses it; the arguments are explained there.
@@ -195,7 +194,7 @@ class Kind(Generic[ProblemT, PlanT]):
         Raises:
             FormulationTooLarge: it takes more memory than there is.
         """
-        self.check_memory(problem, name, to_solve=to_solve, together=together, heuristics_too=heuristics_too)
+        self.check_memory(problem, name, to_solve=to_solve, heuristics_too=heuristics_too)
         return self.formulations[name](problem)
 
     def check_memory(

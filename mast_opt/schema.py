@@ -10,7 +10,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,52 +64,24 @@ def integer(
     return Column(name, ColumnType.INTEGER, minimum=minimum, default=default, required=required, help=help)
 
 
-def need(
-    name: str,
-    scale: int,
-    *,
-    minimum: int = 0,
-    maximum: int | None = None,
-    default: int | None = None,
-    required: bool = True,
-    help: str = "",
-) -> Column:
+class Amount(TypedDict, total=False):
+    """What may be said of a quantity beside its scale; see ``Column``."""
+
+    minimum: int
+    maximum: int | None
+    default: int | None
+    required: bool
+    help: str
+
+
+def need(name: str, scale: int, **said: Unpack[Amount]) -> Column:
     """A quantity asked for: finer decimals round up."""
-    return Column(
-        name,
-        ColumnType.QUANTITY,
-        scale=scale,
-        role=Role.NEED,
-        minimum=minimum,
-        maximum=maximum,
-        default=default,
-        required=required,
-        help=help,
-    )
+    return Column(name, ColumnType.QUANTITY, scale=scale, role=Role.NEED, **said)
 
 
-def supply(
-    name: str,
-    scale: int,
-    *,
-    minimum: int = 0,
-    maximum: int | None = None,
-    default: int | None = None,
-    required: bool = True,
-    help: str = "",
-) -> Column:
+def supply(name: str, scale: int, **said: Unpack[Amount]) -> Column:
     """A quantity offered: finer decimals round down."""
-    return Column(
-        name,
-        ColumnType.QUANTITY,
-        scale=scale,
-        role=Role.SUPPLY,
-        minimum=minimum,
-        maximum=maximum,
-        default=default,
-        required=required,
-        help=help,
-    )
+    return Column(name, ColumnType.QUANTITY, scale=scale, role=Role.SUPPLY, **said)
 
 
 def boolean(name: str, *, default: bool | None = None, required: bool = True, help: str = "") -> Column:

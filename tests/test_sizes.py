@@ -50,7 +50,7 @@ def test_what_does_not_fit_is_never_begun(name: str, monkeypatch: pytest.MonkeyP
     with pytest.raises(Begun):
         asked.formulate(problem)
     with pytest.raises(FormulationTooLarge):
-        asked.formulate(problem, together=2)
+        asked.check_memory(problem, together=2)
     monkeypatch.setattr("mast_opt.kind.available_bytes", lambda: None)
     with pytest.raises(Begun):
         asked.formulate(problem)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
@@ -12,6 +12,7 @@ from mast_opt.errors import UsageError
 from mast_opt.kind import Kind
 from mast_opt.kinds import kind_of
 from mast_opt.questions import Questions
+from mast_opt.solving import Solution, solve
 
 GivenT = TypeVar("GivenT")
 FoundT = TypeVar("FoundT")
@@ -31,6 +32,17 @@ def exact_solver(kind: Kind[Any, Any], solver: str) -> str:
     if solver not in backends.names():
         raise UsageError(f"there is no MIP solver called {solver!r}; expected one of: {', '.join(backends.names())}")
     return solver
+
+
+def solve_from(
+    kind: Kind[Any, Any], solver: str, limits: Mapping[str, Any], instance: Any, start: Any | None
+) -> Solution:
+    """A solve that begins with a plan, unless the solver builds its own from nothing.
+
+    Args:
+        limits: further arguments of ``mast_opt.solve``.
+    """
+    return solve(instance, solver, start=None if solver in kind.constructive else start, **limits)
 
 
 def in_parallel(

@@ -6,19 +6,20 @@ import math
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from mast_opt import backends
-from mast_opt.analysis.asking import asked, exact_solver, in_parallel
+from mast_opt.analysis.asking import asked, exact_solver, in_parallel, solve_from
 from mast_opt.backends.base import Backend
 from mast_opt.errors import BackendError, Interrupted, UsageError
 from mast_opt.kind import Kind
 from mast_opt.mip import frozen
 from mast_opt.questions import Resource
 from mast_opt.result import SolveParams, Status
-from mast_opt.solving import Solution, solve, verify
+from mast_opt.solving import Solution, verify
 
 NOTHING = 1e-9
 """Relative change of the objective that is a solver's rounding."""
@@ -110,17 +111,8 @@ def marginal_values(
     if integers == "fixed":
         exact_solver(kind, solver)
 
-    def solved(instance: Any, start: Any | None) -> Solution:
-        return solve(
-            instance,
-            solver,
-            time_limit_s=time_limit_s,
-            gap=gap,
-            seed=seed,
-            threads=threads,
-            start=None if solver in kind.constructive else start,
-            cancel=cancel,
-        )
+    limits = {"time_limit_s": time_limit_s, "gap": gap, "seed": seed, "threads": threads, "cancel": cancel}
+    solved = partial(solve_from, kind, solver, limits)
 
     if plan is None:
         first = solved(problem, None)

@@ -5,16 +5,17 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from mast_opt.analysis.asking import asked, exact_solver, in_parallel
+from mast_opt.analysis.asking import asked, exact_solver, in_parallel, solve_from
 from mast_opt.analysis.robust import Robust, RobustSearch
 from mast_opt.analysis.scenarios import BASE, Scenario, check_scenarios, happened
 from mast_opt.errors import UsageError
 from mast_opt.result import SolveParams
-from mast_opt.solving import Solution, solve, verify
+from mast_opt.solving import Solution, verify
 from mast_opt.solving.clock import Clock
 from mast_opt.verdict import Verdict
 
@@ -108,17 +109,8 @@ def whatif(
     if plan is not None and not verify(instances[BASE], plan).ok:
         raise UsageError("the base plan breaks limits of the instance; 'mast-opt verify' lists them")
 
-    def solved(instance: Any, start: Any | None) -> Solution:
-        return solve(
-            instance,
-            solver,
-            time_limit_s=time_limit_s,
-            gap=gap,
-            seed=seed,
-            threads=threads,
-            start=None if solver in kind.constructive else start,
-            cancel=cancel,
-        )
+    limits = {"time_limit_s": time_limit_s, "gap": gap, "seed": seed, "threads": threads, "cancel": cancel}
+    solved = partial(solve_from, kind, solver, limits)
 
     base = solved(instances[BASE], plan)
     before = plan if plan is not None else base.plan

@@ -8,6 +8,7 @@ import numpy as np
 
 from mast_opt.task_reassignment.heuristics.anneal import anneal
 from mast_opt.task_reassignment.heuristics.fleet import Fleet, Floats, Small
+from mast_opt.task_reassignment.heuristics.race import RUNGS, WINDOW, Race
 from mast_opt.task_reassignment.heuristics.state import COST, ROUND, State, state_of
 from mast_opt.task_reassignment.problem import Ints, TaskReassignment
 
@@ -35,7 +36,10 @@ NEAR = (0.4, 0.6, 6.0)
 """A cooling close to today's assignment begins at a temperature between these powers of COLD, and a process that is not
 at home costs that many temperatures: where today is nearly as cheap as can be, few moves are wanted."""
 ENOUGH = 0.75
-"""Power of COLD at which the first cooling ends: what is left below, later ones settle as well."""
+"""Power of COLD at which a cooling from hot ends: what is left below, later ones settle as well."""
+PACE = ((0.0, 0.8, 1.0), (0.12, 0.6, 1.0))
+"""A cooling that races takes its time where large processes find their places: after the parts of it in the first row
+it is where others are after those in the second."""
 STRICTER = 5.0
 """Factor on the price of excess while hot, after a cooling that was lost."""
 FREEZE = 0.1
@@ -62,31 +66,16 @@ ALONE = 2.0
 class Chain:
     """A search from an assignment without conflicts, with a random generator of its own."""
 
-    def __init__(
-        self,
-        problem: TaskReassignment,
-        fleet: Fleet,
-        begin: Ints,
-        rng: np.random.Generator,
-        mix: tuple[float, ...] = MIX,
-        first: float = 1.0,
-        near: float = 0.0,
-    ) -> None:
-        """The first cooling takes that share of the search, after one close to ``begin`` for the share ``near``."""
+    def __init__(self, problem: TaskReassignment, fleet: Fleet, begin: Ints, rng: np.random.Generator) -> None:
+        """At ``begin``; ``stay_near``, ``heat`` or ``reheat`` comes before the first round."""
         self._problem, self._fleet, self._rng, self._opening = problem, fleet, rng, begin
         self._usual_away = AWAY if len(problem.processes) >= MANY * len(problem.machines) else 0.0
         self._strict = 1.0
-        self._mix: Floats = np.array(mix)
-        self._mix[1] *= 1.0 if fleet.alike.shape[1] else ALONE
+        self._from_hot = False
+        self._race: Race | None = None
         self._state: State = state_of(problem, fleet, begin, rng)
         self._sizes = fleet.size[fleet.by_size]
         self._hot = max(HOT * float(self._sizes[0]), 1.0)
-        self._first, self._near = first, near > 0.0
-        if self._near:
-            self._begin(float(rng.uniform(*NEAR[:2])), 1.0, 0.0, near)
-            self._away = NEAR[2]
-        else:
-            self._begin(0.0, ENOUGH, 0.0, first)
         self.best: Small = self._state.machine.copy()
         """[P] the cheapest assignment without excess and broken rules, else the one it began with."""
         self._best_cost: Floats = np.array([self._state.total[COST]])
@@ -110,41 +99,56 @@ class Chain:
             self._best_cost[0] = cost
 
     def over(self, done: float) -> bool:
-        """Has this cooling come to its end, frozen or failed? The last one is left to its end."""
+        """Has this cooling come to its end, frozen, failed or fallen behind? The last one is left to its end."""
         failed = self._urgency >= HOPELESS and self.lost
-        return done >= self._end or ((self._frozen or failed) and self._end < 1.0)
+        return done >= self._end or ((self._frozen or failed or self._behind) and self._end < 1.0)
 
-    def reheat(self, least: float, most: float, begin: float, end: float) -> None:
+    def stay_near(self, mix: tuple[float, ...], end: float) -> None:
+        """Cool close to where the chain began, from half-way down."""
+        self._begin(float(self._rng.uniform(*NEAR[:2])), 1.0, mix, 0.0, end)
+        self._away = NEAR[2]
+
+    def heat(self, mix: tuple[float, ...], begin: float, end: float, race: Race | None = None) -> None:
+        """Cool from hot, beginning at the opening; excess is dearer if the last such cooling was lost."""
+        self._strict = STRICTER if self._from_hot and self.lost else 1.0
+        self._state = state_of(self._problem, self._fleet, self._opening, self._rng)
+        self._begin(0.0, ENOUGH, mix, begin, end)
+        self._from_hot, self._race = True, race
+
+    def scratch(self) -> None:
+        """A cooling that was lost leaves the race: others shall not be measured against it."""
+        if self._race is not None and self.lost:
+            self._race.strike(self._energies)
+
+    def reheat(self, least: float, most: float, mix: tuple[float, ...], begin: float, end: float) -> None:
         """Begin again from the best assignment, at a random power of COLD between the first two numbers, and cool from
         one point of the search, 0 to 1, to the other."""
         self._state = state_of(self._problem, self._fleet, self.best.astype(np.int64), self._rng)
-        self._begin(float(self._rng.uniform(least, most)), 1.0, begin, end)
+        self._begin(float(self._rng.uniform(least, most)), 1.0, mix, begin, end)
 
-    def depart(self, done: float) -> bool:
-        """After a cooling close to where it began, begin the first one from hot; False if that has been."""
-        if not self._near:
-            return False
-        self._near = False
-        self._state = state_of(self._problem, self._fleet, self._opening, self._rng)
-        self._begin(0.0, ENOUGH, done, self._first)
-        return True
-
-    def retry(self, done: float) -> None:
+    def retry(self, mix: tuple[float, ...], done: float) -> None:
         """After a cooling that was lost, begin anew from hot, with excess dearer, for all that is left."""
         self._strict *= STRICTER
-        self.reheat(0.0, 0.0, done, 1.0)
+        self.reheat(0.0, 0.0, mix, done, 1.0)
 
-    def _begin(self, power: float, last: float, begin: float, end: float) -> None:
+    def _begin(self, power: float, last: float, mix: tuple[float, ...], begin: float, end: float) -> None:
         """Cool from one power of COLD to another."""
         self._from, self._to = self._hot * COLD**power, self._hot * COLD**last
         self._start, self._end = begin, end
         self._away = self._usual_away
+        self._mix: Floats = np.array(mix)
+        self._mix[1] *= 1.0 if self._fleet.alike.shape[1] else ALONE
         self._urgency, self._within = 1.0, 0.0
         self._mark, self._least, self._frozen = 0.0, np.inf, False
+        self._from_hot, self._behind = False, False
+        self._race = None
+        self._energies: list[float] = []
+        self._window: list[float] = []
 
     def round(self, done: float) -> None:
         """Propose changes at the temperature for this point, 0 to 1, of the search."""
-        within = min(max((done - self._start) / max(self._end - self._start, 1e-9), 0.0), 1.0)
+        part = min(max((done - self._start) / max(self._end - self._start, 1e-9), 0.0), 1.0)
+        within = part if self._race is None else float(np.interp(part, *PACE))
         temperature = self._from * (self._to / self._from) ** within**SLOW
         position = math.log(self._hot / temperature) / math.log(1 / COLD)
         urgency = self._urge(within)
@@ -166,10 +170,24 @@ class Chain:
             self.best,
             self._best_cost,
         )
+        if self._race is not None:
+            self._compete(self._race, part, excess / urgency, broken / urgency)
         if within >= self._mark + FREEZE:
             now = float(self._state.total[COST])
             self._frozen = now > self._least * (1 - STILL) and not self._state.total[1:].any()
             self._mark, self._least = within, now
+
+    def _compete(self, race: Race, part: float, excess: float, broken: float) -> None:
+        """Average the energy before a rung, and see there whether others had less."""
+        rung = len(self._energies)
+        if rung == len(RUNGS) or part < RUNGS[rung][0] - WINDOW:
+            return
+        self._window.append(float(self._state.total @ np.array([1.0, excess, broken])))
+        if part >= RUNGS[rung][0]:
+            energy = math.fsum(self._window) / len(self._window)
+            self._window.clear()
+            self._energies.append(energy)
+            self._behind = not race.goes_on(rung, energy)
 
     def _urge(self, within: float) -> float:
         """The factor on prices, after it has risen or fallen for the time that has passed."""

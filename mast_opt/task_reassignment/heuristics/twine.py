@@ -4,8 +4,8 @@ assignment, on every core.
 Large processes move first, and processes that have left are offered the way home again and again: a move away takes
 room of the transient resources on two machines, so it has to be worth it. Excess over capacities and missing locations
 or dependencies are priced while the temperature is high. Where processes are few, a short cooling that stays close to
-today's assignment comes first. One long cooling on every core is followed by shorter ones from the best of all, each
-after exact re-optimisation of a few machines at a time.
+today's assignment comes first, and then several race; where they are many, one on every core takes most of the time.
+Shorter ones follow from the best of all, each after exact re-optimisation of a few machines at a time.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ from mast_opt.task_reassignment.heuristics.chain import MIX, Chain
 from mast_opt.task_reassignment.heuristics.fleet import fleet_of
 from mast_opt.task_reassignment.heuristics.machines import Machines
 from mast_opt.task_reassignment.heuristics.opening import opening
+from mast_opt.task_reassignment.heuristics.race import Race
+from mast_opt.task_reassignment.heuristics.state import ROUND
 from mast_opt.task_reassignment.plan import Plan
 from mast_opt.task_reassignment.problem import TaskReassignment
 from mast_opt.task_reassignment.verify import verify
@@ -33,24 +35,30 @@ ROUNDS = 400
 class Schedule:
     """How the time is divided."""
 
-    first: float
-    """Share that the first cooling takes."""
+    heat: tuple[float, float]
+    """Least and largest share that a cooling from hot takes; in between, ENOUGH proposals for each process."""
+    heated: float
+    """When the last of them has to be over."""
     further: float
-    """Share that each one after it takes, or less where it freezes early."""
+    """Share that each one after them takes, or less where it freezes early."""
     reheat: tuple[float, float]
     """Those begin at a temperature between these powers of the coldest over the hottest."""
     homeward: float
-    """Share of the usual offers of the way home that every second chain gets."""
+    """Share of the usual offers of the way home that every second cooling gets."""
     near: float
     """Share that a cooling close to today's assignment takes, before all others."""
+    race: bool
+    """Are coolings from hot given up where they fall behind?"""
 
 
-FEW = Schedule(0.8, 0.05, (0.2, 0.45), 0.1, 0.02)
-"""Few processes: short coolings after the first one, and some instances want other ways."""
-MANY = Schedule(0.8, 0.2, (0.4, 0.6), 1.0, 0.0)
+FEW = Schedule((0.2, 0.8), 0.65, 0.04, (0.2, 0.45), 0.1, 0.02, True)
+"""Few processes: coolings differ much, and some instances want other ways."""
+MANY = Schedule((0.8, 0.8), 0.8, 0.2, (0.4, 0.6), 1.0, 0.0, False)
 """Many processes: as slow as possible, then once more to polish."""
 FROM = 3_000
 """Processes that are many."""
+ENOUGH = 500_000
+"""Proposals for each process in a cooling from hot, after which several gain more than a longer one."""
 
 
 def twine(
@@ -63,29 +71,70 @@ def twine(
     fleet = fleet_of(problem)
     schedule = FEW if len(problem.processes) < FROM else MANY
     begin = opening(problem, problem.initial if start is None else start.machine)
-    mixes = (mix, (*mix[:3], mix[3] * schedule.homeward, *mix[4:]))
-    chains = [
-        Chain(problem, fleet, begin, rng, mixes[at % 2], schedule.first, schedule.near)
-        for at, rng in enumerate(tools.rng.spawn(tools.threads))
-    ]
-    watch, bound, reheats = tools.watch, aggregate_bound(problem), 0
+    chains = [Chain(problem, fleet, begin, rng) for rng in tools.rng.spawn(tools.threads)]
+    turns = _Turns(schedule, mix, ENOUGH * len(problem.processes) / ROUND)
+    watch, bound = tools.watch, aggregate_bound(problem)
     machines = Machines(problem, tools) if exact else None
     watch.report(_objective(chains), bound)
+    for chain in chains:
+        turns.begin(chain)
     with ThreadPoolExecutor(tools.threads, thread_name_prefix="mast-opt-twine") as pool:
         while not watch.done and (done := _progress(tools)) < 1.0:
             for chain in chains:
-                if chain.over(done) and not chain.depart(done):
-                    _begin_again(chain, chains, machines, tools, schedule, done)
-                    reheats += 1
+                if chain.over(done) and not turns.heated(chain, done, watch.round):
+                    _share(chain, chains, machines, tools)
+                    turns.reheat(chain, done)
             for running in [pool.submit(chain.round, done) for chain in chains]:
                 running.result()
             watch.round += 1
             watch.report(_objective(chains), bound)
     best = min(chains, key=lambda chain: chain.cost)
-    words = f"{watch.round} rounds, {len(chains)} chains, {reheats} reheats"
+    words = f"{watch.round} rounds, {len(chains)} chains, {turns.taken} coolings"
     plan = Plan(best.best.astype(np.int64))
     feasible = np.isfinite(best.cost) and verify(problem, plan).ok
     return Found(plan if feasible else None, bound, watch.limit(), words)
+
+
+class _Turns:
+    """What kind of cooling comes next."""
+
+    def __init__(self, schedule: Schedule, mix: tuple[float, ...], enough: float) -> None:
+        """``enough``: rounds of a cooling from hot."""
+        self._schedule, self._enough = schedule, enough
+        self._race = Race() if schedule.race else None
+        self._mixes = (mix, (*mix[:3], mix[3] * schedule.homeward, *mix[4:]))
+        self.taken = 0
+
+    def begin(self, chain: Chain) -> None:
+        """The first one."""
+        if self._schedule.near > 0.0:
+            chain.stay_near(self._mix(), self._schedule.near)
+        else:
+            self.heated(chain, 0.0, 0)
+
+    def heated(self, chain: Chain, done: float, rounds: int) -> bool:
+        """Begin from hot after so many rounds, if there is time to come to an end."""
+        chain.scratch()
+        least, most = self._schedule.heat
+        end = done + min(max(self._enough * done / max(rounds, 1), least), most)
+        if end > self._schedule.heated + 1e-9:
+            return False
+        chain.heat(self._mix(), done, end, self._race)
+        return True
+
+    def reheat(self, chain: Chain, done: float) -> None:
+        """Go on from the best. A chain whose cooling ended with a rule broken and left nothing as good cools once more
+        from hot for as long as is left."""
+        if chain.lost:
+            chain.retry(self._mix(), done)
+            return
+        further = self._schedule.further
+        last = done + 1.5 * further >= 1.0
+        chain.reheat(*self._schedule.reheat, self._mix(), done, 1.0 if last else done + further)
+
+    def _mix(self) -> tuple[float, ...]:
+        self.taken += 1
+        return self._mixes[self.taken % 2]
 
 
 def _objective(chains: list[Chain]) -> float | None:
@@ -93,20 +142,12 @@ def _objective(chains: list[Chain]) -> float | None:
     return cost if np.isfinite(cost) else None
 
 
-def _begin_again(
-    chain: Chain, chains: list[Chain], machines: Machines | None, tools: Tools, schedule: Schedule, done: float
-) -> None:
-    """The chain goes on from the best assignment of all, improved on a few machines. One whose cooling
-    ended with a rule broken and left nothing as good cools once more for as long as is left."""
+def _share(chain: Chain, chains: list[Chain], machines: Machines | None, tools: Tools) -> None:
+    """The chain takes over the best assignment of all, improved on a few machines."""
     best = min(chains, key=lambda one: one.cost)
     chain.adopt(best.best, best.cost)
     if machines is not None and np.isfinite(chain.cost):
         chain.adopt(*machines.improved(chain.best, chain.cost, tools.rng))
-    if chain.lost:
-        chain.retry(done)
-        return
-    last = done + 1.5 * schedule.further >= 1.0
-    chain.reheat(*schedule.reheat, done, 1.0 if last else done + schedule.further)
 
 
 def _progress(tools: Tools) -> float:

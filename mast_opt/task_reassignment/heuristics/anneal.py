@@ -15,8 +15,8 @@ from mast_opt.task_reassignment.heuristics.together import shift_service
 def anneal(fleet, state, proposals, temperature, excess_price, broken_price, away_price, movable, mix, best, best_cost):
     """Propose that many changes of the ``movable`` largest processes.
 
-    ``mix`` holds the shares of swaps, of swaps within a service among them, of ejections, of shifts home among the
-    shifts of processes that are away, of shifts of whole services, and of partners that need almost the same among
+    ``mix`` holds the shares of swaps, of swaps within a service among them, of ejections, of ways home among the
+    shifts and ejections of processes that are away, of shifts of whole services, and of partners that need almost the same among
     those of other swaps and ejections. ``best`` and ``best_cost[0]`` keep the cheapest state without excess or broken
     rules; ``proposals`` is at most ``ROUND``.
     """
@@ -49,6 +49,8 @@ def anneal(fleet, state, proposals, temperature, excess_price, broken_price, awa
                 made = swap(fleet, state, p, q, temperature, excess_price, broken_price, away_price)
             else:
                 third = reachable(fleet, random, q, machines)
+                if machine[q] != home[q] and uniform(random) < homeward:
+                    third = home[q]
                 if third == source or third == machine[q]:
                     continue
                 made = eject(fleet, state, p, q, third, temperature, excess_price, broken_price, away_price)

@@ -16,9 +16,9 @@ def anneal(fleet, state, proposals, temperature, excess_price, broken_price, awa
     """Propose that many changes of the ``movable`` largest processes.
 
     ``mix`` holds the shares of swaps, of swaps within a service among them, of ejections, of ways home among the
-    shifts and ejections of processes that are away, of shifts of whole services, and of partners that need almost the same among
-    those of other swaps and ejections. ``best`` and ``best_cost[0]`` keep the cheapest state without excess or broken
-    rules; ``proposals`` is at most ``ROUND``.
+    shifts and ejections of processes that are away, of shifts of whole services, and of partners that need almost the
+    same among those of other swaps and ejections. ``best`` and ``best_cost[0]`` keep the cheapest state without excess
+    or broken rules; ``proposals`` is at most ``ROUND``.
     """
     machines = state.cost.shape[0]
     random, machine, total = state.random, state.machine, state.total

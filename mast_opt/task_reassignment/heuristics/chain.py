@@ -8,7 +8,7 @@ import numpy as np
 
 from mast_opt.task_reassignment.heuristics.anneal import anneal
 from mast_opt.task_reassignment.heuristics.fleet import Fleet, Floats, Small
-from mast_opt.task_reassignment.heuristics.race import RUNGS, WINDOW, Race
+from mast_opt.task_reassignment.heuristics.race import Runner
 from mast_opt.task_reassignment.heuristics.state import COST, ROUND, State, state_of
 from mast_opt.task_reassignment.problem import Ints, TaskReassignment
 
@@ -35,7 +35,7 @@ MANY = 80
 NEAR = (0.4, 0.6, 6.0)
 """A cooling close to today's assignment begins at a temperature between these powers of COLD, and a process that is not
 at home costs that many temperatures: where today is nearly as cheap as can be, few moves are wanted."""
-ENOUGH = 0.75
+LAST = 0.75
 """Power of COLD at which a cooling from hot ends: what is left below, later ones settle as well."""
 PACE = ((0.0, 0.8, 1.0), (0.12, 0.6, 1.0))
 """A cooling that races takes its time where large processes find their places: after the parts of it in the first row
@@ -70,10 +70,10 @@ class Chain:
         """At ``begin``; ``stay_near``, ``heat`` or ``reheat`` comes before the first round."""
         self._problem, self._fleet, self._rng, self._opening = problem, fleet, rng, begin
         self._usual_away = AWAY if len(problem.processes) >= MANY * len(problem.machines) else 0.0
-        self._strict = 1.0
-        self._from_hot = False
-        self._race: Race | None = None
         self._state: State = state_of(problem, fleet, begin, rng)
+        self.runner: Runner | None = None
+        """Of a cooling that races."""
+        self._from_hot = False
         self._sizes = fleet.size[fleet.by_size]
         self._hot = max(HOT * float(self._sizes[0]), 1.0)
         self.best: Small = self._state.machine.copy()
@@ -89,8 +89,14 @@ class Chain:
 
     @property
     def lost(self) -> bool:
-        """Is a rule broken where it stands, and the best known dearer by more than tells of a few changes?"""
-        return bool(self._state.total[1:].any()) and float(self._state.total[COST]) < (1 - LOST) * self.cost
+        """Is a rule broken where its cooling has come to, and the best known dearer by more than tells of a few
+        changes? Not asked of a cooling that was given up on the way."""
+        broken = bool(self._state.total[1:].any()) and not self._behind
+        return broken and float(self._state.total[COST]) < (1 - LOST) * self.cost
+
+    @property
+    def _behind(self) -> bool:
+        return self.runner is not None and self.runner.behind
 
     def adopt(self, machine: Small, cost: float) -> None:
         """Take over a cheaper assignment that another search found."""
@@ -108,17 +114,13 @@ class Chain:
         self._begin(float(self._rng.uniform(*NEAR[:2])), 1.0, mix, 0.0, end)
         self._away = NEAR[2]
 
-    def heat(self, mix: tuple[float, ...], begin: float, end: float, race: Race | None = None) -> None:
-        """Cool from hot, beginning at the opening; excess is dearer if the last such cooling was lost."""
-        self._strict = STRICTER if self._from_hot and self.lost else 1.0
+    def heat(self, mix: tuple[float, ...], begin: float, end: float, runner: Runner | None = None) -> None:
+        """Cool from hot, beginning at the opening, in a race or not; excess is dearer if the last such cooling was
+        lost."""
+        strict = STRICTER if self._from_hot and self.lost else 1.0
         self._state = state_of(self._problem, self._fleet, self._opening, self._rng)
-        self._begin(0.0, ENOUGH, mix, begin, end)
-        self._from_hot, self._race = True, race
-
-    def scratch(self) -> None:
-        """A cooling that was lost leaves the race: others shall not be measured against it."""
-        if self._race is not None and self.lost:
-            self._race.strike(self._energies)
+        self._begin(0.0, LAST, mix, begin, end, strict)
+        self._from_hot, self.runner = True, runner
 
     def reheat(self, least: float, most: float, mix: tuple[float, ...], begin: float, end: float) -> None:
         """Begin again from the best assignment, at a random power of COLD between the first two numbers, and cool from
@@ -128,27 +130,26 @@ class Chain:
 
     def retry(self, mix: tuple[float, ...], done: float) -> None:
         """After a cooling that was lost, begin anew from hot, with excess dearer, for all that is left."""
-        self._strict *= STRICTER
-        self.reheat(0.0, 0.0, mix, done, 1.0)
+        self._state = state_of(self._problem, self._fleet, self.best.astype(np.int64), self._rng)
+        self._begin(0.0, 1.0, mix, done, 1.0, STRICTER)
 
-    def _begin(self, power: float, last: float, mix: tuple[float, ...], begin: float, end: float) -> None:
-        """Cool from one power of COLD to another."""
+    def _begin(
+        self, power: float, last: float, mix: tuple[float, ...], begin: float, end: float, strict: float = 1.0
+    ) -> None:
+        """Cool from one power of COLD to another, with excess that much dearer while hot."""
         self._from, self._to = self._hot * COLD**power, self._hot * COLD**last
         self._start, self._end = begin, end
-        self._away = self._usual_away
+        self._strict, self._away = strict, self._usual_away
         self._mix: Floats = np.array(mix)
         self._mix[1] *= 1.0 if self._fleet.alike.shape[1] else ALONE
         self._urgency, self._within = 1.0, 0.0
         self._mark, self._least, self._frozen = 0.0, np.inf, False
-        self._from_hot, self._behind = False, False
-        self._race = None
-        self._energies: list[float] = []
-        self._window: list[float] = []
+        self._from_hot, self.runner = False, None
 
     def round(self, done: float) -> None:
         """Propose changes at the temperature for this point, 0 to 1, of the search."""
         part = min(max((done - self._start) / max(self._end - self._start, 1e-9), 0.0), 1.0)
-        within = part if self._race is None else float(np.interp(part, *PACE))
+        within = part if self.runner is None else float(np.interp(part, *PACE))
         temperature = self._from * (self._to / self._from) ** within**SLOW
         position = math.log(self._hot / temperature) / math.log(1 / COLD)
         urgency = self._urge(within)
@@ -170,24 +171,14 @@ class Chain:
             self.best,
             self._best_cost,
         )
-        if self._race is not None:
-            self._compete(self._race, part, excess / urgency, broken / urgency)
+        if self.runner is not None:
+            usual = EXCESS[0] * (EXCESS[1] / EXCESS[0]) ** position
+            energy = self._state.total @ np.array([1.0, usual, broken / urgency])
+            self.runner.observe(part, float(energy))
         if within >= self._mark + FREEZE:
             now = float(self._state.total[COST])
             self._frozen = now > self._least * (1 - STILL) and not self._state.total[1:].any()
             self._mark, self._least = within, now
-
-    def _compete(self, race: Race, part: float, excess: float, broken: float) -> None:
-        """Average the energy before a rung, and see there whether others had less."""
-        rung = len(self._energies)
-        if rung == len(RUNGS) or part < RUNGS[rung][0] - WINDOW:
-            return
-        self._window.append(float(self._state.total @ np.array([1.0, excess, broken])))
-        if part >= RUNGS[rung][0]:
-            energy = math.fsum(self._window) / len(self._window)
-            self._window.clear()
-            self._energies.append(energy)
-            self._behind = not race.goes_on(rung, energy)
 
     def _urge(self, within: float) -> float:
         """The factor on prices, after it has risen or fallen for the time that has passed."""

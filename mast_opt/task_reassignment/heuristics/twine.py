@@ -21,7 +21,7 @@ from mast_opt.task_reassignment.heuristics.chain import MIX, Chain
 from mast_opt.task_reassignment.heuristics.fleet import fleet_of
 from mast_opt.task_reassignment.heuristics.machines import Machines
 from mast_opt.task_reassignment.heuristics.opening import opening
-from mast_opt.task_reassignment.heuristics.race import Race
+from mast_opt.task_reassignment.heuristics.race import Race, Runner
 from mast_opt.task_reassignment.heuristics.state import ROUND
 from mast_opt.task_reassignment.plan import Plan
 from mast_opt.task_reassignment.problem import TaskReassignment
@@ -37,8 +37,8 @@ class Schedule:
 
     heat: tuple[float, float]
     """Least and largest share that a cooling from hot takes; in between, ENOUGH proposals for each process."""
-    heated: float
-    """When the last of them has to be over."""
+    heated_by: float
+    """When the second and later ones of a chain have to be over."""
     further: float
     """Share that each one after them takes, or less where it freezes early."""
     reheat: tuple[float, float]
@@ -51,13 +51,15 @@ class Schedule:
     """Are coolings from hot given up where they fall behind?"""
 
 
-FEW = Schedule((0.2, 0.8), 0.65, 0.04, (0.2, 0.45), 0.1, 0.02, True)
+FEW = Schedule((0.15, 0.8), 0.65, 0.04, (0.2, 0.45), 0.1, 0.02, True)
 """Few processes: coolings differ much, and some instances want other ways."""
 MANY = Schedule((0.8, 0.8), 0.8, 0.2, (0.4, 0.6), 1.0, 0.0, False)
 """Many processes: as slow as possible, then once more to polish."""
 FROM = 3_000
 """Processes that are many."""
-ENOUGH = 500_000
+OTHERWISE = 3
+"""Every so-manieth cooling offers the way home as did not do best so far."""
+ENOUGH = 300_000
 """Proposals for each process in a cooling from hot, after which several gain more than a longer one."""
 
 
@@ -78,18 +80,22 @@ def twine(
     watch.report(_objective(chains), bound)
     for chain in chains:
         turns.begin(chain)
+    began = _progress(tools)
     with ThreadPoolExecutor(tools.threads, thread_name_prefix="mast-opt-twine") as pool:
         while not watch.done and (done := _progress(tools)) < 1.0:
             for chain in chains:
-                if chain.over(done) and not turns.heated(chain, done, watch.round):
+                if chain.over(done) and not turns.heat(chain, done, (done - began) / max(watch.round - 1, 1)):
                     _share(chain, chains, machines, tools)
                     turns.reheat(chain, done)
             for running in [pool.submit(chain.round, done) for chain in chains]:
                 running.result()
+            turns.judge(chains)
             watch.round += 1
             watch.report(_objective(chains), bound)
+            if watch.round == 1:  # which loads the kernels
+                began = _progress(tools)
     best = min(chains, key=lambda chain: chain.cost)
-    words = f"{watch.round} rounds, {len(chains)} chains, {turns.taken} coolings"
+    words = f"{watch.round} rounds, {len(chains)} chains, {turns.heats} coolings from hot, {turns.reheats} reheats"
     plan = Plan(best.best.astype(np.int64))
     feasible = np.isfinite(best.cost) and verify(problem, plan).ok
     return Found(plan if feasible else None, bound, watch.limit(), words)
@@ -103,38 +109,58 @@ class _Turns:
         self._schedule, self._enough = schedule, enough
         self._race = Race() if schedule.race else None
         self._mixes = (mix, (*mix[:3], mix[3] * schedule.homeward, *mix[4:]))
-        self.taken = 0
+        self._favourite, self._best = 0, np.inf
+        self._mix_of: dict[Chain, int] = {}
+        self.heats, self.reheats = 0, 0
 
     def begin(self, chain: Chain) -> None:
         """The first one."""
         if self._schedule.near > 0.0:
-            chain.stay_near(self._mix(), self._schedule.near)
+            chain.stay_near(self._mixes[0], self._schedule.near)
         else:
-            self.heated(chain, 0.0, 0)
+            self.heat(chain, 0.0, 0.0)
 
-    def heated(self, chain: Chain, done: float, rounds: int) -> bool:
-        """Begin from hot after so many rounds, if there is time to come to an end."""
-        chain.scratch()
+    def judge(self, chains: list[Chain]) -> None:
+        """Give up those that are behind in the race."""
+        if self._race is not None:
+            self._race.judge(chain.runner for chain in chains if chain.runner is not None)
+
+    def heat(self, chain: Chain, done: float, step: float) -> bool:
+        """Begin from hot, if the chain has not yet or there is time; a round takes ``step`` of the search."""
+        if self._race is not None and chain.runner is not None and chain.lost:
+            self._race.strike(chain.runner)
+        self._compare(chain)
         least, most = self._schedule.heat
-        end = done + min(max(self._enough * done / max(rounds, 1), least), most)
-        if end > self._schedule.heated + 1e-9:
+        end = done + min(max(self._enough * step, least), most)
+        if chain in self._mix_of and end > self._schedule.heated_by:
             return False
-        chain.heat(self._mix(), done, end, self._race)
+        chosen = self.heats if self.heats < len(self._mixes) else self._choice(self.heats)
+        chain.heat(self._mixes[chosen], done, end, None if self._race is None else Runner())
+        self._mix_of[chain] = chosen
+        self.heats += 1
         return True
+
+    def _compare(self, chain: Chain) -> None:
+        """Remember which mix the best assignment of all came from."""
+        if chain in self._mix_of and chain.cost < self._best:
+            self._best, self._favourite = chain.cost, self._mix_of[chain]
+
+    def _choice(self, turn: int) -> int:
+        """Mostly the mix that has done best."""
+        return self._favourite if turn % OTHERWISE else 1 - self._favourite
 
     def reheat(self, chain: Chain, done: float) -> None:
         """Go on from the best. A chain whose cooling ended with a rule broken and left nothing as good cools once more
         from hot for as long as is left."""
+        chosen = self._mix_of[chain] = self._choice(self.reheats)
+        mix = self._mixes[chosen]
+        self.reheats += 1
         if chain.lost:
-            chain.retry(self._mix(), done)
+            chain.retry(mix, done)
             return
         further = self._schedule.further
         last = done + 1.5 * further >= 1.0
-        chain.reheat(*self._schedule.reheat, self._mix(), done, 1.0 if last else done + further)
-
-    def _mix(self) -> tuple[float, ...]:
-        self.taken += 1
-        return self._mixes[self.taken % 2]
+        chain.reheat(*self._schedule.reheat, mix, done, 1.0 if last else done + further)
 
 
 def _objective(chains: list[Chain]) -> float | None:

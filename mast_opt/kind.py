@@ -219,15 +219,16 @@ class Kind(Generic[ProblemT, PlanT]):
         free = available_bytes()
         if self.size is None or free is None:
             return
-        size = self.size(problem).times(together)
-        needed = size.solve_bytes if to_solve else size.build_bytes
+        size = self.size(problem)
+        needed = together * (size.solve_bytes if to_solve else size.build_bytes)
         if needed <= free:
             return
         done = "handed to a solver" if to_solve else "written down"
+        takes = "it takes" if together == 1 else f"{together} of them take"
         names = ", ".join(self.heuristics) if to_solve and heuristics_too else ""
         others = f"choose a solver that does without ({names}), " if names else "choose "
         raise FormulationTooLarge(
             f"the {name} formulation of this {self.name} instance has about {size.columns:,} columns, "
-            f"{size.rows:,} rows and {size.entries:,} coefficients; {done} it takes at least {needed / GB:,.1f} GB of "
+            f"{size.rows:,} rows and {size.entries:,} coefficients; {done} {takes} at least {needed / GB:,.1f} GB of "
             f"memory, and {free / GB:,.1f} GB are left: {others}a smaller instance or a machine with more memory"
         )

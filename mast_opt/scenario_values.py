@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -47,10 +46,10 @@ def positions(key: str, noun: str, known: Sequence[str], value: Any) -> list[int
 
 def number(key: str, value: Any) -> float:
     """A number of at most ``LARGEST``, so that it fits in 64 bits in base units too."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or math.isnan(value):
+    if isinstance(value, bool) or not isinstance(value, int | float) or value != value:
         raise UsageError(f"{key} is {value!r}; expected a number")
     if abs(value) > LARGEST:
-        raise UsageError(f"{key} is {value:g}; expected a number from {-LARGEST:g} to {LARGEST:g}")
+        raise UsageError(f"{key} is {str(value)[:20]}; expected a number from {-LARGEST:g} to {LARGEST:g}")
     return float(value)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from typing import Any, TypeVar
 
 from mast_opt import backends
@@ -51,7 +51,11 @@ def in_parallel(
     """``call`` of each, so many at a time. A failure, or Ctrl-C, sets ``cancel`` instead of waiting for the others."""
     with ThreadPoolExecutor(jobs) as pool:
         try:
-            return list(pool.map(call, given))
+            futures = [pool.submit(call, one) for one in given]
+            for future in as_completed(futures):
+                future.result()
+            return [future.result() for future in futures]
         except BaseException:
             cancel.set()
+            pool.shutdown(wait=False, cancel_futures=True)
             raise

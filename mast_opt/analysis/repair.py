@@ -113,6 +113,8 @@ class Workshop:
             )
             if solution.plan is not None:
                 return Repair(words, total, cheapest and more <= ROUNDING, mended, solution.plan)
+            if solution.status is not Status.INFEASIBLE:
+                break
         return None
 
     def _mended(self, amounts: Mapping[int, float]) -> tuple[Any, tuple[str, ...], bool]:

@@ -16,6 +16,7 @@ import tempfile
 import time
 from collections.abc import Generator
 from contextlib import closing
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -203,8 +204,7 @@ class _Run:
 def _spawn(command: list[str], folder: Path) -> tuple[subprocess.Popen[bytes], Generator[str]]:
     """The process and its output as it comes. A pipe would be filled by the block, so a terminal is lent instead.
 
-    Where there is ``setpriv`` (util-linux), CBC is killed when this process ends in whatever way, instead of working
-    on for nobody.
+    Where ``_tied`` can be had, CBC is killed when this process ends in whatever way, instead of working on for nobody.
     """
     options: dict[str, Any] = {"cwd": folder, "stdin": subprocess.DEVNULL, "stderr": subprocess.STDOUT, **SPAWNING}
     if sys.platform == "win32":
@@ -213,14 +213,24 @@ def _spawn(command: list[str], folder: Path) -> tuple[subprocess.Popen[bytes], G
         return process, (line.decode(errors="replace") for line in process.stdout)
     reader, writer = os.openpty()
     try:
-        tied = [setpriv, "--pdeathsig", "KILL", "--"] if (setpriv := shutil.which("setpriv")) else []
-        process = subprocess.Popen([*tied, *command], stdout=writer, **options)
+        process = subprocess.Popen([*_tied(), *command], stdout=writer, **options)
     except OSError:
         os.close(reader)
         raise
     finally:
         os.close(writer)
     return process, _lines(reader)
+
+
+@cache
+def _tied() -> tuple[str, ...]:
+    """What runs a command that ends with its parent: ``setpriv`` of util-linux 2.33 or later; nothing elsewhere."""
+    setpriv = shutil.which("setpriv")
+    if setpriv is None:
+        return ()
+    tied = (setpriv, "--pdeathsig", "KILL", "--")
+    tried = subprocess.run([*tied, "true"], stdin=subprocess.DEVNULL, capture_output=True)
+    return tied if tried.returncode == 0 else ()
 
 
 def _lines(descriptor: int) -> Generator[str]:

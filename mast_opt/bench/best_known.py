@@ -8,6 +8,7 @@ from typing import Any
 
 from mast_opt.errors import InputError
 from mast_opt.io import read, read_plan_of
+from mast_opt.io.atomic import new_folder
 from mast_opt.kinds import kind_of
 from mast_opt.verdict import Verdict
 
@@ -55,14 +56,14 @@ def offer(instance: Path, folder: Path) -> str:
         before = kind_of(problem).verify(problem, now.plan)
         if before.ok and not better(problem, verdict, before):
             return ""
-    fresh = kept.with_name(f".{kept.name}.new")
-    shutil.rmtree(fresh, ignore_errors=True)
-    shutil.copytree(folder, fresh)
-    if kept.is_dir():
-        shutil.rmtree(kept)
-    fresh.rename(kept)
+    with new_folder(kept, _keep_nothing) as fresh:
+        shutil.copytree(folder, fresh, dirs_exist_ok=True)
     was = "" if before is None else f" (was {before.objective:.6g})"
     return f"best known: {verdict.objective:.6g}{was}"
+
+
+def _keep_nothing(target: Path) -> None:
+    """Whatever stands there has been compared."""
 
 
 def better(problem: Any, one: Verdict, other: Verdict) -> bool:

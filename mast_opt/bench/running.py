@@ -112,7 +112,7 @@ def execute(
     with closing(outcomes):
         for at, outcome, folder in outcomes:
             _, trial = work.todo[at]
-            sources = outcome.pop("commit", work.commit)
+            sources = outcome.pop("commit", None) or work.commit
             key = key_of(trial, work.versions, sources)
             stamp = {"commit": sources, "ended": datetime.now(UTC).isoformat(timespec="seconds")}
             used = {name: work.versions[name] for name in used_by(trial) if name in work.versions}

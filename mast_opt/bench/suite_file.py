@@ -220,6 +220,10 @@ class _Reader:
         peer = self._folder / given["peer"] if "peer" in given else None
         if peer is not None and not peer.is_file():
             self._faults.add(f"{self._path.name}, contestants.{name}: peer", "a script that is there", value=peer)
+        ignored = [] if peer is None else sorted(given.keys() & {"solver", "formulation", "options", "iterations"})
+        for setting in ignored:
+            where = f"{self._path.name}, contestants.{name}: {setting}"
+            self._faults.add(where, "none, since a peer is told nothing but limits", value=given[setting])
         return Contestant(
             name=name,
             solver=None if peer is not None else given.get("solver", name),
@@ -252,12 +256,17 @@ class _Reader:
             self._faults.add(f"{place}: {what}", f"a column of {stated['file']}: {', '.join(heads)}", value=name)
         if missing:
             return {}
-        return {
-            row[stated["column"]]: {
-                name: float(row[stated[name]]) for name in ("best", "bound") if name in stated and row[stated[name]]
-            }
-            for row in rows
-        }
+        found: dict[str, dict[str, float]] = {}
+        for row in rows:
+            label = row[stated["column"]]
+            values = found.setdefault(label, {})
+            for name, column in ((name, columns[name]) for name in ("best", "bound") if name in columns):
+                text = row[column] or ""
+                try:
+                    values |= {name: float(text)} if text else {}
+                except ValueError:
+                    self._faults.add(f"{stated['file']}, {label}: {column}", "a number or nothing", value=text)
+        return found
 
     def _issues(self) -> Iterator[KnownIssue]:
         for position, issue in enumerate(self._stated.get("known_issue", []), 1):

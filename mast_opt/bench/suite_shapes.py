@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeAlias
 
@@ -13,12 +12,16 @@ Shape: TypeAlias = tuple[Callable[[Any], bool], str]
 """Is a value one, and what one is in words."""
 
 
+LARGEST = 1e300
+"""Whole numbers may be longer than a floating-point number can be."""
+
+
 def _whole(value: Any, least: int = 0) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and least <= value < 2**31
 
 
 def _number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= LARGEST
 
 
 def _all(is_one: Callable[[Any], bool]) -> Callable[[Any], bool]:

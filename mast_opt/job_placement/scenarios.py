@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from mast_opt.errors import UsageError
 from mast_opt.job_placement.problem import JobPlacement
 from mast_opt.job_placement.units import Bools
 from mast_opt.questions import Change
@@ -56,12 +57,19 @@ def grow_demand(problem: JobPlacement, value: Any) -> JobPlacement:
 
 
 def add_servers(problem: JobPlacement, value: Any) -> JobPlacement:
-    """New servers in a rack of their own, equal to one of that type that is there."""
+    """New servers in a rack of their own, equal to one of that type that is there and not lost.
+
+    Raises:
+        UsageError: there is none.
+    """
     p = problem
     for record in records("add_servers", {"cluster": p.clusters, "gpu_type": p.gpu_types}, "servers", value):
         count = whole("add_servers.servers", record.amount, 1)
         cluster, kind = record.at["cluster"], record.at["gpu_type"]
-        alike = np.flatnonzero(p.server_type == kind)
+        alike = np.flatnonzero((p.server_type == kind) & p.supply.any(axis=1))
+        if not len(alike):
+            name = p.gpu_types[kind]
+            raise UsageError(f"add_servers: no server of type {name} is left that new ones could be equal to")
         near = alike[p.server_cluster[alike] == cluster]
         like = int((near if len(near) else alike)[0])
         rack = f"new rack {len(p.racks)} in {p.clusters[cluster]}"

@@ -31,10 +31,6 @@ class Size:
             sum(entries for _, entries in rows.values()),
         )
 
-    def times(self, number: int) -> Size:
-        """So many programs of this size together."""
-        return Size(number * self.columns, number * self.rows, number * self.entries)
-
     @property
     def build_bytes(self) -> int:
         """Memory for building the program."""

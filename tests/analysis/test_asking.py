@@ -32,6 +32,19 @@ def test_a_failure_stops_the_others() -> None:
     assert cancel.is_set()
 
 
+def test_a_failure_is_seen_before_those_that_began_earlier_have_ended() -> None:
+    cancel = threading.Event()
+
+    def call(number: int) -> bool:
+        if number == 1:
+            raise ZeroDivisionError
+        return cancel.wait(60)
+
+    with pytest.raises(ZeroDivisionError):
+        in_parallel(call, range(4), 2, cancel)
+    assert cancel.is_set()
+
+
 @pytest.mark.parametrize("ask", [mast_opt.explain, partial(mast_opt.pareto, terms=("storage", "peak"))])
 @pytest.mark.parametrize("limit_s", [0.0, -1.0, float("nan")])
 def test_a_time_limit_is_above_0(ask: Callable[..., Any], limit_s: float) -> None:

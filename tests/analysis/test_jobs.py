@@ -73,6 +73,22 @@ def test_scenarios() -> None:
     assert all(mast_opt.verify(one.problem, one.solution.plan).ok for one in answer.outcomes)
 
 
+def test_new_servers_are_like_those_that_are_not_lost() -> None:
+    """Server 0 and 1 are the a100 of region east, which is lost; one more is brought to west first."""
+    elsewhere = {"cluster": "west-1", "gpu_type": "a100", "servers": 1}
+    (more,) = mast_opt.whatif(REGIONS, [Scenario("more", {"add_servers": [elsewhere]})]).outcomes
+    changes = {"lose_regions": ["east"], "add_servers": [elsewhere | {"servers": 2}]}
+    (outcome,) = mast_opt.whatif(more.problem, [Scenario("moved", changes)]).outcomes
+    assert not outcome.problem.supply[0].any()
+    assert (outcome.problem.supply[-2:] == REGIONS.supply[0]).all()
+
+
+def test_new_servers_need_one_that_is_not_lost() -> None:
+    changes = {"lose_regions": ["east"], "add_servers": [{"cluster": "west-1", "gpu_type": "a100", "servers": 1}]}
+    with pytest.raises(mast_opt.UsageError, match="no server of type a100 is left that new ones could be equal to"):
+        mast_opt.whatif(REGIONS, [Scenario("moved", changes)])
+
+
 def test_replicas_open_regions() -> None:
     name = REGIONS.datasets[0]
     everywhere = [{"dataset": name, "region": region} for region in REGIONS.regions]

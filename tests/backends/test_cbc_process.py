@@ -7,6 +7,9 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
+
+from mast_opt.backends import cbc
 from tests.platforms import has_setpriv
 
 HARD = """
@@ -38,6 +41,14 @@ def program(pid: int) -> str:
         return Path(f"/proc/{pid}/comm").read_text().strip()
     except FileNotFoundError:
         return ""
+
+
+def test_it_runs_where_setpriv_cannot_tie_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    old = tmp_path / "setpriv"
+    old.write_text("#!/bin/sh\necho unrecognized option >&2\nexit 1\n")
+    old.chmod(0o755)
+    monkeypatch.setattr("mast_opt.backends.cbc.shutil.which", lambda name: str(old))
+    assert cbc._tied.__wrapped__() == ()
 
 
 @has_setpriv

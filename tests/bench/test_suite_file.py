@@ -41,6 +41,13 @@ def test_public_data_come_from_a_folder_of_the_user(suite_file: Path, tmp_path: 
     assert trial.source.load().jobs == ("item-1",)
 
 
+def test_a_published_value_is_a_number(suite_file: Path, tmp_path: Path) -> None:
+    (tmp_path / "values.csv").write_text("name,best\none,unknown\n")
+    suite_file.write_text(SUITE + '[reference]\nfile = "values.csv"\ncolumn = "name"\nbest = "best"\n')
+    with pytest.raises(SuiteError, match=r"values.csv, one: best: found 'unknown'; expected a number or nothing"):
+        read_suite(suite_file)
+
+
 @pytest.mark.parametrize(
     ("before", "after", "words"),
     [
@@ -93,6 +100,12 @@ def test_public_data_come_from_a_folder_of_the_user(suite_file: Path, tmp_path: 
             '[reference]\nfile = "two.toml"\ncolumn = "a"\n[[known_issue]]',
             "reference: column: found 'a'; expected a column of two.toml",
         ),
+        (
+            "[[known_issue]]",
+            '[contestants.other]\npeer = "two.toml"\niterations = 3\n[[known_issue]]',
+            "contestants.other: iterations: found '3'; expected none, since a peer is told nothing but limits",
+        ),
+        ("threads = 1", "threads = 1\ngap = 1" + 400 * "0", "expected a number of at least 0"),
     ],
 )
 def test_faults_are_named(suite_file: Path, before: str, after: str, words: str) -> None:

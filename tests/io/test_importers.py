@@ -232,6 +232,15 @@ def test_it_survives_its_own_tables_and_says_where_it_is_from(sources: list[Path
         assert source in again.provenance
 
 
+def test_a_pair_with_an_unknown_region_is_not_taken_for_another(sources: list[Path]) -> None:
+    """Regions north, south, west: south to nowhere stands before north to west."""
+    pairs = sources[0] / "region_pairs.csv"
+    head, *rows = pairs.read_text().splitlines()
+    extra = [f"{name},nowhere,1.0,100,0.02" for name in ("aws:south", "aws:west", "aws:north")]
+    pairs.write_text("\n".join([head, *extra, *rows]) + "\n")
+    assert made(sources).regions
+
+
 @pytest.mark.parametrize(
     ("file", "old", "new", "words"),
     [

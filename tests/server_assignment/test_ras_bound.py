@@ -17,7 +17,7 @@ from mast_opt.server_assignment import ServerAssignment
 from mast_opt.server_assignment.certificate import WHOLE, Certificate, Prices
 from mast_opt.server_assignment.formulation import base
 from mast_opt.server_assignment.heuristics.floors import floors
-from mast_opt.server_assignment.heuristics.relaxed import Relaxed
+from mast_opt.server_assignment.heuristics.relaxed import Halted, Relaxed
 from mast_opt.server_assignment.heuristics.whole_servers import whole_servers
 from mast_opt.server_assignment.measure import Measure
 from mast_opt.server_assignment.recheck import certified_bound
@@ -140,6 +140,33 @@ def test_whole_servers_only_tighten_the_bound(problem: ServerAssignment, seed: i
     whole, _ = whole_servers(r, prices, r.solved(prices), r.pairs.today[r.order])
     event(f"tighter: {bool((whole > relaxed + 1e-9).any())}")
     assert (whole >= relaxed - 1e-9 * np.maximum(np.abs(relaxed), 1)).all()
+
+
+@examples(40)
+@given(problem=problems(), seed=st.integers(0, 2**32), looks=st.integers(0, 20))
+def test_a_proof_that_is_halted_keeps_what_it_has(problem: ServerAssignment, seed: int, looks: int) -> None:
+    left = looks
+
+    def look() -> None:
+        nonlocal left
+        left -= 1
+        if left < 0:
+            raise Halted
+
+    free = Relaxed(problem, problem.objective.weights)
+    prices = random_prices(free, seed)
+    solved = free.solved(prices)
+    r = Relaxed(problem, problem.objective.weights)
+    r.look = look
+    try:
+        least, certificate = whole_servers(r, prices, solved, r.pairs.today[r.order])
+    except Halted:
+        event("halted before the first reservation")
+        return
+    event(f"halted: {left < 0}")
+    assert (least >= solved[0] - 1e-9 * np.maximum(np.abs(solved[0]), 1)).all()
+    bound = r.bound(prices, least)
+    assert certified_bound(problem, certificate.arrays()) >= bound - 1e-6 * scale(problem, prices)
 
 
 @examples(100)

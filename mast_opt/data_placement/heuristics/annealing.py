@@ -82,7 +82,7 @@ class Annealing:
         self.handover_s = HANDOVER_S * len(problem.read_workload) * len(problem.regions)
         left_s = self.watch.remaining_s * share
         self.budget_s = max(left_s * (1 - RESERVE) - self.handover_s, left_s / 2)
-        if worthwhile(problem):
+        if worthwhile(problem) and tools.watch.stop.iterations is None:
             self.budget_s *= share_before(problem)
         bounded = arrays_of(problem, weights)
         self.a: Arrays = bounded

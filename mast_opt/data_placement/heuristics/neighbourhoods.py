@@ -14,6 +14,7 @@ from mast_opt.data_placement.formulation import base
 from mast_opt.data_placement.plan import Plan
 from mast_opt.data_placement.problem import Bools, DataPlacement
 from mast_opt.data_placement.verify import verify
+from mast_opt.errors import BackendError
 from mast_opt.mip import FloatArray, Mip
 from mast_opt.mip.extending import Extension, extended
 from mast_opt.result import SolveParams, Status
@@ -182,7 +183,10 @@ class Neighbourhoods:
             start=x,
             cancel=tools.watch.stop.cancel,
         )
-        result = tools.integer_solver(self._mip, params)
+        try:
+            result = tools.integer_solver(self._mip, params)
+        except BackendError:  # such as amounts too large for it; the plan so far stands
+            return x
         self._complete = result.status is Status.OPTIMAL
         return x if result.x is None else result.x
 

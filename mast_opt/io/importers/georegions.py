@@ -103,8 +103,8 @@ def read_regions(folder: Path, faults: Faults) -> CloudRegions | None:
     known = (source >= 0) & (target >= 0)
     stated[source[known], target[known]] = True
     np.fill_diagonal(stated, True)
-    pair = pl.Series(source * len(names) + target)
-    twice = np.flatnonzero(known & ~pair.is_first_distinct().to_numpy())
+    pair = pl.Series((source * len(names) + target)[known])
+    twice = np.flatnonzero(known)[~pair.is_first_distinct().to_numpy()]
     ends = pairs.labels["src"] + " to " + pairs.labels["dst"]
     faults.cells(pairs.file, "src, dst", twice + 1, at(ends, twice), "a pair of regions only once")
     if len(twice):

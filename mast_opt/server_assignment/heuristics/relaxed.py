@@ -22,6 +22,10 @@ PORTION = 200_000
 """Pairs that a kernel works on at a time, about."""
 
 
+class Halted(Exception):
+    """The search was told to stop in the middle of a computation."""
+
+
 def unwatched() -> None:
     """Nobody wants to stop."""
 
@@ -32,7 +36,7 @@ class Relaxed:
     def __init__(
         self, problem: ServerAssignment, weights: Mapping[str, float], look: Callable[[], None] = unwatched
     ) -> None:
-        """``look`` is called every few hundredths of a second; what it raises ends the computation."""
+        """``look`` is called every few hundredths of a second; ``Halted``, if it raises that, ends the computation."""
         self.look = look
         p, pairs = problem, pairs_of(problem)
         self.problem, self.pairs = p, pairs

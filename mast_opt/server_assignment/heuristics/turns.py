@@ -18,7 +18,7 @@ from mast_opt.server_assignment.heuristics.opening import opening_prices
 from mast_opt.server_assignment.heuristics.passes import Passes
 from mast_opt.server_assignment.heuristics.prices import FORBIDDEN, cost
 from mast_opt.server_assignment.heuristics.pricing import PriceSearch
-from mast_opt.server_assignment.heuristics.relaxed import Relaxed
+from mast_opt.server_assignment.heuristics.relaxed import Halted, Relaxed
 from mast_opt.server_assignment.heuristics.rounding import rounded
 from mast_opt.server_assignment.heuristics.slices import Slices
 from mast_opt.server_assignment.heuristics.state import State, fleet_of, state_of, troubled
@@ -67,10 +67,6 @@ LARGEST_SLICED = 400_000
 """Pairs of stock and reservation above which the whole program is not built, to save memory."""
 SPREAD_OUT = 5
 """Reservations whose racks are chosen again at the end."""
-
-
-class Halted(Exception):
-    """The search was told to stop in the middle of a computation."""
 
 
 class Turns:

@@ -9,7 +9,7 @@ import numpy as np
 from mast_opt.mip import FloatArray
 from mast_opt.server_assignment.certificate import MOST_CELLS, Certificate, Prices
 from mast_opt.server_assignment.heuristics.knapsack import Knapsack
-from mast_opt.server_assignment.heuristics.relaxed import Relaxed
+from mast_opt.server_assignment.heuristics.relaxed import Halted, Relaxed
 from mast_opt.server_assignment.heuristics.whole import Claim, least_cost, tabulated
 from mast_opt.server_assignment.problem import Ints
 
@@ -50,7 +50,8 @@ def whole_servers(
         solved: in fractions, as ``Relaxed.solved`` gives it.
         servers: [N] the plan's, in the order of the offers.
         work: steps for one knapsack at most, and for all of them ``ALL`` times as many.
-        enough: is asked after each reservation, and told by how much the bound has risen so far.
+        enough: is asked after each reservation, and told by how much the bound has risen so far. What has been proven
+            when it is, or when the search is halted in the middle of a reservation, is kept.
     """
     counting = _Counting(r, c, *solved, work)
     for phase in (counting.count, counting.solve):
@@ -60,7 +61,10 @@ def whole_servers(
         for q, rest in zip(order.tolist(), missing.tolist(), strict=True):
             if phase == counting.solve and (rest <= WORTH * missing[0] or counting.left <= 0):
                 break
-            phase(q, float(wasted[q]))
+            try:
+                phase(q, float(wasted[q]))
+            except Halted:
+                return counting.least, counting.certificate()
             if enough(counting.raised):
                 return counting.least, counting.certificate()
     return counting.least, counting.certificate()

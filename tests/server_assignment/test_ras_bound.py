@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import fields
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ from mast_opt.server_assignment.certificate import WHOLE, Certificate, Prices
 from mast_opt.server_assignment.formulation import base
 from mast_opt.server_assignment.heuristics.floors import floors
 from mast_opt.server_assignment.heuristics.relaxed import Halted, Relaxed
+from mast_opt.server_assignment.heuristics.whole import least_cost
 from mast_opt.server_assignment.heuristics.whole_servers import whole_servers
 from mast_opt.server_assignment.measure import Measure
 from mast_opt.server_assignment.recheck import certified_bound
@@ -142,28 +144,24 @@ def test_whole_servers_only_tighten_the_bound(problem: ServerAssignment, seed: i
     assert (whole >= relaxed - 1e-9 * np.maximum(np.abs(relaxed), 1)).all()
 
 
-@examples(40)
-@given(problem=problems(), seed=st.integers(0, 2**32), looks=st.integers(0, 20))
-def test_a_proof_that_is_halted_keeps_what_it_has(problem: ServerAssignment, seed: int, looks: int) -> None:
-    left = looks
-
-    def look() -> None:
-        nonlocal left
-        left -= 1
-        if left < 0:
-            raise Halted
-
-    free = Relaxed(problem, problem.objective.weights)
-    prices = random_prices(free, seed)
-    solved = free.solved(prices)
+@examples(60)
+@given(problem=problems(), seed=st.integers(0, 2**32), whole=st.integers(0, 2))
+def test_a_proof_that_is_halted_keeps_what_it_has(problem: ServerAssignment, seed: int, whole: int) -> None:
+    """Told to stop in the middle of the reservation after the first so many."""
     r = Relaxed(problem, problem.objective.weights)
-    r.look = look
-    try:
+    prices = random_prices(r, seed)
+    solved = r.solved(prices)
+    counted = iter([least_cost] * whole)
+
+    def halting(*given: Any) -> Any:
+        one = next(counted, None)
+        if one is None:
+            raise Halted
+        return one(*given)
+
+    with patch("mast_opt.server_assignment.heuristics.whole_servers.least_cost", side_effect=halting) as asked:
         least, certificate = whole_servers(r, prices, solved, r.pairs.today[r.order])
-    except Halted:
-        event("halted before the first reservation")
-        return
-    event(f"halted: {left < 0}")
+    event(f"halted: {asked.call_count > whole}, tighter: {bool((least > solved[0] + 1e-9).any())}")
     assert (least >= solved[0] - 1e-9 * np.maximum(np.abs(solved[0]), 1)).all()
     bound = r.bound(prices, least)
     assert certified_bound(problem, certificate.arrays()) >= bound - 1e-6 * scale(problem, prices)

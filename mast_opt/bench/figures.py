@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -22,7 +23,7 @@ TARGETS = (0.1, 0.01)
 """Gaps to the best known value whose first moment is looked for."""
 
 Instance = tuple[str, str]
-"""Entry and label: what different contestants have in common."""
+"""Where it is from and its label: what different contestants have in common, in whatever entries of a suite."""
 
 
 def contestant(result: Result) -> str:
@@ -31,7 +32,12 @@ def contestant(result: Result) -> str:
 
 
 def instance(result: Result) -> Instance:
-    return result["entry"], result["instance"]
+    return identity(result["source"]), result["instance"]
+
+
+def identity(source: Mapping[str, Any]) -> str:
+    """The source of an instance, as text."""
+    return json.dumps(source, sort_keys=True)
 
 
 def feasible(result: Result) -> bool:

@@ -155,7 +155,7 @@ def _losses(chapters: Sequence[Chapter]) -> Iterator[str]:
         groups: dict[tuple[Any, ...], list[Result]] = defaultdict(list)
         for result in chapter.results:
             groups[(*figures.instance(result), result["time_limit_s"], result["seed"])].append(result)
-        for (entry, label, limit, seed), results in groups.items():
+        for (_, label, limit, seed), results in groups.items():
             ours = [result for result in results if is_own(result)]
             theirs = [result for result in results if not is_own(result) and figures.feasible(result)]
             if not ours or not theirs:
@@ -163,6 +163,7 @@ def _losses(chapters: Sequence[Chapter]) -> Iterator[str]:
             compared += 1
             words = _lost(ours, min(theirs, key=lambda result: result["objective"]))
             if words:
+                entry = results[0]["entry"]
                 lines.append(f"- {chapter.suite.name}, {entry}, `{label}`, {limit:g} s, seed {seed}: {words}")
     if not compared:
         yield "No run of ours stands beside another solver's yet."

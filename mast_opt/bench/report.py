@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from mast_opt.bench import best_known
+from mast_opt.bench import best_known, figures
 from mast_opt.bench.figures import Instance
 from mast_opt.bench.page import Chapter
 from mast_opt.bench.results import Result, latest, load
@@ -40,5 +40,5 @@ def chapter(suite: Suite, results: Sequence[Result]) -> Chapter:
         if isinstance(trial.source, Stored):
             objective = best_known.objective_of(trial.source.path)
             if objective is not None:
-                known[trial.entry, trial.source.label] = objective
+                known[figures.identity(trial.facts["source"]), trial.source.label] = objective
     return Chapter(suite, latest(results), known)

@@ -18,8 +18,15 @@ def test_the_shifted_geometric_mean() -> None:
 
 def test_the_best_known_value_is_the_least_of_all_sources() -> None:
     results = [result("a", 5.0), result("b", 4.0, reference={"best": 3.5, "bound": 3.0}), result("c", None)]
-    assert figures.best_values(results, {("e", "i"): 4.5}) == {("e", "i"): 3.5}
-    assert figures.best_values(results[:1], {("e", "i"): 4.5}) == {("e", "i"): 4.5}
+    one = figures.instance(results[0])
+    assert figures.best_values(results, {one: 4.5}) == {one: 3.5}
+    assert figures.best_values(results[:1], {one: 4.5}) == {one: 4.5}
+
+
+def test_an_instance_is_the_same_in_every_entry_and_another_where_its_source_is() -> None:
+    here, there = result("a", 5.0), result("b", 4.0, entry="longer")
+    other = result("b", 3.0, source={"kind": "data-placement"})
+    assert list(figures.best_values([here, there, other], {}).values()) == [4.0, 3.0]
 
 
 def test_gaps() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mast_opt.bench import Suite
+from mast_opt.bench import Suite, figures
 from mast_opt.bench.page import Chapter, page
 from mast_opt.bench.plots import PLOTS, TITLES, draw
 from mast_opt.bench.report import chapters_of
@@ -30,7 +30,7 @@ def chapter(suite: Suite) -> Chapter:
         result("exhaustive", None, instance="k"),
         result("ours", None, entry="build", status="MEASURED", figures={"wall_s": 1.5}, source={"program": "p.py"}),
     ]
-    return Chapter(suite, results, {("e", "i"): 3.2})
+    return Chapter(suite, results, {(figures.identity({"kind": "job-placement"}), "i"): 3.2})
 
 
 def test_the_page_says_what_was_found(suite: Suite) -> None:

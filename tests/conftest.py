@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Generator
 
 import pytest
 
 from mast_opt import backends
+from tests.platforms import ABSENT
 from tests.solvers import MISSING, is_here
 
 
@@ -18,10 +18,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="NAMES",
         help="comma-separated solvers (highs,gurobi,…) without which no test is run",
     )
-    parser.addoption("--skip-nothing", action="store_true", help="a test that would be skipped fails")
+    parser.addoption(
+        "--require-all", action="store_true", help="run no test on a machine on which some must be left out"
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "needs(name): left out where the machine lacks it; see tests/platforms.py")
     required = {name.strip() for name in config.getoption("--require-backends").split(",")} - {""}
     unknown = required - set(backends.names())
     if unknown:
@@ -29,20 +32,21 @@ def pytest_configure(config: pytest.Config) -> None:
     missing = sorted(name for name in required if not is_here(name))
     if missing:
         raise pytest.UsageError(f"--require-backends: {missing} cannot be used here; 'mast-opt backends' says why")
+    if ABSENT and config.getoption("--require-all"):
+        raise pytest.UsageError(f"--require-all: this machine lacks {'; '.join(ABSENT.values())}")
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as shells start what runs in the background
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-def pytest_report_header() -> str:
-    return f"solvers that are not installed, and so not tested: {', '.join(MISSING) or 'none'}"
+def pytest_report_header() -> list[str]:
+    return [
+        f"solvers that are not installed, and so not tested: {', '.join(MISSING) or 'none'}",
+        f"tests left out, since this machine lacks: {'; '.join(ABSENT.values()) or 'nothing'}",
+    ]
 
 
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(
-    item: pytest.Item,
-) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    report = yield
-    if report.skipped and not hasattr(report, "wasxfail") and item.config.getoption("--skip-nothing"):
-        report.outcome = "failed"
-        report.longrepr = f"--skip-nothing, but: {report.longrepr}"
-    return report
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    left_out = [item for item in items if any(mark.args[0] in ABSENT for mark in item.iter_markers("needs"))]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item not in left_out]

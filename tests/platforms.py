@@ -1,6 +1,7 @@
-"""What some tests need of the system that they run on, and why they mean nothing without it.
+"""What some tests need of the machine beside what their environment brings: such a test means nothing without it.
 
-Nothing here skips a test on the gate's machine: the gate passes ``--skip-nothing``.
+Where it is not there, the test is left out and the head of the report says so; with ``--require-all``, as the gate has
+it wherever it could get a browser, no test is run at all then.
 """
 
 from __future__ import annotations
@@ -8,24 +9,32 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+from collections.abc import Mapping
 
 import pytest
 
-sends_signals = pytest.mark.skipif(
-    os.name == "nt", reason="Windows has no signal that a process can send to one other process as Ctrl-C does"
+BROWSER = next(
+    (path for name in ("chromium", "chromium-browser", "google-chrome", "chrome") if (path := shutil.which(name))), None
 )
-limits_file_sizes = pytest.mark.skipif(
-    os.name == "nt", reason="Windows has no RLIMIT_FSIZE, which stands for a full disk here"
-)
-makes_links = pytest.mark.skipif(os.name == "nt", reason="Windows lets only some users make symbolic links")
-has_dev_full = pytest.mark.skipif(
-    sys.platform != "linux", reason="/dev/full, the output on which every write fails, is a device of Linux"
-)
-has_setpriv = pytest.mark.skipif(
-    shutil.which("setpriv") is None,
-    reason="setpriv, with which a process ends when another does, is part of util-linux",
-)
-has_ray = pytest.mark.skipif(
-    sys.version_info >= (3, 15), reason="Ray has no package for Python 3.15 yet; elsewhere the tests' group brings it"
-)
-has_mode_bits = pytest.mark.skipif(os.name == "nt", reason="files have no permission bits on Windows")
+"""A real browser, to look at the report."""
+
+POSIX = os.name == "posix"
+NEEDS: Mapping[str, tuple[bool, str]] = {
+    "signals": (POSIX, "signals that a process sends to one other process, as Ctrl-C does"),
+    "file size limits": (POSIX, "RLIMIT_FSIZE, which stands for a full disk"),
+    "links": (POSIX, "symbolic links that every user may make"),
+    "mode bits": (POSIX, "permission bits of files"),
+    "/dev/full": (sys.platform == "linux", "/dev/full, the output of Linux on which every write fails"),
+    "setpriv": (shutil.which("setpriv") is not None, "setpriv of util-linux, with which CBC ends when we do"),
+    "ray": (sys.version_info < (3, 15), "Ray, which has no package for Python 3.15 yet"),
+    "browser": (BROWSER is not None, "a browser (Debian: apt install chromium)"),
+}
+"""Name → is it here, and what it is."""
+ABSENT = {name: what for name, (here, what) in NEEDS.items() if not here}
+
+
+def needs(name: str) -> pytest.MarkDecorator:
+    """A test that is left out where the machine lacks one of ``NEEDS``."""
+    if name not in NEEDS:
+        raise KeyError(f"nothing called {name!r} is in NEEDS")
+    return pytest.mark.needs(name)

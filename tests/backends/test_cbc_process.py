@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from mast_opt.backends import cbc
-from tests.platforms import has_setpriv
+from tests.platforms import needs
 
 HARD = """
 import numpy as np
@@ -51,7 +51,7 @@ def test_it_runs_where_setpriv_cannot_tie_it(tmp_path: Path, monkeypatch: pytest
     assert cbc._tied.__wrapped__() == ()
 
 
-@has_setpriv
+@needs("setpriv")
 def test_it_ends_with_the_process_that_started_it() -> None:
     with subprocess.Popen([sys.executable, "-c", HARD], stdin=subprocess.DEVNULL) as ours:
         end = time.monotonic() + PATIENCE_S

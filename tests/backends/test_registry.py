@@ -15,6 +15,7 @@ from mast_opt.errors import BackendUnavailable, UsageError
 from mast_opt.mip import Mip
 from mast_opt.result import SolveParams, SolveResult, Status
 from tests.backends.programs import program
+from tests.platforms import needs
 
 LIBRARIES = ["highspy", "ortools", "pulp", "pyscipopt", "gurobipy", "xpress", "coptpy", "cplex"]
 OWN = ("highs", "cpsat", "scip", "cbc", "gurobi", "xpress", "copt", "cplex")
@@ -139,23 +140,31 @@ def test_required_backends_that_are_missing_end_the_run(
     assert pytester.runpytest_inprocess(*quiet, "--require-backends", "highs,cbc").ret == pytest.ExitCode.USAGE_ERROR
 
 
-def test_skip_nothing_turns_a_skip_into_a_failure(pytester: pytest.Pytester) -> None:
+def test_what_the_machine_lacks_is_left_out_or_ends_the_run(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
     pytester.makeconftest(CONFTEST)
     pytester.makepyfile(
         """
-        import pytest
+        from tests.platforms import needs
 
-        @pytest.mark.skipif(True, reason="marked")
-        def test_marked(): pass
+        @needs("links")
+        def test_one(): pass
 
-        def test_asked():
-            pytest.skip("asked")
-
-        @pytest.mark.xfail
-        def test_known():
-            assert False
+        @needs("signals")
+        def test_other(): pass
         """
     )
     quiet = ("-p", "no:cacheprovider")
-    pytester.runpytest_inprocess(*quiet).assert_outcomes(skipped=2, xfailed=1)
-    pytester.runpytest_inprocess(*quiet, "--skip-nothing").assert_outcomes(failed=1, errors=1, xfailed=1)
+    monkeypatch.setattr("tests.conftest.ABSENT", {})
+    pytester.runpytest_inprocess(*quiet, "--require-all").assert_outcomes(passed=2)
+    monkeypatch.setattr("tests.conftest.ABSENT", {"links": "links of some sort"})
+    ended = pytester.runpytest_inprocess(*quiet)
+    ended.assert_outcomes(passed=1, deselected=1)
+    ended.stdout.fnmatch_lines(["tests left out, since this machine lacks: links of some sort"])
+    assert pytester.runpytest_inprocess(*quiet, "--require-all").ret == pytest.ExitCode.USAGE_ERROR
+
+
+def test_a_need_has_a_name_that_is_known() -> None:
+    with pytest.raises(KeyError, match="nothing called 'wings'"):
+        needs("wings")

@@ -18,7 +18,7 @@ from mast_opt.errors import BackendError
 from mast_opt.mip import FloatArray
 from mast_opt.result import Event, Limit, SolveParams, SolveResult, Status
 from tests.backends.programs import INF, knapsack, program
-from tests.platforms import sends_signals
+from tests.platforms import needs
 
 MIP, MINIMUM = knapsack()
 BEST = np.array([1.0, 1.0, 0.0, 0.0])
@@ -120,7 +120,7 @@ def test_watching_interrupts_until_the_solver_gives_in() -> None:
             assert deaf_at_first.acquire(timeout=10)
 
 
-@sends_signals
+@needs("signals")
 def test_ctrl_c_sets_cancel_and_keeps_the_answer() -> None:
     cancel = threading.Event()
 
@@ -132,7 +132,7 @@ def test_ctrl_c_sets_cancel_and_keeps_the_answer() -> None:
     assert interruptibly(run, cancel) == "incumbent"
 
 
-@sends_signals
+@needs("signals")
 def test_the_third_ctrl_c_gives_up() -> None:
     done = threading.Event()
 
@@ -151,7 +151,7 @@ def test_the_third_ctrl_c_gives_up() -> None:
         never_done()
 
 
-@sends_signals
+@needs("signals")
 def test_a_handler_of_the_callers_stays_in_charge() -> None:
     heard, cancel = threading.Event(), threading.Event()
 

@@ -10,7 +10,7 @@ import pytest
 
 from mast_opt.bench.results import load
 from mast_opt.cli import main
-from tests.platforms import has_ray
+from tests.platforms import needs
 
 HERE = """
 import sys
@@ -24,7 +24,7 @@ raise SystemExit(code)
 """
 
 
-@has_ray
+@needs("ray")
 def test_runs_come_back_from_a_cluster(suite_file: Path, tmp_path: Path) -> None:
     words = [sys.executable, "-c", HERE, str(suite_file), str(tmp_path / "results")]
     ended = subprocess.run(words, capture_output=True, encoding="utf-8", check=False)

@@ -55,7 +55,6 @@ def test_the_page_says_what_ours_lose_at(suite: Suite) -> None:
 
 @pytest.mark.parametrize("name", PLOTS)
 def test_plots_are_drawn_the_same_every_time(suite: Suite, tmp_path: Path, name: str) -> None:
-    pytest.importorskip("matplotlib", reason="plots are an extra: pip install 'mast-opt[plots]'")
     told = chapter(suite)
     files = []
     for folder in (tmp_path / "a", tmp_path / "b"):
@@ -67,7 +66,6 @@ def test_plots_are_drawn_the_same_every_time(suite: Suite, tmp_path: Path, name:
 
 
 def test_an_unknown_plot_is_a_usage_error(suite: Suite, tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib", reason="plots are an extra: pip install 'mast-opt[plots]'")
     with pytest.raises(UsageError, match="profile"):
         draw(tmp_path, "two", ["pie"], [], {})
 

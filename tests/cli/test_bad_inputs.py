@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Call, command, spawn
-from tests.platforms import has_dev_full, limits_file_sizes
+from tests.platforms import needs
 
 JUNK = bytes(range(256)) * 64
 
@@ -84,7 +84,7 @@ def _tiny_files() -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (64, 64))
 
 
-@limits_file_sizes
+@needs("file size limits")
 class TestFullDisk:
     """A limit on file sizes stands for a disk that is full: writing starts well and then fails."""
 
@@ -105,7 +105,7 @@ class TestFullDisk:
         assert ended.code == 0
         assert "is incomplete" in ended.err
 
-    @has_dev_full
+    @needs("/dev/full")
     @pytest.mark.parametrize("option", ["--json", "--full"])
     def test_stdout(self, instance: Path, option: str) -> None:
         with Path("/dev/full").open("w") as full:

@@ -29,7 +29,6 @@ def suite(tmp_path: Path) -> Path:
 
 
 def test_a_suite_is_listed_run_and_reported(call: Call, suite: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("matplotlib", reason="plots are an extra: pip install 'mast-opt[plots]'")
     monkeypatch.chdir(suite.parent)
     monkeypatch.setattr("mast_opt.bench.running.commit", lambda: "abc")
     monkeypatch.setattr("mast_opt.bench.child.commit", lambda: "abc")

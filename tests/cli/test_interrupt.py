@@ -15,9 +15,9 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Call, command
-from tests.platforms import sends_signals
+from tests.platforms import needs
 
-pytestmark = sends_signals
+pytestmark = needs("signals")
 
 PATIENCE_S = 120
 """After which a test gives up; it never takes nearly as long."""

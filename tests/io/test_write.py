@@ -18,7 +18,7 @@ from mast_opt.io.targets import excel
 from mast_opt.schema import Tables
 from tests.io.conftest import Folder
 from tests.io.toy import Toy
-from tests.platforms import makes_links
+from tests.platforms import needs
 
 TARGETS = {"csv": "out", "parquet": "out", "xlsx": "out.xlsx", "json": "out.json"}
 
@@ -177,7 +177,7 @@ def test_a_parent_that_is_a_file(folder: Folder, out: Path) -> None:
         write(read(folder(name="again")), out / "file" / "a.json")
 
 
-@makes_links
+@needs("links")
 def test_a_link_stays_and_what_it_points_to_is_written(folder: Folder, out: Path) -> None:
     toy = read(folder())
     for name in ("a", "b.json"):

@@ -15,7 +15,7 @@ from scipy.sparse import csr_array
 from mast_opt.mip import Mip, MipBuilder
 from mast_opt.mip.export import write_lp, write_mps
 from tests.backends.programs import INF, enumerated, program, small_random
-from tests.platforms import has_mode_bits
+from tests.platforms import needs
 
 
 def read(path: Path) -> highspy.Highs:
@@ -149,7 +149,8 @@ def test_programs_without_rows_or_columns(tmp_path: Path) -> None:
 
 
 def test_scip_reads_the_same(tmp_path: Path) -> None:
-    pyscipopt = pytest.importorskip("pyscipopt", reason="SCIP is an extra: pip install 'mast-opt[scip]'")
+    import pyscipopt
+
     for seed in range(6):
         mip = replace(small_random(seed, continuous=True), offset=3.5)
         expected = enumerated(mip)
@@ -178,7 +179,7 @@ def test_a_failed_write_keeps_the_old_file(tmp_path: Path, monkeypatch: pytest.M
         write_mps(mip, tmp_path / "absent" / "m.mps")
 
 
-@has_mode_bits
+@needs("mode bits")
 def test_files_have_ordinary_permissions(tmp_path: Path) -> None:
     (tmp_path / "plain").touch()
     write_mps(program([1.0]), tmp_path / "m.mps")

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import re
-import shutil
 import subprocess
 from pathlib import Path
 
-import pytest
+from tests.platforms import BROWSER
 
-_NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 PROBE = """<script>
 addEventListener("load", () => {
   const root = document.documentElement, look = (element) => getComputedStyle(element);
@@ -49,17 +47,9 @@ FRAME = """<body style="margin:0"><iframe src="{page}" width="{width}" height="2
 """A window is at least 500 pixels wide, a frame in it is not."""
 
 
-@pytest.fixture(scope="session")
-def chromium() -> str:
-    """The browser's program. Without one the test is skipped: on Debian, ``apt install chromium`` brings it."""
-    found = next((path for path in map(shutil.which, _NAMES) if path), None)
-    if found is None:
-        pytest.skip("there is no Chromium on this machine (Debian: apt install chromium)")
-    return found
-
-
-def look(chromium: str, page: Path, width: int, *, dark: bool) -> dict[str, str]:
+def look(page: Path, width: int, *, dark: bool) -> dict[str, str]:
     """What a reader of that width and theme gets to see, and a screenshot beside the page."""
+    assert BROWSER is not None, 'the test lacks needs("browser")'
     probed = page.with_name(f"{page.stem}-{width}-{'dark' if dark else 'light'}.html")
     probed.write_text(page.read_text(encoding="utf-8").replace("</body>", f"{PROBE}</body>"), encoding="utf-8")
     frame = probed.with_name(f"frame-{probed.name}")
@@ -77,8 +67,8 @@ def look(chromium: str, page: Path, width: int, *, dark: bool) -> dict[str, str]
         "--virtual-time-budget=4000",
         "--enable-logging=stderr",
     ]
-    dumped = _run([chromium, *options, "--dump-dom", frame.as_uri()])
-    _run([chromium, *options, f"--screenshot={shot}", frame.as_uri()])
+    dumped = _run([BROWSER, *options, "--dump-dom", frame.as_uri()])
+    _run([BROWSER, *options, f"--screenshot={shot}", frame.as_uri()])
     assert "Uncaught" not in dumped.stderr
     found = re.search(r'data-seen="([^"]*)"', dumped.stdout)
     assert found, dumped.stderr

@@ -24,9 +24,8 @@ from mast_opt.report.html.page import page
 from mast_opt.report.html.specs import thinned
 from mast_opt.result import Event
 from tests.data_placement.workshop import PLAN, PROBLEM
-from tests.report.browser import chromium, look
-
-__all__ = ["chromium"]
+from tests.platforms import needs
+from tests.report.browser import look
 
 
 class Figures(HTMLParser):
@@ -274,10 +273,11 @@ def real(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@needs("browser")
 @pytest.mark.parametrize("width", [1280, 390])
 @pytest.mark.parametrize("dark", [False, True])
-def test_in_a_browser(real: Path, chromium: str, width: int, dark: bool) -> None:
-    seen = look(chromium, real, width, dark=dark)
+def test_in_a_browser(real: Path, width: int, dark: bool) -> None:
+    seen = look(real, width, dark=dark)
     assert int(seen["width"]) == width
     assert int(seen["overflow"]) <= 0
     assert seen["requests"] == "0"
@@ -292,8 +292,9 @@ def test_in_a_browser(real: Path, chromium: str, width: int, dark: bool) -> None
     assert len(shot) > 50_000
 
 
+@needs("browser")
 @pytest.mark.parametrize("name", kind_names())
-def test_no_table_is_cut_on_a_laptop(name: str, tmp_path: Path, chromium: str) -> None:
+def test_no_table_is_cut_on_a_laptop(name: str, tmp_path: Path) -> None:
     problem, plan, _, events = solved(name)
     write_report(problem, plan, tmp_path / "report.html", events=events)
-    assert look(chromium, tmp_path / "report.html", 1280, dark=False)["scrolled"] == "0"
+    assert look(tmp_path / "report.html", 1280, dark=False)["scrolled"] == "0"

@@ -256,16 +256,16 @@ class _Reader:
             self._faults.add(f"{place}: {what}", f"a column of {stated['file']}: {', '.join(heads)}", value=name)
         if missing:
             return {}
+        labels = columns.pop("column")
         found: dict[str, dict[str, float]] = {}
         for row in rows:
-            label = row[stated["column"]]
-            values = found.setdefault(label, {})
-            for name, column in ((name, columns[name]) for name in ("best", "bound") if name in columns):
+            values = found.setdefault(row[labels], {})
+            for name, column in columns.items():
                 text = row[column] or ""
                 try:
                     values |= {name: float(text)} if text else {}
                 except ValueError:
-                    self._faults.add(f"{stated['file']}, {label}: {column}", "a number or nothing", value=text)
+                    self._faults.add(f"{stated['file']}, {row[labels]}: {column}", "a number or nothing", value=text)
         return found
 
     def _issues(self) -> Iterator[KnownIssue]:

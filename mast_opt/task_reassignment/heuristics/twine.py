@@ -121,7 +121,10 @@ class _Turns:
             self.heat(chain, 0.0, 0.0)
 
     def judge(self, chains: list[Chain]) -> None:
-        """Give up those that are behind in the race."""
+        """After a round: remember which mix the best assignment of all came from, and give up who is behind."""
+        for chain in chains:
+            if chain in self._mix_of and chain.cost < self._best:
+                self._best, self._favourite = chain.cost, self._mix_of[chain]
         if self._race is not None:
             self._race.judge(chain.runner for chain in chains if chain.runner is not None)
 
@@ -129,7 +132,6 @@ class _Turns:
         """Begin from hot, if the chain has not yet or there is time; a round takes ``step`` of the search."""
         if self._race is not None and chain.runner is not None and chain.lost:
             self._race.strike(chain.runner)
-        self._compare(chain)
         least, most = self._schedule.heat
         end = done + min(max(self._enough * step, least), most)
         if chain in self._mix_of and end > self._schedule.heated_by:
@@ -139,11 +141,6 @@ class _Turns:
         self._mix_of[chain] = chosen
         self.heats += 1
         return True
-
-    def _compare(self, chain: Chain) -> None:
-        """Remember which mix the best assignment of all came from."""
-        if chain in self._mix_of and chain.cost < self._best:
-            self._best, self._favourite = chain.cost, self._mix_of[chain]
 
     def _choice(self, turn: int) -> int:
         """Mostly the mix that has done best."""

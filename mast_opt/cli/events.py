@@ -6,7 +6,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import TextIO
 
-from mast_opt.io.events import event_line
+from mast_opt.errors import InputError
+from mast_opt.io.events import event_line, has_events
 from mast_opt.result import Event
 
 
@@ -14,6 +15,7 @@ class EventLog:
     """A context manager to be called with each event; without a file it does nothing.
 
     Raises:
+        InputError: on entering, if something else than an earlier log is there.
         OSError: on entering, if the file cannot be written. A failure later on (a full disk) stops the log, not
             the solve; see ``failure``.
     """
@@ -26,6 +28,8 @@ class EventLog:
 
     def __enter__(self) -> EventLog:
         if self._path is not None:
+            if self._path.is_file() and not has_events(self._path):
+                raise InputError(f"{self._path} exists already and is no log of events; choose another path")
             self._file = self._path.open("w", encoding="utf-8", buffering=1)
         return self
 

@@ -14,6 +14,11 @@ from mast_opt.result import Event
 EVENTS = "events.jsonl"
 """The file in a plan's folder that holds the events of the solve that found it."""
 
+LONGEST = 1000
+"""Bytes that a line is at most."""
+NO_EVENT = (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError)
+"""What a line that is none can raise."""
+
 
 def event_line(event: Event) -> str:
     """An event as one line of JSON, without the end of the line."""
@@ -49,12 +54,22 @@ def read_events(plan: str | PathLike[str]) -> tuple[Event, ...]:
     for number, line in enumerate(lines, start=1):
         try:
             events.append(_event(json.loads(line)))
-        except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError):
+        except NO_EVENT:
             expected = "an object with elapsed_s, incumbent, bound and stage"
             faults.append(Fault(EVENTS, expected, row=number, value=line[:60]))
     if faults:
         raise PlanError(faults)
     return tuple(events)
+
+
+def has_events(path: Path) -> bool:
+    """Is the file empty, or is its first line an event? Raises OSError where it cannot be read."""
+    with path.open("rb") as file:
+        first = file.readline(LONGEST)
+    try:
+        return not first or bool(_event(json.loads(first)))
+    except NO_EVENT:
+        return False
 
 
 def _event(fields: dict[str, object]) -> Event:

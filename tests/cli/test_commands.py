@@ -144,6 +144,23 @@ def test_events(call: Call, instance: Path, tmp_path: Path) -> None:
     assert [line["elapsed_s"] for line in lines] == sorted(line["elapsed_s"] for line in lines)
 
 
+@pytest.mark.parametrize("there", ["name,units\nfleet,3\n", "[1]\n", '{"elapsed_s": null}\n', "\n", "ä" * 2000])
+def test_events_replace_only_events(call: Call, instance: Path, tmp_path: Path, there: str) -> None:
+    file = tmp_path / "file"
+    file.write_text(there, encoding="utf-8")
+    ended = call("solve", instance, "--events", file)
+    assert ended.code == 2
+    assert "no log of events" in ended.err
+    assert file.read_text(encoding="utf-8") == there
+
+
+def test_events_replace_an_earlier_log(call: Call, instance: Path, tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.write_text('{"elapsed_s": 7.0, "incumbent": null, "bound": 1.0, "stage": null}\n')
+    assert call("solve", instance, "--events", file).code == 0
+    assert json.loads(file.read_text().splitlines()[0])["elapsed_s"] != 7.0
+
+
 def test_solver_options_reach_the_solver(call: Call, instance: Path) -> None:
     assert call("solve", instance, "--option", "mip_heuristic_effort=0.2", "--option", "presolve=off").code == 0
     ended = call("solve", instance, "--option", "mip_heuristic_effrt=0.2")

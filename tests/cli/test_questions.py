@@ -143,6 +143,18 @@ def test_pareto(call: Call, instance: Path, tmp_path: Path) -> None:
     assert record["between"] == ["storage", "peak"]
 
 
+def test_pareto_overwrites_only_when_told(call: Call, instance: Path, tmp_path: Path) -> None:
+    out = tmp_path / "frontier.csv"
+    out.write_text("mine\n")
+    tokens = ("pareto", instance, "--terms", "storage,peak", "--keep", "remote=0", "--points", "2", "--out", out)
+    ended = call(*tokens)
+    assert ended.code == 2
+    assert "--force" in ended.err
+    assert out.read_text() == "mine\n"
+    assert call(*tokens, "--force").code == 0
+    assert out.read_text().startswith("storage,peak,")
+
+
 @pytest.mark.parametrize(
     ("tokens", "words"),
     [

@@ -13,7 +13,7 @@ from mast_opt.analysis.pareto import Frontier, pareto
 from mast_opt.cli.answers import frontier_keys
 from mast_opt.cli.exits import Exit
 from mast_opt.cli.interrupt import Interrupt
-from mast_opt.cli.options import Instance, Json, TheRun
+from mast_opt.cli.options import Force, Instance, Json, TheRun
 from mast_opt.cli.pairs import numbers_by_name
 from mast_opt.cli.run import Answer
 from mast_opt.errors import InputError, UsageError
@@ -43,6 +43,7 @@ def command(
     threads: Annotated[int | None, Parameter(help="Of the solver.", validator=Number(gte=1))] = None,
     formulation: Annotated[str, Parameter(help="How the problem is stated to a MIP solver.")] = "base",
     out: Annotated[Path | None, Parameter(help="Write the points to this .csv file.")] = None,
+    force: Force = False,
     json: Json = False,
     run: TheRun,
 ) -> Answer:
@@ -69,6 +70,8 @@ def command(
         if out is not None:
             if out.is_dir():
                 raise InputError(f"{out} is a folder; choose the name of a file")
+            if out.exists() and not force:
+                raise InputError(f"{out} exists already; choose another path, or add --force to overwrite it")
             check_writable(out)
     with Interrupt(run, "the points so far") as interrupt, run.phase("solve", "following the frontier"):
         answer = pareto(

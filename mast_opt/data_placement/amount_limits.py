@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -27,13 +28,21 @@ def amounts(view: View) -> tuple[Limits, ...]:
 
 
 def storage(view: View) -> Limits:
+    """Told as what is usable; advice is in terms of all storage, headroom included, as the table has it."""
     p = view.p
 
     def name(r: int) -> str:
-        beyond = "" if p.headroom_milli[r] < 1000 else " beyond its headroom"
-        return f"storage of {p.regions[r]}{beyond}"
+        if p.headroom_milli[r] == 1000:
+            return f"storage of {p.regions[r]} beyond its headroom"
+        return f"{'usable storage' if p.headroom_milli[r] else 'storage'} of {p.regions[r]}"
 
-    return _capacity(
+    def mend(r: int, more: float) -> str:
+        if p.headroom_milli[r] == 1000:
+            return f"raise {name(r)} by {quantity(more, 'TB')}"
+        whole = int(edits.more_storage(p, {r: more}).storage_mb[r] - p.storage_mb[r])
+        return f"raise storage of {p.regions[r]} by {quantity(whole / 1e6, 'TB')}"
+
+    limits = _capacity(
         view,
         "storage",
         1e6,
@@ -44,6 +53,7 @@ def storage(view: View) -> Limits:
         "TB",
         edits.more_storage,
     )
+    return replace(limits, mend=mend)
 
 
 def cpu(view: View) -> Limits:

@@ -42,6 +42,12 @@ def more_storage(problem: DataPlacement, amounts: Amounts) -> DataPlacement:
     return replace(problem, storage_mb=storage, headroom_milli=headroom)
 
 
+def bought_storage(problem: DataPlacement, amounts: Amounts) -> DataPlacement:
+    """So much more storage, of which the region's headroom keeps its share free."""
+    every = np.arange(len(problem.regions))
+    return replace(problem, storage_mb=raised(problem.storage_mb, every, amounts, 1e6))
+
+
 def more_cores(problem: DataPlacement, amounts: Amounts) -> DataPlacement:
     every = np.arange(len(problem.regions))
     return replace(problem, cpu_mcores=raised(problem.cpu_mcores, every, amounts, 1000))

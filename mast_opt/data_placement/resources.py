@@ -38,7 +38,7 @@ def _limited(problem: DataPlacement) -> tuple[str, ...]:
 
 
 RESOURCES = (
-    Resource("storage", "TB", lambda p: p.regions, lambda p, at, units: edits.more_storage(p, {at: units})),
+    Resource("storage", "TB", lambda p: p.regions, lambda p, at, units: edits.bought_storage(p, {at: units})),
     Resource("cpu", "core", lambda p: p.regions, lambda p, at, units: edits.more_cores(p, {at: units})),
     Resource("gpus", "GPU", _gpu_places, _more_gpus),
     Resource("ingress", "TB a day", _limited, lambda p, at, units: edits.more_ingress(p, {at: units})),

@@ -145,6 +145,17 @@ def test_several_changes_make_one_repair() -> None:
     check_repairs(tight, answer)
 
 
+def test_advice_on_storage_is_in_terms_of_the_table() -> None:
+    """Half of vault is kept free, so 2 TB that are missing are 4 TB to buy."""
+    pinned = grid((0, A), (1, A))  # 10 TB
+    vault = replace(FREE, pinned=pinned, storage_mb=ints(16, 100, 100) * TB, headroom_milli=ints(500, 0, 0))
+    answer = mast_opt.explain(vault, prices={"pin": float("inf")}, alternatives=1)
+    assert "usable storage of a (8 TB)" in answer.conflict[0]
+    assert answer.repairs[0].changes == ("raise storage of a by 4 TB",)
+    assert int(answer.repairs[0].problem.storage_mb[A]) == 20 * TB
+    check_repairs(vault, answer)
+
+
 def test_a_workload_whose_region_lacks_its_gpus() -> None:
     """train accepts h100 and a100; c has a100 only once it is supplied."""
     nowhere = replace(

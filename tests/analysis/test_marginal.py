@@ -10,6 +10,8 @@ import pytest
 import mast_opt
 from mast_opt.data_placement import DataPlacement
 from mast_opt.data_placement.formulation import base
+from mast_opt.data_placement.resources import RESOURCES
+from mast_opt.data_placement.scenarios import add_storage_tb
 from tests.data_placement.support import proven
 from tests.data_placement.workshop import PLAN, PROBLEM, TB
 
@@ -65,6 +67,14 @@ def test_cores_and_links_against_resolving() -> None:
     assert values["cpu", "a"]
     assert values["link", "b → c"]
     assert values["storage", "a"] == 0
+
+
+def test_a_terabyte_of_storage_is_one_that_is_bought() -> None:
+    """Of which the headroom keeps its share free, as in a scenario that adds storage."""
+    half = replace(SMALL, headroom_milli=np.full(3, 500))
+    bought = {one.name: one for one in RESOURCES}["storage"].add(half, 1, 4)
+    assert (bought.storage_mb - half.storage_mb).tolist() == [0, 4 * TB, 0]
+    assert bought.storage_mb.tolist() == add_storage_tb(half, {half.regions[1]: 4}).storage_mb.tolist()
 
 
 def test_free_integers_against_resolving() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import re
 from pathlib import Path
 
@@ -58,6 +59,39 @@ def test_a_plan_that_says_nonsense_of_itself(
     ):
         assert ended.code == code
         assert code == 0 or f"plan.toml, column {name}" in ended.record["error"]
+
+
+def test_what_a_plan_says_of_itself_is_left_out_where_it_is_wrong(
+    call: Call, instance: Path, plan: Path, tmp_path: Path
+) -> None:
+    page = tmp_path / "r.html"
+    assert call("report", instance, plan, "--out", page, "--json").record["notes"] == []
+    assert "OPTIMAL" in page.read_text()
+    verdict = call("verify", instance, plan, "--json").record
+    text = (plan / "plan.toml").read_text(encoding="utf-8")
+    (plan / "plan.toml").write_text(re.sub(r"(?m)^objective = .*$", "objective = 0.125", text), encoding="utf-8")
+    record = call("report", instance, plan, "--out", page, "--force", "--json").record
+    assert record["objective"] == verdict["objective"]
+    assert "states another objective" in record["notes"][0]
+    assert record["notes"][0] in page.read_text()
+    assert "0.125" not in page.read_text()
+    assert "OPTIMAL" not in page.read_text()
+
+
+def test_a_plan_for_another_instance(call: Call, instance: Path, plan: Path, tmp_path: Path) -> None:
+    page = tmp_path / "r.html"
+    with (instance / "regions.csv").open(encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    rows[0]["storage_tb"] = str(float(rows[0]["storage_tb"]) + 1)
+    with (instance / "regions.csv").open("w", encoding="utf-8", newline="") as file:
+        out = csv.DictWriter(file, list(rows[0]))
+        out.writeheader()
+        out.writerows(rows)
+    ended = call("report", instance, plan, "--out", page)
+    assert ended.code == 0
+    assert "has changed since" in ended.out
+    assert "has changed since" in page.read_text()
+    assert "OPTIMAL" not in page.read_text()
 
 
 def test_broken_plans(call: Call, instance: Path, plan: Path, tmp_path: Path) -> None:

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from mast_opt.cli.claims import number_in, text_in
+from mast_opt.cli.claims import objective_meant, text_in, wrong_claims
 from mast_opt.cli.exits import Exit
 from mast_opt.cli.options import Force, Instance, Json, TheRun
 from mast_opt.cli.record import verdict_keys
 from mast_opt.cli.run import Answer
-from mast_opt.io import read, read_events, read_plan_of
+from mast_opt.io import PlanReading, read, read_events, read_plan_of
 from mast_opt.solving import verify
+from mast_opt.verdict import Verdict
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+CLAIMED = ("bound", "gap", "status", "stages")
+"""What ``plan.toml`` says that no verifier can see in the plan."""
 
 
 def command(
@@ -33,7 +37,8 @@ def command(
     """Draw a plan: one page that opens in any browser, without a network.
 
     Key figures, terms, heat map before and after, demand against supply, fill, flows, how the search went, and the
-    table behind each picture; light and dark, wide and on a phone. Every figure is the verifier's.
+    table behind each picture; light and dark, wide and on a phone. Every figure is the verifier's; bound and status are
+    those of plan.toml, and left out where it states another objective or was written for another instance.
 
         mast-opt report my-instance my-plan --out my-report.html
         mast-opt report my-instance my-plan --out my-report.html --png my-report.png
@@ -45,14 +50,30 @@ def command(
         run.record["kind"] = problem.kind
         reading = read_plan_of(problem, plan)
         events = read_events(plan)
-        for figure in ("objective", "bound"):
-            number_in(reading.fields, figure)
     with run.phase("verify", "drawing"):
-        write_report(problem, reading.plan, out, picture=png, fields=reading.fields, events=events, force=force)
-    run.record.update(verdict_keys(verify(problem, reading.plan)))
-    run.record.update(solver=text_in(reading.fields, "solver"), out=str(out), png=None if png is None else str(png))
+        verdict = verify(problem, reading.plan)
+        fields, notes = _to_be_believed(problem, verdict, reading)
+        write_report(problem, reading.plan, out, picture=png, fields=fields, events=events, notes=notes, force=force)
+    run.record.update(verdict_keys(verdict))
+    run.record.update(solver=text_in(fields, "solver"), out=str(out), png=None if png is None else str(png))
+    run.record.update(same_instance=reading.same_instance, notes=notes)
 
     def show(console: Console) -> None:
+        for note in notes:
+            console.print(f"Note: {note}.", soft_wrap=True)
         console.print(f"The report is in {out}" + (f", the picture in {png}." if png else "."), soft_wrap=True)
 
     return Answer(Exit.OK, show)
+
+
+def _to_be_believed(problem: Any, verdict: Verdict, reading: PlanReading) -> tuple[dict[str, Any], list[str]]:
+    """What ``plan.toml`` says, without a bound and a status that are another instance's or wrong; and why."""
+    meant = objective_meant(problem, verdict, reading.fields)
+    fields = {**reading.fields, "objective": meant}
+    wrong = wrong_claims(problem, verdict, reading.fields)
+    why = [reading.foreign] if reading.foreign else []
+    why += [f"plan.toml states another {claim.constraint} than the verifier finds" for claim in wrong]
+    if why:
+        why[-1] += "; its bound and status are left out"
+        fields = {name: value for name, value in fields.items() if name not in CLAIMED}
+    return fields, why

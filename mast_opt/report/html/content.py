@@ -38,9 +38,18 @@ class Report:
     sections: tuple[Section, ...]
     """Further tables of the plan."""
     provenance: str
+    notes: tuple[str, ...] = ()
+    """What a reader should know before the figures."""
 
 
-def report(problem: Any, plan: Any, *, fields: Mapping[str, Any] | None = None, events: Iterable[Event] = ()) -> Report:
+def report(
+    problem: Any,
+    plan: Any,
+    *,
+    fields: Mapping[str, Any] | None = None,
+    events: Iterable[Event] = (),
+    notes: Iterable[str] = (),
+) -> Report:
     """What there is to show of a plan.
 
     Args:
@@ -48,6 +57,7 @@ def report(problem: Any, plan: Any, *, fields: Mapping[str, Any] | None = None, 
         plan: a plan of it; one that breaks limits is shown with what it breaks.
         fields: what ``plan.toml`` says.
         events: of the solve that found the plan.
+        notes: sentences to stand above the figures.
     """
     kind = kind_of(problem)
     today = kind.today(problem)
@@ -67,4 +77,5 @@ def report(problem: Any, plan: Any, *, fields: Mapping[str, Any] | None = None, 
         pictures=tuple((draw(chart), table_of(chart)) for chart in charts),
         sections=kind.sections(problem, plan),
         provenance=problem.provenance,
+        notes=tuple(notes),
     )

@@ -23,6 +23,7 @@ def write_report(
     picture: str | PathLike[str] | None = None,
     fields: Mapping[str, Any] | None = None,
     events: Iterable[Event] = (),
+    notes: Iterable[str] = (),
     force: bool = False,
 ) -> None:
     """Write a plan as one page that opens in any browser, without a network; and, if asked, as a picture.
@@ -34,6 +35,7 @@ def write_report(
         picture: the picture, ``.png``: the same charts below one another, for slides.
         fields: what ``plan.toml`` says, for the solver and the bound.
         events: of the solve (``Solution.events``), for the convergence.
+        notes: sentences to stand above the figures.
         force: replace files that are there.
 
     Raises:
@@ -46,7 +48,7 @@ def write_report(
             raise UsageError(f"{target}: expected a name that ends in {suffix}")
         if target.is_dir() or (target.exists() and not force):
             raise InputError(f"{target} exists already; choose another path, or overwrite it (--force)")
-    content = report(problem, plan, fields=fields, events=events)
+    content = report(problem, plan, fields=fields, events=events, notes=notes)
     with new_file(Path(path).absolute()) as partial:
         partial.write_text(page(content), encoding="utf-8", newline="\n")
     if picture is not None:

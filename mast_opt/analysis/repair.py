@@ -88,7 +88,8 @@ class Workshop:
             repair = self._tried(slack, price, start, result.status is Status.OPTIMAL)
             if repair is None:
                 break
-            found.append(repair)
+            overtakes = any(one.price > repair.price for one in found)
+            found.append(replace(repair, cheapest=repair.cheapest and not overtakes))
             price[used] = np.inf
         return tuple(sorted(found, key=lambda repair: repair.price))
 

@@ -31,6 +31,8 @@ def check_writable(target: Path) -> None:
     """Raises InputError where nothing can be written at the target: asked before hours of work, not after."""
     with _explained(target):
         real = _followed(target)
+        if real.is_mount():
+            raise InputError(f"{target} is a mount point, which cannot be replaced; choose a folder inside it")
         place = next(path for path in real.parents if path.exists())
         probe = _temporary(place / real.name)
         probe.touch()
@@ -52,7 +54,8 @@ def new_file(target: Path) -> Iterator[Path]:
 def new_folder(target: Path, replaceable: Callable[[Path], None]) -> Iterator[Path]:
     """An empty folder to fill; it takes the target's place when the block ends well. Raises InputError for OS errors.
 
-    ``replaceable(target)`` raises where something stands at the target that must stay.
+    ``replaceable(target)`` raises where something stands at the target that must stay. Where that has come only while
+    the folder was filled, or the folder cannot take its place, it is kept under a name that the InputError tells.
     """
     real = _followed(target)
     with _explained(target):
@@ -63,9 +66,21 @@ def new_folder(target: Path, replaceable: Callable[[Path], None]) -> Iterator[Pa
             for path in partial.iterdir():
                 _flush(path)
             _flush(partial)
-            replaceable(target)
-            _swap(partial, real)
+            with _kept_beside(partial, real):
+                replaceable(target)
+                _swap(partial, real)
             _flush(real.parent)
+
+
+@contextmanager
+def _kept_beside(partial: Path, target: Path) -> Iterator[None]:
+    """Gives the complete folder a name of its own where the block fails, and tells it."""
+    try:
+        yield
+    except (InputError, OSError) as error:
+        kept = partial.rename(target.with_name(f"{target.name}-{secrets.token_hex(4)}"))
+        reason = str(error) if isinstance(error, InputError) else _reason(target, error)
+        raise InputError(f"{reason}. What was to be written there is complete in {kept}") from error
 
 
 def _swap(partial: Path, target: Path) -> None:
@@ -124,8 +139,9 @@ def _explained(target: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        advice = _ADVICE.get(error.errno or 0)
-        reason = error.strerror or str(error)
-        raise InputError(
-            f"{target} could not be written: {reason}{f'; {advice}' if advice else ''}. What was there is unchanged."
-        ) from error
+        raise InputError(f"{_reason(target, error)}. What was there is unchanged.") from error
+
+
+def _reason(target: Path, error: OSError) -> str:
+    advice = _ADVICE.get(error.errno or 0)
+    return f"{target} could not be written: {error.strerror or error}{f'; {advice}' if advice else ''}"

@@ -166,6 +166,9 @@ class _Fields:
 
     def text(self, key: str, default: str | None) -> str:
         value = self.fields.get(key, default)
+        if isinstance(value, str) and value != (clean := value.encode("utf-8", "replace").decode()):
+            self.fault(key, "text without halves of surrogate pairs", clean)
+            return ""
         if isinstance(value, str) and (value.strip() or key == "provenance"):
             return value.strip()
         self.fault(key, f"{key} = some text in quotation marks", value)

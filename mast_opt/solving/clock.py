@@ -32,6 +32,7 @@ class Clock:
     def remaining_s(self) -> float:
         return max(0.0, self._limit - self.elapsed_s)
 
-    def budget_s(self, share: float = 1.0) -> float | None:
-        """A share of what is left, as a time limit for a solver; None without a limit, and never 0."""
-        return None if math.isinf(self._limit) else max(0.01, self.remaining_s * share)
+    def budget_s(self, share: float = 1.0, kept_s: float = 0.0) -> float | None:
+        """A share of what is left, less what is kept for later, as a time limit for a solver; None without a limit, and
+        never 0."""
+        return None if math.isinf(self._limit) else max(0.01, (self.remaining_s - kept_s) * share)

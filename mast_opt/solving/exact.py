@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from mast_opt.backends.base import Backend
-from mast_opt.errors import VerificationError
+from mast_opt.errors import BackendError, VerificationError
 from mast_opt.kind import Formulation, Kind
 from mast_opt.mip import Mip
 from mast_opt.result import Event, Limit, SolveParams, SolveResult, Status, relative_gap
@@ -24,6 +24,8 @@ FIRST_SHARE = 0.8
 """Share of the time for the continuous program where rounding its shares may take more."""
 AGREEMENT = 1e-6
 """Relative difference allowed between a solver's objective and the verifier's."""
+FAILURES = (BackendError, VerificationError, MemoryError)
+"""What a solve may end in without costing a plan that there is already."""
 STAGE_SLACK_RELATIVE, STAGE_SLACK_ABSOLUTE = 1e-6, 1e-9
 """A later lexicographic stage keeps an earlier term at its value · (1 + relative) + absolute."""
 
@@ -100,7 +102,7 @@ class ExactSolve:
         caps: dict[str, float] = {}
         stages: list[Stage] = []
         answers: list[Answer] = []
-        params = self._params
+        params, failed = self._params, ""
         for position, term in enumerate(order):
 
             def stated(mip: Mip, term: str = term) -> Mip:
@@ -113,7 +115,15 @@ class ExactSolve:
                 time_limit_s=self._clock.budget_s(1 / (len(order) - position)),
                 on_event=_labelled(self._params.on_event, term),
             )
-            checked = self._checked(formulation, stated, params, partial(_term, term))
+            try:
+                checked = self._checked(formulation, stated, params, partial(_term, term))
+            except FAILURES as failure:
+                if not answers:
+                    raise
+                failed = f"{term} was given up: {str(failure) or type(failure).__name__}"
+                answer = replace(answers[-1], limit=Limit.OTHER)
+                stages.append(Stage(term, None, None))
+                break
             value = checked.verdict.terms[term] if checked.verdict else None
             answer = _answer(checked, value, params.gap)
             if answer.plan is None and answers:
@@ -131,7 +141,8 @@ class ExactSolve:
         if unfinished and headline.status is Status.OPTIMAL:
             stopped = Limit.INTERRUPT if self._params.cancel.is_set() else answer.limit or Limit.OTHER
             headline = replace(last, status=Status.FEASIBLE, limit=stopped)
-        return replace(headline, plan=last.plan, verdict=last.verdict, stages=tuple(stages))
+        message = failed or headline.message
+        return replace(headline, plan=last.plan, verdict=last.verdict, stages=tuple(stages), message=message)
 
     def _checked(
         self,
@@ -141,8 +152,9 @@ class ExactSolve:
         value: Callable[[Verdict], float],
     ) -> _Checked:
         """Solve, decode and verify; where rounding of shares spoils the plan, settle them as whole thousandths."""
+        kept_s = _kept_s(params, self._clock)
         if formulation.exact is not None:
-            params = replace(params, time_limit_s=self._clock.budget_s(FIRST_SHARE * _share(params, self._clock)))
+            params = replace(params, time_limit_s=self._clock.budget_s(FIRST_SHARE, kept_s))
         checked = self._solved(formulation, state, params)
         if checked.verdict is None or formulation.exact is None or self._good(checked, checked, value):
             return checked
@@ -150,8 +162,10 @@ class ExactSolve:
             exact = formulation.exact()
             held = np.flatnonzero(formulation.mip.integral)
             whole = np.rint(exact.encode(checked.plan)[held])
-        params = replace(params, start=None, time_limit_s=self._clock.budget_s(0.5))
-        repaired = self._solved(exact, lambda mip: state(mip).fix(held, whole), params)
+        on_event = _bounded(params.on_event, checked.result.bound)
+        half = replace(params, start=None, time_limit_s=self._clock.budget_s(0.5, kept_s), on_event=on_event)
+        valid = checked if checked.verdict.ok else None
+        repaired = self._solved(exact, lambda mip: state(mip).fix(held, whole), half, valid)
         best = min(
             (known for known in (checked, repaired) if known.verdict is not None and known.verdict.ok),
             key=lambda known: value(known.verdict) if known.verdict else math.inf,
@@ -160,7 +174,8 @@ class ExactSolve:
         if best is not None and (self._good(best, checked, value) or self._params.cancel.is_set()):
             return _with_bound(best, checked.result.bound)
         start = None if best is None else exact.encode(best.plan)
-        again = self._solved(exact, state, replace(params, start=start, time_limit_s=self._clock.budget_s()))
+        params = replace(params, start=start, time_limit_s=self._clock.budget_s(1.0, kept_s))
+        again = self._solved(exact, state, params, best)
         bound = max((b for b in (checked.result.bound, again.result.bound) if b is not None), default=None)
         return _with_bound(best if again.verdict is None and best is not None else again, bound)
 
@@ -171,9 +186,25 @@ class ExactSolve:
         gap = relative_gap(value(known.verdict), proven.result.bound)
         return proven.result.status is not Status.OPTIMAL or (gap is not None and gap <= self._params.gap)
 
-    def _solved(self, formulation: Formulation[Any], state: Callable[[Mip], Mip], params: SolveParams) -> _Checked:
+    def _solved(
+        self,
+        formulation: Formulation[Any],
+        state: Callable[[Mip], Mip],
+        params: SolveParams,
+        known: _Checked | None = None,
+    ) -> _Checked:
+        """``_attempt``, or what is known already where that fails."""
+        try:
+            return self._attempt(formulation, state, params)
+        except FAILURES:
+            if known is None:
+                raise
+            return known
+
+    def _attempt(self, formulation: Formulation[Any], state: Callable[[Mip], Mip], params: SolveParams) -> _Checked:
         """Solve and verify; rows that the plan breaks by solver tolerance are tightened and solved again."""
         mip = state(formulation.mip)
+        kept_s = _kept_s(params, self._clock)
         slack: dict[str, float] = {}
         bound: float | None = None
         for _ in range(REPAIR_ROUNDS):
@@ -199,7 +230,8 @@ class ExactSolve:
                 raise VerificationError(
                     f"{self._backend.name} calls a plan feasible that breaks {verdict.violations[0]}"
                 ) from error
-            params = replace(params, start=None, time_limit_s=self._clock.budget_s())
+            on_event = _bounded(params.on_event, bound)
+            params = replace(params, start=None, time_limit_s=self._clock.budget_s(1.0, kept_s), on_event=on_event)
         raise VerificationError(
             f"after {REPAIR_ROUNDS} repairs {self._backend.name} still returns plans that break {verdict.violations[0]}"
         )
@@ -223,9 +255,9 @@ def _with_bound(checked: _Checked, bound: float | None) -> _Checked:
     return replace(checked, result=replace(result, bound=bound))
 
 
-def _share(params: SolveParams, clock: Clock) -> float:
-    """The part of what is left that the caller's limit is."""
-    return 1.0 if params.time_limit_s is None else min(1.0, params.time_limit_s / max(clock.remaining_s, 1e-9))
+def _kept_s(params: SolveParams, clock: Clock) -> float:
+    """What the caller's limit leaves of the time for others."""
+    return 0.0 if params.time_limit_s is None else max(0.0, clock.remaining_s - params.time_limit_s)
 
 
 def _answer(checked: _Checked, objective: float | None, gap: float) -> Answer:
@@ -252,3 +284,10 @@ def _labelled(on_event: Callable[[Event], None] | None, stage: str) -> Callable[
     if on_event is None:
         return None
     return lambda event: on_event(replace(event, stage=stage))
+
+
+def _bounded(on_event: Callable[[Event], None] | None, bound: float | None) -> Callable[[Event], None] | None:
+    """Tells events of a narrower program with what is proven of the whole one."""
+    if on_event is None:
+        return None
+    return lambda event: on_event(replace(event, bound=bound))

@@ -154,6 +154,13 @@ def test_events_replace_only_events(call: Call, instance: Path, tmp_path: Path, 
     assert file.read_text(encoding="utf-8") == there
 
 
+def test_events_are_no_part_of_the_folder_that_the_plan_replaces(call: Call, instance: Path, tmp_path: Path) -> None:
+    ended = call("solve", instance, "--out", tmp_path / "plan", "--events", tmp_path / "plan" / "events.jsonl")
+    assert ended.code == 2
+    assert "is inside --out" in ended.err
+    assert not (tmp_path / "plan").exists()
+
+
 def test_events_replace_an_earlier_log(call: Call, instance: Path, tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.write_text('{"elapsed_s": 7.0, "incumbent": null, "bound": 1.0, "stage": null}\n')

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 import xlsxwriter
@@ -106,6 +107,21 @@ def test_json_that_is_not_utf8(tmp_path: Path) -> None:
     path.write_bytes(JUNK)
     [fault] = faults_of(path)
     assert "UTF-8" in fault.expected
+
+
+@pytest.mark.parametrize(
+    ("content", "file", "value"),
+    [
+        ({"instance": {"format": "mast-opt/1", "kind": "toy", "name": "x\ud800"}}, "toy.json: name", "x?"),
+        ({"instance": {}, "items": [{"item\udfff": 1}]}, "toy.json", "item?"),
+    ],
+)
+def test_json_with_half_a_character(tmp_path: Path, content: dict[str, Any], file: str, value: str) -> None:
+    path = tmp_path / "toy.json"
+    path.write_text(json.dumps(content))
+    fault = faults_of(path)[0]
+    assert (fault.file, fault.value) == (file, value)
+    assert "surrogate pairs" in fault.expected
 
 
 def test_json_tables(tmp_path: Path) -> None:

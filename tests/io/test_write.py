@@ -14,6 +14,7 @@ import pytest
 
 from mast_opt.errors import InputError, InstanceError, UsageError
 from mast_opt.io import FORMATS, read, write
+from mast_opt.io.atomic import check_writable
 from mast_opt.io.targets import excel
 from mast_opt.schema import Tables
 from tests.io.conftest import Folder
@@ -153,7 +154,35 @@ def test_a_failed_rename_puts_the_old_folder_back(folder: Folder, out: Path, mon
         with pytest.raises(InputError, match="Permission denied; choose a folder that you may write to"):
             write(Toy(replace(toy.header, name="second"), toy.tables), out / "a", force=True)
     assert read(out / "a").header.name == "a toy"
-    assert listing(out) == ["a"]
+    [there, kept] = listing(out)
+    assert there == "a"
+    assert read(out / kept).header.name == "second"
+
+
+def test_what_came_meanwhile_costs_nothing(folder: Folder, out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    toy = read(folder())
+    write(toy, out / "a")
+    original = os.fsync
+
+    def while_it_is_written(descriptor: int) -> None:
+        (out / "a" / ".~lock.items.csv#").touch()
+        original(descriptor)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", while_it_is_written)
+        with pytest.raises(InputError, match=r"lock\.items\.csv.*complete in") as refused:
+            write(Toy(replace(toy.header, name="second"), toy.tables), out / "a", force=True)
+    [_, kept] = listing(out)
+    assert str(out / kept) in str(refused.value)
+    assert read(out / kept).header.name == "second"
+    assert (out / "a" / ".~lock.items.csv#").exists()
+
+
+def test_a_mount_point_is_refused_before_anything_is_done(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Path, "is_mount", lambda self: self == out.resolve())
+    with pytest.raises(InputError, match="is a mount point, which cannot be replaced; choose a folder inside"):
+        check_writable(out)
+    check_writable(out / "inside")
 
 
 def test_an_interrupt_leaves_nothing(folder: Folder, out: Path, monkeypatch: pytest.MonkeyPatch) -> None:

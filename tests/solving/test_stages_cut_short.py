@@ -6,8 +6,11 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 import mast_opt
 from mast_opt.backends.highs import Highs
+from mast_opt.errors import BackendError
 from mast_opt.kinds import kind_of
 from mast_opt.mip import Mip
 from mast_opt.result import Limit, SolveParams, SolveResult, Status
@@ -36,7 +39,7 @@ class Twice(Highs):
         return result
 
 
-def answer_of(backend: Twice, params: SolveParams) -> Answer:
+def answer_of(backend: Highs, params: SolveParams) -> Answer:
     kind = kind_of(STAGED)
     return ExactSolve(kind, STAGED, backend, params, Clock(None)).run(kind.formulate, None)
 
@@ -45,6 +48,27 @@ def test_the_limit_is_that_of_the_stage_without_a_plan() -> None:
     answer = answer_of(Twice(lambda: NOTHING), SolveParams())
     assert (answer.status, answer.limit) == (Status.FEASIBLE, Limit.ITERATIONS)
     assert [stage.objective is None for stage in answer.stages] == [False, True]
+
+
+@pytest.mark.parametrize("failure", [BackendError("killed"), MemoryError()])
+def test_a_failure_in_a_later_stage_costs_no_plan(failure: Exception) -> None:
+    def fail() -> SolveResult:
+        raise failure
+
+    answer = answer_of(Twice(fail), SolveParams())
+    assert (answer.status, answer.limit) == (Status.FEASIBLE, Limit.OTHER)
+    assert answer.plan is not None
+    assert [stage.objective is None for stage in answer.stages] == [False, True]
+    assert answer.message == f"preemption was given up: {str(failure) or 'MemoryError'}"
+
+
+def test_a_failure_in_the_first_stage_is_told() -> None:
+    class Broken(Highs):
+        def solve(self, mip: Mip, params: SolveParams) -> SolveResult:
+            raise BackendError("killed")
+
+    with pytest.raises(BackendError, match="killed"):
+        answer_of(Broken(), SolveParams())
 
 
 def test_a_cancelled_solve_was_interrupted() -> None:

@@ -92,6 +92,8 @@ def command(
         begin = None if start is None else read_plan(problem, start)
         if out is not None:
             check_plan_target(problem, out)
+            if events is not None and events.resolve().is_relative_to(out.resolve()):
+                raise UsageError(f"--events {events} is inside --out {out}, which is replaced; choose another path")
     left = _time_left(run, time_limit, writes=out is not None)
     if left is not None and left <= 0:
         return _out_of_time(run, path, time_limit)

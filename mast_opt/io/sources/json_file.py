@@ -46,8 +46,8 @@ class JsonSource:
             self._faults.add(file, f"JSON ({error.msg}, line {error.lineno} column {error.colno})")
         except RecursionError:
             self._faults.add(file, "JSON (this is nested too deeply)")
-        except _RepeatedKey as error:
-            self._faults.add(file, "each key once in an object", value=str(error))
+        except _BadKey as error:
+            self._faults.add(file, error.expected, value=error.key)
         else:
             if isinstance(content, dict):
                 return content
@@ -132,13 +132,17 @@ class JsonSource:
         return pl.Series(head, clean, pl.String)
 
 
-class _RepeatedKey(ValueError):
-    pass
+class _BadKey(ValueError):
+    def __init__(self, key: str, expected: str) -> None:
+        self.key, self.expected = shortened(key.encode("utf-8", "replace").decode()), expected
 
 
 def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     content = dict(pairs)
     if len(content) < len(pairs):
         names = [name for name, _ in pairs]
-        raise _RepeatedKey(shortened(next(name for name in names if names.count(name) > 1)))
+        raise _BadKey(next(name for name in names if names.count(name) > 1), "each key once in an object")
+    for name in content:
+        if not name.isascii() and any("\ud800" <= letter <= "\udfff" for letter in name):
+            raise _BadKey(name, "keys without halves of surrogate pairs")
     return content

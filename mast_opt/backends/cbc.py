@@ -196,6 +196,7 @@ class _Run:
             process.kill()
         elif self._told_at is None:
             self._told_at = time.monotonic()
+            self._progress.answering = True
             process.send_signal(signal.SIGINT if os.name == "posix" else signal.SIGTERM)
         elif time.monotonic() - self._told_at > GRACE_S:
             process.kill()

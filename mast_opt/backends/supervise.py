@@ -28,6 +28,9 @@ ROUND_OFF = 1e-9
 OBJECTIVE_TOLERANCE = 1e-6
 """Relative agreement of a solver's objective with the one recomputed from ``x``."""
 
+DENIALS = (Status.INFEASIBLE, Status.INFEASIBLE_OR_UNBOUNDED)
+"""What no solver may say of a program with a feasible start: it then had a cutoff, or another idea of tolerances."""
+
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
@@ -64,8 +67,8 @@ def supervised(minimise: Callable[[Mip, SolveParams, Progress], Outcome], mip: M
 
 
 def _without_waiting(progress: Progress) -> Outcome | None:
-    """What is known of a solve that does not stop; None while the incumbent's columns are not."""
-    if progress.incumbent is not None and progress.x is None:
+    """What is known of a solve that does not stop; None while the incumbent's columns are not, or are just written."""
+    if progress.answering or (progress.incumbent is not None and progress.x is None):
         return None
     status = Status.NO_SOLUTION if progress.x is None else Status.FEASIBLE
     words = "left behind, since the solver did not stop when it was asked to"
@@ -161,12 +164,16 @@ def _concluded(mip: Mip, params: SolveParams, outcome: Outcome, start: FloatArra
     status, limit = outcome.status, outcome.limit
     bound = max(_known(outcome.bound), _trivial_bound(mip))
     x = None if outcome.x is None else np.clip(outcome.x, mip.col_lower, mip.col_upper)
+    words = outcome.message
+    if start is not None and status in DENIALS:
+        words = f"the solver says {status.value}, although the start is feasible: {words}"
+        status, limit = Status.NO_SOLUTION, Limit.OTHER
     open_ended = status in (Status.FEASIBLE, Status.NO_SOLUTION)
     if start is not None and open_ended and (x is None or mip.objective(start) < mip.objective(x)):
         status, x = Status.FEASIBLE, start
     if not status.has_solution:
         known = math.isfinite(bound) and status is Status.NO_SOLUTION
-        return SolveResult(status, None, None, bound if known else None, limit, outcome.message)
+        return SolveResult(status, None, None, bound if known else None, limit, words)
     if x is None:
         raise BackendError(f"the solver claims {status.value} and gives no solution: {outcome.message}")
     _check_solution(mip, x)
@@ -178,7 +185,7 @@ def _concluded(mip: Mip, params: SolveParams, outcome: Outcome, start: FloatArra
     elif status is Status.OPTIMAL and distance > (params.gap + OBJECTIVE_TOLERANCE) * abs(objective) + ROUND_OFF:
         status = Status.FEASIBLE
     x.setflags(write=False)
-    return SolveResult(status, x, objective, bound if math.isfinite(bound) else None, limit, outcome.message)
+    return SolveResult(status, x, objective, bound if math.isfinite(bound) else None, limit, words)
 
 
 def _known(bound: float | None) -> float:

@@ -30,6 +30,8 @@ class Progress:
         self.bound: float | None = None
         self.x: FloatArray | None = None
         """The incumbent's columns; None where there is none, or where only the solver knows them yet."""
+        self.answering = False
+        """Has the solver been asked to write its answer, and can it?"""
 
     @property
     def elapsed_s(self) -> float:

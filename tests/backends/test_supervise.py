@@ -6,16 +6,17 @@ import os
 import re
 import signal
 import threading
+import time
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from mast_opt.backends.base import converted, interruptibly, one_sided
+from mast_opt.backends.base import GRACE_S, converted, interruptibly, one_sided
 from mast_opt.backends.supervise import Outcome, supervised
 from mast_opt.backends.watch import Progress, Relay, watching
 from mast_opt.errors import BackendError
-from mast_opt.mip import FloatArray
+from mast_opt.mip import FloatArray, Mip
 from mast_opt.result import Event, Limit, SolveParams, SolveResult, Status
 from tests.backends.programs import INF, knapsack, program
 from tests.platforms import needs
@@ -63,6 +64,27 @@ def test_a_limit_never_loses_a_feasible_start(found: FloatArray | None) -> None:
     result = say(Outcome(status, found, -30.0, Limit.TIME), params)
     assert (result.status, result.limit, result.objective) == (Status.FEASIBLE, Limit.TIME, MINIMUM)
     assert [event.incumbent for event in events] == [MINIMUM, MINIMUM]
+
+
+@pytest.mark.parametrize("status", [Status.INFEASIBLE, Status.INFEASIBLE_OR_UNBOUNDED])
+def test_nobody_denies_a_feasible_start(status: Status) -> None:
+    """As a solver does that was given a cutoff by an option of its own."""
+    result = say(Outcome(status, message="cutoff"), SolveParams(start=BEST))
+    assert (result.status, result.limit, result.objective) == (Status.FEASIBLE, Limit.OTHER, MINIMUM)
+    assert "although the start is feasible: cutoff" in result.message
+    assert say(Outcome(status), SolveParams(start=np.ones(4))).status is status
+
+
+def test_a_solver_that_writes_its_answer_is_waited_for() -> None:
+    params = SolveParams(start=WORSE)
+
+    def slow(mip: Mip, params: SolveParams, progress: Progress) -> Outcome:
+        progress.answering = True
+        params.cancel.set()
+        time.sleep(1.5 * GRACE_S)
+        return Outcome(Status.FEASIBLE, BEST, None, Limit.INTERRUPT)
+
+    assert supervised(slow, MIP, params).objective == MINIMUM
 
 
 @pytest.mark.parametrize("start", [np.ones(4), np.full(4, 0.25), np.array([1.0, 1.0, 0.0, -1.0])])

@@ -33,7 +33,7 @@ def question(instance: Json) -> Question:
     }
     inside: dict[str, list[str]] = {container: [] for container in (*names, NOBODY, *empty.values())}
     for row in servers:
-        inside[row["reservation"] or NOBODY].append(row["server"])
+        inside[row.get("reservation") or NOBODY].append(row["server"])
     solver = ProblemSolver(service_name="mast-opt", service_scope="server-assignment")
     solver.set_object_name("server").set_container_name("reservation").set_assignment(inside)
     solver.disable_scuba_logging().disable_solution_summary()
@@ -64,7 +64,7 @@ def _closed(
     closed = [
         {
             "object": row["server"],
-            "scopeItems": [name for name in worthless[row["type"]] if name != row["reservation"]] + empty,
+            "scopeItems": [name for name in worthless[row["type"]] if name != row.get("reservation")] + empty,
         }
         for row in servers
     ]
@@ -79,7 +79,7 @@ def held_today(servers: list[Json], worth: dict[str, dict[str, float]]) -> dict[
     """Reservation → switchboard → what it has there today."""
     held: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
     for row in servers:
-        if row["reservation"]:
+        if row.get("reservation"):
             held[row["reservation"]][row["switchboard"]] += worth[row["reservation"]].get(row["type"], 0.0)
     return held
 
@@ -137,7 +137,7 @@ def _moves(
 ) -> None:
     """Servers that are taken from somebody, and servers that are handed out."""
     price = {
-        row["server"]: weights["moves_in_use" if row["in_use"] else "moves_idle"] if row["reservation"] else 0.0
+        row["server"]: weights["moves_in_use" if row["in_use"] else "moves_idle"] if row.get("reservation") else 0.0
         for row in servers
     }
     solver.add_object_dimension("taken", price)

@@ -6,8 +6,8 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from mast_opt.errors import InputError
-from mast_opt.io import read, read_plan_of
+from mast_opt.errors import InputError, PlanError
+from mast_opt.io import PlanReading, read, read_plan_of
 from mast_opt.io.atomic import new_folder
 from mast_opt.kinds import kind_of
 from mast_opt.verdict import Verdict
@@ -24,18 +24,24 @@ def folder_of(instance: Path) -> Path:
 
 
 def objective_of(instance: Path) -> float | None:
-    """The objective that the best-known plan of an instance states; None where there is none."""
-    folder = folder_of(instance)
-    if not folder.is_dir():
+    """The objective that the best-known plan of an instance states.
+
+    None where there is no such plan, where it is one for another version of the instance, and where the objective is
+    lexicographic, which is more than one value.
+    """
+    if not folder_of(instance).is_dir():
         return None
-    objective = read_plan_of(read(instance), folder).fields.get("objective")
+    problem = read(instance)
+    kept = _kept(problem, folder_of(instance))
+    objective = None if kept is None or problem.objective.lexicographic else kept.fields.get("objective")
     return None if objective is None else float(objective)
 
 
 def offer(instance: Path, folder: Path) -> str:
     """Keep the plan in a folder as the best known one if the verifier passes it and it is strictly better.
 
-    With a lexicographic objective the terms are compared in their order, otherwise the objective.
+    With a lexicographic objective the terms are compared in their order, otherwise the objective. A plan that was kept
+    for another version of the instance counts as none.
 
     Returns:
         What became of it, in words; empty if it is no better.
@@ -49,17 +55,26 @@ def offer(instance: Path, folder: Path) -> str:
     if not verdict.ok or not offered.same_instance:
         why = verdict.violations[0] if verdict.violations else "it is for another version of the instance"
         raise InputError(f"the plan in {folder} is not one for {instance}: {why}")
-    kept = folder_of(instance)
+    place = folder_of(instance)
+    kept = _kept(problem, place)
     before: Verdict | None = None
-    if kept.is_dir():
-        now = read_plan_of(problem, kept)
-        before = kind_of(problem).verify(problem, now.plan)
+    if kept is not None:
+        before = kind_of(problem).verify(problem, kept.plan)
         if before.ok and not better(problem, verdict, before):
             return ""
-    with new_folder(kept, _keep_nothing) as fresh:
+    with new_folder(place, _keep_nothing) as fresh:
         shutil.copytree(folder, fresh, dirs_exist_ok=True)
     was = "" if before is None else f" (was {before.objective:.6g})"
     return f"best known: {verdict.objective:.6g}{was}"
+
+
+def _kept(problem: Any, place: Path) -> PlanReading | None:
+    """The plan that is kept for an instance, if it is one for this version of it."""
+    try:
+        kept = read_plan_of(problem, place) if place.is_dir() else None
+    except PlanError:
+        return None
+    return kept if kept is not None and kept.same_instance else None
 
 
 def _keep_nothing(target: Path) -> None:

@@ -30,14 +30,17 @@ def run_child(
     """Make the run in a process of its own and return what is known of it.
 
     The process gets as many processors as the trial has threads and may use no other. A crash and a process that is
-    killed after twice the time limit and ``patience_s`` are results too.
+    killed after twice the time limit and ``patience_s`` are results too. Temporary files of the run are in its own
+    folder, which is removed whatever its end.
     """
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         trial_file, result_file = Path(folder) / "trial", Path(folder) / "result.json"
         trial_file.write_bytes(pickle.dumps(trial))
         words = [sys.executable, "-m", "mast_opt.bench.worker", trial_file, result_file]
         words += [plan_folder] if plan_folder is not None else []
-        threads = dict.fromkeys(_THREADS, str(trial.threads))
+        scratch = Path(folder) / "scratch"
+        scratch.mkdir()
+        settings = {**dict.fromkeys(_THREADS, str(trial.threads)), "TMPDIR": str(scratch)}
         sources = commit()
         began = time.perf_counter()
         with (Path(folder) / "errors").open("w+", encoding="utf-8", errors="replace") as errors:
@@ -46,7 +49,7 @@ def run_child(
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=errors,
-                env={**os.environ, **threads},
+                env={**os.environ, **settings},
                 start_new_session=True,
                 preexec_fn=_pin(trial.threads) if pinned else None,
             )

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cmp_to_key
 
 from mast_opt.bench import figures
 from mast_opt.bench.figures import Instance, Result
 from mast_opt.bench.tables import DASH, markdown, percent_or_dash, plain_or_dash
 from mast_opt.report.numbers import plain, seconds
+from mast_opt.result import relative_gap
 
 
 def summary(results: Sequence[Result], best: Mapping[Instance, float]) -> str:
@@ -17,8 +19,7 @@ def summary(results: Sequence[Result], best: Mapping[Instance, float]) -> str:
     lines = []
     for name in figures.names_of(results):
         mine = [result for result in results if figures.contestant(result) == name]
-        gaps = [figures.gap_to(result.get("objective"), best.get(figures.instance(result))) for result in mine]
-        winners = sum(gap == 0.0 for gap in gaps)
+        winners = figures.winners(mine, results, best)
         counts = (len(mine), sum(map(figures.feasible, mine)), sum(map(figures.solved, mine)), winners)
         lines.append((name, *map(str, counts), *_means(mine, best)))
     return markdown(heads, lines)
@@ -45,9 +46,11 @@ def rows(results: Sequence[Result], best: Mapping[Instance, float]) -> str:
         groups[figures.contestant(result), result["time_limit_s"]].append(result)
     for (name, limit), mine in groups.items():
         plans = sum(map(figures.feasible, mine))
-        objectives = [result["objective"] for result in mine if figures.feasible(result)]
-        bounds = [result["bound"] for result in mine if result.get("bound") is not None]
-        memory = figures.shifted_geometric_mean(result.get("peak_memory_mb", 0.0) for result in mine)
+        objectives = [value for value in map(figures.objective, mine) if value is not None]
+        bounds = [value for value in map(figures.bound, mine) if value is not None]
+        memory = figures.shifted_geometric_mean(
+            result["peak_memory_mb"] for result in mine if "peak_memory_mb" in result
+        )
         lines.append(
             (
                 name,
@@ -57,7 +60,7 @@ def rows(results: Sequence[Result], best: Mapping[Instance, float]) -> str:
                 _spread(objectives, single),
                 _spread(bounds, single),
                 *_means(mine, best),
-                "–" if not memory else f"{memory:,.0f} MB",
+                DASH if memory is None else f"{memory:,.0f} MB",
             )
         )
     return markdown(heads, lines)
@@ -65,8 +68,8 @@ def rows(results: Sequence[Result], best: Mapping[Instance, float]) -> str:
 
 def _means(results: Sequence[Result], best: Mapping[Instance, float]) -> tuple[str, str, str]:
     """Gap to the best known, proven gap, time."""
-    to_best = [figures.gap_to(result.get("objective"), best.get(figures.instance(result))) for result in results]
-    proven = [result.get("gap") for result in results]
+    to_best = [figures.gap_to(figures.objective(result), best.get(figures.instance(result))) for result in results]
+    proven = map(figures.gap, results)
     means = (
         figures.shifted_geometric_mean((gap for gap in gaps if gap is not None), 0.01) for gaps in (to_best, proven)
     )
@@ -110,8 +113,43 @@ def by_instance(results: Sequence[Result], best: Mapping[Instance, float]) -> st
 def _reached(results: Sequence[Result], best: float | None) -> str:
     """The least objective under the longest limit, and its gap to the best known."""
     longest = max((result["time_limit_s"] for result in results), default=0.0)
-    found = [r["objective"] for r in results if figures.feasible(r) and r["time_limit_s"] == longest]
+    longest_runs = [result for result in results if result["time_limit_s"] == longest]
+    found = [value for value in map(figures.objective, longest_runs) if value is not None]
     if not found:
         return DASH
     proven = "*" if any(figures.solved(result) for result in results) else ""
     return f"{plain(min(found))}{proven} ({percent_or_dash(figures.gap_to(min(found), best))})"
+
+
+def in_order(results: Sequence[Result]) -> Iterator[str]:
+    """The terms of lexicographic objectives: for each order a table with one row for each run that has a plan."""
+    found = [result for result in results if figures.order(result) and figures.feasible(result)]
+    for order in dict.fromkeys(map(figures.order, found)):
+        mine = [result for result in found if figures.order(result) == order]
+        yield (
+            f"Minimised one after another: {', '.join(order)}. Plans are compared in this order, the best first; such "
+            "runs are in no gap and no bound. A star marks what is proven under the terms before; where the proofs "
+            "end, the bound follows."
+        )
+        lines = []
+        for instance in dict.fromkeys(map(figures.instance, mine)):
+            here = [result for result in mine if figures.instance(result) == instance]
+            for result in sorted(here, key=cmp_to_key(_compare)):
+                limit, seed = f"{result['time_limit_s']:g} s", str(result["seed"])
+                lines.append((figures.contestant(result), instance[1], limit, seed, *_terms(result)))
+        yield markdown(("contestant", "instance", "limit", "seed", *order), lines)
+
+
+def _compare(one: Result, other: Result) -> int:
+    return (figures.behind(one, other) is not None) - (figures.behind(other, one) is not None)
+
+
+def _terms(result: Result) -> Iterator[str]:
+    """Each term with what is proven of it."""
+    bounds = {stage["term"]: stage["bound"] for stage in result.get("stages", ())}
+    proven = True
+    for term, value in zip(figures.order(result), figures.values(result), strict=True):
+        bound = bounds.get(term) if proven else None
+        gap = relative_gap(value, bound)
+        proven = gap is not None and gap <= result["gap_asked"] + figures.SAME
+        yield plain(value) + ("*" if proven else "" if bound is None else f" (≥ {plain(bound)})")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -40,6 +41,75 @@ def identity(source: Mapping[str, Any]) -> str:
     return json.dumps(source, sort_keys=True)
 
 
+def order(result: Result) -> tuple[str, ...]:
+    """The terms that are minimised one after another; none where the objective is their weighted sum."""
+    return tuple(result.get("order", ()))
+
+
+def with_orders(results: Sequence[Result]) -> list[Result]:
+    """The same results, those that do not know the order of their instance's terms with what others know.
+
+    A run that ended without an answer does not.
+    """
+    known = {instance(result): result["order"] for result in results if order(result)}
+    return [{**result, "order": known[instance(result)]} if instance(result) in known else result for result in results]
+
+
+def objective(result: Result) -> float | None:
+    """The objective, to be compared with others; None without a plan and where terms are minimised one by one."""
+    return None if order(result) else result.get("objective")
+
+
+def bound(result: Result) -> float | None:
+    """What is proven of ``objective``; None where nothing is."""
+    return None if order(result) else result.get("bound")
+
+
+def gap(result: Result) -> float | None:
+    """Between ``objective`` and ``bound``; None where either is unknown."""
+    return None if order(result) else result.get("gap")
+
+
+def values(result: Result) -> tuple[float, ...]:
+    """What plans are compared by, the first difference deciding: the objective, or the terms in their order."""
+    return tuple(result["terms"][term] for term in order(result)) or (result["objective"],)
+
+
+def behind(one: Result, other: Result) -> int | None:
+    """The position in ``values`` that makes the first plan worse than the second; None if it is not worse."""
+    for position, (ours, theirs) in enumerate(zip(values(one), values(other), strict=True)):
+        if gap_to(ours, theirs) or gap_to(theirs, ours):
+            return position if ours > theirs else None
+    return None
+
+
+def leader(results: Sequence[Result]) -> Result:
+    """The first of the best plans, which all are for one instance."""
+    best, *others = results
+    for other in others:
+        best = best if behind(best, other) is None else other
+    return best
+
+
+def winners(mine: Iterable[Result], everyone: Iterable[Result], best: Mapping[Instance, float]) -> int:
+    """How many of the first results have the best value known of their instance.
+
+    Where terms are minimised one by one, that is a plan that no other of the results goes before.
+    """
+    rivals: dict[Instance, list[Result]] = defaultdict(list)
+    for result in everyone:
+        if order(result) and feasible(result):
+            rivals[instance(result)].append(result)
+    leaders = {one: leader(results) for one, results in rivals.items()}
+    count = 0
+    for result in mine:
+        if not order(result):
+            count += gap_to(objective(result), best.get(instance(result))) == 0.0
+        elif feasible(result):
+            count += behind(result, leaders[instance(result)]) is None
+    return count
+
+
 def feasible(result: Result) -> bool:
     return result.get("objective") is not None
 
@@ -67,8 +137,7 @@ def best_values(results: Iterable[Result], known: Mapping[Instance, float]) -> d
     """The least objective known of each instance: of these results, of what is kept, of what others published."""
     best = dict(known)
     for result in results:
-        values = [result.get("objective"), (result.get("reference") or {}).get("best")]
-        for value in values:
+        for value in (objective(result), (result.get("reference") or {}).get("best")):
             if value is not None:
                 best[instance(result)] = min(best.get(instance(result), math.inf), value)
     return best
@@ -78,7 +147,7 @@ def best_bounds(results: Iterable[Result]) -> dict[Instance, float]:
     """The highest bound that anyone proved on each instance."""
     best: dict[Instance, float] = {}
     for result in results:
-        for value in (result.get("bound"), (result.get("reference") or {}).get("bound")):
+        for value in (bound(result), (result.get("reference") or {}).get("bound")):
             if value is not None:
                 best[instance(result)] = max(best.get(instance(result), -math.inf), value)
     return best
@@ -102,8 +171,8 @@ def time_to(result: Result, target: float) -> float | None:
     for event in result.get("events", ()):
         if len(event) == 3 and event[1] is not None and event[1] <= target + margin:
             return float(event[0])
-    objective = result.get("objective")
-    return time_s(result) if objective is not None and objective <= target + margin else None
+    reached = objective(result)
+    return time_s(result) if reached is not None and reached <= target + margin else None
 
 
 def target_of(best: float, gap: float) -> float:

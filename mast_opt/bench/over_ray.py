@@ -11,7 +11,7 @@ import logging
 from collections.abc import Sequence
 from typing import Any
 
-from mast_opt.bench.child import run_child
+from mast_opt.bench.child import PATIENCE_S, run_child
 from mast_opt.bench.machine import machine
 from mast_opt.bench.running import Outcomes
 from mast_opt.bench.status import Ended
@@ -24,17 +24,19 @@ class Cluster:
 
     Args:
         address: as Ray knows it: ``auto`` for the cluster that this machine belongs to, ``HOST:PORT``, ``ray://…``.
+        patience_s: beyond twice its limit, before a run is killed.
 
     Raises:
         BackendUnavailable: Ray is not installed, or there is no cluster at the address.
     """
 
-    def __init__(self, address: str) -> None:
+    def __init__(self, address: str, patience_s: float = PATIENCE_S) -> None:
         try:
             import ray
         except ImportError as error:
             raise BackendUnavailable("Ray is not installed; install it with: pip install 'mast-opt[ray]'") from error
         self._ray = ray
+        self._patience_s = patience_s
         try:
             if not ray.is_initialized():
                 ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
@@ -45,7 +47,10 @@ class Cluster:
         """Outcomes in the order in which they come; a lost node is the end of its runs only."""
         ray = self._ray
         task = ray.remote(_run).options
-        pending = {task(num_cpus=trial.threads, max_retries=0).remote(trial): at for at, trial in enumerate(trials)}
+        pending = {
+            task(num_cpus=trial.threads, max_retries=0).remote(trial, self._patience_s): at
+            for at, trial in enumerate(trials)
+        }
         try:
             while pending:
                 (ready, *_), _ = ray.wait(list(pending))
@@ -61,5 +66,5 @@ class Cluster:
                 ray.cancel(reference, force=True)
 
 
-def _run(trial: Trial) -> dict[str, Any]:
-    return {**run_child(trial, pinned=False), "node": machine()}
+def _run(trial: Trial, patience_s: float) -> dict[str, Any]:
+    return {**run_child(trial, pinned=False, patience_s=patience_s), "node": machine()}

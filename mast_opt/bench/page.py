@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from mast_opt.bench import figures
-from mast_opt.bench.entry_tables import by_instance, measured, rows, summary
+from mast_opt.bench.entry_tables import by_instance, in_order, measured, rows, summary
 from mast_opt.bench.figures import Instance, Result
 from mast_opt.bench.plots import TITLES, file_name, kinds_of
 from mast_opt.bench.status import Ended
 from mast_opt.bench.suite import KnownIssue, Suite
+from mast_opt.bench.suite_file import FOLDER
 from mast_opt.kinds import kind_named
 from mast_opt.report.numbers import percent, plain
 
+HEAD = "# Benchmarks\n\nGenerated from the results under `benchmarks/results/` by:"
+"""What every page begins with."""
 METHOD = """\
 Every row is the work of one command and can be run again. Each run is a process of its own, pinned to as many
 processors as it has threads; runs follow one another. The time limit covers formulating, solving and
@@ -58,7 +62,7 @@ def page(chapters: Sequence[Chapter], images: str | None) -> str:
         chapters: the suites, in the order in which they appear.
         images: folder of the plots as the page sees it; None leaves them out.
     """
-    parts = ["# Benchmarks", "Generated from the results under `benchmarks/results/` by:", _command("report")]
+    parts = [HEAD, _command("report")]
     parts += ["## How to read this", METHOD.strip()]
     parts += ["## What our solvers lose at", *_losses(chapters)]
     for chapter in chapters:
@@ -71,9 +75,11 @@ def _chapter(chapter: Chapter, images: str | None) -> Iterator[str]:
     yield f"## {suite.title}"
     if suite.about:
         yield suite.about.strip()
-    yield from _circumstances(results)
+    if results:
+        yield from _circumstances(results)
     imported = any("importer" in result["source"] for result in results)
-    yield _command(suite.name, imported=imported)
+    called = suite.name if suite.path.parent == FOLDER else shlex.quote(str(suite.path))
+    yield _command(called, imported=imported)
     solves = [result for result in results if "figures" not in result and result["contestant"].get("name")]
     solves = [result for result in solves if result["source"].get("kind")]
     if solves:
@@ -81,11 +87,13 @@ def _chapter(chapter: Chapter, images: str | None) -> Iterator[str]:
     for entry in dict.fromkeys(result["entry"] for result in results):
         of_entry = [result for result in results if result["entry"] == entry]
         yield f"### {entry}"
-        yield _command(suite.name, entry, imported=imported)
+        yield _command(called, entry, imported=imported)
         programs = [result for result in of_entry if "figures" in result]
         yield measured(programs) if programs else rows(of_entry, chapter.best)
-        if len({figures.instance(result) for result in of_entry}) > 1 and not programs:
-            yield by_instance(of_entry, chapter.best)
+        weighted = [result for result in of_entry if not figures.order(result)]
+        if weighted and len({figures.instance(result) for result in of_entry}) > 1 and not programs:
+            yield by_instance(weighted, chapter.best)
+        yield from in_order(of_entry)
         yield from _failures(of_entry)
     if images is not None:
         for kind in kinds_of(solves):
@@ -161,7 +169,7 @@ def _losses(chapters: Sequence[Chapter]) -> Iterator[str]:
             if not ours or not theirs:
                 continue
             compared += 1
-            words = _lost(ours, min(theirs, key=lambda result: result["objective"]))
+            words = _lost(ours, figures.leader(theirs))
             if words:
                 entry = results[0]["entry"]
                 lines.append(f"- {chapter.suite.name}, {entry}, `{label}`, {limit:g} s, seed {seed}: {words}")
@@ -178,11 +186,21 @@ def _losses(chapters: Sequence[Chapter]) -> Iterator[str]:
 
 def _lost(ours: Sequence[Result], other: Result) -> str:
     """How the best of ours falls behind another's plan; empty if it does not."""
-    against = f"{plain(other['objective'])} of {figures.contestant(other)}"
     found = [result for result in ours if figures.feasible(result)]
     if not found:
-        return f"no plan of {' or '.join(figures.names_of(ours))} against {against}"
-    best = min(found, key=lambda result: result["objective"])
-    gap = figures.gap_to(best["objective"], other["objective"])
-    mine = f"{figures.contestant(best)} {plain(best['objective'])}"
-    return f"{mine} against {against} ({percent(gap)} worse)" if gap else ""
+        return (
+            f"no plan of {' or '.join(figures.names_of(ours))} against {_value(other)} of {figures.contestant(other)}"
+        )
+    best = figures.leader(found)
+    at = figures.behind(best, other)
+    if at is None:
+        return ""
+    gap = figures.gap_to(figures.values(best)[at], figures.values(other)[at])
+    words = f"{figures.contestant(best)} {_value(best, at)} against {_value(other, at)} of {figures.contestant(other)}"
+    return f"{words} ({percent(gap)} worse)" if figures.values(other)[at] else words
+
+
+def _value(result: Result, position: int = 0) -> str:
+    """The objective, or with its name the term at a position in their order."""
+    name = figures.order(result)[position : position + 1]
+    return " ".join([*name, plain(figures.values(result)[position])])

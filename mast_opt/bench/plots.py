@@ -162,7 +162,7 @@ def scaling(axes: Any, results: Sequence[Result], best: Mapping[Instance, float]
     breaks = np.flatnonzero(np.diff(at) > 1) + 1
     gaps: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for result in results:
-        gap = figures.gap_to(result.get("objective"), best.get(figures.instance(result)))
+        gap = figures.gap_to(figures.objective(result), best.get(figures.instance(result)))
         if gap is not None:
             gaps[figures.contestant(result)][result["entry"]].append(max(gap, FLOOR))
     for name, by_entry in gaps.items():

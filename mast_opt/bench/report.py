@@ -12,15 +12,18 @@ from mast_opt.bench.results import Result, latest, load
 from mast_opt.bench.sources import Stored
 from mast_opt.bench.suite import Suite
 from mast_opt.bench.suite_file import read_suite, suite_path
-from mast_opt.errors import InputError
+from mast_opt.errors import InputError, UsageError
 
 
 def chapters_of(paths: Sequence[Path]) -> list[Chapter]:
     """A chapter for each result file; a folder stands for every one in it.
 
+    Where no suite here has the name of a file, as with a suite that was run by its path, the chapter has the results
+    and lacks the suite's words and plots.
+
     Raises:
         InputError: there are no results at a path.
-        UsageError: no suite has the name of a file.
+        SuiteError: the suite of a file has faults.
     """
     files: list[Path] = []
     for path in paths:
@@ -30,7 +33,15 @@ def chapters_of(paths: Sequence[Path]) -> list[Chapter]:
             raise InputError(
                 f"{path}: expected results, a .jsonl file or a folder of them (mast-opt bench SUITE --out …)"
             )
-    return [chapter(read_suite(suite_path(file.stem)), load(file)) for file in files]
+    return [chapter(_suite_of(file.stem), load(file)) for file in files]
+
+
+def _suite_of(name: str) -> Suite:
+    try:
+        path = suite_path(name)
+    except UsageError:
+        return Suite(name, Path(f"{name}.toml"), title=name, about="", trials=())
+    return read_suite(path)
 
 
 def chapter(suite: Suite, results: Sequence[Result]) -> Chapter:
@@ -41,4 +52,4 @@ def chapter(suite: Suite, results: Sequence[Result]) -> Chapter:
             objective = best_known.objective_of(trial.source.path)
             if objective is not None:
                 known[figures.identity(trial.facts["source"]), trial.source.label] = objective
-    return Chapter(suite, latest(results), known)
+    return Chapter(suite, figures.with_orders(latest(results)), known)

@@ -37,14 +37,25 @@ def file_of(folder: Path, suite: str) -> Path:
 
 
 def append(file: Path, result: Result) -> None:
-    """Add a line. A last line that a crash cut short gives way to it."""
+    """Add a line. A last line that a crash cut short gives way to it; one that only lacks its end is ended."""
     file.parent.mkdir(parents=True, exist_ok=True)
     with file.open("ab") as lines:
-        end = lines.tell()
-        if end:
-            whole = file.read_bytes().rfind(b"\n") + 1
-            lines.truncate(whole)
+        if lines.tell():
+            there = file.read_bytes()
+            whole = there.rfind(b"\n") + 1
+            if _is_json(there[whole:]):
+                lines.write(b"\n")
+            else:
+                lines.truncate(whole)
         lines.write(json.dumps(result, allow_nan=False).encode() + b"\n")
+
+
+def _is_json(line: bytes) -> bool:
+    try:
+        json.loads(line)
+    except ValueError:
+        return False
+    return True
 
 
 def load(file: Path) -> list[Result]:

@@ -20,6 +20,7 @@ from mast_opt.bench.results import Result, append, file_of, key_of, load, used_b
 from mast_opt.bench.sources import Program, Stored
 from mast_opt.bench.status import Ended
 from mast_opt.bench.suite import Suite, Trial
+from mast_opt.errors import InputError
 from mast_opt.kinds import kind_named
 
 Outcome = tuple[int, dict[str, Any], Path | None]
@@ -153,7 +154,10 @@ def _one_by_one(trials: Sequence[Trial], starts: Callable[[Trial], None], patien
 def _offer(trial: Trial, folder: Path | None) -> str:
     if folder is None or not folder.exists() or not isinstance(trial.source, Stored):
         return ""
-    return best_known.offer(trial.source.path, folder)
+    try:
+        return best_known.offer(trial.source.path, folder)
+    except InputError as error:
+        return f"not kept as best known: {' '.join(str(error).split())}"
 
 
 def _left_s(trials: Sequence[Trial], results: Sequence[Result]) -> float:

@@ -20,9 +20,10 @@ def show_summary(console: Console, work: Plan) -> None:
     solves = [result for result in told.results if "figures" not in result and result["source"].get("kind")]
     for name in figures.names_of(solves):
         mine = [result for result in solves if figures.contestant(result) == name]
-        gaps = [figures.gap_to(result.get("objective"), best.get(figures.instance(result))) for result in mine]
+        gaps = [figures.gap_to(figures.objective(result), best.get(figures.instance(result))) for result in mine]
         known = [gap for gap in gaps if gap is not None]
-        counts = (len(mine), sum(map(figures.feasible, mine)), sum(map(figures.solved, mine)), known.count(0.0))
+        winners = figures.winners(mine, solves, best)
+        counts = (len(mine), sum(map(figures.feasible, mine)), sum(map(figures.solved, mine)), winners)
         time = figures.shifted_geometric_mean(map(figures.time_s, mine))
         mean = figures.shifted_geometric_mean(known, 0.01)
         table.add_row(name, *map(str, counts), percent(mean), "" if time is None else seconds(time))

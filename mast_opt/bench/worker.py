@@ -18,6 +18,7 @@ import sys
 import threading
 import time
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -67,6 +68,8 @@ def run(trial: Trial, plan_folder: Path | None) -> dict[str, Any]:
         else:
             _warm(trial, kind_of(problem))
             record = _solve(trial, problem, plan_folder)
+        if problem.objective.lexicographic:
+            record["order"] = list(problem.objective.order)
         warm_s = time.perf_counter() - began - read_s - sum(record["runtime_s"].values())
         record["runtime_s"] = {**record["runtime_s"], "read": read_s, "warm": max(0.0, warm_s)}
         return record
@@ -125,6 +128,8 @@ def _solve(trial: Trial, problem: Any, plan_folder: Path | None) -> dict[str, An
     }
     if solution.verdict is not None:
         record |= {"terms": dict(solution.verdict.terms), "metrics": dict(solution.verdict.metrics)}
+    if solution.stages:
+        record["stages"] = [asdict(stage) for stage in solution.stages]
     if plan_folder is not None and solution.plan is not None:
         write_plan(problem, solution, plan_folder)
     return record

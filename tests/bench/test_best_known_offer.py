@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from mast_opt.bench import best_known
 from mast_opt.errors import InputError
-from mast_opt.io import read
+from mast_opt.io import read, write
+from mast_opt.kinds import generate
 from mast_opt.solving import solve, write_plan
 from tests.bench.conftest import INSTANCES
 
@@ -64,6 +66,35 @@ def test_a_plan_that_breaks_a_rule_is_refused(instance: Path) -> None:
 
 def test_a_plan_for_another_version_of_the_instance_is_refused(instance: Path) -> None:
     plan = offered(instance, "highs", "plan")
-    instance.write_text(instance.read_text().replace('"gpu_hours_at_risk": ', '"gpu_hours_at_risk": 1', 1))
+    changed(instance)
     with pytest.raises(InputError, match="another version"):
         best_known.offer(instance, plan)
+
+
+def changed(instance: Path) -> None:
+    """Another version of the instance, in which every label is still there."""
+    instance.write_text(instance.read_text().replace('"gpu_hours_at_risk": ', '"gpu_hours_at_risk": 1', 1))
+
+
+def renamed(instance: Path) -> None:
+    """Another version of the instance, without a server that had its name before."""
+    instance.write_text(instance.read_text().replace('"server": "', '"server": "new '))
+
+
+@pytest.mark.parametrize("change", [changed, renamed])
+def test_a_plan_kept_for_another_version_counts_for_nothing(instance: Path, change: Callable[[Path], None]) -> None:
+    best_known.offer(instance, offered(instance, "highs", "before"))
+    assert best_known.objective_of(instance) is not None
+    change(instance)
+    assert best_known.objective_of(instance) is None
+    worse = emptied(offered(instance, "highs", "after"))
+    assert "was" not in best_known.offer(instance, worse)
+    assert best_known.objective_of(instance) == 1000.0
+
+
+def test_a_lexicographic_objective_is_no_single_value(tmp_path: Path) -> None:
+    problem = generate("data-placement", "lexicographic", datasets=3, workloads=3, regions=2, seed=1)
+    write(problem, tmp_path / "small.json")
+    best_known.offer(tmp_path / "small.json", offered(tmp_path / "small.json", "highs", "plan"))
+    assert best_known.folder_of(tmp_path / "small.json").is_dir()
+    assert best_known.objective_of(tmp_path / "small.json") is None

@@ -23,6 +23,37 @@ def test_the_best_known_value_is_the_least_of_all_sources() -> None:
     assert figures.best_values(results[:1], {one: 4.5}) == {one: 4.5}
 
 
+def test_terms_in_their_order_are_no_value_to_be_averaged() -> None:
+    one = result("a", 5.0, bound=4.0, gap=0.2, order=["x"], terms={"x": 5.0})
+    assert [look(one) for look in (figures.objective, figures.bound, figures.gap)] == [None] * 3
+    assert figures.best_values([one], {}) == figures.best_bounds([one]) == {}
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "position"),
+    [
+        ((2.0, 0.0), (1.0, 9.0), 0),
+        ((1.0, 3.0), (1.0, 2.0), 1),
+        ((1.0 + 1e-9, 2.0), (1.0, 3.0), None),
+        ((0.5, 9.0), (1.0, 0.0), None),
+        ((1.0, 2.0), (1.0, 2.0), None),
+    ],
+)
+def test_the_first_term_that_differs_decides(
+    ours: tuple[float, float], theirs: tuple[float, float], position: int | None
+) -> None:
+    one, other = (result("a", 1.0, order=["x", "y"], terms=dict(zip("xy", terms))) for terms in (ours, theirs))
+    assert figures.behind(one, other) == position
+
+
+def test_results_that_do_not_know_the_order_of_terms_take_it_from_others() -> None:
+    terms = {"x": 1.0, "y": 2.0}
+    before, crashed, other = result("a", 1.0, terms=terms), result("b", None), result("a", 1.0, instance="j")
+    known = figures.with_orders([before, result("c", 1.0, terms=terms, order=["y", "x"]), crashed, other])
+    assert [figures.order(one) for one in known] == [("y", "x")] * 3 + [()]
+    assert figures.values(known[0]) == (2.0, 1.0)
+
+
 def test_an_instance_is_the_same_in_every_entry_and_another_where_its_source_is() -> None:
     here, there = result("a", 5.0), result("b", 4.0, entry="longer")
     other = result("b", 3.0, source={"kind": "data-placement"})

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
+from mast_opt.bench import Trial
 from mast_opt.bench.results import load
 from mast_opt.cli import main
 from tests.platforms import needs
@@ -34,6 +38,40 @@ def test_runs_come_back_from_a_cluster(suite_file: Path, tmp_path: Path) -> None
     assert {result["status"] for result in results} == {"OPTIMAL"}
     assert not any(result["pinned"] for result in results)
     assert all(result["node"]["processors"] for result in results)
+
+
+def test_patience_is_that_of_the_command(
+    suite_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A stand-in for Ray makes the runs as they are asked for."""
+    patience: list[float] = []
+
+    def run_child(trial: Trial, *, pinned: bool, patience_s: float) -> dict[str, Any]:
+        patience.append(patience_s)
+        return {"status": "OPTIMAL", "objective": 0.0, "runtime_s": {"wall": 1.0}, "pinned": pinned}
+
+    def remote(run: Callable[..., Any]) -> SimpleNamespace:
+        return SimpleNamespace(options=lambda **_: SimpleNamespace(remote=lambda *given: Later(run(*given))))
+
+    ray = SimpleNamespace(
+        is_initialized=lambda: True,
+        remote=remote,
+        wait=lambda pending: (pending, []),
+        get=lambda later: later.outcome,
+        exceptions=SimpleNamespace(RayError=RuntimeError),
+    )
+    monkeypatch.setitem(sys.modules, "ray", ray)
+    monkeypatch.setattr("mast_opt.bench.over_ray.run_child", run_child)
+    words = ["--filter", "drawn", "--ray", "auto", "--patience", "5", "--out", str(tmp_path / "results")]
+    assert main(["bench", str(suite_file), *words]) == 0
+    assert patience == [5.0, 5.0]
+
+
+class Later:
+    """What a task will have come to; equal to no other, as Ray's references are."""
+
+    def __init__(self, outcome: dict[str, Any]) -> None:
+        self.outcome = outcome
 
 
 def test_without_ray_it_says_how_to_install_it(

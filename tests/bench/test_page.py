@@ -38,7 +38,7 @@ def test_the_page_says_what_was_found(suite: Suite) -> None:
     assert "| highs | 3 | 3 | 0 | 1 |" in text
     assert "| exhaustive | 3 | 2 | 0 | 1 |" in text
     assert "cbc: TIMEOUT × 1: killed after 140 s" in text
-    assert "mast-opt bench two --filter 'e/'" in text
+    assert f"mast-opt bench {suite.path} --filter 'e/'" in text
     assert "- highs: is here for the tests." in text
     assert "| ours | 1.5 |" in text
     assert "| i | 3.2 | 3 | 4 (25.0%) | 5 (56.2%) | – |" in text
@@ -51,6 +51,41 @@ def test_the_page_says_what_ours_lose_at(suite: Suite) -> None:
     assert "worse in 2:" in text
     assert "exhaustive 5 against 4 of highs (25.0% worse)" in text
     assert "no plan of exhaustive against 3 of highs" in text
+
+
+def test_memory_is_that_of_runs_that_tell_it(suite: Suite) -> None:
+    """Those that were killed do not."""
+    killed = result("cbc", None, status="TIMEOUT", seed=1)
+    del killed["peak_memory_mb"]
+    results = [result("cbc", 4.0), killed, {**killed, "contestant": {"name": "scip"}}]
+    text = page([Chapter(suite, results, {})], images=None)
+    assert "| cbc | 10 s | 1/2 | 0 | 4 | – | 0.00% | – | 4.24 s | 100 MB |" in text
+    assert "| scip | 10 s | 0/1 | 0 | – | – | – | – | 10 s | – |" in text
+
+
+def test_terms_that_are_minimised_one_by_one_are_compared_in_their_order(suite: Suite) -> None:
+    """The objective of each is the value of another term: the first that is not proven."""
+    order = {"order": ["x", "y"], "gap_asked": 1e-4}
+    stages = [{"term": "x", "objective": 2.0, "bound": 2.0}, {"term": "y", "objective": 7.0, "bound": 6.0}]
+    results = [
+        result("exhaustive", 3.0, terms={"x": 3.0, "y": 1.0}, **order),
+        result("highs", 7.0, bound=6.0, gap=1 / 7, terms={"x": 2.0, "y": 7.0}, stages=stages, **order),
+        result("highs", 4.0, instance="j"),
+        result("cbc", None, status="CRASHED"),
+    ]
+    text = page([Chapter(suite, results, {})], images=None)
+    assert "exhaustive x 3 against x 2 of highs (50.0% worse)" in text
+    assert "| exhaustive | 1 | 1 | 0 | 0 | – | – |" in text
+    assert "| highs | 2 | 2 | 0 | 2 | 0.00% | – |" in text
+    assert "| highs | 10 s | 2/2 | 0 | 4 | – | 0.00% | – |" in text
+    rows = [
+        "| contestant | instance | limit | seed | x | y |",
+        "| --- | --: | --: | --: | --: | --: |",
+        "| highs | i | 10 s | 0 | 2* | 7 (≥ 6) |",
+        "| exhaustive | i | 10 s | 0 | 3 | 1 |",
+    ]
+    assert "\n".join(rows) in text
+    assert "| j | 4 | – | 4 (0.00%) |" in text
 
 
 @pytest.mark.parametrize("name", PLOTS)
@@ -89,7 +124,11 @@ def test_the_committed_page_is_generated(monkeypatch: pytest.MonkeyPatch) -> Non
     assert (ROOT / "docs" / "benchmarks.md").read_text(encoding="utf-8") == text
 
 
-def test_results_need_a_suite_of_their_name(tmp_path: Path) -> None:
-    append(tmp_path / "nobody.jsonl", result("a", 1.0))
-    with pytest.raises(UsageError, match="no suite 'nobody'"):
-        chapters_of([tmp_path])
+def test_results_of_a_suite_that_is_not_here_are_told_without_its_words(tmp_path: Path) -> None:
+    append(tmp_path / "mine.jsonl", result("a", 1.0))
+    (tmp_path / "torn.jsonl").write_text('{"key')
+    text = page(chapters_of([tmp_path]), images=None)
+    assert "## mine\n" in text
+    assert "mast-opt bench mine.toml --filter 'e/'" in text
+    assert "| a | 10 s | 1/1 | 0 | 1 |" in text
+    assert "## torn\n" in text

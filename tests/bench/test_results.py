@@ -27,6 +27,14 @@ def test_lines_are_added_and_a_torn_one_gives_way(tmp_path: Path) -> None:
     assert [one["contestant"]["name"] for one in load(file)] == ["a", "b"]
 
 
+def test_a_whole_line_without_its_end_is_kept(tmp_path: Path) -> None:
+    file = tmp_path / "two.jsonl"
+    append(file, result("a", 1.0))
+    file.write_bytes(file.read_bytes().removesuffix(b"\n"))
+    append(file, result("b", 2.0))
+    assert [one["contestant"]["name"] for one in load(file)] == ["a", "b"]
+
+
 def test_a_broken_line_in_the_middle_is_named(tmp_path: Path) -> None:
     file = tmp_path / "two.jsonl"
     file.write_text('{"key": "a"}\nnonsense\n{"key": "b"}\n')

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -80,6 +81,32 @@ def test_a_crash_and_a_sleeper_are_results(suite_file: Path) -> None:
     assert late["status"] == "TIMEOUT"
 
 
+def test_a_run_that_is_killed_takes_its_temporary_files_with_it(
+    suite: Suite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place, made, python = (tmp_path / name for name in ("temporary", "made", "python"))
+    place.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(place))
+    monkeypatch.setenv("TMPDIR", str(place))
+    python.write_text(f"#!/bin/sh\nmktemp -d > '{made}'\nkill -9 $$\n")
+    python.chmod(0o755)
+    monkeypatch.setattr("mast_opt.bench.child.sys.executable", str(python))
+    assert run_child(suite.trials[0])["error"].startswith("SIGKILL")
+    assert place in Path(made.read_text()).parents
+    assert list(place.iterdir()) == []
+
+
+def test_terms_that_are_minimised_one_by_one_are_told_with_their_order(tmp_path: Path) -> None:
+    (tmp_path / "order.toml").write_text(
+        'time_limits_s = [20]\nsolvers = ["highs"]\n[[entry]]\nname = "e"\nkind = "data-placement"\n'
+        'family = "lexicographic"\nsizes = { datasets = 3, workloads = 3, regions = 2 }\ninstance_seeds = [1]\n'
+    )
+    told = run_child(read_suite(tmp_path / "order.toml").trials[0])
+    assert told["order"] == ["overload", "peak", "remote", "copy", "storage"]
+    assert [stage["term"] for stage in told["stages"]] == told["order"]
+    assert told["stages"][0]["bound"] <= told["terms"]["overload"]
+
+
 def test_a_worker_that_dies_is_a_crash(suite: Suite, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("mast_opt.bench.child.sys.executable", "/bin/false")
     dead = run_child(suite.trials[0])
@@ -137,6 +164,16 @@ def test_a_run_whose_solver_was_missing_is_made_again(
     assert len(plan(one, tmp_path).todo) == 1
     append(tmp_path / "two.jsonl", {"key": key, "status": "CRASHED"})
     assert plan(one, tmp_path).todo == ()
+
+
+def test_a_plan_that_cannot_be_kept_is_told_and_stops_nothing(suite: Suite, tmp_path: Path) -> None:
+    (tmp_path / "plan").mkdir()
+    told: list[Told] = []
+    outcome = {"status": "OPTIMAL", "objective": 0.0, "runtime_s": {"wall": 1.0}}
+    two = replace(suite, trials=suite.trials[:2])
+    execute(plan(two, tmp_path), told.append, spread=lambda _: ((at, {**outcome}, tmp_path / "plan") for at in (0, 1)))
+    assert [one.best_known.partition(":")[0] for one in told] == ["not kept as best known"] * 2
+    assert "assignments" in told[0].best_known
 
 
 def test_a_peer_is_judged_by_the_verifier(suite: Suite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

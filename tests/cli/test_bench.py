@@ -51,6 +51,13 @@ def test_a_suite_is_listed_run_and_reported(call: Call, suite: Path, monkeypatch
     page = Path("page.md").read_text()
     assert "| highs | 5 s | 1/1 | 1 | 2.1 | 2.1 |" in page
     assert Path("images/benchmarks/one-data-placement-profile.svg").exists()
+    assert call("bench", "report", "results", "--out", "page.md").code == 0
+    assert Path("page.md").read_text() == page
+    Path("page.md").write_text("# Benchmarks\n\nNotes of my own.\n")
+    refused = call("bench", "report", "results", "--out", "page.md")
+    assert refused.code == 2
+    assert "page.md exists already and is no page of results; choose another path" in refused.err
+    assert "Notes of my own" in Path("page.md").read_text()
 
 
 def test_a_broken_run_is_told_by_the_exit_code(call: Call, suite: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,7 @@ from cyclopts.validators import Number
 from mast_opt.cli.exits import Exit
 from mast_opt.cli.options import Json, TheRun, flag
 from mast_opt.cli.run import Answer, Run
-from mast_opt.errors import UsageError
+from mast_opt.errors import InputError, UsageError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -96,7 +96,7 @@ def _execute(run: Run, work: Plan, ray: str | None, patience_s: float, update_be
         if ray is not None:
             from mast_opt.bench.over_ray import Cluster
 
-            spread = Cluster(ray)
+            spread = Cluster(ray, patience_s)
         results = execute(
             work,
             tell,
@@ -130,17 +130,33 @@ def _report(run: Run, results: tuple[Path, ...], out: Path) -> Answer:
     from mast_opt.bench.page import page
     from mast_opt.bench.plots import draw
     from mast_opt.bench.report import chapters_of
+    from mast_opt.io.atomic import new_file
 
     if not results:
         raise UsageError("nothing to report; expected: mast-opt bench report RESULTS…, files or folders")
+    _refuse_anything_but_a_page(out)
     chapters = chapters_of(results)
     drawn = [chapter for chapter in chapters if chapter.suite.plots]
     for chapter in drawn:
         draw(out.parent / IMAGES, chapter.suite.name, chapter.suite.plots, chapter.results, chapter.best)
-    out.write_text(page(chapters, IMAGES), encoding="utf-8")
+    with new_file(out) as partial:
+        partial.write_text(page(chapters, IMAGES), encoding="utf-8", newline="\n")
     run.record.update(out=str(out), suites=[chapter.suite.name for chapter in chapters])
 
     def show(console: Any) -> None:
         console.print(f"{out} tells the results of {', '.join(chapter.suite.name for chapter in chapters)}.")
 
     return Answer(Exit.OK, show)
+
+
+def _refuse_anything_but_a_page(out: Path) -> None:
+    """Raises InputError where something stands that is no earlier page of results."""
+    from mast_opt.bench.page import HEAD
+
+    if not out.exists():
+        return
+    if out.is_file():
+        with out.open(encoding="utf-8", errors="replace") as there:
+            if there.read(len(HEAD)) == HEAD:
+                return
+    raise InputError(f"{out} exists already and is no page of results; choose another path (--out)")

@@ -105,6 +105,8 @@ class Table:
     """False: the file may be missing."""
     rows_required: bool = False
     """True: a table without rows is a fault."""
+    missing: str = "reads as empty"
+    """What it means that an optional table is not there, in words."""
     help: str = ""
 
     def column(self, name: str) -> Column:

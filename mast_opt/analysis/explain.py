@@ -37,8 +37,9 @@ class Explanation:
     """The answer of ``explain``."""
 
     kind: str
-    status: Status
-    """INFEASIBLE with a conflict; FEASIBLE if there is a plan; NO_SOLUTION if time ran out before either was known."""
+    status: Status | None
+    """INFEASIBLE with a conflict; FEASIBLE if there is a plan; NO_SOLUTION if time ran out before either was known;
+    None where the plan that is asked about breaks limits."""
     conflict: tuple[str, ...] = ()
     """Limits that contradict one another, told in the words of the domain."""
     limits: Mapping[str, tuple[int, ...]] | None = None
@@ -153,7 +154,7 @@ def _of_plan(kind: Kind[Any, Any], problem: Any, plan: Any, names: Sequence[str]
         near = did_you_mean(unknown[0], known)
         expected = f"expected some of {listed(list(known))}{near}"
         raise UsageError(f"{problem.name} has no {choices.noun} called {unknown[0]!r}; {expected}")
-    status = Status.FEASIBLE if verify(problem, plan).ok else Status.NO_SOLUTION
+    status = Status.FEASIBLE if verify(problem, plan).ok else None
     positions = [known[name] for name in names] or list(choices.heaviest(problem))[:HEAVIEST]
     return Explanation(
         kind.name, status, reasons=tuple(reasons(kind, choices, problem, plan, int(at)) for at in positions)

@@ -21,6 +21,7 @@ from mast_opt.questions import Resource
 from mast_opt.result import SolveParams, Status
 from mast_opt.solving import Solution, verify
 
+DEFAULT_GAP = 1e-4
 NOTHING = 1e-9
 """Relative change of the objective that is a solver's rounding."""
 
@@ -46,9 +47,13 @@ class Marginals:
     kind: str
     integers: str
     units: int
-    objective: float
-    """Of the plan (integers fixed) or of the best plan known (integers free)."""
+    objective: float | None
+    """Of the plan (integers fixed) or of the best plan known (integers free); None where none was found."""
     values: tuple[Marginal, ...]
+    """Empty without an objective."""
+    status: Status = Status.FEASIBLE
+    """INFEASIBLE if it is proven that there is no plan to begin from; NO_SOLUTION if none was found or measured in
+    time; FEASIBLE otherwise."""
 
 
 def marginal_values(
@@ -60,7 +65,7 @@ def marginal_values(
     resources: Sequence[str] = (),
     solver: str = "highs",
     time_limit_s: float | None = None,
-    gap: float = 1e-4,
+    gap: float = DEFAULT_GAP,
     seed: int = 0,
     threads: int | None = 1,
     jobs: int = 1,
@@ -84,7 +89,7 @@ def marginal_values(
         resources: which ones, by name; all unless given.
         solver: a MIP backend; with free integers any solver.
         time_limit_s: for each solve; None for no limit.
-        gap: relative gap of solves with free integers.
+        gap: relative gap of the solve that finds the plan, and of those with free integers.
         seed: of every random choice.
         threads: of each solve.
         jobs: solves at the same time.
@@ -106,6 +111,8 @@ def marginal_values(
         )
     if units < 1 or jobs < 1:
         raise UsageError(f"units is {units} and jobs is {jobs}; expected at least 1 of each")
+    if plan is not None and integers == "fixed" and gap != DEFAULT_GAP:
+        raise UsageError("where a plan's whole decisions are kept, what is left is solved without a gap; leave out gap")
     chosen = _chosen(questions.resources, resources)
     cancel = cancel or threading.Event()
     if integers == "fixed":
@@ -113,20 +120,22 @@ def marginal_values(
 
     limits = {"time_limit_s": time_limit_s, "gap": gap, "seed": seed, "threads": threads, "cancel": cancel}
     solved = partial(solve_from, kind, solver, limits)
+    nothing = Marginals(kind.name, integers, units, None, (), Status.NO_SOLUTION)
 
     if plan is None:
         first = solved(problem, None)
         if first.plan is None and cancel.is_set():
             raise Interrupted("interrupted before there was a plan to begin from; give one, and it begins at once")
         if first.plan is None:
-            raise UsageError(f"no plan to begin from: the solve ended {first.status.value}; ask 'mast-opt explain' why")
+            infeasible = first.status in (Status.INFEASIBLE, Status.INFEASIBLE_OR_UNBOUNDED)
+            return replace(nothing, status=Status.INFEASIBLE) if infeasible else nothing
         plan = first.plan
     elif not verify(problem, plan).ok:
         raise UsageError("the plan breaks limits; 'mast-opt verify' lists them, and worth is asked of plans without")
     ask: Callable[[Any], tuple[float, float, float] | None]
     if integers == "fixed":
         backend = backends.get(solver)
-        params = SolveParams(time_limit_s=time_limit_s, threads=threads, cancel=cancel)
+        params = SolveParams(time_limit_s=time_limit_s, seed=seed, threads=threads, cancel=cancel)
 
         def ask(instance: Any) -> tuple[float, float, float] | None:
             return _fixed(kind, instance, plan, backend, params)
@@ -139,7 +148,7 @@ def marginal_values(
     if before is None and cancel.is_set():
         raise Interrupted("interrupted before the plan itself was measured")
     if before is None:
-        raise UsageError("the program was not solved in time; raise the time limit")
+        return nothing
     places = [(one, at, place) for one in chosen for at, place in enumerate(one.places(problem))]
 
     def worth(entry: tuple[Resource, int, str]) -> Marginal:
@@ -153,7 +162,7 @@ def marginal_values(
 
     values = in_parallel(worth, places, jobs, cancel)
     values.sort(key=lambda one: math.inf if one.value is None else -one.value)
-    return Marginals(kind.name, integers, units, before[0], tuple(values))
+    return replace(nothing, objective=before[0], values=tuple(values), status=Status.FEASIBLE)
 
 
 def _chosen(known: Sequence[Resource], names: Sequence[str]) -> list[Resource]:

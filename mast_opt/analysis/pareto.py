@@ -54,6 +54,8 @@ class Frontier:
     """Points that were found and left out, since another has no more of either term."""
     missing: int
     """Points for which no plan was found in time."""
+    status: Status = Status.FEASIBLE
+    """INFEASIBLE if it is proven that there is no plan; NO_SOLUTION if no point was found; FEASIBLE otherwise."""
 
 
 def pareto(
@@ -101,17 +103,23 @@ def pareto(
     cancel = cancel or threading.Event()
     params = SolveParams(gap=gap, seed=seed, threads=threads, cancel=cancel)
     check_params(replace(params, time_limit_s=time_limit_s))
-    if solver in kind.heuristics:
+    method = "weights" if solver in kind.heuristics else "epsilon"
+    nothing = Frontier(kind.name, solver, (first, second), method, (), 0, 0, Status.INFEASIBLE)
+    if kind.conflicts(problem):
+        return nothing
+    if method == "weights":
         found = _by_weights(problem, first, second, points, solver, params, time_limit_s)
-        method = "weights"
     else:
         stated = kind.formulate(problem, formulation)
         search = _Epsilon(kind, problem, stated, (first, second), dict(keep or {}), solver, params, time_limit_s)
-        found, method = search.points(points), "epsilon"
+        found = search.points(points)
+        if search.infeasible:
+            return nothing
     known = [point for point in found if point is not None]
     kept = _efficient(known, first, second)
     missing = points - len(found) + sum(point is None for point in found)
-    return Frontier(kind.name, solver, (first, second), method, tuple(kept), len(known) - len(kept), missing)
+    status = Status.FEASIBLE if kept else Status.NO_SOLUTION
+    return replace(nothing, points=tuple(kept), dominated=len(known) - len(kept), missing=missing, status=status)
 
 
 def _checked(
@@ -157,7 +165,10 @@ class _Epsilon:
     ) -> None:
         self._kind, self._problem, self._stated = kind, problem, stated
         self._first, self._second = terms
-        self._caps = keep
+        self._keep = keep
+        self._caps = dict(keep)
+        self.infeasible = False
+        """Is it proven that there is no plan, whatever is kept?"""
         self._backend = backends.get(solver)
         self._params = params
         self._clock = Clock(time_limit_s)
@@ -173,12 +184,11 @@ class _Epsilon:
                 continue
             least = self._least({name: 1.0}, {}, 0.1)
             if least.verdict is None:
-                if self._params.cancel.is_set():
-                    return []
-                raise UsageError(_no_plan(least, self._caps))
+                self._judge(least)
+                return []
             self._caps[name] = _slack(least.verdict.terms[name])
         left = self._point(None, self._first, self._second, 1 / count)
-        if self._params.cancel.is_set():
+        if self.infeasible or self._params.cancel.is_set():
             return [left]
         right = self._point(None, self._second, self._first, 1 / max(count - 1, 1))
         if left is None or right is None:
@@ -196,8 +206,8 @@ class _Epsilon:
         caps = {} if cap is None else {other: cap}
         answer = self._least({aim: 1.0}, caps, 0.6 * share)
         if answer.verdict is None:
-            if answer.status in (Status.INFEASIBLE, Status.INFEASIBLE_OR_UNBOUNDED):
-                raise UsageError(_no_plan(answer, self._caps))
+            if cap is None:
+                self._judge(answer)
             return None
         verdict, plan = answer.verdict, answer.plan
         rest = {n: w for n, w in self._problem.objective.weights.items() if w and n not in (aim, other)}
@@ -217,6 +227,19 @@ class _Epsilon:
                 proven = least_is_proven and better.status is Status.OPTIMAL
         return Point(verdict.terms, verdict.metrics, plan, cap, bound, proven)
 
+    def _judge(self, answer: Answer) -> None:
+        """Remember a proof that there is no plan. Raises UsageError where that is for the caps of ``keep``."""
+        if not _disproven(answer):
+            return
+        if self._keep:
+            self._caps = {}
+            anything = self._least({}, {}, 1.0)
+            if not _disproven(anything):
+                caps = " and ".join(f"{name} ≤ {value:g}" for name, value in self._keep.items())
+                unknown = "" if anything.status.has_solution else ", or ask 'mast-opt explain' whether any plan exists"
+                raise UsageError(f"no plan has {caps}; keep less{unknown}")
+        self.infeasible = True
+
     def _least(self, weights: Mapping[str, float], caps: Mapping[str, float], share: float) -> Answer:
         clock = Clock(self._clock.budget_s(min(share, 1.0)))
         run = ExactSolve(self._kind, self._problem, self._backend, self._params, clock)
@@ -230,13 +253,9 @@ def _slack(value: float) -> float:
     return value * (1 + STAGE_SLACK_RELATIVE) + STAGE_SLACK_ABSOLUTE
 
 
-def _no_plan(answer: Answer, keep: Mapping[str, float]) -> str:
-    if answer.status in (Status.INFEASIBLE, Status.INFEASIBLE_OR_UNBOUNDED):
-        if keep:
-            caps = " and ".join(f"{name} ≤ {value:g}" for name, value in keep.items())
-            return f"no plan has {caps}; keep less, or ask 'mast-opt explain' whether there is a plan at all"
-        return "there is no plan at all; 'mast-opt explain' says why and what would help"
-    return "no plan was found in time; raise the time limit"
+def _disproven(answer: Answer) -> bool:
+    """Is it proven that there is no such plan?"""
+    return answer.status in (Status.INFEASIBLE, Status.INFEASIBLE_OR_UNBOUNDED)
 
 
 def _by_weights(

@@ -7,8 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from mast_opt.header import Objective
 from mast_opt.kind import Kind
 from mast_opt.questions import Alternative, Choices
+from mast_opt.solving.exact import STAGE_SLACK_ABSOLUTE, STAGE_SLACK_RELATIVE
 from mast_opt.verdict import Verdict, Violation
 
 SAME = 1e-12
@@ -23,11 +25,15 @@ class Option:
     """What would be done: "in west on A100, with copies of its data"."""
     place: str
     change: float | None
-    """Of the weighted objective; above 0 is worse than the plan. None where no such plan can be stated."""
+    """Of the weighted objective, or of the term that ``decides``; above 0 is worse than the plan. None where no such
+    plan can be stated."""
     terms: Mapping[str, float]
     """Change of each term that changes, unweighted."""
     forbidden: tuple[str, ...]
     """The limits that forbid it, in words; empty where it is possible."""
+    decides: str | None = None
+    """Of a lexicographic objective, the first term that changes by more than a later one may cost it; None where none
+    does, and with a weighted objective."""
 
 
 @dataclass(frozen=True)
@@ -46,36 +52,33 @@ class Reasons:
         if not possible:
             return f"{self.name} {self.now}: limits forbid every alternative while all else stays."
         best, change = possible[0], possible[0].change or 0.0
+        of = "" if best.decides is None else f" in {best.decides}"
         if change > 0:
-            return f"{self.name} {self.now}: the next best, {best.words}, costs {change:.4g} more."
+            return f"{self.name} {self.now}: the next best, {best.words}, costs {change:.4g} more{of}."
         if change < 0:
-            return f"{self.name} {self.now}, but {best.words} would cost {-change:.4g} less."
+            return f"{self.name} {self.now}, but {best.words} would cost {-change:.4g} less{of}."
         return f"{self.name} {self.now}: {best.words} would cost the same."
 
 
 def reasons(kind: Kind[Any, Any], choices: Choices, problem: Any, plan: Any, position: int) -> Reasons:
     """Every alternative, measured by the verifier on the changed plan."""
     before = kind.verify(problem, plan)
-    weights = problem.objective.weights
-    options = [
-        _option(kind, choices, problem, before, weights, alternative)
+    ranked = [
+        _ranked(kind, choices, problem, before, alternative)
         for alternative in choices.alternatives(problem, plan, position)
     ]
-    options.sort(key=lambda option: (bool(option.forbidden), math.inf if option.change is None else option.change))
+    ranked.sort(key=lambda one: (bool(one[1].forbidden), one[0]))
     name = choices.names(problem)[position]
-    return Reasons(name, f"{choices.verb} {choices.now(problem, plan, position)}", tuple(options))
+    options = tuple(option for _, option in ranked)
+    return Reasons(name, f"{choices.verb} {choices.now(problem, plan, position)}", options)
 
 
-def _option(
-    kind: Kind[Any, Any],
-    choices: Choices,
-    problem: Any,
-    before: Verdict,
-    weights: Mapping[str, float],
-    alternative: Alternative,
-) -> Option:
+def _ranked(
+    kind: Kind[Any, Any], choices: Choices, problem: Any, before: Verdict, alternative: Alternative
+) -> tuple[tuple[float, ...], Option]:
+    """How much worse the option is, in the objective or in each of its terms in order; and the option."""
     if alternative.plan is None:
-        return Option(alternative.words, alternative.place, None, {}, (alternative.why_not,))
+        return (math.inf,), Option(alternative.words, alternative.place, None, {}, (alternative.why_not,))
     after = kind.verify(problem, alternative.plan)
     known = {_key(violation): violation.amount for violation in before.violations}
     broken = [violation for violation in after.violations if violation.amount > known.get(_key(violation), 0.0)]
@@ -84,9 +87,22 @@ def _option(
         for name, value in before.terms.items()
         if abs(after.terms[name] - value) > SAME * max(1.0, abs(value))
     }
-    change = sum(weights[name] * value for name, value in terms.items())
+    rank = _rank(problem.objective, before, terms)
+    at = next((at for at, value in enumerate(rank) if value), 0)
+    decides = problem.objective.order[at] if problem.objective.lexicographic and rank[at] else None
     forbidden = tuple(dict.fromkeys(choices.phrase(problem, violation) for violation in broken))
-    return Option(alternative.words, alternative.place, change, terms, forbidden)
+    return rank, Option(alternative.words, alternative.place, rank[at], terms, forbidden, decides)
+
+
+def _rank(objective: Objective, before: Verdict, terms: Mapping[str, float]) -> tuple[float, ...]:
+    """The change of the weighted sum, or of each term in order, where it is more than a later one may cost it."""
+    if not objective.lexicographic:
+        return (sum(objective.weights[name] * value for name, value in terms.items()),)
+    changes = ((terms.get(name, 0.0), before.terms[name]) for name in objective.order)
+    return tuple(
+        change if abs(change) > value * STAGE_SLACK_RELATIVE + STAGE_SLACK_ABSOLUTE else 0.0
+        for change, value in changes
+    )
 
 
 def _key(violation: Violation) -> tuple[str, tuple[str, ...]]:

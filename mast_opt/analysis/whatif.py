@@ -72,7 +72,7 @@ def whatif(
     the rest is decided anew in each (two-stage stochastic programming with recourse, stated as one MIP). ``worst``
     minimises the largest objective over the base and the scenarios, and the mean beside that; ``weighted`` minimises
     the mean by their weights, where the base has weight 1. The plans are verified scenario by scenario, beside those
-    with the base plan's replicas.
+    with the base plan's replicas; where these lack one that a scenario pins, they have no plan there.
 
     Args:
         problem: an instance.

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def explanation_keys(answer: Explanation) -> Record:
     return {
         "kind": answer.kind,
-        "status": answer.status.value,
+        "status": None if answer.status is None else answer.status.value,
         "conflict": list(answer.conflict),
         "limits": None if answer.limits is None else {name: list(at) for name, at in answer.limits.items()},
         "minimal": answer.minimal,
@@ -39,6 +39,7 @@ def explanation_keys(answer: Explanation) -> Record:
                         "words": option.words,
                         "place": option.place,
                         "change": option.change,
+                        "decides": option.decides,
                         "terms": dict(option.terms),
                         "forbidden": list(option.forbidden),
                     }
@@ -54,6 +55,7 @@ def explanation_keys(answer: Explanation) -> Record:
 def marginal_keys(answer: Marginals) -> Record:
     return {
         "kind": answer.kind,
+        "status": answer.status.value,
         "integers": answer.integers,
         "units": answer.units,
         "objective": answer.objective,
@@ -123,6 +125,7 @@ def frontier_keys(answer: Frontier) -> Record:
     return {
         "kind": answer.kind,
         "solver": answer.solver,
+        "status": answer.status.value,
         "between": list(answer.terms),
         "method": answer.method,
         "points": [

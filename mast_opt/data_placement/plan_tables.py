@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
+from mast_opt.data_placement.dependent import fill_copies, fill_remote
 from mast_opt.data_placement.plan import Plan
 from mast_opt.data_placement.problem import DataPlacement
 from mast_opt.data_placement.unbuild import problem_axes
@@ -33,6 +36,28 @@ def build_plan(problem: DataPlacement, tables: Tables) -> Plan:
         remote_target=tables.get("remote_reads", "dst"),
         remote_share=tables.get("remote_reads", "share"),
     )
+
+
+def in_full(problem: DataPlacement, plan: Plan) -> Plan:
+    """The plan with the copies and the remote reads that it leaves out, as it may where there are no links."""
+    if problem.links is not None:
+        return plan
+    if not len(plan.copy_share):
+        dataset, source, target, share = fill_copies(problem, plan.place)
+        plan = replace(plan, copy_dataset=dataset, copy_source=source, copy_target=target, copy_share=share)
+    if not len(plan.remote_share):
+        runs = (plan.run_workload, plan.run_region, plan.run_type, plan.run_share)
+        remote = fill_remote(problem, plan.place, *runs)
+        workload, dataset, source, target, share = (column[remote[2] >= 0] for column in remote)
+        plan = replace(
+            plan,
+            remote_workload=workload,
+            remote_dataset=dataset,
+            remote_source=source,
+            remote_target=target,
+            remote_share=share,
+        )
+    return plan
 
 
 def unbuild_plan(problem: DataPlacement, plan: Plan) -> Tables:

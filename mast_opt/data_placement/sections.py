@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from mast_opt.data_placement.dependent import gpu_demand, read_positions
 from mast_opt.data_placement.plan import Plan
+from mast_opt.data_placement.plan_tables import in_full
 from mast_opt.data_placement.problem import SHARE, Bools, DataPlacement, Ints
 from mast_opt.data_placement.today import today
 from mast_opt.kind import Form, Head, Section
@@ -20,6 +21,7 @@ Cell = str | float | int | None
 
 def sections(problem: DataPlacement, plan: Plan) -> tuple[Section, ...]:
     """In the order of reading: GPUs, storage and CPU, copies, remote reads, unserved work."""
+    plan = in_full(problem, plan)
     return (
         _gpus(problem, plan),
         _fill(problem, plan),

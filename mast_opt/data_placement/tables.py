@@ -147,6 +147,7 @@ SCHEMA = Schema(
             ),
             key=("src", "dst"),
             required=False,
+            missing="any region reaches any other freely",
             help="network links; without this table any region reaches any other freely",
         ),
     ),

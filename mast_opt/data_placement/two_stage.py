@@ -1,7 +1,8 @@
 """One set of replicas for several scenarios: replicas are decided first, where work runs is decided once one has come.
 
-Copies are made before, so they count in the plan for today's instance and in no scenario. A replica in a region that a
-scenario loses is void there, and work whose data is lost cannot run.
+Copies are made before, so they count in the plan for today's instance and in no scenario. A replica where a scenario
+allows none, as in a region that is lost, is void there, and work whose data is lost cannot run. What a scenario pins
+has to be there before.
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ from mast_opt.questions import TwoStage
 
 
 def alive(scenario: DataPlacement) -> Bools:
-    """[I, R] where the scenario lets a replica be of use: regions that it closes to all data are lost."""
-    return np.broadcast_to(~scenario.forbidden.all(axis=0), scenario.forbidden.shape)
+    """[I, R] where the scenario lets a replica be of use."""
+    return np.logical_not(scenario.forbidden)
 
 
 def formulate(scenario: DataPlacement) -> Formulation[Plan]:
@@ -31,7 +32,7 @@ def formulate(scenario: DataPlacement) -> Formulation[Plan]:
     usable = alive(scenario)
     second = replace(
         scenario,
-        stored=usable.copy(),
+        stored=usable,
         copies_min=np.zeros_like(scenario.copies_min),
         copies_max=np.full_like(scenario.copies_max, len(scenario.regions)),
     )
@@ -59,14 +60,17 @@ def shared(mip: Mip) -> IntArray:
 
 
 def recourse(scenario: DataPlacement, plan: Plan, before: bool) -> DataPlacement:
-    """The scenario with the plan's replicas in place and no others; ``before`` any of them was copied, for the base."""
+    """The scenario with the plan's replicas in place and no others; ``before`` any of them was copied, for the base.
+
+    Where the plan lacks what the scenario pins, that is an instance without a plan.
+    """
     if before:
         return replace(scenario, pinned=plan.place.copy(), forbidden=~plan.place)
     held = plan.place & alive(scenario)
     fixed = replace(
         scenario,
         stored=held,
-        pinned=held.copy(),
+        pinned=held | scenario.pinned,
         forbidden=~held,
         copies_min=np.zeros_like(scenario.copies_min),
         copies_max=np.full_like(scenario.copies_max, len(scenario.regions)),

@@ -53,7 +53,7 @@ class Reading:
     @property
     def notes(self) -> tuple[str, ...]:
         """Sentences for a person; nothing in them is wrong."""
-        absent = [f"no table {name}: reads as empty" for name in self.missing]
+        absent = [f"no table {name}: {self.kind.schema.table(name).missing}" for name in self.missing]
         return (*(str(rounding) for rounding in self.roundings), *absent)
 
 

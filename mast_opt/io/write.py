@@ -55,6 +55,8 @@ def write(problem: Any, path: str | PathLike[str], format: str | None = None, *,
         with new_file(target) as partial:
             _FILE_WRITERS[format](partial, fields, kind.schema, tables)
     else:
+        if _format_of(target) in _FILE_WRITERS:
+            raise UsageError(f"{target.name}: {format} tables make a folder; choose a name without {target.suffix}")
         with new_folder(target, _only("instance", kind.schema, force)) as partial:
             (partial / "instance.toml").write_text(toml_text(fields), encoding="utf-8", newline="\n")
             write_tables(partial, format, kind.schema, tables)

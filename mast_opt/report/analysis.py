@@ -71,7 +71,7 @@ def _show_reasons(console: Console, one: Reasons, rows: int | None) -> None:
     for option in shown:
         terms = ", ".join(f"{name} {value:+.4g}" for name, value in option.terms.items())
         style = "dim" if option.forbidden else ""
-        change = UNKNOWN if option.change is None else f"{option.change:+.4g}"
+        change = UNKNOWN if option.change is None else f"{option.decides or ''} {option.change:+.4g}".lstrip()
         table.add_row(option.words, change, terms, "; ".join(option.forbidden), style=style)
     print_table(console, table)
     if len(shown) < len(one.options):

@@ -30,11 +30,10 @@ def order(problem: ServerAssignment, plan: Plan) -> Order:
 
 def _words(p: ServerAssignment, deadlock: Deadlock) -> str:
     names = [p.reservations[q] for q in deadlock.ring]
+    wave = deadlock.wave + 1
     ring = " waits for ".join([*names, names[0]])
     who = p.reservations[deadlock.reservation]
     if deadlock.loan:
         lent = ", ".join(p.servers[server] for server in deadlock.loan)
-        return f"wave {deadlock.wave}: {ring}; {lent} is lent to {who} for a while"
-    return (
-        f"wave {deadlock.wave}: {ring}; {who} falls {deadlock.below_mrru / 1000:,g} RRU below its guarantee for a while"
-    )
+        return f"wave {wave}: {ring}; {lent} is lent to {who} for a while"
+    return f"wave {wave}: {ring}; {who} falls {deadlock.below_mrru / 1000:,g} RRU below its guarantee for a while"

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import mast_opt
@@ -71,6 +73,15 @@ def test_scenarios() -> None:
     assert more.solution.objective == 0
     assert len(more.problem.servers) == len(VICTIMS.servers) + 2
     assert all(mast_opt.verify(one.problem, one.solution.plan).ok for one in answer.outcomes)
+
+
+def test_a_plan_that_stopped_a_job_on_what_is_lost_is_not_broken_by_that() -> None:
+    plan = replace(empty(VICTIMS), preempt=np.arange(len(VICTIMS.running)) == VICTIMS.preemptible.argmax())
+    scenario = Scenario("lost", {"lose_clusters": list(VICTIMS.clusters)})
+    (outcome,) = mast_opt.whatif(VICTIMS, [scenario], plan=plan, threads=1).outcomes
+    assert outcome.kept is not None
+    assert outcome.kept.violations == ()
+    assert outcome.kept.metrics["preempted_jobs"] == 0
 
 
 def test_new_servers_are_like_those_that_are_not_lost() -> None:

@@ -8,10 +8,13 @@ import numpy as np
 import pytest
 
 import mast_opt
+from mast_opt.backends.highs import Highs
 from mast_opt.data_placement import DataPlacement
 from mast_opt.data_placement.formulation import base
 from mast_opt.data_placement.resources import RESOURCES
 from mast_opt.data_placement.scenarios import add_storage_tb
+from mast_opt.mip import Mip
+from mast_opt.result import SolveParams, SolveResult
 from tests.data_placement.support import proven
 from tests.data_placement.workshop import PLAN, PROBLEM, TB
 
@@ -106,11 +109,24 @@ def test_sorted_by_worth() -> None:
         ({"jobs": 0}, "at least 1"),
         ({"resources": ["sun"]}, "expected some of: storage"),
         ({"solver": "tetris"}, "use one of"),
+        ({"gap": 0.1}, "leave out gap"),
     ],
 )
 def test_arguments_that_cannot_be_honoured(given: dict, words: str) -> None:
     with pytest.raises(mast_opt.UsageError, match=words):
         mast_opt.marginal_values(PROBLEM, PLAN, **given)
+
+
+def test_the_seed_reaches_the_solver(monkeypatch: pytest.MonkeyPatch) -> None:
+    solve, seeds = Highs.solve, set()
+
+    def noting(self: Highs, mip: Mip, params: SolveParams) -> SolveResult:
+        seeds.add(params.seed)
+        return solve(self, mip, params)
+
+    monkeypatch.setattr(Highs, "solve", noting)
+    mast_opt.marginal_values(PROBLEM, PLAN, resources=["gpus"], seed=7)
+    assert seeds == {7}
 
 
 def test_free_integers_need_a_weighted_objective() -> None:

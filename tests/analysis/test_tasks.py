@@ -11,6 +11,8 @@ import pytest
 
 import mast_opt
 from mast_opt import Scenario
+from mast_opt.analysis.scenarios import happened
+from mast_opt.kinds import kind_of
 from mast_opt.task_reassignment import Plan, TaskReassignment
 from tests.analysis.support import check_conflict, check_repairs
 
@@ -115,6 +117,38 @@ def test_scenarios() -> None:
 def test_values_that_make_no_sense(changes: dict[str, Any], words: str) -> None:
     with pytest.raises(mast_opt.UsageError, match=words):
         mast_opt.whatif(CROWDED, [Scenario("it", changes)], BEST)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"grow_demand": 1e6}, "scenario it: grow_demand makes the instance too large: needs, column amount: found"),
+        (
+            {"add_capacity": [{"machine": "a1", "resource": "cpu", "amount": 1e12}] * 10_000},
+            "scenario it: add_capacity makes the instance too large: capacities, column capacity: found",
+        ),
+    ],
+)
+def test_sums_that_are_no_longer_exact(changes: dict[str, Any], words: str) -> None:
+    large = replace(CROWDED, need=CROWDED.need * 10**9, capacity=CROWDED.capacity * 10**9)
+    with pytest.raises(mast_opt.UsageError, match=words):
+        happened(kind_of(large), large, Scenario("it", changes))
+
+
+def test_a_safety_capacity_without_end_stays_one() -> None:
+    endless = replace(CROWDED, safety=np.full_like(CROWDED.safety, np.iinfo(np.int64).max))
+    change = {"add_capacity": {"machine": "a1", "resource": "cpu", "amount": 8}}
+    assert (happened(kind_of(endless), endless, Scenario("it", change)).safety == endless.safety).all()
+
+
+@pytest.mark.parametrize(("needs", "stays"), [("disk", True), ("cpu", False)])
+def test_what_needs_only_transient_resources_may_stay_on_a_drained_machine(needs: str, stays: bool) -> None:
+    need = CROWDED.need.copy()
+    process = int(np.flatnonzero(CROWDED.initial == CROWDED.machines.index("a2"))[0])
+    need[process] = [int(name == needs) for name in CROWDED.resources]
+    drained = happened(kind_of(CROWDED), replace(CROWDED, need=need), Scenario("it", {"drain_machines": "a2"}))
+    broken = mast_opt.verify(drained, Plan(CROWDED.initial)).violations
+    assert (("a2", needs) not in [one.index for one in broken]) == stays
 
 
 def test_no_units_to_buy_and_nothing_robust() -> None:

@@ -193,20 +193,41 @@ def test_the_robust_plan_is_the_best_of_all_replicas() -> None:
 @given(problem=problems(refuse=True, splits=False), data=st.data())
 def test_recourse_and_its_formulation_agree(problem: DataPlacement, data: st.DataObject) -> None:
     """Holding the shared columns at any replicas, both have the same optimum or none."""
-    lost = data.draw(st.sampled_from(problem.regions))
+    cell = {name: data.draw(st.sampled_from(getattr(problem, f"{name}s"))) for name in ("dataset", "region")}
+    rule = data.draw(st.sampled_from([{}, {"pin": cell}, {"forbid": cell}]))
     plan = data.draw(plans(problem))
-    scenario = after(problem, lose_regions=[lost])
+    scenario = after(problem, **rule, lose_regions=[data.draw(st.sampled_from(problem.regions))])
+    if (scenario.pinned & ~plan.place).any():
+        assert kind_of(problem).conflicts(TWO_STAGE.recourse(scenario, plan, False))
+        return
     formulation = TWO_STAGE.formulate(scenario)
     alive = TWO_STAGE.alive(scenario)
     held = formulation.mip.fix(TWO_STAGE.shared(formulation.mip), (plan.place.ravel() & alive).astype(float))
     here, there = proven(held), proven(base(TWO_STAGE.recourse(scenario, plan, False)).mip)
-    pins_broken = (scenario.pinned & ~plan.place).any() or (
-        scenario.forbidden & plan.place & alive.reshape(plan.place.shape)
-    ).any()
-    if not pins_broken:
-        assert here.status is there.status
-        if here.objective is not None:
-            assert here.objective == pytest.approx(there.objective, rel=1e-6, abs=1e-6)
+    assert here.status is there.status
+    if here.objective is not None:
+        assert here.objective == pytest.approx(there.objective, rel=1e-6, abs=1e-6)
+
+
+def test_replicas_that_a_scenario_forbids_are_void_there() -> None:
+    ban = Scenario("ban", {"forbid": [{"dataset": "logs", "region": "b"}]})
+    robust = mast_opt.whatif(FREE, [ban], PLAN, robust="weighted", gap=1e-6).robust
+    assert robust is not None
+    assert robust.base["base"].plan.place[LOGS, B]
+    for solution in (robust.base["ban"], robust.robust["ban"]):
+        assert solution.status is Status.OPTIMAL
+        assert not solution.plan.place[LOGS, B]
+    assert robust.objective <= robust.base_objective + 1e-6
+
+
+def test_what_a_scenario_pins_has_to_be_there_before() -> None:
+    pin = Scenario("pin", {"pin": [{"dataset": "images", "region": "a"}]})
+    robust = mast_opt.whatif(FREE, [pin], PLAN, robust="worst", gap=1e-6).robust
+    assert robust is not None
+    assert robust.plan.place[IMAGES, A]
+    assert robust.objective is not None
+    assert robust.base["pin"].status is Status.INFEASIBLE
+    assert robust.base_objective is None
 
 
 @pytest.mark.parametrize(

@@ -107,6 +107,15 @@ def packing(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
+def scenarios(tmp_path: Path) -> Path:
+    """A file of scenarios for the small instance."""
+    lost = '[[scenario]]\nname = "east is lost"\nlose_regions = ["east"]\n'
+    path = tmp_path / "what-if.toml"
+    path.write_text(lost + '[[scenario]]\nname = "growth"\nweight = 0.5\ngrow_demand = { all = 1.25 }\n')
+    return path
+
+
+@pytest.fixture
 def hard(tmp_path: Path) -> Path:
     """An instance that no solver finishes in the time of a test, with a plan that is found at once."""
     problem = mast_opt.generate("data-placement", "standard", seed=1, datasets=60, workloads=90, regions=8)

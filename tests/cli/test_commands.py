@@ -64,6 +64,8 @@ def test_validate(call: Call, instance: Path) -> None:
     assert "VALID" in ended.out
     record = call("validate", instance, "--json").record
     assert record["rows"]["reads"] == 2
+    assert "no table rules: reads as empty" in record["notes"]
+    assert "no table links: any region reaches any other freely" in record["notes"]
     assert record["conflicts"] == []
 
 
@@ -303,6 +305,14 @@ def test_generate_says_what_there_is(call: Call, tokens: list[str], words: str) 
     ended = call("generate", *tokens)
     assert ended.code == 2
     assert words in ended.err
+
+
+@pytest.mark.parametrize("name", ["fleet.xlsx", "fleet.json"])
+def test_tables_make_a_folder(call: Call, tmp_path: Path, name: str) -> None:
+    ended = call("generate", "data-placement", tmp_path / name, "--datasets", 3, "--workloads", 3, "--format", "csv")
+    assert ended.code == 2
+    assert "make a folder" in ended.err
+    assert not (tmp_path / name).exists()
 
 
 def test_generate_keeps_what_is_there(call: Call, tmp_path: Path) -> None:

@@ -12,15 +12,6 @@ import mast_opt
 from tests.cli.conftest import OPTIMUM, Call
 from tests.cli.test_record import KEYS
 
-LOST = '[[scenario]]\nname = "east is lost"\nlose_regions = ["east"]\n'
-
-
-@pytest.fixture
-def scenarios(tmp_path: Path) -> Path:
-    path = tmp_path / "what-if.toml"
-    path.write_text(LOST + '[[scenario]]\nname = "growth"\nweight = 0.5\ngrow_demand = { all = 1.25 }\n')
-    return path
-
 
 def test_explain_a_contradiction(call: Call, contradiction: Path) -> None:
     ended = call("explain", contradiction)
@@ -127,6 +118,7 @@ def test_a_robust_plan_is_written_and_verifies(call: Call, instance: Path, scena
     assert robust["objective"] <= robust["base_objective"] + 1e-9
     assert set(robust["scenarios"]) == {"base", "east is lost", "growth"}
     assert call("verify", instance, out).code == 0
+    assert (ended.record["out"], robust["violations"]) == (str(out), [])
 
 
 def test_pareto(call: Call, instance: Path, tmp_path: Path) -> None:
@@ -170,6 +162,9 @@ def test_pareto_overwrites_only_when_told(call: Call, instance: Path, tmp_path: 
         (["explain", "{instance}", "--plan", "{plan}", "--out", "x"], "--out"),
         (["marginal", "{instance}", "--resource", "sun"], "storage, cpu, gpus"),
         (["marginal", "{instance}", "--units", "0"], "units"),
+        (["marginal", "{instance}", "--plan", "{plan}", "--gap", "0.1"], "leave out gap"),
+        (["explain", "{instance}", "--force"], "--out"),
+        (["pareto", "{instance}", "--terms", "storage,peak", "--force"], "--out"),
         (["whatif", "{instance}"], "scenarios"),
         (["whatif", "{instance}", "--scenarios", "nothing.toml"], "nothing.toml"),
         (["whatif", "{instance}", "--scenarios", "{scenarios}", "--out", "x"], "--robust"),

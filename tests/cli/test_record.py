@@ -11,7 +11,7 @@ import pytest
 from mast_opt import backends
 from mast_opt.mip import Mip
 from mast_opt.result import Limit, SolveParams, SolveResult, Status
-from tests.cli.conftest import OPTIMUM, Call
+from tests.cli.conftest import OPTIMUM, Call, write_tables
 
 KEYS = {
     "kind",
@@ -144,6 +144,20 @@ def test_statuses_have_their_exit_codes(
     assert ended.record["error"]
     assert "chatty" in ended.err
     assert call("solve", instance).code == code
+
+
+@pytest.mark.parametrize("tokens", [["pareto", "--terms", "storage,peak"], ["marginal"], ["marginal", "--free"]])
+@pytest.mark.parametrize("rules", ["", '[rules]\nunserved = "price"\n'])
+@pytest.mark.parametrize(("status", "code"), [(Status.NO_SOLUTION, 4), (Status.INFEASIBLE, 3)])
+def test_questions_have_the_same_exit_codes(
+    call: Call, noisy: type[Noisy], tmp_path: Path, tokens: list[str], rules: str, status: Status, code: int
+) -> None:
+    noisy.answer = status
+    name, *rest = tokens
+    ended = call(name, write_tables(tmp_path / "instance", settings=rules), *rest, "--json")
+    assert ended.code == code
+    assert ended.record["status"] == status.value
+    assert ended.record["error"]
 
 
 def test_an_unexpected_error_is_a_message_and_not_a_traceback(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
@@ -11,10 +11,13 @@ from hypothesis import strategies as st
 
 from mast_opt.data_placement import DataPlacement, Plan
 from mast_opt.data_placement.build import build
+from mast_opt.data_placement.charts import charts
 from mast_opt.data_placement.plan_tables import build_plan, unbuild_plan
+from mast_opt.data_placement.sections import sections
 from mast_opt.data_placement.unbuild import unbuild
 from tests.data_placement.strategies import plans, problems
 from tests.data_placement.support import examples, same_plan
+from tests.data_placement.workshop import PLAN, PROBLEM
 
 
 def contents(thing: Any) -> dict[str, Any]:
@@ -44,3 +47,15 @@ def test_a_problem_is_what_its_tables_say(problem: DataPlacement) -> None:
 def test_a_plan_is_what_its_tables_say(data: st.DataObject, problem: DataPlacement) -> None:
     plan: Plan = data.draw(plans(problem))
     assert same_plan(build_plan(problem, unbuild_plan(problem, plan)), plan)
+
+
+def test_what_a_plan_leaves_out_is_shown_all_the_same() -> None:
+    """Without links a plan need not say where copies and remote reads come from."""
+    none = np.zeros(0, np.int64)
+    free = replace(PROBLEM, links=None)
+    left_out = [item.name for item in fields(Plan) if item.name.startswith(("copy_", "remote_"))]
+    short = replace(PLAN, **{name: none.copy() for name in left_out})
+    assert sections(free, short) == sections(free, PLAN)
+    assert charts(free, short) == charts(free, PLAN)
+    [remote] = [section for section in sections(free, short) if section.title == "Reads that stay remote"]
+    assert remote.rows == (("a", "c", 0.4, 1),)

@@ -10,6 +10,7 @@ from hypothesis import event, given
 from hypothesis import strategies as st
 
 import mast_opt
+from mast_opt.report.changes import moves_section
 from mast_opt.server_assignment import Plan, ServerAssignment
 from mast_opt.server_assignment.formulation import base
 from mast_opt.server_assignment.measure import Measure
@@ -131,6 +132,7 @@ def test_a_ring_is_broken_by_a_loan() -> None:
     told = order(problem, plan)
     assert [move.hop for move in told.moves].count(True) == 2
     assert f"{problem.servers[2]} is lent to" in told.relief[0]
+    assert told.relief[0].startswith(f"wave {moves_section(told).rows[0][0]}: ")
     assert not told.stuck
 
 
@@ -141,7 +143,9 @@ def test_without_a_spare_server_one_falls_below_its_guarantee() -> None:
     (deadlock,) = found.deadlocks
     assert (deadlock.loan, deadlock.below_mrru) == ((), 1000)
     carry_out(problem, plan, found)
-    assert "falls 1 RRU below its guarantee" in order(problem, plan).relief[0]
+    told = order(problem, plan)
+    assert told.relief[0].startswith(f"wave {moves_section(told).rows[0][0]}: ")
+    assert "falls 1 RRU below its guarantee" in told.relief[0]
 
 
 def test_the_smallest_fall_is_chosen() -> None:

@@ -79,6 +79,8 @@ def command(
     """
     if out is not None and (plan is not None or not alternatives):
         raise UsageError("--out writes an instance that was repaired; leave out --plan, and ask for an alternative")
+    if force and out is None:
+        raise UsageError("--force is about what is at --out; leave it out, or say where to write")
     with run.phase("read", f"reading {path}"):
         problem = read(path)
         run.record.update(kind=problem.kind, solver=None if plan is not None else solver)
@@ -137,14 +139,14 @@ def _names(problem: Any, given: Mapping[str, list[str]]) -> list[str]:
 
 
 def _ending(answer: Explanation, *, interrupted: bool) -> tuple[Exit, str]:
+    if answer.reasons or answer.status is None:
+        return Exit.OK, ""
+    if answer.status is Status.FEASIBLE:
+        return Exit.OK, "Find one with 'mast-opt solve --out PLAN'; then --plan PLAN asks why it does what it does."
     if interrupted:
         infeasible = answer.status is Status.INFEASIBLE
         found = "what was found so far is shown" if infeasible else "it was not yet known whether there is a plan"
         return Exit.INTERRUPTED, f"interrupted; {found}."
-    if answer.reasons:
-        return Exit.OK, ""
-    if answer.status is Status.FEASIBLE:
-        return Exit.OK, "Find one with 'mast-opt solve --out PLAN'; then --plan PLAN asks why it does what it does."
     if answer.status is Status.NO_SOLUTION:
         return Exit.NO_PLAN, "Raise --time-limit, or try another MIP solver (mast-opt backends lists them)."
     return Exit.INFEASIBLE, f"infeasible: {'; '.join(answer.conflict)}"

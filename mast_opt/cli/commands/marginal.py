@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
-from mast_opt.analysis.marginal import marginal_values
+from mast_opt.analysis.marginal import DEFAULT_GAP, Marginals, marginal_values
 from mast_opt.cli.answers import marginal_keys
 from mast_opt.cli.exits import Exit
 from mast_opt.cli.interrupt import Interrupt
 from mast_opt.cli.options import Full, Instance, Json, TheRun, flag
 from mast_opt.cli.run import Answer
 from mast_opt.io import read, read_plan
+from mast_opt.result import Status
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -32,7 +33,10 @@ def command(
     free: Annotated[bool, flag("Decide everything anew instead of keeping the plan's whole decisions.")] = False,
     solver: Annotated[str, Parameter(help="A MIP solver; with --free any solver of the kind.")] = "highs",
     time_limit: Annotated[float | None, Parameter(help="Seconds for each solve.", validator=Number(gt=0))] = None,
-    gap: Annotated[float, Parameter(help="Relative gap of each solve with --free.", validator=Number(gte=0))] = 1e-4,
+    gap: Annotated[
+        float,
+        Parameter(help="Relative gap of the solve for a plan, and of each with --free.", validator=Number(gte=0)),
+    ] = DEFAULT_GAP,
     seed: Annotated[int, Parameter(help="Of every random choice.", validator=Number(gte=0))] = 0,
     threads: Annotated[int, Parameter(help="Of each solve.", validator=Number(gte=1))] = 1,
     jobs: Annotated[int, Parameter(help="Solves at the same time.", validator=Number(gte=1))] = 1,
@@ -72,8 +76,8 @@ def command(
             cancel=interrupt.cancel,
         )
     run.record.update(marginal_keys(answer))
-    words = "interrupted; the values so far are kept." if interrupt.happened else ""
-    if words:
+    code, words = _ending(answer, interrupted=interrupt.happened)
+    if code is not Exit.OK:
         run.record["error"] = words
 
     def show(out: Console) -> None:
@@ -83,4 +87,14 @@ def command(
         if words:
             out.print(words, soft_wrap=True)
 
-    return Answer(Exit.INTERRUPTED if interrupt.happened else Exit.OK, show)
+    return Answer(code, show)
+
+
+def _ending(answer: Marginals, *, interrupted: bool) -> tuple[Exit, str]:
+    if answer.status is Status.INFEASIBLE:
+        return Exit.INFEASIBLE, "Proven infeasible: there is no plan to begin from; 'mast-opt explain' says why."
+    if interrupted:
+        return Exit.INTERRUPTED, "interrupted; the values so far are kept."
+    if answer.status is Status.NO_SOLUTION:
+        return Exit.NO_PLAN, "No plan was found or measured in time; raise --time-limit, or give one with --plan."
+    return Exit.OK, ""

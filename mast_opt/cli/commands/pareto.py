@@ -19,6 +19,7 @@ from mast_opt.cli.run import Answer
 from mast_opt.errors import InputError, UsageError
 from mast_opt.io import read
 from mast_opt.io.atomic import check_writable, new_file
+from mast_opt.result import Status
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -61,6 +62,8 @@ def command(
         mast-opt pareto my-instance --terms storage,peak --json | jq '.points[].terms.peak'
     """
     run.record["solver"] = solver
+    if force and out is None:
+        raise UsageError("--force is about what is at --out; leave it out, or say where to write")
     if out is not None and out.suffix.lower() != ".csv":
         raise UsageError(f"--out {out}: expected the name of a .csv file")
     kept = numbers_by_name("--keep", keep, "remote=0.001")
@@ -105,6 +108,8 @@ def command(
 
 
 def _ending(answer: Frontier, *, interrupted: bool) -> tuple[Exit, str]:
+    if answer.status is Status.INFEASIBLE:
+        return Exit.INFEASIBLE, "Proven infeasible: there is no plan at all; 'mast-opt explain' says why."
     if interrupted:
         found = "the points so far are kept" if answer.points else "no point had been found"
         return Exit.INTERRUPTED, f"interrupted; {found}."

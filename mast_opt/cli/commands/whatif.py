@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,9 +16,13 @@ from mast_opt.cli.commands.solve import exit_for
 from mast_opt.cli.exits import Exit
 from mast_opt.cli.interrupt import Interrupt
 from mast_opt.cli.options import Instance, Json, TheRun
+from mast_opt.cli.record import violation_keys
 from mast_opt.cli.run import Answer
 from mast_opt.errors import UsageError
 from mast_opt.io import check_plan_target, read, read_plan, write_plan
+from mast_opt.solving import verify
+from mast_opt.verdict import Violation
+from mast_opt.words import counted
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -98,9 +103,14 @@ def command(
         )
     runtime_s = run.record["runtime_s"]
     run.record.update(whatif_keys(answer), runtime_s=runtime_s)
-    if out is not None and answer.robust is not None and answer.robust.plan is not None:
-        fields = {"objective": answer.robust.robust["base"].objective, "bound": None, "solver": solver, "seed": seed}
-        write_plan(problem, answer.robust.plan, fields, out)
+    run.record["out"], where = None, ""
+    if answer.robust is not None:
+        broken = () if answer.robust.plan is None else verify(problem, answer.robust.plan).violations
+        run.record["robust"]["violations"] = [violation_keys(violation) for violation in broken]
+        if out is not None and answer.robust.plan is not None:
+            fields = {"objective": answer.robust.robust["base"].objective, "solver": solver, "seed": seed}
+            write_plan(problem, answer.robust.plan, fields, out)
+            run.record["out"], where = str(out), _where(out, broken)
     code, words = _ending(answer, interrupted=interrupt.happened)
     if code is not Exit.OK:
         run.record["error"] = words
@@ -109,10 +119,21 @@ def command(
         from mast_opt.report.analysis import show_whatif
 
         show_whatif(console, problem.name, answer)
-        if words:
-            console.print(words, soft_wrap=True)
+        for one in filter(None, (words, where)):
+            console.print(one, soft_wrap=True, markup=False)
 
     return Answer(code, show)
+
+
+def _where(out: Path, broken: Sequence[Violation]) -> str:
+    """Where the robust plan is, and that it breaks limits of the instance, in which nothing is priced."""
+    if not broken:
+        return f"The robust plan is in {out}."
+    names = f"{broken[0].name}, …" if len(broken) > 1 else broken[0].name
+    return (
+        f"The robust plan is in {out}. It breaks {counted(len(broken), 'limit')} of the instance ({names}): work that "
+        "cannot be served is priced here and forbidden there."
+    )
 
 
 def _ending(answer: WhatIf, *, interrupted: bool) -> tuple[Exit, str]:
@@ -121,6 +142,11 @@ def _ending(answer: WhatIf, *, interrupted: bool) -> tuple[Exit, str]:
         return Exit.INTERRUPTED, f"interrupted; {found}."
     if answer.base.solution.plan is None:
         return exit_for(answer.base.solution.status), "There is no base plan; 'mast-opt explain' says why."
+    if answer.robust is not None and answer.robust.plan is None:
+        code = exit_for(answer.robust.status)
+        if code is Exit.INFEASIBLE:
+            return code, f"Proven infeasible: no set of {answer.robust.decided} keeps every limit in all scenarios."
+        return code or Exit.NO_PLAN, "No robust plan was found; raise --time-limit or try another MIP solver."
     if any(one.solution.plan is None for one in answer.outcomes):
         return Exit.OK, "Where a scenario has no plan, data has no room left, or --time-limit was too short."
     return Exit.OK, ""

@@ -24,6 +24,8 @@ class Contestant:
     """For a backend, by its own names."""
     iterations: int | None = None
     """Rounds of a heuristic."""
+    threads: int | None = None
+    """For a solver that has no choice; those of the entry unless given."""
     peer: Path | None = None
     """The adapter of a solver that lives in an environment of its own; see ``mast_opt.bench.peer``."""
 

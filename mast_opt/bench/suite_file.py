@@ -2,7 +2,7 @@
 
 title, about                            what the suite is for
 solvers, time_limits_s, seeds, threads, gap, plots      of every entry that does not say otherwise
-[contestants.NAME]                      a solver with settings: solver, formulation, options, iterations; or peer
+[contestants.NAME]                      a solver with settings: solver, formulation, options, iterations; or peer; threads
 [[entry]] name                          and where its instances come from:
     kind, family, sizes, instance_seeds         a generator
     instances                                   files, relative to the suite's file
@@ -38,7 +38,7 @@ _ENTRY = {
     *("name", "kind", "family", "sizes", "instance_seeds", "instances"),
     *("importer", "data", "settings", "program", "arguments"),
 }
-_CONTESTANT = {"solver", "formulation", "options", "iterations", "peer"}
+_CONTESTANT = {"solver", "formulation", "options", "iterations", "peer", "threads"}
 _ISSUE = {"words", "contestant", "entry"}
 _REFERENCE = {"file", "column", "best", "bound"}
 
@@ -146,7 +146,7 @@ class _Reader:
                         time_limit_s=float(limit),
                         gap=float(settings["gap"]),
                         seed=int(seed),
-                        threads=int(settings["threads"]),
+                        threads=chosen.threads or int(settings["threads"]),
                         reference=references.get(source.label, {}),
                     )
 
@@ -230,6 +230,7 @@ class _Reader:
             formulation=given.get("formulation", "base"),
             options=tuple(given.get("options", {}).items()),
             iterations=given.get("iterations"),
+            threads=given.get("threads"),
             peer=peer,
         )
 

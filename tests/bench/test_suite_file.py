@@ -28,6 +28,11 @@ def test_trials_are_instances_times_solvers(suite: Suite) -> None:
     assert suite.known_issues[0].contestant == "highs"
 
 
+def test_a_contestant_may_have_threads_of_its_own(suite_file: Path) -> None:
+    suite_file.write_text(SUITE.replace('formulation = "strong"', 'formulation = "strong"\nthreads = 3'))
+    assert [trial.threads for trial in read_suite(suite_file).trials] == [1, 3, 1, 1]
+
+
 def test_public_data_come_from_a_folder_of_the_user(suite_file: Path, tmp_path: Path) -> None:
     assert read_suite(suite_file).skipped == ("public",)
     (tmp_path / "gap").mkdir()
@@ -78,6 +83,7 @@ def test_a_published_value_is_a_number(suite_file: Path, tmp_path: Path) -> None
         ),
         ("instance_seeds = [3, 4]", "instance_seeds = 3", "entry 'drawn': instance_seeds: found '3'"),
         ("options = { mip_heuristic_effort = 0.1 }", "options = 3", "contestants.highs strong: options: found '3'"),
+        ('formulation = "strong"', "threads = 0", "contestants.highs strong: threads: found '0'"),
         ('formulation = "strong"', "iterations = 3", "iterations: found '3'; expected none, since highs has its own"),
         (
             'solver = "highs"\nformulation = "strong"',

@@ -46,7 +46,7 @@ def certified_bound(problem: ServerAssignment, arrays: Mapping[str, NDArray[Any]
     found = faults(problem, certificate, now, unit["shortfall"], unit["buffer"], slack)
     if found:
         raise PlanError(found)
-    return _Bound(problem, certificate, now, unit, server).value(slack)
+    return max(0.0, _Bound(problem, certificate, now, unit, server).value(slack))  # every term is a penalty
 
 
 @dataclass(frozen=True, eq=False)

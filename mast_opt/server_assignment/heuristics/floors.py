@@ -48,21 +48,23 @@ def _floor(value: Ints, room: Ints, asked: int) -> tuple[int, int]:
     if len(kinds) == 0:
         return 0, 0
     unit = gcd(*value[kinds].tolist())
-    boards = int(room[kinds].any(axis=0).sum())
-    even = asked // max(boards - 1, 1)
+    room = room[kinds]
+    room = room[:, room.any(axis=0)]
+    even = asked // max(room.shape[1] - 1, 1)
     cells = min(MOST_SERVERS * int(value[kinds].min()), even + 3 * int(value[kinds].max())) // unit + 1
     if cells > MOST_CELLS or even > cells * unit:
         return 0, 0
-    there = room[kinds] > 0
-    code = (there * (1 << np.arange(len(kinds)))[:, None]).sum(axis=0)
-    most = value[kinds] @ room[kinds]
+    there = room > 0
+    mixes = np.ascontiguousarray(there.T).view(f"S{len(kinds)}")[:, 0]  # np.unique is slow along an axis
+    _, first, mix_of = np.unique(mixes, return_index=True, return_inverse=True)
+    most = value[kinds] @ room
     guaranteed = -np.arange(cells) * unit
     attained = np.zeros(cells, np.bool_)
-    for mix in np.unique(code[code > 0]).tolist():
-        sums = _sums(value[kinds[(mix >> np.arange(len(kinds)) & 1) > 0]] // unit, cells)
+    for mix, board in enumerate(first.tolist()):
+        sums = _sums(value[kinds[there[:, board]]] // unit, cells)
         attained |= sums
         best = np.maximum.accumulate(np.where(sums, np.arange(cells), 0)) * unit
-        caps = np.sort(most[code == mix])
+        caps = np.sort(most[mix_of == mix])
         total = np.concatenate([[0], np.cumsum(caps)])
         full = np.searchsorted(caps, best, side="right")
         guaranteed = guaranteed + total[full] + (len(caps) - full) * best

@@ -5,9 +5,6 @@ from __future__ import annotations
 from mast_opt.compiled import compiled, kernel
 from mast_opt.server_assignment.heuristics.state import NO_LIMIT, Fleet, State
 
-FORBIDDEN = 1e12
-"""Cost of a rule of today that is broken worse; no plan worth having costs so much."""
-
 
 @kernel
 def largest(f: Fleet, s: State, q):
@@ -28,7 +25,7 @@ def short_cost(f: Fleet, s: State, q, level):
     lack = max(f.asked[q] + level - s.total[q], 0)
     cost = f.short_price * lack
     if lack > f.short_most[q]:
-        cost += FORBIDDEN
+        cost += f.forbidden
     return cost + f.largest_price * level
 
 
@@ -41,7 +38,7 @@ def excess_cost(f: Fleet, q, b, held):
     most = f.excess_most[q, b]
     if most == NO_LIMIT:
         return f.excess_price * over
-    return (f.excess_price + f.repair_price) * over + (FORBIDDEN if over > most else 0.0)
+    return (f.excess_price + f.repair_price) * over + (f.forbidden if over > most else 0.0)
 
 
 @kernel
@@ -57,7 +54,7 @@ def slack_cost(f: Fleet, s: State, q, d, more):
             if f.slack_most[a] != NO_LIMIT:
                 cost += f.repair_price / 1000 * miss
                 if miss > f.slack_most[a]:
-                    cost += FORBIDDEN
+                    cost += f.forbidden
     return cost
 
 
@@ -96,7 +93,7 @@ def change(f: Fleet, s: State, n, more):
 
 @compiled
 def cost(f: Fleet, s: State):
-    """The objective of the state; at least FORBIDDEN where a rule is broken."""
+    """The objective of the state; at least ``forbidden`` where a rule is broken."""
     total = 0.0
     for q in range(len(f.asked)):
         total += reservation_cost(f, s, q)

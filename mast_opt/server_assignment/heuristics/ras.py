@@ -31,11 +31,10 @@ def ras(problem: ServerAssignment, tools: Tools, start: Plan | None) -> Found[Pl
         found = search.found()
         results.append(found)
         assert found.plan is not None
-        bound = None if found.bound is None else max(0.0, found.bound - sum(EARLIER * cap for cap in caps.values()))
-        stages.append(StageBound(term, bound))
+        stages.append(StageBound(term, found.bound))
         if tools.watch.stop.cancel.is_set():
             break
         start = found.plan
-        caps = caps | {term: verify(problem, start).terms[term] * (1 + 1e-6) + 1e-9}
+        caps = caps | {term: verify(problem, start).terms[term]}
     first, last = results[0], results[-1]
     return Found(last.plan, first.bound, last.limit, last.message, first.certificate, tuple(stages))

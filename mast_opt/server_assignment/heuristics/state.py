@@ -10,6 +10,8 @@ from mast_opt.server_assignment.heuristics.relaxed import Relaxed
 from mast_opt.server_assignment.problem import EMBEDDED, POOL, SHARED, Ints
 
 NO_LIMIT = 2**62
+FORBIDDEN = 1e12
+"""Least ``Fleet.forbidden``; more where today itself costs so much."""
 
 
 class Fleet(NamedTuple):
@@ -60,6 +62,8 @@ class Fleet(NamedTuple):
     slack_price: float
     """Per thousandth of a mrru."""
     repair_price: float
+    forbidden: float
+    """Cost of a rule of today that is broken worse; no plan worth having costs so much."""
 
 
 class State(NamedTuple):
@@ -119,6 +123,7 @@ def fleet_of(r: Relaxed) -> Fleet:
         excess_price=r.weights["spread"] / asked if asked else 0.0,
         slack_price=r.weights["affinity"] / asked / 1000 if asked else 0.0,
         repair_price=r.weights["repair"] / asked if asked else 0.0,
+        forbidden=FORBIDDEN,
     )
 
 

@@ -216,7 +216,7 @@ def _buy(o, first, last, cost, in_use_price, idle_price, border, price, level, e
         if best < 0 or slope + price[zone] >= 0.0 or position >= end:
             return
         take = min(room, (min(border[zone], end) - position) / o.worth[best])
-        if take <= 1e-9:
+        if take <= 1e-9 and take < room:  # only what rounding left below a border or the level; a whole piece is taken
             position = min(border[zone], end)
             continue
         amount[best] += take

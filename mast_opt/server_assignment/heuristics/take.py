@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from mast_opt.compiled import compiled, kernel
-from mast_opt.server_assignment.heuristics.prices import FORBIDDEN, change, largest, reservation_cost, short_cost
+from mast_opt.server_assignment.heuristics.prices import change, largest, reservation_cost, short_cost
 from mast_opt.server_assignment.heuristics.refill import extra_cost
 from mast_opt.server_assignment.heuristics.state import Fleet, State
 
@@ -32,7 +32,7 @@ def _missed(f: Fleet, q, spare, worth):
     """What it costs q at least to lack what it then does, if so much is taken from it."""
     lack = max(worth - spare, 0)
     if lack > f.short_most[q]:
-        return FORBIDDEN
+        return f.forbidden
     return f.short_price * (lack - max(-spare, 0))
 
 
@@ -49,7 +49,7 @@ def _best(f: Fleet, s: State, q, spare, nothing, tried):
             continue
         own = extra_cost(f, s, n, 1, nothing, NO_POOL_LEVEL) + f.largest_price * rise - f.short_price * net
         if lack > f.short_most[q]:
-            own -= FORBIDDEN * net / lack
+            own -= f.forbidden * net / lack
         if own >= least:
             continue
         for at in range(f.stock_start[k], f.stock_start[k + 1]):
@@ -96,7 +96,7 @@ def take(f: Fleet, s: State, q, most):
         after = _together(f, s, q, r)
         enough = before - max(1e-13, ROUNDING * before)
         if -spare[q] > f.short_most[q]:  # nothing is dearer than that, so every server towards it is right
-            enough = before + FORBIDDEN / 2
+            enough = before + f.forbidden / 2
         if after >= enough:
             change(f, s, mine, -1)
             change(f, s, theirs, 1)

@@ -16,7 +16,7 @@ from mast_opt.server_assignment.formulation import base
 from mast_opt.server_assignment.heuristics.exact_prices import exact_prices
 from mast_opt.server_assignment.heuristics.opening import opening_prices
 from mast_opt.server_assignment.heuristics.passes import Passes
-from mast_opt.server_assignment.heuristics.prices import FORBIDDEN, cost
+from mast_opt.server_assignment.heuristics.prices import cost
 from mast_opt.server_assignment.heuristics.pricing import PriceSearch
 from mast_opt.server_assignment.heuristics.relaxed import Halted, Relaxed
 from mast_opt.server_assignment.heuristics.rounding import rounded
@@ -83,14 +83,17 @@ class Turns:
         self.p, self.tools, self.watch = problem, tools, tools.watch
         self.weights, self.caps = weights, caps
         self.earlier = EARLIER * sum(caps.values())
-        """What the terms before contribute to the cost."""
+        """What the terms before contribute to the cost at most."""
         self.until_s: float | None = None
         self.relaxed = Relaxed(problem, weights, self._look)
         self.fleet = fleet_of(self.relaxed)
         self.size = problem.stocks.size
-        self.passes = Passes(self.fleet, tools.rng, self._stopped)
         pairs, order = self.relaxed.pairs, self.relaxed.order
-        self.best, self.cost = pairs.today[order], np.inf
+        self.best, self.cost, self.shown = pairs.today[order], np.inf, np.inf
+        """``shown``: the cost without the terms before."""
+        today = cost(self.fleet, self._state(self.best))
+        self.fleet = self.fleet._replace(forbidden=max(self.fleet.forbidden, 2 * today))
+        self.passes = Passes(self.fleet, tools.rng, self._stopped)
         self._offer(self._state(self.best))
         if start is not None:
             self._offer(self._state(counted(problem, pairs, start.reservation)[order]))
@@ -134,7 +137,8 @@ class Turns:
         if self.limit is None:
             worst = worst_in_racks(self.p, plan, SPREAD_OUT)
             plan = refined(self.p, plan, worst, self.tools.mip_solver, self._params(min(5.0, self.watch.remaining_s)))
-        return Found(plan, self.bound, self.limit, f"{self.watch.round} rounds", self.certificate)
+        bound = None if self.bound is None else self._alone(self.bound)
+        return Found(plan, bound, self.limit, f"{self.watch.round} rounds", self.certificate)
 
     def _exact(self) -> None:
         """Where the program is small and the gap is wide, solve its linear relaxation: go on from its prices, and
@@ -191,13 +195,17 @@ class Turns:
 
     def _enough(self, bound: float) -> bool:
         """Would it prove the asked gap?"""
-        gap = relative_gap(self.cost - self.earlier, bound - self.earlier)
+        gap = relative_gap(self.shown, self._alone(bound))
         return gap is not None and gap <= self.watch.stop.gap * (1 - 1e-6)
+
+    def _alone(self, bound: float) -> float:
+        """What a bound of the cost proves without the terms before; every term is a penalty."""
+        return max(0.0, bound - self.earlier)
 
     def _bounded(self, bound: float, certificate: Certificate) -> None:
         if np.isfinite(bound) and (self.bound is None or bound > self.bound):
             self.bound, self.certificate = bound, certificate
-            self.watch.report(bound=bound - self.earlier)
+            self.watch.report(bound=self._alone(bound))
 
     def _look(self) -> None:
         if self._stopped():
@@ -251,14 +259,16 @@ class Turns:
 
     def _offer(self, state: State) -> None:
         value = cost(self.fleet, state)
-        if value >= min(self.cost, FORBIDDEN) or (self.caps and not self._keeps_caps(state)):
+        if value >= min(self.cost, self.fleet.forbidden):
             return
-        self.best, self.cost = state.servers.copy(), value
-        self.watch.report(objective=value - self.earlier)
-
-    def _keeps_caps(self, state: State) -> bool:
-        terms = verify(self.p, self._named(state.servers)).terms
-        return all(terms[name] <= cap for name, cap in self.caps.items())
+        shown = value
+        if self.caps:
+            terms = verify(self.p, self._named(state.servers)).terms
+            if any(terms[name] > cap for name, cap in self.caps.items()):
+                return
+            shown = sum(weight * terms[name] for name, weight in self.weights.items() if name not in self.caps)
+        self.best, self.cost, self.shown = state.servers.copy(), value, shown
+        self.watch.report(objective=shown)
 
     def _named(self, servers: Ints) -> Plan:
         """Named servers for counts."""

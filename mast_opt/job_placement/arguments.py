@@ -9,8 +9,9 @@ from mast_opt.errors import UsageError
 from mast_opt.job_placement.units import LARGEST
 
 
-def check_whole(owner: str, what: str, value: object, least: int = 0, most: int = LARGEST) -> None:
-    """Raises UsageError unless the value is a whole number (of Python or NumPy) within the limits."""
+def whole(owner: str, what: str, value: object, least: int = 0, most: int = LARGEST) -> int:
+    """A whole number (of Python or NumPy) as one of Python. Raises UsageError for anything else, and for one that is
+    not within the limits."""
     try:
         number = index(value)  # type: ignore[arg-type]
     except TypeError:
@@ -19,6 +20,7 @@ def check_whole(owner: str, what: str, value: object, least: int = 0, most: int 
         raise UsageError(f"{owner}: {what} is {number}; expected at least {least}")
     if number > most:
         raise UsageError(f"{owner}: {what} is {number:,}; expected at most {most:,}")
+    return number
 
 
 def names_in(what: str, names: Collection[str]) -> frozenset[str]:

@@ -6,9 +6,10 @@ import numpy as np
 
 from mast_opt.job_placement.books import Books
 from mast_opt.job_placement.heuristics.fit import Request
+from mast_opt.job_placement.heuristics.pack import TIGHT
+from mast_opt.job_placement.heuristics.place import place
 from mast_opt.job_placement.heuristics.search import NOWHERE, level_in
 from mast_opt.job_placement.heuristics.state import A_CPU, A_FREE, A_MEMORY, C_CPU, C_MEMORY, C_MGPU
-from mast_opt.job_placement.heuristics.victims import search_victims
 from mast_opt.job_placement.offers import ClusterReport, Job
 from mast_opt.job_placement.reasons import Obstacle, obstacle_when_empty
 from mast_opt.job_placement.units import LEVELS, WHOLE, Bools, Ints
@@ -40,9 +41,9 @@ def _report(books: Books, job: Job, request: Request, cluster: int) -> ClusterRe
         if level < NOWHERE:
             return ClusterReport(name, True, f"it fits as it is, within one {LEVELS[level]}")
     only: Bools = np.isin(np.arange(len(books.everywhere)), groups)
-    found = search_victims(books.state, request, only, BUDGET)
-    if found is not None:
-        count = len(found.jobs)
+    offer = place(books.state, request, only, TIGHT, BUDGET)
+    if offer is not None:
+        count = len(offer.victims)
         return ClusterReport(name, True, f"it fits if {count} running job{'s are' if count > 1 else ' is'} stopped")
     return ClusterReport(name, False, _shortage(books, request, groups))
 
@@ -89,8 +90,12 @@ def why_not(books: Books, job: Job, request: Request) -> str:
         return f"no region that holds its data has a GPU type that it accepts ({', '.join(accepted)})"
     have, asked = books.group_mgpu[usable], (request.mgpu[books.layout.group_type] * request.tasks)[usable]
     if (have < asked).all():
+        at = int(have.argmax())
+        kind = "one type"
+        if (asked != asked[at]).any():
+            kind = f"type {books.type_names[books.layout.group_type[usable][at]]}"
         return (
-            f"it needs {int(asked.min()) / WHOLE:g} GPUs of one type in one cluster; "
-            f"the largest that it may use has {int(have.max()) / WHOLE:g}"
+            f"it needs {int(asked[at]) / WHOLE:g} GPUs of {kind} in one cluster; "
+            f"the largest that it may use has {int(have[at]) / WHOLE:g}"
         )
     return "no cluster has room for it, not even if all less important work that may be stopped were; see explain"

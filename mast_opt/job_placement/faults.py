@@ -8,7 +8,7 @@ import numpy as np
 
 from mast_opt.errors import Fault
 from mast_opt.job_placement.devices import read_devices
-from mast_opt.job_placement.units import LARGEST, MOST_GPUS, WHOLE, Bools, Ints
+from mast_opt.job_placement.units import LARGEST, MOST_GPUS, MOST_TASKS, WHOLE, Bools, Ints
 from mast_opt.schema import Tables
 
 _COLUMNS = {"gpus": (WHOLE, "GPUs"), "cpu_cores": (1000, "cores"), "memory_gb": (1024, "GiB")}
@@ -59,7 +59,11 @@ def _shares(tables: Tables) -> Iterator[Fault]:
 
 
 def _sizes(tables: Tables) -> Iterator[Fault]:
-    """Needs and supplies too large for exact arithmetic."""
+    """Needs, supplies and numbers of tasks too large for exact arithmetic."""
+    for table in ("jobs", "allocations"):
+        number = tables.get(table, "tasks")
+        for row in np.flatnonzero(number > MOST_TASKS).tolist():
+            yield Fault(table, f"at most {MOST_TASKS:,} tasks", row + 1, "tasks", str(number[row]))
     one = {"servers": np.ones(tables.rows("servers"), np.int64)}
     times = {name: tables.get(name, "tasks") for name in ("jobs", "allocations")} | one
     times["job_gpu_types"] = times["jobs"][tables.get("job_gpu_types", "job")]

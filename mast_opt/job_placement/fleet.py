@@ -19,7 +19,7 @@ from uuid import uuid4
 import numpy as np
 
 from mast_opt.errors import StaleBid, UsageError
-from mast_opt.job_placement.arguments import check_whole, names_in
+from mast_opt.job_placement.arguments import names_in, whole
 from mast_opt.job_placement.books import Books, Running, cost_of
 from mast_opt.job_placement.books_of import books_of, quotas_of
 from mast_opt.job_placement.explain import explain, why_not
@@ -65,9 +65,8 @@ class Fleet:
         Raises:
             UsageError: servers that contradict one another, or a quota that is no number of milli-GPUs.
         """
-        for tenant, mgpu in (quotas or {}).items():
-            check_whole(f"tenant {tenant}", "quota", mgpu)
-        self._begin(Books(servers, tuple(sorted(set(tiers))), replicas or {}), quotas or {})
+        limits = {tenant: whole(f"tenant {tenant}", "quota", mgpu) for tenant, mgpu in (quotas or {}).items()}
+        self._begin(Books(servers, tuple(sorted(set(tiers))), replicas or {}), limits)
 
     @classmethod
     def of(cls, problem: JobPlacement) -> Fleet:

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from mast_opt.errors import UsageError
-from mast_opt.job_placement.arguments import check_whole, names_in
+from mast_opt.job_placement.arguments import names_in, whole
 from mast_opt.job_placement.problem import JobPlacement
-from mast_opt.job_placement.units import LARGEST, LEVELS, MOST_GPUS, WHOLE
+from mast_opt.job_placement.units import LARGEST, LEVELS, MOST_GPUS, MOST_TASKS, WHOLE
 
 
 @dataclass(frozen=True)
@@ -30,9 +30,8 @@ class Server:
 
     def __post_init__(self) -> None:
         owner = f"server {self.name}"
-        check_whole(owner, "gpus", self.gpus, most=MOST_GPUS)
-        check_whole(owner, "cpu_mcores", self.cpu_mcores)
-        check_whole(owner, "memory_mib", self.memory_mib)
+        for what, most in (("gpus", MOST_GPUS), ("cpu_mcores", LARGEST), ("memory_mib", LARGEST)):
+            object.__setattr__(self, what, whole(owner, what, getattr(self, what), most=most))
 
 
 @dataclass(frozen=True)
@@ -63,13 +62,16 @@ class Job:
 
     def __post_init__(self) -> None:
         owner = f"job {self.name}"
-        check_whole(owner, "tasks", self.tasks, least=1)
+        object.__setattr__(self, "tasks", whole(owner, "tasks", self.tasks, least=1, most=MOST_TASKS))
+        for what in ("mgpu", "cpu_mcores", "memory_mib"):
+            object.__setattr__(self, what, whole(owner, what, getattr(self, what), most=LARGEST // self.tasks))
+        if self.gpu_types is not None:
+            most = LARGEST // self.tasks
+            needs = {kind: whole(owner, "mgpu", mgpu, most=most) for kind, mgpu in self.gpu_types.items()}
+            object.__setattr__(self, "gpu_types", needs)
         for mgpu in (self.mgpu, *(self.gpu_types or {}).values()):
-            check_whole(owner, "mgpu", mgpu, most=LARGEST // self.tasks)
             if mgpu > WHOLE and mgpu % WHOLE:
                 raise UsageError(f"{owner}: {mgpu} milli-GPUs a task; expected whole GPUs, or less than one")
-        check_whole(owner, "cpu_mcores", self.cpu_mcores, most=LARGEST // self.tasks)
-        check_whole(owner, "memory_mib", self.memory_mib, most=LARGEST // self.tasks)
         if not self.gpu_hours_at_risk >= 0:
             raise UsageError(f"{owner}: gpu_hours_at_risk is {self.gpu_hours_at_risk}; expected at least 0")
         names_in(f"{owner}, datasets", self.datasets)

@@ -9,7 +9,7 @@ import numpy as np
 from mast_opt.job_placement.plan import Plan
 from mast_opt.job_placement.problem import JobPlacement
 from mast_opt.job_placement.reasons import Obstacle, reasons
-from mast_opt.job_placement.scenarios import CHANGES
+from mast_opt.job_placement.scenarios import CHANGES, adapted
 from mast_opt.questions import Alternative, Choices, Questions
 from mast_opt.verdict import Violation
 from mast_opt.words import counted
@@ -96,5 +96,6 @@ QUESTIONS = Questions(
     choices=Choices("job", lambda problem: problem.jobs, _heaviest, now, alternatives, _phrase),
     changes=CHANGES,
     moved=moved,
+    adapted=adapted,
     guards=lambda problem: ("rejected",),
 )

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from mast_opt.errors import UsageError
+from mast_opt.job_placement.plan import Plan
 from mast_opt.job_placement.problem import JobPlacement
 from mast_opt.job_placement.units import Bools
 from mast_opt.questions import Change
@@ -45,6 +46,11 @@ def _lose(problem: JobPlacement, lost: Bools) -> JobPlacement:
         at_risk=np.where(ended, 0, p.at_risk),
         **held,
     )
+
+
+def adapted(scenario: JobPlacement, plan: Plan) -> Plan:
+    """A plan for the instance before the scenario, without the stops of jobs that have ended with their servers."""
+    return replace(plan, preempt=plan.preempt & scenario.preemptible)
 
 
 def grow_demand(problem: JobPlacement, value: Any) -> JobPlacement:

@@ -42,6 +42,9 @@ class _Count:
         """Likewise of jobs that need GPUs, and of those that need whole ones."""
         self.fraction = np.zeros(len(c), np.bool_)
         """[E] may a fraction of a GPU run there?"""
+        part = (p.held_need[:, GPU] > 0) & (p.held_need[:, GPU] < WHOLE)
+        self.running_fraction = np.bincount(c.of[np.unique(p.held_server[part])], minlength=len(c))
+        """[E] servers on which one runs."""
 
     def look(self, jobs: Ints) -> None:
         p = self.p
@@ -51,6 +54,10 @@ class _Count:
         self.on_gpus[e[mgpu > 0], tier[mgpu > 0]] = True
         self.whole[e[mgpu >= WHOLE], tier[mgpu >= WHOLE]] = True
         self.fraction[e[(mgpu > 0) & (mgpu < WHOLE)]] = True
+
+    def shared(self) -> Ints:
+        """[E] servers with columns and rows for every GPU."""
+        return np.where(self.fraction, self.classes.size, self.running_fraction)
 
     def add(self, jobs: Ints) -> None:
         """Columns, rows and entries of jobs."""
@@ -63,7 +70,7 @@ class _Count:
         gang = p.tasks[job] > 1
         tied = gang & (p.within[job] == SERVER)
         fraction = (mgpu > 0) & (mgpu < WHOLE)
-        whole = (mgpu >= WHOLE) & self.fraction[e]
+        whole = self.shared()[e] * (mgpu >= WHOLE)
         cells, gangs = int(servers.sum()), int(servers[gang].sum())
         racks = self.racks[e] * gang
         options = self._options(runs)
@@ -75,9 +82,9 @@ class _Count:
         tier = p.queue_tier[job]
         levels = np.cumsum(self.reached, axis=1)[e, tier]
         on_gpus = np.cumsum(self.on_gpus, axis=1)[e, tier]
-        a_server = 1 + 2 * gang + 3 * tied + levels * need.sum(axis=1) + fraction + whole
+        a_server = 1 + 2 * gang + 3 * tied + levels * need.sum(axis=1) + fraction
         a_server += (need & self.common[e]).sum(axis=1) + (need[:, GPU] & self.common[e, GPU])
-        self.entries += int((servers * a_server).sum() + (parts * (1 + on_gpus)).sum())
+        self.entries += int((servers * a_server + whole).sum() + (parts * (1 + on_gpus)).sum())
         self.entries += 3 * options + int(racks[p.within[job] == RACK].sum())
 
     def _options(self, runs: Bools) -> int:
@@ -89,12 +96,13 @@ class _Count:
     def add_rest(self) -> None:
         """Columns, rows and entries of servers, GPUs, victims and regions."""
         p, c = self.p, self.classes
-        shared = self.fraction * c.size * self.gpus
+        servers = self.shared()
+        shared = servers * self.gpus
         takes = shared[:, None] * self.whole
         devices = int((shared[:, None] * self.on_gpus).sum())
         self.columns += int(p.preemptible.sum()) + int(takes.sum()) + 2 * self.fragments
         self.rows += 3 * int((c.size[:, None] * self.reached).sum()) + devices
-        self.rows += int((c.size * self.fraction * self.whole.sum(axis=1)).sum()) + 4 * self.fragments
+        self.rows += int((servers * self.whole.sum(axis=1)).sum()) + 4 * self.fragments
         self.entries += int((takes * (1 + np.cumsum(self.on_gpus, axis=1))).sum()) + 5 * self.fragments
         held = np.flatnonzero(p.preemptible[p.held_job])
         below = np.cumsum(self.reached, axis=1)[c.of[p.held_server[held]], p.running_tier[p.held_job[held]]]

@@ -18,6 +18,8 @@ LARGEST = 2**53
 """Base units of a job or a server; floating-point numbers hold all integers up to here exactly."""
 MOST_GPUS = 4096
 """GPUs of a server; there are arrays with a place for each."""
+MOST_TASKS = 10**9
+"""Tasks of a job; sums over many jobs stay exact."""
 LEVELS = ("server", "rack", "cluster")
 """What a gang may stay within, closest first."""
 SERVER, RACK, CLUSTER = range(3)

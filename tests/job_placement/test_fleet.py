@@ -63,6 +63,17 @@ def test_a_bid_of_another_fleet_is_refused() -> None:
     assert ours.commit(bid) == ()
 
 
+@pytest.mark.parametrize("kind", [np.int8, np.int16, np.uint32, np.int64])
+def test_numbers_of_numpy_are_as_good_as_plain_ones(kind: type) -> None:
+    here = Server("s", "north", "c1", "b1", "a100", kind(8), kind(100), kind(100))
+    job = Job("x", 0, kind(4), kind(0), kind(3), kind(2), {"a100": kind(100)})
+    assert here == Server("s", "north", "c1", "b1", "a100", 8, 100, 100)
+    assert job == Job("x", 0, 4, 0, 3, 2, {"a100": 100})
+    plain = (here.gpus, here.cpu_mcores, here.memory_mib, job.tasks, job.mgpu, job.cpu_mcores, job.memory_mib)
+    assert {type(number) for number in (*plain, *(job.gpu_types or {}).values())} == {int}
+    assert isinstance(Fleet([here], quotas={"lab": kind(1)}).place(replace(job, tenant="lab")), Bid)
+
+
 def test_no_more_hours_are_lost_than_are_at_risk() -> None:
     """Some thousandths of an hour, times a thousand, are a little more than a whole number."""
     hours = next(n / 1000 for n in range(1, 100_000) if n / 1000 * 1000 > n)
@@ -178,17 +189,21 @@ def test_over_quota_work_has_the_lowest_tier_and_may_be_stopped() -> None:
     ("job", "words"),
     [
         (Job("j", 0, tasks=9, mgpu=2000), "it needs 18 GPUs"),
+        (
+            Job("j", 0, tasks=8, gpu_types={"a100": 2000, "h100": 1000}),
+            "it needs 16 GPUs of type a100 in one cluster; the largest that it may use has 4$",
+        ),
         (Job("j", 0, gpu_types={"tpu": 1000}), "no server has a GPU type that it accepts \\(tpu\\)"),
         (Job("j", 0, datasets=("gone",)), "no region holds all of its data \\(gone\\)"),
     ],
 )
 def test_hopeless_jobs_get_a_stated_reason(job: Job, words: str) -> None:
-    fleet = Fleet([server("s1"), server("s2")])
+    fleet = Fleet([server("s1"), server("s2"), server("h", "h100", gpus=1)])
     answer = fleet.place(job)
     assert isinstance(answer, Refused)
     with pytest.raises(AssertionError, match=words):
         raise AssertionError(answer.reason)
-    assert fleet.gpus() == (0, 4000)
+    assert fleet.gpus() == (0, 5000)
 
 
 @pytest.mark.parametrize(
@@ -203,6 +218,7 @@ def test_hopeless_jobs_get_a_stated_reason(job: Job, words: str) -> None:
         (lambda fleet: fleet.add_servers([server("s9", region="elsewhere")]), "belongs to one region"),
         (lambda fleet: Job("x", 0, mgpu=1500), "whole GPUs, or less than one"),
         (lambda fleet: Job("x", 0, tasks=0), "at least 1"),
+        (lambda fleet: Job("x", 0, tasks=2 * 10**9), "tasks is 2,000,000,000; expected at most 1,000,000,000"),
         (lambda fleet: Job("x", 0, tasks=1.5), "tasks is 1.5; expected a whole number"),
         (lambda fleet: Job("x", 0, mgpu=500.5), "mgpu is 500.5; expected a whole number"),
         (lambda fleet: Job("x", 0, gpu_types={"a100": -1}), "mgpu is -1; expected at least 0"),

@@ -14,6 +14,7 @@ from mast_opt.io.importers.gap import Gap, job_placement
 from mast_opt.job_placement import JobPlacement
 from mast_opt.job_placement.formulation import base
 from mast_opt.job_placement.generate import FAMILIES
+from mast_opt.job_placement.generate.blank import Fleet, Pending, Running, assemble
 from mast_opt.job_placement.heuristics.desk import open_desk
 from mast_opt.job_placement.heuristics.score import prices_of
 from mast_opt.job_placement.heuristics.solvers import SOLVERS
@@ -24,6 +25,7 @@ from mast_opt.job_placement.verify import verify
 from mast_opt.result import SolveParams, Status
 from mast_opt.solving import solve
 from tests.job_placement.strategies import problems
+from tests.job_placement.test_verify import plan
 
 SMALL = {
     "standard": {"regions": 2, "clusters": 2, "servers": 3, "jobs": 24},
@@ -140,6 +142,78 @@ def test_the_ledger_values_a_batch_as_the_verifier_does(family: str) -> None:
     again = verify(problem, desk.plan())
     assert again.ok
     assert again.objective == pytest.approx(solution.objective, rel=1e-9, abs=1e-9)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(problem=problems())
+def test_a_batch_repeats_every_lawful_plan(problem: JobPlacement) -> None:
+    solution = solve(problem, "highs", threads=1)
+    desk = open_desk(problem)
+    desk.repeat(solution.plan)
+    again = verify(problem, desk.plan())
+    assert again.ok
+    assert again.objective == pytest.approx(solution.objective, rel=1e-9, abs=1e-9)
+    assert (desk.state.slack_device >= 0).all()
+    assert (desk.state.slack >= 0).all()
+
+
+def waiting(*jobs: tuple[int, int, int]) -> JobPlacement:
+    """Jobs of (tier, tasks, milli-GPUs of a task) for two servers of two GPUs each, in two racks."""
+    fleet = Fleet(
+        regions=("r",),
+        clusters=("c",),
+        racks=("b1", "b2"),
+        servers=("s1", "s2"),
+        gpu_types=("a100",),
+        cluster_region=np.array([0]),
+        rack_cluster=np.array([0, 0]),
+        server_rack=np.array([0, 1]),
+        server_type=np.array([0, 0]),
+        supply=np.array([[2000, 4000, 64]] * 2),
+    )
+    tier, tasks, mgpu = np.array(jobs).T
+    none, types = np.zeros_like(tier), (np.arange(len(jobs)), np.zeros_like(tier))
+    return assemble("few", fleet, Running(), Pending(tier, tasks, mgpu, none, none, none + 1000, types))
+
+
+def test_whole_gpus_are_not_those_that_a_fraction_names() -> None:
+    problem = waiting((1, 1, 1000), (0, 1, 500))
+    stated = plan(problem, ("job-1", "s1", 1, None), ("job-2", "s1", 1, 0))
+    assert verify(problem, stated).ok
+    desk = open_desk(problem)
+    desk.repeat(stated)
+    assert desk.state.slack_device[0].min(axis=1).tolist() == [500, 0]
+    assert verify(problem, desk.plan()).ok
+
+
+@pytest.mark.parametrize(
+    ("rows", "kept"),
+    [
+        ([("job-1", "s1", 1, 2), ("job-2", "s1", 1, None)], [1]),
+        ([("job-1", "s1", 1, 99), ("job-2", "s1", 1, None)], [1]),
+        ([("job-1", "s1", 1, 0), ("job-2", "s1", 2, None)], [0]),
+        ([("job-1", "s1", 1, 0), ("job-3", "s1", 2, 0)], [0]),
+        ([("job-3", "s1", 1, 0)], []),
+        ([("job-3", "s1", 1, 0), ("job-3", "s2", 1, 1)], [2]),
+    ],
+)
+def test_what_a_plan_has_no_room_for_is_left_out(rows: list[tuple[str, str, int, int | None]], kept: list[int]) -> None:
+    problem = waiting((0, 1, 500), (0, 1, 1000), (0, 2, 600))
+    desk = open_desk(problem)
+    desk.repeat(plan(problem, *rows))
+    assert sorted(desk.placed) == kept
+    assert verify(problem, desk.plan()).ok
+
+
+def test_a_gang_that_needs_nothing_may_be_split() -> None:
+    problem = waiting((0, 5, 0))
+    stated = plan(problem, ("job-1", "s1", 2, None), ("job-1", "s2", 3, None))
+    assert verify(problem, stated).ok
+    desk = open_desk(problem)
+    desk.repeat(stated)
+    assert desk.plan().server.tolist() == [0, 1]
+    assert desk.plan().tasks.sum() == 5
+    assert verify(problem, desk.plan()).ok
 
 
 def test_lexicographic_stages_are_minimised_in_order() -> None:

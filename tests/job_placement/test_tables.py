@@ -117,6 +117,15 @@ def test_a_job_larger_than_any_cluster_is_no_fault_and_has_a_reason(tmp_path: Pa
         ({"servers": [{**BASE["servers"][0], "gpu_type": None}]}, "the GPU type of a server with GPUs"),
         ({"jobs": [{**BASE["jobs"][0], "job": "v"}]}, "runs already"),
         ({"jobs": [{**BASE["jobs"][0], "tasks": 10**15}]}, "jobs, row 1.*base units in all"),
+        ({"jobs": [{**BASE["jobs"][0], "tasks": 10**10}]}, "jobs, row 1, column tasks.*at most 1,000,000,000 tasks"),
+        (
+            {
+                "allocations": [
+                    {**BASE["allocations"][0], "tasks": 2**63 - 1, "gpus": 0, "cpu_cores": 0, "memory_gb": 0}
+                ]
+            },
+            "allocations, row 1, column tasks.*at most 1,000,000,000 tasks",
+        ),
         ({"jobs": [{**BASE["jobs"][0], "tasks": 0}]}, "jobs, row 1.*tasks"),
         ({"jobs": [{**BASE["jobs"][0], "within": "room"}]}, "within.*'room'"),
         ({"jobs": []}, "at least one row"),

@@ -25,7 +25,18 @@ from mast_opt.job_placement.heuristics.opening import copied, empty_state
 from mast_opt.job_placement.heuristics.pack import Placed
 from mast_opt.job_placement.heuristics.place import NOBODY, assign_devices, take
 from mast_opt.job_placement.heuristics.score import Prices, objective
-from mast_opt.job_placement.heuristics.state import J_ROW, L_CPU, L_MEMORY, L_NEXT, L_SERVER, S_GROUP, VICTIM, State
+from mast_opt.job_placement.heuristics.state import (
+    A_CPU,
+    A_MEMORY,
+    J_ROW,
+    L_CPU,
+    L_MEMORY,
+    L_NEXT,
+    L_SERVER,
+    S_GROUP,
+    VICTIM,
+    State,
+)
 from mast_opt.job_placement.plan import Plan
 from mast_opt.job_placement.problem import JobPlacement
 from mast_opt.job_placement.units import CPU, MEMORY, WHOLE, Bools, Ints
@@ -130,27 +141,48 @@ class Desk:
         stop(self.state, at, last_tier_of(self.state, at))
 
     def repeat(self, plan: Plan) -> None:
-        """Do what a plan of the problem says; the desk must be untouched. A job for which the plan's servers have no
-        room (which only a plan that breaks rules asks for) is left out."""
+        """Do what a plan of the problem says; the desk must be untouched. A job of which the plan does not have all
+        tasks, or for which its servers and GPUs have no room (which only a plan that breaks rules asks for), is left
+        out. Jobs whose GPUs the plan names go first, so that no other takes these."""
         for v in np.flatnonzero(plan.preempt).tolist():
             self.stop(v)
         first = np.flatnonzero(np.diff(plan.job, prepend=-1))
-        for begin, end in zip(first.tolist(), [*first[1:].tolist(), len(plan.job)]):
-            self._repeat(int(plan.job[begin]), plan, slice(begin, end))
+        parts = [slice(begin, end) for begin, end in zip(first.tolist(), [*first[1:].tolist(), len(plan.job)])]
+        need = self.problem.need_mgpu[plan.job, self.problem.server_type[plan.server]]
+        named = plan.indexed & (need > 0) & (need < WHOLE)
+        for rows in sorted(parts, key=lambda rows: not named[rows].all()):
+            placed = self._as_stated(plan, rows, int(need[rows][0]), bool(named[rows].all()))
+            if placed is not None:
+                j = int(plan.job[rows.start])
+                self.admit(j, self.request(j), placed, NOBODY)
 
-    def _repeat(self, j: int, plan: Plan, rows: slice) -> None:
-        p, job = self.problem, self.request(j)
+    def _as_stated(self, plan: Plan, rows: slice, mgpu: int, named: bool) -> Placed | None:
+        """Where these rows of a plan put their job; None if it does not fit there."""
+        job, state = self.request(int(plan.job[rows.start])), self.state
+        each, index = plan.tasks[rows], plan.gpu_index[rows]
+        if (each < 1).any() or (each > job.tasks).any() or each.sum() != job.tasks:
+            return None
         server, at = np.unique(self.layout.position[plan.server[rows]], return_inverse=True)
         tasks = np.zeros(len(server), np.int64)
-        np.add.at(tasks, at, plan.tasks[rows])
-        device = np.zeros((len(server), self.state.row_device.shape[1]), np.int32)
-        mgpu = int(p.need_mgpu[j, p.server_type[plan.server[rows][0]]])
-        if 0 < mgpu < WHOLE:
-            np.add.at(device, (at, plan.gpu_index[rows]), mgpu * plan.tasks[rows])
-        elif not assign_devices(self.state, server, tasks, mgpu, job, device):
-            return
-        placed = Placed(server, tasks, device, np.zeros(1, np.int64))
-        self.admit(j, job, placed, NOBODY)
+        np.add.at(tasks, at, each)
+        device = np.zeros((len(server), state.row_device.shape[1]), np.int32)
+        if named:
+            if (index < 0).any() or (index >= device.shape[1]).any():
+                return None
+            asked = np.zeros(device.shape, np.int64)
+            np.add.at(asked, (at, index), mgpu * each)
+            if not self._has(server, asked, tasks * job.cpu, tasks * job.memory, job.tier):
+                return None
+            device[:] = asked
+        elif not assign_devices(state, server, tasks, mgpu, job, device):
+            return None
+        return Placed(server, tasks, device, np.zeros(1, np.int64))
+
+    def _has(self, server: Ints, device: Ints, cpu: Ints, memory: Ints, tier: int) -> bool:
+        """Whether the servers [·] have so much on each GPU [·, D] and so many cores and MiB for work of a tier."""
+        room = self.state.slack_device[server, :, : tier + 1].min(axis=2)
+        enough = (self.state.room[A_CPU, tier, server] >= cpu) & (self.state.room[A_MEMORY, tier, server] >= memory)
+        return bool((room >= device).all() and enough.all())
 
     def stop(self, v: int) -> None:
         """Stop a running job of the problem; what it frees serves only more important work."""
@@ -218,16 +250,20 @@ class Desk:
             else:
                 rows.append((j, s, self._tasks(j, row, mgpu), 0, 0))
             row = int(state.row[L_NEXT, row])
-        return sorted(rows)
+        rows.sort()
+        missing = int(p.tasks[j]) - sum(row[2] for row in rows)
+        rows[0] = (j, rows[0][1], rows[0][2] + missing, *rows[0][3:])
+        return rows
 
     def _tasks(self, j: int, row: int, mgpu: int) -> int:
+        """Tasks of an allocation, from what it holds; 1 if they need nothing (the rest may then be anywhere)."""
         p, state = self.problem, self.state
         if mgpu:
             return int(state.row_device[row].sum()) // mgpu
         for need, held in ((p.cpu_mcores[j], state.row[L_CPU, row]), (p.memory_mib[j], state.row[L_MEMORY, row])):
             if need:
                 return int(held // need)
-        return int(p.tasks[j])
+        return 1
 
 
 def open_desk(problem: JobPlacement) -> Desk:

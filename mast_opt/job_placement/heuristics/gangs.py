@@ -14,13 +14,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mast_opt.compiled import compiled, kernel
-from mast_opt.job_placement.heuristics.candidates import MOST_CANDIDATES
+from mast_opt.job_placement.heuristics.candidates import MOST_CANDIDATES, list_all, most_on_any, unmark
 from mast_opt.job_placement.heuristics.fit import Request
 from mast_opt.job_placement.heuristics.frontier import IN, OPEN, OUT, Scratch, frontier, scratch_for
 from mast_opt.job_placement.heuristics.group import Group, gather
 from mast_opt.job_placement.heuristics.search import excess
-from mast_opt.job_placement.heuristics.state import J_COST, LEVELS, NEVER, S_RACK, State
+from mast_opt.job_placement.heuristics.state import G_START, G_TYPE, J_COST, LEVELS, NEVER, S_RACK, State
 from mast_opt.job_placement.units import CLUSTER, RACK, SERVER, Ints
+
+MOST_CELLS = 1 << 27
+"""Servers times tasks: what is larger is not searched, lest memory run out."""
 
 
 class Frontiers(NamedTuple):
@@ -29,7 +32,7 @@ class Frontiers(NamedTuple):
     base: Ints
     extra: Ints
     cost: NDArray[np.int64]
-    """[m, tasks + 1]"""
+    """[m, tasks that a server can hold + 1]"""
     mask: NDArray[np.int64]
 
 
@@ -56,7 +59,10 @@ class Tree(NamedTuple):
 
 @compiled
 def cheapest_in_group(state: State, g: int, job: Request, threshold: int, limit: int, budget: int, jobs: Ints) -> Ints:
-    """The cheapest set of victims in a group, written into ``jobs``; the answer is as in ``single``.
+    """The cheapest set of victims in a group, written into ``jobs`` [V]; the answer is as in ``single``.
+
+    The group must hold the job once all that may be stopped is. Where nothing is found, because too many jobs lie on a
+    server or the search would be too large, all that could help are stopped.
 
     Args:
         limit: sets whose value is not below this are of no interest; it is the answer's value if there is none.
@@ -64,25 +70,44 @@ def cheapest_in_group(state: State, g: int, job: Request, threshold: int, limit:
     """
     group, every = gather(state, g, job, threshold)
     size, count, wide = len(group.start) - 1, len(group.job), job.tasks + 1
-    fronts = Frontiers(
-        np.zeros(size, np.int64),
-        np.zeros(size, np.int64),
-        np.zeros((size, wide), np.int64),
-        np.zeros((size, wide), np.int64),
-    )
-    tree = Tree(
-        fronts,
-        np.zeros(count, np.int64),
-        np.zeros(count, np.int64),
-        np.empty(count + 1, np.int64),
-        np.ones(size, np.bool_),
-        np.empty(MOST_CANDIDATES, np.int64),
-        np.empty(wide, np.int64),
-        np.empty((size, wide), np.int64),
-        scratch_for(state),
-    )
-    best, found, nodes, proven = _search_sets(state, group, job, limit, budget, tree, jobs)
-    return np.array([best, g, found, nodes, proven and every], np.int64)
+    best, found, nodes, proven = limit, 0, 1, False
+    if size * wide <= MOST_CELLS:
+        most = most_on_any(state, g, threshold, job) + 1
+        fronts = Frontiers(
+            np.zeros(size, np.int64),
+            np.zeros(size, np.int64),
+            np.zeros((size, most), np.int64),
+            np.zeros((size, most), np.int64),
+        )
+        tree = Tree(
+            fronts,
+            np.zeros(count, np.int64),
+            np.zeros(count, np.int64),
+            np.empty(count + 1, np.int64),
+            np.ones(size, np.bool_),
+            np.empty(MOST_CANDIDATES, np.int64),
+            np.empty(wide, np.int64),
+            np.empty((size, wide), np.int64),
+            scratch_for(state),
+        )
+        best, found, nodes, proven = _search_sets(state, group, job, limit, budget, tree, jobs)
+    proven = proven and every
+    if best == limit and not proven:
+        number, cost = _list_helpful(state, g, job, threshold, jobs)
+        if cost * LEVELS + excess(job.within, job) < limit:
+            best, found = cost * LEVELS + excess(job.within, job), number
+    return np.array([best, g, found, nodes, proven], np.int64)
+
+
+@kernel
+def _list_helpful(state: State, g: int, job: Request, threshold: int, jobs: Ints) -> tuple[int, int]:
+    """Write into ``jobs`` all in a group that may be stopped and help; returns how many they are, and their cost."""
+    count = cost = 0
+    mgpu = job.mgpu[state.group[G_TYPE, g]]
+    for s in range(state.group[G_START, g], state.group[G_START, g + 1]):
+        count, cost = list_all(state, s, threshold, mgpu, job, jobs, count, cost)
+    unmark(state, jobs, count)
+    return count, cost
 
 
 @kernel

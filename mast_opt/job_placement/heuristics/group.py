@@ -27,7 +27,7 @@ from mast_opt.job_placement.heuristics.state import (
     T_RECLAIM,
     State,
 )
-from mast_opt.job_placement.units import RACK, Ints
+from mast_opt.job_placement.units import RACK, WHOLE, Ints
 
 
 class Group(NamedTuple):
@@ -54,22 +54,25 @@ def gather(state: State, g: int, job: Request, threshold: int) -> tuple[Group, b
     """The group, and whether all its candidates are in it."""
     first, last = state.group[G_START, g], state.group[G_START, g + 1]
     start = np.zeros(last - first + 1, np.int64)
-    every = _count_candidates(state, first, threshold, np.empty(MOST_CANDIDATES, np.int64), start)
+    mgpu = job.mgpu[state.group[G_TYPE, g]]
+    every = _count_candidates(state, first, threshold, mgpu, job, np.empty(MOST_CANDIDATES, np.int64), start)
     total = start[-1]
     row, owner, share = np.empty(total, np.int64), np.empty(total, np.int64), np.empty(total, np.int64)
     jobs, servers, held = np.empty(total, np.int64), np.zeros(total, np.int64), np.zeros(total, np.int64)
-    count = _list_jobs(state, first, threshold, start, row, owner, jobs, servers, held)
+    count = _list_jobs(state, first, threshold, mgpu, job, start, row, owner, jobs, servers, held)
     _split_costs(state, row, owner, jobs, held, np.zeros(count, np.int64), share)
-    group = Group(first, job.mgpu[state.group[G_TYPE, g]], start, row, owner, share, jobs[:count], servers[:count])
+    group = Group(first, mgpu, start, row, owner, share, jobs[:count], servers[:count])
     return group, every
 
 
 @kernel
-def _count_candidates(state: State, first: int, threshold: int, rows: Ints, start: Ints) -> bool:
+def _count_candidates(
+    state: State, first: int, threshold: int, mgpu: int, job: Request, rows: Ints, start: Ints
+) -> bool:
     """Fill ``start``; whether no server has more than may be considered."""
     every = True
     for i in range(len(start) - 1):
-        count, all_here = list_candidates(state, first + i, threshold, rows)
+        count, all_here = list_candidates(state, first + i, threshold, mgpu, job, rows)
         every &= all_here
         start[i + 1] = start[i] + count
     return every
@@ -80,6 +83,8 @@ def _list_jobs(
     state: State,
     first: int,
     threshold: int,
+    mgpu: int,
+    job: Request,
     start: Ints,
     row: Ints,
     owner: Ints,
@@ -91,7 +96,8 @@ def _list_jobs(
     count = 0
     for i in range(len(start) - 1):
         begin = start[i]
-        number, _ = list_candidates(state, first + i, threshold, row[begin : begin + MOST_CANDIDATES])
+        rows = row[begin : begin + MOST_CANDIDATES]
+        number, _ = list_candidates(state, first + i, threshold, mgpu, job, rows)
         for at in range(begin, begin + number):
             running = state.row[L_JOB, row[at]]
             if state.job[J_MARK, running] < 0:
@@ -132,8 +138,8 @@ def _held(state: State, row: int) -> int:
 def bounds_of(state: State, groups: Ints, job: Request, threshold: int) -> NDArray[np.float64]:
     """For each group, what no set in it costs less than; infinity where stopping everything makes no room."""
     bounds = np.empty(len(groups))
-    most, room = _most_fitting(state, groups, job), np.empty(state.slack_device.shape[1], np.int64)
-    prices = np.empty(most)
+    room = np.empty(state.slack_device.shape[1], np.int64)
+    prices = np.empty(_most_priced(state, groups, job))
     for at in range(len(groups)):
         least, count, wanted = _price_tasks(state, groups[at], job, threshold, room, prices)
         cheapest = np.sort(prices[:count])[:wanted].sum() if wanted > 0 else 0.0
@@ -142,12 +148,16 @@ def bounds_of(state: State, groups: Ints, job: Request, threshold: int) -> NDArr
 
 
 @kernel
-def _most_fitting(state: State, groups: Ints, job: Request) -> int:
-    """No group has more than this many servers times tasks."""
+def _most_priced(state: State, groups: Ints, job: Request) -> int:
+    """On no group's GPUs do more tasks that need some fit."""
     most = 0
     for at in range(len(groups)):
-        most = max(most, state.group[G_START, groups[at] + 1] - state.group[G_START, groups[at]])
-    return int(most * job.tasks)
+        g = groups[at]
+        mgpu = job.mgpu[state.group[G_TYPE, g]]
+        if mgpu > 0:
+            on_one = min(job.tasks, state.slack_device.shape[1] * max(1, WHOLE // mgpu))
+            most = max(most, (state.group[G_START, g + 1] - state.group[G_START, g]) * on_one)
+    return int(most)
 
 
 @kernel
@@ -158,8 +168,8 @@ def _price_tasks(
     one costs on that server; the cheapest such tasks of all servers make up the job.
 
     Returns:
-        (what one victim costs at least, infinity where there is no room; tasks whose ``prices`` were written; of which
-        so many are wanted).
+        (what one victim costs at least, infinity where there is no room; tasks whose ``prices`` were written, none
+        where they need no GPUs; of which so many are wanted).
     """
     mgpu = job.mgpu[state.group[G_TYPE, g]]
     if job.tasks * mgpu - state.total[T_FREE, job.tier, g] > state.total[T_RECLAIM, threshold, g]:
@@ -180,7 +190,7 @@ def _price_tasks(
         best_rack = max(best_rack, in_rack)
         now = tasks_on(state, s, mgpu, job)
         fit_free += now
-        for task in range(now, fit):
+        for task in range(now, fit if mgpu > 0 else now):
             missing = max(0, min(mgpu, (task + 1) * mgpu - state.room[A_FREE, job.tier, s]))
             prices[count] = float(missing) * state.reclaim[C_DENSITY, threshold, s] if missing > 0 else 0.0
             count += 1

@@ -8,7 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mast_opt.compiled import compiled, kernel
-from mast_opt.job_placement.heuristics.candidates import MOST_CANDIDATES, list_candidates, potential_on
+from mast_opt.job_placement.heuristics.candidates import (
+    MOST_CANDIDATES,
+    list_all,
+    list_candidates,
+    most_on_any,
+    potential_on,
+    unmark,
+)
 from mast_opt.job_placement.heuristics.fit import Request
 from mast_opt.job_placement.heuristics.frontier import Scratch, frontier, scratch_for
 from mast_opt.job_placement.heuristics.state import (
@@ -34,9 +41,12 @@ from mast_opt.job_placement.units import Ints
 VALUE, GROUP, FOUND, NODES, PROVEN = range(5)
 """Of an answer: value of the bid (NEVER if there is none), group, victims, nodes searched, 1 if proven."""
 
+MANY_TASKS = 10_000
+"""From here it is worth asking how many tasks a server can hold before space is made for them."""
+
 
 class Bench(NamedTuple):
-    """Space for the search on one server; C candidates, T tasks of the job."""
+    """Space for the search on one server; C candidates, T tasks of the job, or that a server can hold."""
 
     rows: Ints
     """[C]"""
@@ -55,22 +65,49 @@ class Bench(NamedTuple):
 
 @compiled
 def cheapest_server(state: State, job: Request, groups: Ints, threshold: int, jobs: Ints) -> Ints:
-    """The answer [5] over all servers of the groups, the victims written into ``jobs``. Of equals, the first wins.
+    """The answer [5] over all servers of the groups, the victims written into ``jobs`` [V]. Of equals, the first wins.
 
-    The server that promises most is searched first, so that most of the others need not be.
+    The server that promises most is searched first, so that most of the others need not be. Where nothing is found
+    because too many jobs lie on a server, all that could help are stopped on the one where they cost least.
     """
     answer = np.array([NEVER, -1, 0, 0, 1], np.int64)
+    most = job.tasks
+    if most > MANY_TASKS:
+        most = MANY_TASKS
+        for at in range(len(groups)):
+            most = max(most, most_on_any(state, groups[at], threshold, job))
     bench = Bench(
         np.empty(MOST_CANDIDATES, np.int64),
         np.empty(MOST_CANDIDATES, np.int64),
         np.zeros(MOST_CANDIDATES, np.int64),
-        np.empty(job.tasks + 1, np.int64),
-        np.empty(job.tasks + 1, np.int64),
+        np.empty(most + 1, np.int64),
+        np.empty(most + 1, np.int64),
         np.empty(MOST_CANDIDATES + 1, np.int64),
         scratch_for(state),
     )
     _search_servers(state, job, groups, threshold, np.empty(state.server.shape[1]), bench, jobs, answer)
+    if answer[VALUE] == NEVER and answer[PROVEN] == 0:
+        _stop_all(state, job, groups, threshold, bench.more.room, jobs, answer)
     return answer
+
+
+@kernel
+def _stop_all(state: State, job: Request, groups: Ints, threshold: int, room: Ints, jobs: Ints, answer: Ints) -> None:
+    """Answer with all that may be stopped and helps, on the server where that costs least. ``room`` [D] is scratch."""
+    best = -1
+    for at in range(len(groups)):
+        g = groups[at]
+        mgpu = job.mgpu[state.group[G_TYPE, g]]
+        for s in range(state.group[G_START, g], state.group[G_START, g + 1]):
+            if potential_on(state, s, threshold, mgpu, job, room) == job.tasks:
+                count, cost = list_all(state, s, threshold, mgpu, job, jobs, 0, 0)
+                unmark(state, jobs, count)
+                if cost * LEVELS < answer[VALUE]:
+                    answer[VALUE], answer[GROUP], best = cost * LEVELS, g, s
+    if best >= 0:
+        mgpu = job.mgpu[state.group[G_TYPE, answer[GROUP]]]
+        answer[FOUND], _ = list_all(state, best, threshold, mgpu, job, jobs, 0, 0)
+        unmark(state, jobs, answer[FOUND])
 
 
 @kernel
@@ -144,7 +181,7 @@ def _cheapest_on(
         return NEVER
     answer[NODES] += 1
     rows, costs, status, cost, mask = bench.rows, bench.costs, bench.status, bench.cost, bench.mask
-    count, every = list_candidates(state, s, threshold, rows)
+    count, every = list_candidates(state, s, threshold, mgpu, job, rows)
     for i in range(count):
         costs[i] = state.job[J_COST, state.row[L_JOB, rows[i]]]
     limit = most // LEVELS

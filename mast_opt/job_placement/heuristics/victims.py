@@ -57,7 +57,7 @@ def cheapest(state: State, job: Request, groups: Ints, threshold: int, budget: i
 
 
 def _on_one_server(state: State, job: Request, groups: Ints, threshold: int) -> Victims | None:
-    jobs = np.empty(64, np.int64)
+    jobs = np.empty(state.job.shape[1], np.int64)
     answer = cheapest_server(state, job, groups, threshold, jobs)
     if answer[VALUE] == NEVER:
         return None
@@ -73,7 +73,7 @@ def _in_one_group(state: State, job: Request, groups: Ints, threshold: int, budg
     for at in np.argsort(bounds, kind="stable").tolist():
         if np.isinf(bounds[at]) or bounds[at] * LEVELS > best:
             break
-        limit = best if at > best_at else best + 1
+        limit = best if at > best_at else min(best + 1, NEVER)
         answer = cheapest_in_group(state, int(groups[at]), job, threshold, limit, budget, jobs)
         budget -= int(answer[NODES])
         proven &= bool(answer[PROVEN])

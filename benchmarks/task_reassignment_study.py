@@ -151,6 +151,7 @@ def draw(runs: list[Run], best: dict[str, dict[str, str]], path: Path) -> None:
     if not whole:
         return
     names = sorted({one["instance"] for one in whole})
+    longest = max(one["seconds"] for one in whole)
     columns = min(4, len(names))
     rows = -(-len(names) // columns)
     style: Any = {"svg.hashsalt": "mast-opt", "font.size": 7, "axes.spines.top": False, "axes.spines.right": False}
@@ -165,7 +166,7 @@ def draw(runs: list[Run], best: dict[str, dict[str, str]], path: Path) -> None:
                     at, cost = np.array(one["curve"]).T
                     gap = np.maximum(100 * (cost / known - 1), 1e-4)
                     axes.step(np.maximum(at, 0.1), gap, where="post", color="#2a6f97", linewidth=0.9)
-            axes.set(xscale="log", yscale="log", title=name)
+            axes.set(xscale="log", yscale="log", title=name, xlim=(0.1, longest))
         figure.supxlabel("seconds")
         figure.supylabel("% above the best reported cost")
         figure.savefig(path, metadata={"Date": None})

@@ -44,7 +44,7 @@ def build(header: Header, tables: Tables) -> DataPlacement:
     named = tables.has("workloads", "app")
     apps = tables.axes["app"] if named.all() else (*tables.axes["app"], "")
     has_type = tables.has("current_runs", "gpu_type")
-    return DataPlacement(
+    problem = DataPlacement(
         name=header.name,
         provenance=header.provenance,
         regions=regions,
@@ -98,6 +98,8 @@ def build(header: Header, tables: Tables) -> DataPlacement:
         may_refuse=header.rules["unserved"] == "price",
         days=Fraction(header.rules["days"]),
     )
+    _ = problem.demand_mgpu  # raises here rather than while solving
+    return problem
 
 
 def _sorted(tables: Tables, table: str, first: str, second: str) -> tuple[Ints, ...]:

@@ -13,6 +13,7 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from mast_opt.errors import Fault, InstanceError
 from mast_opt.header import Objective
 
 Ints = NDArray[np.int64]
@@ -177,12 +178,20 @@ class DataPlacement:
 
         Its smallest acceptable number of GPUs. CPU-only work counts the GPUs that would take its share of
         the fleet's cores (at least one milli-GPU), so that refusing it is never free.
+
+        Raises:
+            InstanceError: the sizes together do not fit in 64 bits, as where regions have GPUs and next to no cores.
         """
         gpus = np.full(len(self.workloads), np.iinfo(np.int64).max, np.int64)
         np.minimum.at(gpus, self.option_workload, self.option_mgpu)
         per_core = self.supply_mgpu.sum() / max(int(self.cpu_mcores.sum()), 1)
-        equivalent = np.maximum(np.floor(self.cpu_need_mcores * per_core + 0.5), 1).astype(np.int64)
-        return read_only(np.where(gpus > 0, gpus, equivalent))
+        equivalent = np.maximum(np.floor(self.cpu_need_mcores * per_core + 0.5), 1)
+        equivalent[gpus > 0] = 0
+        total = float((gpus + equivalent).sum())
+        if total >= 2.0**63:
+            words = f"work that is worth less than {2.0**63 / 1000:.3g} GPUs together, at the regions' GPUs per core"
+            raise InstanceError([Fault("workloads", words, column="cpu_cores", value=f"{total / 1000:.3g} GPUs")])
+        return read_only(gpus + equivalent.astype(np.int64))
 
 
 def read_only(array: ArrayT) -> ArrayT:

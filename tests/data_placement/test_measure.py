@@ -7,7 +7,10 @@ from fractions import Fraction
 
 import pytest
 
+from mast_opt.data_placement.build import build
+from mast_opt.data_placement.unbuild import unbuild
 from mast_opt.data_placement.verify import verify
+from mast_opt.errors import InstanceError
 from tests.data_placement.edits import DERIVED, FREE, REMOTE, RUN, dropped
 from tests.data_placement.workshop import PLAN, PROBLEM, ints
 
@@ -82,3 +85,13 @@ def test_a_plan_for_nothing_has_no_denominators() -> None:
     moved = pytest.approx((8000 + 6667) / (8000 + 6667 + 4000))
     assert verdict.terms == dict.fromkeys(verdict.terms, 0) | {"idle": pytest.approx(2), "moved_work": moved}
     assert verdict.metrics["storage_overhead"] == 0
+
+
+def test_work_whose_size_does_not_fit_in_64_bits_is_refused() -> None:
+    """Cores count as the GPUs that come with them: next to no cores make each worth all GPUs."""
+    no_cores = replace(PROBLEM, cpu_mcores=ints(0, 0, 0), may_refuse=True)
+    most = 2**63 // 40_000
+    fits = replace(no_cores, cpu_need_mcores=ints(2**62, most // 2, 0))  # that of train, which needs GPUs, counts not
+    assert build(*unbuild(fits)).demand_mgpu.tolist() == pytest.approx([8000, 2**62, 4000])
+    with pytest.raises(InstanceError, match=r"workloads, column cpu_cores: found '9\.22e\+15 GPUs'; expected work"):
+        build(*unbuild(replace(fits, cpu_need_mcores=ints(0, most + 1, 0))))

@@ -10,10 +10,11 @@ import pytest
 import mast_opt
 from mast_opt import backends
 from mast_opt.data_placement import DataPlacement
-from mast_opt.data_placement.heuristics.neighbourhoods import Neighbourhoods, solved_whole, worthwhile
+from mast_opt.data_placement.heuristics.neighbourhoods import FRUITLESS, Neighbourhoods, solved_whole, worthwhile
 from mast_opt.data_placement.plan import Plan
 from mast_opt.data_placement.verify import verify
-from mast_opt.result import Status
+from mast_opt.mip import Mip
+from mast_opt.result import SolveParams, SolveResult, Status
 from mast_opt.search import Stop, Tools, Watch
 
 SIZES = {"datasets": 5, "workloads": 7, "regions": 3}
@@ -56,6 +57,28 @@ def test_excess_over_links_is_brought_back() -> None:
     start = without_links(problem)
     assert not verify(problem, start).ok
     assert verify(problem, improved(problem, start)).ok
+
+
+@pytest.mark.parametrize("family", ["standard", "weakly-coupled"])
+def test_without_a_time_limit_the_search_ends_when_nothing_improves(family: str) -> None:
+    problem = made(family)
+    assert solved_whole(problem) == (family == "weakly-coupled")
+    start = mast_opt.solve(problem, "highs").plan
+    assert start is not None
+    first: list[SolveResult] = []
+    limits: list[float | None] = []
+
+    def as_before(mip: Mip, params: SolveParams) -> SolveResult:
+        limits.append(params.time_limit_s)
+        assert len(limits) <= FRUITLESS + 2
+        if not first:
+            first.append(replace(backends.get("highs").solve(mip, params), status=Status.FEASIBLE))
+        return first[0]
+
+    tools = Tools(np.random.default_rng(1), Watch(Stop(gap=0.0)), 1, as_before, as_before)
+    assert Neighbourhoods(problem, tools).improve(start) is not None
+    assert len(limits) > FRUITLESS
+    assert None not in limits
 
 
 def test_large_and_lexicographic_instances_are_annealed_only() -> None:

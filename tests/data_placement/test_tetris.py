@@ -11,15 +11,20 @@ import pytest
 from hypothesis import given
 
 import mast_opt
+from mast_opt import backends
 from mast_opt.data_placement import DataPlacement, Plan
 from mast_opt.data_placement.certificate import certified_bound
 from mast_opt.data_placement.formulation import base, exact_shares
 from mast_opt.data_placement.generate import FAMILIES
+from mast_opt.data_placement.heuristics import arrays as arrays_module
+from mast_opt.data_placement.heuristics.aim import EARLIER
 from mast_opt.data_placement.heuristics.annealing import Annealing
 from mast_opt.data_placement.heuristics.arrays import arrays_of
 from mast_opt.data_placement.heuristics.construct import first_state
+from mast_opt.data_placement.heuristics.parts import MOST, split
 from mast_opt.data_placement.heuristics.state import excess, forbidden, state_of
-from mast_opt.result import Event, Limit, SolveParams, Status
+from mast_opt.mip import Mip
+from mast_opt.result import Event, Limit, SolveParams, SolveResult, Status
 from mast_opt.search import Stop, Tools, Watch
 from mast_opt.solving import Solution
 from tests.data_placement.strategies import problems
@@ -164,6 +169,40 @@ def test_later_terms_keep_the_value_of_those_before() -> None:
     assert [stage.term for stage in solution.stages] == list(made("lexicographic").objective.order)
 
 
+def in_order(problem: DataPlacement, *order: str) -> DataPlacement:
+    return replace(problem, objective=replace(problem.objective, order=order))
+
+
+def split_work(seed: int = 4) -> DataPlacement:
+    return replace(made("features", seed=seed, datasets=8, workloads=12), links=None)
+
+
+@pytest.mark.parametrize("order", [("remote", "peak"), ("peak", "remote")])
+def test_a_later_term_costs_split_work_nothing_of_the_first(order: tuple[str, ...]) -> None:
+    """The search begins with work in one place, so the plan before may be no state of it that keeps the caps."""
+    one, both = (run(in_order(split_work(), *terms), iterations=4, seed=1) for terms in (order[:1], order))
+    assert one.verdict is not None
+    assert both.verdict is not None
+    before, after = one.verdict.terms, both.verdict.terms
+    assert after[order[0]] <= before[order[0]] * (1 + 1e-6) + 1e-9
+    worth = [EARLIER * terms[order[0]] + terms[order[1]] for terms in (before, after)]
+    assert worth[1] <= worth[0] + 1e-9
+
+
+@pytest.mark.parametrize("order", [(), ("peak", "remote")])
+def test_a_lawful_start_of_split_work_is_never_lost(order: tuple[str, ...]) -> None:
+    problem = split_work()
+    exact = mast_opt.solve(in_order(problem, *order), "highs", gap=0.0, threads=1)
+    assert exact.status is Status.OPTIMAL
+    assert exact.verdict is not None
+    found = run(in_order(problem, *order), start=exact.plan, iterations=2)
+    assert found.verdict is not None
+    for term in order:
+        assert found.verdict.terms[term] == pytest.approx(exact.verdict.terms[term], rel=1e-5, abs=1e-6)
+    if not order:
+        assert found.verdict.objective == pytest.approx(exact.verdict.objective, rel=RELATIVE)
+
+
 def no_solver(mip: object, params: SolveParams) -> Any:
     raise AssertionError("nothing is left open for a MIP solver in this instance")
 
@@ -204,3 +243,47 @@ def test_temperatures_do_not_count_the_forbidden_reads_of_a_start() -> None:
     search.run()
     assert search.best is not None
     assert hottest < search.best_cost
+
+
+@pytest.mark.parametrize(("times", "price"), [(1e4, 1e3), (1.0, 1e-3)])
+def test_no_plan_with_a_forbidden_read_is_kept(times: float, price: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether the price that stands for it grows with the others or, as here too, is far too low."""
+    problem = made("weakly-coupled", seed=2, datasets=12, workloads=12, regions=4)
+    start = run(problem).plan
+    assert start is not None
+    monkeypatch.setattr(arrays_module, "FORBIDDEN_READ", price)
+    dear = {term: times * weight for term, weight in problem.objective.weights.items()}
+    assert run(replace(problem, objective=replace(problem.objective, weights=dear)), start=start).status.has_solution
+
+
+def test_forbidden_reads_are_as_dear_as_the_objective() -> None:
+    problem = made("weakly-coupled")
+    usual = dict(problem.objective.weights)
+    prices = [
+        arrays_of(problem, {term: times * weight for term, weight in usual.items()}) for times in (1.0, 10.0, 1e6)
+    ]
+    assert [a.remote_price for a in prices] == [1e3, 1e3, 1e8]
+    assert [a.relief for a in prices] == [100.0, 100.0, 1e7]
+
+
+def test_where_rounds_are_counted_the_solver_counts_nodes() -> None:
+    asked: list[SolveParams] = []
+
+    def solver(mip: Mip, params: SolveParams) -> SolveResult:
+        asked.append(params)
+        return backends.get("highs").solve(mip, params)
+
+    from mast_opt.data_placement.heuristics.tetris import tetris
+
+    tools = Tools(np.random.default_rng(1), Watch(Stop(gap=0.0, iterations=3)), 1, solver)
+    assert tetris(made("links"), tools, None).plan is not None
+    assert len(asked) == 2  # with what the annealing decided, which exceeds links, and with nothing held
+    assert all(params.time_limit_s is None and dict(params.options)["mip_max_nodes"] > 0 for params in asked)
+
+
+def test_there_are_no_more_parts_than_numbers_for_them() -> None:
+    problem = made("standard", datasets=20, workloads=30, regions=2 * MOST + 2)
+    tools = Tools(np.random.default_rng(1), Watch(Stop(iterations=1)), MOST + 2, no_solver)
+    search = Annealing(problem, tools, None, dict(problem.objective.weights), ())
+    parts = split(search.a, search.state, search.rng, search.random)
+    assert len(parts) == MOST

@@ -12,12 +12,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from mast_opt.data_placement.certificate import Certificate
+from mast_opt.data_placement.heuristics.aim import EARLIER, Aim
 from mast_opt.data_placement.heuristics.anneal import anneal, mix_of, shares_for
 from mast_opt.data_placement.heuristics.arrays import Arrays, arrays_of
 from mast_opt.data_placement.heuristics.construct import first_state, given_state
 from mast_opt.data_placement.heuristics.cooling import Cooling
 from mast_opt.data_placement.heuristics.neighbourhoods import share_before, worthwhile
-from mast_opt.data_placement.heuristics.parts import Part, Scratch, join, scratch_for, split, whole
+from mast_opt.data_placement.heuristics.parts import MOST, Part, Scratch, join, scratch_for, split, whole
 from mast_opt.data_placement.heuristics.plans import Snapshot, plan_of, restore, snapshot_of
 from mast_opt.data_placement.heuristics.polish import finish
 from mast_opt.data_placement.heuristics.relaxation import Relaxation
@@ -27,8 +28,6 @@ from mast_opt.data_placement.plan import Plan
 from mast_opt.data_placement.problem import DataPlacement
 from mast_opt.search import Found, Tools
 
-EARLIER = 1e3
-"""Weight of the terms that come before, when the objective is lexicographic."""
 ROUNDS = 400
 """Rounds when neither a time limit nor a number of rounds is given."""
 SLICE_S = 0.04
@@ -77,7 +76,8 @@ class Annealing:
         share: float = 1.0,
     ) -> None:
         self.problem, self.tools, self.watch = problem, tools, tools.watch
-        self.weights, self.caps = weights, caps
+        self.start, self.caps = start, caps
+        self.aim = Aim(weights, {cap.term: cap.value for cap in caps})
         self.begin_s = self.watch.elapsed_s
         self.handover_s = HANDOVER_S * len(problem.read_workload) * len(problem.regions)
         left_s = self.watch.remaining_s * share
@@ -97,7 +97,7 @@ class Annealing:
         self.rng = np.random.default_rng(tools.rng.integers(2**63))
         self.random = [
             self.rng.integers(1, 2**63, size=1).astype(np.uint64)
-            for _ in range(max(1, min(tools.threads, len(problem.regions) // 2)))
+            for _ in range(max(1, min(tools.threads, len(problem.regions) // 2, MOST)))
         ]
         self.scratch: list[Scratch] = [scratch_for(self.a) for _ in self.random]
         self.mix = mix_of(shares_for(problem.remote_reads))
@@ -225,7 +225,8 @@ class Annealing:
     def _note(self, last: bool = False) -> None:
         """Keep the best plan seen between rounds and report what is known.
 
-        Changes never exceed a hard limit that holds, so a feasible plan stays feasible.
+        Changes never exceed a hard limit that holds, so a feasible plan stays feasible but for forbidden reads, which
+        come back where they save more than the price that stands for one.
         """
         if not self.feasible:
             self.feasible = excess(self.a, self.state, self.problem.may_refuse) == 0
@@ -249,16 +250,23 @@ class Annealing:
         return self.watch.stop.iterations is not None or time.perf_counter() >= self.keep_again_s
 
     def _legal(self) -> bool:
-        """Is the plan within the hard limits and the values of earlier terms?"""
-        return self.feasible and all(cost(cap.arrays, self.state) <= cap.value for cap in self.caps)
+        """Is the plan within the hard limits and the values of earlier terms, without a forbidden read?"""
+        return (
+            self.feasible
+            and forbidden(self.a, self.state) == 0
+            and all(cost(cap.arrays, self.state) <= cap.value for cap in self.caps)
+        )
 
     def found(self) -> Found[Plan]:
-        """The best plan, its shares and flows settled exactly, with the certificate of the bound."""
+        """The best plan, its shares and flows settled exactly, with the certificate of the bound.
+
+        Where the start keeps every limit, the plan is no worse.
+        """
         limit = self.watch.limit()
-        certificate = Certificate.of(self.problem, self.weights, self.relaxation.best)
+        certificate = Certificate.of(self.problem, self.aim.weights, self.relaxation.best)
         words = f"{self.watch.round} rounds, {len(self.random)} parts"
         plan = None if self.best is None else plan_of(self.problem, self.best)
-        plan = finish(self.problem, self.tools, plan)
+        plan = finish(self.problem, self.tools, plan, self.aim, self.start)
         if plan is None:
             words += "; no plan within the hard limits was found"
         return Found(plan, max(0.0, certificate.bound(self.problem)), limit, words, certificate)

@@ -12,9 +12,9 @@ from mast_opt.mip import FloatArray
 
 UNLIMITED = np.iinfo(np.int64).max // 4
 """Stands for a capacity that is not limited; far above any sum of needs, far from overflow."""
-FORBIDDEN_READ = 1e3
-"""Price of exactly this for a remote read means that remote reads are forbidden; few plans can save more by one, and
-none that has any is kept. Where they are allowed, no price is exactly this."""
+FORBIDDEN_READ, RELIEF = 1e3, 100.0
+"""Price of a remote read where those are forbidden, which few plans can save by one; and worth of bringing an exceeded
+limit back by its own size. Both are more where the objective is dear: see ``_dearness``."""
 
 
 class Arrays(NamedTuple):
@@ -74,8 +74,12 @@ class Arrays(NamedTuple):
     """[I] of a replica where one is today."""
     new_price: FloatArray
     """[I] of a replica where none is today."""
+    remote_reads: bool
+    """Are they allowed? If not, a start may have some, but no plan that has any is kept."""
     remote_price: float
     """Per unit of ``read_volume``."""
+    relief: float
+    """Worth of bringing an exceeded limit back by its own size."""
     refuse_price: FloatArray
     """[W]"""
     move_price: FloatArray
@@ -101,11 +105,10 @@ def arrays_of(problem: DataPlacement, weights: dict[str, float]) -> Arrays:
     refuse = tier_weight[p.tier] * p.demand_mgpu
     today = np.lexsort((p.current_region, p.current_workload))
     volume = p.read_mb_per_day if p.remote_reads else np.ones_like(p.read_mb_per_day)
+    dearness = _dearness(p, weights)
     read_price = weights["remote"] / max(int(p.read_mb_per_day.sum()), 1)
     if not p.remote_reads:
-        read_price = FORBIDDEN_READ
-    elif read_price == FORBIDDEN_READ:
-        read_price = np.nextafter(FORBIDDEN_READ, 0.0)
+        read_price = FORBIDDEN_READ * dearness
     twin_class, twin, twin_start = _twins(p)
     new_price = (weights["storage"] + weights["copy"]) * size_share
     stakes = np.zeros(workloads)
@@ -148,7 +151,9 @@ def arrays_of(problem: DataPlacement, weights: dict[str, float]) -> Arrays:
         idle_price=weights["idle"] * per_gpu,
         keep_price=weights["storage"] * size_share,
         new_price=new_price,
+        remote_reads=p.remote_reads,
         remote_price=float(read_price),
+        relief=RELIEF * dearness,
         refuse_price=weights["unserved"] * refuse / (refuse.sum() or 1.0),
         move_price=weights["moved_work"] * p.demand_mgpu / p.demand_mgpu.sum(),
         stakes=stakes * (1 + 1e-9),
@@ -158,6 +163,20 @@ def arrays_of(problem: DataPlacement, weights: dict[str, float]) -> Arrays:
         if isinstance(value, np.ndarray):
             fields[name] = _one_layout(value)
     return Arrays(**fields)
+
+
+def _dearness(p: DataPlacement, weights: dict[str, float]) -> float:
+    """How many times dearer than usual the objective is; 1 with the default weights and tier weights up to 10.
+
+    What one change saves of a term that is a share, such as overload, is a small part of its weight.
+    """
+    dearest = [
+        weights["peak"] * p.tier_weight.max(initial=0.0),
+        weights["overload"] * p.tier_weight.max(initial=0.0) / 10,
+        *(weights[term] / 10 for term in ("idle", "remote", "copy", "storage", "moved_work")),
+        weights["unserved"] / 100 if p.may_refuse else 0.0,
+    ]
+    return max(1.0, float(max(dearest)) / 10)
 
 
 def _one_layout(array: NDArray[Any]) -> NDArray[Any]:

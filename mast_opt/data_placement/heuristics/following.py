@@ -41,7 +41,7 @@ def follow(a: Arrays, s: State, w, r0, r1, action):
                     delta += volume * a.remote_price
         if drop and s.copies[i] > a.copies_min[i]:
             delta += s.volume[i, r0] * a.remote_price - replica_price(a, i, r0)
-            delta += relief(s.storage[r0], a.storage[r0], a.size[i])
+            delta += relief(a, s.storage[r0], a.storage[r0], a.size[i])
             set_replica(a, s, i, r0, False)
             done |= DROP
         action[n - a.read_start[w]] = done
@@ -101,5 +101,5 @@ def following(a: Arrays, s: State, w, r0, r1):
         if drop and copies > a.copies_min[i]:
             delta += left - old
             if relieved:
-                delta += relief(s.storage[r0], a.storage[r0], a.size[i])
+                delta += relief(a, s.storage[r0], a.storage[r0], a.size[i])
     return delta

@@ -1,7 +1,7 @@
 """Changes of workloads: one moves, or two exchange regions. Each is priced exactly, then made or left.
 
 Every change returns what it changed in the cost, and 0.0 if it was not made. Hard limits may be exceeded in a start,
-never by a change; moving out of an exceeded limit is rewarded by ``RELIEF``.
+never by a change; moving out of an exceeded limit is rewarded by ``relief``.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ def leaving(a: Arrays, s: State, w, r):
     """Relief of the limits of r when w leaves it."""
     if r >= s.place.shape[1]:
         return 0.0
-    delta = relief(s.cpu[r], a.cpu[r], a.cpu_need[w]) + relief(s.storage[r], a.storage[r], a.output[w])
+    delta = relief(a, s.cpu[r], a.cpu[r], a.cpu_need[w]) + relief(a, s.storage[r], a.storage[r], a.output[w])
     row = a.quota_row[a.app[w], r]
     if row >= 0:
-        delta += relief(s.quota[row], a.quota[row], a.cpu_need[w])
+        delta += relief(a, s.quota[row], a.quota[row], a.cpu_need[w])
     return delta
 
 

@@ -36,6 +36,9 @@ SECONDS = 2.0
 FIRST, FEWEST, GROWTH = 6, 2, 1.1
 """Workloads that a neighbourhood frees at first and at least; more after one that was solved in time, fewer after
 one that was not."""
+FRUITLESS = 50
+"""Neighbourhoods in a row without an improvement that end the search where there is no time limit; the whole program
+then takes no longer than they may."""
 RESERVE = 0.1
 """Share of the time that is kept for settling shares exactly."""
 EXCESS = 100.0
@@ -109,10 +112,12 @@ class Neighbourhoods:
     def improve(self, plan: Plan) -> Plan | None:
         """The best plan found from this one until time is almost over or the search is cancelled.
 
-        Its shares are rounded and may exceed a limit by that. None if nothing was found that keeps the limits of links.
+        Without a time limit it ends after ``FRUITLESS`` neighbourhoods. The plan's shares are rounded and may exceed a
+        limit by that. None if nothing was found that keeps the limits of links.
         """
-        watch, best, value = self._tools.watch, None, np.inf
-        self._reserve_s = max(0.2, RESERVE * watch.remaining_s)
+        watch, best, value, fruitless = self._tools.watch, None, np.inf, 0
+        unlimited = np.isinf(watch.remaining_s)
+        self._reserve_s = 0.0 if unlimited else max(0.2, RESERVE * watch.remaining_s)
         x = self._begin(plan)
         if x is not None and solved_whole(self._problem):
             x = self._whole(x)
@@ -125,8 +130,12 @@ class Neighbourhoods:
                     watch.report(objective=verdict.objective)
             if self._complete or watch.done or watch.remaining_s < self._reserve_s:
                 break
+            if unlimited and fruitless == FRUITLESS:
+                break
             better = self._solve(x, self._decisions & ~self._free(x))
-            if better is not None and self._mip.objective(better) < self._mip.objective(x):
+            saved = 0.0 if better is None else self._mip.objective(x) - self._mip.objective(better)
+            fruitless = 0 if saved > 1e-9 else fruitless + 1
+            if better is not None and saved > 0:
                 x = better
         return best
 
@@ -177,7 +186,7 @@ class Neighbourhoods:
         if tools.integer_solver is None or tools.watch.done or left_s <= 0:
             return x
         params = SolveParams(
-            time_limit_s=FOR_WHOLE * left_s if np.isfinite(left_s) else None,
+            time_limit_s=FOR_WHOLE * left_s if np.isfinite(left_s) else FRUITLESS * SECONDS,
             gap=tools.watch.stop.gap,
             threads=tools.threads,
             start=x,

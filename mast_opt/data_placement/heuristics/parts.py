@@ -18,6 +18,8 @@ from mast_opt.data_placement.problem import Bools, Ints
 
 WORKLOADS, DATASETS = 48, 12
 """Largest herd."""
+MOST = 128
+"""Parts; what belongs to no region draws the number of its part in eight bits."""
 
 
 class Herd(NamedTuple):

@@ -3,17 +3,17 @@ plan at all where the search found none."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+import math
 
 import numpy as np
 
 from mast_opt.data_placement.formulation import base, exact_shares
+from mast_opt.data_placement.heuristics.aim import EARLIER, Aim
 from mast_opt.data_placement.heuristics.neighbourhoods import Neighbourhoods, worthwhile
 from mast_opt.data_placement.plan import Plan
 from mast_opt.data_placement.problem import DataPlacement
 from mast_opt.data_placement.today import today
-from mast_opt.data_placement.verify import verify
-from mast_opt.mip import IntArray, Mip
+from mast_opt.mip import FloatArray, IntArray, Mip
 from mast_opt.result import SolveParams
 from mast_opt.search import Tools
 
@@ -21,54 +21,74 @@ LARGEST = 3_000_000
 """Entries of a program that is still handed to the MIP solver."""
 LEAST_S, MOST_S = 1.0, 30.0
 """Seconds that the MIP solver is given at least, and where there is no time limit."""
+NODES, COUNTED = 300, 20_000
+"""Where rounds are counted instead, most nodes of its tree, so that the answer does not depend on the machine; and
+reads times regions up to which those may look for a plan where the search found none: on more they take too long."""
 
 
-def finish(problem: DataPlacement, tools: Tools, plan: Plan | None) -> Plan | None:
-    """The plan with what the annealing leaves open settled, and improved by neighbourhoods where that is worthwhile."""
+def finish(problem: DataPlacement, tools: Tools, plan: Plan | None, aim: Aim, start: Plan | None) -> Plan | None:
+    """The plan with what the annealing leaves open settled, and improved by neighbourhoods where that is worthwhile.
+
+    Never worse than ``start``, where that breaks no rule and no cap.
+    """
     if tools.watch.stop.iterations is not None or not worthwhile(problem):
-        return polish(problem, tools, plan)
-    before = polish(problem, tools, plan) if problem.links is None else None
-    start = before or plan
-    better = None if start is None else Neighbourhoods(problem, tools).improve(start)
-    found = [candidate for candidate in (before, today(problem)) if candidate is not None]
-    if better is not None:
-        found.append(better if verify(problem, better).ok else polish(problem, tools, better) or better)
-    lawful = [candidate for candidate in found if verify(problem, candidate).ok]
-    if not lawful:
-        return polish(problem, tools, None)
-    return min(lawful, key=lambda candidate: verify(problem, candidate).objective)
+        return polish(problem, tools, plan, aim, start)
+    before = polish(problem, tools, plan, aim, start) if problem.links is None else None
+    first = before or plan or start
+    better = None if first is None else Neighbourhoods(problem, tools).improve(first)
+    if better is not None and math.isinf(aim.worth(problem, better)):
+        better = polish(problem, tools, better, aim, None)
+    return _best(problem, aim, before, today(problem), start, better) or polish(problem, tools, None, aim, None)
 
 
-def polish(problem: DataPlacement, tools: Tools, plan: Plan | None) -> Plan | None:
-    """The plan with its open shares optimised, or a feasible one where there was none; never a worse one."""
+def polish(problem: DataPlacement, tools: Tools, plan: Plan | None, aim: Aim, start: Plan | None) -> Plan | None:
+    """The plan with its open shares optimised, or a feasible one where there was none; never worse than plan or start.
+
+    A start that breaks a rule or a cap is left out of account.
+    """
     rounds = problem.links is not None or bool(problem.splittable.any())
     if plan is not None and not rounds:
         return plan
-    if len(problem.read_workload) * len(problem.regions) > LARGEST:
-        return plan if plan is not None and verify(problem, plan).ok else None
+    start, best = _best(problem, aim, start), _best(problem, aim, plan, start)
+    size = len(problem.read_workload) * len(problem.regions)
+    if size > LARGEST:
+        return best
     formulation = exact_shares(problem) if rounds else base(problem)
-    mip, best = formulation.mip, plan if plan is not None and verify(problem, plan).ok else None
-    attempts = [False] if plan is None else [True, False] if best is None else [True]
-    for fixed in attempts:
-        program = mip
-        if fixed and plan is not None:
-            x = formulation.encode(plan)
-            held = _settled(mip)
-            program = mip.fix(held, np.rint(x[held]))
-        counted = tools.watch.stop.iterations is not None and fixed
-        limit = None if counted else max(LEAST_S, min(MOST_S, tools.watch.remaining_s))
-        start = None if best is None else formulation.encode(best)
-        params = SolveParams(time_limit_s=limit, gap=tools.watch.stop.gap, start=start, cancel=tools.watch.stop.cancel)
-        result = tools.mip_solver(program, replace(params, threads=tools.threads))
-        if result.x is None:
-            continue
-        candidate = formulation.decode(result.x)
-        verdict = verify(problem, candidate)
-        if verdict.ok and (best is None or verdict.objective < verify(problem, best).objective):
-            best = candidate
-        if best is not None:
-            break
+    mip = aim.stated(formulation.mip)
+
+    def solved(program: Mip, x: FloatArray | None) -> Plan | None:
+        result = tools.mip_solver(program, _params(tools, aim, x))
+        return None if result.x is None else formulation.decode(result.x)
+
+    for held in (plan, start):
+        if held is not None:
+            x, settled = formulation.encode(held), _settled(mip)
+            lawful = _best(problem, aim, held) is not None
+            best = _best(problem, aim, best, solved(mip.fix(settled, np.rint(x[settled])), x if lawful else None))
+    if best is None and (tools.watch.stop.iterations is None or size <= COUNTED):
+        best = _best(problem, aim, solved(mip, None))
     return best
+
+
+def _best(problem: DataPlacement, aim: Aim, *plans: Plan | None) -> Plan | None:
+    """The first of the best plans; None if each breaks a rule or a cap."""
+    known = [(aim.worth(problem, plan), plan) for plan in plans if plan is not None]
+    worth, best = min(known, key=lambda pair: pair[0], default=(math.inf, None))
+    return best if math.isfinite(worth) else None
+
+
+def _params(tools: Tools, aim: Aim, start: FloatArray | None) -> SolveParams:
+    """Where rounds are counted, so are nodes, and the clock has no say."""
+    stop = tools.watch.stop
+    counted = stop.iterations is not None
+    return SolveParams(
+        time_limit_s=None if counted else max(LEAST_S, min(MOST_S, tools.watch.remaining_s)),
+        gap=stop.gap / EARLIER if aim.caps else stop.gap,
+        threads=tools.threads,
+        start=start,
+        cancel=stop.cancel,
+        options=(("mip_max_nodes", NODES),) if counted else (),
+    )
 
 
 def _settled(mip: Mip) -> IntArray:

@@ -6,15 +6,12 @@ from mast_opt.compiled import kernel
 from mast_opt.data_placement.heuristics.arrays import Arrays
 from mast_opt.data_placement.heuristics.state import State
 
-RELIEF = 100.0
-"""Worth of bringing an exceeded limit back by its own size."""
-
 
 @kernel
-def relief(used, limit, amount):
+def relief(a: Arrays, used, limit, amount):
     """Cost change, ≤ 0, of taking ``amount`` out of a limit that may be exceeded."""
     over = used - limit
-    return 0.0 if over <= 0 else -RELIEF * min(over, amount) / max(limit, 1)
+    return 0.0 if over <= 0 else -a.relief * min(over, amount) / max(limit, 1)
 
 
 @kernel

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mast_opt.data_placement.heuristics.arrays import FORBIDDEN_READ, UNLIMITED, Arrays
+from mast_opt.data_placement.heuristics.arrays import UNLIMITED, Arrays
 from mast_opt.data_placement.heuristics.relaxed_steps import dataset_step, read_step, workload_step, worst_step
 from mast_opt.data_placement.problem import Bools, Ints
 from mast_opt.mip import FloatArray
@@ -64,7 +64,7 @@ class Relaxation:
         self._splittable = splittable
         self._supplied = a.supply > 0
         self._read_cap = (
-            np.full(len(a.read_volume), np.inf) if a.remote_price == FORBIDDEN_READ else a.read_volume * a.remote_price
+            a.read_volume * a.remote_price if a.remote_reads else np.full(len(a.read_volume), np.inf)
         ).astype(SINGLE)
         # what could be asked of each type at most, the size of its rows, and what must be
         tier = a.tier[owner]

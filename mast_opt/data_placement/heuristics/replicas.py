@@ -8,7 +8,7 @@ from __future__ import annotations
 from mast_opt.compiled import kernel
 from mast_opt.data_placement.heuristics.arrays import Arrays
 from mast_opt.data_placement.heuristics.chance import accepted
-from mast_opt.data_placement.heuristics.prices import RELIEF, relief, replica_price
+from mast_opt.data_placement.heuristics.prices import relief, replica_price
 from mast_opt.data_placement.heuristics.state import State
 
 
@@ -38,15 +38,15 @@ def toggle(a: Arrays, s: State, i, r, temperature):
     if s.place[i, r]:
         if a.pinned[i, r] or s.copies[i] <= a.copies_min[i]:
             return 0.0
-        delta = remote - price + relief(s.storage[r], a.storage[r], a.size[i])
+        delta = remote - price + relief(a, s.storage[r], a.storage[r], a.size[i])
         if not a.stored[i, r]:
-            delta += relief(s.ingress[r], a.ingress[r], a.size[i])
+            delta += relief(a, s.ingress[r], a.ingress[r], a.size[i])
     else:
         if s.copies[i] >= a.copies_max[i] or not fits(a, s, i, r, 0):
             return 0.0
         delta = price - remote
         if s.copies[i] < a.copies_min[i]:
-            delta -= RELIEF
+            delta -= a.relief
     if not accepted(s.random, delta, temperature):
         return 0.0
     set_replica(a, s, i, r, not s.place[i, r])
@@ -60,7 +60,7 @@ def shift(a: Arrays, s: State, i, r0, r1, temperature):
         return 0.0
     delta = (s.volume[i, r0] - s.volume[i, r1]) * a.remote_price
     delta += replica_price(a, i, r1) - replica_price(a, i, r0)
-    delta += relief(s.storage[r0], a.storage[r0], a.size[i])
+    delta += relief(a, s.storage[r0], a.storage[r0], a.size[i])
     if not accepted(s.random, delta, temperature):
         return 0.0
     set_replica(a, s, i, r0, False)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mast_opt.data_placement.heuristics.arrays import FORBIDDEN_READ, Arrays
+from mast_opt.data_placement.heuristics.arrays import Arrays
 from mast_opt.data_placement.problem import Bools, Ints
 from mast_opt.mip import FloatArray
 
@@ -108,7 +108,7 @@ def cost(a: Arrays, s: State) -> float:
 
 def forbidden(a: Arrays, s: State) -> float:
     """The part of the cost that stands for forbidden reads: a start may have some, a plan has none."""
-    return float(s.volume[~s.place].sum()) * a.remote_price if a.remote_price == FORBIDDEN_READ else 0.0
+    return 0.0 if a.remote_reads else float(s.volume[~s.place].sum()) * a.remote_price
 
 
 def excess(a: Arrays, s: State, refuse: bool) -> float:
@@ -118,6 +118,6 @@ def excess(a: Arrays, s: State, refuse: bool) -> float:
         total += float((np.maximum(used - limit, 0) / np.maximum(limit, 1)).sum())
     short = np.maximum(a.copies_min - s.copies, 0) + np.maximum(s.copies - a.copies_max, 0)
     total += float(short.sum())
-    if a.remote_price == FORBIDDEN_READ:
+    if not a.remote_reads:
         total += float(s.volume[~s.place].sum())
     return total

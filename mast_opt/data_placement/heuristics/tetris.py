@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from mast_opt.data_placement.heuristics.annealing import EARLIER, Annealing, Cap
+from mast_opt.data_placement.heuristics.aim import EARLIER
+from mast_opt.data_placement.heuristics.annealing import Annealing, Cap
 from mast_opt.data_placement.heuristics.arrays import arrays_of
 from mast_opt.data_placement.plan import Plan
 from mast_opt.data_placement.problem import DataPlacement
@@ -23,7 +24,10 @@ def tetris(problem: DataPlacement, tools: Tools, start: Plan | None) -> Found[Pl
 
 
 def _lexicographic(problem: DataPlacement, tools: Tools, start: Plan | None) -> Found[Plan]:
-    """One search a term; the terms before weigh ``EARLIER`` times as much and must keep their values."""
+    """One search a term; the terms before weigh ``EARLIER`` times as much and must keep their values.
+
+    The plan of a stage is the start of the next and keeps those values, so no stage ends with a worse one.
+    """
     order = problem.objective.order
     caps: list[Cap] = []
     stages: list[StageBound] = []
@@ -35,11 +39,9 @@ def _lexicographic(problem: DataPlacement, tools: Tools, start: Plan | None) -> 
         weights |= {cap.term: EARLIER for cap in caps}
         search = Annealing(problem, tools, start, weights, tuple(caps), share=1 / (len(order) - position))
         search.run()
-        result = search.found()
-        if result.plan is None and found is not None:
-            break
-        found, first = result, first or result
-        bound = None if result.bound is None else result.bound - sum(EARLIER * cap.value for cap in caps)
+        found = search.found()
+        first = first or found
+        bound = None if found.bound is None else found.bound - sum(EARLIER * cap.value for cap in caps)
         stages.append(StageBound(term, None if bound is None else max(0.0, bound)))
         if found.plan is None or tools.watch.stop.cancel.is_set():
             break

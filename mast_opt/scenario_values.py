@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -13,6 +15,8 @@ from mast_opt.errors import UsageError
 from mast_opt.words import did_you_mean
 
 LARGEST = 1e12
+LARGEST_SUM = 9.2e18
+"""A little less than 2^63, so that it may be added up in floating point."""
 LISTED = 12
 """Known names that an error lists."""
 
@@ -54,15 +58,29 @@ def number(key: str, value: Any) -> float:
 
 
 def grown(key: str, values: NDArray[np.int64], times: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Base units times factors, rounded up, but not for what is only floating-point error.
+    """Base units of at least 0 times factors, rounded up, but not for what is only floating-point error in a factor.
 
     Raises:
         UsageError: together they do not fit in 64 bits.
     """
-    larger = np.ceil(values * times * (1 - 1e-12))
-    if larger.sum() >= 2.0**63:
-        raise UsageError(f"{key} makes {values.sum():.3g} base units {larger.sum():.3g}; expected what fits in 64 bits")
-    return larger.astype(np.int64)
+    total = float((values * times).sum())
+    if total >= LARGEST_SUM:
+        raise UsageError(f"{key} makes {values.sum():.3g} base units {total:.3g}; expected what fits in 64 bits")
+    larger = values.copy()
+    each = np.broadcast_to(times, values.shape)
+    for distinct in np.unique(times[times != 1.0]).tolist():
+        share, at = _fraction(distinct), each == distinct
+        chosen = values[at]
+        if int(chosen.max(initial=1)) * share.numerator >= 2**63 or share.denominator >= 2**63:
+            chosen = chosen.astype(object)
+        larger[at] = -(-(chosen * share.numerator) // share.denominator)
+    return larger
+
+
+def _fraction(times: float) -> Fraction:
+    """What a factor means: 6/5 for 1.2, and 5/3 for the nearest floating-point numbers."""
+    simple = Fraction(times).limit_denominator(1_000_000)
+    return simple if math.isclose(simple, times, rel_tol=1e-15) else Fraction(str(times))
 
 
 def whole(key: str, value: float, least: int | None = None) -> int:

@@ -2,7 +2,7 @@
 
 title, about                            what the suite is for
 solvers, time_limits_s, seeds, threads, gap, plots      of every entry that does not say otherwise
-[contestants.NAME]                      a solver with settings: solver, formulation, options, iterations; or peer; threads
+[contestants.NAME]                      a solver: solver, formulation, options, iterations; or peer; and threads
 [[entry]] name                          and where its instances come from:
     kind, family, sizes, instance_seeds         a generator
     instances                                   files, relative to the suite's file

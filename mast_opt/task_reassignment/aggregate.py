@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from mast_opt.task_reassignment.checks import totals
 from mast_opt.task_reassignment.problem import TaskReassignment
 
 
@@ -12,10 +13,10 @@ def aggregate_bound(problem: TaskReassignment) -> float:
     """
     p = problem
     weights = p.objective.weights
-    need = [int(total) for total in p.need.sum(axis=0)]
-    spare = [int(total) - used for total, used in zip(p.capacity.sum(axis=0), need)]
-    over = [max(0, used - int(safe)) for used, safe in zip(need, p.safety.sum(axis=0))]
-    load = sum(int(weight) * amount for weight, amount in zip(p.load_weight, over))
-    goals = zip(p.balance_first, p.balance_second, p.balance_target, p.balance_weight)
+    need = totals(p.need)
+    spare = [total - used for total, used in zip(totals(p.capacity), need, strict=True)]
+    over = [max(0, used - safe) for used, safe in zip(need, totals(p.safety), strict=True)]
+    load = sum(int(weight) * amount for weight, amount in zip(p.load_weight, over, strict=True))
+    goals = zip(p.balance_first, p.balance_second, p.balance_target, p.balance_weight, strict=True)
     balance = sum(int(w) * max(0, int(target) * spare[first] - spare[second]) for first, second, target, w in goals)
     return float(weights["load"] * load + weights["balance"] * balance)

@@ -11,8 +11,11 @@ import numpy as np
 from mast_opt.errors import UsageError
 from mast_opt.questions import Change
 from mast_opt.scenario_values import amounts, factor, grown, positions, records, reweighted, whole
+from mast_opt.task_reassignment.checks import faults
 from mast_opt.task_reassignment.plan import Plan
 from mast_opt.task_reassignment.problem import TaskReassignment
+
+MOST = int(np.iinfo(np.int64).max)
 
 
 def drain_machines(problem: TaskReassignment, value: Any) -> TaskReassignment:
@@ -25,8 +28,8 @@ def drain_locations(problem: TaskReassignment, value: Any) -> TaskReassignment:
 
 
 def _drained(problem: TaskReassignment, machines: list[int]) -> TaskReassignment:
-    """Nothing new comes, and whatever needs a resource that is not transient has to leave. What leaves still holds its
-    transient resources there, as in every move."""
+    """Whatever needs a resource that is not transient has to leave, and nothing comes that needs anything. What leaves
+    still holds its transient resources there, as in every move; so what needs no others may stay."""
     capacity, safety = problem.capacity.copy(), problem.safety.copy()
     capacity[machines] = np.where(problem.transient, problem.held[machines], 0)
     safety[machines] = 0
@@ -40,7 +43,7 @@ def grow_demand(problem: TaskReassignment, value: Any) -> TaskReassignment:
     times = np.ones(len(problem.resources))
     for k, number in at.items():
         times[k] = factor(f"grow_demand.{problem.resources[k]}", number)
-    return replace(problem, need=grown("grow_demand", problem.need, times))
+    return _exact("grow_demand", replace(problem, need=grown("grow_demand", problem.need, times)))
 
 
 def add_capacity(problem: TaskReassignment, value: Any) -> TaskReassignment:
@@ -51,16 +54,26 @@ def add_capacity(problem: TaskReassignment, value: Any) -> TaskReassignment:
         cell = record.at["machine"], record.at["resource"]
         amount = whole("add_capacity.amount", record.amount)
         capacity[cell] += amount
-        safety[cell] = max(int(safety[cell]) + amount, 0)
+        safety[cell] = min(max(int(safety[cell]) + amount, 0), MOST)
     if (capacity < 0).any():
         m, k = (int(part[0]) for part in np.nonzero(capacity < 0))
         raise UsageError(f"add_capacity takes more {problem.resources[k]} from {problem.machines[m]} than there is")
-    return replace(problem, capacity=capacity, safety=safety)
+    return _exact("add_capacity", replace(problem, capacity=capacity, safety=safety))
+
+
+def _exact(key: str, problem: TaskReassignment) -> TaskReassignment:
+    """The problem. Raises UsageError if its sums are no longer exact."""
+    found = faults(problem)
+    if found:
+        raise UsageError(f"{key} makes the instance too large: {found[0]}")
+    return problem
 
 
 CHANGES = {
-    "drain_machines": Change(drain_machines, 'drain_machines = ["m1"]', "machines that have to be empty"),
-    "drain_locations": Change(drain_locations, 'drain_locations = ["hall-a"]', "locations that have to be empty"),
+    "drain_machines": Change(
+        drain_machines, 'drain_machines = ["m1"]', "machines to empty; what needs only transient resources may stay"
+    ),
+    "drain_locations": Change(drain_locations, 'drain_locations = ["hall-a"]', "locations to empty, likewise"),
     "grow_demand": Change(grow_demand, "grow_demand = { cpu = 1.2 }", "needs times a factor, of all or by resource"),
     "add_capacity": Change(
         add_capacity, 'add_capacity = [{ machine = "m1", resource = "cpu", amount = 8 }]', "more capacity"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from mast_opt.result import Event, SolveParams, SolveResult, Status
 from mast_opt.search import Stop, Tools, Watch
 from mast_opt.task_reassignment.aggregate import aggregate_bound
 from mast_opt.task_reassignment.generate import FAMILIES
+from mast_opt.task_reassignment.heuristics.opening import opening
 from mast_opt.task_reassignment.heuristics.twine import twine
 from mast_opt.task_reassignment.plan import Plan
 from mast_opt.task_reassignment.problem import TaskReassignment
@@ -111,6 +113,94 @@ def test_a_broken_start_is_no_plan() -> None:
     found = twine(problem, Tools(np.random.default_rng(0), watch, 1, no_solver), None)
     assert found.plan is None
     assert found.limit is mast_opt.Limit.ITERATIONS
+
+
+def few(**given: Any) -> TaskReassignment:
+    """Some processes of services of their own, and machines alike, unless more is given."""
+    sizes = {"processes": len(given["need"]), "machines": len(given["capacity"]), "resources": len(given["need"][0])}
+    problem = FAMILIES["containers"].generate(np.random.default_rng(0), **sizes)
+    changes = {"safety": given["capacity"], **given}
+    return replace(problem, **{name: np.array(value) for name, value in changes.items()})
+
+
+def searched(problem: TaskReassignment, *start: int) -> float:
+    """The objective of a short search, which says of no assignment that it is one if it is not allowed."""
+    events: list[Event] = []
+    plan = Plan(np.array(start)) if start else None
+    solution = mast_opt.solve(problem, "twine", start=plan, iterations=9, seed=0, threads=1, on_event=events.append)
+    assert solution.verdict is not None
+    assert solution.verdict.ok
+    assert solution.objective is not None
+    told = [event.incumbent for event in events if event.incumbent is not None]
+    assert min(told) == solution.objective
+    return solution.objective
+
+
+def test_a_service_without_processes_spreads_nowhere() -> None:
+    problem = few(need=[[5], [6]], capacity=[[10], [10]], initial=[0, 1])
+    empty = replace(problem, services=(*problem.services, "empty"), spread_min=np.array([1, 1, 2]))
+    assert searched(empty) == 0
+
+
+@pytest.mark.parametrize(
+    ("need", "service", "start"),
+    [([5, 6], [0, 1], [1, 1]), ([7, 6], [0, 1], [1, 0]), ([6, 5], [0, 0], [1, 0])],
+    ids=["a guest", "two that have changed places", "two that block the way home"],
+)
+def test_a_start_that_breaks_a_transient_capacity_is_mended(
+    need: list[int], service: list[int], start: list[int]
+) -> None:
+    """What runs on the first machine is dear, so the start costs less than today, all that is allowed."""
+    capacity, safety = [[10], [10]], [[0], [10]]
+    problem = few(
+        need=[[amount] for amount in need],
+        capacity=capacity,
+        safety=safety,
+        initial=[0, 1],
+        service=service,
+        transient=[True],
+        load_weight=[99],
+    )
+    broken, today = verify(problem, Plan(np.array(start))), verify(problem, Plan(problem.initial))
+    assert not broken.ok
+    assert today.ok
+    assert broken.objective < today.objective
+    assert opening(problem, np.array(start)).tolist() == [0, 1]
+    assert searched(problem, *start) == today.objective
+
+
+def test_only_as_many_go_home_as_have_to() -> None:
+    """The largest guest is enough; the other one stays."""
+    problem = few(need=[[2], [4], [5]], capacity=[[9], [9], [9]], initial=[0, 1, 2], transient=[True])
+    assert opening(problem, np.array([2, 2, 2])).tolist() == [2, 1, 2]
+
+
+def test_of_two_of_a_service_one_goes_where_transient_room_is() -> None:
+    """Disk is short where the largest share of all would be left."""
+    problem = few(
+        need=[[4, 0], [4, 5], [0, 6]],
+        capacity=[[10, 40], [12, 10], [3, 40]],
+        initial=[0, 0, 1],
+        service=[0, 0, 1],
+        transient=[False, True],
+    )
+    assert opening(problem, problem.initial).tolist() == [0, 2, 1]
+    assert searched(problem) > 0
+
+
+def test_of_two_of_a_service_the_search_finds_which_has_to_go() -> None:
+    """The opening looks for room for the second only, and there is none; for the first there is."""
+    problem = few(need=[[2], [8], [5]], capacity=[[10], [10]], initial=[0, 0, 1], service=[0, 0, 1], transient=[True])
+    assert opening(problem, problem.initial).tolist() == [0, 0, 1]
+    assert not verify(problem, Plan(problem.initial)).ok
+    assert searched(problem) == 1 + 10
+
+
+@pytest.mark.parametrize("safety", [10**18, 2**62])
+def test_a_safety_capacity_without_end_leaves_the_capacity_as_it_is(safety: int) -> None:
+    problem = few(need=[[5], [6]], capacity=[[10], [10]], initial=[0, 0], safety=[[safety], [safety]])
+    assert aggregate_bound(problem) == 0
+    assert searched(problem) > 0
 
 
 def test_two_of_a_service_on_one_machine_are_parted() -> None:

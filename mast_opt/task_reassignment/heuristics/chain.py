@@ -8,14 +8,18 @@ import numpy as np
 
 from mast_opt.task_reassignment.heuristics.anneal import anneal
 from mast_opt.task_reassignment.heuristics.fleet import Fleet, Floats, Small
+from mast_opt.task_reassignment.heuristics.lawful import uncounted
 from mast_opt.task_reassignment.heuristics.race import Runner
-from mast_opt.task_reassignment.heuristics.state import COST, ROUND, State, state_of
+from mast_opt.task_reassignment.heuristics.state import COST, ROUND, State, recount, state_of
 from mast_opt.task_reassignment.problem import Ints, TaskReassignment
 
 HOT = 1 / 6
 """First temperature over the largest cost that a process alone can cause."""
 COLD = 1e-6
-"""Last temperature over the first."""
+"""Last temperature over the first, unless …"""
+FINE = 0.01
+"""… this share of what a process costs on average in the best assignment is less: where almost nothing is left but the
+moves themselves, each of them counts."""
 EXCESS = (3.0, 1e3)
 """Price of a weighted unit of excess at the first and the last temperature."""
 BROKEN = 30.0
@@ -64,13 +68,13 @@ ALONE = 2.0
 
 
 class Chain:
-    """A search from an assignment without conflicts, with a random generator of its own."""
+    """A search from an assignment, with a random generator of its own."""
 
     def __init__(self, problem: TaskReassignment, fleet: Fleet, begin: Ints, rng: np.random.Generator) -> None:
         """At ``begin``; ``stay_near``, ``heat`` or ``reheat`` comes before the first round."""
         self._problem, self._fleet, self._rng, self._opening = problem, fleet, rng, begin
         self._usual_away = AWAY if len(problem.processes) >= MANY * len(problem.machines) else 0.0
-        self._state: State = state_of(problem, fleet, begin, rng)
+        self._stand(begin)
         self.runner: Runner | None = None
         """Of a cooling that races."""
         self._from_hot = False
@@ -81,6 +85,11 @@ class Chain:
         self._best_cost: Floats = np.array([self._state.total[COST]])
         if self._state.total[1:].any():
             self._best_cost[0] = np.inf
+
+    def _stand(self, machine: Ints) -> None:
+        """Be at an assignment, with everything counted afresh."""
+        self._state: State = state_of(self._problem, self._fleet, machine, self._rng)
+        self._uncounted = uncounted(self._problem, machine)
 
     @property
     def cost(self) -> float:
@@ -118,26 +127,28 @@ class Chain:
         """Cool from hot, beginning at the opening, in a race or not; excess is dearer if the last such cooling was
         lost."""
         strict = STRICTER if self._from_hot and self.lost else 1.0
-        self._state = state_of(self._problem, self._fleet, self._opening, self._rng)
+        self._stand(self._opening)
         self._begin(0.0, LAST, mix, begin, end, strict)
         self._from_hot, self.runner = True, runner
 
     def reheat(self, least: float, most: float, mix: tuple[float, ...], begin: float, end: float) -> None:
         """Begin again from the best assignment, at a random power of COLD between the first two numbers, and cool from
         one point of the search, 0 to 1, to the other."""
-        self._state = state_of(self._problem, self._fleet, self.best.astype(np.int64), self._rng)
+        self._stand(self.best.astype(np.int64))
         self._begin(float(self._rng.uniform(least, most)), 1.0, mix, begin, end)
 
     def retry(self, mix: tuple[float, ...], done: float) -> None:
         """After a cooling that was lost, begin anew from hot, with excess dearer, for all that is left."""
-        self._state = state_of(self._problem, self._fleet, self.best.astype(np.int64), self._rng)
+        self._stand(self.best.astype(np.int64))
         self._begin(0.0, 1.0, mix, done, 1.0, STRICTER)
 
     def _begin(
         self, power: float, last: float, mix: tuple[float, ...], begin: float, end: float, strict: float = 1.0
     ) -> None:
         """Cool from one power of COLD to another, with excess that much dearer while hot."""
-        self._from, self._to = self._hot * COLD**power, self._hot * COLD**last
+        finest = FINE * self.cost / len(self._sizes) / self._hot
+        self._cold = min(COLD, finest) if 0.0 < finest < np.inf else COLD
+        self._from, self._to = self._hot * self._cold**power, self._hot * self._cold**last
         self._start, self._end = begin, end
         self._strict, self._away = strict, self._usual_away
         self._mix: Floats = np.array(mix)
@@ -151,7 +162,7 @@ class Chain:
         part = min(max((done - self._start) / max(self._end - self._start, 1e-9), 0.0), 1.0)
         within = part if self.runner is None else float(np.interp(part, *PACE))
         temperature = self._from * (self._to / self._from) ** within**SLOW
-        position = math.log(self._hot / temperature) / math.log(1 / COLD)
+        position = math.log(self._hot / temperature) / math.log(1 / self._cold)
         urgency = self._urge(within)
         hot = self._strict * EXCESS[0]
         excess = urgency * hot * max(EXCESS[1] / hot, 1.0) ** position
@@ -171,6 +182,10 @@ class Chain:
             self.best,
             self._best_cost,
         )
+        if self._uncounted:
+            self._uncounted = recount(self._problem, self._state, self._uncounted)
+            if not self._state.total[1:].any():
+                self.adopt(self._state.machine, float(self._state.total[COST]))
         if self.runner is not None:
             usual = EXCESS[0] * (EXCESS[1] / EXCESS[0]) ** position
             energy = self._state.total @ np.array([1.0, usual, broken / urgency])

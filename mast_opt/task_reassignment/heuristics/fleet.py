@@ -101,7 +101,7 @@ def fleet_of(problem: TaskReassignment) -> Fleet:
     size = (np.abs(feature) * price).max(axis=1, initial=0.0) + p.move_cost * weights["process_move"]
     fits = _fits(p)
     reach_start, reach = _reach(p, fits)
-    several = np.flatnonzero(p.spread_min > 1)
+    several = np.flatnonzero((p.spread_min > 1) & (p.service_size > 0))
     distinct = p.dependent != p.dependency
     dependent, dependency = p.dependent[distinct], p.dependency[distinct]
     involved = np.unique(np.concatenate([dependent, dependency]))
@@ -116,7 +116,7 @@ def fleet_of(problem: TaskReassignment) -> Fleet:
         service=_small(p.service),
         feature=feature,
         price=price,
-        slack=(p.capacity - p.safety).astype(np.float64),
+        slack=(p.capacity - _safety(p)).astype(np.float64),
         firm=_small(np.flatnonzero(p.transient)),
         scarcity=np.rint(total.max() / np.maximum(total, 1)) * ~p.transient,
         size=size,
@@ -150,7 +150,13 @@ def base_levels(problem: TaskReassignment) -> Floats:
     """[M, J] the levels of empty machines."""
     p = problem
     wanted = p.balance_target * p.capacity[:, p.balance_first] - p.capacity[:, p.balance_second]
-    return np.concatenate([-p.safety, wanted], axis=1).astype(np.float64)
+    return np.concatenate([-_safety(p), wanted], axis=1).astype(np.float64)
+
+
+def _safety(problem: TaskReassignment) -> Ints:
+    """[M, K] safety capacities, of which what is above all needs together means nothing more."""
+    most: Ints = np.minimum(problem.safety, problem.need.sum(axis=0))
+    return most
 
 
 def _features(problem: TaskReassignment) -> tuple[Floats, Floats]:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mast_opt.task_reassignment.heuristics.fleet import Fleet, Floats, Small, base_levels
+from mast_opt.task_reassignment.heuristics.lawful import spare, uncounted
 from mast_opt.task_reassignment.problem import Ints, TaskReassignment
 
 COST, EXCESS, BROKEN = 0, 1, 2
@@ -55,15 +56,11 @@ class State(NamedTuple):
 
 
 def state_of(problem: TaskReassignment, fleet: Fleet, machine: Ints, rng: np.random.Generator) -> State:
-    """The state of an assignment, counted from scratch. Two processes of a service on one machine are not counted
-    against it: a search must begin without conflicts."""
+    """The state of an assignment, counted from scratch. What is ``uncounted`` counts as broken until ``recount``."""
     p = problem
     moved = np.flatnonzero(machine != p.initial)
     level = base_levels(p)
     np.add.at(level, machine, fleet.feature)
-    firm = np.flatnonzero(p.transient)
-    spare = np.ascontiguousarray((p.capacity - p.held)[:, firm], np.float64)
-    np.subtract.at(spare, machine[moved], p.need[moved][:, firm].astype(np.float64))
     cost = np.maximum(level, 0.0) @ fleet.price
     excess = np.maximum(level[:, : len(p.resources)] - fleet.slack, 0.0) @ fleet.scarcity
     at_location = _counts(fleet.spread_row[p.service], p.location[machine], len(fleet.spread_min), len(p.locations))
@@ -76,11 +73,11 @@ def state_of(problem: TaskReassignment, fleet: Fleet, machine: Ints, rng: np.ran
     total = cost.sum() + fleet.move_price[moved].sum() + travel.sum() + fleet.service_price * most
     asker = np.repeat(np.arange(rows), np.diff(fleet.asks_start))
     lonely = (near[asker] > 0) & (near[fleet.asks] == 0)
-    broken = np.maximum(fleet.spread_min - locations, 0).sum() + lonely.sum()
+    broken = np.maximum(fleet.spread_min - locations, 0).sum() + lonely.sum() + uncounted(p, machine)
     return State(
         machine=machine.astype(np.int32),
         level=level,
-        spare=spare,
+        spare=np.ascontiguousarray(spare(p, machine), np.float64),
         cost=cost,
         excess=excess,
         at_location=at_location,
@@ -94,6 +91,13 @@ def state_of(problem: TaskReassignment, fleet: Fleet, machine: Ints, rng: np.ran
         trail_end=np.zeros(1, np.int32),
         random=rng.integers(1, 2**63, 2, dtype=np.uint64),
     )
+
+
+def recount(problem: TaskReassignment, state: State, before: int) -> int:
+    """Take note of what has been mended of so much that is ``uncounted``; returns what is left."""
+    left = uncounted(problem, state.machine.astype(np.int64))
+    state.total[BROKEN] += left - before
+    return left
 
 
 def _counts(row: Small, column: Ints, rows: int, columns: int) -> Small:

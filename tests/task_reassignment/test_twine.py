@@ -14,6 +14,8 @@ from mast_opt.result import Event, SolveParams, SolveResult, Status
 from mast_opt.search import Stop, Tools, Watch
 from mast_opt.task_reassignment.aggregate import aggregate_bound
 from mast_opt.task_reassignment.generate import FAMILIES
+from mast_opt.task_reassignment.heuristics.chain import MIX, Chain
+from mast_opt.task_reassignment.heuristics.fleet import fleet_of
 from mast_opt.task_reassignment.heuristics.opening import opening
 from mast_opt.task_reassignment.heuristics.twine import twine
 from mast_opt.task_reassignment.plan import Plan
@@ -217,3 +219,14 @@ def test_two_of_a_service_on_one_machine_are_parted() -> None:
     solution = mast_opt.solve(together, "twine", iterations=3, seed=0, threads=1)
     assert solution.plan is not None
     assert len(set(solution.plan.machine[:3].tolist())) == 3
+
+
+def test_where_only_moves_are_left_each_of_them_counts() -> None:
+    """Needs weigh millions, but all have room: what an assignment costs is one for each move."""
+    problem = mast_opt.generate("task-reassignment", "containers", seed=1, processes=50, machines=5, resources=1)
+    wide = problem.capacity * 50
+    problem = replace(problem, capacity=wide, safety=wide, load_weight=problem.load_weight * 10**6)
+    chain = Chain(problem, fleet_of(problem), (problem.initial + 1) % 5, np.random.default_rng(0))
+    assert chain.cost == 50 + 10  # a move each, and the most moves of a service, which weigh 10
+    chain.reheat(0.2, 0.4, MIX, 0.0, 1.0)
+    assert chain.coldest < 0.1

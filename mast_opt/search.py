@@ -30,8 +30,8 @@ class Stop:
     time_limit_s: float | None = None
     gap: float = 1e-4
     iterations: int | None = None
-    """Rounds of the search; with it, a seed and a number of threads the answer is the same on every machine, unless a part
-    that is solved exactly has a limit in seconds: the solver's page says so."""
+    """Rounds of the search; with it, a seed and a number of threads the answer is the same on every machine, unless a
+    part that is solved exactly has a limit in seconds: the solver's page says so."""
     cancel: threading.Event = field(default_factory=threading.Event)
 
 

@@ -77,9 +77,9 @@ def solve(
         gap: relative gap at which the search may stop.
         seed: of every random choice.
         threads: None leaves it to the solver.
-        iterations: rounds of a heuristic; with it, equal seeds and threads give equal plans on every machine, unless the solver's
-            page names an exception. For heuristics that
-            build one plan and end, such as ``exhaustive``, it is an error, and so is a start.
+        iterations: rounds of a heuristic; with it, equal seeds and threads give equal plans on every machine, unless
+            the solver's page names an exception. For heuristics that build one plan and end, such as ``exhaustive``,
+            it is an error, and so is a start.
         start: a plan to begin from; it may break rules, but then helps less. An exact solver that is given none
             begins with the present state, where the instance tells it and it breaks no rule.
         formulation: one of the kind's formulations, for MIP backends.

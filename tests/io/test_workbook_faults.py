@@ -112,7 +112,7 @@ def test_json_that_is_not_utf8(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "file", "value"),
     [
-        ({"instance": {"format": "mast-opt/1", "kind": "toy", "name": "x\ud800"}}, "toy.json: name", "x?"),
+        ({"instance": {"format": "mast-opt/1", "kind": "toy", "name": "x\ud800"}}, "toy.json: instance: name", "x?"),
         ({"instance": {}, "items": [{"item\udfff": 1}]}, "toy.json", "item?"),
     ],
 )

@@ -99,7 +99,7 @@ class Chain:
     @property
     def coldest(self) -> float:
         """Temperature at which its cooling ends."""
-        return self._to
+        return float(self._to)
 
     @property
     def lost(self) -> bool:

@@ -29,6 +29,12 @@ class Status(enum.Enum):
     def has_solution(self) -> bool:
         return self in (Status.OPTIMAL, Status.FEASIBLE)
 
+    @property
+    def is_infeasible(self) -> bool:
+        """Is it proven that there is no solution? No objective of ours falls without end, so a program that is either
+        infeasible or unbounded is infeasible."""
+        return self in (Status.INFEASIBLE, Status.INFEASIBLE_OR_UNBOUNDED)
+
 
 class Limit(enum.Enum):
     """The limit that stopped a search before its proof."""

@@ -21,7 +21,7 @@ from mast_opt.analysis.elastic import Elastic
 from mast_opt.analysis.rotation import Rotation
 from mast_opt.backends.base import Backend
 from mast_opt.mip import BoolArray, FloatArray, Mip, frozen
-from mast_opt.result import SolveParams, SolveResult, Status
+from mast_opt.result import SolveParams, SolveResult
 from mast_opt.solving.clock import Clock
 
 TOUCHED = 1e-7
@@ -146,7 +146,7 @@ class Filter:
 def _said(result: SolveResult) -> bool | None:
     if result.status.has_solution:
         return True
-    return False if result.status in (Status.INFEASIBLE, Status.INFEASIBLE_OR_UNBOUNDED) else None
+    return False if result.status.is_infeasible else None
 
 
 def _continuous(mip: Mip) -> Mip:

@@ -127,8 +127,7 @@ def marginal_values(
         if first.plan is None and cancel.is_set():
             raise Interrupted("interrupted before there was a plan to begin from; give one, and it begins at once")
         if first.plan is None:
-            infeasible = first.status in (Status.INFEASIBLE, Status.INFEASIBLE_OR_UNBOUNDED)
-            return replace(nothing, status=Status.INFEASIBLE) if infeasible else nothing
+            return replace(nothing, status=Status.INFEASIBLE) if first.status.is_infeasible else nothing
         plan = first.plan
     elif not verify(problem, plan).ok:
         raise UsageError("the plan breaks limits; 'mast-opt verify' lists them, and worth is asked of plans without")

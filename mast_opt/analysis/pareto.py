@@ -229,12 +229,12 @@ class _Epsilon:
 
     def _judge(self, answer: Answer) -> None:
         """Remember a proof that there is no plan. Raises UsageError where that is for the caps of ``keep``."""
-        if not _disproven(answer):
+        if not answer.status.is_infeasible:
             return
         if self._keep:
             self._caps = {}
             anything = self._least({}, {}, 1.0)
-            if not _disproven(anything):
+            if not anything.status.is_infeasible:
                 caps = " and ".join(f"{name} ≤ {value:g}" for name, value in self._keep.items())
                 unknown = "" if anything.status.has_solution else ", or ask 'mast-opt explain' whether any plan exists"
                 raise UsageError(f"no plan has {caps}; keep less{unknown}")
@@ -251,11 +251,6 @@ class _Epsilon:
 
 def _slack(value: float) -> float:
     return value * (1 + STAGE_SLACK_RELATIVE) + STAGE_SLACK_ABSOLUTE
-
-
-def _disproven(answer: Answer) -> bool:
-    """Is it proven that there is no such plan?"""
-    return answer.status in (Status.INFEASIBLE, Status.INFEASIBLE_OR_UNBOUNDED)
 
 
 def _by_weights(

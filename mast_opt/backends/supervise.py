@@ -28,9 +28,6 @@ ROUND_OFF = 1e-9
 OBJECTIVE_TOLERANCE = 1e-6
 """Relative agreement of a solver's objective with the one recomputed from ``x``."""
 
-DENIALS = (Status.INFEASIBLE, Status.INFEASIBLE_OR_UNBOUNDED)
-"""What no solver may say of a program with a feasible start: it then had a cutoff, or another idea of tolerances."""
-
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
@@ -165,7 +162,7 @@ def _concluded(mip: Mip, params: SolveParams, outcome: Outcome, start: FloatArra
     bound = max(_known(outcome.bound), _trivial_bound(mip))
     x = None if outcome.x is None else np.clip(outcome.x, mip.col_lower, mip.col_upper)
     words = outcome.message
-    if start is not None and status in DENIALS:
+    if start is not None and status.is_infeasible:  # it had a cutoff, or another idea of tolerances
         words = f"the solver says {status.value}, although the start is feasible: {words}"
         status, limit = Status.NO_SOLUTION, Limit.OTHER
     open_ended = status in (Status.FEASIBLE, Status.NO_SOLUTION)

@@ -8,6 +8,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from mast_opt.cli.run import Run
+from mast_opt.errors import UsageError
 
 
 def flag(words: str) -> Parameter:
@@ -20,3 +21,9 @@ Json = Annotated[bool, flag("Print one JSON object on stdout and nothing else.")
 Full = Annotated[bool, flag("Show every row of long tables.")]
 Force = Annotated[bool, flag("Overwrite what is there, if it is of the same sort.")]
 TheRun = Annotated[Run, Parameter(parse=False)]
+
+
+def check_force(force: bool, out: Path | None) -> None:
+    """Raises UsageError where nothing is written that --force could be about."""
+    if force and out is None:
+        raise UsageError("--force is about what is at --out; leave it out, or say where to write")

@@ -27,6 +27,15 @@ _ADVICE = {
 }
 
 
+def check_free(target: Path, *, force: bool) -> None:
+    """Raises InputError where a file is to be written and something is there that may not be replaced: a folder, or
+    without ``force`` anything."""
+    if target.is_dir():
+        raise InputError(f"{target} exists already, as a folder; choose the name of a file")
+    if target.exists() and not force:
+        raise InputError(f"{target} exists already; choose another path, or overwrite it (--force)")
+
+
 def check_writable(target: Path) -> None:
     """Raises InputError where nothing can be written at the target: asked before hours of work, not after."""
     with _explained(target):

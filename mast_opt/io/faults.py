@@ -56,6 +56,11 @@ def shortened(value: str, longest: int = _LONGEST_VALUE) -> str:
     return value if len(value) <= longest else value[: longest - 1] + "…"
 
 
+def whole_letters(text: str) -> str:
+    """The text with ? for halves of surrogate pairs, which no file in UTF-8 can carry."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
+
+
 def one_of(names: Iterable[str]) -> str:
     return ", ".join(names)
 

@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Any
 
 from mast_opt.header import Header, Objective, Rule
-from mast_opt.io.faults import Faults, one_of
+from mast_opt.io.faults import Faults, one_of, whole_letters
 from mast_opt.io.sources.base import Untyped
 from mast_opt.kind import Kind
 from mast_opt.kinds import kind_names
@@ -166,8 +166,8 @@ class _Fields:
 
     def text(self, key: str, default: str | None) -> str:
         value = self.fields.get(key, default)
-        if isinstance(value, str) and value != (clean := value.encode("utf-8", "replace").decode()):
-            self.fault(key, "text without halves of surrogate pairs", clean)
+        if isinstance(value, str) and value != whole_letters(value):
+            self.fault(key, "text without halves of surrogate pairs", whole_letters(value))
             return ""
         if isinstance(value, str) and (value.strip() or key == "provenance"):
             return value.strip()

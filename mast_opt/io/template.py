@@ -5,9 +5,9 @@ from __future__ import annotations
 from os import PathLike
 from pathlib import Path
 
-from mast_opt.errors import InputError, UsageError
+from mast_opt.errors import UsageError
 from mast_opt.header import Header, Objective
-from mast_opt.io.atomic import new_file
+from mast_opt.io.atomic import check_free, new_file
 from mast_opt.io.header_fields import to_fields
 from mast_opt.io.targets import template
 from mast_opt.kinds import kind_named
@@ -29,8 +29,7 @@ def write_template(kind: str, path: str | PathLike[str], *, force: bool = False)
     target = Path(path).absolute()
     if target.suffix.lower() != ".xlsx":
         raise UsageError(f"{path}: expected a name that ends in .xlsx")
-    if target.is_dir() or (target.exists() and not force):
-        raise InputError(f"{path} exists already; choose another path, or overwrite it (--force)")
+    check_free(target, force=force)
     rules = {rule.name: rule.default for rule in chosen.rules}
     header = Header(chosen.name, f"my-{chosen.name}", Objective(dict(chosen.terms)), rules)
     with new_file(target) as partial:

@@ -10,7 +10,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from mast_opt.errors import Fault, InputError, InstanceError, UsageError
-from mast_opt.io.atomic import check_writable, new_file, new_folder
+from mast_opt.io.atomic import check_free, check_writable, new_file, new_folder
 from mast_opt.io.certificate import CERTIFICATE, write_certificate
 from mast_opt.io.checksum import checksum_of
 from mast_opt.io.events import EVENTS, write_events
@@ -51,7 +51,7 @@ def write(problem: Any, path: str | PathLike[str], format: str | None = None, *,
     if format in _FILE_WRITERS:
         if target.suffix.lower() != f".{format}":
             raise UsageError(f"{target.name}: a file in the format {format} needs a name that ends in .{format}")
-        _refuse_existing(target, force)
+        check_free(target, force=force)
         with new_file(target) as partial:
             _FILE_WRITERS[format](partial, fields, kind.schema, tables)
     else:
@@ -66,7 +66,7 @@ def check_target(problem: Any, path: str | PathLike[str], *, force: bool = False
     """Raises InputError where ``write`` would refuse to write because of what is there, or could not write."""
     target = Path(path).absolute()
     if _format_of(target) in _FILE_WRITERS:
-        _refuse_existing(target, force)
+        check_free(target, force=force)
     else:
         _only("instance", kind_of(problem).schema, force)(target)
     check_writable(target)
@@ -75,11 +75,6 @@ def check_target(problem: Any, path: str | PathLike[str], *, force: bool = False
 def _format_of(target: Path) -> str:
     suffix = target.suffix.lower()[1:]
     return suffix if suffix in _FILE_WRITERS else "csv"
-
-
-def _refuse_existing(target: Path, force: bool) -> None:
-    if target.is_dir() or (target.exists() and not force):
-        raise InputError(f"{target} exists already; remove it, choose another path, or overwrite it (--force)")
 
 
 def write_plan(
@@ -143,6 +138,6 @@ def _only(stem: str, schema: Schema, force: bool) -> Callable[[Path], None]:
             shown = one_of((foreign or content)[:3])
             raise InputError(f"{target} holds {shown}, which is no part of an earlier {stem}; choose another path")
         if not force:
-            raise InputError(f"{target} exists already; remove it, choose another path, or overwrite it (--force)")
+            raise InputError(f"{target} exists already; choose another path, or overwrite it (--force)")
 
     return check

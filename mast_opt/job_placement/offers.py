@@ -63,10 +63,10 @@ class Job:
     def __post_init__(self) -> None:
         owner = f"job {self.name}"
         object.__setattr__(self, "tasks", whole(owner, "tasks", self.tasks, least=1, most=MOST_TASKS))
+        most = LARGEST // self.tasks
         for what in ("mgpu", "cpu_mcores", "memory_mib"):
-            object.__setattr__(self, what, whole(owner, what, getattr(self, what), most=LARGEST // self.tasks))
+            object.__setattr__(self, what, whole(owner, what, getattr(self, what), most=most))
         if self.gpu_types is not None:
-            most = LARGEST // self.tasks
             needs = {kind: whole(owner, "mgpu", mgpu, most=most) for kind, mgpu in self.gpu_types.items()}
             object.__setattr__(self, "gpu_types", needs)
         for mgpu in (self.mgpu, *(self.gpu_types or {}).values()):

@@ -212,7 +212,7 @@ def test_pareto_asks_whether_it_may_write_before_it_solves(call: Call, instance:
     (tmp_path / "folder.csv").mkdir()
     ended = call("pareto", instance, "--terms", "storage,peak", "--out", tmp_path / "folder.csv", "--json")
     assert ended.code == 2
-    assert "is a folder" in ended.record["error"]
+    assert "as a folder; choose the name of a file" in ended.record["error"]
     assert ended.record["runtime_s"]["solve"] == 0
     assert (
         call("pareto", instance, "--terms", "storage,peak", "--points", "2", "--out", tmp_path / "new/f.csv").code == 0

@@ -229,4 +229,4 @@ def test_where_only_moves_are_left_each_of_them_counts() -> None:
     chain = Chain(problem, fleet_of(problem), (problem.initial + 1) % 5, np.random.default_rng(0))
     assert chain.cost == 50 + 10  # a move each, and the most moves of a service, which weigh 10
     chain.reheat(0.2, 0.4, MIX, 0.0, 1.0)
-    assert chain.coldest < 0.1
+    assert chain._to < 0.1

@@ -14,7 +14,7 @@ from mast_opt.analysis.explain import Explanation, explain
 from mast_opt.cli.answers import explanation_keys
 from mast_opt.cli.exits import Exit
 from mast_opt.cli.interrupt import Interrupt
-from mast_opt.cli.options import Force, Full, Instance, Json, TheRun
+from mast_opt.cli.options import Force, Full, Instance, Json, TheRun, check_force
 from mast_opt.cli.pairs import numbers_by_name
 from mast_opt.cli.run import Answer
 from mast_opt.errors import UsageError
@@ -79,8 +79,7 @@ def command(
     """
     if out is not None and (plan is not None or not alternatives):
         raise UsageError("--out writes an instance that was repaired; leave out --plan, and ask for an alternative")
-    if force and out is None:
-        raise UsageError("--force is about what is at --out; leave it out, or say where to write")
+    check_force(force, out)
     with run.phase("read", f"reading {path}"):
         problem = read(path)
         run.record.update(kind=problem.kind, solver=None if plan is not None else solver)

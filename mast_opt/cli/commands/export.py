@@ -12,9 +12,9 @@ from cyclopts import Parameter
 from mast_opt.cli.exits import Exit
 from mast_opt.cli.options import Force, Instance, Json, TheRun
 from mast_opt.cli.run import Answer, Run
-from mast_opt.errors import InputError, UsageError
+from mast_opt.errors import UsageError
 from mast_opt.io import read, read_plan_of, write
-from mast_opt.io.atomic import new_file
+from mast_opt.io.atomic import check_free, new_file
 from mast_opt.kind import Kind
 from mast_opt.kinds import kind_of
 from mast_opt.mip import Mip
@@ -104,8 +104,7 @@ def _write_plan(
 
 def _fresh(out: Path, force: bool) -> AbstractContextManager[Path]:
     """A file to fill that then becomes ``out``. Raises InputError if that exists and may not be overwritten."""
-    if out.exists() and not force:
-        raise InputError(f"{out} exists already; choose another path, or add --force to overwrite it")
+    check_free(out, force=force)
     return new_file(out.absolute())
 
 

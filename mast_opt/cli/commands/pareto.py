@@ -13,12 +13,12 @@ from mast_opt.analysis.pareto import Frontier, pareto
 from mast_opt.cli.answers import frontier_keys
 from mast_opt.cli.exits import Exit
 from mast_opt.cli.interrupt import Interrupt
-from mast_opt.cli.options import Force, Instance, Json, TheRun
+from mast_opt.cli.options import Force, Instance, Json, TheRun, check_force
 from mast_opt.cli.pairs import numbers_by_name
 from mast_opt.cli.run import Answer
-from mast_opt.errors import InputError, UsageError
+from mast_opt.errors import UsageError
 from mast_opt.io import read
-from mast_opt.io.atomic import check_writable, new_file
+from mast_opt.io.atomic import check_free, check_writable, new_file
 from mast_opt.result import Status
 
 if TYPE_CHECKING:
@@ -62,8 +62,7 @@ def command(
         mast-opt pareto my-instance --terms storage,peak --json | jq '.points[].terms.peak'
     """
     run.record["solver"] = solver
-    if force and out is None:
-        raise UsageError("--force is about what is at --out; leave it out, or say where to write")
+    check_force(force, out)
     if out is not None and out.suffix.lower() != ".csv":
         raise UsageError(f"--out {out}: expected the name of a .csv file")
     kept = numbers_by_name("--keep", keep, "remote=0.001")
@@ -71,10 +70,7 @@ def command(
         problem = read(path)
         run.record["kind"] = problem.kind
         if out is not None:
-            if out.is_dir():
-                raise InputError(f"{out} is a folder; choose the name of a file")
-            if out.exists() and not force:
-                raise InputError(f"{out} exists already; choose another path, or add --force to overwrite it")
+            check_free(out, force=force)
             check_writable(out)
     with Interrupt(run, "the points so far") as interrupt, run.phase("solve", "following the frontier"):
         answer = pareto(

@@ -86,14 +86,14 @@ def command(
     run.record["solver"] = solver
     options = _options(option or ())
     parts = parts_to_keep(freeze or ())
+    if out is not None and events is not None and events.resolve().is_relative_to(out.resolve()):
+        raise UsageError(f"--events {events} is inside --out {out}, which is replaced; choose another path")
     with run.phase("read", f"reading {path}"):
         problem = read(path)
         run.record["kind"] = problem.kind
         begin = None if start is None else read_plan(problem, start)
         if out is not None:
             check_plan_target(problem, out)
-            if events is not None and events.resolve().is_relative_to(out.resolve()):
-                raise UsageError(f"--events {events} is inside --out {out}, which is replaced; choose another path")
     left = _time_left(run, time_limit, writes=out is not None)
     if left is not None and left <= 0:
         return _out_of_time(run, path, time_limit)
@@ -130,13 +130,10 @@ def command(
 
 
 def exit_for(status: Status) -> Exit:
-    """The exit code for the outcome of a solve.
-
-    No objective of mast-opt can fall below 0, so a program that is infeasible or unbounded is infeasible.
-    """
+    """The exit code for the outcome of a solve."""
     if status.has_solution:
         return Exit.OK
-    if status in (Status.INFEASIBLE, Status.INFEASIBLE_OR_UNBOUNDED):
+    if status.is_infeasible:
         return Exit.INFEASIBLE
     return Exit.UNEXPECTED if status is Status.UNBOUNDED else Exit.NO_PLAN
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from mast_opt.io.faults import Faults, shortened
+from mast_opt.io.faults import Faults, shortened, whole_letters
 from mast_opt.io.raw import RawTable, raw_table
 from mast_opt.io.sources.base import Untyped, read_bytes
 
@@ -126,7 +126,7 @@ class JsonSource:
             return self._without_surrogates(file, head, cells)
 
     def _without_surrogates(self, file: str, head: str, cells: list[str | None]) -> pl.Series:
-        clean = [None if cell is None else cell.encode("utf-8", "replace").decode() for cell in cells]
+        clean = [None if cell is None else whole_letters(cell) for cell in cells]
         bad = np.array([n for n, cell in enumerate(cells) if cell != clean[n]], np.int64)
         self._faults.cells(file, head, bad + 1, lambda n: clean[bad[n]], "text without halves of surrogate pairs")
         return pl.Series(head, clean, pl.String)
@@ -134,7 +134,7 @@ class JsonSource:
 
 class _BadKey(ValueError):
     def __init__(self, key: str, expected: str) -> None:
-        self.key, self.expected = shortened(key.encode("utf-8", "replace").decode()), expected
+        self.key, self.expected = shortened(whole_letters(key)), expected
 
 
 def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -143,6 +143,6 @@ def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         names = [name for name, _ in pairs]
         raise _BadKey(next(name for name in names if names.count(name) > 1), "each key once in an object")
     for name in content:
-        if not name.isascii() and any("\ud800" <= letter <= "\udfff" for letter in name):
+        if name != whole_letters(name):
             raise _BadKey(name, "keys without halves of surrogate pairs")
     return content

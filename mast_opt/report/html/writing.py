@@ -7,8 +7,8 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from mast_opt.errors import InputError, UsageError
-from mast_opt.io.atomic import new_file
+from mast_opt.errors import UsageError
+from mast_opt.io.atomic import check_free, new_file
 from mast_opt.report.html.content import report
 from mast_opt.report.html.page import page
 from mast_opt.report.html.png import png
@@ -46,8 +46,7 @@ def write_report(
     for target, suffix in targets:
         if target.suffix.lower() != suffix:
             raise UsageError(f"{target}: expected a name that ends in {suffix}")
-        if target.is_dir() or (target.exists() and not force):
-            raise InputError(f"{target} exists already; choose another path, or overwrite it (--force)")
+        check_free(target, force=force)
     content = report(problem, plan, fields=fields, events=events, notes=notes)
     with new_file(Path(path).absolute()) as partial:
         partial.write_text(page(content), encoding="utf-8", newline="\n")

@@ -97,11 +97,6 @@ class Chain:
         return float(self._best_cost[0])
 
     @property
-    def coldest(self) -> float:
-        """Temperature at which its cooling ends."""
-        return float(self._to)
-
-    @property
     def lost(self) -> bool:
         """Is a rule broken where its cooling has come to, and the best known dearer by more than tells of a few
         changes? Not asked of a cooling that was given up on the way."""

@@ -10,6 +10,7 @@ import pytest
 import mast_opt
 from mast_opt import backends
 from mast_opt.data_placement import DataPlacement
+from mast_opt.data_placement.heuristics.aim import EARLIER, Aim
 from mast_opt.data_placement.heuristics.neighbourhoods import FRUITLESS, Neighbourhoods, solved_whole, worthwhile
 from mast_opt.data_placement.plan import Plan
 from mast_opt.data_placement.verify import verify
@@ -25,12 +26,16 @@ def made(family: str) -> DataPlacement:
     return problem
 
 
-def improved(problem: DataPlacement, plan: Plan) -> Plan:
+def improved(problem: DataPlacement, plan: Plan, aim: Aim | None = None) -> Plan:
     highs = backends.get("highs")
     tools = Tools(np.random.default_rng(1), Watch(Stop(gap=0.0, time_limit_s=60)), 1, highs.solve)
-    found = Neighbourhoods(problem, tools).improve(plan)
+    found = Neighbourhoods(problem, tools, aim or whole(problem)).improve(plan)
     assert found is not None
     return found
+
+
+def whole(problem: DataPlacement) -> Aim:
+    return Aim(dict(problem.objective.weights), {})
 
 
 def without_links(problem: DataPlacement) -> Plan:
@@ -59,6 +64,50 @@ def test_excess_over_links_is_brought_back() -> None:
     assert verify(problem, improved(problem, start)).ok
 
 
+def test_a_plan_within_the_links_is_looked_for_with_all_data_where_it_is() -> None:
+    problem = made("links")
+    start = without_links(problem)
+    assert not np.array_equal(start.place, problem.stored)
+    stop = Stop()
+    objectives: list[int] = []
+
+    def solver(mip: Mip, params: SolveParams) -> SolveResult:
+        objectives.append(int(np.count_nonzero(mip.cost)))
+        result = backends.get("highs").solve(mip, params)
+        if objectives[-1] < objectives[0]:
+            stop.cancel.set()  # before any neighbourhood
+        return result
+
+    tools = Tools(np.random.default_rng(1), Watch(stop), 1, solver)
+    found = Neighbourhoods(problem, tools, whole(problem)).improve(start)
+    assert problem.links is not None
+    assert objectives[-1] == len(problem.links.source)  # nothing but the excess of each
+    assert found is not None
+    assert verify(problem, found).ok
+    assert np.array_equal(found.place, problem.stored)
+
+
+def test_what_the_terms_before_have_reached_is_kept() -> None:
+    problem = made("lexicographic")
+    *before, term = problem.objective.order[:3]
+    exact, first = (
+        mast_opt.solve(replace(problem, objective=replace(problem.objective, order=order)), "highs", gap=0.0)
+        for order in ((*before, term), tuple(before))
+    )
+    assert exact.verdict is not None
+    assert first.plan is not None
+    best = exact.verdict.terms
+    assert verify(problem, first.plan).terms[term] > best[term] + 1e-3
+    weights = dict.fromkeys(best, 0.0) | dict.fromkeys(before, EARLIER) | {term: 1.0}
+    aim = Aim(weights, {name: best[name] * (1 + 1e-6) + 1e-9 for name in before})
+    after = verify(problem, improved(problem, first.plan, aim))
+    assert after.ok
+    assert aim.kept(after)
+    assert after.terms[term] == pytest.approx(best[term], rel=1e-4)
+    assert aim.shown(after) == after.terms[term]
+    assert not Aim(weights, {before[0]: best[before[0]] * 0.99 - 1e-3}).kept(after)
+
+
 @pytest.mark.parametrize("family", ["standard", "weakly-coupled"])
 def test_without_a_time_limit_the_search_ends_when_nothing_improves(family: str) -> None:
     problem = made(family)
@@ -76,14 +125,14 @@ def test_without_a_time_limit_the_search_ends_when_nothing_improves(family: str)
         return first[0]
 
     tools = Tools(np.random.default_rng(1), Watch(Stop(gap=0.0)), 1, as_before, as_before)
-    assert Neighbourhoods(problem, tools).improve(start) is not None
+    assert Neighbourhoods(problem, tools, whole(problem)).improve(start) is not None
     assert len(limits) > FRUITLESS
     assert None not in limits
 
 
-def test_large_and_lexicographic_instances_are_annealed_only() -> None:
+def test_large_instances_are_annealed_only() -> None:
     assert worthwhile(made("standard"))
-    assert not worthwhile(made("lexicographic"))
+    assert worthwhile(made("lexicographic"))
     large = mast_opt.generate("data-placement", "standard", seed=1, datasets=800, workloads=1200, regions=10)
     assert not worthwhile(large)
 
@@ -97,7 +146,7 @@ def test_a_small_program_of_whole_decisions_is_solved_as_one() -> None:
     assert exact.status is Status.OPTIMAL
     stop = Stop(gap=0.0, time_limit_s=60)
     tools = Tools(np.random.default_rng(1), Watch(stop), 1, backends.get("highs").solve, backends.get("cpsat").solve)
-    found = Neighbourhoods(problem, tools).improve(start)
+    found = Neighbourhoods(problem, tools, whole(problem)).improve(start)
     assert found is not None
     assert verify(problem, start).objective > verify(problem, found).objective
     assert verify(problem, found).objective == pytest.approx(exact.objective, rel=1e-6)

@@ -21,8 +21,9 @@ from mast_opt.data_placement.heuristics.aim import EARLIER
 from mast_opt.data_placement.heuristics.annealing import Annealing
 from mast_opt.data_placement.heuristics.arrays import arrays_of
 from mast_opt.data_placement.heuristics.construct import first_state
+from mast_opt.data_placement.heuristics.cooling import AFRESH
 from mast_opt.data_placement.heuristics.parts import MOST, split
-from mast_opt.data_placement.heuristics.state import excess, forbidden, state_of
+from mast_opt.data_placement.heuristics.state import cost, excess, forbidden, state_of
 from mast_opt.mip import Mip
 from mast_opt.result import Event, Limit, SolveParams, SolveResult, Status
 from mast_opt.search import Stop, Tools, Watch
@@ -238,7 +239,7 @@ def test_temperatures_do_not_count_the_forbidden_reads_of_a_start() -> None:
     problem = made("weakly-coupled", datasets=40, workloads=40, regions=8)
     tools = Tools(np.random.default_rng(1), Watch(Stop(iterations=20)), 1, no_solver)
     search = Annealing(problem, tools, None, dict(problem.objective.weights), ())
-    assert forbidden(search.a, search.state) > 0
+    assert forbidden(search.a, search.plans[0].state) > 0
     hottest = search.cooling.temperature(0.0)
     search.run()
     assert search.best is not None
@@ -285,5 +286,35 @@ def test_there_are_no_more_parts_than_numbers_for_them() -> None:
     problem = made("standard", datasets=20, workloads=30, regions=2 * MOST + 2)
     tools = Tools(np.random.default_rng(1), Watch(Stop(iterations=1)), MOST + 2, no_solver)
     search = Annealing(problem, tools, None, dict(problem.objective.weights), ())
-    parts = split(search.a, search.state, search.rng, search.random)
+    parts = split(search.a, search.plans[0].state, search.rng, search.random)
     assert len(parts) == MOST
+
+
+def test_on_a_small_instance_every_thread_cools_plans_of_its_own() -> None:
+    problem = made("standard", datasets=12, workloads=18, regions=3)
+    tools = Tools(np.random.default_rng(1), Watch(Stop(gap=0.0, iterations=30)), 3, no_solver)
+    search = Annealing(problem, tools, None, dict(problem.objective.weights), ())
+    first, *others = (plan.state for plan in search.plans)
+    assert len(others) == 2
+    assert not any(np.shares_memory(mine, its) for other in others for mine, its in zip(first, other))
+    search.run()
+    assert search.cooling.coolings > 5
+    assert search.best is not None
+    for plan in search.plans:
+        assert plan.cost == pytest.approx(cost(search.a, plan.state), rel=1e-9)
+        assert search.best_cost <= plan.cost + 1e-9
+    assert len({plan.state.region.tobytes() for plan in search.plans} | {search.best.region.tobytes()}) > 1
+
+
+def test_a_given_start_and_a_large_instance_are_searched_by_all_threads_together() -> None:
+    small, large = (
+        made("standard", datasets=12, workloads=18, regions=4),
+        made("standard", workloads=AFRESH + 1, regions=4),
+    )
+    start = run(small).plan
+    assert start is not None
+    for problem, begin in ((small, start), (large, None)):
+        tools = Tools(np.random.default_rng(1), Watch(Stop(iterations=1)), 2, no_solver)
+        search = Annealing(problem, tools, begin, dict(problem.objective.weights), ())
+        assert len(search.plans) == 1
+        assert len(search.random) == 2

@@ -10,7 +10,9 @@ from mast_opt.data_placement.plan import Plan
 from mast_opt.data_placement.problem import DataPlacement
 from mast_opt.data_placement.verify import verify
 from mast_opt.mip import Mip
+from mast_opt.verdict import Verdict
 
+GPU_TERMS = frozenset(("peak", "overload", "idle"))
 EARLIER = 1e3
 """Weight of the terms that come before, when the objective is lexicographic."""
 
@@ -24,13 +26,37 @@ class Aim:
 
     def stated(self, mip: Mip) -> Mip:
         """The program with this aim for its objective and its last rows."""
+        return self._capped(mip).minimise(self.weights)
+
+    def staged(self, mip: Mip) -> Mip:
+        """The same, but with no weight on the terms before beyond the rows that keep them."""
+        return self._capped(mip).minimise(self._own)
+
+    def _capped(self, mip: Mip) -> Mip:
         for term, most in self.caps.items():
             mip = mip.limit_term(term, most)
-        return mip.minimise(self.weights)
+        return mip
+
+    @property
+    def _own(self) -> dict[str, float]:
+        return {term: 0.0 if term in self.caps else weight for term, weight in self.weights.items()}
+
+    @property
+    def gpus_alone(self) -> bool:
+        """Have only GPU terms a weight of their own, so that what is read does not count?"""
+        return all(term in GPU_TERMS for term, weight in self._own.items() if weight)
+
+    def kept(self, verdict: Verdict) -> bool:
+        """Does the plan that was judged keep the caps?"""
+        return all(verdict.terms[term] <= most for term, most in self.caps.items())
+
+    def shown(self, verdict: Verdict) -> float:
+        """What is minimised of the plan that was judged, without the terms before."""
+        return sum(weight * verdict.terms[term] for term, weight in self._own.items())
 
     def worth(self, problem: DataPlacement, plan: Plan) -> float:
         """What is minimised, as the verifier has it; infinite for a plan that breaks a rule or a cap."""
         verdict = verify(problem, plan)
-        if not verdict.ok or any(verdict.terms[term] > most for term, most in self.caps.items()):
+        if not verdict.ok or not self.kept(verdict):
             return math.inf
         return sum(weight * verdict.terms[term] for term, weight in self.weights.items())

@@ -16,22 +16,24 @@ from mast_opt.data_placement.heuristics.aim import EARLIER, Aim
 from mast_opt.data_placement.heuristics.anneal import anneal, mix_of, shares_for
 from mast_opt.data_placement.heuristics.arrays import Arrays, arrays_of
 from mast_opt.data_placement.heuristics.construct import first_state, given_state
-from mast_opt.data_placement.heuristics.cooling import Cooling
+from mast_opt.data_placement.heuristics.cooling import AFRESH, BOUND, GPUS_ALONE, Cooling
 from mast_opt.data_placement.heuristics.neighbourhoods import share_before, worthwhile
+from mast_opt.data_placement.heuristics.pace import Pace
 from mast_opt.data_placement.heuristics.parts import MOST, Part, Scratch, join, scratch_for, split, whole
-from mast_opt.data_placement.heuristics.plans import Snapshot, plan_of, restore, snapshot_of
+from mast_opt.data_placement.heuristics.plans import Snapshot, plan_of, snapshot_of
 from mast_opt.data_placement.heuristics.polish import finish
 from mast_opt.data_placement.heuristics.relaxation import Relaxation
-from mast_opt.data_placement.heuristics.state import State, cost, excess, forbidden
+from mast_opt.data_placement.heuristics.searched import Searched
+from mast_opt.data_placement.heuristics.state import State, cost, forbidden
 from mast_opt.data_placement.packing import peak_floor
 from mast_opt.data_placement.plan import Plan
 from mast_opt.data_placement.problem import DataPlacement
 from mast_opt.search import Found, Tools
 
-ROUNDS = 400
-"""Rounds when neither a time limit nor a number of rounds is given."""
 SLICE_S = 0.04
 """Longest time in compiled code, so that limits and interrupts are noticed."""
+BRIEF_S, RUNGS = 0.01, 5
+"""Where coolings begin afresh they are short, so rounds are briefer, and the temperature falls within a round."""
 STEPS = 20_000
 """Changes of a slice at first, and where rounds are counted, so that they do not depend on the machine."""
 WORKLOADS_PER_SLICE = 50_000
@@ -58,7 +60,7 @@ class Cap:
 
 
 class Annealing:
-    """The plan under search, the best one seen, and the relaxation.
+    """The plan under search (on a small instance one for each thread), the best one seen, and the relaxation.
 
     Args:
         weights: of every term.
@@ -78,12 +80,13 @@ class Annealing:
         self.problem, self.tools, self.watch = problem, tools, tools.watch
         self.start, self.caps = start, caps
         self.aim = Aim(weights, {cap.term: cap.value for cap in caps})
-        self.begin_s = self.watch.elapsed_s
         self.handover_s = HANDOVER_S * len(problem.read_workload) * len(problem.regions)
         left_s = self.watch.remaining_s * share
-        self.budget_s = max(left_s * (1 - RESERVE) - self.handover_s, left_s / 2)
-        if worthwhile(problem) and tools.watch.stop.iterations is None:
-            self.budget_s *= share_before(problem)
+        self.until_s = self.watch.elapsed_s + left_s
+        budget_s = max(left_s * (1 - RESERVE) - self.handover_s, left_s / 2)
+        if worthwhile(problem) and self.watch.stop.iterations is None:
+            budget_s *= share_before(problem, self.aim)
+        self.pace = Pace(self.watch, budget_s)
         bounded = arrays_of(problem, weights)
         self.a: Arrays = bounded
         if problem.links is not None and worthwhile(problem):
@@ -91,24 +94,25 @@ class Annealing:
             self.a = arrays_of(problem, weights | dearer)
         refuse = problem.may_refuse
         if start is None:
-            self.state: State = first_state(self.a, refuse, 1)
+            first: State = first_state(self.a, refuse, 1)
         else:
-            self.state = given_state(self.a, *snapshot_of(problem, start), refuse, 1)
+            first = given_state(self.a, *snapshot_of(problem, start), refuse, 1)
+        self.afresh = start is None and problem.remote_reads and len(problem.workloads) <= AFRESH
+        most = tools.threads if self.afresh else min(tools.threads, len(problem.regions) // 2)
         self.rng = np.random.default_rng(tools.rng.integers(2**63))
-        self.random = [
-            self.rng.integers(1, 2**63, size=1).astype(np.uint64)
-            for _ in range(max(1, min(tools.threads, len(problem.regions) // 2, MOST)))
-        ]
+        self.random = [self.rng.integers(1, 2**63, size=1).astype(np.uint64) for _ in range(max(1, min(most, MOST)))]
         self.scratch: list[Scratch] = [scratch_for(self.a) for _ in self.random]
         self.mix = mix_of(shares_for(problem.remote_reads))
         self.slices = 1 + len(problem.workloads) // WORKLOADS_PER_SLICE
         self.slice_s = SLICE_S
         """Seconds that a slice took in the last round."""
         self.relaxation = Relaxation(bounded, peak_floor(problem), problem.splittable)
-        self.cost = cost(self.a, self.state)
-        unit = max(self.cost - forbidden(self.a, self.state), 1e-12) / max(len(problem.workloads), 1)
-        self.cooling = Cooling(unit, start is not None, not problem.remote_reads)
-        self.feasible = False
+        first_cost = cost(self.a, first)
+        unit = max(first_cost - forbidden(self.a, first), 1e-12) / max(len(problem.workloads), 1)
+        self.cooling = Cooling(unit, start is not None, self._dearer(), self.afresh)
+        self.first = Snapshot(first.option.copy(), first.region.copy(), first.place.copy())
+        states = [first.copy()._replace(random=random) for random in self.random] if self.afresh else [first]
+        self.plans = [Searched(state, first_cost) for state in states]
         self.best: Snapshot | None = None
         self.best_cost = math.inf
         self.best_shown = math.inf
@@ -116,30 +120,36 @@ class Annealing:
         self.keep_again_s = 0.0
         self._note()
 
+    def _dearer(self) -> float:
+        """How much dearer changes are than a workload is on average, times what is usual."""
+        if self.aim.gpus_alone and not self.caps:
+            return GPUS_ALONE
+        return 1.0 if self.problem.remote_reads else BOUND
+
     def run(self) -> None:
         """Rounds of annealing, with the relaxation beside them, until a limit or the asked gap is reached."""
-        counted, alone = self.watch.stop.iterations is not None, self.tools.threads == 1
-        steps, number, first = STEPS, 0, True
+        counted, alone = self.pace.counted, self.tools.threads == 1
+        steps, number, first, slice_s = STEPS, 0, True, BRIEF_S if self.afresh else SLICE_S
         over = threading.Event()
         with ThreadPoolExecutor(max_workers=self.tools.threads, thread_name_prefix="mast-opt-tetris") as pool:
             beside = None if counted or alone else pool.submit(self._relax_until, over)
             try:
-                while self._progress() < 1.0 and not self.watch.done:
-                    done = self._progress()
+                while self.pace.done < 1.0 and not self.watch.done:
+                    done = self.pace.done
                     if self.cooling.number(done) != number:
                         number = self.cooling.number(done)
-                        self._return_to_best()
+                        self._cool_again()
                     busy = not self.relaxation.settled
                     relax = self._relax(counted) if busy and beside is None else None
                     parts = max(1, len(self.random) - 1) if busy and not alone else len(self.random)
-                    self._round(pool, parts, steps, self.cooling.temperature(done), relax)
+                    self._round(pool, parts, steps, self._temperatures(done), relax)
                     self.watch.round += 1
                     self._note()
                     if first:
                         first = False
-                        self.cooling.plan(self._changes(steps) / max(len(self.problem.workloads), 1))
+                        self._plan_cooling(steps)
                     if not counted:
-                        steps = int(np.clip(steps * SLICE_S / self.slice_s, 500, 50 * STEPS))
+                        steps = int(np.clip(steps * slice_s / self.slice_s, 500, 50 * STEPS))
             finally:
                 over.set()
             if beside is not None:
@@ -148,61 +158,79 @@ class Annealing:
             self._descend()
         self._note(last=True)
 
+    def _plan_cooling(self, steps: int) -> None:
+        """Settle the course of the temperature by the changes of one plan that there is time for, as far as the first
+        round tells."""
+        threads = 1 if self.afresh else len(self.random)
+        rounds = self.pace.in_all(self.slice_s * self.slices)
+        self.cooling.plan(threads * self.slices * steps * rounds / max(len(self.problem.workloads), 1))
+
+    def _temperatures(self, done: float) -> list[float]:
+        """Of the slices of the next round: equal, or on a small instance falling as far as a round will bring it."""
+        if not self.afresh:
+            return [self.cooling.temperature(done)] * self.slices
+        ahead = self.pace.ahead(self.slice_s)
+        steps = [done + ahead * rung / RUNGS for rung in range(RUNGS)]
+        here = self.cooling.number(done)
+        return [self.cooling.temperature(at) if self.cooling.number(at) == here else 0.0 for at in steps]
+
     def _round(
-        self, pool: ThreadPoolExecutor, number: int, steps: int, temperature: float, relax: Callable[[], None] | None
+        self,
+        pool: ThreadPoolExecutor,
+        number: int,
+        steps: int,
+        temperatures: list[float],
+        relax: Callable[[], None] | None,
     ) -> None:
-        """Each part takes its share of the round's changes."""
-        parts = split(self.a, self.state, self.rng, self.random[:number])
+        """Each part of the plan takes its share of the round's changes; on a small instance, each plan."""
+        if self.afresh:
+            parts = [whole(self.a, plan.state) for plan in self.plans[:number]]
+        else:
+            parts = split(self.a, self.plans[0].state, self.rng, self.random[:number])
         work: list[Future[float]] = [
-            pool.submit(self._slices, part, self.scratch[position], steps, temperature)
+            pool.submit(self._slices, part, self.scratch[position], steps, temperatures)
             for position, part in enumerate(parts)
         ]
         relaxing = None if relax is None else pool.submit(relax)
-        self.cost += sum(running.result() for running in work) + join(self.a, self.state, parts)
+        changes = [running.result() for running in work]
+        if self.afresh:
+            for plan, change in zip(self.plans, changes):
+                plan.cost += change
+        else:
+            plan = self.plans[0]
+            plan.cost += sum(changes) + join(self.a, plan.state, parts)
         if relaxing is not None:
             relaxing.result()
 
-    def _slices(self, part: Part, scratch: Scratch, steps: int, temperature: float) -> float:
+    def _slices(self, part: Part, scratch: Scratch, steps: int, temperatures: list[float]) -> float:
         change, began = 0.0, time.perf_counter()
-        for _ in range(self.slices):
-            change += anneal(part, steps, temperature, temperature, self.problem.may_refuse, scratch, self.mix)
+        each = steps // RUNGS if self.afresh else steps
+        for temperature in temperatures:
+            change += anneal(part, each, temperature, temperature, self.problem.may_refuse, scratch, self.mix)
             if self.watch.stop.cancel.is_set():
                 break
-        self.slice_s = max((time.perf_counter() - began) / self.slices, 1e-6)
+        self.slice_s = max((time.perf_counter() - began) * steps / (each * len(temperatures)), 1e-6)
         return change
 
     def _descend(self) -> None:
         """A last pass that takes improvements only."""
-        part = whole(self.a, self.state)
-        for _ in range(self.slices):
-            if self.watch.remaining_s < self.handover_s:
-                return
-            steps = min(4 * len(self.problem.workloads), 4 * STEPS)
-            self.cost += anneal(part, steps, 0.0, 0.0, self.problem.may_refuse, self.scratch[0], self.mix)
+        for plan in self.plans:
+            part = whole(self.a, plan.state)
+            for _ in range(self.slices):
+                if self.watch.remaining_s < self.handover_s:
+                    return
+                steps = min(4 * len(self.problem.workloads), 4 * STEPS)
+                plan.cost += anneal(part, steps, 0.0, 0.0, self.problem.may_refuse, self.scratch[0], self.mix)
 
-    def _return_to_best(self) -> None:
-        if self.best is not None:
-            restore(self.a, self.state, self.best)
-            self.cost, self.feasible = self.best_cost, True
-
-    def _progress(self) -> float:
-        """How much of the search is over, 0 to 1."""
-        stop = self.watch.stop
-        shares = [0.0]
-        if stop.time_limit_s is not None:
-            shares.append((self.watch.elapsed_s - self.begin_s) / max(self.budget_s, 1e-9))
-        if stop.iterations is not None or stop.time_limit_s is None:
-            shares.append(self.watch.round / (ROUNDS if stop.iterations is None else max(stop.iterations, 1)))
-        return max(shares)
-
-    def _changes(self, steps: int) -> float:
-        """Changes that there is time for, as far as the first round tells."""
-        stop = self.watch.stop
-        threads = len(self.random)
-        if stop.time_limit_s is not None and stop.iterations is None:
-            return threads * steps / self.slice_s * self.budget_s
-        rounds = ROUNDS if stop.iterations is None else stop.iterations
-        return float(threads * self.slices * STEPS * rounds)
+    def _cool_again(self) -> None:
+        """Go back to the first plan, or without luck to try to the best."""
+        if self.afresh:
+            self._descend()
+            self._note(last=True)
+        again = self.first if self.afresh else self.best
+        for plan in self.plans:
+            if again is not None:
+                plan.go_to(self.a, again)
 
     def _relax(self, counted: bool) -> Callable[[], None]:
         """A round of the relaxation in step with the annealing: a number of iterations, or a slice of time."""
@@ -223,39 +251,34 @@ class Annealing:
             self.relaxation.step(1)
 
     def _note(self, last: bool = False) -> None:
-        """Keep the best plan seen between rounds and report what is known.
-
-        Changes never exceed a hard limit that holds, so a feasible plan stays feasible but for forbidden reads, which
-        come back where they save more than the price that stands for one.
-        """
-        if not self.feasible:
-            self.feasible = excess(self.a, self.state, self.problem.may_refuse) == 0
-            self.cost = cost(self.a, self.state)  # changes out of exceeded limits were rewarded beyond their cost
-        better = self.cost < self.best_cost - (0 if last else 1e-4) * abs(self.best_cost)
-        if (self.best is None or better) and (last or self._may_keep()) and self._legal():
-            began = time.perf_counter()
-            s = self.state
-            self.best = Snapshot(s.option.copy(), s.region.copy(), s.place.copy())
-            self.cost = self.best_cost = cost(self.a, s)
-            self.best_shown = self.best_cost - EARLIER * sum(cost(cap.arrays, s) for cap in self.caps)
-            self.keep_again_s = time.perf_counter() + KEEPING * (time.perf_counter() - began)
+        """Keep the best plan seen between rounds and report what is known."""
+        for plan in self.plans:
+            self._look_at(plan, last)
         bound = self.relaxation.bound - EARLIER * sum(cap.value for cap in self.caps)
         self.watch.report(
             objective=self.best_shown if self.best is not None and self.problem.links is None else None,
             bound=max(0.0, bound) if math.isfinite(bound) else None,
         )
 
+    def _look_at(self, plan: Searched, last: bool) -> None:
+        """Keep the plan if it is the best."""
+        plan.settle(self.a, self.problem.may_refuse)
+        better = plan.cost < self.best_cost - (0 if last else 1e-4) * abs(self.best_cost)
+        if (self.best is None or better) and (last or self._may_keep()) and self._legal(plan):
+            began = time.perf_counter()
+            s = plan.state
+            self.best = Snapshot(s.option.copy(), s.region.copy(), s.place.copy())
+            plan.cost = self.best_cost = cost(self.a, s)
+            self.best_shown = self.best_cost - EARLIER * sum(cost(cap.arrays, s) for cap in self.caps)
+            self.keep_again_s = time.perf_counter() + KEEPING * (time.perf_counter() - began)
+
     def _may_keep(self) -> bool:
         """Copying a plan takes time on large instances; where rounds are counted the clock has no say."""
-        return self.watch.stop.iterations is not None or time.perf_counter() >= self.keep_again_s
+        return self.pace.counted or time.perf_counter() >= self.keep_again_s
 
-    def _legal(self) -> bool:
+    def _legal(self, plan: Searched) -> bool:
         """Is the plan within the hard limits and the values of earlier terms, without a forbidden read?"""
-        return (
-            self.feasible
-            and forbidden(self.a, self.state) == 0
-            and all(cost(cap.arrays, self.state) <= cap.value for cap in self.caps)
-        )
+        return plan.legal(self.a) and all(cost(cap.arrays, plan.state) <= cap.value for cap in self.caps)
 
     def found(self) -> Found[Plan]:
         """The best plan, its shares and flows settled exactly, with the certificate of the bound.
@@ -264,9 +287,9 @@ class Annealing:
         """
         limit = self.watch.limit()
         certificate = Certificate.of(self.problem, self.aim.weights, self.relaxation.best)
-        words = f"{self.watch.round} rounds, {len(self.random)} parts"
+        words = f"{self.watch.round} rounds, {len(self.random)} {'plans at a time' if self.afresh else 'parts'}"
         plan = None if self.best is None else plan_of(self.problem, self.best)
-        plan = finish(self.problem, self.tools, plan, self.aim, self.start)
+        plan = finish(self.problem, self.tools, plan, self.aim, self.start, self.until_s)
         if plan is None:
             words += "; no plan within the hard limits was found"
         return Found(plan, max(0.0, certificate.bound(self.problem)), limit, words, certificate)

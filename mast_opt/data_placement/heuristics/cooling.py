@@ -6,8 +6,9 @@ import numpy as np
 
 HOT, COLD = 1.0, 0.0024
 """First and last temperature, in units of the mean cost of a workload."""
-BOUND = 4.0
-"""First temperature, relative to ``HOT``, where work moves only with its data: most changes are dear then."""
+BOUND, GPUS_ALONE = 4.0, 16.0
+"""First temperature, relative to ``HOT``, where work moves only with its data, or where only GPU terms count: most
+changes are dear then beside the mean."""
 WARM = 0.05
 """First temperature when a plan is given to start from: it should be improved, not dissolved."""
 REHEAT = 0.5
@@ -16,6 +17,9 @@ LONGEST = 100_000
 """Changes per workload beyond which slower cooling is no better than cooling again from the best plan."""
 UNHURRIED = 1_000
 """Changes per workload with which it pays to begin at the hottest; with fewer, proportionally colder."""
+AFRESH, LUCKY, MOST = 120, 2_000, 50
+"""Workloads up to which every thread has a plan of its own and each cooling begins afresh: gangs are so large there
+beside what a region has that how a cooling ends is luck. Changes per workload of each, and most coolings."""
 FINISH = 0.06
 """Share of a cooling that is spent at temperature 0."""
 
@@ -26,17 +30,18 @@ class Cooling:
     Args:
         unit: mean cost of a workload.
         warm: is there a plan to start from?
-        bound: does work move only with its data?
+        dearer: how much dearer than usual changes are beside the mean cost of a workload.
+        afresh: do later coolings begin from the first plan, not from the best?
     """
 
-    def __init__(self, unit: float, warm: bool, bound: bool) -> None:
-        self._unit = unit
-        self._hot = (WARM if warm else HOT) * (BOUND if bound else 1.0)
+    def __init__(self, unit: float, warm: bool, dearer: float = 1.0, afresh: bool = False) -> None:
+        self._unit, self._afresh = unit, afresh
+        self._hot = (WARM if warm else HOT) * dearer
         self.coolings = 1
 
     def plan(self, changes_per_workload: float) -> None:
         """Settle how many coolings there is time for and how hot they begin."""
-        self.coolings = int(np.clip(changes_per_workload / LONGEST, 1, 50))
+        self.coolings = int(np.clip(changes_per_workload / (LUCKY if self._afresh else LONGEST), 1, MOST))
         self._hot *= float(np.clip(changes_per_workload / UNHURRIED, 0.05, 1.0))
 
     def number(self, done: float) -> int:
@@ -48,5 +53,5 @@ class Cooling:
         within = (done * self.coolings - self.number(done)) / (1 - FINISH)
         if within >= 1:
             return 0.0
-        hot = max(self._hot * (REHEAT if self.number(done) else 1.0), COLD)
+        hot = max(self._hot * (REHEAT if self.number(done) and not self._afresh else 1.0), COLD)
         return self._unit * hot * float((COLD / hot) ** within)

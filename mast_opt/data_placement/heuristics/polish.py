@@ -26,8 +26,11 @@ NODES, COUNTED = 300, 20_000
 reads times regions up to which those may look for a plan where the search found none: on more they take too long."""
 
 
-def finish(problem: DataPlacement, tools: Tools, plan: Plan | None, aim: Aim, start: Plan | None) -> Plan | None:
-    """The plan with what the annealing leaves open settled, and improved by neighbourhoods where that is worthwhile.
+def finish(
+    problem: DataPlacement, tools: Tools, plan: Plan | None, aim: Aim, start: Plan | None, until_s: float
+) -> Plan | None:
+    """The plan with what the annealing leaves open settled, and improved by neighbourhoods where that is worthwhile,
+    until the watch shows ``until_s``.
 
     Never worse than ``start``, where that breaks no rule and no cap.
     """
@@ -35,7 +38,7 @@ def finish(problem: DataPlacement, tools: Tools, plan: Plan | None, aim: Aim, st
         return polish(problem, tools, plan, aim, start)
     before = polish(problem, tools, plan, aim, start) if problem.links is None else None
     first = before or plan or start
-    better = None if first is None else Neighbourhoods(problem, tools).improve(first)
+    better = None if first is None else Neighbourhoods(problem, tools, aim, until_s).improve(first)
     if better is not None and math.isinf(aim.worth(problem, better)):
         better = polish(problem, tools, better, aim, None)
     return _best(problem, aim, before, today(problem), start, better) or polish(problem, tools, None, aim, None)

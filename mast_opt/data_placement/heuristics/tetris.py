@@ -37,7 +37,7 @@ def _lexicographic(problem: DataPlacement, tools: Tools, start: Plan | None) -> 
         tools.watch.begin(term)
         weights = dict.fromkeys(problem.objective.weights, 0.0) | {term: 1.0}
         weights |= {cap.term: EARLIER for cap in caps}
-        search = Annealing(problem, tools, start, weights, tuple(caps), share=1 / (len(order) - position))
+        search = Annealing(problem, tools, start, weights, tuple(caps), share=2 / (len(order) - position + 1))
         search.run()
         found = search.found()
         first = first or found

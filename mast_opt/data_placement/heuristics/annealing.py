@@ -17,7 +17,7 @@ from mast_opt.data_placement.heuristics.anneal import anneal, mix_of, shares_for
 from mast_opt.data_placement.heuristics.arrays import Arrays, arrays_of
 from mast_opt.data_placement.heuristics.construct import first_state, given_state
 from mast_opt.data_placement.heuristics.cooling import AFRESH, BOUND, GPUS_ALONE, Cooling
-from mast_opt.data_placement.heuristics.neighbourhoods import share_before, worthwhile
+from mast_opt.data_placement.heuristics.neighbourhoods import seconds_before, worthwhile
 from mast_opt.data_placement.heuristics.pace import Pace
 from mast_opt.data_placement.heuristics.parts import MOST, Part, Scratch, join, scratch_for, split, whole
 from mast_opt.data_placement.heuristics.plans import Snapshot, plan_of, snapshot_of
@@ -85,7 +85,7 @@ class Annealing:
         self.until_s = self.watch.elapsed_s + left_s
         budget_s = max(left_s * (1 - RESERVE) - self.handover_s, left_s / 2)
         if worthwhile(problem) and self.watch.stop.iterations is None:
-            budget_s *= share_before(problem, self.aim)
+            budget_s = seconds_before(problem, self.aim, budget_s)
         self.pace = Pace(self.watch, budget_s)
         bounded = arrays_of(problem, weights)
         self.a: Arrays = bounded

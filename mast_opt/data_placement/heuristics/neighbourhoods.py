@@ -33,7 +33,11 @@ BEFORE_BOUND = BEFORE_LUCKY = BEFORE_GPUS = 0.8
 """The same where remote reads are forbidden: trades of datasets leave little to be found. And where coolings begin
 afresh, or where only GPU terms count: annealing finds there what neighbourhoods do."""
 WHOLE, BEFORE_WHOLE = 600, 0.3
-"""Reads times regions up to which a program of whole decisions is solved as one, and the share of the time before."""
+"""Reads times regions up to which a program of whole decisions without remote reads is solved as one, and the share of
+the time before."""
+TINY, BEFORE_TINY, ENOUGH_S = 300, 0.7, 1.5
+"""Reads times regions up to which every program without links is; the share of the time before, and its most seconds:
+so many coolings leave only what no change can reach."""
 FOR_WHOLE = 0.7
 """Share of the time left that the whole program may take."""
 FOR_STAYING = 0.5
@@ -60,12 +64,20 @@ def worthwhile(problem: DataPlacement) -> bool:
     return reads * len(problem.regions) <= SMALL
 
 
-def share_before(problem: DataPlacement, aim: Aim) -> float:
-    """Share of the time that is better annealed, where neighbourhoods follow: on small instances that soon ends."""
+def seconds_before(problem: DataPlacement, aim: Aim, left_s: float) -> float:
+    """Seconds of those left that are better annealed, where neighbourhoods follow."""
+    if solved_whole(problem) and not _of_integers(problem):
+        return min(BEFORE_TINY * left_s, ENOUGH_S)
+    return left_s * _share_before(problem, aim)
+
+
+def _share_before(problem: DataPlacement, aim: Aim) -> float:
     if problem.links is not None:
         return BEFORE_LINKS
+    if solved_whole(problem):
+        return BEFORE_WHOLE
     if not problem.remote_reads:
-        return BEFORE_WHOLE if solved_whole(problem) else BEFORE_BOUND
+        return BEFORE_BOUND
     if len(problem.workloads) <= AFRESH:
         return BEFORE_LUCKY
     if aim.gpus_alone and not aim.caps:
@@ -75,9 +87,14 @@ def share_before(problem: DataPlacement, aim: Aim) -> float:
 
 
 def solved_whole(problem: DataPlacement) -> bool:
-    """Is the whole program one for a solver of integer programs? Then that beats every search."""
-    whole = problem.links is None and not problem.remote_reads and not problem.splittable.any()
-    return whole and len(problem.read_workload) * len(problem.regions) <= WHOLE
+    """Is the whole program one for an exact solver? Then that beats every search."""
+    size = len(problem.read_workload) * len(problem.regions)
+    return problem.links is None and size <= (WHOLE if _of_integers(problem) else TINY)
+
+
+def _of_integers(problem: DataPlacement) -> bool:
+    """Is a solver of integer programs better than one of mixed ones?"""
+    return not problem.remote_reads and not problem.splittable.any()
 
 
 class Neighbourhoods:
@@ -190,10 +207,11 @@ class Neighbourhoods:
         return result.x
 
     def _whole(self, x: FloatArray) -> FloatArray:
-        """The best that the solver for integer programs finds of the whole program from x."""
+        """The best that a solver finds of the whole program from x."""
         tools = self._tools
+        solver = tools.integer_solver if _of_integers(self._problem) else tools.mip_solver
         left_s = self._left_s - self._reserve_s
-        if tools.integer_solver is None or tools.watch.done or left_s <= 0:
+        if solver is None or tools.watch.done or left_s <= 0:
             return x
         params = SolveParams(
             time_limit_s=FOR_WHOLE * left_s if np.isfinite(left_s) else FRUITLESS * SECONDS,
@@ -203,7 +221,7 @@ class Neighbourhoods:
             cancel=tools.watch.stop.cancel,
         )
         try:
-            result = tools.integer_solver(self._mip, params)
+            result = solver(self._mip, params)
         except BackendError:  # such as amounts too large for it; the plan so far stands
             return x
         self._complete = result.status is Status.OPTIMAL

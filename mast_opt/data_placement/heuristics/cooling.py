@@ -20,6 +20,9 @@ UNHURRIED = 1_000
 AFRESH, LUCKY, MOST = 120, 2_000, 50
 """Workloads up to which every thread has a plan of its own and each cooling begins afresh: gangs are so large there
 beside what a region has that how a cooling ends is luck. Changes per workload of each, and most coolings."""
+TIMES = (1.0, 4.0, 1.0, 16.0)
+"""First temperatures of coolings that begin afresh, in turn: where one dataset fills most of a region, only a hot one
+moves it."""
 FINISH = 0.06
 """Share of a cooling that is spent at temperature 0."""
 
@@ -53,5 +56,7 @@ class Cooling:
         within = (done * self.coolings - self.number(done)) / (1 - FINISH)
         if within >= 1:
             return 0.0
-        hot = max(self._hot * (REHEAT if self.number(done) and not self._afresh else 1.0), COLD)
+        number = self.number(done)
+        times = TIMES[number % len(TIMES)] if self._afresh else (REHEAT if number else 1.0)
+        hot = max(self._hot * times, COLD)
         return self._unit * hot * float((COLD / hot) ** within)

@@ -35,7 +35,7 @@ afresh, or where only GPU terms count: annealing finds there what neighbourhoods
 WHOLE, BEFORE_WHOLE = 600, 0.3
 """Reads times regions up to which a program of whole decisions without remote reads is solved as one, and the share of
 the time before."""
-TINY, BEFORE_TINY, ENOUGH_S = 300, 0.7, 1.5
+TINY, BEFORE_TINY, ENOUGH_S = 900, 0.7, 3.0
 """Reads times regions up to which every program without links is; the share of the time before, and its most seconds:
 so many coolings leave only what no change can reach."""
 FOR_WHOLE = 0.7

@@ -10,6 +10,7 @@ import pytest
 import mast_opt
 from mast_opt import backends
 from mast_opt.data_placement import DataPlacement
+from mast_opt.data_placement.generate import FAMILIES
 from mast_opt.data_placement.heuristics.aim import EARLIER, Aim
 from mast_opt.data_placement.heuristics.neighbourhoods import FRUITLESS, Neighbourhoods, solved_whole, worthwhile
 from mast_opt.data_placement.plan import Plan
@@ -32,6 +33,11 @@ def improved(problem: DataPlacement, plan: Plan, aim: Aim | None = None) -> Plan
     found = Neighbourhoods(problem, tools, aim or whole(problem)).improve(plan)
     assert found is not None
     return found
+
+
+def beyond_whole() -> DataPlacement:
+    """An instance too large to be solved as one, small enough for neighbourhoods."""
+    return FAMILIES["standard"].generate(np.random.default_rng(1), datasets=40, workloads=60, regions=5)
 
 
 def whole(problem: DataPlacement) -> Aim:
@@ -110,9 +116,9 @@ def test_what_the_terms_before_have_reached_is_kept() -> None:
 
 @pytest.mark.parametrize("family", ["standard", "weakly-coupled"])
 def test_without_a_time_limit_the_search_ends_when_nothing_improves(family: str) -> None:
-    problem = made(family)
+    problem = made(family) if family == "weakly-coupled" else beyond_whole()
     assert solved_whole(problem) == (family == "weakly-coupled")
-    start = mast_opt.solve(problem, "highs").plan
+    start = mast_opt.solve(problem, "tetris", iterations=1, threads=1).plan
     assert start is not None
     first: list[SolveResult] = []
     limits: list[float | None] = []
@@ -150,4 +156,25 @@ def test_a_small_program_of_whole_decisions_is_solved_as_one() -> None:
     assert found is not None
     assert verify(problem, start).objective > verify(problem, found).objective
     assert verify(problem, found).objective == pytest.approx(exact.objective, rel=1e-6)
-    assert not solved_whole(made("standard"))
+    assert not solved_whole(beyond_whole())
+
+
+def test_a_tiny_program_is_solved_as_one_even_where_remote_reads_have_a_price() -> None:
+    problem = made("standard")
+    assert solved_whole(problem)
+    start = mast_opt.solve(problem, "tetris", iterations=1, threads=1).plan
+    exact = mast_opt.solve(problem, "highs", gap=0.0)
+    assert start is not None
+    held: list[int] = []
+
+    def solver(mip: Mip, params: SolveParams) -> SolveResult:
+        held.append(int(np.count_nonzero(mip.col_lower == mip.col_upper)))
+        return backends.get("highs").solve(mip, replace(params, gap=0.0))
+
+    tools = Tools(np.random.default_rng(1), Watch(Stop(gap=0.0, time_limit_s=60)), 1, solver)
+    found = Neighbourhoods(problem, tools, whole(problem)).improve(start)
+    assert len(held) == 2  # the start with all decisions held, then nothing held
+    assert held[1] < held[0]
+    assert found is not None
+    assert verify(problem, found).objective == pytest.approx(exact.objective, rel=1e-6)
+    assert not solved_whole(made("links"))

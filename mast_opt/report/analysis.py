@@ -79,8 +79,11 @@ def _show_reasons(console: Console, one: Reasons, rows: int | None) -> None:
 
 
 def show_marginals(console: Console, name: str, answer: Marginals, *, full: bool = False) -> None:
-    """Print what more is worth, without the rows that are worth nothing unless all are asked for."""
+    """Print what more is worth, without the rows that are worth nothing unless all are asked for; no more than a title
+    where there is no plan."""
     console.print(Text.assemble((name, "bold"), f"  {answer.kind}"))
+    if answer.objective is None:
+        return
     fixed = answer.integers == "fixed"
     note = "to this plan, all its whole decisions kept" if fixed else "with everything decided anew"
     console.print(Text.assemble(("objective ", "dim"), plain(answer.objective), f"   worth of one more unit {note}"))

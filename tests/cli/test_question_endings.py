@@ -93,3 +93,10 @@ def test_questions_about_what_has_no_plan(
     assert ended.code == 3
     assert ended.record["status"] == "INFEASIBLE"
     assert "infeasible" in ended.record["error"]
+
+
+def test_where_there_is_no_plan_nothing_is_said_of_its_objective(call: Call, contradiction: Path) -> None:
+    ended = call("marginal", contradiction)
+    assert ended.code == 3
+    assert "objective" not in ended.out
+    assert "worth" not in ended.out

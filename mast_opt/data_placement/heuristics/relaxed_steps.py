@@ -130,20 +130,25 @@ def workload_step(a, prices, gpu_price, splittable, omega, weight, run, runs):
 
 @kernel
 def _cheapest_set(a, i, cost, rest):
-    """Least cost of a set of replicas of i within its limits. ``rest`` is scratch."""
-    total, count, free = 0.0, 0, 0
+    """Least cost of a set of replicas of i within its limits. ``rest`` is scratch: the cheapest of what is free, sorted,
+    as many as there may be copies."""
+    total, count, kept = 0.0, 0, 0
+    most = a.copies_max[i]
     for r in range(len(cost)):
         if a.pinned[i, r]:
             total += cost[r]
             count += 1
         elif not a.forbidden[i, r]:
-            at = free
+            at = min(kept, most)
+            if at == most and (most == 0 or rest[most - 1] <= cost[r]):
+                continue
+            at -= at == most
             while at > 0 and rest[at - 1] > cost[r]:
                 rest[at] = rest[at - 1]
                 at -= 1
             rest[at] = cost[r]
-            free += 1
-    for j in range(free):
+            kept = min(kept + 1, most)
+    for j in range(kept):
         if count < a.copies_min[i] or (count < a.copies_max[i] and rest[j] < 0.0):
             total += rest[j]
             count += 1

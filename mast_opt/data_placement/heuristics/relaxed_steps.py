@@ -130,8 +130,10 @@ def workload_step(a, prices, gpu_price, splittable, omega, weight, run, runs):
 
 @kernel
 def _cheapest_set(a, i, cost, rest):
-    """Least cost of a set of replicas of i within its limits. ``rest`` is scratch: the cheapest of what is free, sorted,
-    as many as there may be copies."""
+    """Least cost of a set of replicas of i within its limits.
+
+    ``rest`` is scratch: the cheapest of what is free, sorted, as many as there may be copies.
+    """
     total, count, kept = 0.0, 0, 0
     most = a.copies_max[i]
     for r in range(len(cost)):

@@ -81,7 +81,7 @@ def main() -> None:
             above = [max(0.0, run["objective"] / optimum[run["instance"]] - 1) for run in proven]
             exact = sum(value < 2e-4 for value in above)
             words[0] = f"{statistics.median(below):.1%} ({min(below):.1%} to {max(below):.1%})"
-            words[1] = f"mean {statistics.fmean(above):.2%}, worst {max(above):.2%}; none in {exact} of {len(proven)}"
+            words[1] = f"mean {statistics.fmean(above):.2%}, worst {max(above):.2%}; at it in {exact} of {len(proven)}"
         print(f"| {size} | {limit_s:g} | {len(group)} | {gap:.1%} | {decided:.1%} | {words[0]} | {words[1]} |")
 
 

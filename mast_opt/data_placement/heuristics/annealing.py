@@ -32,8 +32,8 @@ from mast_opt.search import Found, Tools
 
 SLICE_S = 0.04
 """Longest time in compiled code, so that limits and interrupts are noticed."""
-BRIEF_S, RUNGS = 0.01, 5
-"""Where coolings begin afresh they are short, so rounds are briefer, and the temperature falls within a round."""
+BRIEF_S, RUNGS = 0.002, 5
+"""Where coolings begin afresh they are short: so are slices. A round has so many of them, each colder than the last."""
 STEPS = 20_000
 """Changes of a slice at first, and where rounds are counted, so that they do not depend on the machine."""
 WORKLOADS_PER_SLICE = 50_000
@@ -103,7 +103,7 @@ class Annealing:
         self.random = [self.rng.integers(1, 2**63, size=1).astype(np.uint64) for _ in range(max(1, min(most, MOST)))]
         self.scratch: list[Scratch] = [scratch_for(self.a) for _ in self.random]
         self.mix = mix_of(shares_for(problem.remote_reads))
-        self.slices = 1 + len(problem.workloads) // WORKLOADS_PER_SLICE
+        self.slices = RUNGS if self.afresh else 1 + len(problem.workloads) // WORKLOADS_PER_SLICE
         self.slice_s = SLICE_S
         """Seconds that a slice took in the last round."""
         self.relaxation = Relaxation(bounded, peak_floor(problem), problem.splittable)
@@ -129,7 +129,8 @@ class Annealing:
     def run(self) -> None:
         """Rounds of annealing, with the relaxation beside them, until a limit or the asked gap is reached."""
         counted, alone = self.pace.counted, self.tools.threads == 1
-        steps, number, first, slice_s = STEPS, 0, True, BRIEF_S if self.afresh else SLICE_S
+        steps, slice_s = (STEPS // RUNGS, BRIEF_S) if self.afresh else (STEPS, SLICE_S)
+        number, first = 0, True
         over = threading.Event()
         with ThreadPoolExecutor(max_workers=self.tools.threads, thread_name_prefix="mast-opt-tetris") as pool:
             beside = None if counted or alone else pool.submit(self._relax_until, over)
@@ -169,10 +170,10 @@ class Annealing:
         """Of the slices of the next round: equal, or on a small instance falling as far as a round will bring it."""
         if not self.afresh:
             return [self.cooling.temperature(done)] * self.slices
-        ahead = self.pace.ahead(self.slice_s)
-        steps = [done + ahead * rung / RUNGS for rung in range(RUNGS)]
+        ahead = self.pace.ahead(self.slice_s * self.slices)
+        times = [done + ahead * rung / self.slices for rung in range(self.slices)]
         here = self.cooling.number(done)
-        return [self.cooling.temperature(at) if self.cooling.number(at) == here else 0.0 for at in steps]
+        return [self.cooling.temperature(at) if self.cooling.number(at) == here else 0.0 for at in times]
 
     def _round(
         self,
@@ -204,12 +205,11 @@ class Annealing:
 
     def _slices(self, part: Part, scratch: Scratch, steps: int, temperatures: list[float]) -> float:
         change, began = 0.0, time.perf_counter()
-        each = steps // RUNGS if self.afresh else steps
         for temperature in temperatures:
-            change += anneal(part, each, temperature, temperature, self.problem.may_refuse, scratch, self.mix)
+            change += anneal(part, steps, temperature, temperature, self.problem.may_refuse, scratch, self.mix)
             if self.watch.stop.cancel.is_set():
                 break
-        self.slice_s = max((time.perf_counter() - began) * steps / (each * len(temperatures)), 1e-6)
+        self.slice_s = max((time.perf_counter() - began) / len(temperatures), 1e-6)
         return change
 
     def _descend(self) -> None:
@@ -223,7 +223,7 @@ class Annealing:
                 plan.cost += anneal(part, steps, 0.0, 0.0, self.problem.may_refuse, self.scratch[0], self.mix)
 
     def _cool_again(self) -> None:
-        """Go back to the first plan, or without luck to try to the best."""
+        """Begin another cooling: on a small instance from the first plan, else from the best."""
         if self.afresh:
             self._descend()
             self._note(last=True)

@@ -26,7 +26,8 @@ def tetris(problem: DataPlacement, tools: Tools, start: Plan | None) -> Found[Pl
 def _lexicographic(problem: DataPlacement, tools: Tools, start: Plan | None) -> Found[Plan]:
     """One search a term; the terms before weigh ``EARLIER`` times as much and must keep their values.
 
-    The plan of a stage is the start of the next and keeps those values, so no stage ends with a worse one.
+    The plan of a stage is the start of the next and keeps those values, so no stage ends with a worse one. The first
+    ones, which decide most, have more of the time.
     """
     order = problem.objective.order
     caps: list[Cap] = []

@@ -318,3 +318,17 @@ def test_a_given_start_and_a_large_instance_are_searched_by_all_threads_together
         search = Annealing(problem, tools, begin, dict(problem.objective.weights), ())
         assert len(search.plans) == 1
         assert len(search.random) == 2
+
+
+def test_an_interrupt_while_the_plan_is_finished_is_told() -> None:
+    from mast_opt.data_placement.heuristics.tetris import tetris
+
+    stop = Stop(gap=0.0, time_limit_s=1.0)
+
+    def solver(mip: Mip, params: SolveParams) -> SolveResult:
+        stop.cancel.set()
+        return backends.get("highs").solve(mip, replace(params, cancel=threading.Event()))
+
+    found = tetris(made("standard"), Tools(np.random.default_rng(1), Watch(stop), 1, solver), None)
+    assert found.plan is not None
+    assert found.limit is Limit.INTERRUPT

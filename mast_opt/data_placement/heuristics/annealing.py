@@ -285,11 +285,11 @@ class Annealing:
 
         Where the start keeps every limit, the plan is no worse.
         """
-        limit = self.watch.limit()
         certificate = Certificate.of(self.problem, self.aim.weights, self.relaxation.best)
         words = f"{self.watch.round} rounds, {len(self.random)} {'plans at a time' if self.afresh else 'parts'}"
         plan = None if self.best is None else plan_of(self.problem, self.best)
         plan = finish(self.problem, self.tools, plan, self.aim, self.start, self.until_s)
+        limit = self.watch.limit()  # only now: what finishes the plan is stopped too
         if plan is None:
             words += "; no plan within the hard limits was found"
         return Found(plan, max(0.0, certificate.bound(self.problem)), limit, words, certificate)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import event, given
+from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from mast_opt.data_placement import DataPlacement
@@ -32,8 +32,10 @@ def boxes(problem: DataPlacement) -> dict[str, np.ndarray]:
     regions, tiers = len(p.regions), len(p.tiers)
     return {
         "read": np.repeat((weight["remote"] * volume if p.remote_reads else 3 * volume)[:, None], regions, axis=1),
-        "worst": supplied * np.full((regions, len(p.gpu_types), tiers), 1.0) * weight["peak"] * p.tier_weight,
-        "over": supplied * weight["overload"] * p.tier_weight * per_gpu[None, :, None],
+        "worst": (supplied * np.full((regions, len(p.gpu_types), tiers), 1.0) * weight["peak"] * p.tier_weight)[
+            ..., None
+        ],
+        "over": (supplied * weight["overload"] * p.tier_weight * per_gpu[None, :, None])[..., None],
         "under": supplied[:, :, 0] * weight["idle"] * per_gpu,
         "cpu": 1 / np.maximum(p.cpu_mcores, 1000),
         "storage": 1 / np.maximum(p.usable_storage_mb, 1),
@@ -50,13 +52,26 @@ def random_prices(problem: DataPlacement, seed: int) -> SimpleNamespace:
         share = np.clip(rng.uniform(-0.5, 1.5, most.shape), 0, 1)
         return most * share * rng.choice([0.0, 0.1, 1.0])
 
-    prices = {name: within(most) for name, most in boxes(problem).items()}
+    most = boxes(problem)
+    roundings = int(rng.integers(0, 3))
+    sizes = np.unique(np.append(problem.option_mgpu[problem.option_mgpu > 0], [1, 1500]))
+    gang = rng.choice(sizes, (len(problem.gpu_types), roundings)).astype(np.int64)
+    for name in ("worst", "over"):  # shared out among the row and its roundings
+        most[name] = most[name] * rng.dirichlet(np.ones(1 + roundings), most[name].shape[:3])
+    prices = {name: within(value) for name, value in most.items()}
     prices["worst"] = prices["worst"] / max(len(problem.regions), 1)
-    return SimpleNamespace(**prices)
+    return SimpleNamespace(**prices, gang=gang)
 
 
 def random_certificate(problem: DataPlacement, seed: int) -> Certificate:
-    return Certificate.of(problem, problem.objective.weights, random_prices(problem, seed))
+    prices = random_prices(problem, seed)
+    return Certificate.of(problem, problem.objective.weights, prices, prices.gang)
+
+
+def rounded(amount: float, by: int, limit: float) -> float:
+    """e(amount) of a row with this limit."""
+    rest = limit % by
+    return amount // by * (by - rest) + max(0.0, amount % by - rest)
 
 
 def lagrangian(problem: DataPlacement, c: Certificate) -> float:
@@ -67,6 +82,8 @@ def lagrangian(problem: DataPlacement, c: Certificate) -> float:
     reads = list(zip(p.read_workload.tolist(), p.read_dataset.tolist()))
     refused = [float(p.tier_weight[p.tier[w]] * p.demand_mgpu[w]) for w in range(len(p.workloads))]
     today = list(zip(p.current_workload.tolist(), p.current_region.tolist(), (p.current_share / 1000).tolist()))
+    floor = peak_floor(p)
+    J = range(c.gang.shape[1])
     total = 0.0
     for w in range(len(p.workloads)):
         move = weight["moved_work"] * float(p.demand_mgpu[w]) / float(p.demand_mgpu.sum())
@@ -86,8 +103,12 @@ def lagrangian(problem: DataPlacement, c: Certificate) -> float:
             if k in K:
                 for t in P:
                     if t >= p.tier[w]:
-                        price += g * float(c.over[r, k, t])
-                        price += g * float(c.worst[r, k, t]) / max(int(p.supply_mgpu[r, k]), 1)
+                        supply = float(p.supply_mgpu[r, k])
+                        price += g * float(c.over[r, k, t, 0]) + g * float(c.worst[r, k, t, 0]) / max(supply, 1)
+                        for j, d in enumerate(c.gang[k].tolist() if not p.splittable[w] else [], start=1):
+                            price += rounded(g, d, supply) * float(c.over[r, k, t, j])
+                            lowest = supply * float(floor[k, t])
+                            price += rounded(g, d, lowest) * float(c.worst[r, k, t, j]) / max(supply, 1)
                 price -= g * float(c.under[r, k])
             there = [share for v, q, share in today if v == w and q == r]
             if there:
@@ -105,12 +126,18 @@ def lagrangian(problem: DataPlacement, c: Certificate) -> float:
             cost.append(value - sum(float(read[n, r]) for n, (_, j) in enumerate(reads) if i == j))
         sets = [sum(cost[r] for r in holders) for holders in Brute(p, 1).holders_of(i)]
         total += min(sets, default=0.0)
-    floor = peak_floor(p)
     for k in K:
         for t in P:
-            spent = float(c.worst[:, k, t].sum())
-            total += max(weight["peak"] * float(p.tier_weight[t]) - spent, 0.0) * float(floor[k, t])
-            total -= sum(float(c.over[r, k, t]) * float(p.supply_mgpu[r, k]) for r in R)
+            spent, least = float(c.worst[:, k, t].sum()), float(floor[k, t])
+            total += max(weight["peak"] * float(p.tier_weight[t]) - spent, 0.0) * least
+            for r in R:
+                supply = float(p.supply_mgpu[r, k])
+                total -= float(c.over[r, k, t, 0]) * supply
+                for j in J:
+                    d = int(c.gang[k, j])
+                    total -= float(c.over[r, k, t, j + 1]) * rounded(supply, d, supply)
+                    held = rounded(supply * least, d, supply * least) / max(supply, 1)
+                    total += float(c.worst[r, k, t, j + 1]) * (least - held)
         total += sum(float(c.under[r, k]) * float(p.supply_mgpu[r, k]) for r in R)
     for r in R:
         total -= float(c.cpu[r]) * float(p.cpu_mcores[r]) + float(c.storage[r]) * float(p.usable_storage_mb[r])
@@ -198,6 +225,64 @@ def test_a_price_on_an_unlimited_ingress_is_refused(problem: DataPlacement) -> N
     certificate = random_certificate(problem, 4)
     with pytest.raises(PlanError, match=r"ingress.*boxes"):
         replace(certificate, ingress=np.ones(len(problem.regions))).bound(free)
+
+
+@pytest.mark.parametrize("size", [0, -1, 2**60])
+def test_roundings_by_no_size_are_refused(problem: DataPlacement, size: int) -> None:
+    arrays = random_certificate(problem, 4).arrays()
+    rows = {
+        name: np.concatenate([arrays[name][..., :1], 0 * arrays[name][..., :1]], axis=3) for name in ("worst", "over")
+    }
+    gang = np.full((len(problem.gpu_types), 1), size)
+    with pytest.raises(PlanError, match="gang"):
+        certified_bound(problem, arrays | rows | {"gang": gang})
+
+
+def test_a_certificate_from_before_roundings_holds_as_it_was(problem: DataPlacement) -> None:
+    certificate = random_certificate(problem, 4)
+    plain = replace(
+        certificate, worst=certificate.worst[..., :1], over=certificate.over[..., :1], gang=certificate.gang[:, :0]
+    )
+    old = plain.arrays() | {"worst": plain.worst[..., 0], "over": plain.over[..., 0]}
+    del old["gang"]
+    assert certified_bound(problem, old) == max(0.0, plain.bound(problem))
+
+
+@settings(max_examples=400, deadline=None)
+@given(
+    size=st.lists(st.integers(1, 70), min_size=1, max_size=5),
+    run=st.lists(st.integers(0, 4), min_size=5, max_size=5),
+    limit=st.one_of(st.integers(0, 200), st.floats(0, 200)),
+    by=st.integers(1, 70),
+)
+def test_a_rounded_row_holds_whenever_the_row_does(size: list[int], run: list[int], limit: float, by: int) -> None:
+    used = sum(g * n for g, n in zip(size, run))
+    slack = max(0.0, used - limit)
+    assert sum(rounded(g, by, limit) * n for g, n in zip(size, run)) <= rounded(limit, by, limit) + slack + 1e-9
+
+
+def test_gangs_that_do_not_fit_are_seen_by_the_bound() -> None:
+    """Three gangs of 64 and two regions of 100 GPUs: they fit by volume, and yet 28 GPUs are too few somewhere."""
+    problem = FAMILIES["standard"].generate(np.random.default_rng(1), datasets=3, workloads=3, regions=2)
+    options = np.arange(3)
+    problem = replace(
+        problem,
+        gpu_types=("H100",),
+        tier=np.zeros(3, np.int64),
+        tiers=np.zeros(1, np.int64),
+        supply_mgpu=np.full((2, 1), 100_000),
+        option_workload=options,
+        option_type=np.zeros(3, np.int64),
+        option_mgpu=np.full(3, 64_000),
+    )
+    weights = dict.fromkeys(problem.objective.weights, 0.0) | {"overload": 1.0}
+    prices = SimpleNamespace(**{name: np.zeros_like(most) for name, most in boxes(problem).items()})
+    gang = np.array([[64_000]])
+    prices.worst, prices.over = np.zeros((2, 1, 1, 2)), np.zeros((2, 1, 1, 2))
+    plain = Certificate.of(problem, weights, prices, gang).bound(problem)
+    prices.over[..., 1] = 1 / 200_000
+    assert plain == pytest.approx(0.0, abs=1e-9)
+    assert Certificate.of(problem, weights, prices, gang).bound(problem) == pytest.approx(28 / 200)
 
 
 @pytest.mark.parametrize("kind", [np.int64, np.uint32, np.int16, np.float64])

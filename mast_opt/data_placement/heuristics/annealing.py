@@ -285,7 +285,7 @@ class Annealing:
 
         Where the start keeps every limit, the plan is no worse.
         """
-        certificate = Certificate.of(self.problem, self.aim.weights, self.relaxation.best)
+        certificate = Certificate.of(self.problem, self.aim.weights, self.relaxation.best, self.relaxation.gangs.size)
         words = f"{self.watch.round} rounds, {len(self.random)} {'plans at a time' if self.afresh else 'parts'}"
         plan = None if self.best is None else plan_of(self.problem, self.best)
         plan = finish(self.problem, self.tools, plan, self.aim, self.start, self.until_s)

@@ -15,7 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mast_opt.data_placement.heuristics.arrays import UNLIMITED, Arrays
-from mast_opt.data_placement.heuristics.relaxed_steps import dataset_step, read_step, workload_step, worst_step
+from mast_opt.data_placement.heuristics.gangs import gangs_of
+from mast_opt.data_placement.heuristics.relaxed_steps import (
+    dataset_step,
+    over_step,
+    read_step,
+    workload_step,
+    worst_step,
+)
 from mast_opt.data_placement.problem import Bools, Ints
 from mast_opt.mip import FloatArray
 
@@ -32,9 +39,9 @@ class Prices(NamedTuple):
     read: NDArray[Any]
     """[N, R] in [0, remote price · volume]; unbounded where remote reads are forbidden."""
     worst: NDArray[Any]
-    """[R, K, P] ≥ 0, adding up over regions to at most the price of the peak."""
+    """[R, K, P, J] ≥ 0 of the row and its roundings, adding up over regions and j to at most the price of the peak."""
     over: NDArray[Any]
-    """[R, K, P] in [0, overload price], per milli-GPU."""
+    """[R, K, P, J] ≥ 0, adding up over j to at most the overload price, per milli-GPU."""
     under: NDArray[Any]
     """[R, K] in [0, idle price], per milli-GPU."""
     cpu: NDArray[Any]
@@ -52,6 +59,7 @@ class Relaxation:
     def __init__(self, a: Arrays, floor: FloatArray, splittable: Bools) -> None:
         self._a = a
         self._floor = floor
+        self.gangs = gangs_of(a, floor, splittable)
         datasets, regions = a.stored.shape
         kinds, tiers = a.supply.shape[1], len(a.peak_price)
         cells = a.option_region.sum(axis=1, dtype=np.int64)
@@ -96,10 +104,11 @@ class Relaxation:
     def _first_prices(self, forced: FloatArray, least: NDArray[Any]) -> Prices:
         """Supply-weighted peaks; overload priced fully where demand must exceed supply."""
         a = self._a
-        worst = a.supply[:, :, None] / self._total[None, :, None] * a.peak_price
         regions, kinds = a.supply.shape
+        worst, over = np.zeros_like(self.gangs.worst_limit), np.zeros_like(self.gangs.over_limit)
+        worst[..., 0] = a.supply[:, :, None] / self._total[None, :, None] * a.peak_price
         short = (forced > 0.999 * self._total[:, None]) | (least > 0.999 * self._total.sum())
-        over = np.where(short, a.overload_price, 0.0) * self._supplied[:, :, None]
+        over[..., 0] = np.where(short, a.overload_price, 0.0) * self._supplied[:, :, None]
         return Prices(
             read=np.zeros((len(a.read_dataset), regions), SINGLE),
             worst=worst,
@@ -116,30 +125,38 @@ class Relaxation:
         a, stress = self._a, self._stress
         self._cpu_total = max(float(a.cpu_need.sum()), 1.0)
         self._size_total = max(float(a.size.sum()) + float(a.output.sum()), 1.0)
-        tail = np.cumsum((1 / self._asked + 1 / np.sqrt(self._asked * self._total[:, None]))[:, ::-1], axis=1)[:, ::-1]
-        tail = np.concatenate([tail + 1 / self._total[:, None], np.zeros((1, tail.shape[1]))])
         owner = np.repeat(np.arange(len(a.tier)), np.diff(a.option_start))
         gpu = np.zeros(len(a.tier))
-        np.maximum.at(gpu, owner, stress * a.option_mgpu * tail[a.option_type, a.tier[owner]])
+        taken = self.gangs.option_amount * self._row_sums()[self.gangs.option_class]
+        np.maximum.at(gpu, owner, stress * taken)
         limits = 0.1 * stress
         self._work_weight = gpu + limits * (2 * a.cpu_need / self._cpu_total + a.output / self._size_total) + 0.01
         self._work_weight += np.diff(a.read_start)
         self._data_weight = np.diff(a.reader_start) + 2 * limits * a.size / self._size_total + 0.5
 
-    def cell_price(self, prices: Prices) -> FloatArray:
-        """[K+1, P, R] price of a milli-GPU for work of each tier."""
-        a = self._a
-        supply = np.maximum(a.supply, 1)[:, :, None]
-        price = np.where(self._supplied[:, :, None], prices.worst / supply, 0.0) + prices.over
-        price[:, :, -1] -= prices.under
-        tail = np.cumsum(price[:, :, ::-1], axis=2)[:, :, ::-1].transpose(1, 2, 0)
-        return np.ascontiguousarray(np.concatenate([tail, np.zeros((1, *tail.shape[1:]))]))
+    def _row_sums(self) -> FloatArray:
+        """[C + 1] what one of a class takes of the scaled rows of one region, at most."""
+        a, g = self._a, self.gangs
+        share = 1 / self._asked
+        over = np.repeat((1 / np.sqrt(self._asked * self._total[:, None]))[:, :, None], g.over_limit.shape[3], axis=2)
+        over[:, -1, 0] += 1 / self._total  # the rows ``under`` too
+        supply = np.maximum(a.supply, 1)[:, :, None, None]
+        worst = np.broadcast_to(supply * share[None, :, :, None], g.worst_limit.shape)
+        most: FloatArray = g.price(np.broadcast_to(over, g.over_limit.shape), worst).max(axis=1)
+        return most
+
+    def gpu_price(self, prices: Prices) -> FloatArray:
+        """[C + 1, R] price of one of each class of work."""
+        over = prices.over.copy()
+        over[:, :, -1, 0] -= prices.under
+        return self.gangs.price(over, prices.worst)
 
     def constant(self, prices: Prices) -> float:
         """The part of the bound that no decision touches."""
-        a = self._a
-        value = -float((prices.over * a.supply[:, :, None]).sum()) + float((prices.under * a.supply).sum())
-        value += float((np.maximum(a.peak_price - prices.worst.sum(axis=0), 0.0) * self._floor).sum())
+        a, g = self._a, self.gangs
+        value = -float((prices.over * g.over_limit).sum()) + float((prices.under * a.supply).sum())
+        value += float((np.maximum(a.peak_price - prices.worst.sum(axis=(0, 3)), 0.0) * self._floor).sum())
+        value += float((prices.worst * (self._floor[:, :, None] - g.worst_limit)).sum())
         for price, limit in (
             (prices.cpu, a.cpu),
             (prices.storage, a.storage),
@@ -163,7 +180,15 @@ class Relaxation:
     def _primal(self, prices: Prices) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray]:
         a = self._a
         work, loads = workload_step(
-            a, prices, self.cell_price(prices), self._splittable, self._omega, self._work_weight, self._run, self._runs
+            a,
+            self.gangs,
+            prices,
+            self.gpu_price(prices),
+            self._splittable,
+            self._omega,
+            self._work_weight,
+            self._run,
+            self._runs,
         )
         data, bytes_held, bytes_new = dataset_step(a, prices, self._omega, self._data_weight, self._place, self._places)
         self._note(work + data + self.constant(prices), prices)
@@ -183,14 +208,13 @@ class Relaxation:
         a, p, pace = self._a, self.prices, 1 / self._omega
         read_step(a, self._read_cap, self._runs, self._places, p.read, 0.4 * pace)
         stress, limits = pace * self._stress, 0.1 * pace * self._stress
-        cumulative = np.cumsum(demand, axis=2)
+        g = self.gangs
         supply = np.maximum(a.supply, 1)[:, :, None]
         row = np.where(self._supplied[:, :, None], self._asked[None] / supply, 0.0)
-        worst_step(p.worst, cumulative / supply - self._floor, row, stress, a.peak_price)
-        excess = cumulative - a.supply[:, :, None]
-        scale = self._asked * self._total[:, None]
-        p.over[...] = np.clip(p.over + stress * excess / scale, 0, a.overload_price) * self._supplied[:, :, None]
-        spare = -excess[:, :, -1] / self._total**2
+        worst_step(p.worst, g.load(g.worst, demand) - g.worst_limit, row, stress, a.peak_price)
+        excess = g.load(g.over, demand) - g.over_limit
+        over_step(p.over, excess, self._supplied, stress / (self._asked * self._total[:, None]), a.overload_price)
+        spare = -excess[:, :, -1, 0] / self._total**2
         p.under[...] = np.clip(p.under + stress * spare, 0, a.idle_price) * self._supplied
         p.cpu[...] = np.maximum(p.cpu + limits * (cpu - a.cpu) / self._cpu_total**2, 0)
         p.storage[...] = np.maximum(p.storage + limits * (storage - a.storage) / self._size_total**2, 0)
@@ -223,8 +247,9 @@ class Relaxation:
         while True:
             moved = [price + reach * (price - old) for price, old in zip(mean[1:], before[1:])]
             ahead = Prices(mean.read, *(np.maximum(price, 0.0) for price in moved))
-            ahead.worst[...] *= np.minimum(1.0, a.peak_price / np.maximum(ahead.worst.sum(axis=0), 1e-300))
-            np.minimum(ahead.over, a.overload_price, out=ahead.over)
+            peak, over = ahead.worst.sum(axis=(0, 3)), ahead.over.sum(axis=3)
+            ahead.worst[...] *= np.minimum(1.0, a.peak_price / np.maximum(peak, 1e-300))[:, :, None]
+            ahead.over[...] *= np.minimum(1.0, a.overload_price / np.maximum(over, 1e-300))[..., None]
             np.minimum(ahead.under, a.idle_price, out=ahead.under)
             if not self._improves(ahead):
                 return
@@ -244,9 +269,8 @@ class Relaxation:
         """Note the bound of some prices without moving."""
         a = self._a
         run, place = self._run.copy(), self._place.copy()
-        work = workload_step(
-            a, prices, self.cell_price(prices), self._splittable, 0.0, self._work_weight, run, self._runs.copy()
-        )[0]
+        gpu, runs = self.gpu_price(prices), self._runs.copy()
+        work = workload_step(a, self.gangs, prices, gpu, self._splittable, 0.0, self._work_weight, run, runs)[0]
         data = dataset_step(a, prices, 0.0, self._data_weight, place, self._places.copy())[0]
         self._note(work + data + self.constant(prices), prices)
 

@@ -23,7 +23,7 @@ def _to_simplex(values, count):
             if values[j] > shift:
                 total += values[j]
                 above += 1
-        if above == active or above == 0:
+        if above >= active or above == 0:
             break
         shift, active = (total - 1.0) / above, above
     for j in range(count):
@@ -34,14 +34,14 @@ class Loads(NamedTuple):
     """What the runs ask of the regions."""
 
     demand: FloatArray
-    """[R, K, P] by tier, not cumulative."""
+    """[R, C + 1] of each class of GPU work, the last being work without GPUs."""
     cpu: FloatArray
     output: FloatArray
     quota: FloatArray
 
 
 @kernel
-def _cell_costs(a, prices, gpu_price, splittable, w, cost, reads):
+def _cell_costs(a, gangs, prices, gpu_price, splittable, w, cost, reads):
     """Price of every cell of w, option by option, region by region; returns how many there are."""
     regions = a.supply.shape[0]
     reads[:] = 0.0
@@ -63,17 +63,17 @@ def _cell_costs(a, prices, gpu_price, splittable, w, cost, reads):
     for o in range(a.option_start[w], a.option_start[w + 1]):
         for r in range(regions + 1):
             if a.option_region[o, r]:
-                gpu = a.option_mgpu[o] * gpu_price[a.option_type[o], a.tier[w], r] if r < regions else 0.0
+                gpu = gangs.option_amount[o] * gpu_price[gangs.option_class[o], r] if r < regions else 0.0
                 cost[count] = reads[r] + leave + gpu
                 count += 1
     return count
 
 
 @kernel
-def _step_workload(a, prices, gpu_price, splittable, pace, run, runs, w, cost, reads, loads):
+def _step_workload(a, gangs, prices, gpu_price, splittable, pace, run, runs, w, cost, reads, loads):
     """The step of one workload; returns its cheapest cell."""
-    regions, kinds = a.supply.shape
-    count = _cell_costs(a, prices, gpu_price, splittable, w, cost, reads)
+    regions = a.supply.shape[0]
+    count = _cell_costs(a, gangs, prices, gpu_price, splittable, w, cost, reads)
     if count == 0:
         return 0.0
     cheapest = cost[0]
@@ -89,7 +89,7 @@ def _step_workload(a, prices, gpu_price, splittable, pace, run, runs, w, cost, r
     runs[w, :] = 0.0
     j = 0
     for o in range(a.option_start[w], a.option_start[w + 1]):
-        k = a.option_type[o]
+        own, amount = gangs.option_class[o], gangs.option_amount[o]
         for r in range(regions + 1):
             if a.option_region[o, r]:
                 ahead = 2.0 * cost[j] - run[o, r]
@@ -97,8 +97,7 @@ def _step_workload(a, prices, gpu_price, splittable, pace, run, runs, w, cost, r
                 j += 1
                 if r < regions and ahead != 0.0:
                     runs[w, r] += ahead
-                    if k < kinds:
-                        loads.demand[r, k, a.tier[w]] += ahead * a.option_mgpu[o]
+                    loads.demand[r, own] += ahead * amount
                     loads.cpu[r] += ahead * a.cpu_need[w]
                     loads.output[r] += ahead * a.output[w]
                     row = a.quota_row[a.app[w], r]
@@ -108,15 +107,13 @@ def _step_workload(a, prices, gpu_price, splittable, pace, run, runs, w, cost, r
 
 
 @compiled
-def workload_step(a, prices, gpu_price, splittable, omega, weight, run, runs):
+def workload_step(a, gangs, prices, gpu_price, splittable, omega, weight, run, runs):
     """Primal step of the runs.
 
     Returns Σ_w cheapest cell, and the loads of the extrapolated point, which ``runs`` [W, R] receives too.
     """
-    regions, kinds = a.supply.shape
-    loads = Loads(
-        np.zeros((regions, kinds, len(a.peak_price))), np.zeros(regions), np.zeros(regions), np.zeros(len(a.quota))
-    )
+    regions = a.supply.shape[0]
+    loads = Loads(np.zeros((regions, len(gpu_price))), np.zeros(regions), np.zeros(regions), np.zeros(len(a.quota)))
     widest = 1
     for w in range(len(a.tier)):
         widest = max(widest, a.option_start[w + 1] - a.option_start[w])
@@ -124,7 +121,7 @@ def workload_step(a, prices, gpu_price, splittable, omega, weight, run, runs):
     cheapest = 0.0
     for w in range(len(a.tier)):
         pace = omega / weight[w]
-        cheapest += _step_workload(a, prices, gpu_price, splittable, pace, run, runs, w, cost, reads, loads)
+        cheapest += _step_workload(a, gangs, prices, gpu_price, splittable, pace, run, runs, w, cost, reads, loads)
     return cheapest, loads
 
 
@@ -258,20 +255,21 @@ def read_step(a, cap, runs, places, price, pace):
 
 @compiled
 def worst_step(worst, gradient, row, pace, price):
-    """Dual step of the rows ``worst``: [R, K, P] prices that are ≥ 0 and add up over regions to at most ``price`` [P].
+    """Dual step of the rows ``worst``: [R, K, P, J] prices ≥ 0 that add up over regions and j to at most ``price`` [P].
 
-    The projection is that of the metric Σ (x − v)² · row², in which the steps are taken.
+    The projection is that of the metric Σ (x − v)² · row² with ``row`` [R, K, P], in which the steps are taken.
     """
-    regions, kinds, tiers = worst.shape
+    regions, kinds, tiers, rows = worst.shape
     for k in range(kinds):
         for t in range(tiers):
             total, high = 0.0, 0.0
             for r in range(regions):
                 if row[r, k, t] > 0.0:
-                    raised = max(worst[r, k, t] + pace * gradient[r, k, t] / row[r, k, t] ** 2, 0.0)
-                    worst[r, k, t] = raised
-                    total += raised
-                    high = max(high, raised * row[r, k, t] ** 2)
+                    for j in range(rows):
+                        raised = max(worst[r, k, t, j] + pace * gradient[r, k, t, j] / row[r, k, t] ** 2, 0.0)
+                        worst[r, k, t, j] = raised
+                        total += raised
+                        high = max(high, raised * row[r, k, t] ** 2)
             if total <= price[t]:
                 continue
             low = 0.0
@@ -280,11 +278,37 @@ def worst_step(worst, gradient, row, pace, price):
                 total = 0.0
                 for r in range(regions):
                     if row[r, k, t] > 0.0:
-                        total += max(worst[r, k, t] - middle / row[r, k, t] ** 2, 0.0)
+                        for j in range(rows):
+                            total += max(worst[r, k, t, j] - middle / row[r, k, t] ** 2, 0.0)
                 if total > price[t]:
                     low = middle
                 else:
                     high = middle
             for r in range(regions):
                 if row[r, k, t] > 0.0:
-                    worst[r, k, t] = max(worst[r, k, t] - high / row[r, k, t] ** 2, 0.0)
+                    for j in range(rows):
+                        worst[r, k, t, j] = max(worst[r, k, t, j] - high / row[r, k, t] ** 2, 0.0)
+
+
+@compiled
+def over_step(over, gradient, supplied, pace, price):
+    """Dual step of the rows ``gpu``, by ``pace`` [K, P]: [R, K, P, J] prices ≥ 0 that add up over j to at most
+    ``price`` [K, P]."""
+    regions, kinds, tiers, rows = over.shape
+    values = np.empty(rows)
+    for r in range(regions):
+        for k in range(kinds):
+            for t in range(tiers):
+                total = 0.0
+                for j in range(rows):
+                    values[j] = over[r, k, t, j] + pace[k, t] * gradient[r, k, t, j] if supplied[r, k] else 0.0
+                    total += max(values[j], 0.0)
+                most = price[k, t]
+                if total > most > 0.0:
+                    for j in range(rows):
+                        values[j] /= most
+                    _to_simplex(values, rows)
+                    for j in range(rows):
+                        values[j] *= most
+                for j in range(rows):
+                    over[r, k, t, j] = max(values[j], 0.0) if most > 0.0 else 0.0

@@ -22,7 +22,9 @@ from mast_opt.data_placement.certificate_sums import (
     cheapest_sets,
     constant,
     remote_cap,
+    tree_charges,
 )
+from mast_opt.data_placement.certificate_trees import KEPT, KeptTrees
 from mast_opt.data_placement.problem import DataPlacement
 from mast_opt.data_placement.tables import TERMS
 from mast_opt.errors import Fault, PlanError
@@ -42,9 +44,14 @@ class Certificate(KeptPrices):
 
     @classmethod
     def of(
-        cls, problem: DataPlacement, weights: Mapping[str, float], prices: Any, gang: NDArray[np.int64]
+        cls,
+        problem: DataPlacement,
+        weights: Mapping[str, float],
+        prices: Any,
+        gang: NDArray[np.int64],
+        trees: KeptTrees | None = None,
     ) -> Certificate:
-        """Prices of the search, whose rows are rounded by ``gang``, as they are kept."""
+        """Prices of the search, whose rows are rounded by ``gang``, as they are kept; and its trees."""
         cap = remote_cap(problem, weights)
         if cap is None:
             cap = prices.read.max(axis=1, initial=0.0).astype(np.float64)
@@ -68,6 +75,7 @@ class Certificate(KeptPrices):
             worst=prices.worst * inside[:, :, None],
             **{name: np.maximum(price, 0.0) for name, price in zip(_ARRAYS[3:], others)},
             gang=gang,
+            trees=trees or KeptTrees.none(),
         )
 
     def arrays(self) -> dict[str, NDArray[Any]]:
@@ -77,13 +85,14 @@ class Certificate(KeptPrices):
             "weight_names": np.array(names),
             "weights": np.array([self.weights[name] for name in names]),
             **{name: getattr(self, name) for name in _ARRAYS},
+            **{name: getattr(self.trees, field) for name, field in KEPT.items()},
         }
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Certificate:
         """Raises PlanError naming every array that a file lacks or holds in another type."""
-        arrays = _with_roundings(arrays)
-        names = ("weight_names", "weights", *_ARRAYS)
+        arrays = _as_now(arrays)
+        names = ("weight_names", "weights", *_ARRAYS, *KEPT)
         faults = [Fault(FILE, f"an array called {name}") for name in names if name not in arrays]
         faults += [
             Fault(FILE, f"an array of {_KEPT_AS.get(name, 'float64')}", column=name, value=str(arrays[name].dtype))
@@ -95,7 +104,8 @@ class Certificate(KeptPrices):
         if faults:
             raise PlanError(faults)
         weights = dict(zip(arrays["weight_names"].tolist(), arrays["weights"].tolist()))
-        return cls(weights, *(arrays[name] for name in _ARRAYS))
+        trees = KeptTrees(**{field: arrays[name] for name, field in KEPT.items()})
+        return cls(weights, trees=trees, **{name: arrays[name] for name in _ARRAYS})
 
     def bound(self, problem: DataPlacement) -> float:
         """The lower bound that the prices prove for Σ weight · term.
@@ -104,7 +114,9 @@ class Certificate(KeptPrices):
             PlanError: the prices do not fit the problem, or lie outside their boxes.
         """
         self._check(problem)
-        parts = (*cheapest_cells(self, problem), *cheapest_sets(self, problem), *constant(self, problem))
+        trees = tree_charges(self, problem)
+        work, data = cheapest_cells(self, problem, trees), cheapest_sets(self, problem, trees)
+        parts = (*work, *data, *constant(self, problem), 0.0 if trees is None else -trees.excess)
         return sum(parts) - ROUNDING * sum(abs(part) for part in parts)
 
     def _check(self, problem: DataPlacement) -> None:
@@ -138,6 +150,9 @@ class Certificate(KeptPrices):
             ] + self._outside_boxes(p)
             if not ((self.gang >= 1) & (self.gang <= LARGEST)).all():
                 faults.append(Fault(FILE, f"sizes from 1 to {LARGEST} milli-GPUs", column="gang"))
+            faults += [Fault(FILE, expected, column=f"tree_{name}") for name, expected in self.trees.outside(p)]
+            if not ((self.trees.price >= 0) & (self.trees.price <= DEAREST)).all():
+                faults.append(Fault(FILE, f"prices from 0 to {DEAREST:g}", column="tree_price"))
         if faults:
             raise PlanError(faults)
 
@@ -180,14 +195,18 @@ def _kept_well(name: str, array: NDArray[Any]) -> bool:
     return array.dtype.kind == "U" if name == "weight_names" else array.dtype == _KEPT_AS.get(name, "float64")
 
 
-def _with_roundings(arrays: Mapping[str, NDArray[Any]]) -> Mapping[str, NDArray[Any]]:
-    """The arrays of a file that was written before rows were rounded, as if they had been rounded by nothing."""
-    old = "gang" not in arrays and {"worst", "over"} <= arrays.keys() and arrays["worst"].ndim == 3
+def _as_now(arrays: Mapping[str, NDArray[Any]]) -> Mapping[str, NDArray[Any]]:
+    """The arrays of a file from before rows were rounded and trees priced, as if there were none of either."""
+    old = {"gang", *KEPT}.isdisjoint(arrays) and {"worst", "over"} <= arrays.keys() and arrays["worst"].ndim == 3
     if not old:
         return arrays
     rows = {name: arrays[name][..., None] for name in ("worst", "over")}
-    return {**arrays, **rows, "gang": np.zeros((arrays["worst"].shape[1], 0), np.int64)}
+    none = KeptTrees.none()
+    trees = {name: getattr(none, field) for name, field in KEPT.items()}
+    return {**arrays, **rows, **trees, "gang": np.zeros((arrays["worst"].shape[1], 0), np.int64)}
 
 
 _KEPT_AS = {"weight_names": "text", "read_level": "uint16", "gang": "int64"}
+_KEPT_AS |= dict.fromkeys(("tree_root", "tree_region", "tree_limit", "tree_start"), "int64")
+_KEPT_AS |= dict.fromkeys(("tree_read", "tree_parent"), "int32")
 _ARRAYS = ("read_level", "read_cap", "worst", "over", "under", "cpu", "storage", "ingress", "quota", "gang")

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from mast_opt.data_placement.certificate_trees import Charges, KeptTrees, charges
 from mast_opt.data_placement.packing import peak_floor
 from mast_opt.data_placement.problem import SHARE, DataPlacement, Ints
 
@@ -45,6 +46,7 @@ class KeptPrices:
     quota: Floats
     gang: NDArray[np.int64]
     """[K, J−1] milli-GPUs ≥ 1 by which the rows of each type are rounded."""
+    trees: KeptTrees
 
 
 def remote_cap(p: DataPlacement, weights: Mapping[str, float]) -> Floats | None:
@@ -54,7 +56,14 @@ def remote_cap(p: DataPlacement, weights: Mapping[str, float]) -> Floats | None:
     return weights["remote"] * p.read_mb_per_day / max(int(p.read_mb_per_day.sum()), 1)
 
 
-def cheapest_cells(c: KeptPrices, p: DataPlacement) -> list[float]:
+def tree_charges(c: KeptPrices, p: DataPlacement) -> Charges | None:
+    """What the trees change, if there are any."""
+    if not len(c.trees.root):
+        return None
+    return charges(c.trees, p, c.read_level, c.read_cap / LEVELS, remote_cap(p, c.weights))
+
+
+def cheapest_cells(c: KeptPrices, p: DataPlacement, trees: Charges | None) -> list[float]:
     """Σ over workloads of the cheapest option and region (or of leaving it out)."""
     workloads, regions = len(p.workloads), len(p.regions)
     floor = peak_floor(p)
@@ -78,6 +87,10 @@ def cheapest_cells(c: KeptPrices, p: DataPlacement) -> list[float]:
                 minlength=last - first,
             )
         own = np.arange(first, last)
+        if trees is not None:
+            base += trees.lift[len(p.datasets) + own]
+            mine = np.flatnonzero((trees.read >= rows.start) & (trees.read < rows.stop))
+            np.add.at(base, (p.read_workload[trees.read[mine]] - first, trees.region[mine]), trees.rise[mine])
         base += p.cpu_need_mcores[own, None] * (c.cpu + quota[p.app[own]]) + p.output_mb[own, None] * c.storage
         today = np.flatnonzero((p.current_workload >= first) & (p.current_workload < last))
         w, home = p.current_workload[today], p.current_region[today]
@@ -101,7 +114,7 @@ def cheapest_cells(c: KeptPrices, p: DataPlacement) -> list[float]:
     return sums
 
 
-def cheapest_sets(c: KeptPrices, p: DataPlacement) -> list[float]:
+def cheapest_sets(c: KeptPrices, p: DataPlacement, trees: Charges | None) -> list[float]:
     """Σ over datasets of the cheapest set of replicas within its limits."""
     datasets, regions = p.stored.shape
     share = p.size_mb / max(int(p.size_mb.sum()), 1)
@@ -121,6 +134,11 @@ def cheapest_sets(c: KeptPrices, p: DataPlacement) -> list[float]:
                 weights=c.read_level[rows, r] * (c.read_cap[rows] / LEVELS),
                 minlength=last - first,
             )
+        if trees is not None:
+            cost += trees.lift[own]
+            data = p.read_dataset[trees.read]
+            mine = np.flatnonzero((data >= first) & (data < last))
+            np.add.at(cost, (data[mine] - first, trees.region[mine]), -trees.rise[mine])
         pinned = p.pinned[own]
         total = np.where(pinned, cost, 0.0).sum(axis=1)
         count = pinned.sum(axis=1)

@@ -13,7 +13,9 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from mast_opt.data_placement import DataPlacement
-from mast_opt.data_placement.certificate import LEVELS, Certificate, certified_bound
+from mast_opt.data_placement.certificate import Certificate, certified_bound
+from mast_opt.data_placement.certificate_sums import LEVELS
+from mast_opt.data_placement.certificate_trees import KEPT, KeptTrees
 from mast_opt.data_placement.formulation import base
 from mast_opt.data_placement.generate import FAMILIES
 from mast_opt.data_placement.packing import peak_floor
@@ -63,9 +65,71 @@ def random_prices(problem: DataPlacement, seed: int) -> SimpleNamespace:
     return SimpleNamespace(**prices, gang=gang)
 
 
+def random_trees(problem: DataPlacement, rng: np.random.Generator, price: float) -> KeptTrees:
+    """A few trees that grow by one random read at a time."""
+    p = problem
+    datasets = len(p.datasets)
+    ends = np.stack([p.read_dataset, datasets + p.read_workload], axis=1)
+    whole = np.concatenate([np.ones(datasets, np.bool_), ~p.splittable])
+    roots, start, reads, parents = [], [0], [], []
+    for root in rng.choice(np.flatnonzero(whole), min(4, int(whole.sum())), replace=False).tolist():
+        led = {root: -1}
+        for n in rng.permutation(np.repeat(np.arange(len(ends)), 2)).tolist():
+            one, other = ends[n].tolist() if rng.random() < 0.5 else ends[n][::-1].tolist()
+            if one in led and other not in led and whole[other] and rng.random() < 0.9:
+                led[other] = len(led) - 1
+                reads.append(n)
+                parents.append(led[one])
+        roots.append(root)
+        start.append(len(reads))
+    count = len(roots)
+    return KeptTrees(
+        root=np.array(roots, np.int64),
+        region=rng.integers(0, len(p.regions), count),
+        limit=rng.integers(0, 2, count),
+        price=price * rng.uniform(0, 1, count) / max(p.cpu_need_mcores.sum(), p.size_mb.sum(), 1),
+        start=np.array(start, np.int64),
+        read=np.array(reads, np.int32),
+        parent=np.array(parents, np.int32),
+    )
+
+
 def random_certificate(problem: DataPlacement, seed: int) -> Certificate:
     prices = random_prices(problem, seed)
-    return Certificate.of(problem, problem.objective.weights, prices, prices.gang)
+    rng = np.random.default_rng(seed)
+    trees = random_trees(problem, rng, rng.choice([0.0, 0.1, 1.0, 10.0])) if rng.random() < 0.7 else None
+    return Certificate.of(problem, problem.objective.weights, prices, prices.gang, trees)
+
+
+def charged(problem: DataPlacement, c: Certificate) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """What trees charge reads downwards and upwards [N, R], and credit roots [I + W, R], node by node."""
+    p, datasets = problem, len(problem.datasets)
+    down, up = np.zeros((2, len(p.read_workload), len(p.regions)))
+    lift = np.zeros((datasets + len(p.workloads), len(p.regions)))
+    needs = (
+        [0] * datasets + p.cpu_need_mcores.tolist(),
+        p.size_mb.tolist() + p.output_mb.tolist(),
+    )
+    for t in range(len(c.trees.root)):
+        root, r = int(c.trees.root[t]), int(c.trees.region[t])
+        need = needs[c.trees.limit[t]]
+        arcs = range(int(c.trees.start[t]), int(c.trees.start[t + 1]))
+        nodes, paths = [root], [[]]
+        for arc in arcs:
+            before = int(c.trees.parent[arc]) + 1
+            n = int(c.trees.read[arc])
+            ends = {int(p.read_dataset[n]), datasets + int(p.read_workload[n])}
+            (node,) = ends - {nodes[before]}
+            nodes.append(node)
+            paths.append([*paths[before], arc - arcs.start])
+        room = int(p.cpu_mcores[r]) if c.trees.limit[t] == 0 else int(p.usable_storage_mb[r])
+        spare = max(0, sum(need[node] for node in nodes) - room)
+        lift[root, r] += c.trees.price[t] * spare
+        for arc in arcs:
+            below = sum(need[node] for node, path in zip(nodes, paths) if arc - arcs.start in path)
+            leads_down = nodes[arc - arcs.start + 1] >= datasets
+            (down if leads_down else up)[c.trees.read[arc], r] += c.trees.price[t] * min(below, spare)
+    return down, up, lift
 
 
 def rounded(amount: float, by: int, limit: float) -> float:
@@ -78,7 +142,10 @@ def lagrangian(problem: DataPlacement, c: Certificate) -> float:
     """The bound in plain loops, straight from the statement of the problem; only for tiny instances."""
     p, weight = problem, c.weights
     R, K, P = range(len(p.regions)), range(len(p.gpu_types)), range(len(p.tiers))
-    read = c.read_level * (c.read_cap / LEVELS)[:, None]
+    down, up, lift = charged(p, c)
+    read = np.maximum(c.read_level * (c.read_cap / LEVELS)[:, None], down)
+    volume = p.read_mb_per_day / max(int(p.read_mb_per_day.sum()), 1)
+    excess = np.maximum(read + up - weight["remote"] * volume[:, None], 0.0).sum() if p.remote_reads else 0.0
     reads = list(zip(p.read_workload.tolist(), p.read_dataset.tolist()))
     refused = [float(p.tier_weight[p.tier[w]] * p.demand_mgpu[w]) for w in range(len(p.workloads))]
     today = list(zip(p.current_workload.tolist(), p.current_region.tolist(), (p.current_share / 1000).tolist()))
@@ -100,6 +167,7 @@ def lagrangian(problem: DataPlacement, c: Certificate) -> float:
                 if p.quota_region[n] == r and p.quota_app[n] == p.app[w]
             )
             price += sum(float(read[n, r]) for n, (v, _) in enumerate(reads) if v == w)
+            price += float(lift[len(p.datasets) + w, r])
             if k in K:
                 for t in P:
                     if t >= p.tier[w]:
@@ -120,7 +188,7 @@ def lagrangian(problem: DataPlacement, c: Certificate) -> float:
         size = int(p.size_mb[i])
         cost = []
         for r in R:
-            value = weight["storage"] * size / whole + size * float(c.storage[r])
+            value = weight["storage"] * size / whole + size * float(c.storage[r]) + float(lift[i, r])
             if not p.stored[i, r]:
                 value += weight["copy"] * size / whole + size * float(c.ingress[r])
             cost.append(value - sum(float(read[n, r]) for n, (_, j) in enumerate(reads) if i == j))
@@ -142,7 +210,7 @@ def lagrangian(problem: DataPlacement, c: Certificate) -> float:
     for r in R:
         total -= float(c.cpu[r]) * float(p.cpu_mcores[r]) + float(c.storage[r]) * float(p.usable_storage_mb[r])
         total -= float(c.ingress[r]) * float(p.ingress_mb[r]) if p.ingress_limited[r] else 0.0
-    return total - sum(float(c.quota[n]) * float(p.quota_mcores[n]) for n in range(len(p.quota_region)))
+    return total - float(excess) - sum(float(c.quota[n]) * float(p.quota_mcores[n]) for n in range(len(p.quota_region)))
 
 
 @examples(150)
@@ -153,6 +221,22 @@ def test_any_prices_bound_the_optimum(problem: DataPlacement, seed: int) -> None
     event(f"feasible: {best is not None}")
     if best is not None:
         assert bound <= best + 1e-7 * max(1.0, abs(best))
+
+
+@examples(150)
+@given(problem=problems(splits=False, roomy=True), seed=st.integers(0, 2**32), room=st.floats(1.0, 2.0))
+def test_any_trees_bound_the_optimum_where_cores_are_few(problem: DataPlacement, seed: int, room: float) -> None:
+    share = int(problem.cpu_need_mcores.sum() * room) // len(problem.regions) + 1
+    tight = replace(problem, cpu_mcores=np.full(len(problem.regions), share))
+    trees = random_trees(tight, np.random.default_rng(seed), 10.0)
+    certificate = replace(random_certificate(tight, seed), trees=trees)
+    best = proven(base(tight).mip).objective
+    if best is not None:
+        bound = certificate.bound(tight)
+        event(f"trees change the bound: {bound != replace(certificate, trees=KeptTrees.none()).bound(tight)}")
+        assert bound <= best + 1e-7 * max(1.0, abs(best))
+    if all(any(True for _ in Brute(tight, 1).holders_of(i)) for i in range(len(tight.datasets))):
+        assert certificate.bound(tight) == pytest.approx(lagrangian(tight, certificate), rel=1e-8, abs=1e-6)
 
 
 @examples(40)
@@ -238,14 +322,63 @@ def test_roundings_by_no_size_are_refused(problem: DataPlacement, size: int) -> 
         certified_bound(problem, arrays | rows | {"gang": gang})
 
 
-def test_a_certificate_from_before_roundings_holds_as_it_was(problem: DataPlacement) -> None:
+def test_a_certificate_from_before_roundings_and_trees_holds_as_it_was(problem: DataPlacement) -> None:
     certificate = random_certificate(problem, 4)
-    plain = replace(
-        certificate, worst=certificate.worst[..., :1], over=certificate.over[..., :1], gang=certificate.gang[:, :0]
-    )
+    rows = {"worst": certificate.worst[..., :1], "over": certificate.over[..., :1], "gang": certificate.gang[:, :0]}
+    plain = replace(certificate, **rows, trees=KeptTrees.none())
     old = plain.arrays() | {"worst": plain.worst[..., 0], "over": plain.over[..., 0]}
-    del old["gang"]
+    for name in ("gang", *KEPT):
+        del old[name]
     assert certified_bound(problem, old) == max(0.0, plain.bound(problem))
+
+
+def planted(problem: DataPlacement) -> dict[str, Any]:
+    """A sound certificate's arrays, with trees of several reads."""
+    rng = np.random.default_rng(3)
+    trees = random_trees(problem, rng, 1.0)
+    assert (np.diff(trees.start) > 3).any()
+    return replace(random_certificate(problem, 4), trees=trees).arrays()
+
+
+TORN: dict[str, tuple[str, Callable[[np.ndarray], Any]]] = {
+    "a root beyond the instance": ("tree_root", lambda root: root + 10_000),
+    "a region beyond the instance": ("tree_region", lambda region: region - 10),
+    "a limit that there is not": ("tree_limit", lambda limit: limit + 2),
+    "a negative price": ("tree_price", lambda price: price - 1.0),
+    "a price that is no number": ("tree_price", lambda price: price * np.nan),
+    "starts that fall": ("tree_start", lambda start: start[::-1].copy()),
+    "starts that end early": ("tree_start", lambda start: np.minimum(start, start[-1] - 1)),
+    "a read beyond the instance": ("tree_read", lambda read: read + np.int32(10_000)),
+    "reads that do not join": ("tree_read", lambda read: np.roll(read, 1)),
+    "children before parents": ("tree_parent", lambda parent: parent + np.int32(10_000)),
+    "everything at the root": ("tree_parent", lambda parent: np.full_like(parent, -1)),
+    "too few parents": ("tree_parent", lambda parent: parent[:-1]),
+    "another type": ("tree_read", lambda read: read.astype(np.int64)),
+}
+
+
+@pytest.mark.parametrize("how", TORN)
+def test_what_is_no_tree_is_refused(problem: DataPlacement, how: str) -> None:
+    name, change = TORN[how]
+    arrays = planted(problem)
+    assert certified_bound(problem, arrays) >= 0
+    with pytest.raises(PlanError, match="tree_"):
+        certified_bound(problem, arrays | {name: change(arrays[name])})
+
+
+def test_a_tree_that_comes_to_something_twice_is_refused(problem: DataPlacement) -> None:
+    arrays = planted(problem)
+    twice = {name: np.append(arrays[name], arrays[name][-1]) for name in ("tree_read", "tree_parent")} | {
+        "tree_start": arrays["tree_start"] + (np.arange(len(arrays["tree_start"])) == len(arrays["tree_root"]))
+    }
+    with pytest.raises(PlanError, match="once"):
+        certified_bound(problem, arrays | twice)
+
+
+def test_a_tree_of_divisible_work_is_refused(problem: DataPlacement) -> None:
+    arrays = planted(problem)
+    with pytest.raises(PlanError, match="indivisible"):
+        certified_bound(replace(problem, splittable=np.ones(len(problem.workloads), np.bool_)), arrays)
 
 
 @settings(max_examples=400, deadline=None)

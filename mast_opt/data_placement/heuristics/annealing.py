@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mast_opt.data_placement.certificate import Certificate
 from mast_opt.data_placement.heuristics.aim import EARLIER, Aim
 from mast_opt.data_placement.heuristics.anneal import anneal, mix_of, shares_for
 from mast_opt.data_placement.heuristics.arrays import Arrays, arrays_of
@@ -22,10 +21,9 @@ from mast_opt.data_placement.heuristics.pace import Pace
 from mast_opt.data_placement.heuristics.parts import MOST, Part, Scratch, join, scratch_for, split, whole
 from mast_opt.data_placement.heuristics.plans import Snapshot, plan_of, snapshot_of
 from mast_opt.data_placement.heuristics.polish import finish
-from mast_opt.data_placement.heuristics.relaxation import Relaxation
+from mast_opt.data_placement.heuristics.proof import Proof
 from mast_opt.data_placement.heuristics.searched import Searched
 from mast_opt.data_placement.heuristics.state import State, cost, forbidden
-from mast_opt.data_placement.packing import peak_floor
 from mast_opt.data_placement.plan import Plan
 from mast_opt.data_placement.problem import DataPlacement
 from mast_opt.search import Found, Tools
@@ -38,8 +36,6 @@ STEPS = 20_000
 """Changes of a slice at first, and where rounds are counted, so that they do not depend on the machine."""
 WORKLOADS_PER_SLICE = 50_000
 """A round has one slice for every so many workloads: splitting a plan into parts takes time that grows with them."""
-RELAXATIONS_PER_ROUND = 5
-"""Iterations of the relaxation in a round, where rounds are counted."""
 KEEPING = 20.0
 """A plan is copied at most so often that copying takes one part in this many of the time."""
 RESERVE = 0.04
@@ -106,7 +102,8 @@ class Annealing:
         self.slices = RUNGS if self.afresh else 1 + len(problem.workloads) // WORKLOADS_PER_SLICE
         self.slice_s = SLICE_S
         """Seconds that a slice took in the last round."""
-        self.relaxation = Relaxation(bounded, peak_floor(problem), problem.splittable)
+        proving = np.random.default_rng(self.rng.integers(2**63))
+        self.proof = Proof(problem, tools, self.aim, bounded, self.pace.counted, budget_s, proving)
         first_cost = cost(self.a, first)
         unit = max(first_cost - forbidden(self.a, first), 1e-12) / max(len(problem.workloads), 1)
         self.cooling = Cooling(unit, start is not None, self._dearer(), self.afresh)
@@ -133,15 +130,15 @@ class Annealing:
         number, first = 0, True
         over = threading.Event()
         with ThreadPoolExecutor(max_workers=self.tools.threads, thread_name_prefix="mast-opt-tetris") as pool:
-            beside = None if counted or alone else pool.submit(self._relax_until, over)
+            beside = None if counted or alone else pool.submit(self.proof.until, over)
             try:
                 while self.pace.done < 1.0 and not self.watch.done:
                     done = self.pace.done
                     if self.cooling.number(done) != number:
                         number = self.cooling.number(done)
                         self._cool_again()
-                    busy = not self.relaxation.settled
-                    relax = self._relax(counted) if busy and beside is None else None
+                    busy = not self.proof.settled
+                    relax = self.proof.in_round(self.watch.round) if beside is None else None
                     parts = max(1, len(self.random) - 1) if busy and not alone else len(self.random)
                     self._round(pool, parts, steps, self._temperatures(done), relax)
                     self.watch.round += 1
@@ -232,29 +229,11 @@ class Annealing:
             if again is not None:
                 plan.go_to(self.a, again)
 
-    def _relax(self, counted: bool) -> Callable[[], None]:
-        """A round of the relaxation in step with the annealing: a number of iterations, or a slice of time."""
-
-        def work() -> None:
-            if counted:
-                self.relaxation.step(RELAXATIONS_PER_ROUND)
-                return
-            began = time.perf_counter()
-            while time.perf_counter() - began < SLICE_S:
-                self.relaxation.step(1)
-
-        return work
-
-    def _relax_until(self, over: threading.Event) -> None:
-        """The relaxation beside the annealing, at its own pace."""
-        while not over.is_set() and not self.relaxation.settled:
-            self.relaxation.step(1)
-
     def _note(self, last: bool = False) -> None:
         """Keep the best plan seen between rounds and report what is known."""
         for plan in self.plans:
             self._look_at(plan, last)
-        bound = self.relaxation.bound - EARLIER * sum(cap.value for cap in self.caps)
+        bound = self.proof.bound - EARLIER * sum(cap.value for cap in self.caps)
         self.watch.report(
             objective=self.best_shown if self.best is not None and self.problem.links is None else None,
             bound=max(0.0, bound) if math.isfinite(bound) else None,
@@ -285,10 +264,11 @@ class Annealing:
 
         Where the start keeps every limit, the plan is no worse.
         """
-        certificate = Certificate.of(self.problem, self.aim.weights, self.relaxation.best, self.relaxation.gangs.size)
         words = f"{self.watch.round} rounds, {len(self.random)} {'plans at a time' if self.afresh else 'parts'}"
         plan = None if self.best is None else plan_of(self.problem, self.best)
-        plan = finish(self.problem, self.tools, plan, self.aim, self.start, self.until_s)
+        with self.proof.beside():
+            plan = finish(self.problem, self.tools, plan, self.aim, self.start, self.until_s)
+        certificate = self.proof.certificate()
         limit = self.watch.limit()  # only now: what finishes the plan is stopped too
         if plan is None:
             words += "; no plan within the hard limits was found"

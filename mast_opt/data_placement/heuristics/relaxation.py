@@ -16,13 +16,8 @@ from numpy.typing import NDArray
 
 from mast_opt.data_placement.heuristics.arrays import UNLIMITED, Arrays
 from mast_opt.data_placement.heuristics.gangs import gangs_of
-from mast_opt.data_placement.heuristics.relaxed_steps import (
-    dataset_step,
-    over_step,
-    read_step,
-    workload_step,
-    worst_step,
-)
+from mast_opt.data_placement.heuristics.relaxed_duals import over_step, read_step, worst_step
+from mast_opt.data_placement.heuristics.relaxed_steps import dataset_step, workload_step
 from mast_opt.data_placement.problem import Bools, Ints
 from mast_opt.mip import FloatArray
 
@@ -48,6 +43,10 @@ class Prices(NamedTuple):
     storage: NDArray[Any]
     ingress: NDArray[Any]
     quota: NDArray[Any]
+    data_lift: NDArray[Any]
+    """[I, R] what trees charge for a replica of their root; no rows without trees."""
+    work_lift: NDArray[Any]
+    """[W, R] the same of workloads."""
 
     def copy(self) -> Prices:
         return Prices(*(price.copy() for price in self))
@@ -89,6 +88,8 @@ class Relaxation:
         self.best = self.prices.copy()
         self.bound = -np.inf
         self._kept = -np.inf
+        self._cheapest = -np.inf
+        """What the prices of the last step prove."""
         self._mean: Prices | None = None
         """The last average of the regions' prices."""
         self._iterations = 0
@@ -118,6 +119,8 @@ class Relaxation:
             storage=np.zeros(regions),
             ingress=np.zeros(regions),
             quota=np.zeros(len(a.quota)),
+            data_lift=np.zeros((0, regions)),
+            work_lift=np.zeros((0, regions)),
         )
 
     def _weigh(self) -> None:
@@ -170,6 +173,7 @@ class Relaxation:
         """Take some iterations; a fraction of a second on small instances, so call it often."""
         for _ in range(iterations):
             loads = self._primal(self.prices)
+            self._note(self._cheapest, self.prices)
             self._dual(*loads)
             self._average()
             self._iterations += 1
@@ -191,7 +195,7 @@ class Relaxation:
             self._runs,
         )
         data, bytes_held, bytes_new = dataset_step(a, prices, self._omega, self._data_weight, self._place, self._places)
-        self._note(work + data + self.constant(prices), prices)
+        self._cheapest = work + data + self.constant(prices)
         return loads.demand, loads.cpu, loads.output + bytes_held, bytes_new, loads.quota
 
     def _note(self, bound: float, prices: Prices) -> None:
@@ -205,8 +209,13 @@ class Relaxation:
     def _dual(
         self, demand: FloatArray, cpu: FloatArray, storage: FloatArray, ingress: FloatArray, quota: FloatArray
     ) -> None:
+        read_step(self._a, self._read_cap, self._runs, self._places, self.prices.read, 0.4 / self._omega)
+        self._dual_of_regions(demand, cpu, storage, ingress, quota)
+
+    def _dual_of_regions(
+        self, demand: FloatArray, cpu: FloatArray, storage: FloatArray, ingress: FloatArray, quota: FloatArray
+    ) -> None:
         a, p, pace = self._a, self.prices, 1 / self._omega
-        read_step(a, self._read_cap, self._runs, self._places, p.read, 0.4 * pace)
         stress, limits = pace * self._stress, 0.1 * pace * self._stress
         g = self.gangs
         supply = np.maximum(a.supply, 1)[:, :, None]

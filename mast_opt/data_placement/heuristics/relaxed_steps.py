@@ -1,4 +1,4 @@
-"""The inner loops of the relaxation: one pass over workloads, datasets or reads each."""
+"""The primal steps of the relaxation: one pass over workloads or datasets each."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from mast_opt.mip import FloatArray
 
 
 @kernel
-def _to_simplex(values, count):
+def to_simplex(values, count):
     """Project values[:count] onto {x ≥ 0, Σ x = 1} in place (Michelot 1986)."""
     total = 0.0
     for j in range(count):
@@ -45,6 +45,9 @@ def _cell_costs(a, gangs, prices, gpu_price, splittable, w, cost, reads):
     """Price of every cell of w, option by option, region by region; returns how many there are."""
     regions = a.supply.shape[0]
     reads[:] = 0.0
+    if len(prices.work_lift) > 0:
+        for r in range(regions):
+            reads[r] = prices.work_lift[w, r]
     for n in range(a.read_start[w], a.read_start[w + 1]):
         for r in range(regions):
             reads[r] += prices.read[n, r]
@@ -85,7 +88,7 @@ def _step_workload(a, gangs, prices, gpu_price, splittable, pace, run, runs, w, 
             if a.option_region[o, r]:
                 cost[j] = run[o, r] - pace * cost[j]
                 j += 1
-    _to_simplex(cost, count)
+    to_simplex(cost, count)
     runs[w, :] = 0.0
     j = 0
     for o in range(a.option_start[w], a.option_start[w + 1]):
@@ -202,6 +205,8 @@ def _step_dataset(a, prices, pace, place, places, i, cost, values, held, new):
             cost[r] = a.keep_price[i] + a.size[i] * prices.storage[r]
         else:
             cost[r] = a.new_price[i] + a.size[i] * (prices.storage[r] + prices.ingress[r])
+        if len(prices.data_lift) > 0:
+            cost[r] += prices.data_lift[i, r]
     for j in range(a.reader_start[i], a.reader_start[i + 1]):
         n = a.reader_read[j]
         for r in range(regions):
@@ -235,80 +240,3 @@ def dataset_step(a, prices, omega, weight, place, places):
     for i in range(datasets):
         cheapest += _step_dataset(a, prices, omega / weight[i], place, places, i, cost, values, held, new)
     return cheapest, held, new
-
-
-@kernel
-def _step_reads(a, cap, runs, places, price, pace):
-    regions = a.supply.shape[0]
-    for w in range(len(a.tier)):
-        for n in range(a.read_start[w], a.read_start[w + 1]):
-            i = a.read_dataset[n]
-            for r in range(regions):
-                price[n, r] = min(max(price[n, r] + pace * (runs[w, r] - places[i, r]), 0.0), cap[n])
-
-
-@compiled
-def read_step(a, cap, runs, places, price, pace):
-    """Dual step of the rows ``local``."""
-    _step_reads(a, cap, runs, places, price, pace)
-
-
-@compiled
-def worst_step(worst, gradient, row, pace, price):
-    """Dual step of the rows ``worst``: [R, K, P, J] prices ≥ 0 that add up over regions and j to at most ``price`` [P].
-
-    The projection is that of the metric Σ (x − v)² · row² with ``row`` [R, K, P], in which the steps are taken.
-    """
-    regions, kinds, tiers, rows = worst.shape
-    for k in range(kinds):
-        for t in range(tiers):
-            total, high = 0.0, 0.0
-            for r in range(regions):
-                if row[r, k, t] > 0.0:
-                    for j in range(rows):
-                        raised = max(worst[r, k, t, j] + pace * gradient[r, k, t, j] / row[r, k, t] ** 2, 0.0)
-                        worst[r, k, t, j] = raised
-                        total += raised
-                        high = max(high, raised * row[r, k, t] ** 2)
-            if total <= price[t]:
-                continue
-            low = 0.0
-            for _ in range(60):
-                middle = 0.5 * (low + high)
-                total = 0.0
-                for r in range(regions):
-                    if row[r, k, t] > 0.0:
-                        for j in range(rows):
-                            total += max(worst[r, k, t, j] - middle / row[r, k, t] ** 2, 0.0)
-                if total > price[t]:
-                    low = middle
-                else:
-                    high = middle
-            for r in range(regions):
-                if row[r, k, t] > 0.0:
-                    for j in range(rows):
-                        worst[r, k, t, j] = max(worst[r, k, t, j] - high / row[r, k, t] ** 2, 0.0)
-
-
-@compiled
-def over_step(over, gradient, supplied, pace, price):
-    """Dual step of the rows ``gpu``, by ``pace`` [K, P]: [R, K, P, J] prices ≥ 0 that add up over j to at most
-    ``price`` [K, P]."""
-    regions, kinds, tiers, rows = over.shape
-    values = np.empty(rows)
-    for r in range(regions):
-        for k in range(kinds):
-            for t in range(tiers):
-                total = 0.0
-                for j in range(rows):
-                    values[j] = over[r, k, t, j] + pace[k, t] * gradient[r, k, t, j] if supplied[r, k] else 0.0
-                    total += max(values[j], 0.0)
-                most = price[k, t]
-                if total > most > 0.0:
-                    for j in range(rows):
-                        values[j] /= most
-                    _to_simplex(values, rows)
-                    for j in range(rows):
-                        values[j] *= most
-                for j in range(rows):
-                    over[r, k, t, j] = max(values[j], 0.0) if most > 0.0 else 0.0

@@ -1,0 +1,85 @@
+"""The dual steps of the relaxation: prices of reads and of GPU rows, each projected into its box."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mast_opt.compiled import compiled, kernel
+from mast_opt.data_placement.heuristics.relaxed_steps import to_simplex
+
+
+@kernel
+def _step_reads(a, cap, runs, places, price, pace):
+    regions = a.supply.shape[0]
+    for w in range(len(a.tier)):
+        for n in range(a.read_start[w], a.read_start[w + 1]):
+            i = a.read_dataset[n]
+            for r in range(regions):
+                price[n, r] = min(max(price[n, r] + pace * (runs[w, r] - places[i, r]), 0.0), cap[n])
+
+
+@compiled
+def read_step(a, cap, runs, places, price, pace):
+    """Dual step of the rows ``local``."""
+    _step_reads(a, cap, runs, places, price, pace)
+
+
+@compiled
+def worst_step(worst, gradient, row, pace, price):
+    """Dual step of the rows ``worst``: [R, K, P, J] prices ≥ 0 that add up over regions and j to at most ``price`` [P].
+
+    The projection is that of the metric Σ (x − v)² · row² with ``row`` [R, K, P], in which the steps are taken.
+    """
+    regions, kinds, tiers, rows = worst.shape
+    for k in range(kinds):
+        for t in range(tiers):
+            total, high = 0.0, 0.0
+            for r in range(regions):
+                if row[r, k, t] > 0.0:
+                    for j in range(rows):
+                        raised = max(worst[r, k, t, j] + pace * gradient[r, k, t, j] / row[r, k, t] ** 2, 0.0)
+                        worst[r, k, t, j] = raised
+                        total += raised
+                        high = max(high, raised * row[r, k, t] ** 2)
+            if total <= price[t]:
+                continue
+            low = 0.0
+            for _ in range(60):
+                middle = 0.5 * (low + high)
+                total = 0.0
+                for r in range(regions):
+                    if row[r, k, t] > 0.0:
+                        for j in range(rows):
+                            total += max(worst[r, k, t, j] - middle / row[r, k, t] ** 2, 0.0)
+                if total > price[t]:
+                    low = middle
+                else:
+                    high = middle
+            for r in range(regions):
+                if row[r, k, t] > 0.0:
+                    for j in range(rows):
+                        worst[r, k, t, j] = max(worst[r, k, t, j] - high / row[r, k, t] ** 2, 0.0)
+
+
+@compiled
+def over_step(over, gradient, supplied, pace, price):
+    """Dual step of the rows ``gpu``, by ``pace`` [K, P]: [R, K, P, J] prices ≥ 0 that add up over j to at most
+    ``price`` [K, P]."""
+    regions, kinds, tiers, rows = over.shape
+    values = np.empty(rows)
+    for r in range(regions):
+        for k in range(kinds):
+            for t in range(tiers):
+                total = 0.0
+                for j in range(rows):
+                    values[j] = over[r, k, t, j] + pace[k, t] * gradient[r, k, t, j] if supplied[r, k] else 0.0
+                    total += max(values[j], 0.0)
+                most = price[k, t]
+                if total > most > 0.0:
+                    for j in range(rows):
+                        values[j] /= most
+                    to_simplex(values, rows)
+                    for j in range(rows):
+                        values[j] *= most
+                for j in range(rows):
+                    over[r, k, t, j] = max(values[j], 0.0) if most > 0.0 else 0.0

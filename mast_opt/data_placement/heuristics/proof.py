@@ -24,7 +24,7 @@ SLICE_S = 0.04
 """Of a round, where the relaxation has no thread of its own."""
 ITERATIONS = 5
 """Of the relaxation in a round, where rounds are counted."""
-SECONDS_FOR_TREES = 8e-4
+SECONDS_FOR_TREES = 5e-4
 """Seconds for each read and region from which on trees beside the annealing prove more than they cost the plan. Where
 neighbourhoods follow, trees are found beside those instead, which keep one thread busy."""
 ROUNDS_TO_TREES = 4

@@ -276,12 +276,16 @@ class Relaxation:
 
     def _evaluate(self, prices: Prices) -> None:
         """Note the bound of some prices without moving."""
+        self._note(self._value(prices), prices)
+
+    def _value(self, prices: Prices) -> float:
+        """The bound of some prices."""
         a = self._a
-        run, place = self._run.copy(), self._place.copy()
-        gpu, runs = self.gpu_price(prices), self._runs.copy()
+        gpu, run, place = self.gpu_price(prices), self._run.copy(), self._place.copy()
+        runs, places = self._runs.copy(), self._places.copy()
         work = workload_step(a, self.gangs, prices, gpu, self._splittable, 0.0, self._work_weight, run, runs)[0]
-        data = dataset_step(a, prices, 0.0, self._data_weight, place, self._places.copy())[0]
-        self._note(work + data + self.constant(prices), prices)
+        data = dataset_step(a, prices, 0.0, self._data_weight, place, places)[0]
+        return float(work + data + self.constant(prices))
 
 
 def _by_tier(kind: Ints, tier: Ints, amount: Ints, shape: tuple[int, int]) -> FloatArray:

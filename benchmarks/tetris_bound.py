@@ -1,0 +1,58 @@
+"""What each kind of row buys the bound of ``tetris``: its own rows, rounded for gangs, and trees of reads.
+
+    python benchmarks/tetris_bound.py --datasets 50 --workloads 80 --regions 6 --seeds 5 --seconds 20
+
+Instances of family ``standard``, the relaxation alone on one thread. One line a seed: the bound of the rows as they
+are, with roundings, and with trees after so many seconds in all.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from unittest.mock import patch
+
+import numpy as np
+
+import mast_opt
+from mast_opt.data_placement.heuristics import gangs
+from mast_opt.data_placement.heuristics.arrays import arrays_of
+from mast_opt.data_placement.heuristics.relaxation import Relaxation
+from mast_opt.data_placement.heuristics.treed import TreedRelaxation
+from mast_opt.data_placement.packing import peak_floor
+
+
+def settled(relaxation: Relaxation, seconds: float) -> float:
+    """The bound when it stands still, or when the time is over."""
+    began = time.perf_counter()
+    while not relaxation.settled and time.perf_counter() - began < seconds:
+        relaxation.step(1)
+    return relaxation.bound
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    for name, default in (("datasets", 50), ("workloads", 80), ("regions", 6), ("seeds", 5)):
+        parser.add_argument(f"--{name}", type=int, default=default)
+    parser.add_argument("--seconds", type=float, default=20.0)
+    options = parser.parse_args()
+    sizes = {"datasets": options.datasets, "workloads": options.workloads, "regions": options.regions}
+    print(f"{'seed':>4} {'plain':>8} {'gangs':>8} {'trees':>8}")
+    shares = []
+    for seed in range(1, options.seeds + 1):
+        problem = mast_opt.generate("data-placement", "standard", seed=seed, **sizes)
+        a, floor = arrays_of(problem, dict(problem.objective.weights)), peak_floor(problem)
+        with patch.object(gangs, "ROUNDINGS", 0):
+            plain = settled(Relaxation(a, floor, problem.splittable), options.seconds)
+        rounded = settled(Relaxation(a, floor, problem.splittable), options.seconds)
+        trees = TreedRelaxation(a, floor, problem.splittable, np.random.default_rng(seed))
+        treed = settled(trees, options.seconds)
+        shares.append((rounded / plain - 1, treed / rounded - 1))
+        gain = "{:+.1%} {:+.1%}".format(*shares[-1])
+        print(f"{seed:4} {plain:8.4f} {rounded:8.4f} {treed:8.4f}  {gain}", flush=True)
+    gang, tree = np.median(np.array(shares), axis=0)
+    print(f"median: roundings {gang:+.2%}, trees {tree:+.2%}")
+
+
+if __name__ == "__main__":
+    main()

@@ -27,15 +27,19 @@ ITERATIONS = 5
 SECONDS_FOR_TREES = 5e-4
 """Seconds for each read and region from which on trees beside the annealing prove more than they cost the plan. Where
 neighbourhoods follow, trees are found beside those instead, which keep one thread busy."""
+MOST_FOR_TREES = 500_000
+"""Reads times regions up to which there are trees at all: more would take gigabytes, and get nowhere."""
 ROUNDS_TO_TREES = 4
 """With a single thread, trees have a slice in one of so many rounds."""
 
 
 class Proof:
-    """Args:
-    a: the problem priced by ``aim``.
-    counted: are rounds counted instead of seconds?
-    budget_s: of the annealing.
+    """The relaxation of a search, with trees where those are worth their time.
+
+    Args:
+        a: the problem priced by ``aim``.
+        counted: are rounds counted instead of seconds?
+        budget_s: of the annealing.
     """
 
     def __init__(
@@ -53,9 +57,9 @@ class Proof:
         floor, cells = peak_floor(problem), len(problem.read_workload) * len(problem.regions)
         free = problem.remote_reads and aim.weights["remote"] == 0
         free |= not (a.keep_price.any() or a.new_price.any())
-        small = worthwhile(problem) or (not counted and budget_s >= SECONDS_FOR_TREES * cells)
+        patient = not counted and cells <= MOST_FOR_TREES and budget_s >= SECONDS_FOR_TREES * cells
         self._treed: TreedRelaxation | None = None
-        if small and not free:
+        if (worthwhile(problem) or patient) and not free:
             waits = worthwhile(problem) and not counted and not self._alone
             self._treed = TreedRelaxation(a, floor, problem.splittable, rng, waits)
         self._relaxation = self._treed or Relaxation(a, floor, problem.splittable)

@@ -25,6 +25,8 @@ EPOCH = 30
 """Iterations between searches for trees."""
 PATIENCE, STILL = 25, 1e-4
 """The bound stands still when so many epochs improve it by no more than this share."""
+ENOUGH = 600
+"""Iterations without trees after which a relaxation that waits has said nearly all."""
 KEEP = 1e-5
 """Share by which the bound must improve for its trees to be copied."""
 PARTS = (1.0, 0.95)
@@ -36,7 +38,7 @@ class TreedRelaxation(Relaxation):
 
     Args:
         rng: draws the roots.
-        waits: when its own rows have said all they can, is it settled until ``go_on`` is called?
+        waits: when its own rows have said nearly all they can, is it settled until ``go_on`` is called?
     """
 
     def __init__(
@@ -44,6 +46,7 @@ class TreedRelaxation(Relaxation):
     ) -> None:
         super().__init__(a, floor, splittable)
         self._rng, self._waits = rng, waits
+        self._stands_still = False
         self._grove: Grove | None = None
         self._plain_weights = self._work_weight, self._data_weight
         self._search: Iterator[int] | None = None
@@ -56,7 +59,10 @@ class TreedRelaxation(Relaxation):
         for _ in range(iterations):
             if self._grove is None:
                 super().step(1)
-                if self.settled and not self._waits:
+                self._stands_still |= self.settled
+                if self._waits:
+                    self.settled = self._stands_still or self._iterations >= ENOUGH
+                elif self._stands_still:
                     self._plant()
             elif self._search is None:
                 self._iterate(self._grove)
@@ -73,8 +79,10 @@ class TreedRelaxation(Relaxation):
     def go_on(self) -> None:
         """Wait no longer."""
         self._waits = False
-        if self.settled and self._grove is None:
-            self._plant()
+        if self._grove is None:
+            self.settled = False
+            if self._stands_still:
+                self._plant()
 
     def _plant(self) -> None:
         """Begin with trees, from the best prices without."""

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+import mast_opt
 from mast_opt.data_placement import DataPlacement
 from mast_opt.data_placement.certificate import Certificate, certified_bound
 from mast_opt.data_placement.formulation import base
@@ -98,3 +99,14 @@ def test_trees_wait_until_they_are_asked_for() -> None:
     assert not relaxation.settled
     relaxation.step(1500)
     assert relaxation.bound > before
+
+
+def test_a_counted_search_finds_trees_and_its_certificate_holds_them() -> None:
+    problem = without_gpus("standard", 2, datasets=20, workloads=30, regions=4)
+    solution = mast_opt.solve(problem, "tetris", iterations=400, threads=1)
+    assert solution.certificate is not None
+    arrays = solution.certificate.arrays()
+    assert len(arrays["tree_root"]) > 0
+    assert solution.bound == certified_bound(problem, arrays)
+    assert solution.objective is not None
+    assert solution.bound <= solution.objective

@@ -58,6 +58,8 @@ class TreedRelaxation(Relaxation):
     def step(self, iterations: int) -> None:
         for _ in range(iterations):
             if self._grove is None:
+                if self._waits and self.settled:
+                    return
                 super().step(1)
                 self._stands_still |= self.settled
                 if self._waits:

@@ -8,13 +8,12 @@ are, with roundings, and with trees after so many seconds in all.
 
 from __future__ import annotations
 
-import argparse
 import time
 from unittest.mock import patch
 
 import numpy as np
+from standard import asked, instances
 
-import mast_opt
 from mast_opt.data_placement.heuristics import gangs
 from mast_opt.data_placement.heuristics.arrays import arrays_of
 from mast_opt.data_placement.heuristics.relaxation import Relaxation
@@ -31,16 +30,10 @@ def settled(relaxation: Relaxation, seconds: float) -> float:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    for name, default in (("datasets", 50), ("workloads", 80), ("regions", 6), ("seeds", 5)):
-        parser.add_argument(f"--{name}", type=int, default=default)
-    parser.add_argument("--seconds", type=float, default=20.0)
-    options = parser.parse_args()
-    sizes = {"datasets": options.datasets, "workloads": options.workloads, "regions": options.regions}
+    options = asked(__doc__, seeds=5, seconds=20.0)
     print(f"{'seed':>4} {'plain':>8} {'gangs':>8} {'trees':>8}")
     shares = []
-    for seed in range(1, options.seeds + 1):
-        problem = mast_opt.generate("data-placement", "standard", seed=seed, **sizes)
+    for seed, problem in instances(options):
         a, floor = arrays_of(problem, dict(problem.objective.weights)), peak_floor(problem)
         with patch.object(gangs, "ROUNDINGS", 0):
             plain = settled(Relaxation(a, floor, problem.splittable), options.seconds)

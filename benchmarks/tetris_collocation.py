@@ -9,22 +9,17 @@ on, and HiGHS's plan; the better bound is a share of that plan.
 
 from __future__ import annotations
 
-import argparse
 from dataclasses import replace
+
+from standard import asked, instances
 
 import mast_opt
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    for name, default in (("datasets", 50), ("workloads", 80), ("regions", 6), ("seeds", 3)):
-        parser.add_argument(f"--{name}", type=int, default=default)
-    parser.add_argument("--seconds", type=float, default=40.0)
-    options = parser.parse_args()
-    sizes = {"datasets": options.datasets, "workloads": options.workloads, "regions": options.regions}
+    options = asked(__doc__, seeds=3, seconds=40.0)
     print(f"{'seed':>4} {'tetris bound':>13} {'HiGHS':>9} {'plan':>9}  proven by tetris, by HiGHS")
-    for seed in range(1, options.seeds + 1):
-        problem = mast_opt.generate("data-placement", "standard", seed=seed, **sizes)
+    for seed, problem in instances(options):
         weights = dict(problem.objective.weights) | {"peak": 0.0, "overload": 0.0}
         problem = replace(problem, objective=replace(problem.objective, weights=weights))
         found = mast_opt.solve(problem, "tetris", time_limit_s=options.seconds, threads=2)

@@ -48,6 +48,10 @@ class KeptPrices:
     """[K, J−1] milli-GPUs ≥ 1 by which the rows of each type are rounded."""
     trees: KeptTrees
 
+    def read_price(self, reads: slice | Ints, region: int) -> Floats:
+        """Of some reads in a region, without what trees add."""
+        return self.read_level[reads, region] * (self.read_cap[reads] / LEVELS)
+
 
 def remote_cap(p: DataPlacement, weights: Mapping[str, float]) -> Floats | None:
     """[N] price of reading everything remotely; None where that is forbidden."""
@@ -81,11 +85,8 @@ def cheapest_cells(c: KeptPrices, p: DataPlacement, trees: Charges | None) -> li
         rows = slice(read_at[first], read_at[last])
         base = np.zeros((last - first, regions))
         for r in range(regions):
-            base[:, r] = np.bincount(
-                p.read_workload[rows] - first,
-                weights=c.read_level[rows, r] * (c.read_cap[rows] / LEVELS),
-                minlength=last - first,
-            )
+            work = p.read_workload[rows] - first
+            base[:, r] = np.bincount(work, weights=c.read_price(rows, r), minlength=last - first)
         own = np.arange(first, last)
         if trees is not None:
             base += trees.lift[len(p.datasets) + own]
@@ -129,11 +130,8 @@ def cheapest_sets(c: KeptPrices, p: DataPlacement, trees: Charges | None) -> lis
         new = c.weights["copy"] * share[own, None] + p.size_mb[own, None] * c.ingress
         cost = price + np.where(p.stored[own], 0.0, new)
         for r in range(regions):
-            cost[:, r] -= np.bincount(
-                p.read_dataset[rows] - first,
-                weights=c.read_level[rows, r] * (c.read_cap[rows] / LEVELS),
-                minlength=last - first,
-            )
+            data = p.read_dataset[rows] - first
+            cost[:, r] -= np.bincount(data, weights=c.read_price(rows, r), minlength=last - first)
         if trees is not None:
             cost += trees.lift[own]
             data = p.read_dataset[trees.read]

@@ -17,7 +17,7 @@ from mast_opt.data_placement.heuristics.arrays import Arrays, arrays_of
 from mast_opt.data_placement.heuristics.construct import first_state, given_state
 from mast_opt.data_placement.heuristics.cooling import AFRESH, BOUND, GPUS_ALONE, Cooling
 from mast_opt.data_placement.heuristics.neighbourhoods import seconds_before, worthwhile
-from mast_opt.data_placement.heuristics.pace import Pace
+from mast_opt.data_placement.heuristics.pace import SLICE_S, Pace
 from mast_opt.data_placement.heuristics.parts import MOST, Part, Scratch, join, scratch_for, split, whole
 from mast_opt.data_placement.heuristics.plans import Snapshot, plan_of, snapshot_of
 from mast_opt.data_placement.heuristics.polish import finish
@@ -28,8 +28,6 @@ from mast_opt.data_placement.plan import Plan
 from mast_opt.data_placement.problem import DataPlacement
 from mast_opt.search import Found, Tools
 
-SLICE_S = 0.04
-"""Longest time in compiled code, so that limits and interrupts are noticed."""
 BRIEF_S, RUNGS = 0.002, 5
 """Where coolings begin afresh they are short: so are slices. A round has so many of them, each colder than the last."""
 STEPS = 20_000

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from mast_opt.search import Watch
 
+SLICE_S = 0.04
+"""Longest time in compiled code, so that limits and interrupts are noticed."""
 ROUNDS = 400
 """Rounds when neither a time limit nor a number of rounds is given."""
 

@@ -14,14 +14,13 @@ from mast_opt.data_placement.certificate import Certificate
 from mast_opt.data_placement.heuristics.aim import Aim
 from mast_opt.data_placement.heuristics.arrays import Arrays
 from mast_opt.data_placement.heuristics.neighbourhoods import TINY, worthwhile
+from mast_opt.data_placement.heuristics.pace import SLICE_S
 from mast_opt.data_placement.heuristics.relaxation import Relaxation
 from mast_opt.data_placement.heuristics.treed import TreedRelaxation, kept_trees
 from mast_opt.data_placement.packing import peak_floor
 from mast_opt.data_placement.problem import DataPlacement
 from mast_opt.search import Tools
 
-SLICE_S = 0.04
-"""Of a round, where the relaxation has no thread of its own."""
 ITERATIONS = 5
 """Of the relaxation in a round, where rounds are counted."""
 SECONDS_FOR_TREES = 5e-4

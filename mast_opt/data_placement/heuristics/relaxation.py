@@ -48,6 +48,11 @@ class Prices(NamedTuple):
     work_lift: NDArray[Any]
     """[W, R] the same of workloads."""
 
+    @property
+    def of_regions(self) -> tuple[NDArray[Any], ...]:
+        """Those of the regions' rows, GPUs first."""
+        return self.worst, self.over, self.under, self.cpu, self.storage, self.ingress, self.quota
+
     def copy(self) -> Prices:
         return Prices(*(price.copy() for price in self))
 
@@ -202,9 +207,13 @@ class Relaxation:
         if bound > self.bound:
             self.bound = bound
             if bound > self._kept + 1e-5 * abs(bound):
-                self._kept = bound
-                for kept, price in zip(self.best, prices):
-                    kept[...] = price
+                self._keep(bound, prices)
+
+    def _keep(self, bound: float, prices: Prices) -> None:
+        self._kept = bound
+        self.best.read[...] = prices.read
+        for kept, price in zip(self.best.of_regions, prices.of_regions):
+            kept[...] = price
 
     def _dual(
         self, demand: FloatArray, cpu: FloatArray, storage: FloatArray, ingress: FloatArray, quota: FloatArray

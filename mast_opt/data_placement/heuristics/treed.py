@@ -103,11 +103,7 @@ class TreedRelaxation(Relaxation):
 
     def _averaged(self, grove: Grove) -> tuple[NDArray[Any], ...]:
         """What an epoch is averaged over: where the extrapolated point is, then prices."""
-        return self._runs, self._places, grove.up, grove.own, grove.price, *self._of_regions()
-
-    def _of_regions(self) -> tuple[NDArray[Any], ...]:
-        """The prices of the regions' rows, as in ``Prices``."""
-        return self.prices[1:8]
+        return self._runs, self._places, grove.up, grove.own, grove.price, *self.prices.of_regions
 
     def _iterate(self, grove: Grove) -> None:
         grove.spread(grove.price)
@@ -126,7 +122,7 @@ class TreedRelaxation(Relaxation):
     def _end_epoch(self, grove: Grove) -> Iterator[int]:
         """Go on from the averages, note what they prove, and look for trees that they violate in every region."""
         runs, places, up, own, price, *of_regions = (total / self._turns for total in self._sums)
-        for current, average in zip((grove.own, grove.price, *self._of_regions()), (own, price, *of_regions)):
+        for current, average in zip((grove.own, grove.price, *self.prices.of_regions), (own, price, *of_regions)):
             current[...] = average
         for part in PARTS:
             self._prove(grove, own, price * part)
@@ -145,9 +141,7 @@ class TreedRelaxation(Relaxation):
         if bound > self.bound:
             self.bound = bound
             if bound > self._kept + KEEP * abs(bound):
-                self._kept = bound
-                for kept, value in zip(self.best[:8], prices[:8]):
-                    kept[...] = value
+                self._keep(bound, prices)
                 priced = np.flatnonzero(price > 0)
                 self.trees = grove.pool.taken(priced)
                 self.trees.price[:] = price[priced]

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import fields, replace
+from typing import Any
 
 import numpy as np
 from hypothesis import HealthCheck, Phase, settings
 
 from mast_opt import backends
 from mast_opt.data_placement import DataPlacement, Plan
+from mast_opt.data_placement.generate import FAMILIES
 from mast_opt.mip import Mip
 from mast_opt.result import SolveParams, SolveResult, Status
 
@@ -54,3 +56,15 @@ def begun_with(problem: DataPlacement, plan: Plan) -> DataPlacement:
 
 def same_plan(one: Plan, other: Plan) -> bool:
     return all(np.array_equal(getattr(one, item.name), getattr(other, item.name)) for item in fields(Plan))
+
+
+def made(family: str, seed: int = 1, datasets: int = 10, workloads: int = 15, regions: int = 3) -> DataPlacement:
+    """A small instance of a family."""
+    return FAMILIES[family].generate(
+        np.random.default_rng(seed), datasets=datasets, workloads=workloads, regions=regions
+    )
+
+
+def no_solver(mip: object, params: SolveParams) -> Any:
+    """Stands for the MIP solver of a search that must not need one."""
+    raise AssertionError("nothing is left open for a MIP solver in this instance")

@@ -18,26 +18,17 @@ from mast_opt.data_placement.formulation import base, exact_shares
 from mast_opt.data_placement.generate import FAMILIES
 from mast_opt.data_placement.heuristics import arrays as arrays_module
 from mast_opt.data_placement.heuristics.aim import EARLIER
-from mast_opt.data_placement.heuristics.annealing import Annealing
 from mast_opt.data_placement.heuristics.arrays import arrays_of
 from mast_opt.data_placement.heuristics.construct import first_state
-from mast_opt.data_placement.heuristics.cooling import AFRESH
-from mast_opt.data_placement.heuristics.parts import MOST, split
-from mast_opt.data_placement.heuristics.state import cost, excess, forbidden, state_of
+from mast_opt.data_placement.heuristics.state import excess, state_of
 from mast_opt.mip import Mip
 from mast_opt.result import Event, Limit, SolveParams, SolveResult, Status
 from mast_opt.search import Stop, Tools, Watch
 from mast_opt.solving import Solution
 from tests.data_placement.strategies import problems
-from tests.data_placement.support import RELATIVE, examples, proven, same_plan
+from tests.data_placement.support import RELATIVE, examples, made, no_solver, proven, same_plan
 
 ITERATIONS = 8
-
-
-def made(family: str, seed: int = 1, datasets: int = 10, workloads: int = 15, regions: int = 3) -> DataPlacement:
-    return FAMILIES[family].generate(
-        np.random.default_rng(seed), datasets=datasets, workloads=workloads, regions=regions
-    )
 
 
 def run(problem: DataPlacement, **given: Any) -> Solution:
@@ -204,10 +195,6 @@ def test_a_lawful_start_of_split_work_is_never_lost(order: tuple[str, ...]) -> N
         assert found.verdict.objective == pytest.approx(exact.verdict.objective, rel=RELATIVE)
 
 
-def no_solver(mip: object, params: SolveParams) -> Any:
-    raise AssertionError("nothing is left open for a MIP solver in this instance")
-
-
 def test_whole_work_without_links_needs_no_mip_solver() -> None:
     from mast_opt.data_placement.heuristics.tetris import tetris
 
@@ -233,17 +220,6 @@ def test_remote_reads_at_any_price_are_allowed(price: float) -> None:
     assert excess(arrays, apart, True) == 0
     closed = arrays_of(replace(dear, remote_reads=False), weights)
     assert excess(closed, apart, True) > 0
-
-
-def test_temperatures_do_not_count_the_forbidden_reads_of_a_start() -> None:
-    problem = made("weakly-coupled", datasets=40, workloads=40, regions=8)
-    tools = Tools(np.random.default_rng(1), Watch(Stop(iterations=20)), 1, no_solver)
-    search = Annealing(problem, tools, None, dict(problem.objective.weights), ())
-    assert forbidden(search.a, search.plans[0].state) > 0
-    hottest = search.cooling.temperature(0.0)
-    search.run()
-    assert search.best is not None
-    assert hottest < search.best_cost
 
 
 @pytest.mark.parametrize(("times", "price"), [(1e4, 1e3), (1.0, 1e-3)])
@@ -280,44 +256,6 @@ def test_where_rounds_are_counted_the_solver_counts_nodes() -> None:
     assert tetris(made("links"), tools, None).plan is not None
     assert len(asked) == 2  # with what the annealing decided, which exceeds links, and with nothing held
     assert all(params.time_limit_s is None and dict(params.options)["mip_max_nodes"] > 0 for params in asked)
-
-
-def test_there_are_no_more_parts_than_numbers_for_them() -> None:
-    problem = made("standard", datasets=20, workloads=30, regions=2 * MOST + 2)
-    tools = Tools(np.random.default_rng(1), Watch(Stop(iterations=1)), MOST + 2, no_solver)
-    search = Annealing(problem, tools, None, dict(problem.objective.weights), ())
-    parts = split(search.a, search.plans[0].state, search.rng, search.random)
-    assert len(parts) == MOST
-
-
-def test_on_a_small_instance_every_thread_cools_plans_of_its_own() -> None:
-    problem = made("standard", datasets=12, workloads=18, regions=3)
-    tools = Tools(np.random.default_rng(1), Watch(Stop(gap=0.0, iterations=30)), 3, no_solver)
-    search = Annealing(problem, tools, None, dict(problem.objective.weights), ())
-    first, *others = (plan.state for plan in search.plans)
-    assert len(others) == 2
-    assert not any(np.shares_memory(mine, its) for other in others for mine, its in zip(first, other))
-    search.run()
-    assert search.cooling.coolings > 5
-    assert search.best is not None
-    for plan in search.plans:
-        assert plan.cost == pytest.approx(cost(search.a, plan.state), rel=1e-9)
-        assert search.best_cost <= plan.cost + 1e-9
-    assert len({plan.state.region.tobytes() for plan in search.plans} | {search.best.region.tobytes()}) > 1
-
-
-def test_a_given_start_and_a_large_instance_are_searched_by_all_threads_together() -> None:
-    small, large = (
-        made("standard", datasets=12, workloads=18, regions=4),
-        made("standard", workloads=AFRESH + 1, regions=4),
-    )
-    start = run(small).plan
-    assert start is not None
-    for problem, begin in ((small, start), (large, None)):
-        tools = Tools(np.random.default_rng(1), Watch(Stop(iterations=1)), 2, no_solver)
-        search = Annealing(problem, tools, begin, dict(problem.objective.weights), ())
-        assert len(search.plans) == 1
-        assert len(search.random) == 2
 
 
 def test_an_interrupt_while_the_plan_is_finished_is_told() -> None:

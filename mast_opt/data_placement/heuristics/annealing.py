@@ -5,35 +5,30 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
 
 from mast_opt.data_placement.heuristics.aim import EARLIER, Aim
-from mast_opt.data_placement.heuristics.anneal import anneal, mix_of, shares_for
+from mast_opt.data_placement.heuristics.apart import WORKLOADS, Apart, rounds_for
 from mast_opt.data_placement.heuristics.arrays import Arrays, arrays_of
 from mast_opt.data_placement.heuristics.construct import first_state, given_state
-from mast_opt.data_placement.heuristics.cooling import AFRESH, BOUND, GPUS_ALONE, Cooling
+from mast_opt.data_placement.heuristics.cooling import BOUND, GPUS_ALONE, Cooling
 from mast_opt.data_placement.heuristics.neighbourhoods import seconds_before, worthwhile
-from mast_opt.data_placement.heuristics.pace import SLICE_S, Pace
-from mast_opt.data_placement.heuristics.parts import MOST, Part, Scratch, join, scratch_for, split, whole
+from mast_opt.data_placement.heuristics.pace import ROUNDS, Pace
+from mast_opt.data_placement.heuristics.parts import MOST
 from mast_opt.data_placement.heuristics.plans import Snapshot, plan_of, snapshot_of
 from mast_opt.data_placement.heuristics.polish import finish
 from mast_opt.data_placement.heuristics.proof import Proof
 from mast_opt.data_placement.heuristics.searched import Searched
+from mast_opt.data_placement.heuristics.slices import Slices
 from mast_opt.data_placement.heuristics.state import State, cost, forbidden
+from mast_opt.data_placement.heuristics.together import Together
 from mast_opt.data_placement.plan import Plan
 from mast_opt.data_placement.problem import DataPlacement
 from mast_opt.search import Found, Tools
 
-BRIEF_S, RUNGS = 0.002, 5
-"""Where coolings begin afresh they are short: so are slices. A round has so many of them, each colder than the last."""
-STEPS = 20_000
-"""Changes of a slice at first, and where rounds are counted, so that they do not depend on the machine."""
-WORKLOADS_PER_SLICE = 50_000
-"""A round has one slice for every so many workloads: splitting a plan into parts takes time that grows with them."""
 KEEPING = 20.0
 """A plan is copied at most so often that copying takes one part in this many of the time."""
 RESERVE = 0.04
@@ -80,7 +75,8 @@ class Annealing:
         budget_s = max(left_s * (1 - RESERVE) - self.handover_s, left_s / 2)
         if worthwhile(problem) and self.watch.stop.iterations is None:
             budget_s = seconds_before(problem, self.aim, budget_s)
-        self.pace = Pace(self.watch, budget_s)
+        apart = start is None and problem.remote_reads and len(problem.workloads) <= WORKLOADS
+        self.pace = Pace(self.watch, budget_s, rounds_for(len(problem.workloads)) if apart else ROUNDS)
         bounded = arrays_of(problem, weights)
         self.a: Arrays = bounded
         if problem.links is not None and worthwhile(problem):
@@ -91,23 +87,22 @@ class Annealing:
             first: State = first_state(self.a, refuse, 1)
         else:
             first = given_state(self.a, *snapshot_of(problem, start), refuse, 1)
-        self.afresh = start is None and problem.remote_reads and len(problem.workloads) <= AFRESH
-        most = tools.threads if self.afresh else min(tools.threads, len(problem.regions) // 2)
+        most = tools.threads if apart else min(tools.threads, len(problem.regions) // 2)
         self.rng = np.random.default_rng(tools.rng.integers(2**63))
         self.random = [self.rng.integers(1, 2**63, size=1).astype(np.uint64) for _ in range(max(1, min(most, MOST)))]
-        self.scratch: list[Scratch] = [scratch_for(self.a) for _ in self.random]
-        self.mix = mix_of(shares_for(problem.remote_reads))
-        self.slices = RUNGS if self.afresh else 1 + len(problem.workloads) // WORKLOADS_PER_SLICE
-        self.slice_s = SLICE_S
-        """Seconds that a slice took in the last round."""
         proving = np.random.default_rng(self.rng.integers(2**63))
         self.proof = Proof(problem, tools, self.aim, bounded, self.pace.counted, budget_s, proving)
         first_cost = cost(self.a, first)
         unit = max(first_cost - forbidden(self.a, first), 1e-12) / max(len(problem.workloads), 1)
-        self.cooling = Cooling(unit, start is not None, self._dearer(), self.afresh)
-        self.first = Snapshot(first.option.copy(), first.region.copy(), first.place.copy())
-        states = [first.copy()._replace(random=random) for random in self.random] if self.afresh else [first]
-        self.plans = [Searched(state, first_cost) for state in states]
+        cooling, slices = Cooling(unit, start is not None, self._dearer()), Slices(self.a, refuse, len(self.random))
+        self.method: Apart | Together
+        if apart:
+            beginning = Snapshot(first.option.copy(), first.region.copy(), first.place.copy())
+            plans = [Searched(first.copy()._replace(random=random), first_cost) for random in self.random]
+            self.method = Apart(self.a, beginning, plans, slices, cooling, self.pace)
+        else:
+            searched = Searched(first, first_cost)
+            self.method = Together(self.a, searched, slices, cooling, self.pace, self.rng, self.random)
         self.best: Snapshot | None = None
         self.best_cost = math.inf
         self.best_shown = math.inf
@@ -124,112 +119,30 @@ class Annealing:
     def run(self) -> None:
         """Rounds of annealing, with the relaxation beside them, until a limit or the asked gap is reached."""
         counted, alone = self.pace.counted, self.tools.threads == 1
-        steps, slice_s = (STEPS // RUNGS, BRIEF_S) if self.afresh else (STEPS, SLICE_S)
-        number, first = 0, True
         over = threading.Event()
         with ThreadPoolExecutor(max_workers=self.tools.threads, thread_name_prefix="mast-opt-tetris") as pool:
             beside = None if counted or alone else pool.submit(self.proof.until, over)
             try:
                 while self.pace.done < 1.0 and not self.watch.done:
-                    done = self.pace.done
-                    if self.cooling.number(done) != number:
-                        number = self.cooling.number(done)
-                        self._cool_again()
                     busy = not self.proof.settled
                     relax = self.proof.in_round(self.watch.round) if beside is None else None
-                    parts = max(1, len(self.random) - 1) if busy and not alone else len(self.random)
-                    self._round(pool, parts, steps, self._temperatures(done), relax)
+                    relaxing = None if relax is None else pool.submit(relax)
+                    threads = max(1, len(self.random) - 1) if busy and not alone else len(self.random)
+                    self.method.round(pool, threads, self.best)
+                    if relaxing is not None:
+                        relaxing.result()
                     self.watch.round += 1
-                    self._note()
-                    if first:
-                        first = False
-                        self._plan_cooling(steps)
-                    if not counted:
-                        steps = int(np.clip(steps * slice_s / self.slice_s, 500, 50 * STEPS))
+                    self._note(last=self.method.frequent)
             finally:
                 over.set()
             if beside is not None:
                 beside.result()
-        if not self.watch.stop.cancel.is_set():
-            self._descend()
+        self.method.finish(lambda: self.watch.stop.cancel.is_set() or self.watch.remaining_s < self.handover_s)
         self._note(last=True)
-
-    def _plan_cooling(self, steps: int) -> None:
-        """Settle the course of the temperature by the changes of one plan that there is time for, as far as the first
-        round tells."""
-        threads = 1 if self.afresh else len(self.random)
-        rounds = self.pace.in_all(self.slice_s * self.slices)
-        self.cooling.plan(threads * self.slices * steps * rounds / max(len(self.problem.workloads), 1))
-
-    def _temperatures(self, done: float) -> list[float]:
-        """Of the slices of the next round: equal, or on a small instance falling as far as a round will bring it."""
-        if not self.afresh:
-            return [self.cooling.temperature(done)] * self.slices
-        ahead = self.pace.ahead(self.slice_s * self.slices)
-        times = [done + ahead * rung / self.slices for rung in range(self.slices)]
-        here = self.cooling.number(done)
-        return [self.cooling.temperature(at) if self.cooling.number(at) == here else 0.0 for at in times]
-
-    def _round(
-        self,
-        pool: ThreadPoolExecutor,
-        number: int,
-        steps: int,
-        temperatures: list[float],
-        relax: Callable[[], None] | None,
-    ) -> None:
-        """Each part of the plan takes its share of the round's changes; on a small instance, each plan."""
-        if self.afresh:
-            parts = [whole(self.a, plan.state) for plan in self.plans[:number]]
-        else:
-            parts = split(self.a, self.plans[0].state, self.rng, self.random[:number])
-        work: list[Future[float]] = [
-            pool.submit(self._slices, part, self.scratch[position], steps, temperatures)
-            for position, part in enumerate(parts)
-        ]
-        relaxing = None if relax is None else pool.submit(relax)
-        changes = [running.result() for running in work]
-        if self.afresh:
-            for plan, change in zip(self.plans, changes):
-                plan.cost += change
-        else:
-            plan = self.plans[0]
-            plan.cost += sum(changes) + join(self.a, plan.state, parts)
-        if relaxing is not None:
-            relaxing.result()
-
-    def _slices(self, part: Part, scratch: Scratch, steps: int, temperatures: list[float]) -> float:
-        change, began = 0.0, time.perf_counter()
-        for temperature in temperatures:
-            change += anneal(part, steps, temperature, temperature, self.problem.may_refuse, scratch, self.mix)
-            if self.watch.stop.cancel.is_set():
-                break
-        self.slice_s = max((time.perf_counter() - began) / len(temperatures), 1e-6)
-        return change
-
-    def _descend(self) -> None:
-        """A last pass that takes improvements only."""
-        for plan in self.plans:
-            part = whole(self.a, plan.state)
-            for _ in range(self.slices):
-                if self.watch.remaining_s < self.handover_s:
-                    return
-                steps = min(4 * len(self.problem.workloads), 4 * STEPS)
-                plan.cost += anneal(part, steps, 0.0, 0.0, self.problem.may_refuse, self.scratch[0], self.mix)
-
-    def _cool_again(self) -> None:
-        """Begin another cooling: on a small instance from the first plan, else from the best."""
-        if self.afresh:
-            self._descend()
-            self._note(last=True)
-        again = self.first if self.afresh else self.best
-        for plan in self.plans:
-            if again is not None:
-                plan.go_to(self.a, again)
 
     def _note(self, last: bool = False) -> None:
         """Keep the best plan seen between rounds and report what is known."""
-        for plan in self.plans:
+        for plan in self.method.plans:
             self._look_at(plan, last)
         bound = self.proof.bound - EARLIER * sum(cap.value for cap in self.caps)
         self.watch.report(
@@ -262,7 +175,7 @@ class Annealing:
 
         Where the start keeps every limit, the plan is no worse.
         """
-        words = f"{self.watch.round} rounds, {len(self.random)} {'plans at a time' if self.afresh else 'parts'}"
+        words = f"{self.watch.round} rounds, {len(self.random)} {self.method.name}"
         plan = None if self.best is None else plan_of(self.problem, self.best)
         with self.proof.beside():
             plan = finish(self.problem, self.tools, plan, self.aim, self.start, self.until_s)

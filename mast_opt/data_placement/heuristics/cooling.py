@@ -17,12 +17,8 @@ LONGEST = 100_000
 """Changes per workload beyond which slower cooling is no better than cooling again from the best plan."""
 UNHURRIED = 1_000
 """Changes per workload with which it pays to begin at the hottest; with fewer, proportionally colder."""
-AFRESH, LUCKY, MOST = 120, 2_000, 50
-"""Workloads up to which every thread has a plan of its own and each cooling begins afresh: gangs are so large there
-beside what a region has that how a cooling ends is luck. Changes per workload of each, and most coolings."""
-TIMES = (1.0, 4.0, 1.0, 16.0)
-"""First temperatures of coolings that begin afresh, in turn: where one dataset fills most of a region, only a hot one
-moves it."""
+MOST = 50
+"""Coolings."""
 FINISH = 0.06
 """Share of a cooling that is spent at temperature 0."""
 
@@ -34,18 +30,22 @@ class Cooling:
         unit: mean cost of a workload.
         warm: is there a plan to start from?
         dearer: how much dearer than usual changes are beside the mean cost of a workload.
-        afresh: do later coolings begin from the first plan, not from the best?
     """
 
-    def __init__(self, unit: float, warm: bool, dearer: float = 1.0, afresh: bool = False) -> None:
-        self._unit, self._afresh = unit, afresh
+    def __init__(self, unit: float, warm: bool, dearer: float = 1.0) -> None:
+        self._unit = unit
         self._hot = (WARM if warm else HOT) * dearer
         self.coolings = 1
 
     def plan(self, changes_per_workload: float) -> None:
         """Settle how many coolings there is time for and how hot they begin."""
-        self.coolings = int(np.clip(changes_per_workload / (LUCKY if self._afresh else LONGEST), 1, MOST))
+        self.coolings = int(np.clip(changes_per_workload / LONGEST, 1, MOST))
         self._hot *= float(np.clip(changes_per_workload / UNHURRIED, 0.05, 1.0))
+
+    @property
+    def coldest(self) -> float:
+        """The last temperature but 0."""
+        return self._unit * COLD
 
     def number(self, done: float) -> int:
         """Which cooling it is when that share of the search is done."""
@@ -53,10 +53,13 @@ class Cooling:
 
     def temperature(self, done: float) -> float:
         """The temperature when that share of the search is done."""
-        within = (done * self.coolings - self.number(done)) / (1 - FINISH)
-        if within >= 1:
-            return 0.0
         number = self.number(done)
-        times = TIMES[number % len(TIMES)] if self._afresh else (REHEAT if number else 1.0)
+        return self.within(done * self.coolings - number, REHEAT if number else 1.0)
+
+    def within(self, done: float, times: float) -> float:
+        """The temperature when that share of one cooling is done, which begins so many times as hot as the first."""
+        done /= 1 - FINISH
+        if done >= 1:
+            return 0.0
         hot = max(self._hot * times, COLD)
-        return self._unit * hot * float((COLD / hot) ** within)
+        return self._unit * hot * float((COLD / hot) ** done)

@@ -13,7 +13,7 @@ import numpy as np
 
 from mast_opt.data_placement.formulation import base
 from mast_opt.data_placement.heuristics.aim import Aim
-from mast_opt.data_placement.heuristics.cooling import AFRESH
+from mast_opt.data_placement.heuristics.apart import WORKLOADS as APART
 from mast_opt.data_placement.heuristics.crossings import Crossings
 from mast_opt.data_placement.heuristics.decisions import Decisions
 from mast_opt.data_placement.plan import Plan
@@ -35,7 +35,7 @@ afresh, or where only GPU terms count: annealing finds there what neighbourhoods
 WHOLE, BEFORE_WHOLE = 600, 0.3
 """Reads times regions up to which a program of whole decisions without remote reads is solved as one, and the share of
 the time before."""
-TINY, BEFORE_TINY, ENOUGH_S = 900, 0.7, 3.0
+TINY, BEFORE_TINY, ENOUGH_S = 900, 0.95, 3.0
 """Reads times regions up to which every program without links is; the share of the time before, and its most seconds:
 so many coolings leave only what no change can reach."""
 FOR_WHOLE = 0.7
@@ -78,7 +78,7 @@ def _share_before(problem: DataPlacement, aim: Aim) -> float:
         return BEFORE_WHOLE
     if not problem.remote_reads:
         return BEFORE_BOUND
-    if len(problem.workloads) <= AFRESH:
+    if len(problem.workloads) <= APART:
         return BEFORE_LUCKY
     if aim.gpus_alone and not aim.caps:
         return BEFORE_GPUS

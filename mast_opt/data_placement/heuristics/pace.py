@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from mast_opt.search import Watch
 
 SLICE_S = 0.04
@@ -15,10 +17,12 @@ class Pace:
 
     Args:
         budget_s: seconds that it may take; without a meaning where there is no time limit.
+        rounds: how many there are where neither a time limit nor a number of rounds is given.
     """
 
-    def __init__(self, watch: Watch, budget_s: float) -> None:
+    def __init__(self, watch: Watch, budget_s: float, rounds: int = ROUNDS) -> None:
         self._watch, self._begin_s, self._budget_s = watch, watch.elapsed_s, max(budget_s, 1e-9)
+        self._rounds = rounds
 
     @property
     def counted(self) -> bool:
@@ -29,7 +33,7 @@ class Pace:
     def rounds(self) -> int:
         """Rounds in all, where the clock does not end them."""
         iterations = self._watch.stop.iterations
-        return ROUNDS if iterations is None else max(iterations, 1)
+        return self._rounds if iterations is None else max(iterations, 1)
 
     @property
     def done(self) -> float:
@@ -40,13 +44,24 @@ class Pace:
             shares.append(self._watch.round / self.rounds)
         return max(shares)
 
-    def ahead(self, round_s: float) -> float:
-        """How much of the search a round of that many seconds is."""
-        return round_s / self._budget_s if self._by_clock else 1 / self.rounds
-
     def in_all(self, round_s: float) -> float:
         """Rounds of that many seconds that there is time for."""
         return self._budget_s / round_s if self._by_clock else float(self.rounds)
+
+    @property
+    def rounds_left(self) -> float:
+        """Rounds that there is time for, as long as those so far; infinite before the first."""
+        if not self._by_clock:
+            return float(self.rounds - self._watch.round)
+        return (1 - self.done) * self._watch.round / self.done if self._watch.round else math.inf
+
+    def cancelled(self) -> bool:
+        """Has somebody asked the search to end?"""
+        return self._watch.stop.cancel.is_set()
+
+    def over(self) -> bool:
+        """The same, or is the time over, within a round?"""
+        return self.cancelled() or (self._by_clock and self.done >= 1.0)
 
     @property
     def _by_clock(self) -> bool:

@@ -1,0 +1,43 @@
+"""Slices of annealing: some milliseconds in compiled code at a time, so that limits and interrupts are noticed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from mast_opt.data_placement.heuristics.anneal import anneal, mix_of, shares_for
+from mast_opt.data_placement.heuristics.arrays import Arrays
+from mast_opt.data_placement.heuristics.parts import Part, Scratch, scratch_for, whole
+from mast_opt.data_placement.heuristics.state import State
+
+STEPS = 20_000
+"""Changes of a slice, where nothing is known of the machine or may be."""
+
+
+class Slices:
+    """The annealing of one problem by several threads, each with scratch space of its own.
+
+    Args:
+        refuse: may work be left out?
+    """
+
+    def __init__(self, a: Arrays, refuse: bool, threads: int) -> None:
+        self._a, self._refuse = a, refuse
+        self._scratch: list[Scratch] = [scratch_for(a) for _ in range(threads)]
+        self._mix = mix_of(shares_for(a.remote_reads))
+
+    def run(
+        self, thread: int, part: Part, steps: int, falls: Iterable[tuple[float, float]], over: Callable[[], bool]
+    ) -> float:
+        """So many changes for every fall of the temperature, until it is ``over``; returns what they changed in the
+        cost."""
+        change = 0.0
+        for hot, cold in falls:
+            change += anneal(part, steps, hot, cold, self._refuse, self._scratch[thread], self._mix)
+            if over():
+                break
+        return change
+
+    def descend(self, thread: int, state: State, times: int, over: Callable[[], bool]) -> float:
+        """Improvements only, in so many slices."""
+        steps = min(4 * len(state.region), 4 * STEPS)
+        return self.run(thread, whole(self._a, state), steps, [(0.0, 0.0)] * times, over)

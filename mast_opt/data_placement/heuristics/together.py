@@ -1,0 +1,82 @@
+"""One plan that all threads anneal together, each a part of it, in one long cooling or a few."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mast_opt.data_placement.heuristics.arrays import Arrays
+from mast_opt.data_placement.heuristics.cooling import Cooling
+from mast_opt.data_placement.heuristics.pace import SLICE_S, Pace
+from mast_opt.data_placement.heuristics.parts import join, split
+from mast_opt.data_placement.heuristics.plans import Snapshot
+from mast_opt.data_placement.heuristics.searched import Searched
+from mast_opt.data_placement.heuristics.slices import STEPS, Slices
+
+WORKLOADS_PER_SLICE = 50_000
+"""A round has one slice for every so many workloads: splitting a plan into parts takes time that grows with them."""
+
+
+class Together:
+    """Rounds in which every thread has a part of the plan, dealt out anew; the temperature follows the clock."""
+
+    name = "parts"
+    frequent = False
+    """Is every better plan worth keeping? Copying a large one takes time."""
+
+    def __init__(
+        self,
+        a: Arrays,
+        plan: Searched,
+        slices: Slices,
+        cooling: Cooling,
+        pace: Pace,
+        rng: np.random.Generator,
+        random: list[NDArray[np.uint64]],
+    ) -> None:
+        self._a, self._slices, self._pace, self._rng, self._random = a, slices, pace, rng, random
+        self.plans, self.cooling = [plan], cooling
+        self._workloads = len(plan.state.region)
+        self._times = 1 + self._workloads // WORKLOADS_PER_SLICE
+        self._steps = STEPS
+        self._slice_s = SLICE_S
+        """Seconds that a slice took in the last round."""
+        self._number, self._planned = 0, False
+
+    def round(self, pool: ThreadPoolExecutor, threads: int, best: Snapshot | None) -> None:
+        """Each part takes its share of the changes; a later cooling begins from the best plan."""
+        plan, done = self.plans[0], self._pace.done
+        if self.cooling.number(done) != self._number:
+            self._number = self.cooling.number(done)
+            if best is not None:
+                plan.go_to(self._a, best)
+        parts = split(self._a, plan.state, self._rng, self._random[:threads])
+        level = self.cooling.temperature(done)
+        falls, over = [(level, level)] * self._times, self._pace.cancelled
+        began = time.perf_counter()
+        work: list[Future[float]] = [
+            pool.submit(self._slices.run, thread, part, self._steps, falls, over) for thread, part in enumerate(parts)
+        ]
+        changes = [running.result() for running in work]
+        self._slice_s = max((time.perf_counter() - began) / self._times, 1e-6)
+        plan.cost += sum(changes) + join(self._a, plan.state, parts)
+        if not self._planned:
+            self._planned = True
+            self._plan_cooling()
+        if not self._pace.counted:
+            self._steps = int(np.clip(self._steps * SLICE_S / self._slice_s, 500, 50 * STEPS))
+
+    def _plan_cooling(self) -> None:
+        """Settle the course of the temperature by the changes that there is time for, as far as the first round
+        tells."""
+        rounds = self._pace.in_all(self._slice_s * self._times)
+        self.cooling.plan(len(self._random) * self._times * self._steps * rounds / max(self._workloads, 1))
+
+    def finish(self, over: Callable[[], bool]) -> None:
+        """A last pass that takes improvements only, until it is ``over``."""
+        if not over():
+            self.plans[0].cost += self._slices.descend(0, self.plans[0].state, self._times, over)

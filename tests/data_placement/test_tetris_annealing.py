@@ -12,10 +12,11 @@ import mast_opt
 from mast_opt.data_placement import DataPlacement, Plan
 from mast_opt.data_placement.heuristics.annealing import Annealing
 from mast_opt.data_placement.heuristics.apart import WORKLOADS, Apart
-from mast_opt.data_placement.heuristics.construct import first_state
+from mast_opt.data_placement.heuristics.arrays import arrays_of
+from mast_opt.data_placement.heuristics.construct import first_state, scattered_state
 from mast_opt.data_placement.heuristics.pace import Pace
 from mast_opt.data_placement.heuristics.parts import MOST, split
-from mast_opt.data_placement.heuristics.state import cost, forbidden
+from mast_opt.data_placement.heuristics.state import cost, forbidden, state_of
 from mast_opt.data_placement.heuristics.together import Together
 from mast_opt.search import Stop, Tools, Watch
 from tests.data_placement.support import made, no_solver
@@ -99,3 +100,20 @@ def test_a_given_start_and_a_large_instance_are_searched_by_all_threads_together
         search = searching(problem, Stop(iterations=1), 2, begin)
         assert len(search.method.plans) == 1
         assert len(search.random) == 2
+
+
+@pytest.mark.parametrize("family", ["standard", "tight-storage", "weakly-coupled"])
+def test_data_scattered_at_random_is_legal_and_lies_elsewhere_every_time(family: str) -> None:
+    problem = made(family, datasets=20, workloads=30, regions=4)
+    a = arrays_of(problem, dict(problem.objective.weights))
+    rng = np.random.default_rng(1)
+    states = [scattered_state(a, False, rng) for _ in range(10)]
+    assert len({s.place.tobytes() for s in states}) == 10
+    for s in states:
+        assert (s.place & a.pinned).sum() == a.pinned.sum()
+        assert not (s.place & a.forbidden).any()
+        assert (s.storage <= a.storage).all()
+        assert (s.copies <= a.copies_max).all()
+        again = state_of(a, s.option, s.region, s.place, 1)
+        for name in ("volume", "demand", "cpu", "storage", "copies"):
+            assert np.array_equal(getattr(again, name), getattr(s, name)), name

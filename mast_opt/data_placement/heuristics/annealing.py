@@ -18,7 +18,7 @@ from mast_opt.data_placement.heuristics.cooling import BOUND, GPUS_ALONE, Coolin
 from mast_opt.data_placement.heuristics.neighbourhoods import seconds_before, worthwhile
 from mast_opt.data_placement.heuristics.pace import ROUNDS, Pace
 from mast_opt.data_placement.heuristics.parts import MOST
-from mast_opt.data_placement.heuristics.plans import Snapshot, plan_of, snapshot_of
+from mast_opt.data_placement.heuristics.plans import Snapshot, decisions, plan_of, snapshot_of
 from mast_opt.data_placement.heuristics.polish import finish
 from mast_opt.data_placement.heuristics.proof import Proof
 from mast_opt.data_placement.heuristics.searched import Searched
@@ -97,9 +97,9 @@ class Annealing:
         cooling, slices = Cooling(unit, start is not None, self._dearer()), Slices(self.a, refuse, len(self.random))
         self.method: Apart | Together
         if apart:
-            beginning = Snapshot(first.option.copy(), first.region.copy(), first.place.copy())
+            beginning = decisions(first)
             plans = [Searched(first.copy()._replace(random=random), first_cost) for random in self.random]
-            self.method = Apart(self.a, beginning, plans, slices, cooling, self.pace)
+            self.method = Apart(self.a, beginning, plans, slices, cooling, self.pace, self.rng)
         else:
             searched = Searched(first, first_cost)
             self.method = Together(self.a, searched, slices, cooling, self.pace, self.rng, self.random)
@@ -157,7 +157,7 @@ class Annealing:
         if (self.best is None or better) and (last or self._may_keep()) and self._legal(plan):
             began = time.perf_counter()
             s = plan.state
-            self.best = Snapshot(s.option.copy(), s.region.copy(), s.place.copy())
+            self.best = decisions(s)
             plan.cost = self.best_cost = cost(self.a, s)
             self.best_shown = self.best_cost - EARLIER * sum(cost(cap.arrays, s) for cap in self.caps)
             self.keep_again_s = time.perf_counter() + KEEPING * (time.perf_counter() - began)

@@ -19,10 +19,34 @@ def first_state(a: Arrays, refuse: bool, seed: int) -> State:
     regions = a.stored.shape[1]
     nowhere = np.full(len(a.tier), regions)
     s = state_of(a, a.option_start[:-1].copy(), nowhere, legal_replicas(a), seed)
-    gpus = a.option_mgpu[a.option_start[:-1]]
-    order = np.lexsort((-a.cpu_need, -gpus))
-    _settle(a, s, order, refuse, scratch_for(a))
+    _settle(a, s, _gangs_first(a), refuse, scratch_for(a))
     return s
+
+
+def scattered_state(a: Arrays, refuse: bool, rng: np.random.Generator) -> State:
+    """A state that forgets where data is today: the largest datasets first, each in a region drawn at random among
+    those with room for it; then each workload where it costs least. Like ``first_state`` it may exceed limits."""
+    place = a.pinned.copy()
+    room = a.storage - place.T @ a.size
+    arriving = a.ingress - (place & ~a.stored).T @ a.size
+    for i in np.lexsort((rng.random(len(a.size)), -a.size)).tolist():
+        new = np.where(a.stored[i], 0, a.size[i])
+        for r in rng.permutation(place.shape[1]).tolist():
+            if place[i].sum() >= a.copies_min[i]:
+                break
+            if not (place[i, r] or a.forbidden[i, r]) and room[r] >= a.size[i] and arriving[r] >= new[r]:
+                place[i, r] = True
+                room[r] -= a.size[i]
+                arriving[r] -= new[r]
+    nowhere = np.full(len(a.tier), place.shape[1])
+    s = state_of(a, a.option_start[:-1].copy(), nowhere, place, 1)
+    _settle(a, s, _gangs_first(a), refuse, scratch_for(a))
+    return s
+
+
+def _gangs_first(a: Arrays) -> Ints:
+    """Workloads by GPUs, then cores, the largest first."""
+    return np.lexsort((-a.cpu_need, -a.option_mgpu[a.option_start[:-1]]))
 
 
 def given_state(a: Arrays, option: Ints, region: Ints, place: Bools, refuse: bool, seed: int) -> State:

@@ -21,6 +21,11 @@ class Snapshot(NamedTuple):
     place: Bools
 
 
+def decisions(s: State) -> Snapshot:
+    """Those of a state, to keep."""
+    return Snapshot(s.option.copy(), s.region.copy(), s.place.copy())
+
+
 def plan_of(problem: DataPlacement, snapshot: Snapshot) -> Plan:
     """The plan, with copies and remote reads from the first region that holds the dataset."""
     runs = np.flatnonzero(snapshot.region < len(problem.regions))

@@ -21,7 +21,7 @@ class Slices:
     """
 
     def __init__(self, a: Arrays, refuse: bool, threads: int) -> None:
-        self._a, self._refuse = a, refuse
+        self._a, self.refuse = a, refuse
         self._scratch: list[Scratch] = [scratch_for(a) for _ in range(threads)]
         self._mix = mix_of(shares_for(a.remote_reads))
 
@@ -32,7 +32,7 @@ class Slices:
         cost."""
         change = 0.0
         for hot, cold in falls:
-            change += anneal(part, steps, hot, cold, self._refuse, self._scratch[thread], self._mix)
+            change += anneal(part, steps, hot, cold, self.refuse, self._scratch[thread], self._mix)
             if over():
                 break
         return change

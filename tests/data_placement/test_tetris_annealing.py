@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -11,7 +12,7 @@ import pytest
 import mast_opt
 from mast_opt.data_placement import DataPlacement, Plan
 from mast_opt.data_placement.heuristics.annealing import Annealing
-from mast_opt.data_placement.heuristics.apart import WORKLOADS, Apart
+from mast_opt.data_placement.heuristics.apart import MOST_WORKLOADS, Apart
 from mast_opt.data_placement.heuristics.arrays import arrays_of
 from mast_opt.data_placement.heuristics.construct import first_state, scattered_state
 from mast_opt.data_placement.heuristics.pace import Pace
@@ -92,7 +93,7 @@ def test_a_cooling_that_is_cut_short_ends_cold_and_counts_right() -> None:
 def test_a_given_start_and_a_large_instance_are_searched_by_all_threads_together() -> None:
     small, large = (
         made("standard", datasets=12, workloads=18, regions=4),
-        made("standard", workloads=WORKLOADS + 1, regions=4),
+        made("standard", workloads=MOST_WORKLOADS + 1, regions=4),
     )
     start = mast_opt.solve(small, "tetris", iterations=8).plan
     assert start is not None
@@ -117,3 +118,23 @@ def test_data_scattered_at_random_is_legal_and_lies_elsewhere_every_time(family:
         again = state_of(a, s.option, s.region, s.place, 1)
         for name in ("volume", "demand", "cpu", "storage", "copies"):
             assert np.array_equal(getattr(again, name), getattr(s, name)), name
+
+
+def test_a_slice_that_waits_for_a_thread_is_not_taken_for_a_long_one() -> None:
+    """With one thread the relaxation has its turn first; slices had become shorter and shorter for that."""
+    search = searching(made("standard", workloads=MOST_WORKLOADS + 1, regions=4), Stop(time_limit_s=60.0), 1)
+    assert isinstance(search.method, Together)
+    with ThreadPoolExecutor(1) as pool:
+        search.method.round(pool, 1, None)  # compiles the kernels where that has not been done
+        pool.submit(time.sleep, 2.0)
+        search.method.round(pool, 1, None)
+    assert search.method.slice_s < 2.0
+
+
+def test_coolings_from_scattered_data_find_what_others_never_do() -> None:
+    """One dataset has no room but where it is today, unless the others leave: its optimum is 10.748, and all
+    coolings from today's replicas end at 11.804."""
+    problem = made("standard", 15, datasets=12, workloads=18, regions=3)
+    search = searching(problem, Stop(gap=0.0, iterations=20), 2)
+    search.run()
+    assert search.best_cost < 11.0

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mast_opt.data_placement.heuristics.aim import EARLIER, Aim
-from mast_opt.data_placement.heuristics.apart import WORKLOADS, Apart, rounds_for
+from mast_opt.data_placement.heuristics.apart import MOST_WORKLOADS, Apart, rounds_for
 from mast_opt.data_placement.heuristics.arrays import Arrays, arrays_of
 from mast_opt.data_placement.heuristics.construct import first_state, given_state
 from mast_opt.data_placement.heuristics.cooling import BOUND, GPUS_ALONE, Cooling
@@ -75,7 +75,7 @@ class Annealing:
         budget_s = max(left_s * (1 - RESERVE) - self.handover_s, left_s / 2)
         if worthwhile(problem) and self.watch.stop.iterations is None:
             budget_s = seconds_before(problem, self.aim, budget_s)
-        apart = start is None and problem.remote_reads and len(problem.workloads) <= WORKLOADS
+        apart = start is None and problem.remote_reads and len(problem.workloads) <= MOST_WORKLOADS
         self.pace = Pace(self.watch, budget_s, rounds_for(len(problem.workloads)) if apart else ROUNDS)
         bounded = arrays_of(problem, weights)
         self.a: Arrays = bounded
@@ -132,29 +132,29 @@ class Annealing:
                     if relaxing is not None:
                         relaxing.result()
                     self.watch.round += 1
-                    self._note(last=self.method.frequent)
+                    self._note(self.method.frequent)
             finally:
                 over.set()
             if beside is not None:
                 beside.result()
-        self.method.finish(lambda: self.watch.stop.cancel.is_set() or self.watch.remaining_s < self.handover_s)
-        self._note(last=True)
+        self.method.finish(lambda: self.pace.cancelled() or self.watch.remaining_s < self.handover_s)
+        self._note(True)
 
-    def _note(self, last: bool = False) -> None:
-        """Keep the best plan seen between rounds and report what is known."""
+    def _note(self, every: bool = False) -> None:
+        """Keep the best plan seen between rounds (``every`` better one, or now and then) and report what is known."""
         for plan in self.method.plans:
-            self._look_at(plan, last)
+            self._look_at(plan, every)
         bound = self.proof.bound - EARLIER * sum(cap.value for cap in self.caps)
         self.watch.report(
             objective=self.best_shown if self.best is not None and self.problem.links is None else None,
             bound=max(0.0, bound) if math.isfinite(bound) else None,
         )
 
-    def _look_at(self, plan: Searched, last: bool) -> None:
+    def _look_at(self, plan: Searched, every: bool) -> None:
         """Keep the plan if it is the best."""
         plan.settle(self.a, self.problem.may_refuse)
-        better = plan.cost < self.best_cost - (0 if last else 1e-4) * abs(self.best_cost)
-        if (self.best is None or better) and (last or self._may_keep()) and self._legal(plan):
+        better = plan.cost < self.best_cost - (0 if every else 1e-4) * abs(self.best_cost)
+        if (self.best is None or better) and (every or self._may_keep()) and self._legal(plan):
             began = time.perf_counter()
             s = plan.state
             self.best = decisions(s)

@@ -20,8 +20,8 @@ from mast_opt.data_placement.heuristics.plans import Snapshot, decisions
 from mast_opt.data_placement.heuristics.searched import Searched
 from mast_opt.data_placement.heuristics.slices import STEPS, Slices
 
-WORKLOADS = 120
-"""Most workloads of an instance that is searched so."""
+MOST_WORKLOADS = 120
+"""Of an instance that is searched so."""
 CHANGES, LEAST = 2_000, 1_000
 """Changes per workload of a cooling, and of the last cooling at least."""
 TIMES = (1.0, 4.0, 1.0, 16.0)
@@ -66,20 +66,20 @@ class Apart:
         self._rng = rng
         self.plans = plans
         self.coolings = 0
-        """How many there have been."""
+        """How many have begun."""
 
     def round(self, pool: ThreadPoolExecutor, threads: int, best: Snapshot | None) -> None:
         """One cooling of every plan; a shorter one where that is all there is time for."""
         changes = changes_of(len(self._first.region))
         if self._pace.rounds_left < 2:
             changes = max(LEAST, int(changes * min(1.0, self._pace.rounds_left)))
-        work: list[Future[None]] = [
-            pool.submit(self._cool, thread, self._beginning(turn), TIMES[turn], changes)
-            for thread, turn in enumerate((self.coolings + thread) % len(TIMES) for thread in range(threads))
-        ]
+        work: list[Future[None]] = []
+        for thread in range(threads):
+            turn = self.coolings % len(TIMES)
+            work.append(pool.submit(self._cool, thread, self._beginning(turn), TIMES[turn], changes))
+            self.coolings += 1
         for running in work:
             running.result()
-        self.coolings += threads
 
     def _beginning(self, turn: int) -> Snapshot:
         if turn != SCATTERED:

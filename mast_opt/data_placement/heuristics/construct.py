@@ -16,11 +16,7 @@ from mast_opt.data_placement.problem import Bools, Ints
 
 def first_state(a: Arrays, refuse: bool, seed: int) -> State:
     """A state close to today's; it may exceed limits where that is hard to avoid."""
-    regions = a.stored.shape[1]
-    nowhere = np.full(len(a.tier), regions)
-    s = state_of(a, a.option_start[:-1].copy(), nowhere, legal_replicas(a), seed)
-    _settle(a, s, _gangs_first(a), refuse, scratch_for(a))
-    return s
+    return _filled(a, legal_replicas(a), refuse, seed)
 
 
 def scattered_state(a: Arrays, refuse: bool, rng: np.random.Generator) -> State:
@@ -38,15 +34,15 @@ def scattered_state(a: Arrays, refuse: bool, rng: np.random.Generator) -> State:
                 place[i, r] = True
                 room[r] -= a.size[i]
                 arriving[r] -= new[r]
-    nowhere = np.full(len(a.tier), place.shape[1])
-    s = state_of(a, a.option_start[:-1].copy(), nowhere, place, 1)
-    _settle(a, s, _gangs_first(a), refuse, scratch_for(a))
+    return _filled(a, place, refuse, 1)
+
+
+def _filled(a: Arrays, place: Bools, refuse: bool, seed: int) -> State:
+    """The state with these replicas and each workload where it costs least: by GPUs, then cores, the largest first."""
+    option = a.option_start[:-1]
+    s = state_of(a, option.copy(), np.full(len(a.tier), place.shape[1]), place, seed)
+    _settle(a, s, np.lexsort((-a.cpu_need, -a.option_mgpu[option])), refuse, scratch_for(a))
     return s
-
-
-def _gangs_first(a: Arrays) -> Ints:
-    """Workloads by GPUs, then cores, the largest first."""
-    return np.lexsort((-a.cpu_need, -a.option_mgpu[a.option_start[:-1]]))
 
 
 def given_state(a: Arrays, option: Ints, region: Ints, place: Bools, refuse: bool, seed: int) -> State:

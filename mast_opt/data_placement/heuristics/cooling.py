@@ -18,7 +18,7 @@ LONGEST = 100_000
 UNHURRIED = 1_000
 """Changes per workload with which it pays to begin at the hottest; with fewer, proportionally colder."""
 MOST = 50
-"""Coolings."""
+"""Coolings that there are at most."""
 FINISH = 0.06
 """Share of a cooling that is spent at temperature 0."""
 

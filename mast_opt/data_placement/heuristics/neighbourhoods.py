@@ -13,7 +13,7 @@ import numpy as np
 
 from mast_opt.data_placement.formulation import base
 from mast_opt.data_placement.heuristics.aim import Aim
-from mast_opt.data_placement.heuristics.apart import WORKLOADS as APART
+from mast_opt.data_placement.heuristics.apart import MOST_WORKLOADS
 from mast_opt.data_placement.heuristics.crossings import Crossings
 from mast_opt.data_placement.heuristics.decisions import Decisions
 from mast_opt.data_placement.plan import Plan
@@ -78,7 +78,7 @@ def _share_before(problem: DataPlacement, aim: Aim) -> float:
         return BEFORE_WHOLE
     if not problem.remote_reads:
         return BEFORE_BOUND
-    if len(problem.workloads) <= APART:
+    if len(problem.workloads) <= MOST_WORKLOADS:
         return BEFORE_LUCKY
     if aim.gpus_alone and not aim.caps:
         return BEFORE_GPUS

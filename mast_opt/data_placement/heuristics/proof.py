@@ -13,7 +13,7 @@ import numpy as np
 from mast_opt.data_placement.certificate import Certificate
 from mast_opt.data_placement.heuristics.aim import Aim
 from mast_opt.data_placement.heuristics.arrays import Arrays
-from mast_opt.data_placement.heuristics.neighbourhoods import TINY, worthwhile
+from mast_opt.data_placement.heuristics.neighbourhoods import worthwhile
 from mast_opt.data_placement.heuristics.pace import SLICE_S
 from mast_opt.data_placement.heuristics.relaxation import Relaxation
 from mast_opt.data_placement.heuristics.treed import TreedRelaxation, kept_trees
@@ -28,9 +28,6 @@ SECONDS_FOR_TREES = 5e-4
 neighbourhoods follow, trees are found beside those instead, which keep one thread busy."""
 MOST_FOR_TREES = 500_000
 """Reads times regions up to which there are trees at all: more would take gigabytes, and get nowhere."""
-HURRIED_S = 3.0
-"""Time left in which a tiny program has both threads: with trees beside it, plans after a second were 0.7% above the
-optimum at 20 × 30 × 4 instead of 0.1%."""
 ROUNDS_TO_TREES = 4
 """With a single thread, trees have a slice in one of so many rounds."""
 
@@ -54,10 +51,9 @@ class Proof:
         budget_s: float,
         rng: np.random.Generator,
     ) -> None:
-        self._problem, self._aim, self._watch = problem, aim, tools.watch
+        self._problem, self._aim = problem, aim
         self._alone, self._counted = tools.threads == 1, counted
         floor, cells = peak_floor(problem), len(problem.read_workload) * len(problem.regions)
-        self._cells = cells
         free = problem.remote_reads and aim.weights["remote"] == 0
         free |= not (a.keep_price.any() or a.new_price.any())
         patient = not counted and cells <= MOST_FOR_TREES and budget_s >= SECONDS_FOR_TREES * cells
@@ -98,12 +94,8 @@ class Proof:
 
     @contextmanager
     def beside(self) -> Iterator[None]:
-        """While the MIP solver finishes the plan on one thread, go on with trees on another.
-
-        Where the MIP solver has the whole program and little time, it needs both.
-        """
-        hurried = self._cells <= TINY and self._watch.remaining_s < HURRIED_S
-        if self._alone or self._counted or self._treed is None or hurried:
+        """While the MIP solver finishes the plan on one thread, go on with trees on another."""
+        if self._alone or self._counted or self._treed is None:
             yield
             return
         self._treed.go_on()

@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterable
 
 from mast_opt.data_placement.heuristics.anneal import anneal, mix_of, shares_for
 from mast_opt.data_placement.heuristics.arrays import Arrays
-from mast_opt.data_placement.heuristics.parts import Part, Scratch, scratch_for, whole
-from mast_opt.data_placement.heuristics.state import State
+from mast_opt.data_placement.heuristics.parts import Part, Scratch, scratch_for
 
 STEPS = 20_000
 """Changes of a slice, where nothing is known of the machine or may be."""
@@ -21,7 +20,7 @@ class Slices:
     """
 
     def __init__(self, a: Arrays, refuse: bool, threads: int) -> None:
-        self._a, self.refuse = a, refuse
+        self.refuse = refuse
         self._scratch: list[Scratch] = [scratch_for(a) for _ in range(threads)]
         self._mix = mix_of(shares_for(a.remote_reads))
 
@@ -36,8 +35,3 @@ class Slices:
             if over():
                 break
         return change
-
-    def descend(self, thread: int, state: State, times: int, over: Callable[[], bool]) -> float:
-        """Improvements only, in so many slices."""
-        steps = min(4 * len(state.region), 4 * STEPS)
-        return self.run(thread, whole(self._a, state), steps, [(0.0, 0.0)] * times, over)

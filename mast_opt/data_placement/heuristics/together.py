@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from mast_opt.data_placement.heuristics.arrays import Arrays
 from mast_opt.data_placement.heuristics.cooling import Cooling
 from mast_opt.data_placement.heuristics.pace import SLICE_S, Pace
-from mast_opt.data_placement.heuristics.parts import join, split
+from mast_opt.data_placement.heuristics.parts import Part, join, split, whole
 from mast_opt.data_placement.heuristics.plans import Snapshot
 from mast_opt.data_placement.heuristics.searched import Searched
 from mast_opt.data_placement.heuristics.slices import STEPS, Slices
@@ -43,7 +43,7 @@ class Together:
         self._workloads = len(plan.state.region)
         self._times = 1 + self._workloads // WORKLOADS_PER_SLICE
         self._steps = STEPS
-        self._slice_s = SLICE_S
+        self.slice_s = SLICE_S
         """Seconds that a slice took in the last round."""
         self._number, self._planned = 0, False
 
@@ -56,27 +56,33 @@ class Together:
                 plan.go_to(self._a, best)
         parts = split(self._a, plan.state, self._rng, self._random[:threads])
         level = self.cooling.temperature(done)
-        falls, over = [(level, level)] * self._times, self._pace.cancelled
-        began = time.perf_counter()
         work: list[Future[float]] = [
-            pool.submit(self._slices.run, thread, part, self._steps, falls, over) for thread, part in enumerate(parts)
+            pool.submit(self._change, thread, part, level) for thread, part in enumerate(parts)
         ]
         changes = [running.result() for running in work]
-        self._slice_s = max((time.perf_counter() - began) / self._times, 1e-6)
         plan.cost += sum(changes) + join(self._a, plan.state, parts)
         if not self._planned:
             self._planned = True
             self._plan_cooling()
         if not self._pace.counted:
-            self._steps = int(np.clip(self._steps * SLICE_S / self._slice_s, 500, 50 * STEPS))
+            self._steps = int(np.clip(self._steps * SLICE_S / self.slice_s, 500, 50 * STEPS))
+
+    def _change(self, thread: int, part: Part, level: float) -> float:
+        """The slices of one part. They are timed here: they may have to wait for a thread."""
+        began = time.perf_counter()
+        change = self._slices.run(thread, part, self._steps, [(level, level)] * self._times, self._pace.cancelled)
+        self.slice_s = max((time.perf_counter() - began) / self._times, 1e-6)
+        return change
 
     def _plan_cooling(self) -> None:
         """Settle the course of the temperature by the changes that there is time for, as far as the first round
         tells."""
-        rounds = self._pace.in_all(self._slice_s * self._times)
+        rounds = self._pace.in_all(self.slice_s * self._times)
         self.cooling.plan(len(self._random) * self._times * self._steps * rounds / max(self._workloads, 1))
 
     def finish(self, over: Callable[[], bool]) -> None:
         """A last pass that takes improvements only, until it is ``over``."""
         if not over():
-            self.plans[0].cost += self._slices.descend(0, self.plans[0].state, self._times, over)
+            plan, steps = self.plans[0], min(4 * self._workloads, 4 * STEPS)
+            falls = [(0.0, 0.0)] * self._times
+            plan.cost += self._slices.run(0, whole(self._a, plan.state), steps, falls, over)

@@ -138,3 +138,15 @@ def test_coolings_from_scattered_data_find_what_others_never_do() -> None:
     search = searching(problem, Stop(gap=0.0, iterations=20), 2)
     search.run()
     assert search.best_cost < 11.0
+
+
+@pytest.mark.parametrize(
+    ("family", "rounds", "guided"), [("standard", 10, True), ("standard", 1_000, False), ("weakly-coupled", 10, False)]
+)
+def test_changes_are_guided_where_there_is_time_for_few(family: str, rounds: int, guided: bool) -> None:
+    search = searching(made(family, datasets=150, workloads=150, regions=8), Stop(iterations=rounds), 1)
+    assert isinstance(search.method, Together)
+    assert not search.method.slices.mix.guided
+    with ThreadPoolExecutor(1) as pool:
+        search.method.round(pool, 1, None)
+    assert search.method.slices.mix.guided == guided

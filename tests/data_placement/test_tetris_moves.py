@@ -12,11 +12,13 @@ from hypothesis import strategies as st
 
 from mast_opt.data_placement import DataPlacement
 from mast_opt.data_placement.generate import FAMILIES
-from mast_opt.data_placement.heuristics.anneal import SHARES, anneal, mix_of
+from mast_opt.data_placement.heuristics.anneal import anneal
 from mast_opt.data_placement.heuristics.arrays import Arrays, arrays_of
 from mast_opt.data_placement.heuristics.construct import first_state, given_state
-from mast_opt.data_placement.heuristics.parts import Part, join, scratch_for, split, whole
+from mast_opt.data_placement.heuristics.mix import SHARES, mix_of
+from mast_opt.data_placement.heuristics.parts import Part, join, split, whole
 from mast_opt.data_placement.heuristics.plans import Snapshot, plan_of, restore, snapshot_of
+from mast_opt.data_placement.heuristics.scratch import scratch_for
 from mast_opt.data_placement.heuristics.state import State, cost, excess, state_of
 from mast_opt.data_placement.verify import verify
 from tests.data_placement.strategies import problems
@@ -31,19 +33,23 @@ def begin(problem: DataPlacement, seed: int) -> tuple[Arrays, State]:
     return a, first_state(a, problem.may_refuse, seed)
 
 
-def search(problem: DataPlacement, a: Arrays, s: State, steps: int, temperature: float) -> float:
+def search(problem: DataPlacement, a: Arrays, s: State, steps: int, temperature: float, guided: bool = False) -> float:
     """Anneal at one temperature; returns the change in cost that the kernels report."""
-    return float(anneal(whole(a, s), steps, temperature, temperature, problem.may_refuse, scratch_for(a), mix_of()))
+    mix = mix_of(guided=guided)
+    return float(anneal(whole(a, s), steps, temperature, temperature, problem.may_refuse, scratch_for(a), mix))
 
 
-def search_in_parts(problem: DataPlacement, a: Arrays, s: State, parts: int, steps: int, temperature: float) -> float:
+def search_in_parts(
+    problem: DataPlacement, a: Arrays, s: State, parts: int, steps: int, temperature: float, guided: bool
+) -> float:
     """The same in parts, at the same time; returns the change in cost that kernels and ``join`` report."""
     random = [np.array([7 * number + 1], np.uint64) for number in range(parts)]
     split_up = split(a, s, np.random.default_rng(int(s.random[0] % 1000)), random)
     assert sorted(r for part in split_up for r in part.regions.tolist()) == list(range(len(problem.regions)))
 
     def work(part: Part) -> float:
-        return float(anneal(part, steps, temperature, temperature, problem.may_refuse, scratch_for(a), mix_of()))
+        mix = mix_of(guided=guided)
+        return float(anneal(part, steps, temperature, temperature, problem.may_refuse, scratch_for(a), mix))
 
     with ThreadPoolExecutor(parts) as pool:
         change = sum(pool.map(work, split_up))
@@ -70,16 +76,17 @@ def check_rules(a: Arrays, s: State) -> None:
     seed=st.integers(1, 2**31),
     parts=st.integers(2, 3),
     temperature=st.sampled_from(TEMPERATURES),
+    guided=st.booleans(),
 )
 def test_parts_together_keep_every_sum_and_the_cost(
-    problem: DataPlacement, seed: int, parts: int, temperature: float
+    problem: DataPlacement, seed: int, parts: int, temperature: float, guided: bool
 ) -> None:
     a, s = begin(problem, seed)
     lawful = excess(a, s, problem.may_refuse) == 0
     event(f"lawful start: {lawful}")
     for _ in range(3):
         before, was = cost(a, s), s.copy()
-        change = search_in_parts(problem, a, s, min(parts, len(problem.regions)), 300, temperature)
+        change = search_in_parts(problem, a, s, min(parts, len(problem.regions)), 300, temperature, guided)
         check_sums(a, s)
         check_rules(a, s)
         if lawful:
@@ -93,14 +100,17 @@ def test_parts_together_keep_every_sum_and_the_cost(
     problem=problems(regions=4, datasets=5, workloads=7, links=False, roomy=True),
     seed=st.integers(1, 2**31),
     temperature=st.sampled_from(TEMPERATURES),
+    guided=st.booleans(),
 )
-def test_many_changes_keep_every_sum_and_the_cost(problem: DataPlacement, seed: int, temperature: float) -> None:
+def test_many_changes_keep_every_sum_and_the_cost(
+    problem: DataPlacement, seed: int, temperature: float, guided: bool
+) -> None:
     a, s = begin(problem, seed)
     check_sums(a, s)
     lawful = excess(a, s, problem.may_refuse) == 0
     event(f"lawful start: {lawful}")
     before = cost(a, s)
-    change = search(problem, a, s, 3000, temperature)
+    change = search(problem, a, s, 3000, temperature, guided)
     check_sums(a, s)
     check_rules(a, s)
     if lawful:

@@ -3,46 +3,25 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-
-import numpy as np
 
 from mast_opt.compiled import compiled, kernel
 from mast_opt.data_placement.heuristics.arrays import Arrays
 from mast_opt.data_placement.heuristics.chance import below, uniform
+from mast_opt.data_placement.heuristics.guess import forget, likely_region, likely_twin
 from mast_opt.data_placement.heuristics.herd import herd
+from mast_opt.data_placement.heuristics.mix import EXCHANGE, HERD, MOVE, SHIFT, SWAP, TOGGLE, TWINS, Mix
 from mast_opt.data_placement.heuristics.moves import move, swap
-from mast_opt.data_placement.heuristics.parts import Part, Scratch
+from mast_opt.data_placement.heuristics.parts import Part
 from mast_opt.data_placement.heuristics.replicas import exchange, shift, toggle
+from mast_opt.data_placement.heuristics.scratch import Scratch
 from mast_opt.data_placement.heuristics.state import State
 from mast_opt.data_placement.heuristics.trade import trade
-from mast_opt.mip import FloatArray
+from mast_opt.data_placement.heuristics.window import WIDTH, Window, next_window, within
 
-SHARES = {
-    "move": 0.5,
-    "twins": 0.19,
-    "swap": 0.14,
-    "toggle": 0.05,
-    "shift": 0.04,
-    "exchange": 0.04,
-    "herd": 0.04,
-    "trade": 0.2,
-}
-"""How often each kind of change is tried, in proportion."""
-MOVE, TWINS, SWAP, TOGGLE, SHIFT, EXCHANGE, HERD = range(7)
+GUESSED = 0.5
+"""Share of the moves whose region is guessed where they are guided."""
 NEAR = 0.6
-"""Share of the moves that aim at a region which already holds something that the workload reads."""
-
-
-def mix_of(shares: Mapping[str, float] = SHARES) -> FloatArray:
-    """[8] cumulative shares, scaled to 1. A share of 0 switches a kind of change off."""
-    amounts = np.cumsum([shares[name] for name in SHARES])
-    return np.asarray(amounts / amounts[-1], np.float64)
-
-
-def shares_for(remote_reads: bool) -> dict[str, float]:
-    """The shares for a problem; trades are worth their time only where work cannot leave its data behind."""
-    return SHARES | {"trade": 0.0} if remote_reads else SHARES
+"""Share of the others that aim at a region which already holds something that the workload reads."""
 
 
 @kernel
@@ -73,22 +52,31 @@ def _target(a: Arrays, s: State, part: Part, w, refuse):
 
 
 @kernel
-def _change_work(a: Arrays, s: State, part: Part, kind, temperature, refuse, scratch: Scratch, mix):
+def _change_work(
+    a: Arrays, s: State, part: Part, window: Window, kind, temperature, refuse, scratch: Scratch, mix: Mix
+):
     """Try to move a workload, or to exchange two."""
-    w = part.workloads[below(s.random, len(part.workloads))]
-    if kind < mix[MOVE]:
+    w = part.workloads[within(s.random, window.begin, window.share, len(part.workloads))]
+    if kind < mix.upto[MOVE]:
         o = a.option_start[w] + below(s.random, a.option_start[w + 1] - a.option_start[w])
-        r = _target(a, s, part, w, refuse)
+        r = -1
+        if mix.guided and uniform(s.random) < GUESSED:
+            r = likely_region(a, s, part, w, o, temperature, scratch.guess)
+        if r < 0:
+            r = _target(a, s, part, w, refuse)
         if a.option_region[o, r] and (r != s.region[w] or o != s.option[w]):
             return move(a, s, w, o, r, temperature, scratch.first)
         return 0.0
-    if kind < mix[TWINS]:
-        c = a.twin_class[w]
-        v = a.twin[a.twin_start[c] + below(s.random, a.twin_start[c + 1] - a.twin_start[c])]
+    if kind < mix.upto[TWINS]:
+        if mix.guided:
+            v = likely_twin(a, s, part, window, w, temperature, scratch.guess)
+        else:
+            first, last = a.twin_start[a.twin_class[w]], a.twin_start[a.twin_class[w] + 1]
+            v = a.twin[first + within(s.random, window.partners, window.share, last - first)]
         ow = a.option_start[w] + s.option[v] - a.option_start[v]
         ov = a.option_start[v] + s.option[w] - a.option_start[w]
     else:
-        v = part.workloads[below(s.random, len(part.workloads))]
+        v = part.workloads[within(s.random, window.partners, window.share, len(part.workloads))]
         ow, ov = s.option[w], s.option[v]
     if v != w and part.mine[s.region[v]]:
         return swap(a, s, w, ow, v, ov, temperature, scratch.first, scratch.second)
@@ -96,45 +84,51 @@ def _change_work(a: Arrays, s: State, part: Part, kind, temperature, refuse, scr
 
 
 @kernel
-def _change_data(a: Arrays, s: State, part: Part, kind, temperature, scratch: Scratch, mix):
+def _change_data(a: Arrays, s: State, part: Part, window: Window, kind, temperature, scratch: Scratch, mix: Mix):
     """Try to change the replicas of a dataset, or to move it with its readers."""
     datasets = s.place.shape[0]
-    i, r1 = below(s.random, datasets), part.regions[below(s.random, len(part.regions))]
-    if kind < mix[TOGGLE]:
+    i = within(s.random, window.begin, window.share, datasets)
+    r1 = part.regions[below(s.random, len(part.regions))]
+    if kind < mix.upto[TOGGLE]:
         return toggle(a, s, i, r1, temperature)
     r0 = _holder(s, part, i, -1)
     if r0 < 0:
         return 0.0
-    if kind < mix[SHIFT]:
+    if kind < mix.upto[SHIFT]:
         return shift(a, s, i, r0, r1, temperature)
-    if kind < mix[EXCHANGE]:
-        return exchange(a, s, i, below(s.random, datasets), r0, temperature)
-    if kind < mix[HERD]:
+    if kind < mix.upto[EXCHANGE]:
+        j = within(s.random, window.partners, window.share, datasets)
+        return exchange(a, s, i, j, r0, temperature)
+    if kind < mix.upto[HERD]:
         return herd(a, s, i, r0, r1, temperature, scratch)
-    j = below(s.random, datasets)
+    j = within(s.random, window.partners, window.share, datasets)
     r2 = _holder(s, part, j, r0)
     return trade(a, s, i, r0, j, r2, temperature, scratch) if r2 >= 0 else 0.0
 
 
 @kernel
-def _anneal(a: Arrays, s: State, part: Part, steps, hot, cooling, refuse, scratch: Scratch, mix):
-    temperature, total = hot, 0.0
-    for _ in range(steps):
+def _anneal(a: Arrays, s: State, part: Part, steps, hot, cooling, refuse, scratch: Scratch, mix: Mix):
+    temperature, total, count = hot, 0.0, len(part.workloads)
+    share = WIDTH / max(count, WIDTH)
+    for step in range(steps):
+        if step % WIDTH == 0:
+            window = next_window(s.random, share)
+            forget(scratch.guess)
         temperature *= cooling
         kind = uniform(s.random)
-        if kind < mix[SWAP]:
-            if len(part.workloads) > 0:
-                total += _change_work(a, s, part, kind, temperature, refuse, scratch, mix)
+        if kind < mix.upto[SWAP]:
+            if count > 0:
+                total += _change_work(a, s, part, window, kind, temperature, refuse, scratch, mix)
         else:
-            total += _change_data(a, s, part, kind, temperature, scratch, mix)
+            total += _change_data(a, s, part, window, kind, temperature, scratch, mix)
     return total
 
 
 @compiled
-def anneal(part: Part, steps, hot, cold, refuse, scratch: Scratch, mix):
+def anneal(part: Part, steps, hot, cold, refuse, scratch: Scratch, mix: Mix):
     """Try ``steps`` changes while the temperature falls from ``hot`` to ``cold``; returns the change in cost.
 
-    ``mix`` holds the cumulative shares of the kinds of change, as ``mix_of`` makes them.
+    ``mix`` is what ``mix_of`` makes.
     """
     cooling = math.exp(math.log(cold / hot) / max(steps, 1)) if hot > 0.0 else 1.0
     return _anneal(part.arrays, part.state, part, steps, hot, cooling, refuse, scratch, mix)

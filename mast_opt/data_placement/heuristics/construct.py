@@ -8,8 +8,8 @@ from mast_opt.compiled import compiled, kernel
 from mast_opt.data_placement.heuristics.arrays import Arrays
 from mast_opt.data_placement.heuristics.following import follow
 from mast_opt.data_placement.heuristics.moves import enter, has_room
-from mast_opt.data_placement.heuristics.parts import Scratch, scratch_for
 from mast_opt.data_placement.heuristics.prices import gpu_change, replica_price, stay_worth
+from mast_opt.data_placement.heuristics.scratch import Scratch, scratch_for
 from mast_opt.data_placement.heuristics.state import State, state_of
 from mast_opt.data_placement.problem import Bools, Ints
 

@@ -1,7 +1,7 @@
 """Parts of a plan that threads change at the same time: each has regions of its own, and the work in them.
 
 A change touches the columns of two regions, so threads with disjoint regions do not meet, except in the number of
-copies of a dataset (which one of them may change at a time) and in the peaks over all regions (which each part prices
+copies of a dataset (of which each may add and drop its share) and in the peaks over all regions (which each part prices
 with the others' regions held; ``join`` computes them afresh).
 """
 
@@ -16,31 +16,8 @@ from mast_opt.data_placement.heuristics.arrays import Arrays
 from mast_opt.data_placement.heuristics.state import State, peaks_of
 from mast_opt.data_placement.problem import Bools, Ints
 
-WORKLOADS, DATASETS = 48, 12
-"""Largest herd."""
 MOST = 128
 """Parts; what belongs to no region draws the number of its part in eight bits."""
-
-
-class Herd(NamedTuple):
-    """Space for datasets and workloads that move together; how many of each is kept beside it."""
-
-    workloads: Ints
-    datasets: Ints
-    action: Ints
-    """What became of the replicas that each workload reads, for taking a change back."""
-    added: Bools
-    dropped: Bools
-
-
-class Scratch(NamedTuple):
-    """Space that the kernels of one thread write into; kernels allocate nothing."""
-
-    first: Ints
-    """What became of the replicas that a workload reads, for taking a change back."""
-    second: Ints
-    herd: Herd
-    other: Herd
 
 
 class Part(NamedTuple):
@@ -56,27 +33,6 @@ class Part(NamedTuple):
     """[R+1] is the region in the part? "Left out" is in none but the whole."""
     workloads: Ints
     """Ids of the workloads in them, and of some that are left out."""
-
-
-def scratch_for(a: Arrays) -> Scratch:
-    """Scratch space that is large enough for every change."""
-    widest = max(1, int(np.diff(a.read_start).max(initial=1)))
-    return Scratch(
-        first=np.zeros(widest, np.int8),
-        second=np.zeros(widest, np.int8),
-        herd=_herd_for(widest),
-        other=_herd_for(widest),
-    )
-
-
-def _herd_for(widest: int) -> Herd:
-    return Herd(
-        workloads=np.zeros(WORKLOADS, np.int64),
-        datasets=np.zeros(DATASETS, np.int64),
-        action=np.zeros((WORKLOADS, widest), np.int8),
-        added=np.zeros(DATASETS, np.bool_),
-        dropped=np.zeros(DATASETS, np.bool_),
-    )
 
 
 def whole(a: Arrays, s: State) -> Part:
@@ -100,17 +56,15 @@ def split(a: Arrays, s: State, rng: np.random.Generator, random: list[NDArray[np
         owner[r] = part
         load[part] += work[r]
         held[part] += 1
-    changes = rng.integers(len(random), size=len(s.copies), dtype=np.int8)
+    first = rng.integers(len(random), size=len(s.copies), dtype=np.int8)
     out = rng.integers(len(random), size=len(s.region), dtype=np.int8)
     out[s.region < regions] = -1
     parts = []
     for number, state in enumerate(random):
         mine = owner == number
-        free = changes == number
-        arrays = a._replace(
-            copies_min=_locked(np.where(free, a.copies_min, s.copies)),
-            copies_max=_locked(np.where(free, a.copies_max, s.copies)),
-        )
+        turn = (number - first.astype(np.int64)) % len(random)
+        fewest, most = _copies_of(a, s.copies, turn, len(random))
+        arrays = a._replace(copies_min=_locked(fewest), copies_max=_locked(most))
         own = s._replace(
             demand=s.demand.copy(),
             peak=s.peak.copy(),
@@ -123,6 +77,18 @@ def split(a: Arrays, s: State, rng: np.random.Generator, random: list[NDArray[np
         )
         parts.append(Part(arrays, own, np.flatnonzero(mine), mine, np.flatnonzero(mine[s.region] | (out == number))))
     return parts
+
+
+def _copies_of(a: Arrays, copies: Ints, turn: Ints, parts: int) -> tuple[Ints, Ints]:
+    """[I] the least and most copies for one part: each has its share of what may still come and go, those first in turn
+    one more where it does not divide. What exceeds the limits is the first one's to mend."""
+    up, down = np.maximum(a.copies_max - copies, 0), np.maximum(copies - a.copies_min, 0)
+    most = copies + up // parts + (turn < up % parts)
+    fewest = copies - down // parts - (turn < down % parts)
+    first = turn == 0
+    most = np.where(first & (copies > a.copies_max), a.copies_max, most)
+    fewest = np.where(first & (copies < a.copies_min), a.copies_min, fewest)
+    return fewest, most
 
 
 def join(a: Arrays, s: State, parts: list[Part]) -> float:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from mast_opt.data_placement.heuristics.anneal import anneal, mix_of, shares_for
+from mast_opt.data_placement.heuristics.anneal import anneal
 from mast_opt.data_placement.heuristics.arrays import Arrays
-from mast_opt.data_placement.heuristics.parts import Part, Scratch, scratch_for
+from mast_opt.data_placement.heuristics.mix import mix_of, shares_for
+from mast_opt.data_placement.heuristics.parts import Part
+from mast_opt.data_placement.heuristics.scratch import Scratch, scratch_for
 
 STEPS = 20_000
 """Changes of a slice, where nothing is known of the machine or may be."""
@@ -22,7 +24,13 @@ class Slices:
     def __init__(self, a: Arrays, refuse: bool, threads: int) -> None:
         self.refuse = refuse
         self._scratch: list[Scratch] = [scratch_for(a) for _ in range(threads)]
-        self._mix = mix_of(shares_for(a.remote_reads))
+        self._remote_reads, self._priced = a.remote_reads, a.remote_price > 0
+        self.mix = mix_of(shares_for(a.remote_reads))
+
+    def guide(self) -> None:
+        """From now on, propose changes where the data is, unless remote reads cost nothing or are forbidden."""
+        if self._remote_reads and self._priced:
+            self.mix = mix_of(shares_for(True, guided=True), guided=True)
 
     def run(
         self, thread: int, part: Part, steps: int, falls: Iterable[tuple[float, float]], over: Callable[[], bool]
@@ -31,7 +39,7 @@ class Slices:
         cost."""
         change = 0.0
         for hot, cold in falls:
-            change += anneal(part, steps, hot, cold, self.refuse, self._scratch[thread], self._mix)
+            change += anneal(part, steps, hot, cold, self.refuse, self._scratch[thread], self.mix)
             if over():
                 break
         return change

@@ -20,6 +20,9 @@ from mast_opt.data_placement.heuristics.slices import STEPS, Slices
 WORKLOADS_PER_SLICE = 50_000
 """A round has one slice for every so many workloads: splitting a plan into parts takes time that grows with them."""
 
+FEW = 5_000
+"""Changes per workload with fewer of which guided ones, which take longer, find more."""
+
 
 class Together:
     """Rounds in which every thread has a part of the plan, dealt out anew; the temperature follows the clock."""
@@ -38,7 +41,7 @@ class Together:
         rng: np.random.Generator,
         random: list[NDArray[np.uint64]],
     ) -> None:
-        self._a, self._slices, self._pace, self._rng, self._random = a, slices, pace, rng, random
+        self._a, self.slices, self._pace, self._rng, self._random = a, slices, pace, rng, random
         self.plans, self.cooling = [plan], cooling
         self._workloads = len(plan.state.region)
         self._times = 1 + self._workloads // WORKLOADS_PER_SLICE
@@ -70,19 +73,22 @@ class Together:
     def _change(self, thread: int, part: Part, level: float) -> float:
         """The slices of one part. They are timed here: they may have to wait for a thread."""
         began = time.perf_counter()
-        change = self._slices.run(thread, part, self._steps, [(level, level)] * self._times, self._pace.cancelled)
+        change = self.slices.run(thread, part, self._steps, [(level, level)] * self._times, self._pace.cancelled)
         self.slice_s = max((time.perf_counter() - began) / self._times, 1e-6)
         return change
 
     def _plan_cooling(self) -> None:
-        """Settle the course of the temperature by the changes that there is time for, as far as the first round
-        tells."""
+        """Settle the course of the temperature, and whether changes are guided, by the changes that there is time
+        for, as far as the first round tells."""
         rounds = self._pace.in_all(self.slice_s * self._times)
-        self.cooling.plan(len(self._random) * self._times * self._steps * rounds / max(self._workloads, 1))
+        changes = len(self._random) * self._times * self._steps * rounds / max(self._workloads, 1)
+        self.cooling.plan(changes)
+        if changes < FEW:
+            self.slices.guide()
 
     def finish(self, over: Callable[[], bool]) -> None:
         """A last pass that takes improvements only, until it is ``over``."""
         if not over():
             plan, steps = self.plans[0], min(4 * self._workloads, 4 * STEPS)
             falls = [(0.0, 0.0)] * self._times
-            plan.cost += self._slices.run(0, whole(self._a, plan.state), steps, falls, over)
+            plan.cost += self.slices.run(0, whole(self._a, plan.state), steps, falls, over)

@@ -11,9 +11,9 @@ from mast_opt.data_placement.heuristics.chance import allowance
 from mast_opt.data_placement.heuristics.following import follow, unfollow
 from mast_opt.data_placement.heuristics.herd import gather, have_room
 from mast_opt.data_placement.heuristics.moves import enter
-from mast_opt.data_placement.heuristics.parts import Scratch
 from mast_opt.data_placement.heuristics.prices import gpu_change, replica_price, stay_worth
 from mast_opt.data_placement.heuristics.replicas import set_replica
+from mast_opt.data_placement.heuristics.scratch import Scratch
 from mast_opt.data_placement.heuristics.state import State
 
 

@@ -1,0 +1,46 @@
+"""How often each kind of change is tried."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+from mast_opt.mip import FloatArray
+
+SHARES = {
+    "move": 0.5,
+    "twins": 0.19,
+    "swap": 0.14,
+    "toggle": 0.05,
+    "shift": 0.04,
+    "exchange": 0.04,
+    "herd": 0.04,
+    "trade": 0.2,
+}
+"""How often each kind of change is tried, in proportion."""
+MOVE, TWINS, SWAP, TOGGLE, SHIFT, EXCHANGE, HERD = range(7)
+GUIDED_TWINS = 0.4
+"""Share of exchanges of twins where they are guided, which makes each of them worth more."""
+
+
+class Mix(NamedTuple):
+    """What the kernels try."""
+
+    upto: FloatArray
+    """[8] cumulative shares of the kinds of change, scaled to 1."""
+    guided: bool
+    """Are moves and exchanges of twins guided by where the data is? See ``guess``."""
+
+
+def mix_of(shares: Mapping[str, float] = SHARES, guided: bool = False) -> Mix:
+    """The mix of some shares. A share of 0 switches a kind of change off."""
+    amounts = np.cumsum([shares[name] for name in SHARES])
+    return Mix(np.asarray(amounts / amounts[-1], np.float64), guided)
+
+
+def shares_for(remote_reads: bool, guided: bool = False) -> dict[str, float]:
+    """The shares for a problem; trades are worth their time only where work cannot leave its data behind."""
+    shares = SHARES | {"twins": GUIDED_TWINS} if guided else dict(SHARES)
+    return shares | {"trade": 0.0} if remote_reads else shares

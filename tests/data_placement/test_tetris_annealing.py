@@ -17,7 +17,7 @@ from mast_opt.data_placement.heuristics.arrays import arrays_of
 from mast_opt.data_placement.heuristics.construct import first_state, scattered_state
 from mast_opt.data_placement.heuristics.pace import Pace
 from mast_opt.data_placement.heuristics.parts import MOST, split
-from mast_opt.data_placement.heuristics.state import cost, forbidden, state_of
+from mast_opt.data_placement.heuristics.state import cost, excess, forbidden, state_of
 from mast_opt.data_placement.heuristics.together import Together
 from mast_opt.search import Stop, Tools, Watch
 from tests.data_placement.support import made, no_solver
@@ -138,6 +138,14 @@ def test_coolings_from_scattered_data_find_what_others_never_do() -> None:
     search = searching(problem, Stop(gap=0.0, iterations=20), 2)
     search.run()
     assert search.best_cost < 11.0
+
+
+@pytest.mark.parametrize(("family", "seed"), [("standard", 1), ("many-small-regions", 1), ("hot-dataset", 13)])
+def test_in_a_first_plan_what_few_regions_can_hold_finds_room_before_all_else(family: str, seed: int) -> None:
+    problem = made(family, seed=seed, datasets=100, workloads=150, regions=40)
+    a = arrays_of(problem, dict(problem.objective.weights))
+    assert (np.sort(a.cpu)[-10] < a.cpu_need).any()  # some fit into fewer than ten of the forty regions, even empty
+    assert excess(a, first_state(a, False, 1), False) == 0
 
 
 @pytest.mark.parametrize(

@@ -38,11 +38,26 @@ def scattered_state(a: Arrays, refuse: bool, rng: np.random.Generator) -> State:
 
 
 def _filled(a: Arrays, place: Bools, refuse: bool, seed: int) -> State:
-    """The state with these replicas and each workload where it costs least: by GPUs, then cores, the largest first."""
+    """The state with these replicas and each workload where it costs least: by GPUs, then cores, the largest first;
+    where that exceeds cores or quotas, first of all what few regions could hold even if they were empty."""
     option = a.option_start[:-1]
-    s = state_of(a, option.copy(), np.full(len(a.tier), place.shape[1]), place, seed)
-    _settle(a, s, np.lexsort((-a.cpu_need, -a.option_mgpu[option])), refuse, scratch_for(a))
+    by_gpus = np.lexsort((-a.cpu_need, -a.option_mgpu[option]))
+    s = _settled(a, place, by_gpus, refuse, seed)
+    if not _lacks_cores(a, s):
+        return s
+    rooms = len(a.cpu) - np.searchsorted(np.sort(a.cpu), a.cpu_need)
+    again = _settled(a, place, by_gpus[np.argsort(rooms[by_gpus], kind="stable")], refuse, seed)
+    return s if _lacks_cores(a, again) else again
+
+
+def _settled(a: Arrays, place: Bools, order: Ints, refuse: bool, seed: int) -> State:
+    s = state_of(a, a.option_start[:-1].copy(), np.full(len(a.tier), place.shape[1]), place, seed)
+    _settle(a, s, order, refuse, scratch_for(a))
     return s
+
+
+def _lacks_cores(a: Arrays, s: State) -> bool:
+    return bool((s.cpu > a.cpu).any() or (s.quota > a.quota).any())
 
 
 def given_state(a: Arrays, option: Ints, region: Ints, place: Bools, refuse: bool, seed: int) -> State:

@@ -58,6 +58,10 @@ def begun() -> tuple[Arrays, State]:
     return a, first_state(a, False, 1)
 
 
+def parts_of(a: Arrays, s: State, number: int) -> list[Part]:
+    return split(a, s, np.random.default_rng(1), [np.array([seed], np.uint64) for seed in range(1, number + 1)])
+
+
 def local_reads(a: Arrays, s: State) -> np.ndarray:
     """[W, R] what is read of data that the region holds."""
     reads = np.repeat(np.arange(len(s.region)), np.diff(a.read_start))
@@ -82,8 +86,7 @@ def test_without_noise_the_region_is_the_one_that_holds_most_of_what_is_read(beg
 
 def test_a_guessed_region_has_room_and_is_one_of_the_part(begun: tuple[Arrays, State]) -> None:
     a, s = begun
-    parts = split(a, s, np.random.default_rng(1), [np.array([number + 1], np.uint64) for number in range(2)])
-    for part in parts:
+    for part in parts_of(a, s, 2):
         option = np.array([a.option_start[w + 1] - 1 for w in range(len(s.region))])
         guessed = regions_for(a, part.state, part, option, scratch_for(a).guess, 1e-3)
         found = np.flatnonzero(guessed >= 0)
@@ -97,7 +100,7 @@ def test_a_guessed_region_has_room_and_is_one_of_the_part(begun: tuple[Arrays, S
 
 def test_a_guessed_partner_is_a_twin_elsewhere_in_the_part(begun: tuple[Arrays, State]) -> None:
     a, s = begun
-    part = split(a, s, np.random.default_rng(1), [np.array([number + 1], np.uint64) for number in range(2)])[0]
+    part = parts_of(a, s, 2)[0]
     guessed = twins_for(a, part.state, part, ALL, scratch_for(a).guess, 1e-3)
     found = np.flatnonzero(guessed != np.arange(len(guessed)))
     assert len(found) > 0
@@ -151,12 +154,10 @@ def test_a_few_guided_changes_find_more_than_as_many_at_random(seed: int) -> Non
 
 def test_parts_share_what_may_come_and_go_of_a_dataset(begun: tuple[Arrays, State]) -> None:
     a, s = begun
-    rng = np.random.default_rng(1)
-    place = rng.random(s.place.shape) < 0.3
+    place = np.random.default_rng(1).random(s.place.shape) < 0.3
     copies = np.array(place.sum(axis=1), np.int64)
     a = a._replace(copies_min=np.full_like(copies, 1), copies_max=np.full_like(copies, 4))
-    random = [np.array([number + 1], np.uint64) for number in range(3)]
-    parts: list[Part] = split(a, s._replace(place=place, copies=copies), rng, random)
+    parts = parts_of(a, s._replace(place=place, copies=copies), 3)
     more = sum(np.maximum(part.arrays.copies_max - copies, 0) for part in parts)
     fewer = sum(np.maximum(copies - part.arrays.copies_min, 0) for part in parts)
     np.testing.assert_array_equal(more, np.maximum(4 - copies, 0))

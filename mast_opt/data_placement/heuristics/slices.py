@@ -24,13 +24,13 @@ class Slices:
     def __init__(self, a: Arrays, refuse: bool, threads: int) -> None:
         self.refuse = refuse
         self._scratch: list[Scratch] = [scratch_for(a) for _ in range(threads)]
-        self._remote_reads, self._priced = a.remote_reads, a.remote_price > 0
+        self._reads_have_a_price = a.remote_reads and a.remote_price > 0
         self.mix = mix_of(shares_for(a.remote_reads))
 
     def guide(self) -> None:
         """From now on, propose changes where the data is, unless remote reads cost nothing or are forbidden."""
-        if self._remote_reads and self._priced:
-            self.mix = mix_of(shares_for(True, guided=True), guided=True)
+        if self._reads_have_a_price:
+            self.mix = mix_of(shares_for(remote_reads=True, guided=True), guided=True)
 
     def run(
         self, thread: int, part: Part, steps: int, falls: Iterable[tuple[float, float]], over: Callable[[], bool]

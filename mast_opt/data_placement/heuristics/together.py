@@ -19,7 +19,6 @@ from mast_opt.data_placement.heuristics.slices import STEPS, Slices
 
 WORKLOADS_PER_SLICE = 50_000
 """A round has one slice for every so many workloads: splitting a plan into parts takes time that grows with them."""
-
 FEW = 5_000
 """Changes per workload with fewer of which guided ones, which take longer, find more."""
 

@@ -26,22 +26,21 @@ def double_sum(values):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def total_of(values):  # type: ignore[no-untyped-def]
-    return _sum(values)
+def doubled(values):  # type: ignore[no-untyped-def]
+    return values + values
 
 
 def test_kernels_count_no_references() -> None:
     values = np.arange(4.0)
     before = sys.getrefcount(values)
-    assert total_of(values) == 6.0
-    assert double_sum(values) == 12.0
+    assert double_sum(values) == doubled(values).sum() == 12.0
     assert sys.getrefcount(values) == before
-    cases: tuple[tuple[Any, bool], ...] = ((_sum, False), (double_sum, False), (total_of, True))
+    cases: tuple[tuple[Any, bool], ...] = ((_sum, False), (double_sum, False), (doubled, True))
     for function, counts in cases:
         switch = function.targetoptions.get("_nrt", True)
         fresh = numba.njit(_nrt=switch)(function.py_func)  # cached code cannot be looked at
         fresh.compile("(float64[::1],)")
-        assert ("NRT_incref" in next(iter(fresh.inspect_llvm().values()))) is counts
+        assert ("NRT_" in next(iter(fresh.inspect_llvm().values()))) is counts
 
 
 def test_a_changed_kernel_is_a_different_kernel(tmp_path: Path) -> None:

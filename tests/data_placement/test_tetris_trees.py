@@ -10,6 +10,7 @@ import pytest
 import mast_opt
 from mast_opt.data_placement import DataPlacement
 from mast_opt.data_placement.certificate import Certificate, certified_bound
+from mast_opt.data_placement.certificate_sums import LEVELS
 from mast_opt.data_placement.formulation import base
 from mast_opt.data_placement.generate import FAMILIES
 from mast_opt.data_placement.heuristics.arrays import arrays_of
@@ -54,7 +55,9 @@ def test_the_bound_with_trees_is_below_the_optimum(family: str, seed: int, sizes
     relaxation.step(3000)
     bound = certificate_of(problem, relaxation).bound(problem)
     assert bound <= best + 1e-7 * max(1.0, abs(best))
-    assert bound == pytest.approx(relaxation.bound, rel=1e-4, abs=1e-6)
+    rounding = len(problem.regions) * problem.objective.weights["remote"] / LEVELS
+    """What two bytes for the price of each read can cost."""
+    assert bound == pytest.approx(relaxation.bound, rel=1e-4, abs=rounding)
 
 
 def test_trees_lift_the_bound() -> None:

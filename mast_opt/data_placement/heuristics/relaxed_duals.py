@@ -1,27 +1,30 @@
-"""The dual steps of the relaxation: prices of reads and of GPU rows, each projected into its box."""
+"""The dual steps of the relaxation: prices of GPU rows, each projected into its box."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from mast_opt.compiled import compiled, kernel
-from mast_opt.data_placement.heuristics.relaxed_steps import to_simplex
 
 
 @kernel
-def _step_reads(a, cap, runs, places, price, pace):
-    regions = a.supply.shape[0]
-    for w in range(len(a.tier)):
-        for n in range(a.read_start[w], a.read_start[w + 1]):
-            i = a.read_dataset[n]
-            for r in range(regions):
-                price[n, r] = min(max(price[n, r] + pace * (runs[w, r] - places[i, r]), 0.0), cap[n])
-
-
-@compiled
-def read_step(a, cap, runs, places, price, pace):
-    """Dual step of the rows ``local``."""
-    _step_reads(a, cap, runs, places, price, pace)
+def _to_simplex(values, count):
+    """Project values[:count] onto {x ≥ 0, Σ x = 1} in place (Michelot 1986)."""
+    total = 0.0
+    for j in range(count):
+        total += values[j]
+    shift, active = (total - 1.0) / count, count + 1
+    while True:
+        total, above = 0.0, 0
+        for j in range(count):
+            if values[j] > shift:
+                total += values[j]
+                above += 1
+        if above >= active or above == 0:
+            break
+        shift, active = (total - 1.0) / above, above
+    for j in range(count):
+        values[j] = max(values[j] - shift, 0.0)
 
 
 @compiled
@@ -78,7 +81,7 @@ def over_step(over, gradient, supplied, pace, price):
                 if total > most > 0.0:
                     for j in range(rows):
                         values[j] /= most
-                    to_simplex(values, rows)
+                    _to_simplex(values, rows)
                     for j in range(rows):
                         values[j] *= most
                 for j in range(rows):

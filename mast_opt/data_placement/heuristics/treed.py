@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from mast_opt.data_placement.certificate_trees import KeptTrees
 from mast_opt.data_placement.heuristics.arrays import Arrays
 from mast_opt.data_placement.heuristics.grove import DETOURS, Grove
-from mast_opt.data_placement.heuristics.relaxation import SINGLE, Prices, Relaxation
+from mast_opt.data_placement.heuristics.projections import SINGLE
+from mast_opt.data_placement.heuristics.relaxation import Prices, Relaxation
 from mast_opt.data_placement.heuristics.trees import Pool
 from mast_opt.data_placement.problem import Bools
 from mast_opt.mip import FloatArray
@@ -103,13 +104,13 @@ class TreedRelaxation(Relaxation):
 
     def _averaged(self, grove: Grove) -> tuple[NDArray[Any], ...]:
         """What an epoch is averaged over: where the extrapolated point is, then prices."""
-        return self._runs, self._places, grove.up, grove.own, grove.price, *self.prices.of_regions
+        return self._point.runs, self._point.places, grove.up, grove.own, grove.price, *self.prices.of_regions
 
     def _iterate(self, grove: Grove) -> None:
         grove.spread(grove.price)
         loads = self._primal(self._lifted(grove, grove.own + grove.charge_down.T, self.prices))
-        grove.step(self._omega, self._runs, self._places)
-        self._dual_of_regions(*loads)
+        grove.step(self._omega, self._point.runs, self._point.places)
+        self._dual(*loads)
         for total, values in zip(self._sums, self._averaged(grove)):
             total += values
         self._turns += 1

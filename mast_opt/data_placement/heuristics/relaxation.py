@@ -9,13 +9,14 @@ restarted from its averages. ``mast_opt.data_placement.certificate`` computes th
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mast_opt.data_placement.heuristics.arrays import UNLIMITED, Arrays
 from mast_opt.data_placement.heuristics.gangs import gangs_of
+from mast_opt.data_placement.heuristics.multipliers import Prices
 from mast_opt.data_placement.heuristics.projections import SINGLE
 from mast_opt.data_placement.heuristics.relaxed_data import dataset_pass, dataset_value
 from mast_opt.data_placement.heuristics.relaxed_duals import over_step, worst_step
@@ -34,35 +35,6 @@ LONGER = 1.6
 them stood still. With 4/3 convergence is proven (Ma, Cai, Jiang & Han 2023), and rows of reads leave a quarter more."""
 PATIENCE, LEAST, STILL = 200, 400, 3e-4
 """The bound stands still when so many iterations, after the first ones, improve it by no more than this share."""
-
-
-class Prices(NamedTuple):
-    """The multipliers. Any values in their boxes give a valid bound."""
-
-    read: NDArray[Any]
-    """[N, R] in [0, remote price · volume]; unbounded where remote reads are forbidden."""
-    worst: NDArray[Any]
-    """[R, K, P, J] ≥ 0 of the row and its roundings, adding up over regions and j to at most the price of the peak."""
-    over: NDArray[Any]
-    """[R, K, P, J] ≥ 0, adding up over j to at most the overload price, per milli-GPU."""
-    under: NDArray[Any]
-    """[R, K] in [0, idle price], per milli-GPU."""
-    cpu: NDArray[Any]
-    storage: NDArray[Any]
-    ingress: NDArray[Any]
-    quota: NDArray[Any]
-    data_lift: NDArray[Any]
-    """[I, R] what trees charge for a replica of their root; no rows without trees."""
-    work_lift: NDArray[Any]
-    """[W, R] the same of workloads."""
-
-    @property
-    def of_regions(self) -> tuple[NDArray[Any], ...]:
-        """Those of the regions' rows, GPUs first."""
-        return self.worst, self.over, self.under, self.cpu, self.storage, self.ingress, self.quota
-
-    def copy(self) -> Prices:
-        return Prices(*(price.copy() for price in self))
 
 
 class Relaxation:

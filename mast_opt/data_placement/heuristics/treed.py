@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 from mast_opt.data_placement.certificate_trees import KeptTrees
 from mast_opt.data_placement.heuristics.arrays import Arrays
 from mast_opt.data_placement.heuristics.grove import DETOURS, Grove
+from mast_opt.data_placement.heuristics.multipliers import Prices
 from mast_opt.data_placement.heuristics.projections import SINGLE
-from mast_opt.data_placement.heuristics.relaxation import Prices, Relaxation
+from mast_opt.data_placement.heuristics.relaxation import Relaxation
 from mast_opt.data_placement.heuristics.trees import Pool
 from mast_opt.data_placement.problem import Bools
 from mast_opt.mip import FloatArray

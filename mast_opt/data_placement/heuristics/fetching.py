@@ -25,7 +25,7 @@ def _line(context: Any, array: Any, row: Any, column: Any) -> Any:
         at = cgutils.get_item_pointer(context, builder, signature.args[0], held, values[1:], wraparound=False)
         pointer, number = ir.IntType(8).as_pointer(), ir.IntType(32)
         kind = ir.FunctionType(ir.VoidType(), [pointer, number, number, number])
-        prefetch = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
+        prefetch = builder.module.declare_intrinsic("llvm.prefetch", [pointer], kind)
         builder.call(prefetch, [builder.bitcast(at, pointer), *(number(flag) for flag in (READ, KEEP, DATA))])
         return context.get_dummy_value()
 

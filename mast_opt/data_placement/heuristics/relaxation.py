@@ -20,7 +20,7 @@ from mast_opt.data_placement.heuristics.multipliers import Prices
 from mast_opt.data_placement.heuristics.projections import SINGLE
 from mast_opt.data_placement.heuristics.relaxed_data import dataset_pass, dataset_value
 from mast_opt.data_placement.heuristics.relaxed_duals import over_step, worst_step
-from mast_opt.data_placement.heuristics.relaxed_work import Charges, Point, workload_pass, workload_value
+from mast_opt.data_placement.heuristics.relaxed_work import Charges, Loads, Point, workload_pass
 from mast_opt.data_placement.problem import Bools, Ints
 from mast_opt.mip import FloatArray
 
@@ -177,16 +177,24 @@ class Relaxation:
         Should it also ``look`` at what the prices prove?
         """
         a, charges = self._a, self._charges(prices)
-        pace = (LONGER * self._omega / self._work_weight).astype(SINGLE)
-        priced = (a, self.gangs, prices, charges, self._splittable, self._point)
-        work, loads = workload_pass(*priced, pace, self._read_cap, SINGLE(read_pace))
-        pace = (LONGER * self._omega / self._data_weight).astype(SINGLE)
+        work, loads = self._over_workloads(prices, charges, read_pace, True)
         if look:
             self._note(work + dataset_value(a, prices, charges, self._point) + self.constant(prices), prices)
-        held, new = dataset_pass(a, prices, charges, self._point, pace)
+        held, new = dataset_pass(a, prices, charges, self._point, self._pace(self._data_weight))
         quota = np.zeros(len(a.quota))
         quota[a.quota_row[self._limited]] = loads.cpu[self._limited]
         return np.ascontiguousarray(loads.demand.T), loads.cpu.sum(axis=0), loads.output + held, new, quota
+
+    def _over_workloads(self, prices: Prices, charges: Charges, read_pace: float, moves: bool) -> tuple[float, Loads]:
+        priced = (self._a, self.gangs, prices, charges, self._splittable, self._point)
+        passed: tuple[float, Loads] = workload_pass(
+            *priced, self._pace(self._work_weight), self._read_cap, SINGLE(read_pace), moves
+        )
+        return passed
+
+    def _pace(self, weight: FloatArray) -> NDArray[np.float32]:
+        """Primal steps of columns whose scaled rows add up to so much."""
+        return (LONGER * self._omega / weight).astype(SINGLE)
 
     def _charges(self, prices: Prices) -> Charges:
         cpu = np.tile(prices.cpu, (len(self._limited), 1))
@@ -276,7 +284,7 @@ class Relaxation:
     def _value(self, prices: Prices) -> float:
         """The bound of some prices."""
         a, charges = self._a, self._charges(prices)
-        work = workload_value(a, self.gangs, prices, charges, self._splittable, self._point, self._read_cap)
+        work, _ = self._over_workloads(prices, charges, 0.0, False)
         return float(work + dataset_value(a, prices, charges, self._point) + self.constant(prices))
 
 

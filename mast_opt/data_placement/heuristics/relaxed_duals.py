@@ -4,27 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from mast_opt.compiled import compiled, kernel
-
-
-@kernel
-def _to_simplex(values, count):
-    """Project values[:count] onto {x ≥ 0, Σ x = 1} in place (Michelot 1986)."""
-    total = 0.0
-    for j in range(count):
-        total += values[j]
-    shift, active = (total - 1.0) / count, count + 1
-    while True:
-        total, above = 0.0, 0
-        for j in range(count):
-            if values[j] > shift:
-                total += values[j]
-                above += 1
-        if above >= active or above == 0:
-            break
-        shift, active = (total - 1.0) / above, above
-    for j in range(count):
-        values[j] = max(values[j] - shift, 0.0)
+from mast_opt.compiled import compiled
+from mast_opt.data_placement.heuristics.projections import simplex_shift
 
 
 @compiled
@@ -69,20 +50,19 @@ def over_step(over, gradient, supplied, pace, price):
     """Dual step of the rows ``gpu``, by ``pace`` [K, P]: [R, K, P, J] prices ≥ 0 that add up over j to at most
     ``price`` [K, P]."""
     regions, kinds, tiers, rows = over.shape
-    values = np.empty(rows)
+    values = np.empty(rows, np.float32)
     for r in range(regions):
         for k in range(kinds):
             for t in range(tiers):
-                total = 0.0
+                total, most = 0.0, price[k, t]
                 for j in range(rows):
-                    values[j] = over[r, k, t, j] + pace[k, t] * gradient[r, k, t, j] if supplied[r, k] else 0.0
-                    total += max(values[j], 0.0)
-                most = price[k, t]
-                if total > most > 0.0:
-                    for j in range(rows):
-                        values[j] /= most
-                    _to_simplex(values, rows)
-                    for j in range(rows):
-                        values[j] *= most
+                    raised = over[r, k, t, j] + pace[k, t] * gradient[r, k, t, j]
+                    over[r, k, t, j] = max(raised, 0.0) if supplied[r, k] and most > 0.0 else 0.0
+                    total += over[r, k, t, j]
+                if total <= most:
+                    continue
                 for j in range(rows):
-                    over[r, k, t, j] = max(values[j], 0.0) if most > 0.0 else 0.0
+                    values[j] = over[r, k, t, j] / most
+                shift = most * simplex_shift(values, rows)
+                for j in range(rows):
+                    over[r, k, t, j] = max(over[r, k, t, j] - shift, 0.0)

@@ -200,33 +200,22 @@ def _widest(a):
 
 
 @compiled
-def workload_pass(a, gangs, prices, charges, splittable, point, pace, cap, read_pace):
+def workload_pass(a, gangs, prices, charges, splittable, point, pace, cap, read_pace, moves):
     """Dual step of the reads' prices by ``read_pace`` (0: none), then primal step of the runs by ``pace`` [W].
 
-    Returns Σ_w cheapest cell at the new prices, and the loads of the extrapolated point.
+    Returns Σ_w cheapest cell at the new prices, and the loads of the extrapolated point. Unless the point ``moves``,
+    only its ``asked`` changes, and there are no loads.
     """
     regions = a.supply.shape[0]
     loads = Loads(np.zeros((len(charges.gpu), regions)), np.zeros(charges.cpu.shape), np.zeros(regions))
     cost, reads = np.zeros(_widest(a) * (regions + 1), np.float32), np.zeros(regions, np.float32)
     point.asked[:] = NONE
-    cheapest = 0.0
+    total = 0.0
     for w in range(len(a.tier)):
         cells = _cell_costs(a, gangs, prices, charges, splittable, point, cap, read_pace, w, cost, reads)
-        if cells > 0 and least(cost, cells) < BARRED:
-            cheapest += np.float64(least(cost, cells))
-            _step_workload(a, gangs, pace[w], point, w, cost, cells, loads)
-    return cheapest, loads
-
-
-@compiled
-def workload_value(a, gangs, prices, charges, splittable, point, cap):
-    """Σ_w cheapest cell. Of the point only ``asked`` changes."""
-    regions = a.supply.shape[0]
-    cost, reads = np.zeros(_widest(a) * (regions + 1), np.float32), np.zeros(regions, np.float32)
-    point.asked[:] = NONE
-    cheapest = 0.0
-    for w in range(len(a.tier)):
-        cells = _cell_costs(a, gangs, prices, charges, splittable, point, cap, NONE, w, cost, reads)
-        if cells > 0 and least(cost, cells) < BARRED:
-            cheapest += np.float64(least(cost, cells))
-    return cheapest
+        cheapest = least(cost, cells) if cells > 0 else BARRED
+        if cheapest < BARRED:
+            total += np.float64(cheapest)
+            if moves:
+                _step_workload(a, gangs, pace[w], point, w, cost, cells, loads)
+    return total, loads

@@ -12,23 +12,18 @@ from concurrent.futures import Future, ThreadPoolExecutor
 import numpy as np
 
 from mast_opt.data_placement.heuristics.arrays import Arrays
-from mast_opt.data_placement.heuristics.construct import scattered_state
+from mast_opt.data_placement.heuristics.beginnings import Beginnings
 from mast_opt.data_placement.heuristics.cooling import FINISH, Cooling
 from mast_opt.data_placement.heuristics.pace import ROUNDS, Pace
 from mast_opt.data_placement.heuristics.parts import whole
-from mast_opt.data_placement.heuristics.plans import Snapshot, decisions
+from mast_opt.data_placement.heuristics.plans import Snapshot
 from mast_opt.data_placement.heuristics.searched import Searched
 from mast_opt.data_placement.heuristics.slices import STEPS, Slices
 
 MOST_WORKLOADS = 120
 """Of an instance that is searched so."""
-CHANGES, LEAST = 2_000, 1_000
+CHANGES, LEAST = 1_500, 750
 """Changes per workload of a cooling, and of the last cooling at least."""
-TIMES = (1.0, 4.0, 1.0, 16.0)
-"""First temperatures, in turn: where one dataset fills most of a region, only a hot cooling moves it."""
-SCATTERED = 1
-"""The cooling of each turn that begins from data in regions drawn at random: no cooling moves what has no room
-anywhere else."""
 
 
 def changes_of(workloads: int) -> int:
@@ -45,7 +40,7 @@ class Apart:
     """Rounds in which every thread cools a plan of its own, from beginning to end.
 
     Args:
-        first: what most coolings begin from.
+        first: the plan that is nearest to today's.
     """
 
     name = "plans at a time"
@@ -62,32 +57,29 @@ class Apart:
         pace: Pace,
         rng: np.random.Generator,
     ) -> None:
-        self._a, self._first, self._slices, self._cooling, self._pace = a, first, slices, cooling, pace
-        self._rng = rng
+        self._a, self._slices, self._cooling, self._pace, self._rng = a, slices, cooling, pace, rng
+        self._workloads = len(first.region)
+        self._beginnings = Beginnings(a, first, slices.refuse, cooling.unit)
         self.plans = plans
         self.coolings = 0
         """How many have begun."""
 
     def round(self, pool: ThreadPoolExecutor, threads: int, best: Snapshot | None) -> None:
         """One cooling of every plan; a shorter one where that is all there is time for."""
-        changes = changes_of(len(self._first.region))
+        changes = changes_of(self._workloads)
         if self._pace.rounds_left < 2:
             changes = max(LEAST, int(changes * min(1.0, self._pace.rounds_left)))
         work: list[Future[None]] = []
         for thread in range(threads):
-            turn = self.coolings % len(TIMES)
-            work.append(pool.submit(self._cool, thread, self._beginning(turn), TIMES[turn], changes))
+            rng = np.random.default_rng(self._rng.integers(2**63))
+            work.append(pool.submit(self._cool, thread, self.coolings, best, rng, changes))
             self.coolings += 1
         for running in work:
             running.result()
 
-    def _beginning(self, turn: int) -> Snapshot:
-        if turn != SCATTERED:
-            return self._first
-        return decisions(scattered_state(self._a, self._slices.refuse, self._rng))
-
-    def _cool(self, thread: int, beginning: Snapshot, times: float, changes: int) -> None:
+    def _cool(self, thread: int, cooling: int, best: Snapshot | None, rng: np.random.Generator, changes: int) -> None:
         plan, over = self.plans[thread], self._pace.over
+        beginning, times = self._beginnings.begin(cooling, best, rng)
         plan.go_to(self._a, beginning)
         number = math.ceil((1 - FINISH) * changes / STEPS)
         edges = [self._cooling.within((1 - FINISH) * edge / number, times) for edge in range(number)]

@@ -20,8 +20,13 @@ def first_state(a: Arrays, refuse: bool, seed: int) -> State:
 
 
 def scattered_state(a: Arrays, refuse: bool, rng: np.random.Generator) -> State:
-    """A state that forgets where data is today: the largest datasets first, each in a region drawn at random among
-    those with room for it; then each workload where it costs least. Like ``first_state`` it may exceed limits."""
+    """A state that forgets where data is today, with each workload where it costs least. Like ``first_state`` it may
+    exceed limits."""
+    return _filled(a, scattered(a, rng), refuse, 1)
+
+
+def scattered(a: Arrays, rng: np.random.Generator) -> Bools:
+    """Replicas as few as may be, the largest datasets first, each in a region drawn at random among those with room."""
     place = a.pinned.copy()
     room = a.storage - place.T @ a.size
     arriving = a.ingress - (place & ~a.stored).T @ a.size
@@ -34,7 +39,14 @@ def scattered_state(a: Arrays, refuse: bool, rng: np.random.Generator) -> State:
                 place[i, r] = True
                 room[r] -= a.size[i]
                 arriving[r] -= new[r]
-    return _filled(a, place, refuse, 1)
+    return place
+
+
+def settled(a: Arrays, option: Ints, region: Ints, place: Bools, refuse: bool, rng: np.random.Generator) -> State:
+    """The state of a plan that leaves work out, with each of that where it costs least, in an order drawn at random."""
+    s = state_of(a, option, region, place, 1)
+    _settle(a, s, rng.permutation(np.flatnonzero(region == place.shape[1])), refuse, scratch_for(a))
+    return s
 
 
 def _filled(a: Arrays, place: Bools, refuse: bool, seed: int) -> State:

@@ -1,0 +1,102 @@
+"""What the coolings of a small instance begin from: gangs packed anew, all or some of them, or none."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from mast_opt.data_placement.heuristics.arrays import Arrays
+from mast_opt.data_placement.heuristics.beam import gangs_of, pack
+from mast_opt.data_placement.heuristics.construct import legal_replicas, scattered, scattered_state, settled
+from mast_opt.data_placement.heuristics.plans import Snapshot, decisions
+from mast_opt.data_placement.heuristics.state import state_of
+from mast_opt.data_placement.problem import Bools, Ints
+
+TURNS = (
+    *("all", "some", "none", "some", "none"),
+    *("all, scattered", "some", "none", "regions", "none"),
+    "other",
+)
+"""Which gangs are packed anew, in turn: all; some of the best plan's, or those in some regions; none, so that only data
+and the work without GPUs begin afresh. And now and then a beginning without packing."""
+SOME, REGIONS = 0.2, 0.6
+"""Shares of the gangs, or of the regions."""
+PACKED = 0.3
+"""First temperature after packing: data and all other work follow, but gangs stay together."""
+TIMES = (1.0, 4.0, 1.0, 16.0)
+"""First temperatures without packing, in turn: a dataset that fills most of a region only moves in a hot cooling."""
+SCATTERED = 1
+"""Which of these begins from scattered data, as does one of the turns above: in regions drawn at random, for no cooling
+moves what has no room anywhere else."""
+WIDTHS, EVENNESS, NOISE = (50.0, 400.0), (1e-3, 0.1), 0.5
+"""Ranges in which the width of a beam and its worth of evenness are drawn, evenly by order of magnitude; and its noise
+at most, in units of the mean cost of a workload. Which of them finds the best packing differs among instances."""
+CHOICE = 0.3
+"""One packing of a beam is drawn by its cost, at this temperature in the same units."""
+
+
+class Beginnings:
+    """Plans to begin from.
+
+    Args:
+        first: the plan that is nearest to today's.
+        refuse: may work be left out?
+        unit: mean cost of a workload.
+    """
+
+    def __init__(self, a: Arrays, first: Snapshot, refuse: bool, unit: float) -> None:
+        self._a, self.first, self._refuse, self._unit = a, first, refuse, unit
+        self._gangs = gangs_of(a)
+        self._place = legal_replicas(a)
+
+    def begin(self, number: int, best: Snapshot | None, rng: np.random.Generator) -> tuple[Snapshot, float]:
+        """What the cooling of that number begins from, and how hot relative to the usual.
+
+        Args:
+            best: the best plan so far.
+        """
+        lap, turn = divmod(number, len(TURNS))
+        if TURNS[turn] == "other" or not len(self._gangs):
+            return self._without_packing(lap if len(self._gangs) else number, rng)
+        place = scattered(self._a, rng) if "scattered" in TURNS[turn] else self._place
+        anew = np.ones(len(self._gangs), np.bool_) if best is None else self._anew(TURNS[turn], best, rng)
+        return self._packed(best or self.first, anew, place, rng), PACKED
+
+    def _without_packing(self, turn: int, rng: np.random.Generator) -> tuple[Snapshot, float]:
+        turn %= len(TIMES)
+        if turn != SCATTERED:
+            return self.first, TIMES[turn]
+        return decisions(scattered_state(self._a, self._refuse, rng)), TIMES[turn]
+
+    def _anew(self, turn: str, best: Snapshot, rng: np.random.Generator) -> Bools:
+        """[G] which gangs are packed anew."""
+        gangs, regions = self._gangs, len(self._a.cpu)
+        if turn == "some":
+            return rng.random(len(gangs)) < SOME
+        if turn == "regions":
+            drawn = rng.choice(regions, min(regions, max(2, round(REGIONS * regions))), replace=False)
+            return np.isin(best.region[gangs], drawn)
+        return np.full(len(gangs), turn != "none")
+
+    def _packed(self, plan: Snapshot, anew: Bools, place: Bools, rng: np.random.Generator) -> Snapshot:
+        """The gangs of a plan, some of them packed anew; and all other work, in an order drawn at random, where it
+        costs least beside this data."""
+        a, regions = self._a, len(self._a.cpu)
+        option, region = a.option_start[:-1].copy(), np.full(len(a.tier), regions)
+        held, loose = self._gangs[~anew], self._gangs[anew]
+        option[held], region[held] = plan.option[held], plan.region[held]
+        if len(loose):
+            self._pack(option, region, place, loose, rng)
+        return decisions(settled(a, option, region, place, self._refuse, rng))
+
+    def _pack(self, option: Ints, region: Ints, place: Bools, loose: Ints, rng: np.random.Generator) -> None:
+        """Write where one of the packings has these gangs."""
+        width, even = (math.exp(rng.uniform(*np.log(ends))) for ends in (WIDTHS, EVENNESS))
+        noise, random = NOISE * self._unit * rng.random(), rng.integers(1, 2**63, size=1).astype(np.uint64)
+        beside = state_of(self._a, option, region, place, 1)
+        packings = pack(self._a, beside, loose, round(width), even, noise, random)
+        weight = np.exp((packings.cost.min() - packings.cost) / (CHOICE * self._unit))
+        chosen = rng.choice(len(weight), p=weight / weight.sum())
+        packed = packings.region[chosen] >= 0
+        option[loose[packed]], region[loose[packed]] = packings.option[chosen, packed], packings.region[chosen, packed]

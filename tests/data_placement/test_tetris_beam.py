@@ -1,0 +1,197 @@
+"""Gangs packed as if only GPUs counted: the cheapest of all packings where the beam is wide enough to hold them all."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+import pytest
+
+from mast_opt.data_placement import DataPlacement
+from mast_opt.data_placement.heuristics.arrays import Arrays, arrays_of
+from mast_opt.data_placement.heuristics.beam import gangs_of, pack
+from mast_opt.data_placement.heuristics.beginnings import PACKED, SCATTERED, TIMES, TURNS, Beginnings
+from mast_opt.data_placement.heuristics.construct import first_state, legal_replicas
+from mast_opt.data_placement.heuristics.plans import Snapshot, decisions
+from mast_opt.data_placement.heuristics.state import State, cost, state_of
+from mast_opt.data_placement.problem import Bools, Ints
+from tests.data_placement.support import made
+
+GPU_TERMS = ("peak", "overload", "idle")
+WIDE = 5_000
+
+
+def gpus_alone(problem: DataPlacement) -> Arrays:
+    weights = dict.fromkeys(problem.objective.weights, 0.0)
+    priced = arrays_of(problem, weights | {"peak": 1.0, "overload": 3.0, "idle": 0.5})
+    return priced._replace(remote_price=0.0)  # has one where remote reads are forbidden
+
+
+def without(a: Arrays, gangs: Ints) -> State:
+    """The first state with these gangs left out."""
+    s = first_state(a, False, 1)
+    region = s.region.copy()
+    region[gangs] = len(a.cpu)
+    return state_of(a, s.option, region, s.place, 1)
+
+
+def costs_more(a: Arrays, beside: State, gangs: Ints, option: Ints, region: Ints) -> float:
+    """What a packing adds to the cost, computed afresh."""
+    options, regions = beside.option.copy(), beside.region.copy()
+    options[gangs], regions[gangs] = option, region
+    return cost(a, state_of(a, options, regions, beside.place, 1)) - cost(a, beside)
+
+
+def every_packing(a: Arrays, beside: State, gangs: Ints) -> list[float]:
+    """What each way of packing the gangs within cores adds to the cost."""
+    regions = len(a.cpu)
+    choices = [
+        [
+            (o, r)
+            for o in range(a.option_start[w], a.option_start[w + 1])
+            for r in range(regions)
+            if a.option_region[o, r]
+        ]
+        for w in gangs
+    ]
+    found = []
+    for packing in product(*choices):
+        used = beside.cpu.copy()
+        for w, (_, r) in zip(gangs, packing):
+            used[r] += a.cpu_need[w]
+        if (used <= a.cpu).all():
+            option, region = np.array(packing, np.int64).T
+            found.append(costs_more(a, beside, gangs, option, region))
+    return found
+
+
+@pytest.mark.parametrize("seed", [0, 1, 3, 4, 5])
+@pytest.mark.parametrize("even", [0.0, 0.05])
+def test_a_wide_beam_holds_the_cheapest_of_all_packings(seed: int, even: float) -> None:
+    a = gpus_alone(made("standard", seed=seed, datasets=6, workloads=10, regions=3))
+    gangs = gangs_of(a)[:5]
+    beside = without(a, gangs)
+    all_costs = every_packing(a, beside, gangs)
+    assert len(set(np.round(all_costs, 9))) > 10
+    packings = pack(a, beside, gangs, WIDE, even, 0.0, np.array([seed + 1], np.uint64))
+    assert packings.cost.min() == pytest.approx(min(all_costs), abs=1e-9)
+    assert packings.cost.max() <= max(all_costs) + 1e-9
+    narrow = pack(a, beside, gangs, 3, even, 0.0, np.array([seed + 1], np.uint64))
+    assert len(narrow.cost) == 3
+    assert narrow.cost.min() >= min(all_costs) - 1e-9
+
+
+@pytest.mark.parametrize("family", ["standard", "weakly-coupled", "tight-storage"])
+@pytest.mark.parametrize(("width", "noise"), [(1, 0.0), (40, 0.0), (40, 0.3)])
+def test_packings_cost_what_they_say_and_differ_in_demand(family: str, width: int, noise: float) -> None:
+    a = gpus_alone(made(family, seed=3, datasets=20, workloads=30, regions=4))
+    gangs = gangs_of(a)
+    beside = without(a, gangs)
+    packings = pack(a, beside, gangs, width, 0.01, noise, np.array([7], np.uint64))
+    assert len(packings.cost) == width
+    demands = set()
+    for option, region, says in zip(packings.option, packings.region, packings.cost):
+        assert costs_more(a, beside, gangs, option, region) == pytest.approx(says, abs=1e-9)
+        options, regions = beside.option.copy(), beside.region.copy()
+        options[gangs], regions[gangs] = option, region
+        after = state_of(a, options, regions, beside.place, 1)
+        assert (after.cpu <= a.cpu).all()
+        assert a.option_region[option, region].all()
+        demands.add(after.demand.tobytes())
+    assert len(demands) == width
+
+
+def test_noise_is_drawn_from_the_given_generator() -> None:
+    a = gpus_alone(made("standard", seed=1, datasets=20, workloads=30, regions=4))
+    gangs = gangs_of(a)
+    beside = without(a, gangs)
+
+    def regions(seed: int, noise: float) -> bytes:
+        return pack(a, beside, gangs, 20, 0.01, noise, np.array([seed], np.uint64)).region.tobytes()
+
+    assert regions(1, 0.5) == regions(1, 0.5) != regions(2, 0.5)
+    assert regions(1, 0.0) == regions(2, 0.0) != regions(1, 0.5)
+
+
+def test_a_gang_without_room_is_packed_in_none() -> None:
+    problem = made("standard", seed=1, datasets=6, workloads=10, regions=3)
+    need = problem.cpu_need_mcores.copy()
+    a = gpus_alone(problem)
+    gangs = gangs_of(a)
+    need[gangs[1]] = problem.cpu_mcores.max() + 1
+    a = gpus_alone(replace(problem, cpu_need_mcores=need))
+    packings = pack(a, without(a, gangs), gangs, 10, 0.01, 0.0, np.array([1], np.uint64))
+    assert (packings.region[:, 1] == -1).all()
+    assert (np.delete(packings.region, 1, axis=1) >= 0).all()
+
+
+def test_packings_keep_quotas() -> None:
+    """All gangs are of one application, which may have cores for the largest of them only in the first region."""
+    problem = made("standard", seed=2, datasets=6, workloads=10, regions=3)
+    gangs = gangs_of(gpus_alone(problem))
+    need = np.full(len(problem.workloads), 1_000)
+    limited = replace(
+        problem,
+        apps=("a",),
+        app=np.zeros(len(need), np.int64),
+        cpu_need_mcores=need,
+        quota_app=np.zeros(1, np.int64),
+        quota_region=np.zeros(1, np.int64),
+        quota_mcores=np.array([1_500]),
+    )
+    a = gpus_alone(limited)
+    empty = state_of(a, a.option_start[:-1].copy(), np.full(len(need), 3), legal_replicas(a), 1)
+    packings = pack(a, empty, gangs, 50, 0.01, 0.0, np.array([1], np.uint64))
+    assert ((packings.region == 0).sum(axis=1) <= 1).all()
+    assert ((packings.region == 0).sum(axis=1) == 1).any()
+
+
+def moved(a: Arrays, before: Snapshot, after: Snapshot) -> Bools:
+    """[G] which gangs are elsewhere or on another option."""
+    gangs = gangs_of(a)
+    return (before.region[gangs] != after.region[gangs]) | (before.option[gangs] != after.option[gangs])
+
+
+def test_beginnings_hold_the_gangs_of_the_best_plan_that_are_not_packed_anew() -> None:
+    problem = made("standard", seed=4, datasets=30, workloads=45, regions=5)
+    a = arrays_of(problem, dict(problem.objective.weights))
+    best = decisions(first_state(a, False, 1))
+    beginnings = Beginnings(a, best, False, 0.2)
+    today = legal_replicas(a)
+    share: dict[str, list[float]] = {turn: [] for turn in TURNS}
+    stays: dict[bool, list[float]] = {}
+    for number in range(20 * len(TURNS)):
+        turn = TURNS[number % len(TURNS)]
+        begun, times = beginnings.begin(number, best, np.random.default_rng(number))
+        assert times == PACKED if turn != "other" else times in TIMES
+        assert (begun.region < 5).all()
+        share[turn].append(float(moved(a, best, begun).mean()))
+        stays.setdefault("scattered" in turn or times == TIMES[SCATTERED], []).append(today[begun.place].mean())
+    assert max(share["none"]) == 0.0
+    assert max(stays[True]) < min(stays[False])
+    assert 0.0 < np.mean(share["some"]) < np.mean(share["regions"]) < np.mean(share["all"])
+    others = [number for number, turn in enumerate(8 * TURNS) if turn == "other"]
+    begun_from = [beginnings.begin(number, best, np.random.default_rng(1))[0] for number in others]
+    assert sum(begun is best for begun in begun_from) == len(others) * (len(TIMES) - 1) // len(TIMES)
+
+
+def test_beginnings_without_a_plan_yet_pack_all_gangs() -> None:
+    problem = made("standard", seed=4, datasets=30, workloads=45, regions=5)
+    a = arrays_of(problem, dict(problem.objective.weights))
+    first = decisions(first_state(a, False, 1))
+    beginnings = Beginnings(a, first, False, 0.2)
+    for number, turn in enumerate(TURNS):
+        begun, _ = beginnings.begin(number, None, np.random.default_rng(1))
+        again, _ = beginnings.begin(number, None, np.random.default_rng(1))
+        assert (begun.region == again.region).all()
+        assert moved(a, first, begun).any() == (turn != "other")
+
+
+def test_beginnings_without_gangs_take_turns_as_ever() -> None:
+    problem = made("standard", seed=4, datasets=12, workloads=18, regions=3)
+    no_gpus = replace(problem, option_mgpu=np.zeros_like(problem.option_mgpu))
+    a = arrays_of(problem, dict(problem.objective.weights))._replace(option_mgpu=no_gpus.option_mgpu)
+    first = decisions(first_state(a, False, 1))
+    beginnings = Beginnings(a, first, False, 0.2)
+    assert [beginnings.begin(number, first, np.random.default_rng(1))[1] for number in range(4)] == list(TIMES)

@@ -152,7 +152,7 @@ def test_in_a_first_plan_what_few_regions_can_hold_finds_room_before_all_else(fa
     ("family", "rounds", "guided"), [("standard", 10, True), ("standard", 1_000, False), ("weakly-coupled", 10, False)]
 )
 def test_changes_are_guided_where_there_is_time_for_few(family: str, rounds: int, guided: bool) -> None:
-    search = searching(made(family, datasets=150, workloads=150, regions=8), Stop(iterations=rounds), 1)
+    search = searching(made(family, datasets=150, workloads=MOST_WORKLOADS + 10, regions=8), Stop(iterations=rounds), 1)
     assert isinstance(search.method, Together)
     assert not search.method.slices.mix.guided
     with ThreadPoolExecutor(1) as pool:

@@ -20,7 +20,7 @@ from mast_opt.data_placement.heuristics.plans import Snapshot
 from mast_opt.data_placement.heuristics.searched import Searched
 from mast_opt.data_placement.heuristics.slices import STEPS, Slices
 
-MOST_WORKLOADS = 120
+MOST_WORKLOADS = 500
 """Of an instance that is searched so."""
 CHANGES, LEAST = 1_500, 750
 """Changes per workload of a cooling, and of the last cooling at least."""
@@ -40,7 +40,7 @@ class Apart:
     """Rounds in which every thread cools a plan of its own, from beginning to end.
 
     Args:
-        first: the plan that is nearest to today's.
+        beginnings: what the coolings begin from.
     """
 
     name = "plans at a time"
@@ -50,7 +50,7 @@ class Apart:
     def __init__(
         self,
         a: Arrays,
-        first: Snapshot,
+        beginnings: Beginnings,
         plans: list[Searched],
         slices: Slices,
         cooling: Cooling,
@@ -58,8 +58,8 @@ class Apart:
         rng: np.random.Generator,
     ) -> None:
         self._a, self._slices, self._cooling, self._pace, self._rng = a, slices, cooling, pace, rng
-        self._workloads = len(first.region)
-        self._beginnings = Beginnings(a, first, slices.refuse, cooling.unit)
+        self._workloads = len(a.tier)
+        self._beginnings = beginnings
         self.plans = plans
         self.coolings = 0
         """How many have begun."""

@@ -14,12 +14,12 @@ from mast_opt.data_placement.heuristics.state import state_of
 from mast_opt.data_placement.problem import Bools, Ints
 
 TURNS = (
+    "other",
     *("all", "some", "none", "some", "none"),
     *("all, scattered", "some", "none", "regions", "none"),
-    "other",
 )
 """Which gangs are packed anew, in turn: all; some of the best plan's, or those in some regions; none, so that only data
-and the work without GPUs begin afresh. And now and then a beginning without packing."""
+and the work without GPUs begin afresh. First, and now and then, a beginning without packing."""
 SOME, REGIONS = 0.2, 0.6
 """Shares of the gangs, or of the regions."""
 PACKED = 0.3
@@ -43,10 +43,11 @@ class Beginnings:
         first: the plan that is nearest to today's.
         refuse: may work be left out?
         unit: mean cost of a workload.
+        packed: first temperature after packing, relative to that of other coolings.
     """
 
-    def __init__(self, a: Arrays, first: Snapshot, refuse: bool, unit: float) -> None:
-        self._a, self.first, self._refuse, self._unit = a, first, refuse, unit
+    def __init__(self, a: Arrays, first: Snapshot, refuse: bool, unit: float, packed: float = PACKED) -> None:
+        self._a, self.first, self._refuse, self._unit, self._after = a, first, refuse, unit, packed
         self._gangs = gangs_of(a)
         self._place = legal_replicas(a)
 
@@ -61,7 +62,7 @@ class Beginnings:
             return self._without_packing(lap if len(self._gangs) else number, rng)
         place = scattered(self._a, rng) if "scattered" in TURNS[turn] else self._place
         anew = np.ones(len(self._gangs), np.bool_) if best is None else self._anew(TURNS[turn], best, rng)
-        return self._packed(best or self.first, anew, place, rng), PACKED
+        return self._packed(best or self.first, anew, place, rng), self._after
 
     def _without_packing(self, turn: int, rng: np.random.Generator) -> tuple[Snapshot, float]:
         turn %= len(TIMES)

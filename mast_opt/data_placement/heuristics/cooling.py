@@ -33,7 +33,7 @@ class Cooling:
     """
 
     def __init__(self, unit: float, warm: bool, dearer: float = 1.0) -> None:
-        self.unit = unit
+        self._unit = unit
         self._hot = (WARM if warm else HOT) * dearer
         self.coolings = 1
 
@@ -45,7 +45,7 @@ class Cooling:
     @property
     def coldest(self) -> float:
         """The last temperature but 0."""
-        return self.unit * COLD
+        return self._unit * COLD
 
     def number(self, done: float) -> int:
         """Which cooling it is when that share of the search is done."""
@@ -62,4 +62,4 @@ class Cooling:
         if done >= 1:
             return 0.0
         hot = max(self._hot * times, COLD)
-        return self.unit * hot * float((COLD / hot) ** done)
+        return self._unit * hot * float((COLD / hot) ** done)

@@ -126,3 +126,11 @@ def test_solve_keeps_what_a_deaf_solver_began_with(call: Call, instance: Path, p
     assert ended.code == 130
     assert json.loads(ended.out)["status"] == "FEASIBLE"
     assert call("verify", instance, out).code == 0
+
+
+def test_solve_interrupted_before_there_was_a_plan_asks_for_patience(instance: Path) -> None:
+    ended = _interrupted(0, "solve", instance, "--json")
+    assert ended.code == 130
+    record = json.loads(ended.out)
+    assert record["status"] == "NO_SOLUTION"
+    assert record["error"].startswith("interrupted. No plan had been found yet; let it run longer")

@@ -10,8 +10,8 @@ import pytest
 
 from mast_opt.data_placement import DataPlacement
 from mast_opt.data_placement.heuristics.arrays import Arrays, arrays_of
-from mast_opt.data_placement.heuristics.beam import gangs_of, pack
-from mast_opt.data_placement.heuristics.beginnings import PACKED, SCATTERED, TIMES, TURNS, Beginnings
+from mast_opt.data_placement.heuristics.beam import largest_first, pack
+from mast_opt.data_placement.heuristics.beginnings import PACKED, SCATTERED, TURNS, WITHOUT, Anew, Beginnings
 from mast_opt.data_placement.heuristics.construct import first_state, legal_replicas
 from mast_opt.data_placement.heuristics.plans import Snapshot, decisions
 from mast_opt.data_placement.heuristics.state import State, cost, state_of
@@ -70,7 +70,7 @@ def every_packing(a: Arrays, beside: State, gangs: Ints) -> list[float]:
 @pytest.mark.parametrize("even", [0.0, 0.05])
 def test_a_wide_beam_holds_the_cheapest_of_all_packings(seed: int, even: float) -> None:
     a = gpus_alone(made("standard", seed=seed, datasets=6, workloads=10, regions=3))
-    gangs = gangs_of(a)[:5]
+    gangs = largest_first(a)[:5]
     beside = without(a, gangs)
     all_costs = every_packing(a, beside, gangs)
     assert len(set(np.round(all_costs, 9))) > 10
@@ -86,7 +86,7 @@ def test_a_wide_beam_holds_the_cheapest_of_all_packings(seed: int, even: float) 
 @pytest.mark.parametrize(("width", "noise"), [(1, 0.0), (40, 0.0), (40, 0.3)])
 def test_packings_cost_what_they_say_and_differ_in_demand(family: str, width: int, noise: float) -> None:
     a = gpus_alone(made(family, seed=3, datasets=20, workloads=30, regions=4))
-    gangs = gangs_of(a)
+    gangs = largest_first(a)
     beside = without(a, gangs)
     packings = pack(a, beside, gangs, width, 0.01, noise, np.array([7], np.uint64))
     assert len(packings.cost) == width
@@ -104,7 +104,7 @@ def test_packings_cost_what_they_say_and_differ_in_demand(family: str, width: in
 
 def test_noise_is_drawn_from_the_given_generator() -> None:
     a = gpus_alone(made("standard", seed=1, datasets=20, workloads=30, regions=4))
-    gangs = gangs_of(a)
+    gangs = largest_first(a)
     beside = without(a, gangs)
 
     def regions(seed: int, noise: float) -> bytes:
@@ -118,7 +118,7 @@ def test_a_gang_without_room_is_packed_in_none() -> None:
     problem = made("standard", seed=1, datasets=6, workloads=10, regions=3)
     need = problem.cpu_need_mcores.copy()
     a = gpus_alone(problem)
-    gangs = gangs_of(a)
+    gangs = largest_first(a)
     need[gangs[1]] = problem.cpu_mcores.max() + 1
     a = gpus_alone(replace(problem, cpu_need_mcores=need))
     packings = pack(a, without(a, gangs), gangs, 10, 0.01, 0.0, np.array([1], np.uint64))
@@ -129,7 +129,7 @@ def test_a_gang_without_room_is_packed_in_none() -> None:
 def test_packings_keep_quotas() -> None:
     """All gangs are of one application, which may have cores for the largest of them only in the first region."""
     problem = made("standard", seed=2, datasets=6, workloads=10, regions=3)
-    gangs = gangs_of(gpus_alone(problem))
+    gangs = largest_first(gpus_alone(problem))
     need = np.full(len(problem.workloads), 1_000)
     limited = replace(
         problem,
@@ -149,8 +149,9 @@ def test_packings_keep_quotas() -> None:
 
 def moved(a: Arrays, before: Snapshot, after: Snapshot) -> Bools:
     """[G] which gangs are elsewhere or on another option."""
-    gangs = gangs_of(a)
-    return (before.region[gangs] != after.region[gangs]) | (before.option[gangs] != after.option[gangs])
+    gangs = largest_first(a)
+    elsewhere: Bools = before.region[gangs] != after.region[gangs]
+    return elsewhere | (before.option[gangs] != after.option[gangs])
 
 
 def test_beginnings_hold_the_gangs_of_the_best_plan_that_are_not_packed_anew() -> None:
@@ -159,21 +160,20 @@ def test_beginnings_hold_the_gangs_of_the_best_plan_that_are_not_packed_anew() -
     best = decisions(first_state(a, False, 1))
     beginnings = Beginnings(a, best, False, 0.2)
     today = legal_replicas(a)
-    share: dict[str, list[float]] = {turn: [] for turn in TURNS}
+    share: dict[Anew | None, list[float]] = {turn.anew: [] for turn in TURNS}
     stays: dict[bool, list[float]] = {}
-    for number in range(20 * len(TURNS)):
-        turn = TURNS[number % len(TURNS)]
+    for number, turn in enumerate(20 * TURNS):
         begun, times = beginnings.begin(number, best, np.random.default_rng(number))
-        assert times == PACKED if turn != "other" else times in TIMES
+        assert times == PACKED if turn.anew else times in WITHOUT
         assert (begun.region < 5).all()
-        share[turn].append(float(moved(a, best, begun).mean()))
-        stays.setdefault("scattered" in turn or times == TIMES[SCATTERED], []).append(today[begun.place].mean())
-    assert max(share["none"]) == 0.0
+        share[turn.anew].append(float(moved(a, best, begun).mean()))
+        stays.setdefault(turn.scattered or times == WITHOUT[SCATTERED], []).append(today[begun.place].mean())
     assert max(stays[True]) < min(stays[False])
-    assert 0.0 < np.mean(share["some"]) < np.mean(share["regions"]) < np.mean(share["all"])
-    others = [number for number, turn in enumerate(8 * TURNS) if turn == "other"]
-    begun_from = [beginnings.begin(number, best, np.random.default_rng(1))[0] for number in others]
-    assert sum(begun is best for begun in begun_from) == len(others) * (len(TIMES) - 1) // len(TIMES)
+    assert max(share[Anew.NONE]) == 0.0
+    assert 0.0 < np.mean(share[Anew.SOME]) < np.mean(share[Anew.REGIONS]) < np.mean(share[Anew.ALL])
+    unpacked = [number for number, turn in enumerate(8 * TURNS) if turn.anew is None]
+    begun_from = [beginnings.begin(number, best, np.random.default_rng(1))[0] for number in unpacked]
+    assert sum(begun is best for begun in begun_from) == len(unpacked) * (len(WITHOUT) - 1) // len(WITHOUT)
 
 
 def test_beginnings_without_a_plan_yet_pack_all_gangs() -> None:
@@ -185,7 +185,7 @@ def test_beginnings_without_a_plan_yet_pack_all_gangs() -> None:
         begun, _ = beginnings.begin(number, None, np.random.default_rng(1))
         again, _ = beginnings.begin(number, None, np.random.default_rng(1))
         assert (begun.region == again.region).all()
-        assert moved(a, first, begun).any() == (turn != "other")
+        assert moved(a, first, begun).any() == (turn.anew is not None)
 
 
 def test_beginnings_without_gangs_take_turns_as_ever() -> None:
@@ -194,4 +194,4 @@ def test_beginnings_without_gangs_take_turns_as_ever() -> None:
     a = arrays_of(problem, dict(problem.objective.weights))._replace(option_mgpu=no_gpus.option_mgpu)
     first = decisions(first_state(a, False, 1))
     beginnings = Beginnings(a, first, False, 0.2)
-    assert [beginnings.begin(number, first, np.random.default_rng(1))[1] for number in range(4)] == list(TIMES)
+    assert [beginnings.begin(number, first, np.random.default_rng(1))[1] for number in range(4)] == list(WITHOUT)

@@ -184,7 +184,7 @@ def _answer(
     runtime_s = run.record["runtime_s"] | dict(solution.runtime_s)
     run.record.update(solution_keys(solution), runtime_s=runtime_s)
     run.record["out"] = None if out is None or solution.plan is None else str(out)
-    words = _next(path, solution, out)
+    words = _next(path, solution, out, interrupted=interrupted)
     if code is not Exit.OK:
         run.record["error"] = f"interrupted. {words}" if interrupted else words
 
@@ -200,7 +200,7 @@ def _answer(
     return Answer(code, show)
 
 
-def _next(path: Path, solution: Solution, out: Path | None) -> str:
+def _next(path: Path, solution: Solution, out: Path | None, *, interrupted: bool) -> str:
     """One sentence on where the plan is and what to do next."""
     if solution.plan is not None:
         if out is None:
@@ -209,7 +209,10 @@ def _next(path: Path, solution: Solution, out: Path | None) -> str:
     if solution.conflicts:
         return f"Proven infeasible: {'; '.join(conflict.message for conflict in solution.conflicts)}"
     if solution.status is Status.NO_SOLUTION:
-        return "No plan was found; raise --time-limit or try another solver (mast-opt backends lists them)."
+        more = (
+            "No plan had been found yet; let it run longer" if interrupted else "No plan was found; raise --time-limit"
+        )
+        return f"{more} or try another solver (mast-opt backends lists them)."
     if solution.status is Status.UNBOUNDED:
         return "The objective has no minimum, which is a fault in mast-opt; please report it."
     if solution.frozen:

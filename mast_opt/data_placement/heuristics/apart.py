@@ -23,12 +23,15 @@ from mast_opt.data_placement.heuristics.slices import STEPS, Slices
 MOST_WORKLOADS = 500
 """Of an instance that is searched so."""
 CHANGES, LEAST = 1_500, 750
-"""Changes per workload of a cooling, and of the last cooling at least."""
+"""Changes per workload of a cooling; and changes in all of the last cooling, at least."""
+SMALL, MANY = 100, 100
+"""Workloads, and coolings so far, beyond which coolings are longer in proportion."""
 
 
-def changes_of(workloads: int) -> int:
-    """Changes of a cooling."""
-    return max(CHANGES * workloads, STEPS)
+def changes_of(workloads: int, coolings: int = 0) -> int:
+    """Changes of a cooling, after that many."""
+    usual = max(CHANGES * workloads, STEPS)
+    return int(usual * max(1.0, workloads / SMALL) * max(1.0, coolings / MANY))
 
 
 def rounds_for(workloads: int) -> int:
@@ -66,7 +69,7 @@ class Apart:
 
     def round(self, pool: ThreadPoolExecutor, threads: int, best: Snapshot | None) -> None:
         """One cooling of every plan; a shorter one where that is all there is time for."""
-        changes = changes_of(self._workloads)
+        changes = changes_of(self._workloads, self.coolings)
         if self._pace.rounds_left < 2:
             changes = max(LEAST, int(changes * min(1.0, self._pace.rounds_left)))
         work: list[Future[None]] = []

@@ -66,7 +66,7 @@ class _Ways(NamedTuple):
     """For finding a score by its rank."""
 
 
-def gangs_of(a: Arrays) -> Ints:
+def largest_first(a: Arrays) -> Ints:
     """[G] the workloads that ask for GPUs, the largest first."""
     size = _sizes(a)
     return np.argsort(-size, kind="stable")[: np.count_nonzero(size)]

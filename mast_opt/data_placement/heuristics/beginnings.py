@@ -3,32 +3,51 @@
 from __future__ import annotations
 
 import math
+from enum import Enum
+from typing import NamedTuple
 
 import numpy as np
 
 from mast_opt.data_placement.heuristics.arrays import Arrays
-from mast_opt.data_placement.heuristics.beam import gangs_of, pack
+from mast_opt.data_placement.heuristics.beam import largest_first, pack
 from mast_opt.data_placement.heuristics.construct import legal_replicas, scattered, scattered_state, settled
 from mast_opt.data_placement.heuristics.plans import Snapshot, decisions
 from mast_opt.data_placement.heuristics.state import state_of
 from mast_opt.data_placement.problem import Bools, Ints
 
+
+class Anew(Enum):
+    """Which gangs are packed anew; the others stay where the best plan has them."""
+
+    ALL = "all"
+    SOME = "some"
+    REGIONS = "those in some regions"
+    NONE = "none: only data and the work without GPUs begin afresh"
+
+
+class Turn(NamedTuple):
+    """How a cooling begins."""
+
+    anew: Anew | None
+    """None: without packing."""
+    scattered: bool = False
+    """With data in regions drawn at random? No cooling moves what has no room anywhere else."""
+
+
 TURNS = (
-    "other",
-    *("all", "some", "none", "some", "none"),
-    *("all, scattered", "some", "none", "regions", "none"),
+    Turn(None),
+    *(Turn(Anew.ALL), Turn(Anew.SOME), Turn(Anew.NONE), Turn(Anew.SOME), Turn(Anew.NONE)),
+    *(Turn(Anew.ALL, True), Turn(Anew.SOME), Turn(Anew.NONE), Turn(Anew.REGIONS), Turn(Anew.NONE)),
 )
-"""Which gangs are packed anew, in turn: all; some of the best plan's, or those in some regions; none, so that only data
-and the work without GPUs begin afresh. First, and now and then, a beginning without packing."""
+"""How coolings begin, in turn."""
 SOME, REGIONS = 0.2, 0.6
 """Shares of the gangs, or of the regions."""
 PACKED = 0.3
 """First temperature after packing: data and all other work follow, but gangs stay together."""
-TIMES = (1.0, 4.0, 1.0, 16.0)
+WITHOUT = (1.0, 4.0, 1.0, 16.0)
 """First temperatures without packing, in turn: a dataset that fills most of a region only moves in a hot cooling."""
 SCATTERED = 1
-"""Which of these begins from scattered data, as does one of the turns above: in regions drawn at random, for no cooling
-moves what has no room anywhere else."""
+"""Which of these begins from scattered data."""
 WIDTHS, EVENNESS, NOISE = (50.0, 400.0), (1e-3, 0.1), 0.5
 """Ranges in which the width of a beam and its worth of evenness are drawn, evenly by order of magnitude; and its noise
 at most, in units of the mean cost of a workload. Which of them finds the best packing differs among instances."""
@@ -47,9 +66,9 @@ class Beginnings:
     """
 
     def __init__(self, a: Arrays, first: Snapshot, refuse: bool, unit: float, packed: float = PACKED) -> None:
-        self._a, self.first, self._refuse, self._unit, self._after = a, first, refuse, unit, packed
-        self._gangs = gangs_of(a)
-        self._place = legal_replicas(a)
+        self._a, self._first, self._refuse, self._unit, self._after = a, first, refuse, unit, packed
+        self._gangs = largest_first(a)
+        self._today = legal_replicas(a)
 
     def begin(self, number: int, best: Snapshot | None, rng: np.random.Generator) -> tuple[Snapshot, float]:
         """What the cooling of that number begins from, and how hot relative to the usual.
@@ -57,28 +76,32 @@ class Beginnings:
         Args:
             best: the best plan so far.
         """
-        lap, turn = divmod(number, len(TURNS))
-        if TURNS[turn] == "other" or not len(self._gangs):
-            return self._without_packing(lap if len(self._gangs) else number, rng)
-        place = scattered(self._a, rng) if "scattered" in TURNS[turn] else self._place
-        anew = np.ones(len(self._gangs), np.bool_) if best is None else self._anew(TURNS[turn], best, rng)
-        return self._packed(best or self.first, anew, place, rng), self._after
+        if not len(self._gangs):
+            return self._without_packing(number, rng)
+        lap, position = divmod(number, len(TURNS))
+        turn = TURNS[position]
+        if turn.anew is None:
+            return self._without_packing(lap, rng)
+        place = scattered(self._a, rng) if turn.scattered else self._today
+        if best is None:
+            return self._packed(self._first, self._of(Anew.ALL, self._first, rng), place, rng), self._after
+        return self._packed(best, self._of(turn.anew, best, rng), place, rng), self._after
 
-    def _without_packing(self, turn: int, rng: np.random.Generator) -> tuple[Snapshot, float]:
-        turn %= len(TIMES)
+    def _without_packing(self, number: int, rng: np.random.Generator) -> tuple[Snapshot, float]:
+        turn = number % len(WITHOUT)
         if turn != SCATTERED:
-            return self.first, TIMES[turn]
-        return decisions(scattered_state(self._a, self._refuse, rng)), TIMES[turn]
+            return self._first, WITHOUT[turn]
+        return decisions(scattered_state(self._a, self._refuse, rng)), WITHOUT[turn]
 
-    def _anew(self, turn: str, best: Snapshot, rng: np.random.Generator) -> Bools:
-        """[G] which gangs are packed anew."""
+    def _of(self, anew: Anew, plan: Snapshot, rng: np.random.Generator) -> Bools:
+        """[G] which gangs these are."""
         gangs, regions = self._gangs, len(self._a.cpu)
-        if turn == "some":
+        if anew is Anew.SOME:
             return rng.random(len(gangs)) < SOME
-        if turn == "regions":
+        if anew is Anew.REGIONS:
             drawn = rng.choice(regions, min(regions, max(2, round(REGIONS * regions))), replace=False)
-            return np.isin(best.region[gangs], drawn)
-        return np.full(len(gangs), turn != "none")
+            return np.isin(plan.region[gangs], drawn)
+        return np.full(len(gangs), anew is Anew.ALL)
 
     def _packed(self, plan: Snapshot, anew: Bools, place: Bools, rng: np.random.Generator) -> Snapshot:
         """The gangs of a plan, some of them packed anew; and all other work, in an order drawn at random, where it

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import product
 
@@ -18,7 +19,6 @@ from mast_opt.data_placement.heuristics.state import State, cost, state_of
 from mast_opt.data_placement.problem import Bools, Ints
 from tests.data_placement.support import made
 
-GPU_TERMS = ("peak", "overload", "idle")
 WIDE = 5_000
 
 
@@ -36,34 +36,26 @@ def without(a: Arrays, gangs: Ints) -> State:
     return state_of(a, s.option, region, s.place, 1)
 
 
-def costs_more(a: Arrays, beside: State, gangs: Ints, option: Ints, region: Ints) -> float:
-    """What a packing adds to the cost, computed afresh."""
+def packed(a: Arrays, beside: State, gangs: Ints, option: Ints, region: Ints) -> State:
+    """The state with the gangs there."""
     options, regions = beside.option.copy(), beside.region.copy()
     options[gangs], regions[gangs] = option, region
-    return cost(a, state_of(a, options, regions, beside.place, 1)) - cost(a, beside)
+    return state_of(a, options, regions, beside.place, 1)
 
 
-def every_packing(a: Arrays, beside: State, gangs: Ints) -> list[float]:
-    """What each way of packing the gangs within cores adds to the cost."""
-    regions = len(a.cpu)
-    choices = [
-        [
-            (o, r)
-            for o in range(a.option_start[w], a.option_start[w + 1])
-            for r in range(regions)
-            if a.option_region[o, r]
-        ]
-        for w in gangs
-    ]
-    found = []
+def costs_more(a: Arrays, beside: State, gangs: Ints, option: Ints, region: Ints) -> float:
+    """What a packing adds to the cost, computed afresh."""
+    return cost(a, packed(a, beside, gangs, option, region)) - cost(a, beside)
+
+
+def ways_of(a: Arrays, beside: State, gangs: Ints) -> Iterator[tuple[Ints, Ints]]:
+    """Options and regions of each way of packing the gangs within cores."""
+    options = [range(a.option_start[w], a.option_start[w + 1]) for w in gangs]
+    choices = [[(o, r) for o in mine for r in range(len(a.cpu)) if a.option_region[o, r]] for mine in options]
     for packing in product(*choices):
-        used = beside.cpu.copy()
-        for w, (_, r) in zip(gangs, packing):
-            used[r] += a.cpu_need[w]
-        if (used <= a.cpu).all():
-            option, region = np.array(packing, np.int64).T
-            found.append(costs_more(a, beside, gangs, option, region))
-    return found
+        option, region = np.array(packing, np.int64).T
+        if (packed(a, beside, gangs, option, region).cpu <= a.cpu).all():
+            yield option, region
 
 
 @pytest.mark.parametrize("seed", [0, 1, 3, 4, 5])
@@ -72,14 +64,27 @@ def test_a_wide_beam_holds_the_cheapest_of_all_packings(seed: int, even: float) 
     a = gpus_alone(made("standard", seed=seed, datasets=6, workloads=10, regions=3))
     gangs = largest_first(a)[:5]
     beside = without(a, gangs)
-    all_costs = every_packing(a, beside, gangs)
+    all_costs = [costs_more(a, beside, gangs, *way) for way in ways_of(a, beside, gangs)]
     assert len(set(np.round(all_costs, 9))) > 10
     packings = pack(a, beside, gangs, WIDE, even, 0.0, np.array([seed + 1], np.uint64))
     assert packings.cost.min() == pytest.approx(min(all_costs), abs=1e-9)
     assert packings.cost.max() <= max(all_costs) + 1e-9
-    narrow = pack(a, beside, gangs, 3, even, 0.0, np.array([seed + 1], np.uint64))
-    assert len(narrow.cost) == 3
-    assert narrow.cost.min() >= min(all_costs) - 1e-9
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_narrow_beam_holds_the_cheapest_even_where_many_cost_the_same(seed: int) -> None:
+    """All ways of the first gang fit into it, and then the cheapest of all ways of two, one for each demand."""
+    a = gpus_alone(made("standard", seed=seed, datasets=6, workloads=10, regions=3))
+    gangs = largest_first(a)[:2]
+    beside = without(a, gangs)
+    cheapest: dict[bytes, float] = {}
+    for option, region in ways_of(a, beside, gangs):
+        demand = packed(a, beside, gangs, option, region).demand.tobytes()
+        cheapest[demand] = costs_more(a, beside, gangs, option, region)
+    first = int(a.option_region[a.option_start[gangs[0]] : a.option_start[gangs[0] + 1], :-1].sum())
+    for width in range(first, len(cheapest) + 1):
+        packings = pack(a, beside, gangs, width, 0.0, 0.0, np.array([1], np.uint64))
+        assert np.sort(packings.cost) == pytest.approx(sorted(cheapest.values())[:width], abs=1e-9)
 
 
 @pytest.mark.parametrize("family", ["standard", "weakly-coupled", "tight-storage"])
@@ -93,9 +98,7 @@ def test_packings_cost_what_they_say_and_differ_in_demand(family: str, width: in
     demands = set()
     for option, region, says in zip(packings.option, packings.region, packings.cost):
         assert costs_more(a, beside, gangs, option, region) == pytest.approx(says, abs=1e-9)
-        options, regions = beside.option.copy(), beside.region.copy()
-        options[gangs], regions[gangs] = option, region
-        after = state_of(a, options, regions, beside.place, 1)
+        after = packed(a, beside, gangs, option, region)
         assert (after.cpu <= a.cpu).all()
         assert a.option_region[option, region].all()
         demands.add(after.demand.tobytes())
@@ -150,15 +153,15 @@ def test_packings_keep_quotas() -> None:
 def moved(a: Arrays, before: Snapshot, after: Snapshot) -> Bools:
     """[G] which gangs are elsewhere or on another option."""
     gangs = largest_first(a)
-    elsewhere: Bools = before.region[gangs] != after.region[gangs]
-    return elsewhere | (before.option[gangs] != after.option[gangs])
+    changed: Bools = (before.region[gangs] != after.region[gangs]) | (before.option[gangs] != after.option[gangs])
+    return changed
 
 
 def test_beginnings_hold_the_gangs_of_the_best_plan_that_are_not_packed_anew() -> None:
     problem = made("standard", seed=4, datasets=30, workloads=45, regions=5)
     a = arrays_of(problem, dict(problem.objective.weights))
     best = decisions(first_state(a, False, 1))
-    beginnings = Beginnings(a, best, False, 0.2)
+    beginnings = Beginnings(a, best, False, 0.2, 1.0)
     today = legal_replicas(a)
     share: dict[Anew | None, list[float]] = {turn.anew: [] for turn in TURNS}
     stays: dict[bool, list[float]] = {}
@@ -180,7 +183,7 @@ def test_beginnings_without_a_plan_yet_pack_all_gangs() -> None:
     problem = made("standard", seed=4, datasets=30, workloads=45, regions=5)
     a = arrays_of(problem, dict(problem.objective.weights))
     first = decisions(first_state(a, False, 1))
-    beginnings = Beginnings(a, first, False, 0.2)
+    beginnings = Beginnings(a, first, False, 0.2, 1.0)
     for number, turn in enumerate(TURNS):
         begun, _ = beginnings.begin(number, None, np.random.default_rng(1))
         again, _ = beginnings.begin(number, None, np.random.default_rng(1))
@@ -190,8 +193,8 @@ def test_beginnings_without_a_plan_yet_pack_all_gangs() -> None:
 
 def test_beginnings_without_gangs_take_turns_as_ever() -> None:
     problem = made("standard", seed=4, datasets=12, workloads=18, regions=3)
-    no_gpus = replace(problem, option_mgpu=np.zeros_like(problem.option_mgpu))
-    a = arrays_of(problem, dict(problem.objective.weights))._replace(option_mgpu=no_gpus.option_mgpu)
+    a = arrays_of(problem, dict(problem.objective.weights))
+    a = a._replace(option_mgpu=np.zeros_like(a.option_mgpu))
     first = decisions(first_state(a, False, 1))
-    beginnings = Beginnings(a, first, False, 0.2)
+    beginnings = Beginnings(a, first, False, 0.2, 1.0)
     assert [beginnings.begin(number, first, np.random.default_rng(1))[1] for number in range(4)] == list(WITHOUT)

@@ -13,7 +13,7 @@ import numpy as np
 from mast_opt.data_placement.heuristics.aim import EARLIER, Aim
 from mast_opt.data_placement.heuristics.apart import MOST_WORKLOADS, Apart, rounds_for
 from mast_opt.data_placement.heuristics.arrays import Arrays, arrays_of
-from mast_opt.data_placement.heuristics.beginnings import PACKED, Beginnings
+from mast_opt.data_placement.heuristics.beginnings import Beginnings
 from mast_opt.data_placement.heuristics.construct import first_state, given_state
 from mast_opt.data_placement.heuristics.cooling import BOUND, GPUS_ALONE, Cooling
 from mast_opt.data_placement.heuristics.neighbourhoods import seconds_before, worthwhile
@@ -100,7 +100,7 @@ class Annealing:
         if apart:
             beginning = decisions(first)
             plans = [Searched(first.copy()._replace(random=random), first_cost) for random in self.random]
-            beginnings = Beginnings(self.a, beginning, refuse, unit, PACKED / self._dearer())
+            beginnings = Beginnings(self.a, beginning, refuse, unit, self._dearer())
             self.method = Apart(self.a, beginnings, plans, slices, cooling, self.pace, self.rng)
         else:
             searched = Searched(first, first_cost)

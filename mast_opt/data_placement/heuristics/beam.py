@@ -140,9 +140,11 @@ def _search(a: Arrays, gangs, beam: _Beam, other: _Beam, ways: _Ways, marks, eve
             steps[0, step, :count] = np.arange(count)
             continue
         limit = _lowest(ways, found, width) if found > width else np.inf
-        count = 0
+        count, ties = 0, width - _below(ways, found, limit)
         for at in range(found):
-            if ways.score[at] <= limit and count < width:
+            tie = ways.score[at] == limit
+            if ways.score[at] < limit or (tie and ties > 0):
+                ties -= tie
                 _take(a, gangs[step], beam, other, ways, at, count)
                 steps[0, step, count] = ways.parent[at]
                 steps[1, step, count] = ways.option[at]
@@ -174,6 +176,15 @@ def _lowest(ways: _Ways, found, number):
 
 
 @kernel
+def _below(ways: _Ways, found, limit):
+    """How many have a lower score."""
+    number = 0
+    for at in range(found):
+        number += ways.score[at] < limit
+    return number
+
+
+@kernel
 def _ways_on(a: Arrays, w, beam: _Beam, count, ways: _Ways, marks, even, noise, random):
     """Every way to add w to the packings, the best of those with the same demand; returns how many there are."""
     ways.table[:] = -1
@@ -188,11 +199,11 @@ def _ways_on(a: Arrays, w, beam: _Beam, count, ways: _Ways, marks, even, noise, 
                 score = cost + even * uneven
                 if noise > 0.0:
                     score -= noise * math.log(-math.log(1.0 - uniform(random)))
-                at = _place_of(ways, mark)
+                slot = _slot(ways, mark)
+                at = ways.table[slot]
                 if at < 0:
                     at, found = found, found + 1
-                    ways.mark[at] = mark
-                    _enter(ways, at)
+                    ways.mark[at], ways.table[slot] = mark, at
                 elif ways.score[at] <= score:
                     continue
                 ways.score[at], ways.cost[at], ways.uneven[at] = score, cost, uneven
@@ -235,17 +246,6 @@ def _slot(ways: _Ways, mark):
     while ways.table[slot] >= 0 and ways.mark[ways.table[slot]] != mark:
         slot = (slot + np.uint64(1)) & last
     return slot
-
-
-@kernel
-def _place_of(ways: _Ways, mark):
-    """The way with that mark; −1 if there is none."""
-    return ways.table[_slot(ways, mark)]
-
-
-@kernel
-def _enter(ways: _Ways, at):
-    ways.table[_slot(ways, ways.mark[at])] = at
 
 
 @kernel

@@ -62,11 +62,12 @@ class Beginnings:
         first: the plan that is nearest to today's.
         refuse: may work be left out?
         unit: mean cost of a workload.
-        packed: first temperature after packing, relative to that of other coolings.
+        dearer: how much hotter than usual all first temperatures are; it makes no packing fall apart.
     """
 
-    def __init__(self, a: Arrays, first: Snapshot, refuse: bool, unit: float, packed: float = PACKED) -> None:
-        self._a, self._first, self._refuse, self._unit, self._after = a, first, refuse, unit, packed
+    def __init__(self, a: Arrays, first: Snapshot, refuse: bool, unit: float, dearer: float) -> None:
+        self._a, self._first, self._refuse, self._unit = a, first, refuse, unit
+        self._after_packing = PACKED / dearer
         self._gangs = largest_first(a)
         self._today = legal_replicas(a)
 
@@ -83,9 +84,8 @@ class Beginnings:
         if turn.anew is None:
             return self._without_packing(lap, rng)
         place = scattered(self._a, rng) if turn.scattered else self._today
-        if best is None:
-            return self._packed(self._first, self._of(Anew.ALL, self._first, rng), place, rng), self._after
-        return self._packed(best, self._of(turn.anew, best, rng), place, rng), self._after
+        plan, anew = (self._first, Anew.ALL) if best is None else (best, turn.anew)
+        return self._packed(plan, self._of(anew, plan, rng), place, rng), self._after_packing
 
     def _without_packing(self, number: int, rng: np.random.Generator) -> tuple[Snapshot, float]:
         turn = number % len(WITHOUT)
@@ -112,7 +112,8 @@ class Beginnings:
         option[held], region[held] = plan.option[held], plan.region[held]
         if len(loose):
             self._pack(option, region, place, loose, rng)
-        return decisions(settled(a, option, region, place, self._refuse, rng))
+        others = rng.permutation(np.flatnonzero(region == regions))
+        return decisions(settled(a, option, region, place, others, self._refuse))
 
     def _pack(self, option: Ints, region: Ints, place: Bools, loose: Ints, rng: np.random.Generator) -> None:
         """Write where one of the packings has these gangs."""

@@ -42,28 +42,22 @@ def scattered(a: Arrays, rng: np.random.Generator) -> Bools:
     return place
 
 
-def settled(a: Arrays, option: Ints, region: Ints, place: Bools, refuse: bool, rng: np.random.Generator) -> State:
-    """The state of a plan that leaves work out, with each of that where it costs least, in an order drawn at random."""
-    s = state_of(a, option, region, place, 1)
-    _settle(a, s, rng.permutation(np.flatnonzero(region == place.shape[1])), refuse, scratch_for(a))
-    return s
-
-
 def _filled(a: Arrays, place: Bools, refuse: bool, seed: int) -> State:
     """The state with these replicas and each workload where it costs least: by GPUs, then cores, the largest first;
     where that exceeds cores or quotas, first of all what few regions could hold even if they were empty."""
-    option = a.option_start[:-1]
+    option, out = a.option_start[:-1], np.full(len(a.tier), place.shape[1])
     by_gpus = np.lexsort((-a.cpu_need, -a.option_mgpu[option]))
-    s = _settled(a, place, by_gpus, refuse, seed)
+    s = settled(a, option, out, place, by_gpus, refuse, seed)
     if not _lacks_cores(a, s):
         return s
     rooms = len(a.cpu) - np.searchsorted(np.sort(a.cpu), a.cpu_need)
-    again = _settled(a, place, by_gpus[np.argsort(rooms[by_gpus], kind="stable")], refuse, seed)
+    again = settled(a, option, out, place, by_gpus[np.argsort(rooms[by_gpus], kind="stable")], refuse, seed)
     return s if _lacks_cores(a, again) else again
 
 
-def _settled(a: Arrays, place: Bools, order: Ints, refuse: bool, seed: int) -> State:
-    s = state_of(a, a.option_start[:-1].copy(), np.full(len(a.tier), place.shape[1]), place, seed)
+def settled(a: Arrays, option: Ints, region: Ints, place: Bools, order: Ints, refuse: bool, seed: int = 1) -> State:
+    """The state of a plan that leaves the workloads of ``order`` out, with each of them where it then costs least."""
+    s = state_of(a, option, region, place, seed)
     _settle(a, s, order, refuse, scratch_for(a))
     return s
 
@@ -77,10 +71,8 @@ def given_state(a: Arrays, option: Ints, region: Ints, place: Bools, refuse: boo
     regions = a.stored.shape[1]
     legal = a.option_region[option, region]
     region = np.where(legal & ((region < regions) | refuse), region, regions)
-    s = state_of(a, option, region, place & ~a.forbidden | a.pinned, seed)
-    if not refuse:
-        _settle(a, s, np.flatnonzero(region == regions), refuse, scratch_for(a))
-    return s
+    out = np.flatnonzero((region == regions) & (not refuse))
+    return settled(a, option, region, place & ~a.forbidden | a.pinned, out, refuse, seed)
 
 
 def legal_replicas(a: Arrays) -> Bools:

@@ -22,9 +22,9 @@ from tests.data_placement.support import made
 WIDE = 5_000
 
 
-def gpus_alone(problem: DataPlacement) -> Arrays:
+def gpus_alone(problem: DataPlacement, peak: float = 1.0, overload: float = 3.0, idle: float = 0.5) -> Arrays:
     weights = dict.fromkeys(problem.objective.weights, 0.0)
-    priced = arrays_of(problem, weights | {"peak": 1.0, "overload": 3.0, "idle": 0.5})
+    priced = arrays_of(problem, weights | {"peak": peak, "overload": overload, "idle": idle})
     return priced._replace(remote_price=0.0)  # has one where remote reads are forbidden
 
 
@@ -72,9 +72,12 @@ def test_a_wide_beam_holds_the_cheapest_of_all_packings(seed: int, even: float) 
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_a_narrow_beam_holds_the_cheapest_even_where_many_cost_the_same(seed: int) -> None:
+@pytest.mark.parametrize("weights", [(1.0, 3.0, 0.5), (0.0, 3.0, 0.0), (0.0, 0.0, 1.0)])
+def test_a_narrow_beam_holds_the_cheapest_even_where_many_cost_the_same(
+    seed: int, weights: tuple[float, float, float]
+) -> None:
     """All ways of the first gang fit into it, and then the cheapest of all ways of two, one for each demand."""
-    a = gpus_alone(made("standard", seed=seed, datasets=6, workloads=10, regions=3))
+    a = gpus_alone(made("standard", seed=seed, datasets=6, workloads=14, regions=4), *weights)
     gangs = largest_first(a)[:2]
     beside = without(a, gangs)
     cheapest: dict[bytes, float] = {}

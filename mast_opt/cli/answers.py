@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from mast_opt.analysis.pareto import Frontier
     from mast_opt.analysis.robust import Robust
     from mast_opt.analysis.whatif import Outcome, WhatIf
+    from mast_opt.verdict import Verdict
 
 
 def explanation_keys(answer: Explanation) -> Record:
@@ -97,10 +98,17 @@ def _outcome(one: Outcome) -> dict[str, Any]:
         "base_plan": None
         if one.kept is None
         else {
-            "objective": one.kept.objective,
+            "objective": _comparable(one, one.kept),
+            "terms": dict(one.kept.terms),
             "violations": [violation_keys(violation) for violation in one.kept.violations],
         },
     }
+
+
+def _comparable(one: Outcome, kept: Verdict) -> float:
+    """What the base plan has where the new one has its objective: with a lexicographic one, the value of that term."""
+    term = next((term for term in (one.solution.term, *one.problem.objective.order) if term), None)
+    return kept.objective if term is None else kept.terms[term]
 
 
 def _robust(robust: Robust) -> dict[str, Any]:

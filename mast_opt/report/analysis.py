@@ -13,7 +13,7 @@ from mast_opt.analysis.pareto import Frontier
 from mast_opt.analysis.reasons import Reasons
 from mast_opt.analysis.robust import Robust
 from mast_opt.analysis.whatif import Outcome, WhatIf
-from mast_opt.report.numbers import UNKNOWN, percent, plain
+from mast_opt.report.numbers import UNKNOWN, of_term, percent, plain
 from mast_opt.report.parts import light_table, print_table, print_words
 from mast_opt.result import Status
 from mast_opt.words import counted
@@ -114,7 +114,7 @@ def show_whatif(console: Console, name: str, answer: WhatIf) -> None:
     for one in outcomes:
         breaks = UNKNOWN if one.kept is None else f"{len(one.kept.violations):,}"
         figures = [plain(one.moved.get(unit)) for unit in moved]
-        objective, gap = plain(one.solution.objective), percent(one.solution.gap)
+        objective, gap = of_term(one.solution.objective, one.solution.term), percent(one.solution.gap)
         table.add_row(one.name, one.solution.status.value, objective, gap, *figures, breaks)
     print_table(console, table)
     for one in outcomes:

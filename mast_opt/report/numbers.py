@@ -20,6 +20,11 @@ def plain(value: float | None) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
+def of_term(value: float | None, term: str | None) -> str:
+    """A value, with the term of a lexicographic objective that it is of: ``0.98 (peak)``."""
+    return plain(value) if term is None or value is None else f"{plain(value)} ({term})"
+
+
 def percent(share: float | None, digits: int | None = None) -> str:
     """A share as a percentage; without ``digits``, two decimals below 10% and one above."""
     if share is None:

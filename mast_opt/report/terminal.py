@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from mast_opt.kinds import kind_of
-from mast_opt.report.numbers import percent, plain, seconds
+from mast_opt.report.numbers import of_term, percent, plain, seconds
 from mast_opt.report.parts import light_table, print_table, print_words
 from mast_opt.report.sections import TOP_ROWS, show_section
 from mast_opt.result import Limit, Status
@@ -68,7 +68,7 @@ def _headline(console: Console, problem: Any, solution: Solution, elapsed_s: flo
     console.print(Text.assemble((status.value, _STYLES.get(status, "bold red")), f"  {_MEANING[status]}{stopped}"))
     figures = [("solver", solver), ("time", seconds(elapsed_s))]
     if solution.verdict is not None:
-        known = [("objective", plain(solution.objective)), ("bound", plain(solution.bound))]
+        known = [("objective", of_term(solution.objective, solution.term)), ("bound", plain(solution.bound))]
         figures = [*known, ("gap", percent(solution.gap)), *figures]
     line = Text("   ").join(Text.assemble((f"{name} ", "dim"), value) for name, value in figures)
     console.print(line)

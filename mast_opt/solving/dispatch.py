@@ -148,6 +148,7 @@ def solve(
         runtime_s=dict(clock.spent_s),
         versions={"mast-opt": version("mast-opt"), "python": platform.python_version(), **versions},
         stages=answer.stages,
+        term=answer.term,
         conflicts=conflicts,
         events=tuple(events),
         certificate=certificate,
@@ -250,18 +251,18 @@ def _by_heuristic(
         Stage(stage.term, verdict.terms[stage.term], _below(stage.bound, verdict.terms[stage.term]))
         for stage in found.stages
     )
-    objective, bound = verdict.objective, _below(found.bound, verdict.objective)
+    objective, bound, term = verdict.objective, _below(found.bound, verdict.objective), None
     if stages:
         open_stages = (stage for stage in stages if stage.gap is None or stage.gap > params.gap)
         headline = next(open_stages, stages[-1])
         assert headline.objective is not None
-        objective, bound = headline.objective, headline.bound
+        objective, bound, term = headline.objective, headline.bound, headline.term
     gap = relative_gap(objective, bound)
     finished = not stages or len(stages) == len(problem.objective.order)
     proven = gap is not None and gap <= params.gap and finished
     status = Status.OPTIMAL if proven else Status.FEASIBLE
     limit = None if proven else found.limit
-    answer = Answer(status, found.plan, verdict, objective, bound, limit, found.message, stages)
+    answer = Answer(status, found.plan, verdict, objective, bound, limit, found.message, stages, term)
     return answer, found.certificate
 
 

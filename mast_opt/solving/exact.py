@@ -42,6 +42,8 @@ class Answer:
     limit: Limit | None
     message: str
     stages: tuple[Stage, ...] = ()
+    term: str | None = None
+    """With a lexicographic objective, the term that ``objective`` and ``bound`` are of."""
 
 
 @dataclass(frozen=True)
@@ -125,7 +127,7 @@ class ExactSolve:
                 stages.append(Stage(term, None, None))
                 break
             value = checked.verdict.terms[term] if checked.verdict else None
-            answer = _answer(checked, value, params.gap)
+            answer = replace(_answer(checked, value, params.gap), term=term)
             if answer.plan is None and answers:
                 stages.append(Stage(term, None, answer.bound))
                 break

@@ -49,6 +49,8 @@ class Solution:
     """Seconds spent in formulate, solve and verify."""
     versions: Mapping[str, str] = field(default_factory=dict)
     stages: tuple[Stage, ...] = ()
+    term: str | None = None
+    """With a lexicographic objective, the term that ``objective`` and ``bound`` are of."""
     conflicts: tuple[Conflict, ...] = ()
     """Limits seen to contradict one another before any solver ran."""
     events: tuple[Event, ...] = ()

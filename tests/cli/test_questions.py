@@ -109,6 +109,18 @@ def test_whatif(call: Call, instance: Path, plan: Path, scenarios: Path) -> None
     assert record["robust"] is None
 
 
+@pytest.mark.parametrize("order", [("peak", "remote"), ("unserved", "storage")])
+def test_whatif_compares_the_same_term(call: Call, instance: Path, scenarios: Path, order: tuple[str, str]) -> None:
+    """With a lexicographic objective, the base plan is told by the term that the new plan's objective is of."""
+    head = instance / "instance.toml"
+    head.write_text(f"{head.read_text()}[objective]\nmode = 'lexicographic'\norder = {list(order)}\n")
+    ended = call("whatif", instance, "--scenarios", scenarios, "--json")
+    for one in (ended.record["base"], *ended.record["scenarios"]):
+        assert one["objective"] == pytest.approx(one["terms"][order[1]])
+        assert one["base_plan"]["objective"] == pytest.approx(one["base_plan"]["terms"][order[1]])
+    assert f"({order[1]})" in call("whatif", instance, "--scenarios", scenarios).out
+
+
 def test_a_robust_plan_is_written_and_verifies(call: Call, instance: Path, scenarios: Path, tmp_path: Path) -> None:
     out = tmp_path / "robust"
     ended = call("whatif", instance, "--scenarios", scenarios, "--robust", "worst", "--out", out, "--json")

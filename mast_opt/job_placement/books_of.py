@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from mast_opt.job_placement.allocations import allocations_of
@@ -11,8 +13,8 @@ from mast_opt.job_placement.problem import JobPlacement
 from mast_opt.job_placement.units import CPU, GPU, MEMORY, WHOLE
 
 
-def books_of(problem: JobPlacement) -> Books:
-    """The servers and datasets of an instance, with its running jobs."""
+def books_of(problem: JobPlacement, tiers: Iterable[int] = ()) -> Books:
+    """The servers and datasets of an instance, with its running jobs; its tiers and perhaps others."""
     p = problem
     servers = [
         Server(
@@ -31,7 +33,7 @@ def books_of(problem: JobPlacement) -> Books:
         dataset: {p.regions[r] for r in np.flatnonzero(holders).tolist()}
         for dataset, holders in zip(p.datasets, p.stored)
     }
-    books = Books(servers, p.tiers, replicas)
+    books = Books(servers, tuple(sorted({*p.tiers, *tiers})), replicas)
     held = allocations_of(p)
     running: dict[str, Running] = {}
     holdings: dict[str, tuple[Holding, ...]] = {}
@@ -53,7 +55,7 @@ def books_of(problem: JobPlacement) -> Books:
             gpu_hours_at_risk=int(p.at_risk[v]) / MILLI,
             tenant=p.tenants[p.running_tenant[v]],
         )
-        running[name] = Running(job, int(p.running_tier[v]), shares)
+        running[name] = Running(job, books.tiers.index(job.tier), shares)
     books.adopt(running, holdings)
     return books
 

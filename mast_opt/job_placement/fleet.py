@@ -69,10 +69,14 @@ class Fleet:
         self._begin(Books(servers, tuple(sorted(set(tiers))), replicas or {}), limits)
 
     @classmethod
-    def of(cls, problem: JobPlacement) -> Fleet:
-        """The fleet of an instance with its running jobs; its pending jobs are ``Job.of(problem, j)``."""
+    def of(cls, problem: JobPlacement, tiers: Iterable[int] = ()) -> Fleet:
+        """The fleet of an instance with its running jobs; its pending jobs are ``Job.of(problem, j)``.
+
+        Args:
+            tiers: that later jobs may have, beside those of the instance.
+        """
         fleet = cls.__new__(cls)
-        fleet._begin(books_of(problem), quotas_of(problem))
+        fleet._begin(books_of(problem, tiers), quotas_of(problem))
         return fleet
 
     def _begin(self, books: Books, quotas: Mapping[str, int]) -> None:

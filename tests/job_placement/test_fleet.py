@@ -284,6 +284,26 @@ def test_a_fleet_from_an_instance_holds_what_runs_there() -> None:
     warm_up_fleet()
 
 
+def test_a_fleet_from_an_instance_takes_tiers_that_do_not_occur_there() -> None:
+    problem = FAMILIES["features"].generate(np.random.default_rng(3))
+    first, last = min(problem.tiers) - 1, max(problem.tiers) + 1
+    plain, wider = Fleet.of(problem), Fleet.of(problem, tiers=(last, first))
+    fitting = 0
+    for j in range(len(problem.jobs)):
+        job = Job.of(problem, j)
+        answer = wider.place(job)
+        over = isinstance(answer, Bid) and answer.over_quota  # what a tenant has no quota for has the lowest tier
+        assert (replace(answer, tier=max(problem.tiers)) if over else answer) == plain.place(job)
+        for tier in (first, last):
+            with pytest.raises(UsageError, match=f"has tier {tier}"):
+                plain.place(replace(job, tier=tier))
+        fits = isinstance(answer, Bid)
+        fitting += fits
+        assert isinstance(wider.place(replace(job, tier=first)), Bid) >= fits
+        assert isinstance(wider.place(replace(job, tier=last)), Bid) <= fits
+    assert fitting
+
+
 def server(name: str, kind: str = "a100", gpus: int = 2, region: str = "north") -> Server:
     return Server(name, region, "c1", "b1", kind, gpus, 64_000, 65_536)
 

@@ -18,11 +18,14 @@ from mast_opt.job_placement.generate.blank import Fleet, Pending, Running, assem
 from mast_opt.job_placement.heuristics.desk import open_desk
 from mast_opt.job_placement.heuristics.score import prices_of
 from mast_opt.job_placement.heuristics.solvers import SOLVERS
+from mast_opt.job_placement.heuristics.subproblem import Subproblems
 from mast_opt.job_placement.kind import KIND
 from mast_opt.job_placement.relaxation import relaxation
 from mast_opt.job_placement.strong import strong
 from mast_opt.job_placement.verify import verify
-from mast_opt.result import SolveParams, Status
+from mast_opt.mip import Mip
+from mast_opt.result import SolveParams, SolveResult, Status
+from mast_opt.search import Stop, Tools, Watch
 from mast_opt.solving import solve
 from tests.job_placement.strategies import problems
 from tests.job_placement.test_verify import plan
@@ -113,6 +116,25 @@ def test_the_same_seed_gives_the_same_plan(name: str) -> None:
     one, other = (solve(problem, name, seed=7, iterations=9 if "repair" in name else None) for _ in range(2))
     for field in ("job", "server", "tasks", "gpu_index", "indexed", "preempt"):
         assert np.array_equal(getattr(one.plan, field), getattr(other.plan, field)), field
+
+
+@pytest.mark.parametrize(("iterations", "clock"), [(3, False), (None, True)])
+def test_where_rounds_are_counted_the_clock_has_no_say(iterations: int | None, clock: bool) -> None:
+    problem = instance("features", 4)
+    seen: list[SolveParams] = []
+
+    def recording(mip: Mip, params: SolveParams) -> SolveResult:
+        seen.append(params)
+        return backends.get("highs").solve(mip, params)
+
+    tools = Tools(np.random.default_rng(0), Watch(Stop(iterations=iterations)), 1, recording)
+    begin = solve(problem, "exhaustive").plan
+    better = Subproblems(problem, tools).of_clusters(begin, np.arange(2))
+    assert better is not None
+    assert verify(problem, better).objective <= verify(problem, begin).objective + 1e-9
+    (params,) = seen
+    assert (params.time_limit_s is not None) == clock
+    assert ("mip_max_nodes" in dict(params.options)) != clock
 
 
 def test_a_start_is_never_lost() -> None:

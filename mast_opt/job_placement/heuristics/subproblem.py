@@ -19,6 +19,9 @@ MOST_COLUMNS = 200_000
 """Programs beyond this are not built."""
 SECONDS = 2.0
 """For one sub-problem."""
+NODES, COUNTED = 300, 20_000
+"""Where rounds are counted instead, most nodes of its tree, so that the answer does not depend on the machine; and most
+columns of a program that has no clock."""
 
 
 class Subproblems:
@@ -27,7 +30,8 @@ class Subproblems:
     def __init__(self, problem: JobPlacement, tools: Tools) -> None:
         self._problem = problem
         self._tools = tools
-        self._large = _pairs(problem) > MOST_COLUMNS
+        self._counted = tools.watch.stop.iterations is not None
+        self._large = _pairs(problem) > (COUNTED if self._counted else MOST_COLUMNS)
 
     @cached_property
     def _statement(self) -> PerServer:
@@ -50,9 +54,13 @@ class Subproblems:
         formulation = self._formulation
         x = formulation.encode(plan)
         fixed = np.flatnonzero(~free & formulation.mip.integral)
-        limit = min(SECONDS, self._tools.watch.remaining_s)
+        limit = min(np.inf if self._counted else SECONDS, self._tools.watch.remaining_s)
         params = SolveParams(
-            time_limit_s=max(limit, 0.01), threads=self._tools.threads, start=x, cancel=self._tools.watch.stop.cancel
+            time_limit_s=None if np.isinf(limit) else max(limit, 0.01),
+            threads=self._tools.threads,
+            start=x,
+            cancel=self._tools.watch.stop.cancel,
+            options=(("mip_max_nodes", NODES),) if self._counted else (),
         )
         result = self._tools.mip_solver(formulation.mip.fix(fixed, x[fixed]), params)
         if result.x is None:

@@ -153,12 +153,18 @@ class Mip:
         )
 
     def tighten(self, slack: Mapping[str, float]) -> Mip:
-        """The same program with the named rows' limits pulled in by the given amounts."""
+        """The same program with the named rows' limits pulled in by the given amounts, on every side that has one.
+
+        Raises:
+            KeyError: there is no row of that name.
+            ValueError: a row that would have no room left.
+        """
         lower, upper = self.row_lower.copy(), self.row_upper.copy()
         wanted = dict(slack)
         for position, name in enumerate(self.row_names()):
             amount = wanted.pop(name, None)
             if amount is not None:
+                lower[position] += amount
                 upper[position] -= amount
                 if lower[position] > upper[position]:
                     raise ValueError(f"row {name} cannot be tightened by {amount}")

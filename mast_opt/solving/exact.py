@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
@@ -20,6 +21,10 @@ from mast_opt.solving.solution import Stage
 from mast_opt.verdict import Verdict
 
 REPAIR_ROUNDS = 6
+"""Repairs of one row after which the solver is not believed any more."""
+REPAIR_GROWTH = 10.0
+"""A limit that is broken again is pulled in so many times further: what a plan is over by may be far less than what
+the solver does not see, which is about a millionth of the limit."""
 FIRST_SHARE = 0.8
 """Share of the time for the continuous program where rounding its shares may take more."""
 AGREEMENT = 1e-6
@@ -208,8 +213,9 @@ class ExactSolve:
         mip = state(formulation.mip)
         kept_s = _kept_s(params, self._clock)
         slack: dict[str, float] = {}
+        broken: Counter[str] = Counter()
         bound: float | None = None
-        for _ in range(REPAIR_ROUNDS):
+        while True:
             with self._clock.phase("solve"):
                 result = self._backend.solve(mip, params)
             if result.x is None:
@@ -225,7 +231,13 @@ class ExactSolve:
                 self._agree(mip, result, formulation, plan, verdict)
                 return _Checked(replace(result, bound=bound), plan, verdict)
             for violation in verdict.violations:
-                slack[violation.name] = 2 * slack.get(violation.name, 0.0) + 2 * violation.amount
+                broken[violation.name] += 1
+                if broken[violation.name] > REPAIR_ROUNDS:
+                    raise VerificationError(
+                        f"after {REPAIR_ROUNDS} repairs {self._backend.name} still returns plans that break {violation}"
+                    )
+                pulled = REPAIR_GROWTH * slack.get(violation.name, 0.0)
+                slack[violation.name] = pulled + 2 * violation.amount
             try:
                 mip = state(formulation.mip.tighten(slack))
             except (KeyError, ValueError) as error:
@@ -234,9 +246,6 @@ class ExactSolve:
                 ) from error
             on_event = _bounded(params.on_event, bound)
             params = replace(params, start=None, time_limit_s=self._clock.budget_s(1.0, kept_s), on_event=on_event)
-        raise VerificationError(
-            f"after {REPAIR_ROUNDS} repairs {self._backend.name} still returns plans that break {verdict.violations[0]}"
-        )
 
     def _agree(self, mip: Mip, result: SolveResult, formulation: Formulation[Any], plan: Any, verdict: Verdict) -> None:
         """The decoded plan, put back into the program, must not cost more than the solver says."""

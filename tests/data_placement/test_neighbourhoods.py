@@ -117,7 +117,7 @@ def test_what_the_terms_before_have_reached_is_kept() -> None:
 @pytest.mark.parametrize("family", ["standard", "weakly-coupled"])
 def test_without_a_time_limit_the_search_ends_when_nothing_improves(family: str) -> None:
     problem = made(family) if family == "weakly-coupled" else beyond_whole()
-    assert solved_whole(problem) == (family == "weakly-coupled")
+    assert solved_whole(problem, whole(problem)) == (family == "weakly-coupled")
     start = mast_opt.solve(problem, "tetris", iterations=1, threads=1).plan
     assert start is not None
     first: list[SolveResult] = []
@@ -145,7 +145,7 @@ def test_large_instances_are_annealed_only() -> None:
 
 def test_a_small_program_of_whole_decisions_is_solved_as_one() -> None:
     problem = mast_opt.generate("data-placement", "weakly-coupled", seed=2, datasets=20, workloads=20, regions=5)
-    assert solved_whole(problem)
+    assert solved_whole(problem, whole(problem))
     start = mast_opt.solve(problem, "tetris", iterations=1, threads=1).plan
     exact = mast_opt.solve(problem, "cpsat", gap=0.0, threads=1)
     assert start is not None
@@ -156,12 +156,12 @@ def test_a_small_program_of_whole_decisions_is_solved_as_one() -> None:
     assert found is not None
     assert verify(problem, start).objective > verify(problem, found).objective
     assert verify(problem, found).objective == pytest.approx(exact.objective, rel=1e-6)
-    assert not solved_whole(beyond_whole())
+    assert not solved_whole(beyond_whole(), whole(beyond_whole()))
 
 
 def test_a_tiny_program_is_solved_as_one_even_where_remote_reads_have_a_price() -> None:
     problem = made("standard")
-    assert solved_whole(problem)
+    assert solved_whole(problem, whole(problem))
     start = mast_opt.solve(problem, "tetris", iterations=1, threads=1).plan
     exact = mast_opt.solve(problem, "highs", gap=0.0)
     assert start is not None
@@ -177,4 +177,4 @@ def test_a_tiny_program_is_solved_as_one_even_where_remote_reads_have_a_price() 
     assert held[1] < held[0]
     assert found is not None
     assert verify(problem, found).objective == pytest.approx(exact.objective, rel=1e-6)
-    assert not solved_whole(made("links"))
+    assert not solved_whole(made("links"), whole(made("links")))

@@ -13,6 +13,8 @@ from mast_opt.mip import Mip
 from mast_opt.verdict import Verdict
 
 GPU_TERMS = frozenset(("peak", "overload", "idle"))
+WORK_TERMS = GPU_TERMS | {"moved_work", "unserved"}
+"""Those that depend on where work runs, and on nothing else."""
 EARLIER = 1e3
 """Weight of the terms that come before, when the objective is lexicographic."""
 
@@ -45,6 +47,11 @@ class Aim:
     def gpus_alone(self) -> bool:
         """Have only GPU terms a weight of their own, so that what is read does not count?"""
         return all(term in GPU_TERMS for term, weight in self._own.items() if weight)
+
+    @property
+    def work_alone(self) -> bool:
+        """Does nothing count, and need nothing be kept, but what depends on where work runs?"""
+        return self.caps.keys() <= WORK_TERMS and all(term in WORK_TERMS for term, w in self._own.items() if w)
 
     def kept(self, verdict: Verdict) -> bool:
         """Does the plan that was judged keep the caps?"""

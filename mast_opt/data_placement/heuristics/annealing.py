@@ -15,7 +15,7 @@ from mast_opt.data_placement.heuristics.apart import MOST_WORKLOADS, Apart, roun
 from mast_opt.data_placement.heuristics.arrays import Arrays, arrays_of
 from mast_opt.data_placement.heuristics.beginnings import Beginnings
 from mast_opt.data_placement.heuristics.construct import first_state, given_state
-from mast_opt.data_placement.heuristics.cooling import BOUND, GPUS_ALONE, Cooling
+from mast_opt.data_placement.heuristics.cooling import BOUND, GPUS_ALONE, HOT, LATER, WARM, Cooling
 from mast_opt.data_placement.heuristics.neighbourhoods import seconds_before, worthwhile
 from mast_opt.data_placement.heuristics.pace import ROUNDS, Pace
 from mast_opt.data_placement.heuristics.parts import MOST
@@ -74,7 +74,7 @@ class Annealing:
         left_s = self.watch.remaining_s * share
         self.until_s = self.watch.elapsed_s + left_s
         budget_s = max(left_s * (1 - RESERVE) - self.handover_s, left_s / 2)
-        if worthwhile(problem) and self.watch.stop.iterations is None:
+        if self.watch.stop.iterations is None:
             budget_s = seconds_before(problem, self.aim, budget_s)
         apart = start is None and problem.remote_reads and len(problem.workloads) <= MOST_WORKLOADS
         self.pace = Pace(self.watch, budget_s, rounds_for(len(problem.workloads)) if apart else ROUNDS)
@@ -94,8 +94,8 @@ class Annealing:
         proving = np.random.default_rng(self.rng.integers(2**63))
         self.proof = Proof(problem, tools, self.aim, bounded, self.pace.counted, budget_s, proving)
         first_cost = cost(self.a, first)
-        unit = max(first_cost - forbidden(self.a, first), 1e-12) / max(len(problem.workloads), 1)
-        cooling, slices = Cooling(unit, start is not None, self._dearer()), Slices(self.a, refuse, len(self.random))
+        unit = max(first_cost - forbidden(self.a, first) - self._given(first), 1e-12) / max(len(problem.workloads), 1)
+        cooling, slices = Cooling(unit, self._hot() * self._dearer()), Slices(self.a, refuse, len(self.random))
         self.method: Apart | Together
         if apart:
             beginning = decisions(first)
@@ -111,6 +111,15 @@ class Annealing:
         """The term that is minimised now, without the weight of those before."""
         self.keep_again_s = 0.0
         self._note()
+
+    def _given(self, first: State) -> float:
+        """What the terms before contribute to the cost, where that says nothing of what a change may cost now."""
+        return 0.0 if self.aim.work_alone else EARLIER * sum(cost(cap.arrays, first) for cap in self.caps)
+
+    def _hot(self) -> float:
+        if self.caps and not self.aim.work_alone:
+            return LATER
+        return HOT if self.start is None else WARM
 
     def _dearer(self) -> float:
         """How much dearer changes are than a workload is on average, times what is usual."""

@@ -9,8 +9,9 @@ HOT, COLD = 1.0, 0.0024
 BOUND, GPUS_ALONE = 4.0, 16.0
 """First temperature, relative to ``HOT``, where work moves only with its data, or where only GPU terms count: most
 changes are dear then beside the mean."""
-WARM = 0.05
-"""First temperature when a plan is given to start from: it should be improved, not dissolved."""
+WARM, LATER = 0.05, 0.3
+"""First temperature when a plan is given to start from: it should be improved, not dissolved. And when it is that of
+the terms before, whose values are a price so steep that little of it can be dissolved."""
 REHEAT = 0.5
 """First temperature of a later cooling, relative to the first one's."""
 LONGEST = 100_000
@@ -28,13 +29,12 @@ class Cooling:
 
     Args:
         unit: mean cost of a workload.
-        warm: is there a plan to start from?
-        dearer: how much dearer than usual changes are beside the mean cost of a workload.
+        hot: the first temperature, in such units.
     """
 
-    def __init__(self, unit: float, warm: bool, dearer: float = 1.0) -> None:
+    def __init__(self, unit: float, hot: float = HOT) -> None:
         self._unit = unit
-        self._hot = (WARM if warm else HOT) * dearer
+        self._hot = hot
         self.coolings = 1
 
     def plan(self, changes_per_workload: float) -> None:

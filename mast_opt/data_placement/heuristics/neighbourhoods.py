@@ -16,6 +16,8 @@ from mast_opt.data_placement.heuristics.aim import Aim
 from mast_opt.data_placement.heuristics.apart import MOST_WORKLOADS
 from mast_opt.data_placement.heuristics.crossings import Crossings
 from mast_opt.data_placement.heuristics.decisions import Decisions
+from mast_opt.data_placement.heuristics.work_alone import BEFORE as BEFORE_WORK_ALONE
+from mast_opt.data_placement.heuristics.work_alone import work_alone
 from mast_opt.data_placement.plan import Plan
 from mast_opt.data_placement.problem import Bools, DataPlacement
 from mast_opt.data_placement.verify import verify
@@ -29,12 +31,16 @@ SMALL, LARGEST = 20_000, 1_000_000
 BEFORE, WHOLLY, BEFORE_LINKS = (0.2, 0.5), 30_000, 0.3
 """Share of the time that is annealed before: reads times regions over this number, between these; where links are
 limited, as if they were not."""
-BEFORE_BOUND = BEFORE_LUCKY = BEFORE_GPUS = 0.8
+BEFORE_BOUND = BEFORE_LUCKY = 0.8
 """The same where remote reads are forbidden: trades of datasets leave little to be found. And where coolings begin
-afresh, or where only GPU terms count: annealing finds there what neighbourhoods do."""
+afresh: annealing finds there what neighbourhoods do."""
+BEFORE_LATER = 0.2
+"""The same where terms before must keep their values: few changes of one or two workloads do."""
 WHOLE, BEFORE_WHOLE = 600, 0.3
 """Reads times regions up to which a program of whole decisions without remote reads is solved as one, and the share of
 the time before."""
+WHOLE_LATER = 2_500
+"""The same where remote reads have a price and terms before must keep their values, which leaves little freedom."""
 TINY, BEFORE_TINY, ENOUGH_S = 900, 0.95, 3.0
 """Reads times regions up to which every program without links is; the share of the time before, and its most seconds:
 so many coolings leave only what no change can reach."""
@@ -50,8 +56,8 @@ one that was not."""
 FRUITLESS = 50
 """Neighbourhoods in a row without an improvement that end the search where there is no time limit; the whole program
 then takes no longer than they may."""
-BY_REGIONS, BY_REGIONS_ALONE = 0.25, 0.9
-"""Share of the neighbourhoods that free two regions; and where only GPU terms count, so that what is read does not."""
+BY_REGIONS = 0.25
+"""Share of the neighbourhoods that free two regions."""
 RESERVE = 0.1
 """Share of the time that is kept for settling shares exactly."""
 
@@ -65,8 +71,12 @@ def worthwhile(problem: DataPlacement) -> bool:
 
 
 def seconds_before(problem: DataPlacement, aim: Aim, left_s: float) -> float:
-    """Seconds of those left that are better annealed, where neighbourhoods follow."""
-    if solved_whole(problem) and not _of_integers(problem):
+    """Seconds of those left that are better annealed; the rest is for what is solved exactly."""
+    if work_alone(problem, aim):
+        return BEFORE_WORK_ALONE * left_s
+    if not worthwhile(problem):
+        return left_s
+    if solved_whole(problem, aim) and not _of_integers(problem, aim):
         return min(BEFORE_TINY * left_s, ENOUGH_S)
     return left_s * _share_before(problem, aim)
 
@@ -74,27 +84,28 @@ def seconds_before(problem: DataPlacement, aim: Aim, left_s: float) -> float:
 def _share_before(problem: DataPlacement, aim: Aim) -> float:
     if problem.links is not None:
         return BEFORE_LINKS
-    if solved_whole(problem):
+    if aim.caps and problem.remote_reads:
+        return BEFORE_LATER
+    if solved_whole(problem, aim):
         return BEFORE_WHOLE
     if not problem.remote_reads:
         return BEFORE_BOUND
     if len(problem.workloads) <= MOST_WORKLOADS:
         return BEFORE_LUCKY
-    if aim.gpus_alone and not aim.caps:
-        return BEFORE_GPUS
     size = len(problem.read_workload) * len(problem.regions)
     return float(np.clip(size / WHOLLY, *BEFORE))
 
 
-def solved_whole(problem: DataPlacement) -> bool:
+def solved_whole(problem: DataPlacement, aim: Aim) -> bool:
     """Is the whole program one for an exact solver? Then that beats every search."""
     size = len(problem.read_workload) * len(problem.regions)
-    return problem.links is None and size <= (WHOLE if _of_integers(problem) else TINY)
+    most = WHOLE_LATER if problem.remote_reads else WHOLE
+    return problem.links is None and size <= (most if _of_integers(problem, aim) else TINY)
 
 
-def _of_integers(problem: DataPlacement) -> bool:
+def _of_integers(problem: DataPlacement, aim: Aim) -> bool:
     """Is a solver of integer programs better than one of mixed ones?"""
-    return not problem.remote_reads and not problem.splittable.any()
+    return (bool(aim.caps) or not problem.remote_reads) and not problem.splittable.any()
 
 
 class Neighbourhoods:
@@ -113,7 +124,6 @@ class Neighbourhoods:
         self._links = Crossings(problem, stated)
         self._mip = self._links.mip
         self._decisions = Decisions(problem, self._mip)
-        self._by_regions = BY_REGIONS_ALONE if aim.gpus_alone else BY_REGIONS
         self._most = float(FIRST)
         self._started = False
         self._reserve_s = 0.0 if math.isinf(self._left_s) else max(0.2, RESERVE * self._left_s)
@@ -134,7 +144,7 @@ class Neighbourhoods:
         watch, best, value, fruitless = self._tools.watch, None, math.inf, 0
         unlimited = math.isinf(self._left_s)
         x = self._begin(plan)
-        if x is not None and solved_whole(self._problem):
+        if x is not None and solved_whole(self._problem, self._aim):
             x = self._whole(x)
         while x is not None:
             if self._links.within(x) and self._mip.objective(x) < value - 1e-9:
@@ -209,7 +219,7 @@ class Neighbourhoods:
     def _whole(self, x: FloatArray) -> FloatArray:
         """The best that a solver finds of the whole program from x."""
         tools = self._tools
-        solver = tools.integer_solver if _of_integers(self._problem) else tools.mip_solver
+        solver = tools.integer_solver if _of_integers(self._problem, self._aim) else tools.mip_solver
         left_s = self._left_s - self._reserve_s
         if solver is None or tools.watch.done or left_s <= 0:
             return x
@@ -232,7 +242,7 @@ class Neighbourhoods:
         p, rng = self._problem, self._tools.rng
         if self._most >= len(p.workloads):
             return np.ones(len(x), np.bool_)
-        if rng.random() < self._by_regions and len(p.regions) > 2:
+        if rng.random() < BY_REGIONS and len(p.regions) > 2:
             return self._decisions.in_two_regions(x, self._most, rng)
         culprit = self._links.culprit(x, rng)
         dataset = int(rng.integers(len(p.datasets))) if culprit is None else culprit

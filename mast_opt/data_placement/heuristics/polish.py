@@ -10,6 +10,7 @@ import numpy as np
 from mast_opt.data_placement.formulation import base, exact_shares
 from mast_opt.data_placement.heuristics.aim import EARLIER, Aim
 from mast_opt.data_placement.heuristics.neighbourhoods import Neighbourhoods, worthwhile
+from mast_opt.data_placement.heuristics.work_alone import place_work, work_alone
 from mast_opt.data_placement.plan import Plan
 from mast_opt.data_placement.problem import DataPlacement
 from mast_opt.data_placement.today import today
@@ -34,11 +35,16 @@ def finish(
 
     Never worse than ``start``, where that breaks no rule and no cap.
     """
-    if tools.watch.stop.iterations is not None or not worthwhile(problem):
+    counted, alone = tools.watch.stop.iterations is not None, work_alone(problem, aim)
+    if counted or not (alone or worthwhile(problem)):
         return polish(problem, tools, plan, aim, start)
     before = polish(problem, tools, plan, aim, start) if problem.links is None else None
     first = before or plan or start
-    better = None if first is None else Neighbourhoods(problem, tools, aim, until_s).improve(first)
+    better = None
+    if first is not None and alone:
+        better = place_work(problem, tools, aim, first, until_s - tools.watch.elapsed_s)
+    elif first is not None:
+        better = Neighbourhoods(problem, tools, aim, until_s).improve(first)
     if better is not None and math.isinf(aim.worth(problem, better)):
         better = polish(problem, tools, better, aim, None)
     return _best(problem, aim, before, today(problem), start, better) or polish(problem, tools, None, aim, None)

@@ -27,8 +27,9 @@ from mast_opt.mip.tightening import finite_bounds
 WANTED_SUM = 2.0**55
 """Steps are chosen so that rows with a grid column add up to no more than this."""
 LARGEST_RANGE = 2.0**60
-LARGEST_OBJECTIVE = 2.0**60
-"""What the objective may add up to."""
+LARGEST_OBJECTIVE = 2.0**54
+"""What the objective may add up to. CP-SAT's presolve shifts costs between columns that exclude one another, and calls
+a model invalid where that might overflow: with 2^60 it did."""
 
 
 class Unlimited(ValueError):

@@ -118,6 +118,23 @@ def test_every_figure_is_the_verifiers(solved: tuple[mast_opt.DataPlacement, mas
     )
 
 
+def test_terms_in_order_are_told_one_by_one(solved: tuple[mast_opt.DataPlacement, mast_opt.Solution]) -> None:
+    problem = replace(solved[0], objective=replace(solved[0].objective, order=("peak", "remote")))
+    solution = mast_opt.solve(problem, "cpsat", threads=1)
+    assert solution.verdict is not None
+    assert solution.term == "remote"
+    shown = console()
+    show_solution(shown, problem, solution, elapsed_s=1.0)
+    text = text_of(shown)
+    assert f"objective {plain(solution.verdict.terms['remote'])} (remote)" in text
+    words = [line.split() for line in text.splitlines()]
+    for stage in solution.stages:
+        assert [stage.term, plain(stage.objective), plain(stage.bound)] in [row[:3] for row in words]
+    for term, value in solution.verdict.terms.items():
+        left = [row for row in words if row[:1] == [term] and row[-2:] == ["not", "minimised"]]
+        assert len(left) == (value != 0 and term not in problem.objective.order)
+
+
 def test_no_plan_is_said_in_words(solved: tuple[mast_opt.DataPlacement, mast_opt.Solution]) -> None:
     problem, solution = solved
     nothing = replace(

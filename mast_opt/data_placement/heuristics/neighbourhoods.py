@@ -16,8 +16,7 @@ from mast_opt.data_placement.heuristics.aim import Aim
 from mast_opt.data_placement.heuristics.apart import MOST_WORKLOADS
 from mast_opt.data_placement.heuristics.crossings import Crossings
 from mast_opt.data_placement.heuristics.decisions import Decisions
-from mast_opt.data_placement.heuristics.work_alone import BEFORE as BEFORE_WORK_ALONE
-from mast_opt.data_placement.heuristics.work_alone import work_alone
+from mast_opt.data_placement.heuristics.work_alone import share_before, work_alone
 from mast_opt.data_placement.plan import Plan
 from mast_opt.data_placement.problem import Bools, DataPlacement
 from mast_opt.data_placement.verify import verify
@@ -73,7 +72,7 @@ def worthwhile(problem: DataPlacement) -> bool:
 def seconds_before(problem: DataPlacement, aim: Aim, left_s: float) -> float:
     """Seconds of those left that are better annealed; the rest is for what is solved exactly."""
     if work_alone(problem, aim):
-        return BEFORE_WORK_ALONE * left_s
+        return share_before(problem) * left_s
     if not worthwhile(problem):
         return left_s
     if solved_whole(problem, aim) and not _of_integers(problem, aim):

@@ -22,8 +22,8 @@ from mast_opt.search import Tools
 
 MOST_CELLS = 20_000
 """Options times regions up to which such a solver beats more annealing."""
-BEFORE = 0.3
-"""Share of the time that is annealed before."""
+BEFORE, WHOLLY = (0.1, 0.6), 14_000
+"""Share of the time that is annealed before: options times regions over this number, between these."""
 RESERVE, LEAST_S = 0.05, 0.2
 """Share of the time left that is kept for handing the plan over, and its least seconds."""
 UNHURRIED_S = 60.0
@@ -33,7 +33,16 @@ UNHURRIED_S = 60.0
 def work_alone(problem: DataPlacement, aim: Aim) -> bool:
     """Does nothing count but where work runs, and is the program small enough?"""
     anywhere = problem.remote_reads and problem.links is None
-    return anywhere and aim.work_alone and int(problem.option_regions.sum()) <= MOST_CELLS
+    return anywhere and aim.work_alone and _cells(problem) <= MOST_CELLS
+
+
+def share_before(problem: DataPlacement) -> float:
+    """Share of the time that is better annealed, where work is alone."""
+    return float(np.clip(_cells(problem) / WHOLLY, *BEFORE))
+
+
+def _cells(problem: DataPlacement) -> int:
+    return int(problem.option_regions.sum())
 
 
 def place_work(problem: DataPlacement, tools: Tools, aim: Aim, plan: Plan, left_s: float) -> Plan | None:

@@ -93,6 +93,31 @@ def test_a_plan_within_the_links_is_looked_for_with_all_data_where_it_is() -> No
     assert np.array_equal(found.place, problem.stored)
 
 
+def test_work_is_placed_anew_with_the_replicas_that_keep_the_links() -> None:
+    problem = made("links")
+    pinned = replace(problem, pinned=problem.stored, forbidden=~problem.stored)
+    exact = mast_opt.solve(pinned, "highs", gap=0.0)
+    stop = Stop()
+    programs: list[tuple[int, int]] = []
+
+    def solver(mip: Mip, params: SolveParams) -> SolveResult:
+        programs.append((int(np.count_nonzero(mip.cost)), int(np.count_nonzero(mip.col_lower == mip.col_upper))))
+        result = backends.get("highs").solve(mip, replace(params, gap=0.0))
+        (priced, held), now = programs[0], programs[-1]
+        if now[0] == priced and now[1] < held:  # priced as a whole, and work is free
+            stop.cancel.set()
+        return result
+
+    tools = Tools(np.random.default_rng(1), Watch(stop), 1, solver)
+    found = Neighbourhoods(problem, tools, whole(problem)).improve(without_links(problem))
+    assert len(programs) == 3
+    assert found is not None
+    assert np.array_equal(found.place, problem.stored)
+    verdict = verify(problem, found)
+    assert verdict.ok
+    assert verdict.objective == pytest.approx(exact.objective, rel=1e-3)
+
+
 def test_what_the_terms_before_have_reached_is_kept() -> None:
     problem = made("lexicographic")
     *before, term = problem.objective.order[:3]

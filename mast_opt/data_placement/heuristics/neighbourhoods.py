@@ -47,6 +47,8 @@ FOR_WHOLE = 0.7
 """Share of the time left that the whole program may take."""
 FOR_STAYING = 0.5
 """Share of the time left that may go to finding any plan within the links, with replicas where they are today."""
+FOR_WORK = 0.4
+"""Share of the time left that may go to placing all work with those replicas."""
 SECONDS = 2.0
 """For one neighbourhood."""
 FIRST, FEWEST, GROWTH = 6, 2, 1.1
@@ -166,15 +168,32 @@ class Neighbourhoods:
     def _begin(self, plan: Plan) -> FloatArray | None:
         """The plan's columns; where its replicas leave reads without a link, with other replicas.
 
-        Where it exceeds links, a plan that does not is looked for among those that leave all data where it is.
+        Where it exceeds links, a plan that does not is looked for among those that leave all data where it is; then
+        the best of those.
         """
         chosen = self._decisions.of(plan)
         x = self._solve(chosen, self._decisions.all)
         x = self._solve(chosen, self._decisions.workload >= 0) if x is None else x
         if x is not None and not self._links.within(x):
             staying = self._staying()
-            x = x if staying is None else staying
+            x = x if staying is None else self._with_replicas_held(staying)
         return x
+
+    def _with_replicas_held(self, x: FloatArray) -> FloatArray:
+        """The best that is found of where work runs, and of what it reads from where, from x and with its replicas."""
+        tools, left_s = self._tools, self._left_s - self._reserve_s
+        if tools.watch.done or left_s <= 0:
+            return x
+        held = np.flatnonzero(self._decisions.dataset >= 0)
+        params = SolveParams(
+            time_limit_s=FOR_WORK * left_s if math.isfinite(left_s) else FRUITLESS * SECONDS,
+            gap=1e-4,
+            threads=1,
+            start=x,
+            cancel=tools.watch.stop.cancel,
+        )
+        result = tools.mip_solver(self._mip.fix(held, np.rint(x[held])), params)
+        return x if result.x is None else result.x
 
     def _staying(self) -> FloatArray | None:
         """A plan within the links with today's replicas wherever those are legal; None if none was found in time."""

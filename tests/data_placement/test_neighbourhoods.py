@@ -93,6 +93,32 @@ def test_a_plan_within_the_links_is_looked_for_with_all_data_where_it_is() -> No
     assert np.array_equal(found.place, problem.stored)
 
 
+def test_a_plan_that_exceeds_links_less_is_a_beginning_too() -> None:
+    """Where no plan within the links is found in time, the search goes on from the one that comes nearest."""
+    problem = made("links")
+    stop = Stop()
+    excess: list[float] = []
+
+    def solver(mip: Mip, params: SolveParams) -> SolveResult:
+        result = backends.get("highs").solve(mip, params)
+        assert result.x is not None
+        only = np.flatnonzero(mip.cost == 1.0)
+        if not excess and len(only) == np.count_nonzero(mip.cost):  # short of time: something is left of the excess
+            x = result.x.copy()
+            x[only[0]] = 1e-6
+            result = replace(result, status=Status.FEASIBLE, x=x)
+            excess.append(1e-6)
+        elif excess:
+            assert params.start is not None
+            excess.append(float(params.start[-len(problem.links.source) :].sum()))
+            stop.cancel.set()
+        return result
+
+    tools = Tools(np.random.default_rng(1), Watch(stop), 1, solver)
+    Neighbourhoods(problem, tools, whole(problem)).improve(without_links(problem))
+    assert excess == [1e-6, 1e-6]
+
+
 def test_work_is_placed_anew_with_the_replicas_that_keep_the_links() -> None:
     problem = made("links")
     pinned = replace(problem, pinned=problem.stored, forbidden=~problem.stored)

@@ -35,7 +35,11 @@ class Crossings:
 
     def within(self, x: FloatArray) -> bool:
         """Is no link exceeded?"""
-        return bool(x[self.excess].sum() < NONE_LEFT)
+        return self.exceeded(x) < NONE_LEFT
+
+    def exceeded(self, x: FloatArray) -> float:
+        """By how much links are, in units of their capacities."""
+        return float(x[self.excess].sum())
 
     def only_excess(self) -> Mip:
         """The program that minimises the excess and nothing else."""

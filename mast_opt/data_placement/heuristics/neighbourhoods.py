@@ -176,7 +176,8 @@ class Neighbourhoods:
         x = self._solve(chosen, self._decisions.workload >= 0) if x is None else x
         if x is not None and not self._links.within(x):
             staying = self._staying()
-            x = x if staying is None else self._with_replicas_held(staying)
+            if staying is not None and self._links.exceeded(staying) < self._links.exceeded(x):
+                x = self._with_replicas_held(staying)
         return x
 
     def _with_replicas_held(self, x: FloatArray) -> FloatArray:
@@ -196,7 +197,8 @@ class Neighbourhoods:
         return x if result.x is None else result.x
 
     def _staying(self) -> FloatArray | None:
-        """A plan within the links with today's replicas wherever those are legal; None if none was found in time."""
+        """Of the plans with today's replicas wherever those are legal, the one found that exceeds links least; None
+        where none was found in time."""
         p, tools = self._problem, self._tools
         copies = p.stored.sum(axis=1)
         legal = (copies >= p.copies_min) & (copies <= p.copies_max) & ~(p.stored & p.forbidden).any(axis=1)
@@ -213,7 +215,7 @@ class Neighbourhoods:
             cancel=tools.watch.stop.cancel,
         )
         result = tools.mip_solver(self._links.only_excess().fix(held, today.astype(np.float64)), params)
-        return result.x if result.x is not None and self._links.within(result.x) else None
+        return result.x
 
     def _solve(self, x: FloatArray, held: Bools) -> FloatArray | None:
         """The program with some columns held at their values in x; None if nothing was found in time."""

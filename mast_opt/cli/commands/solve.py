@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from shlex import join
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
+from mast_opt.cli.advice import next_step
 from mast_opt.cli.events import EventLog
 from mast_opt.cli.exits import Exit
 from mast_opt.cli.freezing import parts_to_keep
@@ -184,7 +184,7 @@ def _answer(
     runtime_s = run.record["runtime_s"] | dict(solution.runtime_s)
     run.record.update(solution_keys(solution), runtime_s=runtime_s)
     run.record["out"] = None if out is None or solution.plan is None else str(out)
-    words = _next(path, solution, out, interrupted=interrupted)
+    words = next_step(path, solution, out, interrupted=interrupted)
     if code is not Exit.OK:
         run.record["error"] = f"interrupted. {words}" if interrupted else words
 
@@ -198,23 +198,3 @@ def _answer(
         print_words(console, words)
 
     return Answer(code, show)
-
-
-def _next(path: Path, solution: Solution, out: Path | None, *, interrupted: bool) -> str:
-    """One sentence on where the plan is and what to do next."""
-    if solution.plan is not None:
-        if out is None:
-            return "The plan was not kept; add --out DIR to write it."
-        return f"The plan is in {out}. Check it independently:\n  {join(['mast-opt', 'verify', str(path), str(out)])}"
-    if solution.conflicts:
-        return f"Proven infeasible: {'; '.join(conflict.message for conflict in solution.conflicts)}"
-    if solution.status is Status.NO_SOLUTION:
-        more = (
-            "No plan had been found yet; let it run longer" if interrupted else "No plan was found; raise --time-limit"
-        )
-        return f"{more} or try another solver (mast-opt backends lists them)."
-    if solution.status is Status.UNBOUNDED:
-        return "The objective has no minimum, which is a fault in mast-opt; please report it."
-    if solution.frozen:
-        return "Proven infeasible: no plan keeps every limit and the frozen part; keep less of it."
-    return "Proven infeasible: no plan keeps every limit; loosen one of them and solve again."

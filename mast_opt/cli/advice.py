@@ -1,0 +1,49 @@
+"""What to do after a solve, in a sentence or two."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from shlex import join
+
+from mast_opt.kinds import kind_named
+from mast_opt.result import Status
+from mast_opt.solving import Solution
+
+WIDE = 0.05
+"""Gap of an exact solver from which on it is worth asking a heuristic."""
+
+
+def next_step(path: Path, solution: Solution, out: Path | None, *, interrupted: bool) -> str:
+    """Where the plan is, or why there is none, and what to do next."""
+    if solution.plan is not None:
+        return _with_a_plan(path, solution, out, interrupted=interrupted)
+    if solution.conflicts:
+        return f"Proven infeasible: {'; '.join(conflict.message for conflict in solution.conflicts)}"
+    if solution.status is Status.NO_SOLUTION:
+        if interrupted:
+            words = "No plan had been found yet; let it run longer"
+        else:
+            words = "No plan was found; raise --time-limit"
+        return f"{words} or try {_heuristics(solution) or 'another solver (mast-opt backends lists them)'}."
+    if solution.status is Status.UNBOUNDED:
+        return "The objective has no minimum, which is a fault in mast-opt; please report it."
+    if solution.frozen:
+        return "Proven infeasible: no plan keeps every limit and the frozen part; keep less of it."
+    return "Proven infeasible: no plan keeps every limit; loosen one of them and solve again."
+
+
+def _with_a_plan(path: Path, solution: Solution, out: Path | None, *, interrupted: bool) -> str:
+    others = "" if interrupted or solution.gap is None or solution.gap <= WIDE else _heuristics(solution)
+    better = f"\nA heuristic often finds a better plan sooner: try {others}." if others else ""
+    if out is None:
+        return f"The plan was not kept; add --out DIR to write it.{better}"
+    verify = join(["mast-opt", "verify", str(path), str(out)])
+    return f"The plan is in {out}. Check it independently:\n  {verify}{better}"
+
+
+def _heuristics(solution: Solution) -> str:
+    """The heuristics to try instead of an exact solver; none where a part is kept, which not all of them can."""
+    names = kind_named(solution.kind).heuristics
+    if solution.solver in names or solution.frozen:
+        return ""
+    return " or ".join(f"--solver {name}" for name in names if name not in kind_named(solution.kind).constructive)

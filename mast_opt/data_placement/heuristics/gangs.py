@@ -24,7 +24,8 @@ ROUNDINGS = 8
 SIZES = 64
 """Sizes of a type and tier that are told apart."""
 CROWD = 12
-"""Whole gangs in a region of a type from which on rounding buys nothing: 0.4% of the bound at 8, 0.0% at 19."""
+"""Whole gangs in a region of a type from which on rounding buys nothing: 0.4% of the bound at 8, 0.0% at 19. One that
+may run on several types counts as a part of each."""
 MOST = 4_000_000
 """Entries of a table at most; beyond, rows are rounded by fewer sizes."""
 
@@ -74,7 +75,8 @@ def gangs_of(a: Arrays, floor: FloatArray, splittable: Bools) -> Gangs:
     alike, member, count = np.unique(key, axis=1, return_inverse=True, return_counts=True)
     member = member.reshape(-1)
     told = _commonest(alike[:2], alike[2] * count, SIZES)
-    crowded = np.bincount(alike[0], weights=count, minlength=kinds) > CROWD * (a.supply > 0).sum(axis=0)
+    likely = np.bincount(a.option_type[whole], weights=1 / np.diff(a.option_start)[owner[whole]], minlength=kinds)
+    crowded = likely > CROWD * (a.supply > 0).sum(axis=0)
     rounded = _sizes_of(alike, np.where(crowded[alike[0]], 0, count), regions * kinds * tiers, kinds, told.sum())
     told &= rounded.shape[1] > 0
     # first the classes that are counted in milli-GPUs, then those that are told apart

@@ -34,7 +34,7 @@ KEEPING = 20.0
 """A plan is copied at most so often that copying takes one part in this many of the time."""
 RESERVE = 0.04
 """Share of the time that is kept for handing the plan over, beside what its size takes."""
-DEARER = 5.0
+DEARER = 20.0
 """Times that remote reads and copies are priced while links are taken for wide, so that few are left to fit in."""
 HANDOVER_S = 1e-7
 """Seconds for each read and region that the last pass, the certificate and the verifier take."""

@@ -41,6 +41,12 @@ class Crossings:
         """By how much links are, in units of their capacities."""
         return float(x[self.excess].sum())
 
+    def priced(self, price: float) -> Mip:
+        """The program with another price of exceeding a link by its own capacity."""
+        cost = self.mip.cost.copy()
+        cost[self.excess] = price
+        return replace(self.mip, cost=cost)
+
     def only_excess(self) -> Mip:
         """The program that minimises the excess and nothing else."""
         cost = np.zeros(len(self.mip.cost))

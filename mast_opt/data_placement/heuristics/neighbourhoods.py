@@ -14,14 +14,14 @@ import numpy as np
 from mast_opt.data_placement.formulation import base
 from mast_opt.data_placement.heuristics.aim import Aim
 from mast_opt.data_placement.heuristics.apart import MOST_WORKLOADS
-from mast_opt.data_placement.heuristics.crossings import Crossings
+from mast_opt.data_placement.heuristics.crossings import EXCESS, Crossings
 from mast_opt.data_placement.heuristics.decisions import Decisions
 from mast_opt.data_placement.heuristics.work_alone import share_before, work_alone
 from mast_opt.data_placement.plan import Plan
 from mast_opt.data_placement.problem import Bools, DataPlacement
 from mast_opt.data_placement.verify import verify
 from mast_opt.errors import BackendError
-from mast_opt.mip import FloatArray
+from mast_opt.mip import FloatArray, Mip
 from mast_opt.result import SolveParams, Status
 from mast_opt.search import Tools
 
@@ -45,6 +45,11 @@ TINY, BEFORE_TINY, ENOUGH_S = 900, 0.95, 3.0
 so many coolings leave only what no change can reach."""
 FOR_WHOLE = 0.7
 """Share of the time left that the whole program may take."""
+NEAR, FOR_NEAR = 10.0, 0.4
+"""Excess, in units of links' capacities, up to which neighbourhoods are let bring a plan within the links, and the
+share of the time left that they may take."""
+STUBBORN = 10.0
+"""Times that the excess is priced after a neighbourhood that left it."""
 FOR_STAYING = 0.5
 """Share of the time left that may go to finding any plan within the links, with replicas where they are today."""
 FOR_WORK = 0.4
@@ -158,26 +163,42 @@ class Neighbourhoods:
                 break
             if unlimited and fruitless == FRUITLESS:
                 break
-            better = self._solve(x, self._decisions.all & ~self._free(x))
-            saved = 0.0 if better is None else self._mip.objective(x) - self._mip.objective(better)
-            fruitless = 0 if saved > 1e-9 else fruitless + 1
-            if better is not None and saved > 0:
-                x = better
+            better = self._step(x)
+            fruitless = 0 if self._mip.objective(x) - self._mip.objective(better) > 1e-9 else fruitless + 1
+            x = better
         return best
 
     def _begin(self, plan: Plan) -> FloatArray | None:
         """The plan's columns; where its replicas leave reads without a link, with other replicas.
 
-        Where it exceeds links, a plan that does not is looked for among those that leave all data where it is; then
-        the best of those.
+        Where it exceeds links by much, or reads where no link leads, a plan that does not is looked for among those
+        that leave all data where it is; then the best of those.
         """
         chosen = self._decisions.of(plan)
-        x = self._solve(chosen, self._decisions.all)
-        x = self._solve(chosen, self._decisions.workload >= 0) if x is None else x
-        if x is not None and not self._links.within(x):
-            staying = self._staying()
-            if staying is not None and self._links.exceeded(staying) < self._links.exceeded(x):
-                x = self._with_replicas_held(staying)
+        x = self._solve(self._mip, chosen, self._decisions.all)
+        x = self._solve(self._mip, chosen, self._decisions.workload >= 0) if x is None else x
+        if x is not None and self._links.exceeded(x) <= NEAR:
+            x = self._brought_within(x)
+        if x is not None and self._links.within(x):
+            return x
+        staying = self._staying()
+        if staying is not None and (x is None or self._links.exceeded(staying) < self._links.exceeded(x)):
+            return self._with_replicas_held(staying)
+        return x
+
+    def _brought_within(self, x: FloatArray) -> FloatArray:
+        """From a plan that nearly keeps the links to one that does, if neighbourhoods find it soon.
+
+        The excess becomes dearer where a neighbourhood leaves it: a solver's gap may hide what is small.
+        """
+        left_s, tried, price = self._left_s - self._reserve_s, 0, EXCESS
+        until_s = self._left_s - FOR_NEAR * left_s if math.isfinite(left_s) else -math.inf
+        while not (self._links.within(x) or self._tools.watch.done or self._left_s < until_s or tried == FRUITLESS):
+            before = self._links.exceeded(x)
+            x, tried = self._step(x), tried + 1
+            if self._links.exceeded(x) >= before:
+                price *= STUBBORN
+                self._mip = self._links.priced(price)
         return x
 
     def _with_replicas_held(self, x: FloatArray) -> FloatArray:
@@ -193,8 +214,15 @@ class Neighbourhoods:
             start=x,
             cancel=tools.watch.stop.cancel,
         )
-        result = tools.mip_solver(self._mip.fix(held, np.rint(x[held])), params)
+        result = tools.mip_solver(self._strict(x).fix(held, np.rint(x[held])), params)
         return x if result.x is None else result.x
+
+    def _strict(self, x: FloatArray) -> Mip:
+        """The program; from a plan within the links on they may not be exceeded again."""
+        if not self._links.within(x):
+            return self._mip
+        excess = np.arange(self._links.excess.start, self._links.excess.stop)
+        return self._mip.fix(excess, np.zeros(len(excess)))
 
     def _staying(self) -> FloatArray | None:
         """Of the plans with today's replicas wherever those are legal, the one found that exceeds links least; None
@@ -217,8 +245,13 @@ class Neighbourhoods:
         result = tools.mip_solver(self._links.only_excess().fix(held, today.astype(np.float64)), params)
         return result.x
 
-    def _solve(self, x: FloatArray, held: Bools) -> FloatArray | None:
-        """The program with some columns held at their values in x; None if nothing was found in time."""
+    def _step(self, x: FloatArray) -> FloatArray:
+        """The best that is found around x in one neighbourhood, which may be x."""
+        better = self._solve(self._strict(x), x, self._decisions.all & ~self._free(x))
+        return x if better is None or self._mip.objective(better) >= self._mip.objective(x) else better
+
+    def _solve(self, mip: Mip, x: FloatArray, held: Bools) -> FloatArray | None:
+        """A program with some columns held at their values in x; None if nothing was found in time."""
         tools = self._tools
         fixed = np.flatnonzero(held)
         params = SolveParams(
@@ -228,7 +261,7 @@ class Neighbourhoods:
             start=x if self._started else None,
             cancel=tools.watch.stop.cancel,
         )
-        result = tools.mip_solver(self._mip.fix(fixed, np.rint(x[fixed])), params)
+        result = tools.mip_solver(mip.fix(fixed, np.rint(x[fixed])), params)
         self._started = self._started or result.x is not None
         solved = result.status is Status.OPTIMAL
         self._complete = solved and not len(fixed)

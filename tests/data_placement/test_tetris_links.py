@@ -13,7 +13,7 @@ from mast_opt.data_placement import DataPlacement
 from mast_opt.data_placement.heuristics import neighbourhoods as module
 from mast_opt.data_placement.heuristics.aim import Aim
 from mast_opt.data_placement.heuristics.crossings import EXCESS, NONE_LEFT
-from mast_opt.data_placement.heuristics.neighbourhoods import FRUITLESS, STUBBORN, Neighbourhoods
+from mast_opt.data_placement.heuristics.neighbourhoods import DEAREST, FRUITLESS, STUBBORN, Neighbourhoods
 from mast_opt.data_placement.plan import Plan
 from mast_opt.data_placement.verify import verify
 from mast_opt.mip import Mip
@@ -111,7 +111,7 @@ def test_links_that_are_kept_are_not_exceeded_again(near: float, seed: int, monk
 
 
 def test_what_stays_exceeded_becomes_dearer(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A solver that finds nothing better."""
+    """To a solver that finds nothing better; afterwards it costs what it did."""
     monkeypatch.setattr(module, "NEAR", np.inf)
     problem = made(1)
     spy = Spy(problem)
@@ -121,5 +121,6 @@ def test_what_stays_exceeded_becomes_dearer(monkeypatch: pytest.MonkeyPatch) -> 
         return result if params.start is None else replace(result, x=params.start)
 
     improved(problem, stubborn)
-    prices = np.array([mip.cost[-1] for mip in spy.asked[1 : 1 + FRUITLESS]])
-    assert prices == pytest.approx(EXCESS * STUBBORN ** np.arange(FRUITLESS))
+    prices = np.array([mip.cost[-1] for mip in spy.asked])
+    assert prices[1 : 1 + FRUITLESS] == pytest.approx(np.minimum(EXCESS * STUBBORN ** np.arange(FRUITLESS), DEAREST))
+    assert prices[-1] == EXCESS

@@ -48,8 +48,8 @@ FOR_WHOLE = 0.7
 NEAR, FOR_NEAR = 10.0, 0.4
 """Excess, in units of links' capacities, up to which neighbourhoods are let bring a plan within the links, and the
 share of the time left that they may take."""
-STUBBORN = 10.0
-"""Times that the excess is priced after a neighbourhood that left it."""
+STUBBORN, DEAREST = 10.0, 1e6
+"""Times that the excess is priced after a neighbourhood that left it, and the highest price."""
 FOR_STAYING = 0.5
 """Share of the time left that may go to finding any plan within the links, with replicas where they are today."""
 FOR_WORK = 0.4
@@ -197,8 +197,9 @@ class Neighbourhoods:
             before = self._links.exceeded(x)
             x, tried = self._step(x), tried + 1
             if self._links.exceeded(x) >= before:
-                price *= STUBBORN
+                price = min(STUBBORN * price, DEAREST)
                 self._mip = self._links.priced(price)
+        self._mip = self._links.mip
         return x
 
     def _with_replicas_held(self, x: FloatArray) -> FloatArray:

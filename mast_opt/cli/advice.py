@@ -43,7 +43,7 @@ def _with_a_plan(path: Path, solution: Solution, out: Path | None, *, interrupte
 
 def _heuristics(solution: Solution) -> str:
     """The heuristics to try instead of an exact solver; none where a part is kept, which not all of them can."""
-    names = kind_named(solution.kind).heuristics
-    if solution.solver in names or solution.frozen:
+    kind = kind_named(solution.kind)
+    if solution.solver in kind.heuristics or solution.frozen:
         return ""
-    return " or ".join(f"--solver {name}" for name in names if name not in kind_named(solution.kind).constructive)
+    return " or ".join(f"--solver {name}" for name in kind.heuristics if name not in kind.constructive)

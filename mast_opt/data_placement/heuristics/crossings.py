@@ -21,9 +21,10 @@ class Crossings:
 
     def __init__(self, problem: DataPlacement, mip: Mip) -> None:
         self._problem = problem
-        self.mip = _with_excess(mip)
-        self.excess = slice(len(mip.cost), len(self.mip.cost))
+        wider = _with_excess(mip)
+        self.excess = slice(len(mip.cost), len(wider.cost))
         """The new columns."""
+        self.mip = _priced(wider, self.excess, EXCESS)
         flows = [block for block in mip.columns if block.name in ("remote_from", "copy") and block.cells is not None]
         nothing = np.zeros(0, np.int64)
         self._flow = np.concatenate([nothing, *(block.ids.ravel() for block in flows)])
@@ -43,9 +44,7 @@ class Crossings:
 
     def priced(self, price: float) -> Mip:
         """The program with another price of exceeding a link by its own capacity."""
-        cost = self.mip.cost.copy()
-        cost[self.excess] = price
-        return replace(self.mip, cost=cost)
+        return _priced(self.mip, self.excess, price)
 
     def only_excess(self) -> Mip:
         """The program that minimises the excess and nothing else."""
@@ -71,7 +70,10 @@ def _with_excess(mip: Mip) -> Mip:
         return mip
     rows, new = link.ids.ravel(), np.arange(link.size) + len(mip.cost)
     capacity = np.maximum(mip.row_upper[rows], 1.0)
-    wider = extended(mip, Extension("excess", columns=link.size, entries=[(rows, new, -capacity)]))
-    cost = wider.cost.copy()
-    cost[new] = EXCESS
-    return replace(wider, cost=cost)
+    return extended(mip, Extension("excess", columns=link.size, entries=[(rows, new, -capacity)]))
+
+
+def _priced(mip: Mip, excess: slice, price: float) -> Mip:
+    cost = mip.cost.copy()
+    cost[excess] = price
+    return replace(mip, cost=cost)

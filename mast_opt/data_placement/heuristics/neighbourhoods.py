@@ -8,6 +8,7 @@ same search, with a price on the excess.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 
@@ -141,6 +142,21 @@ class Neighbourhoods:
         watch = self._tools.watch
         return min(watch.remaining_s, self._until_s - watch.elapsed_s)
 
+    @property
+    def _over(self) -> bool:
+        return self._tools.watch.done or self._left_s <= self._reserve_s
+
+    def _params(self, share: float, start: FloatArray | None = None) -> SolveParams:
+        """For a program that may take a share of the time left; without a limit, as long as neighbourhoods may."""
+        left_s = max(0.05, self._left_s - self._reserve_s)
+        return SolveParams(
+            time_limit_s=share * left_s if math.isfinite(left_s) else FRUITLESS * SECONDS,
+            gap=1e-4,
+            threads=1,
+            start=start,
+            cancel=self._tools.watch.stop.cancel,
+        )
+
     def improve(self, plan: Plan) -> Plan | None:
         """The best plan found from this one until time is almost over or the search is cancelled.
 
@@ -159,7 +175,7 @@ class Neighbourhoods:
                 verdict = verify(self._problem, best)
                 if verdict.ok and self._aim.kept(verdict):
                     watch.report(objective=self._aim.shown(verdict))
-            if self._complete or watch.done or self._left_s < self._reserve_s:
+            if self._complete or self._over:
                 break
             if unlimited and fruitless == FRUITLESS:
                 break
@@ -183,6 +199,7 @@ class Neighbourhoods:
             return x
         staying = self._staying()
         if staying is not None and (x is None or self._links.exceeded(staying) < self._links.exceeded(x)):
+            self._complete = False
             return self._with_replicas_held(staying)
         return x
 
@@ -204,18 +221,11 @@ class Neighbourhoods:
 
     def _with_replicas_held(self, x: FloatArray) -> FloatArray:
         """The best that is found of where work runs, and of what it reads from where, from x and with its replicas."""
-        tools, left_s = self._tools, self._left_s - self._reserve_s
-        if tools.watch.done or left_s <= 0:
+        if self._over:
             return x
         held = np.flatnonzero(self._decisions.dataset >= 0)
-        params = SolveParams(
-            time_limit_s=FOR_WORK * left_s if math.isfinite(left_s) else FRUITLESS * SECONDS,
-            gap=1e-4,
-            threads=1,
-            start=x,
-            cancel=tools.watch.stop.cancel,
-        )
-        result = tools.mip_solver(self._strict(x).fix(held, np.rint(x[held])), params)
+        program = self._strict(x).fix(held, np.rint(x[held]))
+        result = self._tools.mip_solver(program, self._params(FOR_WORK, x))
         return x if result.x is None else result.x
 
     def _strict(self, x: FloatArray) -> Mip:
@@ -228,23 +238,16 @@ class Neighbourhoods:
     def _staying(self) -> FloatArray | None:
         """Of the plans with today's replicas wherever those are legal, the one found that exceeds links least; None
         where none was found in time."""
-        p, tools = self._problem, self._tools
+        if self._over:
+            return None
+        p = self._problem
         copies = p.stored.sum(axis=1)
         legal = (copies >= p.copies_min) & (copies <= p.copies_max) & ~(p.stored & p.forbidden).any(axis=1)
         legal &= ~(p.pinned & ~p.stored).any(axis=1)
         held = np.flatnonzero((self._decisions.dataset >= 0) & np.append(legal, False)[self._decisions.dataset])
         today = p.stored[self._decisions.dataset[held], self._decisions.region[held]]
-        left_s = self._left_s - self._reserve_s
-        if tools.watch.done or left_s <= 0:
-            return None
-        params = SolveParams(
-            time_limit_s=FOR_STAYING * left_s if math.isfinite(left_s) else FRUITLESS * SECONDS,
-            gap=1e-4,
-            threads=1,
-            cancel=tools.watch.stop.cancel,
-        )
-        result = tools.mip_solver(self._links.only_excess().fix(held, today.astype(np.float64)), params)
-        return result.x
+        program = self._links.only_excess().fix(held, today.astype(np.float64))
+        return self._tools.mip_solver(program, self._params(FOR_STAYING)).x
 
     def _step(self, x: FloatArray) -> FloatArray:
         """The best that is found around x in one neighbourhood, which may be x."""
@@ -274,16 +277,9 @@ class Neighbourhoods:
         """The best that a solver finds of the whole program from x."""
         tools = self._tools
         solver = tools.integer_solver if _of_integers(self._problem, self._aim) else tools.mip_solver
-        left_s = self._left_s - self._reserve_s
-        if solver is None or tools.watch.done or left_s <= 0:
+        if solver is None or self._over:
             return x
-        params = SolveParams(
-            time_limit_s=FOR_WHOLE * left_s if np.isfinite(left_s) else FRUITLESS * SECONDS,
-            gap=tools.watch.stop.gap,
-            threads=tools.threads,
-            start=x,
-            cancel=tools.watch.stop.cancel,
-        )
+        params = replace(self._params(FOR_WHOLE, x), gap=tools.watch.stop.gap, threads=tools.threads)
         try:
             result = solver(self._mip, params)
         except BackendError:  # such as amounts too large for it; the plan so far stands

@@ -13,6 +13,7 @@ from mast_opt.data_placement.example import EXAMPLE
 from mast_opt.data_placement.formulation import base
 from mast_opt.data_placement.freezing import FREEZING
 from mast_opt.data_placement.generate import FAMILIES
+from mast_opt.data_placement.heuristics.sizes import MANY
 from mast_opt.data_placement.order import order
 from mast_opt.data_placement.plan import Plan
 from mast_opt.data_placement.plan_tables import build_plan, unbuild_plan
@@ -58,6 +59,7 @@ KIND: Kind[DataPlacement, Any] = Kind(
     formulations={"base": base},
     size=size,
     heuristics={"tetris": _tetris},
+    large={"datasets": 200, "workloads": MANY, "regions": 2},
     families=FAMILIES,
     sections=sections,
     today=today,

@@ -32,9 +32,14 @@ def warm_up(*kinds: str) -> None:
 
 
 def warm(kind: Kind[Any, Any], heuristic: str) -> None:
-    """Compile the kernels of one heuristic, or load them from the cache, by one round on the smallest instance."""
+    """Compile the kernels of one heuristic, or load them from the cache, by one round on the smallest instance, and one
+    on the smallest that counts as large."""
     iterations = None if heuristic in kind.constructive else 1
     solve(smallest(kind), heuristic, iterations=iterations, threads=1)
+    if kind.large is not None:
+        family = next(iter(kind.families.values()))
+        large = family.generate(np.random.default_rng(0), **kind.large)
+        solve(large, heuristic, iterations=iterations, threads=1)
 
 
 def smallest(kind: Kind[Any, Any]) -> Any:

@@ -23,8 +23,10 @@ from mast_opt.data_placement.heuristics.plans import Snapshot, decisions, plan_o
 from mast_opt.data_placement.heuristics.polish import finish
 from mast_opt.data_placement.heuristics.proof import Proof
 from mast_opt.data_placement.heuristics.searched import Searched
+from mast_opt.data_placement.heuristics.sizes import MANY
 from mast_opt.data_placement.heuristics.slices import Slices
 from mast_opt.data_placement.heuristics.state import State, cost, forbidden
+from mast_opt.data_placement.heuristics.sweeping import Sweeping
 from mast_opt.data_placement.heuristics.together import Together
 from mast_opt.data_placement.plan import Plan
 from mast_opt.data_placement.problem import DataPlacement
@@ -96,7 +98,7 @@ class Annealing:
         first_cost = cost(self.a, first)
         unit = max(first_cost - forbidden(self.a, first) - self._given(first), 1e-12) / max(len(problem.workloads), 1)
         cooling, slices = Cooling(unit, self._hot() * self._dearer()), Slices(self.a, refuse, len(self.random))
-        self.method: Apart | Together
+        self.method: Apart | Together | Sweeping
         if apart:
             beginning = decisions(first)
             plans = [Searched(first.copy()._replace(random=random), first_cost) for random in self.random]
@@ -104,7 +106,10 @@ class Annealing:
             self.method = Apart(self.a, beginnings, plans, slices, cooling, self.pace, self.rng)
         else:
             searched = Searched(first, first_cost)
-            self.method = Together(self.a, searched, slices, cooling, self.pace, self.rng, self.random)
+            together = Together(self.a, searched, slices, cooling, self.pace, self.rng, self.random)
+            self.method = together
+            if self._sweeps:
+                self.method = Sweeping(self.a, refuse, unit, together, self.pace, self.rng)
         self.best: Snapshot | None = None
         self.best_cost = math.inf
         self.best_shown = math.inf
@@ -116,7 +121,16 @@ class Annealing:
         """What the terms before contribute to the cost, where that says nothing of what a change may cost now."""
         return 0.0 if self.aim.work_alone else EARLIER * sum(cost(cap.arrays, first) for cap in self.caps)
 
+    @property
+    def _sweeps(self) -> bool:
+        """Do sweeps come before the annealing? Prices make sense of what is scarce where there is much of all."""
+        reads = self.problem.remote_reads and self.aim.weights["remote"] > 0
+        anew = self.start is None and not self.caps and self.problem.links is None
+        return anew and reads and not self.aim.gpus_alone and len(self.problem.workloads) >= MANY
+
     def _hot(self) -> float:
+        if self._sweeps:
+            return WARM
         if self.caps and not self.aim.work_alone:
             return LATER
         return HOT if self.start is None else WARM

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mast_opt.compiled import kernel
 
@@ -36,3 +37,10 @@ def accepted(random, delta, temperature):
 def allowance(random, temperature):
     """The largest change that Metropolis accepts this time, drawn before the change is priced."""
     return 0.0 if temperature <= 0.0 else -temperature * math.log(1.0 - uniform(random))
+
+
+def gumbel(draws: int, extra: int) -> NDArray[np.float32]:
+    """Noise to take from, some in a row: so many quantiles of a Gumbel distribution in random order, and some of them
+    again. Of values with such noise, times a temperature, the largest is each as often as their exponentials weigh."""
+    quantiles = -np.log(-np.log((np.arange(draws) + 0.5) / draws))
+    return np.resize(np.random.default_rng(draws).permutation(quantiles), draws + extra).astype(np.float32)

@@ -59,6 +59,10 @@ class Pace:
         """Has somebody asked the search to end?"""
         return self._watch.stop.cancel.is_set()
 
+    def after(self, share: float) -> Pace:
+        """The rest of the search, once that share of it is done."""
+        return _Rest(self, share)
+
     def over(self) -> bool:
         """The same, or is the time over, within a round?"""
         return self.cancelled() or (self._by_clock and self.done >= 1.0)
@@ -66,3 +70,18 @@ class Pace:
     @property
     def _by_clock(self) -> bool:
         return self._watch.stop.time_limit_s is not None and not self.counted
+
+
+class _Rest(Pace):
+    """The course of a search from some share of it on."""
+
+    def __init__(self, whole: Pace, begin: float) -> None:
+        self.__dict__.update(whole.__dict__)
+        self._begin = begin
+
+    @property
+    def done(self) -> float:
+        return max(0.0, (super().done - self._begin) / (1 - self._begin))
+
+    def in_all(self, round_s: float) -> float:
+        return super().in_all(round_s) * (1 - self._begin)

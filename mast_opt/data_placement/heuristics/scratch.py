@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mast_opt.data_placement.heuristics.arrays import Arrays
+from mast_opt.data_placement.heuristics.chance import gumbel
 from mast_opt.data_placement.problem import Bools, Ints
 
 WORKLOADS, DATASETS = 48, 12
@@ -76,11 +77,9 @@ def _herd_for(widest: int) -> Herd:
 
 
 def _guess_for(regions: int) -> Guess:
-    noise = -np.log(-np.log((np.arange(NOISES) + 0.5) / NOISES))
-    shuffled = np.random.default_rng(NOISES).permutation(noise)
     return Guess(
         saved=np.zeros(regions, np.float32),
         entry=np.zeros((ENTRIES, regions), np.float32),
         entry_of=np.full(ENTRIES, -1, np.int64),
-        noise=np.resize(shuffled, NOISES + max(regions, CANDIDATES)).astype(np.float32),
+        noise=gumbel(NOISES, max(regions, CANDIDATES)),
     )

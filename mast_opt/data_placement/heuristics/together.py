@@ -40,7 +40,7 @@ class Together:
         rng: np.random.Generator,
         random: list[NDArray[np.uint64]],
     ) -> None:
-        self._a, self.slices, self._pace, self._rng, self._random = a, slices, pace, rng, random
+        self._a, self.slices, self.pace, self._rng, self._random = a, slices, pace, rng, random
         self.plans, self.cooling = [plan], cooling
         self._workloads = len(plan.state.region)
         self._times = 1 + self._workloads // WORKLOADS_PER_SLICE
@@ -51,7 +51,7 @@ class Together:
 
     def round(self, pool: ThreadPoolExecutor, threads: int, best: Snapshot | None) -> None:
         """Each part takes its share of the changes; a later cooling begins from the best plan."""
-        plan, done = self.plans[0], self._pace.done
+        plan, done = self.plans[0], self.pace.done
         if self.cooling.number(done) != self._number:
             self._number = self.cooling.number(done)
             if best is not None:
@@ -66,20 +66,20 @@ class Together:
         if not self._planned:
             self._planned = True
             self._plan_cooling()
-        if not self._pace.counted:
+        if not self.pace.counted:
             self._steps = int(np.clip(self._steps * SLICE_S / self.slice_s, 500, 50 * STEPS))
 
     def _change(self, thread: int, part: Part, level: float) -> float:
         """The slices of one part. They are timed here: they may have to wait for a thread."""
         began = time.perf_counter()
-        change = self.slices.run(thread, part, self._steps, [(level, level)] * self._times, self._pace.cancelled)
+        change = self.slices.run(thread, part, self._steps, [(level, level)] * self._times, self.pace.cancelled)
         self.slice_s = max((time.perf_counter() - began) / self._times, 1e-6)
         return change
 
     def _plan_cooling(self) -> None:
         """Settle the course of the temperature, and whether changes are guided, by the changes that there is time
         for, as far as the first round tells."""
-        rounds = self._pace.in_all(self.slice_s * self._times)
+        rounds = self.pace.in_all(self.slice_s * self._times)
         changes = len(self._random) * self._times * self._steps * rounds / max(self._workloads, 1)
         self.cooling.plan(changes)
         if changes < FEW:

@@ -156,8 +156,8 @@ class Kind(Generic[ProblemT, PlanT]):
     constructive: frozenset[str] = frozenset()
     """Heuristics that build one plan and end: they take neither a start nor a number of iterations."""
     large: Mapping[str, int] | None = None
-    """Sizes of the first family, as small as may be, at which heuristics go about it as on large instances, with kernels
-    that small ones do not need. None: they go about it alike."""
+    """Sizes of the first family, as small as may be, at which heuristics go about it as on large instances, with
+    kernels that small ones do not need. None: they go about it alike."""
     sizes_help: str = ""
     """What the sizes of the families count, where their names do not say it."""
     size: Callable[[ProblemT], Size] | None = None

@@ -1,4 +1,4 @@
-"""From which size on the search goes about it differently. Imports no kernel: ``kind`` says it without compiling any."""
+"""From which size on the search goes about it differently. Imports no kernel, so that ``kind`` can say it."""
 
 MANY = 20_000
 """Workloads from which on sweeps come before the annealing."""

@@ -106,7 +106,7 @@ class Sweeping:
             pool.submit(self._sweep, self._bath, self._pace.done / self._share).result()
             if self._sweeps == 1:
                 self._share = min(SHARE, MOST / max(self._pace.in_all(time.perf_counter() - began), 1.0))
-            if self._pace.done < self._share:
+            if self._pace.done < self._share or self._pace.over():
                 return
             self._hand_over(self._bath)
         self._together.round(pool, threads, best)

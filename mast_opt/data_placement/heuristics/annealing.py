@@ -16,6 +16,7 @@ from mast_opt.data_placement.heuristics.arrays import Arrays, arrays_of
 from mast_opt.data_placement.heuristics.beginnings import Beginnings
 from mast_opt.data_placement.heuristics.construct import first_state, given_state
 from mast_opt.data_placement.heuristics.cooling import BOUND, GPUS_ALONE, HOT, LATER, WARM, Cooling
+from mast_opt.data_placement.heuristics.levelling import gang_share
 from mast_opt.data_placement.heuristics.neighbourhoods import seconds_before, worthwhile
 from mast_opt.data_placement.heuristics.pace import ROUNDS, Pace
 from mast_opt.data_placement.heuristics.parts import MOST
@@ -23,10 +24,10 @@ from mast_opt.data_placement.heuristics.plans import Snapshot, decisions, plan_o
 from mast_opt.data_placement.heuristics.polish import finish
 from mast_opt.data_placement.heuristics.proof import Proof
 from mast_opt.data_placement.heuristics.searched import Searched
-from mast_opt.data_placement.heuristics.sizes import MANY
+from mast_opt.data_placement.heuristics.sizes import FINE, MANY
 from mast_opt.data_placement.heuristics.slices import Slices
 from mast_opt.data_placement.heuristics.state import State, cost, forbidden
-from mast_opt.data_placement.heuristics.sweeping import Sweeping
+from mast_opt.data_placement.heuristics.sweeping import Sweeping, warm_after
 from mast_opt.data_placement.heuristics.together import Together
 from mast_opt.data_placement.plan import Plan
 from mast_opt.data_placement.problem import DataPlacement
@@ -126,11 +127,12 @@ class Annealing:
         """Do sweeps come before the annealing? Prices make sense of what is scarce where there is much of all."""
         reads = self.problem.remote_reads and self.aim.weights["remote"] > 0
         anew = self.start is None and not self.caps and self.problem.links is None
-        return anew and reads and not self.aim.gpus_alone and len(self.problem.workloads) >= MANY
+        many = len(self.problem.workloads) >= MANY and gang_share(self.a) <= FINE
+        return anew and reads and many and not self.aim.gpus_alone
 
     def _hot(self) -> float:
         if self._sweeps:
-            return WARM
+            return warm_after(self.a)
         if self.caps and not self.aim.work_alone:
             return LATER
         return HOT if self.start is None else WARM

@@ -42,6 +42,13 @@ class Levelling(NamedTuple):
     """[K, P, R] by how much it is dearer for each milli-GPU that comes at once, halved."""
 
 
+def gang_share(a: Arrays) -> float:
+    """What the gang of the usual GPU takes of the GPUs that a region has of its type, on average."""
+    gangs = a.option_mgpu.astype(np.float64)
+    supplied = a.supply[a.supply > 0]
+    return float((gangs**2).sum() / max(gangs.sum(), 1.0) / supplied.mean()) if len(supplied) else 0.0
+
+
 def levelling_of(a: Arrays, demand: Ints) -> Levelling:
     """With multipliers in proportion to supply."""
     regions, kinds, tiers = demand.shape

@@ -14,8 +14,11 @@ import numpy as np
 
 from mast_opt.data_placement.heuristics.arrays import Arrays
 from mast_opt.data_placement.heuristics.chance import gumbel
+from mast_opt.data_placement.heuristics.cooling import HOT as FIRST
+from mast_opt.data_placement.heuristics.cooling import WARM
 from mast_opt.data_placement.heuristics.heat_bath import Bath, learn_cores, sweep
-from mast_opt.data_placement.heuristics.levelling import learn, levelling_of
+from mast_opt.data_placement.heuristics.levelling import gang_share, learn, levelling_of
+from mast_opt.data_placement.heuristics.mending import mend
 from mast_opt.data_placement.heuristics.outlays import change_prices, fill_outlays, replicas_of, room_for_outlays
 from mast_opt.data_placement.heuristics.pace import Pace
 from mast_opt.data_placement.heuristics.plans import Snapshot
@@ -26,8 +29,11 @@ from mast_opt.data_placement.heuristics.together import Together
 from mast_opt.data_placement.problem import Ints
 from mast_opt.mip import FloatArray
 
-SHARE, MOST = 0.8, 600
-"""Share of the search that is sweeps; and how many there are at most, if all took as long as the first, the hottest."""
+SHARE, LESS, MOST = 0.8, 20.0, 600
+"""Share of the search that is sweeps; how much less that is the more of a region's GPUs a gang takes, since balancing
+them is then left to the annealing; and how many there are at most, if all took as long as the first, the hottest."""
+WARMER = 2.0
+"""First temperature of the annealing that follows, for each part of a region's GPUs that a gang takes."""
 HOT, COLD = 0.15, 0.005
 """First and last temperature, in units of the mean cost of a workload."""
 STIFF, LUMPS, STIFFER = 20.0, 0.02, 5.0
@@ -49,6 +55,11 @@ MENDING = 20.0
 """Elsewhere, mending takes at most one part in this many of the time."""
 
 
+def warm_after(a: Arrays) -> float:
+    """First temperature of the annealing that goes on after sweeps, in units of the mean cost of a workload."""
+    return min(max(WARM, WARMER * gang_share(a)), FIRST)
+
+
 class Sweeping:
     """Rounds of one sweep each, and then those of ``together``.
 
@@ -67,9 +78,10 @@ class Sweeping:
     ) -> None:
         self._a, self._refuse, self._unit, self._together, self._pace = a, refuse, unit, together, pace
         self.plans, self.name = together.plans, together.name
-        self._share = SHARE
+        gang = gang_share(a)
+        self._share = SHARE / (1 + LESS * gang)
         self._sweeps, self._mend_again_s = 0, 0.0
-        self._stiff = min(STIFF, LUMPS / max(_gang(a), 1e-9)) / len(a.cpu)
+        self._stiff = min(STIFF, LUMPS / max(gang, 1e-9)) / len(a.cpu)
         self._cores = CORES_STIFF * unit * len(a.tier) / max(int(a.cpu_need.sum()), 1)
         copies = float(a.new_price.sum()) or float((a.read_volume * a.remote_price).sum())
         self._storage = STORAGE_PACE * copies / max(int(a.size.sum()), 1)
@@ -105,7 +117,7 @@ class Sweeping:
             began = time.perf_counter()
             pool.submit(self._sweep, self._bath, self._pace.done / self._share).result()
             if self._sweeps == 1:
-                self._share = min(SHARE, MOST / max(self._pace.in_all(time.perf_counter() - began), 1.0))
+                self._share = min(self._share, MOST / max(self._pace.in_all(time.perf_counter() - began), 1.0))
             if self._pace.done < self._share or self._pace.over():
                 return
             self._hand_over(self._bath)
@@ -149,13 +161,12 @@ class Sweeping:
         return np.asarray(np.maximum(price + self._storage * (used / np.maximum(limit, 1) - NEARLY), 0.0))
 
     def _mended(self, b: Bath) -> Searched:
-        """The plan of the heat bath, less the replicas that gain least where storage is exceeded."""
+        """The plan of the heat bath, with the replicas that are worth their room."""
         a = self._a
         place = np.zeros(a.stored.shape, np.bool_)
         replicas_of(a, b.outlay, b.least, place)
         s = state_of(a, b.option, b.region, place, 1)
-        for r in np.flatnonzero((s.storage > a.storage) | (s.ingress > a.ingress)).tolist():
-            drop_surplus(a, s, r)
+        mend(a, s)
         return Searched(s, cost(a, s), excess(a, s, self._refuse) == 0)
 
     def _take(self, plan: Searched) -> None:
@@ -171,26 +182,3 @@ class Sweeping:
     def finish(self, over: Callable[[], bool]) -> None:
         """A last pass that takes improvements only, until it is ``over``."""
         self._together.finish(over)
-
-
-def _gang(a: Arrays) -> float:
-    """What the gang of the usual GPU takes of the GPUs that a region has of its type, on average."""
-    gangs = a.option_mgpu.astype(np.float64)
-    supplied = a.supply[a.supply > 0]
-    return float((gangs**2).sum() / max(gangs.sum(), 1.0) / supplied.mean()) if len(supplied) else 0.0
-
-
-def drop_surplus(a: Arrays, s: State, r: int) -> None:
-    """Drop the replicas in r that save least for their size, until storage and arrival are within their limits."""
-    value = s.volume[:, r] * a.remote_price - np.where(a.stored[:, r], a.keep_price, a.new_price)
-    free = np.flatnonzero(s.place[:, r] & ~a.pinned[:, r] & (s.copies > a.copies_min))
-    size = a.size[free]
-    order = np.argsort(value[free] / np.maximum(size, 1), kind="stable")
-    free, size = free[order], size[order]
-    new = np.where(a.stored[free, r], 0, size)
-    enough = (s.storage[r] - np.cumsum(size) <= a.storage[r]) & (s.ingress[r] - np.cumsum(new) <= a.ingress[r])
-    dropped = free[: int(np.argmax(enough)) + 1] if enough.any() else free
-    s.place[dropped, r] = False
-    s.copies[dropped] -= 1
-    s.storage[r] -= a.size[dropped].sum()
-    s.ingress[r] -= a.size[dropped][~a.stored[dropped, r]].sum()

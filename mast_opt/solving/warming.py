@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,8 @@ from mast_opt.solving.dispatch import solve
 
 SMALLEST = 6
 """Size, at most, of the instance that compiles the kernels."""
+SEVERAL = 8
+"""Rounds on a large instance, after which the search has come to all that it does."""
 
 
 def warm_up(*kinds: str) -> None:
@@ -32,18 +35,21 @@ def warm_up(*kinds: str) -> None:
 
 
 def warm(kind: Kind[Any, Any], heuristic: str) -> None:
-    """Compile the kernels of one heuristic, or load them from the cache, by one round on the smallest instance, and one
-    on the smallest that counts as large."""
-    iterations = None if heuristic in kind.constructive else 1
-    solve(smallest(kind), heuristic, iterations=iterations, threads=1)
+    """Compile the kernels of one heuristic, or load them from the cache, by one round on the smallest instance, and
+    several on the smallest that counts as large."""
+    counted = heuristic not in kind.constructive
+    solve(smallest(kind), heuristic, iterations=1 if counted else None, threads=1)
     if kind.large is not None:
-        family = next(iter(kind.families.values()))
-        large = family.generate(np.random.default_rng(0), **kind.large)
-        solve(large, heuristic, iterations=iterations, threads=1)
+        solve(_made(kind, kind.large), heuristic, iterations=SEVERAL if counted else None, threads=1)
 
 
 def smallest(kind: Kind[Any, Any]) -> Any:
     """An instance of the kind's first family, as small as does not matter."""
-    family = next(iter(kind.families.values()))
-    sizes = {size: min(default, SMALLEST) for size, default in family.sizes.items()}
+    (family, *_) = kind.families.values()
+    return _made(kind, {size: min(default, SMALLEST) for size, default in family.sizes.items()})
+
+
+def _made(kind: Kind[Any, Any], sizes: Mapping[str, int]) -> Any:
+    """An instance of the kind's first family."""
+    (family, *_) = kind.families.values()
     return family.generate(np.random.default_rng(0), **sizes)

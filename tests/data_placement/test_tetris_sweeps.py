@@ -217,3 +217,15 @@ def test_solving_with_sweeps_gives_the_same_plan_again(family: str, monkeypatch:
     monkeypatch.setattr(annealing, "MANY", 10**9)
     without = mast_opt.solve(problem, "tetris", iterations=60, time_limit_s=None, threads=2, seed=3)
     assert first.objective != without.objective
+
+
+def test_warming_up_goes_on_until_the_sweeps_are_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    over, hand_over = [], Sweeping._hand_over
+
+    def watched(search: Sweeping, b: Bath) -> None:
+        hand_over(search, b)
+        over.append(search.plans[0].feasible)
+
+    monkeypatch.setattr(Sweeping, "_hand_over", watched)
+    mast_opt.warm_up("data-placement")
+    assert over == [True]

@@ -17,6 +17,8 @@ from mast_opt.mip import FloatArray
 
 SPARE = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2)
 """Share of their storage that regions clear for what others cannot hold, more and more until it is enough."""
+NOTHING: Ints = np.zeros(0, np.int64)
+NO_SAVING: FloatArray = np.zeros((0, 1))
 
 
 def mend(a: Arrays, s: State) -> None:
@@ -29,7 +31,7 @@ def mend(a: Arrays, s: State) -> None:
             for r in np.flatnonzero(~over).tolist():
                 _relieve(a, s, r, s.copies > a.copies_min, int((1 - spare) * a.storage[r]))
         for r in np.flatnonzero(over).tolist():
-            _relieve(a, s, r, np.ones_like(s.copies, np.bool_), int(a.storage[r]))
+            _relieve(a, s, r, np.ones_like(s.copies, np.bool_), a.storage[r])
     for r in range(len(a.cpu)):
         _fill(a, s, r)
 
@@ -42,7 +44,7 @@ def _relieve(a: Arrays, s: State, r: int, which: Bools, storage: int) -> None:
     nowhere = np.where(s.copies[here] > a.copies_min[here], 0.0, -np.inf)
     loss = saving[:, r] - np.maximum(elsewhere, nowhere)
     order = np.argsort(loss / np.maximum(a.size[here], 1), kind="stable")
-    _take_out(a, s, r, here[order], saving[order], storage)
+    _rearrange(a, s, r, here[order], saving[order], storage, NOTHING)
 
 
 def _fill(a: Arrays, s: State, r: int) -> None:
@@ -50,7 +52,7 @@ def _fill(a: Arrays, s: State, r: int) -> None:
     free = np.flatnonzero((s.volume[:, r] > 0) & ~s.place[:, r] & ~a.forbidden[:, r] & (s.copies < a.copies_max))
     saving = _saving(a, s, free)[:, r]
     order = np.argsort(-saving / np.maximum(a.size[free], 1), kind="stable")
-    _put_in(a, s, r, free[order[saving[order] > 0]])
+    _rearrange(a, s, r, NOTHING, NO_SAVING, a.storage[r], free[order[saving[order] > 0]])
 
 
 def _saving(a: Arrays, s: State, datasets: Ints) -> FloatArray:
@@ -75,12 +77,13 @@ def _count(a: Arrays, s: State, i, r, sign):
 
 
 @compiled
-def _take_out(a: Arrays, s: State, r, datasets, saving, storage):
-    """Drop the replicas of ``datasets`` in r in turn, or move them to where they save most, until it is enough."""
-    for at in range(len(datasets)):
+def _rearrange(a: Arrays, s: State, r, leaving, saving, storage, coming):
+    """Replicas of the datasets ``leaving`` are dropped in turn, or move to where they save most, until no more than
+    ``storage`` of r is in use; then those of ``coming`` are added in turn where they fit."""
+    for at in range(len(leaving)):
         if s.storage[r] <= storage and s.ingress[r] <= a.ingress[r]:
-            return
-        i = datasets[at]
+            break
+        i = leaving[at]
         surplus, to = s.copies[i] > a.copies_min[i], -1
         most = 0.0 if surplus else -np.inf
         for q in range(len(a.cpu)):
@@ -90,11 +93,6 @@ def _take_out(a: Arrays, s: State, r, datasets, saving, storage):
             _count(a, s, i, r, -1)
         if to >= 0:
             _count(a, s, i, to, 1)
-
-
-@compiled
-def _put_in(a: Arrays, s: State, r, datasets):
-    """Add replicas of ``datasets`` to r in turn, where there is room."""
-    for i in datasets:
+    for i in coming:
         if _fits(a, s, i, r):
             _count(a, s, i, r, 1)

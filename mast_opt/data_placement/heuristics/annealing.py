@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -24,6 +23,7 @@ from mast_opt.data_placement.heuristics.plans import Snapshot, decisions, plan_o
 from mast_opt.data_placement.heuristics.polish import finish
 from mast_opt.data_placement.heuristics.proof import Proof
 from mast_opt.data_placement.heuristics.searched import Searched
+from mast_opt.data_placement.heuristics.seldom import Seldom
 from mast_opt.data_placement.heuristics.sizes import FINE, MANY
 from mast_opt.data_placement.heuristics.slices import Slices
 from mast_opt.data_placement.heuristics.state import State, cost, forbidden
@@ -33,8 +33,6 @@ from mast_opt.data_placement.plan import Plan
 from mast_opt.data_placement.problem import DataPlacement
 from mast_opt.search import Found, Tools
 
-KEEPING = 20.0
-"""A plan is copied at most so often that copying takes one part in this many of the time."""
 RESERVE = 0.04
 """Share of the time that is kept for handing the plan over, beside what its size takes."""
 DEARER = 20.0
@@ -115,7 +113,7 @@ class Annealing:
         self.best_cost = math.inf
         self.best_shown = math.inf
         """The term that is minimised now, without the weight of those before."""
-        self.keep_again_s = 0.0
+        self.keeping = Seldom()
         self._note()
 
     def _given(self, first: State) -> float:
@@ -182,16 +180,15 @@ class Annealing:
         plan.settle(self.a, self.problem.may_refuse)
         better = plan.cost < self.best_cost - (0 if every else 1e-4) * abs(self.best_cost)
         if (self.best is None or better) and (every or self._may_keep()) and self._legal(plan):
-            began = time.perf_counter()
-            s = plan.state
-            self.best = decisions(s)
-            plan.cost = self.best_cost = cost(self.a, s)
-            self.best_shown = self.best_cost - EARLIER * sum(cost(cap.arrays, s) for cap in self.caps)
-            self.keep_again_s = time.perf_counter() + KEEPING * (time.perf_counter() - began)
+            with self.keeping.doing():
+                s = plan.state
+                self.best = decisions(s)
+                plan.cost = self.best_cost = cost(self.a, s)
+                self.best_shown = self.best_cost - EARLIER * sum(cost(cap.arrays, s) for cap in self.caps)
 
     def _may_keep(self) -> bool:
         """Copying a plan takes time on large instances; where rounds are counted the clock has no say."""
-        return self.pace.counted or time.perf_counter() >= self.keep_again_s
+        return self.pace.counted or self.keeping.due
 
     def _legal(self, plan: Searched) -> bool:
         """Is the plan within the hard limits and the values of earlier terms, without a forbidden read?"""

@@ -24,6 +24,7 @@ from mast_opt.data_placement.heuristics.pace import Pace
 from mast_opt.data_placement.heuristics.plans import Snapshot
 from mast_opt.data_placement.heuristics.projections import SINGLE
 from mast_opt.data_placement.heuristics.searched import Searched
+from mast_opt.data_placement.heuristics.seldom import Seldom
 from mast_opt.data_placement.heuristics.state import State, cost, excess, state_of
 from mast_opt.data_placement.heuristics.together import Together
 from mast_opt.data_placement.problem import Ints
@@ -50,9 +51,7 @@ BLOCK = 10_000
 """Workloads or datasets that one call of a kernel looks at."""
 NOISES = 1 << 15
 MENDED = 25
-"""Sweeps between two plans that are mended, where rounds are counted."""
-MENDING = 20.0
-"""Elsewhere, mending takes at most one part in this many of the time."""
+"""Sweeps between two plans that are mended, where rounds are counted; else a plan is as often as there is time."""
 
 
 def warm_after(a: Arrays) -> float:
@@ -80,7 +79,7 @@ class Sweeping:
         self.plans, self.name = together.plans, together.name
         gang = gang_share(a)
         self._share = SHARE / (1 + LESS * gang)
-        self._sweeps, self._mend_again_s = 0, 0.0
+        self._sweeps, self._mending = 0, Seldom()
         self._stiff = min(STIFF, LUMPS / max(gang, 1e-9)) / len(a.cpu)
         self._cores = CORES_STIFF * unit * len(a.tier) / max(int(a.cpu_need.sum()), 1)
         copies = float(a.new_price.sum()) or float((a.read_volume * a.remote_price).sum())
@@ -135,12 +134,11 @@ class Sweeping:
         learn_cores(a, b, self._cores, LEARNT)
         self._price_storage(b)
         self._sweeps += 1
-        began = time.perf_counter()
-        if self._sweeps % MENDED == 0 if self._pace.counted else began >= self._mend_again_s:
-            plan = self._mended(b)
-            if plan.feasible:
-                self._take(plan)
-            self._mend_again_s = time.perf_counter() + MENDING * (time.perf_counter() - began)
+        if self._sweeps % MENDED == 0 if self._pace.counted else self._mending.due:
+            with self._mending.doing():
+                plan = self._mended(b)
+                if plan.feasible:
+                    self._take(plan)
 
     def _price_storage(self, b: Bath) -> None:
         """Raise or lower prices of storage and of what arrives by what was in use a sweep ago."""

@@ -180,6 +180,24 @@ def test_sweeps_lead_to_a_better_plan_within_the_limits() -> None:
     assert plan.cost < 0.95 * cost(a, s)
 
 
+def test_gpus_are_used_alike_where_others_came_first_to_the_cores() -> None:
+    problem = made("standard", datasets=20_000, workloads=20_000, regions=REGIONS)
+    supply, need = problem.supply_mgpu.sum(axis=1), problem.cpu_need_mcores
+    with_gpus = need[np.unique(problem.option_workload[problem.option_mgpu > 0])].sum()
+    cores, short = problem.cpu_mcores.copy(), int(np.argmin(problem.cpu_mcores / supply))
+    few = int(0.42 * with_gpus * supply[short] / supply.sum())
+    cores, cores[short] = cores + (cores[short] - few), few
+    a = arrays_of(replace(problem, cpu_mcores=cores), dict(problem.objective.weights))
+    search = searching(a, first_state(a, False, 1))
+    with ThreadPoolExecutor(max_workers=1) as pool:
+        for number in range(40):
+            search._pace._watch.round = number
+            search.round(pool, 1, None)
+    assert search._bath is not None
+    used = search._bath.gpus.demand[:, :, -1] / a.supply
+    np.testing.assert_allclose(used, np.broadcast_to(used.mean(axis=0), used.shape), rtol=0.05)
+
+
 def test_a_cancelled_sweep_ends_where_it_is(begun: tuple[Arrays, State]) -> None:
     a, s = begun
     cancel = threading.Event()

@@ -26,6 +26,9 @@ OFTEN = 100
 """Workloads after which the level of the peaks and the prices of cores are computed anew."""
 FULL = 0.985
 """Use of a region's cores at which they have the price of the sweeps before."""
+STEEP = 0.0025
+"""Use above that at which the price is twice as high, and higher and higher from there on: into a full region nothing
+comes, so whoever came first must be driven out."""
 
 
 class Bath(NamedTuple):
@@ -71,7 +74,8 @@ def _has_room(a: Arrays, b: Bath, w, r):
 def _price_cores(a: Arrays, b: Bath, stiffness):
     for r in range(len(b.core)):
         full = b.cpu[r] / max(a.cpu[r], 1) - FULL
-        b.core[r] = SINGLE(max(b.core_before[r] + stiffness * full, 0.0))
+        steep = 1.0 + (max(full, 0.0) / STEEP) ** 2
+        b.core[r] = SINGLE(max(b.core_before[r] + stiffness * full * steep, 0.0))
 
 
 @compiled

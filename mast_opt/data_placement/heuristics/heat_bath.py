@@ -26,9 +26,6 @@ OFTEN = 100
 """Workloads after which the level of the peaks and the prices of cores are computed anew."""
 FULL = 0.985
 """Use of a region's cores at which they have the price of the sweeps before."""
-STEEP = 0.0025
-"""Use above that at which the price is twice as high, and higher and higher from there on: into a full region nothing
-comes, so whoever came first must be driven out."""
 
 
 class Bath(NamedTuple):
@@ -50,6 +47,9 @@ class Bath(NamedTuple):
     """[R] price of a millicore."""
     core_before: FloatArray
     """[R] the same in the sweeps before."""
+    steep: float
+    """Use above ``FULL`` at which the price rises twice as much, and more and more from there on: into a full region
+    nothing comes, so whoever came first must be driven out."""
     noise: Singles
     """Quantiles of a Gumbel distribution in random order; a choice takes R + 1 in a row."""
     random: Any
@@ -74,8 +74,8 @@ def _has_room(a: Arrays, b: Bath, w, r):
 def _price_cores(a: Arrays, b: Bath, stiffness):
     for r in range(len(b.core)):
         full = b.cpu[r] / max(a.cpu[r], 1) - FULL
-        steep = 1.0 + (max(full, 0.0) / STEEP) ** 2
-        b.core[r] = SINGLE(max(b.core_before[r] + stiffness * full * steep, 0.0))
+        steeper = 1.0 + (max(full, 0.0) / b.steep) ** 2
+        b.core[r] = SINGLE(max(b.core_before[r] + stiffness * full * steeper, 0.0))
 
 
 @compiled

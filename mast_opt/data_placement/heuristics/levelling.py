@@ -19,6 +19,7 @@ from mast_opt.compiled import compiled, kernel
 from mast_opt.data_placement.heuristics.arrays import Arrays
 from mast_opt.data_placement.heuristics.projections import SINGLE
 from mast_opt.data_placement.heuristics.relaxed_work import Singles
+from mast_opt.data_placement.heuristics.sizes import usual_share
 from mast_opt.data_placement.problem import Ints
 from mast_opt.mip import FloatArray
 
@@ -44,9 +45,7 @@ class Levelling(NamedTuple):
 
 def gang_share(a: Arrays) -> float:
     """What the gang of the usual GPU takes of the GPUs that a region has of its type, on average."""
-    gangs = a.option_mgpu.astype(np.float64)
-    supplied = a.supply[a.supply > 0]
-    return float((gangs**2).sum() / max(gangs.sum(), 1.0) / supplied.mean()) if len(supplied) else 0.0
+    return usual_share(a.option_mgpu, a.supply)
 
 
 def levelling_of(a: Arrays, demand: Ints) -> Levelling:

@@ -25,6 +25,7 @@ from mast_opt.data_placement.heuristics.plans import Snapshot
 from mast_opt.data_placement.heuristics.projections import SINGLE
 from mast_opt.data_placement.heuristics.searched import Searched
 from mast_opt.data_placement.heuristics.seldom import Seldom
+from mast_opt.data_placement.heuristics.sizes import usual_share
 from mast_opt.data_placement.heuristics.state import State, cost, excess, state_of
 from mast_opt.data_placement.heuristics.together import Together
 from mast_opt.data_placement.problem import Ints
@@ -41,8 +42,9 @@ STIFF, LUMPS, STIFFER = 20.0, 0.02, 5.0
 """By how many times their usual price GPUs of a region are dearer, at first, where demand is higher by all its supply:
 as much, or so much over what a gang takes of the supply where that is less, since gangs that raise prices by coming
 stay where they are; and how many times as much that is in the end."""
-CORES_STIFF = 2.5
-"""How much dearer all cores of a region are when all are in use, beside what all work costs."""
+CORES_STIFF, STEEP = 2.5, 0.0025
+"""How much dearer all cores of a region are when all are in use, beside what all work costs, if the price rose evenly;
+and above which step of use it rises more steeply, unless the usual workload takes a larger one."""
 LEARNT = 0.1
 """Share of a step that prices of cores keep for the sweeps to come; those of GPUs twice as much."""
 STORAGE_PACE, NEARLY = 0.5, 0.995
@@ -101,6 +103,7 @@ class Sweeping:
             held=np.zeros(regions, SINGLE),
             core=np.zeros(regions, SINGLE),
             core_before=np.zeros(regions),
+            steep=max(STEEP, usual_share(a.cpu_need, a.cpu)),
             noise=gumbel(NOISES, regions + 1),
             random=rng.integers(1, 2**63, size=1).astype(np.uint64),
             reads=np.zeros(regions, SINGLE),

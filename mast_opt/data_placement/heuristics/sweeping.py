@@ -44,7 +44,7 @@ as much, or so much over what a gang takes of the supply where that is less, sin
 stay where they are; and how many times as much that is in the end."""
 CORES_STIFF, STEEP = 2.5, 0.0025
 """How much dearer all cores of a region are when all are in use, beside what all work costs, if the price rose evenly;
-and above which step of use it rises more steeply, unless the usual workload takes a larger one."""
+and the step of use above which it rises more steeply, or twice what the usual workload takes if that is more."""
 LEARNT = 0.1
 """Share of a step that prices of cores keep for the sweeps to come; those of GPUs twice as much."""
 STORAGE_PACE, NEARLY = 0.5, 0.995
@@ -103,7 +103,7 @@ class Sweeping:
             held=np.zeros(regions, SINGLE),
             core=np.zeros(regions, SINGLE),
             core_before=np.zeros(regions),
-            steep=max(STEEP, usual_share(a.cpu_need, a.cpu)),
+            steep=max(STEEP, 2 * usual_share(a.cpu_need, a.cpu)),
             noise=gumbel(NOISES, regions + 1),
             random=rng.integers(1, 2**63, size=1).astype(np.uint64),
             reads=np.zeros(regions, SINGLE),

@@ -184,9 +184,9 @@ def test_gpus_are_used_alike_where_others_came_first_to_the_cores() -> None:
     problem = made("standard", datasets=20_000, workloads=20_000, regions=REGIONS)
     supply, need = problem.supply_mgpu.sum(axis=1), problem.cpu_need_mcores
     with_gpus = need[np.unique(problem.option_workload[problem.option_mgpu > 0])].sum()
-    cores, short = problem.cpu_mcores.copy(), int(np.argmin(problem.cpu_mcores / supply))
-    few = int(0.42 * with_gpus * supply[short] / supply.sum())
-    cores, cores[short] = cores + (cores[short] - few), few
+    short = int(np.argmin(problem.cpu_mcores / supply))
+    cores = 2 * problem.cpu_mcores
+    cores[short] = int(0.42 * with_gpus * supply[short] / supply.sum())
     a = arrays_of(replace(problem, cpu_mcores=cores), dict(problem.objective.weights))
     search = searching(a, first_state(a, False, 1))
     with ThreadPoolExecutor(max_workers=1) as pool:

@@ -48,8 +48,8 @@ class Bath(NamedTuple):
     core_before: FloatArray
     """[R] the same in the sweeps before."""
     steep: float
-    """Use above ``FULL`` at which the price rises twice as much, and more and more from there on: into a full region
-    nothing comes, so whoever came first must be driven out."""
+    """Use above ``FULL`` at which the price has risen twice as far as evenly, and farther and farther from there on:
+    into a full region nothing comes, so whoever came first must be driven out."""
     noise: Singles
     """Quantiles of a Gumbel distribution in random order; a choice takes R + 1 in a row."""
     random: Any

@@ -1,4 +1,7 @@
-"""From which size on the search goes about it differently. Imports no kernel, so that ``kind`` can say it."""
+"""How large work is, and from which size on the search goes about it differently.
+
+Imports no kernel, so that ``kind`` can say it.
+"""
 
 import numpy as np
 

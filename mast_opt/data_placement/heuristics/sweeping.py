@@ -44,7 +44,7 @@ as much, or so much over what a gang takes of the supply where that is less, sin
 stay where they are; and how many times as much that is in the end."""
 CORES_STIFF, STEEP = 2.5, 0.0025
 """How much dearer all cores of a region are when all are in use, beside what all work costs, if the price rose evenly;
-and the step of use above which it rises more steeply, or twice what the usual workload takes if that is more."""
+and the least use above ``FULL`` at which it has risen twice as far, unless two usual workloads take more."""
 LEARNT = 0.1
 """Share of a step that prices of cores keep for the sweeps to come; those of GPUs twice as much."""
 STORAGE_PACE, NEARLY = 0.5, 0.995

@@ -5,19 +5,20 @@ took four fifths of the time, so kernels that other kernels call own no memory a
 in from outside. (The switch is numba's ``_nrt``; ``tests/test_compiled.py`` notices if it should go away.) Handing them
 over at every call, by value, took two thirds of what was left, so kernels are part of those that call them.
 
-A cached kernel contains the kernels that it calls, and numba's cache would not notice that one of those has changed in
-another file. So the name under which a kernel is cached carries a fingerprint of its package's files with kernels.
+A cached kernel contains the kernels that it calls and the constants that it reads, and numba's cache does not notice a
+change in another file. So the name under which a kernel is cached carries a fingerprint of every module that it can see
+(``mast_opt.fingerprint``).
 """
 
 from __future__ import annotations
 
-import functools
-import hashlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numba
+
+from mast_opt.fingerprint import fingerprint
 
 FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
 
@@ -48,16 +49,6 @@ def entry(function: FunctionT) -> FunctionT:
 
 def define(function: FunctionT, **options: Any) -> FunctionT:
     """The function with further options of numba's, for packages that have use for them."""
-    function.__qualname__ = f"{function.__qualname__}_{_fingerprint(Path(function.__code__.co_filename).parent)}"
+    seen = fingerprint(Path(function.__code__.co_filename), function.__module__)
+    function.__qualname__ = f"{function.__qualname__}_{seen}"
     return cast(FunctionT, numba.njit(cache=True, nogil=True, error_model="numpy", **options)(function))
-
-
-@functools.cache
-def _fingerprint(folder: Path) -> str:
-    """Of the files that define kernels or the tuples they are handed."""
-    digest = hashlib.blake2b(digest_size=6)
-    for path in (Path(__file__), *sorted(folder.glob("*.py"))):
-        text = path.read_bytes()
-        if b"compiled import" in text or b"(NamedTuple)" in text or path == Path(__file__):
-            digest.update(text)
-    return digest.hexdigest()

@@ -148,8 +148,9 @@ class Questions:
     changes: Mapping[str, Change] = field(default_factory=dict)
     priced: Callable[[Any], Any] = lambda problem: problem
     """The instance with work that cannot be served priced instead of forbidden."""
-    moved: Callable[[Any, Any, Any], Mapping[str, float]] = lambda problem, before, after: {}
-    """(problem, plan, plan) → what has to be moved from the first plan to the second, by unit."""
+    moved: Callable[[Any, Any, Any, Any], Mapping[str, float]] = lambda problem, scenario, before, after: {}
+    """(problem, scenario, plan of the problem, plan of the scenario) → what has to be moved from the first plan to the
+    second, by unit."""
     adapted: Callable[[Any, Any], Any] = lambda scenario, plan: plan
     """(scenario, plan of the instance) → the same decisions as a plan of the scenario."""
     guards: Callable[[Any], tuple[str, ...]] = lambda problem: ()

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from itertools import chain, count, islice
 
 NAMED = 6
 """Names that are listed before the rest is counted."""
@@ -26,6 +27,18 @@ def listed(names: Sequence[str]) -> str:
 def named(noun: str, names: Sequence[str], plural: str = "") -> str:
     """``job a``, ``jobs a and b``; the plural is the noun with an s unless given."""
     return f"{noun if len(names) == 1 else plural or noun + 's'} {listed(names)}"
+
+
+def unused(name: str, taken: Collection[str]) -> str:
+    """A label that is not taken: the name, else the name with a number: ``lost``, ``lost-2``, …"""
+    return next(free for free in chain([name], (f"{name}-{number}" for number in count(2))) if free not in taken)
+
+
+def unused_labels(name: str, taken: Collection[str], number: int) -> list[str]:
+    """So many labels that are not taken: the name with numbers, from 1 on: ``server-1``, ``server-2``, …"""
+    known = set(taken)
+    free = (label for label in (f"{name}-{at}" for at in count(1)) if label not in known)
+    return list(islice(free, number))
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

@@ -119,7 +119,8 @@ def whatif(
         instance = instances[name]
         begin = None if before is None else questions.adapted(instance, before)
         solution = base if name == BASE else solved(instance, begin)
-        moved = {} if before is None or solution.plan is None else questions.moved(problem, before, solution.plan)
+        unknown = before is None or solution.plan is None
+        moved = {} if unknown else questions.moved(problem, instance, before, solution.plan)
         kept = None if begin is None else kind.verify(instance, begin)
         return Outcome(name, instance, solution, moved, kept)
 

@@ -148,7 +148,7 @@ def priced(problem: DataPlacement) -> DataPlacement:
     return replace(problem, may_refuse=True)
 
 
-def moved(problem: DataPlacement, before: Plan, after: Plan) -> Mapping[str, float]:
+def moved(problem: DataPlacement, scenario: DataPlacement, before: Plan, after: Plan) -> Mapping[str, float]:
     """Bytes of replicas that the second plan has and the first has not, and workloads that run elsewhere."""
     new = (after.place & ~before.place).sum(axis=1)
     volume = sum(int(size) * int(count) for size, count in zip(problem.size_mb.tolist(), new.tolist()))

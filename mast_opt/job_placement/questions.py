@@ -85,7 +85,7 @@ def _heaviest(problem: JobPlacement) -> list[int]:
     return order
 
 
-def moved(problem: JobPlacement, before: Plan, after: Plan) -> Mapping[str, float]:
+def moved(problem: JobPlacement, scenario: JobPlacement, before: Plan, after: Plan) -> Mapping[str, float]:
     """Jobs that run elsewhere, or run in one plan only, and running jobs that only the second plan stops."""
     changed = sum(_rows(before, j) != _rows(after, j) for j in range(len(problem.jobs)))
     stopped = int((after.preempt & ~before.preempt).sum())

@@ -16,6 +16,7 @@ from mast_opt.job_placement.problem import JobPlacement
 from mast_opt.job_placement.units import Bools
 from mast_opt.questions import Change
 from mast_opt.scenario_values import grown, positions, records, reweighted, tier_factors, whole
+from mast_opt.words import unused, unused_labels
 
 
 def lose_regions(problem: JobPlacement, value: Any) -> JobPlacement:
@@ -78,12 +79,12 @@ def add_servers(problem: JobPlacement, value: Any) -> JobPlacement:
             raise UsageError(f"add_servers: no server of type {name} is left that new ones could be equal to")
         near = alike[p.server_cluster[alike] == cluster]
         like = int((near if len(near) else alike)[0])
-        rack = f"new rack {len(p.racks)} in {p.clusters[cluster]}"
+        rack = unused("new-rack", p.racks)
         p = replace(
             p,
             racks=(*p.racks, rack),
             rack_cluster=np.append(p.rack_cluster, cluster),
-            servers=(*p.servers, *(f"{rack}, server {number}" for number in range(count))),
+            servers=(*p.servers, *unused_labels("new-server", p.servers, count)),
             server_rack=np.append(p.server_rack, np.full(count, len(p.racks))),
             server_type=np.append(p.server_type, np.full(count, kind)),
             supply=np.concatenate([p.supply, np.repeat(p.supply[like][None], count, axis=0)]),

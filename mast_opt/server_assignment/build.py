@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from itertools import chain, count
-
 import numpy as np
 
 from mast_opt.errors import Fault, InstanceError
 from mast_opt.header import Header
 from mast_opt.schema import Tables
 from mast_opt.server_assignment.problem import POOL, SHARE, SHARED, Ints, ServerAssignment, weight_faults
+from mast_opt.words import unused
 
 LARGEST = 2**53 // SHARE
 """Up to here (in mrru) sums of capacity, also multiplied by a share, are exact as int64 and as float64."""
@@ -41,7 +40,7 @@ def build(header: Header, tables: Tables) -> ServerAssignment:
         raise InstanceError(faults)
     shared = buffer == SHARED
     if shared.any() and not (buffer == POOL).any():
-        reservations = (*reservations, _unused(POOL_NAME, reservations))
+        reservations = (*reservations, unused(POOL_NAME, reservations))
         value = np.concatenate([value, value[shared].min(axis=0, keepdims=True)])
         asked, buffer = np.append(asked, 0), np.append(buffer, POOL)
         limited, limit = np.append(limited, False), np.append(limit, 0)
@@ -118,7 +117,3 @@ def _limit_faults(limit: Ints, asked: Ints) -> list[Fault]:
         for row, (share, rru) in enumerate(shares)
         if share * rru > LARGEST * SHARE
     ]
-
-
-def _unused(name: str, names: tuple[str, ...]) -> str:
-    return next(free for free in chain([name], (f"{name}-{number}" for number in count(2))) if free not in names)

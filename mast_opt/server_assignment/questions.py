@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from mast_opt.questions import Alternative, Choices, Questions
+from mast_opt.server_assignment.classes import partition
 from mast_opt.server_assignment.plan import Plan
-from mast_opt.server_assignment.problem import Ints, ServerAssignment
+from mast_opt.server_assignment.problem import ServerAssignment
 from mast_opt.server_assignment.scenarios import CHANGES, adapted, moved
 from mast_opt.verdict import Violation
 from mast_opt.words import counted
@@ -20,31 +21,38 @@ def now(problem: ServerAssignment, plan: Plan, q: int) -> str:
 
 
 def alternatives(problem: ServerAssignment, plan: Plan, q: int) -> tuple[Alternative, ...]:
-    """One server more or less of each type at each switchboard. A further one comes from nobody or, where all are
-    taken, from the reservation with most of them there; of several the idle one moves."""
-    p, found = problem, []
-    kinds, boards = len(p.types), len(p.switchboards)
-    stock = p.server_switchboard * kinds + p.server_type
-    order = np.lexsort((p.in_use, stock))
-    start = np.searchsorted(stock[order], np.arange(kinds * boards + 1))
-    for cell in np.unique(stock).tolist():
-        servers = order[start[cell] : start[cell + 1]]
-        kind, board = p.types[cell % kinds], p.switchboards[cell // kinds]
-        ours, others = servers[plan.reservation[servers] == q], servers[plan.reservation[servers] != q]
-        if len(ours):
-            found.append(_handed(plan, int(ours[0]), len(p.reservations), f"without one {kind} at {board}", board))
-        if len(others) and p.value_mrru[q, cell % kinds] > 0:
-            giver = _giver(p, plan, others)
-            source = "nobody" if giver == len(p.reservations) else p.reservations[giver]
-            server = int(others[plan.reservation[others] == giver][0])
-            found.append(_handed(plan, server, q, f"with one {kind} more at {board}, from {source}", board))
+    """Every change of one server that the reservation gives away or receives, one for each group of servers that no
+    limit and no cost tells apart. It receives only what is worth something to it or what it has today."""
+    p = problem
+    nobody = len(p.reservations)
+    groups = partition(p.classes.of, plan.reservation)
+    found = []
+    for server in groups.first.tolist():
+        holder, kind = int(plan.reservation[server]), int(p.server_type[server])
+        board = p.switchboards[int(p.server_switchboard[server])]
+        which = _which(p, plan, server)
+        if holder != q:
+            if p.value_mrru[q, kind] or p.owner[server] == q:
+                source = "nobody" if holder == nobody else p.reservations[holder]
+                found.append(_handed(plan, server, q, f"with one {which} more at {board}, from {source}", board))
+            continue
+        found.append(_handed(plan, server, nobody, f"without one {which} at {board}", board))
+        for r in np.flatnonzero((p.value_mrru[:, kind] > 0) | (np.arange(nobody) == p.owner[server])).tolist():
+            if r != q:
+                words = f"without one {which} at {board}, given to {p.reservations[r]}"
+                found.append(_handed(plan, server, r, words, board))
     return tuple(found)
 
 
-def _giver(problem: ServerAssignment, plan: Plan, servers: Ints) -> int:
-    """Nobody if there is a free one, else who has most."""
-    counts = np.bincount(plan.reservation[servers], minlength=len(problem.reservations) + 1)
-    return len(problem.reservations) if counts[-1] else int(counts.argmax())
+def _which(problem: ServerAssignment, plan: Plan, server: int) -> str:
+    """The server's type, and what sets it apart: who else has it today, and whether work runs on it."""
+    kind, owner = problem.types[int(problem.server_type[server])], int(problem.owner[server])
+    marks = []
+    if owner != plan.reservation[server]:
+        marks.append(f"{problem.reservations[owner] if problem.owned[server] else 'nobody'} has it today")
+    if problem.working[server]:
+        marks.append("in use")
+    return f"{kind} ({', '.join(marks)})" if marks else kind
 
 
 def _handed(plan: Plan, server: int, to: int, words: str, place: str) -> Alternative:

@@ -1,7 +1,7 @@
 """What can happen to a fleet and its reservations: the keys that a scenario of server assignment may have.
 
 Servers and reservations keep their positions, so that a plan of the instance can be checked against what has become
-of it: lost servers become those of types that are worth nothing to anybody, and belong to nobody.
+of it: lost servers become those of a new type that is worth nothing to anybody, and belong to nobody.
 """
 
 from __future__ import annotations
@@ -17,9 +17,10 @@ from mast_opt.questions import Change
 from mast_opt.scenario_values import amounts, factor, grown, positions, records, reweighted, whole
 from mast_opt.server_assignment.plan import Plan
 from mast_opt.server_assignment.problem import Bools, ServerAssignment
+from mast_opt.words import unused, unused_labels
 
 LOST = "lost"
-"""Type of servers that are gone."""
+"""Type of servers that are gone; with a number where the instance has a type of this name."""
 
 
 def lose_switchboards(problem: ServerAssignment, value: Any) -> ServerAssignment:
@@ -34,15 +35,11 @@ def lose_datacenters(problem: ServerAssignment, value: Any) -> ServerAssignment:
 
 def _lose(problem: ServerAssignment, lost: Bools) -> ServerAssignment:
     p = problem
-    types, values = p.types, p.value_mrru
-    if LOST not in types:
-        types = (*types, LOST)
-        values = np.concatenate([values, np.zeros((len(p.reservations), 1), np.int64)], axis=1)
     return replace(
         p,
-        types=types,
-        value_mrru=values,
-        server_type=np.where(lost, types.index(LOST), p.server_type),
+        types=(*p.types, unused(LOST, p.types)),
+        value_mrru=np.concatenate([p.value_mrru, np.zeros((len(p.reservations), 1), np.int64)], axis=1),
+        server_type=np.where(lost, len(p.types), p.server_type),
         owner=np.where(lost, len(p.reservations), p.owner),
         in_use=p.in_use & ~lost,
     )
@@ -62,12 +59,12 @@ def add_servers(problem: ServerAssignment, value: Any) -> ServerAssignment:
     p = problem
     for record in records("add_servers", {"switchboard": p.switchboards, "type": p.types}, "servers", value):
         count = whole("add_servers.servers", record.amount, 1)
-        rack = f"new rack {len(p.racks)}"
+        rack = unused("new-rack", p.racks)
         p = replace(
             p,
             racks=(*p.racks, rack),
             rack_switchboard=np.append(p.rack_switchboard, record.at["switchboard"]),
-            servers=(*p.servers, *(f"{rack}, server {number}" for number in range(count))),
+            servers=(*p.servers, *unused_labels("new-server", p.servers, count)),
             server_type=np.append(p.server_type, np.full(count, record.at["type"])),
             server_rack=np.append(p.server_rack, np.full(count, len(p.racks))),
             owner=np.append(p.owner, np.full(count, len(p.reservations))),
@@ -106,7 +103,9 @@ def adapted(scenario: ServerAssignment, plan: Plan) -> Plan:
     return Plan(np.append(plan.reservation, np.full(new, len(scenario.reservations))))
 
 
-def moved(problem: ServerAssignment, before: Plan, after: Plan) -> Mapping[str, float]:
-    """Servers that change hands; new ones count where somebody gets them."""
-    new = np.full(len(after.reservation) - len(before.reservation), len(problem.reservations))
-    return {"moved_servers": float((np.append(before.reservation, new) != after.reservation).sum())}
+def moved(problem: ServerAssignment, scenario: ServerAssignment, before: Plan, after: Plan) -> Mapping[str, float]:
+    """Servers that change hands; new ones count where somebody gets them, lost ones do not count."""
+    changed = adapted(scenario, before).reservation != after.reservation
+    there = len(problem.servers)
+    changed[:there] &= scenario.server_type[:there] == problem.server_type
+    return {"moved_servers": float(changed.sum())}

@@ -82,5 +82,5 @@ CHANGES = {
 }
 
 
-def moved(problem: TaskReassignment, before: Plan, after: Plan) -> Mapping[str, float]:
+def moved(problem: TaskReassignment, scenario: TaskReassignment, before: Plan, after: Plan) -> Mapping[str, float]:
     return {"moved_processes": float((before.machine != after.machine).sum())}

@@ -2,18 +2,36 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import mast_opt
 from mast_opt import Scenario
+from mast_opt.analysis.scenarios import happened
+from mast_opt.kinds import kind_of
+from mast_opt.server_assignment import Plan, ServerAssignment
+from tests.server_assignment.brute import Brute
+from tests.server_assignment.strategies import plans, problems
+from tests.server_assignment.support import examples
 
 FOLDER = Path(__file__).parents[2] / "instances" / "server_assignment"
 REPAIR, POOL, SPREAD = (mast_opt.read(FOLDER / name) for name in ("repair-first", "shared-pool", "spread-out"))
+
+
+def after(problem: Any, changes: dict[str, Any]) -> Any:
+    """The instance after a scenario."""
+    return happened(kind_of(problem), problem, Scenario("it", changes))
+
+
+def today(problem: Any) -> Plan:
+    return Plan(problem.owner.copy())
 
 
 def test_there_is_always_a_plan() -> None:
@@ -35,7 +53,7 @@ def test_no_single_server_betters_the_optimum(problem: Any) -> None:
 def test_one_server_more_or_less_is_measured_exactly() -> None:
     plan = mast_opt.solve(REPAIR).plan
     (web,) = mast_opt.explain(REPAIR, plan, ["web"]).reasons
-    less = next(option for option in web.options if option.words == "without one compute at sb-2")
+    less = next(option for option in web.options if option.words == "without one compute (nobody has it today) at sb-2")
     board = REPAIR.switchboards.index("sb-2")
     at = np.flatnonzero((plan.reservation == 0) & (REPAIR.server_switchboard == board) & ~REPAIR.in_use)[0]
     fewer = plan.reservation.copy()
@@ -43,6 +61,32 @@ def test_one_server_more_or_less_is_measured_exactly() -> None:
     before = mast_opt.verify(REPAIR, plan).objective
     after = mast_opt.verify(REPAIR, type(plan)(fewer)).objective
     assert less.change == pytest.approx(after - before)
+
+
+@examples(60)
+@given(data=st.data(), problem=problems(servers=7))
+def test_every_change_of_one_server_is_covered(data: st.DataObject, problem: ServerAssignment) -> None:
+    """The cheapest, and whether there is one at all, by trying every server with every other holder."""
+    plan: Plan = data.draw(plans(problem))
+    width, brute = len(problem.reservations), Brute(problem)
+    assigned = plan.reservation.tolist()
+    before, broken = brute.objective(assigned), brute.broken(assigned)
+    answers = mast_opt.explain(problem, plan, problem.reservations).reasons
+    for q, answer in enumerate(answers):
+        changes = []
+        for server, to in itertools.product(range(len(assigned)), range(width + 1)):
+            changed = [*assigned]
+            changed[server] = to
+            if to == assigned[server] or q not in (to, assigned[server]):
+                continue
+            if all(amount <= broken.get(name, 0) for name, amount in brute.broken(changed).items()):
+                changes.append(brute.objective(changed) - before)
+        possible = [option.change for option in answer.options if not option.forbidden]
+        assert bool(possible) == bool(changes)
+        if changes:
+            assert possible[0] == pytest.approx(min(changes), abs=1e-9)
+            assert {round(change, 7) for change in changes} == {round(change or 0, 7) for change in possible}
+        assert len({option.words for option in answer.options}) == len(answer.options)
 
 
 def test_what_is_forbidden_is_told() -> None:
@@ -76,6 +120,52 @@ def test_scenarios() -> None:
     assert new.kept.ok
     for one in answer.outcomes:
         assert mast_opt.verify(one.problem, one.solution.plan).ok
+
+
+def test_a_type_called_lost_is_not_the_type_of_lost_servers() -> None:
+    named = replace(SPREAD, types=("lost", *SPREAD.types[1:]))
+    for problem in (SPREAD, named):
+        gone = after(problem, {"lose_datacenters": list(problem.datacenters)})
+        assert len(set(gone.types)) == len(gone.types)
+        assert not gone.value_mrru[:, gone.server_type].any()
+        assert gone.value_mrru[:, : len(problem.types)].tolist() == problem.value_mrru.tolist()
+
+
+def test_servers_can_be_lost_twice() -> None:
+    boards = list(SPREAD.switchboards)
+    both = after(SPREAD, {"lose_switchboards": boards[:2]})
+    again = after(both, {"lose_switchboards": boards[1]})
+    assert not again.value_mrru[:, again.server_type[np.isin(SPREAD.server_switchboard, [0, 1])]].any()
+    assert len(set(again.types)) == len(again.types)
+
+
+def test_labels_of_new_servers_and_racks_are_new() -> None:
+    add = {"add_servers": [{"switchboard": SPREAD.switchboards[0], "type": SPREAD.types[0], "servers": 2}]}
+    taken = after(SPREAD, add)
+    twice = after(taken, add)
+    assert len(set(twice.servers)) == len(twice.servers) == len(SPREAD.servers) + 4
+    assert len(set(twice.racks[len(SPREAD.racks) :])) == 2
+    assert not set(twice.racks[len(SPREAD.racks) :]) & set(SPREAD.racks)
+
+
+def test_lost_servers_do_not_move() -> None:
+    """Nothing else changes hands: nobody asks for anything."""
+    quiet = replace(SPREAD, asked_mrru=np.zeros_like(SPREAD.asked_mrru), spread_limited=np.zeros(1, np.bool_))
+    quiet = replace(quiet, objective=replace(quiet.objective, weights={**quiet.objective.weights, "use": 0.0}))
+    lost = mast_opt.whatif(quiet, [Scenario("it", {"lose_switchboards": list(quiet.switchboards[:1])})], today(quiet))
+    assert lost.outcomes[0].moved == {"moved_servers": 0}
+
+
+def test_moved_servers_are_those_left_that_change_hands_and_the_new_ones_that_are_used() -> None:
+    add = [{"switchboard": SPREAD.switchboards[1], "type": SPREAD.types[0], "servers": 2}]
+    scenario = after(SPREAD, {"lose_switchboards": SPREAD.switchboards[0], "add_servers": add})
+    before = today(SPREAD)
+    there = np.flatnonzero(SPREAD.server_switchboard != 0)
+    reservation = np.append(np.where(scenario.server_type[:-2] == SPREAD.server_type, SPREAD.owner, 1), [0, 1])
+    held = there[SPREAD.owner[there] == 0]
+    reservation[held[:1]] = 1
+    after_plan = type(before)(reservation)
+    assert kind_of(SPREAD).questions().moved(SPREAD, scenario, before, after_plan) == {"moved_servers": 2}
 
 
 @pytest.mark.parametrize(

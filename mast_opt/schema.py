@@ -107,6 +107,9 @@ class Table:
     """True: a table without rows is a fault."""
     missing: str = "reads as empty"
     """What it means that an optional table is not there, in words."""
+    later: bool = False
+    """True: the table was added to the format later. A checksum does not mention it where it is missing, so that
+    checksums from before still hold."""
     help: str = ""
 
     def column(self, name: str) -> Column:

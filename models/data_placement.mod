@@ -37,6 +37,7 @@ param copies_max{DATASET} >= 0;
 set STORED    within DATASET cross REGION;  # replicas of today
 set PINNED    within DATASET cross REGION;
 set FORBIDDEN within DATASET cross REGION;
+set RESIDENCY within DATASET cross REGION;  # where any is listed, the dataset is stored and read in no other region
 
 
 #### Workloads
@@ -84,9 +85,16 @@ param tier_weight{TIER} >= 0;
 
 #### What follows from the data
 
-# A workload runs in a region unless that is forbidden or another region is pinned, and only on GPUs that exist.
+# Residency: pairs of a dataset and a region that may neither store nor read it, and of a workload and a region that
+# may not read one of its datasets.
+set RESIDENT := setof{(i,r) in RESIDENCY} i;
+set OUTSIDE := {i in RESIDENT, r in REGION: (i,r) not in RESIDENCY};
+set READ_OUTSIDE := setof{(w,i) in READ, (i,r) in OUTSIDE} (w,r);
+
+# A workload runs in a region unless that is forbidden, another region is pinned or a dataset may not be read there,
+# and only on GPUs that exist.
 set RUN := setof{(w,k) in OPTION, r in REGION:
-    (w,r) not in WORK_FORBIDDEN and not (exists{(w,q) in WORK_PINNED} q != r)
+    (w,r) not in WORK_FORBIDDEN and not (exists{(w,q) in WORK_PINNED} q != r) and (w,r) not in READ_OUTSIDE
     and (k = "none" or gpus_mgpu[w,k] = 0 or supply_mgpu[r,k] > 0)} (w,r,k);
 set WHERE := setof{(w,r,k) in RUN} (w,r);
 set LOCAL := {(w,i) in READ, r in REGION: (w,r) in WHERE};
@@ -95,7 +103,7 @@ set LOCAL := {(w,i) in READ, r in REGION: (w,r) in WHERE};
 set REMOTE := {(w,i,r) in LOCAL: remote_reads and not has_links};
 set REMOTE_FROM := setof{(w,i,r) in LOCAL, (q,r) in LINK: remote_reads and has_links} (w,i,q,r);
 set COPY := {i in DATASET, (q,r) in LINK:
-    has_links and (i,q) in STORED and (i,r) not in STORED and (i,r) not in FORBIDDEN};
+    has_links and (i,q) in STORED and (i,r) not in STORED and (i,r) not in FORBIDDEN and (i,r) not in OUTSIDE};
 set NEW := {i in DATASET, r in REGION: has_links and (i,r) not in STORED and exists{(i,q) in STORED} 1};
 
 set SUPPLIED := {r in REGION, k in TYPE: supply_mgpu[r,k] > 0};
@@ -121,7 +129,7 @@ param all_weighted_demand := sum{w in WORKLOAD} tier_weight[tier[w]] * demand_mg
 #### Decisions
 
 var place{i in DATASET, r in REGION} binary,            # does r hold a replica of i?
-    >= (if (i,r) in PINNED then 1 else 0), <= (if (i,r) in FORBIDDEN then 0 else 1);
+    >= (if (i,r) in PINNED then 1 else 0), <= (if (i,r) in FORBIDDEN or (i,r) in OUTSIDE then 0 else 1);
 
 var run{(w,r,k) in RUN: w not in SPLITTABLE} binary;    # does w run in r on k?
 var part{(w,r,k) in RUN: w in SPLITTABLE} >= 0, <= 1;   # the share of w that does, if it may be split

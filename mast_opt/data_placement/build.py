@@ -65,6 +65,7 @@ def build(header: Header, tables: Tables) -> DataPlacement:
         stored=pairs("replicas", "dataset"),
         pinned=ruled("rules", "dataset", PINNED),
         forbidden=ruled("rules", "dataset", FORBIDDEN),
+        residency=pairs("residency", "dataset"),
         tier=tier.astype(np.int64),
         cpu_need_mcores=tables.get("workloads", "cpu_cores"),
         app=np.where(named, tables.get("workloads", "app"), len(apps) - 1),

@@ -55,7 +55,7 @@ def cells_of(problem: DataPlacement) -> Cells:
     copy_dataset = copy_link = np.zeros(0, np.int64)
     if links is not None:
         holds: Bools = problem.stored[:, links.source] & ~problem.stored[:, links.target]
-        copy_dataset, copy_link = np.nonzero(holds & ~problem.forbidden[:, links.target])
+        copy_dataset, copy_link = np.nonzero(holds & ~problem.closed[:, links.target])
     return Cells(
         run_workload=workload,
         run_region=region,

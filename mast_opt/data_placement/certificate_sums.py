@@ -140,7 +140,7 @@ def cheapest_sets(c: KeptPrices, p: DataPlacement, trees: Charges | None) -> lis
         pinned = p.pinned[own]
         total = np.where(pinned, cost, 0.0).sum(axis=1)
         count = pinned.sum(axis=1)
-        free = np.sort(np.where(pinned | p.forbidden[own], np.inf, cost), axis=1)
+        free = np.sort(np.where(pinned | p.closed[own], np.inf, cost), axis=1)
         rank = np.arange(1, regions + 1)[None, :] + count[:, None]
         must = rank <= p.copies_min[own, None]
         may = (rank <= p.copies_max[own, None]) & (free < 0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -72,6 +73,8 @@ def phrase(problem: DataPlacement, violation: Violation) -> str:
         return f"dataset {index[0]} would have {over:g} more or fewer copies than its limit of {limit:g}"
     if name == "place":
         return f"dataset {index[0]} is {'forbidden in' if not limit else 'pinned to'} {index[1]}"
+    if name == "residency":
+        return _why_not_resident(problem, index)
     if name in ("local", "remote"):
         if not problem.remote_reads:
             return f"remote reads are forbidden and {index[-1]} lacks {index[1]}"
@@ -86,9 +89,17 @@ def _why_not_there(problem: DataPlacement, workload: str, region: str, kind: str
     w, r = p.workloads.index(workload), p.regions.index(region)
     if p.work_forbidden[w, r]:
         return f"workload {workload} is forbidden in {region}"
-    if not p.allowed[w, r]:
+    if not p.ruled[w, r]:
         return f"workload {workload} is pinned to {listed([p.regions[q] for q in np.flatnonzero(p.work_pinned[w])])}"
     return f"{region} has no {kind}"
+
+
+def _why_not_resident(problem: DataPlacement, index: Sequence[str]) -> str:
+    dataset = index[-2]
+    held = np.flatnonzero(problem.residency[problem.datasets.index(dataset)])
+    where = listed([problem.regions[r] for r in held])
+    may = "stored" if len(index) == 2 else "read"
+    return f"dataset {dataset} may be {may} only in {where} (residency)"
 
 
 def _moved(problem: DataPlacement, plan: Plan, w: int, region: int | None, kind: int, place: Bools) -> Plan:

@@ -15,6 +15,7 @@ from mast_opt.data_placement.possible import Possible
 from mast_opt.data_placement.problem import DataPlacement
 from mast_opt.data_placement.words import copies, cores, days, tb
 from mast_opt.verdict import Conflict
+from mast_opt.words import listed
 
 
 def conflicts(problem: DataPlacement) -> tuple[Conflict, ...]:
@@ -30,6 +31,9 @@ def _of_datasets(view: Possible) -> Iterator[Conflict]:
     p = view.p
     for i, r in zip(*(at.tolist() for at in np.nonzero(p.pinned & p.forbidden))):
         yield _place(p, i, r, f"dataset {p.datasets[i]} is both pinned to and forbidden in {p.regions[r]}")
+    for i, r in zip(*(at.tolist() for at in np.nonzero(p.pinned & p.outside))):
+        words = f"dataset {p.datasets[i]} is pinned to {p.regions[r]}, which is outside its residency ({_homes(p, i)})"
+        yield Conflict("residency", (p.datasets[i], p.regions[r]), words)
     for i, r in zip(*(at.tolist() for at in np.nonzero(p.pinned & ~view.reached))):
         yield _place(
             p,
@@ -38,7 +42,7 @@ def _of_datasets(view: Possible) -> Iterator[Conflict]:
             f"dataset {p.datasets[i]} ({tb(p.size_mb[i])}) is pinned to {p.regions[r]}, "
             f"but no links from the regions that hold it carry that much in {days(p.days)}",
         )
-    pins, allowed, holds = p.pinned.sum(axis=1), (~p.forbidden).sum(axis=1), view.holds.sum(axis=1)
+    pins, allowed, holds = p.pinned.sum(axis=1), (~p.closed).sum(axis=1), view.holds.sum(axis=1)
     for i in np.flatnonzero((p.copies_min > p.copies_max) | (pins > p.copies_max) | (p.copies_min > holds)).tolist():
         least, most = int(p.copies_min[i]), int(p.copies_max[i])
         name = f"dataset {p.datasets[i]}"
@@ -46,6 +50,15 @@ def _of_datasets(view: Possible) -> Iterator[Conflict]:
             words = f"{name} needs at least {copies(least)} but may have at most {most}"
         elif pins[i] > most:
             words = f"{name} is pinned to {int(pins[i])} regions but may have at most {copies(most)}"
+        elif p.outside[i].any() and least > (~p.outside[i]).sum():
+            words = f"{name} needs {copies(least)} but its residency is only {_homes(p, i)}"
+            yield Conflict("residency", (p.datasets[i],), words)
+            continue
+        elif least > allowed[i] and p.outside[i].any():
+            words = (
+                f"{name} needs {copies(least)} but rules forbid all regions of its residency ({_homes(p, i)}) "
+                f"but {int(allowed[i])}"
+            )
         elif least > allowed[i]:
             words = f"{name} needs {copies(least)} but is forbidden in all regions but {int(allowed[i])}"
         else:
@@ -58,7 +71,7 @@ def _of_datasets(view: Possible) -> Iterator[Conflict]:
 
 def _why_not_held(view: Possible, i: int) -> list[tuple[str, int]]:
     """How many regions fail for each reason; a region counts for the first one that applies."""
-    open_to = ~view.p.forbidden[i]
+    open_to = ~view.p.closed[i]
     reasons = []
     for words, met in (
         ("lack storage beside what is pinned there", view.fits[i]),
@@ -87,7 +100,12 @@ def _of_regions(view: Possible) -> Iterator[Conflict]:
 
 def _of_workloads(view: Possible) -> Iterator[Conflict]:
     p = view.p
-    for w in np.flatnonzero(~view.possible.any(axis=1)).tolist():
+    apart = p.reads_outside.all(axis=1)
+    for w in np.flatnonzero(apart).tolist():
+        homes = ", ".join(f"{p.datasets[i]} ({_homes(p, i)})" for i in _resident_reads(p, w))
+        words = f"workload {p.workloads[w]} reads datasets whose residency has no region in common: {homes}"
+        yield Conflict("residency", (p.workloads[w],), words)
+    for w in np.flatnonzero(~view.possible.any(axis=1) & ~apart).tolist():
         words = (
             f"workload {p.workloads[w]} can run in none of {len(p.regions)} regions: {_counts(_why_not_run(view, w))}"
         )
@@ -105,10 +123,12 @@ def _of_workloads(view: Possible) -> Iterator[Conflict]:
 def _why_not_run(view: Possible, w: int) -> list[tuple[str, int]]:
     p = view.p
     accepted = [p.gpu_types[k] for k in p.option_type[p.option_workload == w].tolist() if k < len(p.gpu_types)]
+    resident = [p.datasets[i] for i in _resident_reads(p, w)]
     open_to = np.ones(len(p.regions), np.bool_)
     reasons = []
     for words, met in (
-        ("closed by workload_rules", p.allowed[w]),
+        ("closed by workload_rules", p.ruled[w]),
+        (f"outside the residency of {listed(resident)}" if resident else "", ~p.reads_outside[w]),
         (f"without its GPU types ({', '.join(accepted)})", view.supplied[w]),
         (f"without {cores(int(p.cpu_need_mcores[w]))} or its application's quota of them", view.room_for_work[w]),
         ("cannot hold all of its datasets, and remote reads are forbidden", view.has_data[w]),
@@ -157,7 +177,7 @@ def _of_totals(view: Possible) -> Iterator[Conflict]:
         words = f"the fewest copies allowed and all outputs need {tb(stored)} but all regions have {tb(usable)}"
         yield Conflict("storage", (), words)
     if p.ingress_limited.all():
-        kept = (p.stored & ~p.forbidden).sum(axis=1)
+        kept = (p.stored & ~p.closed).sum(axis=1)
         brought = total(p.size_mb, np.maximum(least - kept, view.new_pins.sum(axis=1)))
         most = total(p.ingress_mb)
         if brought > most:
@@ -174,6 +194,18 @@ def _of_totals(view: Possible) -> Iterator[Conflict]:
         if by_app[a] > most:
             words = f"work of {p.apps[a]} needs {cores(by_app[a])} but may use {cores(most)} in all regions together"
             yield Conflict("quota", (p.apps[a],), words)
+
+
+def _resident_reads(p: DataPlacement, w: int) -> list[int]:
+    """The datasets with residency that a workload reads."""
+    data = p.read_dataset[p.read_workload == w]
+    found: list[int] = data[p.residency[data].any(axis=1)].tolist()
+    return found
+
+
+def _homes(p: DataPlacement, i: int) -> str:
+    """The regions of a dataset's residency."""
+    return listed([p.regions[r] for r in np.flatnonzero(p.residency[i])])
 
 
 def _place(p: DataPlacement, i: int, r: int, words: str) -> Conflict:

@@ -46,7 +46,12 @@ def _sections(p: DataPlacement) -> Iterator[Iterator[str]]:
     yield section("param : INGRESS_LIMITED : ingress_mb_per_day", region[limited], p.ingress_mb_per_day[limited])
 
     yield section("param : DATASET : size_mb copies_min copies_max", dataset, p.size_mb, p.copies_min, p.copies_max)
-    for name, grid in (("STORED", p.stored), ("PINNED", p.pinned), ("FORBIDDEN", p.forbidden)):
+    for name, grid in (
+        ("STORED", p.stored),
+        ("PINNED", p.pinned),
+        ("FORBIDDEN", p.forbidden),
+        ("RESIDENCY", p.residency),
+    ):
         yield _pairs(name, dataset, region, grid)
 
     tier = np.array(p.tiers)

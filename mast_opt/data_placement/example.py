@@ -20,6 +20,7 @@ EXAMPLE = {
     ),
     "replicas": (("clicks", "us-east"), ("images", "us-east"), ("logs", "us-west"), ("profiles", "eu-west")),
     "rules": (("profiles", "eu-west", "pinned"), ("clicks", "eu-west", "forbidden")),
+    "residency": (("profiles", "eu-west"), ("profiles", "us-east")),
     "workloads": (
         ("ranking", 0, 800, "ads", False, 2),
         ("vision", 1, 500, "search", False, None),

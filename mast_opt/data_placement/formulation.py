@@ -55,7 +55,7 @@ class _Statement:
         self.flow_unit = 1.0 / parts if p.links is not None else 1.0
         exact = parts > 1
 
-        self.place = self.m.columns("place", [p.datasets, p.regions], lower=p.pinned, upper=~p.forbidden, integral=True)
+        self.place = self.m.columns("place", [p.datasets, p.regions], lower=p.pinned, upper=~p.closed, integral=True)
         run_at = (c.run_workload, c.run_region, p.option_type[c.run_option])
         axes = (p.workloads, p.regions, self.types)
         self.run = self._whole_or_part("run", "part", axes, run_at, self.run_unit, exact)

@@ -132,7 +132,7 @@ class Moving:
     def hop_regions(self, i: int) -> tuple[int, ...]:
         """Where the dataset could stop over."""
         p = self.problem
-        away = p.stored[i] | self.plan.place[i] | p.forbidden[i]
+        away = p.stored[i] | self.plan.place[i] | p.closed[i]
         return tuple(r for r in np.flatnonzero(~away).tolist() if self.ingress_kb[r] != 0)
 
 

@@ -67,7 +67,7 @@ class Possible:
     @cached_property
     def holds(self) -> Bools:
         """[I, R] regions that may come to hold a replica."""
-        return ~self.p.forbidden & self.fits & self.arrives & self.reached
+        return ~self.p.closed & self.fits & self.arrives & self.reached
 
     @cached_property
     def quota_mcores(self) -> Ints:

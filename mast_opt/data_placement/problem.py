@@ -80,6 +80,8 @@ class DataPlacement:
     """[I, R]"""
     forbidden: Bools
     """[I, R]"""
+    residency: Bools
+    """[I, R] where any region is listed for a dataset, it is stored and read in no other."""
 
     tier: Ints
     """[W] position in ``tiers``."""
@@ -160,10 +162,36 @@ class DataPlacement:
         return read_only(np.array(volumes, np.int64))
 
     @cached_property
-    def allowed(self) -> Bools:
+    def outside(self) -> Bools:
+        """[I, R] the regions outside a dataset's residency; none for a dataset without residency."""
+        return read_only(self.residency.any(axis=1, keepdims=True) & ~self.residency)
+
+    @cached_property
+    def closed(self) -> Bools:
+        """[I, R] the regions that may not hold a replica: forbidden, or outside the residency."""
+        return read_only(self.forbidden | self.outside)
+
+    @cached_property
+    def reads_outside(self) -> Bools:
+        """[W, R] the regions outside the residency of a dataset that the workload reads."""
+        found = np.zeros(self.work_forbidden.shape, np.bool_)
+        restricted = self.residency.sum(axis=1) > 0
+        resident = restricted[self.read_dataset]
+        workload, dataset = self.read_workload[resident], self.read_dataset[resident]
+        for r in range(len(self.regions)):
+            found[workload[self.outside[dataset, r]], r] = True
+        return read_only(found)
+
+    @cached_property
+    def ruled(self) -> Bools:
         """[W, R] the regions that pins and bans leave to a workload."""
         pins = self.work_pinned.sum(axis=1, keepdims=True)
         return read_only(~self.work_forbidden & ((pins == 0) | (self.work_pinned & (pins == 1))))
+
+    @cached_property
+    def allowed(self) -> Bools:
+        """[W, R] the regions that pins, bans and the residency of its datasets leave to a workload."""
+        return read_only(self.ruled & ~self.reads_outside)
 
     @cached_property
     def option_regions(self) -> Bools:

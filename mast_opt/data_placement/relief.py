@@ -34,7 +34,8 @@ def _opened(p: DataPlacement) -> DataPlacement:
     supply = p.supply_mgpu.copy()
     supply[missing_types(p)] = 1
     none: dict[str, Any] = {
-        name: np.zeros_like(getattr(p, name)) for name in ("pinned", "forbidden", "work_pinned", "work_forbidden")
+        name: np.zeros_like(getattr(p, name))
+        for name in ("pinned", "forbidden", "residency", "work_pinned", "work_forbidden")
     }
     return replace(p, **none, supply_mgpu=supply, remote_reads=True)
 

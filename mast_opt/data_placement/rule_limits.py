@@ -1,8 +1,9 @@
-"""The limits that are rules: pins, bans, GPU types that are not there, remote reads, and that all work must run."""
+"""The limits that are rules: pins, bans, residency, GPU types that are missing, remote reads, all work must run."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -20,7 +21,16 @@ leaving out a workload."""
 
 
 def rules(view: View) -> tuple[Limits, ...]:
-    return (pin(view), ban(view), work_pin(view), work_ban(view), gpu_type(view), remote_reads(view), served(view))
+    return (
+        pin(view),
+        ban(view),
+        residency(view),
+        work_pin(view),
+        work_ban(view),
+        gpu_type(view),
+        remote_reads(view),
+        served(view),
+    )
 
 
 def pin(view: View) -> Limits:
@@ -62,6 +72,52 @@ def ban(view: View) -> Limits:
         (np.arange(len(cells[0])), view.place[cells]),
         edits.without("forbidden", cells),
     )
+
+
+def residency(view: View) -> Limits:
+    """One limit for each dataset and region outside its residency: neither a replica nor a reader there."""
+    p, (workload, region, _, ids) = view.p, view.run
+    cells = np.nonzero(p.outside)
+    member = np.full(p.outside.shape, -1)
+    member[cells] = np.arange(len(cells[0]))
+    members, columns = [np.arange(len(cells[0]))], [view.place[cells]]
+    order = np.argsort(workload, kind="stable")
+    start = np.searchsorted(workload[order], np.arange(len(p.workloads) + 1))
+    restricted = p.outside.sum(axis=1) > 0
+    resident = restricted[p.read_dataset]
+    for w, i in zip(p.read_workload[resident].tolist(), p.read_dataset[resident].tolist()):
+        mine = order[start[w] : start[w + 1]]
+        at = member[i, region[mine]]
+        members.append(at[at >= 0])
+        columns.append(ids[mine][at >= 0])
+
+    def tell(chosen: Sequence[int]) -> str:
+        words = []
+        for i in np.unique(cells[0][list(chosen)]).tolist():
+            homes = listed(names_at(p.regions, np.flatnonzero(p.residency[i])))
+            words.append(f"dataset {p.datasets[i]} may be stored and read only in {homes} (residency)")
+        return ", ".join(words)
+
+    return _rule(
+        "residency",
+        "upper",
+        RULE,
+        cells,
+        tell,
+        lambda m: f"add {p.regions[cells[1][m]]} to the residency of dataset {p.datasets[cells[0][m]]}",
+        (np.concatenate(members), np.concatenate(columns)),
+        _also_resident(cells),
+    )
+
+
+def _also_resident(cells: tuple[Ints, ...]) -> edits.Edit:
+    def edit(problem: DataPlacement, amounts: edits.Amounts) -> DataPlacement:
+        grid = problem.residency.copy()
+        members = list(amounts)
+        grid[cells[0][members], cells[1][members]] = True
+        return replace(problem, residency=grid)
+
+    return edit
 
 
 def work_pin(view: View) -> Limits:

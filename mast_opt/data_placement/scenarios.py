@@ -23,7 +23,7 @@ def lose_regions(problem: DataPlacement, value: Any) -> DataPlacement:
     lost = np.zeros(len(p.regions), np.bool_)
     lost[positions("lose_regions", "region", p.regions, value)] = True
     forbidden: Bools = p.forbidden | lost
-    left = (~forbidden).sum(axis=1)
+    left = (~(p.closed | lost)).sum(axis=1)
     links = p.links
     if links is not None:
         cut = lost[links.source] | lost[links.target]

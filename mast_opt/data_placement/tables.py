@@ -74,6 +74,15 @@ SCHEMA = Schema(
             help="where a dataset must or must not be",
         ),
         Table(
+            "residency",
+            (label("dataset", "dataset"), label("region", "region")),
+            key=("dataset", "region"),
+            required=False,
+            missing="any region may store and read any dataset",
+            later=True,
+            help="a dataset listed here is stored and read only in the regions listed for it",
+        ),
+        Table(
             "workloads",
             (
                 label("workload", "workload"),

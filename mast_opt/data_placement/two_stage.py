@@ -24,7 +24,7 @@ from mast_opt.questions import TwoStage
 
 def alive(scenario: DataPlacement) -> Bools:
     """[I, R] where the scenario lets a replica be of use."""
-    return np.logical_not(scenario.forbidden)
+    return np.logical_not(scenario.closed)
 
 
 def formulate(scenario: DataPlacement) -> Formulation[Plan]:

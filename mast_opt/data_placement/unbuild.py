@@ -49,6 +49,7 @@ def unbuild(problem: DataPlacement) -> tuple[Header, Tables]:
             **dict(zip(("dataset", "region"), np.nonzero(rows))),
             "rule": np.where(p.pinned[rows], PINNED, FORBIDDEN),
         },
+        "residency": dict(zip(("dataset", "region"), np.nonzero(p.residency))),
         "workloads": {
             "workload": np.arange(len(p.workloads)),
             "tier": np.array(p.tiers, np.int64)[p.tier],
@@ -89,7 +90,7 @@ def unbuild(problem: DataPlacement) -> tuple[Header, Tables]:
         "current_runs": {"gpu_type": types_known},
         "datasets": {"copies_max": p.copies_max < len(p.regions)},
     }
-    optional = ("rules", "workload_rules", "current_runs", "cpu_quota")
+    optional = ("rules", "residency", "workload_rules", "current_runs", "cpu_quota")
     empty = {name for name in optional if not len(next(iter(values[name].values())))}
     missing = frozenset(empty | ({"links"} if p.links is None else set()))
     return header, Tables(problem_axes(p), values, present, missing)

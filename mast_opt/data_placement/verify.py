@@ -2,7 +2,8 @@
 
 Feasibility is exact: integers in base units, shares in thousandths, loads of links as fractions, and no
 tolerance. A broken limit is named as its row in ``models/data_placement.mod``. A decision that is off its
-bounds, or has no column there, is named ``place``, ``run``, ``copy`` or ``remote``.
+bounds, or has no column there, is named ``place``, ``run``, ``copy`` or ``remote``; where residency is the
+reason, it is named ``residency``.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ def verify(problem: DataPlacement, plan: Plan) -> Verdict:
     check.runs()
     check.copies()
     check.reads()
+    check.residency()
     check.sources()
     check.capacities()
     check.link_loads()
@@ -70,6 +72,13 @@ class _Check:
         supplied = np.append(p.supply_mgpu > 0, np.ones((len(p.regions), 1), np.bool_), axis=1)
         fits: Bools = allowed[p.option_workload] & (supplied.T[p.option_type] | (p.option_mgpu == 0)[:, None])
         return fits
+
+    @cached_property
+    def outside(self) -> Bools:
+        """[I, R] regions outside the residency of a dataset that has one."""
+        restricted = self.p.residency.any(axis=1, keepdims=True)
+        outside: Bools = restricted & ~self.p.residency
+        return outside
 
     @cached_property
     def link_of(self) -> Ints:
@@ -135,6 +144,7 @@ class _Check:
             option, region = np.nonzero(self.option_fits)
             may_run[p.option_workload[option], region] = True
             fits &= (self.link_of[source, target] >= 0) & may_run[workload, target]
+            fits &= ~self._closed_by_other_reads(workload, dataset, target)
         self.findings.report("remote", listed.axes, listed.at, np.where(fits, 0, listed.share), 0, "share")
         self.remote, self.remote_read = listed.where(fits), read[fits]
 
@@ -151,6 +161,42 @@ class _Check:
         elif len(listed.share):
             self.findings.report("remote", axes, where, abs(needed - given), needed, "share")
 
+    def _closed_by_other_reads(self, workload: Ints, dataset: Ints, region: Ints) -> Bools:
+        """[·] is it another dataset's residency that keeps the workload out of the region, and does it not run there?
+
+        Where the work runs, or where this dataset's own residency is broken, ``residency`` says so.
+        """
+        p = self.p
+        if not self.outside.any():
+            return np.zeros(len(workload), np.bool_)
+        barred = np.zeros((len(p.workloads), len(p.regions)), np.bool_)
+        read, where = np.nonzero(self.outside[p.read_dataset])
+        barred[p.read_workload[read], where] = True
+        barred[self.run.at[0], self.run.at[1]] = False
+        closed: Bools = barred[workload, region] & ~self.outside[dataset, region]
+        return closed
+
+    def residency(self) -> None:
+        """residency: no replica, and no work that reads the dataset, outside the regions listed for the dataset."""
+        p, regions, report = self.p, len(self.p.regions), self.findings.report
+        if not self.outside.any():
+            return
+        held = self.place.copy()
+        held[self.copy.at[0], self.copy.at[2]] = True
+        at = np.nonzero(held & self.outside)
+        report("residency", (p.datasets, p.regions), at, np.ones(len(at[0]), np.int64), 0, "replicas")
+
+        read, region, share = self._reading
+        target = self.remote.at[3]
+        key, at_key = np.unique(
+            np.append(read, self.remote_read) * regions + np.append(region, target), return_inverse=True
+        )
+        most = np.zeros(len(key), np.int64)
+        np.maximum.at(most, at_key, np.append(share, self.remote.share))
+        where = (p.read_workload[key // regions], p.read_dataset[key // regions], key % regions)
+        broken = self.outside[where[1], where[2]]
+        report("residency", (p.workloads, p.datasets, p.regions), where, np.where(broken, most, 0), 0, "share")
+
     def _read_of(self, workload: Ints, dataset: Ints) -> Ints:
         """The position of the read of a dataset by a workload, or −1 where there is none."""
         p = self.p
@@ -164,6 +210,13 @@ class _Check:
     @cached_property
     def _need(self) -> tuple[Ints, Ints, Ints]:
         """(read, region, share) of every read by work in a region that does not hold the dataset."""
+        read, region, share = self._reading
+        far = ~self.place[self.p.read_dataset[read], region]
+        return read[far], region[far], share[far]
+
+    @cached_property
+    def _reading(self) -> tuple[Ints, Ints, Ints]:
+        """(read, region, share) of every read by work in a region."""
         p, run = self.p, self.run
         regions = len(p.regions)
         pair, at = np.unique(run.at[0] * regions + run.at[1], return_inverse=True)
@@ -177,8 +230,7 @@ class _Check:
         entry = np.repeat(np.arange(len(pair)), count)
         step = np.arange(len(entry)) - np.repeat(np.cumsum(count) - count, count)
         read, region = order[first[workload[entry]] + step], pair[entry] % regions
-        far = ~self.place[p.read_dataset[read], region]
-        return read[far], region[far], share[entry[far]]
+        return read, region, share[entry]
 
     def sources(self) -> None:
         """sourced: a region that others read a dataset from holds it."""

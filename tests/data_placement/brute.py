@@ -56,7 +56,7 @@ class Brute:
         p = self.p
         for holders in chain.from_iterable(combinations(range(self.R), n) for n in range(self.R + 1)):
             pinned = all(r in holders for r in range(self.R) if p.pinned[i, r])
-            banned = any(p.forbidden[i, r] for r in holders)
+            banned = any(p.forbidden[i, r] or not self.resident(i, r) for r in holders)
             if pinned and not banned and p.copies_min[i] <= len(holders) <= p.copies_max[i]:
                 yield frozenset(holders)
 
@@ -78,7 +78,12 @@ class Brute:
         p = self.p
         pins = [q for q in range(self.R) if p.work_pinned[w, q]]
         supplied = k == self.K or gpus == 0 or p.supply_mgpu[r, k] > 0
-        return not p.work_forbidden[w, r] and all(q == r for q in pins) and bool(supplied)
+        data = all(self.resident(i, r) for v, i, _ in self.reads if v == w)
+        return not p.work_forbidden[w, r] and all(q == r for q in pins) and bool(supplied) and data
+
+    def resident(self, i: int, r: int) -> bool:
+        homes = [q for q in range(self.R) if self.p.residency[i, q]]
+        return not homes or r in homes
 
     def work(self, runs: Runs) -> Work | None:
         """CPU and quotas of the runs, and the terms that they decide; None where they do not fit."""

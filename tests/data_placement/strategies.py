@@ -1,7 +1,7 @@
 """Random data-placement instances and plans for property-based tests.
 
 Instances are tiny, so that brute force keeps up, and every feature of the problem turns up in some of them:
-several types, tiers and copies, pins and bans, splittable work, outputs, headroom, quotas, ingress, links,
+several types, tiers and copies, pins and bans, residency, splittable work, outputs, headroom, quotas, ingress, links,
 refusals, current runs, CPU-only tiers, zero sizes, volumes and supplies.
 """
 
@@ -75,6 +75,7 @@ def problems(
     copies_min = np.maximum(array(draw, D, (1, 0) if roomy else (1, 0, 2)), read)
     copies_max = np.maximum(array(draw, D, (R, 1, 2)), copies_min if roomy else 0)
     rules = array(draw, (D, R), (0, 0, 0, 0, 0, 0, 0, 1, 2))
+    residency = flags(draw, (D, R), 2) & flags(draw, (D, 1), 4)
     work_rules = array(draw, (W, R), (0, 0, 0, 0, 0, 0, 0, 1, 2))
     options = _options(draw, W, K)
     apps = ("ads", "") if draw(st.booleans()) else ("feed", "ads", "maps")
@@ -101,6 +102,7 @@ def problems(
         stored=flags(draw, (D, R), 2),
         pinned=rules == 1,
         forbidden=rules == 2,
+        residency=residency,
         tier=np.array(draw(st.permutations(tier.tolist())), np.int64),
         cpu_need_mcores=array(draw, W, (1000, 0, 500, 3700)),
         app=array(draw, W, range(len(apps))),
@@ -214,7 +216,7 @@ def _possible_copies(p: DataPlacement) -> list[tuple[int, ...]]:
         (i, q, r)
         for i in range(len(p.datasets))
         for q, r in _ends(p)
-        if p.stored[i, q] and not p.stored[i, r] and not p.forbidden[i, r]
+        if p.stored[i, q] and not p.stored[i, r] and not p.closed[i, r]
     ]
 
 

@@ -27,6 +27,7 @@ def test_the_verifier_names_the_rows_that_a_plan_breaks(data: st.DataObject, pro
     broken = broken_rows(formulation.mip, x)
     unserved = {f"served[{name.split('[')[1]}" for name in broken if name.startswith("unserved")}
     expected = {name for name in broken if not follows_from_served(name, problem, plan)}
+    expected = named_by_rule(expected, problem, plan)
     expected |= unserved | fractional_runs(problem, plan)
     verdict = verify(problem, plan)
     event(f"violations: {min(len(verdict.violations), 3)}")
@@ -44,6 +45,16 @@ def follows_from_served(name: str, p: DataPlacement, plan: Plan) -> bool:
         _, dataset, region = name[len("local[") : -1].split(",")
         return bool(plan.place[p.datasets.index(dataset), p.regions.index(region)])
     return name.startswith(("unserved", "remote["))
+
+
+def named_by_rule(broken: set[str], p: DataPlacement, plan: Plan) -> set[str]:
+    """``place`` above its bound is named after each rule that sets the bound: ``place`` itself, ``residency``."""
+    homes = p.residency.any(axis=1)
+    for i, r in zip(*np.nonzero(plan.place & homes[:, None] & ~p.residency)):
+        index = f"[{p.datasets[i]},{p.regions[r]}]"
+        assert f"place{index}" in broken
+        broken = broken - (set() if p.forbidden[i, r] else {f"place{index}"}) | {f"residency{index}"}
+    return broken
 
 
 def fractional_runs(p: DataPlacement, plan: Plan) -> set[str]:

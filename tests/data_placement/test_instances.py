@@ -21,6 +21,7 @@ OPTIMA = {
     "links-bind": 1.7,
     "unserved": 1000 / 3 + 5 / 3 + 0.1,
     "split-shares": 1.7,
+    "residency": 2.2,
 }
 
 

@@ -110,7 +110,9 @@ def permuted(
         **{name: getattr(p, name)[regions] for name in ("ingress_mb_per_day", "ingress_limited")},
         supply_mgpu=p.supply_mgpu[np.ix_(regions, types)],
         **{name: getattr(p, name)[datasets] for name in ("size_mb", "copies_min", "copies_max")},
-        **{name: getattr(p, name)[np.ix_(datasets, regions)] for name in ("stored", "pinned", "forbidden")},
+        **{
+            name: getattr(p, name)[np.ix_(datasets, regions)] for name in ("stored", "pinned", "forbidden", "residency")
+        },
         **{name: getattr(p, name)[workloads] for name in ("tier", "cpu_need_mcores", "app", "splittable", "output_mb")},
         **{name: getattr(p, name)[np.ix_(workloads, regions)] for name in ("work_pinned", "work_forbidden")},
         option_workload=workload[p.option_workload][option],
@@ -137,6 +139,7 @@ ROOM: dict[str, Change] = {
     "copies": lambda p: replace(p, copies_max=p.copies_max + 1),
     "no headroom": lambda p: replace(p, headroom_milli=np.zeros_like(p.headroom_milli)),
     "no rules": lambda p: replace(p, pinned=p.pinned & False, forbidden=p.forbidden & False),
+    "no residency": lambda p: replace(p, residency=p.residency & False),
     "no rules for work": lambda p: replace(
         p, work_pinned=p.work_pinned & False, work_forbidden=p.work_forbidden & False
     ),

@@ -42,6 +42,7 @@ def shelf(sizes: list[int], room: list[int], stored: np.ndarray, links: Links | 
         stored=stored,
         pinned=np.zeros_like(stored),
         forbidden=np.zeros_like(stored),
+        residency=np.zeros_like(stored),
         work_pinned=nobody,
         work_forbidden=nobody,
         read_workload=NONE,

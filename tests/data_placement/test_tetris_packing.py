@@ -57,6 +57,7 @@ def without_the_rest(count: int, regions: int) -> dict[str, object]:
         "stored": np.ones((1, regions), np.bool_),
         "pinned": np.zeros((1, regions), np.bool_),
         "forbidden": np.zeros((1, regions), np.bool_),
+        "residency": np.zeros((1, regions), np.bool_),
         "cpu_need_mcores": np.zeros(count, np.int64),
         "app": np.zeros(count, np.int64),
         "output_mb": np.zeros(count, np.int64),

@@ -65,6 +65,7 @@ PROBLEM = DataPlacement(
     stored=grid((LOGS, A), (IMAGES, B)),
     pinned=grid((IMAGES, B)),
     forbidden=grid((LOGS, C)),
+    residency=grid(),
     tier=ints(0, 1, 1),
     cpu_need_mcores=ints(10, 50, 5) * 1000,
     app=ints(0, 1, 1),

@@ -20,8 +20,9 @@ MEDIAN_OUTPUT_MB = 1_000_000
 
 def features(rng: np.random.Generator, *, datasets: int, workloads: int, regions: int) -> DataPlacement:
     """``standard`` with everything optional: two copies of some datasets, pins and bans of datasets and workloads,
-    headroom, ingress limits, outputs, applications with quotas, splittable work, types of which different numbers do,
-    current runs, work that may stay unserved, links with capacity and price, tier weights, and every term weighed.
+    residency, headroom, ingress limits, outputs, applications with quotas, splittable work, types of which different
+    numbers do, current runs, work that may stay unserved, links with capacity and price, tier weights, and every term
+    weighed.
 
     Feasible by construction: the limits leave room for today's replicas and one place to run each workload.
     """
@@ -42,7 +43,8 @@ def features(rng: np.random.Generator, *, datasets: int, workloads: int, regions
     problem = replace(problem, **_quotas(rng, problem, region))
     problem = replace(problem, **_storage(rng, problem, region))
     problem = replace(problem, **_current_runs(rng, problem, region))
-    return with_links(rng, problem, region)
+    problem = with_links(rng, problem, region)
+    return replace(problem, **_residency(rng, problem, region))
 
 
 def _some(rng: np.random.Generator, share: float, count: int) -> Bools:
@@ -70,6 +72,17 @@ def _replicas(rng: np.random.Generator, problem: DataPlacement) -> dict[str, Any
         "pinned": stored & _some(rng, 0.1, count)[:, None],
         "forbidden": ~stored & _some(rng, 0.1, stored.size).reshape(stored.shape),
     }
+
+
+def _residency(rng: np.random.Generator, problem: DataPlacement, region: Ints) -> dict[str, Any]:
+    """Some datasets may be stored and read only where they are today and where their readers have a place."""
+    needed = problem.stored.copy()
+    needed[problem.read_dataset, region[problem.read_workload]] = True
+    narrow = np.flatnonzero(~needed.all(axis=1))
+    chosen = narrow[_some(rng, 0.2, len(narrow))] if len(narrow) else narrow
+    residency = np.zeros_like(needed)
+    residency[chosen] = needed[chosen]
+    return {"residency": residency}
 
 
 def _work_rules(rng: np.random.Generator, problem: DataPlacement, region: Ints) -> dict[str, Any]:

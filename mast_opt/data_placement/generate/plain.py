@@ -35,6 +35,7 @@ def plain(
         "copies_max": np.full(at_datasets, at_regions),
         "pinned": np.zeros((at_datasets, at_regions), np.bool_),
         "forbidden": np.zeros((at_datasets, at_regions), np.bool_),
+        "residency": np.zeros((at_datasets, at_regions), np.bool_),
         "app": np.zeros(at_work, np.int64),
         "splittable": np.zeros(at_work, np.bool_),
         "output_mb": np.zeros(at_work, np.int64),

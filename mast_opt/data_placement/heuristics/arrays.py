@@ -139,7 +139,7 @@ def arrays_of(problem: DataPlacement, weights: dict[str, float]) -> Arrays:
         copies_max=p.copies_max,
         stored=p.stored,
         pinned=p.pinned,
-        forbidden=p.forbidden,
+        forbidden=p.closed,
         supply=p.supply_mgpu,
         storage=p.usable_storage_mb,
         cpu=p.cpu_mcores,

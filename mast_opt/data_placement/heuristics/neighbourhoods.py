@@ -242,7 +242,7 @@ class Neighbourhoods:
             return None
         p = self._problem
         copies = p.stored.sum(axis=1)
-        legal = (copies >= p.copies_min) & (copies <= p.copies_max) & ~(p.stored & p.forbidden).any(axis=1)
+        legal = (copies >= p.copies_min) & (copies <= p.copies_max) & ~(p.stored & p.closed).any(axis=1)
         legal &= ~(p.pinned & ~p.stored).any(axis=1)
         held = np.flatnonzero((self._decisions.dataset >= 0) & np.append(legal, False)[self._decisions.dataset])
         today = p.stored[self._decisions.dataset[held], self._decisions.region[held]]

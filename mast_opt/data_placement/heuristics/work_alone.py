@@ -48,7 +48,13 @@ def _cells(problem: DataPlacement) -> int:
 def place_work(problem: DataPlacement, tools: Tools, aim: Aim, plan: Plan, left_s: float) -> Plan | None:
     """The plan with its work placed anew, its replicas as they are; None if nothing was found within ``left_s``."""
     none = np.zeros(0, np.int64)
-    unread = replace(problem, read_workload=none, read_dataset=none, read_mb_per_day=none)
+    unread = replace(
+        problem,
+        read_workload=none,
+        read_dataset=none,
+        read_mb_per_day=none,
+        work_forbidden=problem.work_forbidden | problem.reads_outside,
+    )
     formulation = base(unread)
     mip, x = aim.staged(formulation.mip), formulation.encode(plan)
     replicas = np.concatenate([block.ids.ravel() for block in mip.columns if block.name == "place"])

@@ -24,7 +24,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from mast_opt.words import counted
+from mast_opt.words import counted, shown
 
 
 class MastOptError(Exception):
@@ -65,15 +65,15 @@ class Fault:
     """How many cells this stands for; more than 1 when they are counted instead of listed one by one."""
 
     def __str__(self) -> str:
-        where = self.file
+        where = shown(self.file)
         if self.row is not None:
             where += f", row {self.row}"
         if self.column is not None:
-            where += f", column {self.column}"
+            where += f", column {shown(self.column)}"
         found = "" if self.value is None else f" found {self.value!r};"
         if self.count > 1:
             found = f" {self.count:,} more;"
-        return f"{where}:{found} expected {self.expected}"
+        return f"{where}:{found} expected {shown(self.expected)}"
 
 
 class _Faulty(InputError):
@@ -85,7 +85,7 @@ class _Faulty(InputError):
         lines = "\n".join(f"  {fault}" for fault in self.faults)
         count = sum(fault.count for fault in self.faults)
         found = f"{counted(count, 'fault')} in the {self.noun}:\n{lines}"
-        super().__init__(f"{cause}\n{found}" if cause else found)
+        super().__init__(f"{shown(cause)}\n{found}" if cause else found)
 
 
 class InstanceError(_Faulty):

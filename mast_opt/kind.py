@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from mast_opt.charts import Chart
 from mast_opt.errors import FormulationTooLarge, UsageError
 from mast_opt.header import Header, Rule
+from mast_opt.input_warning import InputWarning
 from mast_opt.memory import GB, available_bytes
 from mast_opt.mip import FloatArray, Mip, Size
 from mast_opt.order import Order
@@ -120,6 +121,10 @@ def _unknown(problem: Any) -> None:
     return None
 
 
+def _no_warnings(tables: Tables) -> tuple[()]:
+    return ()
+
+
 def _nothing(problem: Any, plan: Any) -> tuple[()]:
     return ()
 
@@ -153,6 +158,9 @@ class Kind(Generic[ProblemT, PlanT]):
     families: Mapping[str, Family]
     sections: Callable[[ProblemT, PlanT], tuple[Section, ...]]
     """Tables of the plan for a person, in the order of reading."""
+    warnings: Callable[[Tables], tuple[InputWarning, ...]] = _no_warnings
+    """Values in validated tables that are allowed and were probably not meant. Files are called by the names of their
+    tables, rows are counted from 1."""
     constructive: frozenset[str] = frozenset()
     """Heuristics that build one plan and end: they take neither a start nor a number of iterations."""
     large: Mapping[str, int] | None = None
@@ -169,6 +177,9 @@ class Kind(Generic[ProblemT, PlanT]):
     certified_bound: Callable[[ProblemT, Mapping[str, NDArray[Any]]], float] | None = None
     """The lower bound on the objective (the first term, where it is lexicographic) that the arrays of a heuristic's
     certificate prove, computed without the search. Raises PlanError where they prove none."""
+    instance_bound: Callable[[ProblemT], float] | None = None
+    """The lower bound on the objective (the first term, where it is lexicographic) that follows from the instance
+    alone, computed without the search. Heuristics of the kind that give no certificate report it, and no other."""
     exporters: Mapping[str, Callable[[ProblemT, Path], None]] = field(default_factory=dict)
     """File suffix (``.dat``) → what writes an instance in that format of another tool."""
     plan_exporters: Mapping[str, Callable[[ProblemT, PlanT, Path], None]] = field(default_factory=dict)

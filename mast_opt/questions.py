@@ -111,6 +111,10 @@ class Resource:
     """(problem, position in ``places``, units) → the problem with so much more there."""
 
 
+PLAUSIBLE_GROWTH = (0.5, 5.0)
+"""Factors of demand outside of these were probably meant as percentages."""
+
+
 @dataclass(frozen=True)
 class Change:
     """A key of a scenario."""
@@ -120,6 +124,8 @@ class Change:
     example: str
     """As it may stand in a file of scenarios."""
     help: str
+    plausible: tuple[float, float] | None = None
+    """Smallest and largest factor that is likely to be meant as a factor; None for a change by no factor."""
 
 
 @dataclass(frozen=True)

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Collection, Iterable, Sequence
 from itertools import chain, count, islice
 
 NAMED = 6
 """Names that are listed before the rest is counted."""
+UNSAFE = re.compile(
+    "[\x00-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028\u2029\u202a-\u202e\u2060-\u2069\ufeff\ud800-\udfff]"
+)
+"""Characters that move the cursor, hide, or reorder the text around them."""
+_UNSAFE_IN_LINES = re.compile(UNSAFE.pattern.replace("\x00-\x1f", "\x00-\x09\x0b-\x1f"))
 MOST_CANDIDATES = 2000
 """Names beyond which none is looked for that may have been meant."""
 
@@ -50,3 +56,17 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     same = by_fold.get(name.strip().casefold())
     close = [same] if same is not None else difflib.get_close_matches(name, known, n=1, cutoff=0.7)
     return f"; did you mean {close[0]!r}?" if close and close[0] != name else ""
+
+
+def shown(text: str) -> str:
+    """Text from outside (a label, a file name, a cell) on one line, with escapes for its unsafe characters."""
+    return UNSAFE.sub(_escape, text)
+
+
+def shown_lines(text: str) -> str:
+    """As ``shown``, with ends of lines kept."""
+    return _UNSAFE_IN_LINES.sub(_escape, text)
+
+
+def _escape(found: re.Match[str]) -> str:
+    return found[0].encode("unicode_escape").decode("ascii")

@@ -10,7 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from mast_opt.errors import InputError, UsageError
+from mast_opt.input_warning import InputWarning
 from mast_opt.kind import Kind
+from mast_opt.scenario_values import LARGEST
+from mast_opt.words import UNSAFE, shown
 
 BASE = "base"
 """Name of the instance as it is, which no scenario may have."""
@@ -42,7 +45,7 @@ def read_scenarios(path: str | PathLike[str]) -> tuple[Scenario, ...]:
         raise InputError(f"{path} is not TOML: {error}") from error
     tables = content.get("scenario")
     if set(content) != {"scenario"} or not isinstance(tables, list) or not tables:
-        found = ", ".join(content) or "nothing"
+        found = shown(", ".join(content)) or "nothing"
         raise InputError(f"{path} holds {found}; expected one or more tables headed [[scenario]]")
     scenarios = []
     for number, table in enumerate(tables, 1):
@@ -51,6 +54,9 @@ def read_scenarios(path: str | PathLike[str]) -> tuple[Scenario, ...]:
         name, weight = table.get("name"), table.get("weight", 1.0)
         if not isinstance(name, str) or not name:
             raise InputError(f'{path}, scenario {number}: expected name = "…"')
+        if UNSAFE.search(name):
+            expected = "a name without control characters and invisible ones"
+            raise InputError(f"{path}, scenario {number}: name is '{shown(name)}'; expected {expected}")
         if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 <= weight < float("inf"):
             raise InputError(f"{path}, scenario {name}: weight is {weight!r}; expected a number of at least 0")
         changes = {key: value for key, value in table.items() if key not in _SETTINGS}
@@ -78,6 +84,45 @@ def check_scenarios(kind: Kind[Any, Any], scenarios: Sequence[Scenario]) -> None
             )
         if not scenario.changes:
             raise UsageError(f"scenario {scenario.name} changes nothing; expected some of: {', '.join(known)}")
+
+
+def scenario_warnings(kind: Kind[Any, Any], scenarios: Sequence[Scenario], file: str) -> tuple[InputWarning, ...]:
+    """Factors that were probably meant as percentages: ``grow_demand = 30`` multiplies demand by thirty.
+
+    ``file``: what the warnings call the file of the scenarios.
+    """
+    known = kind.questions().changes
+    found = []
+    for scenario in scenarios:
+        for key, value in scenario.changes.items():
+            plausible = known[key].plausible
+            if plausible is None:
+                continue
+            for name, factor in _factors(key, value):
+                if factor > plausible[1]:
+                    more = f"for {factor:g} % more write {_written(1 + factor / 100)}"
+                elif 0 < factor < plausible[0]:
+                    more = f"for {100 * factor:g} % more write {_written(1 + factor)}"
+                else:
+                    continue
+                message = f"this multiplies by {factor:g}"
+                found.append(
+                    InputWarning(f"{file}: scenario {scenario.name}", message, None, name, f"{factor:g}", more)
+                )
+    return tuple(found)
+
+
+def _factors(key: str, value: Any) -> list[tuple[str, float]]:
+    """Every number in the value of a change, with its key."""
+    if isinstance(value, Mapping):
+        return [pair for name, inner in value.items() for pair in _factors(f"{key}.{name}", inner)]
+    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= LARGEST:
+        return []  # an error, when the change is made
+    return [(key, float(value))]
+
+
+def _written(factor: float) -> str:
+    return f"{factor:.12g}"
 
 
 def happened(kind: Kind[Any, Any], problem: Any, scenario: Scenario) -> Any:

@@ -1,22 +1,16 @@
-"""What a plan folder says about itself, held against the verifier: objective, bound and the bound's certificate."""
+"""What a plan folder says about itself, compared with the verifier: its objective and bounds."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
-from numpy.typing import NDArray
-
 from mast_opt.errors import Fault, PlanError
-from mast_opt.kinds import kind_of
 from mast_opt.verdict import Verdict, Violation
 
 AGREEMENT = 1e-6
 """Relative difference allowed between a stated figure and the verifier's."""
-PROVEN = 1e-9
-"""Relative difference allowed between a stated bound and what its certificate proves."""
 
 
 def objective_meant(problem: Any, verdict: Verdict, fields: Mapping[str, Any]) -> float:
@@ -33,14 +27,38 @@ def wrong_claims(problem: Any, verdict: Verdict, fields: Mapping[str, Any]) -> l
     """The figures of ``plan.toml`` that contradict the verifier."""
     right = objective_meant(problem, verdict, fields)
     stated, bound = number_in(fields, "objective"), number_in(fields, "bound")
-    if stated is not None and not _close(stated, right):
+    if stated is not None and not close(stated, right):
         return [Violation("objective", (), abs(stated - right), right, "as stated in plan.toml")]
-    if bound is not None and bound > right and not _close(bound, right):
+    if bound is not None and bound > right and not close(bound, right):
         return [Violation("bound", (), bound - right, right, "as stated in plan.toml")]
-    return []
+    return _wrong_stages(verdict, fields)
 
 
-def _close(stated: float, right: float) -> bool:
+def _wrong_stages(verdict: Verdict, fields: Mapping[str, Any]) -> list[Violation]:
+    """Stages of a lexicographic objective with another value, or a larger bound, than the term has."""
+    wrong = []
+    for stage in stages_in(fields):
+        term = stage.get("term")
+        if not isinstance(term, str) or term not in verdict.terms:
+            known = ", ".join(verdict.terms)
+            raise PlanError([Fault("plan.toml", f"one of the terms {known}", column="stages.term", value=str(term))])
+        right = verdict.terms[term]
+        stated, bound = number_in(stage, "objective"), number_in(stage, "bound")
+        if stated is not None and not close(stated, right):
+            wrong.append(Violation("objective", (term,), abs(stated - right), right, "as stated in plan.toml"))
+        elif bound is not None and bound > right and not close(bound, right):
+            wrong.append(Violation("bound", (term,), bound - right, right, "as stated in plan.toml"))
+    return wrong
+
+
+def stages_in(fields: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The stages of a lexicographic objective that ``plan.toml`` states, one for each term that was minimised."""
+    stages = fields.get("stages")
+    return [stage for stage in stages if isinstance(stage, Mapping)] if isinstance(stages, list) else []
+
+
+def close(stated: float, right: float) -> bool:
+    """Do a stated figure and the verifier's agree?"""
     return abs(stated - right) <= AGREEMENT * max(1.0, abs(right))
 
 
@@ -62,60 +80,3 @@ def text_in(fields: Mapping[str, Any], name: str) -> str | None:
     """What ``plan.toml`` says under a name, as text, whatever its type is; None where there is no such line."""
     value = fields.get(name)
     return None if value is None else str(value)
-
-
-@dataclass(frozen=True)
-class Proof:
-    """What a certificate proves."""
-
-    bound: float | None = None
-    """On the objective, or on the first term of a lexicographic one; None where nothing is proven."""
-    wrong: tuple[Violation, ...] = ()
-    faults: tuple[str, ...] = ()
-    """Why nothing is proven."""
-    what: str = "objective"
-    """What ``bound`` is a bound on."""
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """Sentences for a person."""
-        if self.bound is None:
-            return self.faults
-        return (f"certificate.npz proves that every plan has {self.what} ≥ {self.bound:g}",)
-
-
-def check_certificate(
-    problem: Any, verdict: Verdict, fields: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]] | None
-) -> Proof:
-    """Compute the bound from a certificate's arrays; it must reach the stated bound and not pass the objective.
-
-    Raises PlanError where the kind of problem has no certificates.
-    """
-    if arrays is None:
-        return Proof()
-    kind = kind_of(problem)
-    if kind.certified_bound is None:
-        raise PlanError([Fault("certificate.npz", f"no such file in a plan for {kind.name}")])
-    order = problem.objective.order
-    stated = _stage_bound(fields, order[0]) if order else number_in(fields, "bound")
-    objective = verdict.terms[order[0]] if order else verdict.objective
-    try:
-        bound = kind.certified_bound(problem, arrays)
-    except PlanError as error:
-        claimed = 0.0 if stated is None else stated
-        return Proof(None, (Violation("certificate", (), claimed, 0.0, "proven"),), tuple(map(str, error.faults)))
-    wrong = []
-    if stated is not None and not bound >= stated - PROVEN * max(1.0, abs(stated)):
-        wrong.append(Violation("bound", (), stated - bound, bound, "as certificate.npz proves"))
-    if bound > objective and not _close(bound, objective):
-        wrong.append(Violation("certificate", (), bound - objective, objective, "above the objective"))
-    return Proof(bound, tuple(wrong), what=order[0] if order else "objective")
-
-
-def _stage_bound(fields: Mapping[str, Any], term: str) -> float | None:
-    """The bound that ``plan.toml`` states for a term of a lexicographic objective."""
-    stages = fields.get("stages")
-    for stage in stages if isinstance(stages, list) else []:
-        if isinstance(stage, Mapping) and stage.get("term") == term:
-            return number_in(stage, "bound")
-    return None

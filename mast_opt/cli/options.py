@@ -20,6 +20,7 @@ Instance = Annotated[Path, Parameter(help="The instance: a folder of tables, an 
 Json = Annotated[bool, flag("Print one JSON object on stdout and nothing else.")]
 Full = Annotated[bool, flag("Show every row of long tables.")]
 Force = Annotated[bool, flag("Overwrite what is there, if it is of the same sort.")]
+Strict = Annotated[bool, flag("Treat warnings about the input as errors (exit code 2).")]
 TheRun = Annotated[Run, Parameter(parse=False)]
 
 

@@ -7,13 +7,16 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from mast_opt.cli.exits import Exit
 from mast_opt.cli.record import Record, blank
 from mast_opt.cli.streams import OnlyResults, console, to_stdout
+from mast_opt.errors import InputError
+from mast_opt.input_warning import InputWarning
+from mast_opt.words import counted, shown
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -75,10 +78,26 @@ class Run:
             return
         from rich.text import Text
 
+        for token in self.tokens:  # a name with a line feed forges no line
+            words = words.replace(token, shown(token)) if "\n" in token else words
         style = "bold red" if label == "error:" else "bold yellow"
         text = Text.assemble((f"{label} ", style), words) if label else Text(words)
         with suppress(OSError):  # nobody is listening
             self.err.print(text, soft_wrap=True)
+
+    def warn(self, found: Sequence[InputWarning], *, strict: bool, show: bool = True) -> None:
+        """Put warnings in the record, and on stderr if ``show``.
+
+        Raises:
+            InputError: there are any, and they are to be errors (``strict``).
+        """
+        self.record["warnings"] = [*self.record.get("warnings", ()), *(asdict(one) for one in found)]
+        if found and strict:
+            lines = "\n".join(f"  {one}" for one in found)
+            raise InputError(f"{counted(len(found), 'warning')}, which --strict makes errors:\n{lines}")
+        if show:
+            for one in found:
+                self.say(str(one), label="warning:")
 
     def fail(self, words: str, code: Exit) -> Exit:
         """End without a result: the message on stderr, and in the record."""

@@ -5,9 +5,11 @@ from __future__ import annotations
 import codecs
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from types import TracebackType
 from typing import TYPE_CHECKING, TextIO
+
+from mast_opt.words import UNSAFE, shown_lines
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -16,10 +18,21 @@ _PLAIN = {"×": "x", "→": "->", "…": "...", "≥": ">=", "≤": "<=", "·": 
 
 
 def console(stream: TextIO) -> Console:
-    """A console on the stream that shows labels as they are: no markup, no emoji, no guessed colours."""
-    from rich.console import Console
+    """A console on the stream that shows labels as they are: no markup, no emoji, no guessed colours.
+
+    Characters in them that would control a terminal or reorder its text are shown as escapes.
+    """
+    from rich.console import Console, ConsoleOptions, RenderableType
+    from rich.segment import Segment
 
     class Plain(Console):
+        def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterator[Segment]:
+            for segment in super().render(renderable, options):
+                if segment.control or not UNSAFE.search(segment.text.replace("\n", "")):
+                    yield segment
+                else:
+                    yield Segment(shown_lines(segment.text), segment.style)
+
         def on_broken_pipe(self) -> None:
             raise BrokenPipeError  # rich would end the process with an exit code of its own
 

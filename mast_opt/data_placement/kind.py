@@ -24,6 +24,7 @@ from mast_opt.data_placement.tables import PLAN_SCHEMA, RULES, SCHEMA, TERMS
 from mast_opt.data_placement.today import today
 from mast_opt.data_placement.unbuild import unbuild
 from mast_opt.data_placement.verify import verify
+from mast_opt.data_placement.warnings import warnings
 from mast_opt.kind import Kind
 from mast_opt.questions import Questions
 from mast_opt.search import Found, Tools
@@ -55,6 +56,7 @@ KIND: Kind[DataPlacement, Any] = Kind(
     build_plan=build_plan,
     unbuild_plan=unbuild_plan,
     conflicts=conflicts,
+    warnings=warnings,
     verify=verify,
     formulations={"base": base},
     size=size,

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mast_opt.data_placement.problem import DataPlacement, Ints
-from mast_opt.mip import FloatArray
+
+FloatArray = NDArray[np.float64]
 
 
 def peak_floor(problem: DataPlacement) -> FloatArray:

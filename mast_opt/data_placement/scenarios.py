@@ -12,7 +12,7 @@ from mast_opt.data_placement.plan import Plan
 from mast_opt.data_placement.problem import Bools, DataPlacement, Ints
 from mast_opt.data_placement.tables import TB
 from mast_opt.errors import UsageError
-from mast_opt.questions import Change
+from mast_opt.questions import PLAUSIBLE_GROWTH, Change
 from mast_opt.scenario_values import amounts, factor, grown, positions, records, reweighted, tier_factors
 
 
@@ -127,7 +127,10 @@ def _cells(key: str, problem: DataPlacement, value: Any) -> Bools:
 CHANGES = {
     "lose_regions": Change(lose_regions, 'lose_regions = ["east"]', "regions that are gone with all that they hold"),
     "grow_demand": Change(
-        grow_demand, "grow_demand = { all = 1.2, 0 = 1.5 }", "GPUs, cores and reads times a factor, of all or by tier"
+        grow_demand,
+        "grow_demand = { all = 1.2, 0 = 1.5 }",
+        "GPUs, cores and reads times a factor, of all or by tier",
+        plausible=PLAUSIBLE_GROWTH,
     ),
     "add_gpus": Change(
         add_gpus, 'add_gpus = [{ region = "east", gpu_type = "H100", gpus = 64 }]', "new GPUs; below 0 takes away"

@@ -8,7 +8,10 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
+import polars as pl
+
 from mast_opt.header import Header, Objective, Rule
+from mast_opt.io.cells import faulty_labels
 from mast_opt.io.faults import Faults, one_of, whole_letters
 from mast_opt.io.sources.base import Untyped
 from mast_opt.kind import Kind
@@ -16,6 +19,7 @@ from mast_opt.kinds import kind_names
 from mast_opt.words import did_you_mean
 
 FORMAT = "mast-opt/1"
+NAME_EXPECTED = "a name without control characters"
 MODES = ("weighted", "lexicographic")
 
 _TOP = ("format", "kind", "name", "provenance", "rules", "objective")
@@ -64,7 +68,7 @@ def from_fields(fields: Mapping[str, Any], kind: Kind[Any, Any], file: str, faul
     mode = objective.choice("mode", MODES, MODES[0]) or MODES[0]
     return Header(
         kind=kind.name,
-        name=top.text("name", None),
+        name=top.name(),
         objective=Objective(
             weights=_weights(objective.inner("weights"), kind.terms),
             tier_weights=_tier_weights(objective.inner("tier_weights")),
@@ -173,6 +177,18 @@ class _Fields:
             return value.strip()
         self.fault(key, f"{key} = some text in quotation marks", value)
         return ""
+
+    def name(self) -> str:
+        """The instance's name, by the rule of labels; blanks around it are dropped."""
+        value = self.fields.get("name")
+        if (
+            isinstance(value, str)
+            and value.strip(" ")
+            and faulty_labels(pl.Series([whole_letters(value.strip(" "))]))[0]
+        ):
+            self.fault("name", NAME_EXPECTED, whole_letters(value))
+            return ""
+        return self.text("name", None)
 
     def choice(self, key: str, choices: tuple[str, ...], default: str | None) -> str | None:
         value = self.fields.get(key, default)

@@ -8,12 +8,14 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from mast_opt.errors import Fault, InstanceError, PlanError
+from mast_opt.input_warning import InputWarning
 from mast_opt.io.checksum import checksum_of
 from mast_opt.io.faults import Faults, shortened
 from mast_opt.io.header_fields import from_fields, kind_in
+from mast_opt.io.label_warnings import label_warnings
 from mast_opt.io.sources.base import Source
 from mast_opt.io.sources.folder import FolderSource
 from mast_opt.io.sources.opening import open_source
@@ -22,6 +24,7 @@ from mast_opt.kind import Kind
 from mast_opt.kinds import kind_named, kind_of
 from mast_opt.schema import Schema
 from mast_opt.verdict import Conflict
+from mast_opt.words import shown
 
 CHECKSUM_SHOWN = len("sha256:") + 9
 """Characters of a checksum that are enough to tell two apart."""
@@ -42,6 +45,8 @@ class Reading:
     """Optional tables that are not there."""
     roundings: tuple[Rounding, ...]
     """Columns with cells finer than the base unit."""
+    warnings: tuple[InputWarning, ...]
+    """Values that are allowed and were probably not meant."""
     seconds: float
     """Time to read, check and build."""
 
@@ -79,7 +84,7 @@ def read(path: str | PathLike[str]) -> Any:
 
 
 def read_instance(path: str | PathLike[str]) -> Reading:
-    """As ``read``, with rounded cells, row counts, missing tables and conflicts."""
+    """As ``read``, with warnings, rounded cells, row counts, missing tables and conflicts."""
     started = time.perf_counter()
     path = Path(path)
     faults = Faults()
@@ -96,7 +101,8 @@ def read_instance(path: str | PathLike[str]) -> Reading:
     try:
         problem = kind.build(header, checked.tables)
     except InstanceError as error:
-        raise InstanceError(_named(error.faults, source)) from None
+        raise InstanceError([_placed(fault, source, checked) for fault in error.faults]) from None
+    suspicious = (*kind.warnings(checked.tables), *label_warnings(kind.schema, checked.tables))
     there = [table.name for table in kind.schema.tables if table.name not in checked.tables.missing]
     return Reading(
         problem=problem,
@@ -106,6 +112,7 @@ def read_instance(path: str | PathLike[str]) -> Reading:
         rows={name: checked.tables.rows(name) for name in there},
         missing=tuple(table.name for table in kind.schema.tables if table.name in checked.tables.missing),
         roundings=checked.roundings,
+        warnings=tuple(_placed(one, source, checked) for one in suspicious),
         seconds=time.perf_counter() - started,
     )
 
@@ -146,7 +153,7 @@ def read_plan_of(problem: Any, path: str | PathLike[str]) -> PlanReading:
     try:
         plan = kind.build_plan(problem, checked.tables)
     except (InstanceError, PlanError) as error:
-        raise PlanError(_named(error.faults, source), foreign) from None
+        raise PlanError([_placed(fault, source, checked) for fault in error.faults], foreign) from None
     return PlanReading(plan, fields, None if "checksum" not in fields else not foreign, foreign)
 
 
@@ -164,12 +171,12 @@ def _foreign(fields: Mapping[str, Any], name: str, checksum: str) -> str:
 
     By the checksum; where it states none, by the name.
     """
-    stated, other = fields.get("checksum"), fields.get("instance", name)
+    stated, other = fields.get("checksum"), shown(str(fields.get("instance", name)))
     if stated == checksum or (stated is None and other == name):
         return ""
     if stated is None:
         return f"this plan was made for instance {other}, not for {name}"
-    then, now = shortened(str(stated), CHECKSUM_SHOWN), shortened(checksum, CHECKSUM_SHOWN)
+    then, now = shown(shortened(str(stated), CHECKSUM_SHOWN)), shortened(checksum, CHECKSUM_SHOWN)
     if other == name:
         since = f"or this one has changed since (checksum {now})"
         return f"this plan was made for another instance called {name} (checksum {then}), {since}"
@@ -196,6 +203,12 @@ def _check(
     return check_tables(source, schema, faults, given)
 
 
-def _named(found: tuple[Fault, ...], source: Source) -> list[Fault]:
-    """Faults that a problem saw name tables; here they get the names of files."""
-    return [replace(fault, file=source.file(fault.file)) for fault in found]
+PlaceT = TypeVar("PlaceT", Fault, InputWarning)
+
+
+def _placed(found: PlaceT, source: Source, checked: Checked) -> PlaceT:
+    """What names a table and a row counted from 1, with the name of the file and the row's number there."""
+    row, numbers = found.row, checked.row_numbers.get(found.file)
+    if row is not None and numbers is not None:
+        row = int(numbers[row - 1])
+    return replace(found, file=source.file(found.file), row=row)

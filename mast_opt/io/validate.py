@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -40,6 +40,8 @@ class Checked:
 
     tables: Tables
     roundings: tuple[Rounding, ...]
+    row_numbers: Mapping[str, NDArray[np.int64]] = field(default_factory=dict)
+    """Table → numbers of its rows as a person finds them in the file, for tables where they are not 1, 2, 3, …"""
 
 
 def check_tables(
@@ -133,7 +135,8 @@ class _Checker:
                 self._check_key(table, columns, good)
             values[table.name] = {name: _frozen(array) for name, array in columns.items()}
         axes = {name: tuple(found.text.to_list()) for name, found in labels.items()}
-        return Checked(Tables(axes, values, present, frozenset(self.missing)), tuple(roundings))
+        numbers = {name: raw.row_numbers for name, raw in self.raws.items() if raw.row_numbers is not None}
+        return Checked(Tables(axes, values, present, frozenset(self.missing)), tuple(roundings), numbers)
 
     def _values(
         self, table: Table, column: Column, cells: Cells, labels: Mapping[str, Labels], listed: Mapping[str, str]

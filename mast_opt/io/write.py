@@ -7,15 +7,17 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 from numpy.typing import NDArray
 
 from mast_opt.errors import Fault, InputError, InstanceError, UsageError
 from mast_opt.io.atomic import check_free, check_writable, new_file, new_folder
+from mast_opt.io.cells import faulty_labels
 from mast_opt.io.certificate import CERTIFICATE, write_certificate
 from mast_opt.io.checksum import checksum_of
 from mast_opt.io.events import EVENTS, write_events
-from mast_opt.io.faults import one_of
-from mast_opt.io.header_fields import FORMAT, to_fields
+from mast_opt.io.faults import one_of, whole_letters
+from mast_opt.io.header_fields import FORMAT, NAME_EXPECTED, to_fields
 from mast_opt.io.targets.excel import write_excel
 from mast_opt.io.targets.folder import write_tables
 from mast_opt.io.targets.json_file import write_json
@@ -23,6 +25,8 @@ from mast_opt.io.toml_text import toml_text
 from mast_opt.kinds import kind_of
 from mast_opt.result import Event
 from mast_opt.schema import Schema
+from mast_opt.words import UNSAFE
+from mast_opt.words import shown as printable
 
 FORMATS = ("csv", "parquet", "xlsx", "json")
 """What ``write`` can write; the first two are folders."""
@@ -47,6 +51,8 @@ def write(problem: Any, path: str | PathLike[str], format: str | None = None, *,
     header, tables = kind.unbuild(problem)
     if not header.name.strip():
         raise InstanceError([Fault("instance: name", "a name that is not empty", value=header.name)])
+    if UNSAFE.search(header.name) and faulty_labels(pl.Series([whole_letters(header.name.strip(" "))]))[0]:
+        raise InstanceError([Fault("instance: name", NAME_EXPECTED, value=whole_letters(header.name))])
     fields = to_fields(header)
     if format in _FILE_WRITERS:
         if target.suffix.lower() != f".{format}":
@@ -135,7 +141,7 @@ def _only(stem: str, schema: Schema, force: bool) -> Callable[[Path], None]:
             return
         foreign = [name for name in content if name not in names]
         if foreign or f"{stem}.toml" not in content:
-            shown = one_of((foreign or content)[:3])
+            shown = printable(one_of((foreign or content)[:3]))
             raise InputError(f"{target} holds {shown}, which is no part of an earlier {stem}; choose another path")
         if not force:
             raise InputError(f"{target} exists already; choose another path, or overwrite it (--force)")

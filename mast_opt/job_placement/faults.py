@@ -10,6 +10,7 @@ from mast_opt.errors import Fault
 from mast_opt.job_placement.devices import read_devices
 from mast_opt.job_placement.units import LARGEST, MOST_GPUS, MOST_TASKS, WHOLE, Bools, Ints
 from mast_opt.schema import Tables
+from mast_opt.words import did_you_mean
 
 _COLUMNS = {"gpus": (WHOLE, "GPUs"), "cpu_cores": (1000, "cores"), "memory_gb": (1024, "GiB")}
 """Base units per unit of the file, and the unit."""
@@ -43,12 +44,14 @@ def _types(tables: Tables) -> Iterator[Fault]:
     labels = tables.axes["gpu_type"]
     there = np.zeros(len(labels), np.bool_)
     there[tables.get("servers", "gpu_type")[tables.has("servers", "gpu_type")]] = True
-    known = ", ".join(label for label, have in zip(labels, there.tolist()) if have) or "none"
+    known = [label for label, have in zip(labels, there.tolist()) if have]
     for table in ("job_gpu_types", "quotas"):
         kind = tables.get(table, "gpu_type")
         unknown = tables.has(table, "gpu_type") & ~np.append(there, True)[kind]
         for row in np.flatnonzero(unknown).tolist():
-            yield Fault(table, f"a GPU type that servers have: {known}", row + 1, "gpu_type", labels[int(kind[row])])
+            name = labels[int(kind[row])]
+            words = f"a GPU type that servers have: {', '.join(known) or 'none'}{did_you_mean(name, known)}"
+            yield Fault(table, words, row + 1, "gpu_type", name)
 
 
 def _shares(tables: Tables) -> Iterator[Fault]:

@@ -21,6 +21,7 @@ from mast_opt.job_placement.size import size
 from mast_opt.job_placement.strong import strong
 from mast_opt.job_placement.tables import PLAN_SCHEMA, RULES, SCHEMA, TERMS
 from mast_opt.job_placement.verify import verify
+from mast_opt.job_placement.warnings import warnings
 from mast_opt.kind import Kind
 from mast_opt.questions import Questions
 from mast_opt.search import Found, Heuristic, Tools
@@ -61,6 +62,7 @@ KIND: Kind[JobPlacement, Any] = Kind(
     build_plan=build_plan,
     unbuild_plan=unbuild_plan,
     conflicts=conflicts,
+    warnings=warnings,
     verify=verify,
     formulations={"base": base, "strong": strong},
     size=size,

@@ -14,7 +14,7 @@ from mast_opt.errors import UsageError
 from mast_opt.job_placement.plan import Plan
 from mast_opt.job_placement.problem import JobPlacement
 from mast_opt.job_placement.units import Bools
-from mast_opt.questions import Change
+from mast_opt.questions import PLAUSIBLE_GROWTH, Change
 from mast_opt.scenario_values import grown, positions, records, reweighted, tier_factors, whole
 from mast_opt.words import unused, unused_labels
 
@@ -102,7 +102,12 @@ def replicate(problem: JobPlacement, value: Any) -> JobPlacement:
 CHANGES = {
     "lose_regions": Change(lose_regions, 'lose_regions = ["east"]', "regions that are gone, with servers and data"),
     "lose_clusters": Change(lose_clusters, 'lose_clusters = ["east-1"]', "clusters that are gone"),
-    "grow_demand": Change(grow_demand, "grow_demand = { all = 1.2, 0 = 1.5 }", "tasks times a factor, all or by tier"),
+    "grow_demand": Change(
+        grow_demand,
+        "grow_demand = { all = 1.2, 0 = 1.5 }",
+        "tasks times a factor, all or by tier",
+        plausible=PLAUSIBLE_GROWTH,
+    ),
     "add_servers": Change(
         add_servers, 'add_servers = [{ cluster = "east-1", gpu_type = "H100", servers = 8 }]', "new servers"
     ),

@@ -26,6 +26,8 @@ def show_reading(console: Console, reading: Reading) -> None:
             print_words(console, f"- {conflict.message}")
     else:
         console.print(Text.assemble(("VALID", "bold green"), "  no fault, and no conflict that shows without solving"))
+    for warning in reading.warnings:
+        print_words(console, f"Warning: {warning}", style="yellow")
     table = light_table("", ("table", "rows"))
     for name, rows in reading.rows.items():
         table.add_row(name, f"{rows:,}")
@@ -37,7 +39,14 @@ def show_reading(console: Console, reading: Reading) -> None:
 
 
 def show_verdict(
-    console: Console, problem: Any, verdict: Verdict, claims: Sequence[Violation], notes: Sequence[str], *, full: bool
+    console: Console,
+    problem: Any,
+    verdict: Verdict,
+    claims: Sequence[Violation],
+    notes: Sequence[str],
+    *,
+    right: str,
+    full: bool,
 ) -> None:
     """Print whether a plan keeps every limit, and where it does not.
 
@@ -47,13 +56,14 @@ def show_verdict(
         verdict: the verifier's.
         claims: figures that the plan states about itself and that are wrong.
         notes: what to know first.
+        right: what to say of the stated figures if nothing is wrong, to be added to a sentence.
         full: list every violation, not only the first.
     """
     found = (*verdict.violations, *claims)
     for note in notes:
         print_words(console, f"Note: {note}")
     if not found:
-        console.print(Text.assemble(("VERIFIED", "bold green"), "  every limit holds, every stated figure is right"))
+        console.print(Text.assemble(("VERIFIED", "bold green"), f"  every limit holds{right}"))
     else:
         console.print(Text.assemble(("VIOLATIONS", "bold red"), f"  {len(found):,} found"))
         table = light_table("", ("constraint", "off by", "limit", "unit"), text=("constraint", "unit"))

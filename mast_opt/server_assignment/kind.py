@@ -24,6 +24,7 @@ from mast_opt.server_assignment.tables import PLAN_SCHEMA, SCHEMA, TERMS
 from mast_opt.server_assignment.today import today
 from mast_opt.server_assignment.unbuild import unbuild
 from mast_opt.server_assignment.verify import verify
+from mast_opt.server_assignment.warnings import warnings
 
 
 def _ras(problem: ServerAssignment, tools: Tools, start: Plan | None) -> Found[Plan]:
@@ -52,6 +53,7 @@ KIND: Kind[ServerAssignment, Plan] = Kind(
     build_plan=build_plan,
     unbuild_plan=unbuild_plan,
     conflicts=conflicts,
+    warnings=warnings,
     verify=verify,
     formulations={"base": base},
     size=size,

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from mast_opt.errors import InstanceError, UsageError
-from mast_opt.questions import Change
+from mast_opt.questions import PLAUSIBLE_GROWTH, Change
 from mast_opt.scenario_values import amounts, factor, grown, positions, records, reweighted, whole
 from mast_opt.server_assignment.plan import Plan
 from mast_opt.server_assignment.problem import Bools, ServerAssignment
@@ -89,7 +89,9 @@ CHANGES = {
         lose_switchboards, 'lose_switchboards = ["sb1"]', "switchboards with all servers there"
     ),
     "lose_datacenters": Change(lose_datacenters, 'lose_datacenters = ["dc1"]', "datacenters with all servers there"),
-    "grow_demand": Change(grow_demand, "grow_demand = { training = 1.2 }", "what is asked, times a factor"),
+    "grow_demand": Change(
+        grow_demand, "grow_demand = { training = 1.2 }", "what is asked, times a factor", plausible=PLAUSIBLE_GROWTH
+    ),
     "add_servers": Change(
         add_servers, 'add_servers = [{ switchboard = "sb1", type = "gpu", servers = 8 }]', "new servers, nobody's"
     ),

@@ -7,12 +7,14 @@ from mast_opt.task_reassignment.problem import TaskReassignment
 
 
 def aggregate_bound(problem: TaskReassignment) -> float:
-    """Load and balance cost if need and room could be shared freely among machines.
+    """Load and balance cost if need and room could be shared freely among machines; in a lexicographic objective, the
+    value of its first term.
 
     Both are sums of max(0, ·) over machines, which are at least max(0, ·) of the sum (Jensen); moves cost at least 0.
     """
     p = problem
-    weights = p.objective.weights
+    order = p.objective.order
+    weights = p.objective.weights if not order else dict.fromkeys(p.objective.weights, 0.0) | {order[0]: 1.0}
     need = totals(p.need)
     spare = [total - used for total, used in zip(totals(p.capacity), need, strict=True)]
     over = [max(0, used - safe) for used, safe in zip(need, totals(p.safety), strict=True)]

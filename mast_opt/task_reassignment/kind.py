@@ -5,6 +5,7 @@ from __future__ import annotations
 from mast_opt.kind import Kind
 from mast_opt.questions import Questions
 from mast_opt.search import Found, Tools
+from mast_opt.task_reassignment.aggregate import aggregate_bound
 from mast_opt.task_reassignment.charts import charts
 from mast_opt.task_reassignment.conflicts import conflicts
 from mast_opt.task_reassignment.dat import write_dat
@@ -22,6 +23,7 @@ from mast_opt.task_reassignment.size import size
 from mast_opt.task_reassignment.tables import PLAN_SCHEMA, SCHEMA, TERMS, build, unbuild
 from mast_opt.task_reassignment.today import today
 from mast_opt.task_reassignment.verify import verify
+from mast_opt.task_reassignment.warnings import warnings
 
 
 def _twine(problem: TaskReassignment, tools: Tools, start: Plan | None) -> Found[Plan]:
@@ -50,6 +52,7 @@ KIND: Kind[TaskReassignment, Plan] = Kind(
     build_plan=build_plan,
     unbuild_plan=unbuild_plan,
     conflicts=conflicts,
+    warnings=warnings,
     verify=verify,
     formulations={"base": base},
     size=size,
@@ -59,6 +62,7 @@ KIND: Kind[TaskReassignment, Plan] = Kind(
     exporters={".dat": write_dat, ".txt": write_model},
     plan_exporters={".txt": write_assignment},
     today=today,
+    instance_bound=aggregate_bound,
     steps=order,
     charts=charts,
     freezing=FREEZING,

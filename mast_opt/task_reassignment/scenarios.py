@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from mast_opt.errors import UsageError
-from mast_opt.questions import Change
+from mast_opt.questions import PLAUSIBLE_GROWTH, Change
 from mast_opt.scenario_values import amounts, factor, grown, positions, records, reweighted, whole
 from mast_opt.task_reassignment.checks import faults
 from mast_opt.task_reassignment.plan import Plan
@@ -74,7 +74,12 @@ CHANGES = {
         drain_machines, 'drain_machines = ["m1"]', "machines to empty; what needs only transient resources may stay"
     ),
     "drain_locations": Change(drain_locations, 'drain_locations = ["hall-a"]', "locations to empty, likewise"),
-    "grow_demand": Change(grow_demand, "grow_demand = { cpu = 1.2 }", "needs times a factor, of all or by resource"),
+    "grow_demand": Change(
+        grow_demand,
+        "grow_demand = { cpu = 1.2 }",
+        "needs times a factor, of all or by resource",
+        plausible=PLAUSIBLE_GROWTH,
+    ),
     "add_capacity": Change(
         add_capacity, 'add_capacity = [{ machine = "m1", resource = "cpu", amount = 8 }]', "more capacity"
     ),

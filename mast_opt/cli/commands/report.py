@@ -10,9 +10,10 @@ from cyclopts import Parameter
 from mast_opt.cli.claims import objective_meant, text_in, wrong_claims
 from mast_opt.cli.exits import Exit
 from mast_opt.cli.options import Force, Instance, Json, TheRun
+from mast_opt.cli.proof import Proof, check_bound
 from mast_opt.cli.record import verdict_keys
 from mast_opt.cli.run import Answer
-from mast_opt.io import PlanReading, read, read_events, read_plan_of
+from mast_opt.io import PlanReading, read, read_certificate, read_events, read_plan_of
 from mast_opt.solving import verify
 from mast_opt.verdict import Verdict
 
@@ -38,7 +39,8 @@ def command(
 
     Key figures, terms, heat map before and after, demand against supply, fill, flows, how the search went, and the
     table behind each picture; light and dark, wide and on a phone. Every figure is the verifier's; bound and status are
-    those of plan.toml, and left out where it states another objective or was written for another instance.
+    those of plan.toml, and left out where it states another objective or was written for another instance. A bound that
+    'mast-opt verify' cannot check is marked as such.
 
         mast-opt report my-instance my-plan --out my-report.html
         mast-opt report my-instance my-plan --out my-report.html --png my-report.png
@@ -50,13 +52,26 @@ def command(
         run.record["kind"] = problem.kind
         reading = read_plan_of(problem, plan)
         events = read_events(plan)
+        arrays = read_certificate(plan)
     with run.phase("verify", "drawing"):
         verdict = verify(problem, reading.plan)
-        fields, notes = _to_be_believed(problem, verdict, reading)
-        write_report(problem, reading.plan, out, picture=png, fields=fields, events=events, notes=notes, force=force)
+        proof = check_bound(problem, verdict, reading.fields, arrays)
+        fields, notes = _to_be_believed(problem, verdict, reading, proof)
+        checked = proof.checked if fields.get("bound") is not None else None
+        write_report(
+            problem,
+            reading.plan,
+            out,
+            picture=png,
+            fields=fields,
+            events=events,
+            notes=notes,
+            bound_checked=checked,
+            force=force,
+        )
     run.record.update(verdict_keys(verdict))
     run.record.update(solver=text_in(fields, "solver"), out=str(out), png=None if png is None else str(png))
-    run.record.update(same_instance=reading.same_instance, notes=notes)
+    run.record.update(same_instance=reading.same_instance, bound_checked=checked, notes=notes)
 
     def show(console: Console) -> None:
         for note in notes:
@@ -66,11 +81,13 @@ def command(
     return Answer(Exit.OK, show)
 
 
-def _to_be_believed(problem: Any, verdict: Verdict, reading: PlanReading) -> tuple[dict[str, Any], list[str]]:
+def _to_be_believed(
+    problem: Any, verdict: Verdict, reading: PlanReading, proof: Proof
+) -> tuple[dict[str, Any], list[str]]:
     """What ``plan.toml`` says, without a bound and a status that are another instance's or wrong; and why."""
     meant = objective_meant(problem, verdict, reading.fields)
     fields = {**reading.fields, "objective": meant}
-    wrong = wrong_claims(problem, verdict, reading.fields)
+    wrong = [*wrong_claims(problem, verdict, reading.fields), *proof.wrong]
     why = [reading.foreign] if reading.foreign else []
     why += [f"plan.toml states another {claim.constraint} than the verifier finds" for claim in wrong]
     if why:

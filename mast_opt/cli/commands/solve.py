@@ -14,11 +14,11 @@ from mast_opt.cli.events import EventLog
 from mast_opt.cli.exits import Exit
 from mast_opt.cli.freezing import parts_to_keep
 from mast_opt.cli.interrupt import Interrupt
-from mast_opt.cli.options import Full, Instance, Json, TheRun
+from mast_opt.cli.options import Full, Instance, Json, Strict, TheRun
 from mast_opt.cli.record import solution_keys
 from mast_opt.cli.run import Answer, Run
 from mast_opt.errors import UsageError
-from mast_opt.io import check_plan_target, read, read_plan
+from mast_opt.io import check_plan_target, read_instance, read_plan
 from mast_opt.report.progress import Progress
 from mast_opt.result import Event, Status
 from mast_opt.solving import Solution, solve, write_plan
@@ -68,6 +68,7 @@ def command(
     events: Annotated[
         Path | None, Parameter(help="Write each incumbent and bound as it comes, one JSON line each.")
     ] = None,
+    strict: Strict = False,
     full: Full = False,
     json: Json = False,
     run: TheRun,
@@ -89,8 +90,10 @@ def command(
     if out is not None and events is not None and events.resolve().is_relative_to(out.resolve()):
         raise UsageError(f"--events {events} is inside --out {out}, which is replaced; choose another path")
     with run.phase("read", f"reading {path}"):
-        problem = read(path)
+        reading = read_instance(path)
+        problem = reading.problem
         run.record["kind"] = problem.kind
+        run.warn(reading.warnings, strict=strict)
         begin = None if start is None else read_plan(problem, start)
         if out is not None:
             check_plan_target(problem, out)

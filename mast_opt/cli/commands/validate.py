@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mast_opt.cli.exits import Exit
-from mast_opt.cli.options import Instance, Json, TheRun
+from mast_opt.cli.options import Instance, Json, Strict, TheRun
 from mast_opt.cli.run import Answer
 from mast_opt.io import read_instance
 from mast_opt.result import Status
@@ -14,17 +14,21 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 
-def command(path: Instance, /, *, json: Json = False, run: TheRun) -> Answer:
+def command(path: Instance, /, *, strict: Strict = False, json: Json = False, run: TheRun) -> Answer:
     """Check an instance: every fault, and every conflict that can be seen without solving.
 
     Faults in the files are listed all at once, each with file, row, column, value and what was expected (exit code
-    2). Limits that contradict one another mean that no plan can exist (exit code 3).
+    2). Limits that contradict one another mean that no plan can exist (exit code 3). Values that are allowed and were
+    probably not meant, such as a misspelt GPU type or GB in a column of TB, are warnings; --strict makes them errors.
 
         mast-opt validate my-instance
+        mast-opt validate fleet.xlsx --strict
         mast-opt validate fleet.xlsx --json | jq .conflicts
     """
     with run.phase("read", f"reading {path}"):
         reading = read_instance(path)
+        run.record["kind"] = reading.kind.name
+        run.warn(reading.warnings, strict=strict, show=False)
     with run.phase("verify", "checking"):
         conflicts = reading.conflicts
     problem = reading.problem

@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
-from mast_opt.analysis.scenarios import read_scenarios
+from mast_opt.analysis.scenarios import check_scenarios, read_scenarios, scenario_warnings
 from mast_opt.analysis.whatif import WhatIf, whatif
 from mast_opt.cli.answers import whatif_keys
 from mast_opt.cli.commands.solve import exit_for
 from mast_opt.cli.exits import Exit
 from mast_opt.cli.interrupt import Interrupt
-from mast_opt.cli.options import Instance, Json, TheRun
+from mast_opt.cli.options import Instance, Json, Strict, TheRun
 from mast_opt.cli.record import violation_keys
 from mast_opt.cli.run import Answer
 from mast_opt.errors import UsageError
-from mast_opt.io import check_plan_target, read, read_plan, write_plan
+from mast_opt.io import check_plan_target, read_instance, read_plan, write_plan
 from mast_opt.solving import verify
 from mast_opt.verdict import Violation
 from mast_opt.words import counted
@@ -47,6 +47,7 @@ def command(
     threads: Annotated[int | None, Parameter(help="Of each solve.", validator=Number(gte=1))] = None,
     jobs: Annotated[int, Parameter(help="Scenarios solved at the same time.", validator=Number(gte=1))] = 1,
     out: Annotated[Path | None, Parameter(help="With --robust: write the robust plan to this folder.")] = None,
+    strict: Strict = False,
     json: Json = False,
     run: TheRun,
 ) -> Answer:
@@ -78,9 +79,13 @@ def command(
     if out is not None and robust is None:
         raise UsageError("--out writes the robust plan; ask for one with --robust worst or --robust weighted")
     with run.phase("read", f"reading {path}"):
-        problem = read(path)
+        reading = read_instance(path)
+        problem = reading.problem
         run.record["kind"] = problem.kind
         told = read_scenarios(scenarios)
+        check_scenarios(reading.kind, told)
+        doubtful = scenario_warnings(reading.kind, told, scenarios.name)
+        run.warn([*reading.warnings, *doubtful], strict=strict)
         begin = None if plan is None else read_plan(problem, plan)
         if out is not None:
             check_plan_target(problem, out)

@@ -40,6 +40,8 @@ class Report:
     provenance: str
     notes: tuple[str, ...] = ()
     """What a reader should know before the figures."""
+    bound_checked: bool | None = None
+    """Was the bound in ``fields`` computed again? None where that is not known, or there is none."""
 
 
 def report(
@@ -49,6 +51,7 @@ def report(
     fields: Mapping[str, Any] | None = None,
     events: Iterable[Event] = (),
     notes: Iterable[str] = (),
+    bound_checked: bool | None = None,
 ) -> Report:
     """What there is to show of a plan.
 
@@ -58,6 +61,7 @@ def report(
         fields: what ``plan.toml`` says.
         events: of the solve that found the plan.
         notes: sentences to stand above the figures.
+        bound_checked: was the bound in ``fields`` computed again?
     """
     kind = kind_of(problem)
     today = kind.today(problem)
@@ -78,4 +82,5 @@ def report(
         sections=kind.sections(problem, plan),
         provenance=problem.provenance,
         notes=tuple(notes),
+        bound_checked=bound_checked,
     )

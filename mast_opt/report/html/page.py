@@ -37,6 +37,7 @@ def page(report: Report) -> str:
         terms=_terms(report),
         table=_table,
         plain=plain,
+        source_of_bound=_source_of_bound(report),
         versions=_versions(report),
     )
     return text if text.endswith("\n") else text + "\n"
@@ -60,15 +61,25 @@ def _figures(report: Report) -> list[tuple[str, str]]:
     fields = report.fields
     bound = fields.get("bound")
     objective = fields.get("objective")
+    unchecked = " (not checked)" if report.bound_checked is False else ""
     stated = [
         ("objective", plain(report.verdict.objective if objective is None else float(objective))),
-        ("bound", plain(None if bound is None else float(bound))),
+        ("bound", plain(None if bound is None else float(bound)) + unchecked),
     ]
     if objective is not None and bound is not None:
         gap = max(0.0, (float(objective) - float(bound)) / max(abs(float(objective)), 1e-9))
         stated.append(("gap", percent(gap)))
     stated += [(name, str(fields[name])) for name in ("solver", "status") if fields.get(name) is not None]
     return stated
+
+
+def _source_of_bound(report: Report) -> str:
+    if report.fields.get("bound") is None:
+        return ""
+    if report.bound_checked:
+        return ", and the bound from the certificate in the plan's folder or from the instance"
+    unchecked = "; it was not checked" if report.bound_checked is False else ""
+    return f", except for the bound, which is what plan.toml says{unchecked}"
 
 
 def _metrics(report: Report) -> list[dict[str, Any]]:

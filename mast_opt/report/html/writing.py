@@ -24,6 +24,7 @@ def write_report(
     fields: Mapping[str, Any] | None = None,
     events: Iterable[Event] = (),
     notes: Iterable[str] = (),
+    bound_checked: bool | None = None,
     force: bool = False,
 ) -> None:
     """Write a plan as one page that opens in any browser, without a network; and, if asked, as a picture.
@@ -36,6 +37,7 @@ def write_report(
         fields: what ``plan.toml`` says, for the solver and the bound.
         events: of the solve (``Solution.events``), for the convergence.
         notes: sentences to stand above the figures.
+        bound_checked: was the bound in ``fields`` computed again? If False, the page says that it was not.
         force: replace files that are there.
 
     Raises:
@@ -47,7 +49,7 @@ def write_report(
         if target.suffix.lower() != suffix:
             raise UsageError(f"{target}: expected a name that ends in {suffix}")
         check_free(target, force=force)
-    content = report(problem, plan, fields=fields, events=events, notes=notes)
+    content = report(problem, plan, fields=fields, events=events, notes=notes, bound_checked=bound_checked)
     with new_file(Path(path).absolute()) as partial:
         partial.write_text(page(content), encoding="utf-8", newline="\n")
     if picture is not None:

@@ -1,0 +1,232 @@
+"""Values that are allowed and were probably not meant: each kind's warnings, and none on sound instances."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import openpyxl
+import pytest
+
+import mast_opt
+from mast_opt.io import read_instance
+from mast_opt.kinds import kind_named, kind_names, kind_of
+from mast_opt.plausibility import similar, thousandfold
+from tests.cli.conftest import write_tables
+
+ROOT = Path(__file__).parents[2] / "instances"
+COMMITTED = sorted(
+    path
+    for path in ROOT.glob("*/*")
+    if path.name != "best_known" and (path.suffix == ".json" or (path / "instance.toml").exists())
+)
+FAMILIES = [(kind, family) for kind in kind_names() for family in kind_named(kind).families]
+
+
+def found(path: Path) -> list[str]:
+    return [str(warning) for warning in read_instance(path).warnings]
+
+
+@pytest.mark.parametrize("path", COMMITTED, ids=lambda path: path.name)
+def test_none_on_committed_instances(path: Path) -> None:
+    assert found(path) == []
+
+
+@pytest.mark.parametrize(("kind", "family"), FAMILIES)
+@pytest.mark.parametrize("seed", range(3))
+def test_none_on_generated_instances(kind: str, family: str, seed: int) -> None:
+    problem = mast_opt.generate(kind, family, seed=seed)
+    _, tables = kind_of(problem).unbuild(problem)
+    assert kind_of(problem).warnings(tables) == ()
+
+
+@pytest.mark.parametrize("kind", kind_names())
+def test_none_on_templates(kind: str, tmp_path: Path) -> None:
+    mast_opt.write_template(kind, tmp_path / "template.xlsx")
+    assert found(tmp_path / "template.xlsx") == []
+
+
+def test_a_gpu_type_that_is_spelt_differently_in_supply(tmp_path: Path) -> None:
+    demand = "workload,gpu_type,gpus\nrank,A100,8\nrank,a-100,8\nspam,A100,4\nspam,a-100,4\n"
+    [warning] = read_instance(write_tables(tmp_path / "i", {"gpu_demand.csv": demand})).warnings
+    assert (warning.file, warning.row, warning.column, warning.value) == ("gpu_demand.csv", 2, "gpu_type", "a-100")
+    assert warning.suggestion == "did you mean 'A100'?"
+    assert warning.count == 2
+
+
+def test_another_gpu_type_beside_one_that_there_is(tmp_path: Path) -> None:
+    demand = "workload,gpu_type,gpus\nrank,A100,8\nrank,H100,8\nspam,A100,4\n"
+    assert found(write_tables(tmp_path / "i", {"gpu_demand.csv": demand})) == []
+
+
+def test_a_type_that_nobody_has_and_all_of_a_workload_needs(tmp_path: Path) -> None:
+    demand = "workload,gpu_type,gpus\nrank,TPU,8\nspam,A100,4\n"
+    [words] = found(write_tables(tmp_path / "i", {"gpu_demand.csv": demand}))
+    assert words == "gpu_demand.csv, row 1, column gpu_type: 'TPU': no region supplies GPUs of this type"
+
+
+def test_more_gpus_than_all_regions_have(tmp_path: Path) -> None:
+    demand = "workload,gpu_type,gpus\nrank,A100,8\nspam,A100,17\n"
+    [words] = found(write_tables(tmp_path / "i", {"gpu_demand.csv": demand}))
+    assert words.startswith("gpu_demand.csv, row 2, column gpus: '17': more than the 16 A100 of all regions together")
+
+
+def test_sizes_in_gb(tmp_path: Path) -> None:
+    sizes = "dataset,size_tb\nclicks,3000\nlogs,2000\n"
+    [words] = found(write_tables(tmp_path / "i", {"datasets.csv": sizes}))
+    assert "far more data than storage: 5,000 TB for one copy of everything, 20 TB of storage" in words
+    assert "GB" in words
+
+
+def test_storage_in_gb(tmp_path: Path) -> None:
+    storage = "region,storage_tb,cpu_cores\neast,10000,10\nwest,10000,10\n"
+    [words] = found(write_tables(tmp_path / "i", {"regions.csv": storage}))
+    assert words.startswith("regions.csv, column storage_tb: far more storage than data")
+
+
+def test_one_region_in_gb(tmp_path: Path) -> None:
+    rows = "".join(f"r{n},{size},10\n" for n, size in enumerate((12, 8, 20, 15000)))
+    [words] = found(
+        write_tables(
+            tmp_path / "i",
+            {
+                "regions.csv": "region,storage_tb,cpu_cores\neast,10,10\nwest,10,10\n" + rows,
+                "datasets.csv": "dataset,size_tb\nclicks,30\nlogs,20\n",
+            },
+        )
+    )
+    assert words.startswith("regions.csv, row 6, column storage_tb: '15000': about a thousand times the others")
+    assert "GB" in words
+
+
+def test_rows_of_a_workbook_are_numbered_as_excel_does(tmp_path: Path) -> None:
+    demand = "workload,gpu_type,gpus\nrank,A100,8\nspam,A100,17\n"
+    problem = mast_opt.read(write_tables(tmp_path / "i", {"gpu_demand.csv": demand}))
+    mast_opt.write(problem, tmp_path / "book.xlsx")
+    [warning] = read_instance(tmp_path / "book.xlsx").warnings
+    assert (warning.file, warning.row) == ("book.xlsx: gpu_demand", 3)
+
+
+@pytest.mark.parametrize(
+    ("values", "large", "small"),
+    [
+        ([3, 5, 8, 4000], [3], []),
+        ([3000, 5000, 8000, 4], [], [3]),
+        ([3, 5, 8, 400], [], []),
+        ([3, 5, 8, 4000, 5000, 6000], [], []),
+        ([3, 5, 4000], [], []),
+        ([0, 0, 0, 3], [], []),
+        ([1, 30, 900, 27000, 810000], [], []),
+        ([], [], []),
+    ],
+)
+def test_thousandfold(values: list[int], large: list[int], small: list[int]) -> None:
+    high, low = thousandfold(np.array(values, np.int64))
+    assert (np.flatnonzero(high).tolist(), np.flatnonzero(low).tolist()) == (large, small)
+
+
+def test_thousandfold_never_takes_a_long_tail_for_a_mistake() -> None:
+    for seed in range(200):
+        values = np.random.default_rng(seed).lognormal(10, 2.0, 50 + seed).astype(np.int64) + 1
+        high, low = thousandfold(values)
+        assert not high.any()
+        assert not low.any()
+
+
+@pytest.mark.parametrize(
+    ("name", "known", "meant"),
+    [
+        ("h100", ["H100"], "H100"),
+        ("H-100", ["A100", "H100"], "H100"),
+        ("NVIDIA H100", ["H100"], "H100"),
+        ("HlOO", ["H100"], "H100"),
+        ("trainium", ["trainuim"], "trainuim"),
+        ("A100", ["H100"], None),
+        ("A10", ["A100"], None),
+        ("L4", ["L40"], None),
+        ("V100-16G", ["V100-32G"], None),
+        ("tpu-v4", ["tpu-v5"], None),
+        ("T4", [], None),
+    ],
+)
+def test_similar(name: str, known: list[str], meant: str | None) -> None:
+    assert similar(name, known) == meant
+
+
+def edited(tmp_path: Path, name: str, table: str, row: int, **values: object) -> Path:
+    """A committed or generated instance as JSON, some cells changed."""
+    problem = mast_opt.read(ROOT / name)
+    mast_opt.write(problem, tmp_path / "instance.json")
+    content = json.loads((tmp_path / "instance.json").read_text(encoding="utf-8"))
+    content[table][row].update(values)
+    (tmp_path / "instance.json").write_text(json.dumps(content), encoding="utf-8")
+    return tmp_path / "instance.json"
+
+
+def test_a_task_larger_than_any_server(tmp_path: Path) -> None:
+    [words] = found(edited(tmp_path, "job_placement/tiny-packing.json", "jobs", 0, cpu_cores=100_000))
+    assert "column cpu_cores: '100000': one task needs more than the largest server has" in words
+
+
+def test_memory_in_mib(tmp_path: Path) -> None:
+    path = edited(tmp_path, "job_placement/tiny-packing.json", "servers", 0, memory_gb=2_000_000)
+    assert any("'2000000'" in words and "MiB" in words for words in found(path))
+
+
+def test_a_type_that_no_server_has_is_a_fault_with_what_was_meant(tmp_path: Path) -> None:
+    problem = mast_opt.generate("job-placement", seed=1)
+    mast_opt.write(problem, tmp_path / "i.json")
+    content = json.loads((tmp_path / "i.json").read_text(encoding="utf-8"))
+    name = content["job_gpu_types"][0]["gpu_type"]
+    content["job_gpu_types"][0]["gpu_type"] = name + "x"
+    (tmp_path / "i.json").write_text(json.dumps(content), encoding="utf-8")
+    with pytest.raises(mast_opt.InstanceError, match=f"did you mean '{name}'"):
+        mast_opt.read(tmp_path / "i.json")
+
+
+def test_a_reservation_that_asks_more_than_the_fleet(tmp_path: Path) -> None:
+    path = edited(tmp_path, "server_assignment/shared-pool", "reservations", 0, rru=1e6)
+    assert any("more than all servers together are worth to it" in words for words in found(path))
+
+
+def test_values_of_a_type_that_no_server_has(tmp_path: Path) -> None:
+    problem = mast_opt.generate("server-assignment", seed=1)
+    mast_opt.write(problem, tmp_path / "i.json")
+    content = json.loads((tmp_path / "i.json").read_text(encoding="utf-8"))
+    name = content["values"][0]["type"]
+    content["values"].append({**content["values"][0], "type": name.upper(), "rru": 1})
+    (tmp_path / "i.json").write_text(json.dumps(content), encoding="utf-8")
+    [words] = found(tmp_path / "i.json")
+    assert f"'{name.upper()}': no server is of this type; did you mean '{name}'?" in words
+
+
+def test_a_process_larger_than_any_machine(tmp_path: Path) -> None:
+    path = edited(tmp_path, "task_reassignment/crowded-machine", "needs", 0, amount=10**9)
+    assert any("than any machine has" in words for words in found(path))
+
+
+@pytest.mark.parametrize("name", ["=cmd", "+1", "-x", "@SUM(A1)"])
+def test_names_that_a_spreadsheet_takes_for_formulas(tmp_path: Path, name: str) -> None:
+    replaced = {
+        "datasets.csv": f"dataset,size_tb\n{name},3\nlogs,2\n",
+        "replicas.csv": f"dataset,region\n{name},east\nlogs,west\n",
+        "reads.csv": f"workload,dataset,tb_per_day\nrank,{name},1\nspam,logs,1\n",
+    }
+    path = write_tables(tmp_path / "i", replaced)
+    [warning] = read_instance(path).warnings
+    assert (warning.file, warning.row, warning.column, warning.value) == ("datasets.csv", 1, "dataset", name)
+    assert "formula" in warning.message
+    mast_opt.write(mast_opt.read(path), tmp_path / "again")
+    assert mast_opt.checksum(mast_opt.read(tmp_path / "again")) == mast_opt.checksum(mast_opt.read(path))
+    mast_opt.write(mast_opt.read(path), tmp_path / "book.xlsx")
+    cell = openpyxl.load_workbook(tmp_path / "book.xlsx")["datasets"]["A2"]
+    assert (cell.data_type, cell.value) == ("s", name)
+
+
+@pytest.mark.parametrize("twin", ["cafe\u0301", "ca\u200bf\u00e9", "\uff43af\u00e9", "caf\u00e9\u2060"])
+def test_names_that_look_alike(tmp_path: Path, twin: str) -> None:
+    replaced = {"datasets.csv": f"dataset,size_tb\nclicks,3\nlogs,2\ncaf\u00e9,1\n{twin},1\n"}
+    [warning] = read_instance(write_tables(tmp_path / "i", replaced)).warnings
+    assert (warning.row, warning.column, warning.value) == (4, "dataset", twin)
+    assert "looks like 'caf\u00e9'" in warning.message

@@ -129,6 +129,19 @@ class Change:
 
 
 @dataclass(frozen=True)
+class Loss:
+    """What a scenario destroys: data of which nothing is left, and the work that cannot run without it."""
+
+    datasets: tuple[str, ...] = ()
+    tb: float | None = 0.0
+    """Size of the datasets; None where the instance states no sizes."""
+    work: tuple[str, ...] = ()
+    """The workloads or jobs that read any of them."""
+    noun: str = "workload"
+    """What ``work`` consists of: ``workload`` or ``job``."""
+
+
+@dataclass(frozen=True)
 class TwoStage:
     """How one plan can be made for several scenarios: what is decided before it is known which one comes."""
 
@@ -165,3 +178,7 @@ class Questions:
     """Term → the term that has to be minimised before a frontier trades it, because a program tells the two apart only
     where the latter costs more."""
     two_stage: TwoStage | None = None
+    loss: Callable[[Any, Any, Mapping[str, Any], Any | None], tuple[Any, Loss]] | None = None
+    """(instance, the same after all changes of a scenario, these changes by key, plan or None) → (the changed instance
+    without the data that is lost, that loss). The data that is hit is that of the plan, or today's without one. None
+    where a kind has no data that can be lost."""

@@ -7,7 +7,7 @@ Introduction to Stochastic Programming, 2011, chapter 2). The copies together ar
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from mast_opt import backends
 from mast_opt.kind import Formulation, Kind
 from mast_opt.mip import Block, FloatArray, IntArray, Mip, frozen
 from mast_opt.mip.extending import Extension, extended
-from mast_opt.questions import TwoStage
+from mast_opt.questions import Loss, TwoStage
 from mast_opt.result import SolveParams, Status
 from mast_opt.solving import Solution, solve
 from mast_opt.solving.clock import Clock
@@ -47,6 +47,10 @@ class Robust:
     """Scenario → the rest decided anew beside what this plan decides."""
     base: Mapping[str, Solution]
     """Scenario → the same beside what the base plan decides."""
+    robust_lost: Mapping[str, Loss | None] = field(default_factory=dict)
+    """Scenario → what it destroys where this plan is carried out before; None where a kind has no data to lose."""
+    base_lost: Mapping[str, Loss | None] = field(default_factory=dict)
+    """Scenario → what it destroys where the base plan is carried out before."""
 
 
 @dataclass(frozen=True, eq=False)

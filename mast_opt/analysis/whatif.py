@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -14,6 +14,7 @@ from mast_opt.analysis.asking import asked, exact_solver, in_parallel, solve_fro
 from mast_opt.analysis.robust import Robust, RobustSearch
 from mast_opt.analysis.scenarios import BASE, Scenario, check_scenarios, happened
 from mast_opt.errors import UsageError
+from mast_opt.questions import Loss, Questions
 from mast_opt.result import SolveParams
 from mast_opt.solving import Solution, verify
 from mast_opt.solving.clock import Clock
@@ -35,6 +36,8 @@ class Outcome:
     kept: Verdict | None
     """The base plan under the scenario, nothing planned anew: its violations are what would break. None without a
     base plan."""
+    lost: Loss | None = None
+    """Data that the scenario destroys, and the work that reads it; None where a kind has no data that can be lost."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +71,10 @@ def whatif(
     Work that cannot be served is priced in every scenario and in the base, never forbidden; data that has no room left
     is not priced, so a scenario may still be infeasible, and says so.
 
+    A scenario that loses regions loses the data of which no replica is elsewhere. The replicas are those of ``plan``
+    where it is given (the regions are lost after it is carried out), else today's. Work that reads lost data is never
+    served.
+
     With ``robust`` there is also one plan for all scenarios: what is decided beforehand (replicas) is the same in all,
     the rest is decided anew in each (two-stage stochastic programming with recourse, stated as one MIP). ``worst``
     minimises the largest objective over the base and the scenarios, and the mean beside that; ``weighted`` minimises
@@ -77,7 +84,7 @@ def whatif(
     Args:
         problem: an instance.
         scenarios: see ``read_scenarios``; the keys are those of the instance's kind.
-        plan: the base plan; found by ``solver`` unless given.
+        plan: the base plan; found by ``solver`` unless given. Given, its replicas are those that lost regions hit.
         robust: ``worst`` or ``weighted``; None for no robust plan. MIP solvers only.
         solver: any solver of the kind.
         time_limit_s: for each solve; None for no limit.
@@ -104,8 +111,13 @@ def whatif(
         raise UsageError(f"jobs is {jobs}; expected at least 1")
     cancel = cancel or threading.Event()
     instances = {BASE: questions.priced(problem)}
+    unsettled = dict(instances)
+    losses = {BASE: _settled(questions, problem, problem, {}, plan)[1]}
     for scenario in scenarios:
-        instances[scenario.name] = questions.priced(happened(kind, problem, scenario))
+        changed = happened(kind, problem, scenario)
+        unsettled[scenario.name] = questions.priced(changed)
+        settled, losses[scenario.name] = _settled(questions, problem, changed, scenario.changes, plan)
+        instances[scenario.name] = questions.priced(settled)
     if plan is not None and not verify(instances[BASE], plan).ok:
         raise UsageError("the base plan breaks limits of the instance; 'mast-opt verify' lists them")
 
@@ -122,7 +134,7 @@ def whatif(
         unknown = before is None or solution.plan is None
         moved = {} if unknown else questions.moved(problem, instance, before, solution.plan)
         kept = None if begin is None else kind.verify(instance, begin)
-        return Outcome(name, instance, solution, moved, kept)
+        return Outcome(name, instance, solution, moved, kept, losses[name])
 
     first, *others = in_parallel(outcome, instances, jobs, cancel)
     stochastic = None
@@ -130,6 +142,26 @@ def whatif(
         weights = np.array([1.0, *(scenario.weight for scenario in scenarios)])
         params = SolveParams(gap=gap, seed=seed, threads=threads, cancel=cancel)
         clock = Clock(time_limit_s)
-        search = RobustSearch(kind, questions.two_stage, instances, weights, robust, solver, params, clock)
+        search = RobustSearch(kind, questions.two_stage, unsettled, weights, robust, solver, params, clock)
         stochastic = search.plan(before)
+        all_changes = {BASE: {}, **{scenario.name: scenario.changes for scenario in scenarios}}
+
+        def by_name(decided: Any | None) -> dict[str, Loss | None]:
+            return (
+                {}
+                if decided is None
+                else {
+                    name: _settled(questions, problem, unsettled[name], changes, decided)[1]
+                    for name, changes in all_changes.items()
+                }
+            )
+
+        stochastic = replace(stochastic, robust_lost=by_name(stochastic.plan), base_lost=by_name(before))
     return WhatIf(kind.name, first, tuple(others), stochastic)
+
+
+def _settled(
+    questions: Questions, problem: Any, changed: Any, changes: Mapping[str, Any], plan: Any | None
+) -> tuple[Any, Loss | None]:
+    """A changed instance without the data that is lost, and that loss; None where there is no data."""
+    return (changed, None) if questions.loss is None else questions.loss(problem, changed, changes, plan)

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from mast_opt.analysis.pareto import Frontier
     from mast_opt.analysis.robust import Robust
     from mast_opt.analysis.whatif import Outcome, WhatIf
+    from mast_opt.questions import Loss
     from mast_opt.verdict import Verdict
 
 
@@ -94,6 +95,7 @@ def _outcome(one: Outcome) -> dict[str, Any]:
         "terms": {} if verdict is None else dict(verdict.terms),
         "metrics": {} if verdict is None else dict(verdict.metrics),
         "moved": dict(one.moved),
+        **({} if one.lost is None else loss_keys(one.lost)),
         "message": solution.message,
         "base_plan": None
         if one.kept is None
@@ -103,6 +105,11 @@ def _outcome(one: Outcome) -> dict[str, Any]:
             "violations": [violation_keys(violation) for violation in one.kept.violations],
         },
     }
+
+
+def loss_keys(lost: Loss) -> Record:
+    """What a scenario destroys: ``lost_datasets``, ``lost_tb``, and ``lost_workloads`` or ``lost_jobs``."""
+    return {"lost_datasets": list(lost.datasets), "lost_tb": lost.tb, f"lost_{lost.noun}s": list(lost.work)}
 
 
 def _comparable(one: Outcome, kept: Verdict) -> float:
@@ -123,10 +130,16 @@ def _robust(robust: Robust) -> dict[str, Any]:
             name: {
                 "robust": robust.robust[name].objective if name in robust.robust else None,
                 "base": solution.objective,
+                "robust_lost": _keys_or_none(robust.robust_lost.get(name)),
+                "base_lost": _keys_or_none(robust.base_lost.get(name)),
             }
             for name, solution in robust.base.items()
         },
     }
+
+
+def _keys_or_none(lost: Loss | None) -> Record | None:
+    return None if lost is None else loss_keys(lost)
 
 
 def frontier_keys(answer: Frontier) -> Record:

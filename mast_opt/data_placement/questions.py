@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from mast_opt.data_placement.choices import CHOICES
+from mast_opt.data_placement.losses import adapted, settle_loss
 from mast_opt.data_placement.relief import relief
 from mast_opt.data_placement.resources import RESOURCES
 from mast_opt.data_placement.scenarios import CHANGES, moved, priced
@@ -18,4 +19,6 @@ QUESTIONS = Questions(
     moved=moved,
     guards=lambda problem: ("unserved",) if problem.may_refuse else (),
     two_stage=TWO_STAGE,
+    adapted=adapted,
+    loss=settle_loss,
 )

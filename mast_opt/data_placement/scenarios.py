@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from mast_opt.data_placement.losses import readers_of
 from mast_opt.data_placement.plan import Plan
 from mast_opt.data_placement.problem import Bools, DataPlacement, Ints
 from mast_opt.data_placement.tables import TB
@@ -18,7 +19,9 @@ from mast_opt.scenario_values import amounts, factor, grown, positions, records,
 
 def lose_regions(problem: DataPlacement, value: Any) -> DataPlacement:
     """The regions hold, run and send nothing, and their replicas are gone; a dataset needs no more copies than there
-    are regions left for it. Work that is pinned there, or whose data is allowed nowhere else, cannot run."""
+    are regions left for it. Work that is pinned there, or whose data is allowed nowhere else, cannot run.
+
+    Data of which no replica is left is taken out by ``losses.settle_loss``, once it is known which replicas are hit."""
     p = problem
     lost = np.zeros(len(p.regions), np.bool_)
     lost[positions("lose_regions", "region", p.regions, value)] = True
@@ -36,7 +39,7 @@ def lose_regions(problem: DataPlacement, value: Any) -> DataPlacement:
         stored=p.stored & ~lost,
         pinned=p.pinned & ~lost,
         forbidden=forbidden,
-        work_forbidden=p.work_forbidden | lost | (_reads(p, left == 0))[:, None],
+        work_forbidden=p.work_forbidden | lost | (readers_of(p, left == 0))[:, None],
         copies_min=np.minimum(p.copies_min, left),
         links=links,
     )
@@ -44,14 +47,7 @@ def lose_regions(problem: DataPlacement, value: Any) -> DataPlacement:
 
 def without_data(problem: DataPlacement, lost: Bools) -> DataPlacement:
     """Work that reads a lost dataset runs nowhere."""
-    return replace(problem, work_forbidden=problem.work_forbidden | _reads(problem, lost)[:, None])
-
-
-def _reads(problem: DataPlacement, lost: Bools) -> Bools:
-    """[W] does the workload read any of the datasets?"""
-    readers = np.zeros(len(problem.workloads), np.bool_)
-    readers[problem.read_workload[lost[problem.read_dataset]]] = True
-    return readers
+    return replace(problem, work_forbidden=problem.work_forbidden | readers_of(problem, lost)[:, None])
 
 
 def grow_demand(problem: DataPlacement, value: Any) -> DataPlacement:

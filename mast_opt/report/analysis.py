@@ -13,10 +13,11 @@ from mast_opt.analysis.pareto import Frontier
 from mast_opt.analysis.reasons import Reasons
 from mast_opt.analysis.robust import Robust
 from mast_opt.analysis.whatif import Outcome, WhatIf
+from mast_opt.questions import Loss
 from mast_opt.report.numbers import UNKNOWN, of_term, percent, plain
 from mast_opt.report.parts import light_table, print_table, print_words
 from mast_opt.result import Status
-from mast_opt.words import counted
+from mast_opt.words import counted, listed, named
 
 CONTINUED = ", continued"
 FIGURE = 7
@@ -107,16 +108,25 @@ def show_whatif(console: Console, name: str, answer: WhatIf) -> None:
     console.print(Text.assemble((name, "bold"), f"  {answer.kind}"))
     outcomes = (answer.base, *answer.outcomes)
     moved = list(dict.fromkeys(unit for one in outcomes for unit in one.moved))
+    lost = [one.lost for one in outcomes if one.lost is not None and one.lost.datasets]
+    heads: list[str] = []
+    if lost:
+        size = [] if lost[0].tb is None else ["lost TB"]
+        heads = ["lost datasets", *size, f"lost {lost[0].noun}s"]
     table = light_table(
-        "Every scenario planned anew", ("scenario", "status", "objective", "gap", *moved, "base breaks")
+        "Every scenario planned anew", ("scenario", "status", "objective", "gap", *heads, *moved, "base breaks")
     )
     table.columns[1].justify = "left"
     for one in outcomes:
         breaks = UNKNOWN if one.kept is None else f"{len(one.kept.violations):,}"
         figures = [plain(one.moved.get(unit)) for unit in moved]
         objective, gap = of_term(one.solution.objective, one.solution.term), percent(one.solution.gap)
-        table.add_row(one.name, one.solution.status.value, objective, gap, *figures, breaks)
+        gone = _losses(one.lost) if lost else []
+        table.add_row(one.name, one.solution.status.value, objective, gap, *gone, *figures, breaks)
     print_table(console, table)
+    for one in outcomes:
+        if one.lost is not None and one.lost.datasets:
+            print_words(console, f"{one.name}: {loss_words(one.lost)}", style="yellow")
     for one in outcomes:
         if one.solution.verdict is None:
             reasons = [conflict.message for conflict in one.solution.conflicts] or [one.solution.message]
@@ -132,6 +142,23 @@ def show_whatif(console: Console, name: str, answer: WhatIf) -> None:
     )
     if answer.robust is not None:
         show_robust(console, answer.robust)
+
+
+def _losses(lost: Loss | None) -> list[str]:
+    """The cells of a row: datasets, TB where sizes are known, workloads or jobs."""
+    if lost is None:
+        return [UNKNOWN, UNKNOWN, UNKNOWN]
+    size = [] if lost.tb is None else [plain(lost.tb)]
+    return [f"{len(lost.datasets):,}", *size, f"{len(lost.work):,}"]
+
+
+def loss_words(lost: Loss) -> str:
+    """What is lost, by name: "clicks is lost (4 TB), and with it the workloads rank and spam"."""
+    size = "" if lost.tb is None else f" ({plain(lost.tb)} TB)"
+    verb = "is" if len(lost.datasets) == 1 else "are"
+    them = "it" if len(lost.datasets) == 1 else "them"
+    work = f"and with {them} {named(lost.noun, lost.work)}" if lost.work else f"which no {lost.noun} reads"
+    return f"{listed(lost.datasets)} {verb} lost{size}, {work}"
 
 
 def _side_by_side(
@@ -176,6 +203,13 @@ def show_robust(console: Console, robust: Robust) -> None:
     table.add_section()
     table.add_row(robust.objective_kind, plain(robust.objective), plain(robust.base_objective), style="bold")
     print_table(console, table)
+    for words, losses in (
+        (f"with these {robust.decided}", robust.robust_lost),
+        (f"with the base plan's {robust.decided}", robust.base_lost),
+    ):
+        for name, lost in losses.items():
+            if lost is not None and lost.datasets:
+                print_words(console, f"{name}, {words}: {loss_words(lost)}", style="yellow")
     least = f"no set of {robust.decided} has less than {plain(robust.bound)}"
     note = f"{robust.status.value}; {'nothing is proven' if robust.bound is None else f'proven: {least}'}."
     print_words(console, note, style="dim")

@@ -159,8 +159,10 @@ def test_one_set_of_replicas_for_all(aim: str, problem: DataPlacement) -> None:
     assert robust.objective <= robust.base_objective + 1e-6
     assert mast_opt.verify(answer.base.problem, robust.plan).ok
     values = []
+    changes = {"base": {}, **{scenario.name: scenario.changes for scenario in scenarios}}
     for one in (answer.base, *answer.outcomes):
-        held = TWO_STAGE.recourse(one.problem, robust.plan, one.name == "base")
+        changed = QUESTIONS.priced(after(problem, **changes[one.name]))
+        held = TWO_STAGE.recourse(changed, robust.plan, one.name == "base")
         solution = robust.robust[one.name]
         assert mast_opt.verify(held, solution.plan).ok
         assert proven(base(held).mip).objective == pytest.approx(solution.objective, rel=1e-4)

@@ -103,9 +103,17 @@ def test_whatif(call: Call, instance: Path, plan: Path, scenarios: Path) -> None
     assert record["objective"] == pytest.approx(OPTIMUM)
     assert [one["name"] for one in record["scenarios"]] == ["east is lost", "growth"]
     lost = record["scenarios"][0]
-    assert lost["moved"]["moved_tb"] == pytest.approx(3)
     assert lost["base_plan"]["violations"]
-    assert lost["terms"]["unserved"] == 0
+    problem = mast_opt.read(instance)
+    place = mast_opt.read_plan(problem, plan).place
+    only_east = [name for name, held in zip(problem.datasets, place.tolist(), strict=True) if held == [True, False]]
+    assert only_east
+    assert lost["lost_datasets"] == only_east
+    assert lost["lost_tb"] == pytest.approx(sum(problem.size_mb[problem.datasets.index(i)] for i in only_east) / 1e6)
+    assert lost["lost_workloads"]
+    assert lost["terms"]["unserved"] > 0
+    assert record["base"]["lost_datasets"] == record["scenarios"][1]["lost_datasets"] == []
+    assert f"east is lost: {only_east[0]} is lost (" in " ".join(ended.out.split())
     assert record["robust"] is None
 
 

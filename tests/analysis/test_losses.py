@@ -1,0 +1,180 @@
+"""What a lost region takes with it: data of which no replica is left, and the work that reads it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import mast_opt
+from mast_opt import Scenario
+from mast_opt.analysis.scenarios import happened
+from mast_opt.data_placement import DataPlacement, Plan
+from mast_opt.data_placement.losses import lost_datasets
+from mast_opt.data_placement.questions import QUESTIONS
+from mast_opt.kinds import kind_of
+from mast_opt.questions import Loss
+from mast_opt.result import Status
+from tests.data_placement.strategies import plans, problems
+from tests.data_placement.support import examples
+from tests.data_placement.workshop import ETL, IMAGES, LOGS, PLAN, PROBLEM, TB, TRAIN, VIDEO, VIEW, A, B, C, grid
+
+FREE = replace(PROBLEM, links=None)
+NOWHERE = np.zeros((3, 3), np.bool_)
+
+
+def settled(problem: DataPlacement, plan: Plan | None = None, **changes: Any) -> tuple[DataPlacement, Loss]:
+    scenario = happened(kind_of(problem), problem, Scenario("it", changes))
+    assert QUESTIONS.loss is not None
+    instance, loss = QUESTIONS.loss(problem, scenario, changes, plan)
+    assert isinstance(instance, DataPlacement)
+    return instance, loss
+
+
+def lost_by_hand(problem: DataPlacement, held: np.ndarray, regions: list[str]) -> set[str]:
+    """Dataset by dataset, with sets of names: no replica is left, or no region may hold it any more."""
+    lost = set()
+    for i, name in enumerate(problem.datasets):
+        holders = {region for r, region in enumerate(problem.regions) if held[i, r]}
+        allowed = {region for r, region in enumerate(problem.regions) if not problem.forbidden[i, r]}
+        home = {region for r, region in enumerate(problem.regions) if problem.residency[i, r]}
+        allowed &= home or allowed
+        no_replica = bool(holders) and holders <= set(regions)
+        no_region = bool(allowed) and allowed <= set(regions)
+        if no_replica or no_region:
+            lost.add(name)
+    return lost
+
+
+@examples(60)
+@given(problem=problems(refuse=True, regions=3, datasets=4, workloads=4), data=st.data())
+def test_lost_data_and_work_are_those_of_brute_force(problem: DataPlacement, data: st.DataObject) -> None:
+    regions = data.draw(st.lists(st.sampled_from(problem.regions), min_size=1, unique=True))
+    plan = data.draw(st.none() | plans(problem))
+    held = problem.stored if plan is None else plan.place
+    instance, loss = settled(problem, plan, lose_regions=regions)
+    expected = lost_by_hand(problem, held, regions)
+    assert set(loss.datasets) == expected
+    size = sum(int(problem.size_mb[problem.datasets.index(name)]) for name in expected)
+    assert loss.tb == pytest.approx(size / TB)
+    reads = zip(problem.read_workload.tolist(), problem.read_dataset.tolist())
+    assert set(loss.work) == {problem.workloads[w] for w, i in reads if problem.datasets[i] in expected}
+    gone = np.isin(problem.datasets, list(expected))
+    away = np.isin(problem.regions, regions)
+    assert np.array_equal(instance.stored, held & ~away & ~gone[:, None])
+    assert instance.forbidden[gone].all()
+    assert not instance.pinned[gone].any()
+    assert not instance.copies_min[gone].any()
+    assert instance.work_forbidden[np.isin(problem.workloads, loss.work)].all()
+
+
+@pytest.mark.parametrize(
+    ("held", "lost"),
+    [
+        ([True, False, False], True),
+        ([True, True, False], False),
+        ([False, True, False], False),
+        ([False, False, False], False),
+    ],
+    ids=["only there", "there and elsewhere", "elsewhere", "nowhere: it is uploaded from outside"],
+)
+def test_data_is_lost_where_every_replica_was(held: list[bool], lost: bool) -> None:
+    replicas = grid((LOGS, A), (IMAGES, B), (VIDEO, C))
+    replicas[VIDEO] = held
+    free = replace(FREE, forbidden=NOWHERE)
+    found = lost_datasets(free, free.forbidden | [True, False, False], replicas, np.array([True, False, False]))
+    assert found.tolist() == [True, False, lost]
+
+
+def test_data_is_lost_where_no_region_left_may_hold_it() -> None:
+    """Logs have a replica in c too, which may not keep them."""
+    stored = grid((LOGS, A), (LOGS, C), (IMAGES, B), (VIDEO, C))
+    forbidden = grid((LOGS, B), (LOGS, C))
+    _, loss = settled(replace(FREE, stored=stored, forbidden=forbidden), lose_regions=["a"])
+    assert loss.datasets == ("logs",)
+    _, loss = settled(replace(FREE, stored=stored, forbidden=grid((LOGS, B))), lose_regions=["a"])
+    assert loss.datasets == ()
+
+
+def test_lost_work_is_never_served() -> None:
+    answer = mast_opt.whatif(FREE, [Scenario("a", {"lose_regions": ["a"]}), Scenario("none", {"grow_demand": 1.0})])
+    lost, none = answer.outcomes
+    assert lost.lost == Loss(("logs",), 4.0, ("train", "etl"))
+    assert lost.solution.status is Status.OPTIMAL
+    assert not np.isin(lost.solution.plan.run_workload, [TRAIN, ETL]).any()
+    assert not lost.solution.plan.place[LOGS].any()
+    assert VIEW in lost.solution.plan.run_workload
+    assert answer.base.lost == none.lost == Loss()
+
+
+def test_the_plan_says_what_is_left() -> None:
+    """Today logs are only in a; the plan holds them in b as well, and video only in c."""
+    answer = mast_opt.whatif(PROBLEM, [Scenario(name, {"lose_regions": [name]}) for name in "abc"], PLAN)
+    assert [one.lost for one in answer.outcomes] == [
+        Loss(),
+        Loss(("images",), 6.0, ("train",)),
+        Loss(("video",), 9.0, ("view",)),
+    ]
+    kept = answer.outcomes[0].kept
+    assert kept is not None
+    assert "copy" not in {violation.constraint for violation in kept.violations}
+
+
+def test_a_replica_that_the_plan_drops_saves_nothing() -> None:
+    """Today logs are in a and b; the plan drops those in b."""
+    both = replace(FREE, stored=grid((LOGS, A), (LOGS, B), (IMAGES, B)))
+    only_a = replace(PLAN, place=grid((LOGS, A), (IMAGES, B), (VIDEO, C)))
+    assert settled(both, lose_regions=["a"])[1].datasets == ()
+    assert settled(both, only_a, lose_regions=["a"])[1].datasets == ("logs",)
+    assert settled(both, only_a, lose_regions=["b"])[1].datasets == ("images",)
+
+
+def test_a_pin_does_not_bring_lost_data_back() -> None:
+    pin = [{"dataset": "logs", "region": "b"}]
+    for changes in ({"lose_regions": ["a"], "pin": pin}, {"pin": pin, "lose_regions": ["a"]}):
+        instance, loss = settled(FREE, **changes)
+        assert loss.datasets == ("logs",)
+        solution = mast_opt.solve(QUESTIONS.priced(instance))
+        assert solution.status is Status.OPTIMAL
+        assert not solution.plan.place[LOGS].any()
+
+
+@pytest.mark.parametrize("solver", ["highs", "tetris"])
+def test_heuristics_serve_no_lost_work_either(solver: str) -> None:
+    instance, _ = settled(FREE, lose_regions=["a"])
+    solution = mast_opt.solve(QUESTIONS.priced(instance), solver, iterations=None if solver == "highs" else 200)
+    assert solution.plan.run_workload.tolist() == [VIEW]
+
+
+@pytest.mark.parametrize("problem", [FREE, PROBLEM], ids=["free", "links"])
+def test_the_robust_plan_and_the_scenarios_agree(problem: DataPlacement) -> None:
+    """With a plan, the scenario planned anew serves no more than the base plan's replicas allow."""
+    answer = mast_opt.whatif(
+        problem, [Scenario(name, {"lose_regions": [name]}) for name in "abc"], PLAN, robust="worst"
+    )
+    robust = answer.robust
+    assert robust is not None
+    for one in (answer.base, *answer.outcomes):
+        assert robust.base_lost[one.name] == one.lost
+        lost = robust.robust_lost[one.name]
+        assert lost is not None
+        served = {problem.workloads[w] for w in robust.robust[one.name].plan.run_workload}
+        assert not served & set(lost.work)
+        away = [region for region in problem.regions if region == one.name]
+        assert set(lost.datasets) == lost_by_hand(problem, robust.plan.place, away)
+
+
+def test_a_robust_plan_saves_data_that_only_a_lost_region_has_today() -> None:
+    """It is copied before the region is lost; the base plan without that copy loses it."""
+    roomy = replace(FREE, ingress_limited=np.zeros(3, np.bool_))
+    only_a = mast_opt.solve(replace(roomy, forbidden=grid((LOGS, B), (LOGS, C)))).plan
+    assert mast_opt.verify(roomy, only_a).ok
+    robust = mast_opt.whatif(roomy, [Scenario("lost", {"lose_regions": ["a"]})], only_a, robust="weighted").robust
+    assert robust is not None
+    assert robust.base_lost["lost"] == Loss(("logs",), 4.0, ("train", "etl"))
+    assert robust.robust_lost["lost"] == Loss()
+    assert robust.plan.place[LOGS, B]

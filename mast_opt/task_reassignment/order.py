@@ -24,13 +24,18 @@ def order(problem: TaskReassignment, plan: Plan) -> Order:
         for step in found.moves
     )
     stuck = tuple(
-        Stuck(p.processes[blocked.process], p.machines[blocked.target], _missing(p, blocked) or _CONFLICT)
+        Stuck(p.processes[blocked.process], p.machines[blocked.target], _reason(p, blocked))
         for blocked in found.blocked
     )
-    return Order(moves, stuck, _relief(problem, found.blocked), proven=not stuck)
+    return Order(moves, stuck, _relief(problem, found.blocked), proven=found.proven)
 
 
 _CONFLICT = "a process of the same service is still there"
+
+
+def _reason(problem: TaskReassignment, blocked: Blocked) -> str:
+    words = (_missing(problem, blocked), _CONFLICT if blocked.conflict else "")
+    return "; ".join(part for part in words if part)
 
 
 def _missing(problem: TaskReassignment, blocked: Blocked) -> str:
@@ -40,13 +45,14 @@ def _missing(problem: TaskReassignment, blocked: Blocked) -> str:
 
 
 def _relief(problem: TaskReassignment, blocked: tuple[Blocked, ...]) -> tuple[str, ...]:
-    """The smallest room that sets one of those that are stuck moving again, measured by the machine's capacity."""
+    """The smallest room with which one of those that are stuck could make its move after the other steps, measured by
+    the machine's capacity. Room does not help where a process of the same service is on the machine."""
     p = problem
-    lacking = [one for one in blocked if one.missing.any()]
+    lacking = [one for one in blocked if one.missing.any() and not one.conflict]
     if not lacking:
         return ()
     nearest = min(lacking, key=lambda one: float((one.missing / p.capacity[one.target].clip(1)).max()))
     lacks = zip(p.resources, nearest.missing.tolist(), strict=True)
     room = " and ".join(f"{amount:,} more of {resource}" for resource, amount in lacks if amount)
     machine, process = p.machines[nearest.target], p.processes[nearest.process]
-    return (f"{room} on {machine}, for a while, would let {process} move",)
+    return (f"after these steps, {room} on {machine} would let {process} move there",)

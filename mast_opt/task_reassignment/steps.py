@@ -8,6 +8,7 @@ import numpy as np
 
 from mast_opt.task_reassignment.plan import Plan
 from mast_opt.task_reassignment.problem import Bools, Ints, TaskReassignment
+from mast_opt.task_reassignment.steps_search import search
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,9 @@ class Blocked:
     process: int
     target: int
     missing: Ints
-    """[K] room that is missing for each resource; all 0 where a process of the same service is in the way."""
+    """[K] room that is missing there for each resource."""
+    conflict: bool
+    """Is a process of the same service on that machine?"""
 
 
 @dataclass(frozen=True)
@@ -39,6 +42,8 @@ class Steps:
 
     moves: tuple[Step, ...]
     blocked: tuple[Blocked, ...]
+    proven: bool = True
+    """Without ``blocked``: true. Else: was every order tried, with every stopover of every process?"""
 
     @property
     def waves(self) -> int:
@@ -52,6 +57,9 @@ def steps(problem: TaskReassignment, plan: Plan) -> Steps:
     machine that it has left until the last wave is over. Two processes of a service are never on one machine. The
     spread and the dependencies of services hold at the end; on the way they may not.
 
+    Everything moves as soon as it fits. Where that gets stuck, all orders of single moves are searched, up to a number
+    of states; ``proven`` says whether the search ended.
+
     Raises:
         ValueError: the plan does not have one machine for each process.
     """
@@ -60,8 +68,31 @@ def steps(problem: TaskReassignment, plan: Plan) -> Steps:
     order = _Order(problem, plan)
     while order.pending.any():
         if not order.wave() and not order.hop():
-            break
-    return Steps(tuple(order.moves), order.blocked())
+            return _searched(problem, plan, order)
+    return Steps(tuple(order.moves), ())
+
+
+def _searched(problem: TaskReassignment, plan: Plan, order: _Order) -> Steps:
+    """The steps after a search from where the order is stuck and, where moves cannot be taken back because transient
+    resources stay behind, from the beginning too."""
+    found = search(problem, order.machine, order.free, plan.machine)
+    if found.moves is not None:
+        return Steps((*order.moves, *_single(order.now, found.moves, plan)), ())
+    proven = found.exhausted
+    if order.moves and problem.need[:, problem.transient].any():
+        found = search(problem, problem.initial, problem.capacity - problem.held, plan.machine)
+        if found.moves is not None:
+            return Steps(_single(0, found.moves, plan), ())
+        proven = found.exhausted
+    return Steps(tuple(order.moves), order.blocked(), proven)
+
+
+def _single(wave: int, moves: tuple[tuple[int, int, int], ...], plan: Plan) -> tuple[Step, ...]:
+    """One move in each wave."""
+    return tuple(
+        Step(wave + at, process, source, target, target != plan.machine[process])
+        for at, (process, source, target) in enumerate(moves)
+    )
 
 
 class _Order:
@@ -118,7 +149,12 @@ class _Order:
     def blocked(self) -> tuple[Blocked, ...]:
         """Those that still have to move, with what they miss."""
         return tuple(
-            Blocked(process, target, np.maximum(self.p.need[process] - self.free[target], 0))
+            Blocked(
+                process,
+                target,
+                np.maximum(self.p.need[process] - self.free[target], 0),
+                int(self.p.service[process]) in self.on[target],
+            )
             for process in np.flatnonzero(self.pending).tolist()
             for target in [int(self.target[process])]
         )

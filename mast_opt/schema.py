@@ -123,6 +123,8 @@ class Axis:
 
     name: str
     table: str | None = None
+    offered: str | None = None
+    """For an axis without a table: the table whose labels a template offers where other tables mention the axis."""
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ SCHEMA = Schema(
         Axis("region", "regions"),
         Axis("dataset", "datasets"),
         Axis("workload", "workloads"),
-        Axis("gpu_type"),
+        Axis("gpu_type", offered="gpu_supply"),
         Axis("app"),
     ),
     tables=(

@@ -29,7 +29,7 @@ SCHEMA = Schema(
         Axis("cluster", "clusters"),
         Axis("rack"),
         Axis("server", "servers"),
-        Axis("gpu_type"),
+        Axis("gpu_type", offered="servers"),
         Axis("job", "jobs"),
         Axis("running", "running"),
         Axis("dataset"),

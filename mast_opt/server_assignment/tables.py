@@ -12,7 +12,7 @@ SCHEMA = Schema(
     axes=(
         Axis("server", "servers"),
         Axis("reservation", "reservations"),
-        Axis("type"),
+        Axis("type", offered="servers"),
         Axis("rack"),
         Axis("switchboard"),
         Axis("datacenter"),

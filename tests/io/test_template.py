@@ -88,3 +88,34 @@ def test_names_and_files_that_do_not_fit(call: Call, tmp_path: Path) -> None:
     assert ended.code == 2
     assert "exists already" in ended.err
     assert call("template", "data-placement", tmp_path / "x.xlsx", "--force").code == 0
+
+
+OFFERED = [
+    ("data-placement", "gpu_demand", "gpu_type", "gpu_supply"),
+    ("data-placement", "current_runs", "gpu_type", "gpu_supply"),
+    ("job-placement", "job_gpu_types", "gpu_type", "servers"),
+    ("job-placement", "quotas", "gpu_type", "servers"),
+    ("server-assignment", "values", "type", "servers"),
+]
+
+
+@pytest.mark.parametrize(("name", "table", "column", "source"), OFFERED)
+def test_types_are_offered_in_a_list(name: str, table: str, column: str, source: str, tmp_path: Path) -> None:
+    path = tmp_path / "template.xlsx"
+    mast_opt.write_template(name, path)
+    book = openpyxl.load_workbook(path)
+    letter = next(cell.column_letter for cell in book[table][1] if cell.value == column)
+    checks = {
+        str(check.sqref).split(":")[0].rstrip("2"): check for check in book[table].data_validations.dataValidation
+    }
+    check = checks[letter]
+    assert (check.type, check.errorStyle) == ("list", "warning")
+    assert "instance!$E$2:$E$41" in check.formula1
+    home = next(cell.column_letter for cell in book[source][1] if cell.value == column)
+    assert f"{source}!${home}$2:${home}$1001" in book["instance"]["E2"].value.text
+    assert letter not in {cell.column_letter for cell in book[source][1] if cell.value == column and source == table}
+    shown = openpyxl.load_workbook(path, data_only=True)
+    named = [cell.value for cell in shown["instance"]["E"][1:] if cell.value]
+    typed = [cell.value for cell in shown[source][home][1:] if cell.value]
+    assert named == list(dict.fromkeys(typed))
+    assert named

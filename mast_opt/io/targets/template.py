@@ -14,10 +14,14 @@ from xlsxwriter.worksheet import Worksheet
 
 from mast_opt.header import Rule
 from mast_opt.io.targets.excel import flat
-from mast_opt.schema import Column, ColumnType, Schema, Table
+from mast_opt.schema import Axis, Column, ColumnType, Schema, Table
 
 LAST_ROW = 1000
 """Excel checks what is typed down to this row."""
+MOST_OFFERED = 40
+"""Different names that a drop-down list offers for an axis without a sheet of its own."""
+_FIRST_LIST = 4
+"""Column of the sheet ``instance`` in which the lists begin, right of what is read there."""
 _DARK, _LIGHT, _GREY = "#1f4e79", "#ddebf7", "#7f7f7f"
 _WIDEST = 40
 
@@ -27,6 +31,7 @@ class _Book:
 
     def __init__(self, schema: Schema) -> None:
         self.schema = schema
+        self.offered = [axis for axis in schema.axes if axis.offered is not None]
         self.content = io.BytesIO()
         self.book = xlsxwriter.Workbook(self.content)
         head = {"bold": True, "border": 1, "border_color": "#ffffff", "text_wrap": False}
@@ -34,7 +39,9 @@ class _Book:
         self.optional: Format = self.book.add_format({**head, "bg_color": _LIGHT})
         self.soft: Format = self.book.add_format({"italic": True, "font_color": _GREY})
 
-    def header(self, fields: Mapping[str, Any], rules: Sequence[Rule]) -> None:
+    def header(
+        self, fields: Mapping[str, Any], rules: Sequence[Rule], example: Mapping[str, Sequence[Sequence[Any]]]
+    ) -> None:
         """The sheet ``instance``: keys, values, and beside them what they mean (which no reader reads)."""
         sheet = self.book.add_worksheet("instance")
         sheet.write_row(0, 0, ("key", "value"), self.required)
@@ -61,7 +68,24 @@ class _Book:
         sheet.set_column(0, 0, 30)
         sheet.set_column(1, 1, 22)
         sheet.set_column(2, 2, 80)
+        for at, axis in enumerate(self.offered):
+            self._list(sheet, _FIRST_LIST + at, axis, example)
         sheet.freeze_panes(1, 0)
+
+    def _list(self, sheet: Worksheet, at: int, axis: Axis, example: Mapping[str, Sequence[Sequence[Any]]]) -> None:
+        """A column of formulas: every name of the axis once, in the order in which its table mentions them."""
+        table = self.schema.table(axis.offered or "")
+        there = next(n for n, column in enumerate(table.columns) if column.axis == axis.name)
+        named = (row[there] for row in example.get(table.name, ()))
+        names = list(dict.fromkeys(name for name in named if name is not None))
+        source, letter = _cells(table.name, there), xl_col_to_name(at)
+        sheet.write_string(0, at, f"names of {axis.name}, from {table.name}", self.soft)
+        for row in range(1, MOST_OFFERED + 1):
+            new = f'(COUNTIF(${letter}$1:{letter}{row},{source})+({source}=""))'
+            formula = f'{{=IFERROR(INDEX({source},MATCH(0,{new},0)),"")}}'
+            value = names[row - 1] if row <= len(names) else ""
+            sheet.write_array_formula(row, at, row, at, formula, self.soft, value)
+        sheet.set_column(at, at, 30)
 
     def table(self, table: Table, rows: Sequence[Sequence[Any]]) -> None:
         """A sheet with its head, its checks and its example rows."""
@@ -103,7 +127,7 @@ class _Book:
         """A name of another sheet, or of its own, where it has to be the only one."""
         home = next((axis.table for axis in self.schema.axes if axis.name == column.axis), None)
         if home is None:
-            return None
+            return self._offer(table, column)
         key = self.schema.table(home).key[0]
         there = [one.name for one in self.schema.table(home).columns].index(key)
         letter = xl_col_to_name(there)
@@ -111,8 +135,19 @@ class _Book:
             first = f"{letter}2"
             rule = f"=COUNTIF(${letter}$2:${letter}${LAST_ROW + 1},{first})=1"
             return {"validate": "custom", "value": rule, **_told(f"a {column.name} that is not in the list yet")}
-        source = f"={home}!${letter}$2:${letter}${LAST_ROW + 1}"
-        return {"validate": "list", "source": source, **_told(f"a name from the sheet {home}")}
+        return {"validate": "list", "source": f"={_cells(home, there)}", **_told(f"a name from the sheet {home}")}
+
+    def _offer(self, table: Table, column: Column) -> dict[str, Any] | None:
+        """A list of the names that another table mentions; a different one is possible, after a question."""
+        at = next((n for n, axis in enumerate(self.offered) if axis.name == column.axis), None)
+        if at is None or self.offered[at].offered == table.name:
+            return None
+        letter = xl_col_to_name(_FIRST_LIST + at)
+        names = f"instance!${letter}$2:${letter}${MOST_OFFERED + 1}"
+        source = f"=OFFSET(instance!${letter}$2,0,0,MAX(1,SUMPRODUCT(--(LEN({names})>0))),1)"
+        words = f"No row of the sheet {self.offered[at].offered} has this {column.name}. Keep it?"
+        told = {"error_title": "Is it spelt right?", "error_message": words, "error_type": "warning"}
+        return {"validate": "list", "source": source, **told}
 
 
 def write_template(
@@ -124,11 +159,17 @@ def write_template(
 ) -> None:
     """The workbook. ``example``: table → rows in the order of the columns, None for an empty cell."""
     book = _Book(schema)
-    book.header(fields, rules)
+    book.header(fields, rules, example)
     for table in schema.tables:
         book.table(table, example.get(table.name, ()))
     book.book.close()
     path.write_bytes(book.content.getbuffer())
+
+
+def _cells(sheet: str, at: int) -> str:
+    """The cells of a column in which rows may be typed."""
+    letter = xl_col_to_name(at)
+    return f"{sheet}!${letter}$2:${letter}${LAST_ROW + 1}"
 
 
 def _about(table: Table) -> str:

@@ -67,11 +67,19 @@ class Books:
     """Everything about a fleet but its lock. Positions are those of ``layout``."""
 
     def __init__(
-        self, servers: Iterable[Server], tiers: tuple[int, ...], replicas: Mapping[str, Collection[str]]
+        self,
+        servers: Iterable[Server],
+        tiers: tuple[int, ...],
+        replicas: Mapping[str, Collection[str]],
+        residency: Mapping[str, Collection[str]],
     ) -> None:
         self.servers: dict[str, Server] = {}
         self.tiers = tiers
         self.replicas = {dataset: names_in(f"replicas of {dataset}", regions) for dataset, regions in replicas.items()}
+        self.residency = {
+            dataset: names_in(f"residency of {dataset}", regions) for dataset, regions in residency.items()
+        }
+        """Dataset → the only regions where jobs that read it may run; none for a dataset without residency."""
         self.running: dict[str, Running] = {}
         self.place: dict[str, int] = {}
         """Running job → place in the state."""
@@ -265,12 +273,13 @@ class Books:
         )
 
     def open_regions(self, job: Job) -> Bools:
-        """[R] regions that hold all that the job reads."""
+        """[R] regions that hold all that the job reads, and where all of it may be read."""
         here: Bools = np.ones(len(self.regions), np.bool_)
         if job.datasets:
             holders = frozenset.intersection(*(self.replicas.get(dataset, frozenset()) for dataset in job.datasets))
             here[:] = False
-            here[[self.regions[region] for region in holders if region in self.regions]] = True
+            may = holders.intersection(*(self.residency[name] for name in job.datasets if name in self.residency))
+            here[[self.regions[region] for region in may if region in self.regions]] = True
         return here
 
 

@@ -33,7 +33,11 @@ def books_of(problem: JobPlacement, tiers: Iterable[int] = ()) -> Books:
         dataset: {p.regions[r] for r in np.flatnonzero(holders).tolist()}
         for dataset, holders in zip(p.datasets, p.stored)
     }
-    books = Books(servers, tuple(sorted({*p.tiers, *tiers})), replicas)
+    residency = {
+        p.datasets[i]: {p.regions[r] for r in np.flatnonzero(p.residency[i]).tolist()}
+        for i in np.flatnonzero(p.residency.any(axis=1)).tolist()
+    }
+    books = Books(servers, tuple(sorted({*p.tiers, *tiers})), replicas, residency)
     held = allocations_of(p)
     running: dict[str, Running] = {}
     holdings: dict[str, tuple[Holding, ...]] = {}

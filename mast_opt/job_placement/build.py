@@ -26,6 +26,8 @@ def build(header: Header, tables: Tables) -> JobPlacement:
     reads = np.lexsort((tables.get("job_datasets", "dataset"), tables.get("job_datasets", "job")))
     stored = np.zeros((len(tables.axes["dataset"]), len(tables.axes["region"])), np.bool_)
     stored[tables.get("replicas", "dataset"), tables.get("replicas", "region")] = True
+    residency = np.zeros_like(stored)
+    residency[tables.get("residency", "dataset"), tables.get("residency", "region")] = True
     return JobPlacement(
         name=header.name,
         provenance=header.provenance,
@@ -61,6 +63,7 @@ def build(header: Header, tables: Tables) -> JobPlacement:
         read_dataset=tables.get("job_datasets", "dataset")[reads],
         read_mb_per_day=tables.get("job_datasets", "tb_per_day")[reads],
         stored=stored,
+        residency=residency,
         running_tier=running_tier,
         preemptible=tables.get("running", "preemptible"),
         at_risk=tables.get("running", "gpu_hours_at_risk"),
@@ -199,6 +202,7 @@ def unbuild(problem: JobPlacement) -> tuple[Header, Tables]:
         },
         "job_datasets": {"job": p.read_job, "dataset": p.read_dataset, "tb_per_day": p.read_mb_per_day},
         "replicas": {"dataset": dataset, "region": region},
+        "residency": dict(zip(("dataset", "region"), np.nonzero(p.residency))),
         "running": {
             "job": np.arange(len(p.running)),
             "tier": tiers[p.running_tier],
@@ -222,8 +226,8 @@ def unbuild(problem: JobPlacement) -> tuple[Header, Tables]:
         "allocations": {"gpu_index": p.held_indexed},
         "quotas": {"gpu_type": p.quota_typed},
     }
-    empty = {"quotas": p.quota_tenant, "costs": p.cost_job}
-    missing = frozenset(name for name, rows in empty.items() if not len(rows))
+    empty = {"quotas": len(p.quota_tenant), "costs": len(p.cost_job), "residency": int(p.residency.sum())}
+    missing = frozenset(name for name, rows in empty.items() if not rows)
     return header, Tables(axes_of(p), values, present, missing)
 
 

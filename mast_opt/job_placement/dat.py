@@ -67,6 +67,8 @@ def _waiting(p: JobPlacement) -> Iterator[Iterator[str]]:
     yield section("set DATASET", dataset)
     held, where = np.nonzero(p.stored)
     yield section("set STORED", dataset[held], region[where])
+    resident, home = np.nonzero(p.residency)
+    yield section("set RESIDENCY", dataset[resident], region[home])
     yield section("param : READ : read_mb_per_day", job[p.read_job], dataset[p.read_dataset], p.read_mb_per_day)
     yield section("param : PRICED : cost_micro", job[p.cost_job], cluster[p.cost_cluster], p.cost_micro)
 

@@ -56,6 +56,9 @@ def _when_empty(books: Books, request: Request, servers: Bools) -> Obstacle | No
 
 
 def _missing_data(books: Books, job: Job, region: str) -> str:
+    outside = [dataset for dataset in job.datasets if region not in books.residency.get(dataset, (region,))]
+    if outside:
+        return f"{region} is outside the residency of {', '.join(outside)}"
     lacks = [dataset for dataset in job.datasets if region not in books.replicas.get(dataset, ())]
     return f"{region} does not hold {', '.join(lacks)}"
 
@@ -83,6 +86,8 @@ def why_not(books: Books, job: Job, request: Request) -> str:
     if not accepted:
         wanted = ", ".join(job.gpu_types or ())
         return f"no server has a GPU type that it accepts ({wanted}); there are {', '.join(books.type_names)}"
+    if not request.open.any() and any(dataset in books.residency for dataset in job.datasets):
+        return f"no region holds all of its data ({', '.join(job.datasets)}) within the residency of that data"
     if not request.open.any():
         return f"no region holds all of its data ({', '.join(job.datasets)})"
     usable = (request.mgpu[books.layout.group_type] >= 0) & request.open[books.layout.group_region]

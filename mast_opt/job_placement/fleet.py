@@ -53,6 +53,7 @@ class Fleet:
         *,
         tiers: Iterable[int] = (0, 1, 2, 3),
         replicas: Mapping[str, Collection[str]] | None = None,
+        residency: Mapping[str, Collection[str]] | None = None,
         quotas: Mapping[str, int] | None = None,
     ) -> None:
         """An empty fleet.
@@ -60,13 +61,15 @@ class Fleet:
         Args:
             tiers: all that jobs may have; the lowest number is the most important.
             replicas: dataset → regions that hold it.
+            residency: dataset → the only regions where jobs that read it may run, whatever ``replicas`` says; a
+                dataset that is not listed may be read anywhere.
             quotas: tenant → milli-GPUs; work beyond that has the lowest tier and may be stopped.
 
         Raises:
             UsageError: servers that contradict one another, or a quota that is no number of milli-GPUs.
         """
         limits = {tenant: whole(f"tenant {tenant}", "quota", mgpu) for tenant, mgpu in (quotas or {}).items()}
-        self._begin(Books(servers, tuple(sorted(set(tiers))), replicas or {}), limits)
+        self._begin(Books(servers, tuple(sorted(set(tiers))), replicas or {}, residency or {}), limits)
 
     @classmethod
     def of(cls, problem: JobPlacement, tiers: Iterable[int] = ()) -> Fleet:

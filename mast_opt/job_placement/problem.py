@@ -90,6 +90,8 @@ class JobPlacement:
     read_mb_per_day: Ints
     stored: Bools
     """[I, R] which region holds which dataset."""
+    residency: Bools
+    """[I, R] where any region is listed for a dataset, jobs that read it run in no other."""
 
     running_tier: Ints
     """[V] position in ``tiers``."""
@@ -169,10 +171,19 @@ class JobPlacement:
 
     @cached_property
     def open_region(self) -> Bools:
-        """[J, R] where a job may run: the region holds all its datasets, or remote reads are priced."""
+        """[J, R] where a job may run: in the residency of all its datasets, which the region holds unless remote reads
+        are priced."""
         lacks = np.zeros((len(self.jobs), len(self.regions)), np.int64)
         np.add.at(lacks, self.read_job, ~self.stored[self.read_dataset])
-        return _read_only((lacks == 0) | self.remote_reads)
+        return _read_only(((lacks == 0) | self.remote_reads) & ~self.reads_outside)
+
+    @cached_property
+    def reads_outside(self) -> Bools:
+        """[J, R] the regions outside the residency of a dataset that the job reads."""
+        outside = self.residency.any(axis=1, keepdims=True) & ~self.residency
+        found = np.zeros((len(self.jobs), len(self.regions)), np.bool_)
+        np.logical_or.at(found, self.read_job, outside[self.read_dataset])
+        return _read_only(found)
 
     @cached_property
     def held(self) -> Ints:

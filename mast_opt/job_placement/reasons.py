@@ -15,6 +15,7 @@ from mast_opt.job_placement.units import RACK, SERVER, Ints
 class Obstacle(enum.Enum):
     """The constraints in the order in which they are looked at."""
 
+    RESIDENCY = "its region is outside the residency of a dataset that the job reads"
     DATA = "its region lacks a dataset that the job reads"
     GPU_TYPE = "it has none of the GPU types that the job accepts"
     TASK = "no server there holds one task even when it is empty"
@@ -71,7 +72,8 @@ def reasons(problem: JobPlacement, job: int) -> tuple[Reason, ...]:
     found = []
     for c in range(len(p.clusters)):
         at = np.flatnonzero(p.server_cluster == c)
-        obstacle: Obstacle | None = Obstacle.DATA
+        outside = p.reads_outside[job, p.cluster_region[c]]
+        obstacle: Obstacle | None = Obstacle.RESIDENCY if outside else Obstacle.DATA
         if p.open_region[job, p.cluster_region[c]]:
             here = (p.supply[at], p.server_type[at], p.server_rack[at])
             empty = len(at) == 0

@@ -104,6 +104,15 @@ SCHEMA = Schema(
             help="which region holds which dataset",
         ),
         Table(
+            "residency",
+            (label("dataset", "dataset"), label("region", "region")),
+            key=("dataset", "region"),
+            required=False,
+            later=True,
+            missing="jobs may read any dataset in any region",
+            help="a job that reads a dataset listed here runs only in the regions listed for it",
+        ),
+        Table(
             "running",
             (
                 label("job", "running"),

@@ -85,13 +85,20 @@ class _Check:
                 self.report("gang", labels, abs(n - int(p.tasks[j])), int(p.tasks[j]), "tasks")
 
     def regions_and_types(self) -> None:
-        """data: the region holds what the job reads; accepts: the type is one of the job's."""
+        """data: the region holds what the job reads; residency: it may be read there; accepts: the type is one of the
+        job's."""
         p, plan = self.p, self.plan
-        closed = ~p.open_region[plan.job, p.server_region[plan.server]]
-        pairs = np.unique(np.stack([plan.job, p.server_region[plan.server]], axis=1)[closed], axis=0)
+        restricted = p.residency.sum(axis=1) > 0
+        pairs = np.unique(np.stack([plan.job, p.server_region[plan.server]], axis=1), axis=0)
+        reads = np.argsort(p.read_job, kind="stable")
+        first = np.searchsorted(p.read_job[reads], np.arange(len(p.jobs) + 1))
         for j, r in pairs.tolist():
-            reads = p.read_dataset[p.read_job == j]
-            self.report("data", (p.jobs[j], p.regions[r]), int((~p.stored[reads, r]).sum()), 0, "datasets")
+            data = p.read_dataset[reads[first[j] : first[j + 1]]]
+            lacks = int((~p.stored[data, r]).sum())
+            if lacks and not p.remote_reads:
+                self.report("data", (p.jobs[j], p.regions[r]), lacks, 0, "datasets")
+            for i in data[restricted[data] & ~p.residency[data, r]].tolist():
+                self.report("residency", (p.jobs[j], p.datasets[i], p.regions[r]), 1, 0, "jobs")
         refused = ~p.accepts[plan.job, p.server_type[plan.server]]
         for row in np.flatnonzero(refused).tolist():
             labels = (p.jobs[plan.job[row]], p.servers[plan.server[row]])

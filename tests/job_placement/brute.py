@@ -78,7 +78,10 @@ class Brute:
                         yield gang
 
     def data(self, j: int, s: int) -> bool:
-        return self.p.remote_reads or all(self.p.stored[i, self.region[s]] for i, _ in self.reads[j])
+        r = self.region[s]
+        homes = [[q for q, home in enumerate(self.p.residency[i].tolist()) if home] for i, _ in self.reads[j]]
+        resident = all(not regions or r in regions for regions in homes)
+        return resident and (self.p.remote_reads or all(self.p.stored[i, r] for i, _ in self.reads[j]))
 
     def feasible(self, gangs: tuple[Gang, ...], stopped: tuple[bool, ...]) -> bool:
         return all(self.server_feasible(s, gangs, stopped) for s in range(self.S))

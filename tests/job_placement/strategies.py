@@ -107,6 +107,7 @@ def problems(
         read_dataset=reads[1],
         read_mb_per_day=array(draw, len(reads[0]), (10, 0, 25)),
         stored=array(draw, (datasets, R), (1, 0)) > 0,
+        residency=(array(draw, (datasets, R), (1, 0)) > 0) & (array(draw, (datasets, 1), (0, 0, 1)) > 0),
         running_tier=tier[J:].astype(np.int64),
         preemptible=array(draw, V, (1, 1, 0)) > 0,
         at_risk=array(draw, V, (1000, 0, 500, 7000)),

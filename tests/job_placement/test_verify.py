@@ -64,6 +64,7 @@ def fleet() -> JobPlacement:
         within=np.array([1, 2, 0]),
         datasets=("logs",),
         stored=np.array([[True, False]]),
+        residency=np.array([[False, False]]),
         read_job=np.array([0]),
         read_dataset=np.array([0]),
         read_mb_per_day=np.array([10]),

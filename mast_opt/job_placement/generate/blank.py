@@ -98,6 +98,7 @@ def assemble(name: str, fleet: Fleet, running: Running, pending: Pending, **more
         read_dataset=none,
         read_mb_per_day=none,
         stored=np.zeros((0, len(fleet.regions)), np.bool_),
+        residency=np.zeros((len(more.get("datasets", ())), len(fleet.regions)), np.bool_),
         running_tier=at[jobs:].astype(np.int64),
         preemptible=np.array(running.preemptible, np.bool_),
         at_risk=np.array(running.at_risk, np.int64),

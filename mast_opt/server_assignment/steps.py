@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -10,11 +11,15 @@ from mast_opt.server_assignment.guarantees import Guarantees
 from mast_opt.server_assignment.plan import Plan
 from mast_opt.server_assignment.problem import Bools, Ints, ServerAssignment
 
+_Loan = dict[tuple[int, int], int]
+"""(type, switchboard) → servers."""
+MIXTURES = 2000
+"""Loans of several types or switchboards that are tried in one deadlock."""
+
 
 @dataclass(frozen=True)
 class Deadlock:
-    """A ring of reservations in which each can give only after it was given, and what broke it: the smallest relief
-    at that moment."""
+    """A ring of reservations in which each can give only after it was given, and what broke it."""
 
     wave: int
     """The wave that begins with the relief."""
@@ -23,7 +28,8 @@ class Deadlock:
     reservation: int
     """The one that was relieved."""
     loan: tuple[int, ...]
-    """Servers lent to it, fewest first choice; nobody has them and they go back. Empty where no loan would do."""
+    """Servers lent to it; nobody has them and they go back. Empty where no loan to one reservation of the ring was
+    found with which a server could start."""
     below_mrru: int
     """By how much it falls below its guarantee for a while instead; 0 with a loan."""
 
@@ -65,8 +71,9 @@ def steps(problem: ServerAssignment, plan: Plan) -> Steps:
 
     A server that changes hands belongs to nobody until its wave is over. Whatever has moved at that moment, each
     reservation is guaranteed what it asks, or what today and the plan guarantee if that is less. Where reservations
-    wait for one another in a ring, servers that nobody has are lent; where none would do, the one that has to fall
-    least below its guarantee does so.
+    wait for one another in a ring, servers that nobody has are lent to one of them: the fewest with which a server of
+    the ring can start, among all of one type and switchboard and ``MIXTURES`` of several. Where that finds none, the
+    server of the ring starts for which reservations fall least below their guarantees in total.
 
     Raises:
         ValueError: the plan is not one position for each server.
@@ -112,30 +119,34 @@ class _Order:
         return bool(started)
 
     def relieve(self) -> None:
-        """Break a deadlock: a loan of as few servers as possible, else the smallest fall below a guarantee."""
+        """Break a deadlock: the smallest loan that is found, else the smallest fall below guarantees."""
         blocked = self.flows
         waiting = [self._waits(flow) for flow in blocked]
         ring = _ring(blocked, waiting, self.state.shares.tolist(), self.p.pool)
         below = [self._below(flow, who) for flow, who in zip(blocked, waiting, strict=True)]
         within = [at for at, flow in enumerate(blocked) if waiting[at] in ring and not flow.loan]
-        offers = [(self._offer(blocked[at], waiting[at], below[at]), at) for at in within]
+        budget = MIXTURES // max(len(within), 1)
+        offers = [(self._offer(blocked[at], waiting[at], below[at], budget), at) for at in within]
         lendable = [(len(offer), below[at], at, offer) for offer, at in offers if offer]
         if lendable:
             _, _, at, offer = min(lendable)
             self.deadlocks.append(Deadlock(self.wave, ring, waiting[at], tuple(offer), 0))
             self._lend(offer, waiting[at])
         else:
-            _, at = min((below[at], at) for at in within)
+            _, at = min((sum(self._falls(blocked[at]).values()), at) for at in within)
             self._force(blocked[at], ring)
 
-    def _force(self, flow: _Flow, ring: tuple[int, ...]) -> None:
-        """Start one server of a flow although its source, the pool or both fall below their guarantees."""
+    def _falls(self, flow: _Flow) -> dict[int, int]:
+        """By how much the source, the pool or both fall below their guarantees if one server of a flow starts."""
         falls = {flow.source: self.state.below(flow.source, flow.kind, flow.board)} if flow.source < self.nobody else {}
         if self.p.pool is not None and self._may_come(flow) == 0:
             falls[self.p.pool] = max(falls.get(self.p.pool, 0), self._pool_below(flow))
-        for who, below in falls.items():
-            if below > 0:
-                self.deadlocks.append(Deadlock(self.wave, ring, who, (), below))
+        return {who: below for who, below in falls.items() if below > 0}
+
+    def _force(self, flow: _Flow, ring: tuple[int, ...]) -> None:
+        """Start one server of a flow although its source, the pool or both fall below their guarantees."""
+        for who, below in self._falls(flow).items():
+            self.deadlocks.append(Deadlock(self.wave, ring, who, (), below))
         self._finish([(flow, self._start(flow, 1))])
 
     def done(self) -> Steps:
@@ -185,37 +196,79 @@ class _Order:
             return self.state.below(who, flow.kind, flow.board)
         return self._pool_below(flow)
 
-    def _offer(self, flow: _Flow, who: int, below: int) -> list[int]:
-        """The fewest spare servers of one kind that, lent to the reservation, let one server of the flow start; among
-        as few, those of the least worth."""
-        choices = []
-        for (kind, board), servers in self.spare.items():
-            worth = int(self.p.value_mrru[who, kind])
-            needed = -(-below // worth) if worth else len(servers) + 1
+    def _offer(self, flow: _Flow, who: int, below: int, budget: int) -> list[int]:
+        """The fewest spare servers that, lent to the reservation, let one server of the flow start; among as few, those
+        of the least worth. Servers of one type at one switchboard are tried first, then mixtures, ``budget`` of them.
+        """
+        best: tuple[int, int, _Loan] | None = None
+        worth = {cell: int(self.p.value_mrru[who, cell[0]]) for cell, servers in self.spare.items() if servers}
+        worth = {cell: amount for cell, amount in worth.items() if amount}
+        for cell, amount in worth.items():
+            needed = max(-(-below // amount), 1)
             for count in (needed, needed + 1):
-                if count <= len(servers) and self._helps(flow, who, kind, board, count):
-                    choices.append((count, worth, servers[:count]))
+                if count <= len(self.spare[cell]) and self._helps(flow, who, {cell: count}):
+                    one = (count, count * amount, {cell: count})
+                    best = one if best is None or one[:2] < best[:2] else best
                     break
-        return min(choices)[2] if choices else []
+        most = sum(len(self.spare[cell]) for cell in worth) if best is None else best[0] - 1
+        fewest = max(-(-below // max(worth.values(), default=1)), 2)
+        for count in range(fewest, most + 1):
+            for loan in _mixtures({cell: len(self.spare[cell]) for cell in worth}, count):
+                if budget <= 0:
+                    return self._picked(best)
+                budget -= 1
+                total = sum(number * worth[cell] for cell, number in loan.items())
+                if total >= below and (best is None or (count, total) < best[:2]) and self._helps(flow, who, loan):
+                    best = count, total, loan
+            if best is not None and best[0] == count:
+                break
+        return self._picked(best)
 
-    def _helps(self, flow: _Flow, who: int, kind: int, board: int, count: int) -> bool:
-        """Would the flow start if so many spare servers were lent?"""
-        room = self.state.may_come(who, self.nobody, kind, board)
-        if room is not None and room < count:
-            return False
-        total, at_risk = self.state.total[who], self.state.at_risk[:, board].copy()
-        self.state.start(self.nobody, who, kind, board, count)
-        self.state.arrive(self.nobody, who, kind, board, count)
-        helps = self._allowed(flow) > 0
-        self.state.total[who], self.state.at_risk[:, board] = total, at_risk
+    def _picked(self, best: tuple[int, int, _Loan] | None) -> list[int]:
+        loan = {} if best is None else best[2]
+        return [server for cell, count in loan.items() for server in self.spare[cell][:count]]
+
+    def _helps(self, flow: _Flow, who: int, loan: _Loan) -> bool:
+        """Would the flow start if so many spare servers were lent in one wave?"""
+        state = self.state
+        total, at_risk = state.total.copy(), state.at_risk.copy()
+        helps = True
+        for (kind, board), count in loan.items():
+            room = state.may_come(who, self.nobody, kind, board)
+            helps = helps and (room is None or room >= count)
+            state.start(self.nobody, who, kind, board, count)
+        if helps:
+            for (kind, board), count in loan.items():
+                state.arrive(self.nobody, who, kind, board, count)
+            helps = self._allowed(flow) > 0
+        state.total[:], state.at_risk[:] = total, at_risk
         return helps
 
     def _lend(self, servers: list[int], who: int) -> None:
-        kind, board = int(self.p.server_type[servers[0]]), int(self.p.server_switchboard[servers[0]])
-        self.spare[kind, board] = self.spare[kind, board][len(servers) :]
-        there = _Flow(self.nobody, who, kind, board, servers, loan=True)
-        self._finish([(there, self._start(there, len(servers)))])
-        self.flows.append(_Flow(who, self.nobody, kind, board, list(servers), loan=True))
+        started = []
+        for server in servers:
+            kind, board = int(self.p.server_type[server]), int(self.p.server_switchboard[server])
+            self.spare[kind, board].remove(server)
+            there = _Flow(self.nobody, who, kind, board, [server], loan=True)
+            started.append((there, self._start(there, 1)))
+        self._finish(started)
+        for flow, (server,) in started:
+            self.flows.append(_Flow(who, self.nobody, flow.kind, flow.board, [server], loan=True))
+
+
+def _mixtures(left: _Loan, count: int) -> Iterator[_Loan]:
+    """Every choice of so many servers by type and switchboard."""
+    cells = list(left)
+
+    def chosen(at: int, missing: int) -> Iterator[_Loan]:
+        if not missing:
+            yield {}
+        elif at < len(cells):
+            for number in range(min(left[cells[at]], missing), -1, -1):
+                for rest in chosen(at + 1, missing - number):
+                    yield {cells[at]: number, **rest} if number else rest
+
+    return chosen(0, count)
 
 
 def _flows(p: ServerAssignment, plan: Plan) -> list[_Flow]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 
 import numpy as np
@@ -15,7 +16,7 @@ from mast_opt.server_assignment import Plan, ServerAssignment
 from mast_opt.server_assignment.formulation import base
 from mast_opt.server_assignment.measure import Measure
 from mast_opt.server_assignment.order import order
-from mast_opt.server_assignment.problem import NONE
+from mast_opt.server_assignment.problem import NONE, POOL, SHARED
 from mast_opt.server_assignment.steps import Steps, steps
 from tests.server_assignment.brute import Brute
 from tests.server_assignment.strategies import plans, problems
@@ -77,6 +78,74 @@ def test_where_nothing_is_to_spare_rings_are_broken(data: st.DataObject, problem
     found = steps(problem, plan)
     loans = sum(bool(lock.loan) for lock in found.deadlocks)
     event(f"falls: {min(len(found.deadlocks) - loans, 2)}, loans: {min(loans, 2)}")
+    carry_out(problem, plan, found)
+
+
+def smaller_loan(problem: ServerAssignment, plan: Plan, found: Steps, at: int) -> int | None:
+    """The fewest servers that nobody needs which, lent to one of a deadlock's ring, let a waiting server start; by
+    trying every set of them."""
+    brute, nobody, deadlock = Brute(problem), len(problem.reservations), found.deadlocks[at]
+    now = problem.owner.tolist()
+    before, after = shorts(brute, now), shorts(brute, plan.reservation.tolist())
+    allowed = {name: max(before[name], after[name]) for name in before}
+    for row in np.flatnonzero(found.wave < deadlock.wave).tolist():
+        now[int(found.server[row])] = int(found.target[row])
+    lent = {int(server) for server in found.server[found.loan & (found.wave < deadlock.wave)]}
+    own = np.flatnonzero(~found.loan & (found.wave >= deadlock.wave)).tolist()
+    spare = [s for s, q in enumerate(now) if q == nobody and plan.reservation[s] == nobody and s not in lent]
+    if len(spare) > 6:
+        return None
+
+    def kept(assigned: list[int]) -> bool:
+        return all(short <= allowed[name] for name, short in shorts(brute, assigned).items())
+
+    for count in range(1, len(spare) + 1):
+        for loan, who in itertools.product(itertools.combinations(spare, count), deadlock.ring):
+            with_loan = [who if s in loan else q for s, q in enumerate(now)]
+            if not kept(with_loan):
+                continue
+            for row in own:
+                gone, come = [*with_loan], [*with_loan]
+                gone[int(found.server[row])] = nobody
+                come[int(found.server[row])] = int(found.target[row])
+                if kept(gone) and kept(come) and now[int(found.server[row])] in (who, *deadlock.ring):
+                    return count
+    return 0
+
+
+@examples(150)
+@given(data=st.data(), problem=problems(servers=9))
+def test_no_smaller_loan_would_do(data: st.DataObject, problem: ServerAssignment) -> None:
+    """Nobody shares a buffer, and nothing is above what its owner needs, so that rings occur."""
+    buffer = np.array([NONE if kind in (SHARED, POOL) else kind for kind in problem.buffer.tolist()])
+    problem = replace(problem, buffer=buffer)
+    problem = replace(problem, asked_mrru=np.maximum(Measure(problem, problem.owner).guaranteed, 0))
+    plan = Plan(np.array(data.draw(st.permutations(problem.owner.tolist())), np.int64))
+    found = steps(problem, plan)
+    carry_out(problem, plan, found)
+    first = next((at for at, one in enumerate(found.deadlocks) if one.wave == found.deadlocks[0].wave), None)
+    if first is None:
+        return
+    fewest = smaller_loan(problem, plan, found, first)
+    loan = len(found.deadlocks[first].loan)
+    event(f"loan: {loan}, kinds: {len(set(problem.server_type[list(found.deadlocks[first].loan)].tolist()))}")
+    assert fewest is None or fewest == loan
+
+
+def test_a_loan_mixes_types_where_one_is_not_enough() -> None:
+    """ads lacks 1000 while its server is away; the two spare ones are of two types, worth 500 each."""
+    problem = swap(free=2)
+    value = np.array([[1000, 1000, 500, 500], [1000, 1000, 0, 0]])
+    problem = replace(
+        problem,
+        types=("a", "b", "c", "d"),
+        server_type=np.array([0, 1, 2, 3]),
+        value_mrru=value,
+    )
+    plan = Plan(np.array([1, 0, 2, 2]))
+    found = steps(problem, plan)
+    (deadlock,) = found.deadlocks
+    assert (deadlock.reservation, sorted(deadlock.loan), deadlock.below_mrru) == (0, [2, 3], 0)
     carry_out(problem, plan, found)
 
 

@@ -18,13 +18,19 @@ class Move:
     source: str | None
     target: str | None
     amount: float | None = None
-    """In the order's unit; of a copy over several days, the volume of each day."""
+    """In ``unit``; of a copy over several days, the volume of each day."""
     day: int | None = None
     """0, 1, …; None where steps take no time that counts."""
     days: int = 1
     """How many days on end, from ``day`` on."""
     hop: bool = False
     """True: the target is a stopover that the plan does not name."""
+    unit: str = ""
+    """Of the amount; empty where steps have no amount."""
+    share: float | None = None
+    """Of a workload that moves, stops or starts: how much of it, up to 1."""
+    gpu_type: str | None = None
+    """Of such a workload: what it runs on afterwards, or ran on before a stop; None for work without GPUs."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +43,21 @@ class Stuck:
 
 
 @dataclass(frozen=True)
+class Stopped:
+    """Work that has to stop for a while because no order keeps all of it running."""
+
+    what: str
+    share: float
+    """How much of it, up to 1."""
+    gpus: float
+    """What it uses today."""
+    day: int
+    """0, 1, …"""
+    days: int
+    """Until it starts again; 0 within a day."""
+
+
+@dataclass(frozen=True)
 class Order:
     """The moves in order."""
 
@@ -46,9 +67,13 @@ class Order:
     relief: tuple[str, ...] = ()
     """What would resolve, or did resolve, the deadlock of the plan's own moves: sentences."""
     unit: str = ""
-    """Of the amounts."""
+    """Of the amounts of most moves."""
     proven: bool = True
     """False: a further search may find an order where this one is stuck, or a smaller relief."""
+    stopped: tuple[Stopped, ...] = ()
+    """Work that stops and starts again on the way."""
+    notes: tuple[str, ...] = ()
+    """What the reader should know of how the order was made: sentences."""
 
     @property
     def waves(self) -> int:

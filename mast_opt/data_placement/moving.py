@@ -19,11 +19,7 @@ Sources = tuple[Pair, ...]
 
 @dataclass(frozen=True, eq=False)
 class Moving:
-    """The replicas that come and go, and the limits on the way.
-
-    A region keeps the room free that the outputs of the plan's work take. Of a link, what the plan reads over it every
-    day is not there for copies.
-    """
+    """The replicas that come and go, and the limits on the way: what holds whatever is done so far."""
 
     problem: DataPlacement
     plan: Plan
@@ -45,16 +41,22 @@ class Moving:
 
     @cached_property
     def incoming_of(self) -> dict[int, tuple[Pair, ...]]:
-        return {i: tuple(pair for pair in self.incoming if pair[0] == i) for i in self.datasets}
+        return _by_dataset(self.datasets, self.incoming)
 
     @cached_property
     def outgoing_of(self) -> dict[int, tuple[Pair, ...]]:
-        return {i: tuple(pair for pair in self.outgoing if pair[0] == i) for i in self.datasets}
+        return _by_dataset(self.datasets, self.outgoing)
 
     @cached_property
     def incoming_at(self) -> tuple[tuple[int, ...], ...]:
         """[R] the datasets that come to each region."""
-        return tuple(tuple(i for i, r in self.incoming if r == region) for region in range(len(self.problem.regions)))
+        new = self.plan.place & ~self.problem.stored
+        return tuple(tuple(np.flatnonzero(new[:, r]).tolist()) for r in range(len(self.problem.regions)))
+
+    @cached_property
+    def incoming_pairs_at(self) -> tuple[tuple[Pair, ...], ...]:
+        """[R] the replicas that come to each region."""
+        return tuple(tuple((i, r) for i in datasets) for r, datasets in enumerate(self.incoming_at))
 
     @cached_property
     def size_mb(self) -> tuple[int, ...]:
@@ -75,7 +77,7 @@ class Moving:
 
     @cached_property
     def free_mb(self) -> tuple[int, ...]:
-        """[R] room today, below 0 where a region holds too much."""
+        """[R] room today less what the outputs of the plan's work take; below 0 where a region holds too much."""
         p, plan = self.problem, self.plan
         outputs = totals(plan.run_region, p.output_mb[plan.run_workload], plan.run_share, len(p.regions))
         held = (p.size_mb @ p.stored).tolist()
@@ -91,17 +93,33 @@ class Moving:
 
     @cached_property
     def link_kb(self) -> dict[Pair, int] | None:
-        """(source, target) → what may be copied over the link each day; None where any region reaches any other."""
-        p, plan = self.problem, self.plan
-        if p.links is None:
+        """(source, target) → what the link carries each day; None where any region reaches any other."""
+        links = self.problem.links
+        if links is None:
             return None
-        ends = zip(p.links.source.tolist(), p.links.target.tolist(), strict=True)
-        left = dict(zip(ends, [SHARE * mb for mb in p.links.capacity_mb_per_day.tolist()], strict=True))
-        daily = dict(zip(zip(p.read_workload.tolist(), p.read_dataset.tolist()), p.read_mb_per_day.tolist()))
-        reads = (plan.remote_workload, plan.remote_dataset, plan.remote_source, plan.remote_target, plan.remote_share)
-        for w, i, q, r, share in zip(*(column.tolist() for column in reads), strict=True):
-            left[q, r] -= daily[w, i] * share
-        return left
+        ends = zip(links.source.tolist(), links.target.tolist(), strict=True)
+        return dict(zip(ends, [SHARE * mb for mb in links.capacity_mb_per_day.tolist()], strict=True))
+
+    def may_read(self, i: int, r: int, q: int) -> bool:
+        """May work in region r read the dataset from a replica in region q? ``r == q``: from its own region."""
+        if self._outside[i][r] or self._outside[i][q]:
+            return False
+        return r == q or (self.problem.remote_reads and (self.link_kb is None or (q, r) in self.link_kb))
+
+    def readable(self, i: int, r: int, holders: frozenset[int]) -> bool:
+        """May work in region r read the dataset from one of the holders? Says nothing of what links have to spare."""
+        return any(self.may_read(i, r, q) for q in holders)
+
+    def served(self, i: int, r: int, holders: frozenset[int]) -> bool:
+        """Can work that is in region r already go on to read the dataset? From its own region it does so even where it
+        should not: outside the residency, today."""
+        return r in holders or self.readable(i, r, holders)
+
+    @cached_property
+    def _outside(self) -> list[list[bool]]:
+        """[I, R] the regions outside the residency of each dataset."""
+        outside: list[list[bool]] = self.problem.outside.tolist()
+        return outside
 
     @cached_property
     def planned(self) -> dict[Pair, Sources]:
@@ -134,6 +152,13 @@ class Moving:
         p = self.problem
         away = p.stored[i] | self.plan.place[i] | p.closed[i]
         return tuple(r for r in np.flatnonzero(~away).tolist() if self.ingress_kb[r] != 0)
+
+
+def _by_dataset(datasets: tuple[int, ...], pairs: tuple[Pair, ...]) -> dict[int, tuple[Pair, ...]]:
+    groups: dict[int, list[Pair]] = {i: [] for i in datasets}
+    for pair in pairs:
+        groups[pair[0]].append(pair)
+    return {i: tuple(group) for i, group in groups.items()}
 
 
 def _pairs(grid: Bools) -> tuple[Pair, ...]:

@@ -20,16 +20,16 @@ def order(problem: JobPlacement, plan: Plan) -> Order:
     stopped = np.flatnonzero(plan.preempt).tolist()
     held = np.bincount(p.held_job, weights=p.held[:, GPU], minlength=len(p.running)) / WHOLE
     moves = [
-        Move(0, "stop", p.running[v], _at(p, p.held_server[p.held_job == v]), None, float(held[v])) for v in stopped
+        Move(0, "stop", p.running[v], _at(p, p.held_server[p.held_job == v]), None, float(held[v]), unit="GPUs")
+        for v in stopped
     ]
     gpus = p.need_mgpu[plan.job, p.server_type[plan.server]] * plan.tasks / WHOLE
     rank = np.empty(len(p.jobs), np.int64)
     rank[p.order] = np.arange(len(p.jobs))
     for j in sorted(set(plan.job.tolist()), key=rank.__getitem__):
         rows = plan.job == j
-        moves.append(
-            Move(int(bool(stopped)), "start", p.jobs[j], None, _at(p, plan.server[rows]), float(gpus[rows].sum()))
-        )
+        amount = float(gpus[rows].sum())
+        moves.append(Move(int(bool(stopped)), "start", p.jobs[j], None, _at(p, plan.server[rows]), amount, unit="GPUs"))
     return Order(tuple(moves), unit="GPUs")
 
 

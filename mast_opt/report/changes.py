@@ -72,6 +72,10 @@ def show_order(console: Console, order: Order, rows: int | None = TOP_ROWS) -> N
         console.print(Text.assemble(("DONE", "bold green"), f"  {_size(order)}"))
     for words in order.relief:
         print_words(console, f"- {words}" + ("" if order.proven else " (there may be less)"))
+    for words in order.notes:
+        print_words(console, f"- {words}")
+    if order.stopped:
+        show_section(console, stops_section(order), rows)
     if order.stuck:
         heads = (Head("stuck"), Head("should go to"), Head("why"))
         show_section(console, Section("What is left", heads, tuple((s.what, s.target, s.reason) for s in order.stuck)))
@@ -87,6 +91,19 @@ def _size(order: Order) -> str:
     return f"{counted(count, 'step')} in {counted(waves, 'wave')}{times}"
 
 
+def stops_section(order: Order) -> Section:
+    """A row for all work that has to stop for a while."""
+    heads = (
+        Head("work"),
+        Head("share", Form.AMOUNT),
+        Head("GPUs", Form.AMOUNT),
+        Head("stops on day", Form.COUNT),
+        Head("for days", Form.COUNT),
+    )
+    rows = tuple((stop.what, stop.share, stop.gpus, stop.day + 1, stop.days) for stop in order.stopped)
+    return Section("Work that stops for a while", heads, rows)
+
+
 def moves_section(order: Order) -> Section:
     """A row a step; columns that no step fills are left out."""
     moves = order.moves
@@ -97,11 +114,25 @@ def moves_section(order: Order) -> Section:
         (Head("what"), [move.what for move in moves]),
         (Head("from"), [move.source for move in moves]),
         (Head("to"), [move.target for move in moves]),
-        (Head(order.unit, Form.AMOUNT), [move.amount for move in moves]),
+        *_amounts(order),
     ]
     kept = [(head, cells) for head, cells in columns if _filled(cells)]
     rows = tuple(zip(*(cells for _, cells in kept), strict=True))
     return Section("Steps", tuple(head for head, _ in kept), rows)
+
+
+def _amounts(order: Order) -> list[tuple[Head, list[str | float | int | None]]]:
+    """A column for each unit, and for shares of work where only a share of it moves."""
+    moves = order.moves
+    units = sorted(
+        {move.unit for move in moves if move.amount is not None}, key=lambda unit: (unit != order.unit, unit)
+    )
+    columns: list[tuple[Head, list[str | float | int | None]]] = [
+        (Head(unit, Form.AMOUNT), [move.amount if move.unit == unit else None for move in moves]) for unit in units
+    ]
+    if any(move.share not in (None, 1.0) for move in moves):
+        columns.append((Head("share", Form.AMOUNT), [move.share for move in moves]))
+    return columns
 
 
 def _days(move: Move) -> str | None:

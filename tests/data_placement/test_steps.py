@@ -89,8 +89,8 @@ def replay(problem: DataPlacement, plan: Plan, order: Steps) -> None:
     assert [step.wave for step in order.steps] == sorted(step.wave for step in order.steps)
     for wave in range(order.waves):
         now = [step for step in order.steps if step.wave == wave]
-        assert now
-        assert len({step.day for step in now}) == 1
+        assert now or any(run.wave == wave for run in order.runs)
+        assert len({step.day for step in now}) <= 1
         for step in now:
             pair = (step.dataset, step.region)
             if step.deletes:

@@ -30,9 +30,10 @@ def command(
 ) -> Answer:
     """Put what a plan changes in an order that keeps every limit on the way.
 
-    For data placement: copies and deletions, day by day, within storage (both replicas count while a dataset moves),
-    ingress and links. Where the plan's own moves block one another, the smallest stopovers resolve it; where nothing
-    does, what is stuck is listed with the least room that would help (exit code 3).
+    For data placement: copies, deletions and moves of workloads, day by day, within storage (both replicas count
+    while a dataset moves), cores, quotas, GPUs, ingress and links. A replica stays while running work needs it. Where
+    no order keeps all work running, some work stops for a while and is named. Where data blocks data, the smallest
+    stopovers resolve it; where nothing does, what is stuck is listed with the least room that would help (exit code 3).
 
         mast-opt steps my-instance my-plan
         mast-opt steps my-instance my-plan --json | jq .days
@@ -46,6 +47,8 @@ def command(
     run.record.update(
         status=Status.INFEASIBLE.value if order.stuck and order.proven else None,
         steps=[asdict(move) for move in order.moves],
+        stopped=[asdict(stopped) for stopped in order.stopped],
+        notes=list(order.notes),
         stuck=[asdict(stuck) for stuck in order.stuck],
         relief=list(order.relief),
         unit=order.unit,

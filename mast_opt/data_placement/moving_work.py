@@ -1,7 +1,8 @@
 """Which parts of which workloads change place between today and a plan.
 
 Today's runs and the plan's are compared cell by cell (region and GPU type). What is in both stays; the rest moves,
-starts or ends. Work that today's table does not list, or lists in part, starts: nothing is known of where it may run now.
+starts or ends. Work that today's table does not list, or lists in part, starts: nothing is known of where it may run
+now.
 """
 
 from __future__ import annotations

@@ -301,7 +301,7 @@ def exchanges(draw: st.DrawFn) -> tuple[DataPlacement, Plan]:
     for i in range(D):
         if not draw(st.integers(0, 4)):
             residency[i] = place[i]
-            for (w, r), _ in then.items():
+            for w, r in then:
                 residency[i, r] |= reads[w, i]
     links = far = None
     copies = [(i, q, r) for i, r in zip(*np.nonzero(place & ~stored)) for q in np.flatnonzero(stored[i])[:1]]

@@ -138,6 +138,8 @@ class Calendar:
             for u in self.enters:
                 self._reserve(u, 1)
         self._due: list[Callable[[], None]] = []
+        self._freed: dict[int, bool] = {}
+        """Regions where something was freed in this wave, and whether that is storage alone."""
 
     def run(self) -> Calendar:
         """Spend days until all is done, or nothing can go on any more."""
@@ -207,6 +209,9 @@ class Calendar:
         self._settled |= bool(due)
         for effect in due:
             effect()
+        for r, storage_only in self._freed.items():
+            self._wake_region(r, storage_only)
+        self._freed = {}
         happened = (len(self.steps), len(self.runs)) != before
         self.wave += happened
         return happened or bool(due)
@@ -261,10 +266,12 @@ class Calendar:
 
     def _deleted(self, i: int, r: int) -> None:
         self.world.deleted(i, r)
-        self._wake_region(r, storage_only=True)
+        self._freed.setdefault(r, True)
 
     def _enter(self, u: int, shy: bool = True) -> bool:
         world, part = self.world, self.loads.parts[u]
+        if not world.fits(u):
+            return False
         if shy and not world.has_data(u, local=True):
             self._shy.add(("enter", u, -1))
             return False
@@ -317,8 +324,7 @@ class Calendar:
         """A part has left its place of today."""
         load = self.loads.loads[u]
         regions = {piece.source[0] for piece in self.loads.parts[u].pieces if piece.source is not None}
-        for r in regions:
-            self._wake_region(r, storage_only=False)
+        self._freed |= dict.fromkeys(regions, False)
         for i in {i for i, *_ in load.reads_now}:
             self._wake_deletes(i)
 
@@ -347,7 +353,7 @@ class Calendar:
             if pair in self.copies and pair in self._rank:
                 self.awake_copies[pair[1]].add(pair)
         if self.world.remote is not None:
-            self._wake_region(r, storage_only=False)
+            self._freed[r] = False
 
     # copies
 

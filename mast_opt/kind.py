@@ -23,6 +23,7 @@ from mast_opt.input_warning import InputWarning
 from mast_opt.memory import GB, available_bytes
 from mast_opt.mip import FloatArray, Mip, Size
 from mast_opt.order import Order
+from mast_opt.present import Present
 from mast_opt.questions import Questions
 from mast_opt.schema import Schema, Tables
 from mast_opt.search import Heuristic
@@ -174,6 +175,8 @@ class Kind(Generic[ProblemT, PlanT]):
     today: Callable[[ProblemT], PlanT | None] = _unknown
     """The present state as a plan, or None where the instance does not tell it. It may break rules; where it breaks
     none, an exact solve begins there, so that no plan is ever worse than changing nothing."""
+    present: Callable[[ProblemT], Present | None] = _unknown
+    """How much of the present state the instance states, and which limits that breaks; None where there is none."""
     certified_bound: Callable[[ProblemT, Mapping[str, NDArray[Any]]], float] | None = None
     """The lower bound on the objective (the first term, where it is lexicographic) that the arrays of a heuristic's
     certificate prove, computed without the search. Raises PlanError where they prove none."""

@@ -11,6 +11,7 @@ import polars as pl
 from mast_opt.errors import UsageError
 from mast_opt.io.frames import table_frames
 from mast_opt.kinds import kind_of
+from mast_opt.present import Present
 from mast_opt.schema import Schema, Table, Tables
 from mast_opt.solving import verify
 
@@ -69,6 +70,8 @@ class Diff:
     """How many limits each plan breaks."""
     from_today: bool = False
     """Is the first plan the present state?"""
+    today: Present | None = None
+    """What the first plan's instance states of the present state; None where its kind has none."""
 
     @property
     def differs(self) -> bool:
@@ -110,6 +113,7 @@ def diff(problem: Any, before: Any | None, after: Any, *, problem_before: Any | 
         metrics=_changes(verdicts[0].metrics, verdicts[1].metrics),
         violations=(len(verdicts[0].violations), len(verdicts[1].violations)),
         from_today=from_today,
+        today=kind.present(first),
     )
 
 

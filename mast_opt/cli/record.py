@@ -11,6 +11,7 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from mast_opt.present import Present
     from mast_opt.solving import Solution
     from mast_opt.verdict import Verdict, Violation
 
@@ -58,6 +59,20 @@ def solution_keys(solution: Solution) -> Record:
         "limit": None if solution.limit is None else solution.limit.value,
         "message": solution.message,
         "conflicts": [conflict.message for conflict in solution.conflicts],
+    }
+
+
+def today_keys(state: Present | None) -> Record | None:
+    """What the instance says of the present state; None where its kind has none."""
+    if state is None:
+        return None
+    return {
+        "complete": state.complete,
+        "known": {one.what: {"known": one.known, "of": one.of, "share": one.share} for one in state.known},
+        "violations": [
+            {"constraint": one.limit, "index": list(one.index), "message": one.message} for one in state.broken
+        ],
+        "notes": list(state.notes),
     }
 
 

@@ -15,6 +15,7 @@ from mast_opt.data_placement.dependent import read_positions
 from mast_opt.data_placement.measure import Activity, gpu_demand, totals
 from mast_opt.data_placement.plan import Plan
 from mast_opt.data_placement.plan_tables import in_full
+from mast_opt.data_placement.present import complete
 from mast_opt.data_placement.problem import SHARE, DataPlacement, Ints
 from mast_opt.data_placement.today import today
 
@@ -25,7 +26,7 @@ OUTSIDE = "outside"
 def charts(problem: DataPlacement, plan: Plan) -> tuple[Chart, ...]:
     """In the order of reading: GPUs by region, GPUs by tier, storage, CPU, copies, remote reads."""
     p, plan = problem, in_full(problem, plan)
-    before = today(p)
+    before = today(p) if complete(p) else None
     asked = gpu_demand(p, _activity(p, plan))
     asked_today = None if before is None else gpu_demand(p, _activity(p, before))
     pictures: list[Chart] = []

@@ -17,6 +17,7 @@ from mast_opt.data_placement.heuristics.sizes import MANY
 from mast_opt.data_placement.order import order
 from mast_opt.data_placement.plan import Plan
 from mast_opt.data_placement.plan_tables import build_plan, unbuild_plan
+from mast_opt.data_placement.present import present
 from mast_opt.data_placement.problem import DataPlacement
 from mast_opt.data_placement.sections import sections
 from mast_opt.data_placement.size import size
@@ -64,6 +65,7 @@ KIND: Kind[DataPlacement, Any] = Kind(
     large={"datasets": 200, "workloads": MANY, "regions": 2},
     families=FAMILIES,
     sections=sections,
+    present=present,
     today=today,
     certified_bound=certified_bound,
     exporters={".dat": write_dat},

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from mast_opt.data_placement.dependent import gpu_demand, read_positions
 from mast_opt.data_placement.plan import Plan
 from mast_opt.data_placement.plan_tables import in_full
+from mast_opt.data_placement.present import complete
 from mast_opt.data_placement.problem import SHARE, Bools, DataPlacement, Ints
 from mast_opt.data_placement.today import today
 from mast_opt.kind import Form, Head, Section
@@ -46,8 +47,9 @@ def _gpus(problem: DataPlacement, plan: Plan) -> Section:
     runs_today = today(p)
     if runs_today is not None:
         before = gpu_demand(p, runs_today)[region, kind, -1]
-        columns.append((Head("demand before", Form.AMOUNT), (before / 1000).tolist()))
-        columns.append((Head("ratio before", Form.RATIO), (before / supply).tolist()))
+        part = "" if complete(p) else "known "
+        columns.append((Head(f"{part}demand before", Form.AMOUNT), (before / 1000).tolist()))
+        columns.append((Head(f"{part}ratio before", Form.RATIO), (before / supply).tolist()))
     columns.append((Head("demand", Form.AMOUNT), (after[:, -1] / 1000).tolist()))
     columns.append((Head("ratio", Form.RATIO), ratio.tolist()))
     columns.append((Head(f"ratio tier {p.tiers[0]}", Form.RATIO), (after[:, 0] / supply).tolist()))
@@ -73,7 +75,8 @@ def _fill(problem: DataPlacement, plan: Plan) -> Section:
         (Head("cores", Form.AMOUNT), (p.cpu_mcores / 1000).tolist()),
     ]
     if runs_today is not None:
-        columns.append((Head("in use before", Form.FILL), _ratios(_cores(p, runs_today), p.cpu_mcores)))
+        part = "" if complete(p) else "known "
+        columns.append((Head(f"{part}in use before", Form.FILL), _ratios(_cores(p, runs_today), p.cpu_mcores)))
     columns.append((Head("in use", Form.FILL), _ratios(_cores(p, plan), p.cpu_mcores)))
     order = np.argsort(-after / np.maximum(p.usable_storage_mb, 1), kind="stable")
     return Section("Storage and CPU", tuple(head for head, _ in columns), _rows(columns, order))

@@ -15,6 +15,7 @@ from mast_opt.job_placement.generate import FAMILIES, SIZES_HELP
 from mast_opt.job_placement.order import order
 from mast_opt.job_placement.plan import Plan
 from mast_opt.job_placement.plan_tables import build_plan, unbuild_plan
+from mast_opt.job_placement.present import present
 from mast_opt.job_placement.problem import JobPlacement
 from mast_opt.job_placement.sections import sections
 from mast_opt.job_placement.size import size
@@ -71,6 +72,7 @@ KIND: Kind[JobPlacement, Any] = Kind(
     families=FAMILIES,
     sizes_help=SIZES_HELP,
     sections=sections,
+    present=present,
     exporters={".dat": write_dat},
     steps=order,
     charts=charts,

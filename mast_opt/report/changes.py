@@ -12,6 +12,7 @@ from mast_opt.kind import Form, Head, Section
 from mast_opt.order import Move, Order
 from mast_opt.report.numbers import UNKNOWN, plain
 from mast_opt.report.parts import light_table, print_table, print_words
+from mast_opt.report.present import today_section
 from mast_opt.report.sections import TOP_ROWS, show_section
 from mast_opt.words import counted
 
@@ -24,18 +25,22 @@ def show_diff(console: Console, found: Diff, rows: int | None = TOP_ROWS) -> Non
             console.print(Text(f"{words} breaks {counted(broken, 'limit')}.", "bold red"))
     if not found.differs:
         console.print("The plan changes nothing." if found.from_today else "The plans are the same.")
-    _figures(console, "Objective and terms", {"objective": found.objective, **found.terms})
-    _figures(console, "Metrics", found.metrics)
+    partial = found.from_today and found.today is not None and not found.today.complete
+    if found.from_today and found.today is not None:
+        show_section(console, today_section(found.today), rows)
+    _figures(console, "Objective and terms", {"objective": found.objective, **found.terms}, partial=partial)
+    _figures(console, "Metrics", found.metrics, partial=partial)
     for table in (*found.tables, *found.instance):
         if table.differs:
             show_section(console, table_section(table), rows)
 
 
-def _figures(console: Console, title: str, changes: Mapping[str, Change]) -> None:
-    table = light_table(title, ("", "before", "after", "change"))
+def _figures(console: Console, title: str, changes: Mapping[str, Change], *, partial: bool) -> None:
+    """A row for each figure; where only a part of today is known, the difference says nothing and is left out."""
+    table = light_table(title, ("", "known part before" if partial else "before", "after", "change"))
     for name, change in changes.items():
         if change.before or change.after:
-            table.add_row(name, plain(change.before), plain(change.after), signed(change.by))
+            table.add_row(name, plain(change.before), plain(change.after), UNKNOWN if partial else signed(change.by))
     print_table(console, table)
 
 

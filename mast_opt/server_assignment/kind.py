@@ -16,6 +16,7 @@ from mast_opt.server_assignment.generate import FAMILIES
 from mast_opt.server_assignment.order import order
 from mast_opt.server_assignment.plan import Plan
 from mast_opt.server_assignment.plan_tables import build_plan, unbuild_plan
+from mast_opt.server_assignment.present import present
 from mast_opt.server_assignment.problem import ServerAssignment
 from mast_opt.server_assignment.recheck import certified_bound
 from mast_opt.server_assignment.sections import sections
@@ -60,6 +61,7 @@ KIND: Kind[ServerAssignment, Plan] = Kind(
     heuristics={"ras": _ras},
     families=FAMILIES,
     sections=sections,
+    present=present,
     today=today,
     certified_bound=certified_bound,
     exporters={".dat": write_dat},

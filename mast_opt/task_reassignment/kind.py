@@ -16,6 +16,7 @@ from mast_opt.task_reassignment.generate import FAMILIES
 from mast_opt.task_reassignment.order import order
 from mast_opt.task_reassignment.plan import Plan
 from mast_opt.task_reassignment.plan_tables import build_plan, unbuild_plan
+from mast_opt.task_reassignment.present import present
 from mast_opt.task_reassignment.problem import TaskReassignment
 from mast_opt.task_reassignment.roadef_write import write_assignment, write_model
 from mast_opt.task_reassignment.sections import sections
@@ -59,6 +60,7 @@ KIND: Kind[TaskReassignment, Plan] = Kind(
     heuristics={"twine": _twine},
     families=FAMILIES,
     sections=sections,
+    present=present,
     exporters={".dat": write_dat, ".txt": write_model},
     plan_exporters={".txt": write_assignment},
     today=today,

@@ -11,6 +11,7 @@ from cyclopts import Parameter
 from mast_opt.changes import Change, TableDiff, diff
 from mast_opt.cli.exits import Exit
 from mast_opt.cli.options import Full, Instance, Json, TheRun
+from mast_opt.cli.record import today_keys
 from mast_opt.cli.run import Answer
 from mast_opt.io import read, read_plan
 
@@ -57,6 +58,7 @@ def command(
         tables={table.name: _rows(table) for table in found.tables},
         instance={table.name: _rows(table) for table in found.instance},
         same=not found.differs,
+        today=today_keys(found.today),
     )
 
     def show(console: Console) -> None:

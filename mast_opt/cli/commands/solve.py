@@ -15,10 +15,11 @@ from mast_opt.cli.exits import Exit
 from mast_opt.cli.freezing import parts_to_keep
 from mast_opt.cli.interrupt import Interrupt
 from mast_opt.cli.options import Full, Instance, Json, Strict, TheRun
-from mast_opt.cli.record import solution_keys
+from mast_opt.cli.record import solution_keys, today_keys
 from mast_opt.cli.run import Answer, Run
 from mast_opt.errors import UsageError
 from mast_opt.io import check_plan_target, read_instance, read_plan
+from mast_opt.kinds import kind_of
 from mast_opt.report.progress import Progress
 from mast_opt.result import Event, Status
 from mast_opt.solving import Solution, solve, write_plan
@@ -186,6 +187,8 @@ def _answer(
     code = Exit.INTERRUPTED if interrupted else exit_for(solution.status)
     runtime_s = run.record["runtime_s"] | dict(solution.runtime_s)
     run.record.update(solution_keys(solution), runtime_s=runtime_s)
+    today = kind_of(problem).present(problem)
+    run.record["today"] = today_keys(today)
     run.record["out"] = None if out is None or solution.plan is None else str(out)
     words = next_step(path, solution, out, interrupted=interrupted)
     if code is not Exit.OK:
@@ -193,10 +196,13 @@ def _answer(
 
     def show(console: Console) -> None:
         from mast_opt.report.parts import print_words
-        from mast_opt.report.sections import TOP_ROWS
+        from mast_opt.report.present import today_section
+        from mast_opt.report.sections import TOP_ROWS, show_section
         from mast_opt.report.terminal import show_solution
 
         show_solution(console, problem, solution, run.elapsed_s, None if full else TOP_ROWS)
+        if today is not None:
+            show_section(console, today_section(today), None if full else TOP_ROWS)
         console.print()
         print_words(console, words)
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from mast_opt.cli.exits import Exit
 from mast_opt.cli.options import Instance, Json, Strict, TheRun
+from mast_opt.cli.record import today_keys
 from mast_opt.cli.run import Answer
 from mast_opt.io import read_instance
 from mast_opt.result import Status
@@ -31,6 +32,7 @@ def command(path: Instance, /, *, strict: Strict = False, json: Json = False, ru
         run.warn(reading.warnings, strict=strict, show=False)
     with run.phase("verify", "checking"):
         conflicts = reading.conflicts
+        today = reading.kind.present(reading.problem)
     problem = reading.problem
     run.record.update(
         kind=reading.kind.name,
@@ -38,6 +40,7 @@ def command(path: Instance, /, *, strict: Strict = False, json: Json = False, ru
         format=reading.format,
         rows=dict(reading.rows),
         notes=list(reading.notes),
+        today=today_keys(today),
         conflicts=[
             {"constraint": conflict.constraint, "index": list(conflict.index), "message": conflict.message}
             for conflict in conflicts
@@ -50,8 +53,12 @@ def command(path: Instance, /, *, strict: Strict = False, json: Json = False, ru
         )
 
     def show(out: Console) -> None:
+        from mast_opt.report.present import today_section
+        from mast_opt.report.sections import show_section
         from mast_opt.report.validation import show_reading
 
         show_reading(out, reading)
+        if today is not None:
+            show_section(out, today_section(today))
 
     return Answer(Exit.INFEASIBLE if conflicts else Exit.OK, show)

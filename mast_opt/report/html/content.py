@@ -12,6 +12,7 @@ from mast_opt.kinds import kind_of
 from mast_opt.report.html.convergence import convergence
 from mast_opt.report.html.drawing import Picture, draw
 from mast_opt.report.html.tables import table_of
+from mast_opt.report.present import today_section
 from mast_opt.result import Event
 from mast_opt.solving import verify
 from mast_opt.verdict import Verdict
@@ -27,7 +28,7 @@ class Report:
     verdict: Verdict
     """Every figure of the plan, by the verifier."""
     before: Verdict | None
-    """The same of the present state; None where the instance does not tell it."""
+    """The same of the present state; None where the instance states only a part of it, or nothing."""
     weights: Mapping[str, float]
     order: tuple[str, ...]
     """The terms that are minimised one after another; empty where they are weighed."""
@@ -64,7 +65,7 @@ def report(
         bound_checked: was the bound in ``fields`` computed again?
     """
     kind = kind_of(problem)
-    today = kind.today(problem)
+    today, state = kind.today(problem), kind.present(problem)
     charts: list[Chart] = list(kind.charts(problem, plan))
     search = convergence(events)
     if search is not None:
@@ -74,12 +75,12 @@ def report(
         kind=kind.name,
         kind_title=kind.title,
         verdict=verify(problem, plan),
-        before=None if today is None else verify(problem, today),
+        before=None if today is None or not (state is None or state.complete) else verify(problem, today),
         weights=problem.objective.weights,
         order=problem.objective.order,
         fields=fields or {},
         pictures=tuple((draw(chart), table_of(chart)) for chart in charts),
-        sections=kind.sections(problem, plan),
+        sections=(*kind.sections(problem, plan), *(() if state is None else (today_section(state),))),
         provenance=problem.provenance,
         notes=tuple(notes),
         bound_checked=bound_checked,

@@ -1,0 +1,47 @@
+"""What an instance says of the present state: how much of it is known, and which limits it breaks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Known:
+    """How much of something is known to run somewhere today."""
+
+    what: str
+    """``workloads``, ``GPUs``, ``cores``, …"""
+    known: float
+    of: float
+
+    @property
+    def share(self) -> float:
+        """The known part, from 0 to 1; 1 of nothing."""
+        return self.known / self.of if self.of else 1.0
+
+
+@dataclass(frozen=True)
+class Broken:
+    """A limit that the present state breaks."""
+
+    limit: str
+    """Its name, as a verifier calls it (``storage``, ``run``, …)."""
+    index: tuple[str, ...]
+    """Labels that say where."""
+    message: str
+    """In the words of the domain, with amounts."""
+
+
+@dataclass(frozen=True)
+class Present:
+    """The present state of an instance, as far as its tables state it."""
+
+    known: tuple[Known, ...]
+    broken: tuple[Broken, ...]
+    notes: tuple[str, ...] = ()
+    """What is assumed where the tables leave it open."""
+
+    @property
+    def complete(self) -> bool:
+        """Is all of it known, so that figures of today compare with those of a plan?"""
+        return all(one.known >= one.of for one in self.known)

@@ -1,0 +1,39 @@
+"""The block "Today" in validate, solve, diff and the report, and the key ``today`` with the same content."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import mast_opt
+from tests.cli.conftest import Call, write_tables
+
+RUNS = "workload,region,gpu_type,share\nrank,east,A100,1\n"
+REGIONS = "region,storage_tb,cpu_cores\neast,1,10\nwest,10,10\n"
+
+
+def test_today_in_every_command(call: Call, tmp_path: Path) -> None:
+    instance = write_tables(tmp_path / "instance", {"current_runs.csv": RUNS, "regions.csv": REGIONS})
+    problem = mast_opt.read(instance)
+    work, plan = len(problem.workloads), tmp_path / "plan"
+    solved = call("solve", instance, "--out", plan, "--json")
+    assert solved.code == 0
+    records = [
+        solved.record,
+        call("validate", instance, "--json").record,
+        call("diff", instance, plan, "--json").record,
+    ]
+    for record in records:
+        today = record["today"]
+        assert today == records[0]["today"]
+        assert today["known"]["workloads"] == {"known": 1, "of": work, "share": 1 / work}
+        assert not today["complete"]
+        assert ("storage", ["east"]) in [(one["constraint"], one["index"]) for one in today["violations"]]
+    for tokens in (("solve", instance), ("validate", instance), ("diff", instance, plan)):
+        out = " ".join(call(*tokens).out.split())
+        assert "Today" in out
+        assert f"Known: 1 of {work} workloads" in out
+        assert "storage of east" in out
+    assert "known part" in " ".join(call("diff", instance, plan).out.split())
+    page = tmp_path / "page.html"
+    assert call("report", instance, plan, "--out", page).code == 0
+    assert "storage of east" in page.read_text(encoding="utf-8")

@@ -26,6 +26,7 @@ set MACHINE;
 param location{MACHINE} symbolic in LOCATION;
 param neighbourhood{MACHINE} symbolic in NEIGHBOURHOOD;
 param move_group{MACHINE} symbolic in GROUP;
+param balanced{MACHINE} binary, default 1;             # do balance goals count on the machine?
 param capacity_of{MACHINE, RESOURCE} >= 0;
 param safety{MACHINE, RESOURCE} >= 0;
 param group_move_cost{GROUP, GROUP} >= 0, default 0;
@@ -90,7 +91,7 @@ s.t. dependency{p in PROCESS, s in SERVICE, n in NEIGHBOURHOOD: (service[p],s) i
 
 s.t. load{m in MACHINE, k in RESOURCE}: sum{p in PROCESS} need[p,k] * x[p,m] <= safety[m,k] + over[m,k];
 
-s.t. balance{b in GOAL, m in MACHINE}:
+s.t. balance{b in GOAL, m in MACHINE: balanced[m] = 1}:
     target[b] * (capacity_of[m,first[b]] - sum{p in PROCESS} need[p,first[b]] * x[p,m])
     - (capacity_of[m,second[b]] - sum{p in PROCESS} need[p,second[b]] * x[p,m]) <= missing[b,m];
 

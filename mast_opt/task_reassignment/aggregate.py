@@ -11,14 +11,17 @@ def aggregate_bound(problem: TaskReassignment) -> float:
     value of its first term.
 
     Both are sums of max(0, ·) over machines, which are at least max(0, ·) of the sum (Jensen); moves cost at least 0.
+    Machines without balance goals can take at most what they have: the rest of what is needed is on the others.
     """
     p = problem
     order = p.objective.order
     weights = p.objective.weights if not order else dict.fromkeys(p.objective.weights, 0.0) | {order[0]: 1.0}
     need = totals(p.need)
-    spare = [total - used for total, used in zip(totals(p.capacity), need, strict=True)]
+    room, other = totals(p.capacity[p.balanced]), totals(p.capacity[~p.balanced])
+    least = [total - used for total, used in zip(room, need, strict=True)]
+    most = [total - max(0, used - away) for total, used, away in zip(room, need, other, strict=True)]
     over = [max(0, used - safe) for used, safe in zip(need, totals(p.safety), strict=True)]
     load = sum(int(weight) * amount for weight, amount in zip(p.load_weight, over, strict=True))
     goals = zip(p.balance_first, p.balance_second, p.balance_target, p.balance_weight, strict=True)
-    balance = sum(int(w) * max(0, int(target) * spare[first] - spare[second]) for first, second, target, w in goals)
+    balance = sum(int(w) * max(0, int(target) * least[first] - most[second]) for first, second, target, w in goals)
     return float(weights["load"] * load + weights["balance"] * balance)

@@ -43,7 +43,7 @@ class Codec:
         values[self.over] = np.maximum(use - p.safety, 0)
         free = p.capacity - use
         missing = p.balance_target * free[:, p.balance_first] - free[:, p.balance_second]
-        values[self.missing] = np.maximum(missing, 0).T
+        values[self.missing] = (np.maximum(missing, 0) * p.balanced[:, None]).T
         moved = p.service[plan.machine != p.initial]
         values[self.most_moved] = np.bincount(moved, minlength=1).max()
         hosted = np.zeros((len(p.services), len(p.locations)), np.bool_)

@@ -41,11 +41,12 @@ def _machines(p: TaskReassignment) -> Iterator[Iterator[str]]:
     yield section("set NEIGHBOURHOOD", neighbourhood)
     yield section("set GROUP", group)
     yield section(
-        "param : MACHINE : location neighbourhood move_group",
+        "param : MACHINE : location neighbourhood move_group balanced",
         machine,
         location[p.location],
         neighbourhood[p.neighbourhood],
         group[p.move_group],
+        p.balanced.astype(np.int64),
     )
     yield section(
         "param : capacity_of safety",

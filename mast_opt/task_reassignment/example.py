@@ -3,9 +3,9 @@
 EXAMPLE = {
     "resources": (("cores", False, 1), ("disk", True, 2)),
     "machines": (
-        ("m1", "hall-1", "pod-1", "east"),
-        ("m2", "hall-1", "pod-2", "east"),
-        ("m3", "hall-2", "pod-2", "west"),
+        ("m1", "hall-1", "pod-1", "east", True),
+        ("m2", "hall-1", "pod-2", "east", True),
+        ("m3", "hall-2", "pod-2", "west", True),
     ),
     "capacities": (
         ("m1", "cores", 64, 48),

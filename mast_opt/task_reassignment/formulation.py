@@ -77,17 +77,19 @@ class _Statement:
         m.term("load", self.over, p.load_weight)
 
     def balances(self) -> None:
-        """balance: target·(capacity − use)[m,k1] − (capacity − use)[m,k2] ≤ missing[b,m]."""
+        """balance: target·(capacity − use)[m,k1] − (capacity − use)[m,k2] ≤ missing[b,m], where m is balanced."""
         p, m = self.p, self.m
-        machines = len(p.machines)
-        first, second = p.capacity[:, p.balance_first], p.capacity[:, p.balance_second]
-        balance = m.rows("balance", [self.goals, p.machines], upper=(second - p.balance_target * first).T)
-        row = np.arange(len(self.goals) * machines).reshape(len(self.goals), machines)
-        balance.add(row, self.missing, -1)
+        counts = np.flatnonzero(p.balanced)
+        first, second = p.capacity[counts][:, p.balance_first], p.capacity[counts][:, p.balance_second]
+        at = np.meshgrid(np.arange(len(self.goals)), counts, indexing="ij")
+        upper = (second - p.balance_target * first).T.ravel()
+        balance = m.rows("balance", [self.goals, p.machines], [part.ravel() for part in at], upper=upper)
+        row = np.arange(len(self.goals) * len(counts)).reshape(len(self.goals), len(counts))
+        balance.add(row, self.missing[:, counts], -1)
         for b in range(len(self.goals)):
             per_process = p.need[:, p.balance_second[b]] - p.balance_target[b] * p.need[:, p.balance_first[b]]
             process = np.flatnonzero(per_process)
-            balance.add(row[b], self.x[process], per_process[process, None])
+            balance.add(row[b], self.x[process][:, counts], per_process[process, None])
         m.term("balance", self.missing, p.balance_weight[:, None])
 
     def services(self) -> None:

@@ -55,6 +55,8 @@ class TaskReassignment:
     """[M, K] use up to here costs nothing."""
     group_move_cost: Ints
     """[G, G] cost of moving a process from a machine of the first group to one of the second."""
+    balanced: Bools
+    """[M] do the balance goals count on the machine?"""
 
     spread_min: Ints
     """[S] fewest locations that a service runs in."""

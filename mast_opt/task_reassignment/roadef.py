@@ -157,6 +157,7 @@ class _Reader:
             capacity=capacity,
             safety=safety,
             group_move_cost=group_cost,
+            balanced=np.ones(len(capacity), np.bool_),
             spread_min=spread_min,
             dependent=dependent,
             dependency=dependency,

@@ -31,12 +31,15 @@ def model_text(problem: TaskReassignment) -> str:
     """The content of a model file.
 
     Raises:
-        UsageError: the objective weights are not whole numbers, or the objective is lexicographic.
+        UsageError: the objective weights are not whole numbers, the objective is lexicographic, or balance goals do not
+            count on some machine.
     """
     p = problem
     weight = {name: _whole(name, value) for name, value in p.objective.weights.items()}
     if p.objective.lexicographic:
         raise UsageError("the challenge's format has no lexicographic objectives; write tables instead")
+    if len(p.balance_target) and not p.balanced.all():
+        raise UsageError("the challenge's format has no machines without balance goals; write tables instead")
     order = np.argsort(p.dependent, kind="stable")
     count = np.bincount(p.dependent, minlength=len(p.services))
     needed = np.split(p.dependency[order], np.cumsum(count)[:-1])

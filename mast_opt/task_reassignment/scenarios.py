@@ -29,11 +29,13 @@ def drain_locations(problem: TaskReassignment, value: Any) -> TaskReassignment:
 
 def _drained(problem: TaskReassignment, machines: list[int]) -> TaskReassignment:
     """Whatever needs a resource that is not transient has to leave, and nothing comes that needs anything. What leaves
-    still holds its transient resources there, as in every move; so what needs no others may stay."""
-    capacity, safety = problem.capacity.copy(), problem.safety.copy()
+    still holds its transient resources there, as in every move; so what needs no others may stay. Balance goals do not
+    count there."""
+    capacity, safety, balanced = problem.capacity.copy(), problem.safety.copy(), problem.balanced.copy()
     capacity[machines] = np.where(problem.transient, problem.held[machines], 0)
     safety[machines] = 0
-    return replace(problem, capacity=capacity, safety=safety)
+    balanced[machines] = False
+    return replace(problem, capacity=capacity, safety=safety, balanced=balanced)
 
 
 def grow_demand(problem: TaskReassignment, value: Any) -> TaskReassignment:

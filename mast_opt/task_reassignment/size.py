@@ -9,7 +9,8 @@ from mast_opt.task_reassignment.problem import TaskReassignment
 
 
 def size(problem: TaskReassignment) -> Size:
-    """Exact but for what a process holds of transient resources on its machine of today, which counts too often."""
+    """Exact but for what counts too often: what a process holds of transient resources on its machine of today, and
+    balance goals on machines where they do not count."""
     p = problem
     processes, machines, services = len(p.processes), len(p.machines), len(p.services)
     loads, goals = machines * len(p.resources), machines * len(p.balance_target)

@@ -39,6 +39,7 @@ SCHEMA = Schema(
                 label("location", "location", help="a service spreads over several locations"),
                 label("neighbourhood", "neighbourhood", help="a service finds the ones it depends on in its own"),
                 label("move_group", "move_group", required=False, help="see move_costs; empty = moving costs nothing"),
+                boolean("balanced", default=True, required=False, help="do balances count on the machine?"),
             ),
             key=("machine",),
             rows_required=True,
@@ -161,6 +162,7 @@ def build(header: Header, tables: Tables) -> TaskReassignment:
         capacity=grid("capacities", "machine", "resource", stated, by_resource),
         safety=grid("capacities", "machine", "resource", safety, by_resource),
         group_move_cost=grid("move_costs", "src", "dst", tables.get("move_costs", "cost"), (len(groups), len(groups))),
+        balanced=tables.get("machines", "balanced"),
         spread_min=tables.get("services", "spread_min"),
         dependent=tables.get("dependencies", "service"),
         dependency=tables.get("dependencies", "needs"),
@@ -202,6 +204,7 @@ def unbuild(problem: TaskReassignment) -> tuple[Header, Tables]:
             "location": p.location,
             "neighbourhood": p.neighbourhood,
             "move_group": np.where(grouped, p.move_group, 0),
+            "balanced": p.balanced,
         },
         "capacities": {
             "machine": capacity_at[0],

@@ -61,6 +61,7 @@ class _Check:
     def balance(self) -> int:
         free = self.p.capacity - self.use
         missing = self.p.balance_target * free[:, self.p.balance_first] - free[:, self.p.balance_second]
+        missing = missing[self.p.balanced]
         return int((np.maximum(missing, 0) @ self.p.balance_weight).sum())
 
     def service_move(self) -> int:

@@ -151,6 +151,29 @@ def test_what_needs_only_transient_resources_may_stay_on_a_drained_machine(needs
     assert (("a2", needs) not in [one.index for one in broken]) == stays
 
 
+def test_a_drained_machine_costs_no_balance() -> None:
+    """Its disk is transient and stays as capacity; with nothing there, the goal would ask for cores."""
+    disk = CROWDED.resources.index("disk")
+    transient = np.arange(len(CROWDED.resources)) == disk
+    goal = replace(
+        CROWDED,
+        transient=transient,
+        balance_first=np.array([disk]),
+        balance_second=np.array([CPU]),
+        balance_target=np.array([10]),
+        balance_weight=np.array([1]),
+    )
+    drained = happened(kind_of(goal), goal, Scenario("it", {"drain_machines": ["a2"]}))
+    away = np.where(CROWDED.initial == CROWDED.machines.index("a2"), CROWDED.machines.index("b1"), BEST.machine)
+    free = goal.capacity.copy()
+    np.subtract.at(free, away, goal.need)
+    lacks = np.maximum(10 * free[:, disk] - free[:, CPU], 0)
+    left = np.arange(len(goal.machines)) != goal.machines.index("a2")
+    assert mast_opt.verify(drained, Plan(away)).terms["balance"] == lacks[left].sum()
+    drained_load = replace(drained, balanced=np.ones_like(drained.balanced))
+    assert mast_opt.verify(drained_load, Plan(away)).terms["balance"] > lacks[left].sum()
+
+
 def test_no_units_to_buy_and_nothing_robust() -> None:
     with pytest.raises(mast_opt.UsageError, match="whatif"):
         mast_opt.marginal_values(CROWDED, BEST)

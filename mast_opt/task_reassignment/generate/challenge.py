@@ -53,6 +53,7 @@ def challenge(rng: np.random.Generator, *, processes: int, machines: int, resour
         load_weight=np.full(resources, 10),
         location=location,
         neighbourhood=neighbourhood,
+        balanced=np.ones(machines, np.bool_),
         move_group=group,
         capacity=capacity,
         safety=(capacity * rng.uniform(0.7, 0.95, capacity.shape)).astype(np.int64),

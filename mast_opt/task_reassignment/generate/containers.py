@@ -38,6 +38,7 @@ def containers(rng: np.random.Generator, *, processes: int, machines: int, resou
         move_group=np.zeros(machines, np.int64),
         capacity=capacity,
         safety=capacity * 4 // 5,
+        balanced=np.ones(machines, np.bool_),
         group_move_cost=np.zeros((1, 1), np.int64),
         spread_min=np.ones(processes, np.int64),
         dependent=none,

@@ -147,9 +147,12 @@ def fleet_of(problem: TaskReassignment) -> Fleet:
 
 
 def base_levels(problem: TaskReassignment) -> Floats:
-    """[M, J] the levels of empty machines."""
+    """[M, J] the levels of empty machines; where balance goals do not count, no processes lift them above 0."""
     p = problem
     wanted = p.balance_target * p.capacity[:, p.balance_first] - p.capacity[:, p.balance_second]
+    asked = p.need[:, p.balance_second] - p.balance_target * p.need[:, p.balance_first]
+    never = -np.maximum(asked, 0).sum(axis=0)
+    wanted = np.where(p.balanced[:, None], wanted, never)
     return np.concatenate([-_safety(p), wanted], axis=1).astype(np.float64)
 
 

@@ -123,6 +123,7 @@ def subproblem(problem: TaskReassignment, plan: Plan, chosen: Ints, inside: Ints
         move_group=p.move_group[machines],
         capacity=capacity,
         safety=safety,
+        balanced=p.balanced[machines] & ~outside,
         spread_min=np.ones(len(services), np.int64),
         dependent=none,
         dependency=none.copy(),

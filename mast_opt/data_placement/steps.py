@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from mast_opt.data_placement.moving import Moving
@@ -12,10 +11,10 @@ from mast_opt.data_placement.plan import Plan
 from mast_opt.data_placement.problem import SHARE, DataPlacement
 from mast_opt.data_placement.steps_days import Calendar, Op, RunStep, Step
 from mast_opt.data_placement.steps_exact import least_stops
-from mast_opt.data_placement.steps_search import Help, Order, search
+from mast_opt.data_placement.steps_search import Help, search
 
-MOST_REPEATED = 200_000
-"""Steps that are made again to find out whether a stop is needed."""
+MOST_REPEATED = 100_000
+"""Steps that are made again, about, to find out which stops are needed."""
 
 
 @dataclass(frozen=True)
@@ -106,7 +105,7 @@ def steps(problem: DataPlacement, plan: Plan) -> Steps:
     if exact.ops is not None:
         ways.append(Calendar(moving, loads, exact.ops).run())
     if exact.ops is None or exact.cost[0]:
-        ways += _with_stops(moving, loads, None)
+        ways.append(_with_stops(plain))
     ways = [way for way in ways if way.complete]
     if ways:
         return _least(moving, loads, ways, exact.exhaustive and exact.ops is not None)
@@ -148,7 +147,8 @@ def _deadlocked(moving: Moving, loads: Loads, plain: Calendar) -> Steps:
             exact = least_stops(moving, loads, hops=True)
             proven = proven and exact.exhaustive
             ways += [Calendar(moving, loads, exact.ops).run()] if exact.ops is not None else []
-        ways += _with_stops(moving, loads, found)
+        follow = [Op("copy" if move.arrives else "delete", move.dataset, move.region) for move in found.moves]
+        ways.append(_with_stops(Calendar(moving, loads, follow, reserve=True).run()))
         ways = [way for way in ways if way.complete]
         if ways:
             return _answer(min(ways, key=_price), proven, deadlock=stuck, room=room)
@@ -159,24 +159,22 @@ def _deadlocked(moving: Moving, loads: Loads, plain: Calendar) -> Steps:
     return _answer(plain, proven, deadlock=stuck or blocked, room=room, blocked=blocked)
 
 
-def _with_stops(moving: Moving, loads: Loads, data: Order | None) -> Iterator[Calendar]:
-    """Days in which work stops where nothing else can go on; then without the stops that turn out not to be needed."""
-    follow = None
-    if data is not None:
-        follow = [Op("copy" if move.arrives else "delete", move.dataset, move.region) for move in data.moves]
+def _with_stops(stuck: Calendar) -> Calendar:
+    """Go on by stopping work where nothing else can; then without the stops that turn out not to be needed."""
+    loads = stuck.loads
     may_stop = {u for u, part in enumerate(loads.parts) if part.runs_today and part.runs_then}
-    best = Calendar(moving, loads, follow, may_stop, reserve=data is not None).run()
-    size = len(loads.parts) + len(moving.incoming) + len(moving.outgoing)
-    tries = MOST_REPEATED // max(size, 1)
+    best = stuck.go_on(may_stop)
+    left = len(stuck.enters) + len(stuck.copies) + len(stuck.deletes)
+    tries = MOST_REPEATED // (left + len(loads.parts) // 10 + 1)
     for u in sorted(best.stopped, key=lambda u: -loads.loads[u].cost):
         if not best.complete or tries <= 0:
             break
         if u in best.stopped:
             tries -= 1
-            other = Calendar(moving, loads, follow, may_stop - {u}, reserve=data is not None).run()
+            other = stuck.go_on(may_stop - {u})
             if other.complete and other.stop_cost < best.stop_cost:
                 best, may_stop = other, may_stop - {u}
-    yield best
+    return best
 
 
 def _price(way: Calendar) -> tuple[int, int, int]:

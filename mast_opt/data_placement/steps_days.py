@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
+from copy import copy
 from dataclasses import dataclass, field, replace
 
 from mast_opt.data_placement.moving import Moving, Pair, Sources
@@ -138,6 +139,8 @@ class Calendar:
             for u in self.enters:
                 self._reserve(u, 1)
         self._due: list[Callable[[], None]] = []
+        self._resumes = False
+        """Is the day that is spent next one that ended because nothing could go on?"""
         self._freed: dict[int, bool] = {}
         """Regions where something was freed in this wave, and whether that is storage alone."""
 
@@ -146,8 +149,22 @@ class Calendar:
         while not self.complete:
             if not self._spend_day():
                 break
+            if self._idle() and not self.complete:
+                self._resumes = True
+                break
             self.day += 1
         return self
+
+    def go_on(self, may_stop: AbstractSet[int]) -> Calendar:
+        """Go on from where nothing could any more, with leave to stop these parts; this calendar stays as it is."""
+        twin = copy(self)
+        twin.may_stop, twin.world = may_stop, self.world.copy()
+        for name, value in vars(self).items():
+            if isinstance(value, set | dict | list):
+                setattr(twin, name, copy(value))
+        twin.active = [[Transfer(one.pair, dict(one.left_kb)) for one in under_way] for under_way in self.active]
+        twin.awake_copies = [set(pairs) for pairs in self.awake_copies]
+        return twin.run()
 
     @property
     def complete(self) -> bool:
@@ -161,15 +178,9 @@ class Calendar:
 
     def _spend_day(self) -> bool:
         """Waves until nothing more can happen today; did anything?"""
-        m, remote = self.moving, self.world.remote
-        self._ingress = list(m.ingress_kb)
-        self._peak: dict[Pair, int] = {}
-        self._yielded = False
-        if remote is not None:
-            remote.copied = {}
-            self.awake_deletes |= self.deletes & self._free_deletes
-            self.awake_enters |= self.enters & self._free_enters
-        self._settled = False
+        if not self._resumes:
+            self._begin_day()
+        self._resumes = False
         first, first_run = len(self.steps), len(self.runs)
         while True:
             if self._spend_wave():
@@ -182,6 +193,17 @@ class Calendar:
         if not self._settled:
             self._repeat(first)
         return True
+
+    def _begin_day(self) -> None:
+        remote = self.world.remote
+        self._ingress = list(self.moving.ingress_kb)
+        self._peak: dict[Pair, int] = {}
+        self._yielded = False
+        self._settled = False
+        if remote is not None:
+            remote.copied = {}
+            self.awake_deletes |= self.deletes & self._free_deletes
+            self.awake_enters |= self.enters & self._free_enters
 
     def _idle(self) -> bool:
         """Will tomorrow bring nothing that today does not?"""

@@ -17,8 +17,10 @@ from mast_opt.data_placement.steps_days import Op
 from mast_opt.data_placement.steps_world import Where, World
 
 MOST_STEPS = 10_000
-"""Steps that are tried in states, each at a cost of the size of the plan in ``SIZE`` units."""
+"""Steps that are tried; fewer where the plan has more than ``SIZE`` steps, in proportion."""
 SIZE = 50
+MOST_SIZE = 1_000
+"""Steps, workloads and datasets of a plan for which the search is worth beginning."""
 
 Cost = tuple[int, int]
 """(GPUs that stop, MB of replicas in between)"""
@@ -65,7 +67,7 @@ class _Search:
         self.stays = [u for u, part in enumerate(loads.parts) if part.stays]
         self.start = _State(world, frozenset(), frozenset(), (Op("", 0), None))
         size = len(self.copies) + len(self.deletes) + len(loads.parts) + len(moving.problem.datasets)
-        self.budget = MOST_STEPS // (1 + size // SIZE)
+        self.budget = MOST_STEPS // (1 + size // SIZE) if size <= MOST_SIZE else 0
         self.simple = moving.link_kb is None and not hops and not moving.problem.outside.any()
 
     def run(self) -> Found:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 from dataclasses import replace
 from fractions import Fraction
 
@@ -179,6 +180,45 @@ def test_two_workloads_that_change_sides_stop_the_smaller_one() -> None:
         ("start", "w1", None, "east", 5),
     ]
     assert "1 part of workloads must stop for a while (5 GPUs)" in told.relief[0]
+
+
+def least_stopped(gpus: tuple[int, ...], supply: list[int]) -> int:
+    """The fewest GPUs that stop, by enumeration of where each workload is: today, nowhere, or there."""
+    now = [w % 2 for w in range(len(gpus))]
+
+    def load(where: tuple[str, ...], r: int) -> int:
+        sides = (now[w] if at == "now" else 1 - now[w] if at == "then" else None for w, at in enumerate(where))
+        return sum(gpus[w] for w, side in enumerate(sides) if side == r)
+
+    queue = [(0, ("now",) * len(gpus))]
+    closed = set()
+    while queue:
+        cost, where = heapq.heappop(queue)
+        if where in closed:
+            continue
+        closed.add(where)
+        if all(at == "then" for at in where):
+            return cost
+        for w, at in enumerate(where):
+            if at == "now":
+                heapq.heappush(queue, (cost + gpus[w], (*where[:w], "no", *where[w + 1 :])))
+            if at != "then" and load(where, 1 - now[w]) + gpus[w] <= supply[1 - now[w]]:
+                heapq.heappush(queue, (cost, (*where[:w], "then", *where[w + 1 :])))
+    raise AssertionError("everything may stop, so there is an order")
+
+
+@examples(60)
+@given(st.lists(st.integers(1, 8), min_size=2, max_size=6), st.integers(0, 5))
+def test_enumeration_stops_as_little(gpus: list[int], slack: int) -> None:
+    problem, plan = crowd(tuple(gpus))
+    supply = [int(most) // 1000 + slack for most in problem.supply_mgpu[:, 0]]
+    problem = replace(problem, supply_mgpu=ints(*([1000 * most] for most in supply)))
+    order = steps(problem, plan)
+    replay(problem, plan, order)
+    stopped = sum(stop.mgpu for stop in order.stops) // 1000
+    least = least_stopped(tuple(gpus), supply)
+    assert stopped == least if order.proven else stopped >= least
+    assert order.proven or len(gpus) > 4
 
 
 def test_a_stop_lasts_as_long_as_its_data_needs() -> None:

@@ -103,6 +103,20 @@ class Plausibility:
             first = InputWarning(table, what, int(rows[0]) + 1, column, labels[label], hint, len(rows))
             self.found.append(first)
 
+    def spellings(self, table: str, column: str) -> None:
+        """Warn of names in the column that differ only by case, blanks or punctuation: they count as different."""
+        said = self.schema.table(table).column(column)
+        labels, at = self.tables.axes[said.axis or ""], self.tables.get(table, column)
+        given = self.tables.has(table, column)
+        known: dict[str, str] = {}
+        for label in np.unique(at[given]).tolist():
+            other = known.setdefault(_plain(labels[label]), labels[label])
+            if other != labels[label]:
+                rows = np.flatnonzero(given & (at == label))
+                message, hint = f"counts as another type than {other!r}", f"did you mean {other!r}?"
+                place = int(rows[0]) + 1
+                self.found.append(InputWarning(table, message, place, column, labels[label], hint, len(rows)))
+
 
 def thousandfold(values: Ints) -> tuple[Bools, Bools]:
     """Which values are about a thousand times as large, and as small, as most of the others.

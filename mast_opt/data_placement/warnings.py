@@ -51,6 +51,7 @@ def _gpus(found: Plausibility, tables: Tables) -> None:
     supplied = supply > 0
     what = "no region supplies GPUs of this type"
     found.unsupplied("gpu_demand", "gpu_type", supplied, what, every=stranded)
+    found.spellings("gpu_supply", "gpu_type")
     found.unsupplied("current_runs", "gpu_type", supplied, what)
     rows = np.flatnonzero(supplied[kind] & (needs > supply[kind]))
     labels = tables.axes["gpu_type"]

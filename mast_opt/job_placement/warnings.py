@@ -9,17 +9,21 @@ from mast_opt.job_placement.tables import GIB, SCHEMA
 from mast_opt.plausibility import Plausibility
 from mast_opt.schema import Tables
 
+FAR_TOO_LARGE = 4
+"""Times the GPUs of its types from which on a job is a mistake; one that needs fewer waits for a larger fleet."""
 MOST_MEMORY = 65_536 * GIB
 """More than any server has."""
 
 
 def warnings(tables: Tables) -> tuple[InputWarning, ...]:
-    """What is suspicious in the tables: tasks larger than any server, and units.
+    """What is suspicious in the tables: tasks larger than any server, jobs larger than the fleet, and units.
 
     GPU types that no server has are faults, not warnings.
     """
     found = Plausibility(SCHEMA, tables)
+    found.spellings("servers", "gpu_type")
     _tasks(found, tables)
+    _gangs(found, tables)
     memory = tables.get("servers", "memory_gb")
     rows = np.flatnonzero(memory > MOST_MEMORY)
     found.cells("servers", "memory_gb", rows, "more than any server has", "is it in MiB? The column is in GiB")
@@ -53,6 +57,23 @@ def _tasks(found: Plausibility, tables: Tables) -> None:
         f"one task needs more than the largest server of this type has ({largest[kind[row]] / 1000:g})" for row in rows
     ]
     found.cells("job_gpu_types", "gpus", rows, messages, "state the GPUs of one task, not of the whole job")
+
+
+def _gangs(found: Plausibility, tables: Tables) -> None:
+    """Jobs whose tasks need far more GPUs together than all servers of any type that they accept have."""
+    fleet = np.zeros(len(tables.axes["gpu_type"]) + 1, np.int64)
+    typed = tables.has("servers", "gpu_type")
+    np.add.at(fleet, tables.get("servers", "gpu_type")[typed], tables.get("servers", "gpus")[typed])
+    tasks, needs = tables.get("jobs", "tasks"), tables.get("jobs", "gpus")
+    job, kind = tables.get("job_gpu_types", "job"), tables.get("job_gpu_types", "gpu_type")
+    own = np.where(tables.has("job_gpu_types", "gpus"), tables.get("job_gpu_types", "gpus"), needs[job])
+    most = FAR_TOO_LARGE * fleet
+    fits = tasks * needs <= most.max()
+    fits[job] = False
+    fits[job[tasks[job] * own <= most[kind]]] = True
+    rows = np.flatnonzero(~fits & (needs > 0))
+    message = "its tasks need far more GPUs together than all servers of any type that it accepts have"
+    found.cells("jobs", "tasks", rows, message, "gpus is per task")
 
 
 def _hint(column: str, need: int, most: int) -> str:

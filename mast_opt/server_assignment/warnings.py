@@ -21,6 +21,7 @@ def warnings(tables: Tables) -> tuple[InputWarning, ...]:
     stranded = np.zeros(types, np.bool_)
     stranded[kind[~useful[reservation]]] = True
     found.unsupplied("values", "type", servers > 0, "no server is of this type", every=stranded)
+    found.spellings("servers", "type")
     worth = np.zeros(claims)
     np.add.at(worth, reservation, tables.get("values", "rru") * servers[kind].astype(np.float64))
     asked, claim = tables.get("reservations", "rru"), tables.get("reservations", "reservation")

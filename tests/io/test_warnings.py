@@ -55,6 +55,14 @@ def test_a_gpu_type_that_is_spelt_differently_in_supply(tmp_path: Path) -> None:
     assert warning.count == 2
 
 
+def test_a_gpu_type_that_supply_spells_in_two_ways(tmp_path: Path) -> None:
+    supply = "region,gpu_type,gpus\neast,A100,8\nwest,a100,8\n"
+    words = found(write_tables(tmp_path / "i", {"gpu_supply.csv": supply}))
+    assert words == [
+        "gpu_supply.csv, row 2, column gpu_type: 'a100': counts as another type than 'A100'; did you mean 'A100'?"
+    ]
+
+
 def test_another_gpu_type_beside_one_that_there_is(tmp_path: Path) -> None:
     demand = "workload,gpu_type,gpus\nrank,A100,8\nrank,H100,8\nspam,A100,4\n"
     assert found(write_tables(tmp_path / "i", {"gpu_demand.csv": demand})) == []
@@ -167,6 +175,11 @@ def edited(tmp_path: Path, name: str, table: str, row: int, **values: object) ->
 def test_a_task_larger_than_any_server(tmp_path: Path) -> None:
     [words] = found(edited(tmp_path, "job_placement/tiny-packing.json", "jobs", 0, cpu_cores=100_000))
     assert "column cpu_cores: '100000': one task needs more than the largest server has" in words
+
+
+def test_a_gang_larger_than_the_fleet(tmp_path: Path) -> None:
+    [words] = found(edited(tmp_path, "job_placement/tiny-packing.json", "jobs", 0, tasks=1000))
+    assert "column tasks: '1000': its tasks need far more GPUs together than all servers" in words
 
 
 def test_memory_in_mib(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from mast_opt.analysis.explain import Explanation, explain
     from mast_opt.analysis.marginal import Marginals, marginal_values
     from mast_opt.analysis.pareto import Frontier, pareto
+    from mast_opt.analysis.risk import risk
     from mast_opt.analysis.scenarios import Scenario, read_scenarios
     from mast_opt.analysis.whatif import WhatIf, whatif
     from mast_opt.changes import Diff, diff, steps
@@ -100,6 +101,7 @@ __all__ = [
     "read",
     "read_plan",
     "read_scenarios",
+    "risk",
     "solve",
     "steps",
     "verify",
@@ -115,6 +117,7 @@ _HOMES = {
     "mast_opt.analysis.explain": ("Explanation", "explain"),
     "mast_opt.analysis.marginal": ("Marginals", "marginal_values"),
     "mast_opt.analysis.pareto": ("Frontier", "pareto"),
+    "mast_opt.analysis.risk": ("risk",),
     "mast_opt.analysis.scenarios": ("Scenario", "read_scenarios"),
     "mast_opt.analysis.whatif": ("WhatIf", "whatif"),
     "mast_opt.changes": ("Diff", "diff", "steps"),

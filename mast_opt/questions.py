@@ -142,6 +142,48 @@ class Loss:
 
 
 @dataclass(frozen=True)
+class SingleCopy:
+    """A dataset of which one replica exists."""
+
+    dataset: str
+    region: str
+    tb: float
+    work: tuple[str, ...]
+    """The workloads that read it."""
+    gpus: float
+    """The fewest GPUs that they accept together."""
+
+
+@dataclass(frozen=True)
+class RegionRisk:
+    """What depends on one region."""
+
+    region: str
+    running: tuple[str, ...] | None
+    """Workloads that run there, wholly or in part; None where that is not known."""
+    running_gpus: float | None
+    """GPUs that they use there."""
+    loss: Loss
+    """What would be lost with the region."""
+    lost_gpus: float
+    """The fewest GPUs that the lost workloads accept together."""
+
+
+@dataclass(frozen=True)
+class Risk:
+    """Which data has a single copy, and what depends on each region."""
+
+    of: str
+    """``plan`` or ``today``."""
+    complete: bool
+    """Is it known for all work where it runs?"""
+    gpus: float
+    """The fewest GPUs that all workloads accept together."""
+    single_copies: tuple[SingleCopy, ...]
+    regions: tuple[RegionRisk, ...]
+
+
+@dataclass(frozen=True)
 class TwoStage:
     """How one plan can be made for several scenarios: what is decided before it is known which one comes."""
 
@@ -182,3 +224,5 @@ class Questions:
     """(instance, the same after all changes of a scenario, these changes by key, plan or None) → (the changed instance
     without the data that is lost, that loss). The data that is hit is that of the plan, or today's without one. None
     where a kind has no data that can be lost."""
+    risk: Callable[[Any, Any | None], Risk] | None = None
+    """(instance, plan or None for today) → what depends on each region; None where a kind has no data to lose."""

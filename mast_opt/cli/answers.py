@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from mast_opt.analysis.pareto import Frontier
     from mast_opt.analysis.robust import Robust
     from mast_opt.analysis.whatif import Outcome, WhatIf
-    from mast_opt.questions import Loss
+    from mast_opt.questions import Loss, Risk
     from mast_opt.verdict import Verdict
 
 
@@ -51,6 +51,36 @@ def explanation_keys(answer: Explanation) -> Record:
             for one in answer.reasons
         ],
         "solves": answer.solves,
+    }
+
+
+def risk_keys(answer: Risk) -> Record:
+    return {
+        "risk": {
+            "of": answer.of,
+            "complete": answer.complete,
+            "gpus": answer.gpus,
+            "single_copies": [
+                {
+                    "dataset": one.dataset,
+                    "region": one.region,
+                    "tb": one.tb,
+                    "workloads": list(one.work),
+                    "gpus": one.gpus,
+                }
+                for one in answer.single_copies
+            ],
+            "regions": [
+                {
+                    "region": one.region,
+                    "running_workloads": None if one.running is None else list(one.running),
+                    "running_gpus": one.running_gpus,
+                    **loss_keys(one.loss),
+                    "lost_gpus": one.lost_gpus,
+                }
+                for one in answer.regions
+            ],
+        }
     }
 
 

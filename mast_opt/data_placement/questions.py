@@ -6,6 +6,7 @@ from mast_opt.data_placement.choices import CHOICES
 from mast_opt.data_placement.losses import adapted, settle_loss
 from mast_opt.data_placement.relief import relief
 from mast_opt.data_placement.resources import RESOURCES
+from mast_opt.data_placement.risk import risk
 from mast_opt.data_placement.scenarios import CHANGES, moved, priced
 from mast_opt.data_placement.two_stage import TWO_STAGE
 from mast_opt.questions import Questions
@@ -21,4 +22,5 @@ QUESTIONS = Questions(
     two_stage=TWO_STAGE,
     adapted=adapted,
     loss=settle_loss,
+    risk=risk,
 )

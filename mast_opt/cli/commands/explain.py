@@ -11,12 +11,13 @@ from cyclopts import Parameter
 from cyclopts.validators import Number
 
 from mast_opt.analysis.explain import Explanation, explain
-from mast_opt.cli.answers import explanation_keys
+from mast_opt.analysis.risk import risk as risk_of
+from mast_opt.cli.answers import explanation_keys, risk_keys
 from mast_opt.cli.exits import Exit
 from mast_opt.cli.interrupt import Interrupt
 from mast_opt.cli.options import Force, Full, Instance, Json, TheRun, check_force
 from mast_opt.cli.pairs import numbers_by_name
-from mast_opt.cli.run import Answer
+from mast_opt.cli.run import Answer, Run
 from mast_opt.errors import UsageError
 from mast_opt.io import check_target, read, read_plan, write
 from mast_opt.kinds import kind_of
@@ -41,6 +42,10 @@ def command(
     job: Annotated[list[str] | None, _about("job")] = None,
     process: Annotated[list[str] | None, _about("process")] = None,
     reservation: Annotated[list[str] | None, _about("reservation")] = None,
+    risk: Annotated[
+        bool,
+        Parameter(negative=(), help="What depends on each region, in --plan or today, and what has a single copy."),
+    ] = False,
     solver: Annotated[str, Parameter(help="A MIP solver that 'mast-opt backends' lists.")] = "highs",
     time_limit: Annotated[
         float | None, Parameter(help="Seconds for the conflict and the repairs.", validator=Number(gt=0))
@@ -75,8 +80,11 @@ def command(
         mast-opt explain my-instance --price storage=3 --price pin=inf
         mast-opt explain my-instance --out mended-instance
         mast-opt explain my-instance --plan my-plan --workload ranking --workload spam
+        mast-opt explain my-instance --plan my-plan --risk
         mast-opt explain my-instance --json | jq .repairs
     """
+    if risk and (out is not None or price or any((workload, job, process, reservation))):
+        raise UsageError("--risk answers for all regions and solves nothing: leave out --out, --price and names")
     if out is not None and (plan is not None or not alternatives):
         raise UsageError("--out writes an instance that was repaired; leave out --plan, and ask for an alternative")
     check_force(force, out)
@@ -88,6 +96,8 @@ def command(
         asked = None if plan is None else read_plan(problem, plan)
         if out is not None:
             check_target(problem, out, force=force)
+    if risk:
+        return _risk(run, problem, asked, full=full)
     prices = numbers_by_name("--price", price, "storage=3")
     with Interrupt(run, "what was found so far") as interrupt, run.phase("solve", "looking for the reason"):
         answer = explain(
@@ -124,6 +134,20 @@ def command(
             print_words(console, f"\nThere is nothing to write to {out}.")
 
     return Answer(code, show)
+
+
+def _risk(run: Run, problem: Any, plan: Any | None, *, full: bool) -> Answer:
+    """The answer to --risk; it needs no solve and ends with 0."""
+    with run.phase("verify", "counting"):
+        answer = risk_of(problem, plan)
+    run.record.update(solver=None, **risk_keys(answer))
+
+    def show(console: Console) -> None:
+        from mast_opt.report.risk import show_risk
+
+        show_risk(console, problem.name, answer, full=full)
+
+    return Answer(Exit.OK, show)
 
 
 def _names(problem: Any, given: Mapping[str, list[str]]) -> list[str]:

@@ -1,0 +1,25 @@
+"""``explain --risk``: which data has a single copy, and how much of the work depends on each region."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mast_opt.analysis.asking import asked
+from mast_opt.errors import UsageError
+from mast_opt.questions import Risk
+
+
+def risk(problem: Any, plan: Any | None = None) -> Risk:
+    """Which data has a single copy, and what each region would take with it.
+
+    Args:
+        problem: an instance.
+        plan: a plan of it; None for the present state.
+
+    Raises:
+        UsageError: instances of this kind have no data that a region can take with it.
+    """
+    kind, questions = asked(problem)
+    if questions.risk is None:
+        raise UsageError(f"{kind.name} has no replicas to ask about; --risk is for data-placement")
+    return questions.risk(problem, plan)

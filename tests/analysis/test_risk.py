@@ -1,0 +1,61 @@
+"""What depends on each region, against the loss that ``whatif`` states and by hand."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import mast_opt
+from mast_opt.analysis.risk import risk
+from mast_opt.data_placement import DataPlacement
+from mast_opt.data_placement.questions import QUESTIONS
+from mast_opt.kinds import kind_of
+from tests.data_placement.strategies import plans, problems
+from tests.data_placement.support import examples
+from tests.data_placement.workshop import IMAGES, LOGS, PLAN, PROBLEM, A, B, grid
+
+
+@examples(40)
+@given(problem=problems(refuse=True), data=st.data())
+def test_what_a_region_would_take_is_what_losing_it_takes(problem: DataPlacement, data: st.DataObject) -> None:
+    plan = data.draw(st.none() | plans(problem))
+    answer = risk(problem, plan)
+    held = problem.stored if plan is None else plan.place
+    assert [one.region for one in answer.regions] == list(problem.regions)
+    for one in answer.regions:
+        changes = {"lose_regions": [one.region]}
+        scenario = kind_of(problem).questions().changes["lose_regions"].apply(problem, [one.region])
+        assert QUESTIONS.loss is not None
+        assert one.loss == QUESTIONS.loss(problem, scenario, changes, plan)[1]
+    single = {problem.datasets[i]: problem.regions[held[i].argmax()] for i in range(len(held)) if held[i].sum() == 1}
+    assert {one.dataset: one.region for one in answer.single_copies} == single
+
+
+def test_the_work_of_a_plan_and_of_today() -> None:
+    answer = risk(PROBLEM, PLAN)
+    assert (answer.of, answer.complete, answer.gpus) == ("plan", True, 12)
+    assert [one.running for one in answer.regions] == [("etl",), ("train",), ("etl", "view")]
+    assert [one.running_gpus for one in answer.regions] == [0, 8, 4]
+    assert [one.lost_gpus for one in answer.regions] == [0, 8, 4]
+    assert {one.dataset: one.work for one in answer.single_copies} == {"images": ("train",), "video": ("view",)}
+    now = risk(PROBLEM)
+    assert (now.of, now.complete) == ("today", False)
+    assert [one.running_gpus for one in now.regions] == [8, 0, 0]
+    assert [one.loss.work for one in now.regions] == [("train", "etl"), ("train",), ()]
+    more = risk(replace(PROBLEM, stored=grid((LOGS, A), (LOGS, B), (IMAGES, B))))
+    assert {one.dataset for one in more.single_copies} == {"images"}
+    silent = risk(
+        replace(
+            PROBLEM, **{f"current_{name}": np.zeros(0, np.int64) for name in ("workload", "region", "type", "share")}
+        )
+    )
+    assert [one.running for one in silent.regions] == [None] * 3
+
+
+def test_kinds_without_replicas() -> None:
+    with pytest.raises(mast_opt.UsageError, match="no replicas"):
+        risk(mast_opt.generate("server-assignment", seed=1))

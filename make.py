@@ -23,14 +23,12 @@ ROOT = Path(__file__).resolve().parent
 VENV = Path(os.environ.get("MAST_OPT_VENV") or ROOT / ".venv").resolve()
 BIN = VENV / ("Scripts" if os.name == "nt" else "bin")
 INSTANCE = "instances/data_placement/cloud-regions"
-SOLVE = ("--solver", "tetris", "--time-limit", "60")
+SOLVE = ("--solver", "tetris", "--time-limit", "10")
 PLAN = "out/cloud-regions"
 
 
 def demo(arguments):
     install()
-    print("compiling the kernels of tetris (about a minute, once)", flush=True)
-    run("python", "-c", "import mast_opt; mast_opt.warm_up('data-placement')")
     return run("mast-opt", "solve", INSTANCE, *(arguments or (*SOLVE, "--out", PLAN)))
 
 

@@ -18,13 +18,13 @@ from collections import defaultdict
 
 import numpy as np
 
+import mast_opt
 from mast_opt.job_placement.fleet import Fleet
 from mast_opt.job_placement.generate import FAMILIES
 from mast_opt.job_placement.heuristics.state import A_FREE
 from mast_opt.job_placement.offers import Bid, Job
 from mast_opt.job_placement.problem import JobPlacement
 from mast_opt.job_placement.queue import rank
-from mast_opt.job_placement.warming import warm_up_fleet
 
 REGIONS, CLUSTERS = 20, 10
 GPUS_A_SERVER = 7.5
@@ -117,7 +117,7 @@ def main() -> None:
     parser.add_argument("--grow", action="store_true", help="also a tenth and ten times the GPUs")
     asked = parser.parse_args()
     began = time.perf_counter()
-    warm_up_fleet()
+    mast_opt.warm_up("job-placement")
     print(f"kernels loaded in {time.perf_counter() - began:.2f} s")
     for gpus in [asked.gpus // 10, asked.gpus, asked.gpus * 10] if asked.grow else [asked.gpus]:
         problem = crowded(gpus, asked.jobs, asked.fill)

@@ -26,7 +26,7 @@ from mast_opt.order import Order
 from mast_opt.present import Present
 from mast_opt.questions import Questions
 from mast_opt.schema import Schema, Tables
-from mast_opt.search import Heuristic
+from mast_opt.search import Heuristic, Rehearsal
 from mast_opt.verdict import Conflict, Verdict
 
 ProblemT = TypeVar("ProblemT")
@@ -130,6 +130,10 @@ def _nothing(problem: Any, plan: Any) -> tuple[()]:
     return ()
 
 
+def _no_rehearsals(solver: str, problem: Any | None) -> tuple[()]:
+    return ()
+
+
 @dataclass(frozen=True)
 class Kind(Generic[ProblemT, PlanT]):
     """A kind of problem."""
@@ -164,9 +168,11 @@ class Kind(Generic[ProblemT, PlanT]):
     tables, rows are counted from 1."""
     constructive: frozenset[str] = frozenset()
     """Heuristics that build one plan and end: they take neither a start nor a number of iterations."""
-    large: Mapping[str, int] | None = None
-    """Sizes of the first family, as small as may be, at which heuristics go about it as on large instances, with
-    kernels that small ones do not need. None: they go about it alike."""
+    rehearsals: Callable[[str, ProblemT | None], tuple[Rehearsal, ...]] = _no_rehearsals
+    """(heuristic, problem) → what compiles every kernel that the heuristic can call on this problem, the longest
+    first; for None, on any problem."""
+    live: Callable[[], tuple[Rehearsal, ...]] = tuple
+    """What compiles the kernels of live objects, such as ``Fleet``, that no heuristic needs."""
     sizes_help: str = ""
     """What the sizes of the families count, where their names do not say it."""
     size: Callable[[ProblemT], Size] | None = None

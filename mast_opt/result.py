@@ -55,6 +55,8 @@ class Event:
     bound: float | None
     stage: str | None = None
     """The term being minimised, when the objective is lexicographic."""
+    compiling: bool = False
+    """True for the event which says that kernels are being compiled; the search begins afterwards."""
 
     @property
     def gap(self) -> float | None:

@@ -141,6 +141,16 @@ class Tools:
     """A solver that is better on small programs of whole decisions only; None where there is none."""
 
 
+@dataclass(frozen=True)
+class Rehearsal:
+    """A small run that compiles some of the kernels of a solver, or loads them from the cache."""
+
+    name: str
+    """Unique among the rehearsals of a kind of problem."""
+    run: Callable[[Tools], object]
+    """Calls the kernels with the same types of arguments as the solver, on an instance of its own."""
+
+
 class Heuristic(Protocol):
     """A solver of our own for one kind of problem."""
 

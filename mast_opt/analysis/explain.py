@@ -21,6 +21,7 @@ from mast_opt.kind import Kind
 from mast_opt.result import SolveParams, Status
 from mast_opt.solving import verify
 from mast_opt.solving.clock import Clock
+from mast_opt.solving.compiling import needed, rehearse
 from mast_opt.verdict import Conflict
 from mast_opt.words import did_you_mean, listed
 
@@ -115,6 +116,7 @@ def explain(
     backend = backends.get(exact_solver(kind, solver))
     params = SolveParams(gap=1e-6, threads=threads, cancel=cancel or threading.Event())
     check_params(replace(params, time_limit_s=time_limit_s))
+    rehearse(kind, needed(kind, backend.name, problem), params.cancel)
     clock = Clock(time_limit_s)
     seen = kind.conflicts(problem)
     kind.check_memory(problem, heuristics_too=False)

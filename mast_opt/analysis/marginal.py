@@ -20,6 +20,7 @@ from mast_opt.mip import frozen
 from mast_opt.questions import Resource
 from mast_opt.result import SolveParams, Status
 from mast_opt.solving import Solution, verify
+from mast_opt.solving.compiling import needed, rehearse
 
 DEFAULT_GAP = 1e-4
 NOTHING = 1e-9
@@ -122,6 +123,7 @@ def marginal_values(
     solved = partial(solve_from, kind, solver, limits)
     nothing = Marginals(kind.name, integers, units, None, (), Status.NO_SOLUTION)
 
+    rehearse(kind, needed(kind, solver, problem), cancel)
     if plan is None:
         first = solved(problem, None)
         if first.plan is None and cancel.is_set():

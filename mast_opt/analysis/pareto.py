@@ -17,6 +17,7 @@ from mast_opt.kind import Formulation, Kind
 from mast_opt.result import SolveParams, Status
 from mast_opt.solving import lawful_today, solve, solver_names
 from mast_opt.solving.clock import Clock
+from mast_opt.solving.compiling import needed, rehearse
 from mast_opt.solving.exact import STAGE_SLACK_ABSOLUTE, STAGE_SLACK_RELATIVE, Answer, ExactSolve
 from mast_opt.verdict import Verdict
 
@@ -107,6 +108,7 @@ def pareto(
     nothing = Frontier(kind.name, solver, (first, second), method, (), 0, 0, Status.INFEASIBLE)
     if kind.conflicts(problem):
         return nothing
+    rehearse(kind, needed(kind, solver, problem), cancel)
     if method == "weights":
         found = _by_weights(problem, first, second, points, solver, params, time_limit_s)
     else:

@@ -18,6 +18,7 @@ from mast_opt.questions import Loss, Questions
 from mast_opt.result import SolveParams
 from mast_opt.solving import Solution, verify
 from mast_opt.solving.clock import Clock
+from mast_opt.solving.compiling import needed, rehearse
 from mast_opt.verdict import Verdict
 
 OBJECTIVES = ("worst", "weighted")
@@ -124,6 +125,7 @@ def whatif(
     limits = {"time_limit_s": time_limit_s, "gap": gap, "seed": seed, "threads": threads, "cancel": cancel}
     solved = partial(solve_from, kind, solver, limits)
 
+    rehearse(kind, needed(kind, solver, problem), cancel)
     base = solved(instances[BASE], plan)
     before = plan if plan is not None else base.plan
 

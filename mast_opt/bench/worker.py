@@ -32,7 +32,7 @@ from mast_opt.kind import Kind
 from mast_opt.kinds import kind_of
 from mast_opt.result import Event
 from mast_opt.solving import solve, write_plan
-from mast_opt.solving.warming import smallest, warm
+from mast_opt.solving.compiling import needed, rehearse
 
 SLOT = 1.05
 """Of the events within one slot of time only the last is kept; a slot ends 5% later than it begins."""
@@ -66,7 +66,7 @@ def run(trial: Trial, plan_folder: Path | None) -> dict[str, Any]:
         if trial.contestant.peer is not None:
             record = solve_with_peer(trial, problem)
         else:
-            _warm(trial, kind_of(problem))
+            _warm(trial, kind_of(problem), problem)
             record = _solve(trial, problem, plan_folder)
         if problem.objective.lexicographic:
             record["order"] = list(problem.objective.order)
@@ -89,15 +89,13 @@ def failed(status: Ended, error: BaseException) -> dict[str, Any]:
     return {"status": status.value, "error": f"{type(error).__name__}: {error}"}
 
 
-def _warm(trial: Trial, kind: Kind[Any, Any]) -> None:
+def _warm(trial: Trial, kind: Kind[Any, Any], problem: Any) -> None:
     """Load the solver's library and the kernels, which a run is not charged for."""
     solver = trial.contestant.solver
     assert solver is not None
-    if solver in kind.heuristics:
-        warm(kind, solver)
-    else:
+    if solver not in kind.heuristics:
         backends.get(solver).version()
-        kind.formulations[trial.contestant.formulation](smallest(kind))
+    rehearse(kind, needed(kind, solver, problem))
 
 
 def _solve(trial: Trial, problem: Any, plan_folder: Path | None) -> dict[str, Any]:

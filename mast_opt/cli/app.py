@@ -36,7 +36,10 @@ COMMANDS = {
     "export": "Write an instance for other tools: .lp, .mps, .dat, .xlsx, .json or a folder of tables.",
     "bench": "Run a suite of benchmarks, or make the page of its results.",
     "backends": "List the solvers, their versions, and how to install those that are missing.",
+    "warm-up": "Compile everything now, so that no later command has to.",
 }
+_MODULES = {"import": "import_", "warm-up": "warm_up"}
+"""Modules of commands whose names are not valid in Python."""
 
 _HELP = """Where data lives, where jobs run, which servers form which cluster: exact and heuristic placement for ML \
 training over many regions.
@@ -67,7 +70,7 @@ def build_app(tokens: Sequence[str] = ()) -> App:
         group_commands=Group("Commands", sort_key=0),
     )
     for position, (name, line) in enumerate(COMMANDS.items()):
-        module = f"mast_opt.cli.commands.{name}_" if name == "import" else f"mast_opt.cli.commands.{name}"
+        module = f"mast_opt.cli.commands.{_MODULES.get(name, name)}"
         if name in tokens:  # its own help is its docstring
             command = importlib.import_module(module).command
             app.command(command, name=name, help=reflowed(inspect.getdoc(command) or line), sort_key=position)

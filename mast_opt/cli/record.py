@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 Record = dict[str, Any]
 
-PHASES = ("read", "formulate", "solve", "verify")
+PHASES = ("read", "formulate", "solve", "verify", "compile")
 
 
 def blank() -> Record:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import asdict, dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from mast_opt.cli.exits import Exit
 from mast_opt.cli.record import Record, blank
@@ -52,17 +52,29 @@ class Run:
         """Count the time of the block under ``runtime_s``; in a terminal, show the words if it takes long."""
         began = time.perf_counter()
         try:
-            with self._shown(words):
+            with self.shown(words):
                 yield
         finally:
             self.record["runtime_s"][name] += time.perf_counter() - began
 
-    def _shown(self, words: str) -> AbstractContextManager[object]:
+    def shown(self, words: str) -> AbstractContextManager[object]:
+        """In a terminal, show the words while the block takes long."""
         if not words or sys.stderr is None or not sys.stderr.isatty():
             return nullcontext()
         from mast_opt.report.progress import Progress
 
         return Progress(self.err, words)
+
+    def compile(self, problem: Any, solver: str) -> None:
+        """Compile what a solver needs for a problem, or load it, before any time limit begins; say so if it takes
+        long."""
+        from mast_opt.kinds import kind_of
+        from mast_opt.solving.compiling import needed, rehearse
+
+        kind = kind_of(problem)
+        words = f"compiling for {solver}, once for this installation; the time limit starts afterwards"
+        with self.phase("compile", "compiling, once"):
+            rehearse(kind, needed(kind, solver, problem), on_compile=lambda: self.say(words))
 
     @cached_property
     def out(self) -> Console:

@@ -13,7 +13,6 @@ from mast_opt.data_placement.example import EXAMPLE
 from mast_opt.data_placement.formulation import base
 from mast_opt.data_placement.freezing import FREEZING
 from mast_opt.data_placement.generate import FAMILIES
-from mast_opt.data_placement.heuristics.sizes import MANY
 from mast_opt.data_placement.order import order
 from mast_opt.data_placement.plan import Plan
 from mast_opt.data_placement.plan_tables import build_plan, unbuild_plan
@@ -28,13 +27,19 @@ from mast_opt.data_placement.verify import verify
 from mast_opt.data_placement.warnings import warnings
 from mast_opt.kind import Kind
 from mast_opt.questions import Questions
-from mast_opt.search import Found, Tools
+from mast_opt.search import Found, Rehearsal, Tools
 
 
 def _tetris(problem: DataPlacement, tools: Tools, start: Plan | None) -> Found[Plan]:
     from mast_opt.data_placement.heuristics.tetris import tetris  # compiles kernels: only when asked for
 
     return tetris(problem, tools, start)
+
+
+def _rehearsals(solver: str, problem: DataPlacement | None) -> tuple[Rehearsal, ...]:
+    from mast_opt.data_placement.heuristics.rehearsals import rehearsals
+
+    return rehearsals(problem)
 
 
 def _questions() -> Questions:
@@ -62,7 +67,7 @@ KIND: Kind[DataPlacement, Any] = Kind(
     formulations={"base": base},
     size=size,
     heuristics={"tetris": _tetris},
-    large={"datasets": 200, "workloads": MANY, "regions": 2},
+    rehearsals=_rehearsals,
     families=FAMILIES,
     sections=sections,
     present=present,

@@ -29,6 +29,7 @@ def event_line(event: Event) -> str:
             "bound": event.bound,
             "gap": event.gap,
             "stage": event.stage,
+            "compiling": event.compiling,
         }
     )
 
@@ -76,7 +77,9 @@ def _event(fields: dict[str, object]) -> Event:
     elapsed, stage = _number(fields["elapsed_s"]), fields.get("stage")
     if elapsed is None or not (stage is None or isinstance(stage, str)):
         raise ValueError(fields)
-    return Event(elapsed, _number(fields.get("incumbent")), _number(fields.get("bound")), stage)
+    return Event(
+        elapsed, _number(fields.get("incumbent")), _number(fields.get("bound")), stage, fields.get("compiling") is True
+    )
 
 
 def _number(value: object) -> float | None:

@@ -45,6 +45,10 @@ class Fleet:
     """Servers, what runs on them, and the search for the best place for a job.
 
     Every method is atomic; ``place``, ``bids`` and ``explain`` change nothing. A bid is good until the fleet changes.
+
+    The first call that needs a kernel compiles it, for seconds and under the fleet's lock. Call
+    ``mast_opt.warm_up("job-placement")`` once in the process before the first request: it compiles every kernel that a
+    fleet can reach, or loads it from the cache of the installation, so that no later operation waits.
     """
 
     def __init__(

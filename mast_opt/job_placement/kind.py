@@ -25,7 +25,7 @@ from mast_opt.job_placement.verify import verify
 from mast_opt.job_placement.warnings import warnings
 from mast_opt.kind import Kind
 from mast_opt.questions import Questions
-from mast_opt.search import Found, Heuristic, Tools
+from mast_opt.search import Found, Heuristic, Rehearsal, Tools
 
 
 def _by_name(name: str) -> Heuristic:
@@ -41,6 +41,18 @@ def _by_name(name: str) -> Heuristic:
 
 _CONSTRUCTIVE = ("exhaustive", "federated", "random", "least-loaded", "best-fit")
 _SOLVERS = ("exhaustive", "exhaustive+repair", *_CONSTRUCTIVE[1:])
+
+
+def _rehearsals(solver: str, problem: JobPlacement | None) -> tuple[Rehearsal, ...]:
+    from mast_opt.job_placement.warming import rehearsals
+
+    return rehearsals(solver, problem)
+
+
+def _live() -> tuple[Rehearsal, ...]:
+    from mast_opt.job_placement.warming import live
+
+    return live()
 
 
 def _questions() -> Questions:
@@ -69,6 +81,8 @@ KIND: Kind[JobPlacement, Any] = Kind(
     size=size,
     heuristics={name: _by_name(name) for name in _SOLVERS},
     constructive=frozenset(_CONSTRUCTIVE),
+    rehearsals=_rehearsals,
+    live=_live,
     families=FAMILIES,
     sizes_help=SIZES_HELP,
     sections=sections,

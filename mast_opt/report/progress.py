@@ -42,6 +42,7 @@ class Progress:
         self._limit_s = time_limit_s
         self._began = time.perf_counter() - elapsed_s
         self._event: Event | None = None
+        self._compiling_since: float | None = None
         self._closed = False
         self._lock = threading.Lock()
         self._spinner = Spinner("dots" if console.encoding.startswith("utf") else "line")
@@ -49,6 +50,11 @@ class Progress:
         self._timer = threading.Timer(PATIENCE_S, self._open) if console.is_terminal else None
 
     def __call__(self, event: Event) -> None:
+        if event.compiling:
+            self._compiling_since = time.perf_counter()
+        elif self._compiling_since is not None:  # the limit does not cover it
+            self._began += time.perf_counter() - self._compiling_since
+            self._compiling_since = None
         self._event = event
 
     def __enter__(self) -> Progress:
@@ -78,6 +84,9 @@ class Progress:
 
     def line(self) -> Text:
         """What is known now, within 80 columns."""
+        if self._compiling_since is not None:
+            seconds = f"{time.perf_counter() - self._compiling_since:.0f}"
+            return Text.assemble((self._title, "bold"), f" compiling, once {seconds} s")
         elapsed = f"{time.perf_counter() - self._began:.0f}"
         of = "" if self._limit_s is None else f"/{self._limit_s:.0f}"
         parts = [Text.assemble((self._title, "bold"), f" {elapsed}{of} s")]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mast_opt.kind import Kind
 from mast_opt.questions import Questions
-from mast_opt.search import Found, Tools
+from mast_opt.search import Found, Rehearsal, Tools
 from mast_opt.server_assignment.build import build
 from mast_opt.server_assignment.charts import charts
 from mast_opt.server_assignment.conflicts import conflicts
@@ -34,6 +34,12 @@ def _ras(problem: ServerAssignment, tools: Tools, start: Plan | None) -> Found[P
     return ras(problem, tools, start)
 
 
+def _rehearsals(solver: str, problem: ServerAssignment | None) -> tuple[Rehearsal, ...]:
+    from mast_opt.server_assignment.heuristics.rehearsals import rehearsals
+
+    return rehearsals()
+
+
 def _questions() -> Questions:
     from mast_opt.server_assignment.questions import QUESTIONS  # only when something is asked
 
@@ -59,6 +65,7 @@ KIND: Kind[ServerAssignment, Plan] = Kind(
     formulations={"base": base},
     size=size,
     heuristics={"ras": _ras},
+    rehearsals=_rehearsals,
     families=FAMILIES,
     sections=sections,
     present=present,

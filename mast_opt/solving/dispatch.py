@@ -21,7 +21,8 @@ from mast_opt.kind import Formulation, Kind
 from mast_opt.kinds import kind_of
 from mast_opt.result import Event, SolveParams, Status, relative_gap
 from mast_opt.search import Certificate, Found, MipSolver, StageBound, Stop, Tools, Watch
-from mast_opt.solving.clock import Clock
+from mast_opt.solving.clock import COMPILE, Clock
+from mast_opt.solving.compiling import needed, rehearse
 from mast_opt.solving.exact import Answer, ExactSolve
 from mast_opt.solving.freezing import Frozen, frozen
 from mast_opt.solving.solution import Solution, Stage
@@ -73,7 +74,8 @@ def solve(
     Args:
         problem: an instance, from ``mast_opt.read`` or a generator.
         solver: a MIP backend (``highs``, ``cpsat``, …) or a heuristic of the problem's kind.
-        time_limit_s: for everything that this call does; None for no limit.
+        time_limit_s: for everything that this call does except compiling kernels, which is done once for an
+            installation; None for no limit.
         gap: relative gap at which the search may stop.
         seed: of every random choice.
         threads: None leaves it to the solver.
@@ -83,7 +85,8 @@ def solve(
         start: a plan to begin from; it may break rules, but then helps less. An exact solver that is given none
             begins with the present state, where the instance tells it and it breaks no rule.
         formulation: one of the kind's formulations, for MIP backends.
-        on_event: called with incumbent and bound whenever either improves, from the solving thread.
+        on_event: called with incumbent and bound whenever either improves, from the solving thread. Where kernels have
+            to be compiled first, also with ``compiling`` when that begins, and with nothing known when it has ended.
         cancel: set it from any thread to stop and keep the incumbent; Ctrl-C does the same.
         options: for the backend, by its own names: ``{"presolve": "off"}``; an unknown one is an error.
         freeze: the part of ``start`` (or of the present state) that stays as it is: ``{"region": ["eu"]}`` keeps every
@@ -121,11 +124,13 @@ def solve(
     elif solver in kind.heuristics:
         if options:
             raise UsageError(f"{solver} takes no options of its own; {params.options[0][0]} is for MIP backends")
+        _compile(kind, solver, stated, params, clock)
         begin = start if kept is None else kept.plan
         answer, certificate = _by_heuristic(kind, stated, solver, params, iterations, begin, clock)
     else:
         backend = backends.get(solver)
         versions = {solver: backend.version()}
+        _compile(kind, solver, stated, params, clock)
         with clock.phase("verify"):
             begin = lawful_today(kind, problem) if start is None else start
         formulate: Callable[[Any], Formulation[Any]] = partial(kind.formulate, name=formulation)
@@ -154,6 +159,21 @@ def solve(
         certificate=certificate,
         frozen={} if kept is None else kept.parts,
     )
+
+
+def _compile(kind: Kind[Any, Any], solver: str, problem: Any, params: SolveParams, clock: Clock) -> None:
+    """Compile the kernels that the solve needs, or load them; this is no part of the time limit."""
+    said: list[bool] = []
+
+    def say(compiling: bool) -> None:
+        said.append(compiling)
+        if params.on_event is not None:
+            params.on_event(Event(0.0, None, None, compiling=compiling))
+
+    with clock.phase(COMPILE):
+        rehearse(kind, needed(kind, solver, problem), params.cancel, lambda: say(True))
+    if said:
+        say(False)
 
 
 def _after(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mast_opt.kind import Kind
 from mast_opt.questions import Questions
-from mast_opt.search import Found, Tools
+from mast_opt.search import Found, Rehearsal, Tools
 from mast_opt.task_reassignment.aggregate import aggregate_bound
 from mast_opt.task_reassignment.charts import charts
 from mast_opt.task_reassignment.conflicts import conflicts
@@ -33,6 +33,12 @@ def _twine(problem: TaskReassignment, tools: Tools, start: Plan | None) -> Found
     return twine(problem, tools, start)
 
 
+def _rehearsals(solver: str, problem: TaskReassignment | None) -> tuple[Rehearsal, ...]:
+    from mast_opt.task_reassignment.heuristics.rehearsals import rehearsals
+
+    return rehearsals()
+
+
 def _questions() -> Questions:
     from mast_opt.task_reassignment.questions import QUESTIONS  # only when something is asked
 
@@ -58,6 +64,7 @@ KIND: Kind[TaskReassignment, Plan] = Kind(
     formulations={"base": base},
     size=size,
     heuristics={"twine": _twine},
+    rehearsals=_rehearsals,
     families=FAMILIES,
     sections=sections,
     present=present,

@@ -141,7 +141,7 @@ def test_events(call: Call, instance: Path, tmp_path: Path) -> None:
     assert call("solve", instance, "--events", events).code == 0
     lines = [json.loads(line) for line in events.read_text().splitlines()]
     assert lines
-    assert all(set(line) == {"elapsed_s", "incumbent", "bound", "gap", "stage"} for line in lines)
+    assert all(set(line) == {"elapsed_s", "incumbent", "bound", "gap", "stage", "compiling"} for line in lines)
     assert lines[-1]["incumbent"] == pytest.approx(OPTIMUM)
     assert [line["elapsed_s"] for line in lines] == sorted(line["elapsed_s"] for line in lines)
 

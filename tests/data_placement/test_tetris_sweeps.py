@@ -27,10 +27,13 @@ from mast_opt.data_placement.heuristics.outlays import (
     room_for_outlays,
 )
 from mast_opt.data_placement.heuristics.pace import Pace
+from mast_opt.data_placement.heuristics.rehearsals import rehearsals
 from mast_opt.data_placement.heuristics.searched import Searched
 from mast_opt.data_placement.heuristics.state import State, cost, excess, state_of
 from mast_opt.data_placement.heuristics.sweeping import Sweeping
-from mast_opt.search import Stop, Watch
+from mast_opt.mip import Mip
+from mast_opt.result import SolveParams, SolveResult
+from mast_opt.search import Stop, Tools, Watch
 from tests.data_placement.support import made
 
 REGIONS = 6
@@ -237,13 +240,18 @@ def test_solving_with_sweeps_gives_the_same_plan_again(family: str, monkeypatch:
     assert first.objective != without.objective
 
 
-def test_warming_up_goes_on_until_the_sweeps_are_over(monkeypatch: pytest.MonkeyPatch) -> None:
-    over, hand_over = [], Sweeping._hand_over
+def test_warming_up_goes_on_until_a_plan_is_mended(monkeypatch: pytest.MonkeyPatch) -> None:
+    mended, mend = [], Sweeping._mended
 
-    def watched(search: Sweeping, b: Bath) -> None:
-        hand_over(search, b)
-        over.append(search.plans[0].feasible)
+    def watched(search: Sweeping, b: Bath) -> Searched:
+        mended.append(mend(search, b))
+        return mended[-1]
 
-    monkeypatch.setattr(Sweeping, "_hand_over", watched)
-    mast_opt.warm_up("data-placement")
-    assert over == [True]
+    monkeypatch.setattr(Sweeping, "_mended", watched)
+    (sweeps,) = (rehearsal for rehearsal in rehearsals(None) if rehearsal.name == "sweeps")
+    sweeps.run(Tools(np.random.default_rng(0), Watch(Stop(iterations=1)), 1, never))
+    assert len(mended) == 1
+
+
+def never(mip: Mip, params: SolveParams) -> SolveResult:
+    raise AssertionError("no program is solved")

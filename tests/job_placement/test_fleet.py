@@ -12,7 +12,6 @@ from mast_opt.errors import StaleBid, UsageError
 from mast_opt.job_placement.fleet import Fleet
 from mast_opt.job_placement.generate import FAMILIES
 from mast_opt.job_placement.offers import Bid, Job, Refused, Server
-from mast_opt.job_placement.warming import warm_up_fleet
 from tests.job_placement.fleets import crowded
 from tests.job_placement.operations import new_job, random_operation, small_fleet
 from tests.job_placement.reference import assert_exact
@@ -281,7 +280,6 @@ def test_a_fleet_from_an_instance_holds_what_runs_there() -> None:
     used = int(problem.supply[:, 0].sum() - problem.free[:, 0].sum())
     assert fleet.gpus() == (used, problem.all_mgpu)
     assert set(fleet.running()) == set(problem.running)
-    warm_up_fleet()
 
 
 def test_a_fleet_from_an_instance_takes_tiers_that_do_not_occur_there() -> None:

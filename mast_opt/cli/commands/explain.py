@@ -99,6 +99,8 @@ def command(
     if risk:
         return _risk(run, problem, asked, full=full)
     prices = numbers_by_name("--price", price, "storage=3")
+    if plan is None:
+        run.compile(problem, solver)
     with Interrupt(run, "what was found so far") as interrupt, run.phase("solve", "looking for the reason"):
         answer = explain(
             problem,

@@ -60,6 +60,7 @@ def command(
         problem = read(path)
         run.record["kind"] = problem.kind
         begin = None if plan is None else read_plan(problem, plan)
+    run.compile(problem, solver)
     with Interrupt(run, "the values so far") as interrupt, run.phase("solve", "adding one unit at a time"):
         answer = marginal_values(
             problem,

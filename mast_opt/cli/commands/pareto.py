@@ -72,6 +72,7 @@ def command(
         if out is not None:
             check_free(out, force=force)
             check_writable(out)
+    run.compile(problem, solver)
     with Interrupt(run, "the points so far") as interrupt, run.phase("solve", "following the frontier"):
         answer = pareto(
             problem,

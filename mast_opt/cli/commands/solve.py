@@ -37,7 +37,10 @@ def command(
     solver: Annotated[str, Parameter(help="A solver that 'mast-opt backends' lists.")] = "highs",
     time_limit: Annotated[
         float | None,
-        Parameter(help="Seconds for the whole command, reading and writing included.", validator=Number(gt=0)),
+        Parameter(
+            help="Seconds for the whole command, reading and writing included; compiling, which is done once, is not.",
+            validator=Number(gt=0),
+        ),
     ] = None,
     gap: Annotated[float, Parameter(help="Stop once proven within this relative gap.", validator=Number(gte=0))] = 1e-4,
     seed: Annotated[int, Parameter(help="Of every random choice.", validator=Number(gte=0))] = 0,
@@ -108,6 +111,8 @@ def command(
     ):
 
         def on_event(event: Event) -> None:
+            if event.compiling:
+                run.say(f"compiling for {solver}, once for this installation; the time limit starts afterwards")
             log(event)
             progress(event)
 

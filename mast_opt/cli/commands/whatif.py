@@ -89,6 +89,7 @@ def command(
         begin = None if plan is None else read_plan(problem, plan)
         if out is not None:
             check_plan_target(problem, out)
+    run.compile(problem, solver)
     with (
         Interrupt(run, "what was found so far") as interrupt,
         run.phase("solve", f"planning for {len(told)} scenarios"),

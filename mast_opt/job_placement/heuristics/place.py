@@ -58,7 +58,7 @@ def place(state: State, job: Request, allowed: Bools, style: int, budget: int = 
     found = search_victims(state, job, allowed, budget) if budget else None
     if found is None:
         return None
-    jobs = found.jobs if found.proven else _needed(state, found.group, job, found.jobs)
+    jobs = found.jobs if found.proven else needed(state, found.group, job, found.jobs)
     placed = on_servers(state, found.group, NOWHERE, job, style, jobs)
     return Offer(found.group, int(placed.level[0]), placed, jobs, found.threshold, found.proven)
 
@@ -100,7 +100,7 @@ def _lend(state: State, victim: int, sign: int) -> None:
 
 
 @compiled
-def _needed(state: State, g: int, job: Request, victims: Ints) -> Ints:
+def needed(state: State, g: int, job: Request, victims: Ints) -> Ints:
     """The victims without those that the job fits without, at no wider level; the dearest are tried first."""
     kept = np.ones(len(victims), np.bool_)
     tried = np.zeros(len(victims), np.bool_)

@@ -91,12 +91,12 @@ class Turns:
         pairs, order = self.relaxed.pairs, self.relaxed.order
         self.best, self.cost, self.shown = pairs.today[order], np.inf, np.inf
         """``shown``: the cost without the terms before."""
-        today = cost(self.fleet, self._state(self.best))
+        today = cost(self.fleet, self.state(self.best))
         self.fleet = self.fleet._replace(forbidden=max(self.fleet.forbidden, 2 * today))
         self.passes = Passes(self.fleet, tools.rng, self._stopped)
-        self._offer(self._state(self.best))
+        self._offer(self.state(self.best))
         if start is not None:
-            self._offer(self._state(counted(problem, pairs, start.reservation)[order]))
+            self._offer(self.state(counted(problem, pairs, start.reservation)[order]))
         self.prices: PriceSearch | None = None
         self.bound: float | None = None
         self.certificate: Certificate | None = None
@@ -160,7 +160,7 @@ class Turns:
             count = rounded(self.fleet, self.size, result.x[: len(self.fleet.stock)][self.relaxed.order])
             level = self.relaxed.solved(best)[1]
             for _ in range(ORDERS):
-                state = self._state(count)
+                state = self.state(count)
                 for _ in range(SETTLED):
                     self._improve(state, level, best.once)
 
@@ -219,12 +219,12 @@ class Turns:
         """Round what the prices buy; let the best plan's reservations choose again too."""
         assert self.prices is not None
         hint, stocks = self.prices.level, self.prices.best.once
-        self._improve(self._state(rounded(self.fleet, self.size, self.prices.servers)), hint, stocks)
-        self._improve(self._state(self.best), hint, stocks)
+        self._improve(self.state(rounded(self.fleet, self.size, self.prices.servers)), hint, stocks)
+        self._improve(self.state(self.best), hint, stocks)
 
     def _settle(self) -> None:
         """What the best plan lacks or has too much, at the levels that it has; who is in trouble then chooses again."""
-        state = self._state(self.best)
+        state = self.state(self.best)
         self.passes.settle(state, self.relaxed.limits.least)
         self._offer(state)
         nothing = np.zeros(len(self.p.reservations))
@@ -255,7 +255,7 @@ class Turns:
         better = self.slices.solve(x, who, self.tools.mip_solver, self._params(min(SLICE_S, self.watch.remaining_s)))
         if better is not None:
             found = counted(self.p, self.relaxed.pairs, self.formulation.decode(better).reservation)
-            self._offer(self._state(found[self.relaxed.order]))
+            self._offer(self.state(found[self.relaxed.order]))
 
     def _offer(self, state: State) -> None:
         value = cost(self.fleet, state)
@@ -276,7 +276,7 @@ class Turns:
         count[self.relaxed.order] = servers
         return expand(self.p, self.relaxed.pairs, count)
 
-    def _state(self, count: Ints) -> State:
+    def state(self, count: Ints) -> State:
         return state_of(self.fleet, self.size, count)
 
     def _params(self, time_limit_s: float | None) -> SolveParams:

@@ -1,0 +1,52 @@
+"""``mast-opt warm-up``."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from mast_opt.cli.exits import Exit
+from mast_opt.cli.options import Json, TheRun
+from mast_opt.cli.run import Answer, Run
+from mast_opt.kinds import kind_named, kind_names
+from mast_opt.solving import warm_up
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+def command(*kinds: str, json: Json = False, run: TheRun) -> Answer:
+    """Compile what the solvers of these kinds of problems need, or of all kinds, so that no later command has to.
+
+    Compiling takes up to a minute a kind, once for an installation; where everything is compiled already, this takes
+    seconds. A solve compiles what it needs itself, before its time limit begins.
+
+        mast-opt warm-up
+        mast-opt warm-up data-placement job-placement
+    """
+    names = list(dict.fromkeys(kinds)) or list(kind_names())
+    for name in names:
+        kind_named(name)
+    seconds: dict[str, float] = {}
+    compiled: set[str] = set()
+    with run.phase("compile"):
+        for name in names:
+            began = time.perf_counter()
+            with run.shown(f"compiling for {name}, once"):
+                warm_up(name, on_compile=lambda kind: _say(run, kind, compiled))
+            seconds[name] = time.perf_counter() - began
+    run.record["warm_up"] = [
+        {"kind": name, "compiled": name in compiled, "seconds": round(seconds[name], 3)} for name in names
+    ]
+
+    def show(out: Console) -> None:
+        for name in names:
+            done = "compiled" if name in compiled else "was compiled already; loaded"
+            out.print(f"{name} {done} in {seconds[name]:.1f} s", soft_wrap=True)
+
+    return Answer(Exit.OK, show)
+
+
+def _say(run: Run, kind: str, compiled: set[str]) -> None:
+    compiled.add(kind)
+    run.say(f"compiling for {kind}, once for this installation")

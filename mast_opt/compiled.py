@@ -14,11 +14,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar, cast
-
-import numba
+from typing import Any, TypeVar
 
 from mast_opt.fingerprint import fingerprint
+from mast_opt.kernel_cache import cached_njit
 
 FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
 
@@ -51,4 +50,4 @@ def define(function: FunctionT, **options: Any) -> FunctionT:
     """The function with further options of numba's, for packages that have use for them."""
     seen = fingerprint(Path(function.__code__.co_filename), function.__module__)
     function.__qualname__ = f"{function.__qualname__}_{seen}"
-    return cast(FunctionT, numba.njit(cache=True, nogil=True, error_model="numpy", **options)(function))
+    return cached_njit(nogil=True, error_model="numpy", **options)(function)

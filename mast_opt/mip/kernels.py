@@ -9,7 +9,9 @@ import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numba import njit, types
+from numba import types
+
+from mast_opt.kernel_cache import cached_njit
 
 if TYPE_CHECKING:
     from mast_opt.mip.program import BoolArray, FloatArray, IntArray
@@ -25,7 +27,7 @@ _positions = (types.int32, types.int64)
 """Entries are counted in 32 bits where that is enough."""
 
 
-@njit([types.void(_ints, _floats, n[::1]) for n in _positions], cache=True, nogil=True)
+@cached_njit([types.void(_ints, _floats, n[::1]) for n in _positions], nogil=True)
 def count_entries(row: IntArray, value: FloatArray, counts: IntArray) -> None:
     """Adds the number of non-zero entries of each row to ``counts``; a single value stands for all entries."""
     step = 0 if len(value) == 1 else 1
@@ -34,7 +36,7 @@ def count_entries(row: IntArray, value: FloatArray, counts: IntArray) -> None:
             counts[row[e]] += 1
 
 
-@njit([types.void(_ints, _ints, _floats, n[::1], _ints_out, _floats_out) for n in _positions], cache=True, nogil=True)
+@cached_njit([types.void(_ints, _ints, _floats, n[::1], _ints_out, _floats_out) for n in _positions], nogil=True)
 def lay_entries(
     row: IntArray, column: IntArray, value: FloatArray, end: IntArray, index_out: IntArray, value_out: FloatArray
 ) -> None:
@@ -48,7 +50,7 @@ def lay_entries(
             end[row[e]] = at + 1
 
 
-@njit([types.void(n[::1], _ints_out, _floats_out) for n in _positions], cache=True, nogil=True)
+@cached_njit([types.void(n[::1], _ints_out, _floats_out) for n in _positions], nogil=True)
 def tidy(end: IntArray, index: IntArray, value: FloatArray) -> None:
     """Sorts each row by column, adds up what a row has twice and leaves out zero sums; moves ``end`` accordingly.
 
@@ -84,14 +86,14 @@ def tidy(end: IntArray, index: IntArray, value: FloatArray) -> None:
         start, end[r] = stop, kept
 
 
-@njit(types.void(_ints, _floats, types.float64, _floats_out), cache=True, nogil=True)
+@cached_njit([types.void(_ints, _floats, types.float64, _floats_out)], nogil=True)
 def add_term(column: IntArray, coefficient: FloatArray, weight: float, cost: FloatArray) -> None:
     """Adds weight · coefficient to the cost of each column."""
     for e in range(len(column)):
         cost[column[e]] += weight * coefficient[e]
 
 
-@njit(types.float64(types.float64), cache=True, nogil=True)
+@cached_njit([types.float64(types.float64)], nogil=True)
 def inverse_power(magnitude: float) -> float:
     """2^−k with 2^k the power of two just below the magnitude; 1 where that is 0."""
     if magnitude == 0.0 or 1.0 <= magnitude < 2.0:
@@ -99,9 +101,7 @@ def inverse_power(magnitude: float) -> float:
     return math.ldexp(1.0, 1 - math.frexp(magnitude)[1])
 
 
-@njit(
-    [types.void(_read(n), _ints, _floats, _flags, _floats_out, _floats_out) for n in _positions], cache=True, nogil=True
-)
+@cached_njit([types.void(_read(n), _ints, _floats, _flags, _floats_out, _floats_out) for n in _positions], nogil=True)
 def scaling_factors(
     row_start: IntArray,
     index: IntArray,
@@ -130,9 +130,8 @@ def scaling_factors(
         column_factor[j] = 1.0 if integral[j] else inverse_power(column_factor[j])
 
 
-@njit(
+@cached_njit(
     [types.void(_read(n), _ints, _floats, _flags, _floats, _floats, _floats_out) for n in _positions],
-    cache=True,
     nogil=True,
 )
 def scale_values(
@@ -152,7 +151,7 @@ def scale_values(
                 scaled[e] *= column_factor[index[e]]
 
 
-@njit(cache=True, nogil=True)
+@cached_njit(nogil=True)
 def typical_and_largest(cost: FloatArray) -> tuple[float, float]:
     """Geometric mean and maximum of the magnitudes other than 0; (1, 1) where there are none."""
     logs, largest, found = 0.0, 0.0, 0

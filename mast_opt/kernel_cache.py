@@ -1,0 +1,84 @@
+"""Where compiled kernels are kept between processes.
+
+numba keeps them next to the source, or in the user's cache folder. A read-only installation used by an account without
+a home directory has neither. Then they go to a private folder among the temporary files. If there is no such folder
+either, they are compiled in every process, and a warning says so.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import tempfile
+import threading
+import warnings
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+import numba
+from numba.core import config as numba_config
+
+FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
+
+_config: Any = numba_config
+_setting_lock = threading.Lock()
+
+
+def cached_njit(signatures: Sequence[Any] = (), **options: Any) -> Callable[[FunctionT], FunctionT]:
+    """As ``numba.njit(signatures, cache=True, **options)``, but it never fails for lack of a folder.
+
+    Args:
+        signatures: what to compile for at once; without any, each signature is compiled when it is first called.
+
+    Warns (RuntimeWarning) if what is compiled can be kept nowhere.
+    """
+
+    def define(function: FunctionT) -> FunctionT:
+        dispatcher = numba.njit(**options)(function)
+        _keep_on_disk(dispatcher)
+        for signature in signatures:
+            dispatcher.compile(signature)
+        if signatures:
+            dispatcher.disable_compile()
+        return cast(FunctionT, dispatcher)
+
+    return define
+
+
+def _keep_on_disk(dispatcher: Any) -> None:
+    try:
+        dispatcher.enable_caching()
+        return
+    except RuntimeError:  # numba found no folder that it may write to
+        pass
+    try:
+        folder = _private_folder()
+        with _setting_lock:  # numba reads the setting once, while it creates the cache
+            before, _config.CACHE_DIR = _config.CACHE_DIR, str(folder)
+            try:
+                dispatcher.enable_caching()
+            finally:
+                _config.CACHE_DIR = before
+    except (OSError, RuntimeError) as error:
+        warnings.warn(
+            f"compiled kernels cannot be kept, so every process compiles them again ({error}); set NUMBA_CACHE_DIR to "
+            "a folder that you may write to",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+
+
+def _private_folder() -> Path:
+    """A folder among the temporary files that only this user can write to.
+
+    numba loads code from its cache, so a folder that another user has prepared must not be used. Raises OSError.
+    """
+    owner = os.getuid() if hasattr(os, "getuid") else None
+    folder = Path(tempfile.gettempdir()) / ("mast-opt-kernels" if owner is None else f"mast-opt-kernels-{owner}")
+    folder.mkdir(mode=0o700, exist_ok=True)
+    found = folder.lstat()
+    mine = stat.S_ISDIR(found.st_mode) and (owner is None or (found.st_uid == owner and not found.st_mode & 0o022))
+    if not mine:
+        raise OSError(f"{folder} belongs to another user, or others may write to it")
+    return folder

@@ -61,8 +61,11 @@ def get(name: str) -> Backend:
         raise UsageError(f"no solver backend is called {name!r}; expected one of: {', '.join(names())}")
     try:
         backend = others[name].load()()
-    except Exception as error:
-        raise BackendUnavailable(f"{name} ({others[name].value}) cannot be loaded: {error}") from error
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # SystemExit too
+        reason = f"{type(error).__name__}: {error}"
+        raise BackendUnavailable(f"{name} ({others[name].value}) cannot be loaded: {reason}") from error
     if not isinstance(backend, Backend):
         raise BackendUnavailable(
             f"{name} ({others[name].value}) is no backend: it lacks name, package, version or solve"
@@ -71,7 +74,10 @@ def get(name: str) -> Backend:
 
 
 def describe() -> tuple[Description, ...]:
-    """Every backend with its version, or the reason why it cannot be used here. Loads every library there is."""
+    """Every backend with its version, or the reason why it cannot be used here. Loads every library there is.
+
+    Nothing that another package's backend raises ends the list.
+    """
     return tuple(_description(name) for name in names())
 
 
@@ -83,6 +89,12 @@ def _description(name: str) -> Description:
         return Description(name, package, backend.version(), None)
     except BackendUnavailable as error:
         return Description(name, package, None, str(error))
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # SystemExit too
+        if name in _BUILT_IN:
+            raise
+        return Description(name, package, None, f"its version cannot be had: {type(error).__name__}: {error}")
 
 
 def _others() -> dict[str, EntryPoint]:

@@ -1,4 +1,5 @@
-"""Ctrl-C while a solver runs: the first keeps what was found, the second leaves at once."""
+"""Ctrl-C, a termination request or a closed terminal while a solver runs: the first keeps what was found, the second
+leaves at once."""
 
 from __future__ import annotations
 
@@ -13,7 +14,9 @@ from mast_opt.result import Status
 
 
 class Interrupt:
-    """While entered, the first SIGINT or SIGTERM sets ``cancel``, and the next one ends the process.
+    """While entered, the first SIGINT, SIGTERM or SIGHUP sets ``cancel``, and the next one ends the process.
+
+    A SIGHUP that is ignored, as under ``nohup``, stays ignored.
 
     Args:
         run: the command that is interrupted.
@@ -32,7 +35,7 @@ class Interrupt:
 
     def __enter__(self) -> Interrupt:
         if threading.current_thread() is threading.main_thread():
-            for number in (signal.SIGINT, signal.SIGTERM):
+            for number in _signals():
                 self._previous[number] = signal.signal(number, self._handle)  # type: ignore[assignment]
         return self
 
@@ -52,3 +55,10 @@ class Interrupt:
                 os._exit(Exit.INTERRUPTED)
         self.cancel.set()
         self._run.say(f"Stopping; {self._kept} will be kept. Press Ctrl-C again to leave at once.")
+
+
+def _signals() -> tuple[signal.Signals, ...]:
+    hang_up = getattr(signal, "SIGHUP", None)
+    if hang_up is None or signal.getsignal(hang_up) is signal.SIG_IGN:
+        return (signal.SIGINT, signal.SIGTERM)
+    return (signal.SIGINT, signal.SIGTERM, hang_up)

@@ -1,8 +1,12 @@
 """Files and folders that are there complete or not at all.
 
-Everything is written beside its target under a temporary name, flushed to the disk, and then renamed. A crash, a
-full disk or an interrupt leaves the target as it was (and at worst a sibling called ``.NAME.partial-…``). A target that
-is a symbolic link stays one: what it points to is written.
+Everything is written next to its target under a temporary name, flushed to the disk, and then renamed. A crash, a
+full disk or an interrupt leaves the target as it was, and at worst a sibling called ``.NAME.partial-…``, which the next
+writer of the same target removes. A target that is a symbolic link stays one: what it points to is written.
+
+A folder that replaces another one changes places with it in one step, where the system can do that (Linux). Elsewhere
+the old folder is renamed first, to ``.NAME.previous-…``; if the process is killed at that moment, the next writer
+renames it back, and a reader names it.
 """
 
 from __future__ import annotations
@@ -11,11 +15,18 @@ import errno
 import os
 import secrets
 import shutil
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from mast_opt.errors import InputError
+from mast_opt.io.exchange import exchange
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
 
 _ADVICE = {
     errno.ENOSPC: "free some space or choose another disk",
@@ -53,7 +64,10 @@ def new_file(target: Path) -> Iterator[Path]:
     """A path to write to; it takes the target's place when the block ends well. Raises InputError for OS errors."""
     real = _followed(target)
     with _explained(target), _sibling(real) as partial:
-        yield partial
+        _recover(real)
+        partial.touch()
+        with _in_use(partial):
+            yield partial
         _flush(partial)
         partial.replace(real)
         _flush(real.parent)
@@ -68,10 +82,12 @@ def new_folder(target: Path, replaceable: Callable[[Path], None]) -> Iterator[Pa
     """
     real = _followed(target)
     with _explained(target):
+        _recover(real)
         replaceable(target)
         with _sibling(real) as partial:
             partial.mkdir()
-            yield partial
+            with _in_use(partial):
+                yield partial
             for path in partial.iterdir():
                 _flush(path)
             _flush(partial)
@@ -93,11 +109,13 @@ def _kept_beside(partial: Path, target: Path) -> Iterator[None]:
 
 
 def _swap(partial: Path, target: Path) -> None:
-    """Rename, with what was at the target put aside meanwhile: put back on failure, removed on success."""
+    """Put the partial folder at the target; what was there is removed afterwards, and is back there on failure."""
     if not target.exists():
         partial.rename(target)
         return
-    aside = _temporary(target)
+    if exchange(partial, target):
+        return  # the old folder now has the partial one's name, under which it is removed
+    aside = target.with_name(f".{target.name}.previous-{secrets.token_hex(4)}")
     target.rename(aside)
     try:
         partial.rename(target)
@@ -127,6 +145,74 @@ def _followed(target: Path) -> Path:
 
 def _temporary(target: Path) -> Path:
     return target.with_name(f".{target.name}.partial-{secrets.token_hex(4)}")
+
+
+ABANDONED_S = 3600.0
+"""Seconds without a change after which a partial file or folder is abandoned where no lock can say so."""
+_GRACE_S = 60.0
+"""Seconds in which a writer creates and locks its partial file."""
+
+
+def previous_of(target: Path) -> list[Path]:
+    """Complete earlier folders of a target that a killed process left under another name, the latest first."""
+    try:
+        found = target.parent.glob(f".{_globbed(target.name)}.previous-*")
+        return sorted(found, key=lambda path: path.stat().st_mtime_ns, reverse=True)
+    except OSError:
+        return []
+
+
+def _globbed(name: str) -> str:
+    return "".join(f"[{letter}]" if letter in "*?[" else letter for letter in name)
+
+
+def _recover(target: Path) -> None:
+    """Undo what a killed writer of this target left behind."""
+    previous = previous_of(target)
+    if previous and not target.exists():
+        previous.pop(0).rename(target)
+    for path in previous:
+        shutil.rmtree(path, ignore_errors=True)
+    for path in target.parent.glob(f".{_globbed(target.name)}.partial-*"):
+        with suppress(OSError):
+            if _is_abandoned(path):
+                if path.is_dir() and not path.is_symlink():
+                    shutil.rmtree(path, ignore_errors=True)
+                else:
+                    path.unlink()
+
+
+def _is_abandoned(path: Path) -> bool:
+    idle_s = time.time() - path.lstat().st_mtime
+    if idle_s < _GRACE_S or path.is_symlink():
+        return False
+    if fcntl is None:
+        return idle_s > ABANDONED_S
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:  # a file system without locks
+        return idle_s > ABANDONED_S
+    finally:
+        os.close(descriptor)
+    return True
+
+
+@contextmanager
+def _in_use(partial: Path) -> Iterator[None]:
+    """Lock the partial file or folder while it is written, so that other writers leave it alone."""
+    if fcntl is None:
+        yield
+        return
+    descriptor = os.open(partial, os.O_RDONLY)
+    try:
+        with suppress(OSError):  # a file system without locks: its age says whether it is in use
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def _flush(path: Path) -> None:

@@ -19,6 +19,7 @@ from mast_opt.io.label_warnings import label_warnings
 from mast_opt.io.sources.base import Source
 from mast_opt.io.sources.folder import FolderSource
 from mast_opt.io.sources.opening import open_source
+from mast_opt.io.undisturbed import read_undisturbed
 from mast_opt.io.validate import Checked, Rounding, check_tables
 from mast_opt.kind import Kind
 from mast_opt.kinds import kind_named, kind_of
@@ -87,6 +88,10 @@ def read_instance(path: str | PathLike[str]) -> Reading:
     """As ``read``, with warnings, rounded cells, row counts, missing tables and conflicts."""
     started = time.perf_counter()
     path = Path(path)
+    return read_undisturbed(path, "instance.toml", lambda: _read_instance(path, started))
+
+
+def _read_instance(path: Path, started: float) -> Reading:
     faults = Faults()
     source = open_source(path, "instance", faults)
     fields = source.header() if source else None
@@ -139,9 +144,13 @@ def read_plan(problem: Any, path: str | PathLike[str]) -> Any:
 
 def read_plan_of(problem: Any, path: str | PathLike[str]) -> PlanReading:
     """As ``read_plan``, with what ``plan.toml`` says. Tables without a ``plan.toml`` are a plan too."""
+    return read_undisturbed(Path(path), "plan.toml", lambda: _read_plan_of(problem, Path(path)))
+
+
+def _read_plan_of(problem: Any, path: Path) -> PlanReading:
     kind = kind_of(problem)
     faults = Faults()
-    source = open_source(Path(path), "plan", faults)
+    source = open_source(path, "plan", faults)
     if source is None:
         raise PlanError(faults.found)
     fields = _plan_fields(source, kind, faults)
@@ -149,7 +158,7 @@ def read_plan_of(problem: Any, path: str | PathLike[str]) -> PlanReading:
     foreign = _foreign(fields, header.name, checksum_of(kind.schema, header, instance))
     checked = _check(source, kind.plan_schema, faults, instance.axes)
     if checked is None or faults:
-        raise PlanError(faults.found, foreign or ("" if fields else _mistaken(Path(path), "instance")))
+        raise PlanError(faults.found, foreign or ("" if fields else _mistaken(path, "instance")))
     try:
         plan = kind.build_plan(problem, checked.tables)
     except (InstanceError, PlanError) as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from importlib.metadata import EntryPoint
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -168,3 +169,21 @@ def test_what_the_machine_lacks_is_left_out_or_ends_the_run(
 def test_a_need_has_a_name_that_is_known() -> None:
     with pytest.raises(KeyError, match="nothing called 'wings'"):
         needs("wings")
+
+
+@pytest.mark.parametrize("raised", ["SystemExit", "RuntimeError", "ImportError"])
+@pytest.mark.parametrize("where", ["loading", "version"])
+def test_a_foreign_backend_that_fails_does_not_end_the_list(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, raised: str, where: str
+) -> None:
+    start, version = ("pass", f"raise {raised}(3)") if where == "version" else (f"raise {raised}(3)", "return '1'")
+    (tmp_path / f"leaving_{where}_{raised}.py").write_text(
+        f"class Leaving:\n    name = package = 'leaving'\n    def __init__(self): {start}\n"
+        f"    def version(self): {version}\n    def solve(self, mip, params): ...\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    offer(monkeypatch, ("leaving", f"leaving_{where}_{raised}:Leaving"))
+    described = {found.name: found for found in backends.describe()}
+    assert described["highs"].version
+    assert described["leaving"].version is None
+    assert f"{raised}: 3" in (described["leaving"].reason or "")

@@ -22,6 +22,8 @@ pytestmark = needs("signals")
 PATIENCE_S = 120
 """After which a test gives up; it never takes nearly as long."""
 
+SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
+
 DEAF = """
 import os, sys, time
 from mast_opt import backends
@@ -61,7 +63,7 @@ def _wait_for_incumbent(events: Path, process: subprocess.Popen[str]) -> None:
     raise AssertionError("the solver found nothing")
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", SIGNALS)
 def test_the_incumbent_is_written(call: Call, hard: Path, tmp_path: Path, number: signal.Signals) -> None:
     plan, events = tmp_path / "plan", tmp_path / "events"
     with started(command("solve", hard, "--out", plan, "--events", events, "--json")) as process:
@@ -100,7 +102,7 @@ def test_before_the_solve_it_just_ends(call: Call, instance: Path, monkeypatch: 
     def read(path: Path) -> None:
         os.kill(os.getpid(), signal.SIGINT)
 
-    monkeypatch.setattr("mast_opt.cli.commands.solve.read", read)
+    monkeypatch.setattr("mast_opt.cli.commands.solve.read_instance", read)
     ended = call("solve", instance, "--json")
     assert ended.code == 130
     assert ended.record["error"] == "interrupted"

@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 
 from mast_opt.errors import InputError, InstanceError, UsageError
-from mast_opt.io import FORMATS, read, write
+from mast_opt.io import FORMATS, atomic, read, write
 from mast_opt.io.atomic import check_writable
 from mast_opt.io.targets import excel
 from mast_opt.schema import Tables
@@ -151,6 +151,7 @@ def test_a_failed_rename_puts_the_old_folder_back(folder: Folder, out: Path, mon
 
     with monkeypatch.context() as patch:
         patch.setattr(Path, "rename", rename)
+        patch.setattr(atomic, "exchange", lambda one, other: False)
         with pytest.raises(InputError, match="Permission denied; choose a folder that you may write to"):
             write(Toy(replace(toy.header, name="second"), toy.tables), out / "a", force=True)
     assert read(out / "a").header.name == "a toy"

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
-import threading
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any, Protocol
+from typing import Any, Protocol
 
 from mast_opt.io.faults import Faults
 from mast_opt.io.raw import RawTable
@@ -54,38 +51,17 @@ def read_bytes(path: Path, file: str, faults: Faults) -> bytes | None:
         return None
 
 
-_stderr_lock = threading.Lock()
-
-
 @contextmanager
-def no_panic_report() -> Iterator[list[str]]:
-    """Turn a panic of a reader written in Rust into one line; other exceptions pass.
+def panics_as_text() -> Iterator[list[str]]:
+    """A list that gets the message of a panic of a reader written in Rust; other exceptions pass.
 
-    On a file damaged in just the right way such a reader prints a stack trace to file descriptor 2 before it
-    raises. What is written there meanwhile is held back, and released unless there was a panic.
+    Such a reader prints its own report to stderr before it raises. That report is not suppressed: file descriptor 2
+    belongs to the whole process, and other threads write to it.
     """
     panics: list[str] = []
-    with _stderr_lock, ExitStack() as after:
-        try:
-            held = after.enter_context(tempfile.TemporaryFile())
-            stderr = os.dup(2)
-        except OSError:  # no room for a temporary file, or no stderr at all: nothing is held back
-            held = None
-        if held is not None:
-            after.callback(_release, held, stderr, panics)
-            os.dup2(held.fileno(), 2)
-        try:
-            yield panics
-        except BaseException as error:
-            if type(error).__name__ != "PanicException":
-                raise
-            panics.append(next(iter(str(error).splitlines()), "its reader gave up"))
-
-
-def _release(held: IO[bytes], stderr: int, panics: list[str]) -> None:
-    """Make ``stderr`` file descriptor 2 again, and print what was held back unless there was a panic."""
-    os.dup2(stderr, 2)
-    os.close(stderr)
-    if not panics:
-        held.seek(0)
-        os.write(2, held.read())
+    try:
+        yield panics
+    except BaseException as error:
+        if type(error).__name__ != "PanicException":
+            raise
+        panics.append(next(iter(str(error).splitlines()), "its reader gave up"))

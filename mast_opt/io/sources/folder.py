@@ -13,7 +13,7 @@ import polars as pl
 
 from mast_opt.io.faults import Faults, shortened
 from mast_opt.io.raw import RawTable, raw_table
-from mast_opt.io.sources.base import no_panic_report, read_bytes
+from mast_opt.io.sources.base import panics_as_text, read_bytes
 from mast_opt.io.sources.csv_text import parse_csv
 
 _SUFFIXES = (".csv", ".parquet")
@@ -87,7 +87,7 @@ def parse_parquet(data: bytes, file: str, faults: Faults) -> RawTable | None:
     """The table in a Parquet file's bytes, or None with a fault."""
     frame: pl.DataFrame | None = None
     reason = ""
-    with no_panic_report() as panics:
+    with panics_as_text() as panics:
         try:
             frame = pl.read_parquet(io.BytesIO(data), hive_partitioning=False)
         except (pl.exceptions.PolarsError, OSError, ValueError, MemoryError) as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from mast_opt.io.atomic import previous_of
 from mast_opt.io.faults import Faults
 from mast_opt.io.sources.base import Source
 from mast_opt.io.sources.excel import ExcelSource
@@ -20,7 +21,9 @@ def open_source(path: Path, stem: str, faults: Faults) -> Source | None:
         if path.is_dir():
             return FolderSource(path, stem, faults)
         if not path.exists():
-            faults.add(str(path), f"{shapes}; there is nothing at this path")
+            left = previous_of(path)
+            kept = f"; a process that was killed left it as {left[0]}: rename that to {path.name}" if left else ""
+            faults.add(str(path), f"{shapes}; there is nothing at this path{kept}")
             return None
         if path.suffix.lower() in _FILES:
             return _FILES[path.suffix.lower()](path, stem, faults)

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from mast_opt.task_reassignment.conflicts import conflicts
+from mast_opt.task_reassignment.generate import challenge
 from mast_opt.task_reassignment.verify import verify
 from tests.task_reassignment.hand import hand, plan
 
@@ -57,6 +58,30 @@ def test_a_resource_that_is_not_transient_is_free_at_once(tmp_path: Path) -> Non
     """The swap that breaks capacity[m0,r1] above does so only by what p2 still holds there."""
     problem = hand(tmp_path)
     assert verify(replace(problem, transient=np.zeros(2, np.bool_)), plan(0, 2, 1, 0, 2)).ok
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_metrics_are_what_the_documentation_says(seed: int) -> None:
+    """Plain loops, on plans that break limits too; some capacities are 0, and some machines exceed one safety only."""
+    rng = np.random.default_rng(seed)
+    problem = challenge(rng, processes=9, machines=4, resources=2)
+    capacity, need = problem.capacity.copy(), problem.need
+    capacity[0, 0] = 0
+    problem = replace(problem, capacity=capacity, safety=rng.integers(0, need.sum(axis=0), capacity.shape))
+    machine = rng.integers(0, 4, 9)
+    use = [[sum(int(need[p, k]) for p in range(9) if machine[p] == m) for k in range(2)] for m in range(4)]
+    cells = [(m, k, capacity[m, k]) for m in range(4) for k in range(2)]
+    over = {(m, k): max(0, use[m][k] - int(problem.safety[m, k])) for m, k, _ in cells}
+    moved = sum(machine[p] != problem.initial[p] for p in range(9))
+    assert verify(problem, plan(*machine.tolist())).metrics == pytest.approx(
+        {
+            "moved_processes": moved,
+            "moved_share": moved / 9,
+            "machines_over_safety": sum(any(over[m, k] for k in range(2)) for m in range(4)),
+            "peak_utilisation": max(use[m][k] / size for m, k, size in cells if size),
+            "mean_excess": sum(over[m, k] / size / 4 for m, k, size in cells if size),
+        }
+    )
 
 
 def test_a_plan_of_another_length_is_an_error(tmp_path: Path) -> None:

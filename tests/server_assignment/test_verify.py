@@ -98,6 +98,15 @@ def test_the_figures_of_today(problem: ServerAssignment) -> None:
     )
 
 
+def test_the_smallest_holding_has_a_share_too(problem: ServerAssignment) -> None:
+    """One server that is worth a thousandth of an RRU, all of it at one switchboard and in one rack."""
+    tiny = replace(problem, value_mrru=np.ones_like(problem.value_mrru))
+    alone = np.full(len(problem.servers), NOBODY)
+    alone[0] = ADS
+    metrics = verify(tiny, Plan(alone)).metrics
+    assert (metrics["worst_domain_share"], metrics["worst_rack_share"]) == (1, 1)
+
+
 def test_moves_count_by_what_they_interrupt(problem: ServerAssignment) -> None:
     verdict = verify(problem, changed(problem, (0, SPARE), (1, NOBODY), (5, ADS), (7, ADS)))
     assert (verdict.terms["moves_in_use"], verdict.terms["moves_idle"]) == (1 / 8, 1 / 8)

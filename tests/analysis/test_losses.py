@@ -100,6 +100,14 @@ def test_data_is_lost_where_no_region_left_may_hold_it() -> None:
     assert loss.datasets == ()
 
 
+def test_data_that_no_region_may_hold_anyway_is_not_lost_with_another_region() -> None:
+    """Nothing of it is in a, and the scenario bans it from no region that could hold it before."""
+    forbidden = grid((LOGS, A), (LOGS, B), (LOGS, C))
+    banned = replace(FREE, stored=grid((LOGS, B), (IMAGES, B)), forbidden=forbidden)
+    assert settled(banned, lose_regions=["a"])[1] == Loss()
+    assert settled(banned, lose_regions=["b"])[1].datasets == ("logs", "images")
+
+
 def test_lost_work_is_never_served() -> None:
     answer = mast_opt.whatif(FREE, [Scenario("a", {"lose_regions": ["a"]}), Scenario("none", {"grow_demand": 1.0})])
     lost, none = answer.outcomes

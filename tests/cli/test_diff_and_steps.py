@@ -88,7 +88,13 @@ def test_an_exchange_needs_room(call: Call, instance: Path, tmp_path: Path) -> N
     record = call("steps", instance, plan, "--json").record
     first = {(move["action"], move["what"]) for move in record["steps"] if move["wave"] == 0}
     assert first == {("copy", "clicks"), ("copy", "logs")}
-    assert (record["days"], record["stuck"]) == (1, [])
+    assert (record["days"], record["stuck"], record["stopped"]) == (1, [], [])
+    assert {(row["action"], row["unit"]) for row in record["steps"]} == {
+        ("copy", "TB"),
+        ("delete", "TB"),
+        ("start", "GPUs"),
+    }
+    assert "today's run of 2 workloads is not known" in record["notes"][0]
     full = write_tables(tmp_path / "full", FULL)
     ended = call("steps", full, plan)
     assert ended.code == 3

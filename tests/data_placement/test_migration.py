@@ -375,7 +375,7 @@ def exchanges(draw: st.DrawFn) -> tuple[DataPlacement, Plan]:
         ingress_limited=np.array([draw(st.integers(0, 2)) == 0 for _ in range(R)]),
         supply_mgpu=number(1, 6, R)[:, None],
         size_mb=size,
-        copies_min=np.ones(D, np.int64),
+        copies_min=np.minimum(number(1, 2, D), place.sum(axis=1)),
         copies_max=np.full(D, R),
         stored=stored,
         pinned=np.zeros_like(stored),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -145,3 +146,8 @@ def test_a_fingerprint_names_the_compiler(monkeypatch: pytest.MonkeyPatch, tmp_p
         with monkeypatch.context() as patch:
             patch.setattr(module, "__version__", "0.0")
             assert fresh(file, "kernels") != first
+
+
+def test_every_kernel_is_cached_where_there_is_a_folder() -> None:
+    files = [path for path in (ROOT / "mast_opt").rglob("*.py") if path.name != "kernel_cache.py"]
+    assert [path.name for path in files if re.search(r"\bnjit\b", path.read_text(encoding="utf-8"))] == []

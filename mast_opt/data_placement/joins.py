@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numba import njit
+
+from mast_opt.kernel_cache import cached_njit
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     from mast_opt.mip import IntArray
 
 
-@njit(cache=True, nogil=True)
+@cached_njit(nogil=True)
 def joined(group: IntArray, start: IntArray, count: IntArray) -> tuple[IntArray, IntArray]:
     """Every position j of ``group`` with each member of its group: start[g], start[g] + 1, … start[g] + count[g] − 1.
 
@@ -33,7 +34,7 @@ def joined(group: IntArray, start: IntArray, count: IntArray) -> tuple[IntArray,
     return position, member
 
 
-@njit(cache=True, nogil=True)
+@cached_njit(nogil=True)
 def taken(values: NDArray[Any], at: IntArray) -> NDArray[Any]:
     """values[at]."""
     out = np.empty(len(at), values.dtype)
@@ -42,7 +43,7 @@ def taken(values: NDArray[Any], at: IntArray) -> NDArray[Any]:
     return out
 
 
-@njit(cache=True, nogil=True)
+@cached_njit(nogil=True)
 def taken_pairs(values: NDArray[Any], row: IntArray, column: IntArray) -> NDArray[Any]:
     """values[row, column]."""
     out = np.empty(len(row), values.dtype)

@@ -205,7 +205,7 @@ def _answer(
         from mast_opt.report.sections import TOP_ROWS, show_section
         from mast_opt.report.terminal import show_solution
 
-        show_solution(console, problem, solution, run.elapsed_s, None if full else TOP_ROWS)
+        show_solution(console, problem, solution, run.elapsed_s - runtime_s["compile"], None if full else TOP_ROWS)
         if today is not None:
             show_section(console, today_section(today), None if full else TOP_ROWS)
         console.print()

@@ -187,3 +187,20 @@ def test_the_frontier_of_load_and_moves() -> None:
     assert all(point.proven for point in answer.points)
     assert all(mast_opt.verify(CROWDED, point.plan).ok for point in answer.points)
     assert answer.points[0].bound == pytest.approx(2)
+
+
+def test_all_capacity_may_be_taken_and_a_drained_machine_has_no_safety_capacity() -> None:
+    """Safety capacity below what is taken ends at 0; a drained machine has none, whatever it had."""
+    a1 = CROWDED.machines.index("a1")
+    low = replace(CROWDED, safety=np.minimum(CROWDED.safety, 1))
+    everything = {"machine": "a1", "resource": "cpu", "amount": -int(CROWDED.capacity[a1, CPU])}
+    emptied = happened(kind_of(low), low, Scenario("it", {"add_capacity": everything}))
+    assert (emptied.capacity[a1, CPU], emptied.safety[a1, CPU]) == (0, 0)
+    drained = happened(kind_of(CROWDED), CROWDED, Scenario("it", {"drain_machines": "a1"}))
+    assert CROWDED.safety[a1].any()
+    assert not drained.safety[a1].any()
+
+
+def test_moved_processes_are_those_on_another_machine() -> None:
+    moved = kind_of(CROWDED).questions().moved(CROWDED, CROWDED, Plan(CROWDED.initial), BEST)
+    assert moved == {"moved_processes": 1}

@@ -26,7 +26,7 @@ from mast_opt.order import Order
 from mast_opt.present import Present
 from mast_opt.questions import Questions
 from mast_opt.schema import Schema, Tables
-from mast_opt.search import Heuristic, Rehearsal
+from mast_opt.search import Heuristic, Pricing, Rehearsal
 from mast_opt.verdict import Conflict, Verdict
 
 ProblemT = TypeVar("ProblemT")
@@ -160,6 +160,8 @@ class Kind(Generic[ProblemT, PlanT]):
     """``base`` reads like the .mod; further ones are stronger. ``formulate`` builds them."""
     heuristics: Mapping[str, Heuristic]
     """Solvers of our own, by name."""
+    pricing: Mapping[str, Pricing]
+    """Heuristic → the terms that it takes into account. ``solve`` refuses a heuristic that lacks a weighted term."""
     families: Mapping[str, Family]
     sections: Callable[[ProblemT, PlanT], tuple[Section, ...]]
     """Tables of the plan for a person, in the order of reading."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -33,6 +33,24 @@ class Stop:
     """Rounds of the search; with it, a seed and a number of threads the answer is the same on every machine, unless a
     part that is solved exactly has a limit in seconds: the solver's page says so."""
     cancel: threading.Event = field(default_factory=threading.Event)
+
+
+def _always(problem: Any) -> Mapping[str, str]:
+    return {}
+
+
+@dataclass(frozen=True)
+class Pricing:
+    """Which terms of the objective a heuristic takes into account."""
+
+    terms: frozenset[str]
+    unless: Callable[[Any], Mapping[str, str]] = _always
+    """problem → those of the terms that it does not take into account on this problem, and why."""
+
+    def missing(self, problem: Any, weighted: Iterable[str]) -> dict[str, str]:
+        """Those of the weighted terms that are not taken into account, and why ("" where they never are)."""
+        unpriced = self.unless(problem)
+        return {term: unpriced.get(term, "") for term in weighted if term not in self.terms or term in unpriced}
 
 
 class Watch:

@@ -13,6 +13,7 @@ from mast_opt.data_placement.example import EXAMPLE
 from mast_opt.data_placement.formulation import base
 from mast_opt.data_placement.freezing import FREEZING
 from mast_opt.data_placement.generate import FAMILIES
+from mast_opt.data_placement.heuristics.pricing import TETRIS
 from mast_opt.data_placement.order import order
 from mast_opt.data_placement.plan import Plan
 from mast_opt.data_placement.plan_tables import build_plan, unbuild_plan
@@ -68,6 +69,7 @@ KIND: Kind[DataPlacement, Any] = Kind(
     size=size,
     heuristics={"tetris": _tetris},
     rehearsals=_rehearsals,
+    pricing={"tetris": TETRIS},
     families=FAMILIES,
     sections=sections,
     present=present,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mast_opt.kind import Kind
 from mast_opt.questions import Questions
-from mast_opt.search import Found, Rehearsal, Tools
+from mast_opt.search import Found, Pricing, Rehearsal, Tools
 from mast_opt.server_assignment.build import build
 from mast_opt.server_assignment.charts import charts
 from mast_opt.server_assignment.conflicts import conflicts
@@ -46,6 +46,9 @@ def _questions() -> Questions:
     return QUESTIONS
 
 
+_PRICED = ("shortfall", "moves_in_use", "moves_idle", "spread", "buffer", "affinity", "use", "repair")
+"""Terms that ``ras`` takes into account."""
+
 KIND: Kind[ServerAssignment, Plan] = Kind(
     name=ServerAssignment.kind,
     title="Server assignment: which servers form which cluster",
@@ -66,6 +69,7 @@ KIND: Kind[ServerAssignment, Plan] = Kind(
     size=size,
     heuristics={"ras": _ras},
     rehearsals=_rehearsals,
+    pricing={"ras": Pricing(frozenset(_PRICED))},
     families=FAMILIES,
     sections=sections,
     present=present,

@@ -16,11 +16,11 @@ import numpy as np
 from mast_opt import backends
 from mast_opt.backends.base import interruptibly
 from mast_opt.backends.supervise import check_params
-from mast_opt.errors import UsageError, VerificationError
+from mast_opt.errors import UnsupportedOption, UsageError, VerificationError
 from mast_opt.kind import Formulation, Kind
 from mast_opt.kinds import kind_of
 from mast_opt.result import Event, SolveParams, Status, relative_gap
-from mast_opt.search import Certificate, Found, MipSolver, StageBound, Stop, Tools, Watch
+from mast_opt.search import Certificate, Found, MipSolver, Pricing, StageBound, Stop, Tools, Watch
 from mast_opt.solving.clock import COMPILE, Clock
 from mast_opt.solving.compiling import needed, rehearse
 from mast_opt.solving.exact import Answer, ExactSolve
@@ -101,6 +101,7 @@ def solve(
     clock = Clock(time_limit_s)
     kind = kind_of(problem)
     _check(kind, solver, iterations, formulation)
+    _check_terms(kind, problem, solver)
     _check_start(kind, solver, start, freeze)
     events: list[Event] = []
     params = SolveParams(
@@ -214,6 +215,23 @@ def _check(kind: Kind[Any, Any], solver: str, iterations: int | None, formulatio
         raise UsageError(f"iterations is {iterations}; expected at least 1, or None for no limit")
     if iterations is not None and solver in kind.constructive:
         raise UsageError(f"{solver} has no iterations: it {_one_plan(kind)}")
+
+
+def _check_terms(kind: Kind[Any, Any], problem: Any, solver: str) -> None:
+    """Raises UnsupportedOption for a term with a weight that the heuristic does not take into account."""
+    if solver not in kind.heuristics:
+        return
+    weights, order = problem.objective.weights, problem.objective.order
+    weighted = order or tuple(term for term, weight in weights.items() if weight)
+    missing = kind.pricing.get(solver, Pricing(frozenset())).missing(problem, weighted)
+    if not missing:
+        return
+    told = "; ".join(f"{solver} does not price {term}{f': {why}' if why else ''}" for term, why in missing.items())
+    able = [
+        name for name in kind.heuristics if name in kind.pricing and not kind.pricing[name].missing(problem, weighted)
+    ]
+    change = "leave it out of the order" if order else "set its weight to 0"
+    raise UnsupportedOption(f"{told}. Choose {', '.join([*able, 'a MIP backend such as highs'])}, or {change}")
 
 
 def _check_start(kind: Kind[Any, Any], solver: str, start: Any | None, freeze: object) -> None:

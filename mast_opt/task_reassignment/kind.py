@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mast_opt.kind import Kind
 from mast_opt.questions import Questions
-from mast_opt.search import Found, Rehearsal, Tools
+from mast_opt.search import Found, Pricing, Rehearsal, Tools
 from mast_opt.task_reassignment.aggregate import aggregate_bound
 from mast_opt.task_reassignment.charts import charts
 from mast_opt.task_reassignment.conflicts import conflicts
@@ -45,6 +45,9 @@ def _questions() -> Questions:
     return QUESTIONS
 
 
+_PRICED = ("load", "balance", "process_move", "service_move", "machine_move")
+"""Terms that ``twine`` takes into account."""
+
 KIND: Kind[TaskReassignment, Plan] = Kind(
     name=TaskReassignment.kind,
     title="Task reassignment: which machine runs which process",
@@ -65,6 +68,7 @@ KIND: Kind[TaskReassignment, Plan] = Kind(
     size=size,
     heuristics={"twine": _twine},
     rehearsals=_rehearsals,
+    pricing={"twine": Pricing(frozenset(_PRICED))},
     families=FAMILIES,
     sections=sections,
     present=present,

@@ -127,6 +127,7 @@ KIND: Kind[Toy, Any] = Kind(
     verify=_unused,
     formulations={},
     heuristics={},
+    pricing={},
     families={},
     sections=_unused,
 )

@@ -17,6 +17,7 @@ from mast_opt.data_placement.heuristics.aim import Aim
 from mast_opt.data_placement.heuristics.apart import MOST_WORKLOADS
 from mast_opt.data_placement.heuristics.crossings import EXCESS, Crossings
 from mast_opt.data_placement.heuristics.decisions import Decisions
+from mast_opt.data_placement.heuristics.sizes import LINKED
 from mast_opt.data_placement.heuristics.work_alone import share_before, work_alone
 from mast_opt.data_placement.plan import Plan
 from mast_opt.data_placement.problem import Bools, DataPlacement
@@ -26,8 +27,8 @@ from mast_opt.mip import FloatArray, Mip
 from mast_opt.result import SolveParams, Status
 from mast_opt.search import Tools
 
-SMALL, LARGEST = 20_000, 1_000_000
-"""Reads times regions, or times links, up to which neighbourhoods are better than more annealing."""
+SMALL = 20_000
+"""Reads times regions up to which neighbourhoods are better than more annealing, where there are no links."""
 BEFORE, WHOLLY, BEFORE_LINKS = (0.2, 0.5), 30_000, 0.3
 """Share of the time that is annealed before: reads times regions over this number, between these; where links are
 limited, as if they were not."""
@@ -73,7 +74,7 @@ def worthwhile(problem: DataPlacement) -> bool:
     """Should a part of the time go to neighbourhoods?"""
     reads = len(problem.read_workload)
     if problem.links is not None:
-        return reads * len(problem.links.source) <= LARGEST
+        return reads * len(problem.links.source) <= LINKED
     return reads * len(problem.regions) <= SMALL
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from mast_opt.data_placement.formulation import base, exact_shares
 from mast_opt.data_placement.heuristics.aim import EARLIER, Aim
 from mast_opt.data_placement.heuristics.neighbourhoods import Neighbourhoods, worthwhile
+from mast_opt.data_placement.heuristics.sizes import SETTLED
 from mast_opt.data_placement.heuristics.work_alone import place_work, work_alone
 from mast_opt.data_placement.plan import Plan
 from mast_opt.data_placement.problem import DataPlacement
@@ -18,8 +19,6 @@ from mast_opt.mip import FloatArray, IntArray, Mip
 from mast_opt.result import SolveParams
 from mast_opt.search import Tools
 
-LARGEST = 3_000_000
-"""Entries of a program that is still handed to the MIP solver."""
 LEAST_S, MOST_S = 1.0, 30.0
 """Seconds that the MIP solver is given at least, and where there is no time limit."""
 NODES, COUNTED = 300, 20_000
@@ -60,7 +59,7 @@ def polish(problem: DataPlacement, tools: Tools, plan: Plan | None, aim: Aim, st
         return plan
     start, best = _best(problem, aim, start), _best(problem, aim, plan, start)
     size = len(problem.read_workload) * len(problem.regions)
-    if size > LARGEST:
+    if size > SETTLED:
         return best
     formulation = exact_shares(problem) if rounds else base(problem)
     mip = aim.stated(formulation.mip)

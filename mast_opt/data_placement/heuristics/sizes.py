@@ -12,6 +12,11 @@ MANY = 2_000
 FINE = 0.1
 """Share of a region's GPUs that a gang may take for sweeps to come first: larger ones stay where they are at prices."""
 
+LINKED = 1_000_000
+"""Reads times links up to which neighbourhoods are better than more annealing."""
+SETTLED = 3_000_000
+"""Reads times regions up to which the sources of reads and copies are chosen by a MIP solver."""
+
 
 def usual_share(needs: Ints, limits: Ints) -> float:
     """What the work that takes the usual unit of a resource takes of a region's, on average over regions with any."""

@@ -1,0 +1,66 @@
+"""A heuristic prices every weighted term, or ``solve`` refuses it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import mast_opt
+from mast_opt.data_placement.heuristics import pricing
+from mast_opt.errors import UnsupportedOption
+from mast_opt.kinds import kind_named, kind_names
+from tests.data_placement.workshop import PROBLEM
+
+EVERY = [(name, solver) for name in kind_names() for solver in kind_named(name).heuristics]
+
+
+def small(name: str, family: str | None = None) -> Any:
+    kind = kind_named(name)
+    chosen = kind.families[family or next(iter(kind.families))]
+    return kind, chosen.generate(np.random.default_rng(1), **{size: min(n, 6) for size, n in chosen.sizes.items()})
+
+
+@pytest.mark.parametrize(("name", "solver"), EVERY)
+def test_a_term_that_a_heuristic_does_not_know_is_refused(name: str, solver: str) -> None:
+    kind, problem = small(name)
+    weights = dict(problem.objective.weights)
+    assert set(weights) == set(kind.terms)
+    strange = replace(problem, objective=replace(problem.objective, weights=weights | {"latency": 1.0}))
+    with pytest.raises(UnsupportedOption, match=f"{solver} does not price latency".replace("+", r"\+")):
+        mast_opt.solve(strange, solver=solver)
+    first = replace(problem, objective=replace(problem.objective, order=("latency",)))
+    with pytest.raises(UnsupportedOption, match="leave it out of the order"):
+        mast_opt.solve(first, solver=solver)
+
+
+@pytest.mark.parametrize(("name", "solver"), EVERY)
+def test_every_heuristic_says_what_it_prices(name: str, solver: str) -> None:
+    kind = kind_named(name)
+    assert kind.pricing[solver].terms == set(kind.terms)
+
+
+def test_egress_beyond_what_a_mip_solver_can_settle_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    weights = dict(PROBLEM.objective.weights) | {"egress": 1e-3}
+    problem = replace(PROBLEM, objective=replace(PROBLEM.objective, weights=weights))
+    assert mast_opt.solve(problem, solver="tetris", iterations=3, threads=1).verdict is not None
+    for limit, words in (("LINKED", "4 reads and 4 links"), ("SETTLED", "4 reads and 3 regions")):
+        with monkeypatch.context() as patched:
+            patched.setattr(pricing, limit, 11)
+            with pytest.raises(UnsupportedOption, match=f"tetris does not price egress.*{words}.*weight to 0"):
+                mast_opt.solve(problem, solver="tetris")
+            assert mast_opt.solve(PROBLEM, solver="tetris", iterations=3, threads=1).verdict is not None
+
+
+def test_rules_that_do_not_look_at_costs_or_remote_reads_are_refused_where_these_differ() -> None:
+    _, problem = small("job-placement", "features")
+    problem = replace(problem, remote_reads=False)
+    assert problem.cost_micro.any()
+    with pytest.raises(UnsupportedOption, match=r"exhaustive does not price cost.*Choose exhaustive\+repair"):
+        mast_opt.solve(problem, solver="exhaustive")
+    free = replace(
+        problem, objective=replace(problem.objective, weights=dict(problem.objective.weights) | {"cost": 0.0})
+    )
+    assert mast_opt.solve(free, solver="exhaustive").verdict is not None

@@ -15,6 +15,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+import mast_opt.fork_safety  # noqa: F401 - notices forks from now on
+
 if TYPE_CHECKING:
     from mast_opt.analysis.explain import Explanation, explain
     from mast_opt.analysis.marginal import Marginals, marginal_values

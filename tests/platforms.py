@@ -10,6 +10,7 @@ import os
 import shutil
 import sys
 from collections.abc import Mapping
+from pathlib import Path
 
 import pytest
 
@@ -24,6 +25,7 @@ NEEDS: Mapping[str, tuple[bool, str]] = {
     "file size limits": (POSIX, "RLIMIT_FSIZE, which stands for a full disk"),
     "links": (POSIX, "symbolic links that every user may make"),
     "mode bits": (POSIX, "permission bits of files"),
+    "threads shown": (Path("/proc/self/task").is_dir(), "a system that shows the threads of a process, as Linux does"),
     "/dev/full": (sys.platform == "linux", "/dev/full, the output of Linux on which every write fails"),
     "setpriv": (shutil.which("setpriv") is not None, "setpriv of util-linux, with which CBC ends when we do"),
     "ray": (sys.version_info < (3, 15), "Ray, which has no package for Python 3.15 yet"),

@@ -9,6 +9,7 @@ from typing import Any
 import polars as pl
 
 from mast_opt.errors import UsageError
+from mast_opt.fork_safety import use_tables
 from mast_opt.io.frames import table_frames
 from mast_opt.kinds import kind_of
 from mast_opt.present import Present
@@ -90,6 +91,7 @@ def diff(problem: Any, before: Any | None, after: Any, *, problem_before: Any | 
     Raises:
         UsageError: the instances are of different kinds, or the instance does not tell the present state.
     """
+    use_tables("compare plans")
     kind = kind_of(problem)
     first = problem if problem_before is None else problem_before
     from_today = before is None

@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from mast_opt.fork_safety import use_tables
 from mast_opt.header import Header
 from mast_opt.kinds import kind_of
 from mast_opt.schema import Schema, Table, Tables
@@ -21,6 +22,7 @@ def checksum(problem: Any) -> str:
     The same for every file format, order of rows and spelling of a number; the name and the provenance do not
     count. So it tells whether a plan was made for this instance.
     """
+    use_tables("compute a checksum")
     kind = kind_of(problem)
     return checksum_of(kind.schema, *kind.unbuild(problem))
 

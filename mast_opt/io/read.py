@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from mast_opt.errors import Fault, InstanceError, PlanError
+from mast_opt.fork_safety import use_tables
 from mast_opt.input_warning import InputWarning
 from mast_opt.io.checksum import checksum_of
 from mast_opt.io.faults import Faults, shortened
@@ -86,6 +87,7 @@ def read(path: str | PathLike[str]) -> Any:
 
 def read_instance(path: str | PathLike[str]) -> Reading:
     """As ``read``, with warnings, rounded cells, row counts, missing tables and conflicts."""
+    use_tables("read an instance")
     started = time.perf_counter()
     path = Path(path)
     return read_undisturbed(path, "instance.toml", lambda: _read_instance(path, started))
@@ -124,6 +126,7 @@ def _read_instance(path: Path, started: float) -> Reading:
 
 def kind_of_file(path: str | PathLike[str]) -> str:
     """The kind of the instance at this path, its tables not read. Raises InstanceError where it does not say."""
+    use_tables("read an instance")
     faults = Faults()
     source = open_source(Path(path), "instance", faults)
     fields = source.header() if source else None
@@ -144,6 +147,7 @@ def read_plan(problem: Any, path: str | PathLike[str]) -> Any:
 
 def read_plan_of(problem: Any, path: str | PathLike[str]) -> PlanReading:
     """As ``read_plan``, with what ``plan.toml`` says. Tables without a ``plan.toml`` are a plan too."""
+    use_tables("read a plan")
     return read_undisturbed(Path(path), "plan.toml", lambda: _read_plan_of(problem, Path(path)))
 
 

@@ -6,6 +6,7 @@ from os import PathLike
 from pathlib import Path
 
 from mast_opt.errors import UsageError
+from mast_opt.fork_safety import use_tables
 from mast_opt.header import Header, Objective
 from mast_opt.io.atomic import check_free, new_file
 from mast_opt.io.header_fields import to_fields
@@ -25,6 +26,7 @@ def write_template(kind: str, path: str | PathLike[str], *, force: bool = False)
         UsageError: there is no such kind, or the name does not end in ``.xlsx``.
         InputError: the file is there already or cannot be written.
     """
+    use_tables("write a template")
     chosen = kind_named(kind)
     target = Path(path).absolute()
     if target.suffix.lower() != ".xlsx":

@@ -11,6 +11,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from mast_opt.errors import Fault, InputError, InstanceError, UsageError
+from mast_opt.fork_safety import use_tables
 from mast_opt.io.atomic import check_free, check_writable, new_file, new_folder
 from mast_opt.io.cells import faulty_labels
 from mast_opt.io.certificate import CERTIFICATE, write_certificate
@@ -43,6 +44,7 @@ def write(problem: Any, path: str | PathLike[str], format: str | None = None, *,
     cannot be written (nothing is then left half-written), InstanceError for labels that no file could carry, or an
     empty name.
     """
+    use_tables("write an instance")
     target = Path(path).absolute()
     format = format or _format_of(target)
     if format not in FORMATS:
@@ -98,6 +100,7 @@ def write_plan(
     left out. Kind, name and checksum of the instance are added. An earlier plan at this path is replaced; anything
     else there is left alone, with an InputError. Ask ``check_plan_target`` before a long solve.
     """
+    use_tables("write a plan")
     clash = [name for name in _RESERVED if name in fields]
     if clash:
         raise UsageError(f"plan.toml gets {one_of(_RESERVED)} by itself; leave out {one_of(clash)}")

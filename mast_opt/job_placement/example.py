@@ -21,4 +21,5 @@ EXAMPLE = {
     "allocations": (("cleaning", "east-1-b", 1, 4, 32, 128, None),),
     "quotas": (("ads", 24, None), ("search", 8, "A100")),
     "costs": (("vision", "eu-1", 1.5),),
+    "residency": (("clicks", "us-east"),),
 }

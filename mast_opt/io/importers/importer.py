@@ -10,6 +10,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 from mast_opt.errors import UsageError
+from mast_opt.fork_safety import use_tables
 from mast_opt.words import did_you_mean
 
 SettingsT = TypeVar("SettingsT")
@@ -75,6 +76,7 @@ class Importer(Generic[SettingsT]):
             UsageError: too few or too many paths, an unknown setting, or a value that it cannot have.
             SourceError: a file is missing or not what it should be; lists every fault.
         """
+        use_tables("import an instance")
         if len(paths) != len(self.inputs):
             wanted = ", ".join(f"{item.name} ({item.help})" for item in self.inputs)
             raise UsageError(f"{len(paths)} inputs are given; expected {len(self.inputs)}: {wanted}")

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
+from mast_opt.fork_safety import use_tables
 from mast_opt.mip.export.names import NameRule, readable_names
 from mast_opt.mip.export.text import either, lines, number, sign, spread, words, write_whole
 from mast_opt.mip.program import FloatArray, IntArray, Mip
@@ -32,6 +33,7 @@ def write_lp(mip: Mip, path: Path | str) -> None:
     Raises:
         OSError: the file cannot be written; what stood there before is kept.
     """
+    use_tables("write a program")
     columns, notes = readable_names(mip.columns, RULE)
     rows, row_notes = readable_names(mip.rows, RULE)
     notes += [note for note in row_notes if note not in notes]

@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 from scipy.sparse import csr_array, vstack
 
+from mast_opt.fork_safety import use_tables
 from mast_opt.mip.export.lp import mip_title
 from mast_opt.mip.export.names import NameRule, numbered_names, readable_names
 from mast_opt.mip.export.text import lines, number, words, write_whole
@@ -30,6 +31,7 @@ def write_mps(mip: Mip, path: Path | str, *, readable: bool = True) -> None:
     Raises:
         OSError: the file cannot be written; what stood there before is kept.
     """
+    use_tables("write a program")
     notes: list[str] = []
     columns, rows = numbered_names("c", len(mip.cost)), numbered_names("r", len(mip.row_lower))
     if readable:

@@ -67,7 +67,7 @@ def prices_of(problem: JobPlacement, layout: Layout) -> Prices:
     return Prices(
         rejected=weights["rejected"] * worth / (worth.sum() if worth.any() else 1.0),
         stopped=weights["preemption"] * p.tier_weight[p.running_tier] * (p.at_risk + held) / gpus,
-        admitted=admitted - rack * fewest_racks(p)[:, None],
+        admitted=np.ascontiguousarray(admitted - rack * fewest_racks(p)[:, None]),
         rack=rack,
         balance=weights["balance"] / gpus,
         fragment=weights["fragmentation"] / gpus,

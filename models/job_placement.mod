@@ -88,14 +88,17 @@ param holds{j in JOB, s in SERVER: (j,type[s]) in OPTION} := min(
     if mcores[j] = 0 then 1e15 else supply[s,"cpu"] div mcores[j],
     if mib[j] = 0 then 1e15 else supply[s,"memory"] div mib[j]);
 
-# A region that lacks a dataset of the job is closed to it, unless remote reads are priced; one outside the residency of
+# A region that lacks a dataset of the job is closed to it, unless remote reads are priced; all are if the job reads a
+# dataset that no region holds; one outside the residency of
 # a dataset that the job reads is closed to it.
 param lacks_mb{j in JOB, r in REGION} := sum{(j,i) in READ: (i,r) not in STORED} read_mb_per_day[j,i];
 set RESIDENT := setof{(i,r) in RESIDENCY} i;
 set OUTSIDE := {i in RESIDENT, r in REGION: (i,r) not in RESIDENCY};
 set READ_OUTSIDE := setof{(j,i) in READ, (i,r) in OUTSIDE} (j,r);
+set HELD := setof{(i,r) in STORED} i;
+set READS_LOST := setof{(j,i) in READ: i not in HELD} j;
 set OPEN := {j in JOB, r in REGION: (remote_reads or not exists{(j,i) in READ} (i,r) not in STORED)
-    and (j,r) not in READ_OUTSIDE};
+    and j not in READS_LOST and (j,r) not in READ_OUTSIDE};
 
 set CELL := {j in JOB, s in SERVER: (j,type[s]) in OPTION and (j,where[s]) in OPEN
     and (if (j,type[s]) in OPTION then holds[j,s]) >= 1};

@@ -143,18 +143,24 @@ def _tenants(tables: Tables) -> tuple[tuple[str, ...], Ints, Ints]:
 
 
 def _options(tables: Tables, types: tuple[str, ...], server_type: Ints) -> tuple[Ints, Ints, Ints]:
-    """(job, type, milli-GPUs per task), sorted; a job that lists no type takes any that has what it needs."""
+    """(job, type, milli-GPUs per task), ascending by job; the types of a job as listed. A job that lists none takes
+    any, by name."""
     job, mgpu = tables.get("job_gpu_types", "job"), tables.get("jobs", "gpus")
     kind = _renumbered(tables.get("job_gpu_types", "gpu_type"), tables.axes["gpu_type"], types)
     stated = tables.has("job_gpu_types", "gpus")
     needs = np.where(stated, tables.get("job_gpu_types", "gpus"), mgpu[job])
     free = np.setdiff1d(np.arange(len(mgpu)), job)
-    any_job, any_type = np.repeat(free, len(types)), np.tile(np.arange(len(types)), len(free))
+    any_job, any_type = np.repeat(free, len(types)), np.tile(_by_name(types), len(free))
     jobs = np.concatenate([job, any_job])
     kinds = np.concatenate([kind, any_type])
     amounts = np.concatenate([needs, mgpu[any_job]])
-    order = np.lexsort((kinds, jobs))
+    order = np.argsort(jobs, kind="stable")
     return jobs[order], kinds[order], amounts[order]
+
+
+def _by_name(types: tuple[str, ...]) -> Ints:
+    """The positions of the types in the order of their names."""
+    return np.array(sorted(range(len(types)), key=types.__getitem__), np.int64)
 
 
 def unbuild(problem: JobPlacement) -> tuple[Header, Tables]:
@@ -167,7 +173,10 @@ def unbuild(problem: JobPlacement) -> tuple[Header, Tables]:
     base = np.zeros(len(p.jobs), np.int64)
     first = np.unique(p.option_job, return_index=True)[1]
     base[p.option_job[first]] = p.option_mgpu[first]
+    place = np.argsort(_by_name(p.gpu_types))[p.option_type]
+    out_of_order = p.option_job[1:][(np.diff(p.option_job) == 0) & (np.diff(place) < 0)]
     any_type = p.accepts.all(axis=1) & (p.need_mgpu == base[:, None]).all(axis=1)
+    any_type[out_of_order] = False
     listed = ~any_type[p.option_job]
     tiers = np.array(p.tiers, np.int64)
     dataset, region = np.nonzero(p.stored)

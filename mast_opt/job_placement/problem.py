@@ -79,7 +79,8 @@ class JobPlacement:
     """[J] earlier goes first within a tier and credit."""
 
     option_job: Ints
-    """[O] a GPU type that a job accepts; ascending. Every job has at least one."""
+    """[O] a GPU type that a job accepts; ascending. Every job has at least one; the first ones count first against
+    quotas."""
     option_type: Ints
     option_mgpu: Ints
     """[O] per task, on that type: whole GPUs, or less than one."""
@@ -171,11 +172,19 @@ class JobPlacement:
 
     @cached_property
     def open_region(self) -> Bools:
-        """[J, R] where a job may run: in the residency of all its datasets, which the region holds unless remote reads
-        are priced."""
+        """[J, R] where a job may run: in the residency of all its datasets, each of which some region holds, and this
+        region unless remote reads are priced."""
         lacks = np.zeros((len(self.jobs), len(self.regions)), np.int64)
         np.add.at(lacks, self.read_job, ~self.stored[self.read_dataset])
-        return _read_only(((lacks == 0) | self.remote_reads) & ~self.reads_outside)
+        return _read_only(((lacks == 0) | self.remote_reads) & ~self.reads_lost[:, None] & ~self.reads_outside)
+
+    @cached_property
+    def reads_lost(self) -> Bools:
+        """[J] does the job read a dataset that no region holds?"""
+        lost = np.zeros(len(self.jobs), np.bool_)
+        held: Bools = self.stored.sum(axis=1) > 0
+        np.logical_or.at(lost, self.read_job, ~held[self.read_dataset])
+        return _read_only(lost)
 
     @cached_property
     def reads_outside(self) -> Bools:
@@ -222,7 +231,7 @@ class JobPlacement:
                 rank(self.tier, self.credit_milli, self.submitted_ms),
                 self.tenant,
                 self.need_mgpu * self.tasks[:, None],
-                self.accepts,
+                (self.option_job, self.option_type),
                 used,
                 Quotas.of(*shape, self.quota_tenant, self.quota_type, self.quota_typed, self.quota_mgpu),
                 len(self.tiers) - 1,

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from mast_opt.job_placement.losses import settle_loss
 from mast_opt.job_placement.plan import Plan
 from mast_opt.job_placement.problem import JobPlacement
 from mast_opt.job_placement.reasons import Obstacle, reasons
@@ -98,4 +99,5 @@ QUESTIONS = Questions(
     moved=moved,
     adapted=adapted,
     guards=lambda problem: ("rejected",),
+    loss=settle_loss,
 )

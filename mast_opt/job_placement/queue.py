@@ -37,18 +37,19 @@ class Quotas:
         """[T] tenants with any quota."""
         return (self.total_mgpu >= 0) | (self.typed_mgpu >= 0).any(axis=1)
 
-    def type_within(self, tenant: int, used_mgpu: Ints, asked_mgpu: Ints, accepts: Bools) -> int | None:
+    def type_within(self, tenant: int, used_mgpu: Ints, asked_mgpu: Ints, accepted: Ints) -> int | None:
         """The first accepted type on which the tenant stays within its quotas, or None.
 
         Args:
             used_mgpu: [K] what the tenant uses already.
             asked_mgpu: [K] what the job asks for on each type.
+            accepted: the types that the job accepts, in order.
         """
         total, typed = self.total_mgpu[tenant], self.typed_mgpu[tenant]
-        fits = accepts & ((typed < 0) | (used_mgpu + asked_mgpu <= typed))
+        fits = (typed < 0) | (used_mgpu + asked_mgpu <= typed)
         if total >= 0:
             fits &= used_mgpu.sum() + asked_mgpu <= total
-        return int(fits.argmax()) if fits.any() else None
+        return next((kind for kind in accepted.tolist() if fits[kind]), None)
 
 
 def quota_tiers(
@@ -56,7 +57,7 @@ def quota_tiers(
     order: Ints,
     tenant: Ints,
     asked_mgpu: Ints,
-    accepts: Bools,
+    options: tuple[Ints, Ints],
     used_mgpu: Ints,
     quotas: Quotas,
     lowest: int,
@@ -67,14 +68,16 @@ def quota_tiers(
     accepted type that they hold it on; one that they do not hold has the tier ``lowest`` and counts nothing.
 
     Args:
-        asked_mgpu, accepts: [J, K].
+        asked_mgpu: [J, K].
+        options: (job, type) rows, ascending by job; each job's types in its order.
         used_mgpu: [T, K] what running jobs of each tenant use.
     """
     after = tier.copy()
     used = used_mgpu.copy()
+    first = np.searchsorted(options[0], np.arange(len(tier) + 1))
     for j in order[quotas.limited[tenant[order]]].tolist():
         owner = int(tenant[j])
-        kind = quotas.type_within(owner, used[owner], asked_mgpu[j], accepts[j])
+        kind = quotas.type_within(owner, used[owner], asked_mgpu[j], options[1][first[j] : first[j + 1]])
         if kind is None:
             after[j] = lowest
         else:

@@ -16,6 +16,7 @@ class Obstacle(enum.Enum):
     """The constraints in the order in which they are looked at."""
 
     RESIDENCY = "its region is outside the residency of a dataset that the job reads"
+    LOST = "no region holds a dataset that the job reads"
     DATA = "its region lacks a dataset that the job reads"
     GPU_TYPE = "it has none of the GPU types that the job accepts"
     TASK = "no server there holds one task even when it is empty"
@@ -73,7 +74,8 @@ def reasons(problem: JobPlacement, job: int) -> tuple[Reason, ...]:
     for c in range(len(p.clusters)):
         at = np.flatnonzero(p.server_cluster == c)
         outside = p.reads_outside[job, p.cluster_region[c]]
-        obstacle: Obstacle | None = Obstacle.RESIDENCY if outside else Obstacle.DATA
+        lacks = Obstacle.LOST if p.reads_lost[job] else Obstacle.DATA
+        obstacle: Obstacle | None = Obstacle.RESIDENCY if outside else lacks
         if p.open_region[job, p.cluster_region[c]]:
             here = (p.supply[at], p.server_type[at], p.server_rack[at])
             empty = len(at) == 0

@@ -85,8 +85,8 @@ class _Check:
                 self.report("gang", labels, abs(n - int(p.tasks[j])), int(p.tasks[j]), "tasks")
 
     def regions_and_types(self) -> None:
-        """data: the region holds what the job reads; residency: it may be read there; accepts: the type is one of the
-        job's."""
+        """data: the region (with priced remote reads, any) holds what the job reads; residency: it may be read there;
+        accepts: the type is one of the job's."""
         p, plan = self.p, self.plan
         restricted = p.residency.sum(axis=1) > 0
         pairs = np.unique(np.stack([plan.job, p.server_region[plan.server]], axis=1), axis=0)
@@ -94,8 +94,9 @@ class _Check:
         first = np.searchsorted(p.read_job[reads], np.arange(len(p.jobs) + 1))
         for j, r in pairs.tolist():
             data = p.read_dataset[reads[first[j] : first[j + 1]]]
-            lacks = int((~p.stored[data, r]).sum())
-            if lacks and not p.remote_reads:
+            lost = p.stored[data].sum(axis=1) == 0
+            lacks = int((lost if p.remote_reads else ~p.stored[data, r]).sum())
+            if lacks:
                 self.report("data", (p.jobs[j], p.regions[r]), lacks, 0, "datasets")
             for i in data[restricted[data] & ~p.residency[data, r]].tolist():
                 self.report("residency", (p.jobs[j], p.datasets[i], p.regions[r]), 1, 0, "jobs")

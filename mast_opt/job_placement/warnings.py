@@ -24,6 +24,7 @@ def warnings(tables: Tables) -> tuple[InputWarning, ...]:
     found.spellings("servers", "gpu_type")
     _tasks(found, tables)
     _gangs(found, tables)
+    _data(found, tables)
     memory = tables.get("servers", "memory_gb")
     rows = np.flatnonzero(memory > MOST_MEMORY)
     found.cells("servers", "memory_gb", rows, "more than any server has", "is it in MiB? The column is in GiB")
@@ -74,6 +75,14 @@ def _gangs(found: Plausibility, tables: Tables) -> None:
     rows = np.flatnonzero(~fits & (needs > 0))
     message = "its tasks need far more GPUs together than all servers of any type that it accepts have"
     found.cells("jobs", "tasks", rows, message, "gpus is per task")
+
+
+def _data(found: Plausibility, tables: Tables) -> None:
+    """Jobs that read a dataset without any replica: they can never run."""
+    held = np.zeros(len(tables.axes["dataset"]), np.bool_)
+    held[tables.get("replicas", "dataset")] = True
+    rows = np.flatnonzero(~held[tables.get("job_datasets", "dataset")])
+    found.cells("job_datasets", "dataset", rows, "no region holds this dataset, so the job cannot run", "add a replica")
 
 
 def _hint(column: str, need: int, most: int) -> str:

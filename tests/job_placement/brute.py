@@ -81,7 +81,8 @@ class Brute:
         r = self.region[s]
         homes = [[q for q, home in enumerate(self.p.residency[i].tolist()) if home] for i, _ in self.reads[j]]
         resident = all(not regions or r in regions for regions in homes)
-        return resident and (self.p.remote_reads or all(self.p.stored[i, r] for i, _ in self.reads[j]))
+        exists = all(self.p.stored[i].any() for i, _ in self.reads[j])
+        return resident and exists and (self.p.remote_reads or all(self.p.stored[i, r] for i, _ in self.reads[j]))
 
     def feasible(self, gangs: tuple[Gang, ...], stopped: tuple[bool, ...]) -> bool:
         return all(self.server_feasible(s, gangs, stopped) for s in range(self.S))

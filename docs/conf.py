@@ -37,7 +37,7 @@ html_show_sphinx = False
 html_show_copyright = False
 
 MENU: tuple[tuple[str, tuple[str, ...]], ...] = (
-    ("Start", ("tutorial.md", "explanation.md", "glossary.md", "limits.md")),
+    ("Start", ("tutorial.md", "explanation.md", "glossary.md", "limits.md", "security.md")),
     ("How to", ("how-to",)),
     ("Problems", ("problems", "models.md", "instances.md")),
     ("Solvers", ("heuristics", "benchmarks.md", "benchmarks")),

@@ -11,7 +11,9 @@ from typing import Any
 
 from mast_opt.errors import InputError, UsageError
 from mast_opt.input_warning import InputWarning
+from mast_opt.io.sources.folder import check_keys
 from mast_opt.kind import Kind
+from mast_opt.limits import MOST_HEADER_BYTES, read_regular
 from mast_opt.scenario_values import LARGEST
 from mast_opt.words import UNSAFE, shown
 
@@ -38,10 +40,12 @@ def read_scenarios(path: str | PathLike[str]) -> tuple[Scenario, ...]:
         InputError: the file cannot be read, or is not such a file.
     """
     try:
-        content = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+        text = read_regular(Path(path), MOST_HEADER_BYTES).decode("utf-8")
+        check_keys(text)
+        content = tomllib.loads(text)
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}; expected a file of scenarios") from error
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except (ValueError, RecursionError) as error:
         raise InputError(f"{path} is not TOML: {error}") from error
     tables = content.get("scenario")
     if set(content) != {"scenario"} or not isinstance(tables, list) or not tables:

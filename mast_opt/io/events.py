@@ -9,6 +9,7 @@ from os import PathLike
 from pathlib import Path
 
 from mast_opt.errors import Fault, PlanError
+from mast_opt.limits import MOST_EVENTS_BYTES, read_regular
 from mast_opt.result import Event
 
 EVENTS = "events.jsonl"
@@ -47,7 +48,7 @@ def read_events(plan: str | PathLike[str]) -> tuple[Event, ...]:
     if not path.is_file():
         return ()
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        lines = read_regular(path, MOST_EVENTS_BYTES, inside=path.parent).decode("utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise PlanError([Fault(EVENTS, f"lines of JSON ({error})")]) from None
     events: list[Event] = []

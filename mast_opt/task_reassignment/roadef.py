@@ -15,7 +15,6 @@ the challenge's problem statement (ROADEF/EURO challenge 2012, subject by Google
 
 from __future__ import annotations
 
-import gzip
 import zlib
 from pathlib import Path
 
@@ -23,6 +22,7 @@ import numpy as np
 
 from mast_opt.errors import Fault, InputError, InstanceError
 from mast_opt.header import Objective
+from mast_opt.limits import read_regular, unzipped
 from mast_opt.task_reassignment.checks import faults
 from mast_opt.task_reassignment.problem import Bools, Ints, TaskReassignment, labels
 from mast_opt.task_reassignment.tables import TERMS
@@ -99,14 +99,14 @@ class _Integers:
 
 def _text(path: Path) -> str:
     try:
-        raw = path.read_bytes()
+        raw = read_regular(path)
     except OSError as error:
         raise InputError(
             f"{path} cannot be read ({error.strerror}); expected a file of the ROADEF challenge"
         ) from error
     if raw[:2] == b"\x1f\x8b":
         try:
-            raw = gzip.decompress(raw)
+            raw = unzipped(raw)
         except (OSError, EOFError, zlib.error) as error:
             raise InstanceError([Fault(path.name, f"a complete gzip file ({error})")]) from error
     try:

@@ -7,6 +7,7 @@ import random
 import shutil
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -132,14 +133,14 @@ def test_files_that_are_no_tables(folder: Folder, tmp_path: Path) -> None:
 
 def test_an_unreadable_file(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
     path = folder()
-    original = Path.read_bytes
+    original = os.open
 
-    def refuse(self: Path) -> bytes:
-        if self.name == "holds.csv":
+    def refuse(file: Any, *args: Any, **options: Any) -> int:
+        if isinstance(file, Path) and file.name == "holds.csv":
             raise PermissionError(13, "Permission denied")
-        return original(self)
+        return original(file, *args, **options)
 
-    monkeypatch.setattr(Path, "read_bytes", refuse)
+    monkeypatch.setattr(os, "open", refuse)
     [fault] = faults_of(path)
     assert (fault.file, fault.expected) == ("holds.csv", "a file that can be read (Permission denied)")
 

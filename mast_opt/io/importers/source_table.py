@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from mast_opt.io.cells import convert
 from mast_opt.io.faults import Faults, one_of
 from mast_opt.io.sources.base import read_bytes
 from mast_opt.io.sources.csv_text import parse_csv
+from mast_opt.limits import unzipped
 from mast_opt.schema import Column, ColumnType
 from mast_opt.words import did_you_mean
 
@@ -75,7 +75,7 @@ def _bytes(path: Path, faults: Faults) -> bytes | None:
     if data is None or not data.startswith(_GZIP_MARK):
         return data
     try:
-        return gzip.decompress(data)
+        return unzipped(data)
     except (OSError, EOFError, zlib.error) as error:
         faults.add(path.name, f"a gzip file that is whole ({error})")
         return None

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 from mast_opt.io.faults import Faults
 from mast_opt.io.raw import RawTable
+from mast_opt.limits import MOST_FILE_BYTES, read_regular
 
 
 class Untyped(str):
@@ -42,10 +43,12 @@ class Source(Protocol):
         ...
 
 
-def read_bytes(path: Path, file: str, faults: Faults) -> bytes | None:
-    """A file's content; None (and a fault in the system's words) if it cannot be had."""
+def read_bytes(
+    path: Path, file: str, faults: Faults, *, most: int = MOST_FILE_BYTES, inside: Path | None = None
+) -> bytes | None:
+    """A file's content; None (and a fault in the system's words) if it cannot be had. See ``read_regular``."""
     try:
-        return path.read_bytes()
+        return read_regular(path, most, inside)
     except OSError as error:
         faults.add(file, f"a file that can be read ({error.strerror})")
         return None

@@ -10,6 +10,7 @@ import polars as pl
 from mast_opt.io.faults import Faults, shortened
 from mast_opt.io.raw import RawTable, raw_table
 from mast_opt.io.sources.records import Ints, Records, records
+from mast_opt.limits import MOST_COLUMNS
 
 _UTF8_MARK = b"\xef\xbb\xbf"
 _OTHER_MARKS = (b"\xff\xfe", b"\xfe\xff")
@@ -23,6 +24,9 @@ def parse_csv(data: bytes, file: str, faults: Faults) -> RawTable | None:
     if text is None:
         return None
     found = records(text)
+    if found.fields[0] > MOST_COLUMNS:
+        faults.add(file, f"at most {MOST_COLUMNS:,} columns, not {found.fields[0]:,}")
+        return None
     if found.unclosed is not None:
         row = found.unclosed or None
         value = _record(text, found, found.unclosed)

@@ -18,7 +18,9 @@ import python_calamine as calamine
 
 from mast_opt.io.faults import Faults, shortened
 from mast_opt.io.raw import RawTable, raw_table
+from mast_opt.io.sources.archive import TooLarge, check_archive, check_sheet, column_number
 from mast_opt.io.sources.base import Untyped, read_bytes
+from mast_opt.limits import MOST_DOCUMENT_BYTES
 
 Cell = Any
 """What calamine makes of a cell: str (empty for an empty cell), float, bool, or a date."""
@@ -36,12 +38,15 @@ class ExcelSource:
         self._faults = faults
         self._book: calamine.CalamineWorkbook | None = None
         self._errors: dict[str, list[tuple[int, int]]] = {}
-        data = read_bytes(path, path.name, faults)
+        data = read_bytes(path, path.name, faults, most=MOST_DOCUMENT_BYTES)
         if data is None:
             return
         try:
+            check_workbook(data)
             self._book = calamine.CalamineWorkbook.from_filelike(io.BytesIO(data))
             self._errors = error_cells(data)
+        except TooLarge as error:
+            faults.add(path.name, f"a workbook without hidden size ({shortened(str(error), 200)})")
         except (calamine.CalamineError, *_DAMAGE) as error:
             faults.add(path.name, f"a complete .xlsx workbook without a password ({shortened(str(error))})")
             self._book = None
@@ -116,6 +121,14 @@ class ExcelSource:
             return None
 
 
+def check_workbook(data: bytes) -> None:
+    """Raises TooLarge for a workbook that would take far more memory than its size suggests."""
+    check_archive(data, MOST_DOCUMENT_BYTES)
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        for entry in archive.infolist():
+            check_sheet(entry.filename, archive.read(entry))
+
+
 def _blank(row: Sequence[Cell]) -> bool:
     return all(cell == "" for cell in row)
 
@@ -145,7 +158,7 @@ _DAMAGE = (
 """What a damaged archive makes the standard library raise."""
 _MAIN = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
 _REL = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}"
-_ERROR = re.compile(rb'<c(?=\s[^>]*\bt="e")\s[^>]*\br="([A-Z]+)([0-9]+)"')
+_ERROR = re.compile(rb'<c(?=\s[^<>]*\bt="e")\s[^<>]*\br="([A-Z]+)([0-9]+)"')
 
 
 def error_cells(data: bytes) -> dict[str, list[tuple[int, int]]]:
@@ -164,12 +177,5 @@ def error_cells(data: bytes) -> dict[str, list[tuple[int, int]]]:
             part = target.lstrip("/") if target.startswith("/") else f"xl/{target}"
             if part in parts:
                 cells = _ERROR.findall(archive.read(part))
-                found[sheet.get("name", "")] = [(int(row), _column_number(letters)) for letters, row in cells]
+                found[sheet.get("name", "")] = [(int(row), column_number(letters)) for letters, row in cells]
     return found
-
-
-def _column_number(letters: bytes) -> int:
-    number = 0
-    for letter in letters:
-        number = number * 26 + letter - ord("A") + 1
-    return number - 1

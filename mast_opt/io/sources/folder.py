@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import tomllib
 from collections.abc import Collection, Mapping
 from decimal import Decimal
@@ -15,7 +16,11 @@ from mast_opt.io.faults import Faults, shortened
 from mast_opt.io.raw import RawTable, raw_table
 from mast_opt.io.sources.base import panics_as_text, read_bytes
 from mast_opt.io.sources.csv_text import parse_csv
+from mast_opt.limits import CELLS_PER_BYTE, FREE_CELLS, MOST_COLUMNS, MOST_HEADER_BYTES, MOST_KEY_PARTS
 
+_LONG_KEY = re.compile(
+    rf"""(?<![\w-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){{{MOST_KEY_PARTS}}}""", re.ASCII
+)
 _SUFFIXES = (".csv", ".parquet")
 
 
@@ -46,11 +51,13 @@ class FolderSource:
         if not path.exists():
             self._faults.add(self.header_file, f"this file in {self.path}; it says what kind of tables these are")
             return None
-        data = read_bytes(path, self.header_file, self._faults)
+        data = read_bytes(path, self.header_file, self._faults, most=MOST_HEADER_BYTES, inside=self.path)
         if data is None:
             return None
         try:
-            return tomllib.loads(data.decode("utf-8-sig"), parse_float=Decimal)
+            text = data.decode("utf-8-sig")
+            check_keys(text)
+            return tomllib.loads(text, parse_float=Decimal)
         except UnicodeDecodeError as error:
             row = data[: error.start].count(b"\n") + 1
             self._faults.add(self.header_file, f"text in UTF-8 (line {row} is not)")
@@ -69,7 +76,7 @@ class FolderSource:
         if path.is_dir():
             self._faults.add(path.name, "a file, not a folder")
             return None
-        data = read_bytes(path, path.name, self._faults)
+        data = read_bytes(path, path.name, self._faults, inside=self.path)
         if data is None:
             return None
         parse = parse_csv if path.suffix.lower() == ".csv" else parse_parquet
@@ -83,12 +90,19 @@ class FolderSource:
                 self._faults.add(entry.name, f"{name}.csv or {name}.parquet; other formats are not read")
 
 
+def check_keys(text: str) -> None:
+    """Raises ValueError for a dotted key of more parts than TOML is read with: its reader takes quadratic time."""
+    if _LONG_KEY.search(text):
+        raise ValueError(f"a key of more than {MOST_KEY_PARTS} parts")
+
+
 def parse_parquet(data: bytes, file: str, faults: Faults) -> RawTable | None:
     """The table in a Parquet file's bytes, or None with a fault."""
     frame: pl.DataFrame | None = None
     reason = ""
     with panics_as_text() as panics:
         try:
+            check_extent(data)
             frame = pl.read_parquet(io.BytesIO(data), hive_partitioning=False)
         except (pl.exceptions.PolarsError, OSError, ValueError, MemoryError) as error:
             reason = str(error)
@@ -96,3 +110,15 @@ def parse_parquet(data: bytes, file: str, faults: Faults) -> RawTable | None:
         faults.add(file, f"a complete Parquet file ({shortened(panics[0] if panics else reason)})")
         return None
     return raw_table(file, frame.columns, frame.get_columns(), faults)
+
+
+def check_extent(data: bytes) -> None:
+    """Raises ValueError where a Parquet file declares far more rows or columns than its size bears out."""
+    lazy = pl.scan_parquet(io.BytesIO(data), hive_partitioning=False)
+    width = len(lazy.collect_schema())
+    if width > MOST_COLUMNS:
+        raise ValueError(f"it has {width:,} columns; at most {MOST_COLUMNS:,} are read")
+    rows = lazy.select(pl.len()).collect().item()
+    allowed = FREE_CELLS + CELLS_PER_BYTE * len(data)
+    if rows * width > allowed:
+        raise ValueError(f"it declares {rows:,} rows of {width} columns in {len(data):,} bytes")

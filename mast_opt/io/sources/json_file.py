@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import polars as pl
 from mast_opt.io.faults import Faults, shortened, whole_letters
 from mast_opt.io.raw import RawTable, raw_table
 from mast_opt.io.sources.base import Untyped, read_bytes
+from mast_opt.limits import MOST_COLUMNS, MOST_DOCUMENT_BYTES, most_cells
 
 
 class JsonSource:
@@ -29,7 +31,7 @@ class JsonSource:
 
     def _load(self) -> dict[str, Any] | None:
         file = self.path.name
-        data = read_bytes(self.path, file, self._faults)
+        data = read_bytes(self.path, file, self._faults, most=MOST_DOCUMENT_BYTES)
         if data is None:
             return None
         try:
@@ -93,10 +95,18 @@ class JsonSource:
         if len(others):
             return None
         heads = dict.fromkeys(head for row in rows for head in row)
+        stated = sum(map(len, rows))
+        if len(heads) > MOST_COLUMNS or len(heads) * len(rows) > most_cells(stated):
+            shown = f"{len(heads):,} keys in {len(rows):,} rows"
+            self._faults.add(file, f"the same keys in each row, {MOST_COLUMNS:,} at most", value=shown)
+            return None
         return {head: [row.get(head) for row in rows] for head in heads}
 
     def _of_columns(self, file: str, columns: dict[str, Any]) -> dict[str, list[Any]] | None:
         height = None
+        if len(columns) > MOST_COLUMNS:
+            self._faults.add(file, f"at most {MOST_COLUMNS:,} columns", value=f"{len(columns):,} columns")
+            return None
         for head, cells in columns.items():
             if not isinstance(cells, list):
                 self._faults.add(file, "a list of cells", column=head, value=cells)
@@ -140,8 +150,8 @@ class _BadKey(ValueError):
 def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     content = dict(pairs)
     if len(content) < len(pairs):
-        names = [name for name, _ in pairs]
-        raise _BadKey(next(name for name in names if names.count(name) > 1), "each key once in an object")
+        counts = Counter(name for name, _ in pairs)
+        raise _BadKey(next(name for name, count in counts.items() if count > 1), "each key once in an object")
     for name in content:
         if name != whole_letters(name):
             raise _BadKey(name, "keys without halves of surrogate pairs")

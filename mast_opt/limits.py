@@ -1,0 +1,88 @@
+"""What is read from a file at most, and how a file is opened.
+
+Each limit is checked before memory is allocated for what it limits. ``docs/security.md`` explains them.
+"""
+
+from __future__ import annotations
+
+import errno
+import gzip
+import io
+import os
+import stat
+from pathlib import Path
+
+KIB, MIB, GIB = 2**10, 2**20, 2**30
+
+MOST_FILE_BYTES = 4 * GIB
+"""Size of a table (CSV, Parquet), and of a public data set, plain or after gzip."""
+MOST_DOCUMENT_BYTES = GIB
+"""Size of a JSON file, and of an .xlsx workbook packed and unpacked."""
+MOST_HEADER_BYTES = 4 * MIB
+"""Size of ``instance.toml``, ``plan.toml`` and a file of scenarios."""
+MOST_CERTIFICATE_BYTES = 512 * MIB
+"""Size of the arrays of a certificate together."""
+MOST_EVENTS_BYTES = 256 * MIB
+"""Size of ``events.jsonl``."""
+MOST_RATIO = 100
+"""How many times larger unpacked content may be than its file, beyond ``FREE_BYTES``."""
+FREE_BYTES = 32 * MIB
+"""Unpacked size up to which ``MOST_RATIO`` does not count."""
+MOST_COLUMNS = 1_000
+"""Columns of a table."""
+MOST_KEY_PARTS = 64
+"""Parts of a dotted key in TOML."""
+FREE_CELLS = 2_000_000
+"""Cells up to which ``CELLS_PER_CELL`` and ``CELLS_PER_BYTE`` do not count."""
+CELLS_PER_CELL = 8
+"""Cells, empty ones included, that a sheet or a JSON table may span for each cell that it states."""
+CELLS_PER_BYTE = 100
+"""Cells that a Parquet file may declare for each byte that it has."""
+
+
+def read_regular(path: Path, most: int = MOST_FILE_BYTES, inside: Path | None = None) -> bytes:
+    """The content of a regular file.
+
+    Pipes and devices are refused without waiting for them. A file that grows meanwhile is cut at the limit.
+
+    Args:
+        most: bytes that it may have.
+        inside: a folder that a symbolic link may not leave; None follows links anywhere.
+
+    Raises OSError, whose ``strerror`` says what is wrong.
+    """
+    if inside is not None and not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(inside)):
+        raise OSError(errno.EPERM, "this is a link to a place outside the folder, which is not followed", str(path))
+    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    with os.fdopen(descriptor, "rb") as file:
+        found = os.fstat(descriptor)
+        if stat.S_ISDIR(found.st_mode):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+        if not stat.S_ISREG(found.st_mode):
+            raise OSError(errno.EINVAL, "this is a pipe or a device, not a regular file", str(path))
+        if found.st_size > most:
+            raise OSError(errno.EFBIG, f"{found.st_size:,} bytes; at most {most:,} are read", str(path))
+        data = file.read(most + 1)
+    if len(data) > most:
+        raise OSError(errno.EFBIG, f"more than {most:,} bytes", str(path))
+    return data
+
+
+def unzipped(data: bytes, most: int = MOST_FILE_BYTES) -> bytes:
+    """What gzip packed. Raises OSError, EOFError or zlib.error for a file that is damaged or too large."""
+    most = most_unpacked(len(data), most)
+    with gzip.GzipFile(fileobj=io.BytesIO(data)) as file:
+        content = file.read(most + 1)
+    if len(content) > most:
+        raise OSError(errno.EFBIG, f"more than {most:,} bytes unpacked")
+    return content
+
+
+def most_unpacked(packed: int, most: int) -> int:
+    """Bytes that a packed file of this size may hold, ``most`` at the most."""
+    return min(most, max(FREE_BYTES, MOST_RATIO * packed))
+
+
+def most_cells(stated: int) -> int:
+    """Cells that a table may span that states so many."""
+    return FREE_CELLS + CELLS_PER_CELL * stated

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mast_opt.errors import UsageError
 from mast_opt.mip.program import Axis, Block, FloatArray, IntArray, Mip, Term, frozen
 
 
@@ -107,6 +108,9 @@ class MipBuilder:
 
     def build(self, weights: Mapping[str, float]) -> Mip:
         """The finished program, minimising Σ weight · term."""
+        for name, pieces in self._terms.items():
+            for ids, _, _ in pieces:
+                _check_positions(f"columns of the term {name}", ids, self._width)
         row_start, index, value = self._matrix()
         terms = {
             name: Term(
@@ -138,6 +142,10 @@ class MipBuilder:
         """All rows compressed: starts, column ids in ascending order, coefficients; zeros are left out."""
         from mast_opt.mip import kernels  # compiles with numba: only where a program is built
 
+        for rows in self._rows:  # compiled loops write wherever a position points
+            for at, ids, _ in rows.entries:
+                _check_positions(f"rows of {rows.block.name}", at, rows.block.size)
+                _check_positions(f"columns in {rows.block.name}", ids, self._width)
         room = sum(len(at) for rows in self._rows for at, _, _ in rows.entries)
         # start[r + 1] holds first the length of row r - 1, then where row r begins, at last where it ends
         start: IntArray = np.zeros(self._height + 2, np.int32 if room < np.iinfo(np.int32).max else np.int64)
@@ -152,6 +160,16 @@ class MipBuilder:
         start = start[: self._height + 1]
         kernels.tidy(start[1:], index, value)
         return start, index[: start[-1]], value[: start[-1]]
+
+
+def _check_positions(what: str, positions: IntArray, size: int) -> None:
+    """Raises UsageError where a position lies outside of its axis."""
+    if len(positions) and (int(positions.min()) < 0 or int(positions.max()) >= size):
+        found = f"from {positions.min():,} to {positions.max():,}"
+        raise UsageError(
+            f"{what}: positions {found}; expected 0 to {size - 1:,}. Positions in the instance may be out of range: "
+            "read it with mast_opt.read, which checks them"
+        )
 
 
 def _block(name: str, axes: Sequence[Axis], cells: Sequence[IntArray] | None, start: int) -> Block:

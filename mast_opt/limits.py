@@ -11,8 +11,10 @@ import io
 import os
 import stat
 from pathlib import Path
+from typing import IO
 
 KIB, MIB, GIB = 2**10, 2**20, 2**30
+_PIECE = 4 * MIB
 
 MOST_FILE_BYTES = 4 * GIB
 """Size of a table (CSV, Parquet), and of a public data set, plain or after gzip."""
@@ -62,17 +64,26 @@ def read_regular(path: Path, most: int = MOST_FILE_BYTES, inside: Path | None = 
             raise OSError(errno.EINVAL, "this is a pipe or a device, not a regular file", str(path))
         if found.st_size > most:
             raise OSError(errno.EFBIG, f"{found.st_size:,} bytes; at most {most:,} are read", str(path))
-        data = file.read(most + 1)
+        data = _read(file, most)
     if len(data) > most:
         raise OSError(errno.EFBIG, f"more than {most:,} bytes", str(path))
     return data
+
+
+def _read(file: IO[bytes] | gzip.GzipFile, most: int) -> bytes:
+    """The rest of a file, cut after at least ``most`` + 1 bytes. ``read(n)`` would allocate n bytes at once."""
+    pieces, size = [], 0
+    while size <= most and (piece := file.read(_PIECE)):
+        pieces.append(piece)
+        size += len(piece)
+    return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
 
 def unzipped(data: bytes, most: int = MOST_FILE_BYTES) -> bytes:
     """What gzip packed. Raises OSError, EOFError or zlib.error for a file that is damaged or too large."""
     most = most_unpacked(len(data), most)
     with gzip.GzipFile(fileobj=io.BytesIO(data)) as file:
-        content = file.read(most + 1)
+        content = _read(file, most)
     if len(content) > most:
         raise OSError(errno.EFBIG, f"more than {most:,} bytes unpacked")
     return content

@@ -6,6 +6,7 @@ import gzip
 import io
 import json
 import os
+import tracemalloc
 import zipfile
 from pathlib import Path
 
@@ -173,3 +174,13 @@ def test_links_are_followed_inside_the_folder_only(folder: Path, tmp_path: Path)
 def test_a_link_to_the_folder_itself_is_followed(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(folder)
     mast_opt.read(tmp_path / "link")
+
+
+def test_a_small_file_takes_little_memory(tmp_path: Path) -> None:
+    (tmp_path / "small").write_bytes(b"x")
+    tracemalloc.start()
+    try:
+        assert limits.read_regular(tmp_path / "small") == b"x"
+        assert tracemalloc.get_traced_memory()[1] < 16 * limits.MIB
+    finally:
+        tracemalloc.stop()

@@ -1,0 +1,1 @@
+"""Random damage to files that mast-opt reads."""

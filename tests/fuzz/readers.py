@@ -3,7 +3,7 @@
     python -m tests.fuzz.readers --seconds 600 --seed 1
 
 Tables and headers are damaged in their text, workbooks and certificates inside their archives. Each case must end well
-or with an error of mast-opt, within ``BUDGET_S`` and with ``ROOM`` bytes more than the process has after its first reads.
+or with an error of mast-opt, within ``BUDGET_S`` and with ``ROOM`` bytes more than the process has after first reads.
 A case that does not is printed with its number, and raises. ``--first N --cases 1`` runs that case again.
 """
 

@@ -1,4 +1,4 @@
-"""Damages instances, plans and certificates at random and reads them.
+"""Damages instances, certificates and events at random and reads them.
 
     python -m tests.fuzz.readers --seconds 600 --seed 1
 
@@ -39,7 +39,7 @@ TOKEN = re.compile(rb"[\w.\-]+")
 
 
 def seeds(root: Path) -> None:
-    """A sound instance of every kind in every format, with a plan and a certificate."""
+    """A sound instance of every kind in every format, one of them with a certificate and events."""
     for kind in kind_names():
         problem = mast_opt.generate(kind, seed=1)
         for format, name in {"csv": "csv", "parquet": "parquet", "xlsx": "i.xlsx", "json": "i.json"}.items():

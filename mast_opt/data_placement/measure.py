@@ -136,9 +136,8 @@ def _moved(problem: DataPlacement, activity: Activity) -> float:
     size = len(p.workloads) * regions
     leaves = np.zeros(size, np.int64)
     np.add.at(leaves, today, p.current_share)
-    runs_today = leaves > 0
     np.subtract.at(leaves, a.run_workload * regions + a.run_region, a.run_share)
-    pairs = np.flatnonzero(runs_today & (leaves > 0))
+    pairs = np.flatnonzero(leaves > 0)
     return _ratio(total(p.demand_mgpu[pairs // regions], leaves[pairs]), SHARE * total(p.demand_mgpu))
 
 

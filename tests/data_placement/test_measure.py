@@ -72,6 +72,19 @@ def test_overload_refusals_and_slow_copies_are_measured() -> None:
     assert refused.metrics["peak_ratio_tier0"] == 0
 
 
+def test_only_the_share_that_leaves_its_region_is_moved() -> None:
+    """Today etl runs for 0.3 in a and 0.7 in c; the plan runs 0.6 of it in a and 0.4 in c, so 0.3 of it moves."""
+    today = replace(
+        PROBLEM,
+        current_workload=ints(0, 1, 1),
+        current_region=ints(1, 0, 2),
+        current_type=ints(0, 2, 2),
+        current_share=ints(1000, 300, 700),
+    )
+    demand = 8000 + 6667 + 4000
+    assert verify(today, PLAN).terms["moved_work"] == pytest.approx(0.3 * 6667 / demand)
+
+
 def test_a_plan_for_nothing_has_no_denominators() -> None:
     empty = replace(
         FREE,

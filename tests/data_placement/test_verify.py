@@ -13,12 +13,14 @@ from tests.data_placement.edits import COPY, DERIVED, FREE, REMOTE, RUN, added, 
 from tests.data_placement.workshop import (
     A100,
     ETL,
+    H100,
     IMAGES,
     LOGS,
     NO_GPU,
     PLAN,
     PROBLEM,
     TB,
+    TRAIN,
     VIDEO,
     VIEW,
     A,
@@ -58,6 +60,11 @@ BROKEN: dict[str, tuple[Plan, set[str]]] = {
         {"run[train,a,a100]", "local[train,images,a]"},
     ),
     "the type is not accepted": (changed(PLAN, "run_type", 3, NO_GPU), {"run[view,c,none]"}),
+    "the type is accepted by other work only": (changed(PLAN, "run_type", 2, H100), {"run[etl,c,h100]"}),
+    "a GPU type that the work does not accept": (
+        changed(changed(PLAN, "run_region", 2, B), "run_type", 2, H100),
+        {"run[etl,b,h100]"},
+    ),
     "a run is listed twice": (
         added(changed(PLAN, "run_share", 2, 200), RUN, ETL, C, NO_GPU, 200),
         {"run[etl,c,none]"},
@@ -140,6 +147,21 @@ def test_without_links_what_is_listed_must_follow(case: str) -> None:
     assert names(FREE, plan) == expected
 
 
+def test_the_limit_of_a_replica_is_one_or_none() -> None:
+    (missing, *_) = verify(PROBLEM, placed(PLAN, IMAGES, B, False)).violations
+    (banned, *_) = verify(PROBLEM, placed(PLAN, LOGS, C)).violations
+    assert (missing.name, missing.amount, missing.limit) == ("place[images,b]", 1, 1)
+    assert (banned.name, banned.amount, banned.limit) == ("place[logs,c]", 1, 0)
+
+
+def test_a_region_may_serve_every_reader_of_a_dataset() -> None:
+    """Without logs in b, train reads them from a too: 1.4 of at most 2 readers."""
+    remote = added(placed(dropped(PLAN, COPY, 0), LOGS, B, False), REMOTE, TRAIN, LOGS, A, B, 1000)
+    assert names(FREE, remote) == set()
+    twice = verify(FREE, changed(remote, "remote_source", 1, C)).violations
+    assert [(one.name, one.amount, one.limit) for one in twice] == [("sourced[logs,c]", 1, 0)]
+
+
 def test_remote_reads_may_be_forbidden() -> None:
     strict = replace(PROBLEM, remote_reads=False)
     assert names(strict, PLAN) == {"remote[etl,logs,a,c]", "local[etl,logs,c]"}
@@ -173,6 +195,24 @@ def test_a_limit_holds_to_the_last_unit(row: str) -> None:
     assert verify(change(PROBLEM, used), PLAN).violations == ()
     (violation,) = verify(change(PROBLEM, used - 1), PLAN).violations
     assert (violation.name, violation.amount, violation.limit) == (row, 1, used - 1)
+
+
+def test_every_region_and_app_has_its_own_quota() -> None:
+    cells = {(A, 1): 30_000, (B, 0): 10_000, (C, 1): 25_000}  # etl 30 in a; train 10 in b; etl 20 and view 5 in c
+    every = [(region, app) for region in (A, B, C) for app in (0, 1)]
+    exact = replace(
+        PROBLEM,
+        quota_region=ints(*(region for region, _ in every)),
+        quota_app=ints(*(app for _, app in every)),
+        quota_mcores=ints(*(cells.get(cell, 0) for cell in every)),
+    )
+    assert verify(exact, PLAN).violations == ()
+    for at, cell in enumerate(every):
+        if cell in cells:
+            (violation,) = verify(limit("quota_mcores", at)(exact, cells[cell] - 7), PLAN).violations
+            assert violation.constraint == "quota"
+            assert violation.index == (PROBLEM.regions[cell[0]], PROBLEM.apps[cell[1]])
+            assert (violation.amount, violation.limit) == (7, cells[cell] - 7)
 
 
 def test_headroom_and_days_round_against_the_plan() -> None:

@@ -94,7 +94,7 @@ def test_whole_numbers_have_a_least_value_where_one_is_given() -> None:
     for value in (0.0, 1.5):
         with pytest.raises(UsageError, match="whole number of at least 1"):
             whole("it", value, 1)
-    with pytest.raises(UsageError, match="expected a whole number$"):
+    with pytest.raises(UsageError, match=r"expected a whole number$"):
         whole("it", 1.5)
 
 

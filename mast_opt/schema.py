@@ -50,6 +50,9 @@ class Column:
     """False: the column may be missing and its cells empty."""
     default: int | bool | None = None
     """Value of an empty cell in base units; None leaves it absent (see ``Tables.present``)."""
+    later: bool = False
+    """True: the column was added to the format later. A checksum does not mention it where every cell has the default,
+    so that checksums from before still hold."""
     help: str = ""
     """Meaning and unit, for templates and documentation."""
 
@@ -84,8 +87,10 @@ def supply(name: str, scale: int, **said: Unpack[Amount]) -> Column:
     return Column(name, ColumnType.QUANTITY, scale=scale, role=Role.SUPPLY, **said)
 
 
-def boolean(name: str, *, default: bool | None = None, required: bool = True, help: str = "") -> Column:
-    return Column(name, ColumnType.BOOLEAN, default=default, required=required, help=help)
+def boolean(
+    name: str, *, default: bool | None = None, required: bool = True, later: bool = False, help: str = ""
+) -> Column:
+    return Column(name, ColumnType.BOOLEAN, default=default, required=required, later=later, help=help)
 
 
 def choice(name: str, *choices: str, required: bool = True, default: int | None = None, help: str = "") -> Column:

@@ -74,6 +74,8 @@ def _content(table: Table, tables: Tables, ranks: dict[str, NDArray[np.int64]]) 
     columns, keys = [], {}
     for column in table.columns:
         values, present = tables.get(table.name, column.name), tables.has(table.name, column.name)
+        if column.later and (values[present] == column.default).all():
+            continue
         if column.axis is not None:
             values = ranks[column.axis][values] if len(ranks[column.axis]) else values
         columns += [np.where(present, values, 0).astype("<i8"), present.astype("<i8")]

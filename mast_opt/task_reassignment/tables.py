@@ -39,7 +39,7 @@ SCHEMA = Schema(
                 label("location", "location", help="a service spreads over several locations"),
                 label("neighbourhood", "neighbourhood", help="a service finds the ones it depends on in its own"),
                 label("move_group", "move_group", required=False, help="see move_costs; empty = moving costs nothing"),
-                boolean("balanced", default=True, required=False, help="do balances count on the machine?"),
+                boolean("balanced", default=True, required=False, later=True, help="do balances count on the machine?"),
             ),
             key=("machine",),
             rows_required=True,

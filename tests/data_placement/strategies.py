@@ -76,6 +76,8 @@ def problems(
     copies_max = np.maximum(array(draw, D, (R, 1, 2)), copies_min if roomy else 0)
     rules = array(draw, (D, R), (0, 0, 0, 0, 0, 0, 0, 1, 2))
     residency = flags(draw, (D, R), 2) & flags(draw, (D, 1), 4)
+    if roomy:  # a pin outside the residency leaves no plan
+        residency |= residency.any(axis=1, keepdims=True) & (rules == 1)
     work_rules = array(draw, (W, R), (0, 0, 0, 0, 0, 0, 0, 1, 2))
     options = _options(draw, W, K)
     apps = ("ads", "") if draw(st.booleans()) else ("feed", "ads", "maps")

@@ -68,7 +68,7 @@ def new_file(target: Path) -> Iterator[Path]:
         partial.touch()
         with _in_use(partial):
             yield partial
-        _flush(partial)
+            _flush(partial)
         partial.replace(real)
         _flush(real.parent)
 
@@ -88,9 +88,9 @@ def new_folder(target: Path, replaceable: Callable[[Path], None]) -> Iterator[Pa
             partial.mkdir()
             with _in_use(partial):
                 yield partial
-            for path in partial.iterdir():
-                _flush(path)
-            _flush(partial)
+                for path in partial.iterdir():
+                    _flush(path)
+                _flush(partial)
             with _kept_beside(partial, real):
                 replaceable(target)
                 _swap(partial, real)

@@ -72,11 +72,11 @@ def test_a_read_never_mixes_two_versions(tmp_path: Path, monkeypatch: pytest.Mon
     bigger = mast_opt.generate("data-placement", datasets=5, workloads=4, regions=3)
     original, opened = folder_source.read_bytes, []
 
-    def read_bytes(path: Path, file: str, faults: Any) -> bytes | None:
+    def read_bytes(path: Path, file: str, faults: Any, **options: Any) -> bytes | None:
         opened.append(file)
         if len(opened) == 3:
             mast_opt.write(bigger, target, force=True)
-        return original(path, file, faults)
+        return original(path, file, faults, **options)
 
     monkeypatch.setattr(folder_source, "read_bytes", read_bytes)
     read = mast_opt.read(target)

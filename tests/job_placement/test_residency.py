@@ -65,7 +65,8 @@ def test_the_verifier_names_job_dataset_and_region(resident: JobPlacement) -> No
 
 
 def test_remote_reads_at_a_price_do_not_open_other_regions(resident: JobPlacement) -> None:
-    priced = replace(resident, remote_reads=True, stored=np.zeros_like(resident.stored))
+    elsewhere = np.arange(len(resident.regions)) == 1
+    priced = replace(resident, remote_reads=True, stored=np.zeros_like(resident.stored) | elsewhere)
     assert not priced.open_region[priced.read_job, 1].any()
     assert priced.open_region[priced.read_job, 0].all()
 

@@ -39,16 +39,24 @@ WORK
 print(json.dumps([warm, Listener.compiled]))
 """
 SOLVE = """
+from dataclasses import replace
 from mast_opt.kinds import kind_named
 kind = kind_named(KIND)
+
+def priced(problem, solver):
+    weights = dict(problem.objective.weights)
+    unpriced = kind.pricing[solver].missing(problem, weights) if solver in kind.pricing else {}
+    return replace(problem, objective=replace(problem.objective, weights=weights | dict.fromkeys(unpriced, 0.0)))
+
 for name, family in kind.families.items():
     sizes = {size: max(1, default // 8) for size, default in family.sizes.items()}
     problem = mast_opt.generate(KIND, name, **{**sizes, **EXTRA.get(name, {})})
     for solver in (*kind.heuristics, "highs"):
         options = {} if solver in kind.heuristics else {"mip_max_nodes": 1}
         rounds = None if solver in kind.constructive or solver == "highs" else 3
+        stated = priced(problem, solver)
         for threads in (1, 2):
-            mast_opt.solve(problem, solver, iterations=rounds, threads=threads, time_limit_s=20, options=options)
+            mast_opt.solve(stated, solver, iterations=rounds, threads=threads, time_limit_s=20, options=options)
 """
 EXTRA = {"data-placement": {"standard": {"datasets": 100, "workloads": 2000, "regions": 4}}}
 OPERATE = """

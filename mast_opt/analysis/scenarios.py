@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -61,11 +62,18 @@ def read_scenarios(path: str | PathLike[str]) -> tuple[Scenario, ...]:
         if UNSAFE.search(name):
             expected = "a name without control characters and invisible ones"
             raise InputError(f"{path}, scenario {number}: name is '{shown(name)}'; expected {expected}")
-        if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 <= weight < float("inf"):
-            raise InputError(f"{path}, scenario {name}: weight is {weight!r}; expected a number of at least 0")
+        if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 <= weight <= sys.float_info.max:
+            raise InputError(f"{path}, scenario {name}: weight is {_brief(weight)}; expected a number of at least 0")
         changes = {key: value for key, value in table.items() if key not in _SETTINGS}
         scenarios.append(Scenario(name, changes, float(weight)))
     return tuple(scenarios)
+
+
+def _brief(value: object) -> str:
+    """The value as Python writes it; a whole number of hundreds of digits by its size."""
+    if isinstance(value, int) and abs(value) > LARGEST:
+        return f"a whole number of {value.bit_length()} bits"
+    return repr(value)
 
 
 def check_scenarios(kind: Kind[Any, Any], scenarios: Sequence[Scenario]) -> None:

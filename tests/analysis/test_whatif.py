@@ -269,6 +269,8 @@ def test_a_file_of_scenarios(tmp_path: Path) -> None:
         ("x = 1", "holds x"),
         ("[[scenario]]\n", 'expected name = "…"'),
         ('[[scenario]]\nname = "a"\nweight = -1', "weight is -1"),
+        ('[[scenario]]\nname = "a"\nweight = 1' + "0" * 400, "weight is a whole number of 1329 bits"),
+        ('[[scenario]]\nname = "a"\nweight = 0x' + "f" * 5000, "weight is a whole number of 20000 bits"),
         ("[[scenario]\n", "is not TOML"),
         ("scenario = [1]", "expected a table headed"),
     ],

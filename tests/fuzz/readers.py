@@ -1,133 +1,193 @@
-"""Damages instances, certificates and events at random and reads them.
+"""Damages files of every format at random and reads them.
 
     python -m tests.fuzz.readers --seconds 600 --seed 1
+    python -m tests.fuzz.readers --seed 1 --case 4711
 
-Tables and headers are damaged in their text, workbooks and certificates inside their archives. Each case must end well
-or with an error of mast-opt, within ``BUDGET_S`` and with ``ROOM`` bytes more than the process has after first reads.
-A case that does not is printed with its number, and raises. ``--first N --cases 1`` runs that case again.
+Each case must end well or with an error of mast-opt, within ``CPU_S`` and with ``ROOM`` bytes more than the process
+has after first reads. Cases run in child processes, ``BATCH`` in each, so that a crash of native code or a hang ends a
+child and is reported with the number of its case. The exit code is 1 if anything was found.
 """
 
 from __future__ import annotations
 
 import argparse
-import io
+import os
+import queue
 import random
-import re
 import resource
 import shutil
 import signal
+import subprocess
+import sys
 import tempfile
+import threading
 import time
-import zipfile
+import traceback
+from collections import Counter
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
-
-import numpy as np
-
-import mast_opt
-from mast_opt.errors import MastOptError
-from mast_opt.io import read_certificate, read_events
-from mast_opt.kinds import kind_names
+from typing import IO
 
 ROOM = 2**30
-BUDGET_S = 20
-WORDS = [
-    b"", b"-1", b"0", b"1e308", b"nan", b"9" * 400, b"1e999999999", b'"', b"\0", b"\xff", b"\n", b",", b"=", b"[",
-    b"{" * 5000, b"true", b"\xe2\x80\xae", b"a." * 500, b"XFD1048576", b"<", b"|O", b"(9999999999999,)",
-]  # fmt: skip
-TOKEN = re.compile(rb"[\w.\-]+")
+CPU_S = 20
+"""CPU time of a case, of all threads."""
+KILL_S = 180
+"""Time without a word from a child after which it is killed."""
+BATCH = 2000
+MOST_FINDINGS = 20
+_THREADS = {"POLARS_MAX_THREADS": "2", "OPENBLAS_NUM_THREADS": "1", "MALLOC_ARENA_MAX": "2"}
+"""Each thread takes address space, which is what is limited."""
 
 
-def seeds(root: Path) -> None:
-    """A sound instance of every kind in every format, one of them with a certificate and events."""
-    for kind in kind_names():
-        problem = mast_opt.generate(kind, seed=1)
-        for format, name in {"csv": "csv", "parquet": "parquet", "xlsx": "i.xlsx", "json": "i.json"}.items():
-            mast_opt.write(problem, root / kind / name, format)
-    (root / "data-placement" / "csv" / "events.jsonl").write_text('{"elapsed_s": 1.0, "incumbent": 2, "stage": null}\n')
-    np.savez_compressed(root / "data-placement" / "csv" / "certificate.npz", a=np.arange(9), b=np.zeros((3, 2)))
+class Late(BaseException):
+    """No reader catches this, as it might an OSError."""
 
 
-def damaged(rng: random.Random, data: bytes) -> bytes:
-    """The bytes with one to four changes; the entries of an archive are changed inside of it, most of the time."""
-    if data[:2] == b"PK" and rng.random() < 0.8:
-        content = io.BytesIO()
-        with zipfile.ZipFile(io.BytesIO(data)) as old, zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as new:
-            chosen = rng.choice(old.namelist())
-            for name in old.namelist():
-                new.writestr(name, damaged(rng, old.read(name)) if name == chosen else old.read(name))
-        return content.getvalue()
-    for _ in range(rng.randint(1, 4)):
-        tokens = list(TOKEN.finditer(data))
-        start, stop = rng.choice(tokens).span() if tokens else (0, 0)
-        other = rng.choice(tokens).group() if tokens else b""
-        action = rng.randrange(6)
-        if action == 0:
-            data = data[:start] + rng.choice(WORDS) + data[stop:]
-        elif action == 1:
-            data = data[:start] + other + data[stop:]
-        elif action == 2:
-            data = data[:start] + rng.choice(WORDS) + data[start:]
-        elif action == 3:
-            data = data[:start]
-        elif action == 4:
-            data = data[:start] + data[start : start + rng.randint(1, 400)] * rng.randint(2, 50) + data[stop:]
-        else:
-            at = rng.randrange(len(data) + 1)
-            data = data[:at] + bytes([rng.randrange(256)]) + data[at + 1 :]
-    return data
+def _late(number: int, frame: FrameType | None) -> None:
+    raise Late(f"more than {CPU_S} s of CPU time")
 
 
-def case(seeds_at: Path, number: int, seed: int) -> bool:
-    """Runs one case; whether everything was still read. Raises what no reader may raise."""
-    rng = random.Random(f"{seed}/{number}")
-    with tempfile.TemporaryDirectory() as folder:
-        source = rng.choice(sorted(path for path in seeds_at.glob("*/*")))
-        target = Path(folder) / source.name
-        (shutil.copytree if source.is_dir() else shutil.copy)(source, target)
-        victim = rng.choice(sorted(target.iterdir())) if target.is_dir() else target
-        victim.write_bytes(damaged(rng, victim.read_bytes()))
-        sound = True
-        for read in (mast_opt.read, read_certificate, read_events) if target.is_dir() else (mast_opt.read,):
+def child(root: Path, seed: int, first: int, cases: int, only: str) -> None:
+    """Runs cases and prints what becomes of each: ``CASE TARGET``, then ``sound``, ``refused`` or ``found WHAT``."""
+    from mast_opt.errors import MastOptError
+    from tests.fuzz.damage import damaged
+    from tests.fuzz.targets import targets
+
+    chosen = [target for target in targets() if target.name.startswith(only)]
+    for target in chosen:
+        folder = root / target.name
+        if not folder.exists():
+            folder.mkdir()
+            target.make(folder)
+        with tempfile.TemporaryDirectory() as copy:
+            target.read(Path(shutil.copytree(folder, Path(copy) / "c")))
+    used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (used + ROOM, used + ROOM))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    signal.signal(signal.SIGPROF, _late)
+    for number in range(first, first + cases):
+        rng = random.Random(f"{seed}/{number}")
+        (target,) = rng.choices(chosen, [target.weight for target in chosen])
+        with tempfile.TemporaryDirectory() as copy:
+            folder = Path(shutil.copytree(root / target.name, Path(copy) / "c"))
+            files = sorted(path for path in folder.rglob("*") if path.is_file())
+            for victim in rng.sample(files, min(len(files), rng.choice([1, 1, 1, 2]))):
+                victim.write_bytes(damaged(rng, victim.name, victim.read_bytes()))
+            print(number, target.name, flush=True)
+            outcome = "sound"
+            signal.setitimer(signal.ITIMER_PROF, CPU_S)
             try:
-                read(target)
+                target.read(folder)
             except MastOptError as error:
+                outcome = "refused"
                 str(error)
-                sound = False
-        return sound
+            except (Exception, Late) as error:
+                outcome = f"found {type(error).__name__}"
+                traceback.print_exc()
+            except BaseException as error:  # a panic of Rust
+                outcome = f"found {type(error).__name__}"
+                traceback.print_exc()
+            finally:
+                signal.setitimer(signal.ITIMER_PROF, 0)
+        print(outcome, flush=True)
 
 
-def late(number: int, frame: FrameType | None) -> None:
-    raise TimeoutError(f"more than {BUDGET_S} s")
+@dataclass
+class Tally:
+    """What a run has seen so far."""
+
+    next: int
+    outcomes: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """(target, outcome) → cases"""
+    findings: list[str] = field(default_factory=list)
+
+    def found(self, seed: int, only: str, number: int, target: str, what: str) -> None:
+        again = f"--seed {seed} --case {number}" + (f" --only {only}" if only else "")
+        self.findings.append(f"{target}: {what} ({again})")
+        print(f"FOUND {self.findings[-1]}", flush=True)
 
 
-def main() -> None:
-    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    options.add_argument("--seconds", type=float, default=600)
-    options.add_argument("--seed", type=int, default=1)
-    options.add_argument("--first", type=int, default=0)
-    options.add_argument("--cases", type=int, default=10**9)
-    given = options.parse_args()
-    began, read, number = time.monotonic(), 0, given.first
-    with tempfile.TemporaryDirectory() as folder:
-        root = Path(folder)
-        seeds(root)
-        for path in root.glob("*/*"):
-            mast_opt.read(path)
-        used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-        resource.setrlimit(resource.RLIMIT_AS, (used + ROOM, used + ROOM))
-        signal.signal(signal.SIGALRM, late)
-        while number < given.first + given.cases and time.monotonic() - began < given.seconds:
-            signal.alarm(BUDGET_S)
+def _batch(root: Path, tally: Tally, given: argparse.Namespace, cases: int, until: float) -> None:
+    """Runs a child, until it ends or has to be killed."""
+    arguments = ["--child", str(root), "--seed", str(given.seed), "--first", str(tally.next), "--cases", str(cases)]
+    command = [sys.executable, "-m", "tests.fuzz.readers", *arguments, "--only", given.only]
+    with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as errors:
+        process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=errors, text=True, env={**os.environ, **_THREADS}
+        )
+        assert process.stdout is not None
+        lines: queue.Queue[str] = queue.Queue()
+        threading.Thread(target=_listen, args=(process.stdout, lines), daemon=True).start()
+        current, killed, ended = "", False, False
+        while True:
             try:
-                read += case(root, number, given.seed)
-            except BaseException:
-                print(f"seed {given.seed}, case {number}", flush=True)
-                raise
-            signal.alarm(0)
-            number += 1
-    print(f"{number - given.first} cases from seed {given.seed}: {read} were still sound; nothing found")
+                line = lines.get(timeout=KILL_S)
+            except queue.Empty:
+                process.kill()
+                killed = True
+                continue
+            if not line:
+                break
+            word, _, rest = line.strip().partition(" ")
+            if word.isdigit():
+                current, tally.next = rest, int(word) + 1
+                continue
+            tally.outcomes[current, word] += 1
+            if word == "found":
+                tally.found(given.seed, given.only, tally.next - 1, current, rest)
+            current = ""
+            if time.monotonic() > until or len(tally.findings) >= MOST_FINDINGS:
+                process.kill()
+                ended = True
+                break
+        code = process.wait()
+        errors.seek(0)
+        sys.stdout.write(errors.read())
+        if not ended and (current or code):
+            what = f"no word for {KILL_S} s, killed" if killed else f"the process ended with {code}"
+            if not current:
+                raise SystemExit(f"a child ended between cases, near case {tally.next}: {what}")
+            tally.outcomes[current, "found"] += 1
+            tally.found(given.seed, given.only, tally.next - 1, current, what)
+
+
+def _listen(stream: IO[str], lines: queue.Queue[str]) -> None:
+    for line in stream:
+        lines.put(line)
+    lines.put("")
+
+
+def main() -> int:
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--seconds", type=float, default=600, help="when to stop")
+    options.add_argument("--seed", type=int, default=1)
+    options.add_argument("--first", type=int, default=0, help="number of the first case")
+    options.add_argument("--cases", type=int, default=10**9, help="how many cases to run at most")
+    options.add_argument("--case", type=int, help="run this case alone")
+    options.add_argument("--only", default="", help="only targets whose name begins like this; it changes the cases")
+    options.add_argument("--child", type=Path, help=argparse.SUPPRESS)
+    given = options.parse_args()
+    if given.case is not None:
+        given.first, given.cases = given.case, 1
+    if given.child is not None:
+        child(given.child, given.seed, given.first, given.cases, given.only)
+        return 0
+    began = time.monotonic()
+    tally = Tally(given.first)
+    last = given.first + given.cases
+    with tempfile.TemporaryDirectory() as folder:
+        while tally.next < last and time.monotonic() - began < given.seconds and len(tally.findings) < MOST_FINDINGS:
+            _batch(Path(folder), tally, given, min(BATCH, last - tally.next), began + given.seconds)
+    for name in sorted({target for target, _ in tally.outcomes}):
+        counts = {word: tally.outcomes[name, word] for word in ("sound", "refused", "found")}
+        print(f"{name:36}{counts['sound']:7} sound{counts['refused']:7} refused{counts['found']:7} found")
+    total = sum(tally.outcomes.values())
+    print(f"{total} cases from seed {given.seed} in {time.monotonic() - began:.0f} s; {len(tally.findings)} found")
+    for finding in tally.findings:
+        print(finding)
+    return 1 if tally.findings else 0
 
 
 if __name__ == "__main__":
-    main()
+    raise SystemExit(main())

@@ -55,6 +55,14 @@ def test_spellings_of_a_cell(tmp_path: Path, cell: str) -> None:
     refused(path, "1,048,576 rows")
 
 
+@pytest.mark.parametrize("place", ["trueE23", "A99999999", "ZZZZZZZZZZZZZZZZZZZZ1"])
+def test_a_cell_beyond_the_last_one_of_a_sheet(tmp_path: Path, place: str) -> None:
+    path = tmp_path / "corner.xlsx"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("xl/worksheets/sheet1.xml", f"<sheetData><row><c r='A1'/></row><c r='{place}'/></sheetData>")
+    refused(path, f"a cell at {place[:20]}")
+
+
 def test_a_workbook_that_unpacks_to_gigabytes(tmp_path: Path) -> None:
     path = tmp_path / "bomb.xlsx"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:

@@ -15,7 +15,8 @@ _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _PIECE = 2**20
 _ROW = re.compile(rb"<(?:[\w-]+:)?row(?=[\s/>])")
 _CELL = re.compile(rb"<(?:[\w-]+:)?c(?=[\s/>])")
-_PLACE = re.compile(rb"""\sr\s*=\s*["']\s*([A-Za-z]{0,4})(\d{1,10})["']""")
+_PLACE = re.compile(rb"""\sr\s*=\s*["']\s*([A-Za-z]*)(\d*)""")
+_MOST_LETTERS, _MOST_DIGITS = len("XFD"), len("1048576")
 
 
 class TooLarge(ValueError):
@@ -66,7 +67,10 @@ def check_sheet(name: str, sheet: bytes) -> None:
     stated = [len(_CELL.findall(row)) for row in rows]
     width, height = max(stated), len(rows)
     for letters, digits in _PLACE.findall(sheet):
-        height = max(height, int(digits))
+        if len(letters) > _MOST_LETTERS or len(digits) > _MOST_DIGITS:
+            place = (letters + digits)[:20].decode("ascii")
+            raise TooLarge(f"{name} has a cell at {place}; the last cell of a sheet is XFD1048576")
+        height = max(height, int(digits or 0))
         width = max(width, column_number(letters.upper()) + 1 if letters else 0)
     allowed = most_cells(sum(stated))
     if width * height > allowed:

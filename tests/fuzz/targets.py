@@ -1,0 +1,272 @@
+"""What is fuzzed: for each reader, sound files, and a function that reads a folder of them.
+
+Everything is made from the code and from committed instances, without chance, so that a case can be repeated.
+"""
+
+from __future__ import annotations
+
+import functools
+import gzip
+import json
+import re
+import shutil
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+import mast_opt
+from mast_opt.analysis.scenarios import check_scenarios, happened, scenario_warnings
+from mast_opt.cli.freezing import parts_to_keep
+from mast_opt.io import read_certificate, read_events
+from mast_opt.io.header_fields import FORMAT
+from mast_opt.io.importers import IMPORTERS
+from mast_opt.io.read import kind_of_file, read_instance, read_plan_of
+from mast_opt.kinds import kind_named, kind_names, kind_of
+from tests.io import test_gap, test_importers
+from tests.job_placement import test_importers as gpu_fleet
+from tests.task_reassignment import hand
+
+CHEAP_BYTES = 300_000
+"""Size of the files up to which an instance that was read is used as well."""
+INSTANCES = Path(__file__).parents[2] / "instances"
+SIZES: dict[str, dict[str, int]] = {
+    "data-placement": {"datasets": 8, "workloads": 10, "regions": 3},
+    "job-placement": {"regions": 2, "clusters": 2, "servers": 3, "jobs": 12},
+    "server-assignment": {"servers": 24, "reservations": 4, "datacenters": 2},
+    "task-reassignment": {"processes": 20, "machines": 6, "resources": 3},
+}
+FAMILY = {"task-reassignment": "challenge"}
+"""Family of the generated instance; ``features``, which has every table, for the others."""
+PLANS = {
+    "data-placement": ("data_placement/residency", "data_placement/best_known/residency"),
+    "job-placement": ("job_placement/tiny-victims.json", "job_placement/best_known/tiny-victims"),
+    "server-assignment": ("server_assignment/repair-first", "server_assignment/best_known/repair-first"),
+    "task-reassignment": ("task_reassignment/crowded-machine", "task_reassignment/best_known/crowded-machine"),
+}
+LABELS = {
+    "data-placement": {"east": "r0", "H100": "h100", "logs": "d0"},
+    "job-placement": {"east-1": "region-1-c1", "east": "region-1", "H100": "h100", "logs": "data-1"},
+    "server-assignment": {"training": "q1", "gpu": "compute-1"},
+    "task-reassignment": {"hall-a": "l0", "cpu": "r0"},
+}
+"""Labels in the examples of scenarios → those of the generated instance."""
+CERTIFIED = ("data_placement/cloud-regions", "data_placement/best_known/cloud-regions")
+
+
+@dataclass(frozen=True)
+class Target:
+    """A reader."""
+
+    name: str
+    make: Callable[[Path], None]
+    """Writes sound files into an empty folder."""
+    read: Callable[[Path], None]
+    """Reads such a folder; may raise an error of mast-opt and nothing else."""
+    weight: float = 1.0
+    """How often it is drawn; less than 1 for one that takes long."""
+
+
+def targets() -> tuple[Target, ...]:
+    """Every reader."""
+    found = []
+    for kind in kind_names():
+        for form in ("csv", "parquet", "xlsx", "json"):
+            make = functools.partial(_make_instance, kind, form)
+            found.append(Target(f"instance-{form}-{kind}", make, _read_instance))
+        for form in ("csv", "parquet", "json"):
+            make = functools.partial(_make_plan, kind, form)
+            found.append(Target(f"plan-{form}-{kind}", make, functools.partial(_read_plan, kind)))
+        make, read = functools.partial(_make_scenarios, kind), functools.partial(_read_scenarios, kind)
+        found.append(Target(f"scenarios-{kind}", make, read))
+    return (
+        *found,
+        Target("certificate", _make_certificate, _read_certificate),
+        Target("certified-bound", _make_certified, _read_certified, 0.1),
+        Target("events", _make_events, _read_events),
+        Target(
+            "freeze", lambda folder: _texts(folder, {"f.csv": 'what,name\nregion,r1\nregion,"a,b"\n'}), _read_freeze
+        ),
+        Target("import-gap", lambda folder: _texts(folder, {"i.gap": test_gap.HAND}), _read_gap),
+        Target("import-roadef", lambda folder: _make_roadef(folder), _read_roadef),
+        Target("import-cloud-regions", _make_cloud_regions, _read_cloud_regions, 0.5),
+        Target("import-gpu-fleet", _make_gpu_fleet, _read_gpu_fleet, 0.5),
+    )
+
+
+@functools.cache
+def _generated(kind: str) -> Any:
+    return mast_opt.generate(kind, FAMILY.get(kind, "features"), seed=1, **SIZES[kind])
+
+
+def _make_instance(kind: str, form: str, folder: Path) -> None:
+    mast_opt.write(_generated(kind), folder / (f"i.{form}" if form in ("xlsx", "json") else "i"), form)
+
+
+def _read_instance(folder: Path) -> None:
+    (path,) = folder.iterdir()
+    kind_of_file(path)
+    reading = read_instance(path)
+    [str(note) for note in (*reading.notes, *reading.warnings)]
+    if _bytes(path) <= CHEAP_BYTES:
+        _use(reading.problem)
+
+
+def _bytes(path: Path) -> int:
+    return sum(file.stat().st_size for file in (path.iterdir() if path.is_dir() else (path,)))
+
+
+def _use(problem: Any) -> None:
+    """What is done with any instance before a solve; and it is written."""
+    kind = kind_of(problem)
+    kind.conflicts(problem)
+    kind.present(problem)
+    today = kind.today(problem)
+    if today is not None:
+        kind.verify(problem, today)
+    with tempfile.TemporaryDirectory() as folder:
+        mast_opt.write(problem, Path(folder) / "again")
+
+
+@functools.cache
+def _planned(kind: str) -> Any:
+    return mast_opt.read(INSTANCES / PLANS[kind][0])
+
+
+def _make_plan(kind: str, form: str, folder: Path) -> None:
+    source = INSTANCES / PLANS[kind][1]
+    tables = {table.name: source / f"{table.name}.csv" for table in kind_named(kind).plan_schema.tables}
+    frames = {name: pl.read_csv(file) for name, file in tables.items() if file.exists()}
+    if form == "csv":
+        shutil.copytree(source, folder / "p", ignore=shutil.ignore_patterns("certificate.npz", "events.jsonl"))
+    elif form == "parquet":
+        (folder / "p").mkdir()
+        shutil.copy(source / "plan.toml", folder / "p")
+        for name, frame in frames.items():
+            frame.write_parquet(folder / "p" / f"{name}.parquet")
+    else:
+        content = {
+            "plan": {"format": FORMAT, "kind": kind},
+            **{name: frame.to_dicts() for name, frame in frames.items()},
+        }
+        (folder / "p.json").write_text(json.dumps(content))
+
+
+def _read_plan(kind: str, folder: Path) -> None:
+    (path,) = folder.iterdir()
+    problem = _planned(kind)
+    reading = read_plan_of(problem, path)
+    verdict = kind_of(problem).verify(problem, reading.plan)
+    [str(violation) for violation in verdict.violations]
+
+
+def _make_scenarios(kind: str, folder: Path) -> None:
+    changes = kind_named(kind).questions().changes
+    lines = [f'[[scenario]]\nname = "{key}"\nweight = 2\n{change.example}\n' for key, change in changes.items()]
+    everything = "\n".join(change.example for change in changes.values())
+    text = "\n".join([*lines, f'[[scenario]]\nname = "all"\n{everything}\n'])
+    labels = LABELS[kind]
+    text = re.sub(r"\b(?:" + "|".join(labels) + r")\b(?!_)", lambda found: labels[found[0]], text)
+    _texts(folder, {"s.toml": text})
+
+
+def _read_scenarios(kind: str, folder: Path) -> None:
+    scenarios = mast_opt.read_scenarios(folder / "s.toml")
+    check_scenarios(kind_named(kind), scenarios)
+    scenario_warnings(kind_named(kind), scenarios, "s.toml")
+    for scenario in scenarios:
+        try:
+            happened(kind_named(kind), _generated(kind), scenario)
+        except mast_opt.MastOptError as error:
+            str(error)
+
+
+def _make_certificate(folder: Path) -> None:
+    arrays = {"a": np.arange(9), "b": np.zeros((3, 2)), "c": np.array(["x", "yz"]), "d": np.array([True])}
+    np.savez_compressed(folder / "certificate.npz", **arrays)
+
+
+def _read_certificate(folder: Path) -> None:
+    read_certificate(folder)
+
+
+@functools.cache
+def _certified() -> Any:
+    return mast_opt.read(INSTANCES / CERTIFIED[0])
+
+
+def _make_certified(folder: Path) -> None:
+    shutil.copy(INSTANCES / CERTIFIED[1] / "certificate.npz", folder)
+
+
+def _read_certified(folder: Path) -> None:
+    arrays = read_certificate(folder)
+    bound = kind_of(_certified()).certified_bound
+    assert bound is not None
+    if arrays is not None:
+        bound(_certified(), arrays)
+
+
+def _make_events(folder: Path) -> None:
+    event = '{"elapsed_s": 1.0, "incumbent": 2, "bound": 0.5, "gap": 0.75, "stage": null, "compiling": false}\n'
+    _texts(folder, {"events.jsonl": event * 5})
+
+
+def _read_events(folder: Path) -> None:
+    read_events(folder)
+
+
+def _read_freeze(folder: Path) -> None:
+    parts_to_keep([str(folder / "f.csv")])
+
+
+def _read_gap(folder: Path) -> None:
+    _use(IMPORTERS["gap"].run([folder / "i.gap"], {}, 0))
+
+
+def _make_roadef(folder: Path) -> None:
+    _texts(folder, {"model.txt": hand.MODEL})
+    (folder / "assignment.txt.gz").write_bytes(gzip.compress(hand.TODAY.encode()))
+
+
+def _read_roadef(folder: Path) -> None:
+    _use(IMPORTERS["roadef"].run([folder / "model.txt", folder / "assignment.txt.gz"], {}, 0))
+
+
+def _make_cloud_regions(folder: Path) -> None:
+    plain = {
+        "regions.csv": test_importers.REGIONS,
+        "region_pairs.csv": test_importers.PAIRS,
+        "openb_node_list_all_node.csv": test_importers.NODES,
+        "openb_pod_list_default.csv": test_importers.PLAIN,
+    }
+    _texts(folder, plain)
+    packed = {"openb_pod_list_gpuspec33.csv.gz": test_importers.CHOOSY, "philly.csv.gz": test_importers.JOBS}
+    for name, text in packed.items():
+        (folder / name).write_bytes(gzip.compress(text.encode()))
+
+
+def _read_cloud_regions(folder: Path) -> None:
+    given = {"regions": "3", "datasets": "10", "part": "32", "machines": "2"}
+    IMPORTERS["cloud-regions"].run([folder] * 3, given, 0)
+
+
+def _make_gpu_fleet(folder: Path) -> None:
+    _texts(folder, {"openb_node_list_all_node.csv": gpu_fleet.NODES, "openb_pod_list_gpuspec33.csv": gpu_fleet.PODS})
+    _texts(folder, {"node_info_df.csv": gpu_fleet.NEWER})
+    (folder / "philly.csv.gz").write_bytes(gzip.compress(gpu_fleet.JOBS.encode()))
+
+
+def _read_gpu_fleet(folder: Path) -> None:
+    given = {"regions": "2", "clusters": "2", "pods": "10", "gangs": "4"}
+    for nodes in (folder, folder / "node_info_df.csv"):
+        IMPORTERS["gpu-fleet"].run([nodes, folder, folder], given, 0)
+
+
+def _texts(folder: Path, texts: dict[str, str]) -> None:
+    for name, text in texts.items():
+        (folder / name).write_text(text, encoding="utf-8", newline="\n")

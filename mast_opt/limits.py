@@ -38,7 +38,9 @@ FREE_CELLS = 2_000_000
 """Cells up to which ``CELLS_PER_CELL`` and ``CELLS_PER_BYTE`` do not count."""
 CELLS_PER_CELL = 8
 """Cells, empty ones included, that a sheet or a JSON table may span for each cell that it states."""
-CELLS_PER_BYTE = 100
+MOST_GPUS_A_NODE = 1_024
+"""GPUs of one node in a node list; importers keep an entry for each GPU."""
+CELLS_PER_BYTE = 10
 """Cells that a Parquet file may declare for each byte that it has."""
 
 

@@ -62,9 +62,17 @@ def label(name: str, axis: str, *, required: bool = True, help: str = "") -> Col
 
 
 def integer(
-    name: str, *, minimum: int = 0, default: int | None = None, required: bool = True, help: str = ""
+    name: str,
+    *,
+    minimum: int = 0,
+    maximum: int | None = None,
+    default: int | None = None,
+    required: bool = True,
+    help: str = "",
 ) -> Column:
-    return Column(name, ColumnType.INTEGER, minimum=minimum, default=default, required=required, help=help)
+    return Column(
+        name, ColumnType.INTEGER, minimum=minimum, maximum=maximum, default=default, required=required, help=help
+    )
 
 
 class Amount(TypedDict, total=False):

@@ -106,6 +106,16 @@ def test_a_parquet_file_that_declares_many_rows(tmp_path: Path) -> None:
         check_extent(content.getvalue())
 
 
+def test_a_parquet_file_whose_rows_repeat(tmp_path: Path) -> None:
+    content = io.BytesIO()
+    labels = pl.Series("a", [f"label-{n:06d}" for n in range(2_000)])
+    frame = pl.DataFrame({f"c{n}": pl.concat([labels] * 1_000) for n in range(4)})
+    frame.write_parquet(content)
+    assert 100 * len(content.getvalue()) > frame.height * frame.width
+    with pytest.raises(ValueError, match="2,000,000 rows of 4 columns"):
+        check_extent(content.getvalue())
+
+
 def test_a_key_of_many_parts(folder: Path) -> None:
     (folder / "instance.toml").write_text(HEADER + "a." * 100_000 + "b = 1\n")
     refused(folder, "64 parts")

@@ -118,6 +118,7 @@ def test_settings_that_cannot_be_are_refused(files: list[Path], settings: dict[s
         ("openb_pod_list_gpuspec33.csv", "p3,64000,131072,8,1000", "p3,64000,131072,8,500", "1000 for several GPUs"),
         ("openb_pod_list_gpuspec33.csv", "Guaranteed", "Golden", "one of Guaranteed"),
         ("philly.csv", "timestamp", "time", "a column timestamp"),
+        ("openb_node_list_all_node.csv", "n4,96000,262144,8,G2", "n4,96000,262144,1000000000,G2", "row 5, column gpu"),
     ],
 )
 def test_files_that_are_not_what_they_should_be(files: list[Path], name: str, old: str, new: str, words: str) -> None:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from mast_opt.io.faults import Faults
 from mast_opt.io.importers.openb import NODES
 from mast_opt.io.importers.source_table import find, read_table
+from mast_opt.limits import MOST_GPUS_A_NODE
 from mast_opt.schema import integer, label
 
 Ints = NDArray[np.int64]
@@ -19,13 +20,13 @@ MIB_PER_CORE = 4096
 """Memory of nodes whose list does not state it."""
 _2023 = (
     label("model", "model", required=False, help="GPU model, empty on nodes without GPUs"),
-    integer("gpu", help="GPUs of the node"),
+    integer("gpu", maximum=MOST_GPUS_A_NODE, help="GPUs of the node"),
     integer("cpu_milli", help="millicores of the node"),
     integer("memory_mib", help="memory of the node, MiB"),
 )
 _2026 = (
     label("gpu_model", "model", help="GPU model"),
-    integer("gpu_capacity_num", help="GPUs of the node"),
+    integer("gpu_capacity_num", maximum=MOST_GPUS_A_NODE, help="GPUs of the node"),
     integer("cpu_num", help="cores of the node"),
 )
 _LISTS = (NODES, "node_info_df.csv")

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from mast_opt.io.faults import Faults
 from mast_opt.io.importers.source_table import SourceTable, find, read_table
+from mast_opt.limits import MOST_GPUS_A_NODE
 from mast_opt.schema import integer, label
 
 Ints = NDArray[np.int64]
@@ -88,7 +89,7 @@ def _nodes(path: Path, faults: Faults) -> Nodes | None:
         path,
         [
             label("model", "model", required=False, help="GPU model, empty on nodes without GPUs"),
-            integer("gpu", help="GPUs of the node"),
+            integer("gpu", maximum=MOST_GPUS_A_NODE, help="GPUs of the node"),
             integer("cpu_milli", help="millicores of the node"),
         ],
         faults,

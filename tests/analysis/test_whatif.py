@@ -17,7 +17,7 @@ from mast_opt.analysis.scenarios import happened
 from mast_opt.data_placement import DataPlacement
 from mast_opt.data_placement.formulation import base
 from mast_opt.data_placement.questions import QUESTIONS
-from mast_opt.data_placement.scenarios import CHANGES
+from mast_opt.data_placement.scenarios import CHANGES, moved
 from mast_opt.data_placement.two_stage import TWO_STAGE
 from mast_opt.kinds import kind_of
 from mast_opt.result import Status
@@ -92,6 +92,7 @@ def test_hardware_storage_prices_weights_and_rules() -> None:
         ({"grow_demand": {"all": "much"}}, "expected a number"),
         ({"add_gpus": [{"region": "a", "gpus": 1}]}, "expected { region = …, gpu_type = …, gpus = … }"),
         ({"add_gpus": [{"region": "a", "gpu_type": "h100", "gpus": -9}]}, "takes more h100 from a than there are"),
+        ({"add_gpus": [{"region": "b", "gpu_type": "h100", "gpus": -9}]}, "takes more h100 from b than there are"),
         ({"add_storage_tb": {"a": -99}}, "takes more from a"),
         ({"add_storage_tb": 3}, "expected a table"),
         ({"add_storage_tb": {"a": 1e20}}, "add_storage_tb.a is 1e+20; expected a number from -1e+12 to 1e+12"),
@@ -107,6 +108,15 @@ def test_values_that_make_no_sense_are_named(changes: dict, words: str) -> None:
     with pytest.raises(mast_opt.UsageError, match="scenario it: ") as error:
         after(PROBLEM, **changes)
     assert words in str(error.value)
+
+
+def test_a_workload_that_is_split_otherwise_counts_once_as_moved() -> None:
+    """0.1 of etl moves from c to a, and images get a replica in a."""
+    place = PLAN.place.copy()
+    place[IMAGES, A] = True
+    other = replace(PLAN, place=place, run_share=np.array([1000, 700, 300, 1000]))
+    assert moved(PROBLEM, PROBLEM, PLAN, other) == {"moved_tb": 6.0, "moved_workloads": 1.0}
+    assert moved(PROBLEM, PROBLEM, other, PLAN) == {"moved_tb": 0.0, "moved_workloads": 1.0}
 
 
 def test_prices_of_links_need_links() -> None:

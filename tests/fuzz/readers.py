@@ -63,7 +63,7 @@ def child(root: Path, seed: int, first: int, cases: int, only: str) -> None:
         with tempfile.TemporaryDirectory() as copy:
             target.read(Path(shutil.copytree(folder, Path(copy) / "c")))
     used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-    resource.setrlimit(resource.RLIMIT_AS, (used + ROOM, used + ROOM))
+    _, most = resource.getrlimit(resource.RLIMIT_AS)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     signal.signal(signal.SIGPROF, _late)
     for number in range(first, first + cases):
@@ -76,6 +76,7 @@ def child(root: Path, seed: int, first: int, cases: int, only: str) -> None:
                 victim.write_bytes(damaged(rng, victim.name, victim.read_bytes()))
             print(number, target.name, flush=True)
             outcome = "sound"
+            resource.setrlimit(resource.RLIMIT_AS, (used + ROOM, most))
             signal.setitimer(signal.ITIMER_PROF, CPU_S)
             try:
                 target.read(folder)
@@ -90,6 +91,7 @@ def child(root: Path, seed: int, first: int, cases: int, only: str) -> None:
                 traceback.print_exc()
             finally:
                 signal.setitimer(signal.ITIMER_PROF, 0)
+                resource.setrlimit(resource.RLIMIT_AS, (most, most))
         print(outcome, flush=True)
 
 

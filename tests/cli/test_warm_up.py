@@ -10,7 +10,7 @@ def test_a_kind_is_warmed_up(call: Call) -> None:
     assert ended.code == 0
     (row,) = ended.record["warm_up"]
     assert row["kind"] == "server-assignment"
-    assert 0 < row["seconds"] <= ended.record["runtime_s"]["compile"]
+    assert 0 <= row["seconds"] <= ended.record["runtime_s"]["compile"]
     again = call("warm-up", "server-assignment")
     assert again.code == 0
     assert again.out.startswith("server-assignment was compiled already; loaded in ")

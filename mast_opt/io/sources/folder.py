@@ -16,7 +16,7 @@ from mast_opt.io.faults import Faults, shortened
 from mast_opt.io.raw import RawTable, raw_table
 from mast_opt.io.sources.base import panics_as_text, read_bytes
 from mast_opt.io.sources.csv_text import parse_csv
-from mast_opt.limits import CELLS_PER_BYTE, FREE_CELLS, MOST_COLUMNS, MOST_HEADER_BYTES, MOST_KEY_PARTS
+from mast_opt.limits import CELLS_PER_BYTE, FREE_PARQUET_CELLS, MOST_COLUMNS, MOST_HEADER_BYTES, MOST_KEY_PARTS
 
 _LONG_KEY = re.compile(
     rf"""(?<![\w-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){{{MOST_KEY_PARTS}}}""", re.ASCII
@@ -119,6 +119,6 @@ def check_extent(data: bytes) -> None:
     if width > MOST_COLUMNS:
         raise ValueError(f"it has {width:,} columns; at most {MOST_COLUMNS:,} are read")
     rows = lazy.select(pl.len()).collect().item()
-    allowed = FREE_CELLS + CELLS_PER_BYTE * len(data)
+    allowed = FREE_PARQUET_CELLS + CELLS_PER_BYTE * len(data)
     if rows * width > allowed:
         raise ValueError(f"it declares {rows:,} rows of {width} columns in {len(data):,} bytes")

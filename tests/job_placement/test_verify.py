@@ -137,6 +137,56 @@ def test_whole_tasks_need_gpus_that_nothing_else_uses(fleet: JobPlacement) -> No
     assert broken(roomy, plan(roomy, *rows)) == ["whole[e3,0]", "whole[e3,1]", "whole[e3,2]"]
 
 
+@pytest.mark.parametrize(
+    ("rows", "stop", "expected"),
+    [
+        ([("gang", "e3", 1, None)], (), {("gang[gang,ce,a100]", 1, 2)}),
+        ([("gang", "e1", 1, None), ("gang", "e3", 1, None)], (), {("one_rack[gang]", 1, 1)}),
+        ([("gang", "w1", 2, None)], (), {("data[gang,west]", 1, 0), ("accepts[gang,w1]", 2, 0)}),
+        (
+            [("share", "e3", 2, 0), ("share", "w1", 1, 0)],
+            (),
+            {("admitted[share]", 1, 1), ("gang[share,ce,a100]", 1, 3), ("gang[share,cw,h100]", 2, 3)},
+        ),
+        ([], ("fixed",), {("preemptible[fixed]", 1, 0)}),
+        ([("one", "e2", 1, None)], ("soft",), {("capacity[e2,2,gpu]", 1000, 0)}),
+        ([("share", "e3", 3, None)], (), {("split[share,e3]", 3, 0)}),
+        ([("share", "e3", 3, 4)], (), {("device[e3,1,4]", 1, 4)}),
+        ([("share", "e3", 3, 2)], (), {("device[e3,0,2]", 200, 1000), ("device[e3,1,2]", 200, 1000)}),
+        ([("one", "e3", 0, None)], (), {("assignments[one,e3]", 1, 1)}),
+        ([("gang", "e1", -1, None)], (), {("assignments[gang,e1]", 2, 1)}),
+        (
+            [("gang", "e3", 1, None), ("gang", "e3", 1, None)],
+            (),
+            {("assignments[gang,e3]", 1, 1)},
+        ),
+    ],
+)
+def test_amounts_and_limits(
+    fleet: JobPlacement, rows: list[Any], stop: tuple[str, ...], expected: set[tuple[str, int, int]]
+) -> None:
+    found = verify(fleet, plan(fleet, *rows, stop=stop)).violations
+    assert {(one.name, one.amount, one.limit) for one in found} == expected
+
+
+def test_amounts_of_residency_and_whole_gpus(fleet: JobPlacement) -> None:
+    listed = replace(fleet, residency=np.array([[False, True]]))
+    (violation,) = verify(listed, plan(listed, ("gang", "e3", 2, None))).violations
+    assert (violation.name, violation.amount, violation.limit) == ("residency[gang,logs,east]", 1, 0)
+    roomy = replace(fleet, tasks=np.array([2, 3, 2]), within=np.array([2, 2, 2]))
+    rows = [("share", "e3", 1, d) for d in range(3)] + [("one", "e3", 2, None)]
+    assert {(one.name, one.amount, one.limit) for one in verify(roomy, plan(roomy, *rows)).violations} == {
+        (f"whole[e3,{tier}]", 1, 1) for tier in range(3)
+    }
+
+
+def test_the_objective_is_the_weighted_sum_of_the_terms(fleet: JobPlacement) -> None:
+    weights = {name: 2.0 + at for at, name in enumerate(fleet.objective.weights)}
+    weighted = replace(fleet, objective=replace(fleet.objective, weights=weights))
+    verdict = verify(weighted, plan(weighted, ("share", "e3", 2, 0), ("share", "e3", 1, 1), stop=("soft",)))
+    assert verdict.objective == pytest.approx(sum(weights[name] * verdict.terms[name] for name in weights))
+
+
 def test_a_victim_frees_its_gpu_only_for_more_important_fractions() -> None:
     problem = read(FOLDER / "tiny-fractions.json")
     changed = replace(
@@ -162,7 +212,10 @@ def test_positions_out_of_range_are_violations_not_crashes(fleet: JobPlacement, 
     rows = {name: getattr(sound(fleet), name).copy() for name in FIELDS}
     rows[field][0] = position
     found = verify(fleet, Plan(**rows, preempt=sound(fleet).preempt)).violations
-    assert any(v.constraint == "assignments" and v.unit == "position" and f"#{position}" in v.index for v in found)
+    (wrong,) = [v for v in found if v.constraint == "assignments"]
+    last = {"job": 2, "server": 3}[field]
+    assert wrong.index == ((f"#{position}", "e1") if field == "job" else ("gang", f"#{position}"))
+    assert (wrong.unit, wrong.amount, wrong.limit) == ("position", 1 if position < 0 else position - last, last)
 
 
 def test_arrays_of_different_lengths_are_an_error(fleet: JobPlacement) -> None:

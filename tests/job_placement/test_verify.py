@@ -160,6 +160,16 @@ def test_whole_tasks_need_gpus_that_nothing_else_uses(fleet: JobPlacement) -> No
             (),
             {("assignments[gang,e3]", 1, 1)},
         ),
+        (  # what is wrong with one job is not taken for another's
+            [("gang", "e1", 1, None), ("gang", "e3", 1, None), ("one", "e3", 1, None), ("one", "e3", 1, None)],
+            (),
+            {("one_rack[gang]", 1, 1), ("assignments[one,e3]", 1, 1), ("gang[one,ce,a100]", 1, 1)},
+        ),
+        (
+            [("gang", "e3", 2, None), ("share", "e1", 2, 2), ("share", "w1", 1, 0)],
+            (),
+            {("admitted[share]", 1, 1), ("gang[share,ce,a100]", 1, 3), ("gang[share,cw,h100]", 2, 3)},
+        ),
     ],
 )
 def test_amounts_and_limits(
@@ -178,6 +188,21 @@ def test_amounts_of_residency_and_whole_gpus(fleet: JobPlacement) -> None:
     assert {(one.name, one.amount, one.limit) for one in verify(roomy, plan(roomy, *rows)).violations} == {
         (f"whole[e3,{tier}]", 1, 1) for tier in range(3)
     }
+
+
+def test_work_of_any_tier_touches_a_gpu(fleet: JobPlacement) -> None:
+    roomy = replace(fleet, tasks=np.array([2, 3, 2]), within=np.array([2, 2, 2]), tier=np.array([0, 0, 2]))
+    rows = [("share", "e3", 1, d) for d in range(3)] + [("one", "e3", 2, None)]
+    assert broken(roomy, plan(roomy, *rows)) == ["whole[e3,0]", "whole[e3,1]", "whole[e3,2]"]
+
+
+def test_whole_tasks_may_name_their_gpu_or_not(fleet: JobPlacement) -> None:
+    """Rows of one job on one server, with GPU 0, with GPU 1 and with any, are three rows and not one three times."""
+    three = replace(fleet, tasks=np.array([2, 3, 3]))
+    rows = [("one", "e3", 1, 0), ("one", "e3", 1, 1), ("one", "e3", 1, None)]
+    assert broken(three, plan(three, *rows)) == []
+    four = replace(fleet, tasks=np.array([2, 3, 4]))
+    assert broken(four, plan(four, *rows[:2], ("one", "e3", 2, None))) == []
 
 
 def test_the_objective_is_the_weighted_sum_of_the_terms(fleet: JobPlacement) -> None:

@@ -54,6 +54,29 @@ def test_a_broken_limit_is_named(tmp_path: Path, machine: tuple[int, ...], name:
     assert (violation.name, violation.amount, violation.limit) == (name, amount, limit)
 
 
+def test_a_machine_may_be_full(tmp_path: Path) -> None:
+    """Today m0 holds 7 of r0 and 5 of r1."""
+    problem = hand(tmp_path)
+    full = problem.capacity.copy()
+    full[0] = [7, 5]
+    assert verify(replace(problem, capacity=full), plan(0, 2, 0, 1, 2)).ok
+
+
+def test_a_service_without_processes_has_nothing_to_spread(tmp_path: Path) -> None:
+    problem = hand(tmp_path)
+    more = replace(problem, services=(*problem.services, "s3"), spread_min=np.append(problem.spread_min, 2))
+    assert verify(more, plan(0, 2, 0, 1, 2)).ok
+
+
+@pytest.mark.parametrize("needed", [(0, 2), (2, 0)])
+def test_every_dependency_of_a_service_counts(tmp_path: Path, needed: tuple[int, int]) -> None:
+    """s1, which is p2 on m0, needs s0 and s2 near; of s2 only p3 is."""
+    problem = replace(hand(tmp_path), dependent=np.array([1, 1]), dependency=np.array(needed))
+    assert verify(problem, plan(0, 2, 0, 1, 2)).ok
+    found = verify(problem, plan(0, 2, 0, -1, 2)).violations
+    assert {one.name for one in found} == {"assigned[p3]", "dependency[p2,s2,n0]"}
+
+
 def test_a_resource_that_is_not_transient_is_free_at_once(tmp_path: Path) -> None:
     """The swap that breaks capacity[m0,r1] above does so only by what p2 still holds there."""
     problem = hand(tmp_path)
@@ -66,7 +89,7 @@ def test_metrics_are_what_the_documentation_says(seed: int) -> None:
     rng = np.random.default_rng(seed)
     problem = challenge(rng, processes=9, machines=4, resources=2)
     capacity, need = problem.capacity.copy(), problem.need
-    capacity[0, 0] = 0
+    capacity[0, 0], capacity[1, 1] = 0, 1
     problem = replace(problem, capacity=capacity, safety=rng.integers(0, need.sum(axis=0), capacity.shape))
     machine = rng.integers(0, 4, 9)
     use = [[sum(int(need[p, k]) for p in range(9) if machine[p] == m) for k in range(2)] for m in range(4)]

@@ -12,14 +12,23 @@ import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from mast_opt.data_placement import DataPlacement
+from mast_opt.data_placement import DataPlacement, certificate_sums
+from mast_opt.data_placement import certificate as certificate_file
 from mast_opt.data_placement.certificate import Certificate, certified_bound
+from mast_opt.data_placement.certificate_sums import LEVELS
 from mast_opt.data_placement.certificate_trees import KEPT, KeptTrees
 from mast_opt.data_placement.formulation import base
 from mast_opt.data_placement.generate import FAMILIES
 from mast_opt.errors import PlanError
 from tests.data_placement.brute import Brute
-from tests.data_placement.certificates import boxes, lagrangian, random_certificate, random_trees, rounded
+from tests.data_placement.certificates import (
+    boxes,
+    lagrangian,
+    random_certificate,
+    random_prices,
+    random_trees,
+    rounded,
+)
 from tests.data_placement.strategies import problems
 from tests.data_placement.support import examples, proven
 
@@ -69,6 +78,28 @@ def test_the_bound_is_the_lagrangian(problem: DataPlacement, seed: int) -> None:
         assert certificate.bound(problem) == pytest.approx(expected, rel=1e-8, abs=1e-6)
 
 
+@examples(40)
+@given(problem=problems(roomy=True), seed=st.integers(0, 2**32), rows=st.integers(1, 3))
+def test_the_bound_does_not_depend_on_how_many_rows_are_handled_at_a_time(
+    problem: DataPlacement, seed: int, rows: int
+) -> None:
+    prices = random_prices(problem, seed)
+    at_once = random_certificate(problem, seed)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(certificate_sums, "CHUNK", rows)
+        patch.setattr(certificate_file, "CHUNK", rows)
+        piecewise = random_certificate(problem, seed)
+        assert np.array_equal(piecewise.read_level, at_once.read_level)
+        assert piecewise.bound(problem) == pytest.approx(at_once.bound(problem), rel=1e-9, abs=1e-9)
+    step = (at_once.read_cap / LEVELS)[:, None]
+    inside = np.minimum(prices.read, at_once.read_cap[:, None])
+    kept = at_once.read_level * step
+    assert (kept <= inside + 1e-9 * step).all()
+    assert (kept >= inside - step * (1 + 1e-9)).all()
+    assert at_once.worst == pytest.approx(prices.worst, rel=1e-9)
+    assert at_once.over == pytest.approx(prices.over, rel=1e-9)
+
+
 @examples(60)
 @given(problem=problems(), seed=st.integers(0, 2**32))
 def test_arrays_bring_the_certificate_back(problem: DataPlacement, seed: int) -> None:
@@ -113,6 +144,19 @@ def test_prices_out_of_their_boxes_are_refused(problem: DataPlacement, name: str
     most = boxes(problem)[{"read_cap": "read"}.get(name, name)].max(initial=0.0)
     with pytest.raises(PlanError, match=f"{name}.*boxes"):
         certified_bound(problem, edited(problem, name, lambda price: price + most * 1.001 + 1e-9))
+
+
+@pytest.mark.parametrize("name", ["worst", "over", "under"])
+def test_a_price_where_no_gpus_are_supplied_is_refused(problem: DataPlacement, name: str) -> None:
+    supply = problem.supply_mgpu.copy()
+    supply[0, 0] = 0
+    without = replace(problem, supply_mgpu=supply)
+    certificate = random_certificate(without, 4)
+    price = 0 * getattr(certificate, name)
+    replace(certificate, **{name: price}).bound(without)
+    price[0, 0] = 1e-30
+    with pytest.raises(PlanError, match=f"{name}.*boxes"):
+        replace(certificate, **{name: price}).bound(without)
 
 
 def test_a_price_on_an_unlimited_ingress_is_refused(problem: DataPlacement) -> None:

@@ -70,8 +70,8 @@ def test_a_service_without_processes_has_nothing_to_spread(tmp_path: Path) -> No
 
 @pytest.mark.parametrize("needed", [(0, 2), (2, 0)])
 def test_every_dependency_of_a_service_counts(tmp_path: Path, needed: tuple[int, int]) -> None:
-    """s1, which is p2 on m0, needs s0 and s2 near; of s2 only p3 is."""
-    problem = replace(hand(tmp_path), dependent=np.array([1, 1]), dependency=np.array(needed))
+    """s1, which is p2 on m0, needs s0 and s2 near; of s2 only p3 is. s2 needs s0."""
+    problem = replace(hand(tmp_path), dependent=np.array([1, 1, 2]), dependency=np.array([*needed, 0]))
     assert verify(problem, plan(0, 2, 0, 1, 2)).ok
     found = verify(problem, plan(0, 2, 0, -1, 2)).violations
     assert {one.name for one in found} == {"assigned[p3]", "dependency[p2,s2,n0]"}

@@ -221,6 +221,21 @@ def test_what_is_no_tree_is_refused(problem: DataPlacement, how: str) -> None:
         certified_bound(problem, arrays | {name: change(arrays[name])})
 
 
+@pytest.mark.parametrize("rows", [2, 3, 7])
+def test_trees_are_charged_in_whichever_piece_their_reads_are(problem: DataPlacement, rows: int) -> None:
+    problem = replace(problem, cpu_mcores=problem.cpu_mcores // 10, storage_mb=problem.storage_mb // 10)
+    trees = random_trees(problem, np.random.default_rng(3), 1e4)
+    certificate = replace(random_certificate(problem, 4), trees=trees)
+    charges = certificate_sums.tree_charges(certificate, problem)
+    assert charges is not None
+    assert (charges.rise > 0).sum() > 3
+    at_once = certificate.bound(problem)
+    assert at_once != replace(certificate, trees=KeptTrees.none()).bound(problem)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(certificate_sums, "CHUNK", rows)
+        assert certificate.bound(problem) == pytest.approx(at_once, rel=1e-9)
+
+
 def test_a_tree_that_comes_to_something_twice_is_refused(problem: DataPlacement) -> None:
     arrays = planted(problem)
     twice = {name: np.append(arrays[name], arrays[name][-1]) for name in ("tree_read", "tree_parent")} | {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from math import isfinite
 from operator import index
 
 from mast_opt.errors import UsageError
@@ -21,6 +22,13 @@ def whole(owner: str, what: str, value: object, least: int = 0, most: int = LARG
     if number > most:
         raise UsageError(f"{owner}: {what} is {number:,}; expected at most {most:,}")
     return number
+
+
+def amount(owner: str, what: str, value: object) -> float:
+    """A finite number of at least 0. Raises UsageError for anything else."""
+    if isinstance(value, (int, float)) and isfinite(value) and value >= 0:
+        return float(value)
+    raise UsageError(f"{owner}: {what} is {value!r}; expected a finite number of at least 0")
 
 
 def names_in(what: str, names: Collection[str]) -> frozenset[str]:

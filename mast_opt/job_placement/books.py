@@ -72,7 +72,10 @@ class Books:
         tiers: tuple[int, ...],
         replicas: Mapping[str, Collection[str]],
         residency: Mapping[str, Collection[str]],
+        remote_mb_price: float | None = None,
     ) -> None:
+        self.remote_mb_price = remote_mb_price
+        """Of a MB a day from another region; None where jobs run only with their data."""
         self.servers: dict[str, Server] = {}
         self.tiers = tiers
         self.replicas = {dataset: names_in(f"replicas of {dataset}", regions) for dataset, regions in replicas.items()}
@@ -86,7 +89,7 @@ class Books:
         self.name: dict[int, str] = {}
         """Place in the state → running job."""
         self.blocked: set[str] = set()
-        self._used: dict[str, int] = {}
+        self._used: dict[tuple[str, str | None], int] = {}
         self.layout: Layout
         self.state: State
         self.change_servers(servers, ())
@@ -202,15 +205,17 @@ class Books:
         self._count(self.running.pop(name), -1)
         del self.name[self.place.pop(name)]
 
-    def used_by(self, tenant: str) -> int:
-        """Milli-GPUs that the tenant's running jobs hold, less those that are over its quota."""
-        return self._used.get(tenant, 0)
+    def used_by(self, tenant: str, gpu_type: str | None = None) -> int:
+        """Milli-GPUs of one type (None: of all) that the tenant's running jobs hold, less those over its quota."""
+        return self._used.get((tenant, gpu_type), 0)
 
     def _count(self, running: Running, sign: int) -> None:
         job = running.job
         if job.tenant and not running.over_quota:
-            mgpu = sum(sum(share.gpus.values()) for share in running.shares)
-            self._used[job.tenant] = self._used.get(job.tenant, 0) + sign * mgpu
+            for share in running.shares:
+                mgpu = sign * sum(share.gpus.values())
+                for key in ((job.tenant, None), (job.tenant, self.servers[share.server].gpu_type)):
+                    self._used[key] = self._used.get(key, 0) + mgpu
 
     def positions_of(self, name: str) -> list[int]:
         """The servers that a running job holds something on."""
@@ -273,14 +278,33 @@ class Books:
         )
 
     def open_regions(self, job: Job) -> Bools:
-        """[R] regions that hold all that the job reads, and where all of it may be read."""
+        """[R] regions that hold all that the job reads (any where remote reads are priced and each dataset is held
+        somewhere), and where all of it may be read."""
         here: Bools = np.ones(len(self.regions), np.bool_)
         if job.datasets:
-            holders = frozenset.intersection(*(self.replicas.get(dataset, frozenset()) for dataset in job.datasets))
+            each = [self.replicas.get(dataset, frozenset()) for dataset in job.datasets]
+            holders = frozenset.intersection(*each)
+            if self.remote_mb_price is not None and all(each):
+                holders = frozenset(self.regions)
             here[:] = False
             may = holders.intersection(*(self.residency[name] for name in job.datasets if name in self.residency))
             here[[self.regions[region] for region in may if region in self.regions]] = True
         return here
+
+
+def price_of(books: Books, job: Job) -> NDArray[np.float64] | None:
+    """[G] what the job costs in each group; None where that is the same everywhere."""
+    remote = books.remote_mb_price if job.datasets else None
+    if not job.costs and remote is None:
+        return None
+    price = np.array([job.costs.get(name, 0.0) for name in books.cluster_names])[books.layout.group_cluster]
+    if remote is not None:
+        missing = [
+            sum(job.read_mb_per_day.get(name, 0) for name in job.datasets if region not in books.replicas.get(name, ()))
+            for region in books.region_names
+        ]
+        price = price + np.array(missing, np.int64)[books.layout.group_region] * remote
+    return price
 
 
 def cost_of(job: Job) -> int:

@@ -8,8 +8,10 @@ import numpy as np
 
 from mast_opt.job_placement.allocations import allocations_of
 from mast_opt.job_placement.books import MILLI, Books, Holding, Running
+from mast_opt.job_placement.derived import remote_mb_price
 from mast_opt.job_placement.offers import Job, Server, Share
 from mast_opt.job_placement.problem import JobPlacement
+from mast_opt.job_placement.tender import Limits
 from mast_opt.job_placement.units import CPU, GPU, MEMORY, WHOLE
 
 
@@ -37,7 +39,9 @@ def books_of(problem: JobPlacement, tiers: Iterable[int] = ()) -> Books:
         p.datasets[i]: {p.regions[r] for r in np.flatnonzero(p.residency[i]).tolist()}
         for i in np.flatnonzero(p.residency.any(axis=1)).tolist()
     }
-    books = Books(servers, tuple(sorted({*p.tiers, *tiers})), replicas, residency)
+    books = Books(
+        servers, tuple(sorted({*p.tiers, *tiers})), replicas, residency, remote_mb_price(p) if p.remote_reads else None
+    )
     held = allocations_of(p)
     running: dict[str, Running] = {}
     holdings: dict[str, tuple[Holding, ...]] = {}
@@ -64,8 +68,13 @@ def books_of(problem: JobPlacement, tiers: Iterable[int] = ()) -> Books:
     return books
 
 
-def quotas_of(problem: JobPlacement) -> dict[str, int]:
-    """Tenant → milli-GPUs; the quotas on single GPU types are left out."""
-    p = problem
-    rows = zip(p.quota_tenant.tolist(), p.quota_mgpu.tolist(), p.quota_typed.tolist())
-    return {p.tenants[tenant]: int(mgpu) for tenant, mgpu, typed in rows if not typed}
+def quotas_of(problem: JobPlacement) -> Limits:
+    """The quotas of an instance."""
+    p, limits = problem, Limits({}, {})
+    for row, tenant in enumerate(p.quota_tenant.tolist()):
+        name, mgpu = p.tenants[tenant], int(p.quota_mgpu[row])
+        if p.quota_typed[row]:
+            limits.typed.setdefault(name, {})[p.gpu_types[p.quota_type[row]]] = mgpu
+        else:
+            limits.total[name] = mgpu
+    return limits

@@ -68,6 +68,11 @@ def _fewest(problem: JobPlacement, in_rack: Ints, jobs: Ints, best: Ints) -> Non
             best[j] = min(best[j], int(reached[holds].min()))
 
 
+def remote_mb_price(problem: JobPlacement) -> float:
+    """What a MB a day from another region adds to the objective."""
+    return problem.objective.weights["remote"] / max(int(problem.read_mb_per_day.sum()), 1)
+
+
 @dataclass(frozen=True, eq=False)
 class WholeServerTasks:
     """For servers of each type and size, the commonest pending task that takes all GPUs of one."""

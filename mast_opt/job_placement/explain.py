@@ -36,10 +36,9 @@ def _report(books: Books, job: Job, request: Request, cluster: int) -> ClusterRe
     in_service = here & ~books.out_of_service()
     if _when_empty(books, request, in_service) is not None:
         return ClusterReport(name, False, "it would hold the job, but not without its servers that are out of service")
-    for g in groups.tolist():
-        level = int(level_in(books.state, g, request))
-        if level < NOWHERE:
-            return ClusterReport(name, True, f"it fits as it is, within one {LEVELS[level]}")
+    level = min(int(level_in(books.state, g, request)) for g in groups.tolist())
+    if level < NOWHERE:
+        return ClusterReport(name, True, f"it fits as it is, within one {LEVELS[level]}")
     only: Bools = np.isin(np.arange(len(books.everywhere)), groups)
     offer = place(books.state, request, only, TIGHT, BUDGET)
     if offer is not None:
@@ -59,6 +58,8 @@ def _missing_data(books: Books, job: Job, region: str) -> str:
     outside = [dataset for dataset in job.datasets if region not in books.residency.get(dataset, (region,))]
     if outside:
         return f"{region} is outside the residency of {', '.join(outside)}"
+    if books.remote_mb_price is not None:
+        return f"no region holds {', '.join(name for name in job.datasets if not books.replicas.get(name))}"
     lacks = [dataset for dataset in job.datasets if region not in books.replicas.get(dataset, ())]
     return f"{region} does not hold {', '.join(lacks)}"
 
@@ -66,8 +67,8 @@ def _missing_data(books: Books, job: Job, region: str) -> str:
 def _shortage(books: Books, request: Request, groups: Ints) -> str:
     """What is missing, counting what could be had by stopping less important jobs."""
     state, threshold = books.state, request.tier + 1
-    servers = np.isin(books.layout.group, groups)
-    mgpu = int(request.mgpu[books.layout.group_type[groups]].min())
+    servers = np.isin(books.layout.group, groups) & ~books.out_of_service()
+    mgpu = int(request.mgpu[books.layout.group_type[books.layout.group[servers]]].min())
     for what, free, held, need, per in (
         ("GPUs", A_FREE, C_MGPU, mgpu, WHOLE),
         ("cores", A_CPU, C_CPU, request.cpu, 1000),
@@ -88,6 +89,9 @@ def why_not(books: Books, job: Job, request: Request) -> str:
         return f"no server has a GPU type that it accepts ({wanted}); there are {', '.join(books.type_names)}"
     if not request.open.any() and any(dataset in books.residency for dataset in job.datasets):
         return f"no region holds all of its data ({', '.join(job.datasets)}) within the residency of that data"
+    lost = [dataset for dataset in job.datasets if not books.replicas.get(dataset)]
+    if lost and books.remote_mb_price is not None:
+        return f"no region holds {', '.join(lost)}"
     if not request.open.any():
         return f"no region holds all of its data ({', '.join(job.datasets)})"
     usable = (request.mgpu[books.layout.group_type] >= 0) & request.open[books.layout.group_region]

@@ -19,19 +19,20 @@ from uuid import uuid4
 import numpy as np
 
 from mast_opt.errors import StaleBid, UsageError
-from mast_opt.job_placement.arguments import names_in, whole
-from mast_opt.job_placement.books import Books, Running, cost_of
+from mast_opt.job_placement.arguments import amount, names_in, whole
+from mast_opt.job_placement.booking import check_booking
+from mast_opt.job_placement.books import Books, Running, cost_of, price_of
 from mast_opt.job_placement.books_of import books_of, quotas_of
 from mast_opt.job_placement.explain import explain, why_not
 from mast_opt.job_placement.heuristics.failures import Failures
 from mast_opt.job_placement.heuristics.fit import Request
 from mast_opt.job_placement.heuristics.ledger import block, refresh_reclaim, settle
 from mast_opt.job_placement.heuristics.pack import TIGHT
-from mast_opt.job_placement.heuristics.place import place
+from mast_opt.job_placement.heuristics.priced import place_priced
 from mast_opt.job_placement.heuristics.state import J_COST, R_MGPU, R_USED
 from mast_opt.job_placement.offers import Bid, ClusterReport, Drained, Job, Refused, Server, Share
 from mast_opt.job_placement.problem import JobPlacement
-from mast_opt.job_placement.tender import bid_of, over_quota, placed_of
+from mast_opt.job_placement.tender import Limits, bid_of, over_quota, placed_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,6 +60,8 @@ class Fleet:
         replicas: Mapping[str, Collection[str]] | None = None,
         residency: Mapping[str, Collection[str]] | None = None,
         quotas: Mapping[str, int] | None = None,
+        type_quotas: Mapping[str, Mapping[str, int]] | None = None,
+        remote_mb_price: float | None = None,
     ) -> None:
         """An empty fleet.
 
@@ -68,12 +71,23 @@ class Fleet:
             residency: dataset → the only regions where jobs that read it may run, whatever ``replicas`` says; a
                 dataset that is not listed may be read anywhere.
             quotas: tenant → milli-GPUs; work beyond that has the lowest tier and may be stopped.
+            type_quotas: tenant → GPU type → milli-GPUs, likewise; a job is within its quotas if it is on any type that
+                it accepts.
+            remote_mb_price: price of a MB a day that a job reads from another region, in the unit of ``Job.costs``;
+                None if jobs run only where all their data is.
 
         Raises:
             UsageError: servers that contradict one another, or a quota that is no number of milli-GPUs.
         """
-        limits = {tenant: whole(f"tenant {tenant}", "quota", mgpu) for tenant, mgpu in (quotas or {}).items()}
-        self._begin(Books(servers, tuple(sorted(set(tiers))), replicas or {}, residency or {}), limits)
+        limits = Limits(
+            {tenant: whole(f"tenant {tenant}", "quota", mgpu) for tenant, mgpu in (quotas or {}).items()},
+            {
+                tenant: {kind: whole(f"tenant {tenant}", f"quota of {kind}", mgpu) for kind, mgpu in typed.items()}
+                for tenant, typed in (type_quotas or {}).items()
+            },
+        )
+        price = None if remote_mb_price is None else amount("the fleet", "remote_mb_price", remote_mb_price)
+        self._begin(Books(servers, tuple(sorted(set(tiers))), replicas or {}, residency or {}, price), limits)
 
     @classmethod
     def of(cls, problem: JobPlacement, tiers: Iterable[int] = ()) -> Fleet:
@@ -86,9 +100,9 @@ class Fleet:
         fleet._begin(books_of(problem, tiers), quotas_of(problem))
         return fleet
 
-    def _begin(self, books: Books, quotas: Mapping[str, int]) -> None:
+    def _begin(self, books: Books, quotas: Limits) -> None:
         self._books = books
-        self._quotas = dict(quotas)
+        self._quotas = quotas
         self._failures = Failures()
         self._lock = threading.RLock()
         self._version = 0
@@ -106,23 +120,25 @@ class Fleet:
             stamp = self._stamp(request)
             if self._failures.known(request, stamp):
                 return Refused(job, why_not(self._books, job, request), remembered=True)
-            offer = place(self._books.state, request, self._books.everywhere, TIGHT)
+            price = price_of(self._books, job)
+            offer = place_priced(self._books.state, request, self._books.everywhere, TIGHT, price)
             if offer is None:
                 self._failures.remember(request, stamp)
                 return Refused(job, why_not(self._books, job, request))
-            return bid_of(offer, job, over, self._books, self._version, self._name)
+            return bid_of(offer, job, over, price, self._books, self._version, self._name)
 
     def bids(self, job: Job) -> tuple[Bid, ...]:
         """The best bid of every region that has one, the best of all first (it is the one that ``place`` gives)."""
         with self._lock:
             over, request = self._request(job)
-            found = []
+            found, price = [], price_of(self._books, job)
             for region in np.flatnonzero(request.open).tolist():
                 only = np.zeros_like(request.open)
                 only[region] = True
-                offer = place(self._books.state, request._replace(open=only), self._books.everywhere, TIGHT)
+                here = request._replace(open=only)
+                offer = place_priced(self._books.state, here, self._books.everywhere, TIGHT, price)
                 if offer is not None:
-                    found.append(bid_of(offer, job, over, self._books, self._version, self._name))
+                    found.append(bid_of(offer, job, over, price, self._books, self._version, self._name))
             return tuple(sorted(found, key=lambda bid: bid.key))
 
     def commit(self, bid: Bid) -> tuple[str, ...]:
@@ -130,13 +146,19 @@ class Fleet:
 
         Raises:
             StaleBid: the fleet has changed since the bid was made.
-            UsageError: another fleet made the bid.
+            UsageError: another fleet made the bid, or it was changed and does not fit the fleet.
         """
+        if not isinstance(bid, Bid):
+            raise UsageError(f"commit takes a Bid of place or bids, not a {type(bid).__name__}")
         if bid.fleet != self._name:
             raise UsageError(f"the bid for {bid.job.name} is another fleet's; ask this one for a bid")
         with self._lock:
             if bid.version != self._version:
                 raise StaleBid(f"the bid for {bid.job.name} is for an older state of the fleet; ask for a new one")
+            over, request = self._request(bid.job)
+            if (bid.over_quota, bid.tier) != (over, self._books.tiers[request.tier]):
+                raise UsageError(f"the bid for {bid.job.name} does not have the job's tier; ask for a new bid")
+            check_booking(bid, request, self._books)
             job = replace(bid.job, preemptible=True) if bid.over_quota else bid.job
             running = Running(job, self._books.tiers.index(bid.tier), bid.shares, bid.over_quota)
             self._books.start(running, placed_of(bid, self._books), bid.victims, self._in_round)
@@ -222,7 +244,9 @@ class Fleet:
     def round(self) -> Iterator[None]:
         """A pass over a queue: until it ends, what victims free serves only work that is more important than they.
 
-        Outside a round, what is left over of it is free for all at once.
+        A victim that started in this round frees what it took for the same work as before, its own tier included, as
+        if it had never started; a batch treats its jobs the same way. Outside a round, what is left over of a victim
+        is free for all at once.
         """
         with self._lock:
             self._outside_round("a round begins")

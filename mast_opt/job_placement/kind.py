@@ -12,7 +12,7 @@ from mast_opt.job_placement.example import EXAMPLE
 from mast_opt.job_placement.formulation import base
 from mast_opt.job_placement.freezing import FREEZING
 from mast_opt.job_placement.generate import FAMILIES, SIZES_HELP
-from mast_opt.job_placement.heuristics.pricing import BY_RULE, REPAIR
+from mast_opt.job_placement.heuristics.pricing import BY_RULE, PRICED
 from mast_opt.job_placement.order import order
 from mast_opt.job_placement.plan import Plan
 from mast_opt.job_placement.plan_tables import build_plan, unbuild_plan
@@ -81,7 +81,7 @@ KIND: Kind[JobPlacement, Any] = Kind(
     formulations={"base": base, "strong": strong},
     size=size,
     heuristics={name: _by_name(name) for name in _SOLVERS},
-    pricing={name: BY_RULE if name in _CONSTRUCTIVE else REPAIR for name in _SOLVERS},
+    pricing={name: PRICED if name.startswith("exhaustive") else BY_RULE for name in _SOLVERS},
     constructive=frozenset(_CONSTRUCTIVE),
     rehearsals=_rehearsals,
     live=_live,

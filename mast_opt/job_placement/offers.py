@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from mast_opt.errors import UsageError
-from mast_opt.job_placement.arguments import names_in, whole
+from mast_opt.job_placement.arguments import amount, names_in, whole
 from mast_opt.job_placement.problem import JobPlacement
+from mast_opt.job_placement.tables import MICRO
 from mast_opt.job_placement.units import LARGEST, LEVELS, MOST_GPUS, MOST_TASKS, WHOLE
 
 
@@ -49,7 +50,7 @@ class Job:
     gpu_types: Mapping[str, int] | None = None
     """GPU types that it accepts, and how many milli-GPUs a task needs on each; None for any type and ``mgpu``."""
     datasets: tuple[str, ...] = ()
-    """It runs only in regions that hold all of them."""
+    """It runs only in regions that hold all of them, unless the fleet has a price for remote reads."""
     within: str = "cluster"
     """``server``, ``rack`` or ``cluster``: what it must stay within."""
     prefer: str = "server"
@@ -59,9 +60,17 @@ class Job:
     gpu_hours_at_risk: float = 0.0
     """What is lost if it is stopped now; see ``Fleet.set_at_risk``."""
     tenant: str = ""
+    read_mb_per_day: Mapping[str, int] = field(default_factory=dict)
+    """Dataset → volume that it reads; 0 for those that are not named."""
+    costs: Mapping[str, float] = field(default_factory=dict)
+    """Cluster → price of running it there; 0 for those that are not named."""
 
     def __post_init__(self) -> None:
         owner = f"job {self.name}"
+        volumes = {name: whole(owner, f"MB a day of {name}", mb) for name, mb in self.read_mb_per_day.items()}
+        object.__setattr__(self, "read_mb_per_day", volumes)
+        prices = {name: amount(owner, f"cost in {name}", cost) for name, cost in self.costs.items()}
+        object.__setattr__(self, "costs", prices)
         object.__setattr__(self, "tasks", whole(owner, "tasks", self.tasks, least=1, most=MOST_TASKS))
         most = LARGEST // self.tasks
         for what in ("mgpu", "cpu_mcores", "memory_mib"):
@@ -81,9 +90,12 @@ class Job:
 
     @classmethod
     def of(cls, problem: JobPlacement, j: int) -> Job:
-        """The j-th pending job of an instance. It may be stopped once it runs if it is not of tier 0."""
+        """The j-th pending job of an instance. It may be stopped once it runs if it is not of tier 0. Its costs are
+        weighted as in the instance's objective."""
         p = problem
-        accepted = np.flatnonzero(p.accepts[j]).tolist()
+        accepted = p.option_type[p.option_job == j].tolist()
+        read, priced = np.flatnonzero(p.read_job == j).tolist(), np.flatnonzero(p.cost_job == j).tolist()
+        weight = p.objective.weights["cost"]
         return cls(
             name=p.jobs[j],
             tier=p.tiers[p.tier[j]],
@@ -91,7 +103,9 @@ class Job:
             gpu_types={p.gpu_types[k]: int(p.need_mgpu[j, k]) for k in accepted},
             cpu_mcores=int(p.cpu_mcores[j]),
             memory_mib=int(p.memory_mib[j]),
-            datasets=tuple(p.datasets[i] for i in p.read_dataset[p.read_job == j].tolist()),
+            datasets=tuple(p.datasets[p.read_dataset[row]] for row in read),
+            read_mb_per_day={p.datasets[p.read_dataset[row]]: int(p.read_mb_per_day[row]) for row in read},
+            costs={p.clusters[p.cost_cluster[row]]: weight * (int(p.cost_micro[row]) / MICRO) for row in priced},
             within=LEVELS[p.within[j]],
             prefer=LEVELS[p.prefer[j]],
             preemptible=bool(p.tier[j] > 0),
@@ -129,6 +143,8 @@ class Bid:
     victim_tier: int | None
     """The most important tier among them."""
     gpu_hours_lost: float
+    price: float
+    """The job's cost in the cluster, and what it reads from other regions at the fleet's price."""
     load: float
     """Share of the region's GPUs in use."""
     proven: bool
@@ -139,13 +155,13 @@ class Bid:
     """Which fleet that is; no other one takes the bid."""
 
     @property
-    def key(self) -> tuple[float, float, int, int, float, str, str, str]:
+    def key(self) -> tuple[float, float, int, int, float, float, str, str, str]:
         """What bids for the same job compare by; the least is the best: importance of the most important victim,
-        GPU-hours lost, victims, level beyond what the job prefers, load of the region, and names."""
+        GPU-hours lost, victims, level beyond what the job prefers, price, load of the region, and names."""
         importance = float("-inf") if self.victim_tier is None else -float(self.victim_tier)
         level = max(0, LEVELS.index(self.level) - LEVELS.index(self.job.prefer))
         lost, stopped = self.gpu_hours_lost, len(self.victims)
-        return importance, lost, stopped, level, self.load, self.region, self.cluster, self.gpu_type
+        return importance, lost, stopped, level, self.price, self.load, self.region, self.cluster, self.gpu_type
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,9 +12,14 @@ from mast_opt.job_placement.plan import Plan
 from mast_opt.job_placement.problem import JobPlacement
 from mast_opt.job_placement.reasons import Obstacle, reasons
 from mast_opt.job_placement.scenarios import CHANGES, adapted
+from mast_opt.job_placement.units import WHOLE
 from mast_opt.questions import Alternative, Choices, Questions
 from mast_opt.verdict import Violation
-from mast_opt.words import counted
+from mast_opt.words import counted, listed
+
+if TYPE_CHECKING:
+    from mast_opt.job_placement.heuristics.desk import Desk
+    from mast_opt.job_placement.heuristics.fit import Request
 
 
 def now(problem: JobPlacement, plan: Plan, j: int) -> str:
@@ -44,9 +50,14 @@ def alternatives(problem: JobPlacement, plan: Plan, j: int) -> tuple[Alternative
         trial = desk.copy()
         job = trial.request(j)
         offer = place(trial.state, job, trial.layout.group_cluster == c, TIGHT)
+        if offer is None and obstacle is Obstacle.IN_USE:
+            trial = desk.copy()
+            _let_give_way(trial, job)
+            offer = place(trial.state, job, trial.layout.group_cluster == c, TIGHT)
         if offer is None:
             why = (
-                "no room was found there, even by stopping what may be stopped"
+                "no room was found there, even by stopping less important running jobs that may be stopped and leaving "
+                "less important jobs of the plan waiting"
                 if obstacle is Obstacle.IN_USE
                 else obstacle.value
             )
@@ -56,13 +67,25 @@ def alternatives(problem: JobPlacement, plan: Plan, j: int) -> tuple[Alternative
         ejected = trial.admit(j, job, offer.placed, offer.victims)
         changed = trial.plan()
         if c != here or not _same(plan, changed, j):
-            stopped = int(changed.preempt.sum()) - int(plan.preempt.sum()) + len(ejected)
+            stopped = int(changed.preempt.sum()) - int(plan.preempt.sum())
             expense = f", stopping {counted(stopped, 'more job')}" if stopped > 0 else ""
+            if ejected:
+                expense += f", leaving {listed([problem.jobs[k] for k in sorted(ejected)])} waiting"
             elsewhere = ", on other servers" if c == here else ""
             found.append(Alternative(f"{words}{elsewhere}{expense}", cluster, changed))
     if admitted:
         found.append(Alternative("rejected", "", desk.plan()))
     return tuple(found)
+
+
+def _let_give_way(desk: Desk, job: Request) -> None:
+    """Let placed jobs that are less important than this one be pushed out; the larger, the dearer."""
+    from mast_opt.job_placement.heuristics.ledger import set_price
+    from mast_opt.job_placement.heuristics.state import J_MGPU, J_TIER
+
+    places = np.fromiter(desk.pending, np.int64, len(desk.pending))
+    places = places[desk.state.job[J_TIER, places] > job.tier]
+    set_price(desk.state, places, len(desk.problem.tiers), 1 + desk.state.job[J_MGPU, places] // WHOLE)
 
 
 def _same(plan: Plan, other: Plan, j: int) -> bool:

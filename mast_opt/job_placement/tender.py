@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mast_opt.job_placement.books import MILLI, Books
 from mast_opt.job_placement.heuristics.pack import Placed
@@ -15,17 +16,34 @@ from mast_opt.job_placement.offers import Bid, Job, Share
 from mast_opt.job_placement.units import LEVELS
 
 
-def over_quota(job: Job, books: Books, quotas: Mapping[str, int]) -> bool:
-    """Whether the job would take its tenant over the quota, on whatever type it needs the fewest GPUs."""
-    quota = quotas.get(job.tenant)
-    if quota is None:
+@dataclass(frozen=True)
+class Limits:
+    """Quotas of tenants, in milli-GPUs."""
+
+    total: dict[str, int]
+    """Tenant → limit for all types together."""
+    typed: dict[str, dict[str, int]]
+    """Tenant → GPU type → limit for that type."""
+
+
+def over_quota(job: Job, books: Books, quotas: Limits) -> bool:
+    """Whether the job would take its tenant over its quotas on every type of the fleet that it accepts."""
+    total, typed = quotas.total.get(job.tenant), quotas.typed.get(job.tenant)
+    if total is None and typed is None:
         return False
-    needs = [job.mgpu] if job.gpu_types is None else list(job.gpu_types.values())
-    return books.used_by(job.tenant) + job.tasks * min(needs, default=0) > quota
+    needs = dict.fromkeys(books.types, job.mgpu) if job.gpu_types is None else job.gpu_types
+    asked = {kind: job.tasks * mgpu for kind, mgpu in needs.items() if kind in books.types}
+    return bool(asked) and not any(
+        (total is None or books.used_by(job.tenant) + mgpu <= total)
+        and (not typed or kind not in typed or books.used_by(job.tenant, kind) + mgpu <= typed[kind])
+        for kind, mgpu in asked.items()
+    )
 
 
-def bid_of(offer: Offer, job: Job, over: bool, books: Books, version: int, fleet: str) -> Bid:
-    """An offer in names. ``over``: the job is over its tenant's quota."""
+def bid_of(
+    offer: Offer, job: Job, over: bool, price: NDArray[np.float64] | None, books: Books, version: int, fleet: str
+) -> Bid:
+    """An offer in names. ``over``: the job is over its tenant's quota. ``price`` [G]: see ``price_of``."""
     layout = books.layout
     region = int(layout.group_region[offer.group])
     cost = sum(int(books.state.job[J_COST, at]) // VICTIM for at in offer.victims.tolist())
@@ -45,6 +63,7 @@ def bid_of(offer: Offer, job: Job, over: bool, books: Books, version: int, fleet
         victims=tuple(sorted(books.name[at] for at in offer.victims.tolist())),
         victim_tier=None if offer.threshold is None else books.tiers[offer.threshold],
         gpu_hours_lost=cost / MILLI,
+        price=0.0 if price is None else float(price[offer.group]),
         load=load_of(books.state, region),
         proven=offer.proven,
         version=version,

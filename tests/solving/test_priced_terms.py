@@ -58,9 +58,10 @@ def test_rules_that_do_not_look_at_costs_or_remote_reads_are_refused_where_these
     _, problem = small("job-placement", "features")
     problem = replace(problem, remote_reads=False)
     assert problem.cost_micro.any()
-    with pytest.raises(UnsupportedOption, match=r"exhaustive does not price cost.*Choose exhaustive\+repair"):
-        mast_opt.solve(problem, solver="exhaustive")
+    with pytest.raises(UnsupportedOption, match=r"federated does not price cost.*Choose exhaustive, exhaustive\+repair"):
+        mast_opt.solve(problem, solver="federated")
+    assert mast_opt.solve(problem, solver="exhaustive").verdict is not None
     free = replace(
         problem, objective=replace(problem.objective, weights=dict(problem.objective.weights) | {"cost": 0.0})
     )
-    assert mast_opt.solve(free, solver="exhaustive").verdict is not None
+    assert mast_opt.solve(free, solver="federated").verdict is not None

@@ -9,7 +9,8 @@ from mast_opt.job_placement.heuristics.desk import Desk
 from mast_opt.job_placement.heuristics.failures import Failures
 from mast_opt.job_placement.heuristics.fit import Request
 from mast_opt.job_placement.heuristics.pack import TIGHT
-from mast_opt.job_placement.heuristics.place import Offer, place
+from mast_opt.job_placement.heuristics.place import Offer
+from mast_opt.job_placement.heuristics.priced import place_priced
 from mast_opt.search import Watch
 
 Place = Callable[[Desk, int, Request], Offer | None]
@@ -29,7 +30,7 @@ class Seen:
 
 def exhaustively(desk: Desk, j: int, job: Request) -> Offer | None:
     """The best bid of all groups."""
-    return place(desk.state, job, desk.everywhere, TIGHT)
+    return place_priced(desk.state, job, desk.everywhere, TIGHT, desk.price(j))
 
 
 def admit_in_order(

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mast_opt.job_placement.allocations import Allocations, allocations_of
+from mast_opt.job_placement.derived import remote_mb_price
 from mast_opt.job_placement.heuristics.fit import Request
 from mast_opt.job_placement.heuristics.layout import Layout, lay_out
 from mast_opt.job_placement.heuristics.ledger import (
@@ -39,6 +40,7 @@ from mast_opt.job_placement.heuristics.state import (
 )
 from mast_opt.job_placement.plan import Plan
 from mast_opt.job_placement.problem import JobPlacement
+from mast_opt.job_placement.tables import MICRO
 from mast_opt.job_placement.units import CPU, MEMORY, WHOLE, Bools, Ints
 
 
@@ -88,6 +90,17 @@ class Desk:
             prefer=int(p.prefer[j]),
             tier=int(p.queue_tier[j]),
         )
+
+    def price(self, j: int) -> NDArray[np.float64] | None:
+        """[G] what a pending job costs in each group, in the unit of the objective; None where that is the same."""
+        p = self.problem
+        rows = p.cost_job == j
+        if not rows.any() and not p.remote_reads:
+            return None
+        cost = np.zeros(len(p.clusters))
+        cost[p.cost_cluster[rows]] = p.objective.weights["cost"] * (p.cost_micro[rows] / MICRO)
+        price = cost[self.layout.group_cluster] + p.missing_mb[j, self.layout.group_region] * remote_mb_price(p)
+        return price if (price != price[0]).any() else None
 
     def copy(self) -> Desk:
         """A desk that can go its own way."""

@@ -21,7 +21,7 @@ from mast_opt.job_placement.heuristics.ledger import (
 from mast_opt.job_placement.heuristics.pack import Placed, pack
 from mast_opt.job_placement.heuristics.search import NOWHERE, excess, level_in, search
 from mast_opt.job_placement.heuristics.state import G_TYPE, J_COST, J_ROW, L_NEXT, L_SERVER, State
-from mast_opt.job_placement.heuristics.victims import search_victims
+from mast_opt.job_placement.heuristics.victims import Victims, search_victims
 from mast_opt.job_placement.units import Bools, Ints
 
 NODE_BUDGET = 2_000
@@ -56,8 +56,11 @@ def place(state: State, job: Request, allowed: Bools, style: int, budget: int = 
     if group >= 0:
         return Offer(group, level, on_servers(state, group, level, job, style, NOBODY), NOBODY, None, True)
     found = search_victims(state, job, allowed, budget) if budget else None
-    if found is None:
-        return None
+    return None if found is None else offer_of(state, job, style, found)
+
+
+def offer_of(state: State, job: Request, style: int, found: Victims) -> Offer:
+    """The offer for a job once these victims are stopped."""
     jobs = found.jobs if found.proven else needed(state, found.group, job, found.jobs)
     placed = on_servers(state, found.group, NOWHERE, job, style, jobs)
     return Offer(found.group, int(placed.level[0]), placed, jobs, found.threshold, found.proven)

@@ -26,6 +26,6 @@ def _unpriced(problem: JobPlacement) -> Mapping[str, str]:
 
 
 BY_RULE = Pricing(frozenset(_IN_ORDER) | {"remote", "cost"}, _unpriced)
-"""Of the solvers that place the jobs one by one in a fixed order."""
-REPAIR = Pricing(frozenset(_IN_ORDER) | {"remote", "cost"})
-"""Of ``exhaustive+repair``, which minimises the weighted terms."""
+"""Of ``federated`` and the baselines, which place the jobs one by one in a fixed order without a price."""
+PRICED = Pricing(frozenset(_IN_ORDER) | {"remote", "cost"})
+"""Of ``exhaustive``, whose bids have a price, and ``exhaustive+repair``, which minimises the weighted terms."""

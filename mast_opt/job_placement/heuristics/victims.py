@@ -34,14 +34,18 @@ class Victims:
     """Whether no set is cheaper."""
 
 
-def search_victims(state: State, job: Request, allowed: Bools, budget: int) -> Victims | None:
+def search_victims(
+    state: State, job: Request, allowed: Bools, budget: int, groups: Ints | None = None
+) -> Victims | None:
     """The cheapest set for the job; None if stopping everything that may be stopped makes no room.
 
     Args:
         allowed: [G] groups that may be used.
         budget: nodes of the search, over all groups.
+        groups: those groups in the order that decides between equal bids; None for the order without prices.
     """
-    groups = groups_in_order(state, job, allowed)
+    if groups is None:
+        groups = groups_in_order(state, job, allowed)
     for threshold in range(state.room.shape[1] - 1, job.tier, -1):
         found = cheapest(state, job, groups, threshold, budget)
         if found is not None:

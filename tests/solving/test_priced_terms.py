@@ -58,7 +58,9 @@ def test_rules_that_do_not_look_at_costs_or_remote_reads_are_refused_where_these
     _, problem = small("job-placement", "features")
     problem = replace(problem, remote_reads=False)
     assert problem.cost_micro.any()
-    with pytest.raises(UnsupportedOption, match=r"federated does not price cost.*Choose exhaustive, exhaustive\+repair"):
+    with pytest.raises(
+        UnsupportedOption, match=r"federated does not price cost.*Choose exhaustive, exhaustive\+repair"
+    ):
         mast_opt.solve(problem, solver="federated")
     assert mast_opt.solve(problem, solver="exhaustive").verdict is not None
     free = replace(

@@ -5,11 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
+from numbers import Real
+
+from mast_opt.errors import UsageError
+
+MOST_WEIGHT = 1e12
+"""Largest weight of a term or a tier; solvers lose precision where coefficients differ by more."""
 
 
 @dataclass(frozen=True)
 class Objective:
-    """What is minimised: a weighted sum of terms, or the terms of ``order`` one after another."""
+    """What is minimised: a weighted sum of terms, or the terms of ``order`` one after another.
+
+    Raises:
+        UsageError: a weight is not a number from 0 to ``MOST_WEIGHT``, or a name is not of its type.
+    """
 
     weights: Mapping[str, float]
     """A weight for every term of the problem, defaults filled in."""
@@ -18,9 +28,36 @@ class Objective:
     order: tuple[str, ...] = ()
     """Non-empty means lexicographic: the first term is minimised first, and so on."""
 
+    def __post_init__(self) -> None:
+        for name, key, what in (("weights", str, "name of a term"), ("tier_weights", int, "tier, a whole number")):
+            found = getattr(self, name)
+            if not isinstance(found, Mapping):
+                raise UsageError(f"objective.{name} is {found!r}; expected a mapping from the {what}, to its weight")
+            for of, weight in found.items():
+                if not isinstance(of, key) or isinstance(of, bool):
+                    raise UsageError(f"objective.{name} has the key {of!r}; expected the {what}")
+                if not sound_weight(weight):
+                    raise UsageError(
+                        f"objective.{name}[{of!r}] is {weight!r}; expected a number from 0 to {MOST_WEIGHT:g}"
+                    )
+        if not isinstance(self.order, tuple) or not all(isinstance(term, str) for term in self.order):
+            raise UsageError(f"objective.order is {self.order!r}; expected a tuple of names of terms")
+        if len(set(self.order)) != len(self.order):
+            raise UsageError(f"objective.order is {', '.join(self.order)}; expected each term once")
+
     @property
     def lexicographic(self) -> bool:
         return bool(self.order)
+
+
+def sound_weight(weight: object) -> bool:
+    """Is it a finite number from 0 to ``MOST_WEIGHT``?"""
+    if not isinstance(weight, Real) or isinstance(weight, bool):
+        return False
+    try:
+        return 0 <= float(weight) <= MOST_WEIGHT
+    except OverflowError:
+        return False
 
 
 @dataclass(frozen=True)

@@ -122,6 +122,10 @@ def _unknown(problem: Any) -> None:
     return None
 
 
+def _any_plan(problem: Any, plan: Any) -> None:
+    return None
+
+
 def _no_warnings(tables: Tables) -> tuple[()]:
     return ()
 
@@ -165,6 +169,8 @@ class Kind(Generic[ProblemT, PlanT]):
     families: Mapping[str, Family]
     sections: Callable[[ProblemT, PlanT], tuple[Section, ...]]
     """Tables of the plan for a person, in the order of reading."""
+    check_plan: Callable[[ProblemT, PlanT], None] = _any_plan
+    """Raises PlanError for a plan whose arrays do not fit the problem, as one of another instance."""
     warnings: Callable[[Tables], tuple[InputWarning, ...]] = _no_warnings
     """Values in validated tables that are allowed and were probably not meant. Files are called by the names of their
     tables, rows are counted from 1."""

@@ -15,7 +15,7 @@ from mast_opt.data_placement.freezing import FREEZING
 from mast_opt.data_placement.generate import FAMILIES
 from mast_opt.data_placement.heuristics.pricing import TETRIS
 from mast_opt.data_placement.order import order
-from mast_opt.data_placement.plan import Plan
+from mast_opt.data_placement.plan import Plan, check_plan
 from mast_opt.data_placement.plan_tables import build_plan, unbuild_plan
 from mast_opt.data_placement.present import present
 from mast_opt.data_placement.problem import DataPlacement
@@ -62,6 +62,7 @@ KIND: Kind[DataPlacement, Any] = Kind(
     unbuild=unbuild,
     build_plan=build_plan,
     unbuild_plan=unbuild_plan,
+    check_plan=check_plan,
     conflicts=conflicts,
     warnings=warnings,
     verify=verify,

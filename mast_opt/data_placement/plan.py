@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mast_opt.data_placement.problem import Bools, Ints, freeze
+from mast_opt.arrays import OTHER_INSTANCE, Arrays, amounts, flags, positions
+from mast_opt.data_placement.problem import Bools, DataPlacement, Ints
+from mast_opt.errors import PlanError
 
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """The decisions. Shares are integers out of ``problem.SHARE``."""
+    """The decisions. Shares are integers out of ``problem.SHARE``.
+
+    Raises:
+        PlanError: arrays of another type, or that do not fit one another.
+    """
 
     place: Bools
     """[I, R] which region holds a replica after the plan."""
@@ -35,4 +41,36 @@ class Plan:
     remote_share: Ints
 
     def __post_init__(self) -> None:
-        freeze(self)
+        check = Arrays(self)
+        check.take(*COLUMNS)
+        if check.faults:
+            raise PlanError(check.faults)
+
+
+COLUMNS = (
+    flags("place", "datasets", "regions"),
+    *(
+        amounts(f"{relation}_{name}", relation, least=None)
+        for relation, names in (
+            ("run", ("workload", "region", "type", "share")),
+            ("copy", ("dataset", "source", "target", "share")),
+            ("remote", ("workload", "dataset", "source", "target", "share")),
+        )
+        for name in names
+    ),
+)
+
+
+def check_plan(problem: DataPlacement, plan: Plan) -> None:
+    """Raises PlanError for a plan of another instance: a position that the problem does not have."""
+    axes = {name: len(getattr(problem, name)) for name in ("datasets", "regions", "workloads", "gpu_types")}
+    check = Arrays(plan, axes)
+    check.take(flags("place", "datasets", "regions"))
+    into = {"workload": "workloads", "dataset": "datasets", "type": "gpu_types"}
+    for column in COLUMNS[1:]:
+        name = column.name.partition("_")[2]
+        if name != "share":
+            axis = into.get(name, "regions")
+            check.take(positions(column.name, str(column.shape[0]), axis, beyond=int(name == "type")))
+    if check.faults:
+        raise PlanError(check.faults, OTHER_INSTANCE)

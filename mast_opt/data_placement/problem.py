@@ -5,7 +5,7 @@ Index letters, here and everywhere: i dataset, w workload, r and q region, k GPU
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar, TypeVar
@@ -13,6 +13,7 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from mast_opt.arrays import Arrays, amounts, flags, positions, reals, scalars, tier_faults
 from mast_opt.errors import Fault, InstanceError
 from mast_opt.header import Objective
 
@@ -25,10 +26,64 @@ SHARE = 1000
 NO_GPU = "none"
 """Label of the type that CPU-only work runs on; its position is len(gpu_types)."""
 
+LINKS = (
+    amounts("source", "links", total=False),
+    amounts("target", "links", total=False),
+    amounts("capacity_mb_per_day", "links"),
+    reals("price_usd_per_tb", "links"),
+)
+SCALARS = {
+    "name": str,
+    "objective": Objective,
+    "remote_reads": bool,
+    "may_refuse": bool,
+    "days": Fraction,
+    "provenance": str,
+}
+COLUMNS = (
+    amounts("storage_mb", "regions", total=False),
+    amounts("headroom_milli", "regions", most=1000),
+    amounts("cpu_mcores", "regions"),
+    amounts("ingress_mb_per_day", "regions"),
+    flags("ingress_limited", "regions"),
+    amounts("supply_mgpu", "regions", "gpu_types"),
+    amounts("size_mb", "datasets", total=False),
+    amounts("copies_min", "datasets", total=False),
+    amounts("copies_max", "datasets", total=False),
+    flags("stored", "datasets", "regions"),
+    flags("pinned", "datasets", "regions"),
+    flags("forbidden", "datasets", "regions"),
+    flags("residency", "datasets", "regions"),
+    positions("tier", "workloads", "tiers"),
+    amounts("cpu_need_mcores", "workloads"),
+    positions("app", "workloads", "apps"),
+    flags("splittable", "workloads"),
+    amounts("output_mb", "workloads"),
+    flags("work_pinned", "workloads", "regions"),
+    flags("work_forbidden", "workloads", "regions"),
+    positions("option_workload", "options", "workloads", ascending=True),
+    positions("option_type", "options", "gpu_types", beyond=1),
+    amounts("option_mgpu", "options"),
+    positions("read_workload", "reads", "workloads", ascending=True),
+    positions("read_dataset", "reads", "datasets"),
+    amounts("read_mb_per_day", "reads", total=False),
+    positions("current_workload", "current runs", "workloads"),
+    positions("current_region", "current runs", "regions"),
+    positions("current_type", "current runs", "gpu_types", beyond=1),
+    amounts("current_share", "current runs", most=SHARE),
+    positions("quota_region", "quotas", "regions"),
+    positions("quota_app", "quotas", "apps"),
+    amounts("quota_mcores", "quotas"),
+)
+
 
 @dataclass(frozen=True, eq=False)
 class Links:
-    """Directed network links between regions; reads and copies cross only these."""
+    """Directed network links between regions; reads and copies cross only these.
+
+    Raises:
+        InstanceError: arrays that are not sound by themselves; ``DataPlacement`` checks the positions.
+    """
 
     source: Ints
     target: Ints
@@ -36,12 +91,22 @@ class Links:
     price_usd_per_tb: NDArray[np.float64]
 
     def __post_init__(self) -> None:
-        freeze(self)
+        check = Arrays(self)
+        check.take(*LINKS)
+        if not check.faults:
+            check.wrong("target", self.source == self.target, "another region than the source")
+            check.key("source", "target")
+        if check.faults:
+            raise InstanceError(check.faults)
 
 
 @dataclass(frozen=True, eq=False)
 class DataPlacement:
-    """One instance, validated. Arrays are read-only; I, W, R, K count datasets, workloads, regions, types."""
+    """One instance, validated. Arrays are read-only; I, W, R, K count datasets, workloads, regions, types.
+
+    Raises:
+        InstanceError: arrays that do not fit one another or hold values out of range; it lists every fault.
+    """
 
     kind: ClassVar[str] = "data-placement"
 
@@ -137,7 +202,40 @@ class DataPlacement:
     provenance: str = ""
 
     def __post_init__(self) -> None:
-        freeze(self)
+        check = Arrays(self)
+        for name in ("regions", "gpu_types", "datasets", "workloads"):
+            check.labels(name)
+        check.labels("apps", empty=True)
+        check.faults += tier_faults(self.tiers)
+        check.faults += scalars(self, SCALARS)
+        check.axes["tiers"] = len(self.tiers) if isinstance(self.tiers, tuple) else 0
+        check.take(*COLUMNS)
+        if isinstance(self.links, Links):
+            links = Arrays(self.links, check.axes)
+            links.take(positions("source", "links", "regions"), positions("target", "links", "regions"))
+            check.faults += [replace(fault, file=f"links.{fault.file}") for fault in links.faults]
+        elif self.links is not None:
+            check.fault("links", "Links, or None for no limit", type(self.links).__name__)
+        if not check.faults:
+            self._check_rows(check)
+        if check.faults:
+            raise InstanceError(check.faults)
+
+    def _check_rows(self, check: Arrays) -> None:
+        """Faults of sound arrays that only several of them show."""
+        check.key("option_workload", "option_type")
+        check.key("read_workload", "read_dataset")
+        check.key("current_workload", "current_region", "current_type")
+        check.key("quota_region", "quota_app")
+        if self.days <= 0:
+            check.fault("days", "a positive number", str(self.days))
+        options = np.bincount(self.option_workload, minlength=len(self.workloads))
+        for w in np.flatnonzero(options == 0)[:1].tolist():
+            check.fault("option_workload", f"an option for each workload; none is for {w} ({self.workloads[w]})")
+        share = np.bincount(self.current_workload, weights=self.current_share, minlength=len(self.workloads))
+        for w in np.flatnonzero(share > SHARE)[:1].tolist():
+            words = f"shares of workload {w} ({self.workloads[w]}) that add up to at most {SHARE}"
+            check.fault("current_share", words, f"{share[w]:g}")
 
     @cached_property
     def tier_weight(self) -> NDArray[np.float64]:
@@ -226,11 +324,3 @@ def read_only(array: ArrayT) -> ArrayT:
     """The same array, closed to writing."""
     array.setflags(write=False)
     return array
-
-
-def freeze(instance: Any) -> None:
-    """Close every array of a dataclass to writing."""
-    for item in fields(instance):
-        value = getattr(instance, item.name)
-        if isinstance(value, np.ndarray):
-            read_only(value)

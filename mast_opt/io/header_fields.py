@@ -10,7 +10,7 @@ from typing import Any
 
 import polars as pl
 
-from mast_opt.header import Header, Objective, Rule
+from mast_opt.header import MOST_WEIGHT, Header, Objective, Rule, sound_weight
 from mast_opt.io.cells import faulty_labels
 from mast_opt.io.faults import Faults, one_of, whole_letters
 from mast_opt.io.sources.base import Untyped
@@ -115,7 +115,7 @@ def _order(read: _Fields, mode: str, terms: tuple[str, ...]) -> tuple[str, ...]:
             read.fault("order", f"terms from: {one_of(terms)}{did_you_mean(name, terms)}", name)
         elif name in given[:place]:
             read.fault("order", "each term once", name)
-    return tuple(given)
+    return tuple(dict.fromkeys(given))
 
 
 def _rule(read: _Fields, rule: Rule) -> str | Fraction:
@@ -205,7 +205,7 @@ class _Fields:
             weight = float(value) if typed else math.nan
         except (ValueError, OverflowError):
             weight = math.nan
-        if math.isfinite(weight) and weight >= 0:
+        if sound_weight(weight):
             return weight
-        self.fault(key, "a number of at least 0", value)
+        self.fault(key, f"a number from 0 to {MOST_WEIGHT:g}", value)
         return default

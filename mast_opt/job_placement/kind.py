@@ -14,7 +14,7 @@ from mast_opt.job_placement.freezing import FREEZING
 from mast_opt.job_placement.generate import FAMILIES, SIZES_HELP
 from mast_opt.job_placement.heuristics.pricing import BY_RULE, PRICED
 from mast_opt.job_placement.order import order
-from mast_opt.job_placement.plan import Plan
+from mast_opt.job_placement.plan import Plan, check_plan
 from mast_opt.job_placement.plan_tables import build_plan, unbuild_plan
 from mast_opt.job_placement.present import present
 from mast_opt.job_placement.problem import JobPlacement
@@ -75,6 +75,7 @@ KIND: Kind[JobPlacement, Any] = Kind(
     unbuild=unbuild,
     build_plan=build_plan,
     unbuild_plan=unbuild_plan,
+    check_plan=check_plan,
     conflicts=conflicts,
     warnings=warnings,
     verify=verify,

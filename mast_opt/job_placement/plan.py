@@ -6,13 +6,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mast_opt.job_placement.problem import JobPlacement, _freeze
-from mast_opt.job_placement.units import Bools, Ints
+from mast_opt.arrays import OTHER_INSTANCE, Arrays, amounts, flags, positions
+from mast_opt.errors import PlanError
+from mast_opt.job_placement.problem import JobPlacement
+from mast_opt.job_placement.units import MOST_TASKS, Bools, Ints
 
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """The decisions. A job that occurs in no row is not admitted."""
+    """The decisions. A job that occurs in no row is not admitted.
+
+    Raises:
+        PlanError: arrays of another type, or that do not fit one another.
+    """
 
     job: Ints
     """[·] ascending; one row per (job, server), or per (job, server, device) for fractions of a GPU."""
@@ -27,7 +33,28 @@ class Plan:
     """[V] which running jobs are stopped."""
 
     def __post_init__(self) -> None:
-        _freeze(self)
+        check = Arrays(self)
+        check.take(*COLUMNS)
+        if check.faults:
+            raise PlanError(check.faults)
+
+
+COLUMNS = (
+    amounts("job", "rows", least=None, total=False),
+    amounts("server", "rows", least=None, total=False),
+    amounts("tasks", "rows", least=-MOST_TASKS, most=MOST_TASKS),
+    amounts("gpu_index", "rows", least=None, total=False),
+    flags("indexed", "rows"),
+    flags("preempt", "running"),
+)
+
+
+def check_plan(problem: JobPlacement, plan: Plan) -> None:
+    """Raises PlanError for a plan of another instance: a position that the problem does not have."""
+    check = Arrays(plan, {name: len(getattr(problem, name)) for name in ("jobs", "servers", "running")})
+    check.take(positions("job", "rows", "jobs"), positions("server", "rows", "servers"), flags("preempt", "running"))
+    if check.faults:
+        raise PlanError(check.faults, OTHER_INSTANCE)
 
 
 def empty(problem: JobPlacement) -> Plan:

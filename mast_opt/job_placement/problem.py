@@ -6,19 +6,66 @@ type, p tier, d device (one physical GPU of a server).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mast_opt.arrays import Arrays, amounts, flags, positions, scalars, tier_faults
+from mast_opt.errors import InstanceError
 from mast_opt.header import Objective
 from mast_opt.job_placement.devices import Devices, read_devices
 from mast_opt.job_placement.queue import Quotas, quota_tiers, rank
-from mast_opt.job_placement.units import GPU, Bools, Ints
+from mast_opt.job_placement.units import GPU, LARGEST, LEVELS, MOST_GPUS, MOST_TASKS, RESOURCES, WHOLE, Bools, Ints
 
 ArrayT = TypeVar("ArrayT", bound="NDArray[Any]")
+_GPU_COLUMN = np.arange(len(RESOURCES)) == GPU
+LABELS = ("regions", "clusters", "racks", "servers", "gpu_types", "jobs", "running", "datasets")
+SCALARS = {"name": str, "objective": Objective, "remote_reads": bool, "provenance": str}
+COLUMNS = (
+    positions("cluster_region", "clusters", "regions"),
+    positions("rack_cluster", "racks", "clusters"),
+    positions("server_rack", "servers", "racks"),
+    positions("server_type", "servers", "gpu_types"),
+    amounts("supply", "servers", len(RESOURCES), most=LARGEST),
+    positions("tier", "jobs", "tiers"),
+    amounts("value_milli", "jobs"),
+    amounts("tasks", "jobs", least=1, most=MOST_TASKS),
+    amounts("cpu_mcores", "jobs"),
+    amounts("memory_mib", "jobs"),
+    amounts("within", "jobs", most=len(LEVELS) - 1),
+    amounts("prefer", "jobs", most=len(LEVELS) - 1),
+    positions("tenant", "jobs", "tenants"),
+    amounts("credit_milli", "jobs", least=None, total=False),
+    amounts("submitted_ms", "jobs", least=None, total=False),
+    positions("option_job", "options", "jobs", ascending=True),
+    positions("option_type", "options", "gpu_types"),
+    amounts("option_mgpu", "options"),
+    positions("read_job", "reads", "jobs", ascending=True),
+    positions("read_dataset", "reads", "datasets"),
+    amounts("read_mb_per_day", "reads"),
+    flags("stored", "datasets", "regions"),
+    flags("residency", "datasets", "regions"),
+    positions("running_tier", "running", "tiers"),
+    flags("preemptible", "running"),
+    amounts("at_risk", "running"),
+    positions("running_tenant", "running", "tenants"),
+    flags("held_indexed", "allocations"),
+    positions("held_job", "allocations", "running"),
+    positions("held_server", "allocations", "servers"),
+    amounts("held_tasks", "allocations", least=1, most=MOST_TASKS),
+    amounts("held_need", "allocations", len(RESOURCES)),
+    amounts("held_index", "allocations", most=MOST_GPUS - 1, where="held_indexed", total=False),
+    flags("quota_typed", "quotas"),
+    positions("quota_tenant", "quotas", "tenants"),
+    positions("quota_type", "quotas", "gpu_types", where="quota_typed"),
+    amounts("quota_mgpu", "quotas"),
+    positions("cost_job", "costs", "jobs"),
+    positions("cost_cluster", "costs", "clusters"),
+    amounts("cost_micro", "costs"),
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,6 +73,9 @@ class JobPlacement:
     """One instance, validated. Arrays are read-only.
 
     J, V, R, C, B, S, K, P count pending jobs, running jobs, regions, clusters, racks, servers, types, tiers.
+
+    Raises:
+        InstanceError: arrays that do not fit one another or hold values out of range; it lists every fault.
     """
 
     kind: ClassVar[str] = "job-placement"
@@ -130,7 +180,47 @@ class JobPlacement:
     provenance: str = ""
 
     def __post_init__(self) -> None:
-        _freeze(self)
+        check = Arrays(self)
+        for name in LABELS:
+            check.labels(name)
+        check.labels("tenants", empty=True)
+        check.faults += tier_faults(self.tiers)
+        check.faults += scalars(self, SCALARS)
+        check.axes["tiers"] = len(self.tiers) if isinstance(self.tiers, tuple) else 0
+        check.take(*COLUMNS)
+        if not check.faults:
+            self._check_rows(check)
+        if check.faults:
+            raise InstanceError(check.faults)
+
+    def _check_rows(self, check: Arrays) -> None:
+        """Faults of sound arrays that only several of them show."""
+        check.key("option_job", "option_type")
+        check.key("read_job", "read_dataset")
+        check.key("cost_job", "cost_cluster")
+        check.key("quota_tenant", "quota_type", where={"quota_type": "quota_typed"})
+        options = np.bincount(self.option_job, minlength=len(self.jobs))
+        for j in np.flatnonzero(options == 0)[:1].tolist():
+            check.fault("option_job", f"a GPU type for each job; none is for {j} ({self.jobs[j]})")
+        gpus = self.supply[:, GPU]
+        check.wrong("supply", (gpus % WHOLE != 0)[:, None] & _GPU_COLUMN, "whole GPUs, in thousandths")
+        check.wrong("supply", (gpus > MOST_GPUS * WHOLE)[:, None] & _GPU_COLUMN, f"at most {MOST_GPUS} GPUs, × {WHOLE}")
+        for name in ("option_mgpu", "held_need"):
+            needed = getattr(self, name)
+            broken = (needed > WHOLE) & (needed % WHOLE != 0)
+            check.wrong(name, broken if broken.ndim == 1 else broken & _GPU_COLUMN, "whole GPUs, or less than one")
+        in_all = f"a product with the number of tasks of at most {LARGEST}"
+        tasks = self.tasks.astype(np.float64)
+        check.wrong("cpu_mcores", self.cpu_mcores * tasks > LARGEST, in_all)
+        check.wrong("memory_mib", self.memory_mib * tasks > LARGEST, in_all)
+        check.wrong("option_mgpu", self.option_mgpu * tasks[self.option_job] > LARGEST, in_all)
+        held = self.held_need * self.held_tasks.astype(np.float64)[:, None]
+        check.wrong("held_need", held > LARGEST, in_all)
+        used = np.zeros(self.supply.shape)
+        np.add.at(used, self.held_server, held)
+        check.wrong("supply", used > self.supply, "at least what running jobs hold of the server")
+        outside = self.held_indexed & (self.held_need[:, GPU] > 0) & (self.held_index >= gpus[self.held_server] // WHOLE)
+        check.wrong("held_index", outside, "a GPU that the server has")
 
     @cached_property
     def tier_weight(self) -> NDArray[np.float64]:
@@ -247,10 +337,3 @@ class JobPlacement:
 def _read_only(array: ArrayT) -> ArrayT:
     array.setflags(write=False)
     return array
-
-
-def _freeze(instance: Any) -> None:
-    for item in fields(instance):
-        value = getattr(instance, item.name)
-        if isinstance(value, np.ndarray):
-            value.setflags(write=False)

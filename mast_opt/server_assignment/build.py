@@ -7,11 +7,9 @@ import numpy as np
 from mast_opt.errors import Fault, InstanceError
 from mast_opt.header import Header
 from mast_opt.schema import Tables
-from mast_opt.server_assignment.problem import POOL, SHARE, SHARED, Ints, ServerAssignment, weight_faults
+from mast_opt.server_assignment.problem import LARGEST, POOL, SHARE, SHARED, Ints, ServerAssignment, weight_faults
 from mast_opt.words import unused
 
-LARGEST = 2**53 // SHARE
-"""Up to here (in mrru) sums of capacity, also multiplied by a share, are exact as int64 and as float64."""
 POOL_NAME = "shared-buffer"
 
 

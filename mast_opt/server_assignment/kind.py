@@ -14,7 +14,7 @@ from mast_opt.server_assignment.formulation import base
 from mast_opt.server_assignment.freezing import FREEZING
 from mast_opt.server_assignment.generate import FAMILIES
 from mast_opt.server_assignment.order import order
-from mast_opt.server_assignment.plan import Plan
+from mast_opt.server_assignment.plan import Plan, check_plan
 from mast_opt.server_assignment.plan_tables import build_plan, unbuild_plan
 from mast_opt.server_assignment.present import present
 from mast_opt.server_assignment.problem import ServerAssignment
@@ -62,6 +62,7 @@ KIND: Kind[ServerAssignment, Plan] = Kind(
     unbuild=unbuild,
     build_plan=build_plan,
     unbuild_plan=unbuild_plan,
+    check_plan=check_plan,
     conflicts=conflicts,
     warnings=warnings,
     verify=verify,

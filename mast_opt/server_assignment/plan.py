@@ -4,15 +4,28 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mast_opt.server_assignment.problem import Ints
+from mast_opt.arrays import OTHER_INSTANCE, Arrays, amounts, positions
+from mast_opt.errors import PlanError
+from mast_opt.server_assignment.problem import Ints, ServerAssignment
 
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """The decisions."""
+    """The decisions. Raises PlanError for an array of another type or shape."""
 
     reservation: Ints
     """[S] the reservation that has each server after the plan; Q for a server that nobody has."""
 
     def __post_init__(self) -> None:
-        self.reservation.setflags(write=False)
+        check = Arrays(self)
+        check.take(amounts("reservation", "servers", least=None, total=False))
+        if check.faults:
+            raise PlanError(check.faults)
+
+
+def check_plan(problem: ServerAssignment, plan: Plan) -> None:
+    """Raises PlanError for a plan of another instance: a position that the problem does not have."""
+    check = Arrays(plan, {name: len(getattr(problem, name)) for name in ("servers", "reservations")})
+    check.take(positions("reservation", "servers", "reservations", beyond=1))
+    if check.faults:
+        raise PlanError(check.faults, OTHER_INSTANCE)

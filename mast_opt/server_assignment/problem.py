@@ -7,13 +7,14 @@ Index letters, here and everywhere: s server, t type, r rack, b switchboard, d d
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mast_opt.arrays import Arrays, amounts, flags, positions, scalars
 from mast_opt.errors import Fault, InstanceError
 from mast_opt.header import Objective
 from mast_opt.server_assignment.classes import Classes, partition
@@ -27,6 +28,26 @@ BUFFERS = ("embedded", "shared", "none", "pool")
 """How a reservation survives the loss of a switchboard: with servers of its own, with those of the pool, not at all;
 or it is the pool."""
 EMBEDDED, SHARED, NONE, POOL = range(4)
+LARGEST = 2**53 // SHARE
+"""Up to here (in mrru) sums of capacity, also multiplied by a share, are exact as int64 and as float64."""
+SCALARS = {"name": str, "objective": Objective, "provenance": str}
+COLUMNS = (
+    positions("switchboard_datacenter", "switchboards", "datacenters"),
+    positions("rack_switchboard", "racks", "switchboards"),
+    positions("server_type", "servers", "types"),
+    positions("server_rack", "servers", "racks"),
+    positions("owner", "servers", "reservations", beyond=1),
+    flags("in_use", "servers"),
+    amounts("asked_mrru", "reservations"),
+    amounts("buffer", "reservations", most=len(BUFFERS) - 1),
+    flags("spread_limited", "reservations"),
+    amounts("spread_limit_milli", "reservations", total=False),
+    amounts("value_mrru", "reservations", "types", total=False),
+    positions("affinity_reservation", "affinities", "reservations"),
+    positions("affinity_datacenter", "affinities", "datacenters"),
+    amounts("affinity_share_milli", "affinities", most=SHARE),
+    amounts("affinity_tolerance_milli", "affinities", most=SHARE),
+)
 
 
 def weight_faults(place: str, objective: Objective) -> list[Fault]:
@@ -48,7 +69,8 @@ class ServerAssignment:
     datacenters, reservations.
 
     Raises:
-        InstanceError: the objective would rather move servers in use than idle ones.
+        InstanceError: arrays that do not fit one another or hold values out of range, or an objective that would rather
+            move servers in use than idle ones; it lists every fault.
     """
 
     kind: ClassVar[str] = "server-assignment"
@@ -100,13 +122,36 @@ class ServerAssignment:
     provenance: str = ""
 
     def __post_init__(self) -> None:
-        faults = weight_faults(self.name, self.objective)
-        if faults:
-            raise InstanceError(faults)
-        for item in fields(self):
-            value = getattr(self, item.name)
-            if isinstance(value, np.ndarray):
-                value.setflags(write=False)
+        check = Arrays(self)
+        check.faults += scalars(self, SCALARS)
+        if isinstance(self.objective, Objective):
+            check.faults += weight_faults(self.name, self.objective)
+        for name in ("datacenters", "switchboards", "types", "reservations", "servers"):
+            check.labels(name)
+        check.labels("racks", unique=False)
+        check.take(*COLUMNS)
+        if not check.faults:
+            self._check_rows(check)
+        if check.faults:
+            raise InstanceError(check.faults)
+
+    def _check_rows(self, check: Arrays) -> None:
+        """Faults of sound arrays that only several of them show."""
+        check.key("affinity_reservation", "affinity_datacenter")
+        pools = np.flatnonzero(self.buffer == POOL)
+        if len(pools) > 1:
+            check.fault(f"buffer[{pools[1]}]", "one pool at most", str(POOL))
+        shared = np.flatnonzero(self.buffer == SHARED)
+        if len(shared) and not len(pools):
+            check.fault(f"buffer[{shared[0]}]", f"a reservation with buffer {POOL}, the pool, where any is shared", "1")
+        share = self.spread_limit_milli.astype(np.float64) * self.asked_mrru
+        check.wrong("spread_limit_milli", share > LARGEST * SHARE, "a smaller product with asked_mrru")
+        for name, total in (
+            ("asked_mrru", self.asked_mrru.sum(dtype=np.float64)),
+            ("value_mrru", float(self.value_mrru.max(initial=0)) * len(self.servers)),
+        ):
+            if total > LARGEST:
+                check.fault(name, f"at most {LARGEST} over all servers, so that sums stay exact", f"{total:g}")
 
     @cached_property
     def server_switchboard(self) -> Ints:

@@ -41,16 +41,19 @@ def verify(problem: Any, plan: Any) -> Verdict:
 
     Raises:
         UsageError: the plan is not one for this kind of problem.
+        PlanError: the plan was made for another instance.
     """
     kind = kind_of(problem)
-    _check_plan(kind, plan)
+    check_plan(kind, problem, plan)
     return kind.verify(problem, plan)
 
 
-def _check_plan(kind: Kind[Any, Any], plan: Any) -> None:
+def check_plan(kind: Kind[Any, Any], problem: Any, plan: Any) -> None:
+    """Raises UsageError for what is no plan of this kind, PlanError for a plan of another instance."""
     if not isinstance(plan, kind.plan_type):
         ours, theirs = (f"{type_.__module__}.{type_.__name__}" for type_ in (kind.plan_type, type(plan)))
         raise UsageError(f"a plan for {kind.name} is a {ours}; this is a {theirs}")
+    kind.check_plan(problem, plan)
 
 
 def solve(
@@ -102,7 +105,7 @@ def solve(
     kind = kind_of(problem)
     _check(kind, solver, iterations, formulation)
     _check_terms(kind, problem, solver)
-    _check_start(kind, solver, start, freeze)
+    _check_start(kind, problem, solver, start, freeze)
     events: list[Event] = []
     params = SolveParams(
         time_limit_s=time_limit_s,
@@ -234,10 +237,10 @@ def _check_terms(kind: Kind[Any, Any], problem: Any, solver: str) -> None:
     raise UnsupportedOption(f"{told}. Choose {', '.join([*able, 'a MIP backend such as highs'])}, or {change}")
 
 
-def _check_start(kind: Kind[Any, Any], solver: str, start: Any | None, freeze: object) -> None:
+def _check_start(kind: Kind[Any, Any], problem: Any, solver: str, start: Any | None, freeze: object) -> None:
     if start is None:
         return
-    _check_plan(kind, start)
+    check_plan(kind, problem, start)
     if solver in kind.constructive and not freeze:
         raise UsageError(f"{solver} takes no start: it {_one_plan(kind)}")
 

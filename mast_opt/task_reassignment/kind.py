@@ -14,7 +14,7 @@ from mast_opt.task_reassignment.formulation import base
 from mast_opt.task_reassignment.freezing import FREEZING
 from mast_opt.task_reassignment.generate import FAMILIES
 from mast_opt.task_reassignment.order import order
-from mast_opt.task_reassignment.plan import Plan
+from mast_opt.task_reassignment.plan import Plan, check_plan
 from mast_opt.task_reassignment.plan_tables import build_plan, unbuild_plan
 from mast_opt.task_reassignment.present import present
 from mast_opt.task_reassignment.problem import TaskReassignment
@@ -61,6 +61,7 @@ KIND: Kind[TaskReassignment, Plan] = Kind(
     unbuild=unbuild,
     build_plan=build_plan,
     unbuild_plan=unbuild_plan,
+    check_plan=check_plan,
     conflicts=conflicts,
     warnings=warnings,
     verify=verify,

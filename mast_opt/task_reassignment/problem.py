@@ -6,17 +6,42 @@ here and everywhere: p process, m machine, k resource, s service, b balance goal
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mast_opt.arrays import Arrays, amounts, flags, positions, scalars
+from mast_opt.errors import InstanceError
 from mast_opt.header import Objective
 
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
+SCALARS = {"name": str, "objective": Objective, "provenance": str}
+COLUMNS = (
+    flags("transient", "resources"),
+    amounts("load_weight", "resources", total=False),
+    positions("location", "machines", "locations"),
+    positions("neighbourhood", "machines", "neighbourhoods"),
+    positions("move_group", "machines", "move_groups"),
+    amounts("capacity", "machines", "resources"),
+    amounts("safety", "machines", "resources"),
+    amounts("group_move_cost", "move_groups", "move_groups", total=False),
+    flags("balanced", "machines"),
+    amounts("spread_min", "services", total=False),
+    positions("dependent", "dependencies", "services"),
+    positions("dependency", "dependencies", "services"),
+    positions("service", "processes", "services"),
+    amounts("need", "processes", "resources"),
+    amounts("move_cost", "processes", total=False),
+    positions("initial", "processes", "machines"),
+    positions("balance_first", "balances", "resources"),
+    positions("balance_second", "balances", "resources"),
+    amounts("balance_target", "balances", total=False),
+    amounts("balance_weight", "balances", total=False),
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,6 +49,9 @@ class TaskReassignment:
     """One instance, validated. Arrays are read-only; P, M, K, S count processes, machines, resources, services.
 
     Amounts of a resource are integers in whatever unit the instance uses for it.
+
+    Raises:
+        InstanceError: arrays that do not fit one another or hold values out of range; it lists every fault.
     """
 
     kind: ClassVar[str] = "task-reassignment"
@@ -87,10 +115,17 @@ class TaskReassignment:
     provenance: str = ""
 
     def __post_init__(self) -> None:
-        for item in fields(self):
-            value: Any = getattr(self, item.name)
-            if isinstance(value, np.ndarray):
-                value.setflags(write=False)
+        check = Arrays(self)
+        for name in ("resources", "machines", "locations", "neighbourhoods", "services", "processes"):
+            check.labels(name)
+        check.labels("move_groups", empty=True)
+        check.faults += scalars(self, SCALARS)
+        check.take(*COLUMNS)
+        if not check.faults:
+            check.key("dependent", "dependency")
+            check.key("balance_first", "balance_second", "balance_target")
+        if check.faults:
+            raise InstanceError(check.faults)
 
     @cached_property
     def service_size(self) -> Ints:

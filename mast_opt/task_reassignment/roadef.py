@@ -21,7 +21,7 @@ from pathlib import Path
 import numpy as np
 
 from mast_opt.errors import Fault, InputError, InstanceError
-from mast_opt.header import Objective
+from mast_opt.header import MOST_WEIGHT, Objective
 from mast_opt.limits import read_regular, unzipped
 from mast_opt.task_reassignment.checks import faults
 from mast_opt.task_reassignment.problem import Bools, Ints, TaskReassignment, labels
@@ -132,7 +132,11 @@ class _Reader:
         spread_min, dependent, dependency = self._services()
         service, need, move_cost = self._processes(resources, len(spread_min))
         balances = self._balances(resources)
+        start = model.at
         weights = dict(zip(("process_move", "service_move", "machine_move"), model.take(3, "weights").tolist()))
+        for at, weight in enumerate(weights.values()):
+            if weight > MOST_WEIGHT:
+                raise model.fault(start + at, f"a weight of at most {MOST_WEIGHT:g}")
         model.end()
         initial = self._initial(len(service), len(capacity))
         neighbourhoods, near = np.unique(neighbourhood, return_inverse=True)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from mast_opt.errors import PlanError
 from mast_opt.io import read
 from mast_opt.job_placement import JobPlacement, Plan
 from mast_opt.job_placement.generate.blank import Fleet, Pending, Running, assemble
@@ -245,5 +246,5 @@ def test_positions_out_of_range_are_violations_not_crashes(fleet: JobPlacement, 
 
 def test_arrays_of_different_lengths_are_an_error(fleet: JobPlacement) -> None:
     rows = {name: getattr(sound(fleet), name) for name in FIELDS}
-    with pytest.raises(ValueError, match="wrong lengths"):
-        verify(fleet, Plan(**{**rows, "tasks": rows["tasks"][:-1]}, preempt=sound(fleet).preempt))
+    with pytest.raises(PlanError, match="tasks"):
+        Plan(**{**rows, "tasks": rows["tasks"][:-1]}, preempt=sound(fleet).preempt)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
@@ -136,7 +136,8 @@ def test_a_pool_that_is_too_small_today_may_not_be_smaller(problem: ServerAssign
     """A new server for feed at sb1 would be 1.5 more at risk there."""
     more = replace(problem, server_type=ints(0, 0, 1, 1, 0, 0, 1, 1), owner=ints(0, 0, 1, 1, 0, 3, 3, 3))
     assert verify(more, changed(more, (6, FEED), (7, FEED))).ok
-    worse = replace(more, rack_switchboard=ints(0, 0, 0), affinity_reservation=ints(), affinity_datacenter=ints())
+    none = dict.fromkeys((item.name for item in fields(more) if item.name.startswith("affinity_")), ints())
+    worse = replace(more, rack_switchboard=ints(0, 0, 0), **none)
     worse = replace(worse, affinity_share_milli=ints(), affinity_tolerance_milli=ints())
     (violation,) = verify(worse, changed(worse, (7, FEED))).violations
     assert (violation.name, violation.amount, violation.limit) == ("no_shorter[spare]", 1500, 3000)

@@ -1,0 +1,253 @@
+"""Public constructors: one wrong array at a time is an error of mast_opt, and never a crash or a wrong verdict."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import fields, replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+
+import mast_opt
+from mast_opt.arrays import BOOLEANS, NUMBERS, Column, repeated
+from mast_opt.data_placement import problem as data
+from mast_opt.errors import InstanceError, PlanError
+from mast_opt.header import MOST_WEIGHT, Objective
+from mast_opt.job_placement import problem as jobs
+from mast_opt.kinds import kind_named, kind_names
+from mast_opt.server_assignment import problem as servers
+from mast_opt.task_reassignment import problem as tasks
+from tests.data_placement.workshop import PROBLEM
+
+COLUMNS: dict[str, tuple[Column, ...]] = {
+    "data-placement": data.COLUMNS,
+    "job-placement": jobs.COLUMNS,
+    "server-assignment": servers.COLUMNS,
+    "task-reassignment": tasks.COLUMNS,
+}
+KEYS = {
+    "data-placement": (("option_workload", "option_type"), ("read_workload", "read_dataset")),
+    "job-placement": (("option_job", "option_type"), ("read_job", "read_dataset")),
+    "server-assignment": (("affinity_reservation", "affinity_datacenter"),),
+    "task-reassignment": (("dependent", "dependency"),),
+}
+
+
+@cache
+def instance(kind: str) -> Any:
+    """An instance in which most arrays have entries."""
+    if kind == "data-placement":
+        return PROBLEM
+    family = "challenge" if kind == "task-reassignment" else "features"
+    return mast_opt.generate(kind, family, seed=1)
+
+
+def spoilt(column: Column, array: np.ndarray[Any, Any]) -> Iterator[tuple[str, Any]]:
+    """What is wrong, and the array that is."""
+    yield "not an array", array.tolist()
+    yield "dimensions", array[..., None]
+    yield "length", np.concatenate([array, array[:1]]) if len(array) else np.zeros((0, 7), array.dtype)
+    if column.content == BOOLEANS:
+        yield "integers for booleans", array.astype(np.int64)
+        return
+    if column.content != NUMBERS:
+        yield "floats for integers", array.astype(np.float64)
+        yield "booleans for integers", array > 0
+    if not array.size or column.where:
+        return
+    for what, value in (("negative", -1), ("huge", np.iinfo(np.int64).max)):
+        bounded = column.least is not None if what == "negative" else column.total or column.into or column.most
+        if bounded:
+            wrong = array.copy()
+            wrong.flat[-1] = value
+            if what == "huge" and not (column.into or column.most) and array.size > 1:
+                wrong.flat[0] = value
+            elif what == "huge" and not (column.into or column.most):
+                continue
+            yield what, wrong
+
+
+def cases() -> Iterator[Any]:
+    for kind in kind_names():
+        for column in COLUMNS[kind]:
+            for what, wrong in spoilt(column, getattr(instance(kind), column.name)):
+                yield pytest.param(kind, column, wrong, id=f"{kind}-{column.name}-{what}")
+
+
+@pytest.mark.parametrize(("kind", "column", "wrong"), list(cases()))
+def test_one_wrong_array_is_named(kind: str, column: Column, wrong: Any) -> None:
+    with pytest.raises(InstanceError) as caught:
+        replace(instance(kind), **{column.name: wrong})
+    names = {re.split(r"[\[ ]", fault.file)[0] for fault in caught.value.faults}
+    axis = {other.name for other in COLUMNS[kind] if other.shape[0] == column.shape[0]}
+    assert column.name in names or names <= axis
+    assert all(fault.expected for fault in caught.value.faults)
+
+
+@pytest.mark.parametrize("kind", kind_names())
+def test_every_array_is_declared(kind: str) -> None:
+    found = {item.name for item in fields(instance(kind)) if isinstance(getattr(instance(kind), item.name), np.ndarray)}
+    assert found == {column.name for column in COLUMNS[kind]}
+
+
+@pytest.mark.parametrize(("kind", "key"), [(kind, key) for kind, keys in KEYS.items() for key in keys])
+def test_a_key_that_occurs_twice(kind: str, key: tuple[str, str]) -> None:
+    problem = instance(kind)
+    relation = next(column.shape for column in COLUMNS[kind] if column.name == key[0])
+    twice = {
+        column.name: np.concatenate([getattr(problem, column.name)[:1], getattr(problem, column.name)])
+        for column in COLUMNS[kind]
+        if column.shape[0] == relation[0]
+    }
+    assert all(len(array) > 1 for array in twice.values())
+    with pytest.raises(InstanceError, match=f"{key[0]}\\[1\\].*{key[0]}, {key[1]} that differ"):
+        replace(problem, **twice)
+
+
+@pytest.mark.parametrize("kind", kind_names())
+def test_labels(kind: str) -> None:
+    problem = instance(kind)
+    axes = {"data-placement": "datasets", "job-placement": "jobs"}.get(kind, "services")
+    axis = "servers" if kind == "server-assignment" else axes
+    labels = getattr(problem, axis)
+    for wrong in (list(labels), (labels[1], *labels[1:]), ("", *labels[1:]), (7, *labels[1:]), None):
+        with pytest.raises(InstanceError, match=axis):
+            replace(problem, **{axis: wrong})
+
+
+@pytest.mark.parametrize("kind", kind_names())
+def test_scalars(kind: str) -> None:
+    for name in ("name", "objective", "provenance"):
+        with pytest.raises(InstanceError, match=name):
+            replace(instance(kind), **{name: 7})
+
+
+def test_a_fault_names_field_position_value_and_range() -> None:
+    reads = PROBLEM.read_dataset.copy()
+    reads[2] = 99
+    with pytest.raises(InstanceError, match=r"read_dataset\[2\]: found '99'; expected a position on datasets.* 0 to 2"):
+        replace(PROBLEM, read_dataset=reads)
+
+
+@pytest.mark.parametrize("name", ["source", "target"])
+def test_links_point_to_regions(name: str) -> None:
+    assert PROBLEM.links is not None
+    for value, error in ((3, r"links\.{}\[0\]"), (-1, r"{}\[0\]")):
+        end = getattr(PROBLEM.links, name).copy()
+        end[0] = value
+        with pytest.raises(InstanceError, match=error.format(name)):
+            replace(PROBLEM, links=replace(PROBLEM.links, **{name: end}))
+    price = PROBLEM.links.price_usd_per_tb.copy()
+    price[1] = np.nan
+    with pytest.raises(InstanceError, match=r"price_usd_per_tb\[1\]: found 'nan'; expected a finite number"):
+        replace(PROBLEM.links, price_usd_per_tb=price)
+
+
+def test_the_arrays_of_the_caller_stay_writable() -> None:
+    sizes = PROBLEM.size_mb.copy()
+    problem = replace(PROBLEM, size_mb=sizes)
+    sizes[0] = -5
+    assert problem.size_mb[0] == PROBLEM.size_mb[0]
+    assert not problem.size_mb.flags.writeable
+    view = sizes.view()
+    view.setflags(write=False)
+    sizes[0] = 1
+    problem = replace(PROBLEM, size_mb=view)
+    sizes[0] = -5
+    assert problem.size_mb[0] == 1
+    assert replace(problem, name="other").size_mb is problem.size_mb
+
+
+def test_narrow_integers_are_widened() -> None:
+    assert replace(PROBLEM, read_dataset=PROBLEM.read_dataset.astype(np.uint8)).read_dataset.dtype == np.int64
+
+
+def test_a_bad_position_does_not_crash_the_process() -> None:
+    """HiGHS reads wherever a position points; a child process shows what becomes of it."""
+    code = """
+import numpy as np, mast_opt
+from dataclasses import replace
+from mast_opt.errors import MastOptError
+from tests.data_placement.workshop import PROBLEM
+for at in (99, -99, 10**9, 2**62):
+    reads = PROBLEM.read_dataset.copy()
+    reads[0] = at
+    try:
+        mast_opt.solve(replace(PROBLEM, read_dataset=reads))
+    except MastOptError as error:
+        assert "read_dataset[0]" in str(error), error
+    else:
+        raise SystemExit("accepted")
+"""
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stderr[-2000:]
+
+
+@pytest.mark.parametrize("weight", [float("nan"), float("inf"), -1.0, 1e308, 2 * MOST_WEIGHT, "1", None, True])
+def test_weights_that_no_solver_can_use(weight: Any) -> None:
+    for given in ({"weights": {"remote": weight}}, {"weights": {"remote": 1.0}, "tier_weights": {0: weight}}):
+        with pytest.raises(mast_opt.UsageError, match="expected a number from 0 to 1e"):
+            Objective(**given)
+
+
+def test_an_objective_names_what_is_wrong() -> None:
+    with pytest.raises(mast_opt.UsageError, match=r"objective.weights .*mapping"):
+        Objective(None)  # type: ignore[arg-type]
+    with pytest.raises(mast_opt.UsageError, match="each term once"):
+        Objective({}, order=("remote", "remote"))
+    with pytest.raises(mast_opt.UsageError, match="tuple of names"):
+        Objective({}, order="remote")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("kind", kind_names())
+def test_a_plan_of_another_instance(kind: str) -> None:
+    problem = mast_opt.generate(kind)
+    plan = foreign(kind, problem)
+    doors = (
+        lambda: mast_opt.verify(problem, plan),
+        lambda: mast_opt.solve(problem, start=plan),
+        lambda: mast_opt.diff(problem, plan, plan),
+    )
+    for door in doors:
+        with pytest.raises(PlanError, match="the plan does not fit this instance"):
+            door()
+
+
+def foreign(kind: str, problem: Any) -> Any:
+    """A plan with a position that the problem lacks."""
+    if kind == "data-placement":
+        from tests.data_placement.workshop import PLAN
+
+        return PLAN
+    plan_type = kind_named(kind).plan_type
+    if kind == "job-placement":
+        at = np.array([len(problem.jobs)])
+        one = np.ones(1, np.int64)
+        return plan_type(at, one, one, one, one > 5, np.zeros(len(problem.running), np.bool_))
+    rows, into = ("servers", "reservations") if kind == "server-assignment" else ("processes", "machines")
+    wrong = np.zeros(len(getattr(problem, rows)), np.int64)
+    wrong[-1] = len(getattr(problem, into)) + 1
+    return plan_type(wrong)
+
+
+@pytest.mark.parametrize("kind", kind_names())
+def test_a_plan_of_the_wrong_type_of_array(kind: str) -> None:
+    plan_type = kind_named(kind).plan_type
+    names = [item.name for item in fields(plan_type)]
+    with pytest.raises(PlanError, match=names[0]):
+        plan_type(*([[0]] * len(names)))
+    with pytest.raises(PlanError, match="array of"):
+        plan_type(*([np.zeros(1)] * len(names)))
+
+
+def test_repeated_entries_are_found_in_any_order() -> None:
+    a, b = np.array([3, 1, 2, 1]), np.array([0, 5, 0, 5])
+    assert repeated([a, b]) == (1, 3)
+    assert repeated([a, np.arange(4)]) is None
+    far = np.array([0, 2**62, 0, 2**62])
+    assert repeated([far, far, a - a]) == (0, 2)

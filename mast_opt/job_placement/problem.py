@@ -219,7 +219,8 @@ class JobPlacement:
         used = np.zeros(self.supply.shape)
         np.add.at(used, self.held_server, held)
         check.wrong("supply", used > self.supply, "at least what running jobs hold of the server")
-        outside = self.held_indexed & (self.held_need[:, GPU] > 0) & (self.held_index >= gpus[self.held_server] // WHOLE)
+        named = self.held_indexed & (self.held_need[:, GPU] > 0)
+        outside = named & (self.held_index >= gpus[self.held_server] // WHOLE)
         check.wrong("held_index", outside, "a GPU that the server has")
 
     @cached_property

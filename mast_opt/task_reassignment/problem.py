@@ -27,7 +27,7 @@ COLUMNS = (
     positions("neighbourhood", "machines", "neighbourhoods"),
     positions("move_group", "machines", "move_groups"),
     amounts("capacity", "machines", "resources"),
-    amounts("safety", "machines", "resources"),
+    amounts("safety", "machines", "resources", total=False),
     amounts("group_move_cost", "move_groups", "move_groups", total=False),
     flags("balanced", "machines"),
     amounts("spread_min", "services", total=False),

@@ -216,9 +216,6 @@ class JobPlacement:
         check.wrong("option_mgpu", self.option_mgpu * tasks[self.option_job] > LARGEST, in_all)
         held = self.held_need * self.held_tasks.astype(np.float64)[:, None]
         check.wrong("held_need", held > LARGEST, in_all)
-        used = np.zeros(self.supply.shape)
-        np.add.at(used, self.held_server, held)
-        check.wrong("supply", used > self.supply, "at least what running jobs hold of the server")
         named = self.held_indexed & (self.held_need[:, GPU] > 0)
         outside = named & (self.held_index >= gpus[self.held_server] // WHOLE)
         check.wrong("held_index", outside, "a GPU that the server has")

@@ -9,8 +9,8 @@ from numbers import Real
 
 from mast_opt.errors import UsageError
 
-MOST_WEIGHT = 1e12
-"""Largest weight of a term or a tier; solvers lose precision where coefficients differ by more."""
+MOST_WEIGHT = 1e18
+"""Largest weight of a term or a tier. Products with amounts stay finite; solvers lose precision long before."""
 
 
 @dataclass(frozen=True)

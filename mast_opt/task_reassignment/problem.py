@@ -20,14 +20,15 @@ from mast_opt.header import Objective
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 SCALARS = {"name": str, "objective": Objective, "provenance": str}
+# Capacities may be negative: the part of an instance that a heuristic solves exactly lacks what other processes hold.
 COLUMNS = (
     flags("transient", "resources"),
     amounts("load_weight", "resources", total=False),
     positions("location", "machines", "locations"),
     positions("neighbourhood", "machines", "neighbourhoods"),
     positions("move_group", "machines", "move_groups"),
-    amounts("capacity", "machines", "resources"),
-    amounts("safety", "machines", "resources", total=False),
+    amounts("capacity", "machines", "resources", least=None),
+    amounts("safety", "machines", "resources", least=None, total=False),
     amounts("group_move_cost", "move_groups", "move_groups", total=False),
     flags("balanced", "machines"),
     amounts("spread_min", "services", total=False),

@@ -272,7 +272,7 @@ def test_gangs_that_do_not_fit_are_seen_by_the_bound() -> None:
         problem,
         gpu_types=("H100",),
         tier=np.zeros(3, np.int64),
-        tiers=np.zeros(1, np.int64),
+        tiers=(0,),
         supply_mgpu=np.full((2, 1), 100_000),
         option_workload=options,
         option_type=np.zeros(3, np.int64),

@@ -9,6 +9,7 @@ import pytest
 
 import mast_opt
 from mast_opt.data_placement.today import today
+from mast_opt.errors import InstanceError
 from tests.data_placement.support import begun_with
 
 
@@ -38,26 +39,31 @@ def test_a_type_that_is_not_stated_is_the_first_accepted_one() -> None:
         assert kind == problem.option_type[problem.option_workload == workload][0]
 
 
-def test_rows_for_the_same_type_count_together_and_empty_shares_for_nothing() -> None:
+def test_empty_shares_count_for_nothing() -> None:
     problem = settled()
     first = problem.current_workload[0]
-    rows = np.append(np.arange(len(problem.current_workload)), [0, 0])
-    share = problem.current_share[rows]
-    share[0], share[-2], share[-1] = 400, 600, 0
-    kind = problem.current_type[rows]
-    region = problem.current_region[rows]
-    region[-1] = 1 - region[0]
-    vague = replace(
+    rows = np.append(np.arange(len(problem.current_workload)), 0)
+    share, region = problem.current_share[rows], problem.current_region[rows]
+    share[-1], region[-1] = 0, 1 - region[0]
+    padded = replace(
         problem,
         current_workload=problem.current_workload[rows],
         current_region=region,
-        current_type=kind,
+        current_type=problem.current_type[rows],
         current_share=share,
     )
-    plan = today(vague)
+    plan = today(padded)
     assert plan is not None
     assert plan.run_share[plan.run_workload == first].tolist() == [1000]
-    assert mast_opt.verify(vague, plan).ok
+    assert mast_opt.verify(padded, plan).ok
+
+
+def test_a_row_that_occurs_twice_is_a_fault() -> None:
+    problem = settled()
+    rows = np.append(np.arange(len(problem.current_workload)), 0)
+    names = ("current_workload", "current_region", "current_type", "current_share")
+    with pytest.raises(InstanceError, match="current_workload"):
+        replace(problem, **{name: getattr(problem, name)[rows] for name in names})
 
 
 def test_what_no_region_holds_is_read_from_nowhere() -> None:

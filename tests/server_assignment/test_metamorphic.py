@@ -93,7 +93,7 @@ LIGHTER: dict[str, Change] = {
     "a buffer less": lambda p: replace(p, buffer=np.where(p.buffer == EMBEDDED, NONE, p.buffer)),
     "nobody backed": lambda p: replace(p, buffer=np.where(p.buffer == SHARED, NONE, p.buffer)),
     "no limits": lambda p: replace(p, spread_limited=p.spread_limited & False),
-    "wider tolerance": lambda p: replace(p, affinity_tolerance_milli=p.affinity_tolerance_milli + 1000),
+    "wider tolerance": lambda p: replace(p, affinity_tolerance_milli=np.full_like(p.affinity_tolerance_milli, 1000)),
     "idle today": lambda p: replace(p, in_use=p.in_use & False),
 }
 

@@ -15,13 +15,24 @@ from mast_opt.result import relative_gap
 
 def summary(results: Sequence[Result], best: Mapping[Instance, float]) -> str:
     """One row for each contestant, over everything that it ran."""
-    heads = ("contestant", "runs", "plans", "proven", "best plan", "gap to best", "proven gap", "time")
+    heads = (
+        "contestant",
+        "runs",
+        "seeds",
+        "plans",
+        "proven",
+        "best plan",
+        "gap to best",
+        "worst gap",
+        "proven gap",
+        "time",
+    )
     lines = []
     for name in figures.names_of(results):
         mine = [result for result in results if figures.contestant(result) == name]
         winners = figures.winners(mine, results, best)
-        counts = (len(mine), sum(map(figures.feasible, mine)), sum(map(figures.solved, mine)), winners)
-        lines.append((name, *map(str, counts), *_means(mine, best)))
+        counts = (sum(map(figures.feasible, mine)), sum(map(figures.solved, mine)), winners)
+        lines.append((name, str(len(mine)), seeds(mine), *map(str, counts), *_means(mine, best)))
     return markdown(heads, lines)
 
 
@@ -31,11 +42,13 @@ def rows(results: Sequence[Result], best: Mapping[Instance, float]) -> str:
     heads = (
         "contestant",
         "limit",
+        "seeds",
         "plans",
         "proven",
         "objective",
         "bound",
         "gap to best",
+        "worst gap",
         "proven gap",
         "time",
         "memory",
@@ -55,6 +68,7 @@ def rows(results: Sequence[Result], best: Mapping[Instance, float]) -> str:
             (
                 name,
                 f"{limit:g} s",
+                seeds(mine),
                 f"{plans}/{len(mine)}",
                 str(sum(map(figures.solved, mine))),
                 _spread(objectives, single),
@@ -66,15 +80,23 @@ def rows(results: Sequence[Result], best: Mapping[Instance, float]) -> str:
     return markdown(heads, lines)
 
 
-def _means(results: Sequence[Result], best: Mapping[Instance, float]) -> tuple[str, str, str]:
-    """Gap to the best known, proven gap, time."""
-    to_best = [figures.gap_to(figures.objective(result), best.get(figures.instance(result))) for result in results]
-    proven = map(figures.gap, results)
-    means = (
-        figures.shifted_geometric_mean((gap for gap in gaps if gap is not None), 0.01) for gaps in (to_best, proven)
-    )
+def seeds(results: Sequence[Result]) -> str:
+    """How many seeds each instance was run with, or from how many to how many."""
+    fewest, most = figures.seeds_of(results)
+    return str(most) if fewest == most else f"{fewest} to {most}"
+
+
+def _means(results: Sequence[Result], best: Mapping[Instance, float]) -> tuple[str, str, str, str]:
+    """Gap to the best known, the worst of these, proven gap, time."""
+    to_best = figures.known_gaps(results, best)
+    proven = [gap for gap in map(figures.gap, results) if gap is not None]
     time = figures.shifted_geometric_mean(map(figures.time_s, results))
-    return (*map(percent_or_dash, means), "–" if time is None else seconds(time))  # type: ignore[return-value]
+    return (
+        percent_or_dash(figures.shifted_geometric_mean(to_best, 0.01)),
+        percent_or_dash(max(to_best, default=None)),
+        percent_or_dash(figures.shifted_geometric_mean(proven, 0.01)),
+        DASH if time is None else seconds(time),
+    )
 
 
 def _spread(values: Sequence[float], single: bool) -> str:
@@ -99,7 +121,7 @@ def measured(results: Sequence[Result]) -> str:
 
 
 def by_instance(results: Sequence[Result], best: Mapping[Instance, float]) -> str:
-    """One row for each instance: what each contestant reached under its longest limit, with its best seed."""
+    """One row for each instance: what each contestant reached under its longest limit, best and worst seed."""
     names = figures.names_of(results)
     lines = []
     for instance in dict.fromkeys(figures.instance(result) for result in results):
@@ -111,14 +133,19 @@ def by_instance(results: Sequence[Result], best: Mapping[Instance, float]) -> st
 
 
 def _reached(results: Sequence[Result], best: float | None) -> str:
-    """The least objective under the longest limit, and its gap to the best known."""
+    """The least objective under the longest limit with its gap to the best known, and those of the worst seed."""
     longest = max((result["time_limit_s"] for result in results), default=0.0)
     longest_runs = [result for result in results if result["time_limit_s"] == longest]
     found = [value for value in map(figures.objective, longest_runs) if value is not None]
     if not found:
         return DASH
     proven = "*" if any(figures.solved(result) for result in results) else ""
-    return f"{plain(min(found))}{proven} ({percent_or_dash(figures.gap_to(min(found), best))})"
+    text = f"{plain(min(found))}{proven} ({percent_or_dash(figures.gap_to(min(found), best))})"
+    if len(longest_runs) == 1:
+        return text
+    if len(found) < len(longest_runs):
+        return f"{text} … no plan"
+    return f"{text} … {plain(max(found))} ({percent_or_dash(figures.gap_to(max(found), best))})"
 
 
 def in_order(results: Sequence[Result]) -> Iterator[str]:

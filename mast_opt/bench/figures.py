@@ -162,6 +162,21 @@ def gap_to(value: float | None, best: float | None) -> float | None:
     return max(0.0, value - best) / max(abs(best), 1e-9)
 
 
+def known_gaps(results: Iterable[Result], best: Mapping[Instance, float]) -> list[float]:
+    """The gap to the best known of each run that has a plan."""
+    gaps = (gap_to(objective(result), best.get(instance(result))) for result in results)
+    return [value for value in gaps if value is not None]
+
+
+def seeds_of(results: Iterable[Result]) -> tuple[int, int]:
+    """The fewest and the most seeds that any contestant has on any instance under any limit; 0, 0 of nothing."""
+    seeds: dict[tuple[str, Instance, float], set[int]] = defaultdict(set)
+    for result in results:
+        seeds[contestant(result), instance(result), result["time_limit_s"]].add(result["seed"])
+    counts = [len(found) for found in seeds.values()]
+    return min(counts, default=0), max(counts, default=0)
+
+
 def time_to(result: Result, target: float) -> float | None:
     """Seconds until the first incumbent at or below the target; None if it was never reached.
 

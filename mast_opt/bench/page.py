@@ -33,8 +33,10 @@ run's process or of one that it started, Python and its libraries included.
 - Times, gaps and memory of several runs are shifted geometric means (shift: 1 s, one percentage point, 1 MB).
   A run that did not come to its end counts its whole limit as time. A run without a plan is in no gap: read
   gaps beside the number of plans.
+- *Worst gap* is the largest gap to best of any run in the row, over all its instances and seeds. *Seeds* is the
+  number of seeds that each instance was run with; a worst gap of one seed says nothing about other seeds.
 - Where an entry has several instances, a second table has one row each: value and gap to best under the longest
-  limit with the best seed; a star marks a proven optimum.
+  limit with the best seed and, after "…", with the worst one; a star marks a proven optimum.
 - An exact solver begins with the present state where the instance tells it and it breaks no rule.
 - Which solvers are compared, how to install them, and whose figures are left out:
   [peers](benchmarks/peers.md).

@@ -35,8 +35,8 @@ def chapter(suite: Suite) -> Chapter:
 
 def test_the_page_says_what_was_found(suite: Suite) -> None:
     text = page([chapter(suite)], images=None)
-    assert "| highs | 3 | 3 | 0 | 1 |" in text
-    assert "| exhaustive | 3 | 2 | 0 | 1 |" in text
+    assert "| highs | 3 | 1 | 3 | 0 | 1 |" in text
+    assert "| exhaustive | 3 | 1 | 2 | 0 | 1 |" in text
     assert "cbc: TIMEOUT × 1: killed after 140 s" in text
     assert f"mast-opt bench {suite.path} --filter 'e/'" in text
     assert "- highs: is here for the tests." in text
@@ -59,8 +59,20 @@ def test_memory_is_that_of_runs_that_tell_it(suite: Suite) -> None:
     del killed["peak_memory_mb"]
     results = [result("cbc", 4.0), killed, {**killed, "contestant": {"name": "scip"}}]
     text = page([Chapter(suite, results, {})], images=None)
-    assert "| cbc | 10 s | 1/2 | 0 | 4 | – | 0.00% | – | 4.24 s | 100 MB |" in text
-    assert "| scip | 10 s | 0/1 | 0 | – | – | – | – | 10 s | – |" in text
+    assert "| cbc | 10 s | 2 | 1/2 | 0 | 4 | – | 0.00% | 0.00% | – | 4.24 s | 100 MB |" in text
+    assert "| scip | 10 s | 1 | 0/1 | 0 | – | – | – | – | – | 10 s | – |" in text
+
+
+def test_the_worst_seed_is_shown(suite: Suite) -> None:
+    """With how many seeds there are; a seed without a plan is the worst there is."""
+    results = [result("highs", cost, seed=seed) for seed, cost in enumerate((4.0, 6.0, 5.0))]
+    results += [result("highs", 8.0, instance="j"), result("cbc", 8.0, instance="j")]
+    results += [result("cbc", 4.4, seed=0), result("cbc", None, seed=1)]
+    text = page([Chapter(suite, results, {})], images=None)
+    assert "| highs | 4 | 1 to 3 | 4 | 0 | 2 | 5.03% | 50.0% | – |" in text
+    assert "| highs | 10 s | 1 to 3 | 4/4 | 0 | 4 … 8 | – | 5.03% | 50.0% | – |" in text
+    assert "| i | 4 | – | 4 (0.00%) … 6 (50.0%) | 4.4 (10.0%) … no plan |" in text
+    assert "| j | 8 | – | 8 (0.00%) | 8 (0.00%) |" in text
 
 
 def test_terms_that_are_minimised_one_by_one_are_compared_in_their_order(suite: Suite) -> None:
@@ -75,9 +87,9 @@ def test_terms_that_are_minimised_one_by_one_are_compared_in_their_order(suite: 
     ]
     text = page([Chapter(suite, results, {})], images=None)
     assert "exhaustive x 3 against x 2 of highs (50.0% worse)" in text
-    assert "| exhaustive | 1 | 1 | 0 | 0 | – | – |" in text
-    assert "| highs | 2 | 2 | 0 | 2 | 0.00% | – |" in text
-    assert "| highs | 10 s | 2/2 | 0 | 4 | – | 0.00% | – |" in text
+    assert "| exhaustive | 1 | 1 | 1 | 0 | 0 | – | – | – |" in text
+    assert "| highs | 2 | 1 | 2 | 0 | 2 | 0.00% | 0.00% | – |" in text
+    assert "| highs | 10 s | 1 | 2/2 | 0 | 4 | – | 0.00% | 0.00% | – |" in text
     rows = [
         "| contestant | instance | limit | seed | x | y |",
         "| --- | --: | --: | --: | --: | --: |",
@@ -130,5 +142,5 @@ def test_results_of_a_suite_that_is_not_here_are_told_without_its_words(tmp_path
     text = page(chapters_of([tmp_path]), images=None)
     assert "## mine\n" in text
     assert "mast-opt bench mine.toml --filter 'e/'" in text
-    assert "| a | 10 s | 1/1 | 0 | 1 |" in text
+    assert "| a | 10 s | 1 | 1/1 | 0 | 1 |" in text
     assert "## torn\n" in text

@@ -104,29 +104,21 @@ def show_marginals(console: Console, name: str, answer: Marginals, *, full: bool
 
 
 def show_whatif(console: Console, name: str, answer: WhatIf) -> None:
-    """Print a row a scenario, then the terms, then the plan for all of them."""
+    """Print a row a scenario, what scenarios lose, the terms, then the plan for all of them."""
     console.print(Text.assemble((name, "bold"), f"  {answer.kind}"))
     outcomes = (answer.base, *answer.outcomes)
     moved = list(dict.fromkeys(unit for one in outcomes for unit in one.moved))
-    lost = [one.lost for one in outcomes if one.lost is not None and one.lost.datasets]
-    heads: list[str] = []
-    if lost:
-        size = [] if lost[0].tb is None else ["lost TB"]
-        heads = ["lost datasets", *size, f"lost {lost[0].noun}s"]
     table = light_table(
-        "Every scenario planned anew", ("scenario", "status", "objective", "gap", *heads, *moved, "base breaks")
+        "Every scenario planned anew", ("scenario", "status", "objective", "gap", *moved, "base breaks")
     )
     table.columns[1].justify = "left"
     for one in outcomes:
         breaks = UNKNOWN if one.kept is None else f"{len(one.kept.violations):,}"
         figures = [plain(one.moved.get(unit)) for unit in moved]
         objective, gap = of_term(one.solution.objective, one.solution.term), percent(one.solution.gap)
-        gone = _losses(one.lost) if lost else []
-        table.add_row(one.name, one.solution.status.value, objective, gap, *gone, *figures, breaks)
+        table.add_row(one.name, one.solution.status.value, objective, gap, *figures, breaks)
     print_table(console, table)
-    for one in outcomes:
-        if one.lost is not None and one.lost.datasets:
-            print_words(console, f"{one.name}: {loss_words(one.lost)}", style="yellow")
+    _show_losses(console, outcomes)
     for one in outcomes:
         if one.solution.verdict is None:
             reasons = [conflict.message for conflict in one.solution.conflicts] or [one.solution.message]
@@ -144,12 +136,20 @@ def show_whatif(console: Console, name: str, answer: WhatIf) -> None:
         show_robust(console, answer.robust)
 
 
-def _losses(lost: Loss | None) -> list[str]:
-    """The cells of a row: datasets, TB where sizes are known, workloads or jobs."""
-    if lost is None:
-        return [UNKNOWN, UNKNOWN, UNKNOWN]
-    size = [] if lost.tb is None else [plain(lost.tb)]
-    return [f"{len(lost.datasets):,}", *size, f"{len(lost.work):,}"]
+def _show_losses(console: Console, outcomes: Sequence[Outcome]) -> None:
+    """A row for every scenario that destroys data, and the names of what is lost."""
+    losses = {one.name: one.lost for one in outcomes if one.lost is not None and one.lost.datasets}
+    if not losses:
+        return
+    some = next(iter(losses.values()))
+    size = [] if some.tb is None else ["lost_tb"]
+    table = light_table("Lost data", ("scenario", "lost_datasets", *size, f"lost_{some.noun}s"))
+    for name, lost in losses.items():
+        sizes = [] if lost.tb is None else [plain(lost.tb)]
+        table.add_row(name, f"{len(lost.datasets):,}", *sizes, f"{len(lost.work):,}")
+    print_table(console, table)
+    for name, lost in losses.items():
+        print_words(console, f"{name}: {loss_words(lost)}", style="yellow")
 
 
 def loss_words(lost: Loss) -> str:

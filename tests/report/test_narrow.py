@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,9 +11,10 @@ from rich.console import Console
 
 import mast_opt
 from mast_opt.analysis.pareto import Frontier, Point
+from mast_opt.analysis.whatif import Outcome
 from mast_opt.kind import Form, Head, Section
 from mast_opt.kinds import kind_named, kind_names
-from mast_opt.report.analysis import _abreast, show_frontier
+from mast_opt.report.analysis import _abreast, show_frontier, show_whatif
 from mast_opt.report.parts import light_table, print_table
 from mast_opt.report.sections import show_section
 from mast_opt.report.terminal import show_solution
@@ -63,6 +65,56 @@ def test_a_frontier_with_many_figures_is_several_tables() -> None:
     assert max(map(len, text.splitlines())) <= 80
     assert text.count("1,000.5") == text.count("1,001.5") == len(metrics)
     assert sum("storage" in line for line in text.splitlines()) > 2  # in the headline, and at the left of each table
+
+
+LOSSES: dict[str, dict[str, object]] = {
+    "data-placement": {"lose_regions": ["us-east"]},
+    "job-placement": {"lose_regions": ["us-east"]},
+    "server-assignment": {"lose_switchboards": ["board-1"]},
+    "task-reassignment": {"drain_machines": ["m1"]},
+}
+
+
+@pytest.mark.parametrize("kind", kind_names())
+def test_scenarios_with_losses_fit_eighty_columns(kind: str, tmp_path: Path) -> None:
+    mast_opt.write_template(kind, tmp_path / "example.xlsx")
+    problem = mast_opt.read(tmp_path / "example.xlsx")
+    scenarios = [mast_opt.Scenario("the-largest-of-all-regions-is-lost", LOSSES[kind])]
+    answer = mast_opt.whatif(problem, scenarios)
+    answer = replace(answer, outcomes=tuple(_larger(one) for one in answer.outcomes))
+    console, text = shown_in(80)
+    show_whatif(console, "example", answer)
+    sentence = f"{scenarios[0].name}: "
+    lines = [line for line in text.getvalue().splitlines() if not line.startswith(sentence)]
+    assert max(map(len, lines)) <= 80
+    first = "\n".join(lines).split("Terms")[0].split()
+    outcome = answer.outcomes[0]
+    assert outcome.kept is not None
+    for unit, figure in outcome.moved.items():
+        assert [word for word in unit.replace("_", "_ ").split() if word not in first] == []
+        assert f"{figure:,.0f}" in first
+    assert first.count("breaks") == 1
+    assert f"{len(outcome.kept.violations):,}" in first
+    if outcome.lost is None:
+        assert "lost" not in first[first.index("breaks") :]
+        return
+    assert outcome.lost.datasets
+    assert sentence in text.getvalue()
+    at = next(at for at, line in enumerate(lines) if line.startswith("Lost data"))
+    words = " ".join(lines[at + 1 : lines.index("", at)]).split()
+    sizes = [] if outcome.lost.tb is None else ["lost_tb"]
+    assert words[: 3 + len(sizes)] == ["scenario", "lost_datasets", *sizes, f"lost_{outcome.lost.noun}s"]
+    assert f"{len(outcome.lost.work):,}" in words
+    assert "base" not in words  # nothing is lost in the base, which has no row here
+
+
+def _larger(one: Outcome) -> Outcome:
+    """The outcome with figures as long as those of a large instance."""
+    moved = dict.fromkeys(one.moved, 1234567.0)
+    lost = one.lost
+    if lost is not None:
+        lost = replace(lost, tb=None if lost.tb is None else 1_234_567.0, work=lost.work * 1000)
+    return replace(one, moved=moved, lost=lost)
 
 
 @pytest.mark.parametrize("kind", kind_names())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -64,6 +65,10 @@ class Highs:
             return _Run(highspy, mip, careful, progress).outcome()
         finally:
             highspy.Highs.resetGlobalScheduler(True)
+
+
+_ON_VALUES = re.compile(r"WARNING: (Row|Col) +\d+.* has (integer )?infeasibility")
+"""How HiGHS speaks of each row and column that values break: a start may, and HiGHS tries to complete it."""
 
 
 class _SolveError(BackendError):
@@ -170,8 +175,11 @@ class _Run:
         solver.cbIpmInterrupt += self._on_interrupt
 
     def _on_log(self, event: Any) -> None:
+        """Keep warnings and errors, apart from those on values of the start; ``supervised`` checks every answer."""
         if event.data_out.log_type in (self._highspy.HighsLogType.kWarning, self._highspy.HighsLogType.kError):
-            self._complaints.append(" ".join(event.message.split()))
+            words = " ".join(event.message.split())
+            if self._params.start is None or not _ON_VALUES.match(words):
+                self._complaints.append(words)
 
     def _on_solution(self, event: Any) -> None:
         objective = self._scaled.to_original_objective(event.data_out.objective_function_value)

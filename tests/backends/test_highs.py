@@ -60,3 +60,16 @@ def test_thread_counts_change_from_solve_to_solve_and_from_thread_to_thread() ->
 def test_its_own_words_explain_a_refusal() -> None:
     with pytest.raises(UnsupportedOption, match="below lower bound"):
         Highs().solve(hard(), SolveParams(options=(("mip_heuristic_effort", -1.0),)))
+
+
+def test_what_a_start_breaks_is_not_in_the_message() -> None:
+    m = MipBuilder("cover")
+    labels = [str(i) for i in range(6)]
+    x = m.columns("x", [labels], upper=1, integral=True)
+    m.rows("cover", [labels], lower=1).add(np.arange(6)[:, None], np.stack([x, np.roll(x, 1)], axis=1), 1.0)
+    m.term("cost", x, np.arange(1.0, 7.0))
+    mip = m.build({"cost": 1.0})
+    broken = np.array([1.0, 0, 0, 0, 1, 0])
+    result = Highs().solve(mip, SolveParams(start=broken))
+    assert (result.status, result.objective) == (Status.OPTIMAL, pytest.approx(9.0))
+    assert result.message == Highs().solve(mip, SolveParams()).message == "Optimal"

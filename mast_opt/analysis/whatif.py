@@ -112,6 +112,8 @@ def whatif(
         raise UsageError(f"jobs is {jobs}; expected at least 1")
     cancel = cancel or threading.Event()
     instances = {BASE: questions.priced(problem)}
+    if plan is not None and not verify(instances[BASE], plan).ok:
+        raise UsageError("the base plan breaks limits of the instance; 'mast-opt verify' lists them")
     unsettled = dict(instances)
     losses = {BASE: _settled(questions, problem, problem, {}, plan)[1]}
     for scenario in scenarios:
@@ -119,8 +121,6 @@ def whatif(
         unsettled[scenario.name] = questions.priced(changed)
         settled, losses[scenario.name] = _settled(questions, problem, changed, scenario.changes, plan)
         instances[scenario.name] = questions.priced(settled)
-    if plan is not None and not verify(instances[BASE], plan).ok:
-        raise UsageError("the base plan breaks limits of the instance; 'mast-opt verify' lists them")
 
     limits = {"time_limit_s": time_limit_s, "gap": gap, "seed": seed, "threads": threads, "cancel": cancel}
     solved = partial(solve_from, kind, solver, limits)

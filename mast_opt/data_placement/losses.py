@@ -22,13 +22,13 @@ def settle_loss(
 
     The replicas that are left are those of the plan where one is given: the regions are lost after it is carried out.
     Otherwise they are today's. A lost dataset is stored nowhere, no pin brings it back, and work that reads it runs
-    nowhere.
+    nowhere. The current runs are also those of the plan where one is given, so that moved work is counted from it.
 
     Args:
         problem: the instance before the scenario.
         scenario: the instance after all changes, in which lost regions hold nothing.
         changes: the scenario's keys and values.
-        plan: the plan whose replicas are hit; None for today's.
+        plan: the plan whose replicas and runs are hit; None for today's.
     """
     if "lose_regions" not in changes:
         return scenario, Loss()
@@ -45,7 +45,19 @@ def settle_loss(
         copies_min=np.where(lost, 0, scenario.copies_min),
         work_forbidden=scenario.work_forbidden | readers[:, None],
     )
-    return settled, loss_of(problem, lost)
+    return settled if plan is None else _running(settled, plan), loss_of(problem, lost)
+
+
+def _running(scenario: DataPlacement, plan: Plan) -> DataPlacement:
+    """The scenario with the plan's runs as those of today; ``moved_work`` counts what leaves their regions."""
+    runs = plan.run_share > 0
+    return replace(
+        scenario,
+        current_workload=plan.run_workload[runs],
+        current_region=plan.run_region[runs],
+        current_type=plan.run_type[runs],
+        current_share=plan.run_share[runs],
+    )
 
 
 def lost_datasets(problem: DataPlacement, closed: Bools, replicas: Bools, away: Bools) -> Bools:

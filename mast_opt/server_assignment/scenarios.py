@@ -110,4 +110,4 @@ def moved(problem: ServerAssignment, scenario: ServerAssignment, before: Plan, a
     changed = adapted(scenario, before).reservation != after.reservation
     there = len(problem.servers)
     changed[:there] &= scenario.server_type[:there] == problem.server_type
-    return {"moved_servers": float(changed.sum())}
+    return {"reassigned_servers": float(changed.sum())}

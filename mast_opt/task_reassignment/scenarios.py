@@ -90,4 +90,4 @@ CHANGES = {
 
 
 def moved(problem: TaskReassignment, scenario: TaskReassignment, before: Plan, after: Plan) -> Mapping[str, float]:
-    return {"moved_processes": float((before.machine != after.machine).sum())}
+    return {"reassigned_processes": float((before.machine != after.machine).sum())}

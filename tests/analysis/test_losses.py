@@ -15,10 +15,13 @@ from mast_opt import Scenario
 from mast_opt.analysis.scenarios import happened
 from mast_opt.data_placement import DataPlacement, Plan
 from mast_opt.data_placement.losses import lost_datasets
+from mast_opt.data_placement.problem import SHARE
 from mast_opt.data_placement.questions import QUESTIONS
+from mast_opt.errors import UsageError
 from mast_opt.kinds import kind_of
 from mast_opt.questions import Loss
 from mast_opt.result import Status
+from mast_opt.scenario_values import reweighted
 from tests.data_placement.strategies import plans, problems
 from tests.data_placement.support import examples
 from tests.data_placement.workshop import ETL, IMAGES, LOGS, PLAN, PROBLEM, TB, TRAIN, VIDEO, VIEW, A, B, C, grid
@@ -33,6 +36,10 @@ def settled(problem: DataPlacement, plan: Plan | None = None, **changes: Any) ->
     instance, loss = QUESTIONS.loss(problem, scenario, changes, plan)
     assert isinstance(instance, DataPlacement)
     return instance, loss
+
+
+def serves_nothing_twice(plan: Plan) -> bool:
+    return bool((np.bincount(plan.run_workload, plan.run_share, 1) <= SHARE).all())
 
 
 def lost_by_hand(problem: DataPlacement, held: np.ndarray, regions: list[str]) -> set[str]:
@@ -54,7 +61,7 @@ def lost_by_hand(problem: DataPlacement, held: np.ndarray, regions: list[str]) -
 @given(problem=problems(refuse=True, regions=3, datasets=4, workloads=4), data=st.data())
 def test_lost_data_and_work_are_those_of_brute_force(problem: DataPlacement, data: st.DataObject) -> None:
     regions = data.draw(st.lists(st.sampled_from(problem.regions), min_size=1, unique=True))
-    plan = data.draw(st.none() | plans(problem))
+    plan = data.draw(st.none() | plans(problem).filter(serves_nothing_twice))
     held = problem.stored if plan is None else plan.place
     instance, loss = settled(problem, plan, lose_regions=regions)
     expected = lost_by_hand(problem, held, regions)
@@ -186,3 +193,42 @@ def test_a_robust_plan_saves_data_that_only_a_lost_region_has_today() -> None:
     assert robust.base_lost["lost"] == Loss(("logs",), 4.0, ("train", "etl"))
     assert robust.robust_lost["lost"] == Loss()
     assert robust.plan.place[LOGS, B]
+
+
+def test_moved_work_is_counted_from_the_plan_that_the_loss_hits() -> None:
+    """Today train and etl run in a. In the plan train runs in b, and a part of etl and view run in c."""
+    weighed = replace(FREE, objective=reweighted(FREE, {"moved_work": 1.0}).objective)
+    before = by_rows(PLAN)
+    for lost in "abc":
+        instance, _ = settled(weighed, PLAN, lose_regions=[lost])
+        answer = mast_opt.whatif(weighed, [Scenario("it", {"lose_regions": [lost]})], PLAN)
+        solution = answer.outcomes[0].solution
+        assert solution.status is Status.OPTIMAL
+        after = by_rows(solution.plan)
+        demand = answer.outcomes[0].problem.demand_mgpu.tolist()
+        gone = sum(demand[w] * max(share - after.get((w, r), 0), 0) for (w, r), share in before.items())
+        expected = gone / (1000 * sum(demand))
+        assert solution.verdict.terms["moved_work"] == pytest.approx(expected)
+        assert expected > 0.1 or lost != "b"  # train leaves b
+        assert mast_opt.verify(answer.outcomes[0].problem, solution.plan).terms["moved_work"] == pytest.approx(expected)
+        assert instance.current_share.sum() == PLAN.run_share.sum()
+
+
+def test_without_a_plan_or_a_lost_region_moved_work_is_counted_from_today() -> None:
+    for plan, changes in ((None, {"lose_regions": ["b"]}), (PLAN, {"grow_demand": 1.0})):
+        instance, _ = settled(FREE, plan, **changes)
+        assert instance.current_workload.tolist() == FREE.current_workload.tolist()
+        assert instance.current_region.tolist() == FREE.current_region.tolist()
+
+
+def test_a_plan_that_serves_work_twice_is_refused_before_anything_is_lost() -> None:
+    twice = replace(PLAN, run_share=PLAN.run_share * 2)
+    with pytest.raises(UsageError, match="the base plan breaks limits"):
+        mast_opt.whatif(FREE, [Scenario("it", {"lose_regions": ["a"]})], twice)
+
+
+def by_rows(plan: Plan) -> dict[tuple[int, int], int]:
+    found: dict[tuple[int, int], int] = {}
+    for w, r, share in zip(plan.run_workload.tolist(), plan.run_region.tolist(), plan.run_share.tolist()):
+        found[w, r] = found.get((w, r), 0) + share
+    return found

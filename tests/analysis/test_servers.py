@@ -153,10 +153,10 @@ def test_lost_servers_do_not_move() -> None:
     quiet = replace(SPREAD, asked_mrru=np.zeros_like(SPREAD.asked_mrru), spread_limited=np.zeros(1, np.bool_))
     quiet = replace(quiet, objective=replace(quiet.objective, weights={**quiet.objective.weights, "use": 0.0}))
     lost = mast_opt.whatif(quiet, [Scenario("it", {"lose_switchboards": list(quiet.switchboards[:1])})], today(quiet))
-    assert lost.outcomes[0].moved == {"moved_servers": 0}
+    assert lost.outcomes[0].moved == {"reassigned_servers": 0}
 
 
-def test_moved_servers_are_those_left_that_change_hands_and_the_new_ones_that_are_used() -> None:
+def test_reassigned_servers_are_those_left_that_change_hands_and_the_new_ones_that_are_used() -> None:
     add = [{"switchboard": SPREAD.switchboards[1], "type": SPREAD.types[0], "servers": 2}]
     scenario = after(SPREAD, {"lose_switchboards": SPREAD.switchboards[0], "add_servers": add})
     before = today(SPREAD)
@@ -165,7 +165,7 @@ def test_moved_servers_are_those_left_that_change_hands_and_the_new_ones_that_ar
     held = there[SPREAD.owner[there] == 0]
     reservation[held[:1]] = 1
     after_plan = type(before)(reservation)
-    assert kind_of(SPREAD).questions().moved(SPREAD, scenario, before, after_plan) == {"moved_servers": 2}
+    assert kind_of(SPREAD).questions().moved(SPREAD, scenario, before, after_plan) == {"reassigned_servers": 2}
 
 
 @pytest.mark.parametrize(

@@ -95,7 +95,7 @@ def test_scenarios() -> None:
     assert answer.base.solution.objective == 219
     drained, grown, roomy = answer.outcomes
     assert CROWDED.machines.index("a2") not in drained.solution.plan.machine
-    assert drained.moved["moved_processes"] >= 1
+    assert drained.moved["reassigned_processes"] >= 1
     assert drained.kept is not None
     assert not drained.kept.ok
     assert grown.problem.objective.weights["load"] == 2
@@ -201,6 +201,6 @@ def test_all_capacity_may_be_taken_and_a_drained_machine_has_no_safety_capacity(
     assert not drained.safety[a1].any()
 
 
-def test_moved_processes_are_those_on_another_machine() -> None:
+def test_reassigned_processes_are_those_on_another_machine() -> None:
     moved = kind_of(CROWDED).questions().moved(CROWDED, CROWDED, Plan(CROWDED.initial), BEST)
-    assert moved == {"moved_processes": 1}
+    assert moved == {"reassigned_processes": 1}

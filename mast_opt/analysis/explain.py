@@ -95,6 +95,7 @@ def explain(
 
     Raises:
         UsageError: this kind of problem cannot be infeasible, or an argument cannot be honoured.
+        Interrupted: cancelled before the kernels were compiled.
     """
     kind, questions = asked(problem)
     if plan is not None:

@@ -98,6 +98,7 @@ def pareto(
 
     Raises:
         UsageError: an argument that cannot be honoured, or no plan is within the caps of ``keep``.
+        Interrupted: cancelled before the kernels were compiled.
     """
     kind, _ = asked(problem)
     first, second = _checked(kind, terms, points, keep or {}, solver, formulation)

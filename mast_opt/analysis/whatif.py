@@ -97,6 +97,7 @@ def whatif(
 
     Raises:
         UsageError: a scenario or an argument that cannot be honoured.
+        Interrupted: cancelled before the kernels were compiled.
     """
     kind, questions = asked(problem)
     check_scenarios(kind, scenarios)

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from importlib.metadata import EntryPoint, entry_points
 
 from mast_opt.backends.base import Backend
-from mast_opt.errors import BackendUnavailable, UsageError
+from mast_opt.backends.foreign import Foreign, told
+from mast_opt.errors import BackendError, BackendUnavailable, MastOptError, UsageError
 
 GROUP = "mast_opt.backends"
 
@@ -64,13 +65,12 @@ def get(name: str) -> Backend:
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # SystemExit too
-        reason = f"{type(error).__name__}: {error}"
-        raise BackendUnavailable(f"{name} ({others[name].value}) cannot be loaded: {reason}") from error
+        raise BackendUnavailable(f"{name} ({others[name].value}) cannot be loaded: {told(error)}") from error
     if not isinstance(backend, Backend):
         raise BackendUnavailable(
             f"{name} ({others[name].value}) is no backend: it lacks name, package, version or solve"
         )
-    return backend
+    return Foreign(name, others[name].value, backend)
 
 
 def describe() -> tuple[Description, ...]:
@@ -87,14 +87,14 @@ def _description(name: str) -> Description:
         backend = get(name)
         package = backend.package
         return Description(name, package, backend.version(), None)
-    except BackendUnavailable as error:
+    except BackendError as error:
+        if name in _BUILT_IN and not isinstance(error, BackendUnavailable):
+            raise
         return Description(name, package, None, str(error))
-    except KeyboardInterrupt:
-        raise
-    except BaseException as error:  # SystemExit too
+    except MastOptError as error:
         if name in _BUILT_IN:
             raise
-        return Description(name, package, None, f"its version cannot be had: {type(error).__name__}: {error}")
+        return Description(name, package, None, told(error))
 
 
 def _others() -> dict[str, EntryPoint]:

@@ -82,7 +82,7 @@ def interruptibly(run: Callable[[], T], cancel: threading.Event, instead: Callab
 
     worker = threading.Thread(target=work, name=SOLVER_THREAD, daemon=True)
     asked_s: float | None = None
-    with _cancelling(cancel):
+    with cancelling(cancel):
         worker.start()
         while worker.is_alive():
             worker.join(WATCH_INTERVAL_S)
@@ -104,8 +104,11 @@ def solver_left_behind() -> bool:
 
 
 @contextmanager
-def _cancelling(cancel: threading.Event) -> Iterator[None]:
-    """While the block runs in the main thread, Ctrl-C sets ``cancel``; the third one raises."""
+def cancelling(cancel: threading.Event) -> Iterator[None]:
+    """While the block runs in the main thread, Ctrl-C sets ``cancel``; the third one raises.
+
+    A handler that the caller installed for SIGINT is left in charge.
+    """
     in_main = threading.current_thread() is threading.main_thread()
     if not in_main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
         yield

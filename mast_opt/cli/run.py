@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
@@ -65,16 +66,20 @@ class Run:
 
         return Progress(self.err, words)
 
-    def compile(self, problem: Any, solver: str) -> None:
+    def compile(self, problem: Any, solver: str, cancel: threading.Event) -> None:
         """Compile what a solver needs for a problem, or load it, before any time limit begins; say so if it takes
-        long."""
+        long.
+
+        Raises:
+            Interrupted: cancelled before everything was compiled.
+        """
         from mast_opt.kinds import kind_of
         from mast_opt.solving.compiling import needed, rehearse
 
         kind = kind_of(problem)
         words = f"compiling for {solver}, once for this installation; the time limit starts afterwards"
         with self.phase("compile", "compiling, once"):
-            rehearse(kind, needed(kind, solver, problem), on_compile=lambda: self.say(words))
+            rehearse(kind, needed(kind, solver, problem), cancel, lambda: self.say(words))
 
     @cached_property
     def out(self) -> Console:

@@ -1,8 +1,9 @@
 """Kernels are compiled, or loaded from the cache, before the clock of a search starts.
 
-A solver says with rehearsals which kernels it needs. Once one of them really has to be compiled, further processes
-compile others at the same time, as many as there are processors: within one process numba compiles one kernel at a
-time. They share the cache on disk.
+A solver says with rehearsals which kernels it needs. As soon as one of them is not in the cache, other processes
+compile them, as many as there are processors: within one process numba compiles one kernel at a time, and a compiler
+inside a thread can be neither stopped nor left behind when the interpreter ends. This process waits for them and loads
+the result. What has no cache on disk is compiled here.
 """
 
 from __future__ import annotations
@@ -16,13 +17,13 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
-from types import FrameType
 from typing import Any
 
 import numpy as np
 
 from mast_opt import backends
-from mast_opt.backends.base import interruptibly
+from mast_opt.backends.base import GRACE_S, WATCH_INTERVAL_S, cancelling, interruptibly
+from mast_opt.errors import Interrupted
 from mast_opt.kind import Kind
 from mast_opt.kinds import kind_named
 from mast_opt.search import MipSolver, Rehearsal, Stop, Tools, Watch
@@ -33,6 +34,10 @@ SMALLEST = 6
 """Sizes, at most, of the instance that is stated there."""
 MOST_PROCESSES = 4
 """Processes that compile at the same time; there are no more long kernels than that."""
+
+POOL_THREADS = "mast-opt-"
+"""How the names of threads begin in which solvers run kernels."""
+INTERRUPTED = "interrupted while kernels were compiled; what was compiled until then is kept for the next time"
 
 _ready: set[tuple[str, str]] = set()
 """(kind, rehearsal) of those that are done: what is loaded stays loaded for as long as the process lives."""
@@ -63,43 +68,172 @@ def rehearse(
     """Run the rehearsals that this process has not run yet.
 
     Args:
-        cancel: set it from any thread to stop after the rehearsal that is under way.
+        cancel: set it from any thread, or press Ctrl-C, to stop compiling. Kernels that are in the cache are loaded
+            nevertheless, which takes seconds.
         on_compile: called once, if and when something has to be compiled.
-        helpers: may other processes help?
+        helpers: may other processes compile?
+
+    Raises:
+        Interrupted: kernels are missing, because ``cancel`` was set or Ctrl-C was pressed while they were compiled.
     """
-    cancel = cancel or threading.Event()
-    with _lock:
-        left = [rehearsal for rehearsal in rehearsals if (kind.name, rehearsal.name) not in _ready]
-        if not left:
-            return
-        children: list[subprocess.Popen[bytes]] = []
+    given, cancel = cancel, cancel or threading.Event()
+    said: list[bool] = []
 
-        def begin() -> None:
+    def compiling() -> None:
+        if not said:
+            said.append(True)
             on_compile()
-            if helpers:
-                children.extend(_helpers(kind, [rehearsal.name for rehearsal in left]))
 
-        def run() -> None:
+    with cancelling(cancel), _alone(cancel):
+        left = [rehearsal for rehearsal in rehearsals if (kind.name, rehearsal.name) not in _ready]
+        try:
+            _run(kind, left, cancel, _Compiler(cancel, compiling, elsewhere=helpers))
+        except _Missing:
+            compiling()
+            _compile_elsewhere(kind, [rehearsal.name for rehearsal in left], cancel)
+            _run(kind, left, cancel, _Compiler(cancel, compiling, elsewhere=False))
+    if given is None and cancel.is_set():
+        raise Interrupted(INTERRUPTED)
+
+
+def _run(kind: Kind[Any, Any], rehearsals: Sequence[Rehearsal], cancel: threading.Event, compiler: _Compiler) -> None:
+    """Run those rehearsals that are not ready, in a thread of their own.
+
+    Raises:
+        Interrupted: cancelled while the compiler ran. The thread ends at the compiler's next step.
+        _Missing: a kernel has to be compiled elsewhere.
+    """
+    left = [rehearsal for rehearsal in rehearsals if (kind.name, rehearsal.name) not in _ready]
+    if not left:
+        return
+
+    def run() -> bool:
+        with compiler.followed():
             for rehearsal in left:
-                if cancel.is_set():
-                    return
                 rehearsal.run(_tools())
                 _ready.add((kind.name, rehearsal.name))
+        return True
 
-        try:
-            with _noticing(begin):
-                interruptibly(run, cancel)
-        finally:
-            for child in children:
-                child.terminate()
-                child.wait()
+    try:
+        done = interruptibly(run, cancel, lambda: False if compiler.began else None)
+    except _Cancelled:
+        done = False
+    if not done:
+        raise Interrupted(INTERRUPTED)
+
+
+@contextmanager
+def _alone(cancel: threading.Event) -> Iterator[None]:
+    """Only one thread at a time is within the block. Raises Interrupted if cancelled before it is this one's turn."""
+    while not _lock.acquire(timeout=WATCH_INTERVAL_S):
+        if cancel.is_set():
+            raise Interrupted(INTERRUPTED)
+    try:
+        yield
+    finally:
+        _lock.release()
+
+
+class _Missing(BaseException):
+    """A kernel is not in the cache. Not an Exception, so that no solver takes it for one of its own failures."""
+
+
+class _Cancelled(BaseException):
+    """Cancelled while the compiler ran."""
+
+
+class _Compiler:
+    """Follows the compiler in one thread and in its pools.
+
+    Args:
+        on_compile: called before a kernel is compiled here.
+        elsewhere: raise _Missing instead, for a kernel that another process can put into the cache.
+    """
+
+    def __init__(self, cancel: threading.Event, on_compile: Callable[[], None], elsewhere: bool) -> None:
+        self._cancel, self._on_compile, self._elsewhere = cancel, on_compile, elsewhere
+        self.began = False
+        """Has anything been compiled?"""
+
+    def _at_kernel(self, dispatcher: Any) -> None:
+        if self._elsewhere and type(dispatcher._cache).__name__ != "NullCache":
+            raise _Missing
+        self.began = True
+        self._on_compile()
+        self._at_step()
+
+    def _at_step(self) -> None:
+        if self._cancel.is_set():
+            raise _Cancelled
+
+    @contextmanager
+    def followed(self) -> Iterator[None]:
+        """Within the block, look at each kernel and each step of the compiler in the calling thread."""
+        from numba.core import event
+
+        own, outer = threading.get_ident(), self
+
+        def ours() -> bool:
+            thread = threading.current_thread()
+            return thread.ident == own or thread.name.startswith(POOL_THREADS)
+
+        class Steps(event.Listener):
+            def on_start(self, event: Any) -> None:
+                if ours():
+                    outer._at_step()
+
+            def on_end(self, event: Any) -> None:
+                pass
+
+        class Kernels(Steps):
+            def on_start(self, event: Any) -> None:
+                if ours():
+                    outer._at_kernel(event.data["dispatcher"])
+
+        with (
+            event.install_listener("numba:compile", Kernels()),
+            event.install_listener("numba:run_pass", Steps()),
+        ):
+            yield
+
+
+def _compile_elsewhere(kind: Kind[Any, Any], names: list[str], cancel: threading.Event) -> None:
+    """Wait for processes that compile these rehearsals. What they leave missing, because they failed, is no error.
+
+    Raises:
+        Interrupted: cancelled before they had done so.
+    """
+    children: list[subprocess.Popen[bytes]] = []
+    try:
+        children.extend(_helpers(kind, names))
+        while not cancel.is_set():
+            codes = [child.poll() for child in children]
+            if 0 in codes or None not in codes:
+                return
+            cancel.wait(WATCH_INTERVAL_S)
+        raise Interrupted(INTERRUPTED)
+    finally:
+        for child in children:
+            child.terminate()
+        for child in children:
+            _ended(child)
+
+
+def _ended(child: subprocess.Popen[bytes]) -> None:
+    try:
+        child.wait(GRACE_S)
+    except subprocess.TimeoutExpired:
+        child.kill()
+        child.wait()
+    assert child.stdin is not None
+    child.stdin.close()
 
 
 def help_out(kind_name: str, names: Sequence[str]) -> None:
-    """What a helping process does: run these rehearsals, in this order, until it is told to end (SIGTERM).
+    """What a helping process does: run these rehearsals, in this order, until it is told to end.
 
-    It does not end while it writes to the cache: numba writes the index first, and an entry without its file would be
-    compiled again.
+    It is told so by SIGTERM, or by the end of its standard input: then its parent is gone. It does not end while it
+    writes to the cache: numba writes the index first, and an entry without its file would be compiled again.
     """
     from numba.core.caching import IndexDataCacheFile
 
@@ -110,12 +244,19 @@ def help_out(kind_name: str, names: Sequence[str]) -> None:
         with writing:
             save(file, key, data)
 
-    def end(number: int, frame: FrameType | None) -> None:
+    def end() -> None:
         writing.acquire()
-        os._exit(0)
+        os._exit(1)
+
+    def follow_parent() -> None:
+        while os.read(0, 1):
+            pass
+        end()
 
     IndexDataCacheFile.save = save_whole  # type: ignore[method-assign]
-    signal.signal(signal.SIGTERM, end)
+    signal.signal(signal.SIGTERM, lambda number, frame: end())
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent
+    threading.Thread(target=follow_parent, daemon=True).start()
     kind = kind_named(kind_name)
     by_name = {rehearsal.name: rehearsal for rehearsal in all_needed(kind)}
     rehearse(kind, [by_name[name] for name in names], helpers=False)
@@ -128,41 +269,23 @@ def processors() -> int:
     return os.cpu_count() or 1
 
 
-def _helpers(kind: Kind[Any, Any], names: list[str]) -> list[subprocess.Popen[bytes]]:
-    """Processes that compile what this one comes to last, each from another place on."""
-    others = names[:0:-1]
-    count = min(processors() - 1, MOST_PROCESSES - 1, len(others))
+def _helpers(kind: Kind[Any, Any], names: list[str]) -> Iterator[subprocess.Popen[bytes]]:
+    """Processes that run these rehearsals: one in their order, the others backwards, each from another place on."""
+    from numba.core import config
+
+    count = min(processors(), MOST_PROCESSES, len(names))
+    folder: Any = config.CACHE_DIR  # type: ignore[attr-defined]
+    environment = os.environ | ({"NUMBA_CACHE_DIR": folder} if folder else {})
     code = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from mast_opt.solving.compiling import help_out; "
     code += "help_out(sys.argv[2], sys.argv[3:])"
-    started = []
+    backwards = names[::-1]
     for number in range(count):
-        at = number * len(others) // count
-        command = [sys.executable, "-c", code, json.dumps(sys.path), kind.name, *others[at:], *others[:at]]
+        at = (number - 1) * len(names) // max(count - 1, 1)
+        order = [*backwards[at:], *backwards[:at]] if number else names
+        command = [sys.executable, "-c", code, json.dumps(sys.path), kind.name, *order]
         nothing = subprocess.DEVNULL
-        with suppress(OSError):  # this process then does all of it
-            started.append(subprocess.Popen(command, stdin=nothing, stdout=nothing, stderr=nothing))
-    return started
-
-
-@contextmanager
-def _noticing(begin: Callable[[], None]) -> Iterator[None]:
-    """Within the block, call ``begin`` when the first kernel has to be compiled, before that is done."""
-    from numba.core import event
-
-    class Listener(event.Listener):
-        def __init__(self) -> None:
-            self.first = True
-
-        def on_start(self, event: Any) -> None:
-            if self.first:
-                self.first = False
-                begin()
-
-        def on_end(self, event: Any) -> None:
-            pass
-
-    with event.install_listener("numba:compile", Listener()):
-        yield
+        with suppress(OSError):  # then this process compiles
+            yield subprocess.Popen(command, stdin=subprocess.PIPE, stdout=nothing, stderr=nothing, env=environment)
 
 
 def _tools() -> Tools:

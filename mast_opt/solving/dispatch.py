@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 
 from mast_opt import backends
-from mast_opt.backends.base import interruptibly
+from mast_opt.backends.base import Backend, interruptibly
 from mast_opt.backends.supervise import check_params
-from mast_opt.errors import UnsupportedOption, UsageError, VerificationError
+from mast_opt.errors import Interrupted, UnsupportedOption, UsageError, VerificationError
 from mast_opt.kind import Formulation, Kind
 from mast_opt.kinds import kind_of
-from mast_opt.result import Event, SolveParams, Status, relative_gap
+from mast_opt.result import Event, Limit, SolveParams, Status, relative_gap
 from mast_opt.search import Certificate, Found, MipSolver, Pricing, StageBound, Stop, Tools, Watch
 from mast_opt.solving.clock import COMPILE, Clock
 from mast_opt.solving.compiling import needed, rehearse
@@ -122,21 +122,30 @@ def solve(
     conflicts = kind.conflicts(stated)
     certificate: Certificate | None = None
     versions: dict[str, str] = {}
+    backend: Backend | None = None
+    uncompiled: Interrupted | None = None
+    if not conflicts:
+        if solver not in kind.heuristics:
+            backend = backends.get(solver)
+            versions = {solver: backend.version()}
+        elif options:
+            raise UsageError(f"{solver} takes no options of its own; {params.options[0][0]} is for MIP backends")
+        try:
+            _compile(kind, solver, stated, params, clock)
+        except Interrupted as interrupted:
+            uncompiled = interrupted
+    begin = start if kept is None or backend is not None else kept.plan
+    if backend is not None and begin is None:
+        with clock.phase("verify"):
+            begin = lawful_today(kind, problem)
     if conflicts:
         words = "; ".join(conflict.message for conflict in conflicts)
         answer = Answer(Status.INFEASIBLE, None, None, None, None, None, words)
-    elif solver in kind.heuristics:
-        if options:
-            raise UsageError(f"{solver} takes no options of its own; {params.options[0][0]} is for MIP backends")
-        _compile(kind, solver, stated, params, clock)
-        begin = start if kept is None else kept.plan
+    elif uncompiled is not None:
+        answer = _unsolved(kind, stated, begin, str(uncompiled), clock)
+    elif backend is None:
         answer, certificate = _by_heuristic(kind, stated, solver, params, iterations, begin, clock)
     else:
-        backend = backends.get(solver)
-        versions = {solver: backend.version()}
-        _compile(kind, solver, stated, params, clock)
-        with clock.phase("verify"):
-            begin = lawful_today(kind, problem) if start is None else start
         formulate: Callable[[Any], Formulation[Any]] = partial(kind.formulate, name=formulation)
         if kept is not None:
             formulate = _after(formulate, kept.formulation)
@@ -174,10 +183,24 @@ def _compile(kind: Kind[Any, Any], solver: str, problem: Any, params: SolveParam
         if params.on_event is not None:
             params.on_event(Event(0.0, None, None, compiling=compiling))
 
-    with clock.phase(COMPILE):
-        rehearse(kind, needed(kind, solver, problem), params.cancel, lambda: say(True))
-    if said:
-        say(False)
+    try:
+        with clock.phase(COMPILE):
+            rehearse(kind, needed(kind, solver, problem), params.cancel, lambda: say(True))
+    finally:
+        if said:
+            say(False)
+
+
+def _unsolved(kind: Kind[Any, Any], problem: Any, start: Any | None, words: str, clock: Clock) -> Answer:
+    """What is known before there was a search: the start, if it is valid."""
+    with clock.phase("verify"):
+        verdict = None if start is None else kind.verify(problem, start)
+    if verdict is None or not verdict.ok:
+        return Answer(Status.NO_SOLUTION, None, None, None, None, Limit.INTERRUPT, words)
+    stages = tuple(Stage(term, verdict.terms[term], 0.0) for term in problem.objective.order)
+    objective, term = (stages[0].objective, stages[0].term) if stages else (verdict.objective, None)
+    bound = 0.0 if stages else None
+    return Answer(Status.FEASIBLE, start, verdict, objective, bound, Limit.INTERRUPT, words, stages, term)
 
 
 def _after(

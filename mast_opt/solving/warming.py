@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
+from functools import partial
 
 from mast_opt.kinds import kind_named, kind_names
 from mast_opt.solving.compiling import all_needed, rehearse
 
 
-def warm_up(*kinds: str, on_compile: Callable[[str], None] = lambda kind: None) -> None:
+def warm_up(
+    *kinds: str, on_compile: Callable[[str], None] = lambda kind: None, cancel: threading.Event | None = None
+) -> None:
     """Compile every kernel, or load it from the cache, so that no solve and no live fleet waits for the compiler.
 
     Compiling takes up to a minute a kind, once for an installation; loading takes a second. ``mast-opt warm-up`` does
@@ -17,9 +21,11 @@ def warm_up(*kinds: str, on_compile: Callable[[str], None] = lambda kind: None) 
     Args:
         kinds: names such as ``"data-placement"``; none means every kind.
         on_compile: called with the name of a kind if something has to be compiled for it.
+        cancel: set it from any thread to stop compiling; Ctrl-C does the same. What was compiled until then is kept.
 
     Raises:
         UsageError: there is no such kind.
+        Interrupted: cancelled before everything was compiled.
     """
     for kind in [kind_named(name) for name in kinds or kind_names()]:
-        rehearse(kind, all_needed(kind), on_compile=lambda name=kind.name: on_compile(name))  # type: ignore[misc]
+        rehearse(kind, all_needed(kind), cancel, partial(on_compile, kind.name))

@@ -10,9 +10,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import mast_opt
 from mast_opt import backends
 from mast_opt.backends.base import Backend
-from mast_opt.errors import BackendUnavailable, UsageError
+from mast_opt.cli import main
+from mast_opt.errors import BackendError, BackendUnavailable, UsageError
 from mast_opt.mip import Mip
 from mast_opt.result import SolveParams, SolveResult, Status
 from tests.backends.programs import program
@@ -187,3 +189,47 @@ def test_a_foreign_backend_that_fails_does_not_end_the_list(
     assert described["highs"].version
     assert described["leaving"].version is None
     assert f"{raised}: 3" in (described["leaving"].reason or "")
+
+
+@pytest.mark.parametrize("raised", ["SystemExit", "RuntimeError", "ValueError"])
+@pytest.mark.parametrize("where", ["version", "solve"])
+def test_a_foreign_backend_that_fails_in_a_solve_is_named(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, raised: str, where: str
+) -> None:
+    failing = f"raise {raised}('no\\nluck')"
+    version, solve = (failing, "...") if where == "version" else ("return '1'", failing)
+    module = f"failing_{where}_{raised}"
+    (tmp_path / f"{module}.py").write_text(
+        "class Failing:\n    name = package = 'failing'\n"
+        f"    def version(self): {version}\n    def solve(self, mip, params): {solve}\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    offer(monkeypatch, ("failing", f"{module}:Failing"))
+    problem = mast_opt.generate("task-reassignment", machines=2, processes=3)
+    with pytest.raises(BackendError, match="failing") as caught:
+        mast_opt.solve(problem, "failing")
+    assert f"{raised}: no\\nluck" in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("x", [None, np.zeros(1), np.array([0.0, np.nan])])
+def test_what_a_foreign_backend_returns_is_checked(monkeypatch: pytest.MonkeyPatch, x: object) -> None:
+    monkeypatch.setattr(Zero, "solve", lambda self, mip, params: SolveResult(Status.FEASIBLE, x, 0.0, None, None, ""))
+    offer(monkeypatch, ("zero", f"{__name__}:Zero"))
+    with pytest.raises(BackendError, match="solve of the backend zero"):
+        backends.get("zero").solve(program([1.0, 1.0]), SolveParams())
+
+
+def test_the_words_of_a_foreign_backend_stay_on_one_line_of_the_list(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def version(self: object) -> str:
+        raise BackendUnavailable("no licence\nhighs  forged \x1b[2J")
+
+    monkeypatch.setattr(Zero, "version", version)
+    offer(monkeypatch, ("zero", f"{__name__}:Zero"))
+    assert main(["backends"]) == 0
+    out, _ = capfd.readouterr()
+    assert "\x1b" not in out
+    assert not any(line.startswith("highs  forged") for line in out.splitlines())
+    assert "no licence\\nhighs" in out

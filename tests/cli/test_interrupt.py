@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -11,6 +12,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -43,9 +45,9 @@ sys.exit(main(sys.argv[1:]))
 
 
 @contextmanager
-def started(tokens: list[str]) -> Iterator[subprocess.Popen[str]]:
+def started(tokens: list[str], **given: Any) -> Iterator[subprocess.Popen[str]]:
     """A process that does not outlive its test."""
-    process = subprocess.Popen(tokens, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8")
+    process = subprocess.Popen(tokens, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8", **given)
     with process:
         try:
             yield process
@@ -106,3 +108,66 @@ def test_before_the_solve_it_just_ends(call: Call, instance: Path, monkeypatch: 
     ended = call("solve", instance, "--json")
     assert ended.code == 130
     assert ended.record["error"] == "interrupted"
+
+
+def _interrupted_while_compiling(cache: Path, number: signal.Signals, *tokens: object) -> tuple[int, str, str]:
+    """The command with an empty cache of kernels, interrupted once it says that it compiles."""
+    cache.mkdir()
+    env = os.environ | {"NUMBA_CACHE_DIR": str(cache)}
+    with started(command(*tokens), env=env, start_new_session=True) as process:
+        assert process.stderr is not None
+        said = ""
+        while "compiling for" not in said:
+            said = process.stderr.readline()
+            assert said, "the command ended and compiled nothing"
+        process.send_signal(number)
+        out, err = process.communicate(timeout=PATIENCE_S)
+        with pytest.raises(ProcessLookupError):  # nothing that compiles is left
+            os.killpg(process.pid, 0)
+    return process.returncode, out, err
+
+
+def _broken_entries(cache: Path) -> list[Path]:
+    """Indexes of the cache that name a file which is not there."""
+    broken = []
+    for index in cache.rglob("*.nbi"):
+        with index.open("rb") as file:
+            pickle.load(file)
+            _, entries = pickle.loads(file.read())
+        broken += [index for name in entries.values() if not (index.parent / name).exists()]
+    return broken
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+def test_while_kernels_compile_the_start_is_what_is_kept(
+    call: Call, instance: Path, plan: Path, tmp_path: Path, number: signal.Signals
+) -> None:
+    cache, kept = tmp_path / "cache", tmp_path / "kept"
+    code, out, err = _interrupted_while_compiling(
+        cache, number, "solve", instance, "--solver", "tetris", "--start", plan, "--out", kept, "--json"
+    )
+    assert code == 130, err
+    record = json.loads(out)
+    assert (record["status"], record["limit"]) == ("FEASIBLE", "interrupt")
+    assert "while kernels were compiled" in record["message"]
+    assert call("verify", instance, kept).code == 0
+    assert _broken_entries(cache) == []
+
+
+@pytest.mark.parametrize(
+    "tokens",
+    [
+        ("solve", "INSTANCE", "--solver", "tetris"),
+        ("pareto", "INSTANCE", "--terms", "storage,peak"),
+        ("whatif", "INSTANCE", "--scenarios", "SCENARIOS"),
+        ("warm-up", "data-placement"),
+    ],
+    ids=lambda tokens: tokens[0],
+)
+def test_while_kernels_compile_a_command_without_a_plan_ends(
+    instance: Path, scenarios: Path, tmp_path: Path, tokens: tuple[str, ...]
+) -> None:
+    given = [{"INSTANCE": instance, "SCENARIOS": scenarios}.get(token, token) for token in tokens]
+    code, out, err = _interrupted_while_compiling(tmp_path / "cache", signal.SIGTERM, *given, "--json")
+    assert code == 130, err
+    assert "interrupted" in json.loads(out)["error"]

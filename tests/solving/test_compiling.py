@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import threading
@@ -14,6 +15,8 @@ import numba
 import pytest
 
 import mast_opt
+from mast_opt.backends.base import solver_left_behind
+from mast_opt.errors import Interrupted
 from mast_opt.kinds import kind_named, kind_names
 from mast_opt.result import Event
 from mast_opt.search import Rehearsal, Tools
@@ -40,6 +43,7 @@ print(json.dumps([warm, Listener.compiled]))
 """
 SOLVE = """
 from dataclasses import replace
+from mast_opt.errors import Interrupted
 from mast_opt.kinds import kind_named
 kind = kind_named(KIND)
 
@@ -129,7 +133,8 @@ def test_a_rehearsal_runs_once_and_says_when_it_compiles() -> None:
     rehearsals = [Rehearsal("a test", run)]
     cancelled = threading.Event()
     cancelled.set()
-    compiling.rehearse(kind, rehearsals, cancelled)
+    with pytest.raises(Interrupted):
+        compiling.rehearse(kind, rehearsals, cancelled)
     assert ran == []
     for _ in range(2):
         compiling.rehearse(kind, rehearsals, on_compile=lambda: said.append(len(ran)))
@@ -144,3 +149,69 @@ def test_every_heuristic_says_what_it_needs() -> None:
         assert len(names) == len(set(names))
         for solver in kind.heuristics:
             assert kind.rehearsals(solver, None)
+
+
+CANCELLED = """
+import threading
+import mast_opt
+
+problem = mast_opt.generate("data-placement", datasets=6, workloads=6, regions=2)
+start = mast_opt.solve(problem, "highs", gap=0.9).plan if START else None
+cancel = threading.Event()
+
+def on_event(event):
+    if event.compiling:
+        cancel.set()
+
+solution = mast_opt.solve(problem, "tetris", start=start, cancel=cancel, on_event=on_event)
+print(solution.status.value, solution.limit.value, solution.message, sep="|")
+"""
+
+
+@pytest.mark.parametrize(("start", "status"), [(True, "FEASIBLE"), (False, "NO_SOLUTION")])
+def test_a_cancelled_solve_does_not_wait_for_the_compiler(tmp_path: Path, start: bool, status: str) -> None:
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
+    code = CANCELLED.replace("START", repr(start))
+    ended = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, env=environment, capture_output=True, encoding="utf-8", check=False
+    )
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stdout.startswith(f"{status}|interrupt|")
+    assert "while kernels were compiled" in ended.stdout
+    assert ended.stderr == ""
+
+
+def test_what_cannot_be_compiled_elsewhere_is_given_up_at_the_next_step_of_the_compiler() -> None:
+    cancel, ran = threading.Event(), []
+
+    @numba.njit
+    def fresh(value):  # type: ignore[no-untyped-def]
+        return value + 1
+
+    rehearsals = [Rehearsal("a test that is cancelled", lambda tools: ran.append(fresh(1)))]
+    with pytest.raises(Interrupted):
+        compiling.rehearse(kind_named("data-placement"), rehearsals, cancel, on_compile=cancel.set)
+    while solver_left_behind():
+        time.sleep(0.01)
+    assert ran == []
+    assert fresh.signatures == []
+
+
+def test_a_thread_that_waits_for_another_one_to_compile_can_be_cancelled() -> None:
+    compiles, go_on, cancel = threading.Event(), threading.Event(), threading.Event()
+    kind = kind_named("data-placement")
+
+    def run(tools: Tools) -> None:
+        compiles.set()
+        go_on.wait()
+
+    other = threading.Thread(target=compiling.rehearse, args=(kind, [Rehearsal("a test that waits", run)]))
+    other.start()
+    compiles.wait()
+    cancel.set()
+    try:
+        with pytest.raises(Interrupted):
+            compiling.rehearse(kind, [Rehearsal("a test that follows", lambda tools: None)], cancel)
+    finally:
+        go_on.set()
+        other.join()

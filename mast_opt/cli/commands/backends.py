@@ -9,6 +9,7 @@ from mast_opt.cli.exits import Exit
 from mast_opt.cli.options import Json, TheRun
 from mast_opt.cli.run import Answer
 from mast_opt.kinds import kind_named, kind_names
+from mast_opt.words import shown
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -38,8 +39,8 @@ def command(*, json: Json = False, run: TheRun) -> Answer:
         for head in ("solver", "version", "if it is missing"):
             table.add_column(head, overflow="fold")
         for found in described:
-            version = Text(found.version, style="green") if found.version else Text("missing", style="yellow")
-            table.add_row(found.name, version, found.reason or "")
+            version = Text(shown(found.version), style="green") if found.version else Text("missing", style="yellow")
+            table.add_row(Text(shown(found.name)), version, Text(shown(found.reason or "")))
         out.print(table)
         for kind, names in own.items():
             if names:

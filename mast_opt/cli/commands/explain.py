@@ -99,20 +99,21 @@ def command(
     if risk:
         return _risk(run, problem, asked, full=full)
     prices = numbers_by_name("--price", price, "storage=3")
-    if plan is None:
-        run.compile(problem, solver)
-    with Interrupt(run, "what was found so far") as interrupt, run.phase("solve", "looking for the reason"):
-        answer = explain(
-            problem,
-            asked,
-            about,
-            solver=solver,
-            time_limit_s=time_limit,
-            prices=prices,
-            alternatives=alternatives,
-            threads=threads,
-            cancel=interrupt.cancel,
-        )
+    with Interrupt(run, "what was found so far") as interrupt:
+        if plan is None:
+            run.compile(problem, solver, interrupt.cancel)
+        with run.phase("solve", "looking for the reason"):
+            answer = explain(
+                problem,
+                asked,
+                about,
+                solver=solver,
+                time_limit_s=time_limit,
+                prices=prices,
+                alternatives=alternatives,
+                threads=threads,
+                cancel=interrupt.cancel,
+            )
     run.record.update(explanation_keys(answer))
     mended = out if answer.repairs else None
     if mended is not None:

@@ -60,22 +60,23 @@ def command(
         problem = read(path)
         run.record["kind"] = problem.kind
         begin = None if plan is None else read_plan(problem, plan)
-    run.compile(problem, solver)
-    with Interrupt(run, "the values so far") as interrupt, run.phase("solve", "adding one unit at a time"):
-        answer = marginal_values(
-            problem,
-            begin,
-            integers="free" if free else "fixed",
-            units=units,
-            resources=resource or (),
-            solver=solver,
-            time_limit_s=time_limit,
-            gap=gap,
-            seed=seed,
-            threads=threads,
-            jobs=jobs,
-            cancel=interrupt.cancel,
-        )
+    with Interrupt(run, "the values so far") as interrupt:
+        run.compile(problem, solver, interrupt.cancel)
+        with run.phase("solve", "adding one unit at a time"):
+            answer = marginal_values(
+                problem,
+                begin,
+                integers="free" if free else "fixed",
+                units=units,
+                resources=resource or (),
+                solver=solver,
+                time_limit_s=time_limit,
+                gap=gap,
+                seed=seed,
+                threads=threads,
+                jobs=jobs,
+                cancel=interrupt.cancel,
+            )
     run.record.update(marginal_keys(answer))
     code, words = _ending(answer, interrupted=interrupt.happened)
     if code is not Exit.OK:

@@ -72,21 +72,22 @@ def command(
         if out is not None:
             check_free(out, force=force)
             check_writable(out)
-    run.compile(problem, solver)
-    with Interrupt(run, "the points so far") as interrupt, run.phase("solve", "following the frontier"):
-        answer = pareto(
-            problem,
-            tuple(terms.split(",")),
-            points=points,
-            keep=kept,
-            solver=solver,
-            time_limit_s=time_limit,
-            gap=gap,
-            seed=seed,
-            threads=threads,
-            formulation=formulation,
-            cancel=interrupt.cancel,
-        )
+    with Interrupt(run, "the points so far") as interrupt:
+        run.compile(problem, solver, interrupt.cancel)
+        with run.phase("solve", "following the frontier"):
+            answer = pareto(
+                problem,
+                tuple(terms.split(",")),
+                points=points,
+                keep=kept,
+                solver=solver,
+                time_limit_s=time_limit,
+                gap=gap,
+                seed=seed,
+                threads=threads,
+                formulation=formulation,
+                cancel=interrupt.cancel,
+            )
     run.record.update(frontier_keys(answer))
     if out is not None and answer.points:
         _write(answer, out)

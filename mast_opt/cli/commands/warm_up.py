@@ -6,6 +6,7 @@ import time
 from typing import TYPE_CHECKING
 
 from mast_opt.cli.exits import Exit
+from mast_opt.cli.interrupt import Interrupt
 from mast_opt.cli.options import Json, TheRun
 from mast_opt.cli.run import Answer, Run
 from mast_opt.kinds import kind_named, kind_names
@@ -29,11 +30,11 @@ def command(*kinds: str, json: Json = False, run: TheRun) -> Answer:
         kind_named(name)
     seconds: dict[str, float] = {}
     compiled: set[str] = set()
-    with run.phase("compile"):
+    with Interrupt(run, "what is compiled already") as interrupt, run.phase("compile"):
         for name in names:
             began = time.perf_counter()
             with run.shown(f"compiling for {name}, once"):
-                warm_up(name, on_compile=lambda kind: _say(run, kind, compiled))
+                warm_up(name, on_compile=lambda kind: _say(run, kind, compiled), cancel=interrupt.cancel)
             seconds[name] = time.perf_counter() - began
     run.record["warm_up"] = [
         {"kind": name, "compiled": name in compiled, "seconds": round(seconds[name], 3)} for name in names

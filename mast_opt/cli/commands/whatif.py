@@ -89,24 +89,22 @@ def command(
         begin = None if plan is None else read_plan(problem, plan)
         if out is not None:
             check_plan_target(problem, out)
-    run.compile(problem, solver)
-    with (
-        Interrupt(run, "what was found so far") as interrupt,
-        run.phase("solve", f"planning for {len(told)} scenarios"),
-    ):
-        answer = whatif(
-            problem,
-            told,
-            begin,
-            robust=robust,
-            solver=solver,
-            time_limit_s=time_limit,
-            gap=gap,
-            seed=seed,
-            threads=threads,
-            jobs=jobs,
-            cancel=interrupt.cancel,
-        )
+    with Interrupt(run, "what was found so far") as interrupt:
+        run.compile(problem, solver, interrupt.cancel)
+        with run.phase("solve", f"planning for {len(told)} scenarios"):
+            answer = whatif(
+                problem,
+                told,
+                begin,
+                robust=robust,
+                solver=solver,
+                time_limit_s=time_limit,
+                gap=gap,
+                seed=seed,
+                threads=threads,
+                jobs=jobs,
+                cancel=interrupt.cancel,
+            )
     runtime_s = run.record["runtime_s"]
     run.record.update(whatif_keys(answer), runtime_s=runtime_s)
     run.record["out"], where = None, ""

@@ -105,7 +105,7 @@ def _sweep(tools: Tools) -> None:
     slices = Slices(a, False, 1)
     together = Together(a, Searched(first, cost(a, first)), slices, Cooling(1.0, 1.0), pace, tools.rng, random)
     sweeps = Sweeping(a, False, 1.0, together, pace, tools.rng)
-    with ThreadPoolExecutor(max_workers=1) as pool:
+    with ThreadPoolExecutor(max_workers=1, thread_name_prefix="mast-opt-tetris") as pool:
         for _ in range(MENDED + 1):
             sweeps.round(pool, 1, None)
             watch.round += 1

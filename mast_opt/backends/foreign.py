@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
@@ -17,18 +16,21 @@ from mast_opt.words import shown
 AnswerT = TypeVar("AnswerT")
 
 
-@dataclass(frozen=True)
 class Foreign:
-    """A backend of another package, behind a guard."""
+    """A backend of another package, behind a guard.
 
-    name: str
-    value: str
-    """Where it comes from, as its entry point says: ``module:class``."""
-    backend: Backend
+    Args:
+        value: where it comes from, as its entry point says: ``module:class``.
 
-    @property
-    def package(self) -> str:
-        return self._text("package", lambda: self.backend.package)
+    Raises:
+        BackendError: its package is not text.
+    """
+
+    def __init__(self, name: str, value: str, backend: Backend) -> None:
+        self.name = name
+        self.value = value
+        self._backend = backend
+        self.package = self._text("package", lambda: backend.package)
 
     def version(self) -> str:
         """Its version.
@@ -36,7 +38,7 @@ class Foreign:
         Raises:
             BackendError: it failed, or the version is not text.
         """
-        return self._text("version", self.backend.version)
+        return self._text("version", self._backend.version)
 
     def solve(self, mip: Mip, params: SolveParams) -> SolveResult:
         """Its result.
@@ -44,7 +46,7 @@ class Foreign:
         Raises:
             BackendError: it failed, or what it returned is no result for this program.
         """
-        result = self._guarded("solve", lambda: self.backend.solve(mip, params))
+        result = self._guarded("solve", lambda: self._backend.solve(mip, params))
         if not isinstance(result, SolveResult):
             raise self._error("solve", f"returned a {type(result).__name__}; expected a SolveResult")
         if result.status.has_solution and (

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 COMPILE = "compile"
-"""The phase that the time limit does not cover."""
+"""The phase that the time limit does not cover: loading libraries, compiling kernels."""
 
 
 class Clock:

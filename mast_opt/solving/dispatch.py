@@ -77,8 +77,8 @@ def solve(
     Args:
         problem: an instance, from ``mast_opt.read`` or a generator.
         solver: a MIP backend (``highs``, ``cpsat``, …) or a heuristic of the problem's kind.
-        time_limit_s: for everything that this call does except compiling kernels, which is done once for an
-            installation; None for no limit.
+        time_limit_s: for everything that this call does except loading the solver's library and compiling kernels;
+            None for no limit.
         gap: relative gap at which the search may stop.
         seed: of every random choice.
         threads: None leaves it to the solver.
@@ -127,7 +127,8 @@ def solve(
     if not conflicts:
         if solver not in kind.heuristics:
             backend = backends.get(solver)
-            versions = {solver: backend.version()}
+            with clock.phase(COMPILE):  # the solver's library is loaded
+                versions = {solver: backend.version()}
         elif options:
             raise UsageError(f"{solver} takes no options of its own; {params.options[0][0]} is for MIP backends")
         try:

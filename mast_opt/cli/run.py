@@ -46,7 +46,8 @@ class Run:
     @property
     def elapsed_s(self) -> float:
         """Seconds since the command began, without those of the phase ``compile``: what a time limit covers."""
-        return time.perf_counter() - self._began - self.record["runtime_s"]["compile"]
+        compile_s: float = self.record["runtime_s"]["compile"]
+        return time.perf_counter() - self._began - compile_s
 
     def load(self) -> None:
         """Load the libraries of every kind of problem, and count that, with what came before it, as the phase

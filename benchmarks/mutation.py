@@ -4,7 +4,9 @@
         -- mast_opt/task_reassignment/verify.py
 
 draws random mutants of the modules, runs the tests on a copy of the repository with one mutant at a time, and lists the
-survivors: each needs a test, or an argument why it is equivalent. Docstrings and annotations are not mutated.
+survivors: each needs a test, or an argument why it changes nothing that a test could see. Such arguments are in
+``mutation-arguments.toml``; the mutants that it lists are not drawn. Docstrings, annotations and ``strict=`` are not
+mutated.
 """
 
 from __future__ import annotations
@@ -17,12 +19,14 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import tomllib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
+ARGUMENTS = Path(__file__).with_name("mutation-arguments.toml")
 COPIED = ("mast_opt", "tests", "pyproject.toml")
 LINKED = ("models", "instances", "docs", "benchmarks", "README.md", "CHANGELOG.md", "make.py")
 
@@ -57,7 +61,22 @@ class Mutant:
     module: Path
     line: int
     words: str
-    source: str
+    position: int
+    """Of the node among those of ``sites``."""
+    number: int
+    """Of the change among those of the node."""
+
+    def source(self) -> str:
+        """The module's code with the change."""
+        tree = ast.parse(self.module.read_text(encoding="utf-8"))
+        node = next(node for at, node in enumerate(sites(tree)) if at == self.position)
+        list(changes(node))[self.number][1]()
+        return ast.unparse(ast.fix_missing_locations(tree))
+
+    @property
+    def name(self) -> str:
+        """The module relative to the repository."""
+        return self.module.relative_to(ROOT).as_posix()
 
 
 def changes(node: ast.AST) -> Iterator[tuple[str, Callable[[], None]]]:
@@ -93,28 +112,43 @@ def changes(node: ast.AST) -> Iterator[tuple[str, Callable[[], None]]]:
 
 
 def sites(tree: ast.AST) -> Iterator[ast.AST]:
-    """Nodes that run: no annotations."""
+    """Nodes that run: no annotations, and no ``strict=``, which only checks what is true anyway."""
     for name, value in ast.iter_fields(tree):
         if name in ("annotation", "returns"):
             continue
         for child in value if isinstance(value, list) else [value]:
-            if isinstance(child, ast.AST):
+            if isinstance(child, ast.AST) and not (isinstance(child, ast.keyword) and child.arg == "strict"):
                 yield child
                 yield from sites(child)
 
 
 def mutants(module: Path) -> list[Mutant]:
     """Every mutant of a module."""
-    text = module.read_text(encoding="utf-8")
-    found = []
-    for position, node in enumerate(sites(ast.parse(text))):
-        for number, (words, _) in enumerate(changes(node)):
-            tree = ast.parse(text)
-            fresh = next(node for at, node in enumerate(sites(tree)) if at == position)
-            list(changes(fresh))[number][1]()
-            source = ast.unparse(ast.fix_missing_locations(tree))
-            found.append(Mutant(module, getattr(node, "lineno", 0), words, source))
-    return found
+    tree = ast.parse(module.read_text(encoding="utf-8"))
+    return [
+        Mutant(module, getattr(node, "lineno", 0), words, position, number)
+        for position, node in enumerate(sites(tree))
+        for number, (words, _) in enumerate(changes(node))
+    ]
+
+
+def arguments() -> list[dict[str, str]]:
+    """What ``mutation-arguments.toml`` lists."""
+    listed: list[dict[str, str]] = tomllib.loads(ARGUMENTS.read_text(encoding="utf-8"))["mutant"]
+    return listed
+
+
+def covers(argument: dict[str, str], mutant: Mutant, lines: list[str]) -> bool:
+    """Is the argument about this mutant? ``lines``: of its module, stripped."""
+    at = mutant.line - 1
+    same = (argument["module"], argument["line"], argument["change"]) == (mutant.name, lines[at], mutant.words)
+    return same and ("after" not in argument or (at > 0 and lines[at - 1] == argument["after"]))
+
+
+def undecided(module: Path) -> list[Mutant]:
+    """The mutants of a module that nobody has argued for."""
+    known, lines = arguments(), [line.strip() for line in module.read_text(encoding="utf-8").splitlines()]
+    return [mutant for mutant in mutants(module) if not any(covers(one, mutant, lines) for one in known)]
 
 
 def run(folder: Path, tests: list[str], time_limit_s: float) -> bool:
@@ -137,7 +171,7 @@ def main() -> int:
     parser.add_argument("--time-limit", type=float, default=300.0, help="seconds for each run of the tests")
     given = parser.parse_args()
     os.nice(10)
-    every = [one for module in given.modules for one in mutants(ROOT / module)]
+    every = [one for module in given.modules for one in undecided(ROOT / module)]
     drawn = random.Random(given.seed).sample(every, min(given.mutants, len(every)))
     survivors = []
     with tempfile.TemporaryDirectory() as name:
@@ -153,10 +187,10 @@ def main() -> int:
         for number, mutant in enumerate(drawn, 1):
             path = folder / mutant.module.relative_to(ROOT)
             original = path.read_text(encoding="utf-8")
-            path.write_text(mutant.source, encoding="utf-8")
+            path.write_text(mutant.source(), encoding="utf-8")
             survived = run(folder, given.tests, given.time_limit)
             path.write_text(original, encoding="utf-8")
-            where = f"{mutant.module.relative_to(ROOT)}:{mutant.line}: {mutant.words}"
+            where = f"{mutant.name}:{mutant.line}: {mutant.words}"
             print(f"{number}/{len(drawn)} {'SURVIVED' if survived else 'noticed'} {where}", flush=True)
             survivors += [where] if survived else []
     print(f"{len(survivors)} of {len(drawn)} mutants survived ({len(every)} possible)", *survivors, sep="\n")

@@ -39,8 +39,8 @@ class Step:
     """None for a deletion, and for an upload from outside."""
     kb: int
     """Copied on each of the days, in thousandths of a MB; 0 for a deletion."""
-    deletes: bool = False
-    hop: bool = False
+    deletes: bool
+    hop: bool
     """Of a replica in between that the plan does not have."""
 
 

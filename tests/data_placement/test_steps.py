@@ -14,7 +14,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from mast_opt.data_placement import DataPlacement, Links, Plan
+from mast_opt.data_placement.moving import Moving
 from mast_opt.data_placement.steps import Steps, steps
+from mast_opt.data_placement.steps_search import Help, search
 from tests.data_placement.support import examples
 from tests.data_placement.workshop import PLAN, PROBLEM, ints
 
@@ -271,6 +273,27 @@ def test_a_stopover_breaks_a_deadlock() -> None:
         (2, True, True),
     ]
     assert [(room.mb) for room in order.room] == [5]
+
+
+def test_an_order_of_data_says_whether_it_is_a_cheapest_one() -> None:
+    """Without help, with replicas in between, and with temporary room."""
+    free = Moving(*exchange(5))
+    assert [(one.complete, one.exhaustive) for one in (search(free, help) for help in Help)] == [
+        (False, True),
+        (True, True),
+        (True, True),
+    ]
+    roomy, plan = exchange(5)
+    roomy = replace(roomy, storage_mb=ints(10, 10, 5))
+    found = search(Moving(roomy, plan), Help.NOTHING)
+    assert found.complete
+    assert found.exhaustive is True
+    assert {(move.dataset, move.region, move.arrives) for move in found.moves} == {
+        (0, 1, True),
+        (1, 0, True),
+        (0, 0, False),
+        (1, 1, False),
+    }
 
 
 def test_a_deadlock_says_what_is_missing_and_the_least_room() -> None:

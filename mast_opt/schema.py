@@ -123,6 +123,11 @@ class Table:
     later: bool = False
     """True: the table was added to the format later. A checksum does not mention it where it is missing, so that
     checksums from before still hold."""
+    order_counts_with: str | None = None
+    """The table with whose rows the order of this table's rows has a meaning; None if it never has one. Then a checksum
+    mentions the order, where it is not that of the keys."""
+    order_within: tuple[str, ...] = ()
+    """Only rows with the same values in these columns are in an order that has a meaning."""
     help: str = ""
 
     def column(self, name: str) -> Column:

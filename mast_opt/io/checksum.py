@@ -19,8 +19,8 @@ from mast_opt.schema import Schema, Table, Tables
 def checksum(problem: Any) -> str:
     """``sha256:…`` over the content of a problem: kind, rules, objective and tables.
 
-    The same for every file format, order of rows and spelling of a number; the name and the provenance do not
-    count. So it tells whether a plan was made for this instance.
+    The same for every file format, spelling of a number, and order of rows that has no meaning; the name and the
+    provenance do not count. So it tells whether a plan was made for this instance.
     """
     use_tables("compute a checksum")
     kind = kind_of(problem)
@@ -81,4 +81,20 @@ def _content(table: Table, tables: Tables, ranks: dict[str, NDArray[np.int64]]) 
         columns += [np.where(present, values, 0).astype("<i8"), present.astype("<i8")]
         keys[column.name] = np.where(present, values, -1)
     order = np.lexsort([keys[name] for name in reversed(table.key)])
+    other = table.order_counts_with
+    if other is not None and other not in tables.missing and tables.rows(other):
+        columns += _places(order, [keys[name] for name in reversed(table.order_within)])
     return np.ascontiguousarray(np.stack(columns, axis=1)[order])
+
+
+def _places(by_key: NDArray[np.int64], within: list[NDArray[np.int64]]) -> list[NDArray[np.int64]]:
+    """The place of each row among those with equal values ``within``, one column; none if they are listed by key."""
+    count = np.arange(len(by_key))
+    key_rank = np.empty_like(count)
+    key_rank[by_key] = count
+    listed = np.lexsort([count, *within])
+    if np.array_equal(listed, np.lexsort([key_rank, *within])):
+        return []
+    place = np.empty_like(count)
+    place[listed] = count
+    return [place.astype("<i8")]

@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 
 from mast_opt.errors import UsageError
 from mast_opt.job_placement.arguments import names_in
+from mast_opt.job_placement.heuristics.book import book
 from mast_opt.job_placement.heuristics.fit import Request
 from mast_opt.job_placement.heuristics.layout import Layout, lay_out
 from mast_opt.job_placement.heuristics.ledger import block, last_tier_of, load, stop
 from mast_opt.job_placement.heuristics.opening import copied, empty_state, grown
 from mast_opt.job_placement.heuristics.pack import Placed
-from mast_opt.job_placement.heuristics.place import take
 from mast_opt.job_placement.heuristics.state import (
     J_ROW,
     L_AFTER,
@@ -90,6 +90,8 @@ class Books:
         """Place in the state → running job."""
         self.blocked: set[str] = set()
         self._used: dict[tuple[str, str | None], int] = {}
+        self._open: dict[str, Bools] = {}
+        """Dataset → [R], see ``_open_to``; filled as jobs ask."""
         self.layout: Layout
         self.state: State
         self.change_servers(servers, ())
@@ -118,13 +120,13 @@ class Books:
         self.regions = _labels(server.region for server in servers)
         self.clusters = _labels(server.cluster for server in servers)
         self.types = _labels(server.gpu_type for server in servers)
-        racks = _labels(f"{server.cluster}/{server.rack}" for server in servers)
+        racks = {pair: n for n, pair in enumerate(dict.fromkeys((server.cluster, server.rack) for server in servers))}
         region_of = {server.cluster: self.regions[server.region] for server in servers}
         self._supply = np.array([[s.gpus * WHOLE, s.cpu_mcores, s.memory_mib] for s in servers], np.int64)
         self.layout = lay_out(
             np.array([self.clusters[server.cluster] for server in servers], np.int64),
             np.array([self.types[server.gpu_type] for server in servers], np.int64),
-            np.array([racks[f"{server.cluster}/{server.rack}"] for server in servers], np.int64),
+            np.array([racks[server.cluster, server.rack] for server in servers], np.int64),
             np.array([region_of[cluster] for cluster in self.clusters], np.int64),
             list(self.regions),
             list(self.clusters),
@@ -142,6 +144,7 @@ class Books:
         self.everywhere: Bools = np.ones(len(self.layout.group_cluster), np.bool_)
         self.group_mgpu = np.zeros(len(self.everywhere), np.int64)
         np.add.at(self.group_mgpu, self.layout.group, self.supply[:, GPU])
+        self._open = {}
         self.freed = np.zeros((len(self.regions), len(self.types)), np.int64)
         """[R, K] how often capacity of the type appeared in the region."""
 
@@ -169,7 +172,7 @@ class Books:
         """Books that can go their own way."""
         twin = copy(self)
         twin.running, twin.place, twin.name = dict(self.running), dict(self.place), dict(self.name)
-        twin._used = dict(self._used)
+        twin._used, twin._open = dict(self._used), dict(self._open)
         twin.blocked, twin.replicas = set(self.blocked), dict(self.replicas)
         twin.state, twin.freed = copied(self.state), self.freed.copy()
         return twin
@@ -182,14 +185,21 @@ class Books:
         self.state = empty_state(self.layout, self._supply, len(self.tiers), 2 * len(held) + 64, 4 * len(held) + 256)
         self._load(held)
 
-    def start(self, running: Running, placed: Placed, victims: tuple[str, ...], fresh: bool) -> None:
-        """Stop the victims and start a job; see ``place.take``."""
+    def start(self, running: Running, request: Request, placed: Placed, victims: tuple[str, ...], fresh: bool) -> None:
+        """Stop the victims and start a job; see ``place.take``. Raises UsageError, with nothing changed, if there is no
+        room."""
         job, places = running.job, np.array([self.place[name] for name in victims], np.int64)
-        for name in victims:
-            self._forget(name)
         self.state = grown(self.state, 1, len(placed.server))
         limit = running.tier if job.preemptible else 0
-        at = int(take(self.state, self.request(job, running.tier), placed, places, limit, cost_of(job), fresh))
+        at = int(book(self.state, request, placed, places, limit, cost_of(job), fresh))
+        if at < 0:
+            share = running.shares[-1 - at]
+            raise UsageError(
+                f"the bid for {job.name}: {share.server} has no room for {share.tasks} of its tasks there; ask for a "
+                "new bid"
+            )
+        for name in victims:
+            self._forget(name)
         self._count(running, 1)
         self.running[job.name], self.place[job.name], self.name[at] = running, at, job.name
 
@@ -281,15 +291,27 @@ class Books:
         """[R] regions that hold all that the job reads (any where remote reads are priced and each dataset is held
         somewhere), and where all of it may be read."""
         here: Bools = np.ones(len(self.regions), np.bool_)
-        if job.datasets:
-            each = [self.replicas.get(dataset, frozenset()) for dataset in job.datasets]
-            holders = frozenset.intersection(*each)
-            if self.remote_mb_price is not None and all(each):
-                holders = frozenset(self.regions)
-            here[:] = False
-            may = holders.intersection(*(self.residency[name] for name in job.datasets if name in self.residency))
-            here[[self.regions[region] for region in may if region in self.regions]] = True
+        for dataset in job.datasets:
+            here &= self._open_to(dataset)
         return here
+
+    def _open_to(self, dataset: str) -> Bools:
+        """[R] where a job may run for all that one of its datasets says."""
+        known = self._open.get(dataset)
+        if known is None:
+            holders = self.replicas.get(dataset, frozenset())
+            if holders and self.remote_mb_price is not None:
+                holders = frozenset(self.regions)
+            may = holders & self.residency.get(dataset, holders)
+            known = np.array([region in may for region in self.regions], np.bool_)
+            if dataset in self.replicas:
+                self._open[dataset] = known
+        return known
+
+    def set_replicas(self, dataset: str, regions: Collection[str]) -> None:
+        """The regions that hold a dataset from now on."""
+        self.replicas[dataset] = names_in(f"replicas of {dataset}", regions)
+        self._open.pop(dataset, None)
 
 
 def price_of(books: Books, job: Job) -> NDArray[np.float64] | None:

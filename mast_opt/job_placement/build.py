@@ -176,7 +176,8 @@ def unbuild(problem: JobPlacement) -> tuple[Header, Tables]:
     place = np.argsort(_by_name(p.gpu_types))[p.option_type]
     out_of_order = p.option_job[1:][(np.diff(p.option_job) == 0) & (np.diff(place) < 0)]
     any_type = p.accepts.all(axis=1) & (p.need_mgpu == base[:, None]).all(axis=1)
-    any_type[out_of_order] = False
+    if len(p.quota_tenant):
+        any_type[out_of_order] = False
     listed = ~any_type[p.option_job]
     tiers = np.array(p.tiers, np.int64)
     dataset, region = np.nonzero(p.stored)

@@ -19,8 +19,8 @@ from uuid import uuid4
 import numpy as np
 
 from mast_opt.errors import StaleBid, UsageError
-from mast_opt.job_placement.arguments import amount, names_in, whole
-from mast_opt.job_placement.booking import check_booking
+from mast_opt.job_placement.arguments import amount, whole
+from mast_opt.job_placement.booking import booking_of
 from mast_opt.job_placement.books import Books, Running, cost_of, price_of
 from mast_opt.job_placement.books_of import books_of, quotas_of
 from mast_opt.job_placement.explain import explain, why_not
@@ -32,7 +32,7 @@ from mast_opt.job_placement.heuristics.priced import place_priced
 from mast_opt.job_placement.heuristics.state import J_COST, R_MGPU, R_USED
 from mast_opt.job_placement.offers import Bid, ClusterReport, Drained, Job, Refused, Server, Share
 from mast_opt.job_placement.problem import JobPlacement
-from mast_opt.job_placement.tender import Limits, bid_of, over_quota, placed_of
+from mast_opt.job_placement.tender import Limits, bid_of, over_quota
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,6 +108,7 @@ class Fleet:
         self._version = 0
         self._name = uuid4().hex
         self._in_round = False
+        self._asked: tuple[Job, int, bool, Request] | None = None
 
     def place(self, job: Job) -> Bid | Refused:
         """The best bid over all clusters of all regions that hold the job's data, or why there is none.
@@ -158,10 +159,10 @@ class Fleet:
             over, request = self._request(bid.job)
             if (bid.over_quota, bid.tier) != (over, self._books.tiers[request.tier]):
                 raise UsageError(f"the bid for {bid.job.name} does not have the job's tier; ask for a new bid")
-            check_booking(bid, request, self._books)
-            job = replace(bid.job, preemptible=True) if bid.over_quota else bid.job
-            running = Running(job, self._books.tiers.index(bid.tier), bid.shares, bid.over_quota)
-            self._books.start(running, placed_of(bid, self._books), bid.victims, self._in_round)
+            placed = booking_of(bid, request, self._books)
+            job = replace(bid.job, preemptible=True) if over else bid.job
+            running = Running(job, request.tier, bid.shares, over)
+            self._books.start(running, request, placed, bid.victims, self._in_round)
             self._version += 1
             return bid.victims
 
@@ -237,7 +238,7 @@ class Fleet:
     def set_replicas(self, dataset: str, regions: Collection[str]) -> None:
         """The regions that hold a dataset from now on. Raises UsageError for a string instead of a collection."""
         with self._lock:
-            self._books.replicas[dataset] = names_in(f"replicas of {dataset}", regions)
+            self._books.set_replicas(dataset, regions)
             self._version += 1
 
     @contextmanager
@@ -297,14 +298,19 @@ class Fleet:
             return int(state.region[R_USED].sum()), int(state.region[R_MGPU].sum())
 
     def _request(self, job: Job) -> tuple[bool, Request]:
-        """Whether the job is over its tenant's quota, and the job as the kernels see it."""
+        """Whether the job is over its tenant's quota, and the job as the kernels see it. The last answer is kept: a bid
+        is often committed next."""
+        if self._asked is not None and self._asked[0] is job and self._asked[1] == self._version:
+            return self._asked[2:]
         if job.tier not in self._books.tiers:
             raise UsageError(f"job {job.name} has tier {job.tier}; the fleet's tiers are {self._books.tiers}")
         if job.name in self._books.running:
             raise UsageError(f"a job called {job.name} runs already; release it first, or choose another name")
         over = over_quota(job, self._books, self._quotas)
         tiers = self._books.tiers
-        return over, self._books.request(job, len(tiers) - 1 if over else tiers.index(job.tier))
+        request = self._books.request(job, len(tiers) - 1 if over else tiers.index(job.tier))
+        self._asked = job, self._version, over, request
+        return over, request
 
     def _stamp(self, request: Request) -> int:
         """Changes whenever capacity appears that the request could use."""

@@ -75,6 +75,8 @@ SCHEMA = Schema(
             ),
             key=("job",),
             rows_required=True,
+            order_counts_with="quotas",
+            order_within=("tier", "credit", "submitted_s"),
             help="a gang that waits to be placed",
         ),
         Table(
@@ -85,6 +87,8 @@ SCHEMA = Schema(
                 need("gpus", THOUSANDTHS, required=False, help="GPUs of one task on this type; empty = as in jobs"),
             ),
             key=("job", "gpu_type"),
+            order_counts_with="quotas",
+            order_within=("job",),
             help="a row per GPU type that a job accepts; a job without rows takes any",
         ),
         Table(

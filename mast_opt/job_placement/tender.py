@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mast_opt.job_placement.books import MILLI, Books
-from mast_opt.job_placement.heuristics.pack import Placed
 from mast_opt.job_placement.heuristics.place import Offer
 from mast_opt.job_placement.heuristics.search import load_of
 from mast_opt.job_placement.heuristics.state import J_COST, VICTIM
@@ -69,14 +68,3 @@ def bid_of(
         version=version,
         fleet=fleet,
     )
-
-
-def placed_of(bid: Bid, books: Books) -> Placed:
-    """A bid in positions."""
-    device = np.zeros((len(bid.shares), books.state.row_device.shape[1]), np.int32)
-    for row, share in zip(device, bid.shares):
-        for d, mgpu in share.gpus.items():
-            row[d] = mgpu
-    server = np.array([books.position[share.server] for share in bid.shares], np.int64)
-    tasks = np.array([share.tasks for share in bid.shares], np.int64)
-    return Placed(server, tasks, device, np.array([LEVELS.index(bid.level)]))

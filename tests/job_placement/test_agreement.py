@@ -16,6 +16,8 @@ from mast_opt.job_placement.heuristics.batch import admit_in_order
 from mast_opt.job_placement.heuristics.chances import second_chances
 from mast_opt.job_placement.heuristics.desk import Desk, open_desk
 from mast_opt.job_placement.offers import Bid, Job, Refused, Server, Share
+from mast_opt.job_placement.plan import Plan
+from mast_opt.job_placement.units import GPU
 from mast_opt.search import Stop, Watch
 from tests.job_placement.reference import assert_exact
 from tests.job_placement.strategies import problems
@@ -62,7 +64,25 @@ def agree(problem: JobPlacement) -> str:
     assert answer.gpu_type == p.gpu_types[p.server_type[s]]
     assert set(answer.victims) == {p.running[v] for v in np.flatnonzero(plan.preempt).tolist()}
     assert answer.price == pytest.approx(p.objective.weights["cost"] * paid(p, s) + read_remotely(p, s))
+    assert chosen(p, plan) == {(share.server, share.tasks, fractions(p, share)) for share in answer.shares}
     return "with victims" if answer.victims else "free"
+
+
+def chosen(p: JobPlacement, plan: Plan) -> set[tuple[str, int, tuple[tuple[int, int], ...]]]:
+    """(server, tasks, (GPU, milli-GPUs) of fractions) of the job of a plan."""
+    found = set()
+    for s in np.unique(plan.server).tolist():
+        rows = np.flatnonzero(plan.server == s)
+        named = [row for row in rows.tolist() if plan.indexed[row]]
+        need = int(p.need_mgpu[0, p.server_type[s]])
+        on = tuple(sorted((int(plan.gpu_index[row]), int(plan.tasks[row]) * need) for row in named))
+        found.add((p.servers[s], int(plan.tasks[rows].sum()), on))
+    return found
+
+
+def fractions(p: JobPlacement, share: Share) -> tuple[tuple[int, int], ...]:
+    need = int(p.need_mgpu[0, p.server_type[p.servers.index(share.server)]])
+    return tuple(sorted(share.gpus.items())) if need < 1000 else ()
 
 
 def paid(p: JobPlacement, s: int) -> float:
@@ -80,17 +100,68 @@ def test_one_job_of_any_instance_goes_where_the_batch_puts_it(problem: JobPlacem
     agree(problem)
 
 
-@pytest.mark.parametrize("remote_reads", [False, True])
+def racks_renumbered(p: JobPlacement, rng: np.random.Generator) -> JobPlacement:
+    order = rng.permutation(len(p.racks))
+    return replace(
+        p,
+        racks=tuple(p.racks[b] for b in order.tolist()),
+        rack_cluster=p.rack_cluster[order],
+        server_rack=np.argsort(order)[p.server_rack],
+    )
+
+
+def with_residency(p: JobPlacement, rng: np.random.Generator) -> JobPlacement:
+    return replace(p, residency=rng.random(p.stored.shape) < 0.6)
+
+
+def with_lost_data(p: JobPlacement, rng: np.random.Generator) -> JobPlacement:
+    return replace(p, stored=p.stored & (rng.random((len(p.datasets), 1)) < 0.7), remote_reads=True)
+
+
+def with_costs(p: JobPlacement, rng: np.random.Generator) -> JobPlacement:
+    at = np.argwhere(rng.random((len(p.jobs), len(p.clusters))) < 0.7)
+    micro = rng.integers(1, 4, len(at)) * 500_000
+    return replace(p, cost_job=at[:, 0], cost_cluster=at[:, 1], cost_micro=micro, remote_reads=True)
+
+
+def with_quotas(p: JobPlacement, rng: np.random.Generator) -> JobPlacement:
+    """One tenant, all of whose work counts, with a quota for all types and for each of the first two."""
+    kinds = min(2, len(p.gpu_types))
+    in_use = int(p.held[:, GPU].sum())
+    return replace(
+        p,
+        tenants=("lab",),
+        tenant=np.zeros(len(p.jobs), np.int64),
+        running_tenant=np.zeros(len(p.running), np.int64),
+        quota_tenant=np.zeros(kinds + 1, np.int64),
+        quota_type=np.arange(kinds + 1) % kinds,
+        quota_typed=np.arange(kinds + 1) < kinds,
+        quota_mgpu=in_use // np.array([3] * kinds + [1]) + rng.integers(-10, 11, kinds + 1) * 1000 + 10_000,
+    )
+
+
+RULES = {
+    "as drawn": lambda p, rng: p,
+    "priced": lambda p, rng: replace(p, remote_reads=True),
+    "racks": racks_renumbered,
+    "residency": with_residency,
+    "lost data": with_lost_data,
+    "costs": with_costs,
+    "quotas": with_quotas,
+}
+
+
+@pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize("family", FAMILIES)
-def test_one_job_of_every_family_goes_where_the_batch_puts_it(family: str, remote_reads: bool) -> None:
+def test_one_job_of_every_family_goes_where_the_batch_puts_it(family: str, rule: str) -> None:
     sizes = {
         name: min(size, 4) for name, size in FAMILIES[family].sizes.items() if name not in ("fill_percent", "jobs")
     }
     seen = set()
     for seed in range(3):
         fill = {} if seed else {"fill_percent": 100}
-        drawn = FAMILIES[family].generate(np.random.default_rng(seed), **sizes, **fill)
-        problem = replace(drawn, remote_reads=remote_reads)
+        rng = np.random.default_rng(seed)
+        problem = RULES[rule](FAMILIES[family].generate(rng, **sizes, **fill), rng)
         seen |= {agree(alone(problem, j)) for j in range(min(12, len(problem.jobs)))}
     assert len(seen) > 1
 
@@ -200,3 +271,21 @@ def test_a_changed_bid_is_refused_and_changes_nothing(changes: dict[str, object]
     assert fleet.running() == ("fixed",)
     assert_exact(fleet._books)
     assert fleet.commit(bid) == ()
+
+
+@pytest.mark.parametrize("gpus", [{0: 1000, 1: 1000}, {0: 1000, 2: 1000}])
+def test_a_bid_without_its_victims_or_beyond_what_they_free_is_refused(gpus: dict[int, int]) -> None:
+    """Of four GPUs, a victim holds 0 and 1, a job that may not be stopped 2, and 3 is free."""
+    fleet = Fleet(servers(1), tiers=(0, 1))
+    for job in (Job("victim", 1, mgpu=2000, preemptible=True), Job("fixed", 0)):
+        fleet.commit(fleet.place(job))
+    bid = fleet.place(Job("new", 0, mgpu=2000))
+    assert bid.victims == ("victim",)
+    shares = (replace(bid.shares[0], gpus=gpus),)
+    for changed in ((), ("victim",)) if 2 in gpus else ((),):
+        with pytest.raises(UsageError, match="s0 has no room for 1 of its tasks"):
+            fleet.commit(replace(bid, shares=shares, victims=changed))
+    assert fleet.running() == ("victim", "fixed")
+    assert_exact(fleet._books)
+    assert fleet.commit(bid) == ("victim",)
+    assert_exact(fleet._books)

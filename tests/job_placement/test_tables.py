@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from mast_opt.errors import InstanceError, PlanError
-from mast_opt.io import read, read_plan, write
+from mast_opt.io import checksum, read, read_plan, write
 from mast_opt.job_placement import JobPlacement
 from mast_opt.job_placement.build import build, unbuild
 from mast_opt.job_placement.generate import FAMILIES
@@ -153,3 +153,37 @@ def loaded(folder: Path, **changes: Any) -> JobPlacement:
     path = folder / "faulty.json"
     path.write_text(json.dumps(content))
     return read(path)
+
+
+@pytest.mark.parametrize(
+    ("table", "rows"),
+    [
+        ("job_gpu_types", [{"job": "j", "gpu_type": kind, "gpus": 1} for kind in "ab"]),
+        ("jobs", [{**BASE["jobs"][0], "job": name, "tenant": "t"} for name in "jk"]),
+    ],
+)
+def test_a_checksum_sees_the_order_of_rows_where_quotas_give_it_a_meaning(
+    table: str, rows: list[dict[str, Any]], tmp_path: Path
+) -> None:
+    servers = [{**BASE["servers"][0], "server": kind, "gpu_type": kind} for kind in "ab"]
+    none = {"running": [], "allocations": []}
+    made: dict[tuple[bool, bool], str] = {}
+    for quotas in ([], [{"tenant": "t", "gpus": 1}]):
+        for ordered in (rows, rows[::-1]):
+            path = tmp_path / f"{len(quotas)}-{ordered is rows}"
+            path.mkdir()
+            problem = loaded(path, **{**none, "servers": servers, table: ordered, "quotas": quotas})
+            write(problem, path / "again")
+            made[bool(quotas), ordered is rows] = checksum(problem)
+            assert checksum(read(path / "again")) == checksum(problem)
+    assert made[True, True] != made[True, False]
+    assert made[False, True] == made[False, False]
+
+
+def test_a_checksum_ignores_the_order_of_jobs_that_do_not_tie(tmp_path: Path) -> None:
+    rows = [{**BASE["jobs"][0], "job": name, "tenant": "t", "tier": n} for n, name in enumerate("kj")]
+    made = set()
+    for number, ordered in enumerate((rows, rows[::-1])):
+        (tmp_path / str(number)).mkdir()
+        made.add(checksum(loaded(tmp_path / str(number), jobs=ordered, quotas=[{"tenant": "t", "gpus": 1}])))
+    assert len(made) == 1

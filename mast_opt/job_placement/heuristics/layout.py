@@ -1,4 +1,4 @@
-"""The order in which servers lie in memory: cluster by cluster, type by type, rack by rack.
+"""The order in which servers lie in memory: cluster by cluster, type by type, rack by rack, as listed.
 
 A group is the servers of one cluster and one GPU type, which is where a gang can run. The servers of a group are
 neighbours, and so are those of a rack within it, so that a search reads memory in one direction.
@@ -48,9 +48,16 @@ def lay_out(
     clusters: Sequence[str],
     types: Sequence[str],
 ) -> Layout:
-    """The layout of servers with these clusters, types and racks; labels decide ties between equal bids."""
+    """The layout of servers with these clusters, types and racks.
+
+    Labels decide ties between equal bids; the order of the servers decides between equal servers, and that of their
+    first servers between equal racks.
+    """
     region_rank, cluster_rank, type_rank = (_ranks(labels) for labels in (regions, clusters, types))
-    server = np.lexsort((np.arange(len(server_rack)), server_rack, server_type, server_cluster))
+    number = np.arange(len(server_rack))
+    rack_first = np.full(int(server_rack.max(initial=-1)) + 1, len(server_rack))
+    np.minimum.at(rack_first, server_rack, number)
+    server = np.lexsort((number, rack_first[server_rack], server_type, server_cluster))
     pair = np.stack([server_cluster[server], server_type[server]], axis=1)
     first = np.ones(len(server), np.bool_)
     first[1:] = (pair[1:] != pair[:-1]).any(axis=1)

@@ -24,10 +24,6 @@ class Guarantees:
         if problem.pool is not None:
             self.at_risk[problem.pool] += now.held[problem.buffer == SHARED].sum(axis=0)
 
-    def guaranteed(self, q: int) -> int:
-        lost = self.at_risk[q].max() if self.p.buffered[q] else 0
-        return int(self.total[q] - lost)
-
     def may_leave(self, q: int, kind: int, board: int) -> int | None:
         """How many servers of a type can leave q from a switchboard; None: any number."""
         worth = int(self.p.value_mrru[q, kind])

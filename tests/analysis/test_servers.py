@@ -34,6 +34,20 @@ def today(problem: Any) -> Plan:
     return Plan(problem.owner.copy())
 
 
+def test_a_lost_switchboard_takes_its_servers_and_no_others() -> None:
+    board = REPAIR.switchboards.index("sb-2")
+    lost = REPAIR.server_switchboard == board
+    assert REPAIR.in_use[~lost].any()
+    assert not REPAIR.in_use[~lost].all()
+    left = after(REPAIR, {"lose_switchboards": ["sb-2"]})
+    assert left.in_use.tolist() == [bool(used) and not gone for used, gone in zip(REPAIR.in_use, lost)]
+    nobody = len(REPAIR.reservations)
+    assert left.owner.tolist() == [nobody if gone else who for who, gone in zip(REPAIR.owner.tolist(), lost)]
+    assert (left.server_type[lost] == len(REPAIR.types)).all()
+    assert (left.server_type[~lost] == REPAIR.server_type[~lost]).all()
+    assert not left.value_mrru[:, -1].any()
+
+
 def test_there_is_always_a_plan() -> None:
     with pytest.raises(mast_opt.UsageError, match="always has a plan"):
         mast_opt.explain(REPAIR)

@@ -110,6 +110,19 @@ def test_scenarios() -> None:
         ({"drain_locations": ["moon"]}, "no location called 'moon'"),
         ({"grow_demand": {"joy": 2}}, "no resource called 'joy'"),
         ({"add_capacity": [{"machine": "a1", "resource": "cpu", "amount": -99}]}, "takes more cpu from a1"),
+        (
+            {
+                "add_capacity": [
+                    {
+                        "machine": "a1",
+                        "resource": "cpu",
+                        "amount": -int(CROWDED.capacity[CROWDED.machines.index("a1"), CPU]),
+                    },
+                    {"machine": "a2", "resource": "cpu", "amount": -99},
+                ]
+            },
+            "takes more cpu from a2",
+        ),
         ({"add_capacity": [{"machine": "a1", "resource": "cpu", "amount": 0.4}]}, "is 0.4; expected a whole number"),
         ({"weights": {"load": -1}}, "at least 0"),
     ],

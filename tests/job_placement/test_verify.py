@@ -35,6 +35,10 @@ def broken(problem: JobPlacement, spoilt: Plan) -> list[str]:
 
 @pytest.fixture
 def fleet() -> JobPlacement:
+    return two_clusters()
+
+
+def two_clusters() -> JobPlacement:
     """Two clusters of two types; a gang of two and a fraction wait; jobs of tiers 1 and 2 run."""
     here = Fleet(
         regions=("east", "west"),

@@ -37,8 +37,11 @@ def carry_out(problem: ServerAssignment, plan: Plan, found: Steps) -> None:
         name = problem.reservations[deadlock.reservation]
         allowed[name] = max(allowed[name], max(before[name], after[name]) + deadlock.below_mrru)
 
+    worst: dict[str, int] = {}
+
     def check() -> None:
         short = shorts(brute, now)
+        worst.update({name: max(worst.get(name, 0), amount) for name, amount in short.items()})
         assert all(short[name] <= allowed[name] for name in short), (short, allowed)
 
     assert found.wave.tolist() == sorted(found.wave.tolist())
@@ -46,6 +49,7 @@ def carry_out(problem: ServerAssignment, plan: Plan, found: Steps) -> None:
         rows = np.flatnonzero(found.wave == wave).tolist()
         assert rows
         left: set[int] = set()
+        worst.clear()
         for row in rng.permutation(rows + rows).tolist():
             server = int(found.server[row])
             if row not in left:
@@ -55,6 +59,10 @@ def carry_out(problem: ServerAssignment, plan: Plan, found: Steps) -> None:
             else:
                 now[server] = int(found.target[row])
             check()
+        for deadlock in found.deadlocks:
+            if deadlock.wave == wave and not deadlock.loan:
+                name = problem.reservations[deadlock.reservation]
+                assert worst[name] == max(before[name], after[name]) + deadlock.below_mrru
     assert now == plan.reservation.tolist()
     own = ~found.loan
     assert len(set(found.server[own].tolist())) == own.sum() == (plan.reservation != problem.owner).sum()
@@ -147,6 +155,11 @@ def test_a_loan_mixes_types_where_one_is_not_enough() -> None:
     (deadlock,) = found.deadlocks
     assert (deadlock.reservation, sorted(deadlock.loan), deadlock.below_mrru) == (0, [2, 3], 0)
     carry_out(problem, plan, found)
+    more = swap(free=3)
+    value = np.array([[1000, 1000, 500, 500, 100], [1000, 1000, 0, 0, 0]])
+    more = replace(more, types=("a", "b", "c", "d", "e"), server_type=np.array([0, 1, 2, 3, 4]), value_mrru=value)
+    (deadlock,) = steps(more, Plan(np.array([1, 0, 2, 2, 2]))).deadlocks
+    assert (deadlock.reservation, sorted(deadlock.loan), deadlock.below_mrru) == (0, [2, 3], 0)
 
 
 @pytest.mark.parametrize("first", [0, 320, 943, 1200])
@@ -200,7 +213,9 @@ def test_a_ring_is_broken_by_a_loan() -> None:
     carry_out(problem, plan, found)
     told = order(problem, plan)
     assert [move.hop for move in told.moves].count(True) == 2
-    assert f"{problem.servers[2]} is lent to" in told.relief[0]
+    who, other = (problem.reservations[q] for q in (deadlock.reservation, 1 - deadlock.reservation))
+    lent = problem.servers[2]
+    assert told.relief == (f"wave 1: {who} waits for {other} waits for {who}; {lent} is lent to {who} for a while",)
     assert told.relief[0].startswith(f"wave {moves_section(told).rows[0][0]}: ")
     assert not told.stuck
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import replace
 
 import numpy as np
@@ -130,8 +131,8 @@ def exchanges(
     return problem, Plan(target)
 
 
-def reachable(problem: TaskReassignment, plan: Plan) -> bool:
-    """Is there an order of single moves? Every one is tried, in plain Python."""
+def fewest(problem: TaskReassignment, plan: Plan) -> int | None:
+    """The fewest single moves that lead to the plan, None where no order does. Every one is tried, in plain Python."""
     need, transient = problem.need.tolist(), problem.transient.tolist()
     service, goal = problem.service.tolist(), tuple(plan.machine.tolist())
     resources = range(len(transient))
@@ -149,11 +150,11 @@ def reachable(problem: TaskReassignment, plan: Plan) -> bool:
         return full and all(q == moving or (service[q], at[q]) != (service[moving], at[moving]) for q in range(len(at)))
 
     start: tuple[tuple[int, ...], tuple[tuple[int, int], ...]] = (tuple(problem.initial.tolist()), ())
-    seen, todo = {start}, [start]
+    seen, todo = {start}, deque([(0, start)])
     while todo:
-        at, left = todo.pop()
+        moves, (at, left) = todo.popleft()
         if at == goal:
-            return True
+            return moves
         for q in range(len(at)):
             for m in range(len(problem.machines)):
                 then = (*at[:q], m, *at[q + 1 :])
@@ -162,8 +163,17 @@ def reachable(problem: TaskReassignment, plan: Plan) -> bool:
                 behind = tuple(sorted((*left, (q, at[q])))) if any(transient) else ()
                 if (then, behind) not in seen:
                     seen.add((then, behind))
-                    todo.append((then, behind))
-    return False
+                    todo.append((moves + 1, (then, behind)))
+    return None
+
+
+@examples(60)
+@given(exchanges(processes=4, machines=3, most_spare=2))
+def test_the_search_finds_the_fewest_moves(case: tuple[TaskReassignment, Plan]) -> None:
+    problem, plan = case
+    found = steps_search.search(problem, problem.initial, problem.capacity - problem.held, plan.machine)
+    assert found.exhausted
+    assert (None if found.moves is None else len(found.moves)) == fewest(problem, plan)
 
 
 @examples(60)
@@ -179,7 +189,7 @@ def test_a_stuck_answer_has_no_order_and_what_it_names_helps(case: tuple[TaskRea
     if not found.blocked:
         return
     assert found.proven
-    assert not reachable(problem, plan)
+    assert fewest(problem, plan) is None
     machine = problem.initial.copy()
     free = problem.capacity - problem.held
     for step in found.moves:
@@ -227,6 +237,105 @@ def test_what_is_in_place_makes_way() -> None:
     assert found.proven
     assert len(found.moves) == 5
     assert [step.hop for step in found.moves].count(True) == 2
+
+
+def crowd(
+    need: list[list[int]],
+    capacity: list[list[int]],
+    initial: list[int],
+    service: list[int] | None = None,
+    transient: list[bool] | None = None,
+) -> TaskReassignment:
+    """Processes by what they need, and machines by what they have, of each resource."""
+    P, M, K = len(need), len(capacity), len(capacity[0])
+    return replace(
+        challenge(np.random.default_rng(0), processes=P, machines=M, resources=K),
+        services=tuple(f"s{n}" for n in range(P)),
+        spread_min=np.ones(P, np.int64),
+        dependent=np.zeros(0, np.int64),
+        dependency=np.zeros(0, np.int64),
+        service=np.array(range(P) if service is None else service),
+        need=np.array(need),
+        capacity=np.array(capacity),
+        initial=np.array(initial),
+        transient=np.array([False] * K if transient is None else transient),
+    )
+
+
+def rows(found: Steps) -> list[tuple[int, int, int, int, bool]]:
+    return [(step.wave, step.process, step.source, step.target, step.hop) for step in found.moves]
+
+
+@pytest.fixture
+def no_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in instances that are too large for one."""
+    monkeypatch.setattr(steps_search, "STATES", 0)
+
+
+@pytest.mark.usefixtures("no_search")
+def test_the_smallest_process_makes_the_stopover() -> None:
+    """0 and 1 exchange machines; the third one has just enough room for 1. Both of 0's resources fit, to the last."""
+    problem = crowd(need=[[5, 1], [3, 1]], capacity=[[5, 1], [5, 1], [5, 1]], initial=[0, 1])
+    plan = Plan(np.array([1, 0]))
+    found = steps(problem, plan)
+    replay(problem, plan, found)
+    assert rows(found) == [(0, 1, 1, 2, True), (1, 0, 0, 1, False), (2, 1, 2, 0, False)]
+    narrow = replace(problem, capacity=np.array([[5, 1], [5, 1], [3, 1]]))
+    assert rows(steps(narrow, plan)) == rows(found)
+    for lacking in ([2, 1], [3, 0]):
+        assert steps(replace(problem, capacity=np.array([[5, 1], [5, 1], lacking])), plan).blocked
+
+
+@pytest.mark.usefixtures("no_search")
+def test_a_stopover_is_where_nobody_waits() -> None:
+    """0 and 1 exchange machines, 2 and 3 too. There is room for 3 on machine 1, which 0 waits for, and on machine 4."""
+    problem = crowd(
+        need=[[5], [3], [9], [2]],
+        capacity=[[5], [5], [9], [9], [9]],
+        initial=[0, 1, 3, 2],
+    )
+    plan = Plan(np.array([1, 0, 2, 3]))
+    found = steps(problem, plan)
+    replay(problem, plan, found)
+    assert not found.blocked
+    assert rows(found)[0] == (0, 3, 2, 4, True)
+
+
+@pytest.mark.usefixtures("no_search")
+def test_a_stopover_helps_if_one_of_those_that_wait_can_come() -> None:
+    """0 and 4 wait for machine 1, where 3 is of the service of 4. 1 makes room for 0. 3 cannot make a stopover, since 5
+    is of its service."""
+    problem = crowd(
+        need=[[4], [3], [0], [1], [1], [0]],
+        capacity=[[4], [5], [3], [1]],
+        initial=[0, 1, 3, 1, 3, 2],
+        service=[0, 1, 2, 3, 3, 3],
+    )
+    plan = Plan(np.array([1, 0, 3, 0, 1, 2]))
+    found = steps(problem, plan)
+    replay(problem, plan, found)
+    assert not found.blocked
+    assert rows(found)[:2] == [(0, 1, 1, 2, True), (1, 0, 0, 1, False)]
+
+
+def test_what_transient_resources_block_is_searched_from_the_beginning() -> None:
+    """1 comes first, since it needs a third of r1, and leaves some of it on machine 0: then no order leads on. If 2
+    leaves machine 0 first, one does."""
+    problem = crowd(
+        need=[[2, 0], [1, 1], [2, 0]],
+        capacity=[[3, 1], [4, 1], [0, 1]],
+        initial=[1, 0, 0],
+        transient=[False, True],
+    )
+    plan = Plan(np.array([0, 1, 1]))
+    found = steps(problem, plan)
+    replay(problem, plan, found)
+    assert rows(found) == [(0, 2, 0, 1, False), (1, 0, 1, 0, False), (2, 1, 0, 1, False)]
+    assert found.proven
+    stuck = replace(problem, capacity=np.array([[3, 1], [3, 1], [0, 1]]), need=np.array([[2, 0], [1, 1], [1, 0]]))
+    told = steps(stuck, plan)
+    replay(stuck, plan, told)
+    assert bool(told.blocked) == (fewest(stuck, plan) is None)
 
 
 def test_a_search_that_is_cut_short_proves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

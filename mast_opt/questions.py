@@ -97,6 +97,8 @@ class Choices:
     """(problem, violation) → the broken limit in the words of the domain."""
     verb: str = "runs"
     """Between the name and what ``now`` says."""
+    lasting: Callable[[Violation], bool] = lambda violation: True
+    """Does the limit hold whatever is bought? Such limits, pins and bans, are told before those of capacity."""
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ class Status(enum.Enum):
     """Outcome of a solve, in the words of the command-line contract."""
 
     OPTIMAL = "OPTIMAL"
-    """A solution, proven within the asked gap."""
+    """A solution, proven within the requested gap."""
     FEASIBLE = "FEASIBLE"
     """A solution; a limit or the lack of a proof stopped the search."""
     INFEASIBLE = "INFEASIBLE"

@@ -111,7 +111,7 @@ class Watch:
         return self.limit() is not None or self.near_enough(self.objective)
 
     def near_enough(self, objective: float | None) -> bool:
-        """Whether an objective is within the asked gap of the bound."""
+        """Whether an objective is within the requested gap of the bound."""
         gap = relative_gap(objective, self.bound)
         return gap is not None and gap <= self.stop.gap
 

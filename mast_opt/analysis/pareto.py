@@ -38,7 +38,7 @@ class Point:
     bound: float | None
     """Proven: no plan within the cap has less of the second term. By weights: of the weighted sum."""
     proven: bool
-    """Is the second term (or the weighted sum) within the asked gap of that bound?"""
+    """Is the second term (or the weighted sum) within the requested gap of that bound?"""
 
 
 @dataclass(frozen=True)

@@ -90,6 +90,7 @@ def _ranked(
     rank = _rank(problem.objective, before, terms)
     at = next((at for at, value in enumerate(rank) if value), 0)
     decides = problem.objective.order[at] if problem.objective.lexicographic and rank[at] else None
+    broken.sort(key=lambda violation: not choices.lasting(violation))
     forbidden = tuple(dict.fromkeys(choices.phrase(problem, violation) for violation in broken))
     return rank, Option(alternative.words, alternative.place, rank[at], terms, forbidden, decides)
 

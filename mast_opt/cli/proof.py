@@ -16,7 +16,7 @@ from mast_opt.verdict import Verdict, Violation
 
 PROVEN = 1e-9
 """Relative difference allowed between a stated bound and what is proven."""
-UNCHECKED = "the stated bound is not checked: nothing in the plan's folder proves it"
+UNCHECKED = "the stated bound, and so the gap, is not checked: nothing in the plan's folder proves it"
 
 
 @dataclass(frozen=True)

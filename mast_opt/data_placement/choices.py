@@ -15,6 +15,9 @@ from mast_opt.questions import Alternative, Choices
 from mast_opt.verdict import Violation
 from mast_opt.words import listed
 
+RULES = ("run", "place", "residency")
+"""Constraints of pins, bans, residency and GPU types that a region lacks."""
+
 
 def now(problem: DataPlacement, plan: Plan, w: int) -> str:
     """``in east on A100``; shares where it is split."""
@@ -175,4 +178,12 @@ def _heaviest(problem: DataPlacement) -> list[int]:
     return order
 
 
-CHOICES = Choices("workload", lambda problem: problem.workloads, _heaviest, now, alternatives, phrase)
+CHOICES = Choices(
+    "workload",
+    lambda problem: problem.workloads,
+    _heaviest,
+    now,
+    alternatives,
+    phrase,
+    lasting=lambda violation: violation.constraint in RULES,
+)

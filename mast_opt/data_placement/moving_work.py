@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from mast_opt.data_placement.plan import Plan
 from mast_opt.data_placement.problem import DataPlacement
+from mast_opt.data_placement.today import assumed_types
 
 Cell = tuple[int, int]
 """(region, type); type K for none."""
@@ -67,24 +68,11 @@ def parts(problem: DataPlacement, plan: Plan) -> tuple[Part, ...]:
 
 
 def todays_cells(problem: DataPlacement, plan: Plan) -> dict[int, dict[Cell, int]]:
-    """Workload → cell → share that runs there today.
-
-    Where a run states no type although its workload needs one, it is taken to be on the type that the plan uses in the
-    same region; else on the first acceptable one that the region has; else on the first acceptable one.
-    """
-    p, none = problem, len(problem.gpu_types)
-    accepted: dict[int, list[int]] = defaultdict(list)
-    for w, k in zip(p.option_workload.tolist(), p.option_type.tolist(), strict=True):
-        accepted[w].append(k)
-    planned: dict[Cell, int] = {}
-    for w, r, k in zip(plan.run_workload.tolist(), plan.run_region.tolist(), plan.run_type.tolist(), strict=True):
-        planned.setdefault((w, r), k)
+    """Workload → cell → share that runs there today; see ``assumed_types`` for runs that state no type."""
+    p = problem
     cells: dict[int, dict[Cell, int]] = defaultdict(dict)
-    rows = (p.current_workload, p.current_region, p.current_type, p.current_share)
+    rows = (p.current_workload, p.current_region, assumed_types(p, plan), p.current_share)
     for w, r, k, share in zip(*(column.tolist() for column in rows), strict=True):
-        if k == none and none not in accepted[w]:
-            there = [one for one in accepted[w] if p.supply_mgpu[r, one] > 0]
-            k = planned.get((w, r), [*there, *accepted[w]][0])
         if share:
             cells[w][r, k] = cells[w].get((r, k), 0) + share
     return cells

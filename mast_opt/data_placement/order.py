@@ -108,9 +108,11 @@ def _relief(problem: DataPlacement, found: Steps) -> tuple[str, ...]:
     words = []
     if found.stops:
         gpus = sum(stop.mgpu for stop in found.stops) / 1000
+        days = max(stop.days for stop in found.stops)
+        how_long = f"at most {counted(days, 'day')}" if days else "for less than a day"
         words.append(
             f"no order keeps all work running: {counted(len(found.stops), 'part')} of workloads must stop for a while "
-            f"({gpus:,.6g} GPUs), at most {counted(max(stop.days for stop in found.stops), 'day')}"
+            f"({gpus:,.6g} GPUs), {how_long}"
         )
     stopovers = {(step.dataset, step.region) for step in found.steps if step.hop and not step.deletes}
     if stopovers:

@@ -13,7 +13,7 @@ import polars as pl
 from mast_opt.header import MOST_WEIGHT, Header, Objective, Rule, sound_weight
 from mast_opt.io.cells import faulty_labels
 from mast_opt.io.faults import Faults, one_of, whole_letters
-from mast_opt.io.sources.base import Untyped
+from mast_opt.io.sources.base import Number, Untyped
 from mast_opt.kind import Kind
 from mast_opt.kinds import kind_names
 from mast_opt.words import did_you_mean
@@ -173,7 +173,7 @@ class _Fields:
         if isinstance(value, str) and value != whole_letters(value):
             self.fault(key, "text without halves of surrogate pairs", whole_letters(value))
             return ""
-        if isinstance(value, str) and (value.strip() or key == "provenance"):
+        if isinstance(value, str) and not isinstance(value, Number) and (value.strip() or key == "provenance"):
             return value.strip()
         self.fault(key, f"{key} = some text in quotation marks", value)
         return ""

@@ -1,4 +1,4 @@
-"""Names that are allowed and make trouble: formulas in a spreadsheet, and names that look alike and are not."""
+"""Names that are allowed and make trouble: formulas in a spreadsheet, hidden characters, names that look alike."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def label_warnings(schema: Schema, tables: Tables) -> tuple[InputWarning, ...]:
         labels = tables.axes[axis.name]
         if labels:
             found += _formulas(schema, tables, axis, labels)
-            found += _alike(schema, tables, axis, labels)
+            found += _unusual(schema, tables, axis, labels)
     return tuple(found)
 
 
@@ -35,11 +35,26 @@ def _formulas(schema: Schema, tables: Tables, axis: Axis, labels: Sequence[str])
     return _listed(schema, tables, axis, labels, said, "begin names with a letter or a digit")
 
 
-def _alike(schema: Schema, tables: Tables, axis: Axis, labels: Sequence[str]) -> list[InputWarning]:
+def _unusual(schema: Schema, tables: Tables, axis: Axis, labels: Sequence[str]) -> list[InputWarning]:
+    """Names that look like others, and of the rest those with characters that hide or reorder text."""
+    alike = _alike(labels)
+    hidden = {
+        at: f"U+{ord(found[0]):04X} in it hides or reorders the text around it"
+        for at, label in enumerate(labels)
+        if at not in alike and not label.isascii() and (found := UNSAFE.search(label)) is not None
+    }
+    write = "write both the same way if they are one thing"
+    return [
+        *_listed(schema, tables, axis, labels, alike, write),
+        *_listed(schema, tables, axis, labels, hidden, "write the name without this character"),
+    ]
+
+
+def _alike(labels: Sequence[str]) -> dict[int, str]:
     """Names that are the same once Unicode variants are unified and invisible characters are left out."""
     unusual = [at for at, label in enumerate(labels) if not label.isascii()]
     if not unusual:
-        return []
+        return {}
     plain = {at: _visible(labels[at]) for at in unusual}
     wanted = set(plain.values())
     first: dict[str, int] = {}
@@ -53,7 +68,7 @@ def _alike(schema: Schema, tables: Tables, axis: Axis, labels: Sequence[str]) ->
             said[at] = f"looks like {other!r} and is another name"
         else:
             first[name] = at
-    return _listed(schema, tables, axis, labels, said, "write both the same way if they are one thing")
+    return said
 
 
 def _visible(label: str) -> str:

@@ -103,9 +103,12 @@ def stops_section(order: Order) -> Section:
         Head("share", Form.AMOUNT),
         Head("GPUs", Form.AMOUNT),
         Head("stops on day", Form.COUNT),
-        Head("for days", Form.COUNT),
+        Head("for days"),
     )
-    rows = tuple((stop.what, stop.share, stop.gpus, stop.day + 1, stop.days) for stop in order.stopped)
+    rows = tuple(
+        (stop.what, stop.share, stop.gpus, stop.day + 1, f"{stop.days:,}" if stop.days else "less than one")
+        for stop in order.stopped
+    )
     return Section("Work that stops for a while", heads, rows)
 
 

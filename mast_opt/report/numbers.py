@@ -37,9 +37,15 @@ def seconds(value: float) -> str:
 
 
 def amounts(values: Sequence[float | int | None]) -> list[str]:
-    """A column of quantities with the same number of decimals throughout."""
+    """A column of quantities with the same number of decimals throughout; none but 0 is written as 0."""
     known = [value for value in values if value is not None]
     whole = all(float(value).is_integer() for value in known)
     largest = max((abs(value) for value in known), default=0)
     digits = 0 if whole else 1 if largest >= 100 else 2
-    return [UNKNOWN if value is None else f"{value:,.{digits}f}" for value in values]
+    return [UNKNOWN if value is None else _amount(value, digits) for value in values]
+
+
+def _amount(value: float, digits: int) -> str:
+    if value and abs(value) < 0.5 * 10**-digits:
+        return f"< {10**-digits:.{digits}f}" if value > 0 else f"> {-(10**-digits):.{digits}f}"
+    return f"{value:,.{digits}f}"

@@ -19,7 +19,7 @@ from mast_opt.verdict import Verdict
 
 _STYLES = {Status.OPTIMAL: "bold green", Status.FEASIBLE: "bold cyan"}
 _MEANING = {
-    Status.OPTIMAL: "proven within the asked gap",
+    Status.OPTIMAL: "proven within the requested gap",
     Status.FEASIBLE: "a verified plan, not proven optimal",
     Status.INFEASIBLE: "proven: no plan keeps every limit",
     Status.UNBOUNDED: "the objective has no minimum",

@@ -15,7 +15,6 @@ from mast_opt import Scenario
 from mast_opt.analysis.scenarios import happened
 from mast_opt.data_placement import DataPlacement, Plan
 from mast_opt.data_placement.losses import lost_datasets
-from mast_opt.data_placement.problem import SHARE
 from mast_opt.data_placement.questions import QUESTIONS
 from mast_opt.errors import UsageError
 from mast_opt.kinds import kind_of
@@ -23,7 +22,7 @@ from mast_opt.questions import Loss
 from mast_opt.result import Status
 from mast_opt.scenario_values import reweighted
 from tests.data_placement.strategies import plans, problems
-from tests.data_placement.support import examples
+from tests.data_placement.support import examples, serves_nothing_twice
 from tests.data_placement.workshop import ETL, IMAGES, LOGS, PLAN, PROBLEM, TB, TRAIN, VIDEO, VIEW, A, B, C, grid
 
 FREE = replace(PROBLEM, links=None)
@@ -36,10 +35,6 @@ def settled(problem: DataPlacement, plan: Plan | None = None, **changes: Any) ->
     instance, loss = QUESTIONS.loss(problem, scenario, changes, plan)
     assert isinstance(instance, DataPlacement)
     return instance, loss
-
-
-def serves_nothing_twice(plan: Plan) -> bool:
-    return bool((np.bincount(plan.run_workload, plan.run_share, 1) <= SHARE).all())
 
 
 def lost_by_hand(problem: DataPlacement, held: np.ndarray, regions: list[str]) -> set[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 
 import mast_opt
 from mast_opt.analysis.reasons import Reasons
-from mast_opt.data_placement import DataPlacement
+from mast_opt.data_placement import DataPlacement, Links
 from mast_opt.data_placement.choices import alternatives
 from mast_opt.data_placement.problem import SHARE
 from mast_opt.kinds import kind_of
 from tests.data_placement.strategies import plans, problems
 from tests.data_placement.support import examples
-from tests.data_placement.workshop import H100, IMAGES, LOGS, PLAN, PROBLEM, TRAIN, A, B
+from tests.data_placement.workshop import H100, IMAGES, LINKS, LOGS, PLAN, PROBLEM, TRAIN, A, B
 
 FREE = replace(PROBLEM, links=None)
 
@@ -54,6 +54,21 @@ def test_links_bring_data_or_forbid() -> None:
     assert not by_words["in a on h100, reading images from afar"]
     view = {option.words: option.forbidden for option in of(PROBLEM, "view").options}
     assert any("no link brings video" in words for words in view["in b on a100, reading video from afar"])
+
+
+def test_rules_come_before_links() -> None:
+    """A pin or ban stays whatever links there are; that no link brings the data is said after it."""
+    view = {option.words: option.forbidden for option in of(PROBLEM, "view").options}
+    far = view["in b on a100, reading video from afar"]
+    assert far[0] == "workload view is pinned to c"
+    assert "no link brings video" in far[-1]
+    unlinked = replace(PROBLEM, links=Links(*(getattr(LINKS, field.name)[:0] for field in fields(LINKS))))
+    train = {option.words: option.forbidden for option in of(unlinked, "train").options}
+    near = next(limits for words, limits in train.items() if words.startswith("in c on a100, with new copies"))
+    brings = [at for at, words in enumerate(near) if words.startswith("no link brings")]
+    rules = [at for at, words in enumerate(near) if "is forbidden in c" in words]
+    assert len(rules) == len(brings) == 2
+    assert max(rules) < min(brings)
 
 
 def test_the_change_is_the_verifiers() -> None:

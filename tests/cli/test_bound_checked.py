@@ -20,6 +20,8 @@ def test_a_bound_raised_to_the_objective_without_its_certificate(call: Call, sol
     ended = call("verify", solved / "instance", plan, "--json")
     assert ended.code == 0
     assert ended.record["bound_checked"] is False
+    assert ended.record["gap"] == 0
+    assert any("and so the gap, is not checked" in note for note in ended.record["notes"])
     shown = call("verify", solved / "instance", plan).out
     assert "not checked" in shown
     assert "every stated figure is right" not in shown

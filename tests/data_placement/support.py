@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, Phase, settings
 from mast_opt import backends
 from mast_opt.data_placement import DataPlacement, Plan
 from mast_opt.data_placement.generate import FAMILIES
+from mast_opt.data_placement.problem import SHARE
 from mast_opt.mip import Mip
 from mast_opt.result import SolveParams, SolveResult, Status
 
@@ -68,3 +69,8 @@ def made(family: str, seed: int = 1, datasets: int = 10, workloads: int = 15, re
 def no_solver(mip: object, params: SolveParams) -> Any:
     """Stands for the MIP solver of a search that must not need one."""
     raise AssertionError("nothing is left open for a MIP solver in this instance")
+
+
+def serves_nothing_twice(plan: Plan) -> bool:
+    """Do the shares of every workload add up to 1 at most?"""
+    return bool((np.bincount(plan.run_workload, plan.run_share, 1) <= SHARE).all())

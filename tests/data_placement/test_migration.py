@@ -18,6 +18,7 @@ from mast_opt.data_placement.steps import steps
 from mast_opt.data_placement.tables import TERMS
 from mast_opt.data_placement.verify import verify
 from mast_opt.header import Objective
+from mast_opt.report.changes import stops_section
 from mast_opt.result import Status
 from tests.data_placement.migrations import replay
 from tests.data_placement.strategies import problems
@@ -179,7 +180,8 @@ def test_two_workloads_that_change_sides_stop_the_smaller_one() -> None:
         ("move", "w0", "east", "west", 8),
         ("start", "w1", None, "east", 5),
     ]
-    assert "1 part of workloads must stop for a while (5 GPUs)" in told.relief[0]
+    assert told.relief[0].endswith("1 part of workloads must stop for a while (5 GPUs), for less than a day")
+    assert stops_section(told).rows == (("w1", 1.0, 5.0, 12, "less than one"),)
 
 
 def least_stopped(gpus: tuple[int, ...], supply: list[int]) -> int:

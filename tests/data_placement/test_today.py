@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 
 import mast_opt
+from mast_opt.data_placement.moving_work import todays_cells
 from mast_opt.data_placement.today import today
 from mast_opt.errors import InstanceError
 from tests.data_placement.support import begun_with
+from tests.data_placement.workshop import A100, NO_GPU, PLAN, PROBLEM, A, B, C, ints
 
 
 def settled() -> mast_opt.DataPlacement:
@@ -30,13 +32,15 @@ def test_nothing_changes_in_todays_plan() -> None:
     assert verdict.terms["moved_work"] == 0
 
 
-def test_a_type_that_is_not_stated_is_the_first_accepted_one() -> None:
+def test_a_type_that_is_not_stated_is_the_first_accepted_one_that_the_region_has() -> None:
     problem = settled()
     vague = replace(problem, current_type=np.full_like(problem.current_type, len(problem.gpu_types)))
     plan = today(vague)
     assert plan is not None
-    for workload, kind in zip(plan.run_workload, plan.run_type, strict=True):
-        assert kind == problem.option_type[problem.option_workload == workload][0]
+    for workload, region, kind in zip(plan.run_workload, plan.run_region, plan.run_type, strict=True):
+        accepted = problem.option_type[problem.option_workload == workload].tolist()
+        there = [k for k in accepted if k < len(problem.gpu_types) and problem.supply_mgpu[region, k]]
+        assert kind == [*there, *accepted][0]
 
 
 def test_empty_shares_count_for_nothing() -> None:
@@ -91,3 +95,14 @@ def test_no_plan_is_worse_than_changing_nothing(solver: str) -> None:
     assert solution.events[0].incumbent == pytest.approx(now, rel=1e-4)
     assert solution.objective is not None
     assert solution.objective <= now * (1 + 1e-9)
+
+
+def test_a_type_that_is_not_stated_is_guessed_alike_by_today_and_by_steps() -> None:
+    """train accepts h100 first and a100 too. Region c has no h100, so its run there is taken to be on a100."""
+    untyped = replace(PROBLEM, current_region=ints(C, A), current_type=ints(NO_GPU, NO_GPU))
+    found = today(untyped)
+    assert found is not None
+    assert found.run_type.tolist() == [A100, NO_GPU]
+    elsewhere = replace(PLAN, run_region=ints(B, A, B, C))
+    cells = {(w, *cell) for w, there in todays_cells(untyped, elsewhere).items() for cell in there}
+    assert cells == set(zip(found.run_workload.tolist(), found.run_region.tolist(), found.run_type.tolist()))

@@ -237,6 +237,16 @@ def test_names_that_a_spreadsheet_takes_for_formulas(tmp_path: Path, name: str) 
     assert (cell.data_type, cell.value) == ("s", name)
 
 
+@pytest.mark.parametrize("hidden", ["\u202e", "\u2066", "\u200b", "\u200f", "\ufeff"])
+def test_names_with_characters_that_hide_or_reorder_text(tmp_path: Path, hidden: str) -> None:
+    name = f"a{hidden}b"
+    replaced = {"datasets.csv": f"dataset,size_tb\nclicks,3\nlogs,2\n{name},1\nz\u00e9,1\nq\u200dq,1\n"}
+    [warning] = read_instance(write_tables(tmp_path / "i", replaced)).warnings
+    assert (warning.file, warning.row, warning.column, warning.value) == ("datasets.csv", 3, "dataset", name)
+    assert f"U+{ord(hidden):04X}" in warning.message
+    assert "hides or reorders" in warning.message
+
+
 @pytest.mark.parametrize("twin", ["cafe\u0301", "ca\u200bf\u00e9", "\uff43af\u00e9", "caf\u00e9\u2060"])
 def test_names_that_look_alike(tmp_path: Path, twin: str) -> None:
     replaced = {"datasets.csv": f"dataset,size_tb\nclicks,3\nlogs,2\ncaf\u00e9,1\n{twin},1\n"}

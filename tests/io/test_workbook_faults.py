@@ -124,6 +124,16 @@ def test_json_with_half_a_character(tmp_path: Path, content: dict[str, Any], fil
     assert "surrogate pairs" in fault.expected
 
 
+@pytest.mark.parametrize("written", ["3", "2.50", "true", "null", '["x"]', '{"x": 1}', "NaN"])
+@pytest.mark.parametrize("key", ["name", "provenance"])
+def test_text_of_a_json_header_has_to_be_text(tmp_path: Path, key: str, written: str) -> None:
+    header = {"format": "mast-opt/1", "kind": "toy", "name": "x"} | {key: "WRITTEN"}
+    path = tmp_path / "toy.json"
+    path.write_text(json.dumps({"instance": header}).replace('"WRITTEN"', written))
+    found = [fault for fault in faults_of(path) if fault.file == f"toy.json: instance: {key}"]
+    assert [fault.expected for fault in found] == [f"{key} = some text in quotation marks"]
+
+
 def test_json_tables(tmp_path: Path) -> None:
     header = {"format": "mast-opt/1", "kind": "toy", "name": "x"}
     content = {

@@ -57,6 +57,8 @@ def test_other_numbers() -> None:
     assert amounts([1, 20, None]) == ["1", "20", "–"]
     assert amounts([1.5, 20]) == ["1.50", "20.00"]
     assert amounts([1.5, 2000]) == ["1.5", "2,000.0"]
+    assert amounts([0.004, 0, 20, -0.004]) == ["< 0.01", "0.00", "20.00", "> -0.01"]
+    assert amounts([0.04, 200.5]) == ["< 0.1", "200.5"]
     assert amounts([]) == []
 
 

@@ -48,7 +48,8 @@ def command(
     plan.toml states an objective and a bound, these must agree. Where the plan's folder has a certificate.npz, the
     bound is computed again from it and must reach the stated one; task reassignment computes a bound from the
     instance alone. Any other bound, such as that of an exact solver, is reported as not checked
-    ("bound_checked": false with --json). Exit code 0 if all is well, 5 if not.
+    ("bound_checked": false with --json, where "gap" is then what the stated bound would leave). Exit code 0 if all is
+    well, 5 if not.
 
         mast-opt verify my-instance my-plan
         mast-opt verify my-instance my-plan --json | jq .violations

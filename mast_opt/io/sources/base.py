@@ -18,6 +18,12 @@ class Untyped(str):
     __slots__ = ()
 
 
+class Number(Untyped):
+    """A number of a JSON file as it is written there: text where a table has text, but no text of a header."""
+
+    __slots__ = ()
+
+
 class Source(Protocol):
     """An opened input: a header and named tables. Defects become faults; nothing is raised for them."""
 

@@ -13,7 +13,7 @@ import polars as pl
 
 from mast_opt.io.faults import Faults, shortened, whole_letters
 from mast_opt.io.raw import RawTable, raw_table
-from mast_opt.io.sources.base import Untyped, read_bytes
+from mast_opt.io.sources.base import Number, read_bytes
 from mast_opt.limits import MOST_COLUMNS, MOST_DOCUMENT_BYTES, most_cells
 
 
@@ -37,9 +37,9 @@ class JsonSource:
         try:
             content = json.loads(
                 data.decode("utf-8-sig"),
-                parse_float=Untyped,
-                parse_int=Untyped,
-                parse_constant=Untyped,
+                parse_float=Number,
+                parse_int=Number,
+                parse_constant=Number,
                 object_pairs_hook=_unique_keys,
             )
         except UnicodeDecodeError as error:
@@ -121,7 +121,7 @@ class JsonSource:
     def _series(self, file: str, head: str, cells: list[Any]) -> pl.Series:
         """The cells as text; lists and objects are faults and become null."""
         types = set(map(type, cells))
-        if not types <= {str, Untyped, bool, type(None)}:
+        if not types <= {str, Number, bool, type(None)}:
             nested = np.array([n for n, cell in enumerate(cells) if isinstance(cell, (list, dict))], np.int64)
             listed = list(cells)
             self._faults.cells(

@@ -21,12 +21,22 @@ Bools = NDArray[np.bool_]
 
 LISTED = 5
 """Cells of one column with the same warning that are listed one by one; the rest are counted."""
-FEWEST = 3
+FEWEST = 2
 """Ordinary values that a column needs before one can be called an outlier."""
-EMPTY_BETWEEN = 60.0
+ALIKE = 10.0
+"""Factor within which they have to lie where there are no more than ``FEWEST``."""
+FAR_FROM_MEDIAN = 250.0
+"""Factor between an outlier and the median of its column, at least."""
+DEVIATIONS = 4.0
+"""Distance of an outlier from the median, in standard deviations of the logarithms, at least."""
+LEAST_DEVIATION = 0.15
+"""The standard deviation of decimal logarithms that equal values are taken to have."""
+NORMAL = 1.4826
+"""Standard deviation of a normal distribution over its median absolute deviation."""
+EMPTY_BETWEEN = 10.0
 """Factor without any value between outliers and the others."""
-THOUSANDFOLD = (250.0, 4000.0)
-"""Ratio of medians that a mistake of a factor of 1,000 (or 1,024) leaves."""
+FITS_IN = 3.0
+"""Factor by which a corrected outlier may lie outside of the others."""
 SHORTEST = 5
 """Characters of a name from which on one wrong character can be told from another name."""
 
@@ -121,27 +131,35 @@ class Plausibility:
 def thousandfold(values: Ints) -> tuple[Bools, Bools]:
     """Which values are about a thousand times as large, and as small, as most of the others.
 
-    There has to be an empty stretch of ``EMPTY_BETWEEN`` between them, few of them, and a ratio that only a wrong unit
-    explains; what is left after dividing (or multiplying) has to fit in with the others. 0 is no value.
+    The comparison is one of logarithms. An outlier is ``FAR_FROM_MEDIAN`` and ``DEVIATIONS`` robust standard deviations
+    away from the median, no value lies in the stretch of ``EMPTY_BETWEEN`` before it, and a thousandth of it (or a
+    thousand times it) fits in with the others. Outliers are few: a quarter of the others, or one. 0 is no value.
     """
-    none = np.zeros(len(values), np.bool_)
-    positive = np.sort(values[values > 0]).astype(np.float64)
-    if len(positive) <= FEWEST:
-        return none, none
-    ratio = positive[1:] / positive[:-1]
-    at = int(ratio.argmax())
-    if ratio[at] < EMPTY_BETWEEN:
-        return none, none
-    low, high = positive[: at + 1], positive[at + 1 :]
-    few, many = (high, low) if len(high) < len(low) else (low, high)
-    apart = float(np.median(high) / np.median(low))
-    if len(many) < FEWEST or 4 * len(few) > len(many) + 2 or not THOUSANDFOLD[0] <= apart <= THOUSANDFOLD[1]:
-        return none, none
-    moved = few / 1000 if few is high else few * 1000
-    if moved.max() > 3 * many.max() or moved.min() < many.min() / 3:
-        return none, none
-    cut = (low[-1] + high[0]) / 2
-    return (values > cut, none) if few is high else (none, (values > 0) & (values < cut))
+    at = np.flatnonzero(values > 0)
+    logs = np.log10(values[at].astype(np.float64))
+    large, small = np.zeros(len(values), np.bool_), np.zeros(len(values), np.bool_)
+    large[at[_far_above(logs)]] = True
+    small[at[_far_above(-logs)]] = True
+    return large, small
+
+
+def _far_above(logs: NDArray[np.float64]) -> Bools:
+    """Which of some decimal logarithms are about 3 above the others."""
+    none = np.zeros(len(logs), np.bool_)
+    if len(logs) <= FEWEST:
+        return none
+    above = logs - np.median(logs)
+    deviation = max(NORMAL * float(np.median(np.abs(above))), LEAST_DEVIATION)
+    far: Bools = above >= max(np.log10(FAR_FROM_MEDIAN), DEVIATIONS * deviation)
+    few, many = logs[far], logs[~far]
+    if not len(few) or len(many) < FEWEST or 4 * len(few) > len(many) + 2:
+        return none
+    if len(many) == FEWEST and np.ptp(many) > np.log10(ALIKE):
+        return none
+    corrected, fits = few - 3, np.log10(FITS_IN)
+    if few.min() - many.max() < np.log10(EMPTY_BETWEEN):
+        return none
+    return far if corrected.max() <= many.max() + fits and corrected.min() >= many.min() - fits else none
 
 
 def similar(name: str, known: Iterable[str]) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -123,7 +124,14 @@ def test_rows_of_a_workbook_are_numbered_as_excel_does(tmp_path: Path) -> None:
         ([3000, 5000, 8000, 4], [], [3]),
         ([3, 5, 8, 400], [], []),
         ([3, 5, 8, 4000, 5000, 6000], [], []),
-        ([3, 5, 4000], [], []),
+        ([3, 5, 4000], [2], []),
+        ([3, 50, 40000], [], []),
+        ([3, 4000], [], []),
+        ([80, 60, 100000], [2], []),
+        ([80000, 60000, 100], [], [2]),
+        ([4, 4, 4, 4, 4, 4000], [5], []),
+        ([1, 2, 3, 5, 9, 14, 30, 5000], [7], []),
+        ([1, 2, 3, 5, 9, 14, 600, 5000], [], []),
         ([0, 0, 0, 3], [], []),
         ([1, 30, 900, 27000, 810000], [], []),
         ([], [], []),
@@ -132,6 +140,30 @@ def test_rows_of_a_workbook_are_numbered_as_excel_does(tmp_path: Path) -> None:
 def test_thousandfold(values: list[int], large: list[int], small: list[int]) -> None:
     high, low = thousandfold(np.array(values, np.int64))
     assert (np.flatnonzero(high).tolist(), np.flatnonzero(low).tolist()) == (large, small)
+
+
+def test_one_dataset_in_gb_among_sizes_that_differ_widely() -> None:
+    """Every third dataset a thousand times as large, one at a time: of the middling and larger ones most are found."""
+    sizes = np.sort(np.random.default_rng(1).lognormal(10, 1.4, 100)).astype(np.int64)
+    hits = []
+    for at in range(40, 100, 3):
+        typed = sizes.copy()
+        typed[at] *= 1000
+        high, low = thousandfold(typed)
+        assert not low.any()
+        assert set(np.flatnonzero(high).tolist()) <= {at}
+        hits.append(bool(high[at]))
+    assert sum(hits) >= 0.9 * len(hits)
+
+
+def test_one_region_of_three_in_gb(tmp_path: Path) -> None:
+    mast_opt.write_template("data-placement", tmp_path / "template.xlsx")
+    problem = mast_opt.read(tmp_path / "template.xlsx")
+    storage = problem.storage_mb.copy()
+    storage[1] *= 1000
+    mast_opt.write(replace(problem, storage_mb=storage), tmp_path / "i")
+    words = found(tmp_path / "i")
+    assert any("row 2, column storage_tb: '80000': about a thousand times the others" in one for one in words)
 
 
 def test_thousandfold_never_takes_a_long_tail_for_a_mistake() -> None:

@@ -24,6 +24,10 @@ MOST_HEADER_BYTES = 4 * MIB
 """Size of ``instance.toml``, ``plan.toml`` and a file of scenarios."""
 MOST_CERTIFICATE_BYTES = 512 * MIB
 """Size of the arrays of a certificate together."""
+MOST_FREEZE_BYTES = 64 * MIB
+"""Size of a file of names given as ``--freeze``."""
+MOST_RESULTS_BYTES = 256 * MIB
+"""Size of a file of benchmark results."""
 MOST_EVENTS_BYTES = 256 * MIB
 """Size of ``events.jsonl``."""
 MOST_RATIO = 100
@@ -40,10 +44,18 @@ CELLS_PER_CELL = 8
 """Cells, empty ones included, that a sheet or a JSON table may span for each cell that it states."""
 MOST_GPUS_A_NODE = 1_024
 """GPUs of one node in a node list; importers keep an entry for each GPU."""
-FREE_PARQUET_CELLS = 8_000_000
-"""Cells that a Parquet file may declare whatever its size."""
-CELLS_PER_BYTE = 20
-"""Cells that a larger Parquet file may declare for each byte. Workloads whose other columns are constant have 14."""
+MOST_FOOTER_BYTES = 16 * MIB
+"""Size of the footer of a Parquet file."""
+TABLE_CELL_BYTES = 40
+"""Memory for each cell of a Parquet table while it is read: its text, its value, and marks."""
+TABLE_ROW_BYTES = 128
+"""Memory for each row while a column is converted and keys are compared."""
+FREE_TABLE_BYTES = 512 * MIB
+"""Memory that a Parquet table may take whatever the size of its file."""
+TABLE_BYTES_PER_BYTE = 800
+"""Memory that a larger one may take for each byte of its file. Workloads whose other columns are constant take 700."""
+FREE_TEXT_BYTES = 64
+"""Bytes of text of a Parquet table's cell, on average, up to which ``MOST_RATIO`` does not count."""
 
 
 def read_regular(path: Path, most: int = MOST_FILE_BYTES, inside: Path | None = None) -> bytes:
@@ -93,11 +105,17 @@ def unzipped(data: bytes, most: int = MOST_FILE_BYTES) -> bytes:
     return content
 
 
-def most_unpacked(packed: int, most: int) -> int:
+def most_unpacked(packed: int, most: int | None = None) -> int:
     """Bytes that a packed file of this size may hold, ``most`` at the most."""
-    return min(most, max(FREE_BYTES, MOST_RATIO * packed))
+    allowed = max(FREE_BYTES, MOST_RATIO * packed)
+    return allowed if most is None else min(most, allowed)
 
 
 def most_cells(stated: int) -> int:
     """Cells that a table may span that states so many."""
     return FREE_CELLS + CELLS_PER_CELL * stated
+
+
+def most_table_bytes(packed: int) -> int:
+    """Bytes of memory that the table of a Parquet file of this size may take."""
+    return FREE_TABLE_BYTES + TABLE_BYTES_PER_BYTE * packed

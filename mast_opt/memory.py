@@ -6,6 +6,13 @@ import os
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from types import ModuleType
+
+resource: ModuleType | None
+try:
+    import resource
+except ImportError:  # Windows
+    resource = None
 
 GB = 10**9
 
@@ -13,13 +20,14 @@ GB = 10**9
 def available_bytes(root: Path = Path("/")) -> int | None:
     """What this process may still take before the system ends it; None where the system does not tell.
 
-    The least of what the machine has (free memory, caches that can be dropped, and swap) and of what its control groups
-    (containers, batch systems) leave it. Where a system tells only how much memory is built in, that.
+    The least of what the machine has (free memory, caches that can be dropped, and swap), of what its control groups
+    (containers, batch systems) leave it, and of what its limit on address space (``ulimit -v``) leaves it. Where a
+    system tells only how much memory is built in, that.
 
     Args:
         root: where ``proc`` and ``sys`` are.
     """
-    limits = [limit for limit in (_machine(root), *_groups(root)) if limit is not None]
+    limits = [limit for limit in (_machine(root), _address_space(root), *_groups(root)) if limit is not None]
     return min(limits, default=None)
 
 
@@ -28,6 +36,18 @@ def _machine(root: Path) -> int | None:
         fields = dict(line.split(":") for line in (root / "proc/meminfo").read_text().splitlines())
         return sum(int(fields[name].split()[0]) * 1024 for name in ("MemAvailable", "SwapFree"))
     return built_in_bytes()
+
+
+def _address_space(root: Path) -> int | None:
+    if resource is None:
+        return None
+    most = int(resource.getrlimit(resource.RLIMIT_AS)[0])
+    if most == resource.RLIM_INFINITY:
+        return None
+    with suppress(OSError, ValueError, IndexError):
+        used = int((root / "proc/self/statm").read_text().split()[0]) * int(resource.getpagesize())
+        return max(0, most - used)
+    return most
 
 
 def built_in_bytes() -> int | None:

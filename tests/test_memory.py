@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from mast_opt.memory import available_bytes, built_in_bytes
+from tests.platforms import needs
 
 MEMINFO = "MemTotal:  9000 kB\nMemFree:  100 kB\nMemAvailable:  4000 kB\nSwapFree:  1000 kB\nHugePages_Total: 0\n"
 MACHINE = 5000 * 1024
@@ -26,6 +27,20 @@ def _group(folder: Path, files: dict[str, str]) -> None:
 
 
 def test_a_machine_without_control_groups(root: Path) -> None:
+    assert available_bytes(root) == MACHINE
+
+
+@needs("setpriv")  # Linux: RLIMIT_AS
+def test_a_limit_on_address_space_counts(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import resource
+
+    (root / "proc/self/statm").write_text("100 50 20 1 0 30 0\n")
+    used = 100 * resource.getpagesize()
+    monkeypatch.setattr(resource, "getrlimit", lambda what: (used + 7000, used + 9000))
+    assert available_bytes(root) == 7000
+    monkeypatch.setattr(resource, "getrlimit", lambda what: (used - 1, used))
+    assert available_bytes(root) == 0
+    monkeypatch.setattr(resource, "getrlimit", lambda what: (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
     assert available_bytes(root) == MACHINE
 
 

@@ -11,6 +11,8 @@ from typing import Any
 from mast_opt import backends
 from mast_opt.bench.suite import Trial
 from mast_opt.errors import InputError
+from mast_opt.io.faults import shortened
+from mast_opt.limits import MOST_RESULTS_BYTES, read_regular
 
 Result = dict[str, Any]
 
@@ -62,18 +64,23 @@ def load(file: Path) -> list[Result]:
     """Every result in a file; none if there is no such file. A last line cut short by a crash is left out.
 
     Raises:
-        InputError: another line is no JSON object; names it.
+        InputError: the file cannot be read, or another line is no JSON object; names it.
     """
     if not file.exists():
         return []
     results: list[Result] = []
-    lines = file.read_text(encoding="utf-8").split("\n")
+    try:
+        lines = read_regular(file, MOST_RESULTS_BYTES).split(b"\n")
+    except OSError as error:
+        raise InputError(f"{file}: {error.strerror}; expected results as JSON lines") from error
     for number, line in enumerate(lines, start=1):
         if not line:
             continue
         try:
-            result = json.loads(line)
-        except ValueError as error:
+            result = json.loads(line.decode("utf-8"))
+            if not isinstance(result, dict):
+                raise TypeError("this is none")
+        except (ValueError, TypeError, RecursionError) as error:
             if number == len(lines):
                 break
             raise InputError(f"{file}, line {number}: expected one JSON object a line ({error})") from None
@@ -86,7 +93,17 @@ def latest(results: Iterable[Result]) -> list[Result]:
 
     Results on an earlier content of an instance are left out where there are some on a later one: values on two
     instances of the same name cannot be compared.
+
+    Raises:
+        InputError: a result does not say on which instance it is.
     """
+    results = list(results)
+    for result in results:
+        if not (
+            "source" in result and isinstance(result.get("entry"), str) and isinstance(result.get("instance"), str)
+        ):
+            shown = shortened(json.dumps(result))
+            raise InputError(f"a result: found {shown}; expected a text as entry and instance, and a source")
     last: dict[str, Result] = {}
     source: dict[tuple[str, str], Any] = {}
     for result in results:

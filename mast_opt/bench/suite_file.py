@@ -15,6 +15,7 @@ solvers, time_limits_s, seeds, threads, gap, plots      of every entry that does
 from __future__ import annotations
 
 import csv
+import io
 import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -26,7 +27,9 @@ from mast_opt.bench.suite_shapes import check_shapes
 from mast_opt.errors import MastOptError, SuiteError, UsageError
 from mast_opt.io import kind_of_file
 from mast_opt.io.faults import Faults
+from mast_opt.io.sources.folder import check_keys
 from mast_opt.kinds import kind_named
+from mast_opt.limits import MOST_DOCUMENT_BYTES, MOST_HEADER_BYTES, read_regular
 from mast_opt.solving import solver_names
 from mast_opt.words import did_you_mean
 
@@ -50,10 +53,18 @@ def suite_path(name: str) -> Path:
         UsageError: there is no such file; lists the names that there are.
     """
     path = Path(name) if name.endswith(".toml") else FOLDER / f"{name}.toml"
-    if path.is_file():
+    if _is_file(path):
         return path
     known = ", ".join(sorted(file.stem for file in FOLDER.glob("*.toml"))) or f"none in {FOLDER}"
     raise UsageError(f"there is no suite {name!r} ({path}); expected the path of a .toml file, or one of: {known}")
+
+
+def _is_file(path: Path) -> bool:
+    """False for a path that no system can have, too: one that is too long, or with a null character."""
+    try:
+        return path.is_file()
+    except (OSError, ValueError):
+        return False
 
 
 def read_suite(path: Path, data: Path | None = None) -> Suite:
@@ -68,8 +79,10 @@ def read_suite(path: Path, data: Path | None = None) -> Suite:
     """
     faults = Faults()
     try:
-        stated = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+        text = read_regular(path, MOST_HEADER_BYTES).decode("utf-8")
+        check_keys(text)
+        stated = tomllib.loads(text)
+    except (OSError, ValueError, RecursionError) as error:
         faults.add(path.name, f"a TOML file that can be read ({error})")
         raise SuiteError(faults.found) from error
     check_shapes(path.name, stated, faults)
@@ -100,7 +113,7 @@ class _Reader:
             self._known(place, entry, _ENTRY)
             try:
                 sources = list(self._sources(place, entry))
-            except (MastOptError, OSError) as error:
+            except (MastOptError, OSError, ValueError, NotImplementedError) as error:  # the last of Path.glob
                 self._faults.add(f"{self._path.name}, {place}", f"instances that can be had ({error})")
                 continue
             if not sources and not self._faults:
@@ -218,7 +231,7 @@ class _Reader:
     def _contestant(self, name: str, given: Mapping[str, Any]) -> Contestant:
         self._known(f"contestants.{name}", given, _CONTESTANT)
         peer = self._folder / given["peer"] if "peer" in given else None
-        if peer is not None and not peer.is_file():
+        if peer is not None and not _is_file(peer):
             self._faults.add(f"{self._path.name}, contestants.{name}: peer", "a script that is there", value=peer)
         ignored = [] if peer is None else sorted(given.keys() & {"solver", "formulation", "options", "iterations"})
         for setting in ignored:
@@ -245,10 +258,10 @@ class _Reader:
             self._faults.add(place, "a file and the column of its labels")
             return {}
         try:
-            with (self._folder / stated["file"]).open(encoding="utf-8", newline="") as file:
-                reader = csv.DictReader(file)
-                rows, heads = list(reader), reader.fieldnames or []
-        except (OSError, ValueError) as error:
+            text = read_regular(self._folder / stated["file"], MOST_DOCUMENT_BYTES).decode("utf-8")
+            reader = csv.DictReader(io.StringIO(text, newline=""))
+            rows, heads = list(reader), reader.fieldnames or []
+        except (OSError, ValueError, csv.Error) as error:
             self._faults.add(f"{place}: file", f"a CSV file that can be read ({error})", value=stated["file"])
             return {}
         columns = {what: stated[what] for what in ("column", "best", "bound") if what in stated}

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import csv
+import io
 import os
 from collections.abc import Iterable
 from pathlib import Path
 
 from mast_opt.errors import UsageError
+from mast_opt.limits import MOST_FREEZE_BYTES, read_regular
 
 HEAD = ["what", "name"]
 
@@ -38,8 +40,8 @@ def _pairs(text: str) -> list[tuple[str, str]]:
 def _rows(path: Path) -> list[tuple[str, str]]:
     """The rows of a CSV file; names may hold commas there."""
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            rows = [row for row in csv.reader(file, strict=True) if row]
+        text = read_regular(path, MOST_FREEZE_BYTES).decode("utf-8-sig")
+        rows = [row for row in csv.reader(io.StringIO(text, newline=""), strict=True) if row]
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise UsageError(
             f"--freeze {path}: expected WHAT=NAME, as in --freeze region=us-east, or a CSV file with the columns "

@@ -64,13 +64,18 @@ def raw_table(
 
 
 def as_text(column: pl.Series) -> pl.Series | None:
-    """The column as it would be written by hand: floats by the shortest decimal that means the same."""
-    dtype = column.dtype
-    if dtype == pl.String:
+    """The column as it would be written by hand: floats by the shortest decimal that means the same.
+
+    None where no cell can have its type.
+    """
+    if column.dtype == pl.String:
         return column
-    if dtype.is_numeric() or dtype in (pl.Boolean, pl.Categorical, pl.Enum, pl.Null):
-        return column.cast(pl.String)
-    return None
+    return column.cast(pl.String) if is_cell_type(column.dtype) else None
+
+
+def is_cell_type(dtype: pl.DataType) -> bool:
+    """Whether a cell can have a value of this type: text, a number, or true and false."""
+    return dtype.is_numeric() or dtype in (pl.String, pl.Boolean, pl.Categorical, pl.Enum, pl.Null)
 
 
 def _has_content(column: pl.Series) -> bool:

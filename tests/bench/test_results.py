@@ -42,6 +42,23 @@ def test_a_broken_line_in_the_middle_is_named(tmp_path: Path) -> None:
         load(file)
 
 
+@pytest.mark.parametrize(
+    "line", [b"\xff", b"7", b"[]", b"[" * 5000, b"9" * 5000], ids=["not UTF-8", "number", "list", "deep", "long number"]
+)
+def test_a_line_that_is_no_object_is_named(tmp_path: Path, line: bytes) -> None:
+    file = tmp_path / "two.jsonl"
+    file.write_bytes(b'{"key": "a"}\n' + line + b"\n{}\n")
+    with pytest.raises(InputError, match="line 2"):
+        load(file)
+
+
+@pytest.mark.parametrize("change", [{"entry": []}, {"instance": None}, {"source": None}])
+def test_a_result_without_what_names_its_instance(change: dict[str, object]) -> None:
+    broken = {key: value for key, value in (result("a", 1.0) | change).items() if value is not None}
+    with pytest.raises(InputError, match="expected a text as entry and instance, and a source"):
+        latest([broken])
+
+
 def test_the_key_changes_with_all_that_decides_a_run(suite: Suite) -> None:
     trial = suite.trials[0]
     keys = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from mast_opt.bench.suite_file import suite_path
 from mast_opt.errors import SuiteError, UsageError
 from mast_opt.kinds import kind_names
 from tests.bench.conftest import SUITE
+from tests.platforms import needs
 
 SUITES = sorted((Path(__file__).parents[2] / "benchmarks" / "suites").glob("*.toml"))
 
@@ -152,3 +154,31 @@ def test_these_suites_have_every_kind(name: str) -> None:
 def test_the_smoke_suite_is_short() -> None:
     smoke = read_suite(next(path for path in SUITES if path.stem == "smoke"))
     assert sum(trial.time_limit_s for trial in smoke.trials) <= 60
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("title = ", "x = " + "[" * 2000 + "]" * 2000 + "\ntitle = "),
+        ("title = ", "a." * 100_000 + "b = 1\ntitle = "),
+        ("title = ", "x = " + "9" * 5000 + "\ntitle = "),
+        ("title = ", "#" * (4 * 2**20) + "\ntitle = "),
+        ("[[entry]]", '[contestants.other]\npeer = "' + "x" * 5000 + '"\n[[entry]]'),
+        ("[[entry]]", '[contestants.other]\npeer = "a\\u0000b"\n[[entry]]'),
+    ],
+    ids=["deep", "long key", "long number", "long file", "long path", "null character"],
+)
+def test_a_hostile_suite_is_a_fault(suite_file: Path, old: str, new: str) -> None:
+    text = suite_file.read_text()
+    assert old in text
+    suite_file.write_text(text.replace(old, new, 1))
+    with pytest.raises(SuiteError):
+        read_suite(suite_file)
+
+
+@needs("links")
+def test_a_pipe_is_refused_at_once(suite_file: Path) -> None:
+    suite_file.unlink()
+    os.mkfifo(suite_file)
+    with pytest.raises(SuiteError, match="a pipe or a device"):
+        read_suite(suite_file)

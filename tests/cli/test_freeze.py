@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
+from mast_opt.cli import freezing
 from tests.cli.conftest import OPTIMUM, Call, write_tables
+from tests.platforms import needs
 
 RUNS = {"current_runs.csv": "workload,region,gpu_type\nrank,west,A100\nspam,west,A100\n"}
 
@@ -76,3 +79,23 @@ def test_a_frozen_part_without_a_way_on(call: Call, tmp_path: Path) -> None:
     ended = call("solve", crowded, "--freeze", "workload=rank,spam")
     assert ended.code == 3
     assert "keep less of it" in ended.out
+
+
+@needs("links")
+def test_a_pipe_of_names_is_refused_at_once(call: Call, crowded: Path, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for freeze in (tmp_path / "pipe", "/dev/zero"):
+        ended = call("solve", crowded, "--freeze", freeze)
+        assert ended.code == 2
+        assert "a pipe or a device" in ended.err
+
+
+def test_a_file_of_names_that_is_too_large(
+    call: Call, crowded: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parts = tmp_path / "parts.csv"
+    parts.write_text("what,name\nworkload,rank\n")
+    monkeypatch.setattr(freezing, "MOST_FREEZE_BYTES", 20)
+    ended = call("solve", crowded, "--freeze", parts)
+    assert ended.code == 2
+    assert "at most 20 are read" in ended.err

@@ -12,27 +12,32 @@ import re
 import shutil
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
+import xlsxwriter
 
 import mast_opt
 from mast_opt.analysis.scenarios import check_scenarios, happened, scenario_warnings
+from mast_opt.bench.results import latest, load
+from mast_opt.bench.suite_file import read_suite, suite_path
 from mast_opt.cli.freezing import parts_to_keep
 from mast_opt.io import read_certificate, read_events
+from mast_opt.io.certificate import write_certificate
 from mast_opt.io.header_fields import FORMAT
 from mast_opt.io.importers import IMPORTERS
 from mast_opt.io.read import kind_of_file, read_instance, read_plan_of
 from mast_opt.kinds import kind_named, kind_names, kind_of
+from mast_opt.server_assignment.certificate import Certificate, Prices
 from tests.io import test_gap, test_importers
 from tests.job_placement import test_importers as gpu_fleet
 from tests.task_reassignment import hand
 
-CHEAP_BYTES = 300_000
-"""Size of the files up to which an instance that was read is used as well."""
+CHEAP_ROWS = 100_000
+"""Rows of all tables up to which an instance that was read is used as well."""
 INSTANCES = Path(__file__).parents[2] / "instances"
 SIZES: dict[str, dict[str, int]] = {
     "data-placement": {"datasets": 8, "workloads": 10, "regions": 3},
@@ -55,7 +60,9 @@ LABELS = {
     "task-reassignment": {"hall-a": "l0", "cpu": "r0"},
 }
 """Labels in the examples of scenarios → those of the generated instance."""
-CERTIFIED = ("data_placement/cloud-regions", "data_placement/best_known/cloud-regions")
+CERTIFIED = {"cloud-links": 1.0, "cloud-regions": 0.1}
+"""Instances of data placement whose best-known plan has a certificate → weight."""
+RESULTS = Path(__file__).parents[2] / "benchmarks/results/model-building.jsonl"
 
 
 @dataclass(frozen=True)
@@ -78,7 +85,7 @@ def targets() -> tuple[Target, ...]:
         for form in ("csv", "parquet", "xlsx", "json"):
             make = functools.partial(_make_instance, kind, form)
             found.append(Target(f"instance-{form}-{kind}", make, _read_instance))
-        for form in ("csv", "parquet", "json"):
+        for form in ("csv", "parquet", "xlsx", "json"):
             make = functools.partial(_make_plan, kind, form)
             found.append(Target(f"plan-{form}-{kind}", make, functools.partial(_read_plan, kind)))
         make, read = functools.partial(_make_scenarios, kind), functools.partial(_read_scenarios, kind)
@@ -86,7 +93,18 @@ def targets() -> tuple[Target, ...]:
     return (
         *found,
         Target("certificate", _make_certificate, _read_certificate),
-        Target("certified-bound", _make_certified, _read_certified, 0.1),
+        *(
+            Target(
+                f"certified-bound-{name}",
+                functools.partial(_make_certified, name),
+                functools.partial(_read_certified, name),
+                weight,
+            )
+            for name, weight in CERTIFIED.items()
+        ),
+        Target("certified-bound-servers", _make_certified_servers, _read_certified_servers),
+        Target("suite", _make_suite, _read_suite),
+        Target("results", _make_results, _read_results),
         Target("events", _make_events, _read_events),
         Target(
             "freeze", lambda folder: _texts(folder, {"f.csv": 'what,name\nregion,r1\nregion,"a,b"\n'}), _read_freeze
@@ -112,12 +130,8 @@ def _read_instance(folder: Path) -> None:
     kind_of_file(path)
     reading = read_instance(path)
     [str(note) for note in (*reading.notes, *reading.warnings)]
-    if _bytes(path) <= CHEAP_BYTES:
+    if sum(reading.rows.values()) <= CHEAP_ROWS:
         _use(reading.problem)
-
-
-def _bytes(path: Path) -> int:
-    return sum(file.stat().st_size for file in (path.iterdir() if path.is_dir() else (path,)))
 
 
 def _use(problem: Any) -> None:
@@ -148,12 +162,26 @@ def _make_plan(kind: str, form: str, folder: Path) -> None:
         shutil.copy(source / "plan.toml", folder / "p")
         for name, frame in frames.items():
             frame.write_parquet(folder / "p" / f"{name}.parquet")
+    elif form == "xlsx":
+        _make_plan_book(kind, frames, folder / "p.xlsx")
     else:
         content = {
             "plan": {"format": FORMAT, "kind": kind},
             **{name: frame.to_dicts() for name, frame in frames.items()},
         }
         (folder / "p.json").write_text(json.dumps(content))
+
+
+def _make_plan_book(kind: str, frames: dict[str, pl.DataFrame], path: Path) -> None:
+    with xlsxwriter.Workbook(path) as book:
+        header = book.add_worksheet("plan")
+        for row, cells in enumerate([("key", "value"), ("format", FORMAT), ("kind", kind)]):
+            header.write_row(row, 0, cells)
+        for name, frame in frames.items():
+            sheet = book.add_worksheet(name)
+            sheet.write_row(0, 0, frame.columns)
+            for row, values in enumerate(frame.iter_rows(), start=1):
+                sheet.write_row(row, 0, values)
 
 
 def _read_plan(kind: str, folder: Path) -> None:
@@ -195,20 +223,121 @@ def _read_certificate(folder: Path) -> None:
 
 
 @functools.cache
-def _certified() -> Any:
-    return mast_opt.read(INSTANCES / CERTIFIED[0])
+def _stored(instance: str) -> Any:
+    return mast_opt.read(INSTANCES / instance)
 
 
-def _make_certified(folder: Path) -> None:
-    shutil.copy(INSTANCES / CERTIFIED[1] / "certificate.npz", folder)
+def _make_certified(name: str, folder: Path) -> None:
+    shutil.copy(INSTANCES / "data_placement/best_known" / name / "certificate.npz", folder)
 
 
-def _read_certified(folder: Path) -> None:
+def _read_certified(name: str, folder: Path) -> None:
+    _check_certificate(_stored(f"data_placement/{name}"), folder)
+
+
+def _make_certified_servers(folder: Path) -> None:
+    problem = _generated("server-assignment")
+    affinities = len(problem.affinity_reservation)
+    prices = Prices(
+        once=np.full(len(problem.stocks), 0.01),
+        survive=np.full(len(problem.reservations), 1e-6),
+        loss=np.zeros(len(problem.switchboards)),
+        affinity_most=np.zeros(affinities),
+        affinity_least=np.zeros(affinities),
+    )
+    certificate = replace(
+        Certificate.in_fractions(prices),
+        other_of=np.array([0, 1]),
+        other_survive=np.zeros(2),
+        exact_of=np.array([0]),
+        exact_to=np.array([0.5]),
+    )
+    write_certificate(folder, certificate.arrays())
+
+
+def _read_certified_servers(folder: Path) -> None:
+    _check_certificate(_generated("server-assignment"), folder)
+
+
+def _check_certificate(problem: Any, folder: Path) -> None:
     arrays = read_certificate(folder)
-    bound = kind_of(_certified()).certified_bound
+    bound = kind_of(problem).certified_bound
     assert bound is not None
     if arrays is not None:
-        bound(_certified(), arrays)
+        bound(problem, arrays)
+
+
+SUITE = """
+title = "all that a suite may say"
+about = "x"
+solvers = ["highs", "quick"]
+time_limits_s = [1, 2.5]
+seeds = [0, 1]
+threads = 1
+gap = 1e-4
+plots = ["profile"]
+
+[contestants.quick]
+solver = "tetris"
+iterations = 10
+threads = 2
+
+[contestants.stranger]
+peer = "peer.py"
+
+[[entry]]
+name = "stored"
+instances = ["i.json"]
+
+[[entry]]
+name = "made"
+kind = "data-placement"
+family = "standard"
+sizes = { datasets = 5, workloads = 6, regions = 2 }
+instance_seeds = [0, 3]
+solvers = ["quick", "stranger"]
+
+[[entry]]
+name = "public"
+importer = "gap"
+data = ["*.gap", ["a.gap"]]
+settings = { name = "x" }
+solvers = ["highs"]
+
+[[entry]]
+name = "program"
+program = "peer.py"
+arguments = { a = 1, b = "c" }
+
+[reference]
+file = "values.csv"
+column = "instance"
+best = "best"
+bound = "lower"
+
+[[known_issue]]
+words = "slow"
+contestant = "quick"
+entry = "made"
+"""
+
+
+def _make_suite(folder: Path) -> None:
+    values = "instance,best,lower\na,1.5,1\nb,2,\n"
+    _texts(folder, {"s.toml": SUITE, "peer.py": "", "values.csv": values, "a.gap": test_gap.HAND})
+    mast_opt.write(_generated("data-placement"), folder / "i.json", "json")
+
+
+def _read_suite(folder: Path) -> None:
+    read_suite(suite_path(str(folder / "s.toml")), folder)
+
+
+def _make_results(folder: Path) -> None:
+    shutil.copy(RESULTS, folder / "r.jsonl")
+
+
+def _read_results(folder: Path) -> None:
+    latest(load(folder / "r.jsonl"))
 
 
 def _make_events(folder: Path) -> None:

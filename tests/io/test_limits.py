@@ -11,7 +11,6 @@ import zipfile
 from pathlib import Path
 
 import numpy as np
-import polars as pl
 import pytest
 import xlsxwriter
 
@@ -20,7 +19,6 @@ from mast_opt import limits
 from mast_opt.errors import InputError, InstanceError, PlanError
 from mast_opt.io import read_certificate
 from mast_opt.io.sources.archive import TooLarge, check_archive
-from mast_opt.io.sources.folder import check_extent
 from tests.platforms import needs
 
 HEADER = 'format = "mast-opt/1"\nkind = "data-placement"\nname = "x"\n'
@@ -96,27 +94,6 @@ def test_repeated_keys_are_found_in_linear_time(tmp_path: Path) -> None:
 def test_a_table_with_too_many_columns(folder: Path) -> None:
     (folder / "regions.csv").write_text("," * 1_000_000)
     refused(folder, "at most 1,000 columns, not 1,000,001")
-
-
-def test_a_parquet_file_that_declares_many_rows(tmp_path: Path) -> None:
-    content = io.BytesIO()
-    pl.select(pl.repeat(1, 10_000_000, dtype=pl.Int64)).write_parquet(content)
-    assert len(content.getvalue()) < 60_000
-    with pytest.raises(ValueError, match="10,000,000 rows"):
-        check_extent(content.getvalue())
-
-
-def test_large_tables_with_constant_columns_are_read() -> None:
-    """A million workloads that differ in their names alone, and moves between machines that all cost nothing."""
-    rows, machines = 1_000_000, [f"m{n}" for n in range(1_000)]
-    constant = {name: [0] * rows for name in ("tier", "cpu_cores", "app", "splittable", "output_tb")}
-    for frame in (
-        pl.DataFrame({"workload": [f"w{n}" for n in range(rows)], **constant}),
-        pl.DataFrame({"src": np.repeat(machines, 1_000), "dst": np.tile(machines, 1_000), "cost": [0] * rows}),
-    ):
-        content = io.BytesIO()
-        frame.write_parquet(content)
-        check_extent(content.getvalue())
 
 
 def test_a_key_of_many_parts(folder: Path) -> None:

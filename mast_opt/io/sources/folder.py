@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import re
 import tomllib
 from collections.abc import Collection, Mapping
@@ -10,13 +9,12 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-import polars as pl
-
-from mast_opt.io.faults import Faults, shortened
-from mast_opt.io.raw import RawTable, raw_table
-from mast_opt.io.sources.base import panics_as_text, read_bytes
+from mast_opt.io.faults import Faults
+from mast_opt.io.raw import RawTable
+from mast_opt.io.sources.base import read_bytes
 from mast_opt.io.sources.csv_text import parse_csv
-from mast_opt.limits import CELLS_PER_BYTE, FREE_PARQUET_CELLS, MOST_COLUMNS, MOST_HEADER_BYTES, MOST_KEY_PARTS
+from mast_opt.io.sources.parquet import parse_parquet
+from mast_opt.limits import MOST_HEADER_BYTES, MOST_KEY_PARTS
 
 _LONG_KEY = re.compile(
     rf"""(?<![\w-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){{{MOST_KEY_PARTS}}}""", re.ASCII
@@ -94,31 +92,3 @@ def check_keys(text: str) -> None:
     """Raises ValueError for a dotted key of more parts than TOML is read with: its reader takes quadratic time."""
     if _LONG_KEY.search(text):
         raise ValueError(f"a key of more than {MOST_KEY_PARTS} parts")
-
-
-def parse_parquet(data: bytes, file: str, faults: Faults) -> RawTable | None:
-    """The table in a Parquet file's bytes, or None with a fault."""
-    frame: pl.DataFrame | None = None
-    reason = ""
-    with panics_as_text() as panics:
-        try:
-            check_extent(data)
-            frame = pl.read_parquet(io.BytesIO(data), hive_partitioning=False)
-        except (pl.exceptions.PolarsError, OSError, ValueError, MemoryError) as error:
-            reason = str(error)
-    if frame is None:
-        faults.add(file, f"a complete Parquet file ({shortened(panics[0] if panics else reason)})")
-        return None
-    return raw_table(file, frame.columns, frame.get_columns(), faults)
-
-
-def check_extent(data: bytes) -> None:
-    """Raises ValueError where a Parquet file declares far more rows or columns than its size bears out."""
-    lazy = pl.scan_parquet(io.BytesIO(data), hive_partitioning=False)
-    width = len(lazy.collect_schema())
-    if width > MOST_COLUMNS:
-        raise ValueError(f"it has {width:,} columns; at most {MOST_COLUMNS:,} are read")
-    rows = lazy.select(pl.len()).collect().item()
-    allowed = FREE_PARQUET_CELLS + CELLS_PER_BYTE * len(data)
-    if rows * width > allowed:
-        raise ValueError(f"it declares {rows:,} rows of {width} columns in {len(data):,} bytes")

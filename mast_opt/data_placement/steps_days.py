@@ -531,10 +531,11 @@ class Calendar:
         for transfer in [transfer for transfers in self.active for transfer in transfers]:
             i, r = transfer.pair
             for q in [q for q, left in transfer.left_kb.items() if left and q is not None]:
-                others = [other for other in world.held[i] if self._room(other, r) > 0]
-                if others:
-                    transfer.left_kb[others[0]] = transfer.left_kb.get(others[0], 0) + transfer.left_kb[q]
-                    world.sending[i, others[0]] = world.sending.get((i, others[0]), 0) + 1
+                other = next((one for one in sorted(world.held[i]) if one != q and self._room(one, r) > 0), None)
+                if other is not None:
+                    if other not in transfer.left_kb:
+                        world.sending[i, other] = world.sending.get((i, other), 0) + 1
+                    transfer.left_kb[other] = transfer.left_kb.get(other, 0) + transfer.left_kb[q]
                     del transfer.left_kb[q]
                     self._release(i, q)
                     moved = True

@@ -10,6 +10,7 @@ import pytest
 
 import mast_opt
 from mast_opt.data_placement import DataPlacement, Links, Plan, steps_exact
+from mast_opt.data_placement.moving import Moving
 from mast_opt.data_placement.steps import Steps, steps
 from tests.data_placement.migrations import replay
 from tests.data_placement.test_migration import NONE, crowd, two_regions
@@ -48,7 +49,7 @@ def case(
         return tuple(column.copy() for column in np.array(rows, np.int64).reshape(-1, 4).T)
 
     stored, place = held(1), held(2)
-    copies = [(i, data[i][1][0], int(r), 1000) for i, r in np.argwhere(place & ~stored)]
+    copies = [(i, data[i][1][0], int(r), 1000) for i, r in np.argwhere(place & ~stored) if data[i][1]]
     ends = np.array([*(links or {})], np.int64).reshape(-1, 2)
     reads = np.array([(w, i) for w, row in enumerate(work) for i in row[3]], np.int64).reshape(-1, 2)
     problem = replace(
@@ -127,6 +128,31 @@ def test_a_copy_takes_another_way_where_reads_fill_its_link() -> None:
     assert [(step.dataset, step.region, step.day) for step in found.steps if step.deletes] == [(2, 2, 0), (0, 1, 2)]
 
 
+def test_a_copy_from_two_regions_goes_on_from_one_of_them() -> None:
+    """As above, but the plan copies half of d0 from each of r0 and r1. What is left on the full link comes from r1, and
+    the replica there goes when the copy is whole."""
+    problem, plan = case(
+        room=(100, 40, 100),
+        data=[(40, (0, 1), (0, 2)), (40, (0,), (0, 1)), (10, (2,), (0,))],
+        work=[(8, 0, 2, (1,)), (8, 2, 0, (2,))],
+        gpus=(16, 8, 8),
+        links={(0, 2): 10, (1, 2): 10, (2, 0): 10, (0, 1): 10},
+        copies_min=ints(2, 1, 1),
+    )
+    plan = replace(
+        plan,
+        copy_dataset=ints(0, 0, 1, 2),
+        copy_source=ints(0, 1, 0, 2),
+        copy_target=ints(2, 2, 1, 0),
+        copy_share=ints(500, 500, 1000, 1000),
+    )
+    found = carried_out(problem, plan)
+    copied = [(step.day, step.source, step.kb) for step in found.steps if step.dataset == 0 and not step.deletes]
+    assert copied == [(0, 0, 10_000), (0, 1, 10_000), (1, 1, 10_000), (2, 1, 10_000)]
+    assert [(step.dataset, step.region, step.day) for step in found.steps if step.deletes] == [(2, 2, 0), (0, 1, 2)]
+    assert not found.stops
+
+
 def test_days_that_are_alike_are_one_row_until_a_copy_ends() -> None:
     """30 MB to r1 and 50 MB to r2, 10 a day each: day 0, then days that are alike up to the one before the last."""
     problem, plan = case(
@@ -151,6 +177,28 @@ def test_days_that_are_alike_are_one_row_until_a_copy_ends() -> None:
     days = {i: [(s.day, s.days) for s in found.steps if s.dataset == i and not s.deletes] for i in (0, 1)}
     assert days == {0: [(0, 1), (1, 5), (6, 1)], 1: [(0, 1), (1, 5), (6, 1), (7, 1), (8, 1)]}
     assert found.days == 9
+
+
+def test_a_copy_comes_from_where_the_plan_says_else_over_the_widest_link() -> None:
+    moving = Moving(
+        *case(
+            room=(10,) * 5,
+            data=[(10, (0, 1, 3, 4), (2,))],
+            work=[],
+            gpus=(0,) * 5,
+            links={(0, 2): 5, (1, 2): 7, (3, 2): 9, (4, 2): 0},
+        )
+    )
+    answers = {
+        (0, 1, 3, 4): ((0, 1000),),
+        (1, 3, 4): ((3, 1000),),
+        (1, 4): ((1, 1000),),
+        (4,): None,
+        (): None,
+    }
+    assert {held: moving.sources(0, 2, frozenset(held)) for held in answers} == answers
+    upload = Moving(*case(room=(10, 10), data=[(10, (), (1,))], work=[], gpus=(0, 0)))
+    assert upload.sources(0, 1, frozenset()) == ()
 
 
 def test_several_parts_stop_where_one_is_not_enough(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -197,6 +245,7 @@ def test_work_moves_ahead_of_its_data_rather_than_stop(most: int, monkeypatch: p
         data=[(10, (0,), (1,))],
         work=[(8, 0, 1, (0,)), (8, 1, 0, ())],
         gpus=(8, 16),
+        links={(0, 1): 100, (1, 0): 100},
         output_mb=ints(0, 10),
     )
     found = carried_out(problem, plan)

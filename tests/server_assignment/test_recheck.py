@@ -16,11 +16,14 @@ from mast_opt.errors import PlanError
 from mast_opt.server_assignment import ServerAssignment
 from mast_opt.server_assignment.attainable import around, floor
 from mast_opt.server_assignment.certificate import Certificate, Prices
+from mast_opt.server_assignment.heuristics.whole import Claim
 from mast_opt.server_assignment.problem import EMBEDDED, NONE
 from mast_opt.server_assignment.recheck import certified_bound
+from mast_opt.server_assignment.recheck_knapsack import Choices
 from mast_opt.server_assignment.recheck_levels import Fractions, whole_cost
 from tests.server_assignment.brute import Brute
 from tests.server_assignment.support import examples
+from tests.server_assignment.test_knapsack import enumerated, reservations
 
 Offer = tuple[int, int, int, float]
 """(switchboard, worth, servers, price of one)"""
@@ -43,9 +46,17 @@ def offered(draw: st.DrawFn) -> tuple[list[Offer], float, list[float], list[floa
     return offers, limit, steep, cap
 
 
-def fractions(offers: list[Offer], limit: float, steep: list[float], cap: list[float]) -> Fractions:
+def fractions(
+    offers: list[Offer],
+    limit: float,
+    steep: list[float],
+    cap: list[float],
+    between: tuple[float, float] | None = None,
+) -> Fractions:
+    """``between``: what whole servers add up to around the limit; the limit itself where it is None."""
     board, worth, number, price = (np.array(column) for column in zip(*offers, strict=True))
-    return Fractions(board, worth, number, price.astype(float), limit, (limit, limit), np.array(steep), np.array(cap))
+    ends = (limit, limit) if between is None else between
+    return Fractions(board, worth, number, price.astype(float), limit, ends, np.array(steep), np.array(cap))
 
 
 def holdings(offers: list[Offer], board: int, limit: float, steep: float, cap: float) -> list[tuple[int, float]]:
@@ -110,7 +121,8 @@ def test_fractions_cost_no_more_than_whole_servers(
     case: tuple[list[Offer], float, list[float], list[float]], survive: float, buffer: float
 ) -> None:
     offers, limit, steep, cap = case
-    table = fractions(offers, limit, steep, cap)
+    between = None if math.isinf(limit) else around(np.array([worth for _, worth, _, _ in offers]), int(limit))
+    table = fractions(offers, limit, steep, cap, between)
     ways = [holdings(offers, b, limit, steep[b], cap[b]) for b in range(2)]
     free = sum(min(price, 0.0) * number for _, worth, number, price in offers if not worth)
     plain = free + sum(min(cost - survive * held for held, cost in way) for way in ways)
@@ -136,6 +148,22 @@ def test_a_line_of_one_offer_is_exact() -> None:
     assert fractions(offers, math.inf, [0.0], [math.inf]).cheapest(0.0, 0.1, 0, 0.0) == pytest.approx(-4.0)
     assert fractions(offers, math.inf, [0.0], [math.inf]).from_level(0.0, 0.5, 15) == pytest.approx(3.0)
     assert fractions(offers, math.inf, [0.0], [math.inf]).cheapest(0.0, 0.5, 15, 1.5) == pytest.approx(1.5)
+
+
+def test_excess_between_two_sums_of_whole_servers() -> None:
+    """From 8, the last sum within the limit of 10, to 12, the next one: half of that is excess."""
+    offers: list[Offer] = [(0, 10, 2, -3.0)]
+    assert fractions(offers, 10.0, [0.4], [math.inf], (8, 12)).without_level(0.0) == pytest.approx(-2.4 - 0.4)
+    assert fractions(offers, 10.0, [0.2], [math.inf], (8, 12)).without_level(0.0) == pytest.approx(-2.4 - 0.8 - 0.8)
+
+
+@examples(100)
+@given(reservation=reservations(), beyond=st.floats(-2, 10))
+def test_all_combinations_of_amounts(reservation: tuple[np.ndarray, int, Claim], beyond: float) -> None:
+    base, unit, claim = reservation
+    best = enumerated(base, unit, claim)
+    found = Choices(base, unit, claim.asked, claim.buffer, claim.shortfall).least(best + beyond)
+    assert found == pytest.approx(min(best, best + beyond), abs=1e-8)
 
 
 def test_amounts_around_a_limit() -> None:
@@ -243,3 +271,54 @@ def test_levels_are_counted_only_for_who_has_a_buffer_of_its_own() -> None:
             continue
         with pytest.raises(PlanError, match="counted_to"):
             certified_bound(own, arrays)
+
+
+def test_positions_that_are_none_are_refused() -> None:
+    certificate = Certificate.in_fractions(free_prices(drifting()))
+    for at in (-1, 1):
+        for name, value in (("other_of", "other_survive"), ("exact_of", "exact_to")):
+            wrong = replace(certificate, **{name: np.array([at]), value: np.zeros(1)})
+            with pytest.raises(PlanError, match="positions of reservations, 0 … 0"):
+                certified_bound(drifting(), wrong.arrays())
+
+
+def test_prices_of_0_are_in_every_box() -> None:
+    """Also where nothing costs anything and today breaks nothing."""
+    problem = drifting()
+    weights = dict.fromkeys(problem.objective.weights, 0.0)
+    calm = replace(
+        problem,
+        asked_mrru=np.array([1000]),
+        affinity_share_milli=np.array([1000]),
+        objective=replace(problem.objective, weights=weights),
+    )
+    assert certified_bound(calm, Certificate.in_fractions(free_prices(calm)).arrays()) == 0.0
+
+
+def test_a_buffer_is_needed_whatever_the_prices() -> None:
+    """ads asks for 2000 and there is a server of 1000 at each of three switchboards. With none of them it lacks all; so
+    one of them is its buffer. Free servers that are worth nothing change nothing."""
+    problem = mast_opt.generate("server-assignment", "fresh", servers=4, reservations=1, datacenters=3)
+    assert len(problem.switchboards) >= 3
+    racks = [problem.rack_switchboard.tolist().index(board) for board in range(3)]
+    weights = dict.fromkeys(problem.objective.weights, 0.0) | {"shortfall": 1.0, "buffer": 0.1}
+    problem = replace(
+        problem,
+        types=("good", "useless"),
+        server_type=np.array([0, 0, 0, 1]),
+        server_rack=np.array([*racks, racks[0]]),
+        owner=np.full(4, 1),
+        in_use=np.zeros(4, np.bool_),
+        buffer=np.array([EMBEDDED]),
+        asked_mrru=np.array([2000]),
+        spread_limited=np.zeros(1, np.bool_),
+        spread_limit_milli=np.zeros(1, np.int64),
+        value_mrru=np.array([[1000, 0]]),
+        affinity_reservation=np.zeros(0, np.int64),
+        affinity_datacenter=np.zeros(0, np.int64),
+        affinity_share_milli=np.zeros(0, np.int64),
+        affinity_tolerance_milli=np.zeros(0, np.int64),
+        objective=replace(problem.objective, weights=weights),
+    )
+    assert Brute(problem).optimum() == pytest.approx(0.05)
+    assert certified_bound(problem, Certificate.in_fractions(free_prices(problem)).arrays()) == pytest.approx(0.05)

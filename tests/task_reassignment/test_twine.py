@@ -17,6 +17,7 @@ from mast_opt.task_reassignment.generate import FAMILIES
 from mast_opt.task_reassignment.heuristics.chain import MIX, Chain
 from mast_opt.task_reassignment.heuristics.fleet import fleet_of
 from mast_opt.task_reassignment.heuristics.opening import opening
+from mast_opt.task_reassignment.heuristics.state import EXCESS
 from mast_opt.task_reassignment.heuristics.twine import twine
 from mast_opt.task_reassignment.plan import Plan
 from mast_opt.task_reassignment.problem import TaskReassignment
@@ -69,6 +70,27 @@ def test_a_start_is_never_lost() -> None:
     assert further.objective is not None
     assert first.objective is not None
     assert further.objective <= first.objective
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_a_cooling_that_ends_with_excess_is_made_good(seed: int) -> None:
+    """The first cooling ends with machines that exceed their capacity; the search used to end at today's cost."""
+    problem = mast_opt.generate("task-reassignment", "challenge", seed=2, processes=3000, machines=60, resources=12)
+    watch = Watch(Stop(gap=0.0, iterations=100))
+    found = twine(problem, Tools(np.random.default_rng(seed), watch, 1, no_solver), None, exact=False)
+    assert found.plan is not None
+    today = verify(problem, Plan(problem.initial))
+    assert verify(problem, found.plan).objective < 0.9 * today.objective
+
+
+def test_a_retry_keeps_to_capacities_where_an_assignment_is_known() -> None:
+    problem = FAMILIES["challenge"].generate(np.random.default_rng(3), processes=300, machines=12, resources=4)
+    chain = Chain(problem, fleet_of(problem), problem.initial, np.random.default_rng(0))
+    chain.retry(MIX, 0.0)
+    for at in range(20):
+        chain.round(at / 20)
+        assert chain._state.total[EXCESS] == 0.0
+    assert chain.cost < verify(problem, Plan(problem.initial)).objective
 
 
 def test_a_request_to_stop_ends_the_round_and_keeps_the_plan() -> None:

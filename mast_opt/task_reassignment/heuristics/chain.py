@@ -138,9 +138,12 @@ class Chain:
         self._begin(float(self._rng.uniform(least, most)), 1.0, mix, begin, end)
 
     def retry(self, mix: tuple[float, ...], done: float) -> None:
-        """After a cooling that was lost, begin anew from hot, with excess dearer, for all that is left."""
+        """After a cooling that was lost, begin again from hot for all that is left. Where an assignment is known that
+        breaks no rule, a unit of excess costs as much as all of it, so that none arises; else it costs STRICTER times
+        the usual price."""
+        strict = max(STRICTER, self.cost / EXCESS[0]) if np.isfinite(self.cost) else STRICTER
         self._stand(self.best.astype(np.int64))
-        self._begin(0.0, 1.0, mix, done, 1.0, STRICTER)
+        self._begin(0.0, 1.0, mix, done, 1.0, strict)
 
     def _begin(
         self, power: float, last: float, mix: tuple[float, ...], begin: float, end: float, strict: float = 1.0

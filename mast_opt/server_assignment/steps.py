@@ -13,6 +13,10 @@ from mast_opt.server_assignment.problem import Bools, Ints, ServerAssignment
 
 _Loan = dict[tuple[int, int], int]
 """(type, switchboard) → servers."""
+ATTEMPTS = 50_000
+"""Moves that are tried in the search for an order without loans."""
+CELLS = 5_000_000
+"""Numbers that the states of that search may hold together: large instances see fewer moves."""
 MIXTURES = 2000
 """Loans of several types or switchboards that are tried in one deadlock."""
 
@@ -71,7 +75,8 @@ def steps(problem: ServerAssignment, plan: Plan) -> Steps:
 
     A server that changes hands belongs to nobody until its wave is over. Whatever has moved at that moment, each
     reservation is guaranteed what it asks, or what today and the plan guarantee if that is less. Where reservations
-    wait for one another in a ring, servers that nobody has are lent to one of them: the fewest with which a server of
+    wait for one another in a ring, other orders without loans are searched, up to ``ATTEMPTS`` moves; where there is
+    none, servers that nobody has are lent to one of them: the fewest with which a server of
     the ring can start, among all of one type and switchboard and ``MIXTURES`` of several. Where that finds none, the
     server of the ring starts for which reservations fall least below their guarantees in total.
 
@@ -83,7 +88,27 @@ def steps(problem: ServerAssignment, plan: Plan) -> Steps:
     order = _Order(problem, plan)
     while order.flows:
         if not order.run(loans=False) and not order.run(loans=True):
+            other = None if order.deadlocks else _without_loans(problem, plan)
+            if other is not None:
+                return other
             order.relieve()
+    return order.done()
+
+
+def _without_loans(problem: ServerAssignment, plan: Plan) -> Steps | None:
+    """An order of single moves that no ring stops; None where the search finds none."""
+    order = _Order(problem, plan)
+    flows = order.flows
+    path = order.path()
+    if path is None:
+        return None
+    started: list[tuple[_Flow, list[int]]] = []
+    for at in path:
+        if not order.may_start(flows[at]):
+            order.finish(started)
+            started = []
+        started.append((flows[at], order.start(flows[at], 1)))
+    order.finish(started)
     return order.done()
 
 
@@ -100,6 +125,7 @@ class _Order:
     def __post_init__(self) -> None:
         self.nobody = len(self.p.reservations)
         self.state = Guarantees(self.p, self.plan.reservation)
+        self._begin = self.state.total.copy(), self.state.at_risk.copy()
         self.flows = _flows(self.p, self.plan)
         free = np.flatnonzero((self.plan.reservation == self.nobody) & ~self.p.owned)
         self.spare: dict[tuple[int, int], list[int]] = {}
@@ -111,12 +137,51 @@ class _Order:
     def run(self, *, loans: bool) -> bool:
         """One wave of everything that may move, what is free first; loans go back only when asked. Was there any?"""
         started = [
-            (flow, self._start(flow, count))
+            (flow, self.start(flow, count))
             for flow in self.flows
             if flow.loan == loans and (count := self._allowed(flow))
         ]
-        self._finish(started)
+        self.finish(started)
         return bool(started)
+
+    def may_start(self, flow: _Flow) -> bool:
+        """May one server of the flow start now?"""
+        return self._allowed(flow) > 0
+
+    def path(self) -> list[int] | None:
+        """Positions of flows, one for each server that moves, in an order in which every server may start once those
+        before it have arrived: a depth-first search. None where it ends without one, or at its limit."""
+        state, attempts = self.state, 0
+        limit = min(ATTEMPTS, CELLS // max(len(self.flows) + state.at_risk.size, 1))
+        begin = tuple(len(flow.servers) for flow in self.flows)
+        stack = [(state.total.copy(), state.at_risk.copy(), begin, iter(range(len(begin))))]
+        path: list[int] = []
+        seen = {begin}
+        while stack and attempts < limit:
+            total, at_risk, left, untried = stack[-1]
+            if not any(left):
+                break
+            for at in untried:
+                after = (*left[:at], left[at] - 1, *left[at + 1 :])
+                if not left[at] or after in seen:
+                    continue
+                attempts += 1
+                state.total[:], state.at_risk[:] = total, at_risk
+                flow = self.flows[at]
+                if self.may_start(flow):
+                    state.start(flow.source, flow.target, flow.kind, flow.board, 1)
+                    state.arrive(flow.source, flow.target, flow.kind, flow.board, 1)
+                    seen.add(after)
+                    path.append(at)
+                    stack.append((state.total.copy(), state.at_risk.copy(), after, iter(range(len(begin)))))
+                    break
+            else:
+                stack.pop()
+                if path:
+                    path.pop()
+        found = bool(stack) and not any(stack[-1][2])
+        state.total[:], state.at_risk[:] = self._begin
+        return path if found else None
 
     def relieve(self) -> None:
         """Break a deadlock: the smallest loan that is found, else the smallest fall below guarantees."""
@@ -147,7 +212,7 @@ class _Order:
         """Start one server of a flow although its source, the pool or both fall below their guarantees."""
         for who, below in self._falls(flow).items():
             self.deadlocks.append(Deadlock(self.wave, ring, who, (), below))
-        self._finish([(flow, self._start(flow, 1))])
+        self.finish([(flow, self.start(flow, 1))])
 
     def done(self) -> Steps:
         columns = np.array(self.moves, np.int64).reshape(-1, 5).T.copy()
@@ -169,13 +234,14 @@ class _Order:
     def _pool_below(self, flow: _Flow) -> int:
         return self.state.pool_below(flow.target, flow.source, flow.kind, flow.board)
 
-    def _start(self, flow: _Flow, count: int) -> list[int]:
+    def start(self, flow: _Flow, count: int) -> list[int]:
+        """Begin to move so many servers of a flow; these are returned."""
         going, flow.servers = flow.servers[:count], flow.servers[count:]
         self.state.start(flow.source, flow.target, flow.kind, flow.board, count)
         self.moves += [(self.wave, server, flow.source, flow.target, flow.loan) for server in going]
         return going
 
-    def _finish(self, started: list[tuple[_Flow, list[int]]]) -> None:
+    def finish(self, started: list[tuple[_Flow, list[int]]]) -> None:
         """End a wave: what is on its way arrives; what nobody gets can be lent from now on."""
         for flow, going in started:
             self.state.arrive(flow.source, flow.target, flow.kind, flow.board, len(going))
@@ -250,8 +316,8 @@ class _Order:
             kind, board = int(self.p.server_type[server]), int(self.p.server_switchboard[server])
             self.spare[kind, board].remove(server)
             there = _Flow(self.nobody, who, kind, board, [server], loan=True)
-            started.append((there, self._start(there, 1)))
-        self._finish(started)
+            started.append((there, self.start(there, 1)))
+        self.finish(started)
         for flow, (server,) in started:
             self.flows.append(_Flow(who, self.nobody, flow.kind, flow.board, [server], loan=True))
 

@@ -16,7 +16,7 @@ from mast_opt.server_assignment import Plan, ServerAssignment
 from mast_opt.server_assignment.formulation import base
 from mast_opt.server_assignment.measure import Measure
 from mast_opt.server_assignment.order import order
-from mast_opt.server_assignment.problem import NONE, POOL, SHARED
+from mast_opt.server_assignment.problem import EMBEDDED, NONE, POOL, SHARED
 from mast_opt.server_assignment.steps import Steps, steps
 from tests.server_assignment.brute import Brute
 from tests.server_assignment.strategies import plans, problems
@@ -248,3 +248,63 @@ def test_nothing_to_do_takes_no_wave() -> None:
 def test_a_plan_of_another_length_is_an_error() -> None:
     with pytest.raises(ValueError, match="shape"):
         steps(swap(free=1), Plan(np.array([0])))
+
+
+def in_some_order(problem: ServerAssignment, plan: Plan) -> bool:
+    """Is there an order of single moves in which nobody falls short? By trying every set of moved servers."""
+    brute, nobody = Brute(problem), len(problem.reservations)
+    before, after = shorts(brute, problem.owner.tolist()), shorts(brute, plan.reservation.tolist())
+    allowed = {name: max(before[name], after[name]) for name in before}
+    moving = frozenset(np.flatnonzero(plan.reservation != problem.owner).tolist())
+    none: frozenset[int] = frozenset()
+    seen, todo = {none}, [none]
+    while todo:
+        moved = todo.pop()
+        if moved == moving:
+            return True
+        for server in moving - moved:
+            now = [int((plan.reservation if s in moved else problem.owner)[s]) for s in range(len(problem.servers))]
+            now[server] = nobody
+            reached = moved | {server}
+            if reached not in seen and all(short <= allowed[name] for name, short in shorts(brute, now).items()):
+                seen.add(reached)
+                todo.append(reached)
+    return False
+
+
+@examples(150)
+@given(data=st.data(), problem=problems(servers=8))
+def test_a_deadlock_is_one_of_every_order(data: st.DataObject, problem: ServerAssignment) -> None:
+    buffer = np.array([NONE if kind in (SHARED, POOL) else kind for kind in problem.buffer.tolist()])
+    problem = replace(problem, buffer=buffer)
+    problem = replace(problem, asked_mrru=np.maximum(Measure(problem, problem.owner).guaranteed, 0))
+    plan = Plan(np.array(data.draw(st.permutations(problem.owner.tolist())), np.int64))
+    found = steps(problem, plan)
+    carry_out(problem, plan, found)
+    event(f"deadlocks: {bool(found.deadlocks)}")
+    assert bool(found.deadlocks) != in_some_order(problem, plan)
+
+
+def test_another_order_of_the_earlier_moves_needs_no_loan() -> None:
+    """Moving whatever may move, large groups first, ends in a ring; the same moves in another order do not."""
+    problem = swap(free=4)
+    problem = replace(
+        problem,
+        datacenters=("d",),
+        switchboards=("left", "right"),
+        racks=("left", "right"),
+        switchboard_datacenter=np.zeros(2, np.int64),
+        rack_switchboard=np.arange(2),
+        server_type=np.zeros(6, np.int64),
+        server_rack=np.array([1, 0, 0, 1, 0, 1]),
+        owner=np.array([1, 0, 0, 2, 1, 0]),
+        buffer=np.array([EMBEDDED, NONE]),
+        value_mrru=np.array([2000, 1000])[:, None] * np.ones((2, len(problem.types)), np.int64),
+    )
+    problem = replace(problem, asked_mrru=np.maximum(Measure(problem, problem.owner).guaranteed, 0))
+    plan = Plan(np.array([0, 1, 0, 2, 0, 1]))
+    assert in_some_order(problem, plan)
+    found = steps(problem, plan)
+    carry_out(problem, plan, found)
+    assert not found.deadlocks
+    assert not found.loan.any()

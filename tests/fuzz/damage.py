@@ -36,6 +36,8 @@ JSON_VALUES = [
     '" "', '"\\u0000"', '"\\ud800"', '"\\u202e"', "[[[]]]", "[{}, {}]", '{"a": [1, {"b": null}]}', '{"a": 1, "a": 2}',
     '"' + "x" * 100_000 + '"', "[" * 5000 + "]" * 5000,
 ]  # fmt: skip
+MOST_ROWS = 3_000_000
+"""Rows of a damaged Parquet table, or twice as many; more take the maker too long."""
 _TOKEN = re.compile(rb"[\w.\-]+")
 _HOLE = re.compile(r'"@@(\d+)@@"')
 
@@ -139,7 +141,7 @@ def _columns(height: int) -> list[Callable[[], pl.Series]]:
         lambda: pl.Series(whole, dtype=pl.Int64).cast(pl.Duration("us")),
         lambda: pl.Series(whole, dtype=pl.Int64).cast(pl.Time),
         lambda: pl.Series(whole, dtype=pl.Int64).cast(pl.Decimal(38, 2)),
-        lambda: pl.Series([b"\xff\0" * n for n in whole], dtype=pl.Binary),
+        lambda: pl.Series([b"\xff\0" * (n % 1000) for n in whole], dtype=pl.Binary),
         lambda: pl.Series([[n, None] for n in whole], dtype=pl.List(pl.Int64)),
         lambda: pl.Series([[["x"] * (n % 3)] for n in whole], dtype=pl.List(pl.List(pl.String))),
         lambda: pl.Series([[n, n] for n in whole], dtype=pl.Array(pl.Int64, 2)),
@@ -168,7 +170,7 @@ def _parquet(rng: random.Random, data: bytes) -> bytes:
         elif action == 5:
             frame = rng.choice([frame.clear(), pl.DataFrame(), frame.drop(name), frame.select(name)])
         elif action == 6:
-            frame = pl.concat([frame] * (rng.choice([2, 1000]) if frame.estimated_size() < 100_000 else 2))
+            frame = pl.concat([frame] * (rng.choice([2, 1000]) if frame.height < MOST_ROWS // 1000 else 2))
         else:
             more = rng.choice([3, 1100]) if frame.height < 10_000 else 3
             frame = frame.with_columns(**{f"c{n}": pl.lit(n) for n in range(more)})

@@ -86,3 +86,20 @@ def test_a_job_moves_so_that_one_that_fits_nowhere_else_gets_in() -> None:
     assert sorted(first.placed) == [0]
     assert sorted(second.placed) == [0, 1]
     assert second.plan().server.tolist() == [1, 0]
+
+
+def test_a_job_that_is_pushed_out_takes_the_cheapest_of_equal_places() -> None:
+    """Second chances that ignore the price end with a worse objective on these batches."""
+    cheaper = []
+    for seed in range(6):
+        problem = FAMILIES["features"].generate(np.random.default_rng(seed), **FAMILIES["features"].sizes)
+        watch = Watch(Stop())
+        desk = open_desk(problem)
+        admit_in_order(desk, problem.order, watch)
+        blind = desk.copy()
+        blind.priced = dict.fromkeys(range(len(problem.jobs)))
+        prices = prices_of(problem, desk.layout)
+        found = [second_chances(one, problem.order, watch).value(prices) for one in (desk, blind)]
+        cheaper.append(found[0] < found[1] - 1e-9)
+        assert found[0] <= found[1] + 1e-9
+    assert any(cheaper)

@@ -104,8 +104,8 @@ def test_repair_improves_and_comes_close(family: str) -> None:
 
 @pytest.mark.parametrize("seed", [1, 2])
 def test_repair_comes_close_where_only_costs_count(seed: int) -> None:
-    """Generalised assignment: the batch that the fast path begins with costs twice the optimum, and clusters have to
-    be reconsidered together to come near it."""
+    """Generalised assignment, where only costs differ: clusters have to be reconsidered together to come near the
+    optimum."""
     rng = np.random.default_rng(seed)
     agents, items = 5, 20
     weight = rng.integers(5, 26, (agents, items))

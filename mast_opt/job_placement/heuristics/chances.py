@@ -18,8 +18,9 @@ from mast_opt.job_placement.heuristics.fit import Request
 from mast_opt.job_placement.heuristics.ledger import set_price
 from mast_opt.job_placement.heuristics.pack import TIGHT
 from mast_opt.job_placement.heuristics.place import NOBODY, on_servers
+from mast_opt.job_placement.heuristics.priced import groups_by_price, search_priced
 from mast_opt.job_placement.heuristics.score import prices_of
-from mast_opt.job_placement.heuristics.search import NOWHERE, groups_in_order, search
+from mast_opt.job_placement.heuristics.search import NOWHERE
 from mast_opt.job_placement.heuristics.state import J_COST, J_MGPU, VICTIM
 from mast_opt.job_placement.heuristics.victims import Victims, cheapest
 from mast_opt.job_placement.units import WHOLE, Ints
@@ -74,7 +75,7 @@ class _Chances:
     def _admitted(self, j: int, job: Request) -> list[int] | None:
         """Admit a job; returns those behind it that lost their places, or None if there is no way."""
         for _ in range(TRIES + job.tasks * int(job.mgpu.max()) // WHOLE):
-            found = self._room(self.desk, job)
+            found = self._room(self.desk, j)
             if found is None:
                 break
             trial = self.desk.copy()
@@ -102,13 +103,13 @@ class _Chances:
         while out:
             _, k, depth = heapq.heappop(out)
             job = desk.request(k)
-            group, level = search(desk.state, job, desk.everywhere)
+            group, level = search_priced(desk.state, job, desk.everywhere, desk.price(k))
             pushed = self._put(desk, k, job, group, level, NOBODY) if group >= 0 else None
             if pushed is None and behind[k]:
                 lost.append(k)
                 continue
             if pushed is None and depth < DEEPEST:
-                room = self._room(desk, job)
+                room = self._room(desk, k)
                 pushed = self._put(desk, k, job, room.group, NOWHERE, room.jobs) if room is not None else None
             if pushed is None:
                 return lost, k
@@ -121,9 +122,10 @@ class _Chances:
         placed = on_servers(desk.state, group, level, job, TIGHT, victims)
         return desk.admit(j, job, placed, victims) if len(placed.server) else None
 
-    def _room(self, desk: Desk, job: Request) -> Victims | None:
+    def _room(self, desk: Desk, j: int) -> Victims | None:
         """Whom to push out for a job, and which less important running jobs to stop."""
-        groups = groups_in_order(desk.state, job, desk.everywhere)
+        job = desk.request(j)
+        groups = groups_by_price(desk.state, job, desk.everywhere, desk.price(j))
         for threshold in range(self.lowest, job.tier, -1):
             found = cheapest(desk.state, job, groups, threshold, NODES)
             if found is not None and not (desk.state.job[J_COST, found.jobs] == STUCK).any():

@@ -65,6 +65,8 @@ class Desk:
     """Running jobs of the problem that were stopped."""
     asked: dict[int, Request] = field(default_factory=dict)
     """Requests that were made before; copies of a desk share them."""
+    priced: dict[int, NDArray[np.float64] | None] = field(default_factory=dict)
+    """Prices that were found before, likewise."""
 
     @cached_property
     def everywhere(self) -> Bools:
@@ -93,6 +95,11 @@ class Desk:
 
     def price(self, j: int) -> NDArray[np.float64] | None:
         """[G] what a pending job costs in each group, in the unit of the objective; None where that is the same."""
+        if j not in self.priced:
+            self.priced[j] = self._price(j)
+        return self.priced[j]
+
+    def _price(self, j: int) -> NDArray[np.float64] | None:
         p = self.problem
         rows = p.cost_job == j
         if not rows.any() and not p.remote_reads:

@@ -91,7 +91,7 @@ class Family:
     def generate(self, rng: np.random.Generator, **sizes: int) -> Any:
         """An instance; the defaults stand for sizes that are not given. Raises UsageError for one out of range."""
         for name, size in sizes.items():
-            if not isinstance(size, Integral):
+            if not isinstance(size, Integral) or isinstance(size, bool):
                 raise UsageError(f"{name} is {size!r}; expected a whole number")
             if size < 1:
                 raise UsageError(f"{name} is {size}; expected at least 1")

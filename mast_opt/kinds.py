@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import importlib
-from numbers import Integral
 from typing import Any
 
 import numpy as np
 
+from mast_opt.arguments import a_text, a_whole, checked, optional
 from mast_opt.errors import UsageError
 from mast_opt.kind import Kind
 
@@ -26,6 +26,7 @@ def kind_names() -> tuple[str, ...]:
 
 def kind_named(name: str) -> Kind[Any, Any]:
     """The kind of that name. Raises UsageError, listing the kinds there are."""
+    a_text("kind", name)
     if name not in _MODULES:
         raise UsageError(f"there is no kind of problem called {name!r}; expected one of: {', '.join(_MODULES)}")
     kind: Kind[Any, Any] = importlib.import_module(_MODULES[name]).KIND
@@ -40,6 +41,16 @@ def kind_of(problem: object) -> Kind[Any, Any]:
     return kind_named(name)
 
 
+def check_plan(kind: Kind[Any, Any], problem: Any, plan: Any) -> None:
+    """Raises UsageError for what is no plan of this kind, PlanError for one whose arrays do not fit the problem: it is
+    of another instance."""
+    if not isinstance(plan, kind.plan_type):
+        ours, theirs = (f"{type_.__module__}.{type_.__name__}" for type_ in (kind.plan_type, type(plan)))
+        raise UsageError(f"a plan for {kind.name} is a {ours}; this is a {theirs}")
+    kind.check_plan(problem, plan)
+
+
+@checked(kind=a_text, family=optional(a_text), seed=a_whole(0))
 def generate(kind: str, family: str | None = None, *, seed: int = 0, **sizes: int) -> Any:
     """A synthetic instance; the same arguments give the same instance.
 
@@ -60,6 +71,4 @@ def generate(kind: str, family: str | None = None, *, seed: int = 0, **sizes: in
     unknown = [size for size in sizes if size not in known]
     if unknown:
         raise UsageError(f"family {name} has no size called {unknown[0]!r}; expected some of: {', '.join(known)}")
-    if not isinstance(seed, Integral) or seed < 0:
-        raise UsageError(f"seed is {seed!r}; expected a whole number of at least 0")
     return families[name].generate(np.random.default_rng(seed), **sizes)

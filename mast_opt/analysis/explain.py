@@ -15,9 +15,22 @@ from mast_opt.analysis.conflict import Filter
 from mast_opt.analysis.elastic import Elastic
 from mast_opt.analysis.reasons import Reasons, reasons
 from mast_opt.analysis.repair import Repair, Workshop, price_list
+from mast_opt.arguments import (
+    CANCEL,
+    THREADS,
+    a_price,
+    a_text,
+    a_time_limit,
+    a_whole,
+    checked,
+    mapping_of,
+    optional,
+    texts,
+)
 from mast_opt.backends.supervise import check_params
 from mast_opt.errors import UsageError
 from mast_opt.kind import Kind
+from mast_opt.kinds import check_plan
 from mast_opt.result import SolveParams, Status
 from mast_opt.solving import verify
 from mast_opt.solving.clock import Clock
@@ -59,6 +72,15 @@ class Explanation:
     """Programs that were solved to find the conflict."""
 
 
+@checked(
+    names=texts,
+    solver=a_text,
+    time_limit_s=a_time_limit,
+    prices=optional(mapping_of(a_price)),
+    alternatives=a_whole(0),
+    threads=THREADS,
+    cancel=CANCEL,
+)
 def explain(
     problem: Any,
     plan: Any | None = None,
@@ -95,10 +117,12 @@ def explain(
 
     Raises:
         UsageError: this kind of problem cannot be infeasible, or an argument cannot be honoured.
+        PlanError: the plan was made for another instance.
         Interrupted: cancelled before the kernels were compiled.
     """
     kind, questions = asked(problem)
     if plan is not None:
+        check_plan(kind, problem, plan)
         of_solves = (solver, time_limit_s, alternatives, threads) != (DEFAULT_SOLVER, None, DEFAULT_ALTERNATIVES, 1)
         if prices or of_solves:
             raise UsageError(
@@ -108,8 +132,6 @@ def explain(
         return _of_plan(kind, problem, plan, names)
     if names:
         raise UsageError("names are asked about in a plan: give the plan as well")
-    if alternatives < 0:
-        raise UsageError(f"alternatives is {alternatives}; expected a number of at least 0")
     if questions.relief is None:
         raise UsageError(
             f"a {kind.name} instance always has a plan, so there is nothing to explain; give a plan to ask about it"

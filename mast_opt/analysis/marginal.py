@@ -13,9 +13,11 @@ import numpy as np
 
 from mast_opt import backends
 from mast_opt.analysis.asking import asked, exact_solver, in_parallel, solve_from
+from mast_opt.arguments import CANCEL, GAP, JOBS, SEED, THREADS, a_text, a_time_limit, a_whole, checked, texts
 from mast_opt.backends.base import Backend
 from mast_opt.errors import BackendError, Interrupted, UsageError
 from mast_opt.kind import Kind
+from mast_opt.kinds import check_plan
 from mast_opt.mip import frozen
 from mast_opt.questions import Resource
 from mast_opt.result import SolveParams, Status
@@ -57,6 +59,18 @@ class Marginals:
     time; FEASIBLE otherwise."""
 
 
+@checked(
+    integers=a_text,
+    units=a_whole(1),
+    resources=texts,
+    solver=a_text,
+    time_limit_s=a_time_limit,
+    gap=GAP,
+    seed=SEED,
+    threads=THREADS,
+    jobs=JOBS,
+    cancel=CANCEL,
+)
 def marginal_values(
     problem: Any,
     plan: Any | None = None,
@@ -98,6 +112,7 @@ def marginal_values(
 
     Raises:
         Interrupted: ``cancel`` was set before there was a value.
+        PlanError: the plan was made for another instance.
         UsageError: this kind has nothing to buy, the plan breaks limits, or an argument cannot be honoured.
     """
     kind, questions = asked(problem)
@@ -110,10 +125,10 @@ def marginal_values(
             "worth is told in units of the weighted objective, and this instance has a lexicographic one; ask with "
             'fixed integers, or set mode = "weighted"'
         )
-    if units < 1 or jobs < 1:
-        raise UsageError(f"units is {units} and jobs is {jobs}; expected at least 1 of each")
     if plan is not None and integers == "fixed" and gap != DEFAULT_GAP:
         raise UsageError("where a plan's whole decisions are kept, what is left is solved without a gap; leave out gap")
+    if plan is not None:
+        check_plan(kind, problem, plan)
     chosen = _chosen(questions.resources, resources)
     cancel = cancel or threading.Event()
     if integers == "fixed":

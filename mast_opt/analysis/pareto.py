@@ -11,6 +11,20 @@ import numpy as np
 
 from mast_opt import backends
 from mast_opt.analysis.asking import asked
+from mast_opt.arguments import (
+    CANCEL,
+    GAP,
+    SEED,
+    THREADS,
+    a_number,
+    a_text,
+    a_time_limit,
+    a_whole,
+    checked,
+    mapping_of,
+    optional,
+    texts,
+)
 from mast_opt.backends.supervise import check_params
 from mast_opt.errors import UsageError
 from mast_opt.kind import Formulation, Kind
@@ -59,6 +73,18 @@ class Frontier:
     """INFEASIBLE if it is proven that there is no plan; NO_SOLUTION if no point was found; FEASIBLE otherwise."""
 
 
+@checked(
+    terms=texts,
+    points=a_whole(2),
+    keep=optional(mapping_of(a_number)),
+    solver=a_text,
+    time_limit_s=a_time_limit,
+    gap=GAP,
+    seed=SEED,
+    threads=THREADS,
+    formulation=a_text,
+    cancel=CANCEL,
+)
 def pareto(
     problem: Any,
     terms: Sequence[str],
@@ -137,8 +163,6 @@ def _checked(
     for name, before in kind.questions().ahead.items():
         if {name, before} == set(terms):
             raise UsageError(f"{name} cannot be traded for {before}, which always comes first; choose another term")
-    if points < 2:
-        raise UsageError(f"points is {points}; expected at least 2")
     if solver not in solver_names(kind):
         names = ", ".join(solver_names(kind))
         raise UsageError(f"no solver for {kind.name} is called {solver!r}; expected one of: {names}")

@@ -6,6 +6,7 @@ from typing import Any
 
 from mast_opt.analysis.asking import asked
 from mast_opt.errors import UsageError
+from mast_opt.kinds import check_plan
 from mast_opt.questions import Risk
 
 
@@ -18,8 +19,11 @@ def risk(problem: Any, plan: Any | None = None) -> Risk:
 
     Raises:
         UsageError: instances of this kind have no data that a region can take with it.
+        PlanError: the plan was made for another instance.
     """
     kind, questions = asked(problem)
     if questions.risk is None:
         raise UsageError(f"{kind.name} has no replicas to ask about; --risk is for data-placement")
+    if plan is not None:
+        check_plan(kind, problem, plan)
     return questions.risk(problem, plan)

@@ -10,6 +10,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from mast_opt.arguments import a_number, a_path, a_text, anything, checked, mapping_of, refuse
 from mast_opt.errors import InputError, UsageError
 from mast_opt.input_warning import InputWarning
 from mast_opt.io.sources.folder import check_keys
@@ -33,7 +34,15 @@ class Scenario:
     weight: float = 1.0
     """For a plan that is robust on average."""
 
+    def __post_init__(self) -> None:
+        a_text("name", self.name)
+        if not self.name:
+            raise refuse("name", self.name, "a name that is not empty")
+        mapping_of(anything)("changes", self.changes)
+        a_number("weight", self.weight)
 
+
+@checked(path=a_path)
 def read_scenarios(path: str | PathLike[str]) -> tuple[Scenario, ...]:
     """The scenarios of a file: ``[[scenario]]`` tables with a ``name``, perhaps a ``weight``, and changes.
 

@@ -13,7 +13,9 @@ import numpy as np
 from mast_opt.analysis.asking import asked, exact_solver, in_parallel, solve_from
 from mast_opt.analysis.robust import Robust, RobustSearch
 from mast_opt.analysis.scenarios import BASE, Scenario, check_scenarios, happened
+from mast_opt.arguments import CANCEL, GAP, JOBS, SEED, THREADS, a, a_text, a_time_limit, checked, each, optional
 from mast_opt.errors import UsageError
+from mast_opt.kinds import check_plan
 from mast_opt.questions import Loss, Questions
 from mast_opt.result import SolveParams
 from mast_opt.solving import Solution, verify
@@ -53,6 +55,17 @@ class WhatIf:
     """One plan for all scenarios, where that was asked for and nobody cancelled before."""
 
 
+@checked(
+    scenarios=each(a(Scenario)),
+    robust=optional(a_text),
+    solver=a_text,
+    time_limit_s=a_time_limit,
+    gap=GAP,
+    seed=SEED,
+    threads=THREADS,
+    jobs=JOBS,
+    cancel=CANCEL,
+)
 def whatif(
     problem: Any,
     scenarios: Sequence[Scenario],
@@ -97,10 +110,13 @@ def whatif(
 
     Raises:
         UsageError: a scenario or an argument that cannot be honoured.
+        PlanError: the plan was made for another instance.
         Interrupted: cancelled before the kernels were compiled.
     """
     kind, questions = asked(problem)
     check_scenarios(kind, scenarios)
+    if plan is not None:
+        check_plan(kind, problem, plan)
     if robust is not None:
         if robust not in OBJECTIVES:
             raise UsageError(f"robust is {robust!r}; expected one of: {', '.join(OBJECTIVES)}")
@@ -109,8 +125,6 @@ def whatif(
         if problem.objective.lexicographic:
             raise UsageError("a robust plan needs a weighted objective; this instance has a lexicographic one")
         exact_solver(kind, solver)
-    if jobs < 1:
-        raise UsageError(f"jobs is {jobs}; expected at least 1")
     cancel = cancel or threading.Event()
     instances = {BASE: questions.priced(problem)}
     if plan is not None and not verify(instances[BASE], plan).ok:

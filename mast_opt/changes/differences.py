@@ -11,7 +11,7 @@ import polars as pl
 from mast_opt.errors import UsageError
 from mast_opt.fork_safety import use_tables
 from mast_opt.io.frames import table_frames
-from mast_opt.kinds import kind_of
+from mast_opt.kinds import check_plan, kind_of
 from mast_opt.present import Present
 from mast_opt.schema import Schema, Table, Tables
 from mast_opt.solving import verify
@@ -101,6 +101,8 @@ def diff(problem: Any, before: Any | None, after: Any, *, problem_before: Any | 
         before = kind.today(first)
         if before is None:
             raise UsageError(f"{first.name} does not tell the present state; give the plan to compare with")
+    check_plan(kind, first, before)
+    check_plan(kind, problem, after)
     verdicts = verify(first, before), verify(problem, after)
     instance: tuple[TableDiff, ...] = ()
     if problem_before is not None:

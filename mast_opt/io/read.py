@@ -10,6 +10,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, TypeVar
 
+from mast_opt.arguments import a_path, checked
 from mast_opt.errors import Fault, InstanceError, PlanError
 from mast_opt.fork_safety import use_tables
 from mast_opt.input_warning import InputWarning
@@ -77,6 +78,7 @@ class PlanReading:
     """A sentence where it was made for another one; empty otherwise."""
 
 
+@checked(path=a_path)
 def read(path: str | PathLike[str]) -> Any:
     """The problem in a folder, an .xlsx workbook or a .json file.
 
@@ -147,6 +149,7 @@ def read_plan(problem: Any, path: str | PathLike[str]) -> Any:
 
 def read_plan_of(problem: Any, path: str | PathLike[str]) -> PlanReading:
     """As ``read_plan``, with what ``plan.toml`` says. Tables without a ``plan.toml`` are a plan too."""
+    a_path("path", path)
     use_tables("read a plan")
     return read_undisturbed(Path(path), "plan.toml", lambda: _read_plan_of(problem, Path(path)))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from os import PathLike
 from pathlib import Path
 
+from mast_opt.arguments import a_flag, a_path, a_text, checked
 from mast_opt.errors import UsageError
 from mast_opt.fork_safety import use_tables
 from mast_opt.header import Header, Objective
@@ -14,6 +15,7 @@ from mast_opt.io.targets import template
 from mast_opt.kinds import kind_named
 
 
+@checked(kind=a_text, path=a_path, force=a_flag)
 def write_template(kind: str, path: str | PathLike[str], *, force: bool = False) -> None:
     """Write an Excel workbook with a sheet a table: explained, checked while typing, with rows that can be solved.
 

@@ -10,6 +10,7 @@ from typing import Any
 import polars as pl
 from numpy.typing import NDArray
 
+from mast_opt.arguments import a_flag, a_path, a_text, checked, optional
 from mast_opt.errors import Fault, InputError, InstanceError, UsageError
 from mast_opt.fork_safety import use_tables
 from mast_opt.io.atomic import check_free, check_writable, new_file, new_folder
@@ -23,7 +24,7 @@ from mast_opt.io.targets.excel import write_excel
 from mast_opt.io.targets.folder import write_tables
 from mast_opt.io.targets.json_file import write_json
 from mast_opt.io.toml_text import toml_text
-from mast_opt.kinds import kind_of
+from mast_opt.kinds import check_plan, kind_of
 from mast_opt.result import Event
 from mast_opt.schema import Schema
 from mast_opt.words import UNSAFE
@@ -36,6 +37,7 @@ _FILE_WRITERS = {"xlsx": write_excel, "json": write_json}
 _RESERVED = ("format", "kind", "instance", "checksum")
 
 
+@checked(path=a_path, format=optional(a_text), force=a_flag)
 def write(problem: Any, path: str | PathLike[str], format: str | None = None, *, force: bool = False) -> None:
     """Write an instance: ``.xlsx`` and ``.json`` paths as one file, any other as a folder of CSV tables.
 
@@ -99,12 +101,15 @@ def write_plan(
     ``fields`` is what ``plan.toml`` is to say (objective, bound, solver, status, seed, versions, …); what is None is
     left out. Kind, name and checksum of the instance are added. An earlier plan at this path is replaced; anything
     else there is left alone, with an InputError. Ask ``check_plan_target`` before a long solve.
+
+    Raises PlanError for a plan of another instance.
     """
     use_tables("write a plan")
     clash = [name for name in _RESERVED if name in fields]
     if clash:
         raise UsageError(f"plan.toml gets {one_of(_RESERVED)} by itself; leave out {one_of(clash)}")
     kind = kind_of(problem)
+    check_plan(kind, problem, plan)
     header, instance = kind.unbuild(problem)
     stated = {
         "format": FORMAT,

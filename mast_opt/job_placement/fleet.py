@@ -18,8 +18,9 @@ from uuid import uuid4
 
 import numpy as np
 
+from mast_opt.arguments import a, a_price, a_text, anything, checked, mapping_of, optional
 from mast_opt.errors import StaleBid, UsageError
-from mast_opt.job_placement.arguments import amount, whole
+from mast_opt.job_placement.arguments import amount, tiers_in, whole
 from mast_opt.job_placement.booking import booking_of
 from mast_opt.job_placement.books import Books, Running, cost_of, price_of
 from mast_opt.job_placement.books_of import books_of, quotas_of
@@ -30,7 +31,7 @@ from mast_opt.job_placement.heuristics.ledger import block, refresh_reclaim, set
 from mast_opt.job_placement.heuristics.pack import TIGHT
 from mast_opt.job_placement.heuristics.priced import place_priced
 from mast_opt.job_placement.heuristics.state import J_COST, R_MGPU, R_USED
-from mast_opt.job_placement.offers import Bid, ClusterReport, Drained, Job, Refused, Server, Share
+from mast_opt.job_placement.offers import Bid, ClusterReport, Drained, Job, Refused, Server, Share, servers_in
 from mast_opt.job_placement.problem import JobPlacement
 from mast_opt.job_placement.tender import Limits, bid_of, over_quota
 
@@ -79,6 +80,10 @@ class Fleet:
         Raises:
             UsageError: servers that contradict one another, or a quota that is no number of milli-GPUs.
         """
+        for name, value in (("replicas", replicas), ("residency", residency), ("quotas", quotas)):
+            optional(mapping_of(anything))(name, value)
+        optional(mapping_of(mapping_of(anything)))("type_quotas", type_quotas)
+        servers = servers_in(servers)
         limits = Limits(
             {tenant: whole(f"tenant {tenant}", "quota", mgpu) for tenant, mgpu in (quotas or {}).items()},
             {
@@ -87,9 +92,10 @@ class Fleet:
             },
         )
         price = None if remote_mb_price is None else amount("the fleet", "remote_mb_price", remote_mb_price)
-        self._begin(Books(servers, tuple(sorted(set(tiers))), replicas or {}, residency or {}, price), limits)
+        self._begin(Books(servers, tiers_in(tiers), replicas or {}, residency or {}, price), limits)
 
     @classmethod
+    @checked(problem=a(JobPlacement))
     def of(cls, problem: JobPlacement, tiers: Iterable[int] = ()) -> Fleet:
         """The fleet of an instance with its running jobs; its pending jobs are ``Job.of(problem, j)``.
 
@@ -97,7 +103,7 @@ class Fleet:
             tiers: that later jobs may have, beside those of the instance.
         """
         fleet = cls.__new__(cls)
-        fleet._begin(books_of(problem, tiers), quotas_of(problem))
+        fleet._begin(books_of(problem, tiers_in(tiers)), quotas_of(problem))
         return fleet
 
     def _begin(self, books: Books, quotas: Limits) -> None:
@@ -110,6 +116,7 @@ class Fleet:
         self._in_round = False
         self._asked: tuple[Job, int, bool, Request] | None = None
 
+    @checked(job=a(Job))
     def place(self, job: Job) -> Bid | Refused:
         """The best bid over all clusters of all regions that hold the job's data, or why there is none.
 
@@ -128,6 +135,7 @@ class Fleet:
                 return Refused(job, why_not(self._books, job, request))
             return bid_of(offer, job, over, price, self._books, self._version, self._name)
 
+    @checked(job=a(Job))
     def bids(self, job: Job) -> tuple[Bid, ...]:
         """The best bid of every region that has one, the best of all first (it is the one that ``place`` gives)."""
         with self._lock:
@@ -151,6 +159,7 @@ class Fleet:
         """
         if not isinstance(bid, Bid):
             raise UsageError(f"commit takes a Bid of place or bids, not a {type(bid).__name__}")
+        a(Job)("job of the bid", bid.job)
         if bid.fleet != self._name:
             raise UsageError(f"the bid for {bid.job.name} is another fleet's; ask this one for a bid")
         with self._lock:
@@ -166,6 +175,7 @@ class Fleet:
             self._version += 1
             return bid.victims
 
+    @checked(name=a_text)
     def release(self, name: str) -> None:
         """A job has ended. Raises UsageError if no job of that name runs."""
         with self._lock:
@@ -173,6 +183,7 @@ class Fleet:
             self._books.end(name)
             self._version += 1
 
+    @checked(name=a_text, gpu_hours=a_price)
     def set_at_risk(self, name: str, gpu_hours: float) -> None:
         """What would be lost if a running job were stopped now: it grows with time and falls at a checkpoint."""
         with self._lock:
@@ -184,6 +195,7 @@ class Fleet:
                 refresh_reclaim(self._books.state, position)
             self._version += 1
 
+    @checked(server=a_text)
     def fail(self, server: str) -> tuple[str, ...]:
         """A server is gone, and with it every gang that had a task there; returns these jobs. The server takes no
         work until ``uncordon``."""
@@ -192,12 +204,14 @@ class Fleet:
             self._stop_taking(server, lost)
             return lost
 
+    @checked(server=a_text)
     def cordon(self, server: str) -> None:
         """A server takes no new work; what runs there goes on."""
         with self._lock:
             self._jobs_on(server)
             self._stop_taking(server, ())
 
+    @checked(server=a_text)
     def uncordon(self, server: str) -> None:
         """A server takes work again."""
         with self._lock:
@@ -207,6 +221,7 @@ class Fleet:
             self._books.capacity_appeared(self._books.position[server])
             self._version += 1
 
+    @checked(server=a_text)
     def drain(self, server: str) -> Drained:
         """Cordon a server and stop the jobs on it that may be stopped."""
         with self._lock:
@@ -219,10 +234,11 @@ class Fleet:
         """Raises UsageError, with nothing changed, for a name that is taken or a cluster in two regions."""
         with self._lock:
             self._outside_round("servers are added")
-            self._books.change_servers(servers, ())
+            self._books.change_servers(servers_in(servers), ())
             self._failures = Failures()
             self._version += 1
 
+    @checked(server=a_text)
     def remove_server(self, server: str) -> None:
         """Raises UsageError, with nothing changed, if something still runs there."""
         with self._lock:
@@ -235,6 +251,7 @@ class Fleet:
             self._failures = Failures()
             self._version += 1
 
+    @checked(dataset=a_text)
     def set_replicas(self, dataset: str, regions: Collection[str]) -> None:
         """The regions that hold a dataset from now on. Raises UsageError for a string instead of a collection."""
         with self._lock:
@@ -267,6 +284,7 @@ class Fleet:
             self._outside_round("a snapshot is taken")
             return Snapshot(self._books.copy())
 
+    @checked(snapshot=a(Snapshot))
     def restore(self, snapshot: Snapshot) -> None:
         """Go back to a snapshot; bids made before are stale."""
         with self._lock:
@@ -275,6 +293,7 @@ class Fleet:
             self._failures = Failures()
             self._version += 1
 
+    @checked(job=a(Job))
     def explain(self, job: Job) -> tuple[ClusterReport, ...]:
         """For each cluster, the first constraint that rules it out, or what admitting the job there takes."""
         with self._lock:
@@ -286,6 +305,7 @@ class Fleet:
         with self._lock:
             return tuple(self._books.place)
 
+    @checked(name=a_text)
     def shares(self, name: str) -> tuple[Share, ...]:
         """Where a running job runs. Raises UsageError if no job of that name runs."""
         with self._lock:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 
+from mast_opt.arguments import a, a_flag, a_price, a_text, anything, checked, each, mapping_of, optional, refuse, texts
 from mast_opt.errors import UsageError
-from mast_opt.job_placement.arguments import amount, names_in, whole
+from mast_opt.job_placement.arguments import amount, whole
 from mast_opt.job_placement.problem import JobPlacement
 from mast_opt.job_placement.tables import MICRO
 from mast_opt.job_placement.units import LARGEST, LEVELS, MOST_GPUS, MOST_TASKS, WHOLE
@@ -30,9 +31,20 @@ class Server:
     memory_mib: int
 
     def __post_init__(self) -> None:
+        for what in ("name", "region", "cluster", "rack", "gpu_type"):
+            a_text(f"{what} of a server", getattr(self, what))
         owner = f"server {self.name}"
         for what, most in (("gpus", MOST_GPUS), ("cpu_mcores", LARGEST), ("memory_mib", LARGEST)):
             object.__setattr__(self, what, whole(owner, what, getattr(self, what), most=most))
+
+
+def servers_in(servers: Iterable[Server]) -> tuple[Server, ...]:
+    """The servers. Raises UsageError for what is no collection of servers."""
+    if not isinstance(servers, Iterable):
+        raise refuse("servers", servers, "a collection of Server")
+    found = tuple(servers)
+    each(a(Server))("servers", found)
+    return found
 
 
 @dataclass(frozen=True)
@@ -66,7 +78,18 @@ class Job:
     """Cluster → price of running it there; 0 for those that are not named."""
 
     def __post_init__(self) -> None:
+        a_text("name of a job", self.name)
         owner = f"job {self.name}"
+        object.__setattr__(self, "tier", whole(owner, "tier", self.tier, least=-LARGEST))
+        for what in ("read_mb_per_day", "costs"):
+            mapping_of(anything)(f"{owner}: {what}", getattr(self, what))
+        optional(mapping_of(anything))(f"{owner}: gpu_types", self.gpu_types)
+        for what in ("within", "prefer", "tenant"):
+            a_text(f"{owner}: {what}", getattr(self, what))
+        a_flag(f"{owner}: preemptible", self.preemptible)
+        a_price(f"{owner}: gpu_hours_at_risk", self.gpu_hours_at_risk)
+        texts(f"{owner}: datasets", self.datasets)
+        object.__setattr__(self, "datasets", tuple(self.datasets))
         volumes = {name: whole(owner, f"MB a day of {name}", mb) for name, mb in self.read_mb_per_day.items()}
         object.__setattr__(self, "read_mb_per_day", volumes)
         prices = {name: amount(owner, f"cost in {name}", cost) for name, cost in self.costs.items()}
@@ -81,18 +104,17 @@ class Job:
         for mgpu in (self.mgpu, *(self.gpu_types or {}).values()):
             if mgpu > WHOLE and mgpu % WHOLE:
                 raise UsageError(f"{owner}: {mgpu} milli-GPUs a task; expected whole GPUs, or less than one")
-        if not self.gpu_hours_at_risk >= 0:
-            raise UsageError(f"{owner}: gpu_hours_at_risk is {self.gpu_hours_at_risk}; expected at least 0")
-        names_in(f"{owner}, datasets", self.datasets)
         for what in ("within", "prefer"):
             if getattr(self, what) not in LEVELS:
                 raise UsageError(f"job {self.name}: {what} is {getattr(self, what)!r}; expected one of {LEVELS}")
 
     @classmethod
+    @checked(problem=a(JobPlacement))
     def of(cls, problem: JobPlacement, j: int) -> Job:
         """The j-th pending job of an instance. It may be stopped once it runs if it is not of tier 0. Its costs are
         weighted as in the instance's objective."""
         p = problem
+        j = whole(f"jobs of {p.name}", "j", j, most=len(p.jobs) - 1)
         accepted = p.option_type[p.option_job == j].tolist()
         read, priced = np.flatnonzero(p.read_job == j).tolist(), np.flatnonzero(p.cost_job == j).tolist()
         weight = p.objective.weights["cost"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from functools import partial
 from importlib.metadata import version
@@ -14,11 +14,26 @@ from typing import Any
 import numpy as np
 
 from mast_opt import backends
+from mast_opt.arguments import (
+    CANCEL,
+    GAP,
+    SEED,
+    THREADS,
+    a_function,
+    a_text,
+    a_time_limit,
+    a_whole,
+    checked,
+    mapping_of,
+    option_values,
+    optional,
+    texts,
+)
 from mast_opt.backends.base import Backend, interruptibly
 from mast_opt.backends.supervise import check_params
 from mast_opt.errors import Interrupted, UnsupportedOption, UsageError, VerificationError
 from mast_opt.kind import Formulation, Kind
-from mast_opt.kinds import kind_of
+from mast_opt.kinds import check_plan, kind_of
 from mast_opt.result import Event, Limit, SolveParams, Status, relative_gap
 from mast_opt.search import Certificate, Found, MipSolver, Pricing, StageBound, Stop, Tools, Watch
 from mast_opt.solving.clock import COMPILE, Clock
@@ -48,14 +63,19 @@ def verify(problem: Any, plan: Any) -> Verdict:
     return kind.verify(problem, plan)
 
 
-def check_plan(kind: Kind[Any, Any], problem: Any, plan: Any) -> None:
-    """Raises UsageError for what is no plan of this kind, PlanError for a plan of another instance."""
-    if not isinstance(plan, kind.plan_type):
-        ours, theirs = (f"{type_.__module__}.{type_.__name__}" for type_ in (kind.plan_type, type(plan)))
-        raise UsageError(f"a plan for {kind.name} is a {ours}; this is a {theirs}")
-    kind.check_plan(problem, plan)
-
-
+@checked(
+    solver=a_text,
+    time_limit_s=a_time_limit,
+    gap=GAP,
+    seed=SEED,
+    threads=THREADS,
+    iterations=optional(a_whole(1, note=", or None for no limit")),
+    formulation=a_text,
+    on_event=optional(a_function),
+    cancel=CANCEL,
+    options=option_values,
+    freeze=optional(mapping_of(texts)),
+)
 def solve(
     problem: Any,
     solver: str = "highs",
@@ -70,7 +90,7 @@ def solve(
     on_event: Callable[[Event], None] | None = None,
     cancel: threading.Event | None = None,
     options: Mapping[str, OptionValue] | tuple[tuple[str, OptionValue], ...] = (),
-    freeze: Mapping[str, Iterable[str]] | None = None,
+    freeze: Mapping[str, Collection[str]] | None = None,
 ) -> Solution:
     """Solve a problem and verify the plan.
 
@@ -97,6 +117,7 @@ def solve(
 
     Raises:
         UsageError: an argument that cannot be honoured.
+        PlanError: the start was made for another instance.
         FormulationTooLarge: a MIP backend would need more memory than there is.
         BackendError: the solver failed or is missing.
         VerificationError: the verifier rejects what the solver calls a solution.
@@ -238,8 +259,6 @@ def _check(kind: Kind[Any, Any], solver: str, iterations: int | None, formulatio
         raise UsageError(f"{kind.name} has no formulation called {formulation!r}; expected one of: {known}")
     if formulation != "base" and solver in kind.heuristics:
         raise UsageError(f"{solver} uses no formulation; leave it out, or choose a MIP backend")
-    if iterations is not None and iterations < 1:
-        raise UsageError(f"iterations is {iterations}; expected at least 1, or None for no limit")
     if iterations is not None and solver in kind.constructive:
         raise UsageError(f"{solver} has no iterations: it {_one_plan(kind)}")
 

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from os import PathLike
 from typing import Any
 
 from mast_opt import io
-from mast_opt.errors import UsageError
+from mast_opt.arguments import a_path, refuse
+from mast_opt.arrays import OTHER_INSTANCE
+from mast_opt.errors import Fault, PlanError, UsageError
+from mast_opt.kinds import check_plan, kind_of
+from mast_opt.solving.exact import AGREEMENT
 from mast_opt.solving.solution import Solution
+from mast_opt.verdict import Verdict
+from mast_opt.words import counted
 
 
 def write_plan(problem: Any, solution: Solution, path: str | PathLike[str]) -> None:
@@ -17,12 +24,36 @@ def write_plan(problem: Any, solution: Solution, path: str | PathLike[str]) -> N
 
     Raises:
         UsageError: the solution has no plan.
+        PlanError: the solution is for another instance: its plan does not fit, or is worth something else here.
         InputError: the folder cannot be written; nothing is then left half-written.
     """
+    a_path("path", path)
+    if not isinstance(solution, Solution):
+        raise refuse("solution", solution, "the Solution of mast_opt.solve")
+    kind = kind_of(problem)
+    if solution.kind != kind.name:
+        raise UsageError(f"the solution is for {solution.kind}, the problem is a {kind.name} instance")
     if solution.plan is None:
         raise UsageError(f"there is no plan to write: the solve ended {solution.status.value}")
+    check_plan(kind, problem, solution.plan)
+    _check_worth(kind.verify(problem, solution.plan), solution)
     certificate = None if solution.certificate is None else solution.certificate.arrays()
     io.write_plan(problem, solution.plan, plan_fields(solution), path, certificate, solution.events)
+
+
+def _check_worth(here: Verdict, solution: Solution) -> None:
+    """Raises PlanError where the plan is not worth in this instance what the solution says."""
+    said = solution.verdict
+    if said is None:
+        return
+    same = len(here.violations) == len(said.violations) and all(
+        math.isclose(here.terms.get(name, math.nan), value, rel_tol=AGREEMENT, abs_tol=AGREEMENT)
+        for name, value in said.terms.items()
+    )
+    if not same or not math.isclose(here.objective, said.objective, rel_tol=AGREEMENT, abs_tol=AGREEMENT):
+        worth = f"an objective of {said.objective:.9g} with {counted(len(said.violations), 'violation')}"
+        found = f"{here.objective:.9g} with {len(here.violations)}"
+        raise PlanError([Fault("plan", f"{worth}, as in the solution", value=found)], OTHER_INSTANCE)
 
 
 def plan_fields(solution: Solution) -> dict[str, Any]:

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable
 from functools import partial
 
+from mast_opt.arguments import CANCEL, a_function
 from mast_opt.kinds import kind_named, kind_names
 from mast_opt.solving.compiling import all_needed, rehearse
 
@@ -27,5 +28,7 @@ def warm_up(
         UsageError: there is no such kind.
         Interrupted: cancelled before everything was compiled.
     """
+    a_function("on_compile", on_compile)
+    CANCEL("cancel", cancel)
     for kind in [kind_named(name) for name in kinds or kind_names()]:
         rehearse(kind, all_needed(kind), cancel, partial(on_compile, kind.name))

@@ -7,14 +7,25 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from mast_opt.arguments import a, a_flag, a_path, a_text, anything, checked, each, mapping_of, optional
 from mast_opt.errors import UsageError
 from mast_opt.io.atomic import check_free, new_file
+from mast_opt.kinds import check_plan, kind_of
 from mast_opt.report.html.content import report
 from mast_opt.report.html.page import page
 from mast_opt.report.html.png import png
 from mast_opt.result import Event
 
 
+@checked(
+    path=a_path,
+    picture=optional(a_path),
+    fields=optional(mapping_of(anything)),
+    events=each(a(Event)),
+    notes=each(a_text),
+    bound_checked=optional(a_flag),
+    force=a_flag,
+)
 def write_report(
     problem: Any,
     plan: Any,
@@ -42,8 +53,10 @@ def write_report(
 
     Raises:
         UsageError: a name that does not end in ``.html`` or ``.png``.
+        PlanError: the plan was made for another instance.
         InputError: a file that is there already or cannot be written; nothing is then left half-written.
     """
+    check_plan(kind_of(problem), problem, plan)
     targets = [(Path(path), ".html")] + ([] if picture is None else [(Path(picture), ".png")])
     for target, suffix in targets:
         if target.suffix.lower() != suffix:

@@ -111,15 +111,23 @@ def a_number(name: str, value: object) -> None:
         raise refuse(name, value, "a finite number of at least 0")
 
 
+def a_finite(name: str, value: object) -> None:
+    """A finite number."""
+    if not _is_number(value) or not math.isfinite(float(value)):  # type: ignore[arg-type]
+        raise refuse(name, value, "a finite number")
+
+
 def a_time_limit(name: str, value: object) -> None:
     """A finite number of seconds above 0, or None for no limit."""
     if value is not None and (not _is_number(value) or not 0 < float(value) < math.inf):  # type: ignore[arg-type]
-        raise refuse(name, value, "a finite number of seconds above 0, or None for no limit")
+        raise refuse(name, value, "a number of seconds above 0, or None for no limit")
 
 
 def texts(name: str, value: object) -> None:
     """A collection of texts, not a single one."""
-    if isinstance(value, (str, bytes, Mapping)) or not isinstance(value, Iterable):
+    if isinstance(value, str):
+        raise UsageError(f"{name}: {value!r} is one string; expected a collection of names, as in [{value!r}]")
+    if isinstance(value, (bytes, Mapping)) or not isinstance(value, Iterable):
         raise refuse(name, value, "a collection of str")
     if iter(value) is value:
         raise refuse(name, value, "a list or tuple of str, not an iterator")
@@ -195,7 +203,13 @@ def a(kind: type) -> Check:
 
 
 def _is_number(value: object) -> bool:
-    return isinstance(value, Real) and not isinstance(value, (bool, np.bool_))
+    if not isinstance(value, Real) or isinstance(value, (bool, np.bool_)):
+        return False
+    try:
+        float(value)
+    except OverflowError:
+        return False
+    return True
 
 
 GAP: Check = a_number

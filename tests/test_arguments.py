@@ -207,8 +207,11 @@ def test_wrong_arguments_are_errors_of_ours(name: str, tmp_path: Path) -> None:
         (lambda: mast_opt.read(3), "path is 3; expected a path"),
         (lambda: mast_opt.read(None), "path is None; expected a path"),
         (lambda: mast_opt.write(problem(), 3), "path is 3; expected a path"),
-        (lambda: mast_opt.solve(problem(), time_limit_s="5"), "time_limit_s is '5'; expected a finite number of sec"),
-        (lambda: mast_opt.solve(problem(), time_limit_s=math.inf), "time_limit_s is inf; expected a finite number"),
+        (
+            lambda: mast_opt.solve(problem(), time_limit_s="5"),
+            "time_limit_s is '5'; expected a number of seconds above 0",
+        ),
+        (lambda: mast_opt.solve(problem(), time_limit_s=math.inf), "time_limit_s is inf; expected a number of seconds"),
         (lambda: mast_opt.solve(problem(), gap="x"), "gap is 'x'; expected a finite number of at least 0"),
         (lambda: mast_opt.solve(problem(), freeze=3), "freeze is 3; expected a mapping with str as keys"),
         (lambda: mast_opt.solve(problem(), seed=True), "seed is True; expected a whole number from 0"),
@@ -220,7 +223,7 @@ def test_wrong_arguments_are_errors_of_ours(name: str, tmp_path: Path) -> None:
         (lambda: mast_opt.generate("data-placement", datasets="3"), "datasets is '3'; expected a whole number"),
         (lambda: mast_opt.Fleet([3]), r"servers\[0\] is 3; expected a Server"),
         (lambda: mast_opt.whatif(problem(), [3]), r"scenarios\[0\] is 3; expected a Scenario"),
-        (lambda: mast_opt.pareto(problem(), "storage,peak"), "terms is 'storage,peak'; expected a collection of str"),
+        (lambda: mast_opt.pareto(problem(), "storage,peak"), "terms: 'storage,peak' is one string; expected a coll"),
     ],
 )
 def test_the_error_says_what_was_expected(call: Callable[[], object], words: str) -> None:

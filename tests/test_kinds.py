@@ -29,7 +29,7 @@ def test_every_size_starts_at_one(kind: str, family: str, size: str) -> None:
     [
         ({"jobs": 2.5}, "jobs is 2.5; expected a whole number"),
         ({"jobs": "3"}, "jobs is '3'; expected a whole number"),
-        ({"seed": -1}, "seed is -1; expected a whole number"),
+        ({"seed": -1}, "seed is -1; expected at least 0"),
         ({"seed": 0.5}, "seed is 0.5; expected a whole number"),
     ],
 )

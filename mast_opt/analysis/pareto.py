@@ -16,7 +16,7 @@ from mast_opt.arguments import (
     GAP,
     SEED,
     THREADS,
-    a_number,
+    a_finite,
     a_text,
     a_time_limit,
     a_whole,
@@ -76,7 +76,7 @@ class Frontier:
 @checked(
     terms=texts,
     points=a_whole(2),
-    keep=optional(mapping_of(a_number)),
+    keep=optional(mapping_of(a_finite)),
     solver=a_text,
     time_limit_s=a_time_limit,
     gap=GAP,

@@ -9,12 +9,15 @@ without a Python object per variable. Every array is read-only.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+
+from mast_opt.errors import UsageError
+from mast_opt.mip.checks import check
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.integer[Any]]
@@ -76,7 +79,12 @@ class Term:
 
 @dataclass(frozen=True)
 class Mip:
-    """A mixed-integer program; ``A`` is stored row by row (CSR: row_start, index, value)."""
+    """A mixed-integer program; ``A`` is stored row by row (CSR: row_start, index, value).
+
+    Raises:
+        UsageError: arrays of another type or shape, positions that do not exist, coefficients that are not finite, a
+            limit that is NaN. Limits that cross are allowed: no solution meets them.
+    """
 
     name: str
     cost: FloatArray
@@ -92,6 +100,9 @@ class Mip:
     columns: tuple[Block, ...]
     rows: tuple[Block, ...]
     terms: Mapping[str, Term]
+
+    def __post_init__(self) -> None:
+        check(self)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -128,6 +139,7 @@ class Mip:
         """The same program with the objective Σ weight · term."""
         from mast_opt.mip import kernels  # compiles with numba: only where a program is built
 
+        self._known(weights)
         cost = np.zeros(len(self.cost))
         offset = 0.0
         for name, weight in weights.items():
@@ -138,6 +150,7 @@ class Mip:
 
     def limit_term(self, name: str, upper: float) -> Mip:
         """The same program with one more row, ``term ≤ upper`` (lexicographic stages, ε-constraints)."""
+        self._known([name])
         term = self.terms[name]
         columns, at = np.unique(term.columns, return_inverse=True)
         coefficients = np.bincount(at, weights=term.coefficients, minlength=len(columns))
@@ -151,6 +164,12 @@ class Mip:
             value=frozen(np.append(self.value, coefficients)),
             rows=(*self.rows, block),
         )
+
+    def _known(self, names: Iterable[str]) -> None:
+        for name in names:
+            if name not in self.terms:
+                known = ", ".join(self.terms) or "none"
+                raise UsageError(f"program {self.name!r} has no term called {name!r}; expected one of: {known}")
 
     def tighten(self, slack: Mapping[str, float]) -> Mip:
         """The same program with the named rows' limits pulled in by the given amounts, on every side that has one.

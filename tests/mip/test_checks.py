@@ -1,0 +1,61 @@
+"""A program with a wrong array is refused when it is made, before any solver sees it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import mast_opt
+from mast_opt.errors import UsageError
+from mast_opt.kinds import kind_of
+from mast_opt.mip import Mip, Term
+from tests.backends.programs import knapsack
+
+
+def changed(array: Any, at: int, value: float) -> Any:
+    copy = np.array(array)
+    copy[at] = value
+    return copy
+
+
+@pytest.mark.parametrize("name", ["cost", "col_lower", "col_upper", "integral", "row_lower", "row_upper", "value"])
+@pytest.mark.parametrize("spoil", [list, lambda array: array[:, None], lambda array: array[:0], lambda array: "x"])
+def test_arrays_of_another_shape_or_type(name: str, spoil: Any) -> None:
+    mip, _ = knapsack()
+    with pytest.raises(UsageError, match="of program"):
+        replace(mip, **{name: spoil(getattr(mip, name))})
+
+
+@pytest.mark.parametrize("position", [-1, 10**6, 2**31 - 1])
+def test_positions_that_do_not_exist(position: int) -> None:
+    mip, _ = knapsack()
+    with pytest.raises(UsageError, match="index of program"):
+        replace(mip, index=changed(mip.index, 0, position))
+    with pytest.raises(UsageError, match="row_start of program"):
+        replace(mip, row_start=changed(mip.row_start, 1, position))
+    with pytest.raises(UsageError, match="columns of the term 'more'"):
+        replace(mip, terms={"more": Term(np.array([position], np.int64), np.ones(1))})
+
+
+@pytest.mark.parametrize("name", ["cost", "value", "col_lower", "col_upper", "row_lower", "row_upper"])
+def test_numbers_that_are_none(name: str) -> None:
+    mip, _ = knapsack()
+    with pytest.raises(UsageError, match=f"{name} of program"):
+        replace(mip, **{name: changed(getattr(mip, name), 0, np.nan)})
+
+
+def test_limits_that_cross_are_allowed() -> None:
+    mip, _ = knapsack()
+    crossed = replace(mip, col_lower=changed(mip.col_lower, 0, 5.0), col_upper=changed(mip.col_upper, 0, 4.0))
+    assert isinstance(crossed, Mip)
+
+
+def test_unknown_terms_are_refused_with_those_that_there_are() -> None:
+    problem = mast_opt.generate("data-placement", datasets=3, workloads=3, regions=2)
+    mip = kind_of(problem).formulate(problem).mip
+    for call in (lambda: mip.minimise({"storag": 1.0}), lambda: mip.limit_term("storag", 1.0)):
+        with pytest.raises(UsageError, match="no term called 'storag'; expected one of: peak, overload"):
+            call()

@@ -57,5 +57,5 @@ def test_unknown_terms_are_refused_with_those_that_there_are() -> None:
     problem = mast_opt.generate("data-placement", datasets=3, workloads=3, regions=2)
     mip = kind_of(problem).formulate(problem).mip
     for call in (lambda: mip.minimise({"storag": 1.0}), lambda: mip.limit_term("storag", 1.0)):
-        with pytest.raises(UsageError, match="no term called 'storag'; expected one of: peak, overload"):
+        with pytest.raises(UsageError, match=r"no term called .storag.; expected one of: .*storage"):
             call()

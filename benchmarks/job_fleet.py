@@ -19,12 +19,12 @@ from collections import defaultdict
 import numpy as np
 
 import mast_opt
-from mast_opt.job_placement.fleet import Fleet
+from mast_opt.job_placement.engine.state import A_FREE
 from mast_opt.job_placement.generate import FAMILIES
-from mast_opt.job_placement.heuristics.state import A_FREE
-from mast_opt.job_placement.offers import Bid, Job
+from mast_opt.job_placement.live_fleet.fleet import Fleet
+from mast_opt.job_placement.live_fleet.types import Bid, Job
 from mast_opt.job_placement.problem import JobPlacement
-from mast_opt.job_placement.queue import rank
+from mast_opt.job_placement.queue_order import rank
 
 REGIONS, CLUSTERS = 20, 10
 GPUS_A_SERVER = 7.5

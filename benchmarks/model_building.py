@@ -36,7 +36,7 @@ import numpy as np
 import pulp
 
 from mast_opt.backends.highs import pass_program
-from mast_opt.data_placement import formulation
+from mast_opt.data_placement.formulation import formulation
 from mast_opt.data_placement.generate import standard
 from mast_opt.data_placement.problem import DataPlacement
 from mast_opt.mip import Mip, Scaled, scale

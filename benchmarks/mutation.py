@@ -1,7 +1,7 @@
 """Mutation testing: do the tests notice a small change of the code?
 
-    python benchmarks/mutation.py --mutants 20 --seed 1 --tests tests/task_reassignment/test_verify.py \
-        -- mast_opt/task_reassignment/verify.py
+    python benchmarks/mutation.py --mutants 20 --seed 1 --tests tests/task_reassignment/verification/test_verifier.py \
+        -- mast_opt/task_reassignment/verification/verifier.py
 
 draws random mutants of the modules, runs the tests on a copy of the repository with one mutant at a time, and lists the
 survivors: each needs a test, or an argument why it changes nothing that a test could see. Such arguments are in

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 import mast_opt
-from mast_opt.result import Event, Status
+from mast_opt.core.solve_result import Event, Status
 from mast_opt.server_assignment import ServerAssignment
 from mast_opt.solving import Solution
 

@@ -24,12 +24,13 @@ from typing import Any
 import numpy as np
 
 from mast_opt import backends
-from mast_opt.result import Event
-from mast_opt.search import Stop, Tools, Watch
-from mast_opt.task_reassignment import TaskReassignment, roadef
-from mast_opt.task_reassignment.heuristics.chain import MIX
-from mast_opt.task_reassignment.heuristics.twine import twine
-from mast_opt.task_reassignment.verify import verify
+from mast_opt.core.solve_result import Event
+from mast_opt.search.interface import Stop, Tools, Watch
+from mast_opt.task_reassignment import TaskReassignment
+from mast_opt.task_reassignment.tables import roadef
+from mast_opt.task_reassignment.twine.annealing.chain import MIX
+from mast_opt.task_reassignment.twine.solver import twine
+from mast_opt.task_reassignment.verification.verifier import verify
 
 WHOLE = "everything"
 SHARES = ("swaps", "swaps within services", "ejections", "ways home", "whole services", "partners alike")

@@ -13,14 +13,14 @@ import time
 
 import mast_opt
 from mast_opt.data_placement import DataPlacement
-from mast_opt.data_placement.heuristics.anneal import anneal
-from mast_opt.data_placement.heuristics.arrays import arrays_of
-from mast_opt.data_placement.heuristics.construct import first_state
-from mast_opt.data_placement.heuristics.cooling import COLD, FINISH, HOT
-from mast_opt.data_placement.heuristics.mix import SHARES, Mix, mix_of, shares_for
-from mast_opt.data_placement.heuristics.parts import whole
-from mast_opt.data_placement.heuristics.scratch import scratch_for
-from mast_opt.data_placement.heuristics.state import cost, forbidden
+from mast_opt.data_placement.tetris.annealing.cooling_schedule import COLD, FINISH, HOT
+from mast_opt.data_placement.tetris.annealing.kernel import anneal
+from mast_opt.data_placement.tetris.decomposition import whole
+from mast_opt.data_placement.tetris.initial_solution import first_state
+from mast_opt.data_placement.tetris.instance_arrays import arrays_of
+from mast_opt.data_placement.tetris.operators.operator_weights import SHARES, Mix, mix_of, shares_for
+from mast_opt.data_placement.tetris.operators.workspace import scratch_for
+from mast_opt.data_placement.tetris.state import cost, forbidden
 
 
 def anneal_once(problem: DataPlacement, mix: Mix, changes: int, hot: float) -> tuple[float, float]:

@@ -14,11 +14,11 @@ from unittest.mock import patch
 import numpy as np
 from standard import asked, instances
 
-from mast_opt.data_placement.heuristics import gangs
-from mast_opt.data_placement.heuristics.arrays import arrays_of
-from mast_opt.data_placement.heuristics.relaxation import Relaxation
-from mast_opt.data_placement.heuristics.treed import TreedRelaxation
-from mast_opt.data_placement.packing import peak_floor
+from mast_opt.data_placement.tetris.instance_arrays import arrays_of
+from mast_opt.data_placement.tetris.lagrangian import mir_rows as gangs
+from mast_opt.data_placement.tetris.lagrangian.relaxation import Relaxation
+from mast_opt.data_placement.tetris.lagrangian.tree_cut_relaxation import TreedRelaxation
+from mast_opt.data_placement.verification.peak_bound import peak_floor
 
 
 def settled(relaxation: Relaxation, seconds: float) -> float:

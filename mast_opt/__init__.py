@@ -15,18 +15,18 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-import mast_opt.fork_safety  # noqa: F401 - notices forks from now on
+import mast_opt.core.fork_safety  # noqa: F401 - notices forks from now on
 
 if TYPE_CHECKING:
     from mast_opt.analysis.explain import Explanation, explain
-    from mast_opt.analysis.marginal import Marginals, marginal_values
+    from mast_opt.analysis.marginal_values import Marginals, marginal_values
+    from mast_opt.analysis.migration_plan import steps
     from mast_opt.analysis.pareto import Frontier, pareto
+    from mast_opt.analysis.plan_diff import Diff, diff
     from mast_opt.analysis.risk import risk
-    from mast_opt.analysis.scenarios import Scenario, read_scenarios
+    from mast_opt.analysis.scenario_files import Scenario, read_scenarios
     from mast_opt.analysis.whatif import WhatIf, whatif
-    from mast_opt.changes import Diff, diff, steps
-    from mast_opt.data_placement import DataPlacement
-    from mast_opt.errors import (
+    from mast_opt.core.errors import (
         BackendError,
         BackendUnavailable,
         Fault,
@@ -42,18 +42,19 @@ if TYPE_CHECKING:
         UsageError,
         VerificationError,
     )
+    from mast_opt.core.solve_result import Event, Limit, Status
+    from mast_opt.core.verdict import Conflict, Verdict, Violation
+    from mast_opt.data_placement import DataPlacement
     from mast_opt.io import checksum, read, read_plan, write, write_template
     from mast_opt.job_placement import JobPlacement
-    from mast_opt.job_placement.fleet import Fleet
-    from mast_opt.job_placement.offers import Bid, Job, Refused, Server
-    from mast_opt.kinds import generate
-    from mast_opt.order import Order
+    from mast_opt.job_placement.live_fleet.fleet import Fleet
+    from mast_opt.job_placement.live_fleet.types import Bid, Job, Refused, Server
+    from mast_opt.kind.migration_plan import Order
+    from mast_opt.registry import generate
     from mast_opt.report.html import write_report
-    from mast_opt.result import Event, Limit, Status
     from mast_opt.server_assignment import ServerAssignment
     from mast_opt.solving import Solution, Stage, solve, verify, warm_up, write_plan
     from mast_opt.task_reassignment import TaskReassignment
-    from mast_opt.verdict import Conflict, Verdict, Violation
 
 __all__ = [
     "BackendError",
@@ -117,14 +118,14 @@ __all__ = [
 
 _HOMES = {
     "mast_opt.analysis.explain": ("Explanation", "explain"),
-    "mast_opt.analysis.marginal": ("Marginals", "marginal_values"),
+    "mast_opt.analysis.marginal_values": ("Marginals", "marginal_values"),
     "mast_opt.analysis.pareto": ("Frontier", "pareto"),
     "mast_opt.analysis.risk": ("risk",),
-    "mast_opt.analysis.scenarios": ("Scenario", "read_scenarios"),
+    "mast_opt.analysis.scenario_files": ("Scenario", "read_scenarios"),
     "mast_opt.analysis.whatif": ("WhatIf", "whatif"),
     "mast_opt.changes": ("Diff", "diff", "steps"),
     "mast_opt.data_placement": ("DataPlacement",),
-    "mast_opt.errors": (
+    "mast_opt.core.errors": (
         "BackendError",
         "BackendUnavailable",
         "Fault",
@@ -142,16 +143,16 @@ _HOMES = {
     ),
     "mast_opt.io": ("checksum", "read", "read_plan", "write", "write_template"),
     "mast_opt.job_placement": ("JobPlacement",),
-    "mast_opt.job_placement.fleet": ("Fleet",),
-    "mast_opt.job_placement.offers": ("Bid", "Job", "Refused", "Server"),
-    "mast_opt.kinds": ("generate",),
-    "mast_opt.order": ("Order",),
+    "mast_opt.job_placement.live_fleet.fleet": ("Fleet",),
+    "mast_opt.job_placement.live_fleet.types": ("Bid", "Job", "Refused", "Server"),
+    "mast_opt.registry": ("generate",),
+    "mast_opt.kind.migration_plan": ("Order",),
     "mast_opt.report.html": ("write_report",),
-    "mast_opt.result": ("Event", "Limit", "Status"),
+    "mast_opt.core.solve_result": ("Event", "Limit", "Status"),
     "mast_opt.server_assignment": ("ServerAssignment",),
     "mast_opt.solving": ("Solution", "Stage", "solve", "verify", "warm_up", "write_plan"),
     "mast_opt.task_reassignment": ("TaskReassignment",),
-    "mast_opt.verdict": ("Conflict", "Verdict", "Violation"),
+    "mast_opt.core.verdict": ("Conflict", "Verdict", "Violation"),
 }
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from mast_opt import backends
-from mast_opt.errors import BackendUnavailable
+from mast_opt.core.errors import BackendUnavailable
 
 OPEN = ("highs", "cpsat", "scip", "cbc")
 

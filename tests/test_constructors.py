@@ -14,12 +14,12 @@ import numpy as np
 import pytest
 
 import mast_opt
-from mast_opt.arrays import BOOLEANS, NUMBERS, Column, repeated
+from mast_opt.core.arrays import BOOLEANS, NUMBERS, Column, repeated
+from mast_opt.core.errors import InstanceError, PlanError
 from mast_opt.data_placement import problem as data
-from mast_opt.errors import InstanceError, PlanError
-from mast_opt.header import MOST_WEIGHT, Objective
 from mast_opt.job_placement import problem as jobs
-from mast_opt.kinds import kind_named, kind_names
+from mast_opt.kind.header import MOST_WEIGHT, Objective
+from mast_opt.registry import kind_named, kind_names
 from mast_opt.server_assignment import problem as servers
 from mast_opt.task_reassignment import problem as tasks
 from tests.data_placement.workshop import PROBLEM
@@ -172,7 +172,7 @@ def test_a_bad_position_does_not_crash_the_process() -> None:
     code = """
 import numpy as np, mast_opt
 from dataclasses import replace
-from mast_opt.errors import MastOptError
+from mast_opt.core.errors import MastOptError
 from tests.data_placement.workshop import PROBLEM
 for at in (99, -99, 10**9, 2**62):
     reads = PROBLEM.read_dataset.copy()

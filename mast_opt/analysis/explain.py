@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 
 from mast_opt import backends
-from mast_opt.analysis.asking import asked, exact_solver
-from mast_opt.analysis.conflict import Filter
-from mast_opt.analysis.elastic import Elastic
-from mast_opt.analysis.reasons import Reasons, reasons
-from mast_opt.analysis.repair import Repair, Workshop, price_list
-from mast_opt.arguments import (
+from mast_opt.analysis.alternatives import Reasons, reasons
+from mast_opt.analysis.common import asked, exact_solver
+from mast_opt.analysis.infeasibility.elastic_program import Elastic
+from mast_opt.analysis.infeasibility.iis import Filter
+from mast_opt.analysis.infeasibility.repairs import Repair, Workshop, price_list
+from mast_opt.backends.supervise import check_params
+from mast_opt.core.arguments import (
     CANCEL,
     THREADS,
     a_price,
@@ -27,16 +28,15 @@ from mast_opt.arguments import (
     optional,
     texts,
 )
-from mast_opt.backends.supervise import check_params
-from mast_opt.errors import UsageError
-from mast_opt.kind import Kind
-from mast_opt.kinds import check_plan
-from mast_opt.result import SolveParams, Status
+from mast_opt.core.errors import UsageError
+from mast_opt.core.solve_result import SolveParams, Status
+from mast_opt.core.verdict import Conflict
+from mast_opt.core.wording import did_you_mean, listed
+from mast_opt.kind.kind import Kind
+from mast_opt.registry import check_plan
 from mast_opt.solving import verify
 from mast_opt.solving.clock import Clock
-from mast_opt.solving.compiling import needed, rehearse
-from mast_opt.verdict import Conflict
-from mast_opt.words import did_you_mean, listed
+from mast_opt.solving.kernel_compilation import needed, rehearse
 
 DEFAULT_SOLVER = "highs"
 DEFAULT_ALTERNATIVES = 3

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from mast_opt import backends
-from mast_opt.analysis.asking import asked
-from mast_opt.arguments import (
+from mast_opt.analysis.common import asked
+from mast_opt.backends.supervise import check_params
+from mast_opt.core.arguments import (
     CANCEL,
     GAP,
     SEED,
@@ -25,15 +26,14 @@ from mast_opt.arguments import (
     optional,
     texts,
 )
-from mast_opt.backends.supervise import check_params
-from mast_opt.errors import UsageError
-from mast_opt.kind import Formulation, Kind
-from mast_opt.result import SolveParams, Status
+from mast_opt.core.errors import UsageError
+from mast_opt.core.solve_result import SolveParams, Status
+from mast_opt.core.verdict import Verdict
+from mast_opt.kind.kind import Formulation, Kind
 from mast_opt.solving import lawful_today, solve, solver_names
 from mast_opt.solving.clock import Clock
-from mast_opt.solving.compiling import needed, rehearse
-from mast_opt.solving.exact import STAGE_SLACK_ABSOLUTE, STAGE_SLACK_RELATIVE, Answer, ExactSolve
-from mast_opt.verdict import Verdict
+from mast_opt.solving.kernel_compilation import needed, rehearse
+from mast_opt.solving.mip_route import STAGE_SLACK_ABSOLUTE, STAGE_SLACK_RELATIVE, Answer, ExactSolve
 
 SPREAD = 100.0
 """Weights of a heuristic's points go from the instance's own times 1/SPREAD to times SPREAD."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from mast_opt.analysis.asking import asked
-from mast_opt.errors import UsageError
-from mast_opt.kinds import check_plan
-from mast_opt.questions import Risk
+from mast_opt.analysis.common import asked
+from mast_opt.core.errors import UsageError
+from mast_opt.kind.analysis_hooks import Risk
+from mast_opt.registry import check_plan
 
 
 def risk(problem: Any, plan: Any | None = None) -> Risk:

@@ -10,18 +10,18 @@ from typing import Any
 
 import numpy as np
 
-from mast_opt.analysis.asking import asked, exact_solver, in_parallel, solve_from
-from mast_opt.analysis.robust import Robust, RobustSearch
-from mast_opt.analysis.scenarios import BASE, Scenario, check_scenarios, happened
-from mast_opt.arguments import CANCEL, GAP, JOBS, SEED, THREADS, a, a_text, a_time_limit, checked, each, optional
-from mast_opt.errors import UsageError
-from mast_opt.kinds import check_plan
-from mast_opt.questions import Loss, Questions
-from mast_opt.result import SolveParams
+from mast_opt.analysis.common import asked, exact_solver, in_parallel, solve_from
+from mast_opt.analysis.scenario_files import BASE, Scenario, check_scenarios, happened
+from mast_opt.analysis.two_stage import Robust, RobustSearch
+from mast_opt.core.arguments import CANCEL, GAP, JOBS, SEED, THREADS, a, a_text, a_time_limit, checked, each, optional
+from mast_opt.core.errors import UsageError
+from mast_opt.core.solve_result import SolveParams
+from mast_opt.core.verdict import Verdict
+from mast_opt.kind.analysis_hooks import Loss, Questions
+from mast_opt.registry import check_plan
 from mast_opt.solving import Solution, verify
 from mast_opt.solving.clock import Clock
-from mast_opt.solving.compiling import needed, rehearse
-from mast_opt.verdict import Verdict
+from mast_opt.solving.kernel_compilation import needed, rehearse
 
 OBJECTIVES = ("worst", "weighted")
 

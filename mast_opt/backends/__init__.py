@@ -12,7 +12,7 @@ from importlib.metadata import EntryPoint, entry_points
 
 from mast_opt.backends.base import Backend
 from mast_opt.backends.foreign import Foreign, told
-from mast_opt.errors import BackendError, BackendUnavailable, MastOptError, UsageError
+from mast_opt.core.errors import BackendError, BackendUnavailable, MastOptError, UsageError
 
 GROUP = "mast_opt.backends"
 

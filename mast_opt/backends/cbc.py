@@ -24,12 +24,12 @@ import numpy as np
 
 from mast_opt.backends.base import checked_options, load
 from mast_opt.backends.cbc_log import CbcLog
+from mast_opt.backends.progress import Progress, Relay, watching
 from mast_opt.backends.supervise import Outcome, supervised
-from mast_opt.backends.watch import Progress, Relay, watching
-from mast_opt.errors import BackendError, BackendUnavailable, UnsupportedOption
+from mast_opt.core.errors import BackendError, BackendUnavailable, UnsupportedOption
+from mast_opt.core.solve_result import Limit, SolveParams, SolveResult, Status
 from mast_opt.mip import FloatArray, Mip, scale
 from mast_opt.mip.export import write_mps
-from mast_opt.result import Limit, SolveParams, SolveResult, Status
 
 GOVERNED = {
     **dict.fromkeys(("sec", "seconds", "timeMode", "timeM"), "time_limit_s"),

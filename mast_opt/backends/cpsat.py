@@ -1,4 +1,4 @@
-"""CP-SAT, the constraint solver of OR-tools, on the integer relaxation of ``mast_opt.mip.lattice``."""
+"""CP-SAT, the constraint solver of OR-tools, on the integer relaxation of ``mast_opt.mip.integer_relaxation.relaxation``."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import csr_array
 
 from mast_opt.backends.base import checked_options, load
+from mast_opt.backends.progress import Progress, Relay, watching
 from mast_opt.backends.supervise import FEASIBILITY_TOLERANCE, OBJECTIVE_TOLERANCE, Outcome, supervised
-from mast_opt.backends.watch import Progress, Relay, watching
-from mast_opt.errors import BackendError, SizeLimitExceeded, UnsupportedOption
+from mast_opt.core.errors import BackendError, SizeLimitExceeded, UnsupportedOption
+from mast_opt.core.solve_result import Limit, SolveParams, SolveResult, Status
 from mast_opt.mip import BoolArray, FloatArray, Mip, scale
-from mast_opt.mip.entries import Entries
-from mast_opt.mip.lattice import Lattice, Unlimited, lattice
-from mast_opt.mip.tightening import endless_gain
-from mast_opt.result import Limit, SolveParams, SolveResult, Status
+from mast_opt.mip.integer_relaxation.bound_tightening import endless_gain
+from mast_opt.mip.integer_relaxation.coefficients import Entries
+from mast_opt.mip.integer_relaxation.relaxation import Lattice, Unlimited, lattice
 
 GOVERNED = {
     "max_time_in_seconds": "time_limit_s",

@@ -8,10 +8,10 @@ from typing import TypeVar
 import numpy as np
 
 from mast_opt.backends.base import Backend
-from mast_opt.errors import BackendError, MastOptError
+from mast_opt.core.errors import BackendError, MastOptError
+from mast_opt.core.solve_result import SolveParams, SolveResult
+from mast_opt.core.wording import shown
 from mast_opt.mip import Mip
-from mast_opt.result import SolveParams, SolveResult
-from mast_opt.words import shown
 
 AnswerT = TypeVar("AnswerT")
 

@@ -8,11 +8,11 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from mast_opt.backends.base import checked_options, converted, load, one_sided, scaled_start, too_large
+from mast_opt.backends.progress import Progress, Relay, watching
 from mast_opt.backends.supervise import Outcome, supervised
-from mast_opt.backends.watch import Progress, Relay, watching
-from mast_opt.errors import BackendError, BackendUnavailable, UnsupportedOption
+from mast_opt.core.errors import BackendError, BackendUnavailable, UnsupportedOption
+from mast_opt.core.solve_result import Limit, SolveParams, SolveResult, Status
 from mast_opt.mip import Mip, scale
-from mast_opt.result import Limit, SolveParams, SolveResult, Status
 
 GOVERNED = {
     "TimeLimit": "time_limit_s",

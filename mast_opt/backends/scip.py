@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from mast_opt.backends.base import checked_options, converted, load, scaled_start
+from mast_opt.backends.progress import Progress, Relay, watching
 from mast_opt.backends.supervise import Outcome, supervised
-from mast_opt.backends.watch import Progress, Relay, watching
-from mast_opt.errors import BackendError, UnsupportedOption
+from mast_opt.core.errors import BackendError, UnsupportedOption
+from mast_opt.core.solve_result import Limit, SolveParams, SolveResult, Status
 from mast_opt.mip import FloatArray, Mip, scale
 from mast_opt.mip.export import write_mps
-from mast_opt.result import Limit, SolveParams, SolveResult, Status
 
 GOVERNED = {
     "limits/time": "time_limit_s",

@@ -15,10 +15,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from mast_opt.backends.base import interruptibly
-from mast_opt.backends.watch import Progress
-from mast_opt.errors import BackendError, UsageError
+from mast_opt.backends.progress import Progress
+from mast_opt.core.errors import BackendError, UsageError
+from mast_opt.core.solve_result import Limit, SolveParams, SolveResult, Status
 from mast_opt.mip import FloatArray, Mip, scale
-from mast_opt.result import Limit, SolveParams, SolveResult, Status
 
 FEASIBILITY_TOLERANCE = 1e-6
 """By how much a scaled row, or an integer column, may be off in a start; what solvers allow by default."""

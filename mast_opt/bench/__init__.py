@@ -12,7 +12,7 @@ figures, plots      counts, means, profiles, and how they are drawn
 page, entry_tables  all of it as a page
 """
 
-from mast_opt.bench.suite import Contestant, KnownIssue, Suite, Trial
-from mast_opt.bench.suite_file import read_suite
+from mast_opt.bench.suites.suite import Contestant, KnownIssue, Suite, Trial
+from mast_opt.bench.suites.toml_reader import read_suite
 
 __all__ = ["Contestant", "KnownIssue", "Suite", "Trial", "read_suite"]

@@ -1,4 +1,4 @@
-"""The command line: ``mast-opt COMMAND …``. Exit codes are in ``mast_opt.cli.exits``."""
+"""The command line: ``mast-opt COMMAND …``. Exit codes are in ``mast_opt.cli.exit_codes``."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from contextlib import suppress
 from dataclasses import asdict
 
 from mast_opt.cli.app import command_line
-from mast_opt.cli.exits import Exit, exit_for
-from mast_opt.cli.run import Run
-from mast_opt.errors import MastOptError
+from mast_opt.cli.exit_codes import Exit, exit_for
+from mast_opt.cli.invocation import Run
+from mast_opt.core.errors import MastOptError
 
 DEBUG = "MAST_OPT_DEBUG"
 """Environment variable: set to 1, unexpected errors show where they come from."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from shlex import join
 
-from mast_opt.kinds import kind_named
-from mast_opt.result import Status
+from mast_opt.core.solve_result import Status
+from mast_opt.registry import kind_named
 from mast_opt.solving import Solution
 
 WIDE = 0.05

@@ -15,9 +15,9 @@ from importlib.metadata import version
 from cyclopts import App, CycloptsError, Group
 
 from mast_opt.cli.help_text import reflowed
-from mast_opt.cli.run import Answer, Run
+from mast_opt.cli.invocation import Answer, Run
 from mast_opt.cli.streams import to_stdout
-from mast_opt.errors import UsageError
+from mast_opt.core.errors import UsageError
 
 COMMANDS = {
     "validate": "Check an instance: every fault and every conflict that can be seen without solving.",

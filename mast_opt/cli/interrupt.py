@@ -8,9 +8,9 @@ import signal
 import threading
 from types import FrameType, TracebackType
 
-from mast_opt.cli.exits import Exit
-from mast_opt.cli.run import Run
-from mast_opt.result import Status
+from mast_opt.cli.exit_codes import Exit
+from mast_opt.cli.invocation import Run
+from mast_opt.core.solve_result import Status
 
 
 class Interrupt:

@@ -7,8 +7,8 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from mast_opt.cli.run import Run
-from mast_opt.errors import UsageError
+from mast_opt.cli.invocation import Run
+from mast_opt.core.errors import UsageError
 
 
 def flag(words: str) -> Parameter:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from types import TracebackType
 from typing import TYPE_CHECKING, TextIO
 
-from mast_opt.words import UNSAFE, shown_lines
+from mast_opt.core.wording import UNSAFE, shown_lines
 
 if TYPE_CHECKING:
     from rich.console import Console

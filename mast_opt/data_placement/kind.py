@@ -4,47 +4,47 @@ from __future__ import annotations
 
 from typing import Any
 
-from mast_opt.data_placement.build import build
-from mast_opt.data_placement.certificate import certified_bound
-from mast_opt.data_placement.charts import charts
-from mast_opt.data_placement.conflicts import conflicts
-from mast_opt.data_placement.dat import write_dat
-from mast_opt.data_placement.example import EXAMPLE
-from mast_opt.data_placement.formulation import base
-from mast_opt.data_placement.freezing import FREEZING
+from mast_opt.data_placement.analysis.current_state import present
+from mast_opt.data_placement.analysis.static_conflicts import conflicts
+from mast_opt.data_placement.current_plan import today
+from mast_opt.data_placement.formulation.fixed_parts import FREEZING
+from mast_opt.data_placement.formulation.formulation import base
+from mast_opt.data_placement.formulation.size import size
 from mast_opt.data_placement.generate import FAMILIES
-from mast_opt.data_placement.heuristics.pricing import TETRIS
-from mast_opt.data_placement.order import order
+from mast_opt.data_placement.migration.plan_rows import order
 from mast_opt.data_placement.plan import Plan, check_plan
-from mast_opt.data_placement.plan_tables import build_plan, unbuild_plan
-from mast_opt.data_placement.present import present
+from mast_opt.data_placement.presentation.charts import charts
+from mast_opt.data_placement.presentation.sections import sections
 from mast_opt.data_placement.problem import DataPlacement
-from mast_opt.data_placement.sections import sections
-from mast_opt.data_placement.size import size
-from mast_opt.data_placement.tables import PLAN_SCHEMA, RULES, SCHEMA, TERMS
-from mast_opt.data_placement.today import today
-from mast_opt.data_placement.unbuild import unbuild
-from mast_opt.data_placement.verify import verify
-from mast_opt.data_placement.warnings import warnings
-from mast_opt.kind import Kind
-from mast_opt.questions import Questions
-from mast_opt.search import Found, Rehearsal, Tools
+from mast_opt.data_placement.tables.example import EXAMPLE
+from mast_opt.data_placement.tables.input_warnings import warnings
+from mast_opt.data_placement.tables.mathprog import write_dat
+from mast_opt.data_placement.tables.plan_tables import build_plan, unbuild_plan
+from mast_opt.data_placement.tables.problem_from_tables import build
+from mast_opt.data_placement.tables.problem_to_tables import unbuild
+from mast_opt.data_placement.tables.schema import PLAN_SCHEMA, RULES, SCHEMA, TERMS
+from mast_opt.data_placement.tetris.priced_terms import TETRIS
+from mast_opt.data_placement.verification.certificate import certified_bound
+from mast_opt.data_placement.verification.verifier import verify
+from mast_opt.kind.analysis_hooks import Questions
+from mast_opt.kind.kind import Kind
+from mast_opt.search.interface import Found, Rehearsal, Tools
 
 
 def _tetris(problem: DataPlacement, tools: Tools, start: Plan | None) -> Found[Plan]:
-    from mast_opt.data_placement.heuristics.tetris import tetris  # compiles kernels: only when asked for
+    from mast_opt.data_placement.tetris.solver import tetris  # compiles kernels: only when asked for
 
     return tetris(problem, tools, start)
 
 
 def _rehearsals(solver: str, problem: DataPlacement | None) -> tuple[Rehearsal, ...]:
-    from mast_opt.data_placement.heuristics.rehearsals import rehearsals
+    from mast_opt.data_placement.tetris.kernel_rehearsals import rehearsals
 
     return rehearsals(problem)
 
 
 def _questions() -> Questions:
-    from mast_opt.data_placement.questions import QUESTIONS  # only when something is asked
+    from mast_opt.data_placement.analysis.hooks import QUESTIONS  # only when something is asked
 
     return QUESTIONS
 

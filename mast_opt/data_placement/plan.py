@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mast_opt.arrays import OTHER_INSTANCE, Arrays, amounts, flags, positions
+from mast_opt.core.arrays import OTHER_INSTANCE, Arrays, amounts, flags, positions
+from mast_opt.core.errors import PlanError
 from mast_opt.data_placement.problem import Bools, DataPlacement, Ints
-from mast_opt.errors import PlanError
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,9 +13,9 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from mast_opt.arrays import Arrays, amounts, flags, positions, reals, scalars, tier_faults
-from mast_opt.errors import Fault, InstanceError
-from mast_opt.header import Objective
+from mast_opt.core.arrays import Arrays, amounts, flags, positions, reals, scalars, tier_faults
+from mast_opt.core.errors import Fault, InstanceError
+from mast_opt.kind.header import Objective
 
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]

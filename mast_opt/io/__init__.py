@@ -8,7 +8,7 @@ from mast_opt.io.checksum import checksum
 from mast_opt.io.events import read_events
 from mast_opt.io.read import PlanReading, Reading, kind_of_file, read, read_instance, read_plan, read_plan_of
 from mast_opt.io.template import write_template
-from mast_opt.io.validate import Rounding
+from mast_opt.io.validation.tables import Rounding
 from mast_opt.io.write import FORMATS, check_plan_target, check_target, write, write_plan
 
 __all__ = [

@@ -20,8 +20,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from mast_opt.errors import InputError
-from mast_opt.io.exchange import exchange
+from mast_opt.core.errors import InputError
+from mast_opt.io.folder_exchange import exchange
 
 try:
     import fcntl

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mast_opt.errors import Fault, PlanError
+from mast_opt.core.errors import Fault, PlanError
+from mast_opt.core.limits import MOST_CERTIFICATE_BYTES, read_regular
 from mast_opt.io.faults import shortened
-from mast_opt.io.sources.archive import check_archive
-from mast_opt.limits import MOST_CERTIFICATE_BYTES, read_regular
+from mast_opt.io.readers.archive import check_archive
 
 CERTIFICATE = "certificate.npz"
 _KINDS = "biufUS"

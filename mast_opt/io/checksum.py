@@ -10,10 +10,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from mast_opt.fork_safety import use_tables
-from mast_opt.header import Header
-from mast_opt.kinds import kind_of
-from mast_opt.schema import Schema, Table, Tables
+from mast_opt.core.fork_safety import use_tables
+from mast_opt.kind.header import Header
+from mast_opt.kind.schema import Schema, Table, Tables
+from mast_opt.registry import kind_of
 
 
 def checksum(problem: Any) -> str:

@@ -8,9 +8,9 @@ from collections.abc import Iterable
 from os import PathLike
 from pathlib import Path
 
-from mast_opt.errors import Fault, PlanError
-from mast_opt.limits import MOST_EVENTS_BYTES, read_regular
-from mast_opt.result import Event
+from mast_opt.core.errors import Fault, PlanError
+from mast_opt.core.limits import MOST_EVENTS_BYTES, read_regular
+from mast_opt.core.solve_result import Event
 
 EVENTS = "events.jsonl"
 """The file in a plan's folder that holds the events of the solve that found it."""

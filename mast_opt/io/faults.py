@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from mast_opt.errors import Fault
+from mast_opt.core.errors import Fault
 
 LISTED = 20
 """Cells of one column with the same fault that are listed one by one; the rest are counted."""

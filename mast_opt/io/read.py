@@ -10,24 +10,24 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, TypeVar
 
-from mast_opt.arguments import a_path, checked
-from mast_opt.errors import Fault, InstanceError, PlanError
-from mast_opt.fork_safety import use_tables
-from mast_opt.input_warning import InputWarning
+from mast_opt.core.arguments import a_path, checked
+from mast_opt.core.errors import Fault, InstanceError, PlanError
+from mast_opt.core.fork_safety import use_tables
+from mast_opt.core.input_warning import InputWarning
+from mast_opt.core.verdict import Conflict
+from mast_opt.core.wording import shown
 from mast_opt.io.checksum import checksum_of
+from mast_opt.io.consistent_read import read_undisturbed
 from mast_opt.io.faults import Faults, shortened
-from mast_opt.io.header_fields import from_fields, kind_in
-from mast_opt.io.label_warnings import label_warnings
-from mast_opt.io.sources.base import Source
-from mast_opt.io.sources.folder import FolderSource
-from mast_opt.io.sources.opening import open_source
-from mast_opt.io.undisturbed import read_undisturbed
-from mast_opt.io.validate import Checked, Rounding, check_tables
-from mast_opt.kind import Kind
-from mast_opt.kinds import kind_named, kind_of
-from mast_opt.schema import Schema
-from mast_opt.verdict import Conflict
-from mast_opt.words import shown
+from mast_opt.io.header import from_fields, kind_in
+from mast_opt.io.readers.base import Source
+from mast_opt.io.readers.folder import FolderSource
+from mast_opt.io.readers.opening import open_source
+from mast_opt.io.validation.label_warnings import label_warnings
+from mast_opt.io.validation.tables import Checked, Rounding, check_tables
+from mast_opt.kind.kind import Kind
+from mast_opt.kind.schema import Schema
+from mast_opt.registry import kind_named, kind_of
 
 CHECKSUM_SHOWN = len("sha256:") + 9
 """Characters of a checksum that are enough to tell two apart."""

@@ -5,14 +5,14 @@ from __future__ import annotations
 from os import PathLike
 from pathlib import Path
 
-from mast_opt.arguments import a_flag, a_path, a_text, checked
-from mast_opt.errors import UsageError
-from mast_opt.fork_safety import use_tables
-from mast_opt.header import Header, Objective
+from mast_opt.core.arguments import a_flag, a_path, a_text, checked
+from mast_opt.core.errors import UsageError
+from mast_opt.core.fork_safety import use_tables
 from mast_opt.io.atomic import check_free, new_file
-from mast_opt.io.header_fields import to_fields
-from mast_opt.io.targets import template
-from mast_opt.kinds import kind_named
+from mast_opt.io.header import to_fields
+from mast_opt.io.writers import excel_template as template
+from mast_opt.kind.header import Header, Objective
+from mast_opt.registry import kind_named
 
 
 @checked(kind=a_text, path=a_path, force=a_flag)

@@ -10,25 +10,25 @@ from typing import Any
 import polars as pl
 from numpy.typing import NDArray
 
-from mast_opt.arguments import a_flag, a_path, a_text, checked, optional
-from mast_opt.errors import Fault, InputError, InstanceError, UsageError
-from mast_opt.fork_safety import use_tables
+from mast_opt.core.arguments import a_flag, a_path, a_text, checked, optional
+from mast_opt.core.errors import Fault, InputError, InstanceError, UsageError
+from mast_opt.core.fork_safety import use_tables
+from mast_opt.core.solve_result import Event
+from mast_opt.core.wording import UNSAFE
+from mast_opt.core.wording import shown as printable
 from mast_opt.io.atomic import check_free, check_writable, new_file, new_folder
-from mast_opt.io.cells import faulty_labels
 from mast_opt.io.certificate import CERTIFICATE, write_certificate
 from mast_opt.io.checksum import checksum_of
 from mast_opt.io.events import EVENTS, write_events
 from mast_opt.io.faults import one_of, whole_letters
-from mast_opt.io.header_fields import FORMAT, NAME_EXPECTED, to_fields
-from mast_opt.io.targets.excel import write_excel
-from mast_opt.io.targets.folder import write_tables
-from mast_opt.io.targets.json_file import write_json
+from mast_opt.io.header import FORMAT, NAME_EXPECTED, to_fields
 from mast_opt.io.toml_text import toml_text
-from mast_opt.kinds import check_plan, kind_of
-from mast_opt.result import Event
-from mast_opt.schema import Schema
-from mast_opt.words import UNSAFE
-from mast_opt.words import shown as printable
+from mast_opt.io.validation.cells import faulty_labels
+from mast_opt.io.writers.excel import write_excel
+from mast_opt.io.writers.folder import write_tables
+from mast_opt.io.writers.json_file import write_json
+from mast_opt.kind.schema import Schema
+from mast_opt.registry import check_plan, kind_of
 
 FORMATS = ("csv", "parquet", "xlsx", "json")
 """What ``write`` can write; the first two are folders."""

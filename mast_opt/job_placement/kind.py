@@ -4,36 +4,36 @@ from __future__ import annotations
 
 from typing import Any
 
-from mast_opt.job_placement.build import build, unbuild
-from mast_opt.job_placement.charts import charts
-from mast_opt.job_placement.conflicts import conflicts
-from mast_opt.job_placement.dat import write_dat
-from mast_opt.job_placement.example import EXAMPLE
-from mast_opt.job_placement.formulation import base
-from mast_opt.job_placement.freezing import FREEZING
+from mast_opt.job_placement.analysis.current_state import present
+from mast_opt.job_placement.analysis.static_conflicts import conflicts
+from mast_opt.job_placement.exhaustive.priced_terms import BY_RULE, PRICED
+from mast_opt.job_placement.formulation.fixed_parts import FREEZING
+from mast_opt.job_placement.formulation.formulation import base
+from mast_opt.job_placement.formulation.size import size
+from mast_opt.job_placement.formulation.strengthened import strong
 from mast_opt.job_placement.generate import FAMILIES, SIZES_HELP
-from mast_opt.job_placement.heuristics.pricing import BY_RULE, PRICED
-from mast_opt.job_placement.order import order
+from mast_opt.job_placement.migration.plan_rows import order
 from mast_opt.job_placement.plan import Plan, check_plan
-from mast_opt.job_placement.plan_tables import build_plan, unbuild_plan
-from mast_opt.job_placement.present import present
+from mast_opt.job_placement.presentation.charts import charts
+from mast_opt.job_placement.presentation.sections import sections
 from mast_opt.job_placement.problem import JobPlacement
-from mast_opt.job_placement.sections import sections
-from mast_opt.job_placement.size import size
-from mast_opt.job_placement.strong import strong
-from mast_opt.job_placement.tables import PLAN_SCHEMA, RULES, SCHEMA, TERMS
-from mast_opt.job_placement.verify import verify
-from mast_opt.job_placement.warnings import warnings
-from mast_opt.kind import Kind
-from mast_opt.questions import Questions
-from mast_opt.search import Found, Heuristic, Rehearsal, Tools
+from mast_opt.job_placement.tables.example import EXAMPLE
+from mast_opt.job_placement.tables.input_warnings import warnings
+from mast_opt.job_placement.tables.mathprog import write_dat
+from mast_opt.job_placement.tables.plan_tables import build_plan, unbuild_plan
+from mast_opt.job_placement.tables.problem_from_tables import build, unbuild
+from mast_opt.job_placement.tables.schema import PLAN_SCHEMA, RULES, SCHEMA, TERMS
+from mast_opt.job_placement.verification.verifier import verify
+from mast_opt.kind.analysis_hooks import Questions
+from mast_opt.kind.kind import Kind
+from mast_opt.search.interface import Found, Heuristic, Rehearsal, Tools
 
 
 def _by_name(name: str) -> Heuristic:
     """A solver of our own; its kernels are loaded when it is first asked for."""
 
     def solver(problem: JobPlacement, tools: Tools, start: Plan | None) -> Found[Plan]:
-        from mast_opt.job_placement.heuristics.solvers import SOLVERS
+        from mast_opt.job_placement.exhaustive.solvers import SOLVERS
 
         return SOLVERS[name](problem, tools, start)
 
@@ -45,19 +45,19 @@ _SOLVERS = ("exhaustive", "exhaustive+repair", *_CONSTRUCTIVE[1:])
 
 
 def _rehearsals(solver: str, problem: JobPlacement | None) -> tuple[Rehearsal, ...]:
-    from mast_opt.job_placement.warming import rehearsals
+    from mast_opt.job_placement.live_fleet.kernel_rehearsals import rehearsals
 
     return rehearsals(solver, problem)
 
 
 def _live() -> tuple[Rehearsal, ...]:
-    from mast_opt.job_placement.warming import live
+    from mast_opt.job_placement.live_fleet.kernel_rehearsals import live
 
     return live()
 
 
 def _questions() -> Questions:
-    from mast_opt.job_placement.questions import QUESTIONS  # only when something is asked
+    from mast_opt.job_placement.analysis.hooks import QUESTIONS  # only when something is asked
 
     return QUESTIONS
 

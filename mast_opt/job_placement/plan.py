@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mast_opt.arrays import OTHER_INSTANCE, Arrays, amounts, flags, positions
-from mast_opt.errors import PlanError
+from mast_opt.core.arrays import OTHER_INSTANCE, Arrays, amounts, flags, positions
+from mast_opt.core.errors import PlanError
 from mast_opt.job_placement.problem import JobPlacement
 from mast_opt.job_placement.units import MOST_TASKS, Bools, Ints
 

@@ -13,12 +13,12 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from mast_opt.arrays import Arrays, amounts, flags, positions, scalars, tier_faults
-from mast_opt.errors import InstanceError
-from mast_opt.header import Objective
-from mast_opt.job_placement.devices import Devices, read_devices
-from mast_opt.job_placement.queue import Quotas, quota_tiers, rank
+from mast_opt.core.arrays import Arrays, amounts, flags, positions, scalars, tier_faults
+from mast_opt.core.errors import InstanceError
+from mast_opt.job_placement.gpu_assignment import Devices, read_devices
+from mast_opt.job_placement.queue_order import Quotas, quota_tiers, rank
 from mast_opt.job_placement.units import GPU, LARGEST, LEVELS, MOST_GPUS, MOST_TASKS, RESOURCES, WHOLE, Bools, Ints
+from mast_opt.kind.header import Objective
 
 ArrayT = TypeVar("ArrayT", bound="NDArray[Any]")
 _GPU_COLUMN = np.arange(len(RESOURCES)) == GPU

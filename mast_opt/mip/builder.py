@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mast_opt.errors import UsageError
+from mast_opt.core.errors import UsageError
 from mast_opt.mip.program import Axis, Block, FloatArray, IntArray, Mip, Term, frozen
 
 

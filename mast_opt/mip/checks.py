@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mast_opt.errors import UsageError
+from mast_opt.core.errors import UsageError
 
 if TYPE_CHECKING:
     from mast_opt.mip.program import Mip

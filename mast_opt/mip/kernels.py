@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numba import types
 
-from mast_opt.kernel_cache import cached_njit
+from mast_opt.core.kernel_cache import cached_njit
 
 if TYPE_CHECKING:
     from mast_opt.mip.program import BoolArray, FloatArray, IntArray

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from mast_opt.errors import UsageError
+from mast_opt.core.errors import UsageError
 from mast_opt.mip.checks import check
 
 FloatArray = NDArray[np.float64]

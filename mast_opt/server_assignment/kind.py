@@ -2,46 +2,46 @@
 
 from __future__ import annotations
 
-from mast_opt.kind import Kind
-from mast_opt.questions import Questions
-from mast_opt.search import Found, Pricing, Rehearsal, Tools
-from mast_opt.server_assignment.build import build
-from mast_opt.server_assignment.charts import charts
-from mast_opt.server_assignment.conflicts import conflicts
-from mast_opt.server_assignment.dat import write_dat
-from mast_opt.server_assignment.example import EXAMPLE
-from mast_opt.server_assignment.formulation import base
-from mast_opt.server_assignment.freezing import FREEZING
+from mast_opt.kind.analysis_hooks import Questions
+from mast_opt.kind.kind import Kind
+from mast_opt.search.interface import Found, Pricing, Rehearsal, Tools
+from mast_opt.server_assignment.analysis.current_state import present
+from mast_opt.server_assignment.analysis.static_conflicts import conflicts
+from mast_opt.server_assignment.current_plan import today
+from mast_opt.server_assignment.formulation.fixed_parts import FREEZING
+from mast_opt.server_assignment.formulation.formulation import base
+from mast_opt.server_assignment.formulation.size import size
 from mast_opt.server_assignment.generate import FAMILIES
-from mast_opt.server_assignment.order import order
+from mast_opt.server_assignment.migration.plan_rows import order
 from mast_opt.server_assignment.plan import Plan, check_plan
-from mast_opt.server_assignment.plan_tables import build_plan, unbuild_plan
-from mast_opt.server_assignment.present import present
+from mast_opt.server_assignment.presentation.charts import charts
+from mast_opt.server_assignment.presentation.sections import sections
 from mast_opt.server_assignment.problem import ServerAssignment
-from mast_opt.server_assignment.recheck import certified_bound
-from mast_opt.server_assignment.sections import sections
-from mast_opt.server_assignment.size import size
-from mast_opt.server_assignment.tables import PLAN_SCHEMA, SCHEMA, TERMS
-from mast_opt.server_assignment.today import today
-from mast_opt.server_assignment.unbuild import unbuild
-from mast_opt.server_assignment.verify import verify
-from mast_opt.server_assignment.warnings import warnings
+from mast_opt.server_assignment.tables.example import EXAMPLE
+from mast_opt.server_assignment.tables.input_warnings import warnings
+from mast_opt.server_assignment.tables.mathprog import write_dat
+from mast_opt.server_assignment.tables.plan_tables import build_plan, unbuild_plan
+from mast_opt.server_assignment.tables.problem_from_tables import build
+from mast_opt.server_assignment.tables.problem_to_tables import unbuild
+from mast_opt.server_assignment.tables.schema import PLAN_SCHEMA, SCHEMA, TERMS
+from mast_opt.server_assignment.verification.certificate_bound import certified_bound
+from mast_opt.server_assignment.verification.verifier import verify
 
 
 def _ras(problem: ServerAssignment, tools: Tools, start: Plan | None) -> Found[Plan]:
-    from mast_opt.server_assignment.heuristics.ras import ras  # compiles kernels: only when asked for
+    from mast_opt.server_assignment.ras.solver import ras  # compiles kernels: only when asked for
 
     return ras(problem, tools, start)
 
 
 def _rehearsals(solver: str, problem: ServerAssignment | None) -> tuple[Rehearsal, ...]:
-    from mast_opt.server_assignment.heuristics.rehearsals import rehearsals
+    from mast_opt.server_assignment.ras.kernel_rehearsals import rehearsals
 
     return rehearsals()
 
 
 def _questions() -> Questions:
-    from mast_opt.server_assignment.questions import QUESTIONS  # only when something is asked
+    from mast_opt.server_assignment.analysis.hooks import QUESTIONS  # only when something is asked
 
     return QUESTIONS
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mast_opt.arrays import OTHER_INSTANCE, Arrays, amounts, positions
-from mast_opt.errors import PlanError
+from mast_opt.core.arrays import OTHER_INSTANCE, Arrays, amounts, positions
+from mast_opt.core.errors import PlanError
 from mast_opt.server_assignment.problem import Ints, ServerAssignment
 
 

@@ -14,10 +14,10 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from mast_opt.arrays import Arrays, amounts, flags, positions, scalars
-from mast_opt.errors import Fault, InstanceError
-from mast_opt.header import Objective
-from mast_opt.server_assignment.classes import Classes, partition
+from mast_opt.core.arrays import Arrays, amounts, flags, positions, scalars
+from mast_opt.core.errors import Fault, InstanceError
+from mast_opt.kind.header import Objective
+from mast_opt.server_assignment.server_classes import Classes, partition
 
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]

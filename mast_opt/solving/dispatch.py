@@ -14,7 +14,9 @@ from typing import Any
 import numpy as np
 
 from mast_opt import backends
-from mast_opt.arguments import (
+from mast_opt.backends.base import Backend, interruptibly
+from mast_opt.backends.supervise import check_params
+from mast_opt.core.arguments import (
     CANCEL,
     GAP,
     SEED,
@@ -29,19 +31,17 @@ from mast_opt.arguments import (
     optional,
     texts,
 )
-from mast_opt.backends.base import Backend, interruptibly
-from mast_opt.backends.supervise import check_params
-from mast_opt.errors import Interrupted, UnsupportedOption, UsageError, VerificationError
-from mast_opt.kind import Formulation, Kind
-from mast_opt.kinds import check_plan, kind_of
-from mast_opt.result import Event, Limit, SolveParams, Status, relative_gap
-from mast_opt.search import Certificate, Found, MipSolver, Pricing, StageBound, Stop, Tools, Watch
+from mast_opt.core.errors import Interrupted, UnsupportedOption, UsageError, VerificationError
+from mast_opt.core.solve_result import Event, Limit, SolveParams, Status, relative_gap
+from mast_opt.core.verdict import Verdict
+from mast_opt.kind.kind import Formulation, Kind
+from mast_opt.registry import check_plan, kind_of
+from mast_opt.search.interface import Certificate, Found, MipSolver, Pricing, StageBound, Stop, Tools, Watch
 from mast_opt.solving.clock import COMPILE, Clock
-from mast_opt.solving.compiling import needed, rehearse
-from mast_opt.solving.exact import Answer, ExactSolve
-from mast_opt.solving.freezing import Frozen, frozen
+from mast_opt.solving.fixed_parts import Frozen, frozen
+from mast_opt.solving.kernel_compilation import needed, rehearse
+from mast_opt.solving.mip_route import Answer, ExactSolve
 from mast_opt.solving.solution import Solution, Stage
-from mast_opt.verdict import Verdict
 
 OptionValue = str | int | float | bool
 

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from mast_opt.result import Event, Limit, Status, relative_gap
-from mast_opt.search import Certificate
-from mast_opt.verdict import Conflict, Verdict
+from mast_opt.core.solve_result import Event, Limit, Status, relative_gap
+from mast_opt.core.verdict import Conflict, Verdict
+from mast_opt.search.interface import Certificate
 
 
 @dataclass(frozen=True)

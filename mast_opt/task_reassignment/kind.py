@@ -2,45 +2,45 @@
 
 from __future__ import annotations
 
-from mast_opt.kind import Kind
-from mast_opt.questions import Questions
-from mast_opt.search import Found, Pricing, Rehearsal, Tools
-from mast_opt.task_reassignment.aggregate import aggregate_bound
-from mast_opt.task_reassignment.charts import charts
-from mast_opt.task_reassignment.conflicts import conflicts
-from mast_opt.task_reassignment.dat import write_dat
-from mast_opt.task_reassignment.example import EXAMPLE
-from mast_opt.task_reassignment.formulation import base
-from mast_opt.task_reassignment.freezing import FREEZING
+from mast_opt.kind.analysis_hooks import Questions
+from mast_opt.kind.kind import Kind
+from mast_opt.search.interface import Found, Pricing, Rehearsal, Tools
+from mast_opt.task_reassignment.analysis.current_state import present
+from mast_opt.task_reassignment.analysis.static_conflicts import conflicts
+from mast_opt.task_reassignment.current_plan import today
+from mast_opt.task_reassignment.formulation.fixed_parts import FREEZING
+from mast_opt.task_reassignment.formulation.formulation import base
+from mast_opt.task_reassignment.formulation.size import size
 from mast_opt.task_reassignment.generate import FAMILIES
-from mast_opt.task_reassignment.order import order
+from mast_opt.task_reassignment.migration.plan_rows import order
 from mast_opt.task_reassignment.plan import Plan, check_plan
-from mast_opt.task_reassignment.plan_tables import build_plan, unbuild_plan
-from mast_opt.task_reassignment.present import present
+from mast_opt.task_reassignment.presentation.charts import charts
+from mast_opt.task_reassignment.presentation.sections import sections
 from mast_opt.task_reassignment.problem import TaskReassignment
-from mast_opt.task_reassignment.roadef_write import write_assignment, write_model
-from mast_opt.task_reassignment.sections import sections
-from mast_opt.task_reassignment.size import size
-from mast_opt.task_reassignment.tables import PLAN_SCHEMA, SCHEMA, TERMS, build, unbuild
-from mast_opt.task_reassignment.today import today
-from mast_opt.task_reassignment.verify import verify
-from mast_opt.task_reassignment.warnings import warnings
+from mast_opt.task_reassignment.tables.example import EXAMPLE
+from mast_opt.task_reassignment.tables.input_warnings import warnings
+from mast_opt.task_reassignment.tables.mathprog import write_dat
+from mast_opt.task_reassignment.tables.plan_tables import build_plan, unbuild_plan
+from mast_opt.task_reassignment.tables.problem_tables import PLAN_SCHEMA, SCHEMA, TERMS, build, unbuild
+from mast_opt.task_reassignment.tables.roadef_writer import write_assignment, write_model
+from mast_opt.task_reassignment.verification.aggregate_bound import aggregate_bound
+from mast_opt.task_reassignment.verification.verifier import verify
 
 
 def _twine(problem: TaskReassignment, tools: Tools, start: Plan | None) -> Found[Plan]:
-    from mast_opt.task_reassignment.heuristics.twine import twine  # compiles kernels: only when asked for
+    from mast_opt.task_reassignment.twine.solver import twine  # compiles kernels: only when asked for
 
     return twine(problem, tools, start)
 
 
 def _rehearsals(solver: str, problem: TaskReassignment | None) -> tuple[Rehearsal, ...]:
-    from mast_opt.task_reassignment.heuristics.rehearsals import rehearsals
+    from mast_opt.task_reassignment.twine.kernel_rehearsals import rehearsals
 
     return rehearsals()
 
 
 def _questions() -> Questions:
-    from mast_opt.task_reassignment.questions import QUESTIONS  # only when something is asked
+    from mast_opt.task_reassignment.analysis.hooks import QUESTIONS  # only when something is asked
 
     return QUESTIONS
 

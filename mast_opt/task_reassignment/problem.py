@@ -13,9 +13,9 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from mast_opt.arrays import Arrays, amounts, flags, positions, scalars
-from mast_opt.errors import InstanceError
-from mast_opt.header import Objective
+from mast_opt.core.arrays import Arrays, amounts, flags, positions, scalars
+from mast_opt.core.errors import InstanceError
+from mast_opt.kind.header import Objective
 
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]

@@ -11,7 +11,7 @@ import pytest
 
 import mast_opt
 from mast_opt.analysis import pareto
-from mast_opt.data_placement.formulation import base
+from mast_opt.data_placement.formulation.formulation import base
 from tests.data_placement.support import proven
 from tests.data_placement.workshop import PROBLEM
 

@@ -18,9 +18,9 @@ import pytest
 
 from mast_opt.backends import supervise
 from mast_opt.backends.base import Backend
-from mast_opt.errors import UnsupportedOption, UsageError
+from mast_opt.core.errors import UnsupportedOption, UsageError
+from mast_opt.core.solve_result import Event, Limit, SolveParams, SolveResult, Status
 from mast_opt.mip import Mip, scale
-from mast_opt.result import Event, Limit, SolveParams, SolveResult, Status
 from tests.backends import programs
 from tests.backends.programs import INF, program
 

@@ -16,7 +16,7 @@ HARD = """
 import numpy as np
 from mast_opt.backends import get
 from mast_opt.mip import MipBuilder
-from mast_opt.result import SolveParams
+from mast_opt.core.solve_result import SolveParams
 
 rng = np.random.default_rng(0)
 m = MipBuilder("hard")

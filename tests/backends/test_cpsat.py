@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 import mast_opt
-from mast_opt.result import Status
+from mast_opt.core.solve_result import Status
 
 
 def test_costs_leave_room_for_what_presolve_adds_up() -> None:

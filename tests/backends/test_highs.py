@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from mast_opt.backends.highs import Highs
-from mast_opt.backends.watch import Relay
-from mast_opt.errors import UnsupportedOption
+from mast_opt.backends.progress import Relay
+from mast_opt.core.errors import UnsupportedOption
+from mast_opt.core.solve_result import Limit, SolveParams, Status
 from mast_opt.mip import Mip, MipBuilder
-from mast_opt.result import Limit, SolveParams, Status
 from tests.backends.programs import enumerated, hard, small_random
 
 

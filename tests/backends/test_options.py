@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from mast_opt import backends
-from mast_opt.errors import UnsupportedOption
+from mast_opt.core.errors import UnsupportedOption
+from mast_opt.core.solve_result import Limit, SolveParams, Status
 from mast_opt.mip import Mip
-from mast_opt.result import Limit, SolveParams, Status
 from tests.backends.programs import INF, hard, knapsack, program
 from tests.solvers import HERE, here
 

@@ -14,9 +14,9 @@ import mast_opt
 from mast_opt import backends
 from mast_opt.backends.base import Backend
 from mast_opt.cli import main
-from mast_opt.errors import BackendError, BackendUnavailable, UsageError
+from mast_opt.core.errors import BackendError, BackendUnavailable, UsageError
+from mast_opt.core.solve_result import SolveParams, SolveResult, Status
 from mast_opt.mip import Mip
-from mast_opt.result import SolveParams, SolveResult, Status
 from tests.backends.programs import program
 from tests.platforms import needs
 
@@ -55,7 +55,7 @@ def test_highs_and_cpsat_live_in_one_process_in_either_order(first: str) -> None
     code = (
         f"import {first}\n"
         "from mast_opt import backends\n"
-        "from mast_opt.result import SolveParams\n"
+        "from mast_opt.core.solve_result import SolveParams\n"
         "from tests.backends.programs import knapsack\n"
         "mip, minimum = knapsack()\n"
         "for name in ('cpsat', 'highs', 'cpsat') if 'ortools' in sys.modules else ('highs', 'cpsat', 'highs'):\n"

@@ -7,9 +7,9 @@ import pytest
 
 from mast_opt import backends
 from mast_opt.backends.base import Backend
-from mast_opt.errors import SizeLimitExceeded
+from mast_opt.core.errors import SizeLimitExceeded
+from mast_opt.core.solve_result import SolveParams, SolveResult, Status
 from mast_opt.mip import Mip, MipBuilder
-from mast_opt.result import SolveParams, SolveResult, Status
 from tests.solvers import here
 
 COMMERCIAL = ("gurobi", "xpress", "copt", "cplex")

@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 
 from mast_opt.backends.base import GRACE_S, converted, interruptibly, one_sided
+from mast_opt.backends.progress import Progress, Relay, watching
 from mast_opt.backends.supervise import Outcome, supervised
-from mast_opt.backends.watch import Progress, Relay, watching
-from mast_opt.errors import BackendError
+from mast_opt.core.errors import BackendError
+from mast_opt.core.solve_result import Event, Limit, SolveParams, SolveResult, Status
 from mast_opt.mip import FloatArray, Mip
-from mast_opt.result import Event, Limit, SolveParams, SolveResult, Status
 from tests.backends.programs import INF, knapsack, program
 from tests.platforms import needs
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from mast_opt.bench import read_suite
-from mast_opt.bench.child import run_child
-from mast_opt.errors import SuiteError
+from mast_opt.bench.execution.subprocess_run import run_child
+from mast_opt.core.errors import SuiteError
 from tests.bench.conftest import SUITE
 
 PACKAGE = {

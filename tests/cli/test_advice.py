@@ -9,7 +9,7 @@ import pytest
 
 import mast_opt
 from mast_opt.cli.advice import next_step
-from mast_opt.result import Status
+from mast_opt.core.solve_result import Status
 from mast_opt.solving import Solution
 
 INSTANCE, OUT = Path("my instance"), Path("plan")

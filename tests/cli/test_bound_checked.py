@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import mast_opt
-from mast_opt.task_reassignment.aggregate import aggregate_bound
+from mast_opt.task_reassignment.verification.aggregate_bound import aggregate_bound
 from tests.cli.conftest import Call, write_tables
 from tests.cli.test_certificate import claim, plan, solved  # noqa: F401  (fixtures)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import mast_opt
-from mast_opt.words import UNSAFE, shown, shown_lines
+from mast_opt.core.wording import UNSAFE, shown, shown_lines
 from tests.cli.conftest import Call, Ended, write_tables
 
 EVIL = "x\x1b[31m\r\nVERIFIED forged\x07\x9b2J\u202eevil\u2066\u200b"

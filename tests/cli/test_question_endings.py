@@ -11,7 +11,7 @@ import pytest
 from mast_opt.analysis.explain import Explanation
 from mast_opt.analysis.whatif import WhatIf
 from mast_opt.cli.commands import explain, whatif
-from mast_opt.result import Status
+from mast_opt.core.solve_result import Status
 from tests.cli.conftest import Call
 
 FRONTIER = ["pareto", "--terms", "storage,peak"]

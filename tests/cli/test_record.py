@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from mast_opt import backends
+from mast_opt.core.solve_result import Limit, SolveParams, SolveResult, Status
 from mast_opt.mip import Mip
-from mast_opt.result import Limit, SolveParams, SolveResult, Status
 from tests.cli.conftest import OPTIMUM, Call, write_tables
 
 KEYS = {

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from mast_opt import kinds
-from mast_opt.cli import run
+from mast_opt import registry as kinds
+from mast_opt.cli import invocation as run
 from mast_opt.cli.commands import solve
 from tests.cli.conftest import Call
 

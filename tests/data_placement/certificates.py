@@ -7,10 +7,10 @@ from types import SimpleNamespace
 import numpy as np
 
 from mast_opt.data_placement import DataPlacement
-from mast_opt.data_placement.certificate import Certificate
-from mast_opt.data_placement.certificate_sums import LEVELS
-from mast_opt.data_placement.certificate_trees import KeptTrees
-from mast_opt.data_placement.packing import peak_floor
+from mast_opt.data_placement.verification.certificate import Certificate
+from mast_opt.data_placement.verification.certificate_bound import LEVELS
+from mast_opt.data_placement.verification.certificate_tree_cuts import KeptTrees
+from mast_opt.data_placement.verification.peak_bound import peak_floor
 from tests.data_placement.brute import Brute
 
 

@@ -10,7 +10,7 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping
 
 from mast_opt.data_placement import DataPlacement, Plan
-from mast_opt.data_placement.steps import Steps
+from mast_opt.data_placement.migration.planner import Steps
 
 Cell = tuple[int, int]
 Runs = dict[int, Counter[Cell]]

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from mast_opt.data_placement import DataPlacement, Links, Plan
 from mast_opt.data_placement.problem import SHARE
-from mast_opt.data_placement.tables import TERMS
-from mast_opt.header import Objective
+from mast_opt.data_placement.tables.schema import TERMS
+from mast_opt.kind.header import Objective
 
 Draw = Callable[[st.SearchStrategy[Any]], Any]
 

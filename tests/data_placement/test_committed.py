@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from mast_opt.data_placement import DataPlacement
-from mast_opt.data_placement.conflicts import conflicts
-from mast_opt.data_placement.today import today
-from mast_opt.data_placement.verify import verify
+from mast_opt.data_placement.analysis.static_conflicts import conflicts
+from mast_opt.data_placement.current_plan import today
+from mast_opt.data_placement.verification.verifier import verify
 from mast_opt.io import read
 
 FOLDER = Path(__file__).parents[2] / "instances" / "data_placement"

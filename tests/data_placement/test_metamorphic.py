@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mast_opt.data_placement import DataPlacement
-from mast_opt.data_placement.formulation import base
+from mast_opt.data_placement.formulation.formulation import base
 from tests.data_placement.strategies import problems
 from tests.data_placement.support import RELATIVE, examples, proven
 

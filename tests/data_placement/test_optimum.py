@@ -8,8 +8,8 @@ import pytest
 from hypothesis import event, given
 
 from mast_opt.data_placement import DataPlacement
-from mast_opt.data_placement.formulation import base, exact_shares, in_parts
-from mast_opt.data_placement.verify import verify
+from mast_opt.data_placement.formulation.formulation import base, exact_shares, in_parts
+from mast_opt.data_placement.verification.verifier import verify
 from tests.data_placement import glpk
 from tests.data_placement.brute import Brute
 from tests.data_placement.strategies import problems

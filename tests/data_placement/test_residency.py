@@ -10,12 +10,12 @@ import pytest
 
 import mast_opt
 from mast_opt.data_placement import DataPlacement, Plan
-from mast_opt.data_placement.choices import phrase
-from mast_opt.data_placement.conflicts import conflicts
-from mast_opt.data_placement.formulation import base
-from mast_opt.data_placement.relief import relief
-from mast_opt.data_placement.scenarios import lose_regions
-from mast_opt.data_placement.verify import verify
+from mast_opt.data_placement.analysis.alternatives import phrase
+from mast_opt.data_placement.analysis.elastic_program import relief
+from mast_opt.data_placement.analysis.scenarios import lose_regions
+from mast_opt.data_placement.analysis.static_conflicts import conflicts
+from mast_opt.data_placement.formulation.formulation import base
+from mast_opt.data_placement.verification.verifier import verify
 from mast_opt.io.checksum import checksum
 from tests.data_placement.brute import Brute
 from tests.data_placement.edits import COPY, DERIVED, REMOTE, added, changed, placed

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from mast_opt.data_placement import DataPlacement, Links, Plan
-from mast_opt.data_placement.tables import TERMS
-from mast_opt.header import Objective
+from mast_opt.data_placement.tables.schema import TERMS
+from mast_opt.kind.header import Objective
 
 TB = 1_000_000
 A, B, C = 0, 1, 2

@@ -90,7 +90,7 @@ def child(root: Path, seed: int, first: int, cases: int, only: str) -> None:
 
     ``slow SECONDS BYTES`` precedes it for a case that takes long.
     """
-    from mast_opt.errors import MastOptError
+    from mast_opt.core.errors import MastOptError
 
     chosen = {target.name: target for target in chosen_targets(only)}
     for target in chosen.values():

@@ -21,19 +21,19 @@ import polars as pl
 import xlsxwriter
 
 import mast_opt
-from mast_opt.analysis.scenarios import check_scenarios, happened, scenario_warnings
-from mast_opt.bench.results import latest, load
-from mast_opt.bench.suite_file import read_suite, suite_path
-from mast_opt.cli.freezing import parts_to_keep
+from mast_opt.analysis.scenario_files import check_scenarios, happened, scenario_warnings
+from mast_opt.bench.results.store import latest, load
+from mast_opt.bench.suites.toml_reader import read_suite, suite_path
+from mast_opt.cli.freeze_option import parts_to_keep
 from mast_opt.io import read_certificate, read_events
 from mast_opt.io.certificate import write_certificate
-from mast_opt.io.header_fields import FORMAT
+from mast_opt.io.header import FORMAT
 from mast_opt.io.importers import IMPORTERS
 from mast_opt.io.read import kind_of_file, read_instance, read_plan_of
-from mast_opt.kinds import kind_named, kind_names, kind_of
-from mast_opt.server_assignment.certificate import Certificate, Prices
-from tests.io import test_gap, test_importers
-from tests.job_placement import test_importers as gpu_fleet
+from mast_opt.registry import kind_named, kind_names, kind_of
+from mast_opt.server_assignment.verification.certificate import Certificate, Prices
+from tests.io.importers import test_gap, test_importers
+from tests.io.importers import test_gpu_fleet as gpu_fleet
 from tests.task_reassignment import hand
 
 CHEAP_ROWS = 100_000

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from mast_opt import kinds
-from mast_opt.errors import Fault, InstanceError
+from mast_opt import registry as kinds
+from mast_opt.core.errors import Fault, InstanceError
 from mast_opt.io import read
 from tests.io.toy import GOOD, HEADER
 

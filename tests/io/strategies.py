@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from mast_opt.header import Header, Objective
-from mast_opt.schema import Tables
+from mast_opt.kind.header import Header, Objective
+from mast_opt.kind.schema import Tables
 from tests.io.toy import KIND, Toy
 
 _WILD = st.sampled_from(

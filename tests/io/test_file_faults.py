@@ -12,9 +12,9 @@ from typing import Any
 import polars as pl
 import pytest
 
-from mast_opt.errors import InstanceError
+from mast_opt.core.errors import InstanceError
 from mast_opt.io import FORMATS, read, write
-from mast_opt.io.sources.base import panics_as_text
+from mast_opt.io.readers.base import panics_as_text
 from tests.io.conftest import Folder, faults_of, places
 from tests.io.toy import GOOD, HEADER
 

@@ -17,7 +17,7 @@ INSTANCE = Path(__file__).parents[2] / "instances" / "data_placement" / "two-reg
 FORK = """
 import os, signal, sys
 import mast_opt
-from mast_opt.errors import UsageError
+from mast_opt.core.errors import UsageError
 
 instance, out, before, what = sys.argv[1:]
 if before == "read":

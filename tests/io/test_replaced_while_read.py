@@ -12,10 +12,11 @@ from typing import Any
 import pytest
 
 import mast_opt
-from mast_opt.errors import InputError, InstanceError
-from mast_opt.io import atomic, undisturbed
-from mast_opt.io.exchange import exchange
-from mast_opt.io.sources import folder as folder_source
+from mast_opt.core.errors import InputError, InstanceError
+from mast_opt.io import atomic
+from mast_opt.io import consistent_read as undisturbed
+from mast_opt.io.folder_exchange import exchange
+from mast_opt.io.readers import folder as folder_source
 from tests.platforms import needs
 
 PROBLEM = mast_opt.read(Path(__file__).parents[2] / "instances" / "data_placement" / "two-regions")

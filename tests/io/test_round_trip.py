@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 
 from mast_opt.io import FORMATS, checksum, read, read_instance, write
-from mast_opt.schema import Tables
+from mast_opt.kind.schema import Tables
 from tests.io.conftest import Folder
 from tests.io.strategies import TOYS
 from tests.io.toy import SCHEMA, Toy

@@ -12,8 +12,8 @@ import pytest
 
 import mast_opt
 from mast_opt.io import read_instance
-from mast_opt.kinds import kind_named, kind_names, kind_of
-from mast_opt.plausibility import similar, thousandfold
+from mast_opt.kind.plausibility import similar, thousandfold
+from mast_opt.registry import kind_named, kind_names, kind_of
 from tests.cli.conftest import write_tables
 
 ROOT = Path(__file__).parents[2] / "instances"

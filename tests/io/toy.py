@@ -8,11 +8,11 @@ from typing import Any, ClassVar
 
 import pytest
 
-from mast_opt.errors import Fault, InstanceError
-from mast_opt.header import Header, Rule
-from mast_opt.kind import Kind
-from mast_opt.schema import Axis, Schema, Table, Tables, boolean, choice, integer, label, need, supply
-from mast_opt.verdict import Conflict
+from mast_opt.core.errors import Fault, InstanceError
+from mast_opt.core.verdict import Conflict
+from mast_opt.kind.header import Header, Rule
+from mast_opt.kind.kind import Kind
+from mast_opt.kind.schema import Axis, Schema, Table, Tables, boolean, choice, integer, label, need, supply
 
 TB, GB, SHARE = 1_000_000, 1024, 1000
 

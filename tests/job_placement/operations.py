@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from mast_opt.job_placement.fleet import Fleet
-from mast_opt.job_placement.offers import Bid, Job, Server
+from mast_opt.job_placement.live_fleet.fleet import Fleet
+from mast_opt.job_placement.live_fleet.types import Bid, Job, Server
 
 REGIONS = ("north", "south")
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from mast_opt.job_placement.books import Books, cost_of
-from mast_opt.job_placement.heuristics.state import NEVER
+from mast_opt.job_placement.engine.state import NEVER
+from mast_opt.job_placement.live_fleet.inventory import Books, cost_of
 
 
 def expected(books: Books) -> dict[str, np.ndarray]:

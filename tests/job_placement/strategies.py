@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from mast_opt.header import Objective
 from mast_opt.job_placement import JobPlacement
-from mast_opt.job_placement.devices import read_devices
-from mast_opt.job_placement.tables import TERMS
+from mast_opt.job_placement.gpu_assignment import read_devices
+from mast_opt.job_placement.tables.schema import TERMS
+from mast_opt.kind.header import Objective
 
 Draw = Callable[[st.SearchStrategy[Any]], Any]
 

@@ -9,7 +9,7 @@ import pytest
 
 from mast_opt.io import read
 from mast_opt.job_placement import JobPlacement
-from mast_opt.job_placement.verify import verify
+from mast_opt.job_placement.verification.verifier import verify
 from mast_opt.solving import Solution, solve
 
 FOLDER = Path(__file__).parents[2] / "instances" / "job_placement"

@@ -11,12 +11,12 @@ import pytest
 import mast_opt
 from mast_opt.io.checksum import checksum
 from mast_opt.job_placement import JobPlacement
-from mast_opt.job_placement.fleet import Fleet
+from mast_opt.job_placement.analysis.rejection_reasons import Obstacle, reasons
 from mast_opt.job_placement.generate import FAMILIES
 from mast_opt.job_placement.kind import KIND
-from mast_opt.job_placement.offers import Bid, Job, Refused, Server
-from mast_opt.job_placement.reasons import Obstacle, reasons
-from mast_opt.job_placement.verify import verify
+from mast_opt.job_placement.live_fleet.fleet import Fleet
+from mast_opt.job_placement.live_fleet.types import Bid, Job, Refused, Server
+from mast_opt.job_placement.verification.verifier import verify
 
 
 @pytest.fixture(scope="module")

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import mast_opt
-from mast_opt.errors import UsageError
-from mast_opt.kinds import kind_of
+from mast_opt.core.errors import UsageError
 from mast_opt.mip import Mip, Term
+from mast_opt.registry import kind_of
 from tests.backends.programs import knapsack
 
 

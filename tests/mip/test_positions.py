@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import mast_opt
-from mast_opt.errors import InstanceError, UsageError
+from mast_opt.core.errors import InstanceError, UsageError
 from mast_opt.mip.builder import MipBuilder
 
 

@@ -13,16 +13,16 @@ import numpy as np
 import pytest
 
 import mast_opt
-from mast_opt.charts import Bars, Flows, HeatMap, Lines
-from mast_opt.errors import PlanError
+from mast_opt.core.errors import PlanError
+from mast_opt.core.solve_result import Event
 from mast_opt.io import read_events
-from mast_opt.kinds import kind_named, kind_names
+from mast_opt.kind.presentation import Bars, Flows, HeatMap, Lines
+from mast_opt.registry import kind_named, kind_names
 from mast_opt.report.html import report, write_report
 from mast_opt.report.html.convergence import convergence
-from mast_opt.report.html.drawing import draw, fullest
 from mast_opt.report.html.page import page
-from mast_opt.report.html.specs import thinned
-from mast_opt.result import Event
+from mast_opt.report.html.render import draw, fullest
+from mast_opt.report.html.vega_specs import thinned
 from tests.data_placement.workshop import PLAN, PROBLEM
 from tests.platforms import needs
 from tests.report.browser import look

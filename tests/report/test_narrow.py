@@ -12,12 +12,12 @@ from rich.console import Console
 import mast_opt
 from mast_opt.analysis.pareto import Frontier, Point
 from mast_opt.analysis.whatif import Outcome
-from mast_opt.kind import Form, Head, Section
-from mast_opt.kinds import kind_named, kind_names
-from mast_opt.report.analysis import _abreast, show_frontier, show_whatif
-from mast_opt.report.parts import light_table, print_table
-from mast_opt.report.sections import show_section
-from mast_opt.report.terminal import show_solution
+from mast_opt.kind.kind import Form, Head, Section
+from mast_opt.registry import kind_named, kind_names
+from mast_opt.report.terminal.analysis import _abreast, show_frontier, show_whatif
+from mast_opt.report.terminal.layout import light_table, print_table
+from mast_opt.report.terminal.sections import show_section
+from mast_opt.report.terminal.solution import show_solution
 
 
 def shown_in(width: int) -> tuple[Console, io.StringIO]:

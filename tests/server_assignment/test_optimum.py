@@ -12,10 +12,10 @@ from hypothesis import event, given
 from hypothesis import strategies as st
 
 import mast_opt
-from mast_opt.result import Status
+from mast_opt.core.solve_result import Status
 from mast_opt.server_assignment import Plan, ServerAssignment
-from mast_opt.server_assignment.formulation import base
-from mast_opt.server_assignment.verify import verify
+from mast_opt.server_assignment.formulation.formulation import base
+from mast_opt.server_assignment.verification.verifier import verify
 from tests.server_assignment.brute import Brute
 from tests.server_assignment.strategies import plans, problems
 from tests.server_assignment.support import RELATIVE, examples, glpk_optimum, proven

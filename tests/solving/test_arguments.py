@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import mast_opt
-from mast_opt.errors import UsageError
+from mast_opt.core.errors import UsageError
 
 PROBLEM = mast_opt.read(Path(__file__).parents[2] / "instances" / "job_placement" / "tiny-victims.json")
 OTHER = mast_opt.generate("data-placement", datasets=3, workloads=3, regions=2)

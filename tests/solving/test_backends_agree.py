@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import mast_opt
-from mast_opt.result import Status
+from mast_opt.core.solve_result import Status
 from mast_opt.solving import Solution
 from tests.solvers import OPEN
 

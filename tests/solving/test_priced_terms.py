@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import mast_opt
-from mast_opt.data_placement.heuristics import pricing
-from mast_opt.errors import UnsupportedOption
-from mast_opt.kinds import kind_named, kind_names
+from mast_opt.core.errors import UnsupportedOption
+from mast_opt.data_placement.tetris import priced_terms as pricing
+from mast_opt.registry import kind_named, kind_names
 from tests.data_placement.workshop import PROBLEM
 
 EVERY = [(name, solver) for name in kind_names() for solver in kind_named(name).heuristics]

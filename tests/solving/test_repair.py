@@ -11,13 +11,13 @@ import pytest
 
 import mast_opt
 from mast_opt.backends.highs import Highs
+from mast_opt.core.errors import VerificationError
+from mast_opt.core.solve_result import SolveParams, SolveResult, Status
 from mast_opt.data_placement import DataPlacement
-from mast_opt.errors import VerificationError
-from mast_opt.kinds import kind_of
 from mast_opt.mip import Mip
-from mast_opt.result import SolveParams, SolveResult, Status
+from mast_opt.registry import kind_of
 from mast_opt.solving.clock import Clock
-from mast_opt.solving.exact import REPAIR_ROUNDS, Answer, ExactSolve
+from mast_opt.solving.mip_route import REPAIR_ROUNDS, Answer, ExactSolve
 from tests.backends.programs import INF, program
 from tests.solvers import HERE
 

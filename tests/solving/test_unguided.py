@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import mast_opt
-from mast_opt.result import Status
+from mast_opt.core.solve_result import Status
 
 JOBS = mast_opt.generate("job-placement", "lexicographic", regions=2, clusters=1, servers=3, fill_percent=95)
 TASKS = mast_opt.generate("task-reassignment", machines=4, processes=6)

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from mast_opt.task_reassignment import Plan, TaskReassignment
-from mast_opt.task_reassignment.roadef import read
+from mast_opt.task_reassignment.tables.roadef import read
 
 MODEL = """\
 2

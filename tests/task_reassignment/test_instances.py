@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 import mast_opt
-from mast_opt.result import Status
+from mast_opt.core.solve_result import Status
 from mast_opt.task_reassignment import TaskReassignment
-from mast_opt.task_reassignment.conflicts import conflicts
-from mast_opt.task_reassignment.dat import write_dat
-from mast_opt.task_reassignment.verify import verify
+from mast_opt.task_reassignment.analysis.static_conflicts import conflicts
+from mast_opt.task_reassignment.tables.mathprog import write_dat
+from mast_opt.task_reassignment.verification.verifier import verify
 from tests.mathprog import optimum
 from tests.task_reassignment.hand import plan
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mast_opt import backends
-from mast_opt.cli.exits import Exit
+from mast_opt.cli.exit_codes import Exit
+from mast_opt.cli.invocation import Answer
 from mast_opt.cli.options import Json, TheRun
-from mast_opt.cli.run import Answer
-from mast_opt.kinds import kind_named, kind_names
-from mast_opt.words import shown
+from mast_opt.core.wording import shown
+from mast_opt.registry import kind_named, kind_names
 
 if TYPE_CHECKING:
     from rich.console import Console

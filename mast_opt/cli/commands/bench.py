@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
-from mast_opt.cli.exits import Exit
+from mast_opt.cli.exit_codes import Exit
+from mast_opt.cli.invocation import Answer, Run
 from mast_opt.cli.options import Json, TheRun, flag
-from mast_opt.cli.run import Answer, Run
-from mast_opt.errors import InputError, UsageError
+from mast_opt.core.errors import InputError, UsageError
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from mast_opt.bench.running import Plan, Told
+    from mast_opt.bench.execution.runner import Plan, Told
 
 RESULTS = Path("out/bench")
 PAGE = Path("docs/benchmarks.md")
@@ -67,8 +67,8 @@ def command(
         raise UsageError(f"{results[0]}: only 'mast-opt bench report' takes results; --out says where they go")
     if ray is not None and update_best_known:
         raise UsageError("--update-best-known is for runs on this machine; leave out --ray")
-    from mast_opt.bench.running import plan
-    from mast_opt.bench.suite_file import read_suite, suite_path
+    from mast_opt.bench.execution.runner import plan
+    from mast_opt.bench.suites.toml_reader import read_suite, suite_path
 
     chosen = read_suite(suite_path(suite), data)
     for name in chosen.skipped:
@@ -83,9 +83,9 @@ def command(
 
 
 def _execute(run: Run, work: Plan, ray: str | None, patience_s: float, update_best_known: bool) -> Answer:
-    from mast_opt.bench.progress import BenchProgress
-    from mast_opt.bench.running import execute
-    from mast_opt.bench.status import BROKEN
+    from mast_opt.bench.execution.progress import BenchProgress
+    from mast_opt.bench.execution.runner import execute
+    from mast_opt.bench.results.status import BROKEN
 
     with BenchProgress(run.err, len(work.todo), sum(trial.time_limit_s for _, trial in work.todo)) as progress:
 
@@ -94,7 +94,7 @@ def _execute(run: Run, work: Plan, ray: str | None, patience_s: float, update_be
 
         spread = None
         if ray is not None:
-            from mast_opt.bench.over_ray import Cluster
+            from mast_opt.bench.execution.ray_cluster import Cluster
 
             spread = Cluster(ray, patience_s)
         results = execute(
@@ -110,7 +110,7 @@ def _execute(run: Run, work: Plan, ray: str | None, patience_s: float, update_be
     run.record.update(results=str(work.file), broken=len(broken))
 
     def show(console: Console) -> None:
-        from mast_opt.bench.summary import show_summary
+        from mast_opt.bench.reporting.terminal_summary import show_summary
 
         show_summary(console, work)
 
@@ -127,9 +127,9 @@ def _show_list(console: Console, work: Plan) -> None:
 
 
 def _report(run: Run, results: tuple[Path, ...], out: Path) -> Answer:
-    from mast_opt.bench.page import page
-    from mast_opt.bench.plots import draw
-    from mast_opt.bench.report import chapters_of
+    from mast_opt.bench.reporting.chapters import chapters_of
+    from mast_opt.bench.reporting.page import page
+    from mast_opt.bench.reporting.plots import draw
     from mast_opt.io.atomic import new_file
 
     if not results:
@@ -151,7 +151,7 @@ def _report(run: Run, results: tuple[Path, ...], out: Path) -> Answer:
 
 def _refuse_anything_but_a_page(out: Path) -> None:
     """Raises InputError where something stands that is no earlier page of results."""
-    from mast_opt.bench.page import HEAD
+    from mast_opt.bench.reporting.page import HEAD
 
     if not out.exists():
         return

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from mast_opt.changes import Change, TableDiff, diff
-from mast_opt.cli.exits import Exit
+from mast_opt.analysis.plan_diff import Change, TableDiff, diff
+from mast_opt.cli.exit_codes import Exit
+from mast_opt.cli.invocation import Answer
+from mast_opt.cli.json_record import today_keys
 from mast_opt.cli.options import Full, Instance, Json, TheRun
-from mast_opt.cli.record import today_keys
-from mast_opt.cli.run import Answer
 from mast_opt.io import read, read_plan
 
 if TYPE_CHECKING:
@@ -62,8 +62,8 @@ def command(
     )
 
     def show(console: Console) -> None:
-        from mast_opt.report.changes import show_diff
-        from mast_opt.report.sections import TOP_ROWS
+        from mast_opt.report.terminal.diff_and_migration import show_diff
+        from mast_opt.report.terminal.sections import TOP_ROWS
 
         show_diff(console, found, None if full else TOP_ROWS)
 

@@ -12,16 +12,16 @@ from cyclopts.validators import Number
 
 from mast_opt.analysis.explain import Explanation, explain
 from mast_opt.analysis.risk import risk as risk_of
-from mast_opt.cli.answers import explanation_keys, risk_keys
-from mast_opt.cli.exits import Exit
+from mast_opt.cli.exit_codes import Exit
 from mast_opt.cli.interrupt import Interrupt
+from mast_opt.cli.invocation import Answer, Run
+from mast_opt.cli.json_answers import explanation_keys, risk_keys
+from mast_opt.cli.named_numbers import numbers_by_name
 from mast_opt.cli.options import Force, Full, Instance, Json, TheRun, check_force
-from mast_opt.cli.pairs import numbers_by_name
-from mast_opt.cli.run import Answer, Run
-from mast_opt.errors import UsageError
+from mast_opt.core.errors import UsageError
+from mast_opt.core.solve_result import Status
 from mast_opt.io import check_target, read, read_plan, write
-from mast_opt.kinds import kind_of
-from mast_opt.result import Status
+from mast_opt.registry import kind_of
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -124,8 +124,8 @@ def command(
         run.record["error"] = words
 
     def show(console: Console) -> None:
-        from mast_opt.report.analysis import show_explanation
-        from mast_opt.report.parts import print_words
+        from mast_opt.report.terminal.analysis import show_explanation
+        from mast_opt.report.terminal.layout import print_words
 
         show_explanation(console, problem.name, answer, full=full)
         if words and code is not Exit.INFEASIBLE:
@@ -146,7 +146,7 @@ def _risk(run: Run, problem: Any, plan: Any | None, *, full: bool) -> Answer:
     run.record.update(solver=None, **risk_keys(answer))
 
     def show(console: Console) -> None:
-        from mast_opt.report.risk import show_risk
+        from mast_opt.report.terminal.risk import show_risk
 
         show_risk(console, problem.name, answer, full=full)
 

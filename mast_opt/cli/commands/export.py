@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from mast_opt.cli.exits import Exit
+from mast_opt.cli.exit_codes import Exit
+from mast_opt.cli.invocation import Answer, Run
 from mast_opt.cli.options import Force, Instance, Json, TheRun
-from mast_opt.cli.run import Answer, Run
-from mast_opt.errors import UsageError
+from mast_opt.core.errors import UsageError
 from mast_opt.io import read, read_plan_of, write
 from mast_opt.io.atomic import check_free, new_file
-from mast_opt.kind import Kind
-from mast_opt.kinds import kind_of
+from mast_opt.kind.kind import Kind
 from mast_opt.mip import Mip
 from mast_opt.mip.export import write_lp, write_mps
+from mast_opt.registry import kind_of
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
-from mast_opt.cli.exits import Exit
+from mast_opt.cli.exit_codes import Exit
 from mast_opt.cli.help_text import entry
+from mast_opt.cli.invocation import Answer
 from mast_opt.cli.options import Force, Json, TheRun
-from mast_opt.cli.run import Answer
-from mast_opt.errors import UsageError
+from mast_opt.core.errors import UsageError
+from mast_opt.core.wording import did_you_mean
 from mast_opt.io import write
-from mast_opt.kinds import generate, kind_named, kind_names
-from mast_opt.words import did_you_mean
+from mast_opt.registry import generate, kind_named, kind_names
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -52,7 +52,7 @@ def command(
     run.record.update(kind=kind, name=problem.name, out=str(out))
 
     def show(console: Console) -> None:
-        from mast_opt.report.parts import print_words
+        from mast_opt.report.terminal.layout import print_words
 
         print_words(console, f"{problem.name} is in {out}. Solve it:\n  {join(['mast-opt', 'solve', str(out)])}")
 

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
-from mast_opt.cli.exits import Exit
+from mast_opt.cli.exit_codes import Exit
 from mast_opt.cli.help_text import entry
+from mast_opt.cli.invocation import Answer
 from mast_opt.cli.options import Force, Json, TheRun
-from mast_opt.cli.run import Answer
-from mast_opt.errors import UsageError
+from mast_opt.core.errors import UsageError
 from mast_opt.io import write
 from mast_opt.io.importers import IMPORTERS, importer_named
 
@@ -52,7 +52,7 @@ def command(
     run.record.update(name=problem.name, out=str(out))
 
     def show(console: Console) -> None:
-        from mast_opt.report.parts import print_words
+        from mast_opt.report.terminal.layout import print_words
 
         print_words(console, f"{problem.name} is in {out}. Solve it:\n  {join(['mast-opt', 'solve', str(out)])}")
 

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
-from mast_opt.analysis.marginal import DEFAULT_GAP, Marginals, marginal_values
-from mast_opt.cli.answers import marginal_keys
-from mast_opt.cli.exits import Exit
+from mast_opt.analysis.marginal_values import DEFAULT_GAP, Marginals, marginal_values
+from mast_opt.cli.exit_codes import Exit
 from mast_opt.cli.interrupt import Interrupt
+from mast_opt.cli.invocation import Answer
+from mast_opt.cli.json_answers import marginal_keys
 from mast_opt.cli.options import Full, Instance, Json, TheRun, flag
-from mast_opt.cli.run import Answer
+from mast_opt.core.solve_result import Status
 from mast_opt.io import read, read_plan
-from mast_opt.result import Status
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -83,7 +83,7 @@ def command(
         run.record["error"] = words
 
     def show(out: Console) -> None:
-        from mast_opt.report.analysis import show_marginals
+        from mast_opt.report.terminal.analysis import show_marginals
 
         show_marginals(out, problem.name, answer, full=full)
         if words:

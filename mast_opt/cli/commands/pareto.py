@@ -10,16 +10,16 @@ from cyclopts import Parameter
 from cyclopts.validators import Number
 
 from mast_opt.analysis.pareto import Frontier, pareto
-from mast_opt.cli.answers import frontier_keys
-from mast_opt.cli.exits import Exit
+from mast_opt.cli.exit_codes import Exit
 from mast_opt.cli.interrupt import Interrupt
+from mast_opt.cli.invocation import Answer
+from mast_opt.cli.json_answers import frontier_keys
+from mast_opt.cli.named_numbers import numbers_by_name
 from mast_opt.cli.options import Force, Instance, Json, TheRun, check_force
-from mast_opt.cli.pairs import numbers_by_name
-from mast_opt.cli.run import Answer
-from mast_opt.errors import UsageError
+from mast_opt.core.errors import UsageError
+from mast_opt.core.solve_result import Status
 from mast_opt.io import read
 from mast_opt.io.atomic import check_free, check_writable, new_file
-from mast_opt.result import Status
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -96,7 +96,7 @@ def command(
         run.record["error"] = words
 
     def show(console: Console) -> None:
-        from mast_opt.report.analysis import show_frontier
+        from mast_opt.report.terminal.analysis import show_frontier
 
         show_frontier(console, problem.name, answer)
         if words:

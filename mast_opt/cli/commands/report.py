@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from mast_opt.cli.claims import objective_meant, text_in, wrong_claims
-from mast_opt.cli.exits import Exit
+from mast_opt.cli.bound_check import Proof, check_bound
+from mast_opt.cli.exit_codes import Exit
+from mast_opt.cli.invocation import Answer
+from mast_opt.cli.json_record import verdict_keys
 from mast_opt.cli.options import Force, Instance, Json, TheRun
-from mast_opt.cli.proof import Proof, check_bound
-from mast_opt.cli.record import verdict_keys
-from mast_opt.cli.run import Answer
+from mast_opt.cli.plan_claims import objective_meant, text_in, wrong_claims
+from mast_opt.core.verdict import Verdict
 from mast_opt.io import PlanReading, read, read_certificate, read_events, read_plan_of
 from mast_opt.solving import verify
-from mast_opt.verdict import Verdict
 
 if TYPE_CHECKING:
     from rich.console import Console

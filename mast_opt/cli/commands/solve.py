@@ -10,18 +10,18 @@ from cyclopts import Parameter
 from cyclopts.validators import Number
 
 from mast_opt.cli.advice import next_step
-from mast_opt.cli.events import EventLog
-from mast_opt.cli.exits import Exit
-from mast_opt.cli.freezing import parts_to_keep
+from mast_opt.cli.event_log import EventLog
+from mast_opt.cli.exit_codes import Exit
+from mast_opt.cli.freeze_option import parts_to_keep
 from mast_opt.cli.interrupt import Interrupt
+from mast_opt.cli.invocation import Answer, Run
+from mast_opt.cli.json_record import solution_keys, today_keys
 from mast_opt.cli.options import Full, Instance, Json, Strict, TheRun
-from mast_opt.cli.record import solution_keys, today_keys
-from mast_opt.cli.run import Answer, Run
-from mast_opt.errors import UsageError
+from mast_opt.core.errors import UsageError
+from mast_opt.core.solve_result import Event, Status
 from mast_opt.io import check_plan_target, read_instance, read_plan
-from mast_opt.kinds import kind_of
-from mast_opt.report.progress import Progress
-from mast_opt.result import Event, Status
+from mast_opt.registry import kind_of
+from mast_opt.report.terminal.progress import Progress
 from mast_opt.solving import Solution, solve, write_plan
 
 if TYPE_CHECKING:
@@ -204,10 +204,10 @@ def _answer(
         run.record["error"] = f"interrupted. {words}" if interrupted else words
 
     def show(console: Console) -> None:
-        from mast_opt.report.parts import print_words
-        from mast_opt.report.present import today_section
-        from mast_opt.report.sections import TOP_ROWS, show_section
-        from mast_opt.report.terminal import show_solution
+        from mast_opt.report.terminal.current_state import today_section
+        from mast_opt.report.terminal.layout import print_words
+        from mast_opt.report.terminal.sections import TOP_ROWS, show_section
+        from mast_opt.report.terminal.solution import show_solution
 
         show_solution(console, problem, solution, elapsed_s, None if full else TOP_ROWS)
         if today is not None:

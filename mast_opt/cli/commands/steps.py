@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from mast_opt.changes import steps
-from mast_opt.cli.exits import Exit
+from mast_opt.analysis.migration_plan import steps
+from mast_opt.cli.exit_codes import Exit
+from mast_opt.cli.invocation import Answer
 from mast_opt.cli.options import Full, Instance, Json, TheRun
-from mast_opt.cli.run import Answer
+from mast_opt.core.solve_result import Status
 from mast_opt.io import read, read_plan
-from mast_opt.result import Status
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -61,8 +61,8 @@ def command(
         run.record["error"] = "; ".join([f"stuck: {what}", *order.relief])
 
     def show(console: Console) -> None:
-        from mast_opt.report.changes import show_order
-        from mast_opt.report.sections import TOP_ROWS
+        from mast_opt.report.terminal.diff_and_migration import show_order
+        from mast_opt.report.terminal.sections import TOP_ROWS
 
         show_order(console, order, None if full else TOP_ROWS)
 

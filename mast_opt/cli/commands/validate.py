@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mast_opt.cli.exits import Exit
+from mast_opt.cli.exit_codes import Exit
+from mast_opt.cli.invocation import Answer
+from mast_opt.cli.json_record import today_keys
 from mast_opt.cli.options import Instance, Json, Strict, TheRun
-from mast_opt.cli.record import today_keys
-from mast_opt.cli.run import Answer
+from mast_opt.core.solve_result import Status
 from mast_opt.io import read_instance
-from mast_opt.result import Status
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -53,9 +53,9 @@ def command(path: Instance, /, *, strict: Strict = False, json: Json = False, ru
         )
 
     def show(out: Console) -> None:
-        from mast_opt.report.present import today_section
-        from mast_opt.report.sections import show_section
-        from mast_opt.report.validation import show_reading
+        from mast_opt.report.terminal.current_state import today_section
+        from mast_opt.report.terminal.sections import show_section
+        from mast_opt.report.terminal.validation import show_reading
 
         show_reading(out, reading)
         if today is not None:

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from mast_opt.cli.claims import number_in, objective_meant, text_in, wrong_claims
-from mast_opt.cli.exits import Exit
+from mast_opt.cli.bound_check import check_bound
+from mast_opt.cli.exit_codes import Exit
+from mast_opt.cli.invocation import Answer
+from mast_opt.cli.json_record import verdict_keys, violation_keys
 from mast_opt.cli.options import Full, Instance, Json, TheRun
-from mast_opt.cli.proof import check_bound
-from mast_opt.cli.record import verdict_keys, violation_keys
-from mast_opt.cli.run import Answer
+from mast_opt.cli.plan_claims import number_in, objective_meant, text_in, wrong_claims
+from mast_opt.core.solve_result import Status, relative_gap
+from mast_opt.core.wording import counted
 from mast_opt.io import read, read_certificate, read_plan_of
-from mast_opt.result import Status, relative_gap
 from mast_opt.solving import verify
-from mast_opt.words import counted
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -85,7 +85,7 @@ def command(
         run.record["error"] = "; ".join(filter(None, words))
 
     def show(out: Console) -> None:
-        from mast_opt.report.validation import show_verdict
+        from mast_opt.report.terminal.validation import show_verdict
 
         right = _figures(reading.fields, proof.checked)
         show_verdict(out, problem, verdict, claims, notes, right=right, full=full)

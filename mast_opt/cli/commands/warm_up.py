@@ -5,11 +5,11 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from mast_opt.cli.exits import Exit
+from mast_opt.cli.exit_codes import Exit
 from mast_opt.cli.interrupt import Interrupt
+from mast_opt.cli.invocation import Answer, Run
 from mast_opt.cli.options import Json, TheRun
-from mast_opt.cli.run import Answer, Run
-from mast_opt.kinds import kind_named, kind_names
+from mast_opt.registry import kind_named, kind_names
 from mast_opt.solving import warm_up
 
 if TYPE_CHECKING:

@@ -9,20 +9,20 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
-from mast_opt.analysis.scenarios import check_scenarios, read_scenarios, scenario_warnings
+from mast_opt.analysis.scenario_files import check_scenarios, read_scenarios, scenario_warnings
 from mast_opt.analysis.whatif import WhatIf, whatif
-from mast_opt.cli.answers import whatif_keys
 from mast_opt.cli.commands.solve import exit_for
-from mast_opt.cli.exits import Exit
+from mast_opt.cli.exit_codes import Exit
 from mast_opt.cli.interrupt import Interrupt
+from mast_opt.cli.invocation import Answer
+from mast_opt.cli.json_answers import whatif_keys
+from mast_opt.cli.json_record import violation_keys
 from mast_opt.cli.options import Instance, Json, Strict, TheRun
-from mast_opt.cli.record import violation_keys
-from mast_opt.cli.run import Answer
-from mast_opt.errors import UsageError
+from mast_opt.core.errors import UsageError
+from mast_opt.core.verdict import Violation
+from mast_opt.core.wording import counted
 from mast_opt.io import check_plan_target, read_instance, read_plan, write_plan
 from mast_opt.solving import verify
-from mast_opt.verdict import Violation
-from mast_opt.words import counted
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -120,7 +120,7 @@ def command(
         run.record["error"] = words
 
     def show(console: Console) -> None:
-        from mast_opt.report.analysis import show_whatif
+        from mast_opt.report.terminal.analysis import show_whatif
 
         show_whatif(console, problem.name, answer)
         for one in filter(None, (words, where)):

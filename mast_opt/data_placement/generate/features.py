@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from mast_opt.data_placement.generate import draws
+from mast_opt.data_placement.generate import distributions as draws
 from mast_opt.data_placement.generate.standard import Recipe, bake
 from mast_opt.data_placement.generate.variants import near_data, with_links
 from mast_opt.data_placement.problem import SHARE, Bools, DataPlacement, Ints
-from mast_opt.header import Objective
+from mast_opt.kind.header import Objective
 
 APPS = ("ads", "search", "video", "")
 TIER_WEIGHTS = {0: 4.0, 1: 2.0, 2: 1.0}

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from mast_opt.data_placement.generate import draws
+from mast_opt.data_placement.generate import distributions as draws
 from mast_opt.data_placement.generate.standard import Recipe, bake
 from mast_opt.data_placement.problem import SHARE, DataPlacement, Ints
 

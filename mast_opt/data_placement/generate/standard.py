@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from mast_opt.data_placement.generate import draws
-from mast_opt.data_placement.generate.plain import plain
+from mast_opt.data_placement.generate import distributions as draws
+from mast_opt.data_placement.generate.blank import plain
 from mast_opt.data_placement.problem import Bools, DataPlacement, Ints
 
 GPU_TYPES = ("a100", "h100")

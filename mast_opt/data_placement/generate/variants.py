@@ -7,10 +7,10 @@ from fractions import Fraction
 
 import numpy as np
 
-from mast_opt.data_placement.generate import draws
+from mast_opt.data_placement.generate import distributions as draws
 from mast_opt.data_placement.generate.standard import GPU_TYPES, Reads, Recipe, any_readers, bake, every_type
 from mast_opt.data_placement.problem import Bools, DataPlacement, Ints, Links
-from mast_opt.data_placement.tables import TB
+from mast_opt.data_placement.tables.schema import TB
 
 HOT_READERS = 0.6
 """Share of the workloads that read the hot dataset."""

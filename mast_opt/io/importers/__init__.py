@@ -14,11 +14,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from mast_opt.errors import UsageError
-from mast_opt.io.importers.cloud_regions import CLOUD_REGIONS
+from mast_opt.core.errors import UsageError
+from mast_opt.io.importers.base import Importer, Input, Setting
+from mast_opt.io.importers.cloud_regions.instance import CLOUD_REGIONS
 from mast_opt.io.importers.gap import GAP
-from mast_opt.io.importers.gpu_fleet import GPU_FLEET
-from mast_opt.io.importers.importer import Importer, Input, Setting
+from mast_opt.io.importers.gpu_fleet.instance import GPU_FLEET
 from mast_opt.io.importers.roadef import ROADEF
 
 IMPORTERS: Mapping[str, Importer[Any]] = {

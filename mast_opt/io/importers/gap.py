@@ -16,15 +16,15 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from mast_opt.errors import SourceError
-from mast_opt.header import Objective
+from mast_opt.core.errors import SourceError
 from mast_opt.io.faults import Faults
-from mast_opt.io.importers.importer import Importer, Input, setting
-from mast_opt.io.sources.base import read_bytes
+from mast_opt.io.importers.base import Importer, Input, setting
+from mast_opt.io.readers.base import read_bytes
 from mast_opt.job_placement.generate.blank import Fleet, Pending, Running, assemble, labels
 from mast_opt.job_placement.problem import JobPlacement
-from mast_opt.job_placement.tables import MICRO, TERMS
+from mast_opt.job_placement.tables.schema import MICRO, TERMS
 from mast_opt.job_placement.units import WHOLE
+from mast_opt.kind.header import Objective
 
 Ints = NDArray[np.int64]
 LARGEST = 10**9

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from mast_opt.header import Objective
 from mast_opt.job_placement.problem import JobPlacement
-from mast_opt.job_placement.tables import TERMS
+from mast_opt.job_placement.tables.schema import TERMS
 from mast_opt.job_placement.units import CLUSTER, SERVER, Ints
+from mast_opt.kind.header import Objective
 
 
 @dataclass(frozen=True, eq=False)

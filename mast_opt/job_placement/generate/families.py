@@ -6,14 +6,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from mast_opt.header import Objective
 from mast_opt.job_placement.generate.blank import Pending, assemble, labels
 from mast_opt.job_placement.generate.demand import with_queue_for
 from mast_opt.job_placement.generate.fleets import fill, fleet, task_needs
 from mast_opt.job_placement.generate.jobs import levels, pending, philly_sizes, reads, sizes
 from mast_opt.job_placement.problem import JobPlacement
-from mast_opt.job_placement.tables import TERMS
+from mast_opt.job_placement.tables.schema import TERMS
 from mast_opt.job_placement.units import GPU, WHOLE
+from mast_opt.kind.header import Objective
 
 TYPES = ("a100", "h100", "v100")
 STUDY_TIER_SHARE = np.array([0.15, 0.3, 0.25, 0.3])

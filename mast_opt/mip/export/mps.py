@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 from scipy.sparse import csr_array, vstack
 
-from mast_opt.fork_safety import use_tables
+from mast_opt.core.fork_safety import use_tables
 from mast_opt.mip.export.lp import mip_title
 from mast_opt.mip.export.names import NameRule, numbered_names, readable_names
 from mast_opt.mip.export.text import lines, number, words, write_whole

@@ -6,16 +6,16 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from mast_opt.charts import Chart
-from mast_opt.kind import Section
-from mast_opt.kinds import kind_of
+from mast_opt.core.solve_result import Event
+from mast_opt.core.verdict import Verdict
+from mast_opt.kind.kind import Section
+from mast_opt.kind.presentation import Chart
+from mast_opt.registry import kind_of
 from mast_opt.report.html.convergence import convergence
-from mast_opt.report.html.drawing import Picture, draw
-from mast_opt.report.html.tables import table_of
-from mast_opt.report.present import today_section
-from mast_opt.result import Event
+from mast_opt.report.html.picture_tables import table_of
+from mast_opt.report.html.render import Picture, draw
+from mast_opt.report.terminal.current_state import today_section
 from mast_opt.solving import verify
-from mast_opt.verdict import Verdict
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from mast_opt.charts import Lines
-from mast_opt.result import Event
+from mast_opt.core.solve_result import Event
+from mast_opt.kind.presentation import Lines
 
 
 def convergence(events: Iterable[Event]) -> Lines | None:

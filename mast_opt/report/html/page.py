@@ -7,10 +7,10 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from mast_opt.kind import Form, Section
+from mast_opt.core.number_format import UNKNOWN, amounts, percent, plain
+from mast_opt.kind.kind import Form, Section
 from mast_opt.report.html.content import Report
 from mast_opt.report.html.palette import DARK, LIGHT
-from mast_opt.report.numbers import UNKNOWN, amounts, percent, plain
 
 HERE = Path(__file__).parent
 MOST_ROWS = 2_000

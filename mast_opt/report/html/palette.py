@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Mapping
 
-from mast_opt.charts import Scale
+from mast_opt.kind.presentation import Scale
 
 LIGHT: Mapping[str, str] = {
     "paper": "#f6f7f9",

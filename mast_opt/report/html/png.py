@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from html import escape
 
+from mast_opt.core.number_format import plain
 from mast_opt.report.html.content import Report
-from mast_opt.report.html.drawing import WIDE
 from mast_opt.report.html.palette import LIGHT, color, in_theme
-from mast_opt.report.html.specs import FONT
-from mast_opt.report.numbers import plain
+from mast_opt.report.html.render import WIDE
+from mast_opt.report.html.vega_specs import FONT
 
 MARGIN, GAP = 32, 24
 SCALE = 2

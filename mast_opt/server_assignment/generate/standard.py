@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from mast_opt.header import Objective
-from mast_opt.server_assignment.generate import claims
-from mast_opt.server_assignment.generate.fleet import TYPES, fleet, labels
-from mast_opt.server_assignment.measure import Measure
+from mast_opt.kind.header import Objective
+from mast_opt.server_assignment.generate import reservations as claims
+from mast_opt.server_assignment.generate.fleets import TYPES, fleet, labels
 from mast_opt.server_assignment.problem import POOL, SHARE, ServerAssignment
-from mast_opt.server_assignment.tables import TERMS
+from mast_opt.server_assignment.tables.schema import TERMS
+from mast_opt.server_assignment.verification.measures import Measure
 
 FREE = 0.12
 """Share of servers that nobody has today."""

@@ -1,0 +1,110 @@
+"""Why a workload, job or process runs where it runs: what else could be done with it, and what keeps it from that."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from mast_opt.core.verdict import Verdict, Violation
+from mast_opt.kind.analysis_hooks import Alternative, Choices
+from mast_opt.kind.header import Objective
+from mast_opt.kind.kind import Kind
+from mast_opt.solving.mip_route import STAGE_SLACK_ABSOLUTE, STAGE_SLACK_RELATIVE
+
+SAME = 1e-12
+"""Relative difference below which a term did not change."""
+
+
+@dataclass(frozen=True)
+class Option:
+    """Something else that could be done with one thing, everything else left as it is."""
+
+    words: str
+    """What would be done: "in west on A100, with copies of its data"."""
+    place: str
+    change: float | None
+    """Of the weighted objective, or of the term that ``decides``; above 0 is worse than the plan. None where no such
+    plan can be stated."""
+    terms: Mapping[str, float]
+    """Change of each term that changes, unweighted."""
+    forbidden: tuple[str, ...]
+    """The limits that forbid it, in words; empty where it is possible."""
+    decides: str | None = None
+    """Of a lexicographic objective, the first term that changes by more than a later one may cost it; None where none
+    does, and with a weighted objective."""
+
+
+@dataclass(frozen=True)
+class Reasons:
+    """One thing, where it runs, and its alternatives: the possible ones first, cheapest first."""
+
+    name: str
+    now: str
+    """In words, verb included: "runs in east on A100"."""
+    options: tuple[Option, ...]
+
+    @property
+    def sentence(self) -> str:
+        """Why it is where it is."""
+        possible = [option for option in self.options if not option.forbidden]
+        if not possible:
+            return f"{self.name} {self.now}: limits forbid every alternative while all else stays."
+        best, change = possible[0], possible[0].change or 0.0
+        of = "" if best.decides is None else f" in {best.decides}"
+        if change > 0:
+            return f"{self.name} {self.now}: the next best, {best.words}, costs {change:.4g} more{of}."
+        if change < 0:
+            return f"{self.name} {self.now}, but {best.words} would cost {-change:.4g} less{of}."
+        return f"{self.name} {self.now}: {best.words} would cost the same."
+
+
+def reasons(kind: Kind[Any, Any], choices: Choices, problem: Any, plan: Any, position: int) -> Reasons:
+    """Every alternative, measured by the verifier on the changed plan."""
+    before = kind.verify(problem, plan)
+    ranked = [
+        _ranked(kind, choices, problem, before, alternative)
+        for alternative in choices.alternatives(problem, plan, position)
+    ]
+    ranked.sort(key=lambda one: (bool(one[1].forbidden), one[0]))
+    name = choices.names(problem)[position]
+    options = tuple(option for _, option in ranked)
+    return Reasons(name, f"{choices.verb} {choices.now(problem, plan, position)}", options)
+
+
+def _ranked(
+    kind: Kind[Any, Any], choices: Choices, problem: Any, before: Verdict, alternative: Alternative
+) -> tuple[tuple[float, ...], Option]:
+    """How much worse the option is, in the objective or in each of its terms in order; and the option."""
+    if alternative.plan is None:
+        return (math.inf,), Option(alternative.words, alternative.place, None, {}, (alternative.why_not,))
+    after = kind.verify(problem, alternative.plan)
+    known = {_key(violation): violation.amount for violation in before.violations}
+    broken = [violation for violation in after.violations if violation.amount > known.get(_key(violation), 0.0)]
+    terms = {
+        name: after.terms[name] - value
+        for name, value in before.terms.items()
+        if abs(after.terms[name] - value) > SAME * max(1.0, abs(value))
+    }
+    rank = _rank(problem.objective, before, terms)
+    at = next((at for at, value in enumerate(rank) if value), 0)
+    decides = problem.objective.order[at] if problem.objective.lexicographic and rank[at] else None
+    broken.sort(key=lambda violation: not choices.lasting(violation))
+    forbidden = tuple(dict.fromkeys(choices.phrase(problem, violation) for violation in broken))
+    return rank, Option(alternative.words, alternative.place, rank[at], terms, forbidden, decides)
+
+
+def _rank(objective: Objective, before: Verdict, terms: Mapping[str, float]) -> tuple[float, ...]:
+    """The change of the weighted sum, or of each term in order, where it is more than a later one may cost it."""
+    if not objective.lexicographic:
+        return (sum(objective.weights[name] * value for name, value in terms.items()),)
+    changes = ((terms.get(name, 0.0), before.terms[name]) for name in objective.order)
+    return tuple(
+        change if abs(change) > value * STAGE_SLACK_RELATIVE + STAGE_SLACK_ABSOLUTE else 0.0
+        for change, value in changes
+    )
+
+
+def _key(violation: Violation) -> tuple[str, tuple[str, ...]]:
+    return violation.constraint, violation.index

@@ -1,0 +1,61 @@
+"""What questions share: the kind, what it can be asked, which solvers may answer, and several solves at a time."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from typing import Any, TypeVar
+
+from mast_opt import backends
+from mast_opt.core.errors import UsageError
+from mast_opt.kind.analysis_hooks import Questions
+from mast_opt.kind.kind import Kind
+from mast_opt.registry import kind_of
+from mast_opt.solving import Solution, solve
+
+GivenT = TypeVar("GivenT")
+FoundT = TypeVar("FoundT")
+
+
+def asked(problem: Any) -> tuple[Kind[Any, Any], Questions]:
+    """The problem's kind and what it can be asked."""
+    kind = kind_of(problem)
+    return kind, kind.questions()
+
+
+def exact_solver(kind: Kind[Any, Any], solver: str) -> str:
+    """The name of a MIP backend. Raises UsageError for anything else."""
+    if solver in kind.heuristics:
+        known = ", ".join(backends.names())
+        raise UsageError(f"{solver} searches for plans and cannot prove that there is none; use one of: {known}")
+    if solver not in backends.names():
+        raise UsageError(f"there is no MIP solver called {solver!r}; expected one of: {', '.join(backends.names())}")
+    return solver
+
+
+def solve_from(
+    kind: Kind[Any, Any], solver: str, limits: Mapping[str, Any], instance: Any, start: Any | None
+) -> Solution:
+    """A solve that begins with a plan, unless the solver builds its own from nothing.
+
+    Args:
+        limits: further arguments of ``mast_opt.solve``.
+    """
+    return solve(instance, solver, start=None if solver in kind.constructive else start, **limits)
+
+
+def in_parallel(
+    call: Callable[[GivenT], FoundT], given: Iterable[GivenT], jobs: int, cancel: threading.Event
+) -> list[FoundT]:
+    """``call`` of each, so many at a time. A failure, or Ctrl-C, sets ``cancel`` instead of waiting for the others."""
+    with ThreadPoolExecutor(jobs) as pool:
+        try:
+            futures = [pool.submit(call, one) for one in given]
+            for future in as_completed(futures):
+                future.result()
+            return [future.result() for future in futures]
+        except BaseException:
+            cancel.set()
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise

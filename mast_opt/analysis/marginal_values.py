@@ -1,0 +1,216 @@
+"""``marginal_values``: what one more unit of a resource is worth, place by place."""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from mast_opt import backends
+from mast_opt.analysis.common import asked, exact_solver, in_parallel, solve_from
+from mast_opt.backends.base import Backend
+from mast_opt.core.arguments import CANCEL, GAP, JOBS, SEED, THREADS, a_text, a_time_limit, a_whole, checked, texts
+from mast_opt.core.errors import BackendError, Interrupted, UsageError
+from mast_opt.core.solve_result import SolveParams, Status
+from mast_opt.kind.analysis_hooks import Resource
+from mast_opt.kind.kind import Kind
+from mast_opt.mip import frozen
+from mast_opt.registry import check_plan
+from mast_opt.solving import Solution, verify
+from mast_opt.solving.kernel_compilation import needed, rehearse
+
+DEFAULT_GAP = 1e-4
+NOTHING = 1e-9
+"""Relative change of the objective that is a solver's rounding."""
+
+
+@dataclass(frozen=True)
+class Marginal:
+    """What more of one resource in one place is worth."""
+
+    resource: str
+    unit: str
+    place: str
+    value: float | None
+    """By how much one more unit lowers the objective, on average over ``units``; None if not found in time."""
+    low: float | None
+    high: float | None
+    """What is proven of it; equal to ``value`` where the integers are fixed."""
+
+
+@dataclass(frozen=True)
+class Marginals:
+    """The answer of ``marginal_values``, the most valuable first."""
+
+    kind: str
+    integers: str
+    units: int
+    objective: float | None
+    """Of the plan (integers fixed) or of the best plan known (integers free); None where none was found."""
+    values: tuple[Marginal, ...]
+    """Empty without an objective."""
+    status: Status = Status.FEASIBLE
+    """INFEASIBLE if it is proven that there is no plan to begin from; NO_SOLUTION if none was found or measured in
+    time; FEASIBLE otherwise."""
+
+
+@checked(
+    integers=a_text,
+    units=a_whole(1),
+    resources=texts,
+    solver=a_text,
+    time_limit_s=a_time_limit,
+    gap=GAP,
+    seed=SEED,
+    threads=THREADS,
+    jobs=JOBS,
+    cancel=CANCEL,
+)
+def marginal_values(
+    problem: Any,
+    plan: Any | None = None,
+    *,
+    integers: str = "fixed",
+    units: int = 1,
+    resources: Sequence[str] = (),
+    solver: str = "highs",
+    time_limit_s: float | None = None,
+    gap: float = DEFAULT_GAP,
+    seed: int = 0,
+    threads: int | None = 1,
+    jobs: int = 1,
+    cancel: threading.Event | None = None,
+) -> Marginals:
+    """What one more TB, core, GPU, … is worth in each place, in units of the weighted objective.
+
+    Each value is a difference of two solves, never a dual of a mixed-integer program: the instance as it is, and with
+    ``units`` more of one resource in one place, divided by ``units``.
+
+    With ``integers = "fixed"`` both keep every whole decision of the plan (replicas, where unsplittable work runs) and
+    solve the linear program that is left. That is quick and exact, and answers what the unit is worth to *this* plan;
+    storage or cores that would only pay with other replicas or other places count as nothing. With ``"free"`` both are
+    solved anew, beginning with the plan: what the unit is really worth, within the bounds that were proven.
+
+    Args:
+        problem: an instance.
+        plan: the plan whose whole decisions are kept; found by ``solver`` unless given.
+        integers: ``fixed`` or ``free``.
+        units: how many to add at once; more than one shows what a real purchase brings.
+        resources: which ones, by name; all unless given.
+        solver: a MIP backend; with free integers any solver.
+        time_limit_s: for each solve; None for no limit.
+        gap: relative gap of the solve that finds the plan, and of those with free integers.
+        seed: of every random choice.
+        threads: of each solve.
+        jobs: solves at the same time.
+        cancel: set it from any thread to stop.
+
+    Raises:
+        Interrupted: ``cancel`` was set before there was a value.
+        PlanError: the plan was made for another instance.
+        UsageError: this kind has nothing to buy, the plan breaks limits, or an argument cannot be honoured.
+    """
+    kind, questions = asked(problem)
+    if not questions.resources:
+        raise UsageError(f"{kind.name} has no resources that are bought by the unit; ask 'mast-opt whatif' instead")
+    if integers not in ("fixed", "free"):
+        raise UsageError(f"integers is {integers!r}; expected 'fixed' or 'free'")
+    if integers == "free" and problem.objective.lexicographic:
+        raise UsageError(
+            "worth is told in units of the weighted objective, and this instance has a lexicographic one; ask with "
+            'fixed integers, or set mode = "weighted"'
+        )
+    if plan is not None and integers == "fixed" and gap != DEFAULT_GAP:
+        raise UsageError("where a plan's whole decisions are kept, what is left is solved without a gap; leave out gap")
+    if plan is not None:
+        check_plan(kind, problem, plan)
+    chosen = _chosen(questions.resources, resources)
+    cancel = cancel or threading.Event()
+    if integers == "fixed":
+        exact_solver(kind, solver)
+
+    limits = {"time_limit_s": time_limit_s, "gap": gap, "seed": seed, "threads": threads, "cancel": cancel}
+    solved = partial(solve_from, kind, solver, limits)
+    nothing = Marginals(kind.name, integers, units, None, (), Status.NO_SOLUTION)
+
+    rehearse(kind, needed(kind, solver, problem), cancel)
+    if plan is None:
+        first = solved(problem, None)
+        if first.plan is None and cancel.is_set():
+            raise Interrupted("interrupted before there was a plan to begin from; give one, and it begins at once")
+        if first.plan is None:
+            return replace(nothing, status=Status.INFEASIBLE) if first.status.is_infeasible else nothing
+        plan = first.plan
+    elif not verify(problem, plan).ok:
+        raise UsageError("the plan breaks limits; 'mast-opt verify' lists them, and worth is asked of plans without")
+    ask: Callable[[Any], tuple[float, float, float] | None]
+    if integers == "fixed":
+        backend = backends.get(solver)
+        params = SolveParams(time_limit_s=time_limit_s, seed=seed, threads=threads, cancel=cancel)
+
+        def ask(instance: Any) -> tuple[float, float, float] | None:
+            return _fixed(kind, instance, plan, backend, params)
+    else:
+
+        def ask(instance: Any) -> tuple[float, float, float] | None:
+            return _free(solved(instance, plan))
+
+    before = ask(problem)
+    if before is None and cancel.is_set():
+        raise Interrupted("interrupted before the plan itself was measured")
+    if before is None:
+        return nothing
+    places = [(one, at, place) for one in chosen for at, place in enumerate(one.places(problem))]
+
+    def worth(entry: tuple[Resource, int, str]) -> Marginal:
+        resource, at, place = entry
+        after = None if cancel.is_set() else ask(resource.add(problem, at, units))
+        if after is None:
+            return Marginal(resource.name, resource.unit, place, None, None, None)
+        differences = (before[0] - after[0], before[1] - after[2], before[2] - after[1])
+        value, low, high = (_tidy(number, before[0]) / units for number in differences)
+        return Marginal(resource.name, resource.unit, place, value, low, high)
+
+    values = in_parallel(worth, places, jobs, cancel)
+    values.sort(key=lambda one: math.inf if one.value is None else -one.value)
+    return replace(nothing, objective=before[0], values=tuple(values), status=Status.FEASIBLE)
+
+
+def _chosen(known: Sequence[Resource], names: Sequence[str]) -> list[Resource]:
+    by_name = {one.name: one for one in known}
+    for name in names:
+        if name not in by_name:
+            raise UsageError(f"there is no resource called {name!r}; expected some of: {', '.join(by_name)}")
+    return [by_name[name] for name in names] or list(known)
+
+
+def _fixed(
+    kind: Kind[Any, Any], problem: Any, plan: Any, backend: Backend, params: SolveParams
+) -> tuple[float, float, float] | None:
+    """(objective, bound, objective) of the linear program that is left when every integer column is held."""
+    formulation = kind.formulate(problem, heuristics_too=False)
+    mip = formulation.mip
+    whole = np.flatnonzero(mip.integral)
+    held = mip.fix(whole, np.rint(formulation.encode(plan)[whole]))
+    result = backend.solve(replace(held, integral=frozen(np.zeros(len(held.cost), np.bool_))), params)
+    if result.status is Status.INFEASIBLE:
+        raise BackendError(f"{backend.name} finds no solution beside the plan's whole decisions: {result.message}")
+    if result.status is not Status.OPTIMAL or result.objective is None:
+        return None
+    return result.objective, result.objective, result.objective
+
+
+def _free(solution: Solution) -> tuple[float, float, float] | None:
+    if solution.objective is None:
+        return None
+    bound = 0.0 if solution.bound is None else solution.bound
+    return solution.objective, bound, solution.objective
+
+
+def _tidy(difference: float, objective: float) -> float:
+    return 0.0 if abs(difference) <= NOTHING * max(1.0, abs(objective)) else difference

@@ -1,0 +1,32 @@
+"""The order in which a plan can be carried out, for every kind of problem that has one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mast_opt.core.errors import UsageError
+from mast_opt.kind.migration_plan import Order
+from mast_opt.registry import kind_of
+from mast_opt.solving import verify
+
+
+def steps(problem: Any, plan: Any) -> Order:
+    """An order of what has to be done to get from today to the plan, what blocks it, and what would help.
+
+    Args:
+        problem: the instance, which tells today's state.
+        plan: a plan of it without violations.
+
+    Raises:
+        UsageError: the kind of problem has no order of steps, or the plan breaks a limit.
+    """
+    kind = kind_of(problem)
+    if kind.steps is None:
+        raise UsageError(f"a plan for {kind.name} has no steps to order")
+    verdict = verify(problem, plan)
+    if not verdict.ok:
+        raise UsageError(
+            f"the plan breaks {verdict.violations[0]}, so there is no way to it within the limits; "
+            "'mast-opt verify' lists every violation"
+        )
+    return kind.steps(problem, plan)

@@ -1,0 +1,68 @@
+"""How far a suite has come: a line a run for the log, and in a terminal a bar with the time that is left."""
+
+from __future__ import annotations
+
+from types import TracebackType
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn
+
+from mast_opt.bench.execution.runner import Told
+from mast_opt.bench.suites.suite import Trial
+from mast_opt.core.number_format import percent, plain, seconds
+
+
+class BenchProgress:
+    """A context manager to be told what begins and what has ended.
+
+    Args:
+        console: where the lines go.
+        runs: how many there are.
+        limits_s: the sum of their time limits, the first guess of how long they take.
+    """
+
+    def __init__(self, console: Console, runs: int, limits_s: float) -> None:
+        self._console = console
+        self._runs = runs
+        columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.completed}/{task.total}"))
+        left = TextColumn("about {task.fields[left]} left")
+        self._bar = Progress(*columns, left, console=console, transient=True, disable=not console.is_terminal)
+        self._task = self._bar.add_task("", total=runs, left=seconds(limits_s))
+
+    def __enter__(self) -> BenchProgress:
+        self._bar.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._bar.stop()
+
+    def announce(self, words: str) -> None:
+        """Something else than a run takes time."""
+        self._console.print(words, soft_wrap=True)
+
+    def starts(self, trial: Trial) -> None:
+        """A run begins."""
+        self._bar.update(self._task, description=trial.label)
+
+    def done(self, told: Told) -> None:
+        """A run has ended."""
+        self._bar.update(self._task, advance=1, left=seconds(told.left_s))
+        left = "" if told.position == self._runs else f"; about {seconds(told.left_s)} left"
+        line = f"{told.position}/{self._runs} {told.trial.label}: {_words(told)}{left}"
+        self._console.print(line, soft_wrap=True)
+
+
+def _words(told: Told) -> str:
+    result = told.result
+    parts = [result["status"]]
+    if result.get("objective") is not None:
+        parts.append(plain(result["objective"]))
+        parts += [f"gap {percent(result['gap'])}"] if result.get("gap") is not None else []
+    if result.get("error"):
+        parts.append(result["error"].splitlines()[0])
+    parts.append(f"in {seconds(result['runtime_s']['wall'])}")
+    if told.best_known:
+        parts.append(told.best_known)
+    return ", ".join(parts)

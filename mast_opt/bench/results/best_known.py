@@ -1,0 +1,94 @@
+"""The best plans known for instances in files: ``best_known/NAME`` beside each, replaced only by better ones."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+from mast_opt.core.errors import InputError, PlanError
+from mast_opt.core.verdict import Verdict
+from mast_opt.io import PlanReading, read, read_plan_of
+from mast_opt.io.atomic import new_folder
+from mast_opt.registry import kind_of
+
+FOLDER = "best_known"
+TOLERANCE = 1e-9
+"""Relative; what is better by less is no better."""
+
+
+def folder_of(instance: Path) -> Path:
+    """Where the best-known plan of an instance lies."""
+    name = instance.name if instance.is_dir() else instance.stem
+    return instance.parent / FOLDER / name
+
+
+def objective_of(instance: Path) -> float | None:
+    """The objective that the best-known plan of an instance states.
+
+    None where there is no such plan, where it is one for another version of the instance, and where the objective is
+    lexicographic, which is more than one value.
+    """
+    if not folder_of(instance).is_dir():
+        return None
+    problem = read(instance)
+    kept = _kept(problem, folder_of(instance))
+    objective = None if kept is None or problem.objective.lexicographic else kept.fields.get("objective")
+    return None if objective is None else float(objective)
+
+
+def offer(instance: Path, folder: Path) -> str:
+    """Keep the plan in a folder as the best known one if the verifier passes it and it is strictly better.
+
+    With a lexicographic objective the terms are compared in their order, otherwise the objective. A plan that was kept
+    for another version of the instance counts as none.
+
+    Returns:
+        What became of it, in words; empty if it is no better.
+
+    Raises:
+        InputError: the verifier rejects the plan, or it is one for another instance.
+    """
+    problem = read(instance)
+    offered = read_plan_of(problem, folder)
+    verdict = kind_of(problem).verify(problem, offered.plan)
+    if not verdict.ok or not offered.same_instance:
+        why = verdict.violations[0] if verdict.violations else "it is for another version of the instance"
+        raise InputError(f"the plan in {folder} is not one for {instance}: {why}")
+    place = folder_of(instance)
+    kept = _kept(problem, place)
+    before: Verdict | None = None
+    if kept is not None:
+        before = kind_of(problem).verify(problem, kept.plan)
+        if before.ok and not better(problem, verdict, before):
+            return ""
+    with new_folder(place, _keep_nothing) as fresh:
+        shutil.copytree(folder, fresh, dirs_exist_ok=True)
+    was = "" if before is None else f" (was {before.objective:.6g})"
+    return f"best known: {verdict.objective:.6g}{was}"
+
+
+def _kept(problem: Any, place: Path) -> PlanReading | None:
+    """The plan that is kept for an instance, if it is one for this version of it."""
+    try:
+        kept = read_plan_of(problem, place) if place.is_dir() else None
+    except PlanError:
+        return None
+    return kept if kept is not None and kept.same_instance else None
+
+
+def _keep_nothing(target: Path) -> None:
+    """Whatever stands there has been compared."""
+
+
+def better(problem: Any, one: Verdict, other: Verdict) -> bool:
+    """Whether a plan is strictly better than another."""
+    order = problem.objective.order
+    pairs = [(one.terms[term], other.terms[term]) for term in order] if order else [(one.objective, other.objective)]
+    for ours, theirs in pairs:
+        margin = TOLERANCE * max(1.0, abs(theirs))
+        if ours < theirs - margin:
+            return True
+        if ours > theirs + margin:
+            return False
+    return False

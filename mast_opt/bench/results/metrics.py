@@ -1,0 +1,227 @@
+"""From results to figures: what was solved, means, gaps, profiles, times to a target."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mast_opt.core.solve_result import Status
+
+Result = Mapping[str, Any]
+Floats = NDArray[np.float64]
+
+SHIFT_S = 1.0
+"""Of the shifted geometric mean of times: differences far below it hardly count."""
+SAME = 1e-6
+"""Relative; objectives that differ by less are equal."""
+TARGETS = (0.1, 0.01)
+"""Gaps to the best known value whose first moment is looked for."""
+
+Instance = tuple[str, str]
+"""Where it is from and its label: what different contestants have in common, in whatever entries of a suite."""
+
+
+def contestant(result: Result) -> str:
+    name: str = result["contestant"]["name"]
+    return name
+
+
+def instance(result: Result) -> Instance:
+    return identity(result["source"]), result["instance"]
+
+
+def identity(source: Mapping[str, Any]) -> str:
+    """The source of an instance, as text."""
+    return json.dumps(source, sort_keys=True)
+
+
+def order(result: Result) -> tuple[str, ...]:
+    """The terms that are minimised one after another; none where the objective is their weighted sum."""
+    return tuple(result.get("order", ()))
+
+
+def with_orders(results: Sequence[Result]) -> list[Result]:
+    """The same results, those that do not know the order of their instance's terms with what others know.
+
+    A run that ended without an answer does not.
+    """
+    known = {instance(result): result["order"] for result in results if order(result)}
+    return [{**result, "order": known[instance(result)]} if instance(result) in known else result for result in results]
+
+
+def objective(result: Result) -> float | None:
+    """The objective, to be compared with others; None without a plan and where terms are minimised one by one."""
+    return None if order(result) else result.get("objective")
+
+
+def bound(result: Result) -> float | None:
+    """What is proven of ``objective``; None where nothing is."""
+    return None if order(result) else result.get("bound")
+
+
+def gap(result: Result) -> float | None:
+    """Between ``objective`` and ``bound``; None where either is unknown."""
+    return None if order(result) else result.get("gap")
+
+
+def values(result: Result) -> tuple[float, ...]:
+    """What plans are compared by, the first difference deciding: the objective, or the terms in their order."""
+    return tuple(result["terms"][term] for term in order(result)) or (result["objective"],)
+
+
+def behind(one: Result, other: Result) -> int | None:
+    """The position in ``values`` that makes the first plan worse than the second; None if it is not worse."""
+    for position, (ours, theirs) in enumerate(zip(values(one), values(other), strict=True)):
+        if gap_to(ours, theirs) or gap_to(theirs, ours):
+            return position if ours > theirs else None
+    return None
+
+
+def leader(results: Sequence[Result]) -> Result:
+    """The first of the best plans, which all are for one instance."""
+    best, *others = results
+    for other in others:
+        best = best if behind(best, other) is None else other
+    return best
+
+
+def winners(mine: Iterable[Result], everyone: Iterable[Result], best: Mapping[Instance, float]) -> int:
+    """How many of the first results have the best value known of their instance.
+
+    Where terms are minimised one by one, that is a plan that no other of the results goes before.
+    """
+    rivals: dict[Instance, list[Result]] = defaultdict(list)
+    for result in everyone:
+        if order(result) and feasible(result):
+            rivals[instance(result)].append(result)
+    leaders = {one: leader(results) for one, results in rivals.items()}
+    count = 0
+    for result in mine:
+        if not order(result):
+            count += gap_to(objective(result), best.get(instance(result))) == 0.0
+        elif feasible(result):
+            count += behind(result, leaders[instance(result)]) is None
+    return count
+
+
+def feasible(result: Result) -> bool:
+    return result.get("objective") is not None
+
+
+def solved(result: Result) -> bool:
+    """Proven: optimal within the asked gap, or infeasible."""
+    return result["status"] in (Status.OPTIMAL.value, Status.INFEASIBLE.value)
+
+
+def time_s(result: Result) -> float:
+    """What formulating, solving and verifying took; the limit where the run did not come to its end."""
+    if result["status"] not in {status.value for status in Status}:
+        return float(result["time_limit_s"])
+    spent = result["runtime_s"]
+    return float(sum(spent.get(phase, 0.0) for phase in ("formulate", "solve", "verify")))
+
+
+def shifted_geometric_mean(values: Iterable[float], shift: float = SHIFT_S) -> float | None:
+    """exp(mean(log(value + shift))) − shift; None of nothing."""
+    logs = [math.log(value + shift) for value in values]
+    return math.exp(math.fsum(logs) / len(logs)) - shift if logs else None
+
+
+def best_values(results: Iterable[Result], known: Mapping[Instance, float]) -> dict[Instance, float]:
+    """The least objective known of each instance: of these results, of what is kept, of what others published."""
+    best = dict(known)
+    for result in results:
+        for value in (objective(result), (result.get("reference") or {}).get("best")):
+            if value is not None:
+                best[instance(result)] = min(best.get(instance(result), math.inf), value)
+    return best
+
+
+def best_bounds(results: Iterable[Result]) -> dict[Instance, float]:
+    """The highest bound that anyone proved on each instance."""
+    best: dict[Instance, float] = {}
+    for result in results:
+        for value in (bound(result), (result.get("reference") or {}).get("bound")):
+            if value is not None:
+                best[instance(result)] = max(best.get(instance(result), -math.inf), value)
+    return best
+
+
+def gap_to(value: float | None, best: float | None) -> float | None:
+    """(value − best) / max(|best|, 1e-9), 0 where they are the same; None where either is unknown."""
+    if value is None or best is None:
+        return None
+    if abs(value - best) <= SAME * max(1.0, abs(best)):
+        return 0.0
+    return max(0.0, value - best) / max(abs(best), 1e-9)
+
+
+def known_gaps(results: Iterable[Result], best: Mapping[Instance, float]) -> list[float]:
+    """The gap to the best known of each run that has a plan."""
+    gaps = (gap_to(objective(result), best.get(instance(result))) for result in results)
+    return [value for value in gaps if value is not None]
+
+
+def seeds_of(results: Iterable[Result]) -> tuple[int, int]:
+    """The fewest and the most seeds that any contestant has on any instance under any limit; 0, 0 of nothing."""
+    seeds: dict[tuple[str, Instance, float], set[int]] = defaultdict(set)
+    for result in results:
+        seeds[contestant(result), instance(result), result["time_limit_s"]].add(result["seed"])
+    counts = [len(found) for found in seeds.values()]
+    return min(counts, default=0), max(counts, default=0)
+
+
+def time_to(result: Result, target: float) -> float | None:
+    """Seconds until the first incumbent at or below the target; None if it was never reached.
+
+    Incumbents are as the solver reported them on its way; the last one is what the verifier confirms.
+    """
+    margin = SAME * max(1.0, abs(target))
+    for event in result.get("events", ()):
+        if len(event) == 3 and event[1] is not None and event[1] <= target + margin:
+            return float(event[0])
+    reached = objective(result)
+    return time_s(result) if reached is not None and reached <= target + margin else None
+
+
+def target_of(best: float, gap: float) -> float:
+    return best + gap * max(abs(best), 1e-9)
+
+
+def performance_profile(
+    costs: Mapping[str, Mapping[Any, float | None]],
+) -> dict[str, tuple[Floats, Floats]]:
+    """For each contestant the share of tasks that it does within a factor of the quickest one.
+
+    After Dolan and Moré, Benchmarking optimization software with performance profiles, Mathematical Programming
+    91, 2002. Tasks that nobody does count for none.
+
+    Args:
+        costs: contestant → task → cost > 0, None where it failed.
+
+    Returns:
+        contestant → (factors ascending from 1, share of tasks done within each).
+    """
+    tasks = {task for done in costs.values() for task in done}
+    least = {
+        task: min((done[task] for done in costs.values() if done.get(task) is not None), default=None)  # type: ignore[type-var]
+        for task in tasks
+    }
+    possible = [task for task in tasks if least[task] is not None]
+    profile = {}
+    for name, done in costs.items():
+        ratios = [done[task] / least[task] for task in possible if done.get(task) is not None]  # type: ignore[operator]
+        factors = np.sort(np.array(ratios, dtype=np.float64))
+        profile[name] = (factors, np.arange(1, len(factors) + 1) / max(len(possible), 1))
+    return profile
+
+
+def names_of(results: Sequence[Result]) -> list[str]:
+    """Contestants in the order of their first appearance."""
+    return list(dict.fromkeys(contestant(result) for result in results))

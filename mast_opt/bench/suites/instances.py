@@ -1,0 +1,121 @@
+"""Where the work of a run comes from: a generator, a file, public data through an importer, or a program of its own.
+
+Each has a ``label``, its short name, unique within an entry of a suite, and ``facts``, what decides it as a JSON
+object. An instance has a ``kind``, and ``load`` gives the problem, any number of times the same, or raises InputError
+or UsageError if it cannot be had.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from mast_opt.io import read
+from mast_opt.io.importers import importer_named
+from mast_opt.registry import generate
+
+
+@dataclass(frozen=True)
+class Generated:
+    """One of a family of generated instances."""
+
+    kind: str
+    family: str
+    sizes: Mapping[str, int]
+    seed: int
+
+    @property
+    def label(self) -> str:
+        return f"{self.family}-{'x'.join(str(size) for size in self.sizes.values())}-s{self.seed}"
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        return {"kind": self.kind, "family": self.family, "sizes": dict(self.sizes), "seed": self.seed}
+
+    def load(self) -> Any:
+        return generate(self.kind, self.family, seed=self.seed, **self.sizes)
+
+
+@dataclass(frozen=True)
+class Stored:
+    """An instance in files."""
+
+    kind: str
+    path: Path
+
+    @property
+    def label(self) -> str:
+        return self.path.stem if self.path.is_file() else self.path.name
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        files = [self.path] if self.path.is_file() else sorted(file for file in self.path.iterdir() if file.is_file())
+        return {"kind": self.kind, "instance": self.label, "content": digest(files)}
+
+    def load(self) -> Any:
+        return read(self.path)
+
+
+@dataclass(frozen=True)
+class Imported:
+    """Public data, imported."""
+
+    importer: str
+    paths: tuple[Path, ...]
+    settings: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def kind(self) -> str:
+        return importer_named(self.importer).kind
+
+    @property
+    def label(self) -> str:
+        return self.paths[0].name.removesuffix(".gz").removesuffix(".txt")
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        files = {"files": [path.name for path in self.paths], "content": digest(self.paths)}
+        return {"kind": self.kind, "importer": self.importer, **files, "settings": dict(self.settings)}
+
+    def load(self) -> Any:
+        return importer_named(self.importer).run(self.paths, self.settings, seed=0)
+
+
+@dataclass(frozen=True)
+class Program:
+    """A script that makes and measures its own work, and prints one JSON object of figures in the end.
+
+    It is called as ``python PATH --method CONTESTANT --seed N --NAME VALUE …``.
+    """
+
+    path: Path
+    arguments: Mapping[str, Any]
+
+    @property
+    def label(self) -> str:
+        return "-".join([self.path.stem, *(str(value) for value in self.arguments.values())])
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        return {"program": self.path.name, "arguments": dict(self.arguments), "content": digest([self.path])}
+
+    def words(self, method: str, seed: int) -> list[str]:
+        """The command line after the interpreter."""
+        given = [word for name, value in self.arguments.items() for word in (f"--{name}", str(value))]
+        return [str(self.path), "--method", method, "--seed", str(seed), *given]
+
+
+Instance: TypeAlias = Generated | Stored | Imported
+Source: TypeAlias = Instance | Program
+
+
+def digest(files: Iterable[Path]) -> str:
+    """A short fingerprint of the content of files."""
+    total = hashlib.sha256()
+    for file in files:
+        total.update(file.name.encode())
+        total.update(file.read_bytes())
+    return total.hexdigest()[:16]

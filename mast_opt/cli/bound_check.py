@@ -1,0 +1,120 @@
+"""Whether the bound that a plan folder states can be checked: by its certificate, or from the instance alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from numpy.typing import NDArray
+
+from mast_opt.cli.plan_claims import close, number_in, stages_in, text_in
+from mast_opt.core.errors import Fault, PlanError
+from mast_opt.core.verdict import Verdict, Violation
+from mast_opt.kind.kind import Kind
+from mast_opt.registry import kind_of
+
+PROVEN = 1e-9
+"""Relative difference allowed between a stated bound and what is proven."""
+UNCHECKED = "the stated bound, and so the gap, is not checked: nothing in the plan's folder proves it"
+
+
+@dataclass(frozen=True)
+class Proof:
+    """What can be proven of the objective, and whether that covers the stated bound."""
+
+    bound: float | None = None
+    """On the objective, or on the first term of a lexicographic one; None where nothing is proven."""
+    checked: bool | None = None
+    """Is the stated bound proven? None where none is stated."""
+    wrong: tuple[Violation, ...] = ()
+    faults: tuple[str, ...] = ()
+    """Why the certificate proves nothing."""
+    source: str = ""
+    """What proves ``bound``."""
+    what: str = "objective"
+    """What ``bound`` is a bound on."""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Sentences for a person."""
+        proven = (
+            () if self.bound is None else (f"{self.source} proves that every plan has {self.what} ≥ {self.bound:g}",)
+        )
+        return (*proven, *self.faults, *((UNCHECKED,) if self.checked is False else ()))
+
+
+def check_bound(
+    problem: Any, verdict: Verdict, fields: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]] | None
+) -> Proof:
+    """Compute the bound from a certificate's arrays, or from the instance alone where the kind can.
+
+    A certificate must reach the stated bound and not pass the objective. A bound of one of our heuristics that comes
+    without a certificate must not pass what the instance alone proves. A bound of an exact solver that nothing here
+    proves is not wrong; it is not checked.
+
+    Args:
+        problem: the instance.
+        verdict: the verifier's, of the plan.
+        fields: what ``plan.toml`` says.
+        arrays: the certificate; None where there is none.
+
+    Raises:
+        PlanError: there is a certificate and the kind of problem has none.
+    """
+    kind = kind_of(problem)
+    if arrays is not None and kind.certified_bound is None:
+        raise PlanError([Fault("certificate.npz", f"no such file in a plan for {kind.name}")])
+    order = problem.objective.order
+    stated = _first_bound(fields, order)
+    what = order[0] if order else "objective"
+    wrong: list[Violation] = []
+    faults: tuple[str, ...] = ()
+    bound, source = None, ""
+    if arrays is not None and kind.certified_bound is not None:
+        try:
+            bound, source = kind.certified_bound(problem, arrays), "certificate.npz"
+        except PlanError as error:
+            wrong.append(Violation("certificate", (), 0.0 if stated is None else stated, 0.0, "proven"))
+            faults = tuple(map(str, error.faults))
+    elif kind.instance_bound is not None:
+        bound, source = kind.instance_bound(problem), "the instance alone"
+    if stated is not None and bound is not None and not _reaches(bound, stated):
+        if arrays is not None:
+            wrong.append(Violation("bound", (), stated - bound, bound, "as certificate.npz proves"))
+        elif _is_heuristic(kind, fields):
+            wrong.append(Violation("bound", (), stated - bound, bound, "as the instance alone proves"))
+    reached = verdict.terms[order[0]] if order else verdict.objective
+    if bound is not None and bound > reached and not close(bound, reached):
+        wrong.append(Violation("certificate", (), bound - reached, reached, "above the objective"))
+    return Proof(bound, _checked(fields, order, bound), tuple(wrong), faults, source, what)
+
+
+def _reaches(bound: float, stated: float) -> bool:
+    return bound >= stated - PROVEN * max(1.0, abs(stated))
+
+
+def _is_heuristic(kind: Kind[Any, Any], fields: Mapping[str, Any]) -> bool:
+    """Is the stated bound one of our heuristic's for the whole instance? With a frozen part it is of the rest."""
+    return text_in(fields, "solver") in kind.heuristics and not fields.get("frozen")
+
+
+def _first_bound(fields: Mapping[str, Any], order: tuple[str, ...]) -> float | None:
+    """The stated bound on the objective, or on the first term of a lexicographic one."""
+    if not order:
+        return number_in(fields, "bound")
+    return next((number_in(stage, "bound") for stage in stages_in(fields) if stage.get("term") == order[0]), None)
+
+
+def _checked(fields: Mapping[str, Any], order: tuple[str, ...], bound: float | None) -> bool | None:
+    """Is every bound that is stated proven? No term is below 0, so that neither is the objective."""
+    terms: list[tuple[str, float | None]] = [(order[0] if order else "", number_in(fields, "bound"))]
+    if order:
+        stages = [(str(stage.get("term")), number_in(stage, "bound")) for stage in stages_in(fields)]
+        terms = stages or terms
+    stated = [(term, value) for term, value in terms if value is not None]
+    if not stated:
+        return None
+    first = order[0] if order else ""
+    proven = {first: max(0.0, bound) if bound is not None else 0.0}
+    return all(_reaches(proven.get(term, 0.0), value) for term, value in stated)

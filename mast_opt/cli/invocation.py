@@ -1,0 +1,148 @@
+"""One invocation of the command line: its clock, its record for ``--json``, its words for people."""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from mast_opt.cli.exit_codes import Exit
+from mast_opt.cli.json_record import Record, blank
+from mast_opt.cli.streams import OnlyResults, console, to_stdout
+from mast_opt.core.errors import InputError
+from mast_opt.core.input_warning import InputWarning
+from mast_opt.core.wording import counted, shown
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+@dataclass(frozen=True)
+class Answer:
+    """How a command ends: its exit code, and how to show its result to a person."""
+
+    exit: Exit
+    show: Callable[[Console], None]
+
+
+class Run:
+    """What a command is given beside its options."""
+
+    def __init__(self, tokens: Sequence[str]) -> None:
+        self._began = time.perf_counter()
+        self.tokens = tuple(tokens)
+        options = self.tokens[: self.tokens.index("--")] if "--" in self.tokens else self.tokens
+        self.json = "--json" in options
+        self.stdout = OnlyResults()
+        self.record: Record = blank()
+        """What ``--json`` prints; a command fills it in as it learns more."""
+
+    @property
+    def elapsed_s(self) -> float:
+        """Seconds since the command began, without those of the phase ``compile``: what a time limit covers."""
+        compile_s: float = self.record["runtime_s"]["compile"]
+        return time.perf_counter() - self._began - compile_s
+
+    def load(self) -> None:
+        """Load the libraries of every kind of problem, and count that, with what came before it, as the phase
+        ``compile``: the first command after an installation, or after a start of the machine, takes seconds for it."""
+        from mast_opt.registry import kind_named, kind_names
+
+        for name in kind_names():
+            kind_named(name)
+        self.record["runtime_s"]["compile"] += self.elapsed_s
+
+    @contextmanager
+    def phase(self, name: str, words: str = "") -> Iterator[None]:
+        """Count the time of the block under ``runtime_s``; in a terminal, show the words if it takes long."""
+        began = time.perf_counter()
+        try:
+            with self.shown(words):
+                yield
+        finally:
+            self.record["runtime_s"][name] += time.perf_counter() - began
+
+    def shown(self, words: str) -> AbstractContextManager[object]:
+        """In a terminal, show the words while the block takes long."""
+        if not words or sys.stderr is None or not sys.stderr.isatty():
+            return nullcontext()
+        from mast_opt.report.terminal.progress import Progress
+
+        return Progress(self.err, words)
+
+    def compile(self, problem: Any, solver: str, cancel: threading.Event) -> None:
+        """Compile what a solver needs for a problem, or load it, before any time limit begins; say so if it takes
+        long.
+
+        Raises:
+            Interrupted: cancelled before everything was compiled.
+        """
+        from mast_opt.registry import kind_of
+        from mast_opt.solving.kernel_compilation import needed, rehearse
+
+        kind = kind_of(problem)
+        words = f"compiling for {solver}, once for this installation; the time limit starts afterwards"
+        with self.phase("compile", "compiling, once"):
+            rehearse(kind, needed(kind, solver, problem), cancel, lambda: self.say(words))
+
+    @cached_property
+    def out(self) -> Console:
+        return console(sys.stdout)
+
+    @cached_property
+    def err(self) -> Console:
+        return console(sys.stderr)
+
+    def say(self, words: str, label: str = "") -> None:
+        """A remark for people, on stderr; the label in front of it stands out."""
+        if sys.stderr is None or sys.stderr.closed:
+            return
+        from rich.text import Text
+
+        for token in self.tokens:  # a name with a line feed forges no line
+            words = words.replace(token, shown(token)) if "\n" in token else words
+        style = "bold red" if label == "error:" else "bold yellow"
+        text = Text.assemble((f"{label} ", style), words) if label else Text(words)
+        with suppress(OSError):  # nobody is listening
+            self.err.print(text, soft_wrap=True)
+
+    def warn(self, found: Sequence[InputWarning], *, strict: bool, show: bool = True) -> None:
+        """Put warnings in the record, and on stderr if ``show``.
+
+        Raises:
+            InputError: there are any, and they are to be errors (``strict``).
+        """
+        self.record["warnings"] = [*self.record.get("warnings", ()), *(asdict(one) for one in found)]
+        if found and strict:
+            lines = "\n".join(f"  {one}" for one in found)
+            raise InputError(f"{counted(len(found), 'warning')}, which --strict makes errors:\n{lines}")
+        if show:
+            for one in found:
+                self.say(str(one), label="warning:")
+
+    def fail(self, words: str, code: Exit) -> Exit:
+        """End without a result: the message on stderr, and in the record."""
+        self.record["error"] = words
+        self.say(words, label="" if code is Exit.INTERRUPTED else "error:")
+        if self.json:
+            with suppress(OSError):
+                self._print_record()
+        return code
+
+    def finish(self, answer: Answer) -> Exit:
+        """End with a result."""
+        if self.json:
+            self._print_record()
+        else:
+            to_stdout(lambda: answer.show(self.out))
+        return answer.exit
+
+    def _print_record(self) -> None:
+        text = json.dumps(self.record, allow_nan=False)
+        to_stdout(lambda: print(text))

@@ -1,0 +1,219 @@
+"""What callers of public functions hand in, checked before anything is done with it.
+
+    @checked(path=a_path, force=a_flag, seed=a_whole(least=0))
+    def write(problem, path, *, force=False, seed=0): ...
+
+Every check raises UsageError that names the argument, its value and what was expected.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+import os
+import threading
+from collections.abc import Callable, ItemsView, Iterable, Mapping
+from functools import wraps
+from numbers import Integral, Real
+from typing import ParamSpec, TypeVar
+
+import numpy as np
+
+from mast_opt.core.errors import UsageError
+
+GivenT = ParamSpec("GivenT")
+AnswerT = TypeVar("AnswerT")
+
+Check = Callable[[str, object], None]
+"""(name of the argument, value) → nothing. Raises UsageError."""
+
+SHOWN = 60
+"""Characters of a value that an error shows."""
+
+
+def checked(**checks: Check) -> Callable[[Callable[GivenT, AnswerT]], Callable[GivenT, AnswerT]]:
+    """The function, with checks of the arguments of these names before each call; those left to their defaults pass."""
+
+    def decorate(function: Callable[GivenT, AnswerT]) -> Callable[GivenT, AnswerT]:
+        signature = inspect.signature(function)
+        unknown = set(checks) - set(signature.parameters)
+        assert not unknown, f"{function.__name__} has no parameters {unknown}"
+
+        @wraps(function)
+        def call(*args: GivenT.args, **kwargs: GivenT.kwargs) -> AnswerT:
+            for name, value in signature.bind(*args, **kwargs).arguments.items():
+                if name in checks:
+                    checks[name](name, value)
+            return function(*args, **kwargs)
+
+        return call
+
+    return decorate
+
+
+def refuse(name: str, value: object, expected: str) -> UsageError:
+    """The error for an argument."""
+    text = repr(value)
+    text = text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
+    plain = isinstance(value, (str, int, float, bool, type(None)))
+    return UsageError(f"{name} is {text if plain else f'a {type(value).__name__}, {text}'}; expected {expected}")
+
+
+def optional(check: Check) -> Check:
+    """The check, or None."""
+
+    def optionally(name: str, value: object) -> None:
+        if value is not None:
+            check(name, value)
+
+    return optionally
+
+
+def a_path(name: str, value: object) -> None:
+    """A path: text or ``os.PathLike``."""
+    text = os.fspath(value) if isinstance(value, os.PathLike) else value
+    if not isinstance(text, str) or "\0" in text:
+        raise refuse(name, value, "a path: a str or os.PathLike")
+
+
+def anything(name: str, value: object) -> None:
+    """Anything, where what it must be is checked later."""
+
+
+def a_text(name: str, value: object) -> None:
+    """Text."""
+    if not isinstance(value, str):
+        raise refuse(name, value, "a str")
+
+
+def a_flag(name: str, value: object) -> None:
+    """True or False."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise refuse(name, value, "True or False")
+
+
+def a_whole(least: int, most: int | None = None, note: str = "") -> Check:
+    """A whole number within these limits."""
+
+    def check(name: str, value: object) -> None:
+        limits = f"a whole number of at least {least}" if most is None else f"a whole number from {least} to {most}"
+        if not isinstance(value, Integral) or isinstance(value, bool):
+            raise refuse(name, value, limits + note)
+        if int(value) < least or (most is not None and int(value) > most):
+            raise refuse(name, value, (f"at least {least}" if most is None else limits) + note)
+
+    return check
+
+
+def a_number(name: str, value: object) -> None:
+    """A finite number of at least 0."""
+    if not _is_number(value) or not 0 <= float(value) < math.inf:  # type: ignore[arg-type]
+        raise refuse(name, value, "a finite number of at least 0")
+
+
+def a_finite(name: str, value: object) -> None:
+    """A finite number."""
+    if not _is_number(value) or not math.isfinite(float(value)):  # type: ignore[arg-type]
+        raise refuse(name, value, "a finite number")
+
+
+def a_time_limit(name: str, value: object) -> None:
+    """A finite number of seconds above 0, or None for no limit."""
+    if value is not None and (not _is_number(value) or not 0 < float(value) < math.inf):  # type: ignore[arg-type]
+        raise refuse(name, value, "a number of seconds above 0, or None for no limit")
+
+
+def texts(name: str, value: object) -> None:
+    """A collection of texts, not a single one."""
+    if isinstance(value, str):
+        raise UsageError(f"{name}: {value!r} is one string; expected a collection of names, as in [{value!r}]")
+    if isinstance(value, (bytes, Mapping)) or not isinstance(value, Iterable):
+        raise refuse(name, value, "a collection of str")
+    if iter(value) is value:
+        raise refuse(name, value, "a list or tuple of str, not an iterator")
+    for at, one in enumerate(value):
+        a_text(f"{name}[{at}]", one)
+
+
+def each(check: Check) -> Check:
+    """A list or tuple whose elements pass the check."""
+
+    def of_each(name: str, value: object) -> None:
+        if not isinstance(value, (list, tuple)):
+            raise refuse(name, value, "a list or tuple")
+        for at, one in enumerate(value):
+            check(f"{name}[{at}]", one)
+
+    return of_each
+
+
+def mapping_of(check: Check) -> Check:
+    """A mapping from texts to values that pass the check."""
+
+    def of_mapping(name: str, value: object) -> None:
+        if not isinstance(value, Mapping):
+            raise refuse(name, value, "a mapping with str as keys")
+        for key, one in value.items():
+            a_text(f"a key of {name}", key)
+            check(f"{name}[{key!r}]", one)
+
+    return of_mapping
+
+
+def a_price(name: str, value: object) -> None:
+    """A number of at least 0; infinity is one."""
+    if not _is_number(value) or not float(value) >= 0:  # type: ignore[arg-type]
+        raise refuse(name, value, "a number of at least 0, or infinity")
+
+
+def option_values(name: str, value: object) -> None:
+    """A mapping from names to texts, numbers and truth values, or pairs of these."""
+    pairs = value.items() if isinstance(value, Mapping) else value
+    if not isinstance(pairs, (list, tuple, ItemsView)) or not all(
+        isinstance(pair, tuple) and len(pair) == 2 and isinstance(pair[0], str) for pair in pairs
+    ):
+        raise refuse(name, value, 'a mapping with str as keys, as in {"presolve": "off"}')
+    for key, one in pairs:
+        if not isinstance(one, (str, int, float, bool)):
+            raise refuse(f"{name}[{key!r}]", one, "a str, a number, True or False")
+
+
+def a_function(name: str, value: object) -> None:
+    """Something that can be called."""
+    if not callable(value):
+        raise refuse(name, value, "a function")
+
+
+def an_event(name: str, value: object) -> None:
+    """A ``threading.Event``, or what works like one."""
+    if not isinstance(value, threading.Event) and not all(
+        callable(getattr(value, method, None)) for method in ("is_set", "set", "wait")
+    ):
+        raise refuse(name, value, "a threading.Event")
+
+
+def a(kind: type) -> Check:
+    """An object of a type."""
+
+    def check(name: str, value: object) -> None:
+        if not isinstance(value, kind):
+            raise refuse(name, value, f"a {kind.__name__}")
+
+    return check
+
+
+def _is_number(value: object) -> bool:
+    if not isinstance(value, Real) or isinstance(value, (bool, np.bool_)):
+        return False
+    try:
+        float(value)
+    except OverflowError:
+        return False
+    return True
+
+
+GAP: Check = a_number
+SEED = a_whole(0, 2**31 - 1)
+THREADS = optional(a_whole(1, note=", or None to leave it to the solver"))
+JOBS = a_whole(1)
+CANCEL = optional(an_event)

@@ -1,0 +1,292 @@
+"""Checks of the arrays that a problem, a plan or a program is constructed from.
+
+A class declares its arrays with ``positions``, ``amounts``, ``flags`` and ``reals``; ``Arrays`` takes ownership of
+them and collects every fault. A fault names the field, the position in the array, the value and what was expected.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mast_opt.core.errors import Fault
+
+Shape = tuple[str | int, ...]
+INTEGERS, BOOLEANS, NUMBERS = "integers", "booleans", "numbers"
+_DTYPES: Mapping[str, type] = {INTEGERS: np.int64, BOOLEANS: np.bool_, NUMBERS: np.float64}
+_ACCEPTED = {INTEGERS: "iu", BOOLEANS: "b", NUMBERS: "fiu"}
+OTHER_INSTANCE = "the plan does not fit this instance; give the instance that it was made for"
+MOST_TOTAL = 2.0**63
+"""Amounts of one array add up to less."""
+MOST_KEY = 2**62
+"""Cells of a grid of keys that are numbered in 64 bits."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """What one array field has to be."""
+
+    name: str
+    shape: Shape
+    """Axes by name, or a fixed length. An axis that has no labels has the length of the first array on it."""
+    content: str = INTEGERS
+    least: int | float | None = 0
+    most: int | float | None = None
+    into: str = ""
+    """The axis that positions point into."""
+    beyond: int = 0
+    """1 where a position may also be the length of that axis, which stands for none."""
+    where: str = ""
+    """Boolean field that says which values count; empty for all."""
+    ascending: bool = False
+    total: bool = False
+    """Do the values add up to something that must fit in 64 bits?"""
+
+
+def positions(name: str, axis: str, into: str, *, beyond: int = 0, where: str = "", ascending: bool = False) -> Column:
+    """Positions on the axis ``into``."""
+    return Column(name, (axis,), into=into, beyond=beyond, where=where, ascending=ascending)
+
+
+def amounts(
+    name: str, *shape: str | int, least: int | None = 0, most: int | None = None, where: str = "", total: bool = True
+) -> Column:
+    """Whole numbers in base units."""
+    return Column(name, shape, least=least, most=most, where=where, total=total)
+
+
+def flags(name: str, *shape: str | int) -> Column:
+    """Booleans."""
+    return Column(name, shape, BOOLEANS, least=None)
+
+
+def reals(name: str, *shape: str | int, least: float = 0.0, most: float | None = None) -> Column:
+    """Finite floating-point numbers."""
+    return Column(name, shape, NUMBERS, least=least, most=most)
+
+
+class Labels(tuple[str, ...]):
+    """The labels of an axis, looked through once: ``dataclasses.replace`` on an instance with a million of them does
+    not check them again."""
+
+    unique: bool
+    """Do they all differ?"""
+    has_empty: bool
+
+    def __new__(cls, labels: Iterable[str]) -> Labels:
+        made = super().__new__(cls, labels)
+        different = set(made)
+        made.unique = len(different) == len(made)
+        made.has_empty = "" in different
+        return made
+
+
+class Arrays:
+    """The array fields of a frozen dataclass, while it is constructed.
+
+    Construction copies every array that the instance does not own yet: the caller's arrays stay as they are, and
+    nobody can write into the instance's.
+    """
+
+    def __init__(self, owner: object, axes: Mapping[str, int] | None = None) -> None:
+        """``axes``: lengths by name."""
+        self.owner = owner
+        self.axes = dict(axes or {})
+        self.faults: list[Fault] = []
+
+    def get(self, name: str) -> NDArray[Any]:
+        found: NDArray[Any] = getattr(self.owner, name)
+        return found
+
+    def labels(self, name: str, *, unique: bool = True, empty: bool = False) -> None:
+        """A tuple of texts, which becomes the axis of that name. ``empty``: may one of them be empty?"""
+        found = getattr(self.owner, name)
+        self.axes[name] = 0
+        if not isinstance(found, tuple):
+            self.fault(name, "a tuple of texts", type(found).__name__)
+            return
+        self.axes[name] = len(found)
+        if not isinstance(found, Labels):
+            if set(map(type, found)) - {str}:
+                at = next(at for at, label in enumerate(found) if type(label) is not str)
+                self.fault(f"{name}[{at}]", "a text", repr(found[at]))
+                return
+            found = Labels(found)
+            object.__setattr__(self.owner, name, found)
+        if unique and not found.unique:
+            first: dict[str, int] = {}
+            at = next(at for at, label in enumerate(found) if first.setdefault(label, at) != at)
+            self.fault(f"{name}[{at}]", f"another label than {name}[{first[found[at]]}]", found[at])
+        elif not empty and found.has_empty:
+            self.fault(f"{name}[{found.index('')}]", "a label that is not empty", "")
+
+    def take(self, *columns: Column) -> None:
+        """Copy each array that is not owned, and check it by itself."""
+        for column in columns:
+            if self._own(column) and self._fits(column) and self.get(column.name).size:
+                self._check(column)
+
+    def key(self, *names: str, where: Mapping[str, str] | None = None) -> None:
+        """No two entries are equal in all of these arrays of positions.
+
+        ``where``: array → booleans; the array counts only where they are true.
+        """
+        parts = [self.get(name) for name in names]
+        if len(parts[0]) < 2:
+            return
+        for at, name in enumerate(names):
+            if where and name in where:
+                parts[at] = np.where(self.get(where[name]), parts[at], -1)
+        twice = repeated(parts)
+        if twice is not None:
+            earlier, later = twice
+            value = ", ".join(str(part[later]) for part in parts)
+            fields = ", ".join(names)
+            self.fault(f"{names[0]}[{later}]", f"{fields} that differ from those at position {earlier}", value)
+
+    def wrong(self, name: str, broken: NDArray[np.bool_], expected: str) -> None:
+        """A fault for the first entry that is broken; the others are counted."""
+        at = np.argwhere(broken)
+        if len(at):
+            place = ", ".join(str(int(part)) for part in at[0])
+            self._fault_at(name, place, self.get(name)[tuple(at[0])], expected, len(at))
+
+    def fault(self, where: str, expected: str, value: str | None = None) -> None:
+        self.faults.append(Fault(where, expected, value=value))
+
+    def _own(self, column: Column) -> bool:
+        found = getattr(self.owner, column.name)
+        if not isinstance(found, np.ndarray):
+            self.fault(column.name, f"a NumPy array of {column.content}", type(found).__name__)
+            return False
+        if found.dtype.kind not in _ACCEPTED[column.content]:
+            self.fault(column.name, f"an array of {column.content}", f"dtype {found.dtype}")
+            return False
+        if found.dtype.kind == "u" and found.size and int(found.max()) > np.iinfo(np.int64).max:
+            self.fault(column.name, "integers that fit in 64 bits with a sign", str(found.max()))
+            return False
+        object.__setattr__(self.owner, column.name, owned(found, _DTYPES[column.content]))
+        return True
+
+    def _fits(self, column: Column) -> bool:
+        found, expected = self.get(column.name).shape, column.shape
+        if len(found) == len(expected):
+            for axis, length in zip(expected, found, strict=True):
+                if isinstance(axis, str):
+                    self.axes.setdefault(axis, length)
+            lengths = tuple(axis if isinstance(axis, int) else self.axes[axis] for axis in expected)
+            if found == lengths:
+                return True
+            words = f"shape {lengths}"
+        else:
+            words = f"{len(expected)} dimension{'s' * (len(expected) != 1)}"
+        names = ", ".join(str(axis) for axis in expected)
+        self.fault(column.name, f"{words} ({names})", f"shape {found}")
+        return False
+
+    def _check(self, column: Column) -> None:
+        if column.content == BOOLEANS:
+            return
+        values = self.get(column.name)
+        where = np.asarray(self.get(column.where)) if column.where else None
+        if where is not None and (where.shape != values.shape or where.dtype != np.bool_):
+            return
+        counted = values if where is None else values[where]
+        least, most = column.least, column.most
+        if column.into:
+            most = self.axes[column.into] - 1 + column.beyond
+        if column.content == NUMBERS and not np.isfinite(values).all():
+            self.wrong(column.name, ~np.isfinite(values), "a finite number")
+        elif counted.size and (
+            (least is not None and counted.min() < least) or (most is not None and counted.max() > most)
+        ):
+            broken = np.zeros(values.shape, np.bool_)
+            if least is not None:
+                broken |= values < least
+            if most is not None:
+                broken |= values > most
+            self.wrong(column.name, broken if where is None else broken & where, _range(column, most))
+        elif column.ascending and len(values) > 1 and (values[1:] < values[:-1]).any():
+            at = int(np.flatnonzero(values[1:] < values[:-1])[0]) + 1
+            self.fault(f"{column.name}[{at}]", f"at least {values[at - 1]}: values ascend", str(values[at]))
+        elif column.total and np.abs(counted, dtype=np.float64).sum() >= MOST_TOTAL:
+            self.fault(column.name, "amounts that together fit in 64 bits", f"{counted.sum(dtype=np.float64):g} in all")
+
+    def _fault_at(self, name: str, place: str, value: object, expected: str, count: int) -> None:
+        more = f" ({count - 1:,} more like it)" if count > 1 else ""
+        self.fault(f"{name}[{place}]", f"{expected}{more}", str(value))
+
+
+def owned(array: NDArray[Any], dtype: type | None = None) -> NDArray[Any]:
+    """The array itself where it owns its memory and is read-only, else a read-only copy in row-major order."""
+    wanted = array.dtype if dtype is None else np.dtype(dtype)
+    if (
+        type(array) is np.ndarray
+        and array.dtype == wanted
+        and array.flags.owndata
+        and array.flags.c_contiguous
+        and not array.flags.writeable
+    ):
+        return array
+    copy: NDArray[Any] = np.array(array, wanted, order="C", subok=False)
+    copy.setflags(write=False)
+    return copy
+
+
+def repeated(parts: Sequence[NDArray[Any]]) -> tuple[int, int] | None:
+    """Positions of an entry and of a later one that is equal to it in every part; None where all differ."""
+    number = _numbered(parts)
+    if (number[1:] > number[:-1]).all():
+        return None
+    order = np.argsort(number, kind="stable")
+    sorted_ = number[order]
+    equal = np.flatnonzero(sorted_[1:] == sorted_[:-1])
+    return (int(order[equal[0]]), int(order[equal[0] + 1])) if len(equal) else None
+
+
+def _numbered(parts: Sequence[NDArray[Any]]) -> NDArray[np.int64]:
+    """One number for each entry; equal numbers mean equal entries."""
+    spans = [(int(part.min()), int(part.max()) - int(part.min()) + 1) for part in parts]
+    cells = 1
+    for _, span in spans:
+        cells *= span
+    if cells > MOST_KEY:
+        return np.unique(np.stack(parts, axis=1), axis=0, return_inverse=True)[1].reshape(-1)
+    number = np.zeros(len(parts[0]), np.int64)
+    for part, (low, span) in zip(parts, spans, strict=True):
+        number = number * span + (part - low)
+    return number
+
+
+def _range(column: Column, most: int | float | None) -> str:
+    if column.into:
+        none = ", the last for none" if column.beyond else ""
+        if most is None or most < 0:
+            return f"no entries: there are no {column.into.replace('_', ' ')}"
+        return f"a position on {column.into}, from 0 to {most}{none}"
+    if most is None:
+        return f"at least {column.least}"
+    if column.least is None:
+        return f"at most {most}"
+    return f"from {column.least} to {most}"
+
+
+def scalars(owner: object, fields: Mapping[str, type]) -> Iterator[Fault]:
+    """Faults of fields that are not of their type."""
+    for name, wanted in fields.items():
+        found = getattr(owner, name)
+        if not isinstance(found, wanted):
+            yield Fault(name, f"a {wanted.__name__}", value=f"{type(found).__name__} {found!r}"[:80])
+
+
+def tier_faults(tiers: object) -> Iterator[Fault]:
+    """Faults of a tuple of tiers, which are whole numbers from 0, ascending."""
+    if not isinstance(tiers, tuple) or any(type(tier) is not int or tier < 0 for tier in tiers):
+        yield Fault("tiers", "a tuple of whole numbers of at least 0", value=repr(tiers)[:80])
+    elif any(first >= second for first, second in itertools.pairwise(tiers)):
+        yield Fault("tiers", "tiers in ascending order, each once", value=repr(tiers)[:80])

@@ -1,0 +1,136 @@
+"""The exceptions of mast-opt.
+
+    MastOptError
+    ├── UsageError               an option or argument that cannot be honoured
+    │   ├── FormulationTooLarge  the program of a problem takes more memory than there is
+    │   └── UnsupportedOption    a backend or solver lacks what was asked of it
+    ├── InputError               a file that cannot be used
+    │   ├── InstanceError        an instance with faults, all of them listed
+    │   ├── PlanError            a plan with faults, all of them listed
+    │   ├── SourceError          public data that an importer cannot use, all faults listed
+    │   └── SuiteError           a benchmark suite with faults, all of them listed
+    ├── BackendError             a solver library failed
+    │   ├── BackendUnavailable   its package is missing or has no licence
+    │   └── SizeLimitExceeded    the problem is over the size its licence allows
+    ├── Interrupted              cancelled before there was anything to return
+    ├── StaleBid                 a bid that the fleet has changed since
+    └── VerificationError        the verifier and the solver truly disagree
+
+Infeasible and out of time are statuses (``mast_opt.core.solve_result.Status``), not exceptions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from mast_opt.core.wording import counted, shown
+
+
+class MastOptError(Exception):
+    """Root of every exception that mast-opt raises on purpose."""
+
+
+class UsageError(MastOptError):
+    """An argument or option that cannot be honoured; the message says what is accepted."""
+
+
+class UnsupportedOption(UsageError):
+    """A solver was asked for something it cannot do (options are never ignored silently)."""
+
+
+class FormulationTooLarge(UsageError):
+    """The program that a MIP solver needs takes more memory than there is; nothing of it was built."""
+
+
+class InputError(MastOptError):
+    """A file or folder that cannot be used."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One thing wrong with an input, precise enough to be mended without searching."""
+
+    file: str
+    """File, sheet or key that holds the value, relative to the input's root."""
+    expected: str
+    """What would have been right, in words."""
+    row: int | None = None
+    """1-based data row (the header does not count), or the row of an Excel sheet as Excel numbers it; None when the
+    fault is not in one row."""
+    column: str | None = None
+    value: str | None = None
+    """The offending value as it was written; None when something is missing."""
+    count: int = 1
+    """How many cells this stands for; more than 1 when they are counted instead of listed one by one."""
+
+    def __str__(self) -> str:
+        where = shown(self.file)
+        if self.row is not None:
+            where += f", row {self.row}"
+        if self.column is not None:
+            where += f", column {shown(self.column)}"
+        found = "" if self.value is None else f" found {self.value!r};"
+        if self.count > 1:
+            found = f" {self.count:,} more;"
+        return f"{where}:{found} expected {shown(self.expected)}"
+
+
+class _Faulty(InputError):
+    noun = "input"
+
+    def __init__(self, faults: Iterable[Fault], cause: str = "") -> None:
+        """``cause``: a line that explains them, to be read first."""
+        self.faults = tuple(faults)
+        lines = "\n".join(f"  {fault}" for fault in self.faults)
+        count = sum(fault.count for fault in self.faults)
+        found = f"{counted(count, 'fault')} in the {self.noun}:\n{lines}"
+        super().__init__(f"{shown(cause)}\n{found}" if cause else found)
+
+
+class InstanceError(_Faulty):
+    """An instance with faults; ``faults`` lists every one that was found."""
+
+    noun = "instance"
+
+
+class PlanError(_Faulty):
+    """A plan file with faults; ``faults`` lists every one that was found."""
+
+    noun = "plan"
+
+
+class SourceError(_Faulty):
+    """Public data that an importer cannot use; ``faults`` lists everything wrong with its files."""
+
+    noun = "source data"
+
+
+class SuiteError(_Faulty):
+    """A benchmark suite with faults; ``faults`` lists every one that was found."""
+
+    noun = "suite"
+
+
+class BackendError(MastOptError):
+    """A solver library reported a failure; the message carries the solver's own words."""
+
+
+class BackendUnavailable(BackendError):
+    """The solver's package or licence is missing; the message says how to install it."""
+
+
+class SizeLimitExceeded(BackendError):
+    """The problem is larger than the installed licence allows; names the size and an alternative."""
+
+
+class VerificationError(MastOptError):
+    """The verifier rejects what the solver calls a solution, beyond solver tolerance."""
+
+
+class Interrupted(MastOptError):
+    """``cancel`` was set before there was anything to return."""
+
+
+class StaleBid(MastOptError):
+    """A bid for an older state of the fleet; ask for a new one. Nothing was changed."""

@@ -1,0 +1,225 @@
+"""The limits on amounts: storage, CPU, quotas, ingress, links, and numbers of copies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from mast_opt.core.wording import listed, named
+from mast_opt.data_placement.analysis import instance_edits as edits
+from mast_opt.data_placement.analysis.elastic_view import View, names_at
+from mast_opt.data_placement.problem import Ints
+from mast_opt.data_placement.wording import copies, cores, days, quantity, tb
+from mast_opt.kind.analysis_hooks import NONE, Limits
+from mast_opt.mip import FloatArray, IntArray
+
+COPY = 1.0
+"""What a repair pays for a copy more or less; making a region's storage, cores, quota, ingress or a link larger by that
+of an average one is 1."""
+
+SEVERAL = 4
+"""Limits of which the sum is told as well."""
+
+
+def amounts(view: View) -> tuple[Limits, ...]:
+    return (storage(view), cpu(view), quota(view), ingress(view), *link(view), copies_max(view), copies_min(view))
+
+
+def storage(view: View) -> Limits:
+    """Told as what is usable; advice is in terms of all storage, headroom included, as the table has it."""
+    p = view.p
+
+    def name(r: int) -> str:
+        if p.headroom_milli[r] == 1000:
+            return f"storage of {p.regions[r]} beyond its headroom"
+        return f"{'usable storage' if p.headroom_milli[r] else 'storage'} of {p.regions[r]}"
+
+    def mend(r: int, more: float) -> str:
+        if p.headroom_milli[r] == 1000:
+            return f"raise {name(r)} by {quantity(more, 'TB')}"
+        whole = int(edits.more_storage(p, {r: more}).storage_mb[r] - p.storage_mb[r])
+        return f"raise storage of {p.regions[r]} by {quantity(whole / 1e6, 'TB')}"
+
+    limits = _capacity(
+        view,
+        "storage",
+        1e6,
+        _by_size(p.usable_storage_mb, 1e6),
+        name,
+        p.usable_storage_mb,
+        tb,
+        "TB",
+        edits.more_storage,
+    )
+    return replace(limits, mend=mend)
+
+
+def cpu(view: View) -> Limits:
+    p = view.p
+    price = _by_size(p.cpu_mcores, 1000)
+    return _capacity(
+        view, "cpu", 1000, price, lambda r: f"CPU of {p.regions[r]}", p.cpu_mcores, cores, "cores", edits.more_cores
+    )
+
+
+def quota(view: View) -> Limits:
+    p = view.p
+    price = _by_size(p.quota_mcores, 1000)
+
+    def name(q: int) -> str:
+        return f"CPU quota of {p.apps[p.quota_app[q]]} in {p.regions[p.quota_region[q]]}"
+
+    return _capacity(view, "quota", 1000, price, name, p.quota_mcores, cores, "cores", edits.more_quota)
+
+
+def ingress(view: View) -> Limits:
+    p = view.p
+    limited = np.flatnonzero(p.ingress_limited)
+    daily = p.ingress_mb_per_day[limited]
+    per_unit = 1e6 * float(p.days)
+    return _capacity(
+        view,
+        "ingress",
+        per_unit,
+        _by_size(daily, 1e6),
+        lambda at: f"ingress of {p.regions[limited[at]]}",
+        daily,
+        lambda mb: f"{tb(mb)} a day for {days(p.days)}",
+        "TB a day",
+        edits.more_ingress,
+    )
+
+
+def link(view: View) -> tuple[Limits, ...]:
+    p = view.p
+    if p.links is None:
+        return ()
+    ends = [(p.regions[q], p.regions[r]) for q, r in zip(p.links.source.tolist(), p.links.target.tolist())]
+    daily, per_unit = p.links.capacity_mb_per_day, 1e6 * float(p.days)
+    return (
+        _capacity(
+            view,
+            "link",
+            per_unit,
+            _by_size(daily, 1e6),
+            lambda at: f"the link from {ends[at][0]} to {ends[at][1]}",
+            daily,
+            lambda mb: f"{tb(mb)} a day",
+            "TB a day",
+            edits.more_link,
+        ),
+    )
+
+
+def _capacity(
+    view: View,
+    name: str,
+    per_unit: float,
+    price: FloatArray,
+    called: Callable[[int], str],
+    amount: Ints,
+    unit: Callable[[float], str],
+    unit_name: str,
+    edit: edits.Edit,
+) -> Limits:
+    rows = view.rows[name].ids.ravel()
+
+    def tell(members: Sequence[int]) -> str:
+        words = listed([f"{called(m)} ({unit(int(amount[m]))})" for m in members])
+        return words if len(members) < SEVERAL else f"{words}, together {unit(int(amount[list(members)].sum()))}"
+
+    return Limits(
+        name,
+        "upper",
+        price,
+        tell=tell,
+        row_member=np.arange(len(rows)),
+        row=rows,
+        column_member=NONE,
+        column=NONE,
+        mend=lambda m, more: f"raise {called(m)} by {quantity(more, unit_name)}",
+        relax=edit,
+        per_unit=per_unit,
+    )
+
+
+def copies_max(view: View) -> Limits:
+    p = view.p
+    return _copies(
+        view,
+        "copies_max",
+        "upper",
+        np.where(p.copies_max < len(p.regions), COPY, np.inf),
+        lambda members: _by_number(
+            members,
+            p.copies_max,
+            lambda n, rows: f"{named('dataset', names_at(p.datasets, rows))} may have at most {n}",
+        ),
+        lambda i, more: f"allow dataset {p.datasets[i]} {copies(int(p.copies_max[i]) + round(more))}",
+        edits.more_copies,
+        np.maximum(len(p.regions) - p.copies_max, 0),
+    )
+
+
+def copies_min(view: View) -> Limits:
+    p = view.p
+    read = np.bincount(p.read_dataset, minlength=len(p.datasets)) > 0
+
+    def tell(number: str, rows: IntArray) -> str:
+        verb = "needs" if len(rows) == 1 else "each need"
+        one = f"{named('dataset', names_at(p.datasets, rows))} {verb} {number} ({tb(int(p.size_mb[rows].sum()))}"
+        return f"{one}{' together' if len(rows) > 1 else ''})"
+
+    return _copies(
+        view,
+        "copies_min",
+        "lower",
+        np.where(p.copies_min > read, COPY, np.inf),
+        lambda members: _by_number(members, p.copies_min, tell),
+        lambda i, fewer: f"let dataset {p.datasets[i]} have {copies(int(p.copies_min[i]) - round(fewer))}",
+        edits.fewer_copies,
+        np.maximum(p.copies_min - read, 0),
+    )
+
+
+def _copies(
+    view: View,
+    name: str,
+    side: str,
+    price: FloatArray,
+    tell: Callable[[Sequence[int]], str],
+    mend: Callable[[int, float], str],
+    edit: edits.Edit,
+    most: Ints,
+) -> Limits:
+    rows = view.rows["copies" if side == "lower" else name].ids
+    return Limits(
+        name,
+        side,
+        price,
+        tell=tell,
+        row_member=np.arange(len(rows)),
+        row=rows,
+        column_member=NONE,
+        column=NONE,
+        mend=mend,
+        relax=edit,
+        per_unit=1.0,
+        whole=True,
+        most=most.astype(np.float64),
+    )
+
+
+def _by_number(members: Sequence[int], number: Ints, tell: Callable[[str, IntArray], str]) -> str:
+    """Datasets told together that have the same number of copies."""
+    chosen = np.array(members, np.int64)
+    numbers = number[chosen]
+    return ", ".join(tell(copies(int(n)), chosen[numbers == n]) for n in np.unique(numbers))
+
+
+def _by_size(size: Ints, per_unit: float) -> FloatArray:
+    """[L] price of a unit such that an average limit's size costs 1."""
+    mean = float(size.mean()) / per_unit if len(size) else 1.0
+    return np.full(len(size), 1 / mean if mean else 1.0)

@@ -1,0 +1,26 @@
+"""What can be asked of data placement beyond a plan."""
+
+from __future__ import annotations
+
+from mast_opt.data_placement.analysis.alternatives import CHOICES
+from mast_opt.data_placement.analysis.elastic_program import relief
+from mast_opt.data_placement.analysis.losses import adapted, settle_loss
+from mast_opt.data_placement.analysis.resources import RESOURCES
+from mast_opt.data_placement.analysis.risk import risk
+from mast_opt.data_placement.analysis.scenarios import CHANGES, moved, priced
+from mast_opt.data_placement.analysis.two_stage import TWO_STAGE
+from mast_opt.kind.analysis_hooks import Questions
+
+QUESTIONS = Questions(
+    relief=relief,
+    choices=CHOICES,
+    resources=RESOURCES,
+    changes=CHANGES,
+    priced=priced,
+    moved=moved,
+    guards=lambda problem: ("unserved",) if problem.may_refuse else (),
+    two_stage=TWO_STAGE,
+    adapted=adapted,
+    loss=settle_loss,
+    risk=risk,
+)

@@ -1,0 +1,107 @@
+"""What a lost region takes with it: data of which no replica is left, and the work that reads it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from mast_opt.data_placement.plan import Plan
+from mast_opt.data_placement.problem import Bools, DataPlacement
+from mast_opt.data_placement.tables.schema import TB
+from mast_opt.kind.analysis_hooks import Loss
+from mast_opt.kind.scenario_values import positions
+
+
+def settle_loss(
+    problem: DataPlacement, scenario: DataPlacement, changes: Mapping[str, Any], plan: Plan | None
+) -> tuple[DataPlacement, Loss]:
+    """The scenario without the data that its lost regions take with them, and that loss.
+
+    The replicas that are left are those of the plan where one is given: the regions are lost after it is carried out.
+    Otherwise they are today's. A lost dataset is stored nowhere, no pin brings it back, and work that reads it runs
+    nowhere. The current runs are also those of the plan where one is given, so that moved work is counted from it.
+
+    Args:
+        problem: the instance before the scenario.
+        scenario: the instance after all changes, in which lost regions hold nothing.
+        changes: the scenario's keys and values.
+        plan: the plan whose replicas and runs are hit; None for today's.
+    """
+    if "lose_regions" not in changes:
+        return scenario, Loss()
+    away = np.zeros(len(problem.regions), np.bool_)
+    away[positions("lose_regions", "region", problem.regions, changes["lose_regions"])] = True
+    replicas = problem.stored if plan is None else plan.place
+    lost = lost_datasets(problem, scenario.closed, replicas, away)
+    readers = readers_of(problem, lost)
+    settled = replace(
+        scenario,
+        stored=replicas & ~away & ~lost[:, None],
+        pinned=scenario.pinned & ~lost[:, None],
+        forbidden=scenario.forbidden | lost[:, None],
+        copies_min=np.where(lost, 0, scenario.copies_min),
+        work_forbidden=scenario.work_forbidden | readers[:, None],
+    )
+    return settled if plan is None else _running(settled, plan), loss_of(problem, lost)
+
+
+def _running(scenario: DataPlacement, plan: Plan) -> DataPlacement:
+    """The scenario with the plan's runs as those of today; ``moved_work`` counts what leaves their regions."""
+    runs = plan.run_share > 0
+    return replace(
+        scenario,
+        current_workload=plan.run_workload[runs],
+        current_region=plan.run_region[runs],
+        current_type=plan.run_type[runs],
+        current_share=plan.run_share[runs],
+    )
+
+
+def lost_datasets(problem: DataPlacement, closed: Bools, replicas: Bools, away: Bools) -> Bools:
+    """[I] is the dataset gone with these regions?
+
+    It is if it has replicas and all of them are there, or if the instance lets some region hold it and ``closed``
+    leaves none. A dataset without any replica comes from outside, so no region takes it along.
+
+    Args:
+        problem: the instance before the loss.
+        closed: [I, R] where no replica may be after the loss; the lost regions are among these.
+        replicas: [I, R] what is stored before the loss.
+        away: [R] the lost regions.
+    """
+    left = replicas & ~away
+    no_replica = np.any(replicas, axis=1) > np.any(left, axis=1)
+    no_region = np.all(closed, axis=1) > np.all(problem.closed, axis=1)
+    lost: Bools = np.logical_or(no_replica, no_region)
+    return lost
+
+
+def readers_of(problem: DataPlacement, datasets: Bools) -> Bools:
+    """[W] does the workload read any of the datasets?"""
+    readers = np.zeros(len(problem.workloads), np.bool_)
+    readers[problem.read_workload[datasets[problem.read_dataset]]] = True
+    return readers
+
+
+def loss_of(problem: DataPlacement, lost: Bools) -> Loss:
+    """The lost datasets, their size, and the work that reads them, by name."""
+    return Loss(
+        datasets=tuple(problem.datasets[i] for i in np.flatnonzero(lost)),
+        tb=sum(problem.size_mb[lost].tolist()) / TB,
+        work=tuple(problem.workloads[w] for w in np.flatnonzero(readers_of(problem, lost))),
+    )
+
+
+def adapted(scenario: DataPlacement, plan: Plan) -> Plan:
+    """The same decisions as a plan of the scenario: what is stored there already needs no copy."""
+    needed = ~scenario.stored[plan.copy_dataset, plan.copy_target]
+    return replace(
+        plan,
+        copy_dataset=plan.copy_dataset[needed],
+        copy_source=plan.copy_source[needed],
+        copy_target=plan.copy_target[needed],
+        copy_share=plan.copy_share[needed],
+    )

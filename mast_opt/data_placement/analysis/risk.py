@@ -1,0 +1,76 @@
+"""Which data has a single copy, and how much of the work depends on each region."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mast_opt.data_placement.analysis.current_state import complete
+from mast_opt.data_placement.analysis.losses import loss_of, lost_datasets, readers_of
+from mast_opt.data_placement.current_plan import today
+from mast_opt.data_placement.plan import Plan
+from mast_opt.data_placement.problem import SHARE, Bools, DataPlacement, Ints
+from mast_opt.kind.analysis_hooks import RegionRisk, Risk, SingleCopy
+
+MB_PER_TB = 1e6
+
+
+def risk(problem: DataPlacement, plan: Plan | None) -> Risk:
+    """What each region holds alone, under a plan or (without one) today."""
+    p = problem
+    place = p.stored if plan is None else plan.place
+    runs = today(p) if plan is None else plan
+    fewest = np.full(len(p.workloads), np.iinfo(np.int64).max)
+    np.minimum.at(fewest, p.option_workload, p.option_mgpu)
+    regions = tuple(_region(p, place, runs, fewest, r) for r in range(len(p.regions)))
+    return Risk(
+        of="today" if plan is None else "plan",
+        complete=plan is not None or complete(p),
+        gpus=sum(fewest.tolist()) / 1000,
+        single_copies=_single_copies(p, place, fewest),
+        regions=regions,
+    )
+
+
+def _single_copies(problem: DataPlacement, place: Bools, fewest: Ints) -> tuple[SingleCopy, ...]:
+    """Those whose readers need most GPUs first."""
+    p = problem
+    order = np.argsort(p.read_dataset, kind="stable")
+    readers = p.read_workload[order]
+    start = np.searchsorted(p.read_dataset[order], np.arange(len(p.datasets) + 1))
+    found = []
+    for i in np.flatnonzero(np.equal(place.sum(axis=1), 1)).tolist():
+        work = readers[start[i] : start[i + 1]].tolist()
+        found.append(
+            SingleCopy(
+                dataset=p.datasets[i],
+                region=p.regions[int(place[i].argmax())],
+                tb=int(p.size_mb[i]) / MB_PER_TB,
+                work=tuple(p.workloads[w] for w in work),
+                gpus=sum(int(fewest[w]) for w in work) / 1000,
+            )
+        )
+    return tuple(sorted(found, key=lambda one: (-one.gpus, -one.tb)))
+
+
+def _region(problem: DataPlacement, place: Bools, runs: Plan | None, fewest: Ints, r: int) -> RegionRisk:
+    p = problem
+    away = np.equal(np.arange(len(p.regions)), r)
+    lost = lost_datasets(p, p.closed | away, place, away)
+    readers = readers_of(p, lost)
+    running: tuple[str, ...] | None = None
+    gpus: float | None = None
+    if runs is not None:
+        here = np.flatnonzero((runs.run_region == r) & (runs.run_share > 0))
+        running = tuple(p.workloads[w] for w in np.unique(runs.run_workload[here]))
+        needed = np.zeros((len(p.workloads), len(p.gpu_types) + 1), np.int64)
+        needed[p.option_workload, p.option_type] = p.option_mgpu
+        each = needed[runs.run_workload[here], runs.run_type[here]].tolist()
+        total: int = sum(need * share for need, share in zip(each, runs.run_share[here].tolist()))
+        gpus = total / SHARE / 1000
+    return RegionRisk(
+        region=p.regions[r],
+        running=running,
+        running_gpus=gpus,
+        loss=loss_of(p, lost),
+        lost_gpus=sum(fewest[readers].tolist()) / 1000,
+    )

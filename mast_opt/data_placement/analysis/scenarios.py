@@ -1,0 +1,160 @@
+"""What can happen to an instance: the keys that a scenario of data placement may have."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from mast_opt.core.errors import UsageError
+from mast_opt.data_placement.analysis.losses import readers_of
+from mast_opt.data_placement.plan import Plan
+from mast_opt.data_placement.problem import Bools, DataPlacement, Ints
+from mast_opt.data_placement.tables.schema import TB
+from mast_opt.kind.analysis_hooks import PLAUSIBLE_GROWTH, Change
+from mast_opt.kind.scenario_values import amounts, factor, grown, positions, records, reweighted, tier_factors
+
+
+def lose_regions(problem: DataPlacement, value: Any) -> DataPlacement:
+    """The regions hold, run and send nothing, and their replicas are gone; a dataset needs no more copies than there
+    are regions left for it. Work that is pinned there, or whose data is allowed nowhere else, cannot run.
+
+    Data of which no replica is left is taken out by ``losses.settle_loss``, once it is known which replicas are hit."""
+    p = problem
+    lost = np.zeros(len(p.regions), np.bool_)
+    lost[positions("lose_regions", "region", p.regions, value)] = True
+    forbidden: Bools = p.forbidden | lost
+    left = (~(p.closed | lost)).sum(axis=1)
+    links = p.links
+    if links is not None:
+        cut = lost[links.source] | lost[links.target]
+        links = replace(links, capacity_mb_per_day=np.where(cut, 0, links.capacity_mb_per_day))
+    return replace(
+        without_data(p, left == 0),
+        storage_mb=np.where(lost, 0, p.storage_mb),
+        cpu_mcores=np.where(lost, 0, p.cpu_mcores),
+        supply_mgpu=np.where(lost[:, None], 0, p.supply_mgpu),
+        stored=p.stored & ~lost,
+        pinned=p.pinned & ~lost,
+        forbidden=forbidden,
+        work_forbidden=p.work_forbidden | lost | (readers_of(p, left == 0))[:, None],
+        copies_min=np.minimum(p.copies_min, left),
+        links=links,
+    )
+
+
+def without_data(problem: DataPlacement, lost: Bools) -> DataPlacement:
+    """Work that reads a lost dataset runs nowhere."""
+    return replace(problem, work_forbidden=problem.work_forbidden | readers_of(problem, lost)[:, None])
+
+
+def grow_demand(problem: DataPlacement, value: Any) -> DataPlacement:
+    """GPUs, cores and reads of all work times a factor, or another one for the work of some tiers; rounded up."""
+    p = problem
+    times = np.array(tier_factors("grow_demand", p.tiers, value))
+    each = times[p.tier]
+    return replace(
+        p,
+        cpu_need_mcores=grown("grow_demand", p.cpu_need_mcores, each),
+        option_mgpu=grown("grow_demand", p.option_mgpu, each[p.option_workload]),
+        read_mb_per_day=grown("grow_demand", p.read_mb_per_day, each[p.read_workload]),
+    )
+
+
+def add_gpus(problem: DataPlacement, value: Any) -> DataPlacement:
+    supply = problem.supply_mgpu.copy()
+    axes = {"region": problem.regions, "gpu_type": problem.gpu_types}
+    for record in records("add_gpus", axes, "gpus", value):
+        supply[record.at["region"], record.at["gpu_type"]] += round(record.amount * 1000)
+    if (supply < 0).any():
+        r, k = (int(at[0]) for at in np.nonzero(supply < 0))
+        raise UsageError(f"add_gpus takes more {problem.gpu_types[k]} from {problem.regions[r]} than there are")
+    return replace(problem, supply_mgpu=supply)
+
+
+def add_storage_tb(problem: DataPlacement, value: Any) -> DataPlacement:
+    return replace(problem, storage_mb=_added("add_storage_tb", problem, problem.storage_mb, TB, value))
+
+
+def add_cpu_cores(problem: DataPlacement, value: Any) -> DataPlacement:
+    return replace(problem, cpu_mcores=_added("add_cpu_cores", problem, problem.cpu_mcores, 1000, value))
+
+
+def add_ingress(problem: DataPlacement, value: Any) -> DataPlacement:
+    daily = np.where(problem.ingress_limited, problem.ingress_mb_per_day, 0)
+    more = _added("add_ingress_tb_per_day", problem, daily, TB, value)
+    return replace(problem, ingress_mb_per_day=np.where(problem.ingress_limited, more, problem.ingress_mb_per_day))
+
+
+def _added(key: str, problem: DataPlacement, values: Ints, per_unit: int, value: Any) -> Ints:
+    more = values.copy()
+    for r, amount in amounts(key, "region", problem.regions, value).items():
+        more[r] += round(amount * per_unit)
+        if more[r] < 0:
+            raise UsageError(f"{key} takes more from {problem.regions[r]} than there is")
+    return more
+
+
+def scale_link_prices(problem: DataPlacement, value: Any) -> DataPlacement:
+    times = factor("scale_link_prices", value)
+    if problem.links is None:
+        raise UsageError("scale_link_prices: the instance has no table of links, so its links have no price")
+    links = replace(problem.links, price_usd_per_tb=problem.links.price_usd_per_tb * times)
+    return replace(problem, links=links)
+
+
+def pin(problem: DataPlacement, value: Any) -> DataPlacement:
+    return replace(problem, pinned=problem.pinned | _cells("pin", problem, value))
+
+
+def forbid(problem: DataPlacement, value: Any) -> DataPlacement:
+    return replace(problem, forbidden=problem.forbidden | _cells("forbid", problem, value))
+
+
+def _cells(key: str, problem: DataPlacement, value: Any) -> Bools:
+    grid = np.zeros(problem.stored.shape, np.bool_)
+    for record in records(key, {"dataset": problem.datasets, "region": problem.regions}, None, value):
+        grid[record.at["dataset"], record.at["region"]] = True
+    return grid
+
+
+CHANGES = {
+    "lose_regions": Change(lose_regions, 'lose_regions = ["east"]', "regions that are gone with all that they hold"),
+    "grow_demand": Change(
+        grow_demand,
+        "grow_demand = { all = 1.2, 0 = 1.5 }",
+        "GPUs, cores and reads times a factor, of all or by tier",
+        plausible=PLAUSIBLE_GROWTH,
+    ),
+    "add_gpus": Change(
+        add_gpus, 'add_gpus = [{ region = "east", gpu_type = "H100", gpus = 64 }]', "new GPUs; below 0 takes away"
+    ),
+    "add_storage_tb": Change(add_storage_tb, "add_storage_tb = { east = 500 }", "more storage; below 0 takes away"),
+    "add_cpu_cores": Change(add_cpu_cores, "add_cpu_cores = { east = 2000 }", "more cores; below 0 takes away"),
+    "add_ingress_tb_per_day": Change(
+        add_ingress, "add_ingress_tb_per_day = { east = 10 }", "more ingress, where it is limited at all"
+    ),
+    "scale_link_prices": Change(scale_link_prices, "scale_link_prices = 2.0", "prices of all links times a factor"),
+    "weights": Change(reweighted, "weights = { storage = 0.5 }", "other weights of terms of the objective"),
+    "pin": Change(pin, 'pin = [{ dataset = "logs", region = "east" }]', "replicas that must be there"),
+    "forbid": Change(forbid, 'forbid = [{ dataset = "logs", region = "east" }]', "replicas that must not be there"),
+}
+
+
+def priced(problem: DataPlacement) -> DataPlacement:
+    return replace(problem, may_refuse=True)
+
+
+def moved(problem: DataPlacement, scenario: DataPlacement, before: Plan, after: Plan) -> Mapping[str, float]:
+    """Bytes of replicas that the second plan has and the first has not, and workloads that run elsewhere."""
+    new = (after.place & ~before.place).sum(axis=1)
+    volume = sum(int(size) * int(count) for size, count in zip(problem.size_mb.tolist(), new.tolist()))
+    elsewhere = _rows(before) ^ _rows(after)
+    return {"moved_tb": volume / TB, "moved_workloads": float(len({row[0] for row in elsewhere}))}
+
+
+def _rows(plan: Plan) -> set[Sequence[int]]:
+    columns = (plan.run_workload, plan.run_region, plan.run_type, plan.run_share)
+    return set(zip(*(column.tolist() for column in columns)))

@@ -1,0 +1,193 @@
+"""Between a plan and the columns of the formulation, exactly in both directions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from mast_opt.data_placement.dependent_values import fill_copies, fill_remote, gpu_demand
+from mast_opt.data_placement.formulation.index_sets import Cells
+from mast_opt.data_placement.plan import Plan
+from mast_opt.data_placement.problem import SHARE, Bools, DataPlacement, Ints
+from mast_opt.mip import FloatArray, IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """Column ids, and what one unit of a column is worth (1, or a thousandth in the exact formulation)."""
+
+    place: IntArray
+    run: IntArray
+    run_unit: FloatArray
+    unserved: IntArray | None
+    refuse_unit: FloatArray
+    remote: IntArray
+    remote_row: IntArray
+    """[·] row of ``local`` that each remote column serves."""
+    remote_link: IntArray
+    copy: IntArray
+    flow_unit: float
+    demand: IntArray
+    overload: IntArray
+    peak: IntArray
+    idle: IntArray
+    left: IntArray
+
+
+def apportion(weights: FloatArray, group: IntArray, total: Ints) -> Ints:
+    """Split total[g] into integers proportional to the weights of group g (largest remainder, ties by order).
+
+    Groups whose weights are all zero receive nothing.
+    """
+    weights = np.maximum(weights, 0.0)
+    sums = np.bincount(group, weights=weights, minlength=len(total))
+    quota = np.where(sums[group] > 0, weights / np.where(sums > 0, sums, 1.0)[group] * total[group], 0.0)
+    floor = np.floor(quota + 1e-9).astype(np.int64)
+    short = total - np.bincount(group, weights=floor, minlength=len(total)).astype(np.int64)
+    order = np.lexsort((-(quota - floor), group))
+    rank = np.arange(len(group)) - np.searchsorted(group[order], group[order])
+    extra = (rank < short[group[order]]) & (sums[group[order]] > 0) & (weights[order] > 0)
+    floor[order[extra]] += 1
+    return floor
+
+
+@dataclass(frozen=True, eq=False)
+class Codec:
+    problem: DataPlacement
+    cells: Cells
+    columns: Columns
+    width: int
+
+    def decode(self, x: FloatArray) -> Plan:
+        """The plan of a solution: integers rounded, shares in thousandths, flows recomputed from them."""
+        p, c, at = self.problem, self.cells, self.columns
+        place = x[at.place] > 0.5
+        share = self._shares(x)
+        kept = np.flatnonzero(share)
+        run = (
+            c.run_workload[kept],
+            c.run_region[kept],
+            p.option_type[c.run_option[kept]],
+            share[kept],
+        )
+        if p.links is None:
+            return Plan(place, *run, *fill_copies(p, place), *fill_remote(p, place, *run))
+        return Plan(place, *run, *self._copies(x, place), *self._remote(x, place, share))
+
+    def _shares(self, x: FloatArray) -> Ints:
+        """Thousandths of every run cell; a workload's shares add up to SHARE less what is refused."""
+        p, c, at = self.problem, self.cells, self.columns
+        run = x[at.run] * at.run_unit
+        whole = ~p.splittable[c.run_workload]
+        share = np.where(whole, np.where(run > 0.5, SHARE, 0), 0).astype(np.int64)
+        if whole.all():
+            return share
+        served = np.full(len(p.workloads), SHARE, np.int64)
+        if at.unserved is not None:
+            served -= np.rint(np.clip(x[at.unserved] * at.refuse_unit, 0, 1) * SHARE).astype(np.int64)
+        part = np.flatnonzero(~whole)
+        share[part] = apportion(run[part], c.run_workload[part], served)
+        return share
+
+    def _copies(self, x: FloatArray, place: Bools) -> tuple[Ints, Ints, Ints, Ints]:
+        """Shares of the sources of every new replica, from the columns."""
+        p, c, at = self.problem, self.cells, self.columns
+        assert p.links is not None
+        source, target = p.links.source[c.copy_link], p.links.target[c.copy_link]
+        regions = len(p.regions)
+        wanted = (place & ~p.stored)[c.copy_dataset, target]
+        weight = np.where(wanted, x[at.copy] + 1e-9, 0.0)
+        group = c.copy_dataset * regions + target
+        share = apportion(weight, group, np.full(len(p.datasets) * regions, SHARE, np.int64))
+        kept = np.flatnonzero(share)
+        return c.copy_dataset[kept], source[kept], target[kept], share[kept]
+
+    def _remote(self, x: FloatArray, place: Bools, share: Ints) -> tuple[Ints, Ints, Ints, Ints, Ints]:
+        """Shares of the sources of every remote read, from the columns."""
+        p, c, at = self.problem, self.cells, self.columns
+        assert p.links is not None
+        dataset, region = p.read_dataset[c.local_read], c.group_region[c.local_group]
+        there = np.bincount(c.run_group, weights=share, minlength=len(c.group_workload)).astype(np.int64)
+        need = np.where(place[dataset, region], 0, there[c.local_group])
+        source = p.links.source[at.remote_link]
+        holds = place[dataset[at.remote_row], source]
+        weight = np.where(holds, np.maximum(x[at.remote], 0.0) + 1e-9, 0.0)
+        part = apportion(weight, at.remote_row, need)
+        kept = np.flatnonzero(part)
+        row = at.remote_row[kept]
+        return p.read_workload[c.local_read[row]], dataset[row], source[kept], region[row], part[kept]
+
+    def encode(self, plan: Plan) -> FloatArray:
+        """A value for every column; what a plan does where there is no column is left out."""
+        p, c, at = self.problem, self.cells, self.columns
+        x = np.zeros(self.width)
+        x[at.place] = plan.place
+        share = _lookup(
+            (c.run_workload, c.run_region, p.option_type[c.run_option]),
+            (plan.run_workload, plan.run_region, plan.run_type),
+            plan.run_share / SHARE,
+        )
+        x[at.run] = share / at.run_unit
+        if at.unserved is not None:
+            served = np.bincount(plan.run_workload, weights=plan.run_share, minlength=len(p.workloads))
+            x[at.unserved] = (SHARE - served) / SHARE / at.refuse_unit
+        self._encode_flows(plan, share, x)
+        demand = gpu_demand(p, plan)
+        region, kind = np.nonzero(p.supply_mgpu)
+        supply = p.supply_mgpu[region, kind]
+        held = demand[region, kind]
+        x[at.demand] = held
+        x[at.overload] = np.maximum(held - supply[:, None], 0)
+        np.maximum.at(x, at.peak[kind], held / supply[:, None])
+        x[at.idle] = np.maximum(supply - held[:, -1], 0)
+        self._encode_left(plan, x)
+        return x
+
+    def _encode_flows(self, plan: Plan, share: FloatArray, x: FloatArray) -> None:
+        p, c, at = self.problem, self.cells, self.columns
+        dataset, region = p.read_dataset[c.local_read], c.group_region[c.local_group]
+        if p.links is None:
+            there = np.bincount(c.run_group, weights=share, minlength=len(c.group_workload))
+            if len(at.remote):
+                x[at.remote] = np.where(plan.place[dataset, region], 0.0, there[c.local_group])
+            return
+        link_of = np.full((len(p.regions), len(p.regions)), -1)
+        link_of[p.links.source, p.links.target] = np.arange(len(p.links.source))
+        copied = _lookup(
+            (c.copy_dataset, c.copy_link),
+            (plan.copy_dataset, link_of[plan.copy_source, plan.copy_target]),
+            plan.copy_share / SHARE,
+        )
+        x[at.copy] = copied / at.flow_unit
+        row = at.remote_row
+        read = _lookup(
+            (p.read_workload[c.local_read[row]], dataset[row], at.remote_link),
+            (plan.remote_workload, plan.remote_dataset, link_of[plan.remote_source, plan.remote_target]),
+            plan.remote_share / SHARE,
+        )
+        x[at.remote] = read / at.flow_unit
+
+    def _encode_left(self, plan: Plan, x: FloatArray) -> None:
+        p, at = self.problem, self.columns
+        regions = len(p.regions)
+        size = len(p.workloads) * regions
+        today = np.bincount(p.current_workload * regions + p.current_region, weights=p.current_share, minlength=size)
+        planned = np.bincount(plan.run_workload * regions + plan.run_region, weights=plan.run_share, minlength=size)
+        pair = np.unique(p.current_workload * regions + p.current_region)
+        x[at.left] = np.maximum(today[pair] - planned[pair], 0) / SHARE
+
+
+def _lookup(cells: tuple[IntArray, ...], listed: tuple[Ints, ...], values: FloatArray) -> FloatArray:
+    """For each cell, the value listed for it, or 0."""
+    inside = np.logical_and.reduce([positions >= 0 for positions in listed])
+    listed = tuple(positions[inside] for positions in listed)
+    shape = tuple(
+        1 + max((int(positions.max()) for positions in both if len(positions)), default=0)
+        for both in zip(cells, listed)
+    )
+    known, wanted = np.ravel_multi_index(listed, shape), np.ravel_multi_index(cells, shape)
+    order = np.argsort(known, kind="stable")
+    at = np.searchsorted(known[order], wanted)
+    found = np.append(known[order], -1)[at] == wanted
+    return np.where(found, np.append(values[inside][order], 0.0)[at], 0.0)

@@ -1,0 +1,290 @@
+"""The data-placement MIP, read row by row as in ``models/data_placement.mod``, in base units."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mast_opt.core.ragged import joined, taken, taken_pairs
+from mast_opt.data_placement.formulation.codec import Codec, Columns
+from mast_opt.data_placement.formulation.index_sets import Cells, cells_of
+from mast_opt.data_placement.plan import Plan
+from mast_opt.data_placement.problem import NO_GPU, SHARE, DataPlacement, Ints
+from mast_opt.kind.kind import Formulation
+from mast_opt.mip import Axis, FloatArray, IntArray, MipBuilder
+
+
+def base(problem: DataPlacement) -> Formulation[Plan]:
+    """The formulation of the .mod: shares are continuous."""
+    return in_parts(problem, 1)
+
+
+def exact_shares(problem: DataPlacement) -> Formulation[Plan]:
+    """The same with every share an integer number of thousandths, as plans state them."""
+    return in_parts(problem, SHARE)
+
+
+def in_parts(problem: DataPlacement, parts: int) -> Formulation[Plan]:
+    """The formulation with shares that are multiples of 1 / parts; parts = 1 leaves them continuous."""
+    statement = _Statement(problem, parts)
+    statement.service()
+    statement.replicas()
+    statement.collocation()
+    statement.capacities()
+    statement.network()
+    statement.gpu_balance()
+    statement.stability()
+    mip = statement.m.build(problem.objective.weights)
+    codec = Codec(problem, statement.cells, statement.columns(), len(mip.cost))
+    rounds = parts == 1 and statement.rounds
+    return Formulation(mip, codec.decode, codec.encode, (lambda: exact_shares(problem)) if rounds else None)
+
+
+class _Statement:
+    """The columns, then one method per group of rows. ``unit`` is what one step of a column is worth."""
+
+    def __init__(self, problem: DataPlacement, parts: int) -> None:
+        self.p = problem
+        self.cells: Cells = cells_of(problem)
+        self.m = MipBuilder("data_placement")
+        self.types = (*problem.gpu_types, NO_GPU)
+        p, c = problem, self.cells
+        whole_run = ~p.splittable[c.run_workload]
+        self.rounds = bool(p.splittable.any()) or p.links is not None
+        self.run_unit = np.where(whole_run, 1.0, 1.0 / parts)
+        self.refuse_unit = np.where(p.splittable, 1.0 / parts, 1.0)
+        self.flow_unit = 1.0 / parts if p.links is not None else 1.0
+        exact = parts > 1
+
+        self.place = self.m.columns("place", [p.datasets, p.regions], lower=p.pinned, upper=~p.closed, integral=True)
+        run_at = (c.run_workload, c.run_region, p.option_type[c.run_option])
+        axes = (p.workloads, p.regions, self.types)
+        self.run = self._whole_or_part("run", "part", axes, run_at, self.run_unit, exact)
+        self.unserved: IntArray | None = None
+        if p.may_refuse:
+            every = (np.arange(len(p.workloads)),)
+            self.unserved = self._whole_or_part("unserved", "unserved_part", axes[:1], every, self.refuse_unit, exact)
+        self._remote_columns(exact)
+        self._copy_columns(exact)
+
+    def _whole_or_part(
+        self, whole: str, part: str, axes: tuple[Axis, ...], at: tuple[Ints, ...], unit: FloatArray, exact: bool
+    ) -> IntArray:
+        """One column a cell, in the order of the cells: binary, or a share of splittable work under its own name."""
+        splits = self.p.splittable[at[0]]
+        ids = np.empty(len(splits), np.int32)
+        for name, kept, integral in ((whole, ~splits, True), (part, splits, exact)):
+            cells = [positions[kept] for positions in at]
+            ids[kept] = self.m.columns(name, axes, cells, upper=1 / unit[kept], integral=integral)
+        return ids
+
+    def _remote_columns(self, exact: bool) -> None:
+        """remote[w,i,r], or remote_from[w,i,q,r] with links; none where remote reads are forbidden."""
+        p, c = self.p, self.cells
+        self.remote_row: IntArray = np.zeros(0, np.int32)
+        self.remote_link: IntArray = np.zeros(0, np.int32)
+        self.remote: IntArray = np.zeros(0, np.int32)
+        if not p.remote_reads:
+            return
+        if p.links is None:
+            self.remote_row = np.arange(len(c.local_read), dtype=np.int32)
+            at = [c.local_workload, c.local_dataset, c.local_region]
+            self.remote = self.m.columns("remote", [p.workloads, p.datasets, p.regions], at, upper=1)
+        else:
+            by_target = np.argsort(p.links.target, kind="stable")
+            count = np.bincount(p.links.target, minlength=len(p.regions))
+            self.remote_row, arriving = joined(c.local_region, np.cumsum(count) - count, count)
+            self.remote_link = by_target[arriving]
+            at = [
+                c.local_workload[self.remote_row],
+                c.local_dataset[self.remote_row],
+                p.links.source[self.remote_link],
+                c.local_region[self.remote_row],
+            ]
+            self.remote = self.m.columns(
+                "remote_from",
+                [p.workloads, p.datasets, p.regions, p.regions],
+                at,
+                upper=1 / self.flow_unit,
+                integral=exact,
+            )
+
+    def _copy_columns(self, exact: bool) -> None:
+        p, c = self.p, self.cells
+        self.copy: IntArray = np.zeros(0, np.int32)
+        if p.links is not None:
+            at = [c.copy_dataset, p.links.source[c.copy_link], p.links.target[c.copy_link]]
+            axes = [p.datasets, p.regions, p.regions]
+            self.copy = self.m.columns("copy", axes, at, upper=1 / self.flow_unit, integral=exact)
+
+    def columns(self) -> Columns:
+        return Columns(
+            place=self.place,
+            run=self.run,
+            run_unit=self.run_unit,
+            unserved=self.unserved,
+            refuse_unit=self.refuse_unit,
+            remote=self.remote,
+            remote_row=self.remote_row,
+            remote_link=self.remote_link,
+            copy=self.copy,
+            flow_unit=self.flow_unit,
+            demand=self.demand,
+            overload=self.overload,
+            peak=self.peak,
+            idle=self.idle,
+            left=self.left,
+        )
+
+    def service(self) -> None:
+        """served: Σ_{r,k} run[w,r,k] + unserved[w] = 1."""
+        p, m = self.p, self.m
+        served = m.equals("served", [p.workloads], value=1)
+        served.add(self.cells.run_workload, self.run, self.run_unit)
+        m.term("unserved")
+        if self.unserved is not None:
+            served.add(np.arange(len(p.workloads)), self.unserved, self.refuse_unit)
+            weight = p.tier_weight[p.tier] * p.demand_mgpu
+            m.term("unserved", self.unserved, weight * self.refuse_unit / weight.sum() if weight.any() else 0.0)
+
+    def replicas(self) -> None:
+        """copies: copies_min[i] ≤ Σ_r place[i,r] ≤ copies_max[i]; terms copy and storage."""
+        p, m = self.p, self.m
+        copies = m.rows("copies", [p.datasets], lower=p.copies_min, upper=p.copies_max)
+        copies.add(np.arange(len(p.datasets))[:, None], self.place)
+        share = p.size_mb / max(int(p.size_mb.sum()), 1)
+        m.term("storage", self.place, share[:, None])
+        m.term("copy", self.place[~p.stored], np.broadcast_to(share[:, None], p.stored.shape)[~p.stored])
+
+    def collocation(self) -> None:
+        """local: Σ_k run[w,r,k] ≤ place[i,r] + Σ_q remote_from[w,i,q,r] for every dataset i that w reads."""
+        p, m, c = self.p, self.m, self.cells
+        axes, at = [p.workloads, p.datasets, p.regions], [c.local_workload, c.local_dataset, c.local_region]
+        local = m.rows("local", axes, at, upper=0)
+        count = np.bincount(c.run_group, minlength=len(c.group_workload))
+        row, runs = joined(c.local_group, np.cumsum(count) - count, count)
+        every = np.arange(len(c.local_read), dtype=np.int32)
+        local.add(every, taken_pairs(self.place, c.local_dataset, c.local_region), -1)
+        local.add(row, taken(self.run, runs), taken(self.run_unit, runs))
+        local.add(self.remote_row, self.remote, -self.flow_unit)
+        volume = p.read_mb_per_day * (self.flow_unit / max(int(p.read_mb_per_day.sum()), 1))
+        m.term("remote", self.remote, taken(volume, taken(c.local_read, self.remote_row)))
+
+    def capacities(self) -> None:
+        """storage, cpu, quota, ingress: hard."""
+        p, m, c = self.p, self.m, self.cells
+        everywhere = np.arange(len(p.regions))
+        storage = m.rows("storage", [p.regions], upper=p.usable_storage_mb)
+        storage.add(everywhere, self.place, p.size_mb[:, None])
+        writes = p.output_mb[c.run_workload] > 0
+        output = p.output_mb[c.run_workload] * self.run_unit
+        storage.add(c.run_region[writes], self.run[writes], output[writes])
+
+        need = p.cpu_need_mcores[c.run_workload] * self.run_unit
+        cpu = m.rows("cpu", [p.regions], upper=p.cpu_mcores)
+        cpu.add(c.run_region, self.run, need)
+
+        quota = m.rows("quota", [p.regions, p.apps], [p.quota_region, p.quota_app], upper=p.quota_mcores)
+        row_of = np.full((len(p.regions), len(p.apps)), -1)
+        row_of[p.quota_region, p.quota_app] = np.arange(len(p.quota_region))
+        row = row_of[c.run_region, p.app[c.run_workload]]
+        quota.add(row[row >= 0], self.run[row >= 0], need[row >= 0])
+
+        limited = np.flatnonzero(p.ingress_limited)
+        ingress = m.rows("ingress", [p.regions], [limited], upper=p.ingress_mb[limited])
+        at, dataset = np.nonzero(~p.stored.T[limited])
+        ingress.add(at, self.place[dataset, limited[at]], p.size_mb[dataset])
+
+    def network(self) -> None:
+        """With links. sourced: Σ_{w,r} remote_from[w,i,q,r] ≤ readers[i]·place[i,q];
+        copied: Σ_q copy[i,q,r] ≥ place[i,r] where r holds none of i and another region does;
+        link: remote volume · days + copied volume ≤ capacity · days."""
+        p, m, c = self.p, self.m, self.cells
+        m.term("egress")
+        if p.links is None:
+            return
+        read = c.local_read[self.remote_row]
+        readers = np.bincount(p.read_dataset, minlength=len(p.datasets))
+        if p.remote_reads:
+            sourced = m.rows("sourced", [p.datasets, p.regions], upper=0)
+            row = p.read_dataset[read] * len(p.regions) + p.links.source[self.remote_link]
+            sourced.add(row, self.remote, self.flow_unit)
+            sourced.add(np.arange(self.place.size).reshape(self.place.shape), self.place, -readers[:, None])
+
+        stored_somewhere = p.stored.any(axis=1, keepdims=True)
+        dataset, region = np.nonzero(~p.stored & stored_somewhere)
+        copied = m.rows("copied", [p.datasets, p.regions], [dataset, region], lower=0)
+        row_of = np.full(p.stored.shape, -1)
+        row_of[dataset, region] = np.arange(len(dataset))
+        copied.add(row_of[c.copy_dataset, p.links.target[c.copy_link]], self.copy, self.flow_unit)
+        copied.add(np.arange(len(dataset)), self.place[dataset, region], -1)
+
+        days = float(p.days)
+        link = m.rows(
+            "link",
+            [p.regions, p.regions],
+            [p.links.source, p.links.target],
+            upper=[float(capacity * p.days) for capacity in p.links.capacity_mb_per_day.tolist()],
+        )
+        read_mb = p.read_mb_per_day[read] * self.flow_unit
+        copy_mb = p.size_mb[c.copy_dataset] * self.flow_unit
+        link.add(self.remote_link, self.remote, read_mb * days)
+        link.add(c.copy_link, self.copy, copy_mb)
+        price = p.links.price_usd_per_tb / 1e6
+        m.term("egress", self.remote, read_mb * price[self.remote_link])
+        m.term("egress", self.copy, copy_mb * price[c.copy_link] / days)
+
+    def gpu_balance(self) -> None:
+        """tally: demand[r,k,p] = demand[r,k,p−1] + Σ_{w of tier p} gpus[w,k]·run[w,r,k], so that it is cumulative;
+        gpu: demand ≤ supply + overload;  worst: demand ≤ supply · peak[k,p];  under: supply ≤ demand + idle
+        in the last tier. Stated where there is supply; work that needs GPUs runs nowhere else."""
+        p, m, c = self.p, self.m, self.cells
+        region, kind = np.nonzero(p.supply_mgpu)
+        pairs, tiers = len(region), len(p.tiers)
+        supply = p.supply_mgpu[region, kind]
+        tier_names = tuple(str(tier) for tier in p.tiers)
+        axes = [p.regions, p.gpu_types, tier_names]
+        at = [np.repeat(region, tiers), np.repeat(kind, tiers), np.tile(np.arange(tiers), pairs)]
+        shape = (pairs, tiers)
+        self.demand = m.columns("demand", axes, at).reshape(shape)
+        self.overload = m.columns("overload", axes, at).reshape(shape)
+        self.peak = m.columns("peak", [p.gpu_types, tier_names])
+        self.idle = m.columns("idle", axes[:2], [region, kind])
+        row = np.arange(pairs * tiers).reshape(shape)
+
+        gpus = p.option_mgpu[c.run_option]
+        needs = np.flatnonzero(gpus > 0)
+        pair_of = np.full((len(p.regions), len(p.gpu_types)), -1)
+        pair_of[region, kind] = np.arange(pairs)
+        pair = pair_of[c.run_region[needs], p.option_type[c.run_option[needs]]]
+        tally = m.equals("tally", axes, at)
+        tally.add(row[pair, p.tier[c.run_workload[needs]]], self.run[needs], -gpus[needs] * self.run_unit[needs])
+        tally.add(row[:, 1:], self.demand[:, :-1], -1)
+        tally.add(row, self.demand, 1)
+
+        gpu = m.rows("gpu", axes, at, upper=np.repeat(supply, tiers))
+        gpu.add(row, self.demand, 1).add(row, self.overload, -1)
+        worst = m.rows("worst", axes, at, upper=0)
+        worst.add(row, self.demand, 1).add(row, self.peak[kind], -supply[:, None])
+        under = m.rows("under", axes[:2], [region, kind], lower=supply)
+        under.add(np.arange(pairs), self.demand[:, -1], 1).add(np.arange(pairs), self.idle, 1)
+
+        total: FloatArray = p.supply_mgpu.sum(axis=0)[kind].astype(np.float64)
+        m.term("peak", self.peak, p.tier_weight)
+        m.term("overload", self.overload, p.tier_weight / total[:, None])
+        m.term("idle", self.idle, 1 / total)
+
+    def stability(self) -> None:
+        """stays: left[w,r] ≥ share of w that runs in r today − Σ_k run[w,r,k]; term moved_work."""
+        p, m, c = self.p, self.m, self.cells
+        regions = len(p.regions)
+        pair, at = np.unique(p.current_workload * regions + p.current_region, return_inverse=True)
+        share = np.bincount(at, weights=p.current_share, minlength=len(pair)) / SHARE
+        workload, region = pair // regions, pair % regions
+        self.left = m.columns("left", [p.workloads, p.regions], [workload, region], upper=1)
+        stays = m.rows("stays", [p.workloads, p.regions], [workload, region], lower=share)
+        stays.add(np.arange(len(pair)), self.left, 1)
+        key = c.run_workload * regions + c.run_region
+        row = np.searchsorted(pair, key)
+        ran = np.flatnonzero(np.append(pair, -1)[row] == key)
+        stays.add(row[ran], self.run[ran], self.run_unit[ran])
+        m.term("moved_work", self.left, p.demand_mgpu[workload] / p.demand_mgpu.sum())

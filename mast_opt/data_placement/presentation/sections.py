@@ -1,0 +1,159 @@
+"""The tables of a data-placement plan for a person: what changed, how full, what moves, what stays remote."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mast_opt.core.wording import counted
+from mast_opt.data_placement.analysis.current_state import complete
+from mast_opt.data_placement.current_plan import today
+from mast_opt.data_placement.dependent_values import gpu_demand, read_positions
+from mast_opt.data_placement.plan import Plan
+from mast_opt.data_placement.problem import SHARE, Bools, DataPlacement, Ints
+from mast_opt.data_placement.tables.plan_tables import in_full
+from mast_opt.kind.kind import Form, Head, Section
+
+TB = 1e6
+Cell = str | float | int | None
+
+
+def sections(problem: DataPlacement, plan: Plan) -> tuple[Section, ...]:
+    """In the order of reading: GPUs, storage and CPU, copies, remote reads, unserved work."""
+    plan = in_full(problem, plan)
+    return (
+        _gpus(problem, plan),
+        _fill(problem, plan),
+        _copies(problem, plan),
+        _remote(problem, plan),
+        *_unserved(problem, plan),
+    )
+
+
+def _gpus(problem: DataPlacement, plan: Plan) -> Section:
+    """A row per region and type that it has; the fullest first."""
+    p = problem
+    region, kind = np.nonzero(p.supply_mgpu)
+    supply = p.supply_mgpu[region, kind]
+    after = gpu_demand(p, plan)[region, kind]
+    ratio = after[:, -1] / supply
+    columns = [
+        (Head("region"), [p.regions[r] for r in region]),
+        (Head("GPU type"), [p.gpu_types[k] for k in kind]),
+        (Head("supply", Form.AMOUNT), (supply / 1000).tolist()),
+    ]
+    runs_today = today(p)
+    if runs_today is not None:
+        before = gpu_demand(p, runs_today)[region, kind, -1]
+        part = "" if complete(p) else "known "
+        columns.append((Head(f"{part}demand before", Form.AMOUNT), (before / 1000).tolist()))
+        columns.append((Head(f"{part}ratio before", Form.RATIO), (before / supply).tolist()))
+    columns.append((Head("demand", Form.AMOUNT), (after[:, -1] / 1000).tolist()))
+    columns.append((Head("ratio", Form.RATIO), ratio.tolist()))
+    columns.append((Head(f"ratio tier {p.tiers[0]}", Form.RATIO), (after[:, 0] / supply).tolist()))
+    order = np.argsort(-ratio, kind="stable")
+    note = f"{int((ratio > 1).sum())} of {len(ratio)} pairs of region and type are asked for more than they have."
+    return Section("GPU demand against supply", tuple(head for head, _ in columns), _rows(columns, order), note)
+
+
+def _fill(problem: DataPlacement, plan: Plan) -> Section:
+    """A row per region; the fullest disk first."""
+    p = problem
+    regions = len(p.regions)
+    output = np.bincount(
+        plan.run_region, weights=p.output_mb[plan.run_workload] * plan.run_share / SHARE, minlength=regions
+    )
+    before, after = p.size_mb @ p.stored, p.size_mb @ plan.place + output
+    runs_today = today(p)
+    columns = [
+        (Head("region"), list(p.regions)),
+        (Head("usable TB", Form.AMOUNT), (p.usable_storage_mb / TB).tolist()),
+        (Head("filled before", Form.FILL), _ratios(before, p.usable_storage_mb)),
+        (Head("filled", Form.FILL), _ratios(after, p.usable_storage_mb)),
+        (Head("cores", Form.AMOUNT), (p.cpu_mcores / 1000).tolist()),
+    ]
+    if runs_today is not None:
+        part = "" if complete(p) else "known "
+        columns.append((Head(f"{part}in use before", Form.FILL), _ratios(_cores(p, runs_today), p.cpu_mcores)))
+    columns.append((Head("in use", Form.FILL), _ratios(_cores(p, plan), p.cpu_mcores)))
+    order = np.argsort(-after / np.maximum(p.usable_storage_mb, 1), kind="stable")
+    return Section("Storage and CPU", tuple(head for head, _ in columns), _rows(columns, order))
+
+
+def _cores(problem: DataPlacement, plan: Plan) -> NDArray[Any]:
+    """[R] millicores in use."""
+    weights = problem.cpu_need_mcores[plan.run_workload] * plan.run_share / SHARE
+    return np.bincount(plan.run_region, weights=weights, minlength=len(problem.regions))
+
+
+def _ratios(amount: NDArray[Any], of: Ints) -> list[float | None]:
+    return [float(part / whole) if whole else None for part, whole in zip(amount.tolist(), of.tolist(), strict=True)]
+
+
+def _rows(columns: list[tuple[Head, list[Any]]], order: NDArray[Any]) -> tuple[tuple[Cell, ...], ...]:
+    cells = [values for _, values in columns]
+    return tuple(tuple(values[row] for values in cells) for row in order.tolist())
+
+
+def _copies(problem: DataPlacement, plan: Plan) -> Section:
+    p = problem
+    volume = p.size_mb[plan.copy_dataset] * plan.copy_share / SHARE / TB
+    rows = _by_pair(p, plan.copy_source, plan.copy_target, volume)
+    new: Bools = plan.place & ~p.stored
+    uploads = new & ~p.stored.any(axis=1, keepdims=True)
+    uploaded = float((p.size_mb @ uploads).sum()) / TB
+    dropped = float((p.size_mb @ (p.stored & ~plan.place)).sum()) / TB
+    note = (
+        f"{counted(int(new.sum()), 'new replica')}: {volume.sum():,.1f} TB copied between regions, "
+        f"{uploaded:,.1f} TB uploaded from outside; {dropped:,.1f} TB deleted."
+    )
+    heads = (Head("from"), Head("to"), Head("TB", Form.AMOUNT), Head("datasets", Form.COUNT))
+    return Section("Copies to make", heads, rows, note)
+
+
+def _remote(problem: DataPlacement, plan: Plan) -> Section:
+    p = problem
+    read = read_positions(p, plan.remote_workload, plan.remote_dataset)
+    real = np.flatnonzero(read >= 0)
+    volume = p.read_mb_per_day[read[real]] * plan.remote_share[real] / SHARE / TB
+    rows = _by_pair(p, plan.remote_source[real], plan.remote_target[real], volume)
+    readers = len(np.unique(plan.remote_workload[real]))
+    share = volume.sum() * TB / max(int(p.read_mb_per_day.sum()), 1)
+    note = (
+        f"{readers:,} of {len(p.workloads):,} workloads read something from another region: "
+        f"{volume.sum():,.1f} TB a day, {share:.2%} of all reads."
+    )
+    heads = (Head("data in"), Head("read from"), Head("TB a day", Form.AMOUNT), Head("reads", Form.COUNT))
+    return Section("Reads that stay remote", heads, rows, note)
+
+
+def _by_pair(problem: DataPlacement, source: Ints, target: Ints, volume: NDArray[Any]) -> tuple[tuple[Cell, ...], ...]:
+    """Rows (from, to, total volume, count), largest first."""
+    regions = len(problem.regions)
+    pair = source * regions + target
+    total = np.bincount(pair, weights=volume, minlength=regions * regions)
+    count = np.bincount(pair, minlength=regions * regions)
+    kept = np.flatnonzero(count)
+    order = kept[np.argsort(-total[kept], kind="stable")]
+    return tuple(
+        (problem.regions[at // regions], problem.regions[at % regions], float(total[at]), int(count[at]))
+        for at in order.tolist()
+    )
+
+
+def _unserved(problem: DataPlacement, plan: Plan) -> tuple[Section, ...]:
+    p = problem
+    if not p.may_refuse:
+        return ()
+    served = np.bincount(plan.run_workload, weights=plan.run_share, minlength=len(p.workloads))
+    left = (SHARE - served) / SHARE
+    rows: list[tuple[Cell, ...]] = []
+    for position, tier in enumerate(p.tiers):
+        of_tier: Bools = (p.tier == position) & (left > 0)
+        gpus = float((left * p.demand_mgpu)[of_tier].sum()) / 1000
+        rows.append((str(tier), int(of_tier.sum()), gpus))
+    return (
+        Section("Work left out", (Head("tier"), Head("workloads", Form.COUNT), Head("GPUs", Form.AMOUNT)), tuple(rows)),
+    )

@@ -1,0 +1,130 @@
+"""The problem that the tables state, with the faults that only the whole can show."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+
+from mast_opt.core.errors import Fault, InstanceError
+from mast_opt.data_placement.problem import SHARE, Bools, DataPlacement, Ints, Links
+from mast_opt.data_placement.tables.schema import FORBIDDEN, MICRO, PINNED
+from mast_opt.kind.header import Header
+from mast_opt.kind.schema import Tables
+
+
+def build(header: Header, tables: Tables) -> DataPlacement:
+    """The problem that the tables state. Raises InstanceError for what only the problem can see."""
+    regions, types = tables.axes["region"], tables.axes["gpu_type"]
+    datasets, workloads = tables.axes["dataset"], tables.axes["workload"]
+    faults = _current_share_faults(tables)
+    faults += _link_faults(tables)
+    if faults:
+        raise InstanceError(faults)
+
+    def pairs(table: str, first: str, rows: Ints | slice = slice(None)) -> Bools:
+        grid = np.zeros((len(tables.axes[first]), len(regions)), np.bool_)
+        grid[tables.get(table, first)[rows], tables.get(table, "region")[rows]] = True
+        return grid
+
+    def ruled(table: str, first: str, rule: int) -> Bools:
+        return pairs(table, first, np.flatnonzero(tables.get(table, "rule") == rule))
+
+    supplied = np.zeros((len(regions), len(types)), np.int64)
+    at = (tables.get("gpu_supply", "region"), tables.get("gpu_supply", "gpu_type"))
+    supplied[at] = tables.get("gpu_supply", "gpus")
+    tiers, tier = np.unique(tables.get("workloads", "tier"), return_inverse=True)
+    demand = _sorted(tables, "gpu_demand", "workload", "gpu_type")
+    gpu_free = np.setdiff1d(np.arange(len(workloads)), demand[0])
+    option_workload = np.concatenate([demand[0], gpu_free])
+    order = np.argsort(option_workload, kind="stable")
+    reads = _sorted(tables, "reads", "workload", "dataset")
+    read_at_all = np.bincount(reads[1], minlength=len(datasets)) > 0
+    copies_min = tables.get("datasets", "copies_min")
+    named = tables.has("workloads", "app")
+    apps = tables.axes["app"] if named.all() else (*tables.axes["app"], "")
+    has_type = tables.has("current_runs", "gpu_type")
+    problem = DataPlacement(
+        name=header.name,
+        provenance=header.provenance,
+        regions=regions,
+        gpu_types=types,
+        datasets=datasets,
+        workloads=workloads,
+        apps=apps,
+        tiers=tuple(tiers.tolist()),
+        storage_mb=tables.get("regions", "storage_tb"),
+        headroom_milli=tables.get("regions", "headroom"),
+        cpu_mcores=tables.get("regions", "cpu_cores"),
+        ingress_mb_per_day=tables.get("regions", "ingress_tb_per_day"),
+        ingress_limited=tables.has("regions", "ingress_tb_per_day"),
+        supply_mgpu=supplied,
+        size_mb=tables.get("datasets", "size_tb"),
+        copies_min=np.where(read_at_all, np.maximum(copies_min, 1), copies_min),
+        copies_max=np.where(tables.has("datasets", "copies_max"), tables.get("datasets", "copies_max"), len(regions)),
+        stored=pairs("replicas", "dataset"),
+        pinned=ruled("rules", "dataset", PINNED),
+        forbidden=ruled("rules", "dataset", FORBIDDEN),
+        residency=pairs("residency", "dataset"),
+        tier=tier.astype(np.int64),
+        cpu_need_mcores=tables.get("workloads", "cpu_cores"),
+        app=np.where(named, tables.get("workloads", "app"), len(apps) - 1),
+        splittable=tables.get("workloads", "splittable"),
+        output_mb=tables.get("workloads", "output_tb"),
+        work_pinned=ruled("workload_rules", "workload", PINNED),
+        work_forbidden=ruled("workload_rules", "workload", FORBIDDEN),
+        option_workload=option_workload[order],
+        option_type=np.concatenate([demand[1], np.full(len(gpu_free), len(types))])[order],
+        option_mgpu=np.concatenate([demand[2], np.zeros(len(gpu_free), np.int64)])[order],
+        read_workload=reads[0],
+        read_dataset=reads[1],
+        read_mb_per_day=reads[2],
+        current_workload=tables.get("current_runs", "workload"),
+        current_region=tables.get("current_runs", "region"),
+        current_type=np.where(has_type, tables.get("current_runs", "gpu_type"), len(types)),
+        current_share=tables.get("current_runs", "share"),
+        quota_region=tables.get("cpu_quota", "region"),
+        quota_app=tables.get("cpu_quota", "app"),
+        quota_mcores=tables.get("cpu_quota", "cpu_cores"),
+        links=None
+        if "links" in tables.missing
+        else Links(
+            tables.get("links", "src"),
+            tables.get("links", "dst"),
+            tables.get("links", "tb_per_day"),
+            tables.get("links", "usd_per_tb") / MICRO,
+        ),
+        objective=header.objective,
+        remote_reads=header.rules["remote_reads"] == "price",
+        may_refuse=header.rules["unserved"] == "price",
+        days=Fraction(header.rules["days"]),
+    )
+    _ = problem.demand_mgpu  # raises here rather than while solving
+    return problem
+
+
+def _sorted(tables: Tables, table: str, first: str, second: str) -> tuple[Ints, ...]:
+    """The columns of a table in order of its first two."""
+    order = np.lexsort((tables.get(table, second), tables.get(table, first)))
+    return tuple(column[order] for column in tables.values[table].values())
+
+
+def _current_share_faults(tables: Tables) -> list[Fault]:
+    workload, share = tables.get("current_runs", "workload"), tables.get("current_runs", "share")
+    total = np.bincount(workload, weights=share, minlength=len(tables.axes["workload"]))
+    return [
+        Fault(
+            "current_runs",
+            f"shares of {tables.axes['workload'][w]} that add up to at most 1",
+            value=f"{total[w] / SHARE:g}",
+        )
+        for w in np.flatnonzero(total > SHARE).tolist()
+    ]
+
+
+def _link_faults(tables: Tables) -> list[Fault]:
+    src, dst = tables.get("links", "src"), tables.get("links", "dst")
+    return [
+        Fault("links", "a link between two different regions", row + 1, "dst", tables.axes["region"][int(dst[row])])
+        for row in np.flatnonzero(src == dst).tolist()
+    ]

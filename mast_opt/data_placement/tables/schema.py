@@ -1,0 +1,216 @@
+"""What the tables of data-placement instances and plans mean, column by column."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from mast_opt.data_placement.problem import SHARE
+from mast_opt.kind.header import Rule
+from mast_opt.kind.schema import Axis, Schema, Table, boolean, choice, integer, label, need, supply
+
+TB = 1_000_000
+"""Megabytes."""
+MICRO = 1_000_000
+"""Micro-dollars."""
+
+PINNED, FORBIDDEN = 0, 1
+_RULE = choice("rule", "pinned", "forbidden", help="pinned: must be there; forbidden: must not")
+
+SCHEMA = Schema(
+    axes=(
+        Axis("region", "regions"),
+        Axis("dataset", "datasets"),
+        Axis("workload", "workloads"),
+        Axis("gpu_type", offered="gpu_supply"),
+        Axis("app"),
+    ),
+    tables=(
+        Table(
+            "regions",
+            (
+                label("region", "region"),
+                supply("storage_tb", TB, help="disk for replicas and outputs, TB"),
+                supply("cpu_cores", 1000, help="cores for all workloads"),
+                supply("ingress_tb_per_day", TB, required=False, help="most TB a day copied in; empty = unlimited"),
+                need("headroom", 1000, maximum=1000, default=0, required=False, help="share of storage kept free, 0–1"),
+            ),
+            key=("region",),
+            rows_required=True,
+            help="a place with storage, CPUs and GPUs",
+        ),
+        Table(
+            "gpu_supply",
+            (
+                label("region", "region"),
+                label("gpu_type", "gpu_type"),
+                supply("gpus", 1000, help="GPUs of this type in the region"),
+            ),
+            key=("region", "gpu_type"),
+            help="how many GPUs of which type each region has",
+        ),
+        Table(
+            "datasets",
+            (
+                label("dataset", "dataset"),
+                need("size_tb", TB, help="size of one copy, TB"),
+                integer("copies_min", default=1, required=False, help="fewest replicas"),
+                integer("copies_max", required=False, help="most replicas; empty = one a region"),
+            ),
+            key=("dataset",),
+            rows_required=True,
+            help="a unit of data that is placed as a whole",
+        ),
+        Table(
+            "replicas",
+            (label("dataset", "dataset"), label("region", "region")),
+            key=("dataset", "region"),
+            help="which region holds which dataset today",
+        ),
+        Table(
+            "rules",
+            (label("dataset", "dataset"), label("region", "region"), _RULE),
+            key=("dataset", "region"),
+            required=False,
+            help="where a dataset must or must not be",
+        ),
+        Table(
+            "residency",
+            (label("dataset", "dataset"), label("region", "region")),
+            key=("dataset", "region"),
+            required=False,
+            missing="any region may store and read any dataset",
+            later=True,
+            help="a dataset listed here is stored and read only in the regions listed for it",
+        ),
+        Table(
+            "workloads",
+            (
+                label("workload", "workload"),
+                integer("tier", help="importance; 0 is the highest"),
+                need("cpu_cores", 1000, help="cores in use on average"),
+                label("app", "app", required=False, help="application that a CPU quota counts it to"),
+                boolean("splittable", default=False, required=False, help="may it run in several regions at once?"),
+                need("output_tb", TB, default=0, required=False, help="TB it keeps where it runs"),
+            ),
+            key=("workload",),
+            rows_required=True,
+            help="recurring work that needs CPUs, perhaps GPUs, and datasets",
+        ),
+        Table(
+            "workload_rules",
+            (label("workload", "workload"), label("region", "region"), _RULE),
+            key=("workload", "region"),
+            required=False,
+            help="where a workload must or must not run",
+        ),
+        Table(
+            "gpu_demand",
+            (
+                label("workload", "workload"),
+                label("gpu_type", "gpu_type"),
+                need("gpus", 1000, help="GPUs it needs if it runs on this type"),
+            ),
+            key=("workload", "gpu_type"),
+            help="a row per GPU type that a workload accepts; none for CPU-only work",
+        ),
+        Table(
+            "reads",
+            (
+                label("workload", "workload"),
+                label("dataset", "dataset"),
+                need("tb_per_day", TB, help="TB read a day"),
+            ),
+            key=("workload", "dataset"),
+            help="which workload reads which dataset",
+        ),
+        Table(
+            "current_runs",
+            (
+                label("workload", "workload"),
+                label("region", "region"),
+                label("gpu_type", "gpu_type", required=False, help="empty = not known, or no GPU"),
+                need("share", SHARE, maximum=SHARE, default=SHARE, required=False, help="share that runs there, 0–1"),
+            ),
+            key=("workload", "region", "gpu_type"),
+            required=False,
+            help="where work runs today",
+        ),
+        Table(
+            "cpu_quota",
+            (
+                label("region", "region"),
+                label("app", "app"),
+                supply("cpu_cores", 1000, help="cores that the application may use there"),
+            ),
+            key=("region", "app"),
+            required=False,
+            help="cores per application and region",
+        ),
+        Table(
+            "links",
+            (
+                label("src", "region"),
+                label("dst", "region"),
+                supply("tb_per_day", TB, help="capacity, TB a day"),
+                need("usd_per_tb", MICRO, default=0, required=False, help="price, USD a TB"),
+            ),
+            key=("src", "dst"),
+            required=False,
+            missing="any region reaches any other freely",
+            help="network links; without this table any region reaches any other freely",
+        ),
+    ),
+)
+
+_SHARE = need("share", SHARE, maximum=SHARE, help="share, 0–1")
+
+PLAN_SCHEMA = Schema(
+    axes=SCHEMA.axes,
+    tables=(
+        Table("placements", (label("dataset", "dataset"), label("region", "region")), key=("dataset", "region")),
+        Table(
+            "runs",
+            (
+                label("workload", "workload"),
+                label("region", "region"),
+                label("gpu_type", "gpu_type", required=False, help="empty for work without GPUs"),
+                _SHARE,
+            ),
+            key=("workload", "region", "gpu_type"),
+        ),
+        Table(
+            "copies",
+            (label("dataset", "dataset"), label("src", "region"), label("dst", "region"), _SHARE),
+            key=("dataset", "src", "dst"),
+        ),
+        Table(
+            "remote_reads",
+            (
+                label("workload", "workload"),
+                label("dataset", "dataset"),
+                label("src", "region"),
+                label("dst", "region"),
+                _SHARE,
+            ),
+            key=("workload", "dataset", "src", "dst"),
+        ),
+    ),
+)
+
+RULES = (
+    Rule("remote_reads", "price", ("price", "forbid"), "may work read data that its region does not hold?"),
+    Rule("unserved", "forbid", ("forbid", "price"), "may work be left out, at a price?"),
+    Rule("days", Fraction(1), (), "days that the copies may take"),
+)
+
+TERMS = {
+    "peak": 1.0,
+    "overload": 10.0,
+    "idle": 0.0,
+    "remote": 5.0,
+    "egress": 0.0,
+    "copy": 0.5,
+    "storage": 0.1,
+    "moved_work": 0.0,
+    "unserved": 1000.0,
+}

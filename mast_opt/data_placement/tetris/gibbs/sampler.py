@@ -1,0 +1,199 @@
+"""A sweep: every workload in turn goes where it costs least, give or take the temperature, at prices of what is scarce.
+
+This is the heat bath of Geman & Geman (1984): a region is drawn as often as the exponential of what it costs weighs,
+by noise from a Gumbel distribution. Workloads come in the order in which they lie in memory, and the rows that they
+look up are asked for ahead.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from mast_opt.core.jit import compiled, kernel
+from mast_opt.core.prefetch import fetch_row
+from mast_opt.data_placement.problem import Ints
+from mast_opt.data_placement.tetris.gibbs.congestion_prices import Levelling, price_region, price_regions
+from mast_opt.data_placement.tetris.gibbs.replica_reduced_costs import (
+    add_read_costs,
+    change_outlay,
+    level_without,
+    read_cost,
+)
+from mast_opt.data_placement.tetris.instance_arrays import Arrays
+from mast_opt.data_placement.tetris.lagrangian.projections import BARRED, NONE, SINGLE, least
+from mast_opt.data_placement.tetris.lagrangian.workload_step import Singles
+from mast_opt.mip import FloatArray
+from mast_opt.search.random_scalar import below
+
+AHEAD = 12
+"""Reads ahead of which the outlays of their datasets are fetched."""
+OFTEN = 100
+"""Workloads after which the level of the peaks and the prices of cores are computed anew."""
+FULL = 0.985
+"""Use of a region's cores at which they have the price of the sweeps before."""
+
+
+class Bath(NamedTuple):
+    """A plan in a heat bath."""
+
+    option: Ints
+    region: Ints
+    """[W] R where it is left out."""
+    gpus: Levelling
+    cpu: Ints
+    """[R] in use."""
+    quota: Ints
+    outlay: Singles
+    volume: Singles
+    """[N] what each read costs when it is remote."""
+    held: Singles
+    """[R] price of an MB stored, for what work puts out."""
+    core: Singles
+    """[R] price of a millicore."""
+    core_before: FloatArray
+    """[R] the same in the sweeps before."""
+    steep: float
+    """Use above ``FULL`` at which the price has risen twice as far as evenly, and farther and farther from there on:
+    into a full region nothing comes, so whoever came first must be driven out."""
+    noise: Singles
+    """Quantiles of a Gumbel distribution in random order; a choice takes R + 1 in a row."""
+    random: Any
+    """[1] uint64, state of the generator."""
+    reads: Singles
+    """[R] scratch: what each region costs whatever the option."""
+    cost: Singles
+    """[R + 1] scratch: on one option."""
+    least: Singles
+    """[R + 1] scratch."""
+
+
+@kernel
+def _has_room(a: Arrays, b: Bath, w, r):
+    if b.cpu[r] + a.cpu_need[w] > a.cpu[r]:
+        return False
+    row = a.quota_row[a.app[w], r]
+    return row < 0 or b.quota[row] + a.cpu_need[w] <= a.quota[row]
+
+
+@kernel
+def _price_cores(a: Arrays, b: Bath, stiffness):
+    for r in range(len(b.core)):
+        full = b.cpu[r] / max(a.cpu[r], 1) - FULL
+        steeper = 1.0 + (max(full, 0.0) / b.steep) ** 2
+        b.core[r] = SINGLE(max(b.core_before[r] + stiffness * full * steeper, 0.0))
+
+
+@compiled
+def learn_cores(a: Arrays, b: Bath, stiffness, share):
+    """Prices of cores take a share of the step to what they are now."""
+    _price_cores(a, b, stiffness)
+    for r in range(len(b.core)):
+        b.core_before[r] += share * (b.core[r] - b.core_before[r])
+
+
+@kernel
+def _price_reads(a: Arrays, b: Bath, w):
+    """What w costs in every region whatever its option, as if it ran nowhere now."""
+    regions, here, last = len(b.reads), b.region[w], len(a.read_dataset) - 1
+    cores, output = SINGLE(a.cpu_need[w]), SINGLE(a.output[w])
+    for r in range(regions):
+        b.reads[r] = cores * b.core[r] + output * b.held[r]
+    back = NONE
+    for n in range(a.read_start[w], a.read_start[w + 1]):
+        fetch_row(b.outlay, a.read_dataset[min(n + AHEAD, last)])
+        i, volume = a.read_dataset[n], b.volume[n]
+        if here < regions:
+            level, outlay = level_without(b.outlay, i, here, volume, regions), b.outlay[i, here]
+            back += read_cost(outlay + volume, level, volume) - read_cost(outlay, level, volume)
+        else:
+            level = level_without(b.outlay, i, 0, NONE, regions)
+        add_read_costs(b.outlay, i, level, volume, b.reads)
+    if here < regions:
+        b.reads[here] += back
+    for c in range(a.today_start[w], a.today_start[w + 1]):
+        b.reads[a.today_region[c]] -= SINGLE(a.today_share[c] * a.move_price[w])
+
+
+@kernel
+def _price_option(a: Arrays, b: Bath, w, o, temperature, noise):
+    """``b.cost``: what w costs on option o in every region, and when it is left out."""
+    regions, k, p, gpus = len(b.reads), a.option_type[o], a.tier[w], SINGLE(a.option_mgpu[o])
+    if k < b.gpus.entry.shape[0]:
+        for r in range(regions):
+            price = b.gpus.entry[k, p, r] + gpus * b.gpus.growth[k, p, r]
+            b.cost[r] = b.reads[r] + gpus * price - temperature * b.noise[noise + r]
+        if o == b.option[w] and b.region[w] < regions:
+            b.cost[b.region[w]] -= SINGLE(2) * gpus * gpus * b.gpus.growth[k, p, b.region[w]]
+    else:
+        for r in range(regions):
+            b.cost[r] = b.reads[r] - temperature * b.noise[noise + r]
+    b.cost[regions] = SINGLE(a.refuse_price[w]) - temperature * b.noise[noise + regions]
+    for r in range(regions + 1):
+        b.cost[r] = b.cost[r] if a.option_region[o, r] else BARRED
+
+
+@kernel
+def _choose(a: Arrays, b: Bath, w, temperature):
+    """(Option, region) where w costs least, among those with room; region −1: none."""
+    regions, best, option, region = len(b.reads), BARRED, -1, -1
+    for o in range(a.option_start[w], a.option_start[w + 1]):
+        _price_option(a, b, w, o, temperature, below(b.random, len(b.noise) - regions))
+        while True:
+            lowest = least(b.cost, regions + 1)
+            if lowest >= best:
+                break
+            r = 0
+            while b.cost[r] > lowest:
+                r += 1
+            if r == regions or r == b.region[w] or _has_room(a, b, w, r):
+                best, option, region = lowest, o, r
+                break
+            b.cost[r] = BARRED
+    return option, region
+
+
+@kernel
+def _count(a: Arrays, b: Bath, w, o, r, sign, stiffness):
+    """Add what w takes on option o in r (sign 1), or take it out (sign −1)."""
+    k, gpus = a.option_type[o], a.option_mgpu[o]
+    if k < b.gpus.entry.shape[0] and gpus > 0:
+        for p in range(a.tier[w], len(a.peak_price)):
+            b.gpus.demand[r, k, p] += sign * gpus
+        price_region(a, b.gpus, r, k, stiffness)
+    b.cpu[r] += sign * a.cpu_need[w]
+    row = a.quota_row[a.app[w], r]
+    if row >= 0:
+        b.quota[row] += sign * a.cpu_need[w]
+
+
+@compiled
+def sweep(a: Arrays, b: Bath, first, last, temperature, stiffness, core_stiffness):
+    """Workloads first … last − 1 in turn; returns how many moved.
+
+    ``stiffness`` is that of GPU prices, ``core_stiffness`` what cores cost more in a region with all of them in use
+    than in an empty one.
+    """
+    regions, moved = len(b.reads), 0
+    for w in range(first, last):
+        if (w - first) % OFTEN == 0:
+            price_regions(a, b.gpus, stiffness)
+            _price_cores(a, b, core_stiffness)
+        _price_reads(a, b, w)
+        o, r = _choose(a, b, w, SINGLE(temperature))
+        before = b.region[w]
+        if r < 0 or (r == before and o == b.option[w]):
+            continue
+        moved += 1
+        if before < regions:
+            _count(a, b, w, b.option[w], before, -1, stiffness)
+        if r < regions:
+            _count(a, b, w, o, r, 1, stiffness)
+        b.option[w], b.region[w] = o, r
+        if r != before:
+            for n in range(a.read_start[w], a.read_start[w + 1]):
+                i = a.read_dataset[n]
+                if before < regions:
+                    change_outlay(a, b.outlay, i, before, b.volume[n], b.least)
+                if r < regions:
+                    change_outlay(a, b.outlay, i, r, -b.volume[n], b.least)
+    return moved

@@ -1,0 +1,190 @@
+"""Large instances: sweeps of a heat bath first, then threads anneal parts of the plan that they end with.
+
+The heat bath prices cores, storage and GPUs instead of forbidding what exceeds them, so its plan now and then has to be
+mended before it is one that may be kept.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+
+from mast_opt.data_placement.problem import Ints
+from mast_opt.data_placement.tetris.annealing.cooling_schedule import HOT as FIRST
+from mast_opt.data_placement.tetris.annealing.cooling_schedule import WARM
+from mast_opt.data_placement.tetris.annealing.parallel import Together
+from mast_opt.data_placement.tetris.gibbs.congestion_prices import gang_share, learn, levelling_of
+from mast_opt.data_placement.tetris.gibbs.replica_reduced_costs import (
+    change_prices,
+    fill_outlays,
+    replicas_of,
+    room_for_outlays,
+)
+from mast_opt.data_placement.tetris.gibbs.replica_repair import mend
+from mast_opt.data_placement.tetris.gibbs.sampler import Bath, learn_cores, sweep
+from mast_opt.data_placement.tetris.instance_arrays import Arrays
+from mast_opt.data_placement.tetris.lagrangian.projections import SINGLE
+from mast_opt.data_placement.tetris.plan_conversion import Snapshot
+from mast_opt.data_placement.tetris.search_plan import Searched
+from mast_opt.data_placement.tetris.size_thresholds import usual_share
+from mast_opt.data_placement.tetris.state import State, cost, excess, state_of
+from mast_opt.mip import FloatArray
+from mast_opt.search.budget import Pace
+from mast_opt.search.random_scalar import gumbel
+from mast_opt.search.throttle import Seldom
+
+SHARE, LESS, MOST = 0.8, 20.0, 600
+"""Share of the search that is sweeps; how much less that is the more of a region's GPUs a gang takes, since balancing
+them is then left to the annealing; and how many there are at most, if all took as long as the first, the hottest."""
+WARMER = 2.0
+"""First temperature of the annealing that follows, for each part of a region's GPUs that a gang takes."""
+HOT, COLD = 0.15, 0.005
+"""First and last temperature, in units of the mean cost of a workload."""
+STIFF, LUMPS, STIFFER = 20.0, 0.02, 5.0
+"""By how many times their usual price GPUs of a region are dearer, at first, where demand is higher by all its supply:
+as much, or so much over what a gang takes of the supply where that is less, since gangs that raise prices by coming
+stay where they are; and how many times as much that is in the end."""
+CORES_STIFF, STEEP = 2.5, 0.0025
+"""How much dearer all cores of a region are when all are in use, beside what all work costs, if the price rose evenly;
+and the least use above ``FULL`` at which it has risen twice as far, unless two usual workloads take more."""
+LEARNT = 0.1
+"""Share of a step that prices of cores keep for the sweeps to come; those of GPUs twice as much."""
+STORAGE_PACE, NEARLY = 0.5, 0.995
+"""How fast prices of storage rise, beside what copies cost; and use of it at which they stand still."""
+BLOCK = 10_000
+"""Workloads or datasets that one call of a kernel looks at."""
+NOISES = 1 << 15
+MENDED = 25
+"""Sweeps between two plans that are mended, where rounds are counted; else a plan is as often as there is time."""
+
+
+def warm_after(a: Arrays) -> float:
+    """First temperature of the annealing that goes on after sweeps, in units of the mean cost of a workload."""
+    return min(max(WARM, WARMER * gang_share(a)), FIRST)
+
+
+class Sweeping:
+    """Rounds of one sweep each, and then those of ``together``.
+
+    Args:
+        refuse: may work be left out?
+        unit: mean cost of a workload.
+        together: what goes on with the plan.
+        pace: of the whole search.
+    """
+
+    frequent = False
+    """Is every better plan worth keeping? Copying a large one takes time."""
+
+    def __init__(
+        self, a: Arrays, refuse: bool, unit: float, together: Together, pace: Pace, rng: np.random.Generator
+    ) -> None:
+        self._a, self._refuse, self._unit, self._together, self._pace = a, refuse, unit, together, pace
+        self.plans, self.name = together.plans, together.name
+        gang = gang_share(a)
+        self._share = SHARE / (1 + LESS * gang)
+        self._sweeps, self._mending = 0, Seldom()
+        self._stiff = min(STIFF, LUMPS / max(gang, 1e-9)) / len(a.cpu)
+        self._cores = CORES_STIFF * unit * len(a.tier) / max(int(a.cpu_need.sum()), 1)
+        copies = float(a.new_price.sum()) or float((a.read_volume * a.remote_price).sum())
+        self._storage = STORAGE_PACE * copies / max(int(a.size.sum()), 1)
+        self._held, self._new = np.zeros(len(a.cpu)), np.zeros(len(a.cpu))
+        self._rise = self._held, self._new
+        self._bath: Bath | None = self._bath_of(together.plans[0].state, rng)
+
+    def _bath_of(self, s: State, rng: np.random.Generator) -> Bath:
+        a, regions = self._a, len(self._a.cpu)
+        bath = Bath(
+            option=s.option.copy(),
+            region=s.region.copy(),
+            gpus=levelling_of(a, s.demand),
+            cpu=s.cpu.copy(),
+            quota=s.quota.copy(),
+            outlay=room_for_outlays(len(a.size), regions),
+            volume=(a.read_volume * a.remote_price).astype(SINGLE),
+            held=np.zeros(regions, SINGLE),
+            core=np.zeros(regions, SINGLE),
+            core_before=np.zeros(regions),
+            steep=max(STEEP, 2 * usual_share(a.cpu_need, a.cpu)),
+            noise=gumbel(NOISES, regions + 1),
+            random=rng.integers(1, 2**63, size=1).astype(np.uint64),
+            reads=np.zeros(regions, SINGLE),
+            cost=np.zeros(regions + 1, SINGLE),
+            least=np.zeros(regions + 1, SINGLE),
+        )
+        fill_outlays(a, bath.volume, bath.region, bath.outlay, bath.least)
+        return bath
+
+    def round(self, pool: ThreadPoolExecutor, threads: int, best: Snapshot | None) -> None:
+        """One sweep, or when those are over a round of annealing."""
+        if self._bath is not None:
+            began = time.perf_counter()
+            pool.submit(self._sweep, self._bath, self._pace.done / self._share).result()
+            if self._sweeps == 1:
+                self._share = min(self._share, MOST / max(self._pace.in_all(time.perf_counter() - began), 1.0))
+            if self._pace.done < self._share or self._pace.over():
+                return
+            self._hand_over(self._bath)
+        self._together.round(pool, threads, best)
+
+    def _sweep(self, b: Bath, done: float) -> None:
+        a, workloads = self._a, len(self._a.tier)
+        stiffness = self._stiff * STIFFER**done
+        temperature = self._unit * HOT * (COLD / HOT) ** done
+        for first in range(0, workloads, BLOCK):
+            sweep(a, b, first, min(first + BLOCK, workloads), temperature, stiffness, self._cores)
+            if self._pace.over():
+                return
+        learn(a, b.gpus, stiffness, 2 * LEARNT)
+        learn_cores(a, b, self._cores, LEARNT)
+        self._price_storage(b)
+        self._sweeps += 1
+        if self._sweeps % MENDED == 0 if self._pace.counted else self._mending.due:
+            with self._mending.doing():
+                plan = self._mended(b)
+                if plan.feasible:
+                    self._take(plan)
+
+    def _price_storage(self, b: Bath) -> None:
+        """Raise or lower prices of storage and of what arrives by what was in use a sweep ago."""
+        a, datasets, regions = self._a, len(self._a.size), len(self._a.cpu)
+        used, arriving = np.zeros(regions), np.zeros(regions)
+        for first in range(0, datasets, BLOCK):
+            change_prices(a, b.outlay, first, min(first + BLOCK, datasets), *self._rise, b.least, used, arriving)
+            if self._pace.over():
+                return
+        used += np.bincount(b.region, weights=a.output, minlength=regions + 1)[:regions]
+        before = self._held, self._new
+        self._held = self._dearer(self._held, used, a.storage)
+        self._new = self._dearer(self._new, arriving, a.ingress)
+        self._rise = self._held - before[0], self._new - before[1]
+        b.held[:] = self._held
+
+    def _dearer(self, price: FloatArray, used: FloatArray, limit: Ints) -> FloatArray:
+        return np.asarray(np.maximum(price + self._storage * (used / np.maximum(limit, 1) - NEARLY), 0.0))
+
+    def _mended(self, b: Bath) -> Searched:
+        """The plan of the heat bath, with the replicas that are worth their room."""
+        a = self._a
+        place = np.zeros(a.stored.shape, np.bool_)
+        replicas_of(a, b.outlay, b.least, place)
+        s = state_of(a, b.option, b.region, place, 1)
+        mend(a, s)
+        return Searched(s, cost(a, s), excess(a, s, self._refuse) == 0)
+
+    def _take(self, plan: Searched) -> None:
+        mine = self.plans[0]
+        mine.state, mine.cost, mine.feasible = plan.state._replace(random=mine.state.random), plan.cost, plan.feasible
+
+    def _hand_over(self, b: Bath) -> None:
+        """Annealing goes on with the plan; where limits are exceeded, it is that which mends them."""
+        self._take(self._mended(b))
+        self._bath = None
+        self._together.pace = self._pace.after(self._share)
+
+    def finish(self, over: Callable[[], bool]) -> None:
+        """A last pass that takes improvements only, until it is ``over``."""
+        self._together.finish(over)

@@ -1,0 +1,111 @@
+"""What compiles the kernels of ``tetris``: each part of the search on a small instance."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from mast_opt.data_placement.generate import FAMILIES
+from mast_opt.data_placement.problem import DataPlacement
+from mast_opt.data_placement.tetris.annealing.cooling_schedule import Cooling
+from mast_opt.data_placement.tetris.annealing.kernel_runs import Slices
+from mast_opt.data_placement.tetris.annealing.multistart import MOST_WORKLOADS
+from mast_opt.data_placement.tetris.annealing.parallel import Together
+from mast_opt.data_placement.tetris.annealing.restarts import Beginnings
+from mast_opt.data_placement.tetris.decomposition import whole
+from mast_opt.data_placement.tetris.gibbs.sweeps import MENDED, Sweeping
+from mast_opt.data_placement.tetris.initial_solution import first_state
+from mast_opt.data_placement.tetris.instance_arrays import Arrays, arrays_of
+from mast_opt.data_placement.tetris.lagrangian.bounding import MOST_FOR_TREES
+from mast_opt.data_placement.tetris.lagrangian.relaxation import Relaxation
+from mast_opt.data_placement.tetris.lagrangian.tree_cut_relaxation import EPOCH, TreedRelaxation
+from mast_opt.data_placement.tetris.plan_conversion import decisions
+from mast_opt.data_placement.tetris.search_plan import Searched
+from mast_opt.data_placement.tetris.size_thresholds import MANY
+from mast_opt.data_placement.tetris.state import cost, state_of
+from mast_opt.data_placement.tetris.sub_mip.fix_and_optimise import worthwhile
+from mast_opt.data_placement.verification.peak_bound import peak_floor
+from mast_opt.search.budget import Pace
+from mast_opt.search.interface import Rehearsal, Stop, Tools, Watch
+
+ITERATIONS = 12
+"""Of the relaxation, after which it has looked at its bound."""
+STANDS_STILL = 10_000
+"""Iterations after which even a relaxation that keeps improving plants its trees."""
+
+
+def rehearsals(problem: DataPlacement | None) -> tuple[Rehearsal, ...]:
+    """Those that a problem needs, or all; the one that takes longest comes first."""
+    found = [Rehearsal("annealing", _anneal)]
+    if problem is None or _has_sweeps(problem):
+        found.append(Rehearsal("sweeps", _sweep))
+    found.append(Rehearsal("bound", _bound))
+    if problem is None or _has_trees(problem):
+        found.append(Rehearsal("trees", _trees))
+    if problem is None or len(problem.workloads) <= MOST_WORKLOADS:
+        found.append(Rehearsal("beginnings", _begin))
+    found.append(Rehearsal("construction", _construct))
+    return tuple(found)
+
+
+def _has_sweeps(problem: DataPlacement) -> bool:
+    return len(problem.workloads) >= MANY and problem.links is None and problem.remote_reads
+
+
+def _has_trees(problem: DataPlacement) -> bool:
+    return worthwhile(problem) or len(problem.read_workload) * len(problem.regions) <= MOST_FOR_TREES
+
+
+def _sample() -> tuple[DataPlacement, Arrays]:
+    problem: DataPlacement = FAMILIES["standard"].generate(np.random.default_rng(0), datasets=6, workloads=6, regions=3)
+    return problem, arrays_of(problem, dict(problem.objective.weights))
+
+
+def _construct(tools: Tools) -> None:
+    _, a = _sample()
+    first_state(a, False, 1)
+
+
+def _anneal(tools: Tools) -> None:
+    _, a = _sample()
+    s = state_of(a, a.option_start[:-1], np.zeros(len(a.tier), np.int64), a.stored, 1)
+    Slices(a, False, 1).run(0, whole(a, s), 1, [(1.0, 0.5)], lambda: True)
+
+
+def _begin(tools: Tools) -> None:
+    _, a = _sample()
+    Beginnings(a, decisions(first_state(a, False, 1)), False, 1.0, 1.0).begin(1, None, tools.rng)
+
+
+def _bound(tools: Tools) -> None:
+    problem, a = _sample()
+    Relaxation(a, peak_floor(problem), problem.splittable).step(ITERATIONS)
+
+
+def _trees(tools: Tools) -> None:
+    problem, a = _sample()
+    relaxation = TreedRelaxation(a, peak_floor(problem), problem.splittable, tools.rng)
+    for _ in range(STANDS_STILL):
+        relaxation.step(1)
+        if relaxation.planted:
+            break
+    relaxation.step(2 * EPOCH)
+
+
+def _sweep(tools: Tools) -> None:
+    _, a = _sample()
+    first = first_state(a, False, 1)
+    random: list[Any] = [np.ones(1, np.uint64)]
+    watch = Watch(Stop(iterations=4 * MENDED))
+    tools = replace(tools, watch=watch)
+    pace = Pace(watch, 1.0)
+    slices = Slices(a, False, 1)
+    together = Together(a, Searched(first, cost(a, first)), slices, Cooling(1.0, 1.0), pace, tools.rng, random)
+    sweeps = Sweeping(a, False, 1.0, together, pace, tools.rng)
+    with ThreadPoolExecutor(max_workers=1, thread_name_prefix="mast-opt-tetris") as pool:
+        for _ in range(MENDED + 1):
+            sweeps.round(pool, 1, None)
+            watch.round += 1

@@ -1,0 +1,221 @@
+"""The relaxation's pass over the workloads: prices of reads take their step, then what each workload runs.
+
+One pass does both, so that the prices, the largest array, are looked at once. Loops are short and touch few arrays:
+then the compiler has the processor take many regions at a time.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mast_opt.core.jit import compiled, kernel
+from mast_opt.core.prefetch import fetch_row
+from mast_opt.data_placement.tetris.lagrangian.projections import BARRED, NONE, SINGLE, least, simplex_shift
+from mast_opt.mip import FloatArray
+
+Singles = NDArray[np.float32]
+
+AHEAD = 8
+"""Reads ahead of which what is known of their datasets is fetched."""
+
+
+class Point(NamedTuple):
+    """Where the first-order method stands."""
+
+    run: Singles
+    """[O, R+1]"""
+    runs: Singles
+    """[W, R] Σ of the options, extrapolated."""
+    place: Singles
+    """[I, R]"""
+    places: Singles
+    """[I, R] the same, extrapolated."""
+    asked: Singles
+    """[I, R] what a replica saves its readers, at the prices of the last pass over the workloads."""
+
+
+class Charges(NamedTuple):
+    """What the limits of the regions charge."""
+
+    gpu: Singles
+    """[C + 1, R] for one of each class."""
+    cpu: Singles
+    """[A, R] for a millicore of each app, with its quota."""
+    held: Singles
+    """[R] for an MB."""
+    new: Singles
+    """[R] for an MB that is not there today."""
+
+
+class Loads(NamedTuple):
+    """What the runs ask of the regions."""
+
+    demand: FloatArray
+    """[C + 1, R] of each class of GPU work, the last being work without GPUs."""
+    cpu: FloatArray
+    """[A, R] of each app."""
+    output: FloatArray
+    """[R]"""
+
+
+@kernel
+def _step_read(price, n, runs, w, places, i, pace, cap, regions):
+    """Dual step of the rows ``local`` of one read."""
+    for r in range(regions):
+        new = price[n, r] + pace * (runs[w, r] - places[i, r])
+        new = new if new > NONE else NONE
+        price[n, r] = new if new < cap else cap
+
+
+@kernel
+def _add_row(table, row, total, regions):
+    for r in range(regions):
+        total[r] += table[row, r]
+
+
+@kernel
+def _add_to_row(total, row, table, n, regions):
+    for r in range(regions):
+        total[row, r] += table[n, r]
+
+
+@kernel
+def _region_costs(a, prices, charges, splittable, point, cap, read_pace, w, reads):
+    """What every region charges w whatever its option, less what staying is worth; returns what leaving costs."""
+    regions = len(reads)
+    cpu, output = SINGLE(a.cpu_need[w]), SINGLE(a.output[w])
+    own = a.app[w]
+    for r in range(regions):
+        reads[r] = cpu * charges.cpu[own, r] + output * charges.held[r]
+    if len(prices.work_lift) > 0:
+        for r in range(regions):
+            reads[r] += SINGLE(prices.work_lift[w, r])
+    last = len(a.read_dataset) - 1
+    for n in range(a.read_start[w], a.read_start[w + 1]):
+        coming = a.read_dataset[min(n + AHEAD, last)]
+        fetch_row(point.asked, coming)
+        i = a.read_dataset[n]
+        if read_pace > NONE:
+            fetch_row(point.places, coming)
+            _step_read(prices.read, n, point.runs, w, point.places, i, read_pace, cap[n], regions)
+        _add_row(prices.read, n, reads, regions)
+        _add_to_row(point.asked, i, prices.read, n, regions)
+    leave = 0.0
+    for c in range(a.today_start[w], a.today_start[w + 1]):
+        leave += a.today_share[c] * a.move_price[w]
+        kept = 1.0 if splittable[w] else a.today_share[c]
+        reads[a.today_region[c]] -= SINGLE(kept * a.move_price[w])
+    return SINGLE(leave)
+
+
+@kernel
+def _option_costs(a, o, amount, gpu, own, reads, leave, refuse, cost, at):
+    regions = len(reads)
+    for r in range(regions):
+        price = reads[r] + leave + amount * gpu[own, r]
+        cost[at + r] = price if a.option_region[o, r] else BARRED
+    cost[at + regions] = refuse + leave if a.option_region[o, regions] else BARRED
+
+
+@kernel
+def _cell_costs(a, gangs, prices, charges, splittable, point, cap, read_pace, w, cost, reads):
+    """Price of every option in every region; returns how many there are."""
+    leave, at = _region_costs(a, prices, charges, splittable, point, cap, read_pace, w, reads), 0
+    for o in range(a.option_start[w], a.option_start[w + 1]):
+        amount, refuse = SINGLE(gangs.option_amount[o]), SINGLE(a.refuse_price[w])
+        _option_costs(a, o, amount, charges.gpu, gangs.option_class[o], reads, leave, refuse, cost, at)
+        at += len(reads) + 1
+    return at
+
+
+@kernel
+def _go_down(run, o, pace, cost, at, columns):
+    """Costs become where the runs would be without limits."""
+    for r in range(columns):
+        cost[at + r] = run[o, r] - pace * cost[at + r]
+
+
+@kernel
+def _settle(run, o, shift, values, at, columns):
+    """Values become runs, and then the extrapolated ones."""
+    for r in range(columns):
+        new = values[at + r] - shift
+        new = new if new > NONE else NONE
+        values[at + r] = new + new - run[o, r]
+        run[o, r] = new
+
+
+@kernel
+def _ask_gpus(demand, own, amount, values, at, regions):
+    for r in range(regions):
+        demand[own, r] += values[at + r] * amount
+
+
+@kernel
+def _ask_cores(total, own, runs, w, amount, regions):
+    for r in range(regions):
+        total[own, r] += runs[w, r] * amount
+
+
+@kernel
+def _ask_room(total, runs, w, amount, regions):
+    for r in range(regions):
+        total[r] += runs[w, r] * amount
+
+
+@kernel
+def _add_option(runs, w, values, at, regions):
+    for r in range(regions):
+        runs[w, r] += values[at + r]
+
+
+@kernel
+def _step_workload(a, gangs, pace, point, w, cost, cells, loads):
+    """What w runs takes its step, its costs being in ``cost``."""
+    regions = point.runs.shape[1]
+    first, last, columns = a.option_start[w], a.option_start[w + 1], regions + 1
+    for o in range(first, last):
+        _go_down(point.run, o, pace, cost, (o - first) * columns, columns)
+    shift = simplex_shift(cost, cells)
+    point.runs[w, :] = NONE
+    for o in range(first, last):
+        at = (o - first) * columns
+        _settle(point.run, o, shift, cost, at, columns)
+        _add_option(point.runs, w, cost, at, regions)
+        _ask_gpus(loads.demand, gangs.option_class[o], gangs.option_amount[o], cost, at, regions)
+    _ask_cores(loads.cpu, a.app[w], point.runs, w, np.float64(a.cpu_need[w]), regions)
+    if a.output[w] > 0:
+        _ask_room(loads.output, point.runs, w, np.float64(a.output[w]), regions)
+
+
+@kernel
+def _widest(a):
+    widest = 1
+    for w in range(len(a.tier)):
+        widest = max(widest, a.option_start[w + 1] - a.option_start[w])
+    return widest
+
+
+@compiled
+def workload_pass(a, gangs, prices, charges, splittable, point, pace, cap, read_pace, moves):
+    """Dual step of the reads' prices by ``read_pace`` (0: none), then primal step of the runs by ``pace`` [W].
+
+    Returns Σ_w cheapest cell at the new prices, and the loads of the extrapolated point. Unless the point ``moves``,
+    only its ``asked`` changes, and there are no loads.
+    """
+    regions = a.supply.shape[0]
+    loads = Loads(np.zeros((len(charges.gpu), regions)), np.zeros(charges.cpu.shape), np.zeros(regions))
+    cost, reads = np.zeros(_widest(a) * (regions + 1), np.float32), np.zeros(regions, np.float32)
+    point.asked[:] = NONE
+    total = 0.0
+    for w in range(len(a.tier)):
+        cells = _cell_costs(a, gangs, prices, charges, splittable, point, cap, read_pace, w, cost, reads)
+        cheapest = least(cost, cells) if cells > 0 else BARRED
+        if cheapest < BARRED:
+            total += np.float64(cheapest)
+            if moves:
+                _step_workload(a, gangs, pace[w], point, w, cost, cells, loads)
+    return total, loads

@@ -1,0 +1,163 @@
+"""Moving a dataset with everything that depends on it: its readers, and what they cannot leave behind.
+
+Where remote reads are dear or forbidden and copies few, no single change improves; a herd moves as one.
+"""
+
+from __future__ import annotations
+
+from mast_opt.core.jit import kernel
+from mast_opt.data_placement.tetris.instance_arrays import Arrays
+from mast_opt.data_placement.tetris.operators.delta_costs import gpu_change, replica_price, stay_worth
+from mast_opt.data_placement.tetris.operators.induced_moves import follow, unfollow
+from mast_opt.data_placement.tetris.operators.replica_moves import set_replica
+from mast_opt.data_placement.tetris.operators.workload_moves import enter
+from mast_opt.data_placement.tetris.operators.workspace import DATASETS, WORKLOADS, Scratch
+from mast_opt.data_placement.tetris.state import State
+from mast_opt.search.random_scalar import allowance
+
+
+@kernel
+def _among(values, count, value):
+    found = False
+    for j in range(count):
+        found = found or values[j] == value
+    return found
+
+
+@kernel
+def gather(a: Arrays, s: State, i, r0, works, data):
+    """The readers of i in r0, the datasets that they alone could not take along, their readers, and so on.
+
+    Returns (workloads, datasets), or (−1, −1) if that is more than a herd.
+    """
+    data[0] = i
+    datasets, workloads, at = 1, 0, 0
+    while at < datasets:
+        d = data[at]
+        at += 1
+        for j in range(a.reader_start[d], a.reader_start[d + 1]):
+            w = a.reader[j]
+            if s.region[w] != r0 or _among(works, workloads, w):
+                continue
+            if workloads == WORKLOADS:
+                return -1, -1
+            works[workloads] = w
+            workloads += 1
+            for n in range(a.read_start[w], a.read_start[w + 1]):
+                e = a.read_dataset[n]
+                if s.place[e, r0] and s.copies[e] >= a.copies_max[e] and not _among(data, datasets, e):
+                    if datasets == DATASETS:
+                        return -1, -1
+                    data[datasets] = e
+                    datasets += 1
+    return workloads, datasets
+
+
+@kernel
+def have_room(a: Arrays, s: State, r, came, workloads, datasets, left, leavers, emptied):
+    """May the ``workloads`` and ``datasets`` of one herd come to r while those of another (``left``) leave it?
+
+    No limit may end beyond both itself and where it is. Data that is in r already needs no room.
+    """
+    cpu, storage, ingress = s.cpu[r], s.storage[r], s.ingress[r]
+    for j in range(leavers):
+        cpu -= a.cpu_need[left.workloads[j]]
+        storage -= a.output[left.workloads[j]]
+    for j in range(emptied):
+        d = left.datasets[j]
+        storage -= a.size[d]
+        if not a.stored[d, r]:
+            ingress -= a.size[d]
+    for j in range(datasets):
+        d = came.datasets[j]
+        if not s.place[d, r]:
+            if a.forbidden[d, r]:
+                return False
+            storage += a.size[d]
+            if not a.stored[d, r]:
+                ingress += a.size[d]
+    for j in range(workloads):
+        w = came.workloads[j]
+        cpu += a.cpu_need[w]
+        storage += a.output[w]
+        if not a.option_region[s.option[w], r] or not _in_quota(a, s, w, r, came, workloads, left, leavers):
+            return False
+    if cpu > a.cpu[r] and cpu > s.cpu[r]:
+        return False
+    if storage > a.storage[r] and storage > s.storage[r]:
+        return False
+    return ingress <= a.ingress[r] or ingress <= s.ingress[r]
+
+
+@kernel
+def _in_quota(a: Arrays, s: State, w, r, came, workloads, left, leavers):
+    """Does w's application keep its quota in r?"""
+    row = a.quota_row[a.app[w], r]
+    if row < 0:
+        return True
+    quota = s.quota[row]
+    for j in range(workloads):
+        if a.quota_row[a.app[came.workloads[j]], r] == row:
+            quota += a.cpu_need[came.workloads[j]]
+    for j in range(leavers):
+        if a.quota_row[a.app[left.workloads[j]], r] == row:
+            quota -= a.cpu_need[left.workloads[j]]
+    return quota <= a.quota[row] or quota <= s.quota[row]
+
+
+@kernel
+def herd(a: Arrays, s: State, i, r0, r1, temperature, scratch: Scratch):
+    """Move the replica of i in r0 to r1 with all that hangs on it."""
+    if r0 == r1 or not s.place[i, r0] or a.pinned[i, r0]:
+        return 0.0
+    one = scratch.herd
+    action, works, data, added, dropped = one.action, one.workloads, one.datasets, one.added, one.dropped
+    workloads, datasets = gather(a, s, i, r0, works, data)
+    if workloads < 0 or not have_room(a, s, r1, one, workloads, datasets, one, 0, 0):
+        return 0.0
+    threshold = allowance(s.random, temperature)
+    delta = 0.0
+    added[:] = False
+    dropped[:] = False
+    for j in range(datasets):
+        d = data[j]
+        if not s.place[d, r1]:
+            delta += replica_price(a, d, r1) - s.volume[d, r1] * a.remote_price
+            set_replica(a, s, d, r1, True)
+            added[j] = True
+    for j in range(workloads):
+        w = works[j]
+        k, g = a.option_type[s.option[w]], a.option_mgpu[s.option[w]]
+        delta += gpu_change(a, s, a.tier[w], r0, k, g, r1, k, g, True) + stay_worth(a, w, r0) - stay_worth(a, w, r1)
+        enter(a, s, w, r0, -1)
+        enter(a, s, w, r1, 1)
+    for j in range(workloads):  # after all have entered, so that replicas leave room for every output
+        delta += follow(a, s, works[j], r0, r1, action[j])
+        s.region[works[j]] = r1
+    legal = True
+    for j in range(datasets):
+        d = data[j]
+        price = replica_price(a, d, r0)
+        surplus = s.copies[d] > a.copies_max[d] or s.volume[d, r0] * a.remote_price < price
+        if surplus and s.place[d, r0] and not a.pinned[d, r0] and s.copies[d] > a.copies_min[d]:
+            delta += s.volume[d, r0] * a.remote_price - price
+            set_replica(a, s, d, r0, False)
+            dropped[j] = True
+        legal = legal and s.copies[d] <= a.copies_max[d]
+    if legal and delta <= threshold:
+        return delta
+    for j in range(datasets):
+        if dropped[j]:
+            set_replica(a, s, data[j], r0, True)
+    for j in range(workloads - 1, -1, -1):
+        w = works[j]
+        k, g = a.option_type[s.option[w]], a.option_mgpu[s.option[w]]
+        s.region[w] = r0
+        unfollow(a, s, w, r0, r1, action[j])
+        enter(a, s, w, r1, -1)
+        enter(a, s, w, r0, 1)
+        gpu_change(a, s, a.tier[w], r1, k, g, r0, k, g, True)
+    for j in range(datasets):
+        if added[j]:
+            set_replica(a, s, data[j], r1, False)
+    return 0.0

@@ -1,0 +1,95 @@
+"""What a change costs, term by term, in time that does not grow with the instance (the peak: with the regions)."""
+
+from __future__ import annotations
+
+from mast_opt.core.jit import kernel
+from mast_opt.data_placement.tetris.instance_arrays import Arrays
+from mast_opt.data_placement.tetris.state import State
+
+
+@kernel
+def relief(a: Arrays, used, limit, amount):
+    """Cost change, ≤ 0, of taking ``amount`` out of a limit that may be exceeded."""
+    over = used - limit
+    return 0.0 if over <= 0 else -a.relief * min(over, amount) / max(limit, 1)
+
+
+@kernel
+def replica_price(a: Arrays, i, r):
+    return a.keep_price[i] if a.stored[i, r] else a.new_price[i]
+
+
+@kernel
+def stay_worth(a: Arrays, w, r):
+    """Share of w that runs in r today, as a cost saved by staying."""
+    share = 0.0
+    for c in range(a.today_start[w], a.today_start[w + 1]):
+        if a.today_region[c] == r:
+            share += a.today_share[c]
+    return share * a.move_price[w]
+
+
+@kernel
+def _balance(a: Arrays, s: State, r, k, p, change):
+    """Change of the overload and idle terms when demand[r,k,p] changes."""
+    supply = a.supply[r, k]
+    before = s.demand[r, k, p]
+    after = before + change
+    delta = a.overload_price[k, p] * (max(after - supply, 0) - max(before - supply, 0))
+    if p == s.demand.shape[2] - 1:
+        delta += a.idle_price[k] * (max(supply - after, 0) - max(supply - before, 0))
+    return delta
+
+
+@kernel
+def _new_peak(a: Arrays, s: State, k, p, r0, g0, r1, g1):
+    """peak[k,p] after demand leaves r0 and enters r1 (−1: neither)."""
+    peak = s.peak[k, p]
+    if r0 >= 0:
+        was = s.demand[r0, k, p] / a.supply[r0, k]
+        if was >= peak:
+            peak = 0.0
+            for r in range(a.supply.shape[0]):
+                if a.supply[r, k] > 0 and r != r1:
+                    left = s.demand[r, k, p] - (g0 if r == r0 else 0)
+                    peak = max(peak, left / a.supply[r, k])
+    if r1 >= 0:
+        held = s.demand[r1, k, p] + g1 - (g0 if r1 == r0 else 0)
+        peak = max(peak, held / a.supply[r1, k])
+    return peak
+
+
+@kernel
+def gpu_change(a: Arrays, s: State, tier, r0, k0, g0, r1, k1, g1, make):
+    """Change of the GPU terms when g0 of type k0 leaves r0 and g1 of type k1 enters r1; made if ``make``."""
+    kinds, regions = s.demand.shape[1], s.demand.shape[0]
+    leaves = r0 < regions and k0 < kinds and g0 > 0
+    enters = r1 < regions and k1 < kinds and g1 > 0
+    delta = 0.0
+    for p in range(tier, s.demand.shape[2]):
+        if leaves and enters and k0 == k1:
+            peak = _new_peak(a, s, k0, p, r0, g0, r1, g1)
+            delta += a.peak_price[p] * (peak - s.peak[k0, p])
+            if r0 == r1:
+                delta += _balance(a, s, r0, k0, p, g1 - g0)
+            else:
+                delta += _balance(a, s, r0, k0, p, -g0) + _balance(a, s, r1, k1, p, g1)
+            if make:
+                s.peak[k0, p] = peak
+        else:
+            if leaves:
+                peak = _new_peak(a, s, k0, p, r0, g0, -1, 0)
+                delta += a.peak_price[p] * (peak - s.peak[k0, p]) + _balance(a, s, r0, k0, p, -g0)
+                if make:
+                    s.peak[k0, p] = peak
+            if enters:
+                peak = _new_peak(a, s, k1, p, -1, 0, r1, g1)
+                delta += a.peak_price[p] * (peak - s.peak[k1, p]) + _balance(a, s, r1, k1, p, g1)
+                if make:
+                    s.peak[k1, p] = peak
+        if make:
+            if leaves:
+                s.demand[r0, k0, p] -= g0
+            if enters:
+                s.demand[r1, k1, p] += g1
+    return delta

@@ -1,0 +1,105 @@
+"""What a workload reads follows it: each replica is added where it comes and dropped where it leaves, as pays."""
+
+from __future__ import annotations
+
+from mast_opt.core.jit import kernel
+from mast_opt.data_placement.tetris.instance_arrays import Arrays
+from mast_opt.data_placement.tetris.operators.delta_costs import relief, replica_price
+from mast_opt.data_placement.tetris.operators.replica_moves import fits, set_replica
+from mast_opt.data_placement.tetris.state import State
+
+ADD, DROP = 1, 2
+
+
+@kernel
+def follow(a: Arrays, s: State, w, r0, r1, action):
+    """Move what w reads from r0 to r1, each replica added or dropped as pays; actions are noted for ``unfollow``."""
+    regions = s.place.shape[1]
+    delta = 0.0
+    for n in range(a.read_start[w], a.read_start[w + 1]):
+        i, volume = a.read_dataset[n], a.read_volume[n]
+        done = 0
+        drop = False
+        if r0 < regions:
+            left = s.volume[i, r0] - volume
+            if not s.place[i, r0]:
+                delta -= volume * a.remote_price
+            else:
+                drop = not a.pinned[i, r0] and left * a.remote_price < replica_price(a, i, r0)
+            s.volume[i, r0] = left
+        if r1 < regions:
+            before = s.volume[i, r1]
+            s.volume[i, r1] = before + volume
+            if not s.place[i, r1]:
+                price = replica_price(a, i, r1)
+                room = s.copies[i] < a.copies_max[i] or drop
+                if room and (before + volume) * a.remote_price > price and fits(a, s, i, r1, 0):
+                    delta += price - before * a.remote_price
+                    set_replica(a, s, i, r1, True)
+                    done |= ADD
+                else:
+                    delta += volume * a.remote_price
+        if drop and s.copies[i] > a.copies_min[i]:
+            delta += s.volume[i, r0] * a.remote_price - replica_price(a, i, r0)
+            delta += relief(a, s.storage[r0], a.storage[r0], a.size[i])
+            set_replica(a, s, i, r0, False)
+            done |= DROP
+        action[n - a.read_start[w]] = done
+    return delta
+
+
+@kernel
+def unfollow(a: Arrays, s: State, w, r0, r1, action):
+    """Undo ``follow`` with the same arguments."""
+    regions = s.place.shape[1]
+    for n in range(a.read_start[w + 1] - 1, a.read_start[w] - 1, -1):
+        i, volume = a.read_dataset[n], a.read_volume[n]
+        done = action[n - a.read_start[w]]
+        if done & DROP:
+            set_replica(a, s, i, r0, True)
+        if done & ADD:
+            set_replica(a, s, i, r1, False)
+        if r0 < regions:
+            s.volume[i, r0] += volume
+        if r1 < regions:
+            s.volume[i, r1] -= volume
+
+
+@kernel
+def following(a: Arrays, s: State, w, r0, r1):
+    """What ``follow`` would return, without moving anything; most changes are only priced."""
+    regions = s.place.shape[1]
+    delta = 0.0
+    storage = s.storage[r1] + a.output[w] if r1 < regions else 0
+    ingress = s.ingress[r1] if r1 < regions else 0
+    relieved = r0 < regions and s.storage[r0] > a.storage[r0]
+    for n in range(a.read_start[w], a.read_start[w + 1]):
+        i, volume = a.read_dataset[n], a.read_volume[n]
+        copies, drop, left, old = s.copies[i], False, 0.0, 0.0
+        if r0 < regions:
+            if not s.place[i, r0]:
+                delta -= volume * a.remote_price
+            else:
+                left, old = (s.volume[i, r0] - volume) * a.remote_price, replica_price(a, i, r0)
+                drop = not a.pinned[i, r0] and left < old
+        if r1 < regions and not s.place[i, r1]:
+            before, price, size = s.volume[i, r1], replica_price(a, i, r1), a.size[i]
+            if (
+                (copies < a.copies_max[i] or drop)
+                and (before + volume) * a.remote_price > price
+                and not a.forbidden[i, r1]
+                and storage + size <= a.storage[r1]
+                and (a.stored[i, r1] or ingress + size <= a.ingress[r1])
+            ):
+                delta += price - before * a.remote_price
+                storage += size
+                copies += 1
+                if not a.stored[i, r1]:
+                    ingress += size
+            else:
+                delta += volume * a.remote_price
+        if drop and copies > a.copies_min[i]:
+            delta += left - old
+            if relieved:
+                delta += relief(a, s.storage[r0], a.storage[r0], a.size[i])
+    return delta

@@ -1,0 +1,91 @@
+"""Where a workload would cost least, guessed from where its data is: a look at one byte for each read and region.
+
+A guess leaves out that replicas may be added or dropped; the change that it proposes is priced exactly. Noise of the
+temperature keeps proposals as varied as the annealing needs them: the largest of values with noise from a Gumbel
+distribution is each of them as often as their exponentials weigh.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mast_opt.core.jit import kernel
+from mast_opt.data_placement.tetris.decomposition import Part
+from mast_opt.data_placement.tetris.instance_arrays import Arrays
+from mast_opt.data_placement.tetris.operators.active_window import Window, within
+from mast_opt.data_placement.tetris.operators.delta_costs import gpu_change
+from mast_opt.data_placement.tetris.operators.workspace import CANDIDATES, NOISES, Guess
+from mast_opt.data_placement.tetris.state import State
+from mast_opt.search.random_scalar import below
+
+
+@kernel
+def forget(guess: Guess):
+    """GPU prices have changed."""
+    guess.entry_of[:] = -1
+
+
+@kernel
+def _local_reads(a: Arrays, s: State, w, saved):
+    """What each region saves because it holds what w reads."""
+    saved[:] = 0.0
+    for n in range(a.read_start[w], a.read_start[w + 1]):
+        i, price = a.read_dataset[n], np.float32(a.read_volume[n] * a.remote_price)
+        for r in range(len(saved)):
+            saved[r] += price * np.float32(s.place[i, r])
+    for c in range(a.today_start[w], a.today_start[w + 1]):
+        saved[a.today_region[c]] += np.float32(a.today_share[c] * a.move_price[w])
+
+
+@kernel
+def _entry_row(a: Arrays, s: State, w, o, guess: Guess):
+    """Row of ``guess.entry`` with the GPU price of option o in every region, as of a while ago."""
+    twin = a.twin[a.twin_start[a.twin_class[w]]]
+    asked = a.option_start[twin] + o - a.option_start[w]
+    row = asked % len(guess.entry_of)
+    if guess.entry_of[row] != asked:
+        guess.entry_of[row] = asked
+        k, g, regions = a.option_type[o], a.option_mgpu[o], s.place.shape[1]
+        for r in range(regions):
+            guess.entry[row, r] = gpu_change(a, s, a.tier[w], regions, k, 0, r, k, g, False)
+    return row
+
+
+@kernel
+def likely_region(a: Arrays, s: State, part: Part, w, o, temperature, guess: Guess):
+    """The part's region, other than w's, where w would cost least on option o, give or take the temperature; −1 if
+    there is none with enough cores."""
+    row = _entry_row(a, s, w, o, guess)
+    _local_reads(a, s, w, guess.saved)
+    noise, scale = below(s.random, NOISES), np.float32(temperature)
+    least, best, here = np.float32(np.inf), -1, s.region[w]
+    for at in range(len(part.regions)):
+        r = part.regions[at]
+        cost = guess.entry[row, r] - guess.saved[r] - scale * guess.noise[noise + at]
+        if cost < least and r != here and a.option_region[o, r] and s.cpu[r] + a.cpu_need[w] <= a.cpu[r]:
+            least, best = cost, r
+    return best
+
+
+@kernel
+def likely_twin(a: Arrays, s: State, part: Part, window: Window, w, temperature, guess: Guess):
+    """Of some twins of w in other regions of the part, the one that it had best change places with, give or take the
+    temperature; w itself if there is none."""
+    _local_reads(a, s, w, guess.saved)
+    c, here = a.twin_class[w], s.region[w]
+    first, count = a.twin_start[c], a.twin_start[c + 1] - a.twin_start[c]
+    noise, scale = below(s.random, NOISES), np.float32(temperature)
+    most, best = np.float32(-np.inf), w
+    for at in range(CANDIDATES):
+        v = a.twin[first + within(s.random, window.partners, window.share, count)]
+        r = s.region[v]
+        if r == here or r == len(guess.saved) or not part.mine[r]:
+            continue
+        saved = guess.saved[r] + scale * guess.noise[noise + at]
+        if here < len(guess.saved):
+            for n in range(a.read_start[v], a.read_start[v + 1]):
+                i, price = a.read_dataset[n], np.float32(a.read_volume[n] * a.remote_price)
+                saved += price * (np.float32(s.place[i, here]) - np.float32(s.place[i, r]))
+        if saved > most:
+            most, best = saved, v
+    return best

@@ -1,0 +1,85 @@
+"""Space that kernels write into: they allocate nothing themselves."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mast_opt.data_placement.problem import Bools, Ints
+from mast_opt.data_placement.tetris.instance_arrays import Arrays
+from mast_opt.search.random_scalar import gumbel
+
+WORKLOADS, DATASETS = 48, 12
+"""Largest herd."""
+NOISES, ENTRIES = 4096, 256
+"""Draws of noise, and options of which GPU prices are kept for a while."""
+CANDIDATES = 16
+"""Twins of which one is chosen for an exchange."""
+
+
+class Herd(NamedTuple):
+    """Space for datasets and workloads that move together; how many of each is kept beside it."""
+
+    workloads: Ints
+    datasets: Ints
+    action: Ints
+    """What became of the replicas that each workload reads, for taking a change back."""
+    added: Bools
+    dropped: Bools
+
+
+class Guess(NamedTuple):
+    """Space for guessing where a workload would cost least."""
+
+    saved: NDArray[np.float32]
+    """[R] what each region saves because it holds what the workload reads."""
+    entry: NDArray[np.float32]
+    """[ENTRIES, R] GPU price of some options in every region."""
+    entry_of: Ints
+    """[ENTRIES] which options; −1: none."""
+    noise: NDArray[np.float32]
+    """[NOISES + …] quantiles of a Gumbel distribution in random order; a choice takes some in a row."""
+
+
+class Scratch(NamedTuple):
+    """Space for the kernels of one thread."""
+
+    first: Ints
+    """What became of the replicas that a workload reads, for taking a change back."""
+    second: Ints
+    herd: Herd
+    other: Herd
+    guess: Guess
+
+
+def scratch_for(a: Arrays) -> Scratch:
+    """Scratch space that is large enough for every change."""
+    widest = max(1, int(np.diff(a.read_start).max(initial=1)))
+    return Scratch(
+        first=np.zeros(widest, np.int8),
+        second=np.zeros(widest, np.int8),
+        herd=_herd_for(widest),
+        other=_herd_for(widest),
+        guess=_guess_for(a.supply.shape[0]),
+    )
+
+
+def _herd_for(widest: int) -> Herd:
+    return Herd(
+        workloads=np.zeros(WORKLOADS, np.int64),
+        datasets=np.zeros(DATASETS, np.int64),
+        action=np.zeros((WORKLOADS, widest), np.int8),
+        added=np.zeros(DATASETS, np.bool_),
+        dropped=np.zeros(DATASETS, np.bool_),
+    )
+
+
+def _guess_for(regions: int) -> Guess:
+    return Guess(
+        saved=np.zeros(regions, np.float32),
+        entry=np.zeros((ENTRIES, regions), np.float32),
+        entry_of=np.full(ENTRIES, -1, np.int64),
+        noise=gumbel(NOISES, max(regions, CANDIDATES)),
+    )

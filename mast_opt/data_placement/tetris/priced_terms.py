@@ -1,0 +1,29 @@
+"""Which terms the search takes into account. Imports no kernel, so that ``kind`` can say it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from mast_opt.data_placement.problem import DataPlacement
+from mast_opt.data_placement.tetris.size_thresholds import LINKED, SETTLED
+from mast_opt.search.interface import Pricing
+
+_TERMS = ("peak", "overload", "idle", "remote", "egress", "copy", "storage", "moved_work", "unserved")
+
+
+def _unpriced(problem: DataPlacement) -> Mapping[str, str]:
+    """egress, where no MIP solver chooses the sources: the annealing does not price links."""
+    p = problem
+    if p.links is None or not p.links.price_usd_per_tb.any():
+        return {}
+    reads = len(p.read_workload)
+    for count, most, what in ((len(p.links.source), LINKED, "links"), (len(p.regions), SETTLED, "regions")):
+        if reads * count > most:
+            return {
+                "egress": f"up to {most:,} reads times {what} only, and this instance has {reads:,} reads and "
+                f"{count:,} {what}"
+            }
+    return {}
+
+
+TETRIS = Pricing(frozenset(_TERMS), _unpriced)

@@ -1,0 +1,104 @@
+"""What the search leaves open, settled by a MIP solver: shares of splittable work, sources across links, and a
+plan at all where the search found none."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from mast_opt.core.solve_result import SolveParams
+from mast_opt.data_placement.current_plan import today
+from mast_opt.data_placement.formulation.formulation import base, exact_shares
+from mast_opt.data_placement.plan import Plan
+from mast_opt.data_placement.problem import DataPlacement
+from mast_opt.data_placement.tetris.size_thresholds import SETTLED
+from mast_opt.data_placement.tetris.stage_objective import EARLIER, Aim
+from mast_opt.data_placement.tetris.sub_mip.fix_and_optimise import Neighbourhoods, worthwhile
+from mast_opt.data_placement.tetris.sub_mip.workloads_only import place_work, work_alone
+from mast_opt.mip import FloatArray, IntArray, Mip
+from mast_opt.search.interface import Tools
+
+LEAST_S, MOST_S = 1.0, 30.0
+"""Seconds that the MIP solver is given at least, and where there is no time limit."""
+NODES, COUNTED = 300, 20_000
+"""Where rounds are counted instead, most nodes of its tree, so that the answer does not depend on the machine; and
+reads times regions up to which those may look for a plan where the search found none: on more they take too long."""
+
+
+def finish(
+    problem: DataPlacement, tools: Tools, plan: Plan | None, aim: Aim, start: Plan | None, until_s: float
+) -> Plan | None:
+    """The plan with what the annealing leaves open settled, and improved by neighbourhoods where that is worthwhile,
+    until the watch shows ``until_s``.
+
+    Never worse than ``start``, where that breaks no rule and no cap.
+    """
+    counted, alone = tools.watch.stop.iterations is not None, work_alone(problem, aim)
+    if counted or not (alone or worthwhile(problem)):
+        return polish(problem, tools, plan, aim, start)
+    before = polish(problem, tools, plan, aim, start) if problem.links is None else None
+    first = before or plan or start
+    better = None
+    if first is not None and alone:
+        better = place_work(problem, tools, aim, first, until_s - tools.watch.elapsed_s)
+    elif first is not None:
+        better = Neighbourhoods(problem, tools, aim, until_s).improve(first)
+    if better is not None and math.isinf(aim.worth(problem, better)):
+        better = polish(problem, tools, better, aim, None)
+    return _best(problem, aim, before, today(problem), start, better) or polish(problem, tools, None, aim, None)
+
+
+def polish(problem: DataPlacement, tools: Tools, plan: Plan | None, aim: Aim, start: Plan | None) -> Plan | None:
+    """The plan with its open shares optimised, or a feasible one where there was none; never worse than plan or start.
+
+    A start that breaks a rule or a cap is left out of account.
+    """
+    rounds = problem.links is not None or bool(problem.splittable.any())
+    if plan is not None and not rounds:
+        return plan
+    start, best = _best(problem, aim, start), _best(problem, aim, plan, start)
+    size = len(problem.read_workload) * len(problem.regions)
+    if size > SETTLED:
+        return best
+    formulation = exact_shares(problem) if rounds else base(problem)
+    mip = aim.stated(formulation.mip)
+
+    def solved(program: Mip, x: FloatArray | None) -> Plan | None:
+        result = tools.mip_solver(program, _params(tools, aim, x))
+        return None if result.x is None else formulation.decode(result.x)
+
+    for held in (plan, start):
+        if held is not None:
+            x, settled = formulation.encode(held), _settled(mip)
+            lawful = _best(problem, aim, held) is not None
+            best = _best(problem, aim, best, solved(mip.fix(settled, np.rint(x[settled])), x if lawful else None))
+    if best is None and (tools.watch.stop.iterations is None or size <= COUNTED):
+        best = _best(problem, aim, solved(mip, None))
+    return best
+
+
+def _best(problem: DataPlacement, aim: Aim, *plans: Plan | None) -> Plan | None:
+    """The first of the best plans; None if each breaks a rule or a cap."""
+    known = [(aim.worth(problem, plan), plan) for plan in plans if plan is not None]
+    worth, best = min(known, key=lambda pair: pair[0], default=(math.inf, None))
+    return best if math.isfinite(worth) else None
+
+
+def _params(tools: Tools, aim: Aim, start: FloatArray | None) -> SolveParams:
+    """Where rounds are counted, so are nodes, and the clock has no say."""
+    stop = tools.watch.stop
+    counted = stop.iterations is not None
+    return SolveParams(
+        time_limit_s=None if counted else max(LEAST_S, min(MOST_S, tools.watch.remaining_s)),
+        gap=stop.gap / EARLIER if aim.caps else stop.gap,
+        threads=tools.threads,
+        start=start,
+        cancel=stop.cancel,
+        options=(("mip_max_nodes", NODES),) if counted else (),
+    )
+
+
+def _settled(mip: Mip) -> IntArray:
+    """Columns of what the search has decided: replicas, and work that is not split."""
+    return np.concatenate([block.ids.ravel() for block in mip.columns if block.name in ("place", "run", "unserved")])

@@ -1,0 +1,300 @@
+"""Large neighbourhoods: a few readers with their datasets, or two regions, solved exactly with the rest held.
+
+For what the annealing does not see: the capacities of links, on which remote reads and copies share the room, and
+the values that earlier terms of a lexicographic objective must keep. A plan that exceeds links is brought back by the
+same search, with a price on the excess.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+
+from mast_opt.core.errors import BackendError
+from mast_opt.core.solve_result import SolveParams, Status
+from mast_opt.data_placement.formulation.formulation import base
+from mast_opt.data_placement.plan import Plan
+from mast_opt.data_placement.problem import Bools, DataPlacement
+from mast_opt.data_placement.tetris.annealing.multistart import MOST_WORKLOADS
+from mast_opt.data_placement.tetris.size_thresholds import LINKED
+from mast_opt.data_placement.tetris.stage_objective import Aim
+from mast_opt.data_placement.tetris.sub_mip.elastic_links import EXCESS, Crossings
+from mast_opt.data_placement.tetris.sub_mip.free_columns import Decisions
+from mast_opt.data_placement.tetris.sub_mip.workloads_only import share_before, work_alone
+from mast_opt.data_placement.verification.verifier import verify
+from mast_opt.mip import FloatArray, Mip
+from mast_opt.search.interface import Tools
+
+SMALL = 20_000
+"""Reads times regions up to which neighbourhoods are better than more annealing, where there are no links."""
+BEFORE, WHOLLY, BEFORE_LINKS = (0.2, 0.5), 30_000, 0.3
+"""Share of the time that is annealed before: reads times regions over this number, between these; where links are
+limited, as if they were not."""
+BEFORE_BOUND = BEFORE_LUCKY = 0.8
+"""The same where remote reads are forbidden: trades of datasets leave little to be found. And where coolings begin
+afresh: annealing finds there what neighbourhoods do."""
+BEFORE_LATER = 0.2
+"""The same where terms before must keep their values: few changes of one or two workloads do."""
+WHOLE, BEFORE_WHOLE = 600, 0.3
+"""Reads times regions up to which a program of whole decisions without remote reads is solved as one, and the share of
+the time before."""
+WHOLE_LATER = 2_500
+"""The same where remote reads have a price and terms before must keep their values, which leaves little freedom."""
+TINY, BEFORE_TINY, ENOUGH_S = 900, 0.95, 3.0
+"""Reads times regions up to which every program without links is; the share of the time before, and its most seconds:
+so many coolings leave only what no change can reach."""
+FOR_WHOLE = 0.7
+"""Share of the time left that the whole program may take."""
+NEAR, FOR_NEAR = 10.0, 0.4
+"""Excess, in units of links' capacities, up to which neighbourhoods are let bring a plan within the links, and the
+share of the time left that they may take."""
+STUBBORN, DEAREST = 10.0, 1e6
+"""Times that the excess is priced after a neighbourhood that left it, and the highest price."""
+FOR_STAYING = 0.5
+"""Share of the time left that may go to finding any plan within the links, with replicas where they are today."""
+FOR_WORK = 0.4
+"""Share of the time left that may go to placing all work with those replicas."""
+SECONDS = 2.0
+"""For one neighbourhood."""
+FIRST, FEWEST, GROWTH = 6, 2, 1.1
+"""Workloads that a neighbourhood frees at first and at least; more after one that was solved in time, fewer after
+one that was not."""
+FRUITLESS = 50
+"""Neighbourhoods in a row without an improvement that end the search where there is no time limit; the whole program
+then takes no longer than they may."""
+BY_REGIONS = 0.25
+"""Share of the neighbourhoods that free two regions."""
+RESERVE = 0.1
+"""Share of the time that is kept for settling shares exactly."""
+
+
+def worthwhile(problem: DataPlacement) -> bool:
+    """Should a part of the time go to neighbourhoods?"""
+    reads = len(problem.read_workload)
+    if problem.links is not None:
+        return reads * len(problem.links.source) <= LINKED
+    return reads * len(problem.regions) <= SMALL
+
+
+def seconds_before(problem: DataPlacement, aim: Aim, left_s: float) -> float:
+    """Seconds of those left that are better annealed; the rest is for what is solved exactly."""
+    if work_alone(problem, aim):
+        return share_before(problem) * left_s
+    if not worthwhile(problem):
+        return left_s
+    if solved_whole(problem, aim) and not _of_integers(problem, aim):
+        return min(BEFORE_TINY * left_s, ENOUGH_S)
+    return left_s * _share_before(problem, aim)
+
+
+def _share_before(problem: DataPlacement, aim: Aim) -> float:
+    if problem.links is not None:
+        return BEFORE_LINKS
+    if aim.caps and problem.remote_reads:
+        return BEFORE_LATER
+    if solved_whole(problem, aim):
+        return BEFORE_WHOLE
+    if not problem.remote_reads:
+        return BEFORE_BOUND
+    if len(problem.workloads) <= MOST_WORKLOADS:
+        return BEFORE_LUCKY
+    size = len(problem.read_workload) * len(problem.regions)
+    return float(np.clip(size / WHOLLY, *BEFORE))
+
+
+def solved_whole(problem: DataPlacement, aim: Aim) -> bool:
+    """Is the whole program one for an exact solver? Then that beats every search."""
+    size = len(problem.read_workload) * len(problem.regions)
+    most = WHOLE_LATER if problem.remote_reads else WHOLE
+    return problem.links is None and size <= (most if _of_integers(problem, aim) else TINY)
+
+
+def _of_integers(problem: DataPlacement, aim: Aim) -> bool:
+    """Is a solver of integer programs better than one of mixed ones?"""
+    return (bool(aim.caps) or not problem.remote_reads) and not problem.splittable.any()
+
+
+class Neighbourhoods:
+    """The base formulation of a problem, of which parts are solved with the rest held fixed.
+
+    Args:
+        aim: what is minimised, and the values that must be kept.
+        until_s: seconds on the watch at which the search ends; infinite where time has no limit.
+    """
+
+    def __init__(self, problem: DataPlacement, tools: Tools, aim: Aim, until_s: float = math.inf) -> None:
+        self._problem, self._tools, self._aim, self._until_s = problem, tools, aim, until_s
+        self._formulation = base(problem)
+        stated = aim.staged(self._formulation.mip)
+        self._width = len(stated.cost)
+        self._links = Crossings(problem, stated)
+        self._mip = self._links.mip
+        self._decisions = Decisions(problem, self._mip)
+        self._most = float(FIRST)
+        self._started = False
+        self._reserve_s = 0.0 if math.isinf(self._left_s) else max(0.2, RESERVE * self._left_s)
+        self._complete = False
+        """Has the whole program been solved?"""
+
+    @property
+    def _left_s(self) -> float:
+        watch = self._tools.watch
+        return min(watch.remaining_s, self._until_s - watch.elapsed_s)
+
+    @property
+    def _over(self) -> bool:
+        return self._tools.watch.done or self._left_s <= self._reserve_s
+
+    def _params(self, share: float, start: FloatArray | None = None) -> SolveParams:
+        """For a program that may take a share of the time left; without a limit, as long as neighbourhoods may."""
+        left_s = max(0.05, self._left_s - self._reserve_s)
+        return SolveParams(
+            time_limit_s=share * left_s if math.isfinite(left_s) else FRUITLESS * SECONDS,
+            gap=1e-4,
+            threads=1,
+            start=start,
+            cancel=self._tools.watch.stop.cancel,
+        )
+
+    def improve(self, plan: Plan) -> Plan | None:
+        """The best plan found from this one until time is almost over or the search is cancelled.
+
+        Without a time limit it ends after ``FRUITLESS`` neighbourhoods. The plan's shares are rounded and may exceed a
+        limit by that. None if nothing was found that keeps the limits of links.
+        """
+        watch, best, value, fruitless = self._tools.watch, None, math.inf, 0
+        unlimited = math.isinf(self._left_s)
+        x = self._begin(plan)
+        if x is not None and solved_whole(self._problem, self._aim):
+            x = self._whole(x)
+        while x is not None:
+            if self._links.within(x) and self._mip.objective(x) < value - 1e-9:
+                value = self._mip.objective(x)
+                best = self._formulation.decode(x[: self._width])
+                verdict = verify(self._problem, best)
+                if verdict.ok and self._aim.kept(verdict):
+                    watch.report(objective=self._aim.shown(verdict))
+            if self._complete or self._over:
+                break
+            if unlimited and fruitless == FRUITLESS:
+                break
+            better = self._step(x)
+            fruitless = 0 if self._mip.objective(x) - self._mip.objective(better) > 1e-9 else fruitless + 1
+            x = better
+        return best
+
+    def _begin(self, plan: Plan) -> FloatArray | None:
+        """The plan's columns; where its replicas leave reads without a link, with other replicas.
+
+        Where it exceeds links by much, or reads where no link leads, a plan that does not is looked for among those
+        that leave all data where it is; then the best of those.
+        """
+        chosen = self._decisions.of(plan)
+        x = self._solve(self._mip, chosen, self._decisions.all)
+        x = self._solve(self._mip, chosen, self._decisions.workload >= 0) if x is None else x
+        if x is not None and self._links.exceeded(x) <= NEAR:
+            x = self._brought_within(x)
+        if x is not None and self._links.within(x):
+            return x
+        staying = self._staying()
+        if staying is not None and (x is None or self._links.exceeded(staying) < self._links.exceeded(x)):
+            self._complete = False
+            return self._with_replicas_held(staying)
+        return x
+
+    def _brought_within(self, x: FloatArray) -> FloatArray:
+        """From a plan that nearly keeps the links to one that does, if neighbourhoods find it soon.
+
+        The excess becomes dearer where a neighbourhood leaves it: a solver's gap may hide what is small.
+        """
+        left_s, tried, price = self._left_s - self._reserve_s, 0, EXCESS
+        until_s = self._left_s - FOR_NEAR * left_s if math.isfinite(left_s) else -math.inf
+        while not (self._links.within(x) or self._tools.watch.done or self._left_s < until_s or tried == FRUITLESS):
+            before = self._links.exceeded(x)
+            x, tried = self._step(x), tried + 1
+            if self._links.exceeded(x) >= before:
+                price = min(STUBBORN * price, DEAREST)
+                self._mip = self._links.priced(price)
+        self._mip = self._links.mip
+        return x
+
+    def _with_replicas_held(self, x: FloatArray) -> FloatArray:
+        """The best that is found of where work runs, and of what it reads from where, from x and with its replicas."""
+        if self._over:
+            return x
+        held = np.flatnonzero(self._decisions.dataset >= 0)
+        program = self._strict(x).fix(held, np.rint(x[held]))
+        result = self._tools.mip_solver(program, self._params(FOR_WORK, x))
+        return x if result.x is None else result.x
+
+    def _strict(self, x: FloatArray) -> Mip:
+        """The program; from a plan within the links on they may not be exceeded again."""
+        if not self._links.within(x):
+            return self._mip
+        excess = np.arange(self._links.excess.start, self._links.excess.stop)
+        return self._mip.fix(excess, np.zeros(len(excess)))
+
+    def _staying(self) -> FloatArray | None:
+        """Of the plans with today's replicas wherever those are legal, the one found that exceeds links least; None
+        where none was found in time."""
+        if self._over:
+            return None
+        p = self._problem
+        copies = p.stored.sum(axis=1)
+        legal = (copies >= p.copies_min) & (copies <= p.copies_max) & ~(p.stored & p.closed).any(axis=1)
+        legal &= ~(p.pinned & ~p.stored).any(axis=1)
+        held = np.flatnonzero((self._decisions.dataset >= 0) & np.append(legal, False)[self._decisions.dataset])
+        today = p.stored[self._decisions.dataset[held], self._decisions.region[held]]
+        program = self._links.only_excess().fix(held, today.astype(np.float64))
+        return self._tools.mip_solver(program, self._params(FOR_STAYING)).x
+
+    def _step(self, x: FloatArray) -> FloatArray:
+        """The best that is found around x in one neighbourhood, which may be x."""
+        better = self._solve(self._strict(x), x, self._decisions.all & ~self._free(x))
+        return x if better is None or self._mip.objective(better) >= self._mip.objective(x) else better
+
+    def _solve(self, mip: Mip, x: FloatArray, held: Bools) -> FloatArray | None:
+        """A program with some columns held at their values in x; None if nothing was found in time."""
+        tools = self._tools
+        fixed = np.flatnonzero(held)
+        params = SolveParams(
+            time_limit_s=max(0.05, min(SECONDS, self._left_s - self._reserve_s)),
+            gap=1e-4,
+            threads=1,
+            start=x if self._started else None,
+            cancel=tools.watch.stop.cancel,
+        )
+        result = tools.mip_solver(mip.fix(fixed, np.rint(x[fixed])), params)
+        self._started = self._started or result.x is not None
+        solved = result.status is Status.OPTIMAL
+        self._complete = solved and not len(fixed)
+        grown = self._most * (GROWTH if solved else 1 / GROWTH)
+        self._most = float(np.clip(grown, FEWEST, max(FEWEST, len(self._problem.workloads))))
+        return result.x
+
+    def _whole(self, x: FloatArray) -> FloatArray:
+        """The best that a solver finds of the whole program from x."""
+        tools = self._tools
+        solver = tools.integer_solver if _of_integers(self._problem, self._aim) else tools.mip_solver
+        if solver is None or self._over:
+            return x
+        params = replace(self._params(FOR_WHOLE, x), gap=tools.watch.stop.gap, threads=tools.threads)
+        try:
+            result = solver(self._mip, params)
+        except BackendError:  # such as amounts too large for it; the plan so far stands
+            return x
+        self._complete = result.status is Status.OPTIMAL
+        return x if result.x is None else result.x
+
+    def _free(self, x: FloatArray) -> Bools:
+        """[columns] those that may change, around what crosses a link beyond its capacity if anything does."""
+        p, rng = self._problem, self._tools.rng
+        if self._most >= len(p.workloads):
+            return np.ones(len(x), np.bool_)
+        if rng.random() < BY_REGIONS and len(p.regions) > 2:
+            return self._decisions.in_two_regions(x, self._most, rng)
+        culprit = self._links.culprit(x, rng)
+        dataset = int(rng.integers(len(p.datasets))) if culprit is None else culprit
+        return self._decisions.around(dataset, self._most, rng)

@@ -1,0 +1,91 @@
+"""Terms that no data touches: balance of GPUs, what moves, what is left out.
+
+Where anything may be read from afar, they are those of work alone. With replicas held where they are, no read counts,
+and what is left of the base formulation is small enough for a solver of integer programs to take as a whole.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+
+from mast_opt.core.errors import BackendError
+from mast_opt.core.solve_result import SolveParams
+from mast_opt.data_placement.dependent_values import fill_remote
+from mast_opt.data_placement.formulation.formulation import base
+from mast_opt.data_placement.plan import Plan
+from mast_opt.data_placement.problem import DataPlacement
+from mast_opt.data_placement.tetris.stage_objective import Aim
+from mast_opt.search.interface import Tools
+
+MOST_CELLS = 20_000
+"""Options times regions up to which such a solver beats more annealing."""
+BEFORE, WHOLLY = (0.1, 0.6), 14_000
+"""Share of the time that is annealed before: options times regions over this number, between these."""
+RESERVE, LEAST_S = 0.05, 0.2
+"""Share of the time left that is kept for handing the plan over, and its least seconds."""
+UNHURRIED_S = 60.0
+"""Seconds where there is no time limit."""
+
+
+def work_alone(problem: DataPlacement, aim: Aim) -> bool:
+    """Does nothing count but where work runs, and is the program small enough?"""
+    anywhere = problem.remote_reads and problem.links is None
+    return anywhere and aim.work_alone and _cells(problem) <= MOST_CELLS
+
+
+def share_before(problem: DataPlacement) -> float:
+    """Share of the time that is better annealed, where work is alone."""
+    return float(np.clip(_cells(problem) / WHOLLY, *BEFORE))
+
+
+def _cells(problem: DataPlacement) -> int:
+    return int(problem.option_regions.sum())
+
+
+def place_work(problem: DataPlacement, tools: Tools, aim: Aim, plan: Plan, left_s: float) -> Plan | None:
+    """The plan with its work placed anew, its replicas as they are; None if nothing was found within ``left_s``."""
+    none = np.zeros(0, np.int64)
+    unread = replace(
+        problem,
+        read_workload=none,
+        read_dataset=none,
+        read_mb_per_day=none,
+        work_forbidden=problem.work_forbidden | problem.reads_outside,
+    )
+    formulation = base(unread)
+    mip, x = aim.staged(formulation.mip), formulation.encode(plan)
+    replicas = np.concatenate([block.ids.ravel() for block in mip.columns if block.name == "place"])
+    mip = mip.fix(replicas, np.rint(x[replicas]))
+    params = SolveParams(
+        time_limit_s=UNHURRIED_S if math.isinf(left_s) else max(left_s - max(RESERVE * left_s, LEAST_S), 0.01),
+        gap=tools.watch.stop.gap,
+        threads=tools.threads,
+        start=x,
+        cancel=tools.watch.stop.cancel,
+    )
+    whole = tools.integer_solver is not None and not problem.splittable.any()
+    for solver in (tools.integer_solver, tools.mip_solver) if whole else (tools.mip_solver,):
+        assert solver is not None
+        try:
+            result = solver(mip, params)
+        except BackendError:  # such as amounts too large for it
+            continue
+        return None if result.x is None else _reading(problem, formulation.decode(result.x))
+    return None
+
+
+def _reading(problem: DataPlacement, plan: Plan) -> Plan:
+    """The plan of a problem without reads as one of the problem that has them."""
+    runs = plan.run_workload, plan.run_region, plan.run_type, plan.run_share
+    workload, dataset, source, target, share = fill_remote(problem, plan.place, *runs)
+    return replace(
+        plan,
+        remote_workload=workload,
+        remote_dataset=dataset,
+        remote_source=source,
+        remote_target=target,
+        remote_share=share,
+    )

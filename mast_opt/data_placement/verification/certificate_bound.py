@@ -1,0 +1,201 @@
+"""What prices prove: the cheapest cell of every workload, the cheapest replicas of every dataset, and a constant.
+
+Computed with numpy alone; shares no code with the search. The roundings of GPU rows are those of
+``docs/heuristics/tetris.md``: valid because gangs are whole, whatever their prices.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mast_opt.data_placement.problem import SHARE, DataPlacement, Ints
+from mast_opt.data_placement.verification.certificate_tree_cuts import Charges, KeptTrees, charges
+from mast_opt.data_placement.verification.peak_bound import peak_floor
+
+Floats = NDArray[np.float64]
+
+LEVELS = 65535
+"""Steps in which a read price is kept, as a part of its box: two bytes each."""
+CHUNK = 200_000
+"""Rows handled at a time."""
+
+
+@dataclass(frozen=True, eq=False)
+class KeptPrices:
+    """Prices on the rows of the formulation, as a file keeps them."""
+
+    weights: Mapping[str, float]
+    """The objective that is bounded: a weight for every term."""
+    read_level: NDArray[np.uint16]
+    """[N, R] price of row ``local`` in steps of ``read_cap / LEVELS``."""
+    read_cap: Floats
+    """[N] the largest price of each read; at most the price of its remote volume where that is allowed."""
+    worst: Floats
+    """[R, K, P, J] prices of the rows ``worst``: as they are, then rounded by each size of ``gang``."""
+    over: Floats
+    """[R, K, P, J] prices of the rows ``gpu`` and their roundings, per milli-GPU."""
+    under: Floats
+    """[R, K] prices of the rows ``under``, per milli-GPU."""
+    cpu: Floats
+    storage: Floats
+    ingress: Floats
+    quota: Floats
+    gang: NDArray[np.int64]
+    """[K, J−1] milli-GPUs ≥ 1 by which the rows of each type are rounded."""
+    trees: KeptTrees
+
+    def read_price(self, reads: slice | Ints, region: int) -> Floats:
+        """Of some reads in a region, without what trees add."""
+        return self.read_level[reads, region] * (self.read_cap[reads] / LEVELS)
+
+
+def remote_cap(p: DataPlacement, weights: Mapping[str, float]) -> Floats | None:
+    """[N] price of reading everything remotely; None where that is forbidden."""
+    if not p.remote_reads:
+        return None
+    return weights["remote"] * p.read_mb_per_day / max(int(p.read_mb_per_day.sum()), 1)
+
+
+def tree_charges(c: KeptPrices, p: DataPlacement) -> Charges | None:
+    """What the trees change, if there are any."""
+    if not len(c.trees.root):
+        return None
+    return charges(c.trees, p, c.read_level, c.read_cap / LEVELS, remote_cap(p, c.weights))
+
+
+def cheapest_cells(c: KeptPrices, p: DataPlacement, trees: Charges | None) -> list[float]:
+    """Σ over workloads of the cheapest option and region (or of leaving it out)."""
+    workloads, regions = len(p.workloads), len(p.regions)
+    floor = peak_floor(p)
+    quota = np.zeros((len(p.apps), regions))
+    quota[p.quota_app, p.quota_region] = c.quota
+    move = c.weights["moved_work"] * p.demand_mgpu / p.demand_mgpu.sum()
+    refuse = p.tier_weight[p.tier] * p.demand_mgpu
+    refuse = c.weights["unserved"] * refuse / (refuse.sum() or 1.0)
+    share = p.current_share / SHARE
+    read_at = np.searchsorted(p.read_workload, np.arange(workloads + 1))
+    option_at = np.searchsorted(p.option_workload, np.arange(workloads + 1))
+    sums = []
+    for first in range(0, workloads, CHUNK):
+        last = min(first + CHUNK, workloads)
+        rows = slice(read_at[first], read_at[last])
+        base = np.zeros((last - first, regions))
+        for r in range(regions):
+            work = p.read_workload[rows] - first
+            base[:, r] = np.bincount(work, weights=c.read_price(rows, r), minlength=last - first)
+        own = np.arange(first, last)
+        if trees is not None:
+            base += trees.lift[len(p.datasets) + own]
+            mine = np.flatnonzero((trees.read >= rows.start) & (trees.read < rows.stop))
+            np.add.at(base, (p.read_workload[trees.read[mine]] - first, trees.region[mine]), trees.rise[mine])
+        base += p.cpu_need_mcores[own, None] * (c.cpu + quota[p.app[own]]) + p.output_mb[own, None] * c.storage
+        today = np.flatnonzero((p.current_workload >= first) & (p.current_workload < last))
+        w, home = p.current_workload[today], p.current_region[today]
+        leave = np.bincount(w - first, weights=share[today] * move[w], minlength=last - first)
+        pair, at = np.unique((w - first) * regions + home, return_inverse=True)
+        there = np.bincount(at, weights=share[today], minlength=len(pair))
+        saved = np.where(p.splittable[pair // regions + first], 1.0, there) * move[pair // regions + first]
+        base[pair // regions, pair % regions] -= saved
+        options = slice(option_at[first], option_at[last])
+        work, kind = p.option_workload[options], p.option_type[options]
+        key = np.stack([kind, p.tier[work], p.option_mgpu[options], ~p.splittable[work]])
+        alike, member = np.unique(key, axis=1, return_inverse=True)
+        cell = base[work - first] + _gpu_prices(c, p, floor, *alike)[member.reshape(-1)]
+        cell = np.where(p.option_regions[options], cell, np.inf).min(axis=1)
+        best = np.full(last - first, np.inf)
+        np.minimum.at(best, work - first, cell)
+        if p.may_refuse:
+            best = np.minimum(best, refuse[own])
+        best += leave
+        sums.append(float(best[np.isfinite(best)].sum()))
+    return sums
+
+
+def cheapest_sets(c: KeptPrices, p: DataPlacement, trees: Charges | None) -> list[float]:
+    """Σ over datasets of the cheapest set of replicas within its limits."""
+    datasets, regions = p.stored.shape
+    share = p.size_mb / max(int(p.size_mb.sum()), 1)
+    order = np.argsort(p.read_dataset, kind="stable")
+    start = np.searchsorted(p.read_dataset[order], np.arange(datasets + 1))
+    sums = []
+    for first in range(0, datasets, CHUNK):
+        last = min(first + CHUNK, datasets)
+        rows = order[start[first] : start[last]]
+        own = slice(first, last)
+        price = c.weights["storage"] * share[own, None] + p.size_mb[own, None] * c.storage
+        new = c.weights["copy"] * share[own, None] + p.size_mb[own, None] * c.ingress
+        cost = price + np.where(p.stored[own], 0.0, new)
+        for r in range(regions):
+            data = p.read_dataset[rows] - first
+            cost[:, r] -= np.bincount(data, weights=c.read_price(rows, r), minlength=last - first)
+        if trees is not None:
+            cost += trees.lift[own]
+            data = p.read_dataset[trees.read]
+            mine = np.flatnonzero((data >= first) & (data < last))
+            np.add.at(cost, (data[mine] - first, trees.region[mine]), -trees.rise[mine])
+        pinned = p.pinned[own]
+        total = np.where(pinned, cost, 0.0).sum(axis=1)
+        count = pinned.sum(axis=1)
+        free = np.sort(np.where(pinned | p.closed[own], np.inf, cost), axis=1)
+        rank = np.arange(1, regions + 1)[None, :] + count[:, None]
+        must = rank <= p.copies_min[own, None]
+        may = (rank <= p.copies_max[own, None]) & (free < 0)
+        total += np.where((must | may) & np.isfinite(free), free, 0.0).sum(axis=1)
+        sums.append(float(total.sum()))
+    return sums
+
+
+def _gpu_prices(
+    c: KeptPrices, p: DataPlacement, floor: Floats, kinds: Ints, tiers: Ints, sizes: Ints, whole: Ints
+) -> Floats:
+    """[n, R] price of work of a type, tier and size; the roundings count only what is whole."""
+    total = np.zeros((len(kinds), len(p.regions)))
+    for k in range(len(p.gpu_types)):
+        for t in range(len(p.tiers)):
+            mine = np.flatnonzero((kinds == k) & (tiers <= t) & (sizes > 0))
+            size = sizes[mine, None].astype(np.float64)
+            supply = p.supply_mgpu[:, k].astype(np.float64)
+            rows = ((c.over[:, k, t], supply, 1.0), (c.worst[:, k, t], supply * floor[k, t], np.maximum(supply, 1.0)))
+            for price, limit, unit in rows:
+                total[mine] += size * price[:, 0] / unit
+                for j, d in enumerate(c.gang[k].tolist(), start=1):
+                    total[mine] += whole[mine, None] * _rounded(size, d, limit % d) * price[:, j] / unit
+            if t == len(p.tiers) - 1:
+                total[mine] -= size * c.under[:, k]
+    return total
+
+
+def _rounded(amount: Floats, d: Floats | float, rest: Floats) -> Floats:
+    """Mixed-integer rounding by d of an amount in a row whose limit leaves ``rest`` when divided by d."""
+    return np.floor(amount / d) * (d - rest) + np.maximum(amount % d - rest, 0.0)
+
+
+def constant(c: KeptPrices, p: DataPlacement) -> list[float]:
+    """What no decision touches: the limits at their prices, and the peaks that gangs force."""
+    floor = peak_floor(p)
+    left = np.maximum(c.weights["peak"] * p.tier_weight - c.worst.sum(axis=(0, 3)), 0.0)
+    supply = p.supply_mgpu[:, :, None].astype(np.float64)
+    at_floor = supply * floor
+    over, worst = c.over[..., 0] * supply, np.zeros_like(at_floor)
+    for j in range(c.gang.shape[1]):
+        d = c.gang[:, j][:, None].astype(np.float64)
+        over = over + c.over[..., j + 1] * _rounded(supply, d, supply % d)
+        kept = _rounded(at_floor, d, at_floor % d) / np.maximum(supply, 1.0)
+        worst += c.worst[..., j + 1] * (floor - kept)
+    limits = (
+        (c.cpu, p.cpu_mcores),
+        (c.storage, p.usable_storage_mb),
+        (c.ingress, np.where(p.ingress_limited, p.ingress_mb, 0)),
+        (c.quota, p.quota_mcores),
+    )
+    return [
+        -float(over.sum()),
+        float(worst.sum()),
+        float((c.under * p.supply_mgpu).sum()),
+        float((left * floor).sum()),
+        *(-float(price @ limit) for price, limit in limits),
+    ]

@@ -1,0 +1,29 @@
+"""Amounts as a planner says them."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from mast_opt.core.wording import counted
+
+
+def quantity(number: float, units: str) -> str:
+    """``1 core``, ``1.5 cores``, ``2 TB``: the unit as it is called beside several."""
+    text = f"{number:.12g}"
+    return f"{text} {units.removesuffix('s') if text == '1' else units}"
+
+
+def tb(mb: float) -> str:
+    return f"{mb / 1e6:.12g} TB"
+
+
+def cores(mcores: float) -> str:
+    return quantity(mcores / 1000, "cores")
+
+
+def copies(number: int) -> str:
+    return counted(number, "copy", "copies")
+
+
+def days(number: Fraction) -> str:
+    return counted(float(number), "day")

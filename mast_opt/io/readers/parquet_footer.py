@@ -1,0 +1,222 @@
+"""What a Parquet file says about its size: the footer and the headers of its pages, without unpacking anything.
+
+The structures are those of ``parquet.thrift`` in Thrift's compact protocol. Numbers in brackets are its field numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from mast_opt.core.limits import MOST_FOOTER_BYTES
+
+_MARK = b"PAR1"
+_TAIL = 8
+"""Bytes after the footer: its length and the mark."""
+_MOST_DEPTH = 12
+"""Nesting of Thrift structures; Parquet has 6."""
+_DICTIONARY_PAGE = 2
+DELTA_BYTE_ARRAY = 7
+"""An encoding of text that repeats the start of the text before; its size is announced nowhere."""
+
+_TRUE, _FALSE, _BYTE, _DOUBLE, _BINARY, _LIST, _SET, _STRUCT = 1, 2, 3, 7, 8, 9, 10, 12
+_INTEGERS = (4, 5, 6)
+_SEVEN_BITS = 0x7F
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """One column of one group of rows."""
+
+    column: str
+    """Name of the table's column; several chunks of a group may share it where it is nested."""
+    rows: int
+    """Rows of the group."""
+    start: int
+    """First byte of its first page in the file."""
+    packed: int
+    """Bytes in the file."""
+    unpacked: int
+    """Bytes, as the footer states them."""
+
+
+@dataclass(frozen=True)
+class Page:
+    """The header of a page."""
+
+    unpacked: int
+    """Bytes that the reader allocates for it."""
+    values: int
+    """Values, empty ones included; 0 for a dictionary."""
+    encoding: int | None
+    """None for a dictionary."""
+
+
+@dataclass(frozen=True)
+class Footer:
+    """What the end of a Parquet file declares."""
+
+    rows: int
+    """The larger of the number for the whole table and of the sum over its groups."""
+    chunks: tuple[Chunk, ...]
+
+
+def read_footer(data: bytes) -> Footer:
+    """The footer of a Parquet file. Raises ValueError where it is damaged, or longer than allowed."""
+    size = int.from_bytes(data[-_TAIL:-4], "little")
+    if not (data[:4] == data[-4:] == _MARK) or size > len(data) - _TAIL - len(_MARK):
+        raise ValueError("its beginning or its end is missing")
+    if size > MOST_FOOTER_BYTES:
+        raise ValueError(f"its footer has {size:,} bytes; at most {MOST_FOOTER_BYTES:,} are read")
+    with _damage("part of its footer"):
+        content, _ = _structure(data, len(data) - _TAIL - size, len(data) - _TAIL, 0)
+        columns = _columns(content[2])  # [2] schema
+        groups = content[4]  # [4] row_groups
+        chunks = tuple(chunk for group in groups for chunk in _chunks(group, columns))
+        rows = max(_size(content[3]), sum(_size(group[3]) for group in groups))  # [3] num_rows, of both
+    return Footer(rows, chunks)
+
+
+def pages(data: bytes, chunk: Chunk) -> Iterator[Page]:
+    """The headers of the pages of a chunk. Raises ValueError where one is damaged."""
+    position, end = chunk.start, chunk.start + chunk.packed
+    if end > len(data):
+        raise ValueError(f"column {chunk.column} lies beyond its end")
+    while position < end:
+        with _damage("header of a page"):
+            header, position = _structure(data, position, end, 0)
+            packed, unpacked = _size(header[3]), _size(header[2])
+            position += packed
+            if header[1] == _DICTIONARY_PAGE:
+                page = Page(unpacked, 0, None)
+            elif 5 in header:  # [5] data_page_header: [1] num_values, [2] encoding
+                page = Page(unpacked, _size(header[5][1]), _size(header[5][2]))
+            elif 8 in header:  # [8] data_page_header_v2: [1] num_values, [4] encoding
+                page = Page(unpacked, _size(header[8][1]), _size(header[8][4]))
+            else:  # an index, which readers skip
+                continue
+        yield page
+
+
+@contextmanager
+def _damage(what: str) -> Iterator[None]:
+    """Turns what damaged structures make Python raise into ValueError."""
+    try:
+        yield
+    except (KeyError, IndexError, TypeError, AttributeError, UnicodeDecodeError) as error:
+        raise ValueError(f"a {what} is damaged") from error
+
+
+def _size(value: Any) -> int:
+    if not isinstance(value, int) or value < 0:
+        raise ValueError(f"{value!r} is no size")
+    return value
+
+
+def _columns(schema: list[Any]) -> list[str]:
+    """Name of the table's column for each leaf of the schema, which lists its tree from the root, depth first."""
+    found: list[str] = []
+    open_children: list[int] = []
+    top = ""
+    for element in schema[1:]:  # the first is the root
+        if not open_children:
+            top = element[4].decode("utf-8")  # [4] name
+        children = _size(element.get(5, 0))  # [5] num_children
+        if children == 0:
+            found.append(top)
+        if open_children:
+            open_children[-1] -= 1
+        if children:
+            open_children.append(children)
+        while open_children and open_children[-1] == 0:
+            open_children.pop()
+    return found
+
+
+def _chunks(group: dict[int, Any], columns: list[str]) -> Iterator[Chunk]:
+    chunks = group[1]  # [1] columns, each with [3] meta_data
+    if len(chunks) != len(columns):
+        raise ValueError(f"a group of rows has {len(chunks)} columns of {len(columns)}")
+    for column, chunk in zip(columns, chunks):
+        stated = chunk[3]
+        start = stated.get(11, stated[9])  # [11] dictionary_page_offset, [9] data_page_offset
+        yield Chunk(column, _size(group[3]), _size(start), _size(stated[7]), _size(stated[6]))
+
+
+def _structure(data: bytes, position: int, end: int, depth: int) -> tuple[dict[int, Any], int]:
+    """Field → value, and the position after the structure."""
+    if depth > _MOST_DEPTH:
+        raise ValueError("its headers are nested too deeply")
+    fields: dict[int, Any] = {}
+    number = 0
+    while True:
+        if position >= end:
+            raise IndexError(position)
+        head = data[position]
+        position += 1
+        if head == 0:
+            return fields, position
+        if head >> 4:
+            number += head >> 4
+        else:
+            number, position = _integer(data, position)
+        kind = head & 15
+        if kind in (_TRUE, _FALSE):
+            fields[number] = kind == _TRUE
+        else:
+            fields[number], position = _value(data, position, end, kind, depth)
+
+
+def _value(data: bytes, position: int, end: int, kind: int, depth: int) -> tuple[Any, int]:
+    if kind in _INTEGERS:
+        return _integer(data, position)
+    if kind == _BINARY:
+        size, position = _unsigned(data, position)
+        if size > end - position:
+            raise IndexError(position)
+        return data[position : position + size], position + size
+    if kind in (_LIST, _SET):
+        return _list(data, position, end, depth)
+    if kind == _STRUCT:
+        return _structure(data, position, end, depth + 1)
+    if kind in (_BYTE, _TRUE, _FALSE):
+        return data[position], position + 1
+    if kind == _DOUBLE:
+        return None, position + 8
+    raise TypeError(kind)
+
+
+def _list(data: bytes, position: int, end: int, depth: int) -> tuple[list[Any], int]:
+    if depth > _MOST_DEPTH:
+        raise ValueError("its headers are nested too deeply")
+    head = data[position]
+    position += 1
+    count = head >> 4
+    if count == 15:
+        count, position = _unsigned(data, position)
+    if count > end - position:
+        raise IndexError(position)
+    found = []
+    for _ in range(count):
+        value, position = _value(data, position, end, head & 15, depth + 1)
+        found.append(value)
+    return found, position
+
+
+def _unsigned(data: bytes, position: int) -> tuple[int, int]:
+    number = shift = 0
+    while shift < 70:
+        byte = data[position]
+        position += 1
+        number |= (byte & _SEVEN_BITS) << shift
+        if byte <= _SEVEN_BITS:
+            return number, position
+        shift += 7
+    raise IndexError(position)
+
+
+def _integer(data: bytes, position: int) -> tuple[int, int]:
+    number, position = _unsigned(data, position)
+    return (number >> 1) ^ -(number & 1), position

@@ -1,0 +1,126 @@
+"""What can be asked of job placement beyond a plan. It is never infeasible: every job may be rejected."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from mast_opt.core.verdict import Violation
+from mast_opt.core.wording import counted, listed
+from mast_opt.job_placement.analysis.losses import settle_loss
+from mast_opt.job_placement.analysis.rejection_reasons import Obstacle, reasons
+from mast_opt.job_placement.analysis.scenarios import CHANGES, adapted
+from mast_opt.job_placement.plan import Plan
+from mast_opt.job_placement.problem import JobPlacement
+from mast_opt.job_placement.units import WHOLE
+from mast_opt.kind.analysis_hooks import Alternative, Choices, Questions
+
+if TYPE_CHECKING:
+    from mast_opt.job_placement.engine.feasibility import Request
+    from mast_opt.job_placement.exhaustive.batch_state import Desk
+
+
+def now(problem: JobPlacement, plan: Plan, j: int) -> str:
+    """``in cluster c1 on 2 servers``, or that it is not admitted."""
+    servers = np.unique(plan.server[plan.job == j])
+    if not len(servers):
+        return "nowhere (it is not admitted)"
+    cluster = problem.clusters[problem.server_cluster[servers[0]]]
+    return f"in cluster {cluster} on {counted(len(servers), 'server')}"
+
+
+def alternatives(problem: JobPlacement, plan: Plan, j: int) -> tuple[Alternative, ...]:
+    """In each cluster: what the fast path would do with it there, or what rules the cluster out; and rejected."""
+    from mast_opt.job_placement.engine.best_bid import place
+    from mast_opt.job_placement.engine.server_selection import TIGHT
+    from mast_opt.job_placement.exhaustive.batch_state import open_desk  # compiles kernels
+
+    desk = open_desk(problem)
+    desk.repeat(plan)
+    admitted = j in desk.placed
+    here = desk.cluster_of(desk.placed[j]) if admitted else None
+    if admitted:
+        desk.remove(j)
+    found = []
+    for c, obstacle in ((reason.cluster, reason.obstacle) for reason in reasons(problem, j)):
+        cluster = problem.clusters[c]
+        words = f"in cluster {cluster}"
+        trial = desk.copy()
+        job = trial.request(j)
+        offer = place(trial.state, job, trial.layout.group_cluster == c, TIGHT)
+        if offer is None and obstacle is Obstacle.IN_USE:
+            trial = desk.copy()
+            _let_give_way(trial, job)
+            offer = place(trial.state, job, trial.layout.group_cluster == c, TIGHT)
+        if offer is None:
+            why = (
+                "no room was found there, even by stopping less important running jobs that may be stopped and leaving "
+                "less important jobs of the plan waiting"
+                if obstacle is Obstacle.IN_USE
+                else obstacle.value
+            )
+            if c != here:
+                found.append(Alternative(words, cluster, None, why))
+            continue
+        ejected = trial.admit(j, job, offer.placed, offer.victims)
+        changed = trial.plan()
+        if c != here or not _same(plan, changed, j):
+            stopped = int(changed.preempt.sum()) - int(plan.preempt.sum())
+            expense = f", stopping {counted(stopped, 'more job')}" if stopped > 0 else ""
+            if ejected:
+                expense += f", leaving {listed([problem.jobs[k] for k in sorted(ejected)])} waiting"
+            elsewhere = ", on other servers" if c == here else ""
+            found.append(Alternative(f"{words}{elsewhere}{expense}", cluster, changed))
+    if admitted:
+        found.append(Alternative("rejected", "", desk.plan()))
+    return tuple(found)
+
+
+def _let_give_way(desk: Desk, job: Request) -> None:
+    """Let placed jobs that are less important than this one be pushed out; the larger, the dearer."""
+    from mast_opt.job_placement.engine.capacity_ledger import set_price
+    from mast_opt.job_placement.engine.state import J_MGPU, J_TIER
+
+    places = np.fromiter(desk.pending, np.int64, len(desk.pending))
+    places = places[desk.state.job[J_TIER, places] > job.tier]
+    set_price(desk.state, places, len(desk.problem.tiers), 1 + desk.state.job[J_MGPU, places] // WHOLE)
+
+
+def _same(plan: Plan, other: Plan, j: int) -> bool:
+    return _rows(plan, j) == _rows(other, j)
+
+
+def _rows(plan: Plan, j: int) -> set[tuple[int, int]]:
+    at = plan.job == j
+    servers, where = np.unique(plan.server[at], return_inverse=True)
+    tasks = np.bincount(where, weights=plan.tasks[at])
+    return set(zip(servers.tolist(), tasks.tolist()))
+
+
+def _phrase(problem: JobPlacement, violation: Violation) -> str:
+    return str(violation)
+
+
+def _heaviest(problem: JobPlacement) -> list[int]:
+    gpus = problem.need_mgpu.max(axis=1, initial=0) * problem.tasks
+    order: list[int] = np.argsort(-gpus, kind="stable").tolist()
+    return order
+
+
+def moved(problem: JobPlacement, scenario: JobPlacement, before: Plan, after: Plan) -> Mapping[str, float]:
+    """Jobs that run elsewhere, or run in one plan only, and running jobs that only the second plan stops."""
+    changed = sum(_rows(before, j) != _rows(after, j) for j in range(len(problem.jobs)))
+    stopped = int((after.preempt & ~before.preempt).sum())
+    return {"moved_jobs": float(changed), "more_preempted": float(stopped)}
+
+
+QUESTIONS = Questions(
+    choices=Choices("job", lambda problem: problem.jobs, _heaviest, now, alternatives, _phrase),
+    changes=CHANGES,
+    moved=moved,
+    adapted=adapted,
+    guards=lambda problem: ("rejected",),
+    loss=settle_loss,
+)

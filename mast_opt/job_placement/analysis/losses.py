@@ -1,0 +1,28 @@
+"""What a lost region takes with it: data of which no replica is left, and the jobs that read it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from mast_opt.job_placement.plan import Plan
+from mast_opt.job_placement.problem import JobPlacement
+from mast_opt.job_placement.units import Bools
+from mast_opt.kind.analysis_hooks import Loss
+
+
+def settle_loss(
+    problem: JobPlacement, scenario: JobPlacement, changes: Mapping[str, Any], plan: Plan | None
+) -> tuple[JobPlacement, Loss]:
+    """The scenario, unchanged, and the data and jobs that its lost regions take with them.
+
+    Plans of jobs move no data, so the replicas are today's whatever the plan. Datasets have no sizes here.
+    """
+    if "lose_regions" not in changes:
+        return scenario, Loss(tb=None, noun="job")
+    lost: Bools = (problem.stored.sum(axis=1) > 0) & (scenario.stored.sum(axis=1) == 0)
+    readers = np.unique(problem.read_job[lost[problem.read_dataset]])
+    datasets = tuple(problem.datasets[i] for i in np.flatnonzero(lost).tolist())
+    return scenario, Loss(datasets, None, tuple(problem.jobs[j] for j in readers.tolist()), "job")

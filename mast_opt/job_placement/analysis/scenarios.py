@@ -1,0 +1,116 @@
+"""What can happen to a fleet and its queue: the keys that a scenario of job placement may have.
+
+Labels keep their positions, so that a plan of the instance can be checked against what has become of it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from mast_opt.core.errors import UsageError
+from mast_opt.core.wording import unused, unused_labels
+from mast_opt.job_placement.plan import Plan
+from mast_opt.job_placement.problem import JobPlacement
+from mast_opt.job_placement.units import Bools
+from mast_opt.kind.analysis_hooks import PLAUSIBLE_GROWTH, Change
+from mast_opt.kind.scenario_values import grown, positions, records, reweighted, tier_factors, whole
+
+
+def lose_regions(problem: JobPlacement, value: Any) -> JobPlacement:
+    """Their servers are empty shells, and the datasets there are gone."""
+    lost = positions("lose_regions", "region", problem.regions, value)
+    stored = problem.stored.copy()
+    stored[:, lost] = False
+    return _lose(replace(problem, stored=stored), np.isin(problem.server_region, lost))
+
+
+def lose_clusters(problem: JobPlacement, value: Any) -> JobPlacement:
+    lost = positions("lose_clusters", "cluster", problem.clusters, value)
+    return _lose(problem, np.isin(problem.server_cluster, lost))
+
+
+def _lose(problem: JobPlacement, lost: Bools) -> JobPlacement:
+    """The servers have nothing to give; running jobs that held something there run no more."""
+    p = problem
+    ended = np.zeros(len(p.running), np.bool_)
+    ended[p.held_job[lost[p.held_server]]] = True
+    stays = ~ended[p.held_job]
+    columns = ("held_job", "held_server", "held_tasks", "held_need", "held_index", "held_indexed")
+    held: dict[str, Any] = {name: getattr(p, name)[stays] for name in columns}
+    return replace(
+        p,
+        supply=np.where(lost[:, None], 0, p.supply),
+        preemptible=p.preemptible & ~ended,
+        at_risk=np.where(ended, 0, p.at_risk),
+        **held,
+    )
+
+
+def adapted(scenario: JobPlacement, plan: Plan) -> Plan:
+    """A plan for the instance before the scenario, without the stops of jobs that have ended with their servers."""
+    return replace(plan, preempt=plan.preempt & scenario.preemptible)
+
+
+def grow_demand(problem: JobPlacement, value: Any) -> JobPlacement:
+    """Tasks and value of all pending jobs times a factor, or another one for some tiers; tasks are rounded up."""
+    p = problem
+    times = np.array(tier_factors("grow_demand", p.tiers, value))
+    each = times[p.tier]
+    tasks = np.maximum(grown("grow_demand", p.tasks, each), 1)
+    return replace(p, tasks=tasks, value_milli=np.rint(p.value_milli * each).astype(np.int64))
+
+
+def add_servers(problem: JobPlacement, value: Any) -> JobPlacement:
+    """New servers in a rack of their own, equal to one of that type that is there and not lost.
+
+    Raises:
+        UsageError: there is none.
+    """
+    p = problem
+    for record in records("add_servers", {"cluster": p.clusters, "gpu_type": p.gpu_types}, "servers", value):
+        count = whole("add_servers.servers", record.amount, 1)
+        cluster, kind = record.at["cluster"], record.at["gpu_type"]
+        alike = np.flatnonzero((p.server_type == kind) & p.supply.any(axis=1))
+        if not len(alike):
+            name = p.gpu_types[kind]
+            raise UsageError(f"add_servers: no server of type {name} is left that new ones could be equal to")
+        near = alike[p.server_cluster[alike] == cluster]
+        like = int((near if len(near) else alike)[0])
+        rack = unused("new-rack", p.racks)
+        p = replace(
+            p,
+            racks=(*p.racks, rack),
+            rack_cluster=np.append(p.rack_cluster, cluster),
+            servers=(*p.servers, *unused_labels("new-server", p.servers, count)),
+            server_rack=np.append(p.server_rack, np.full(count, len(p.racks))),
+            server_type=np.append(p.server_type, np.full(count, kind)),
+            supply=np.concatenate([p.supply, np.repeat(p.supply[like][None], count, axis=0)]),
+        )
+    return p
+
+
+def replicate(problem: JobPlacement, value: Any) -> JobPlacement:
+    stored = problem.stored.copy()
+    for record in records("replicate", {"dataset": problem.datasets, "region": problem.regions}, None, value):
+        stored[record.at["dataset"], record.at["region"]] = True
+    return replace(problem, stored=stored)
+
+
+CHANGES = {
+    "lose_regions": Change(lose_regions, 'lose_regions = ["east"]', "regions that are gone, with servers and data"),
+    "lose_clusters": Change(lose_clusters, 'lose_clusters = ["east-1"]', "clusters that are gone"),
+    "grow_demand": Change(
+        grow_demand,
+        "grow_demand = { all = 1.2, 0 = 1.5 }",
+        "tasks times a factor, all or by tier",
+        plausible=PLAUSIBLE_GROWTH,
+    ),
+    "add_servers": Change(
+        add_servers, 'add_servers = [{ cluster = "east-1", gpu_type = "H100", servers = 8 }]', "new servers"
+    ),
+    "replicate": Change(replicate, 'replicate = [{ dataset = "logs", region = "east" }]', "further replicas of data"),
+    "weights": Change(reweighted, "weights = { preemption = 1 }", "other weights of terms of the objective"),
+}

@@ -1,0 +1,153 @@
+"""One job: where it fits without stopping anything, otherwise the cheapest victims; then its servers and GPUs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mast_opt.core.jit import compiled, entry, kernel
+from mast_opt.job_placement.engine.capacity_ledger import (
+    last_tier_of_victim,
+    new_job,
+    new_row,
+    refresh,
+    shift,
+    start,
+    stop,
+)
+from mast_opt.job_placement.engine.feasibility import Request, choose_devices, tasks_on
+from mast_opt.job_placement.engine.free_capacity_search import NOWHERE, excess, level_in, search
+from mast_opt.job_placement.engine.preemption.victim_search import Victims, search_victims
+from mast_opt.job_placement.engine.server_selection import Placed, pack
+from mast_opt.job_placement.engine.state import G_TYPE, J_COST, J_ROW, L_NEXT, L_SERVER, State
+from mast_opt.job_placement.units import Bools, Ints
+
+NODE_BUDGET = 2_000
+"""Nodes of the search for victims of one job."""
+NOBODY = np.zeros(0, np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class Offer:
+    """Where a job would go, and at whose expense."""
+
+    group: int
+    level: int
+    placed: Placed
+    victims: Ints
+    """Places of the running jobs in the state."""
+    threshold: int | None
+    """The most important tier of a victim; None without victims."""
+    proven: bool
+    """Whether no bid is better."""
+
+
+def place(state: State, job: Request, allowed: Bools, style: int, budget: int = NODE_BUDGET) -> Offer | None:
+    """The best bid for a job, or None if it fits nowhere. The state is as before when this returns.
+
+    Args:
+        allowed: [G] groups that may be used.
+        style: which of equally good servers to take, see ``pack``.
+        budget: nodes of the search for victims; 0 stops nothing.
+    """
+    group, level = search(state, job, allowed)
+    if group >= 0:
+        return Offer(group, level, on_servers(state, group, level, job, style, NOBODY), NOBODY, None, True)
+    found = search_victims(state, job, allowed, budget) if budget else None
+    return None if found is None else offer_of(state, job, style, found)
+
+
+def offer_of(state: State, job: Request, style: int, found: Victims) -> Offer:
+    """The offer for a job once these victims are stopped."""
+    jobs = found.jobs if found.proven else needed(state, found.group, job, found.jobs)
+    placed = on_servers(state, found.group, NOWHERE, job, style, jobs)
+    return Offer(found.group, int(placed.level[0]), placed, jobs, found.threshold, found.proven)
+
+
+@compiled
+def on_servers(state: State, g: int, level: int, job: Request, style: int, victims: Ints) -> Placed:
+    """Servers and GPUs for a job in a group in which it fits once the victims are gone; none if it does not. With the
+    level NOWHERE, the closest one that fits is taken."""
+    _lend_all(state, victims, 1)
+    if level == NOWHERE:
+        level = level_in(state, g, job)
+    placed = pack(state, g, level, job, style)
+    _name_devices(state, job.mgpu[state.group[G_TYPE, g]], job, placed)
+    _lend_all(state, victims, -1)
+    return placed
+
+
+@kernel
+def _name_devices(state: State, mgpu: int, job: Request, placed: Placed) -> None:
+    for row in range(len(placed.server)):
+        choose_devices(state, placed.server[row], mgpu, placed.tasks[row], job.tier, placed.device[row])
+
+
+@kernel
+def _lend_all(state: State, victims: Ints, sign: int) -> None:
+    for at in range(len(victims)):
+        _lend(state, victims[at], sign)
+
+
+@kernel
+def _lend(state: State, victim: int, sign: int) -> None:
+    """Pretend (sign 1) that a victim is stopped, or no longer (sign −1)."""
+    last = last_tier_of_victim(state, victim)
+    row = state.job[J_ROW, victim]
+    while row >= 0:
+        shift(state, row, last, sign)
+        refresh(state, state.row[L_SERVER, row])
+        row = state.row[L_NEXT, row]
+
+
+@compiled
+def needed(state: State, g: int, job: Request, victims: Ints) -> Ints:
+    """The victims without those that the job fits without, at no wider level; the dearest are tried first."""
+    kept = np.ones(len(victims), np.bool_)
+    tried = np.zeros(len(victims), np.bool_)
+    _lend_all(state, victims, 1)
+    level = excess(level_in(state, g, job), job)
+    for _ in range(len(victims)):
+        dearest = -1
+        for at in range(len(victims)):
+            if not tried[at] and (dearest < 0 or state.job[J_COST, victims[at]] > state.job[J_COST, victims[dearest]]):
+                dearest = at
+        tried[dearest] = True
+        _lend(state, victims[dearest], -1)
+        now = level_in(state, g, job)
+        if now < NOWHERE and excess(now, job) <= level:
+            kept[dearest] = False
+        else:
+            _lend(state, victims[dearest], 1)
+    _lend_all(state, victims[kept], -1)
+    return victims[kept]
+
+
+@entry
+def take(state: State, job: Request, placed: Placed, victims: Ints, limit: int, cost: int, fresh: bool) -> int:
+    """Stop the victims and start the job there; returns its place among the running jobs.
+
+    Args:
+        fresh: within a round, so that what victims free serves only more important jobs than they are.
+    """
+    for at in range(len(victims)):
+        last = last_tier_of_victim(state, victims[at]) if fresh else state.room.shape[1] - 1
+        stop(state, victims[at], last)
+    number = new_job(state, job.tier, limit, cost, fresh)
+    for row in range(len(placed.server)):
+        tasks = placed.tasks[row]
+        new_row(state, number, placed.server[row], tasks * job.cpu, tasks * job.memory, placed.device[row])
+    start(state, number, job.tier if fresh else state.room.shape[1] - 1)
+    return number
+
+
+@entry
+def assign_devices(state: State, server: Ints, tasks: Ints, mgpu: int, job: Request, device: NDArray[np.int32]) -> bool:
+    """Choose the GPUs of a job whose servers are given; False if one of them has no room."""
+    for row in range(len(server)):
+        if tasks_on(state, server[row], mgpu, job) < tasks[row]:
+            return False
+        choose_devices(state, server[row], mgpu, tasks[row], job.tier, device[row])
+    return True

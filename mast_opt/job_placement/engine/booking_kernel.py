@@ -1,0 +1,55 @@
+"""Booking: a job starts where it is said to, if there is room."""
+
+from __future__ import annotations
+
+from mast_opt.core.jit import entry, kernel
+from mast_opt.job_placement.engine.best_bid import take
+from mast_opt.job_placement.engine.feasibility import Request
+from mast_opt.job_placement.engine.server_selection import Placed
+from mast_opt.job_placement.engine.state import J_ROW, L_CPU, L_MEMORY, L_NEXT, L_SERVER, S_BLOCKED, Small, State
+from mast_opt.job_placement.units import Ints
+
+
+@entry
+def book(state: State, job: Request, placed: Placed, victims: Ints, limit: int, cost: int, fresh: bool) -> int:
+    """As ``take`` where every server has room once the victims have stopped; otherwise nothing changes.
+
+    Returns the job's place among the running jobs, or −1 − the first row of ``placed`` that has no room.
+    """
+    for row in range(len(placed.server)):
+        if not _has_room(state, job, placed.server[row], placed.tasks[row], placed.device[row], victims):
+            return -1 - row
+    return int(take(state, job, placed, victims, limit, cost, fresh))
+
+
+@kernel
+def _has_room(state: State, job: Request, s: int, tasks: int, device: Small, victims: Ints) -> bool:
+    cpu, memory = tasks * job.cpu, tasks * job.memory
+    for at in range(len(victims)):
+        row = state.job[J_ROW, victims[at]]
+        while row >= 0:
+            if state.row[L_SERVER, row] == s:
+                cpu -= state.row[L_CPU, row]
+                memory -= state.row[L_MEMORY, row]
+            row = state.row[L_NEXT, row]
+    fits = state.server[S_BLOCKED, s] == 0
+    for p in range(job.tier + 1):
+        fits = fits and state.slack[0, s, p] >= cpu and state.slack[1, s, p] >= memory
+    for d in range(len(device)):
+        fits = fits and (device[d] == 0 or _room_on(state, s, d, job.tier, victims) >= device[d])
+    return bool(fits)
+
+
+@kernel
+def _room_on(state: State, s: int, d: int, tier: int, victims: Ints) -> int:
+    """Milli-GPUs of one GPU for work of the tier once the victims have stopped."""
+    room = state.slack_device[s, d, 0]
+    for p in range(1, tier + 1):
+        room = min(room, state.slack_device[s, d, p])
+    for at in range(len(victims)):
+        row = state.job[J_ROW, victims[at]]
+        while row >= 0:
+            if state.row[L_SERVER, row] == s:
+                room += state.row_device[row, d]
+            row = state.row[L_NEXT, row]
+    return int(room)

@@ -1,0 +1,199 @@
+"""The servers of a group with all that may be stopped on them, and what a set of victims there costs at least."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mast_opt.core.jit import compiled, kernel
+from mast_opt.job_placement.engine.feasibility import Request, tasks_on
+from mast_opt.job_placement.engine.preemption.candidates import MOST_CANDIDATES, list_candidates, potential_on
+from mast_opt.job_placement.engine.state import (
+    A_FREE,
+    C_DENSITY,
+    C_LEAST,
+    G_START,
+    G_TYPE,
+    J_COST,
+    J_MARK,
+    L_JOB,
+    L_SERVER,
+    NEVER,
+    S_DEVICES,
+    S_RACK,
+    T_FREE,
+    T_RECLAIM,
+    State,
+)
+from mast_opt.job_placement.units import RACK, WHOLE, Ints
+
+
+class Group(NamedTuple):
+    """The servers of a group, the allocations that may be freed on each, and their jobs (numbered locally)."""
+
+    first: int
+    mgpu: int
+    start: Ints
+    """[m + 1] entries of each server."""
+    row: Ints
+    """[n] allocation of each entry."""
+    owner: Ints
+    """[n] its job."""
+    share: Ints
+    """[n] the part of the job's cost that this server bears; all parts of a job add up to its cost."""
+    job: Ints
+    """[v] the running job."""
+    servers: Ints
+    """[v] servers of the group that it lies on."""
+
+
+@compiled
+def gather(state: State, g: int, job: Request, threshold: int) -> tuple[Group, bool]:
+    """The group, and whether all its candidates are in it."""
+    first, last = state.group[G_START, g], state.group[G_START, g + 1]
+    start = np.zeros(last - first + 1, np.int64)
+    mgpu = job.mgpu[state.group[G_TYPE, g]]
+    every = _count_candidates(state, first, threshold, mgpu, job, np.empty(MOST_CANDIDATES, np.int64), start)
+    total = start[-1]
+    row, owner, share = np.empty(total, np.int64), np.empty(total, np.int64), np.empty(total, np.int64)
+    jobs, servers, held = np.empty(total, np.int64), np.zeros(total, np.int64), np.zeros(total, np.int64)
+    count = _list_jobs(state, first, threshold, mgpu, job, start, row, owner, jobs, servers, held)
+    _split_costs(state, row, owner, jobs, held, np.zeros(count, np.int64), share)
+    group = Group(first, mgpu, start, row, owner, share, jobs[:count], servers[:count])
+    return group, every
+
+
+@kernel
+def _count_candidates(
+    state: State, first: int, threshold: int, mgpu: int, job: Request, rows: Ints, start: Ints
+) -> bool:
+    """Fill ``start``; whether no server has more than may be considered."""
+    every = True
+    for i in range(len(start) - 1):
+        count, all_here = list_candidates(state, first + i, threshold, mgpu, job, rows)
+        every &= all_here
+        start[i + 1] = start[i] + count
+    return every
+
+
+@kernel
+def _list_jobs(
+    state: State,
+    first: int,
+    threshold: int,
+    mgpu: int,
+    job: Request,
+    start: Ints,
+    row: Ints,
+    owner: Ints,
+    jobs: Ints,
+    servers: Ints,
+    held: Ints,
+) -> int:
+    """Fill ``row`` and ``owner``, and by job ``jobs``, ``servers`` and the sizes ``held``; returns how many jobs."""
+    count = 0
+    for i in range(len(start) - 1):
+        begin = start[i]
+        rows = row[begin : begin + MOST_CANDIDATES]
+        number, _ = list_candidates(state, first + i, threshold, mgpu, job, rows)
+        for at in range(begin, begin + number):
+            running = state.row[L_JOB, row[at]]
+            if state.job[J_MARK, running] < 0:
+                state.job[J_MARK, running] = count
+                jobs[count] = running
+                count += 1
+            owner[at] = state.job[J_MARK, running]
+            servers[owner[at]] += 1
+            held[owner[at]] += _held(state, row[at])
+    for local in range(count):
+        state.job[J_MARK, jobs[local]] = -1
+    return count
+
+
+@kernel
+def _split_costs(state: State, row: Ints, owner: Ints, jobs: Ints, held: Ints, paid: Ints, share: Ints) -> None:
+    """Split each job's cost by size; what rounding leaves goes to its first entry. ``paid`` is scratch, zeros."""
+    for at in range(len(row)):
+        local = owner[at]
+        share[at] = state.job[J_COST, jobs[local]] // held[local] * _held(state, row[at])
+        paid[local] += share[at]
+    for at in range(len(row)):
+        local = owner[at]
+        share[at] += state.job[J_COST, jobs[local]] - paid[local]
+        paid[local] = state.job[J_COST, jobs[local]]
+
+
+@kernel
+def _held(state: State, row: int) -> int:
+    """A measure of an allocation's size, at least 1."""
+    total = 1
+    for d in range(state.server[S_DEVICES, state.row[L_SERVER, row]]):
+        total += state.row_device[row, d]
+    return int(total)
+
+
+@compiled
+def bounds_of(state: State, groups: Ints, job: Request, threshold: int) -> NDArray[np.float64]:
+    """For each group, what no set in it costs less than; infinity where stopping everything makes no room."""
+    bounds = np.empty(len(groups))
+    room = np.empty(state.slack_device.shape[1], np.int64)
+    prices = np.empty(_most_priced(state, groups, job))
+    for at in range(len(groups)):
+        least, count, wanted = _price_tasks(state, groups[at], job, threshold, room, prices)
+        cheapest = np.sort(prices[:count])[:wanted].sum() if wanted > 0 else 0.0
+        bounds[at] = max(least, cheapest) * (1 - 1e-9)
+    return bounds
+
+
+@kernel
+def _most_priced(state: State, groups: Ints, job: Request) -> int:
+    """On no group's GPUs do more tasks that need some fit."""
+    most = 0
+    for at in range(len(groups)):
+        g = groups[at]
+        mgpu = job.mgpu[state.group[G_TYPE, g]]
+        if mgpu > 0:
+            on_one = min(job.tasks, state.slack_device.shape[1] * max(1, WHOLE // mgpu))
+            most = max(most, (state.group[G_START, g + 1] - state.group[G_START, g]) * on_one)
+    return int(most)
+
+
+@kernel
+def _price_tasks(
+    state: State, g: int, job: Request, threshold: int, room: Ints, prices: NDArray[np.float64]
+) -> tuple[float, int, int]:
+    """Every further task on a server needs so many GPUs more there, and a GPU is worth no less than the least that
+    one costs on that server; the cheapest such tasks of all servers make up the job.
+
+    Returns:
+        (what one victim costs at least, infinity where there is no room; tasks whose ``prices`` were written, none
+        where they need no GPUs; of which so many are wanted).
+    """
+    mgpu = job.mgpu[state.group[G_TYPE, g]]
+    if job.tasks * mgpu - state.total[T_FREE, job.tier, g] > state.total[T_RECLAIM, threshold, g]:
+        return float("inf"), 0, 0
+    first, last = state.group[G_START, g], state.group[G_START, g + 1]
+    count = total = fit_free = in_rack = best_rack = 0
+    rack = -1
+    least = NEVER
+    for s in range(first, last):
+        fit = potential_on(state, s, threshold, mgpu, job, room)
+        if fit == 0:
+            continue
+        least = min(least, state.reclaim[C_LEAST, threshold, s])
+        if state.server[S_RACK, s] != rack:
+            rack, in_rack = state.server[S_RACK, s], 0
+        in_rack += fit
+        total += fit
+        best_rack = max(best_rack, in_rack)
+        now = tasks_on(state, s, mgpu, job)
+        fit_free += now
+        for task in range(now, fit if mgpu > 0 else now):
+            missing = max(0, min(mgpu, (task + 1) * mgpu - state.room[A_FREE, job.tier, s]))
+            prices[count] = float(missing) * state.reclaim[C_DENSITY, threshold, s] if missing > 0 else 0.0
+            count += 1
+    if total < job.tasks or (job.within == RACK and best_rack < job.tasks):
+        return float("inf"), 0, 0
+    return float(least), count, max(0, job.tasks - fit_free)

@@ -1,0 +1,114 @@
+"""Textbook policies to compare with: ``federated``, ``random``, ``least-loaded`` and ``best-fit``.
+
+All take the jobs in the same queue order as ``exhaustive``, and all may stop running jobs by the same rule once
+nothing is free where they look: the cheapest victims there. What differs is where they look.
+
+Group: the servers of one cluster and one GPU type.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+import numpy as np
+
+from mast_opt.job_placement.engine.best_bid import NOBODY, NODE_BUDGET, Offer, on_servers, place
+from mast_opt.job_placement.engine.feasibility import Request
+from mast_opt.job_placement.engine.free_capacity_search import NOWHERE, groups_in_order, level_in
+from mast_opt.job_placement.engine.server_selection import FIRST, LOOSE, TIGHT
+from mast_opt.job_placement.engine.state import T_FREE, T_RECLAIM
+from mast_opt.job_placement.exhaustive.batch import Place, admit_in_order
+from mast_opt.job_placement.exhaustive.batch_state import Desk, open_desk
+from mast_opt.job_placement.plan import Plan
+from mast_opt.job_placement.problem import JobPlacement
+from mast_opt.job_placement.units import GPU, Ints
+from mast_opt.search.interface import Found, Tools
+
+
+def federated(problem: JobPlacement, tools: Tools, start: Plan | None) -> Found[Plan]:
+    """Early binding: the cluster with most free GPUs of an acceptable type among those whose region holds the data,
+    then placement inside it alone. Of clusters with equally many, the one where most can be preempted."""
+
+    def bind(desk: Desk, j: int, job: Request) -> Offer | None:
+        groups = groups_in_order(desk.state, job, desk.everywhere)
+        if not len(groups):
+            return None
+        free = desk.state.total[T_FREE, job.tier, groups]
+        below = min(job.tier + 1, desk.state.total.shape[1] - 1)
+        chosen = groups[np.lexsort((-desk.state.total[T_RECLAIM, below, groups], -free))[0]]
+        cluster = desk.layout.group_cluster == desk.layout.group_cluster[chosen]
+        return place(desk.state, job, cluster, TIGHT)
+
+    return _in_queue_order(problem, tools, bind)
+
+
+def random(problem: JobPlacement, tools: Tools, start: Plan | None) -> Found[Plan]:
+    """A group drawn at random among those where the job fits; the first servers there that hold it."""
+
+    def draw(desk: Desk, j: int, job: Request) -> Offer | None:
+        groups = tools.rng.permutation(groups_in_order(desk.state, job, desk.everywhere))
+        return _first_that_fits(desk, job, groups, FIRST)
+
+    return _in_queue_order(problem, tools, draw)
+
+
+def least_loaded(problem: JobPlacement, tools: Tools, start: Plan | None) -> Found[Plan]:
+    """The group with the largest share of free GPUs where the job fits, and its emptiest servers: work is spread."""
+
+    def emptiest(desk: Desk, j: int, job: Request) -> Offer | None:
+        groups = groups_in_order(desk.state, job, desk.everywhere)
+        share = desk.state.total[T_FREE, job.tier, groups] / np.maximum(_supply(desk)[groups], 1)
+        return _first_that_fits(desk, job, groups[np.argsort(-share, kind="stable")], LOOSE)
+
+    return _in_queue_order(problem, tools, emptiest)
+
+
+def best_fit(problem: JobPlacement, tools: Tools, start: Plan | None) -> Found[Plan]:
+    """The group with the fewest free GPUs where the job fits, and its fullest servers: work is packed."""
+
+    def fullest(desk: Desk, j: int, job: Request) -> Offer | None:
+        groups = groups_in_order(desk.state, job, desk.everywhere)
+        free = desk.state.total[T_FREE, job.tier, groups]
+        return _first_that_fits(desk, job, groups[np.argsort(free, kind="stable")], TIGHT)
+
+    return _in_queue_order(problem, tools, fullest)
+
+
+def _supply(desk: Desk) -> Ints:
+    """[G] milli-GPUs of each group."""
+    supply = np.zeros(len(desk.layout.group_cluster), np.int64)
+    np.add.at(supply, desk.layout.group, desk.problem.supply[desk.layout.server, GPU])
+    return supply
+
+
+def _first_that_fits(desk: Desk, job: Request, groups: Iterable[int], style: int) -> Offer | None:
+    """The first group in which the job fits; if there is none, the first in which it does with victims."""
+    order = [int(g) for g in groups]
+    for g in order:
+        level = level_in(desk.state, g, job)
+        if level < NOWHERE:
+            placed = on_servers(desk.state, g, level, job, style, NOBODY)
+            return Offer(g, int(level), placed, NOBODY, None, True)
+    only = np.zeros_like(desk.everywhere)
+    for g in order:
+        only[g] = True
+        offer = place(desk.state, job, only, style, NODE_BUDGET)
+        only[g] = False
+        if offer is not None:
+            return offer
+    return None
+
+
+def _in_queue_order(problem: JobPlacement, tools: Tools, how: Place) -> Found[Plan]:
+    desk = open_desk(problem)
+    admit_in_order(desk, problem.order, tools.watch, how, remember=False)
+    message = f"{len(desk.placed)} of {len(problem.jobs)} jobs placed"
+    return Found(desk.plan(), None, tools.watch.limit(), message)
+
+
+BASELINES: dict[str, Callable[[JobPlacement, Tools, Plan | None], Found[Plan]]] = {
+    "federated": federated,
+    "random": random,
+    "least-loaded": least_loaded,
+    "best-fit": best_fit,
+}

@@ -1,0 +1,60 @@
+"""A whole queue, in order: each job is placed for good, or found to fit nowhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from mast_opt.job_placement.engine.best_bid import Offer
+from mast_opt.job_placement.engine.feasibility import Request
+from mast_opt.job_placement.engine.negative_cache import Failures
+from mast_opt.job_placement.engine.priced_bid import place_priced
+from mast_opt.job_placement.engine.server_selection import TIGHT
+from mast_opt.job_placement.exhaustive.batch_state import Desk
+from mast_opt.search.interface import Watch
+
+Place = Callable[[Desk, int, Request], Offer | None]
+"""The offer for a job of the problem; None if it is refused."""
+
+
+@dataclass
+class Seen:
+    """What happened to a queue."""
+
+    refused: int = 0
+    remembered: int = 0
+    """Refused because a job that asks for no more had been."""
+    unproven: int = 0
+    """Placed, with victims that were not proven to be the cheapest."""
+
+
+def exhaustively(desk: Desk, j: int, job: Request) -> Offer | None:
+    """The best bid of all groups."""
+    return place_priced(desk.state, job, desk.everywhere, TIGHT, desk.price(j))
+
+
+def admit_in_order(
+    desk: Desk, order: Iterable[int], watch: Watch, how: Place = exhaustively, remember: bool = True
+) -> Seen:
+    """Place the jobs one after another until all are seen or the watch says stop.
+
+    Args:
+        remember: skip what is like a job that fitted nowhere; only right for a ``how`` that tries everything.
+    """
+    seen, failures = Seen(), Failures()
+    for j in order:
+        if watch.limit() is not None:
+            break
+        job = desk.request(int(j))
+        if remember and failures.known(job):
+            seen.remembered += 1
+            seen.refused += 1
+            continue
+        offer = how(desk, int(j), job)
+        if offer is None:
+            failures.remember(job)
+            seen.refused += 1
+        else:
+            desk.admit(int(j), job, offer.placed, offer.victims)
+            seen.unproven += not offer.proven
+    return seen

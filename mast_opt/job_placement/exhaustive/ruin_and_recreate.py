@@ -1,0 +1,203 @@
+"""The solver ``exhaustive+repair``: the fast path's batch, improved until nothing more is found or time is up.
+
+1. The batch of ``exhaustive``.
+2. The linear relaxation of the whole batch (``relaxation``), by the exact solver that is handed in: nearly all of its
+   choices are whole. They say which job should go where and who should be stopped, and the bound says how much there is
+   left to win. The fast path's own search then finds the servers, and a local search (``local``) takes it from there.
+3. Rounds, over the clusters in the order of what the relaxation would still put there (``rounds``): the jobs of a
+   cluster and some others are taken out, victims that are no longer needed go on running, and the local search puts
+   back what is worth it, in a somewhat random order. Every few rounds, two clusters and the jobs that wait are instead
+   solved exactly (``subproblem``); and now and then, at the latest after a pass without gain, all jobs that are not
+   where the relaxation would send them. Once every cluster has been taken out several times and solved exactly without
+   any gain, one cluster more is solved at a time; where all of them as one bring nothing either, the search ends.
+A round is kept if the objective is no worse.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from mast_opt.core.solve_result import Limit, SolveParams
+from mast_opt.job_placement.engine.best_bid import NOBODY, on_servers
+from mast_opt.job_placement.engine.free_capacity_search import search
+from mast_opt.job_placement.engine.server_selection import TIGHT
+from mast_opt.job_placement.exhaustive.batch import admit_in_order
+from mast_opt.job_placement.exhaustive.batch_state import Desk, open_desk
+from mast_opt.job_placement.exhaustive.local_search import Exchange
+from mast_opt.job_placement.exhaustive.objective import prices_of
+from mast_opt.job_placement.exhaustive.sub_mip import Subproblems
+from mast_opt.job_placement.formulation.aggregated import relaxation
+from mast_opt.job_placement.plan import Plan
+from mast_opt.job_placement.problem import JobPlacement
+from mast_opt.job_placement.units import Bools, Ints
+from mast_opt.job_placement.verification.verifier import verify
+from mast_opt.search.interface import Found, Tools
+
+RELAXATION_SHARE = 0.5
+"""Part of the remaining time that the relaxation may take."""
+EXACT_EVERY = 8
+"""Rounds from one exact sub-problem to the next."""
+EXACT_EVERY_WIDE = 2
+"""The same once more than two clusters are solved as one: what taking out and putting back can do has been done."""
+WHOLE = 0.999
+"""The relaxation's choice for a job is whole from here."""
+NO_GAIN = 1e-9
+"""A round that gains less, as a share of the objective, gains nothing."""
+
+
+def exhaustive_repair(problem: JobPlacement, tools: Tools, start: Plan | None) -> Found[Plan]:
+    """Improve the batch of ``exhaustive``, or the start if that is better, until the watch says stop."""
+    return _Repair(problem, tools).run(start)
+
+
+class _Repair:
+    def __init__(self, problem: JobPlacement, tools: Tools) -> None:
+        self.p = problem
+        self.tools = tools
+        self.watch = tools.watch
+        self.empty = open_desk(problem)
+        self.prices = prices_of(problem, self.empty.layout)
+        self.exchange = Exchange(self.prices)
+        self.exact = Subproblems(problem, tools)
+        self.best = self.empty
+        self.value = np.inf
+        self.bound: float | None = None
+        self.wanted = np.zeros(len(problem.clusters))
+        """[C] of the jobs that the relaxation would put there: what rejecting them costs."""
+        self.chosen = np.full(len(problem.jobs), -1)
+        """[J] the cluster to which the relaxation would send the whole job; −1 if it is of two minds."""
+
+    def run(self, start: Plan | None) -> Found[Plan]:
+        desk = self.empty.copy()
+        admit_in_order(desk, self.p.order, self.watch)
+        self._offer(desk)
+        if start is not None:
+            self._offer_plan(start)
+        if self.watch.limit() is None:
+            self._relax()
+        ended = self._rounds()
+        proven = self.watch.gap is not None and self.watch.gap <= self.watch.stop.gap
+        limit = None if proven else self.watch.limit() or Limit.ITERATIONS
+        return Found(self.best.plan(), self.bound, limit, f"{self.watch.round} rounds of ruin and recreate{ended}")
+
+    def _offer(self, desk: Desk) -> None:
+        """Keep the batch if it is no worse than the best."""
+        value = desk.value(self.prices)
+        if value <= self.value + 1e-12:
+            self.best, self.value = desk, value
+            self.watch.report(objective=value)
+
+    def _offer_plan(self, plan: Plan | None) -> None:
+        """Keep a plan that breaks no rule, if it is no worse than the best."""
+        if plan is not None and verify(self.p, plan).ok:
+            desk = self.empty.copy()
+            desk.repeat(plan)
+            self.exchange.price(desk)
+            self._offer(desk)
+
+    def _relax(self) -> None:
+        """Begin from the linear relaxation."""
+        program = relaxation(self.p)
+        limit = self.watch.remaining_s * RELAXATION_SHARE
+        params = SolveParams(
+            time_limit_s=None if np.isinf(limit) else max(limit, 0.01),
+            threads=self.tools.threads,
+            cancel=self.watch.stop.cancel,
+        )
+        result = self.tools.mip_solver(replace(program.mip, integral=np.zeros_like(program.mip.integral)), params)
+        if result.bound is not None:
+            self.bound = max(0.0, min(result.bound, self.value))
+            self.watch.report(bound=self.bound)
+        if result.x is not None:
+            where, stopped = program.choices(result.x)
+            whole = np.flatnonzero(result.x[program.assign] > WHOLE)
+            self.chosen[program.option_job[whole]] = program.option_cluster[whole]
+            for j, (cluster, _) in where.items():
+                self.wanted[cluster] += self.prices.rejected[j]
+            self._offer(self._realised(where, stopped))
+
+    def _realised(self, where: dict[int, tuple[int, int]], stopped: Ints) -> Desk:
+        """Carry out what the relaxation chose, the widest tasks and largest gangs first, then place the rest."""
+        p, desk = self.p, self.empty.copy()
+        for v in stopped.tolist():
+            desk.stop(v)
+        keys = zip(desk.layout.group_cluster.tolist(), desk.layout.group_type.tolist())
+        group_of = {pair: g for g, pair in enumerate(keys)}
+        jobs = np.array(sorted(where), np.int64)
+        width = np.array([p.need_mgpu[j, where[j][1]] for j in jobs.tolist()], np.int64)
+        for j in jobs[np.lexsort((-p.tasks[jobs], -width))].tolist():
+            only = np.zeros_like(desk.everywhere)
+            only[group_of[where[j]]] = True
+            job = desk.request(j)
+            g, level = search(desk.state, job, only)
+            if g >= 0:
+                desk.admit(j, job, on_servers(desk.state, g, level, job, TIGHT, NOBODY), NOBODY)
+        return self._moved(desk)
+
+    def _moved(self, desk: Desk) -> Desk:
+        """The desk after a local search for all that waits."""
+        self.exchange.price(desk)
+        self.exchange.settle(desk, desk.waiting().tolist(), self.watch)
+        return self.exchange.move(desk, self.watch)
+
+    def _rounds(self) -> str:
+        """Go on until a limit, the asked gap, or a plan that no neighbourhood improves; returns what is to be said."""
+        watch, count = self.watch, len(self.p.clusters)
+        since, width, every = 0, min(2, count), EXACT_EVERY
+        compared, due = np.inf, 2 * count
+        """Value of the batch that was last compared with the relaxation, and the latest round for the next."""
+        while not watch.done:
+            if since >= every * count:
+                if width == count:
+                    return ", none of the last helped: every cluster was tried"
+                since, width, every = 0, width + 1, EXACT_EVERY_WIDE
+            if since % count == 0:
+                order = self._by_promise()
+            before = self.value
+            if before < compared and (since >= count or watch.round >= due):
+                compared, due = before, watch.round + 2 * count
+                self._offer_plan(self.exact.of_jobs(self.best.plan(), self._doubtful()))
+            elif (since + 1) % every == 0:
+                self._offer_plan(self.exact.of_clusters(self.best.plan(), self._together(order, since // every, width)))
+            else:
+                self._offer(self._recreated(order[since % count]))
+            watch.round += 1
+            since = 0 if self.value < before - NO_GAIN * abs(before) else since + 1
+        return ""
+
+    def _together(self, order: Ints, at: int, width: int) -> Ints:
+        """Clusters to be solved as one: neighbours in the order while they are two, then any."""
+        if width <= 2:
+            return np.unique(order[[at, (at + 1) % len(order)]])
+        others = np.delete(order, at)
+        return np.append(self.tools.rng.choice(others, width - 1, replace=False), order[at])
+
+    def _doubtful(self) -> Bools:
+        """[J] is the job elsewhere than the relaxation would send it, or is that of two minds?"""
+        there = np.full(len(self.p.jobs), -2)
+        for j, at in self.best.placed.items():
+            there[j] = self.best.cluster_of(at)
+        doubtful: Bools = there != self.chosen
+        return doubtful
+
+    def _by_promise(self) -> Ints:
+        """The clusters, those first where the relaxation would admit most beyond what the best batch admits."""
+        there = np.zeros(len(self.p.clusters))
+        for j, at in self.best.placed.items():
+            there[self.best.cluster_of(at)] += self.prices.rejected[j]
+        return np.argsort(there - self.wanted, kind="stable")
+
+    def _recreated(self, cluster: int) -> Desk:
+        """The best batch with a part taken out and put back in another order."""
+        p, rng, desk = self.p, self.tools.rng, self.best.copy()
+        chosen = {cluster, int(rng.integers(len(p.clusters)))}
+        for j, at in list(desk.placed.items()):
+            if desk.cluster_of(at) in chosen or rng.random() < 0.1:
+                desk.remove(j)
+        desk.restore_unneeded(self.exchange.stopped)
+        noise = rng.normal(1, rng.choice([0.1, 0.3, 1.0]), len(p.jobs))
+        rank = (-self.exchange.rejected * np.maximum(noise, 0.0)).astype(np.int64)
+        self.exchange.settle(desk, desk.waiting().tolist(), self.watch, rank)
+        return desk

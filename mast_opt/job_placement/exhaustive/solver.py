@@ -1,0 +1,25 @@
+"""The solver ``exhaustive``: every job in queue order, against every cluster of every region that holds its data; then
+a second chance for those that were refused."""
+
+from __future__ import annotations
+
+from mast_opt.job_placement.exhaustive.batch import admit_in_order
+from mast_opt.job_placement.exhaustive.batch_state import open_desk
+from mast_opt.job_placement.exhaustive.ejection_chains import second_chances
+from mast_opt.job_placement.plan import Plan
+from mast_opt.job_placement.problem import JobPlacement
+from mast_opt.search.interface import Found, Tools
+
+
+def exhaustive(problem: JobPlacement, tools: Tools, start: Plan | None) -> Found[Plan]:
+    """Take the jobs in the order of the queue and give each its best bid.
+
+    Bids compare lexicographically: the most important tier of a victim, GPU-hours lost, victims, level of spread,
+    load of the region, names of region, cluster and type. A job that was refused is then let in where jobs placed
+    before can make room by moving (``chances``). Nothing is random, and a start is of no use to it.
+    """
+    desk = open_desk(problem)
+    seen = admit_in_order(desk, problem.order, tools.watch)
+    desk = second_chances(desk, problem.order, tools.watch)
+    message = f"{len(desk.placed)} of {len(problem.jobs)} jobs placed, {seen.unproven} bids not proven cheapest"
+    return Found(desk.plan(), None, tools.watch.limit(), message)

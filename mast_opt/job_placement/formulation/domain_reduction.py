@@ -1,0 +1,58 @@
+"""How many tasks a server could hold if everything that may be stopped for them were: limits that no plan exceeds."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mast_opt.job_placement.formulation.index_sets import Cells
+from mast_opt.job_placement.formulation.job_options import Options
+from mast_opt.job_placement.problem import JobPlacement
+from mast_opt.job_placement.units import CPU, GPU, MEMORY, WHOLE, Bools, Ints
+
+
+def room_by_tier(problem: JobPlacement) -> Ints:
+    """[S, 3, P] what is free, and what victims less important than tier p hold."""
+    p = problem
+    room = np.repeat(p.free[:, :, None], len(p.tiers), axis=2)
+    for tier in range(len(p.tiers)):
+        rows = p.preemptible[p.held_job] & (p.running_tier[p.held_job] > tier)
+        np.add.at(room[:, :, tier], p.held_server[rows], p.held[rows])
+    return room
+
+
+def most_tasks(problem: JobPlacement, cells: Cells) -> Ints:
+    """[c] for each (job, server), no more tasks than this can run there, and never more than the job has."""
+    p, need = problem, cells.need
+    room = room_by_tier(p)[cells.server, :, p.queue_tier[cells.job]]
+    whole = room[:, GPU] // WHOLE // np.maximum(need[:, GPU] // WHOLE, 1)
+    shared = room[:, GPU] // np.maximum(need[:, GPU], 1)
+    most = np.where(need[:, GPU] >= WHOLE, whole, np.where(need[:, GPU] > 0, shared, p.tasks[cells.job]))
+    for resource in (CPU, MEMORY):
+        fits = room[:, resource] // np.maximum(need[:, resource], 1)
+        most = np.where(need[:, resource] > 0, np.minimum(most, fits), most)
+    return np.minimum(most, p.tasks[cells.job])
+
+
+def possible_options(problem: JobPlacement, options: Options) -> Bools:
+    """[o] might all tasks of the job fit there, within the level that it must stay within?"""
+    from mast_opt.job_placement.formulation.domain_reduction_kernel import (
+        mark_possible,  # compiles with numba: only where it is needed
+    )
+
+    p, o = problem, options
+    order = np.lexsort((p.server_rack, p.server_type, p.server_cluster))
+    group = (p.server_cluster * len(p.gpu_types) + p.server_type)[order]
+    own = o.cluster * len(p.gpu_types) + o.type
+    possible = np.zeros(len(o.job), np.bool_)
+    mark_possible(
+        np.searchsorted(group, own),
+        np.searchsorted(group, own, side="right"),
+        p.server_rack[order],
+        room_by_tier(p)[order],
+        o.need,
+        p.queue_tier[o.job],
+        p.tasks[o.job],
+        p.within[o.job],
+        possible,
+    )
+    return possible

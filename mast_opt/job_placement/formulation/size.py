@@ -1,0 +1,119 @@
+"""How large the base formulation is, counted over classes of equal servers instead of servers."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mast_opt.job_placement.capacity import whole_server_tasks
+from mast_opt.job_placement.problem import JobPlacement
+from mast_opt.job_placement.server_classes import ServerClasses, jobs_at_once, may_run, server_classes
+from mast_opt.job_placement.units import GPU, RACK, SERVER, WHOLE, Bools, Ints
+from mast_opt.mip.size import Size
+
+
+def size(problem: JobPlacement) -> Size:
+    """Exact but for a few rows and entries of victims, and racks whose servers differ, which count too often."""
+    count = _Count(problem)
+    for jobs in jobs_at_once(problem, count.classes):
+        count.look(jobs)
+    for jobs in jobs_at_once(problem, count.classes):
+        count.add(jobs)
+    count.add_rest()
+    return Size(count.columns, count.rows, count.entries)
+
+
+class _Count:
+    """``look`` at all jobs, then ``add`` all jobs, then the rest."""
+
+    def __init__(self, problem: JobPlacement) -> None:
+        p = self.p = problem
+        c = self.classes = server_classes(p)
+        self.columns = self.rows = self.entries = 0
+        self.gpus = c.supply[:, GPU] // WHOLE
+        self.racks = _racks(p, c)
+        common = whole_server_tasks(p)
+        self.common = np.zeros((len(c), 3), np.bool_)
+        """[E, 3] what the commonest whole-server task needs something of."""
+        self.common[c.of[common.servers]] = common.need > 0
+        self.fragments = len(common.servers)
+        self.reached = np.zeros((len(c), len(p.tiers)), np.bool_)
+        """[E, P] may some job of just that tier run there?"""
+        self.on_gpus, self.whole = np.zeros_like(self.reached), np.zeros_like(self.reached)
+        """Likewise of jobs that need GPUs, and of those that need whole ones."""
+        self.fraction = np.zeros(len(c), np.bool_)
+        """[E] may a fraction of a GPU run there?"""
+        part = (p.held_need[:, GPU] > 0) & (p.held_need[:, GPU] < WHOLE)
+        self.running_fraction = np.bincount(c.of[np.unique(p.held_server[part])], minlength=len(c))
+        """[E] servers on which one runs."""
+
+    def look(self, jobs: Ints) -> None:
+        p = self.p
+        at, e = np.nonzero(may_run(p, self.classes, jobs))
+        tier, mgpu = p.queue_tier[jobs[at]], p.need_mgpu[jobs[at], self.classes.type[e]]
+        self.reached[e, tier] = True
+        self.on_gpus[e[mgpu > 0], tier[mgpu > 0]] = True
+        self.whole[e[mgpu >= WHOLE], tier[mgpu >= WHOLE]] = True
+        self.fraction[e[(mgpu > 0) & (mgpu < WHOLE)]] = True
+
+    def shared(self) -> Ints:
+        """[E] servers with columns and rows for every GPU."""
+        return np.where(self.fraction, self.classes.size, self.running_fraction)
+
+    def add(self, jobs: Ints) -> None:
+        """Columns, rows and entries of jobs."""
+        p, c = self.p, self.classes
+        runs = may_run(p, c, jobs)
+        at, e = np.nonzero(runs)
+        job, servers = jobs[at], c.size[e]
+        mgpu = p.need_mgpu[job, c.type[e]]
+        need = np.stack([mgpu, p.cpu_mcores[job], p.memory_mib[job]], axis=1) > 0
+        gang = p.tasks[job] > 1
+        tied = gang & (p.within[job] == SERVER)
+        fraction = (mgpu > 0) & (mgpu < WHOLE)
+        whole = self.shared()[e] * (mgpu >= WHOLE)
+        cells, gangs = int(servers.sum()), int(servers[gang].sum())
+        racks = self.racks[e] * gang
+        options = self._options(runs)
+        parts = servers * self.gpus[e] * fraction
+
+        self.columns += options + cells + int(racks.sum() + servers[tied].sum() + parts.sum())
+        self.rows += len(jobs) + options + gangs + int(servers[tied].sum() + servers[fraction].sum())
+        self.rows += int(((p.within[jobs] < 2) & (p.tasks[jobs] > 1)).sum())
+        tier = p.queue_tier[job]
+        levels = np.cumsum(self.reached, axis=1)[e, tier]
+        on_gpus = np.cumsum(self.on_gpus, axis=1)[e, tier]
+        a_server = 1 + 2 * gang + 3 * tied + levels * need.sum(axis=1) + fraction
+        a_server += (need & self.common[e]).sum(axis=1) + (need[:, GPU] & self.common[e, GPU])
+        self.entries += int((servers * a_server + whole).sum() + (parts * (1 + on_gpus)).sum())
+        self.entries += 3 * options + int(racks[p.within[job] == RACK].sum())
+
+    def _options(self, runs: Bools) -> int:
+        """Pairs of a job and a cluster's servers of a type."""
+        c = self.classes
+        first = np.flatnonzero(np.diff(c.cluster, prepend=-1) | np.diff(c.type, prepend=-1))
+        return int(np.logical_or.reduceat(runs, first, axis=1).sum())
+
+    def add_rest(self) -> None:
+        """Columns, rows and entries of servers, GPUs, victims and regions."""
+        p, c = self.p, self.classes
+        servers = self.shared()
+        shared = servers * self.gpus
+        takes = shared[:, None] * self.whole
+        devices = int((shared[:, None] * self.on_gpus).sum())
+        self.columns += int(p.preemptible.sum()) + int(takes.sum()) + 2 * self.fragments
+        self.rows += 3 * int((c.size[:, None] * self.reached).sum()) + devices
+        self.rows += int((servers * self.whole.sum(axis=1)).sum()) + 4 * self.fragments
+        self.entries += int((takes * (1 + np.cumsum(self.on_gpus, axis=1))).sum()) + 5 * self.fragments
+        held = np.flatnonzero(p.preemptible[p.held_job])
+        below = np.cumsum(self.reached, axis=1)[c.of[p.held_server[held]], p.running_tier[p.held_job[held]]]
+        self.entries += int((3 * below + 5).sum())
+        balanced = len(p.regions) * len(p.gpu_types)
+        self.columns += 2 * balanced
+        self.rows += 3 * balanced
+        self.entries += balanced * (4 + 2 * len(p.regions))
+
+
+def _racks(problem: JobPlacement, classes: ServerClasses) -> Ints:
+    """[E] racks with a server of the class."""
+    pairs = np.unique(classes.of * len(problem.racks) + problem.server_rack)
+    return np.bincount(pairs // len(problem.racks), minlength=len(classes))

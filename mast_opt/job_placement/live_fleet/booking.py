@@ -1,0 +1,99 @@
+"""What a bid books, checked before anything changes."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mast_opt.core.errors import UsageError
+from mast_opt.job_placement.engine.feasibility import Request
+from mast_opt.job_placement.engine.server_selection import Placed
+from mast_opt.job_placement.engine.state import J_LIMIT
+from mast_opt.job_placement.live_fleet.arguments import whole
+from mast_opt.job_placement.live_fleet.inventory import Books
+from mast_opt.job_placement.live_fleet.types import Bid, Share
+from mast_opt.job_placement.units import RACK, SERVER, WHOLE, Ints
+
+
+def booking_of(bid: Bid, request: Request, books: Books) -> Placed:
+    """A bid in positions.
+
+    Raises UsageError unless the job may stop its victims, and its shares hold the whole job where it may run;
+    ``Books.start`` checks that there is room.
+    """
+    owner = f"the bid for {bid.job.name}"
+    if bid.victims != ():
+        _check_victims(owner, bid, request, books)
+    shares = bid.shares
+    if not isinstance(shares, tuple) or not shares or not all(isinstance(share, Share) for share in shares):
+        raise UsageError(f"{owner}: shares are {shares!r}; expected a tuple of at least one Share")
+    names = [share.server for share in shares]
+    for name in names:
+        if not isinstance(name, str) or name not in books.position:
+            raise UsageError(f"{owner}: the fleet has no server called {name}; ask for a new bid")
+    _once(owner, "server", names)
+    server = np.array([books.position[name] for name in names], np.int64)
+    mgpu = _need_there(owner, names, server, request, books)
+    tasks = [whole(owner, f"tasks on {share.server}", share.tasks, least=1) for share in shares]
+    if sum(tasks) != request.tasks:
+        raise UsageError(f"{owner}: its shares have {sum(tasks)} tasks; expected the {request.tasks} of the job")
+    width = books.state.row_device.shape[1]
+    device: list[int] = []
+    for share, count in zip(shares, tasks):
+        taken = _devices(owner, share, books.servers[share.server].gpus, width)
+        _check_need(owner, share, count, mgpu, taken)
+        device += taken
+    table = np.array(device, np.int32).reshape(len(shares), width)
+    return Placed(server, np.array(tasks, np.int64), table, np.zeros(1, np.int64))
+
+
+def _once(owner: str, noun: str, names: list[str]) -> None:
+    if len(set(names)) < len(names):
+        raise UsageError(f"{owner}: expected each {noun} once, not {', '.join(names)}")
+
+
+def _check_victims(owner: str, bid: Bid, request: Request, books: Books) -> None:
+    if not isinstance(bid.victims, tuple) or not all(isinstance(name, str) for name in bid.victims):
+        raise UsageError(f"{owner}: victims are {bid.victims!r}; expected a tuple of names")
+    _once(owner, "victim", list(bid.victims))
+    for name in bid.victims:
+        if name not in books.place:
+            raise UsageError(f"{owner}: no job called {name} runs here; ask for a new bid")
+        if books.state.job[J_LIMIT, books.place[name]] <= request.tier:
+            raise UsageError(f"{owner}: {name} may not be stopped for work of tier {bid.tier}")
+
+
+def _need_there(owner: str, names: list[str], server: Ints, request: Request, books: Books) -> int:
+    """Milli-GPUs of a task on these servers: of one cluster, GPU type and region that the job may use, and no further
+    apart than it allows."""
+    layout = books.layout
+    g = int(layout.group[server[0]])
+    apart = len(names) > 1
+    if apart and (layout.group[server] != g).any():
+        raise UsageError(f"{owner}: expected servers of one cluster and GPU type, not {', '.join(names)}")
+    mgpu = int(request.mgpu[layout.group_type[g]])
+    if mgpu < 0 or not request.open[layout.group_region[g]]:
+        raise UsageError(f"{owner}: the job may not run on {names[0]}, for its GPU type or region; ask for a new bid")
+    if apart and (request.within == SERVER or (request.within == RACK and np.ptp(layout.rack[server]) > 0)):
+        raise UsageError(f"{owner}: {', '.join(names)} are further apart than the job must stay")
+    return mgpu
+
+
+def _devices(owner: str, share: Share, gpus: int, width: int) -> list[int]:
+    """[width] what the share takes of each GPU of its server, which has so many."""
+    taken = [0] * width
+    if not hasattr(share.gpus, "items"):
+        raise UsageError(f"{owner}: GPUs on {share.server} are {share.gpus!r}; expected GPU → milli-GPUs")
+    for d, mgpu in share.gpus.items():
+        if type(d) is int and type(mgpu) is int and 0 <= d < gpus and 0 <= mgpu <= WHOLE:
+            taken[d] = mgpu
+        else:
+            at = whole(owner, f"a GPU of {share.server}", d, most=gpus - 1)
+            taken[at] = whole(owner, f"milli-GPUs of GPU {at} on {share.server}", mgpu, most=WHOLE)
+    return taken
+
+
+def _check_need(owner: str, share: Share, tasks: int, mgpu: int, taken: list[int]) -> None:
+    """The GPUs are what so many tasks need: whole ones, or so many fractions on each."""
+    each = min(mgpu, WHOLE)
+    if sum(taken) != tasks * mgpu or (each and any(amount % each for amount in taken)):
+        raise UsageError(f"{owner}: {tasks} tasks on {share.server} need {mgpu} milli-GPUs each, not {share.gpus}")

@@ -1,0 +1,110 @@
+"""Why a job runs or does not run in a cluster of a live fleet."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mast_opt.job_placement.analysis.rejection_reasons import Obstacle, obstacle_when_empty
+from mast_opt.job_placement.engine.best_bid import place
+from mast_opt.job_placement.engine.feasibility import Request
+from mast_opt.job_placement.engine.free_capacity_search import NOWHERE, level_in
+from mast_opt.job_placement.engine.server_selection import TIGHT
+from mast_opt.job_placement.engine.state import A_CPU, A_FREE, A_MEMORY, C_CPU, C_MEMORY, C_MGPU
+from mast_opt.job_placement.live_fleet.inventory import Books
+from mast_opt.job_placement.live_fleet.types import ClusterReport, Job
+from mast_opt.job_placement.units import LEVELS, WHOLE, Bools, Ints
+
+BUDGET = 200
+"""Nodes of the search for victims in each cluster."""
+
+
+def explain(books: Books, job: Job, request: Request) -> tuple[ClusterReport, ...]:
+    """For each cluster, the first constraint that rules it out, or what admitting the job there takes."""
+    return tuple(_report(books, job, request, cluster) for cluster in range(len(books.cluster_names)))
+
+
+def _report(books: Books, job: Job, request: Request, cluster: int) -> ClusterReport:
+    name = books.cluster_names[cluster]
+    groups = np.flatnonzero((books.layout.group_cluster == cluster) & (request.mgpu[books.layout.group_type] >= 0))
+    region = int(books.layout.group_region[books.layout.group_cluster == cluster][0])
+    if not request.open[region]:
+        return ClusterReport(name, False, _missing_data(books, job, books.region_names[region]))
+    here = books.layout.group_cluster[books.layout.group] == cluster
+    obstacle = _when_empty(books, request, here)
+    if obstacle is not None:
+        return ClusterReport(name, False, obstacle.value)
+    in_service = here & ~books.out_of_service()
+    if _when_empty(books, request, in_service) is not None:
+        return ClusterReport(name, False, "it would hold the job, but not without its servers that are out of service")
+    level = min(int(level_in(books.state, g, request)) for g in groups.tolist())
+    if level < NOWHERE:
+        return ClusterReport(name, True, f"it fits as it is, within one {LEVELS[level]}")
+    only: Bools = np.isin(np.arange(len(books.everywhere)), groups)
+    offer = place(books.state, request, only, TIGHT, BUDGET)
+    if offer is not None:
+        count = len(offer.victims)
+        return ClusterReport(name, True, f"it fits if {count} running job{'s are' if count > 1 else ' is'} stopped")
+    return ClusterReport(name, False, _shortage(books, request, groups))
+
+
+def _when_empty(books: Books, request: Request, servers: Bools) -> Obstacle | None:
+    at = np.flatnonzero(servers)
+    kind = books.layout.group_type[books.layout.group[at]]
+    need = (request.mgpu, request.cpu, request.memory)
+    return obstacle_when_empty(books.supply[at], kind, books.layout.rack[at], need, request.tasks, request.within)
+
+
+def _missing_data(books: Books, job: Job, region: str) -> str:
+    outside = [dataset for dataset in job.datasets if region not in books.residency.get(dataset, (region,))]
+    if outside:
+        return f"{region} is outside the residency of {', '.join(outside)}"
+    if books.remote_mb_price is not None:
+        return f"no region holds {', '.join(name for name in job.datasets if not books.replicas.get(name))}"
+    lacks = [dataset for dataset in job.datasets if region not in books.replicas.get(dataset, ())]
+    return f"{region} does not hold {', '.join(lacks)}"
+
+
+def _shortage(books: Books, request: Request, groups: Ints) -> str:
+    """What is missing, counting what could be had by stopping less important jobs."""
+    state, threshold = books.state, request.tier + 1
+    servers = np.isin(books.layout.group, groups) & ~books.out_of_service()
+    mgpu = int(request.mgpu[books.layout.group_type[books.layout.group[servers]]].min())
+    for what, free, held, need, per in (
+        ("GPUs", A_FREE, C_MGPU, mgpu, WHOLE),
+        ("cores", A_CPU, C_CPU, request.cpu, 1000),
+        ("GiB of memory", A_MEMORY, C_MEMORY, request.memory, 1024),
+    ):
+        room = np.maximum(state.room[free, request.tier], 0) + state.reclaim[held, threshold]
+        have, asked = int(room[servers].sum()), need * request.tasks
+        if have < asked:
+            return f"{asked / per:g} {what} are needed; {have / per:g} are free or held by work that may be stopped"
+    return "enough is free or may be stopped, but not in pieces of the right size within one GPU type and level"
+
+
+def why_not(books: Books, job: Job, request: Request) -> str:
+    """One sentence for a job that fits nowhere."""
+    accepted = [books.type_names[k] for k in np.flatnonzero(request.mgpu >= 0)]
+    if not accepted:
+        wanted = ", ".join(job.gpu_types or ())
+        return f"no server has a GPU type that it accepts ({wanted}); there are {', '.join(books.type_names)}"
+    if not request.open.any() and any(dataset in books.residency for dataset in job.datasets):
+        return f"no region holds all of its data ({', '.join(job.datasets)}) within the residency of that data"
+    lost = [dataset for dataset in job.datasets if not books.replicas.get(dataset)]
+    if lost and books.remote_mb_price is not None:
+        return f"no region holds {', '.join(lost)}"
+    if not request.open.any():
+        return f"no region holds all of its data ({', '.join(job.datasets)})"
+    usable = (request.mgpu[books.layout.group_type] >= 0) & request.open[books.layout.group_region]
+    if not usable.any():
+        return f"no region that holds its data has a GPU type that it accepts ({', '.join(accepted)})"
+    have, asked = books.group_mgpu[usable], (request.mgpu[books.layout.group_type] * request.tasks)[usable]
+    if (have < asked).all():
+        at = int(have.argmax())
+        kind = "one type"
+        if (asked != asked[at]).any():
+            kind = f"type {books.type_names[books.layout.group_type[usable][at]]}"
+        return (
+            f"it needs {int(asked[at]) / WHOLE:g} GPUs of {kind} in one cluster; "
+            f"the largest that it may use has {int(have[at]) / WHOLE:g}"
+        )
+    return "no cluster has room for it, not even if all less important work that may be stopped were; see explain"

@@ -1,0 +1,110 @@
+"""What compiles the kernels of the fast path, for batches and for a live fleet."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mast_opt.job_placement.engine.best_bid import NOBODY, needed
+from mast_opt.job_placement.engine.free_capacity_search import level_in
+from mast_opt.job_placement.exhaustive.batch_state import open_desk
+from mast_opt.job_placement.exhaustive.ruin_and_recreate import exhaustive_repair
+from mast_opt.job_placement.exhaustive.solver import exhaustive
+from mast_opt.job_placement.generate import FAMILIES
+from mast_opt.job_placement.live_fleet.fleet import Fleet
+from mast_opt.job_placement.live_fleet.types import Bid, Job, Server
+from mast_opt.job_placement.problem import JobPlacement
+from mast_opt.search.interface import Rehearsal, Tools
+
+REPAIR = "exhaustive+repair"
+SMALL = 6
+"""Sizes, at most, of the batch that is placed."""
+
+
+def rehearsals(solver: str, problem: JobPlacement | None) -> tuple[Rehearsal, ...]:
+    """Those that a solver needs on a problem, or on any; the one that takes longest comes first."""
+    found = []
+    if problem is None or len(problem.tiers) > 1:
+        if problem is None or bool((problem.tasks > 1).any()):
+            found.append(Rehearsal("victims in a group", _stop_in_a_group))
+        found.append(Rehearsal("victims on a server", _stop_on_a_server))
+    if solver == REPAIR:
+        found.append(Rehearsal("repair", _repair))
+    return (*found, Rehearsal("queue", _queue))
+
+
+def live() -> tuple[Rehearsal, ...]:
+    """What a live fleet needs beside the kernels of the solvers."""
+    return (Rehearsal("fleet", lambda tools: _operate()),)
+
+
+def _sample() -> JobPlacement:
+    (family, *_) = FAMILIES.values()
+    sizes = {size: min(default, SMALL) for size, default in family.sizes.items()}
+    problem: JobPlacement = family.generate(np.random.default_rng(0), **sizes)
+    return problem
+
+
+def _repair(tools: Tools) -> None:
+    exhaustive_repair(_sample(), tools, None)
+
+
+def _queue(tools: Tools) -> None:
+    """Place a batch, repeat its plan, and do everything that may be done with a batch in progress."""
+    problem = _sample()
+    plan = exhaustive(problem, tools, None).plan
+    desk = open_desk(problem)
+    request = desk.request(0)
+    level_in(desk.state, 0, request)
+    needed(desk.state, 0, request, NOBODY)
+    assert plan is not None
+    desk.repeat(plan)
+    for j in tuple(desk.placed):
+        desk.remove(j)
+    for v in range(len(problem.running)):
+        desk.stop(v)
+    desk.restore_unneeded(np.ones(len(problem.running), np.int64))
+
+
+def _full(*jobs: Job) -> Fleet:
+    """A fleet of two servers with two GPUs each, on which such jobs run."""
+    servers = [Server(f"s{n}", "r", "c", "rack", "gpu", 2, 8000, 8192) for n in range(2)]
+    fleet = Fleet(servers, tiers=(0, 1))
+    for job in jobs:
+        _admit(fleet, job)
+    return fleet
+
+
+def _victim(number: int) -> Job:
+    return Job(f"victim{number}", 1, mgpu=2000, preemptible=True, gpu_hours_at_risk=number)
+
+
+def _stop_on_a_server(tools: Tools) -> None:
+    _full(_victim(0), _victim(1)).place(Job("single", 0, mgpu=1000))
+
+
+def _stop_in_a_group(tools: Tools) -> None:
+    _full(_victim(0), _victim(1)).place(Job("gang", 0, tasks=2, mgpu=2000))
+
+
+def _operate() -> None:
+    """Every operation of a live fleet."""
+    fleet = _full(_victim(0), _victim(1))
+    _admit(fleet, Job("single", 0, mgpu=1000))
+    before = fleet.snapshot()
+    fleet.set_at_risk("single", 1.0)
+    fleet.release("single")
+    _admit(fleet, Job("gang", 0, tasks=2, mgpu=2000))
+    fleet.bids(Job("large", 0, tasks=9, mgpu=2000))
+    fleet.explain(Job("fraction", 0, mgpu=500))
+    fleet.restore(before)
+    with fleet.round():
+        fleet.fail("s1")
+    fleet.uncordon("s1")
+    fleet.drain("s0")
+    fleet.add_servers([Server("s2", "r", "c", "rack", "gpu", 2, 8000, 8192)])
+
+
+def _admit(fleet: Fleet, job: Job) -> None:
+    answer = fleet.place(job)
+    if isinstance(answer, Bid):
+        fleet.commit(answer)

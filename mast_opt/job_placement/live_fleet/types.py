@@ -1,0 +1,228 @@
+"""What a live fleet is asked and what it answers; quantities in milli-GPUs, millicores, MiB and GPU-hours."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from mast_opt.core.arguments import (
+    a,
+    a_flag,
+    a_price,
+    a_text,
+    anything,
+    checked,
+    each,
+    mapping_of,
+    optional,
+    refuse,
+    texts,
+)
+from mast_opt.core.errors import UsageError
+from mast_opt.job_placement.live_fleet.arguments import amount, whole
+from mast_opt.job_placement.problem import JobPlacement
+from mast_opt.job_placement.tables.schema import MICRO
+from mast_opt.job_placement.units import LARGEST, LEVELS, MOST_GPUS, MOST_TASKS, WHOLE
+
+
+@dataclass(frozen=True)
+class Server:
+    """A machine. Its GPUs are numbered from 0."""
+
+    name: str
+    region: str
+    cluster: str
+    """Belongs to one region."""
+    rack: str
+    """Belongs to one cluster."""
+    gpu_type: str
+    gpus: int
+    cpu_mcores: int
+    memory_mib: int
+
+    def __post_init__(self) -> None:
+        for what in ("name", "region", "cluster", "rack", "gpu_type"):
+            a_text(f"{what} of a server", getattr(self, what))
+        owner = f"server {self.name}"
+        for what, most in (("gpus", MOST_GPUS), ("cpu_mcores", LARGEST), ("memory_mib", LARGEST)):
+            object.__setattr__(self, what, whole(owner, what, getattr(self, what), most=most))
+
+
+def servers_in(servers: Iterable[Server]) -> tuple[Server, ...]:
+    """The servers. Raises UsageError for what is no collection of servers."""
+    if not isinstance(servers, Iterable):
+        raise refuse("servers", servers, "a collection of Server")
+    found = tuple(servers)
+    each(a(Server))("servers", found)
+    return found
+
+
+@dataclass(frozen=True)
+class Job:
+    """A gang of equal tasks that run together or not at all. All needs are those of one task."""
+
+    name: str
+    tier: int
+    """One of the fleet's tiers; the lowest number is the most important."""
+    tasks: int = 1
+    mgpu: int = WHOLE
+    """Whole GPUs, or less than one."""
+    cpu_mcores: int = 0
+    memory_mib: int = 0
+    gpu_types: Mapping[str, int] | None = None
+    """GPU types that it accepts, and how many milli-GPUs a task needs on each; None for any type and ``mgpu``."""
+    datasets: tuple[str, ...] = ()
+    """It runs only in regions that hold all of them, unless the fleet has a price for remote reads."""
+    within: str = "cluster"
+    """``server``, ``rack`` or ``cluster``: what it must stay within."""
+    prefer: str = "server"
+    """What is close enough."""
+    preemptible: bool = False
+    """May it be stopped for more important work once it runs?"""
+    gpu_hours_at_risk: float = 0.0
+    """What is lost if it is stopped now; see ``Fleet.set_at_risk``."""
+    tenant: str = ""
+    read_mb_per_day: Mapping[str, int] = field(default_factory=dict)
+    """Dataset → volume that it reads; 0 for those that are not named."""
+    costs: Mapping[str, float] = field(default_factory=dict)
+    """Cluster → price of running it there; 0 for those that are not named."""
+
+    def __post_init__(self) -> None:
+        a_text("name of a job", self.name)
+        owner = f"job {self.name}"
+        object.__setattr__(self, "tier", whole(owner, "tier", self.tier, least=-LARGEST))
+        for what in ("read_mb_per_day", "costs"):
+            mapping_of(anything)(f"{owner}: {what}", getattr(self, what))
+        optional(mapping_of(anything))(f"{owner}: gpu_types", self.gpu_types)
+        for what in ("within", "prefer", "tenant"):
+            a_text(f"{owner}: {what}", getattr(self, what))
+        a_flag(f"{owner}: preemptible", self.preemptible)
+        a_price(f"{owner}: gpu_hours_at_risk", self.gpu_hours_at_risk)
+        texts(f"{owner}: datasets", self.datasets)
+        object.__setattr__(self, "datasets", tuple(self.datasets))
+        volumes = {name: whole(owner, f"MB a day of {name}", mb) for name, mb in self.read_mb_per_day.items()}
+        object.__setattr__(self, "read_mb_per_day", volumes)
+        prices = {name: amount(owner, f"cost in {name}", cost) for name, cost in self.costs.items()}
+        object.__setattr__(self, "costs", prices)
+        object.__setattr__(self, "tasks", whole(owner, "tasks", self.tasks, least=1, most=MOST_TASKS))
+        most = LARGEST // self.tasks
+        for what in ("mgpu", "cpu_mcores", "memory_mib"):
+            object.__setattr__(self, what, whole(owner, what, getattr(self, what), most=most))
+        if self.gpu_types is not None:
+            needs = {kind: whole(owner, "mgpu", mgpu, most=most) for kind, mgpu in self.gpu_types.items()}
+            object.__setattr__(self, "gpu_types", needs)
+        for mgpu in (self.mgpu, *(self.gpu_types or {}).values()):
+            if mgpu > WHOLE and mgpu % WHOLE:
+                raise UsageError(f"{owner}: {mgpu} milli-GPUs a task; expected whole GPUs, or less than one")
+        for what in ("within", "prefer"):
+            if getattr(self, what) not in LEVELS:
+                raise UsageError(f"job {self.name}: {what} is {getattr(self, what)!r}; expected one of {LEVELS}")
+
+    @classmethod
+    @checked(problem=a(JobPlacement))
+    def of(cls, problem: JobPlacement, j: int) -> Job:
+        """The j-th pending job of an instance. It may be stopped once it runs if it is not of tier 0. Its costs are
+        weighted as in the instance's objective."""
+        p = problem
+        j = whole(f"jobs of {p.name}", "j", j, most=len(p.jobs) - 1)
+        accepted = p.option_type[p.option_job == j].tolist()
+        read, priced = np.flatnonzero(p.read_job == j).tolist(), np.flatnonzero(p.cost_job == j).tolist()
+        weight = p.objective.weights["cost"]
+        return cls(
+            name=p.jobs[j],
+            tier=p.tiers[p.tier[j]],
+            tasks=int(p.tasks[j]),
+            gpu_types={p.gpu_types[k]: int(p.need_mgpu[j, k]) for k in accepted},
+            cpu_mcores=int(p.cpu_mcores[j]),
+            memory_mib=int(p.memory_mib[j]),
+            datasets=tuple(p.datasets[p.read_dataset[row]] for row in read),
+            read_mb_per_day={p.datasets[p.read_dataset[row]]: int(p.read_mb_per_day[row]) for row in read},
+            costs={p.clusters[p.cost_cluster[row]]: weight * (int(p.cost_micro[row]) / MICRO) for row in priced},
+            within=LEVELS[p.within[j]],
+            prefer=LEVELS[p.prefer[j]],
+            preemptible=bool(p.tier[j] > 0),
+            tenant=p.tenants[p.tenant[j]],
+        )
+
+
+@dataclass(frozen=True)
+class Share:
+    """Tasks of a job on one server."""
+
+    server: str
+    tasks: int
+    gpus: Mapping[int, int]
+    """GPU → milli-GPUs that they take of it."""
+
+
+@dataclass(frozen=True)
+class Bid:
+    """The best place for a job, as long as the fleet does not change."""
+
+    job: Job
+    tier: int
+    """The tier that counts."""
+    over_quota: bool
+    """The job would take its tenant over the quota: it has the lowest tier and may be stopped."""
+    region: str
+    cluster: str
+    gpu_type: str
+    shares: tuple[Share, ...]
+    level: str
+    """``server``, ``rack`` or ``cluster``: how close together the tasks are."""
+    victims: tuple[str, ...]
+    """Running jobs that have to be stopped first."""
+    victim_tier: int | None
+    """The most important tier among them."""
+    gpu_hours_lost: float
+    price: float
+    """The job's cost in the cluster, and what it reads from other regions at the fleet's price."""
+    load: float
+    """Share of the region's GPUs in use."""
+    proven: bool
+    """Whether no bid is better; False if the search for victims reached its limit."""
+    version: int = field(compare=False)
+    """Of the fleet that made it."""
+    fleet: str = field(compare=False, repr=False)
+    """Which fleet that is; no other one takes the bid."""
+
+    @property
+    def key(self) -> tuple[float, float, int, int, float, float, str, str, str]:
+        """What bids for the same job compare by; the least is the best: importance of the most important victim,
+        GPU-hours lost, victims, level beyond what the job prefers, price, load of the region, and names."""
+        importance = float("-inf") if self.victim_tier is None else -float(self.victim_tier)
+        level = max(0, LEVELS.index(self.level) - LEVELS.index(self.job.prefer))
+        lost, stopped = self.gpu_hours_lost, len(self.victims)
+        return importance, lost, stopped, level, self.price, self.load, self.region, self.cluster, self.gpu_type
+
+
+@dataclass(frozen=True)
+class Refused:
+    """A job that fits nowhere, and why."""
+
+    job: Job
+    reason: str
+    remembered: bool = False
+    """True if it was not searched for, because it asks for no less than one that fitted nowhere."""
+
+
+@dataclass(frozen=True)
+class Drained:
+    """What became of the jobs on a server that takes no more work."""
+
+    stopped: tuple[str, ...]
+    """Those that may be stopped, and now are."""
+    staying: tuple[str, ...]
+    """Those that may not be; the server is empty when they have ended."""
+
+
+@dataclass(frozen=True)
+class ClusterReport:
+    """What stands between a job and a cluster."""
+
+    cluster: str
+    fits: bool
+    words: str
+    """The first constraint that rules the cluster out, or what admitting the job there takes."""

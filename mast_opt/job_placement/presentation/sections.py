@@ -1,0 +1,123 @@
+"""The tables of a job-placement plan for a person: how full, what is admitted, who is stopped, what waits and why."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mast_opt.job_placement.analysis.rejection_reasons import reason_in_words
+from mast_opt.job_placement.plan import Plan
+from mast_opt.job_placement.problem import JobPlacement
+from mast_opt.job_placement.units import GPU, WHOLE, Bools
+from mast_opt.job_placement.verification.measures import free_after
+from mast_opt.kind.kind import Form, Head, Section
+
+Cell = str | float | int | None
+MOST_EXPLAINED = 200
+"""Jobs that wait for which the reason is worked out, in queue order."""
+
+
+def sections(problem: JobPlacement, plan: Plan) -> tuple[Section, ...]:
+    """In the order of reading: admission by tier, fullness, victims, jobs that wait."""
+    admitted = np.zeros(len(problem.jobs), np.bool_)
+    admitted[plan.job] = True
+    return (
+        _admission(problem, admitted),
+        _fullness(problem, plan),
+        *_victims(problem, plan),
+        *_waiting(problem, admitted),
+    )
+
+
+def _admission(problem: JobPlacement, admitted: Bools) -> Section:
+    p = problem
+    rows: list[tuple[Cell, ...]] = []
+    for at, tier in enumerate(p.tiers):
+        of_tier = p.queue_tier == at
+        if of_tier.any():
+            value = float(p.value_milli[of_tier].sum()) / 1000
+            got = float(p.value_milli[of_tier & admitted].sum()) / 1000
+            rows.append((str(tier), int(of_tier.sum()), int((of_tier & admitted).sum()), value, got))
+    heads = (
+        Head("tier"),
+        Head("jobs", Form.COUNT),
+        Head("admitted", Form.COUNT),
+        Head("value", Form.AMOUNT),
+        Head("value admitted", Form.AMOUNT),
+    )
+    dropped = int((p.queue_tier != p.tier).sum())
+    quota = f" {dropped} are over their tenant's quota and count in the lowest tier." if dropped else ""
+    note = f"{int(admitted.sum())} of {len(p.jobs)} jobs are admitted.{quota}"
+    return Section("Jobs admitted", heads, tuple(rows), note)
+
+
+def _fullness(problem: JobPlacement, plan: Plan) -> Section:
+    """Clusters, fullest first."""
+    p = problem
+    count = len(p.clusters)
+    supply = np.bincount(p.server_cluster, weights=p.supply[:, GPU], minlength=count)
+    before = supply - np.bincount(p.server_cluster, weights=p.free[:, GPU], minlength=count)
+    free = np.bincount(p.server_cluster, weights=free_after(p, plan)[:, GPU], minlength=count)
+    fill = np.where(supply > 0, (supply - free) / np.maximum(supply, 1), 0)
+    rows = tuple(
+        (
+            p.clusters[c],
+            p.regions[p.cluster_region[c]],
+            float(supply[c]) / WHOLE,
+            float(before[c] / supply[c]) if supply[c] else None,
+            float(fill[c]) if supply[c] else None,
+            float(free[c]) / WHOLE,
+        )
+        for c in np.lexsort((np.arange(count), -fill)).tolist()
+    )
+    heads = (
+        Head("cluster"),
+        Head("region"),
+        Head("GPUs", Form.AMOUNT),
+        Head("in use before", Form.FILL),
+        Head("in use", Form.FILL),
+        Head("free GPUs", Form.AMOUNT),
+    )
+    total, left = float(supply.sum()), float(free.sum())
+    note = f"{(total - left) / total:.1%} of all GPUs are in use after the plan." if total else "The fleet has no GPUs."
+    return Section("Clusters", heads, rows, note)
+
+
+def _victims(problem: JobPlacement, plan: Plan) -> tuple[Section, ...]:
+    """Running jobs that are stopped, the most work lost first."""
+    p = problem
+    stopped = np.flatnonzero(plan.preempt)
+    if not len(stopped):
+        return ()
+    held = np.bincount(p.held_job, weights=p.held[:, GPU], minlength=len(p.running))
+    order = stopped[np.lexsort((stopped, -p.at_risk[stopped]))]
+    rows = tuple(
+        (p.running[v], str(p.tiers[p.running_tier[v]]), float(held[v]) / WHOLE, float(p.at_risk[v]) / 1000)
+        for v in order.tolist()
+    )
+    heads = (Head("job"), Head("tier"), Head("GPUs", Form.AMOUNT), Head("GPU-hours lost", Form.AMOUNT))
+    lost = float(p.at_risk[stopped].sum()) / 1000
+    stops = "1 job is" if len(stopped) == 1 else f"{len(stopped)} jobs are"
+    return (Section("Jobs stopped", heads, rows, f"{stops} stopped; {lost:,.1f} GPU-hours are lost."),)
+
+
+def _waiting(problem: JobPlacement, admitted: Bools) -> tuple[Section, ...]:
+    """Jobs that are not admitted, in queue order, and what stands in their way."""
+    p = problem
+    waiting = p.order[~admitted[p.order]]
+    if not len(waiting):
+        return ()
+    rows = tuple(
+        (
+            p.jobs[j],
+            str(p.tiers[p.queue_tier[j]]),
+            int(p.tasks[j]),
+            float(p.option_mgpu[p.option_job == j][0]) / WHOLE,
+            reason_in_words(p, j),
+        )
+        for j in waiting[:MOST_EXPLAINED].tolist()
+    )
+    heads = (Head("job"), Head("tier"), Head("tasks", Form.COUNT), Head("GPUs a task", Form.AMOUNT), Head("why"))
+    note = f"{len(waiting)} jobs wait."
+    if len(waiting) > MOST_EXPLAINED:
+        note += f" The first {MOST_EXPLAINED} of the queue are listed."
+    return (Section("Jobs that wait", heads, rows, note),)

@@ -1,0 +1,118 @@
+"""Faults of an instance that no table shows alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from mast_opt.core.errors import Fault
+from mast_opt.core.wording import did_you_mean
+from mast_opt.job_placement.gpu_assignment import read_devices
+from mast_opt.job_placement.units import LARGEST, MOST_GPUS, MOST_TASKS, WHOLE, Bools, Ints
+from mast_opt.kind.schema import Tables
+
+_COLUMNS = {"gpus": (WHOLE, "GPUs"), "cpu_cores": (1000, "cores"), "memory_gb": (1024, "GiB")}
+"""Base units per unit of the file, and the unit."""
+_SHARE_OR_WHOLE = "a whole number of GPUs, or less than one"
+
+
+def faults_of(tables: Tables) -> list[Fault]:
+    """Every fault that there is; empty for a sound instance."""
+    return [
+        *_servers(tables),
+        *_types(tables),
+        *_shares(tables),
+        *_sizes(tables),
+        *_names(tables),
+        *_over_committed(tables),
+    ]
+
+
+def _servers(tables: Tables) -> Iterator[Fault]:
+    mgpu = tables.get("servers", "gpus")
+    for row in np.flatnonzero(mgpu % WHOLE != 0).tolist():
+        yield Fault("servers", "a whole number of GPUs", row + 1, "gpus", f"{mgpu[row] / WHOLE:g}")
+    for row in np.flatnonzero(mgpu > MOST_GPUS * WHOLE).tolist():
+        yield Fault("servers", f"at most {MOST_GPUS} GPUs in one server", row + 1, "gpus", f"{mgpu[row] / WHOLE:g}")
+    for row in np.flatnonzero((mgpu > 0) & ~tables.has("servers", "gpu_type")).tolist():
+        yield Fault("servers", "the GPU type of a server with GPUs", row + 1, "gpu_type", "")
+
+
+def _types(tables: Tables) -> Iterator[Fault]:
+    """Types that jobs or quotas name and no server has."""
+    labels = tables.axes["gpu_type"]
+    there = np.zeros(len(labels), np.bool_)
+    there[tables.get("servers", "gpu_type")[tables.has("servers", "gpu_type")]] = True
+    known = [label for label, have in zip(labels, there.tolist()) if have]
+    for table in ("job_gpu_types", "quotas"):
+        kind = tables.get(table, "gpu_type")
+        unknown = tables.has(table, "gpu_type") & ~np.append(there, True)[kind]
+        for row in np.flatnonzero(unknown).tolist():
+            name = labels[int(kind[row])]
+            words = f"a GPU type that servers have: {', '.join(known) or 'none'}{did_you_mean(name, known)}"
+            yield Fault(table, words, row + 1, "gpu_type", name)
+
+
+def _shares(tables: Tables) -> Iterator[Fault]:
+    for table in ("jobs", "job_gpu_types", "allocations"):
+        mgpu = tables.get(table, "gpus")
+        for row in np.flatnonzero((mgpu > WHOLE) & (mgpu % WHOLE != 0)).tolist():
+            yield Fault(table, _SHARE_OR_WHOLE, row + 1, "gpus", f"{mgpu[row] / WHOLE:g}")
+
+
+def _sizes(tables: Tables) -> Iterator[Fault]:
+    """Needs, supplies and numbers of tasks too large for exact arithmetic."""
+    for table in ("jobs", "allocations"):
+        number = tables.get(table, "tasks")
+        for row in np.flatnonzero(number > MOST_TASKS).tolist():
+            yield Fault(table, f"at most {MOST_TASKS:,} tasks", row + 1, "tasks", str(number[row]))
+    one = {"servers": np.ones(tables.rows("servers"), np.int64)}
+    times = {name: tables.get(name, "tasks") for name in ("jobs", "allocations")} | one
+    times["job_gpu_types"] = times["jobs"][tables.get("job_gpu_types", "job")]
+    for table, tasks in times.items():
+        for column in _COLUMNS if table != "job_gpu_types" else ("gpus",):
+            amount = tables.get(table, column)
+            for row in np.flatnonzero(amount.astype(np.float64) * tasks > LARGEST).tolist():
+                value = f"{tasks[row]} · {amount[row]}" if table != "servers" else str(amount[row])
+                yield Fault(table, f"at most {LARGEST} base units in all", row + 1, column, value)
+
+
+def _names(tables: Tables) -> Iterator[Fault]:
+    running = set(tables.axes["running"])
+    for row, label in enumerate(tables.axes["job"]):
+        if label in running:
+            yield Fault("jobs", "a job that waits; this one runs already (table running)", row + 1, "job", label)
+
+
+def _over_committed(tables: Tables) -> Iterator[Fault]:
+    """Servers whose running jobs hold more than there is, in total or on single GPUs."""
+    labels = tables.axes["server"]
+    server, tasks = tables.get("allocations", "server"), tables.get("allocations", "tasks")
+    short = np.zeros(len(labels), np.bool_)
+    for column, (scale, unit) in _COLUMNS.items():
+        used = np.zeros(len(labels), np.float64)
+        np.add.at(used, server, tables.get("allocations", column).astype(np.float64) * tasks)
+        supply = tables.get("servers", column)
+        for s in np.flatnonzero(used > supply).tolist():
+            short[s] = True
+            message = f"at most the {supply[s] / scale:g} {unit} of {labels[s]} for all running jobs together"
+            yield Fault("allocations", message, None, column, f"{used[s] / scale:g}")
+    yield from _misfits(tables, short)
+
+
+def _misfits(tables: Tables, short: Bools) -> Iterator[Fault]:
+    labels = tables.axes["server"]
+    need: Ints = np.stack([tables.get("allocations", name) for name in _COLUMNS], axis=1)
+    server = tables.get("allocations", "server")
+    index, indexed = tables.get("allocations", "gpu_index"), tables.has("allocations", "gpu_index")
+    tasks = np.minimum(tables.get("allocations", "tasks"), MOST_GPUS * WHOLE)
+    mgpu = np.minimum(tables.get("servers", "gpus"), MOST_GPUS * WHOLE)
+    for row in read_devices(mgpu, server, tasks, need, index, indexed).misfits:
+        name = labels[int(server[row])]
+        if indexed[row]:
+            gpus = f"GPUs from this one on that {name} has and no other job holds"
+            yield Fault("allocations", gpus, row + 1, "gpu_index", str(index[row]))
+        elif not short[server[row]]:
+            gpus = f"GPUs of {name} with room for it beside the other jobs (state gpu_index where tasks share one)"
+            yield Fault("allocations", gpus, row + 1, "gpus", f"{need[row, 0] / WHOLE:g}")

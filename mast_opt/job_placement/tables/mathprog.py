@@ -1,0 +1,98 @@
+"""Instances as data of ``models/job_placement.mod``, for glpsol and anything else that reads GNU MathProg."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from mast_opt.job_placement.problem import JobPlacement
+from mast_opt.job_placement.units import GPU, LEVELS, RESOURCES, WHOLE
+from mast_opt.kind.mathprog import section, with_symbols, write_data
+
+_AXES: dict[str, tuple[str, ...]] = dict.fromkeys(
+    ("regions", "clusters", "racks", "servers", "gpu_types", "jobs", "running", "datasets"), ()
+)
+
+
+def printable(problem: JobPlacement) -> JobPlacement:
+    """The same problem with every label a symbol, as ``write_dat`` names them."""
+    return with_symbols(problem, _AXES)
+
+
+def write_dat(problem: JobPlacement, path: Path) -> None:
+    """Write the data section that, with the .mod, states this problem. The objective is the weighted one."""
+    write_data(problem, path, "job_placement.mod", _AXES, _sections)
+
+
+def _sections(p: JobPlacement) -> Iterator[Iterator[str]]:
+    """The fleet, the jobs that wait, those that run, rules and objective, as the .mod declares them."""
+    yield from _fleet(p)
+    yield from _waiting(p)
+    yield from _running(p)
+    weights = p.objective.weights
+    yield iter([f"param remote_reads := {int(p.remote_reads)};"])
+    yield section("param weight", np.array(list(weights)), np.array(list(weights.values()), float))
+    yield section("param : TIER : tier_weight", np.array(p.tiers), p.tier_weight)
+    yield iter(["end;"])
+
+
+def _fleet(p: JobPlacement) -> Iterator[Iterator[str]]:
+    region, cluster, rack = np.array(p.regions), np.array(p.clusters), np.array(p.racks)
+    server, kind, resource = np.array(p.servers), np.array(p.gpu_types), np.array(RESOURCES)
+    yield section("set REGION", region)
+    yield section("param : CLUSTER : region", cluster, region[p.cluster_region])
+    yield section("param : RACK : cluster rack_at", rack, cluster[p.rack_cluster], np.arange(len(rack)))
+    yield section("set TYPE", kind)
+    yield section("param : SERVER : rack type", server, rack[p.server_rack], kind[p.server_type])
+    yield section("param supply", np.repeat(server, 3), np.tile(resource, len(server)), p.supply.ravel())
+
+
+def _waiting(p: JobPlacement) -> Iterator[Iterator[str]]:
+    job, kind, cluster = np.array(p.jobs), np.array(p.gpu_types), np.array(p.clusters)
+    region, dataset = np.array(p.regions), np.array(p.datasets, str)
+    yield section(
+        "param : JOB : tier value_milli tasks mcores mib level job_at",
+        job,
+        np.array(p.tiers)[p.queue_tier],
+        p.value_milli,
+        p.tasks,
+        p.cpu_mcores,
+        p.memory_mib,
+        np.array(LEVELS)[p.within],
+        np.arange(len(job)),
+    )
+    yield section("param : OPTION : mgpu", job[p.option_job], kind[p.option_type], p.option_mgpu)
+    yield section("set DATASET", dataset)
+    held, where = np.nonzero(p.stored)
+    yield section("set STORED", dataset[held], region[where])
+    resident, home = np.nonzero(p.residency)
+    yield section("set RESIDENCY", dataset[resident], region[home])
+    yield section("param : READ : read_mb_per_day", job[p.read_job], dataset[p.read_dataset], p.read_mb_per_day)
+    yield section("param : PRICED : cost_micro", job[p.cost_job], cluster[p.cost_cluster], p.cost_micro)
+
+
+def _running(p: JobPlacement) -> Iterator[Iterator[str]]:
+    running, server, resource = np.array(p.running, str), np.array(p.servers), np.array(RESOURCES)
+    yield section(
+        "param : RUNNING : running_tier preemptible at_risk",
+        running,
+        np.array(p.tiers)[p.running_tier],
+        p.preemptible.astype(np.int64),
+        p.at_risk,
+    )
+    pairs, at = np.unique(np.stack([p.held_job, p.held_server], axis=1), axis=0, return_inverse=True)
+    held = np.zeros((len(pairs), 3), np.int64)
+    np.add.at(held, at.reshape(-1), p.held)
+    v, s = running[pairs[:, 0]], server[pairs[:, 1]]
+    yield section("set HOLDS", v, s)
+    yield section("param held", np.repeat(v, 3), np.repeat(s, 3), np.tile(resource, len(v)), held.ravel())
+    entries = p.held_devices
+    where = np.stack([p.held_job[entries.row], p.held_server[entries.row], entries.device], axis=1)
+    places, at = np.unique(where, axis=0, return_inverse=True)
+    mgpu = np.zeros(len(places), np.int64)
+    np.add.at(mgpu, at.reshape(-1), entries.mgpu)
+    yield section("param : HOLDS_DEVICE : held_device", running[places[:, 0]], server[places[:, 1]], places[:, 2], mgpu)
+    fraction = (p.held_need[:, GPU] > 0) & (p.held_need[:, GPU] < WHOLE)
+    yield section("set FRACTION_RUNS", server[np.unique(p.held_server[fraction])])

@@ -1,0 +1,261 @@
+"""Between the tables of an instance and the problem, with the faults that only the whole can show."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mast_opt.core.errors import InstanceError
+from mast_opt.job_placement.problem import JobPlacement
+from mast_opt.job_placement.tables.consistency import faults_of
+from mast_opt.job_placement.units import NO_GPU, SERVER, Ints
+from mast_opt.kind.header import Header
+from mast_opt.kind.schema import Tables
+
+
+def build(header: Header, tables: Tables) -> JobPlacement:
+    """The problem that the tables state. Raises InstanceError for what only the problem can see."""
+    faults = faults_of(tables)
+    if faults:
+        raise InstanceError(faults)
+    types, server_type = _server_types(tables)
+    racks, rack_cluster, server_rack = _racks(tables)
+    tiers, tier, running_tier = _tiers(tables)
+    tenants, tenant, running_tenant = _tenants(tables)
+    option_job, option_type, option_mgpu = _options(tables, types, server_type)
+    jobs_mgpu, tasks = tables.get("jobs", "gpus"), tables.get("jobs", "tasks")
+    reads = np.lexsort((tables.get("job_datasets", "dataset"), tables.get("job_datasets", "job")))
+    stored = np.zeros((len(tables.axes["dataset"]), len(tables.axes["region"])), np.bool_)
+    stored[tables.get("replicas", "dataset"), tables.get("replicas", "region")] = True
+    residency = np.zeros_like(stored)
+    residency[tables.get("residency", "dataset"), tables.get("residency", "region")] = True
+    return JobPlacement(
+        name=header.name,
+        provenance=header.provenance,
+        regions=tables.axes["region"],
+        clusters=tables.axes["cluster"],
+        racks=racks,
+        servers=tables.axes["server"],
+        gpu_types=types,
+        jobs=tables.axes["job"],
+        running=tables.axes["running"],
+        datasets=tables.axes["dataset"],
+        tenants=tenants,
+        tiers=tiers,
+        cluster_region=tables.get("clusters", "region"),
+        rack_cluster=rack_cluster,
+        server_rack=server_rack,
+        server_type=server_type,
+        supply=_resources(tables, "servers"),
+        tier=tier,
+        value_milli=np.where(tables.has("jobs", "value"), tables.get("jobs", "value"), jobs_mgpu * tasks),
+        tasks=tasks,
+        cpu_mcores=tables.get("jobs", "cpu_cores"),
+        memory_mib=tables.get("jobs", "memory_gb"),
+        within=tables.get("jobs", "within"),
+        prefer=np.where(tables.has("jobs", "prefer"), tables.get("jobs", "prefer"), SERVER),
+        tenant=tenant,
+        credit_milli=tables.get("jobs", "credit"),
+        submitted_ms=tables.get("jobs", "submitted_s"),
+        option_job=option_job,
+        option_type=option_type,
+        option_mgpu=option_mgpu,
+        read_job=tables.get("job_datasets", "job")[reads],
+        read_dataset=tables.get("job_datasets", "dataset")[reads],
+        read_mb_per_day=tables.get("job_datasets", "tb_per_day")[reads],
+        stored=stored,
+        residency=residency,
+        running_tier=running_tier,
+        preemptible=tables.get("running", "preemptible"),
+        at_risk=tables.get("running", "gpu_hours_at_risk"),
+        running_tenant=running_tenant,
+        held_job=tables.get("allocations", "job"),
+        held_server=tables.get("allocations", "server"),
+        held_tasks=tables.get("allocations", "tasks"),
+        held_need=_resources(tables, "allocations"),
+        held_index=tables.get("allocations", "gpu_index"),
+        held_indexed=tables.has("allocations", "gpu_index"),
+        quota_tenant=tables.get("quotas", "tenant"),
+        quota_type=_renumbered(tables.get("quotas", "gpu_type"), tables.axes["gpu_type"], types),
+        quota_typed=tables.has("quotas", "gpu_type"),
+        quota_mgpu=tables.get("quotas", "gpus"),
+        cost_job=tables.get("costs", "job"),
+        cost_cluster=tables.get("costs", "cluster"),
+        cost_micro=tables.get("costs", "cost"),
+        objective=header.objective,
+        remote_reads=header.rules["remote_reads"] == "price",
+    )
+
+
+def _resources(tables: Tables, table: str) -> Ints:
+    """[·, 3] the columns gpus, cpu_cores and memory_gb."""
+    return np.stack([tables.get(table, name) for name in ("gpus", "cpu_cores", "memory_gb")], axis=1)
+
+
+def _server_types(tables: Tables) -> tuple[tuple[str, ...], Ints]:
+    """The types that servers have, ``none`` last if a server names no type, and [S] the type of each."""
+    axis, typed = tables.axes["gpu_type"], tables.has("servers", "gpu_type")
+    labels = [
+        axis[k] if known else NO_GPU for k, known in zip(tables.get("servers", "gpu_type").tolist(), typed.tolist())
+    ]
+    used = set(labels)
+    types = tuple(label for label in dict.fromkeys((*axis, NO_GPU)) if label in used)
+    number = {label: k for k, label in enumerate(types)}
+    return types, np.array([number[label] for label in labels], np.int64)
+
+
+def _renumbered(at: Ints, old: tuple[str, ...], new: tuple[str, ...]) -> Ints:
+    """The same labels as positions on another axis that has all that are used."""
+    number = {label: k for k, label in enumerate(new)}
+    map_to = np.array([number.get(label, 0) for label in old] or [0], np.int64)
+    return map_to[at]
+
+
+def _racks(tables: Tables) -> tuple[tuple[str, ...], Ints, Ints]:
+    """Labels, cluster and [S] position of each rack; a label that two clusters use becomes ``cluster/label``."""
+    cluster, rack = tables.get("servers", "cluster"), tables.get("servers", "rack")
+    names, clusters = tables.axes["rack"], tables.axes["cluster"]
+    pairs, at = np.unique(rack * len(clusters) + cluster, return_inverse=True)
+    of_rack, of_cluster = pairs // len(clusters), pairs % len(clusters)
+    shared = np.bincount(of_rack, minlength=len(names)) > 1
+    labels = tuple(
+        f"{clusters[c]}/{names[b]}" if shared[b] else names[b] for b, c in zip(of_rack.tolist(), of_cluster.tolist())
+    )
+    return labels, of_cluster, at.astype(np.int64)
+
+
+def _tiers(tables: Tables) -> tuple[tuple[int, ...], Ints, Ints]:
+    pending, running = tables.get("jobs", "tier"), tables.get("running", "tier")
+    tiers, at = np.unique(np.concatenate([pending, running]), return_inverse=True)
+    return tuple(tiers.tolist()), at[: len(pending)].astype(np.int64), at[len(pending) :].astype(np.int64)
+
+
+def _tenants(tables: Tables) -> tuple[tuple[str, ...], Ints, Ints]:
+    """Labels, and the tenant of every pending and running job; the empty label for those that name none."""
+    named = [tables.has(table, "tenant") for table in ("jobs", "running")]
+    labels = tables.axes["tenant"]
+    if not (named[0].all() and named[1].all()):
+        labels = (*labels, "")
+    pending, running = (
+        np.where(known, tables.get(table, "tenant"), len(labels) - 1)
+        for table, known in zip(("jobs", "running"), named)
+    )
+    return labels, pending, running
+
+
+def _options(tables: Tables, types: tuple[str, ...], server_type: Ints) -> tuple[Ints, Ints, Ints]:
+    """(job, type, milli-GPUs per task), ascending by job; the types of a job as listed. A job that lists none takes
+    any, by name."""
+    job, mgpu = tables.get("job_gpu_types", "job"), tables.get("jobs", "gpus")
+    kind = _renumbered(tables.get("job_gpu_types", "gpu_type"), tables.axes["gpu_type"], types)
+    stated = tables.has("job_gpu_types", "gpus")
+    needs = np.where(stated, tables.get("job_gpu_types", "gpus"), mgpu[job])
+    free = np.setdiff1d(np.arange(len(mgpu)), job)
+    any_job, any_type = np.repeat(free, len(types)), np.tile(_by_name(types), len(free))
+    jobs = np.concatenate([job, any_job])
+    kinds = np.concatenate([kind, any_type])
+    amounts = np.concatenate([needs, mgpu[any_job]])
+    order = np.argsort(jobs, kind="stable")
+    return jobs[order], kinds[order], amounts[order]
+
+
+def _by_name(types: tuple[str, ...]) -> Ints:
+    """The positions of the types in the order of their names."""
+    return np.array(sorted(range(len(types)), key=types.__getitem__), np.int64)
+
+
+def unbuild(problem: JobPlacement) -> tuple[Header, Tables]:
+    """The header and tables that ``build`` turns into this problem."""
+    p = problem
+    rules = {"remote_reads": "price" if p.remote_reads else "forbid"}
+    header = Header(p.kind, p.name, p.objective, rules, p.provenance)
+    is_named = np.array([tenant != "" for tenant in p.tenants], np.bool_)
+    named, running_named = is_named[p.tenant], is_named[p.running_tenant]
+    base = np.zeros(len(p.jobs), np.int64)
+    first = np.unique(p.option_job, return_index=True)[1]
+    base[p.option_job[first]] = p.option_mgpu[first]
+    place = np.argsort(_by_name(p.gpu_types))[p.option_type]
+    out_of_order = p.option_job[1:][(np.diff(p.option_job) == 0) & (np.diff(place) < 0)]
+    any_type = p.accepts.all(axis=1) & (p.need_mgpu == base[:, None]).all(axis=1)
+    if len(p.quota_tenant):
+        any_type[out_of_order] = False
+    listed = ~any_type[p.option_job]
+    tiers = np.array(p.tiers, np.int64)
+    dataset, region = np.nonzero(p.stored)
+    values = {
+        "regions": {"region": np.arange(len(p.regions))},
+        "clusters": {"cluster": np.arange(len(p.clusters)), "region": p.cluster_region},
+        "servers": {
+            "server": np.arange(len(p.servers)),
+            "cluster": p.server_cluster,
+            "rack": p.server_rack,
+            "gpu_type": p.server_type,
+            **_columns(p.supply),
+        },
+        "jobs": {
+            "job": np.arange(len(p.jobs)),
+            "tier": tiers[p.tier],
+            "value": p.value_milli,
+            "tasks": p.tasks,
+            "gpus": base,
+            "cpu_cores": p.cpu_mcores,
+            "memory_gb": p.memory_mib,
+            "within": p.within,
+            "prefer": p.prefer,
+            "tenant": np.where(named, p.tenant, 0),
+            "credit": p.credit_milli,
+            "submitted_s": p.submitted_ms,
+        },
+        "job_gpu_types": {
+            "job": p.option_job[listed],
+            "gpu_type": p.option_type[listed],
+            "gpus": p.option_mgpu[listed],
+        },
+        "job_datasets": {"job": p.read_job, "dataset": p.read_dataset, "tb_per_day": p.read_mb_per_day},
+        "replicas": {"dataset": dataset, "region": region},
+        "residency": dict(zip(("dataset", "region"), np.nonzero(p.residency))),
+        "running": {
+            "job": np.arange(len(p.running)),
+            "tier": tiers[p.running_tier],
+            "preemptible": p.preemptible,
+            "gpu_hours_at_risk": p.at_risk,
+            "tenant": np.where(running_named, p.running_tenant, 0),
+        },
+        "allocations": {
+            "job": p.held_job,
+            "server": p.held_server,
+            "tasks": p.held_tasks,
+            **_columns(p.held_need),
+            "gpu_index": p.held_index,
+        },
+        "quotas": {"tenant": p.quota_tenant, "gpus": p.quota_mgpu, "gpu_type": p.quota_type},
+        "costs": {"job": p.cost_job, "cluster": p.cost_cluster, "cost": p.cost_micro},
+    }
+    present = {
+        "jobs": {"tenant": named},
+        "running": {"tenant": running_named},
+        "allocations": {"gpu_index": p.held_indexed},
+        "quotas": {"gpu_type": p.quota_typed},
+    }
+    empty = {"quotas": len(p.quota_tenant), "costs": len(p.cost_job), "residency": int(p.residency.sum())}
+    missing = frozenset(name for name, rows in empty.items() if not rows)
+    return header, Tables(axes_of(p), values, present, missing)
+
+
+def _columns(amounts: Ints) -> dict[str, Ints]:
+    return {name: amounts[:, at] for at, name in enumerate(("gpus", "cpu_cores", "memory_gb"))}
+
+
+def axes_of(problem: JobPlacement) -> dict[str, tuple[str, ...]]:
+    """The labels of every axis of the schemas."""
+    p = problem
+    return {
+        "region": p.regions,
+        "cluster": p.clusters,
+        "rack": p.racks,
+        "server": p.servers,
+        "gpu_type": p.gpu_types,
+        "job": p.jobs,
+        "running": p.running,
+        "dataset": p.datasets,
+        "tenant": tuple(tenant for tenant in p.tenants if tenant),
+    }

@@ -1,0 +1,198 @@
+"""The tables of job-placement instances and plans."""
+
+from __future__ import annotations
+
+from mast_opt.job_placement.units import CLUSTER, LEVELS
+from mast_opt.kind.header import Rule
+from mast_opt.kind.schema import Axis, Schema, Table, boolean, choice, integer, label, need, supply
+
+THOUSANDTHS = 1000
+GIB = 1024
+"""MiB."""
+TB = 1_000_000
+"""Megabytes."""
+MICRO = 1_000_000
+MOST_AT_RISK = 10**12
+"""A thousand million GPU-hours; sums and comparisons of what is lost stay exact in 64 bits."""
+LEAST_CREDIT = -(10**15)
+"""A tenant may be in debt, down to a trillion."""
+
+_PER_TASK = (
+    need("gpus", THOUSANDTHS, help="GPUs of one task: a whole number, or less than one"),
+    need("cpu_cores", THOUSANDTHS, help="cores of one task"),
+    need("memory_gb", GIB, help="memory of one task, GiB"),
+)
+
+SCHEMA = Schema(
+    axes=(
+        Axis("region", "regions"),
+        Axis("cluster", "clusters"),
+        Axis("rack"),
+        Axis("server", "servers"),
+        Axis("gpu_type", offered="servers"),
+        Axis("job", "jobs"),
+        Axis("running", "running"),
+        Axis("dataset"),
+        Axis("tenant"),
+    ),
+    tables=(
+        Table("regions", (label("region", "region"),), key=("region",), rows_required=True, help="the regions"),
+        Table(
+            "clusters",
+            (label("cluster", "cluster"), label("region", "region")),
+            key=("cluster",),
+            rows_required=True,
+            help="which region each cluster is in",
+        ),
+        Table(
+            "servers",
+            (
+                label("server", "server"),
+                label("cluster", "cluster"),
+                label("rack", "rack", help="rack within the cluster"),
+                label("gpu_type", "gpu_type", required=False, help="may be empty for a server without GPUs"),
+                supply("gpus", THOUSANDTHS, help="GPUs of the server, a whole number"),
+                supply("cpu_cores", THOUSANDTHS, help="cores of the server"),
+                supply("memory_gb", GIB, help="memory of the server, GiB"),
+            ),
+            key=("server",),
+            rows_required=True,
+            help="a machine, empty or not",
+        ),
+        Table(
+            "jobs",
+            (
+                label("job", "job"),
+                integer("tier", help="importance; 0 is the highest"),
+                need("value", THOUSANDTHS, required=False, help="worth of admitting it; empty = tasks · gpus"),
+                integer("tasks", minimum=1, help="equal tasks that run together or not at all"),
+                *_PER_TASK,
+                choice("within", *LEVELS, default=CLUSTER, required=False, help="level that it must stay within"),
+                choice("prefer", *LEVELS, required=False, help="level that is close enough; empty = the closest"),
+                label("tenant", "tenant", required=False, help="who a GPU quota counts it to"),
+                need("credit", THOUSANDTHS, minimum=LEAST_CREDIT, default=0, required=False, help="more goes first"),
+                need("submitted_s", THOUSANDTHS, default=0, required=False, help="seconds; earlier goes first"),
+            ),
+            key=("job",),
+            rows_required=True,
+            order_counts_with="quotas",
+            order_within=("tier", "credit", "submitted_s"),
+            help="a gang that waits to be placed",
+        ),
+        Table(
+            "job_gpu_types",
+            (
+                label("job", "job"),
+                label("gpu_type", "gpu_type"),
+                need("gpus", THOUSANDTHS, required=False, help="GPUs of one task on this type; empty = as in jobs"),
+            ),
+            key=("job", "gpu_type"),
+            order_counts_with="quotas",
+            order_within=("job",),
+            help="a row per GPU type that a job accepts; a job without rows takes any",
+        ),
+        Table(
+            "job_datasets",
+            (
+                label("job", "job"),
+                label("dataset", "dataset"),
+                need("tb_per_day", TB, default=0, required=False, help="TB read a day"),
+            ),
+            key=("job", "dataset"),
+            help="what a job reads; a job without rows runs in any region",
+        ),
+        Table(
+            "replicas",
+            (label("dataset", "dataset"), label("region", "region")),
+            key=("dataset", "region"),
+            help="which region holds which dataset",
+        ),
+        Table(
+            "residency",
+            (label("dataset", "dataset"), label("region", "region")),
+            key=("dataset", "region"),
+            required=False,
+            later=True,
+            missing="jobs may read any dataset in any region",
+            help="a job that reads a dataset listed here runs only in the regions listed for it",
+        ),
+        Table(
+            "running",
+            (
+                label("job", "running"),
+                integer("tier", help="importance; 0 is the highest"),
+                boolean("preemptible", help="may it be stopped for a more important job?"),
+                need(
+                    "gpu_hours_at_risk",
+                    THOUSANDTHS,
+                    maximum=MOST_AT_RISK,
+                    help="GPU-hours of work lost if it is stopped now",
+                ),
+                label("tenant", "tenant", required=False, help="who a GPU quota counts it to"),
+            ),
+            key=("job",),
+            help="the jobs that run now",
+        ),
+        Table(
+            "allocations",
+            (
+                label("job", "running"),
+                label("server", "server"),
+                integer("tasks", minimum=1, help="tasks that run there"),
+                *_PER_TASK,
+                integer("gpu_index", required=False, help="first GPU that they hold, counted from 0"),
+            ),
+            key=("job", "server", "gpu_index"),
+            help="what running jobs hold",
+        ),
+        Table(
+            "quotas",
+            (
+                label("tenant", "tenant"),
+                supply("gpus", THOUSANDTHS, help="GPUs before its work drops to the lowest tier"),
+                label("gpu_type", "gpu_type", required=False, help="empty = all types together"),
+            ),
+            key=("tenant", "gpu_type"),
+            required=False,
+            help="GPUs per tenant",
+        ),
+        Table(
+            "costs",
+            (label("job", "job"), label("cluster", "cluster"), need("cost", MICRO, help="price of running it there")),
+            key=("job", "cluster"),
+            required=False,
+            help="what a job costs in a cluster; 0 where there is no row",
+        ),
+    ),
+)
+
+PLAN_SCHEMA = Schema(
+    axes=tuple(axis for axis in SCHEMA.axes if axis.name in ("cluster", "server", "job", "running")),
+    tables=(
+        Table(
+            "assignments",
+            (
+                label("job", "job"),
+                label("cluster", "cluster"),
+                label("server", "server"),
+                integer("tasks", minimum=1, help="tasks of the job that run there"),
+                integer("gpu_index", required=False, help="for fractions of a GPU, the one that they share"),
+            ),
+            key=("job", "server", "gpu_index"),
+        ),
+        Table("preemptions", (label("job", "running"),), key=("job",)),
+    ),
+)
+
+RULES = (Rule("remote_reads", "forbid", ("forbid", "price"), "may a job run where its data is not?"),)
+
+TERMS = {
+    "rejected": 1000.0,
+    "preemption": 10.0,
+    "balance": 1.0,
+    "spread": 1.0,
+    "remote": 10.0,
+    "fragmentation": 0.1,
+    "cost": 1.0,
+}
+"""``cost`` weighs 1 because the term is 0 where there is no ``costs`` table."""

@@ -1,0 +1,230 @@
+"""What a problem tells about itself so that a planner can ask further: why not, why there, what if, what for.
+
+``mast_opt.analysis`` asks these questions of every kind; a kind answers those that make sense for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from mast_opt.core.verdict import Violation
+from mast_opt.mip import FloatArray, IntArray, Mip
+
+
+@dataclass(frozen=True, eq=False)
+class Limits:
+    """One sort of hard limit of an instance (the storage of each region, the pins, …), L members.
+
+    A limit is stated by sides of rows, or by bounds of columns that are open without it. ``upper`` limits hold their
+    rows' upper sides, or hold their columns at 0; ``lower`` ones hold their rows' lower sides, or their columns at 1.
+    """
+
+    name: str
+    side: str
+    """``upper`` or ``lower``."""
+    price: FloatArray
+    """[L] what a repair pays by default for one unit, or for giving the limit up; infinite where that is no repair."""
+    tell: Callable[[Sequence[int]], str]
+    """Some members in the words of the domain, with amounts: "storage of R2 (4 TB)"."""
+    row_member: IntArray
+    row: IntArray
+    """[·] rows of the program, each beside the member that it states."""
+    column_member: IntArray
+    column: IntArray
+    mend: Callable[[int, float], str] = lambda member, amount: ""
+    """A change of one member, as an advice: "raise storage of R2 by 5 TB"."""
+    relax: Callable[[Any, Mapping[int, float]], Any] | None = None
+    """(problem, member → amount in units) → the problem with these limits moved or given up. None: never."""
+    per_unit: float | None = None
+    """Size of one unit in the rows' own unit; None for limits that are kept or given up as a whole."""
+    whole: bool = False
+    """Are amounts whole units?"""
+    most: FloatArray | None = None
+    """[L] units by which a limit can be moved at most; None: without end."""
+    reshapes: bool = False
+    """Does giving one up take something out of the instance, so that plans no longer fit it?"""
+
+    @property
+    def count(self) -> int:
+        return len(self.price)
+
+
+NONE: IntArray = np.zeros(0, np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class Relief:
+    """The program of an instance without the limits that close columns, and all its limits."""
+
+    mip: Mip
+    limits: tuple[Limits, ...]
+    decode: Callable[[FloatArray], Any]
+    story: Callable[[Mapping[str, Sequence[int]]], tuple[str, ...]]
+    """The limits of a conflict (name → members), told together."""
+
+
+@dataclass(frozen=True)
+class Alternative:
+    """What could be done instead with one workload, job, process or reservation, all else left as it is."""
+
+    words: str
+    place: str
+    """Where it would run."""
+    plan: Any | None
+    """The plan with that change made; it may break limits. None where no such plan can be stated."""
+    why_not: str = ""
+    """What keeps it from being stated."""
+
+
+@dataclass(frozen=True)
+class Choices:
+    """The single decisions of a plan that can be questioned."""
+
+    noun: str
+    """``workload``, ``job``, ``process`` or ``reservation``."""
+    names: Callable[[Any], tuple[str, ...]]
+    heaviest: Callable[[Any], Sequence[int]]
+    """Positions in ``names``, those with the largest demand first."""
+    now: Callable[[Any, Any, int], str]
+    """(problem, plan, position) → where it runs, in words."""
+    alternatives: Callable[[Any, Any, int], tuple[Alternative, ...]]
+    """(problem, plan, position) → everything else that could be done with it, whatever the limits say."""
+    phrase: Callable[[Any, Violation], str]
+    """(problem, violation) → the broken limit in the words of the domain."""
+    verb: str = "runs"
+    """Between the name and what ``now`` says."""
+    lasting: Callable[[Violation], bool] = lambda violation: True
+    """Does the limit hold whatever is bought? Such limits, pins and bans, are told before those of capacity."""
+
+
+@dataclass(frozen=True)
+class Resource:
+    """Something that can be bought by the unit."""
+
+    name: str
+    unit: str
+    places: Callable[[Any], tuple[str, ...]]
+    """Where there can be more of it."""
+    add: Callable[[Any, int, int], Any]
+    """(problem, position in ``places``, units) → the problem with so much more there."""
+
+
+PLAUSIBLE_GROWTH = (0.5, 5.0)
+"""Factors of demand outside of these were probably meant as percentages."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """A key of a scenario."""
+
+    apply: Callable[[Any, Any], Any]
+    """(problem, value) → problem. Raises UsageError that says what is wrong with the value and what is expected."""
+    example: str
+    """As it may stand in a file of scenarios."""
+    help: str
+    plausible: tuple[float, float] | None = None
+    """Smallest and largest factor that is likely to be meant as a factor; None for a change by no factor."""
+
+
+@dataclass(frozen=True)
+class Loss:
+    """What a scenario destroys: data of which nothing is left, and the work that cannot run without it."""
+
+    datasets: tuple[str, ...] = ()
+    tb: float | None = 0.0
+    """Size of the datasets; None where the instance states no sizes."""
+    work: tuple[str, ...] = ()
+    """The workloads or jobs that read any of them."""
+    noun: str = "workload"
+    """What ``work`` consists of: ``workload`` or ``job``."""
+
+
+@dataclass(frozen=True)
+class SingleCopy:
+    """A dataset of which one replica exists."""
+
+    dataset: str
+    region: str
+    tb: float
+    work: tuple[str, ...]
+    """The workloads that read it."""
+    gpus: float
+    """The fewest GPUs that they accept together."""
+
+
+@dataclass(frozen=True)
+class RegionRisk:
+    """What depends on one region."""
+
+    region: str
+    running: tuple[str, ...] | None
+    """Workloads that run there, wholly or in part; None where that is not known."""
+    running_gpus: float | None
+    """GPUs that they use there."""
+    loss: Loss
+    """What would be lost with the region."""
+    lost_gpus: float
+    """The fewest GPUs that the lost workloads accept together."""
+
+
+@dataclass(frozen=True)
+class Risk:
+    """Which data has a single copy, and what depends on each region."""
+
+    of: str
+    """``plan`` or ``today``."""
+    complete: bool
+    """Is it known for all work where it runs?"""
+    gpus: float
+    """The fewest GPUs that all workloads accept together."""
+    single_copies: tuple[SingleCopy, ...]
+    regions: tuple[RegionRisk, ...]
+
+
+@dataclass(frozen=True)
+class TwoStage:
+    """How one plan can be made for several scenarios: what is decided before it is known which one comes."""
+
+    decided: str
+    """What every scenario shares: "replicas"."""
+    formulate: Callable[[Any], Any]
+    """Scenario → its Formulation once the shared columns are decided."""
+    shared: Callable[[Mip], IntArray]
+    """The shared columns of a formulation's program, in the same order for every scenario."""
+    alive: Callable[[Any], np.ndarray[Any, Any]]
+    """Scenario → which of the shared columns mean something in it (False: 0 there, whatever is decided)."""
+    recourse: Callable[[Any, Any, bool], Any]
+    """(scenario, plan that decides, is it the base?) → the scenario as an instance in which only the rest is free."""
+
+
+@dataclass(frozen=True)
+class Questions:
+    """Everything that can be asked of a kind of problem; what is empty makes no sense for it."""
+
+    relief: Callable[[Any], Relief] | None = None
+    choices: Choices | None = None
+    resources: tuple[Resource, ...] = ()
+    changes: Mapping[str, Change] = field(default_factory=dict)
+    priced: Callable[[Any], Any] = lambda problem: problem
+    """The instance with work that cannot be served priced instead of forbidden."""
+    moved: Callable[[Any, Any, Any, Any], Mapping[str, float]] = lambda problem, scenario, before, after: {}
+    """(problem, scenario, plan of the problem, plan of the scenario) → what has to be moved from the first plan to the
+    second, by unit."""
+    adapted: Callable[[Any, Any], Any] = lambda scenario, plan: plan
+    """(scenario, plan of the instance) → the same decisions as a plan of the scenario."""
+    guards: Callable[[Any], tuple[str, ...]] = lambda problem: ()
+    """Terms that a frontier between two others may not sacrifice: each is minimised first."""
+    ahead: Mapping[str, str] = field(default_factory=dict)
+    """Term → the term that has to be minimised before a frontier trades it, because a program tells the two apart only
+    where the latter costs more."""
+    two_stage: TwoStage | None = None
+    loss: Callable[[Any, Any, Mapping[str, Any], Any | None], tuple[Any, Loss]] | None = None
+    """(instance, the same after all changes of a scenario, these changes by key, plan or None) → (the changed instance
+    without the data that is lost, that loss). The data that is hit is that of the plan, or today's without one. None
+    where a kind has no data that can be lost."""
+    risk: Callable[[Any, Any | None], Risk] | None = None
+    """(instance, plan or None for today) → what depends on each region; None where a kind has no data to lose."""

@@ -1,0 +1,83 @@
+"""What ``instance.toml`` says beside the tables: the name, the rules and the objective."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from numbers import Real
+
+from mast_opt.core.errors import UsageError
+
+MOST_WEIGHT = 1e18
+"""Largest weight of a term or a tier. Products with amounts stay finite; solvers lose precision long before."""
+
+
+@dataclass(frozen=True)
+class Objective:
+    """What is minimised: a weighted sum of terms, or the terms of ``order`` one after another.
+
+    Raises:
+        UsageError: a weight is not a number from 0 to ``MOST_WEIGHT``, or a name is not of its type.
+    """
+
+    weights: Mapping[str, float]
+    """A weight for every term of the problem, defaults filled in."""
+    tier_weights: Mapping[int, float] = field(default_factory=dict)
+    """Weight of a tier; tiers that are not listed take the problem's default."""
+    order: tuple[str, ...] = ()
+    """Non-empty means lexicographic: the first term is minimised first, and so on."""
+
+    def __post_init__(self) -> None:
+        for name, key, what in (("weights", str, "name of a term"), ("tier_weights", int, "tier, a whole number")):
+            found = getattr(self, name)
+            if not isinstance(found, Mapping):
+                raise UsageError(f"objective.{name} is {found!r}; expected a mapping from the {what}, to its weight")
+            for of, weight in found.items():
+                if not isinstance(of, key) or isinstance(of, bool):
+                    raise UsageError(f"objective.{name} has the key {of!r}; expected the {what}")
+                if not sound_weight(weight):
+                    raise UsageError(
+                        f"objective.{name}[{of!r}] is {weight!r}; expected a number from 0 to {MOST_WEIGHT:g}"
+                    )
+        if not isinstance(self.order, tuple) or not all(isinstance(term, str) for term in self.order):
+            raise UsageError(f"objective.order is {self.order!r}; expected a tuple of names of terms")
+        if len(set(self.order)) != len(self.order):
+            raise UsageError(f"objective.order is {', '.join(self.order)}; expected each term once")
+
+    @property
+    def lexicographic(self) -> bool:
+        return bool(self.order)
+
+
+def sound_weight(weight: object) -> bool:
+    """Is it a finite number from 0 to ``MOST_WEIGHT``?"""
+    if not isinstance(weight, Real) or isinstance(weight, bool):
+        return False
+    try:
+        return 0 <= float(weight) <= MOST_WEIGHT
+    except OverflowError:
+        return False
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A setting of ``[rules]`` in ``instance.toml``: one of the choices, or a positive number."""
+
+    name: str
+    default: str | Fraction
+    choices: tuple[str, ...] = ()
+    """Empty for a positive number."""
+    help: str = ""
+
+
+@dataclass(frozen=True)
+class Header:
+    """The content of ``instance.toml``, validated."""
+
+    kind: str
+    name: str
+    objective: Objective
+    rules: Mapping[str, str | Fraction]
+    """A value for every rule of the problem, defaults filled in."""
+    provenance: str = ""

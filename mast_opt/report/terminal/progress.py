@@ -1,0 +1,104 @@
+"""What a command is busy with, in one live line on stderr; silent where nobody watches."""
+
+from __future__ import annotations
+
+import threading
+import time
+from types import TracebackType
+
+from rich.console import Console
+from rich.live import Live
+from rich.spinner import Spinner
+from rich.text import Text
+
+from mast_opt.core.number_format import percent, plain
+from mast_opt.core.solve_result import Event
+
+PATIENCE_S = 1.0
+"""What is over sooner needs no progress line."""
+
+
+class Progress:
+    """A context manager to be called with each event.
+
+    Args:
+        console: where the line goes; nothing is shown unless that is a terminal.
+        title: what is being done, or by which solver.
+        time_limit_s: for the whole command, or None.
+        elapsed_s: of the limit, already spent.
+        waiting: what to say until there is an incumbent.
+    """
+
+    def __init__(
+        self,
+        console: Console,
+        title: str,
+        time_limit_s: float | None = None,
+        elapsed_s: float = 0.0,
+        waiting: str = "",
+    ) -> None:
+        self._title = title
+        self._waiting = waiting
+        self._limit_s = time_limit_s
+        self._began = time.perf_counter() - elapsed_s
+        self._event: Event | None = None
+        self._compiling_since: float | None = None
+        self._closed = False
+        self._lock = threading.Lock()
+        self._spinner = Spinner("dots" if console.encoding.startswith("utf") else "line")
+        self._live = Live(console=console, get_renderable=self._render, transient=True, refresh_per_second=4)
+        self._timer = threading.Timer(PATIENCE_S, self._open) if console.is_terminal else None
+
+    def __call__(self, event: Event) -> None:
+        if event.compiling:
+            self._compiling_since = time.perf_counter()
+        elif self._compiling_since is not None:  # the limit does not cover it
+            self._began += time.perf_counter() - self._compiling_since
+            self._compiling_since = None
+        self._event = event
+
+    def __enter__(self) -> Progress:
+        if self._timer is not None:
+            self._timer.daemon = True
+            self._timer.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._timer is None:
+            return
+        self._timer.cancel()
+        with self._lock:
+            self._closed = True
+            self._live.stop()
+
+    def _open(self) -> None:
+        with self._lock:
+            if not self._closed:
+                self._live.start()
+
+    def _render(self) -> Spinner:
+        self._spinner.update(text=self.line())
+        return self._spinner
+
+    def line(self) -> Text:
+        """What is known now, within 80 columns."""
+        if self._compiling_since is not None:
+            seconds = f"{time.perf_counter() - self._compiling_since:.0f}"
+            return Text.assemble((self._title, "bold"), f" compiling, once {seconds} s")
+        elapsed = f"{time.perf_counter() - self._began:.0f}"
+        of = "" if self._limit_s is None else f"/{self._limit_s:.0f}"
+        parts = [Text.assemble((self._title, "bold"), f" {elapsed}{of} s")]
+        event = self._event
+        if event is None or event.incumbent is None:
+            parts += [Text(self._waiting)] if self._waiting else []
+        known = [] if event is None else [("incumbent", event.incumbent), ("bound", event.bound)]
+        parts += [Text.assemble((f"{name} ", "dim"), plain(value)) for name, value in known if value is not None]
+        if event is not None and event.gap is not None:
+            parts.append(Text.assemble(("gap ", "dim"), percent(event.gap)))
+        if event is not None and event.stage is not None:
+            parts.append(Text.assemble(("stage ", "dim"), event.stage))
+        line = Text("  ").join(parts)
+        line.no_wrap, line.overflow = True, "ellipsis"
+        return line

@@ -1,0 +1,175 @@
+"""What heuristics share: when to stop, how to report, and the solver that large neighbourhoods are handed."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Generic, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mast_opt.core.solve_result import Event, Limit, SolveParams, SolveResult, relative_gap
+from mast_opt.mip import Mip
+
+PlanT = TypeVar("PlanT")
+
+
+class MipSolver(Protocol):
+    """An exact solver for sub-problems, whichever backend stands behind it."""
+
+    def __call__(self, mip: Mip, params: SolveParams) -> SolveResult: ...
+
+
+@dataclass(frozen=True)
+class Stop:
+    """When a search ends: time, gap, iterations or a request, whichever comes first."""
+
+    time_limit_s: float | None = None
+    gap: float = 1e-4
+    iterations: int | None = None
+    """Rounds of the search; with it, a seed and a number of threads the answer is the same on every machine, unless a
+    part that is solved exactly has a limit in seconds: the solver's page says so."""
+    cancel: threading.Event = field(default_factory=threading.Event)
+
+
+def _always(problem: Any) -> Mapping[str, str]:
+    return {}
+
+
+@dataclass(frozen=True)
+class Pricing:
+    """Which terms of the objective a heuristic takes into account."""
+
+    terms: frozenset[str]
+    unless: Callable[[Any], Mapping[str, str]] = _always
+    """problem → those of the terms that it does not take into account on this problem, and why."""
+
+    def missing(self, problem: Any, weighted: Iterable[str]) -> dict[str, str]:
+        """Those of the weighted terms that are not taken into account, and why ("" where they never are)."""
+        unpriced = self.unless(problem)
+        return {term: unpriced.get(term, "") for term in weighted if term not in self.terms or term in unpriced}
+
+
+class Watch:
+    """The clock of one search: keeps incumbent and bound, emits events, tells when to stop."""
+
+    def __init__(self, stop: Stop, on_event: Callable[[Event], None] | None = None) -> None:
+        self.stop = stop
+        self._on_event = on_event
+        self._began = time.perf_counter()
+        self.objective: float | None = None
+        self.bound: float | None = None
+        self.round = 0
+        self.stage: str | None = None
+
+    def begin(self, stage: str) -> None:
+        """Turn to another term of a lexicographic objective: what was known of the last one is forgotten."""
+        self.stage = stage
+        self.objective = self.bound = None
+        self.round = 0
+
+    @property
+    def elapsed_s(self) -> float:
+        return time.perf_counter() - self._began
+
+    @property
+    def remaining_s(self) -> float:
+        limit = self.stop.time_limit_s
+        return float("inf") if limit is None else max(0.0, limit - self.elapsed_s)
+
+    @property
+    def gap(self) -> float | None:
+        return relative_gap(self.objective, self.bound)
+
+    def report(self, objective: float | None = None, bound: float | None = None) -> None:
+        """Record what is known now; an event is emitted if either improved."""
+        better = objective is not None and (self.objective is None or objective < self.objective)
+        tighter = bound is not None and (self.bound is None or bound > self.bound)
+        if better:
+            self.objective = objective
+        if tighter:
+            self.bound = bound
+        if (better or tighter) and self._on_event is not None:
+            self._on_event(Event(self.elapsed_s, self.objective, self.bound, self.stage))
+
+    def limit(self) -> Limit | None:
+        """The limit that has been reached, if any; a reached gap is not a limit (see ``done``)."""
+        if self.stop.cancel.is_set():
+            return Limit.INTERRUPT
+        if self.remaining_s <= 0:
+            return Limit.TIME
+        if self.stop.iterations is not None and self.round >= self.stop.iterations:
+            return Limit.ITERATIONS
+        return None
+
+    @property
+    def done(self) -> bool:
+        """True when a limit or the asked gap is reached."""
+        return self.limit() is not None or self.near_enough(self.objective)
+
+    def near_enough(self, objective: float | None) -> bool:
+        """Whether an objective is within the requested gap of the bound."""
+        gap = relative_gap(objective, self.bound)
+        return gap is not None and gap <= self.stop.gap
+
+
+@dataclass(frozen=True)
+class StageBound:
+    """A term of a lexicographic objective and what is proven of it under the terms before."""
+
+    term: str
+    bound: float | None
+
+
+class Certificate(Protocol):
+    """What makes a bound checkable without trusting the search."""
+
+    def arrays(self) -> Mapping[str, NDArray[Any]]:
+        """What a file keeps, by name; the kind's ``certified_bound`` computes the bound from it."""
+        ...
+
+
+@dataclass(frozen=True)
+class Found(Generic[PlanT]):
+    """What a heuristic returns."""
+
+    plan: PlanT | None
+    bound: float | None
+    """A proven lower bound, or None."""
+    limit: Limit | None
+    message: str
+    certificate: Certificate | None = None
+    """Of ``bound``; None where there is none."""
+    stages: tuple[StageBound, ...] = ()
+    """One for each term that was minimised, where the objective is lexicographic; ``bound`` is then the first's."""
+
+
+@dataclass(frozen=True)
+class Tools:
+    """What a heuristic is given beside the problem."""
+
+    rng: np.random.Generator
+    watch: Watch
+    threads: int
+    mip_solver: MipSolver
+    integer_solver: MipSolver | None = None
+    """A solver that is better on small programs of whole decisions only; None where there is none."""
+
+
+@dataclass(frozen=True)
+class Rehearsal:
+    """A small run that compiles some of the kernels of a solver, or loads them from the cache."""
+
+    name: str
+    """Unique among the rehearsals of a kind of problem."""
+    run: Callable[[Tools], object]
+    """Calls the kernels with the same types of arguments as the solver, on an instance of its own."""
+
+
+class Heuristic(Protocol):
+    """A solver of our own for one kind of problem."""
+
+    def __call__(self, problem: Any, tools: Tools, start: Any | None) -> Found[Any]: ...

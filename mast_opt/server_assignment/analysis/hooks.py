@@ -1,0 +1,90 @@
+"""What can be asked of server assignment beyond a plan. It is never infeasible: changing nothing is a plan."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mast_opt.core.verdict import Violation
+from mast_opt.core.wording import counted
+from mast_opt.kind.analysis_hooks import Alternative, Choices, Questions
+from mast_opt.server_assignment.analysis.scenarios import CHANGES, adapted, moved
+from mast_opt.server_assignment.plan import Plan
+from mast_opt.server_assignment.problem import ServerAssignment
+from mast_opt.server_assignment.server_classes import partition
+
+
+def now(problem: ServerAssignment, plan: Plan, q: int) -> str:
+    """``12 servers at 3 switchboards``."""
+    held = np.flatnonzero(plan.reservation == q)
+    boards = len(np.unique(problem.server_switchboard[held]))
+    return f"{counted(len(held), 'server')} at {counted(boards, 'switchboard')}"
+
+
+def alternatives(problem: ServerAssignment, plan: Plan, q: int) -> tuple[Alternative, ...]:
+    """Every change of one server that the reservation gives away or receives, one for each group of servers that no
+    limit and no cost tells apart. It receives only what is worth something to it or what it has today."""
+    p = problem
+    nobody = len(p.reservations)
+    groups = partition(p.classes.of, plan.reservation)
+    found = []
+    for server in groups.first.tolist():
+        holder, kind = int(plan.reservation[server]), int(p.server_type[server])
+        board = p.switchboards[int(p.server_switchboard[server])]
+        which = _which(p, plan, server)
+        if holder != q:
+            if p.value_mrru[q, kind] or p.owner[server] == q:
+                source = "nobody" if holder == nobody else p.reservations[holder]
+                found.append(_handed(plan, server, q, f"with one {which} more at {board}, from {source}", board))
+            continue
+        found.append(_handed(plan, server, nobody, f"without one {which} at {board}", board))
+        for r in np.flatnonzero((p.value_mrru[:, kind] > 0) | (np.arange(nobody) == p.owner[server])).tolist():
+            if r != q:
+                words = f"without one {which} at {board}, given to {p.reservations[r]}"
+                found.append(_handed(plan, server, r, words, board))
+    return tuple(found)
+
+
+def _which(problem: ServerAssignment, plan: Plan, server: int) -> str:
+    """The server's type, and what sets it apart: who else has it today, and whether work runs on it."""
+    kind, owner = problem.types[int(problem.server_type[server])], int(problem.owner[server])
+    marks = []
+    if owner != plan.reservation[server]:
+        marks.append(f"{problem.reservations[owner] if problem.owned[server] else 'nobody'} has it today")
+    if problem.working[server]:
+        marks.append("in use")
+    return f"{kind} ({', '.join(marks)})" if marks else kind
+
+
+def _handed(plan: Plan, server: int, to: int, words: str, place: str) -> Alternative:
+    reservation = plan.reservation.copy()
+    reservation[server] = to
+    return Alternative(words, place, Plan(reservation))
+
+
+def phrase(problem: ServerAssignment, violation: Violation) -> str:
+    """A broken limit in words."""
+    index, over = violation.index, violation.amount / 1000
+    if violation.constraint == "no_shorter":
+        return f"{index[0]} lacks capacity today and would lack {over:g} RRU more"
+    if violation.constraint == "no_denser":
+        return f"{index[0]} is over its spread limit at {index[1]} today and would hold {over:g} RRU more there"
+    if violation.constraint == "no_farther":
+        return f"{index[0]} is off its share in {index[1]} today and would be off by {over:g} RRU more"
+    if violation.constraint == "n":
+        return f"{index[0]} at {index[1]} is worth nothing to {index[2]}"
+    return str(violation)
+
+
+def _largest(problem: ServerAssignment) -> list[int]:
+    order: list[int] = np.argsort(-problem.asked_mrru, kind="stable").tolist()
+    return order
+
+
+QUESTIONS = Questions(
+    choices=Choices("reservation", lambda problem: problem.reservations, _largest, now, alternatives, phrase, "holds"),
+    changes=CHANGES,
+    moved=moved,
+    adapted=adapted,
+    guards=lambda problem: ("shortfall",),
+    ahead={"moves_idle": "moves_in_use"},
+)

@@ -1,0 +1,113 @@
+"""What can happen to a fleet and its reservations: the keys that a scenario of server assignment may have.
+
+Servers and reservations keep their positions, so that a plan of the instance can be checked against what has become
+of it: lost servers become those of a new type that is worth nothing to anybody, and belong to nobody.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from mast_opt.core.errors import InstanceError, UsageError
+from mast_opt.core.wording import unused, unused_labels
+from mast_opt.kind.analysis_hooks import PLAUSIBLE_GROWTH, Change
+from mast_opt.kind.scenario_values import amounts, factor, grown, positions, records, reweighted, whole
+from mast_opt.server_assignment.plan import Plan
+from mast_opt.server_assignment.problem import Bools, ServerAssignment
+
+LOST = "lost"
+"""Type of servers that are gone; with a number where the instance has a type of this name."""
+
+
+def lose_switchboards(problem: ServerAssignment, value: Any) -> ServerAssignment:
+    lost = positions("lose_switchboards", "switchboard", problem.switchboards, value)
+    return _lose(problem, np.isin(problem.server_switchboard, lost))
+
+
+def lose_datacenters(problem: ServerAssignment, value: Any) -> ServerAssignment:
+    lost = positions("lose_datacenters", "datacenter", problem.datacenters, value)
+    return _lose(problem, np.isin(problem.switchboard_datacenter[problem.server_switchboard], lost))
+
+
+def _lose(problem: ServerAssignment, lost: Bools) -> ServerAssignment:
+    p = problem
+    return replace(
+        p,
+        types=(*p.types, unused(LOST, p.types)),
+        value_mrru=np.concatenate([p.value_mrru, np.zeros((len(p.reservations), 1), np.int64)], axis=1),
+        server_type=np.where(lost, len(p.types), p.server_type),
+        owner=np.where(lost, len(p.reservations), p.owner),
+        in_use=p.in_use & ~lost,
+    )
+
+
+def grow_demand(problem: ServerAssignment, value: Any) -> ServerAssignment:
+    """What reservations ask for, times a factor, of all or by reservation, rounded up."""
+    by_name = value if isinstance(value, Mapping) else dict.fromkeys(problem.reservations, value)
+    times = np.ones(len(problem.reservations))
+    for q, number in amounts("grow_demand", "reservation", problem.reservations, by_name).items():
+        times[q] = factor(f"grow_demand.{problem.reservations[q]}", number)
+    return replace(problem, asked_mrru=grown("grow_demand", problem.asked_mrru, times))
+
+
+def add_servers(problem: ServerAssignment, value: Any) -> ServerAssignment:
+    """New servers that nobody has, in a rack of their own."""
+    p = problem
+    for record in records("add_servers", {"switchboard": p.switchboards, "type": p.types}, "servers", value):
+        count = whole("add_servers.servers", record.amount, 1)
+        rack = unused("new-rack", p.racks)
+        p = replace(
+            p,
+            racks=(*p.racks, rack),
+            rack_switchboard=np.append(p.rack_switchboard, record.at["switchboard"]),
+            servers=(*p.servers, *unused_labels("new-server", p.servers, count)),
+            server_type=np.append(p.server_type, np.full(count, record.at["type"])),
+            server_rack=np.append(p.server_rack, np.full(count, len(p.racks))),
+            owner=np.append(p.owner, np.full(count, len(p.reservations))),
+            in_use=np.append(p.in_use, np.zeros(count, np.bool_)),
+        )
+    return p
+
+
+def other_weights(problem: ServerAssignment, value: Any) -> ServerAssignment:
+    """Other weights; moves_in_use stays at least as high as moves_idle, as when an instance is read."""
+    try:
+        changed: ServerAssignment = reweighted(problem, value)
+    except InstanceError as error:
+        raise UsageError(
+            "weights: moves_in_use needs at least the weight of moves_idle: idle servers always move first"
+        ) from error
+    return changed
+
+
+CHANGES = {
+    "lose_switchboards": Change(
+        lose_switchboards, 'lose_switchboards = ["sb1"]', "switchboards with all servers there"
+    ),
+    "lose_datacenters": Change(lose_datacenters, 'lose_datacenters = ["dc1"]', "datacenters with all servers there"),
+    "grow_demand": Change(
+        grow_demand, "grow_demand = { training = 1.2 }", "what is asked, times a factor", plausible=PLAUSIBLE_GROWTH
+    ),
+    "add_servers": Change(
+        add_servers, 'add_servers = [{ switchboard = "sb1", type = "gpu", servers = 8 }]', "new servers, nobody's"
+    ),
+    "weights": Change(other_weights, "weights = { moves_in_use = 1 }", "other weights of terms of the objective"),
+}
+
+
+def adapted(scenario: ServerAssignment, plan: Plan) -> Plan:
+    """The plan with new servers left to nobody."""
+    new = len(scenario.servers) - len(plan.reservation)
+    return Plan(np.append(plan.reservation, np.full(new, len(scenario.reservations))))
+
+
+def moved(problem: ServerAssignment, scenario: ServerAssignment, before: Plan, after: Plan) -> Mapping[str, float]:
+    """Servers that change hands; new ones count where somebody gets them, lost ones do not count."""
+    changed = adapted(scenario, before).reservation != after.reservation
+    there = len(problem.servers)
+    changed[:there] &= scenario.server_type[:there] == problem.server_type
+    return {"reassigned_servers": float(changed.sum())}

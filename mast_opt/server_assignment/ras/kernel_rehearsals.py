@@ -1,0 +1,57 @@
+"""What compiles the kernels of ``ras``: its turns on a small instance, and some of their parts alone, so that several
+processes can share the work."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mast_opt.core.solve_result import SolveParams
+from mast_opt.search.interface import Rehearsal, Tools
+from mast_opt.server_assignment.generate import FAMILIES
+from mast_opt.server_assignment.problem import ServerAssignment
+from mast_opt.server_assignment.ras.lagrangian.aggregated_lp_duals import opening_prices
+from mast_opt.server_assignment.ras.lagrangian.integer_bound import never, whole_servers
+from mast_opt.server_assignment.ras.local_search import TAKEN
+from mast_opt.server_assignment.ras.operators.transfers import take
+from mast_opt.server_assignment.ras.ras_search import Turns
+from mast_opt.server_assignment.ras.solver import ras
+
+SMALL = 6
+"""Servers, and reservations, at most."""
+
+
+def rehearsals() -> tuple[Rehearsal, ...]:
+    """The same on every problem."""
+    return (Rehearsal("turns", _turns), Rehearsal("prices", _price), Rehearsal("settling", _settle))
+
+
+def _sample() -> ServerAssignment:
+    family = FAMILIES["standard"]
+    sizes = {size: min(default, SMALL) for size, default in family.sizes.items()}
+    problem: ServerAssignment = family.generate(np.random.default_rng(0), **sizes)
+    return problem
+
+
+def _begun(tools: Tools) -> Turns:
+    problem = _sample()
+    return Turns(problem, tools, None, dict(problem.objective.weights), {})
+
+
+def _turns(tools: Tools) -> None:
+    ras(_sample(), tools, None)
+
+
+def _settle(tools: Tools) -> None:
+    turns = _begun(tools)
+    state = turns.state(turns.best)
+    turns.passes.settle(state, turns.relaxed.limits.least)
+    take(turns.fleet, state, 0, TAKEN)
+
+
+def _price(tools: Tools) -> None:
+    turns = _begun(tools)
+    prices = opening_prices(turns.relaxed, tools.mip_solver, SolveParams())
+    assert prices is not None
+    solved = turns.relaxed.solved(prices)
+    turns.relaxed.bought(prices, solved[1])
+    whole_servers(turns.relaxed, prices, solved, turns.best, turns.work, never)

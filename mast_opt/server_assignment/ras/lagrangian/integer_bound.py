@@ -1,0 +1,189 @@
+"""The bound with whole servers: of each reservation that is small enough, what its amounts can really be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from mast_opt.mip import FloatArray
+from mast_opt.server_assignment.problem import Ints
+from mast_opt.server_assignment.ras.lagrangian.integer_subproblem import Claim, least_cost, tabulated
+from mast_opt.server_assignment.ras.lagrangian.multiple_choice_knapsack import Knapsack
+from mast_opt.server_assignment.ras.lagrangian.relaxation import Halted, Relaxed
+from mast_opt.server_assignment.verification.certificate import MOST_CELLS, Certificate, Prices
+
+COUNTED_CELLS = 7000
+"""Amounts at a switchboard up to which whole servers are counted of every reservation; beyond, rounding matters
+little."""
+STRIDES = (1.0, 0.5, 0.25, 0.12, 0.06, 0.03)
+"""Relative changes of a price that are tried, each twice up and down."""
+MARGIN = 20
+"""Servers by which the levels tried go beyond the relaxed one and today's."""
+REACH = 1.1
+"""Levels are tried to somewhat beyond where the buffer alone should cost too much."""
+ALL = 10
+WORTH = 0.01
+"""Reservations that together miss less than this share of what all miss are not solved as knapsacks."""
+
+
+def never(raised: float) -> bool:
+    """No rise of the bound is enough."""
+    return False
+
+
+def whole_servers(
+    r: Relaxed,
+    c: Prices,
+    solved: tuple[FloatArray, FloatArray],
+    servers: Ints,
+    work: float = np.inf,
+    enough: Callable[[float], bool] = never,
+) -> tuple[FloatArray, Certificate]:
+    """[Q] the least cost at prices ``c`` with whole servers, where a reservation is small enough to try all amounts,
+    the others' in fractions; and what certifies it.
+
+    Reservations for which a plan pays most beyond their least come first: each level at the price of capacity that
+    makes it dearest, and where that leaves something, the knapsack.
+
+    Args:
+        solved: in fractions, as ``Relaxed.solved`` gives it.
+        servers: [N] the plan's, in the order of the offers.
+        work: steps for one knapsack at most, and for all of them ``ALL`` times as many.
+        enough: is asked after each reservation, and told by how much the bound has risen so far. What has been proven
+            when it is, or when the search is halted in the middle of a reservation, is kept.
+    """
+    counting = _Counting(r, c, *solved, work)
+    for phase in (counting.count, counting.solve):
+        wasted = r.wasted(c, counting.least, servers)
+        order = np.argsort(-wasted, kind="stable")
+        missing = np.cumsum(np.maximum(wasted[order], 0.0)[::-1])[::-1]
+        for q, rest in zip(order.tolist(), missing.tolist(), strict=True):
+            if phase == counting.solve and (rest <= WORTH * missing[0] or counting.left <= 0):
+                break
+            try:
+                phase(q, float(wasted[q]))
+            except Halted:
+                return counting.least, counting.certificate()
+            if enough(counting.raised):
+                return counting.least, counting.certificate()
+    return counting.least, counting.certificate()
+
+
+class _Counting:
+    """Reservations one after another. Up to a level ``top`` somewhat above the relaxed one all amounts are tried;
+    beyond it, the relaxed cost is a bound."""
+
+    def __init__(self, r: Relaxed, c: Prices, least: FloatArray, level: FloatArray, work: float) -> None:
+        p = r.problem
+        self.r, self.c, self.least = r, c, least.copy()
+        self.unit = np.maximum(r.unit, 1)
+        reach = np.maximum(np.maximum(level, r.limits.least), r.now.largest)
+        top = np.minimum(reach + MARGIN * r.widest, COUNTED_CELLS * self.unit).astype(np.int64) // self.unit * self.unit
+        small = (r.limits.embedded > 0) & (r.unit > 0) & (top > reach) & ~r.worthless
+        self.top = np.where(small & (p.asked_mrru > 0) & (c.survive <= r.shortfall), top, 0)
+        self.uncharged = r.cost(c) + c.survive[r.reservation] * r.offers.worth
+        self.beyond, self.gain = self._beyond(0, len(top))
+        self.raised = 0.0
+        """Of the bound, so far."""
+        self.counted_to = np.zeros(len(top), np.int64)
+        self.others: list[tuple[int, float]] = []
+        self.exact: dict[int, float] = {}
+        self.work, self.left = work, ALL * work
+
+    def count(self, q: int, wasted: float) -> None:
+        """Every amount, and each level at the price of capacity that makes it dearest."""
+        if self.top[q]:
+            gain, beyond = float(self.c.survive[q]), float(self.beyond[q])
+            best, gains = least_cost(self._base(q), self._claim(q), int(self.unit[q]), gain, beyond)
+            if self._raise(q, best):
+                self.counted_to[q] = self.top[q]
+                self.others += [(q, price) for price in (float(self.gain[q]), *gains)]
+
+    def solve(self, q: int, wasted: float) -> None:
+        """The least cost itself, of all plans that cost no more than what is ``wasted`` beyond the bound."""
+        if self.counted_to[q] and wasted > 0:
+            target = self._own(q) + wasted
+            self._reach(q, target)
+            target = min(target, float(self.beyond[q]))
+            knapsack = Knapsack.of(self._base(q), int(self.unit[q]), self._claim(q))
+            best, steps = knapsack.least_cost(target, min(self.work, self.left), self.r.look)
+            self.left -= steps
+            if self._raise(q, best):
+                self.exact[q] = best
+                self.counted_to[q] = self.top[q]
+                self.others.append((q, float(self.gain[q])))
+
+    def _reach(self, q: int, target: float) -> None:
+        """Try so many amounts that more must cost ``target``, if as many can be tried."""
+        lacking = target - float(self.beyond[q])
+        if lacking > 0:
+            unit = int(self.unit[q])
+            top = int(self.top[q]) + int(REACH * lacking / self.r.buffer) if self.r.buffer else np.inf
+            self.top[q] = min(top, MOST_CELLS * unit) // unit * unit
+            (self.beyond[q],), (self.gain[q],) = self._beyond(q, q + 1)
+
+    def certificate(self) -> Certificate:
+        """Of ``least``."""
+        of, price = zip(*self.others, strict=True) if self.others else ((), ())
+        return Certificate(
+            self.c,
+            self.counted_to,
+            np.array(of, np.int64),
+            np.array(price, np.float64),
+            np.array(list(self.exact), np.int64),
+            np.array(list(self.exact.values()), np.float64),
+        )
+
+    def _own(self, q: int) -> float:
+        """The least cost so far, with what is asked at its price."""
+        return float(self.least[q] + self.c.survive[q] * self.r.problem.asked_mrru[q])
+
+    def _raise(self, q: int, cost: float) -> bool:
+        better = cost - float(self.c.survive[q] * self.r.problem.asked_mrru[q])
+        rise = better - float(self.least[q])
+        if rise <= 0:
+            return False
+        self.least[q] = better
+        self.raised += rise
+        return True
+
+    def _claim(self, q: int) -> Claim:
+        r, p = self.r, self.r.problem
+        return Claim(int(p.asked_mrru[q]), int(r.limits.least[q]), int(r.lacking[q]), r.buffer, r.shortfall)
+
+    def _base(self, q: int) -> FloatArray:
+        """[boards, amounts] what each amount costs at least, capacity at no price."""
+        r, unit = self.r, self.unit[q]
+        base = np.empty((int(r.boards[q]), int(self.top[q] // unit) + 1))
+        tabulated(
+            r.offers,
+            r.offers.start[q],
+            r.offers.start[q + 1],
+            self.uncharged,
+            r.in_use,
+            r.idle,
+            unit,
+            r.limits.limit[q],
+            r.limits.steep[q],
+            r.limits.cap[q],
+            base,
+        )
+        return base
+
+    def _beyond(self, begin: int, end: int) -> tuple[FloatArray, FloatArray]:
+        """What the reservations from ``begin`` to ``end`` cost at least at a level of ``top`` or more, what is asked
+        included; the price of capacity is another one there, found by a few steps up and down, and returned too."""
+        r, some = self.r, slice(begin, end)
+        survive, limits = self.c.survive.copy(), r.limits._replace(least=self.top)
+        never, best = np.full(len(survive), np.inf), np.full(end - begin, -np.inf)
+        pairs = slice(r.offers.start[begin], r.offers.start[end])
+        cost = np.empty_like(self.uncharged)
+        for factor in (1.0, *(turn for step in STRIDES for turn in (1 + step, 1 / (1 + step)) * 2)):
+            tried = np.minimum(survive * factor, r.shortfall)
+            cost[pairs] = self.uncharged[pairs] - tried[r.reservation[pairs]] * r.offers.worth[pairs]
+            least, _ = r.cheapest_within(begin, end, limits, cost, r.buffer + tried, never)
+            value = least + (tried * r.problem.asked_mrru)[some]
+            survive[some] = np.where(value > best, tried[some], survive[some])
+            best = np.maximum(value, best)
+        return best, survive[some]

@@ -1,0 +1,176 @@
+"""A problem ready for the lower bounds of many prices: what the search moves, fast."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Mapping
+
+import numpy as np
+
+from mast_opt.mip import FloatArray
+from mast_opt.server_assignment.formulation.holdings import Holdings
+from mast_opt.server_assignment.formulation.index_sets import pairs_of
+from mast_opt.server_assignment.problem import EMBEDDED, POOL, SHARE, SHARED, Ints, ServerAssignment
+from mast_opt.server_assignment.ras.lagrangian.reservation_subproblem import Limits, Offers, bought, cheapest
+from mast_opt.server_assignment.ras.lagrangian.risk_bounds import around, floors
+from mast_opt.server_assignment.verification.certificate import Prices
+
+ROUNDING = 1e-10
+"""Relative allowance for the rounding of sums."""
+PORTION = 200_000
+"""Pairs that a kernel works on at a time, about."""
+
+
+class Halted(Exception):
+    """The search was told to stop in the middle of a computation."""
+
+
+def unwatched() -> None:
+    """Nobody wants to stop."""
+
+
+class Relaxed:
+    """A problem ready for the bounds of many prices."""
+
+    def __init__(
+        self, problem: ServerAssignment, weights: Mapping[str, float], look: Callable[[], None] = unwatched
+    ) -> None:
+        """``look`` is called every few hundredths of a second; ``Halted``, if it raises that, ends the computation."""
+        self.look = look
+        p, pairs = problem, pairs_of(problem)
+        self.problem, self.pairs = p, pairs
+        now = self.now = Holdings(p, pairs, pairs.today)
+        self.weights = weights
+        asked = int(p.asked_mrru.sum())
+        per_mrru = {name: weight / asked if asked else 0.0 for name, weight in weights.items()}
+        per_server = {name: weight / len(p.servers) for name, weight in weights.items()}
+        self.in_use, self.idle, self.use = (per_server[name] for name in ("moves_in_use", "moves_idle", "use"))
+        self.shortfall, self.buffer = per_mrru["shortfall"], per_mrru["buffer"]
+        self.short_today = now.short
+        self.off_today = now.slack_milli
+        self.slack = per_mrru["affinity"] + np.where(now.slack_milli > 0, per_mrru["repair"], 0.0)
+        """[A]"""
+        self.order = np.lexsort((pairs.switchboard, pairs.reservation))
+        self.offers = Offers(
+            start=np.searchsorted(pairs.reservation[self.order], np.arange(len(p.reservations) + 1)),
+            board=pairs.switchboard[self.order],
+            worth=pairs.worth_mrru[self.order],
+            in_use=pairs.in_use[self.order],
+            idle=pairs.idle[self.order],
+            most=pairs.most[self.order],
+        )
+        self.reservation = pairs.reservation[self.order]
+        parts = np.searchsorted(self.offers.start, np.arange(0, len(self.order) + PORTION, PORTION))
+        edges = np.unique(np.append(parts, [0, len(p.reservations)]).clip(0, len(p.reservations))).tolist()
+        self.portions = list(itertools.pairwise(edges))
+        """Reservations from … to …, so many at a time that a kernel is back soon."""
+        floor = floors(p)
+        self.lacking = floor.short
+        low, high = around(p)
+        limit = p.spread_limit_mrru
+        dense = now.excess > 0
+        self.limits = Limits(
+            embedded=(p.buffer == EMBEDDED).astype(np.int64),
+            least=floor.least,
+            limit=np.where(p.spread_limited, limit.astype(float), np.inf),
+            low=np.where(p.spread_limited, low, np.inf),
+            high=np.where(p.spread_limited, high, np.inf),
+            share=np.where(high > low, (high - limit) / np.maximum(high - low, 1), 1.0),
+            steep=per_mrru["spread"] + np.where(dense, per_mrru["repair"], 0.0),
+            cap=np.where(dense, (limit[:, None] + now.excess).astype(float), np.inf),
+        )
+        key = self.reservation * len(p.switchboards) + self.offers.board
+        self.boards = np.bincount(self.reservation[np.diff(key, prepend=-1) != 0], minlength=len(p.reservations))
+        """[Q] switchboards with something for the reservation"""
+        self.unit = np.gcd.reduce(p.value_mrru, axis=1, initial=0)
+        self.widest = p.value_mrru.max(axis=1, initial=0)
+        self.worthless = np.bincount(pairs.reservation[pairs.worth_mrru == 0], minlength=len(p.reservations)) > 0
+        self.moved = float(self.in_use * pairs.in_use.sum() + self.idle * pairs.idle.sum())
+        """What it costs to take everything from everybody."""
+
+    def within(self, c: Prices) -> Prices:
+        """The nearest prices inside their boxes."""
+        p = self.problem
+        once, survive, loss, most, least = (np.maximum(price, 0.0) for price in c.arrays().values())
+        survive = np.where(self.short_today > 0, survive, np.minimum(survive, self.shortfall))
+        if p.pool is None:
+            loss = np.zeros_like(loss)
+        else:
+            allowed = self.buffer + survive[p.pool]
+            loss = loss if loss.any() else loss + 1.0
+            loss = loss / loss.sum() * (allowed * (1 - 1e-12))
+        share = np.minimum(1.0, self.slack * (1 - 1e-12) / np.maximum(SHARE * (most + least), 1e-300))
+        share = np.where(self.off_today > 0, 1.0, share)
+        return Prices(once, survive, loss, most * share, least * share)
+
+    def bound(self, c: Prices, least: FloatArray) -> float:
+        """The lower bound that prices inside their boxes prove, given what each reservation costs at least."""
+        p = self.problem
+        spare = self.shortfall - c.survive
+        own = least + c.survive * p.asked_mrru + np.where(spare < 0, spare * self.short_today, 0.0)
+        near = np.minimum(self.slack - SHARE * (c.affinity_most + c.affinity_least), 0.0)
+        parts = (self.moved, -float(c.once @ p.stocks.size), float(near @ self.off_today / SHARE))
+        sizes = float(np.abs(own).sum()) + sum(abs(part) for part in parts)
+        return float(math.fsum(own.tolist()) + math.fsum(parts) - ROUNDING * sizes - self._rounding(c))
+
+    def _rounding(self, c: Prices) -> float:
+        return ROUNDING * float(c.survive @ self.problem.asked_mrru + c.once @ self.problem.stocks.size)
+
+    def solved(self, c: Prices) -> tuple[FloatArray, FloatArray]:
+        """[Q] the least cost of each reservation's servers at these prices, and its L."""
+        lacking = np.asarray(np.maximum(self.shortfall - c.survive, 0.0) * self.lacking, np.float64)
+        return self.cheapest_within(0, len(self.boards), self.limits, self.cost(c), self.buffer + c.survive, lacking)
+
+    def bought(self, c: Prices, level: FloatArray) -> FloatArray:
+        """[N] the servers of that least cost, in the order of the offers; fractional at the margin."""
+        cost, amount = self.cost(c), np.zeros(len(self.reservation))
+        for begin, end in self.portions:
+            self.look()
+            bought(self.offers, self.limits, begin, end, cost, self.in_use, self.idle, level, amount)
+        return amount
+
+    def cheapest_within(
+        self, begin: int, end: int, limits: Limits, cost: FloatArray, level_price: FloatArray, shortage: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """``solved``, for the reservations from ``begin`` to ``end``, with other limits, prices and shortages."""
+        least, level = np.empty((2, end - begin))
+        for first, last in self.portions:
+            first, last = max(first, begin), min(last, end)
+            if first < last:
+                self.look()
+                some = slice(first - begin, last - begin)
+                least[some], level[some] = cheapest(
+                    self.offers, limits, first, last, cost, self.in_use, self.idle, level_price, shortage
+                )
+        return least, level
+
+    def wasted(self, c: Prices, least: FloatArray, servers: Ints) -> FloatArray:
+        """[Q] what a plan's counts ([N], in the order of the offers) cost a reservation beyond the least at these
+        prices, affinities and the pool apart."""
+        p, o = self.problem, self.offers
+        kept = np.minimum(servers, o.in_use)
+        each = self.cost(c) * servers - self.in_use * kept - self.idle * np.minimum(servers - kept, o.idle)
+        cell = self.reservation * len(p.switchboards) + o.board
+        held = np.bincount(cell, o.worth * servers, self.limits.steep.size).reshape(self.limits.steep.shape)
+        level = np.where(self.limits.embedded > 0, held.max(axis=1), 0.0)
+        short = np.maximum(p.asked_mrru + level - held.sum(axis=1), 0.0)
+        excess = (np.maximum(held - self.limits.limit[:, None], 0.0) * self.limits.steep).sum(axis=1)
+        own = np.bincount(self.reservation, each, len(p.reservations)) + excess + (self.buffer + c.survive) * level
+        return np.asarray(own + (self.shortfall - c.survive) * short - least)
+
+    def cost(self, c: Prices) -> FloatArray:
+        """[N] of a server of each pair, in the order of the offers."""
+        p, pairs = self.problem, self.pairs
+        per_mrru = -c.survive[pairs.reservation]
+        if p.pool is not None:
+            backed = (p.buffer == SHARED) | (p.buffer == POOL)
+            per_mrru = per_mrru + np.where(backed[pairs.reservation], c.loss[pairs.switchboard], 0.0)
+        near = np.zeros((len(p.reservations), len(p.datacenters)))
+        off, tolerance = p.affinity_share_milli, p.affinity_tolerance_milli
+        every = c.affinity_least * (off - tolerance) - c.affinity_most * (off + tolerance)
+        np.add.at(near, p.affinity_reservation, every[:, None])
+        here = SHARE * (c.affinity_most - c.affinity_least)
+        np.add.at(near, (p.affinity_reservation, p.affinity_datacenter), here)
+        per_mrru = per_mrru + near[pairs.reservation, p.switchboard_datacenter[pairs.switchboard]]
+        return np.asarray((self.use + c.once[pairs.stock] + per_mrru * pairs.worth_mrru)[self.order])

@@ -1,0 +1,260 @@
+"""One reservation chooses its servers again: what no switchboard exceeds, then the cheapest way to keep to it.
+
+Losing less with a switchboard needs a change at every fullest switchboard at once, which no exchange of two servers
+does. So a change here is a whole level: what lies above it is given up, the cheapest first, what is lacking is taken
+from free servers where there is room below it, and what is too much is given up again.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mast_opt.core.jit import compiled, kernel
+from mast_opt.server_assignment.ras.operators.delta_costs import (
+    change,
+    excess_cost,
+    largest,
+    reservation_cost,
+    server_cost,
+    short_cost,
+    slack_cost,
+)
+from mast_opt.server_assignment.ras.state import Fleet, State
+
+ABOVE = 3
+"""Servers by which a level is raised at most where a reservation lacks something."""
+CHUNK = 24
+"""What is lacking is filled in about so many portions."""
+
+
+@kernel
+def extra_cost(f: Fleet, s: State, n, more, stock_price, pool_level):
+    """Cost of ``more`` servers of a pair apart from what is guaranteed: servers, excess, affinity, stock, pool."""
+    q, b = f.reservation[n], f.board[n]
+    worth = f.worth[n] * more
+    cost = server_cost(f, n, s.servers[n] + more) - server_cost(f, n, s.servers[n]) + stock_price[f.stock[n]] * more
+    if worth == 0:
+        return cost
+    cost += excess_cost(f, q, b, s.held[q, b] + worth) - excess_cost(f, q, b, s.held[q, b])
+    if f.near_start[q] < f.near_start[q + 1]:
+        cost += slack_cost(f, s, q, f.datacenter[b], worth) - slack_cost(f, s, q, 0, 0)
+    if f.backed[q] and s.risk[b] + worth > pool_level and more > 0:
+        cost += (f.largest_price + f.short_price) * (s.risk[b] + worth - pool_level)
+    return cost
+
+
+@kernel
+def _lower(f: Fleet, s: State, q, level, stock_price, pool_level):
+    """Give up what a switchboard has above the level."""
+    first = f.start[q]
+    while first < f.start[q + 1]:
+        last, b = first, f.board[first]
+        while last < f.start[q + 1] and f.board[last] == b:
+            last += 1
+        while s.held[q, b] > level:
+            best, price = -1, np.inf
+            over = s.held[q, b] - level
+            for n in range(first, last):
+                if s.servers[n] > 0 and f.worth[n] > 0:
+                    own = extra_cost(f, s, n, -1, stock_price, pool_level)
+                    own = own / min(f.worth[n], over) if own > 0 else own
+                    if own < price:
+                        best, price = n, own
+            if best < 0:
+                break
+            change(f, s, best, -1)
+        first = last
+
+
+@kernel
+def _extras(f: Fleet, s: State, q, changed, more, stock_price, pool_level, extra):
+    """``extra`` [pairs of q]: the cost of ``more`` servers of each, brought up to date after the pair ``changed`` has;
+    of all, where it is negative."""
+    first, last = f.start[q], f.start[q + 1]
+    begin, end = first, last
+    if changed >= 0 and f.near_start[q] == f.near_start[q + 1]:  # without affinities a switchboard is on its own
+        begin, end = changed, changed + 1
+        while begin > first and f.board[begin - 1] == f.board[changed]:
+            begin -= 1
+        while end < last and f.board[end] == f.board[changed]:
+            end += 1
+    for n in range(begin, end):
+        if more > 0 or s.servers[n] > 0:
+            extra[n - first] = extra_cost(f, s, n, more, stock_price, pool_level)
+
+
+@kernel
+def _fill(f: Fleet, s: State, q, level, stock_price, pool_level, extra):
+    """Take what is lacking from free servers, the least cost for what it adds first."""
+    changed = -1
+    while True:
+        lack = f.asked[q] + level - s.total[q]
+        if lack <= 0:
+            return
+        _extras(f, s, q, changed, 1, stock_price, pool_level, extra)
+        best, price = -1, f.short_price
+        for n in range(f.start[q], f.start[q + 1]):
+            worth = f.worth[n]
+            if worth == 0 or s.free[f.stock[n]] <= 0 or s.servers[n] >= f.most[n]:
+                continue
+            if f.embedded[q] and s.held[q, f.board[n]] + worth > level:
+                continue
+            own = extra[n - f.start[q]] / min(worth, lack)
+            if own < price:
+                best, price = n, own
+        if best < 0:
+            return
+        worth = f.worth[best]
+        number = max(lack // (worth * CHUNK), 1)
+        number = min(number, s.free[f.stock[best]], f.most[best] - s.servers[best])
+        if f.embedded[q]:
+            number = min(number, (level - s.held[q, f.board[best]]) // worth)
+        here = f.in_use[best] + f.idle[best] - s.servers[best]
+        if here > 0:
+            number = min(number, here)
+        change(f, s, best, number)
+        changed = best
+
+
+@kernel
+def _thin(f: Fleet, s: State, q, level, stock_price, pool_level, extra):
+    """Give up what is not needed, as long as that saves something."""
+    changed = -1
+    while True:
+        spare = s.total[q] - level - f.asked[q]
+        _extras(f, s, q, changed, -1, stock_price, pool_level, extra)
+        best, price = -1, -1e-15
+        for n in range(f.start[q], f.start[q + 1]):
+            if s.servers[n] > 0 and f.worth[n] <= spare and extra[n - f.start[q]] < price:
+                best, price = n, extra[n - f.start[q]]
+        if best < 0:
+            return
+        number = 1
+        beyond = s.servers[best] - f.in_use[best] - f.idle[best]
+        if beyond > 1 and f.worth[best] > 0:
+            number = max(min(beyond, spare // (f.worth[best] * CHUNK)), 1)
+        change(f, s, best, -number)
+        changed = best
+
+
+@kernel
+def _try(f: Fleet, s: State, q, level, stock_price, before, kept, extra, afresh, mild):
+    """Go to a level if that costs less; returns the cost.
+
+    ``afresh``: from no more than it has today. ``mild``: without a buffer of its own it gives up only what is too much,
+    not everything. ``kept`` and ``extra`` are scratch.
+    """
+    first, last = f.start[q], f.start[q + 1]
+    pool_level = largest(f, s, f.pool) if f.backed[q] and q != f.pool else 1 << 62
+    for n in range(first, last):
+        kept[n - first] = s.servers[n]
+        more = s.servers[n] - f.in_use[n] - f.idle[n]
+        if afresh and more > 0:
+            change(f, s, n, -more)
+    if not mild or f.embedded[q]:
+        _lower(f, s, q, level, stock_price, pool_level)
+    _fill(f, s, q, level, stock_price, pool_level, extra)
+    reached = largest(f, s, q) if f.embedded[q] else level
+    _thin(f, s, q, reached, stock_price, pool_level, extra)
+    after = worth_of(f, s, q, stock_price)
+    if after < before - 1e-13:
+        return after
+    for n in range(first, last):
+        if kept[n - first] != s.servers[n]:
+            change(f, s, n, kept[n - first] - s.servers[n])
+    return before
+
+
+@kernel
+def worth_of(f: Fleet, s: State, q, stock_price):
+    """What q costs, with what the pool pays for it and the stocks at their prices."""
+    cost = reservation_cost(f, s, q)
+    if f.backed[q] and q != f.pool:
+        cost += short_cost(f, s, f.pool, largest(f, s, f.pool))
+    for n in range(f.start[q], f.start[q + 1]):
+        cost += stock_price[f.stock[n]] * s.servers[n]
+    return cost
+
+
+@kernel
+def _least(f: Fleet, q):
+    """The smallest worth of a server to q; 0 if nothing is worth anything to it."""
+    least = 0
+    for n in range(f.start[q], f.start[q + 1]):
+        if f.worth[n] > 0 and (least == 0 or f.worth[n] < least):
+            least = f.worth[n]
+    return least
+
+
+@kernel
+def _levels(f: Fleet, s: State, q, step, hint, stock_price, tries, now, kept, extra):
+    """Try levels around the hint and q's own; returns the cost."""
+    now = _try(f, s, q, largest(f, s, q), stock_price, now, kept, extra, False, False)
+    if not f.embedded[q]:
+        return now
+    if hint > 0:
+        for turn in range(tries):
+            now = _try(f, s, q, hint + turn * step // 2, stock_price, now, kept, extra, False, False)
+    for _ in range(tries):
+        level = largest(f, s, q)
+        lower = _try(f, s, q, max(level - 1, 0), stock_price, now, kept, extra, False, False)
+        if lower >= now:
+            lower = _try(f, s, q, max(level - step, 0), stock_price, now, kept, extra, False, False)
+        if lower >= now:
+            break
+        now = lower
+    level = largest(f, s, q)
+    for turn in range(1, tries + 1):
+        now = _try(f, s, q, level + turn * step // 2, stock_price, now, kept, extra, False, False)
+    return now
+
+
+@kernel
+def _widest(f: Fleet):
+    """Most pairs that a reservation has."""
+    widest = 1
+    for q in range(len(f.asked)):
+        widest = max(widest, f.start[q + 1] - f.start[q])
+    return widest
+
+
+@compiled
+def settle(f: Fleet, s: State, who, even):
+    """Let some reservations fill what they lack, or give up what they have too much, at the level that they have; where
+    that is not enough, some servers above it, or at the level ``even`` [Q] if that is higher."""
+    kept, extra = np.empty(_widest(f), np.int64), np.empty(_widest(f))
+    nothing = np.zeros(len(s.free))
+    for k in range(len(who)):
+        q = who[k]
+        before = worth_of(f, s, q, nothing)
+        now = _try(f, s, q, largest(f, s, q), nothing, before, kept, extra, False, True)
+        own, step = largest(f, s, q), _least(f, q)
+        for more in range(1, ABOVE + 1):
+            if f.embedded[q] and f.asked[q] + largest(f, s, q) > s.total[q]:
+                now = _try(f, s, q, max(own + more * step, even[q]), nothing, now, kept, extra, False, True)
+
+
+@compiled
+def refill(f: Fleet, s: State, who, hint, stock_price, tries):
+    """Let some reservations choose again, each at the levels around ``hint`` [Q] and around its own.
+
+    ``stock_price`` [K] is what a free server is worth to others. Returns how much the cost has fallen, with stocks at
+    those prices.
+    """
+    kept, extra = np.empty(_widest(f), np.int64), np.empty(_widest(f))
+    gain = 0.0
+    for k in range(len(who)):
+        q = who[k]
+        step = _least(f, q)
+        if step == 0:
+            continue
+        first = worth_of(f, s, q, stock_price)
+        now = first
+        level = int(hint[q])
+        now = _levels(f, s, q, step, level, stock_price, tries, now, kept, extra)
+        own = largest(f, s, q)
+        now = _try(f, s, q, own, stock_price, now, kept, extra, True, False)
+        if f.embedded[q] and level > 0 and abs(level - own) >= step:
+            now = _try(f, s, q, level, stock_price, now, kept, extra, True, False)
+        gain += first - now
+    return gain

@@ -1,0 +1,40 @@
+"""The solver ``ras``: one search, or one a term."""
+
+from __future__ import annotations
+
+from mast_opt.search.interface import Found, StageBound, Tools
+from mast_opt.server_assignment.plan import Plan
+from mast_opt.server_assignment.problem import ServerAssignment
+from mast_opt.server_assignment.ras.ras_search import EARLIER, Turns
+from mast_opt.server_assignment.verification.verifier import verify
+
+
+def ras(problem: ServerAssignment, tools: Tools, start: Plan | None) -> Found[Plan]:
+    """Minimise a server-assignment problem heuristically, with a proven lower bound.
+
+    Deterministic for equal seed and number of rounds. A lexicographic objective is searched term by term by weights
+    that keep the terms before.
+    """
+    objective = problem.objective
+    if not objective.lexicographic:
+        search = Turns(problem, tools, start, dict(objective.weights), {})
+        search.run(tools.watch.stop.time_limit_s)
+        return search.found()
+    stages: list[StageBound] = []
+    caps: dict[str, float] = {}
+    results: list[Found[Plan]] = []
+    for position, term in enumerate(objective.order):
+        tools.watch.begin(term)
+        weights = dict.fromkeys(objective.weights, 0.0) | dict.fromkeys(caps, EARLIER) | {term: 1.0}
+        search = Turns(problem, tools, start, weights, caps)
+        search.run(tools.watch.elapsed_s + tools.watch.remaining_s / (len(objective.order) - position))
+        found = search.found()
+        results.append(found)
+        assert found.plan is not None
+        stages.append(StageBound(term, found.bound))
+        if tools.watch.stop.cancel.is_set():
+            break
+        start = found.plan
+        caps = caps | {term: verify(problem, start).terms[term]}
+    first, last = results[0], results[-1]
+    return Found(last.plan, first.bound, last.limit, last.message, first.certificate, tuple(stages))

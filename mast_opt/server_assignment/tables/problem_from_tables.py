@@ -1,0 +1,117 @@
+"""The problem that the tables state, with the faults that only the whole can show."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mast_opt.core.errors import Fault, InstanceError
+from mast_opt.core.wording import unused
+from mast_opt.kind.header import Header
+from mast_opt.kind.schema import Tables
+from mast_opt.server_assignment.problem import LARGEST, POOL, SHARE, SHARED, Ints, ServerAssignment, weight_faults
+
+POOL_NAME = "shared-buffer"
+
+
+def build(header: Header, tables: Tables) -> ServerAssignment:
+    """The problem that the tables state. Raises InstanceError for what only the whole can show.
+
+    Where reservations share a buffer and none is the pool, one is added, called ``shared-buffer``: a server is worth
+    to it what it is worth to the one of them that values it least. The same label of a rack at two switchboards means
+    two racks.
+    """
+    axes = tables.axes
+    faults: list[Fault] = []
+    switchboard_datacenter = _datacenters(tables, faults)
+    switchboard, racks = tables.get("servers", "switchboard"), len(axes["rack"])
+    rack, server_rack = np.unique(switchboard * racks + tables.get("servers", "rack"), return_inverse=True)
+    reservations = axes["reservation"]
+    value = np.zeros((len(reservations), len(axes["type"])), np.int64)
+    value[tables.get("values", "reservation"), tables.get("values", "type")] = tables.get("values", "rru")
+    asked, buffer = tables.get("reservations", "rru"), tables.get("reservations", "buffer")
+    limited, limit = tables.has("reservations", "spread_limit"), tables.get("reservations", "spread_limit")
+    faults += weight_faults("instance.toml", header.objective)
+    faults += _pool_faults(buffer)
+    faults += _size_faults(asked, value, len(axes["server"]))
+    faults += _limit_faults(limit, asked)
+    if faults:
+        raise InstanceError(faults)
+    shared = buffer == SHARED
+    if shared.any() and not (buffer == POOL).any():
+        reservations = (*reservations, unused(POOL_NAME, reservations))
+        value = np.concatenate([value, value[shared].min(axis=0, keepdims=True)])
+        asked, buffer = np.append(asked, 0), np.append(buffer, POOL)
+        limited, limit = np.append(limited, False), np.append(limit, 0)
+    owned = tables.has("servers", "reservation")
+    return ServerAssignment(
+        name=header.name,
+        provenance=header.provenance,
+        datacenters=axes["datacenter"],
+        switchboards=axes["switchboard"],
+        racks=tuple(axes["rack"][at] for at in (rack % racks).tolist()),
+        types=axes["type"],
+        reservations=reservations,
+        servers=axes["server"],
+        switchboard_datacenter=switchboard_datacenter,
+        rack_switchboard=rack // racks,
+        server_type=tables.get("servers", "type"),
+        server_rack=server_rack.reshape(-1),
+        owner=np.where(owned, tables.get("servers", "reservation"), len(reservations)),
+        in_use=tables.get("servers", "in_use"),
+        asked_mrru=asked,
+        buffer=buffer,
+        spread_limited=limited,
+        spread_limit_milli=limit,
+        value_mrru=value,
+        affinity_reservation=tables.get("affinity", "reservation"),
+        affinity_datacenter=tables.get("affinity", "datacenter"),
+        affinity_share_milli=tables.get("affinity", "share"),
+        affinity_tolerance_milli=tables.get("affinity", "tolerance"),
+        objective=header.objective,
+    )
+
+
+def _datacenters(tables: Tables, faults: list[Fault]) -> Ints:
+    """[B] by the first server of each switchboard; a fault for each switchboard that is in two."""
+    board, center = tables.get("servers", "switchboard"), tables.get("servers", "datacenter")
+    names, centers = tables.axes["switchboard"], tables.axes["datacenter"]
+    of_board = np.zeros(len(names), np.int64)
+    of_board[board[::-1]] = center[::-1]
+    strays = np.flatnonzero(of_board[board] != center)
+    _, first = np.unique(board[strays], return_index=True)
+    for row in strays[np.sort(first)].tolist():
+        name, known = names[int(board[row])], centers[int(of_board[board[row]])]
+        words = f"{known}, as in an earlier row of switchboard {name}; name switchboards differently in each datacenter"
+        faults.append(Fault("servers", words, row + 1, "datacenter", centers[int(center[row])]))
+    return of_board
+
+
+def _pool_faults(buffer: Ints) -> list[Fault]:
+    return [
+        Fault("reservations", "one pool at most; the others can be embedded, shared or none", row + 1, "buffer", "pool")
+        for row in np.flatnonzero(buffer == POOL)[1:].tolist()
+    ]
+
+
+def _size_faults(asked: Ints, value: Ints, servers: int) -> list[Fault]:
+    words = "at most 2^53 thousandths of thousandths, so that sums stay exact; use a larger unit"
+    checks = (
+        ("reservations", sum(asked.tolist()), "capacities that add up to"),
+        ("values", int(value.max(initial=0)) * servers, "a largest value whose sum over all servers is"),
+    )
+    return [
+        Fault(table, f"{what} {words}", None, "rru", str(amount // SHARE))
+        for table, amount, what in checks
+        if amount > LARGEST
+    ]
+
+
+def _limit_faults(limit: Ints, asked: Ints) -> list[Fault]:
+    """Spread limits that leave the range of exact integers when they become capacity."""
+    words = "a spread limit whose product with rru is smaller; leave the cell empty for no limit"
+    shares = zip(limit.tolist(), asked.tolist(), strict=True)
+    return [
+        Fault("reservations", words, row + 1, "spread_limit", f"{share / SHARE:g}")
+        for row, (share, rru) in enumerate(shares)
+        if share * rru > LARGEST * SHARE
+    ]

@@ -1,0 +1,158 @@
+"""The certificate of a lower bound: prices that a stranger can check without trusting the search.
+
+For any prices within their boxes the bound is the sum over reservations of what each costs at least at these prices,
+less the stocks at theirs (Lagrangian duality: rows that couple reservations, or a reservation's switchboards, are
+priced; what is left is minimised exactly).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mast_opt.core.errors import Fault, PlanError
+from mast_opt.server_assignment.problem import EMBEDDED, SHARE, Ints, ServerAssignment
+from mast_opt.server_assignment.verification.measures import Measure
+
+Floats = NDArray[np.float64]
+
+FILE = "certificate.npz"
+DEAREST = 1e100
+"""Largest price, so that no sum overflows."""
+EXACT = 1 + 1e-12
+"""Prices may exceed their boxes by what rounding does to them."""
+MOST_CELLS = 20_000
+"""Amounts at a switchboard up to which whole servers are counted, in units: what all worths are multiples of."""
+WHOLE = ("counted_to", "other_of", "exact_of")
+"""Arrays of whole numbers."""
+
+
+@dataclass(frozen=True, eq=False)
+class Prices:
+    """On the rows of the formulation. ``docs/heuristics/ras.md`` derives the bound."""
+
+    once: Floats
+    """[stocks] of a server of each stock"""
+    survive: Floats
+    """[Q] of guaranteed capacity, per mrru"""
+    loss: Floats
+    """[B] of what the pool must stand in for, per mrru; 0 without a pool"""
+    affinity_most: Floats
+    """[A]"""
+    affinity_least: Floats
+    """[A]"""
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """By name."""
+        return {item.name: getattr(self, item.name) for item in fields(self)}
+
+
+@dataclass(frozen=True, eq=False)
+class Certificate:
+    """Prices, and how far whole servers are counted at them."""
+
+    prices: Prices
+    counted_to: Ints
+    """[Q] mrru at a switchboard up to which a reservation's whole servers are counted; 0: fractions all the way"""
+    other_of: Ints
+    """[G] a reservation …"""
+    other_survive: Floats
+    """[G] … and another price of guaranteed capacity that its levels may choose"""
+    exact_of: Ints
+    """[E] a reservation, each at most once, …"""
+    exact_to: Floats
+    """[E] … and the cost up to which all that it can hold is tried: what it asks included at its price, what servers
+    of today save if they stay deducted"""
+
+    @classmethod
+    def in_fractions(cls, prices: Prices) -> Certificate:
+        """Of the bound in which no whole servers are counted."""
+        none, nothing = np.zeros(0, np.int64), np.zeros(0)
+        return cls(prices, np.zeros(len(prices.survive), np.int64), none, nothing, none, nothing)
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """What a file keeps."""
+        mine = ("counted_to", "other_of", "other_survive", "exact_of", "exact_to")
+        return self.prices.arrays() | {name: getattr(self, name) for name in mine}
+
+
+def read_certificate(problem: ServerAssignment, arrays: Mapping[str, NDArray[Any]]) -> Certificate:
+    """The certificate that a file's arrays are.
+
+    Raises:
+        PlanError: arrays lack, or have another type or length than the problem's.
+    """
+    p, affinities = problem, len(problem.affinity_reservation)
+    others, exact = (np.asarray(arrays.get(name, np.zeros(0))).size for name in ("other_of", "exact_of"))
+    lengths = {
+        "once": len(p.stocks),
+        "survive": len(p.reservations),
+        "loss": len(p.switchboards),
+        "affinity_most": affinities,
+        "affinity_least": affinities,
+        "counted_to": len(p.reservations),
+        "other_of": others,
+        "other_survive": others,
+        "exact_of": exact,
+        "exact_to": exact,
+    }
+    found = []
+    for name, length in lengths.items():
+        if name not in arrays:
+            found.append(Fault(FILE, f"an array called {name}"))
+            continue
+        array, dtype = np.asarray(arrays[name]), np.int64 if name in WHOLE else np.float64
+        if array.dtype != dtype or array.shape != (length,):
+            words = f"{length} {np.dtype(dtype)} numbers"
+            found.append(Fault(FILE, words, column=name, value=f"{array.dtype} {array.shape}"))
+        elif name == "exact_to" and not (np.abs(array) <= DEAREST).all():
+            found.append(Fault(FILE, f"costs from {-DEAREST:g} to {DEAREST:g}", column=name))
+        elif name not in (*WHOLE, "exact_to") and not ((array >= 0) & (array <= DEAREST)).all():
+            found.append(Fault(FILE, f"prices from 0 to {DEAREST:g}", column=name))
+    if found:
+        raise PlanError(found)
+    own = {name: np.asarray(array) for name, array in arrays.items()}
+    prices = Prices(**{item.name: own[item.name] for item in fields(Prices)})
+    return Certificate(prices, *(own[item.name] for item in fields(Certificate)[1:]))
+
+
+def faults(
+    problem: ServerAssignment,
+    certificate: Certificate,
+    now: Measure,
+    shortfall: float,
+    buffer: float,
+    slack: Floats,
+) -> list[Fault]:
+    """Every price out of its box, and whole servers that cannot be counted.
+
+    Args:
+        now: what today's assignment holds.
+        shortfall, buffer: their prices, per mrru.
+        slack: [A] its price, per mrru.
+    """
+    p, c, found = problem, certificate.prices, []
+    if ((c.survive > shortfall * EXACT) & (now.short == 0)).any():
+        found.append(Fault(FILE, f"prices up to {shortfall:g}, that of shortfall", column="survive"))
+    allowed = 0.0 if p.pool is None else buffer + c.survive[p.pool]
+    if c.loss.sum() > allowed * EXACT:
+        found.append(Fault(FILE, "prices that add up to at most that of the pool's buffer", column="loss"))
+    if ((SHARE * (c.affinity_most + c.affinity_least) > slack * EXACT) & (now.slack_milli == 0)).any():
+        found.append(Fault(FILE, "prices up to that of slack", column="affinity_most"))
+    to, of = certificate.counted_to, certificate.other_of
+    unit = np.gcd.reduce(p.value_mrru, axis=1, initial=0)
+    if (to < 0).any() or (to > np.where(p.buffer == EMBEDDED, MOST_CELLS * unit, 0)).any():
+        words = f"amounts of up to {MOST_CELLS} units, 0 for who has no buffer of its own or no use for any server"
+        found.append(Fault(FILE, words, column="counted_to"))
+    for name, those in (("other_of", of), ("exact_of", certificate.exact_of)):
+        if len(those) and (those.min() < 0 or those.max() >= len(p.reservations)):
+            found.append(Fault(FILE, f"positions of reservations, 0 … {len(p.reservations) - 1}", column=name))
+    if len(np.unique(certificate.exact_of)) < len(certificate.exact_of):
+        found.append(Fault(FILE, "every reservation at most once", column="exact_of"))
+    if (certificate.other_survive > shortfall * EXACT).any():
+        found.append(Fault(FILE, f"prices up to {shortfall:g}, that of shortfall", column="other_survive"))
+    return found

@@ -1,0 +1,20 @@
+"""What the instance says of today: where each process runs, and which limits that breaks."""
+
+from __future__ import annotations
+
+from mast_opt.kind.current_state import Broken, Known, Present
+from mast_opt.task_reassignment.current_plan import today
+from mast_opt.task_reassignment.problem import TaskReassignment
+from mast_opt.task_reassignment.verification.verifier import verify
+
+
+def present(problem: TaskReassignment) -> Present:
+    """Every process has a machine; each limit that the initial assignment breaks is listed."""
+    broken = tuple(
+        Broken(
+            one.constraint, one.index, f"{one.name} is off by {one.amount:,.12g} {one.unit} (limit {one.limit:,.12g})"
+        )
+        for one in verify(problem, today(problem)).violations
+    )
+    processes = float(len(problem.processes))
+    return Present((Known("processes", processes, processes),), broken)

@@ -1,0 +1,203 @@
+"""Every hard limit of an instance, in words, as rows of the program, and as something to move or give up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from mast_opt.core.wording import listed, named
+from mast_opt.kind.analysis_hooks import NONE, Limits, Relief
+from mast_opt.mip import IntArray
+from mast_opt.task_reassignment.formulation.formulation import base
+from mast_opt.task_reassignment.problem import Ints, TaskReassignment
+
+RULE = 1.0
+"""What a repair pays for one location less or a dependency given up; making a machine's capacity larger by that of an
+average one is 1. That processes run, and each of a service on a machine of its own, is never given up."""
+
+
+def relief(problem: TaskReassignment) -> Relief:
+    """The program and its limits; none of them closes a column."""
+    p, formulation = problem, base(problem)
+    rows = {block.name: block for block in formulation.mip.rows}
+    every = np.arange(len(p.processes))
+    listed_conflict = rows["conflict"].cells
+    listed_dependency = rows["dependency"].cells
+    assert listed_conflict is not None
+    assert listed_dependency is not None
+    limits = (
+        _capacity(p, rows["capacity"].ids.ravel()),
+        _limits(
+            "spread",
+            "lower",
+            _spread_services(p),
+            np.full(len(_spread_services(p)), RULE),
+            rows["spread"].ids,
+            lambda s: f"service {p.services[s]} in at least {p.spread_min[s]} locations",
+            lambda s, fewer: f"let service {p.services[s]} run in {int(p.spread_min[s]) - round(fewer)} locations",
+            _fewer_locations(p),
+        ),
+        _grouped(
+            "dependency",
+            _pairs(p),
+            p.service[listed_dependency[0]] * len(p.services) + listed_dependency[1],
+            rows["dependency"].ids,
+            lambda pair: f"service {_ends(p, pair)[0]} needs {_ends(p, pair)[1]} in its neighbourhood",
+            lambda pair: f"let service {_ends(p, pair)[0]} run without {_ends(p, pair)[1]} nearby",
+            _without_dependencies(p),
+        ),
+        _grouped(
+            "conflict",
+            np.unique(listed_conflict[0]),
+            listed_conflict[0],
+            rows["conflict"].ids,
+            lambda s: f"the {p.service_size[s]} processes of {p.services[s]} on machines of their own",
+        ),
+        Limits(
+            "assigned",
+            "lower",
+            np.full(len(every), np.inf),
+            tell=lambda members: f"{named('process', [p.processes[m] for m in members], 'processes')} must run",
+            row_member=every,
+            row=rows["assigned"].ids,
+            column_member=NONE,
+            column=NONE,
+        ),
+    )
+    kept = tuple(one for one in limits if one.count)
+    by_name = {one.name: one for one in kept}
+
+    def story(chosen: Mapping[str, Sequence[int]]) -> tuple[str, ...]:
+        return tuple(by_name[name].tell(members) for name, members in chosen.items())
+
+    return Relief(formulation.mip, kept, formulation.decode, story)
+
+
+def _capacity(p: TaskReassignment, rows: IntArray) -> Limits:
+    """[M, K] machine after machine; what is transient is also held by what moves away."""
+    resources = len(p.resources)
+    mean = np.maximum(p.capacity.mean(axis=0), 1.0) if len(p.machines) else np.ones(resources)
+
+    def called(member: int) -> str:
+        m, k = divmod(member, resources)
+        return f"{p.resources[k]} of machine {p.machines[m]}"
+
+    def amount(member: int) -> str:
+        m, k = divmod(member, resources)
+        held = f", {p.held[m, k]:,} held by what runs there now" if p.transient[k] else ""
+        return f"{p.capacity[m, k]:,}{held}"
+
+    def more(problem: TaskReassignment, amounts: Mapping[int, float]) -> TaskReassignment:
+        capacity = problem.capacity.copy()
+        for member, units in amounts.items():
+            capacity[divmod(member, resources)] += round(units)
+        return replace(problem, capacity=capacity)
+
+    return Limits(
+        "capacity",
+        "upper",
+        np.tile(1 / mean, len(p.machines)),
+        tell=lambda members: listed([f"{called(member)} ({amount(member)})" for member in members]),
+        row_member=np.arange(len(rows)),
+        row=rows,
+        column_member=NONE,
+        column=NONE,
+        mend=lambda member, units: f"raise {called(member)} by {round(units):,}",
+        relax=more,
+        per_unit=1.0,
+        whole=True,
+    )
+
+
+def _spread_services(p: TaskReassignment) -> Ints:
+    services: Ints = np.flatnonzero((p.spread_min > 1) & (p.service_size > 0))
+    return services
+
+
+def _limits(
+    name: str,
+    side: str,
+    positions: Ints,
+    price: np.ndarray[tuple[int], np.dtype[np.float64]],
+    rows: IntArray,
+    tell: Callable[[int], str],
+    mend: Callable[[int, float], str],
+    relax: Callable[[TaskReassignment, Mapping[int, float]], TaskReassignment],
+) -> Limits:
+    return Limits(
+        name,
+        side,
+        price,
+        tell=lambda members: listed([tell(int(positions[member])) for member in members]),
+        row_member=np.arange(len(rows)),
+        row=rows,
+        column_member=NONE,
+        column=NONE,
+        mend=lambda member, units: mend(int(positions[member]), units),
+        relax=relax,
+        per_unit=1.0,
+        whole=True,
+    )
+
+
+def _grouped(
+    name: str,
+    keys: Ints,
+    key_of_row: IntArray,
+    rows: IntArray,
+    tell: Callable[[int], str],
+    mend: Callable[[int], str] | None = None,
+    relax: Callable[[TaskReassignment, Mapping[int, float]], TaskReassignment] | None = None,
+) -> Limits:
+    """Limits that are stated by several rows each and given up as a whole."""
+    return Limits(
+        name,
+        "upper",
+        np.full(len(keys), RULE if relax is not None else np.inf),
+        tell=lambda members: listed([tell(int(keys[member])) for member in members]),
+        row_member=np.searchsorted(keys, key_of_row),
+        row=rows,
+        column_member=NONE,
+        column=NONE,
+        mend=lambda member, _: "" if mend is None else mend(int(keys[member])),
+        relax=relax,
+    )
+
+
+def _fewer_locations(p: TaskReassignment) -> Callable[[TaskReassignment, Mapping[int, float]], TaskReassignment]:
+    services = _spread_services(p)
+
+    def edit(problem: TaskReassignment, amounts: Mapping[int, float]) -> TaskReassignment:
+        fewest = problem.spread_min.copy()
+        for member, units in amounts.items():
+            fewest[services[member]] -= round(units)
+        return replace(problem, spread_min=fewest)
+
+    return edit
+
+
+def _pairs(p: TaskReassignment) -> Ints:
+    """Dependencies as dependent · S + dependency, ascending; those on the service itself say nothing."""
+    other = p.dependent != p.dependency
+    pairs: Ints = np.unique(p.dependent[other] * len(p.services) + p.dependency[other])
+    return pairs
+
+
+def _ends(p: TaskReassignment, pair: int) -> tuple[str, str]:
+    dependent, dependency = divmod(pair, len(p.services))
+    return p.services[dependent], p.services[dependency]
+
+
+def _without_dependencies(
+    p: TaskReassignment,
+) -> Callable[[TaskReassignment, Mapping[int, float]], TaskReassignment]:
+    pairs = _pairs(p)
+
+    def edit(problem: TaskReassignment, amounts: Mapping[int, float]) -> TaskReassignment:
+        gone = pairs[list(amounts)]
+        kept = ~np.isin(problem.dependent * len(problem.services) + problem.dependency, gone)
+        return replace(problem, dependent=problem.dependent[kept], dependency=problem.dependency[kept])
+
+    return edit

@@ -1,0 +1,93 @@
+"""What can happen to a cluster: the keys that a scenario of task reassignment may have."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from mast_opt.core.errors import UsageError
+from mast_opt.kind.analysis_hooks import PLAUSIBLE_GROWTH, Change
+from mast_opt.kind.scenario_values import amounts, factor, grown, positions, records, reweighted, whole
+from mast_opt.task_reassignment.plan import Plan
+from mast_opt.task_reassignment.problem import TaskReassignment
+from mast_opt.task_reassignment.tables.consistency import faults
+
+MOST = int(np.iinfo(np.int64).max)
+
+
+def drain_machines(problem: TaskReassignment, value: Any) -> TaskReassignment:
+    return _drained(problem, positions("drain_machines", "machine", problem.machines, value))
+
+
+def drain_locations(problem: TaskReassignment, value: Any) -> TaskReassignment:
+    lost = positions("drain_locations", "location", problem.locations, value)
+    return _drained(problem, np.flatnonzero(np.isin(problem.location, lost)).tolist())
+
+
+def _drained(problem: TaskReassignment, machines: list[int]) -> TaskReassignment:
+    """Whatever needs a resource that is not transient has to leave, and nothing comes that needs anything. What leaves
+    still holds its transient resources there, as in every move; so what needs no others may stay. Balance goals do not
+    count there."""
+    capacity, safety, balanced = problem.capacity.copy(), problem.safety.copy(), problem.balanced.copy()
+    capacity[machines] = np.where(problem.transient, problem.held[machines], 0)
+    safety[machines] = 0
+    balanced[machines] = False
+    return replace(problem, capacity=capacity, safety=safety, balanced=balanced)
+
+
+def grow_demand(problem: TaskReassignment, value: Any) -> TaskReassignment:
+    """Needs of all processes, of all resources or by resource, times a factor, rounded up."""
+    by_resource = value if isinstance(value, Mapping) else dict.fromkeys(problem.resources, value)
+    at = amounts("grow_demand", "resource", problem.resources, by_resource)
+    times = np.ones(len(problem.resources))
+    for k, number in at.items():
+        times[k] = factor(f"grow_demand.{problem.resources[k]}", number)
+    return _exact("grow_demand", replace(problem, need=grown("grow_demand", problem.need, times)))
+
+
+def add_capacity(problem: TaskReassignment, value: Any) -> TaskReassignment:
+    """Capacity and safety capacity of machines, by resource; below 0 takes away."""
+    capacity, safety = problem.capacity.copy(), problem.safety.copy()
+    axes = {"machine": problem.machines, "resource": problem.resources}
+    for record in records("add_capacity", axes, "amount", value):
+        cell = record.at["machine"], record.at["resource"]
+        amount = whole("add_capacity.amount", record.amount)
+        capacity[cell] += amount
+        safety[cell] = min(max(int(safety[cell]) + amount, 0), MOST)
+    if (capacity < 0).any():
+        m, k = (int(part[0]) for part in np.nonzero(capacity < 0))
+        raise UsageError(f"add_capacity takes more {problem.resources[k]} from {problem.machines[m]} than there is")
+    return _exact("add_capacity", replace(problem, capacity=capacity, safety=safety))
+
+
+def _exact(key: str, problem: TaskReassignment) -> TaskReassignment:
+    """The problem. Raises UsageError if its sums are no longer exact."""
+    found = faults(problem)
+    if found:
+        raise UsageError(f"{key} makes the instance too large: {found[0]}")
+    return problem
+
+
+CHANGES = {
+    "drain_machines": Change(
+        drain_machines, 'drain_machines = ["m1"]', "machines to empty; what needs only transient resources may stay"
+    ),
+    "drain_locations": Change(drain_locations, 'drain_locations = ["hall-a"]', "locations to empty, likewise"),
+    "grow_demand": Change(
+        grow_demand,
+        "grow_demand = { cpu = 1.2 }",
+        "needs times a factor, of all or by resource",
+        plausible=PLAUSIBLE_GROWTH,
+    ),
+    "add_capacity": Change(
+        add_capacity, 'add_capacity = [{ machine = "m1", resource = "cpu", amount = 8 }]', "more capacity"
+    ),
+    "weights": Change(reweighted, "weights = { machine_move = 10 }", "other weights of terms of the objective"),
+}
+
+
+def moved(problem: TaskReassignment, scenario: TaskReassignment, before: Plan, after: Plan) -> Mapping[str, float]:
+    return {"reassigned_processes": float((before.machine != after.machine).sum())}

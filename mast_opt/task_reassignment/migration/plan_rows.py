@@ -1,0 +1,58 @@
+"""The steps of a task reassignment in labels and words."""
+
+from __future__ import annotations
+
+from mast_opt.kind.migration_plan import Move, Order, Stuck
+from mast_opt.task_reassignment.migration.planner import Blocked, steps
+from mast_opt.task_reassignment.plan import Plan
+from mast_opt.task_reassignment.problem import TaskReassignment
+
+
+def order(problem: TaskReassignment, plan: Plan) -> Order:
+    """Waves of moves from today's machines to the plan's."""
+    p = problem
+    found = steps(problem, plan)
+    moves = tuple(
+        Move(
+            wave=step.wave,
+            action="move",
+            what=p.processes[step.process],
+            source=p.machines[step.source],
+            target=p.machines[step.target],
+            hop=step.hop,
+        )
+        for step in found.moves
+    )
+    stuck = tuple(
+        Stuck(p.processes[blocked.process], p.machines[blocked.target], _reason(p, blocked))
+        for blocked in found.blocked
+    )
+    return Order(moves, stuck, _relief(problem, found.blocked), proven=found.proven)
+
+
+_CONFLICT = "a process of the same service is still there"
+
+
+def _reason(problem: TaskReassignment, blocked: Blocked) -> str:
+    words = (_missing(problem, blocked), _CONFLICT if blocked.conflict else "")
+    return "; ".join(part for part in words if part)
+
+
+def _missing(problem: TaskReassignment, blocked: Blocked) -> str:
+    lacks = zip(problem.resources, blocked.missing.tolist(), strict=True)
+    words = [f"{amount:,} of {resource}" for resource, amount in lacks if amount]
+    return f"{' and '.join(words)} are missing there" if words else ""
+
+
+def _relief(problem: TaskReassignment, blocked: tuple[Blocked, ...]) -> tuple[str, ...]:
+    """The smallest room with which one of those that are stuck could make its move after the other steps, measured by
+    the machine's capacity. Room does not help where a process of the same service is on the machine."""
+    p = problem
+    lacking = [one for one in blocked if one.missing.any() and not one.conflict]
+    if not lacking:
+        return ()
+    nearest = min(lacking, key=lambda one: float((one.missing / p.capacity[one.target].clip(1)).max()))
+    lacks = zip(p.resources, nearest.missing.tolist(), strict=True)
+    room = " and ".join(f"{amount:,} more of {resource}" for resource, amount in lacks if amount)
+    machine, process = p.machines[nearest.target], p.processes[nearest.process]
+    return (f"after these steps, {room} on {machine} would let {process} move there",)

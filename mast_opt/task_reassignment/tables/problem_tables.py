@@ -1,0 +1,248 @@
+"""The tables of task-reassignment instances and plans, and the way between them and the problem."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mast_opt.core.errors import InstanceError
+from mast_opt.kind.header import Header
+from mast_opt.kind.schema import Axis, Schema, Table, Tables, boolean, integer, label, need, supply
+from mast_opt.task_reassignment.problem import Ints, TaskReassignment
+from mast_opt.task_reassignment.tables.consistency import faults
+
+SCHEMA = Schema(
+    axes=(
+        Axis("resource", "resources"),
+        Axis("machine", "machines"),
+        Axis("service", "services"),
+        Axis("process", "processes"),
+        Axis("location"),
+        Axis("neighbourhood"),
+        Axis("move_group"),
+    ),
+    tables=(
+        Table(
+            "resources",
+            (
+                label("resource", "resource"),
+                boolean("transient", default=False, required=False, help="held on the old machine too during a move?"),
+                integer("load_weight", default=1, required=False, help="cost of a unit above the safety capacity"),
+            ),
+            key=("resource",),
+            rows_required=True,
+            help="what processes need and machines have: cores, memory, disk, …",
+        ),
+        Table(
+            "machines",
+            (
+                label("machine", "machine"),
+                label("location", "location", help="a service spreads over several locations"),
+                label("neighbourhood", "neighbourhood", help="a service finds the ones it depends on in its own"),
+                label("move_group", "move_group", required=False, help="see move_costs; empty = moving costs nothing"),
+                boolean("balanced", default=True, required=False, later=True, help="do balances count on the machine?"),
+            ),
+            key=("machine",),
+            rows_required=True,
+            help="a machine that runs processes",
+        ),
+        Table(
+            "capacities",
+            (
+                label("machine", "machine"),
+                label("resource", "resource"),
+                supply("capacity", 1, help="hard limit, in the resource's unit; a machine without a row has none"),
+                supply("safety", 1, required=False, help="use up to here costs nothing; empty = capacity"),
+            ),
+            key=("machine", "resource"),
+            help="how much of each resource a machine has",
+        ),
+        Table(
+            "services",
+            (
+                label("service", "service"),
+                integer("spread_min", default=1, required=False, help="fewest locations that it runs in"),
+            ),
+            key=("service",),
+            rows_required=True,
+            help="a set of processes, no two of them on one machine",
+        ),
+        Table(
+            "dependencies",
+            (label("service", "service"), label("needs", "service", help="the service that must be near")),
+            key=("service", "needs"),
+            required=False,
+            help="each process of the service has a process of the needed one in its neighbourhood",
+        ),
+        Table(
+            "processes",
+            (
+                label("process", "process"),
+                label("service", "service"),
+                label("machine", "machine", help="where it runs today"),
+                integer("move_cost", default=1, required=False, help="cost of moving it"),
+            ),
+            key=("process",),
+            rows_required=True,
+            help="a running task",
+        ),
+        Table(
+            "needs",
+            (
+                label("process", "process"),
+                label("resource", "resource"),
+                need("amount", 1, help="in the resource's unit; no row = 0"),
+            ),
+            key=("process", "resource"),
+            help="how much of each resource a process holds",
+        ),
+        Table(
+            "balances",
+            (
+                label("first", "resource", help="the resource whose free amount asks for the second"),
+                label("second", "resource"),
+                integer("target", minimum=1, help="free units of the second wanted for each free unit of the first"),
+                integer("weight", default=1, required=False, help="cost of a unit that is missing on a machine"),
+            ),
+            key=("first", "second", "target"),
+            required=False,
+            help="free amounts that should stand in a proportion on every machine",
+        ),
+        Table(
+            "move_costs",
+            (
+                label("src", "move_group"),
+                label("dst", "move_group"),
+                integer("cost", help="cost of moving a process from one to the other; no row = 0"),
+            ),
+            key=("src", "dst"),
+            required=False,
+            help="what moves between groups of machines cost",
+        ),
+    ),
+)
+
+PLAN_SCHEMA = Schema(
+    axes=SCHEMA.axes,
+    tables=(Table("assignments", (label("process", "process"), label("machine", "machine")), key=("process",)),),
+)
+
+TERMS = {"load": 1.0, "balance": 1.0, "process_move": 1.0, "service_move": 10.0, "machine_move": 100.0}
+
+
+def build(header: Header, tables: Tables) -> TaskReassignment:
+    """The problem that the tables state. Raises InstanceError for what only the problem can see."""
+    axes = tables.axes
+    resources, machines, processes = axes["resource"], axes["machine"], axes["process"]
+
+    def grid(table: str, row: str, column: str, values: Ints, shape: tuple[int, int]) -> Ints:
+        full = np.zeros(shape, np.int64)
+        full[tables.get(table, row), tables.get(table, column)] = values
+        return full
+
+    grouped = tables.has("machines", "move_group")
+    groups = axes["move_group"] if grouped.all() else (*axes["move_group"], "")
+    by_resource = (len(machines), len(resources))
+    stated = tables.get("capacities", "capacity")
+    safety = np.where(tables.has("capacities", "safety"), tables.get("capacities", "safety"), stated)
+    problem = TaskReassignment(
+        name=header.name,
+        provenance=header.provenance,
+        resources=resources,
+        machines=machines,
+        locations=axes["location"],
+        neighbourhoods=axes["neighbourhood"],
+        move_groups=groups,
+        services=axes["service"],
+        processes=processes,
+        transient=tables.get("resources", "transient"),
+        load_weight=tables.get("resources", "load_weight"),
+        location=tables.get("machines", "location"),
+        neighbourhood=tables.get("machines", "neighbourhood"),
+        move_group=np.where(grouped, tables.get("machines", "move_group"), len(groups) - 1),
+        capacity=grid("capacities", "machine", "resource", stated, by_resource),
+        safety=grid("capacities", "machine", "resource", safety, by_resource),
+        group_move_cost=grid("move_costs", "src", "dst", tables.get("move_costs", "cost"), (len(groups), len(groups))),
+        balanced=tables.get("machines", "balanced"),
+        spread_min=tables.get("services", "spread_min"),
+        dependent=tables.get("dependencies", "service"),
+        dependency=tables.get("dependencies", "needs"),
+        service=tables.get("processes", "service"),
+        need=grid("needs", "process", "resource", tables.get("needs", "amount"), (len(processes), len(resources))),
+        move_cost=tables.get("processes", "move_cost"),
+        initial=tables.get("processes", "machine"),
+        balance_first=tables.get("balances", "first"),
+        balance_second=tables.get("balances", "second"),
+        balance_target=tables.get("balances", "target"),
+        balance_weight=tables.get("balances", "weight"),
+        objective=header.objective,
+    )
+    found = faults(problem)
+    if found:
+        raise InstanceError(found)
+    return problem
+
+
+def unbuild(problem: TaskReassignment) -> tuple[Header, Tables]:
+    """The header and tables that ``build`` turns into this problem."""
+    p = problem
+    header = Header(p.kind, p.name, p.objective, {}, p.provenance)
+    unnamed = p.move_groups.index("") if "" in p.move_groups else None
+    grouped = np.ones(len(p.machines), np.bool_) if unnamed is None else p.move_group != unnamed
+    capacity_at, need_at, cost_at = (
+        np.nonzero((p.capacity > 0) | (p.safety > 0)),
+        np.nonzero(p.need),
+        np.nonzero(p.group_move_cost),
+    )
+    values = {
+        "resources": {
+            "resource": np.arange(len(p.resources)),
+            "transient": p.transient,
+            "load_weight": p.load_weight,
+        },
+        "machines": {
+            "machine": np.arange(len(p.machines)),
+            "location": p.location,
+            "neighbourhood": p.neighbourhood,
+            "move_group": np.where(grouped, p.move_group, 0),
+            "balanced": p.balanced,
+        },
+        "capacities": {
+            "machine": capacity_at[0],
+            "resource": capacity_at[1],
+            "capacity": p.capacity[capacity_at],
+            "safety": p.safety[capacity_at],
+        },
+        "services": {"service": np.arange(len(p.services)), "spread_min": p.spread_min},
+        "dependencies": {"service": p.dependent, "needs": p.dependency},
+        "processes": {
+            "process": np.arange(len(p.processes)),
+            "service": p.service,
+            "machine": p.initial,
+            "move_cost": p.move_cost,
+        },
+        "needs": {"process": need_at[0], "resource": need_at[1], "amount": p.need[need_at]},
+        "balances": {
+            "first": p.balance_first,
+            "second": p.balance_second,
+            "target": p.balance_target,
+            "weight": p.balance_weight,
+        },
+        "move_costs": {"src": cost_at[0], "dst": cost_at[1], "cost": p.group_move_cost[cost_at]},
+    }
+    present = {"machines": {"move_group": grouped}}
+    missing = frozenset(
+        name for name in ("dependencies", "balances", "move_costs") if not len(next(iter(values[name].values())))
+    )
+    return header, Tables(problem_axes(p), values, present, missing)
+
+
+def problem_axes(problem: TaskReassignment) -> dict[str, tuple[str, ...]]:
+    return {
+        "resource": problem.resources,
+        "machine": problem.machines,
+        "service": problem.services,
+        "process": problem.processes,
+        "location": problem.locations,
+        "neighbourhood": problem.neighbourhoods,
+        "move_group": tuple(group for group in problem.move_groups if group),
+    }

@@ -1,0 +1,212 @@
+"""A task-reassignment problem as the compiled kernels want it: flat arrays, amounts as float64.
+
+Amounts are whole numbers below 2^53 (see ``checks``), so their sums are exact in float64 in any order. Load and
+balance costs have one form, Σ_j price[j]·max(0, level[m,j]): a *level* is the use of a resource less its safety
+capacity, or what a balance goal lacks, and a process adds ``feature[p,j]`` to the levels of its machine.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mast_opt.task_reassignment.problem import Bools, Ints, TaskReassignment
+from mast_opt.task_reassignment.twine.similar_processes import alike
+
+Floats = NDArray[np.float64]
+Small = NDArray[np.int32]
+
+LISTED_SHARE = 0.25
+"""Processes that can run on fewer machines than this share have them listed; others draw any machine."""
+LISTED_CELLS = 200_000_000
+"""Largest number of (process, machine) pairs for which such lists are made."""
+TABLE_CELLS = 1_000_000
+"""Largest table of such pairs that is looked into for every change: it has to stay in a processor's cache."""
+
+
+class Fleet(NamedTuple):
+    """What does not change during a search. P processes, M machines, K resources, J levels, S services."""
+
+    home: Small
+    """[P] machine of today."""
+    service: Small
+    """[P]"""
+    feature: Floats
+    """[P, J] the needs, then what the process adds to the levels of the balance goals."""
+    price: Floats
+    """[J] cost of a unit of a level above 0."""
+    slack: Floats
+    """[M, K] capacity less safety capacity: the level at which excess begins."""
+    firm: Small
+    """[·] transient resources, whose capacity is never exceeded during the search."""
+    scarcity: Floats
+    """[K] whole weights that make excesses of different resources comparable: the most plentiful has 1, transient
+    ones, which are never exceeded, have 0."""
+    size: Floats
+    """[P] the largest cost that a process alone can cause on a machine."""
+    by_size: Small
+    """[P] processes, the largest first."""
+    alike: Small
+    """[P, ·] processes that need almost the same, the most alike first; no columns where there are too many."""
+    reach_start: NDArray[np.int64]
+    """[P + 1] into ``reach``; an empty list means any machine."""
+    reach: Small
+    """[·] machines that a process fits on if nothing else moves there."""
+    fits: Bools
+    """[P, M] the same as a table; no rows where it would be too large."""
+    location: Small
+    """[M]"""
+    neighbourhood: Small
+    """[M]"""
+    group: Small
+    """[M] move group."""
+    move_price: Floats
+    """[P] cost of being anywhere but at home."""
+    group_price: Floats
+    """[G, G]"""
+    service_price: float
+    """Cost of each moved process of the service with most of them."""
+    member_start: Small
+    """[S + 1] into ``member``."""
+    member: Small
+    """[P] processes by service."""
+    spread_row: Small
+    """[S] row of the location counts, or −1 where any location will do."""
+    spread_min: Small
+    """[rows]"""
+    nearby_start: Small
+    """[N + 1] into ``nearby``."""
+    nearby: Small
+    """[M] machines by neighbourhood."""
+    near_row: Small
+    """[S] row of the neighbourhood counts, or −1 for a service in no dependency."""
+    near_service: Small
+    """[rows]"""
+    asks_start: Small
+    """[rows + 1] into ``asks``."""
+    asks: Small
+    """[·] rows of the services that a row's service depends on."""
+    asked_start: Small
+    """[rows + 1] into ``asked``."""
+    asked: Small
+    """[·] rows of the services that depend on a row's service."""
+
+
+def fleet_of(problem: TaskReassignment) -> Fleet:
+    p = problem
+    weights = p.objective.weights
+    feature, price = _features(p)
+    size = (np.abs(feature) * price).max(axis=1, initial=0.0) + p.move_cost * weights["process_move"]
+    fits = _fits(p)
+    reach_start, reach = _reach(p, fits)
+    several = np.flatnonzero((p.spread_min > 1) & (p.service_size > 0))
+    distinct = p.dependent != p.dependency
+    dependent, dependency = p.dependent[distinct], p.dependency[distinct]
+    involved = np.unique(np.concatenate([dependent, dependency]))
+    near_row = _rows(len(p.services), involved)
+    asks_start, asks = _lists(near_row[dependent], near_row[dependency], len(involved))
+    asked_start, asked = _lists(near_row[dependency], near_row[dependent], len(involved))
+    member_start, member = _lists(p.service, np.arange(len(p.processes)), len(p.services))
+    nearby_start, nearby = _lists(p.neighbourhood, np.arange(len(p.machines)), len(p.neighbourhoods))
+    total = p.capacity.sum(axis=0)
+    return Fleet(
+        home=_small(p.initial),
+        service=_small(p.service),
+        feature=feature,
+        price=price,
+        slack=(p.capacity - _safety(p)).astype(np.float64),
+        firm=_small(np.flatnonzero(p.transient)),
+        scarcity=np.rint(total.max() / np.maximum(total, 1)) * ~p.transient,
+        size=size,
+        by_size=_small(np.argsort(-size, kind="stable")),
+        alike=_small(alike(feature * price)),
+        reach_start=reach_start,
+        reach=reach,
+        fits=fits if fits.size <= TABLE_CELLS else fits[:0],
+        location=_small(p.location),
+        neighbourhood=_small(p.neighbourhood),
+        group=_small(p.move_group),
+        move_price=np.asarray(p.move_cost * weights["process_move"], np.float64),
+        group_price=np.asarray(p.group_move_cost * weights["machine_move"], np.float64),
+        service_price=float(weights["service_move"]),
+        member_start=member_start,
+        member=member,
+        spread_row=_small(_rows(len(p.services), several)),
+        spread_min=_small(p.spread_min[several]),
+        nearby_start=nearby_start,
+        nearby=nearby,
+        near_row=_small(near_row),
+        near_service=_small(involved),
+        asks_start=asks_start,
+        asks=asks,
+        asked_start=asked_start,
+        asked=asked,
+    )
+
+
+def base_levels(problem: TaskReassignment) -> Floats:
+    """[M, J] the levels of empty machines; where balance goals do not count, no processes lift them above 0."""
+    p = problem
+    wanted = p.balance_target * p.capacity[:, p.balance_first] - p.capacity[:, p.balance_second]
+    asked = p.need[:, p.balance_second] - p.balance_target * p.need[:, p.balance_first]
+    never = -np.maximum(asked, 0).sum(axis=0)
+    wanted = np.where(p.balanced[:, None], wanted, never)
+    return np.concatenate([-_safety(p), wanted], axis=1).astype(np.float64)
+
+
+def _safety(problem: TaskReassignment) -> Ints:
+    """[M, K] safety capacities, of which what is above all needs together means nothing more."""
+    most: Ints = np.minimum(problem.safety, problem.need.sum(axis=0))
+    return most
+
+
+def _features(problem: TaskReassignment) -> tuple[Floats, Floats]:
+    p = problem
+    weights = p.objective.weights
+    asked = p.need[:, p.balance_second] - p.balance_target * p.need[:, p.balance_first]
+    price = np.concatenate([p.load_weight * weights["load"], p.balance_weight * weights["balance"]])
+    return np.concatenate([p.need, asked], axis=1).astype(np.float64), price
+
+
+def _fits(problem: TaskReassignment) -> Bools:
+    """[P, M] has the machine room for the process alone? No rows where the table would be too large."""
+    p = problem
+    processes, machines = len(p.processes), len(p.machines)
+    if processes * machines > LISTED_CELLS:
+        return np.zeros((0, machines), np.bool_)
+    room = p.capacity - p.held * p.transient
+    fits: Bools = np.ones((processes, machines), np.bool_)
+    for k in range(len(p.resources)):
+        fits &= p.need[:, k, None] <= room[:, k]
+    fits[np.arange(processes), p.initial] = True
+    return fits
+
+
+def _reach(problem: TaskReassignment, fits: Bools) -> tuple[NDArray[np.int64], Small]:
+    """Lists of machines for the processes that few machines have room for."""
+    if not len(fits):
+        return np.zeros(len(problem.processes) + 1, np.int64), np.zeros(0, np.int32)
+    count = fits.sum(axis=1)
+    count[count > LISTED_SHARE * len(problem.machines)] = 0
+    listed = fits & (count > 0)[:, None]
+    return np.concatenate([[0], np.cumsum(count)]), _small(np.nonzero(listed)[1])
+
+
+def _rows(count: int, members: Ints) -> Ints:
+    """[count] position in ``members``, or −1."""
+    row = np.full(count, -1)
+    row[members] = np.arange(len(members))
+    return row
+
+
+def _lists(owner: Ints, item: Ints, owners: int) -> tuple[Small, Small]:
+    """(start, items) of a list for every owner, sorted."""
+    order = np.lexsort((item, owner))
+    start = np.concatenate([[0], np.cumsum(np.bincount(owner, minlength=owners))])
+    return _small(start), _small(item[order])
+
+
+def _small(values: Ints) -> Small:
+    return np.ascontiguousarray(values, np.int32)

@@ -1,0 +1,27 @@
+"""The challenge's simple lower bound: all machines taken as one."""
+
+from __future__ import annotations
+
+from mast_opt.task_reassignment.problem import TaskReassignment
+from mast_opt.task_reassignment.tables.consistency import totals
+
+
+def aggregate_bound(problem: TaskReassignment) -> float:
+    """Load and balance cost if need and room could be shared freely among machines; in a lexicographic objective, the
+    value of its first term.
+
+    Both are sums of max(0, ·) over machines, which are at least max(0, ·) of the sum (Jensen); moves cost at least 0.
+    Machines without balance goals can take at most what they have: the rest of what is needed is on the others.
+    """
+    p = problem
+    order = p.objective.order
+    weights = p.objective.weights if not order else dict.fromkeys(p.objective.weights, 0.0) | {order[0]: 1.0}
+    need = totals(p.need)
+    room, other = totals(p.capacity[p.balanced]), totals(p.capacity[~p.balanced])
+    least = [total - used for total, used in zip(room, need, strict=True)]
+    most = [total - max(0, used - away) for total, used, away in zip(room, need, other, strict=True)]
+    over = [max(0, used - safe) for used, safe in zip(need, totals(p.safety), strict=True)]
+    load = sum(int(weight) * amount for weight, amount in zip(p.load_weight, over, strict=True))
+    goals = zip(p.balance_first, p.balance_second, p.balance_target, p.balance_weight, strict=True)
+    balance = sum(int(w) * max(0, int(target) * least[first] - most[second]) for first, second, target, w in goals)
+    return float(weights["load"] * load + weights["balance"] * balance)

@@ -1,0 +1,268 @@
+"""Wrong arguments of public functions and constructors end in an error of mast_opt, never in one from inside."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import mast_opt
+from mast_opt.core.errors import MastOptError, PlanError, UsageError
+
+WRONG: dict[str, Any] = {
+    "nothing": None,
+    "a number": 3,
+    "a negative number": -1,
+    "a fraction": 2.5,
+    "not a number": math.nan,
+    "infinity": math.inf,
+    "a flag": True,
+    "a text": "x",
+    "an empty text": "",
+    "a text that no path can be": "a\0b",
+    "bytes": b"x",
+    "a list": [3],
+    "a list of lists": [[3]],
+    "an empty tuple": (),
+    "a mapping": {"x": [3]},
+    "a mapping of numbers": {3: "x"},
+    "a mapping of texts": {"x": "y"},
+    "an array": np.arange(3),
+    "an object": object(),
+    "a class": int,
+}
+SERVERS = [mast_opt.Server("s1", "eu", "c1", "r1", "A100", 8, 1000, 1000)]
+FLEETS = ("place", "bids", "explain", "commit", "release", "set_at_risk", "fail", "cordon", "uncordon", "drain")
+FLEETS += ("add_servers", "remove_server", "set_replicas", "restore", "shares")
+KINDS = ("data-placement", "job-placement", "server-assignment", "task-reassignment")
+SMALL = {
+    "data-placement": {"datasets": 4, "workloads": 4, "regions": 2},
+    "job-placement": {"jobs": 3},
+    "server-assignment": {"servers": 12},
+    "task-reassignment": {"processes": 8, "machines": 4},
+}
+
+
+@cache
+def problem(kind: str = "data-placement", seed: int = 0) -> Any:
+    return mast_opt.generate(kind, seed=seed, **SMALL[kind])
+
+
+@cache
+def solution(kind: str = "data-placement", seed: int = 0) -> Any:
+    return mast_opt.solve(problem(kind, seed), gap=0.9)
+
+
+def good(folder: Path) -> dict[str, Callable[[], tuple[Any, dict[str, Any]]]]:
+    """Public callable → itself and arguments with which it works, made anew for each call."""
+    plan = solution().plan
+    scenario = mast_opt.Scenario("more", {"grow_demand": {"all": 1.1}})
+    work = {"time_limit_s": 5.0, "threads": 1}
+    mast_opt.write(problem(), folder / "read", force=True)
+    mast_opt.write_plan(problem(), solution(), folder / "plan")
+    (folder / "what-if.toml").write_text('[[scenario]]\nname = "more"\ngrow_demand = { all = 1.1 }\n')
+    job = mast_opt.Job("j", 0)
+
+    def fleet(method: str) -> Callable[[], tuple[Any, dict[str, Any]]]:
+        def made() -> tuple[Any, dict[str, Any]]:
+            live = mast_opt.Fleet(SERVERS, tiers=(0, 1))
+            live.commit(live.place(mast_opt.Job("runs", 0)))  # type: ignore[arg-type]
+            given: dict[str, Any] = {
+                "job": job,
+                "bid": live.place(job),
+                "name": "runs",
+                "gpu_hours": 1.0,
+                "server": "s1",
+                "servers": [],
+                "dataset": "d",
+                "regions": ["eu"],
+                "snapshot": live.snapshot(),
+            }
+            called = getattr(live, method)
+            return called, {name: given[name] for name in inspect.signature(called).parameters}
+
+        return made
+
+    calls: dict[str, tuple[Any, dict[str, Any]]] = {
+        "Fleet": (mast_opt.Fleet, {"servers": SERVERS}),
+        "Fleet.of": (mast_opt.Fleet.of, {"problem": problem("job-placement")}),
+        "Job": (mast_opt.Job, {"name": "j", "tier": 0}),
+        "Job.of": (mast_opt.Job.of, {"problem": problem("job-placement"), "j": 0}),
+        "Server": (mast_opt.Server, {name: getattr(SERVERS[0], name) for name in mast_opt.Server.__slots__})
+        if hasattr(mast_opt.Server, "__slots__")
+        else (mast_opt.Server, dict(vars(SERVERS[0]))),
+        "Scenario": (mast_opt.Scenario, {"name": "more"}),
+        "checksum": (mast_opt.checksum, {"problem": problem()}),
+        "diff": (mast_opt.diff, {"problem": problem(), "before": plan, "after": plan}),
+        "explain": (mast_opt.explain, {"problem": problem(), "plan": plan}),
+        "generate": (mast_opt.generate, {"kind": "data-placement", "datasets": 3, "workloads": 3, "regions": 2}),
+        "marginal_values": (
+            mast_opt.marginal_values,
+            {"problem": problem(), "plan": plan, "resources": ["storage"], **work},
+        ),
+        "pareto": (mast_opt.pareto, {"problem": problem(), "terms": ("storage", "peak"), "points": 2, **work}),
+        "read": (mast_opt.read, {"path": folder / "read"}),
+        "read_plan": (mast_opt.read_plan, {"problem": problem(), "path": folder / "plan"}),
+        "read_scenarios": (mast_opt.read_scenarios, {"path": folder / "what-if.toml"}),
+        "risk": (mast_opt.risk, {"problem": problem(), "plan": plan}),
+        "solve": (mast_opt.solve, {"problem": problem(), "gap": 0.9, **work}),
+        "steps": (mast_opt.steps, {"problem": problem(), "plan": plan}),
+        "verify": (mast_opt.verify, {"problem": problem(), "plan": plan}),
+        "warm_up": (mast_opt.warm_up, {}),
+        "whatif": (mast_opt.whatif, {"problem": problem(), "scenarios": [scenario], "gap": 0.9, **work}),
+        "write": (mast_opt.write, {"problem": problem(), "path": folder / "written", "force": True}),
+        "write_plan": (
+            mast_opt.write_plan,
+            {"problem": problem(), "solution": solution(), "path": folder / "plan-2"},
+        ),
+        "write_report": (
+            mast_opt.write_report,
+            {"problem": problem(), "plan": plan, "path": folder / "page.html", "force": True},
+        ),
+        "write_template": (
+            mast_opt.write_template,
+            {"kind": "data-placement", "path": folder / "template.xlsx", "force": True},
+        ),
+    }
+    made: dict[str, Callable[[], tuple[Any, dict[str, Any]]]] = {
+        name: (lambda call=call: call) for name, call in calls.items()
+    }
+    return made | {f"Fleet.{method}": fleet(method) for method in FLEETS}
+
+
+PLAIN = {"InstanceError", "PlanError", "Fault", "Diff", "Explanation", "Frontier", "Marginals", "WhatIf", "Solution"}
+PLAIN |= {"Stage", "Event", "Order", "Verdict", "Violation", "Conflict", "Bid", "Refused", "Limit", "Status"}
+"""What mast_opt makes and callers only read."""
+CONSTRUCTORS = {"DataPlacement", "JobPlacement", "ServerAssignment", "TaskReassignment"}
+"""See ``test_constructors``."""
+NAMES = [
+    *("Fleet", "Fleet.of", "Job", "Job.of", "Server", "Scenario", "checksum", "diff", "explain", "generate"),
+    *("marginal_values", "pareto", "read", "read_plan", "read_scenarios", "risk", "solve", "steps", "verify"),
+    *("warm_up", "whatif", "write", "write_plan", "write_report", "write_template"),
+    *(f"Fleet.{method}" for method in FLEETS),
+]
+
+
+def test_nothing_public_is_left_out() -> None:
+    errors = {name for name in mast_opt.__all__ if inspect.isclass(getattr(mast_opt, name))}
+    errors = {name for name in errors if issubclass(getattr(mast_opt, name), Exception)}
+    assert {name for name in NAMES if "." not in name} == set(mast_opt.__all__) - PLAIN - CONSTRUCTORS - errors
+    methods = {name for name, _ in inspect.getmembers(mast_opt.Fleet, inspect.isfunction) if not name.startswith("_")}
+    with_arguments = {name for name in methods if len(inspect.signature(getattr(mast_opt.Fleet, name)).parameters) > 1}
+    assert with_arguments == set(FLEETS)
+
+
+def wrongs(name: str, function: Any, given: dict[str, Any]) -> Iterator[tuple[str, str, tuple[Any, ...], Any]]:
+    """(parameter, what is wrong, positional arguments, keywords) for every call with one wrong argument."""
+    for parameter in inspect.signature(function).parameters.values():
+        for what, value in WRONG.items():
+            if parameter.kind is parameter.VAR_POSITIONAL:
+                yield parameter.name, what, (value,), given
+            elif parameter.kind is parameter.VAR_KEYWORD:
+                yield parameter.name, what, (), given | {"datasets": value}
+            else:
+                others = ("no-such-kind",) if name == "warm_up" else ()  # so that it compiles nothing
+                yield parameter.name, what, others, given | {parameter.name: value}
+
+
+def harmless(parameter: str, what: str) -> bool:
+    """Not tried: it works and writes into the working directory, or is a function whose own failure ends the call."""
+    if parameter == "on_event":
+        return what == "a class"
+    return parameter in ("path", "picture") and what in ("a text", "an empty text")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_wrong_arguments_are_errors_of_ours(name: str, tmp_path: Path) -> None:
+    make = good(tmp_path)[name]
+    for parameter, what, given, keywords in wrongs(name, *make()):
+        if harmless(parameter, what):
+            continue
+        function, fresh = make()
+        if not given:
+            keywords = fresh | {parameter: keywords[parameter]} if parameter in keywords else keywords
+        positional_only = [
+            p.name
+            for p in inspect.signature(function).parameters.values()
+            if p.kind is p.POSITIONAL_ONLY and p.name in keywords
+        ]
+        given = (*given, *(keywords.pop(one) for one in positional_only))
+        try:
+            with suppress(MastOptError):
+                function(*given, **keywords)
+        except Exception as error:
+            raise AssertionError(f"{name}({parameter}={what}) ends in {type(error).__name__}: {error}") from error
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: mast_opt.read(3), "path is 3; expected a path"),
+        (lambda: mast_opt.read(None), "path is None; expected a path"),
+        (lambda: mast_opt.write(problem(), 3), "path is 3; expected a path"),
+        (
+            lambda: mast_opt.solve(problem(), time_limit_s="5"),
+            "time_limit_s is '5'; expected a number of seconds above 0",
+        ),
+        (lambda: mast_opt.solve(problem(), time_limit_s=math.inf), "time_limit_s is inf; expected a number of seconds"),
+        (lambda: mast_opt.solve(problem(), gap="x"), "gap is 'x'; expected a finite number of at least 0"),
+        (lambda: mast_opt.solve(problem(), freeze=3), "freeze is 3; expected a mapping with str as keys"),
+        (lambda: mast_opt.solve(problem(), seed=True), "seed is True; expected a whole number from 0"),
+        (lambda: mast_opt.solve(problem(), cancel=3), "cancel is 3; expected a threading.Event"),
+        (
+            lambda: mast_opt.write_plan(problem(), None, "x"),
+            "solution is None; expected the Solution of",
+        ),
+        (lambda: mast_opt.generate("data-placement", datasets="3"), "datasets is '3'; expected a whole number"),
+        (lambda: mast_opt.Fleet([3]), r"servers\[0\] is 3; expected a Server"),
+        (lambda: mast_opt.whatif(problem(), [3]), r"scenarios\[0\] is 3; expected a Scenario"),
+        (lambda: mast_opt.pareto(problem(), "storage,peak"), "terms: 'storage,peak' is one string; expected a coll"),
+    ],
+)
+def test_the_error_says_what_was_expected(call: Callable[[], object], words: str) -> None:
+    with pytest.raises(UsageError, match=words):
+        call()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_plan_of_another_instance_is_refused_wherever_one_comes_in(kind: str, tmp_path: Path) -> None:
+    larger = {name: 2 * size for name, size in SMALL[kind].items()}
+    other = mast_opt.generate(kind, seed=5, **larger)
+    plan = solution(kind).plan
+    assert plan is not None
+    calls: list[Callable[[], object]] = [
+        lambda: mast_opt.write_plan(other, solution(kind), tmp_path / "plan"),
+        lambda: mast_opt.write_report(other, plan, tmp_path / "page.html"),
+        lambda: mast_opt.solve(other, start=plan),
+        lambda: mast_opt.verify(other, plan),
+        lambda: mast_opt.diff(other, plan, plan),
+        lambda: mast_opt.explain(other, plan),
+    ]
+    if kind == "data-placement":
+        scenario = mast_opt.Scenario("more", {"grow_demand": {"all": 1.1}})
+        calls += [
+            lambda: mast_opt.risk(other, plan),
+            lambda: mast_opt.steps(other, plan),
+            lambda: mast_opt.whatif(other, [scenario], plan),
+            lambda: mast_opt.marginal_values(other, plan),
+        ]
+    for call in calls:
+        with pytest.raises(PlanError, match="does not fit this instance"):
+            call()
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_plan_that_fits_another_instance_is_not_written_under_it(kind: str, tmp_path: Path) -> None:
+    other = problem(kind, seed=1)
+    with pytest.raises(PlanError, match="does not fit this instance"):
+        mast_opt.write_plan(other, solution(kind), tmp_path / "plan")
+    assert list(tmp_path.iterdir()) == []
+    mast_opt.write_plan(other, solution(kind, seed=1), tmp_path / "plan")

@@ -1,0 +1,176 @@
+"""What is known of today, which limits it breaks, and that figures of a part of today are called so."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+
+import mast_opt
+from mast_opt.data_placement import DataPlacement
+from mast_opt.data_placement.analysis.current_state import complete, known, present
+from mast_opt.registry import kind_of
+from tests.data_placement.strategies import problems
+from tests.data_placement.support import examples
+from tests.data_placement.workshop import (
+    A100,
+    ETL,
+    H100,
+    IMAGES,
+    LOGS,
+    NO_GPU,
+    PROBLEM,
+    TB,
+    TRAIN,
+    VIDEO,
+    VIEW,
+    A,
+    B,
+    C,
+    grid,
+    ints,
+)
+
+STATED = {
+    "current_workload": ints(TRAIN, ETL, VIEW),
+    "current_region": ints(A, A, C),
+    "current_type": ints(H100, NO_GPU, A100),
+    "current_share": ints(1000, 1000, 1000),
+    "stored": grid((LOGS, A), (IMAGES, A), (IMAGES, B), (VIDEO, C)),
+}
+WHOLE = replace(PROBLEM, **STATED)
+
+
+def limits(problem: DataPlacement) -> dict[str, set[tuple[str, ...]]]:
+    found: dict[str, set[tuple[str, ...]]] = {}
+    for one in present(problem).broken:
+        assert one.message
+        found.setdefault(one.limit, set()).add(one.index)
+    return found
+
+
+def test_a_state_that_is_known_and_keeps_every_limit() -> None:
+    state = present(WHOLE)
+    assert state.complete
+    assert state.broken == ()
+    assert [(one.what, one.known, one.of) for one in state.known] == [
+        ("workloads", 3, 3),
+        ("GPUs", 12, 12),
+        ("cores", 65, 65),
+    ]
+
+
+def test_missing_runs_are_counted() -> None:
+    part = replace(WHOLE, **{name: STATED[name][1:] for name in STATED if name != "stored"})
+    assert [(one.known, one.of) for one in known(part)] == [(2, 3), (4, 12), (55, 65)]
+    assert not complete(part)
+    nothing = replace(WHOLE, **{name: STATED[name][:0] for name in STATED if name != "stored"})
+    assert [one.known for one in known(nothing)] == [0, 0, 0]
+    assert "where work runs is not known" in present(nothing).notes[0]
+
+
+def test_a_type_that_is_not_stated_is_not_known() -> None:
+    """train accepts two types, so an empty cell is a guess; view accepts one."""
+    vague = replace(WHOLE, current_type=ints(NO_GPU, NO_GPU, NO_GPU))
+    assert [one.known for one in known(vague)] == [3, 4, 65]
+    assert "1 workload runs on a GPU type that is not stated" in present(vague).notes[0]
+
+
+@pytest.mark.parametrize(
+    ("changes", "limit", "index"),
+    [
+        ({"storage_mb": ints(9, 20, 20) * TB}, "storage", ("a",)),
+        ({"cpu_mcores": ints(59, 100, 100) * 1000}, "cpu", ("a",)),
+        ({"quota_region": ints(A), "quota_mcores": ints(9000)}, "quota", ("a", "ads")),
+        ({"copies_max": ints(2, 1, 3)}, "copies", ("images",)),
+        ({"copies_min": ints(2, 1, 1)}, "copies", ("logs",)),
+        ({"pinned": grid((LOGS, B))}, "place", ("logs", "b")),
+        ({"forbidden": grid((IMAGES, A))}, "place", ("images", "a")),
+        ({"residency": grid((IMAGES, A))}, "residency", ("images", "b")),
+        ({"residency": grid((LOGS, B))}, "residency", ("train", "logs", "a")),
+        ({"current_type": ints(NO_GPU + 0, A100, A100)}, "run", ("etl", "a", "a100")),
+        ({"current_type": ints(A100, NO_GPU, A100)}, "run", ("train", "a", "a100")),
+        ({"current_type": ints(H100, NO_GPU, H100)}, "run", ("view", "c", "h100")),
+        ({"work_forbidden": grid((ETL, A))}, "run", ("etl", "a", "none")),
+        ({"work_pinned": grid((ETL, B))}, "run", ("etl", "a", "none")),
+        ({"stored": grid((LOGS, A), (IMAGES, A), (IMAGES, B))}, "local", ("view", "video", "c")),
+        (
+            {"stored": grid((LOGS, A), (IMAGES, B), (VIDEO, C)), "remote_reads": False},
+            "local",
+            ("train", "images", "a"),
+        ),
+        ({"stored": grid((LOGS, A), (IMAGES, C), (VIDEO, C))}, "local", ("train", "images", "a")),
+    ],
+)
+def test_each_limit_that_today_breaks_is_named(changes: dict[str, Any], limit: str, index: tuple[str, ...]) -> None:
+    assert index in limits(replace(WHOLE, **changes))[limit]
+
+
+def test_a_run_on_a_type_that_is_not_accepted_is_no_known_demand() -> None:
+    wrong = replace(WHOLE, current_type=ints(H100, NO_GPU, H100))
+    assert [one.known for one in known(wrong)] == [3, 8, 65]
+    message = next(one.message for one in present(wrong).broken if one.limit == "run")
+    assert message == "view runs in c on h100, which it does not accept"
+
+
+@examples(60)
+@given(problem=problems())
+def test_counts_and_storage_against_brute_force(problem: DataPlacement) -> None:
+    p, state = problem, present(problem)
+    accepts = {w: set(p.option_type[p.option_workload == w].tolist()) for w in range(len(p.workloads))}
+    fewest = {w: int(p.option_mgpu[p.option_workload == w].min()) for w in accepts}
+    shares = gpus = cores = 0.0
+    output = [0.0] * len(p.regions)
+    for w, r, k, share in zip(p.current_workload, p.current_region, p.current_type, p.current_share):
+        shares += share / 1000
+        cores += share * p.cpu_need_mcores[w] / 1e6
+        output[r] += p.output_mb[w] * share / 1000
+        certain = k in accepts[w] or (k == len(p.gpu_types) and len(accepts[w]) == 1)
+        gpus += share * fewest[w] / 1e6 if certain else 0
+    assert [one.known for one in state.known] == pytest.approx([shares, gpus, cores])
+    assert state.complete == all(one.known >= one.of for one in state.known)
+    full = {
+        p.regions[r] for r in range(len(p.regions)) if p.size_mb @ p.stored[:, r] + output[r] > p.usable_storage_mb[r]
+    }
+    assert {one.index[0] for one in state.broken if one.limit == "storage"} == full
+
+
+def test_partial_figures_are_called_so() -> None:
+    part = replace(WHOLE, **{name: STATED[name][1:] for name in STATED if name != "stored"})
+    plan = mast_opt.solve(part).plan
+    for problem, title in ((part, "known ratio before"), (WHOLE, "ratio before")):
+        gpus = kind_of(problem).sections(problem, plan)[0]
+        assert title in [head.title for head in gpus.heads]
+
+
+@pytest.mark.parametrize("kind", ["job-placement", "server-assignment", "task-reassignment"])
+def test_other_kinds_have_a_present_state(kind: str) -> None:
+    problem = mast_opt.generate(kind, seed=1)
+    state = kind_of(problem).present(problem)
+    assert state is not None
+    assert state.known
+    assert all(0 <= one.known <= one.of for one in state.known)
+
+
+def test_a_server_that_holds_more_than_it_has() -> None:
+    problem = mast_opt.generate("job-placement", seed=1)
+    assert len(problem.held_job)
+    state = kind_of(problem).present(problem)
+    assert state is not None
+    assert "capacity" not in {one.limit for one in state.broken}
+    s = int(problem.held_server[0])
+    supply = problem.supply.copy()
+    supply[s] = 0
+    state = kind_of(problem).present(replace(problem, supply=supply))
+    assert state is not None
+    assert (problem.servers[s], "cores") in {one.index for one in state.broken}
+
+
+def test_what_a_first_assignment_breaks() -> None:
+    problem = mast_opt.generate("task-reassignment", seed=1)
+    verdict = mast_opt.verify(problem, kind_of(problem).today(problem))
+    state = kind_of(problem).present(problem)
+    assert state is not None
+    assert len(state.broken) == len(verdict.violations)

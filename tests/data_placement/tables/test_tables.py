@@ -1,0 +1,61 @@
+"""Problems and plans survive the way into tables and back."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from typing import Any
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mast_opt.data_placement import DataPlacement, Plan
+from mast_opt.data_placement.presentation.charts import charts
+from mast_opt.data_placement.presentation.sections import sections
+from mast_opt.data_placement.tables.plan_tables import build_plan, unbuild_plan
+from mast_opt.data_placement.tables.problem_from_tables import build
+from mast_opt.data_placement.tables.problem_to_tables import unbuild
+from tests.data_placement.strategies import plans, problems
+from tests.data_placement.support import examples, same_plan
+from tests.data_placement.workshop import PLAN, PROBLEM
+
+
+def contents(thing: Any) -> dict[str, Any]:
+    """Field by field, arrays as lists."""
+    values = {item.name: getattr(thing, item.name) for item in fields(thing)}
+    if values.get("links"):
+        values["links"] = contents(values["links"])
+    return {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in values.items()}
+
+
+@examples(100)
+@given(problem=problems())
+def test_a_problem_is_what_its_tables_say(problem: DataPlacement) -> None:
+    again = contents(build(*unbuild(problem)))
+    expected = contents(problem)
+    for side in (again, expected):  # copies beyond one a region mean no limit
+        side["copies_max"] = [min(most, len(problem.regions)) for most in side["copies_max"]]
+    for positions in ("app", "quota_app"):  # an application that nothing mentions is in no table
+        names = [[side["apps"][a] for a in side[positions]] for side in (again, expected)]
+        assert names[0] == names[1]
+    ignored = dict.fromkeys(("apps", "app", "quota_app"))
+    assert again | ignored == expected | ignored
+
+
+@examples(60)
+@given(data=st.data(), problem=problems())
+def test_a_plan_is_what_its_tables_say(data: st.DataObject, problem: DataPlacement) -> None:
+    plan: Plan = data.draw(plans(problem))
+    assert same_plan(build_plan(problem, unbuild_plan(problem, plan)), plan)
+
+
+def test_what_a_plan_leaves_out_is_shown_all_the_same() -> None:
+    """Without links a plan need not say where copies and remote reads come from."""
+    none = np.zeros(0, np.int64)
+    free = replace(PROBLEM, links=None)
+    left_out = [item.name for item in fields(Plan) if item.name.startswith(("copy_", "remote_"))]
+    short = replace(PLAN, **{name: none.copy() for name in left_out})
+    assert sections(free, short) == sections(free, PLAN)
+    assert charts(free, short) == charts(free, PLAN)
+    [remote] = [section for section in sections(free, short) if section.title == "Reads that stay remote"]
+    assert remote.rows == (("a", "c", 0.4, 1),)

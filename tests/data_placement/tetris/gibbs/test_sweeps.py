@@ -1,0 +1,257 @@
+"""Sweeps of a heat bath: what reads cost follows from outlays, sums keep count, prices level, and plans are mended."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import mast_opt
+from mast_opt.core.jit import compiled
+from mast_opt.core.solve_result import SolveParams, SolveResult
+from mast_opt.data_placement.tetris import tetris_search as annealing
+from mast_opt.data_placement.tetris.gibbs.congestion_prices import levelling_of, price_regions
+from mast_opt.data_placement.tetris.gibbs.replica_reduced_costs import (
+    change_outlay,
+    fill_outlays,
+    find_deciding,
+    level_without,
+    read_cost,
+    replicas_of,
+    room_for_outlays,
+)
+from mast_opt.data_placement.tetris.gibbs.sampler import Bath, sweep
+from mast_opt.data_placement.tetris.gibbs.sweeps import Sweeping
+from mast_opt.data_placement.tetris.initial_solution import first_state
+from mast_opt.data_placement.tetris.instance_arrays import Arrays, arrays_of
+from mast_opt.data_placement.tetris.kernel_rehearsals import rehearsals
+from mast_opt.data_placement.tetris.search_plan import Searched
+from mast_opt.data_placement.tetris.state import State, cost, excess, state_of
+from mast_opt.mip import Mip
+from mast_opt.search.budget import Pace
+from mast_opt.search.interface import Stop, Tools, Watch
+from tests.data_placement.support import made
+
+REGIONS = 6
+
+
+@compiled
+def cost_of_read(a, outlay, i, r, volume, least):
+    find_deciding(a, outlay, i, least)
+    regions = a.stored.shape[1]
+    return read_cost(outlay[i, r], level_without(outlay, i, 0, np.float32(0), regions), volume)
+
+
+@compiled
+def levels_after(a, outlay, i, at, change, least):
+    """[changes, 2] the level without a read after each change, as kept and as found afresh."""
+    regions, fresh = a.stored.shape[1], outlay.copy()
+    levels = np.empty((len(at), 2))
+    find_deciding(a, outlay, i, least)
+    for j in range(len(at)):
+        change_outlay(a, outlay, i, at[j], change[j], least)
+        fresh[i, :] = outlay[i, :]
+        find_deciding(a, fresh, i, least)
+        r = (at[j] + j) % regions
+        levels[j, 0] = level_without(outlay, i, r, np.float32(0.5), regions)
+        levels[j, 1] = level_without(fresh, i, r, np.float32(0.5), regions)
+    return levels
+
+
+@compiled
+def priced(a, levelling, stiffness):
+    price_regions(a, levelling, stiffness)
+
+
+@pytest.fixture(scope="module")
+def begun() -> tuple[Arrays, State]:
+    problem = made("standard", datasets=60, workloads=90, regions=REGIONS)
+    a = arrays_of(problem, dict(problem.objective.weights))
+    return a, first_state(a, False, 1)
+
+
+def searching(a: Arrays, s: State, stop: Stop | None = None, refuse: bool = False) -> Sweeping:
+    """Sweeps that begin with the state; nothing goes on after them."""
+
+    class Nothing:
+        name = "nothing"
+        plans = (Searched(s, cost(a, s)),)
+
+    pace = Pace(Watch(stop or Stop(iterations=100)), 1.0)
+    return Sweeping(a, refuse, cost(a, s) / len(a.tier), Nothing(), pace, np.random.default_rng(1))  # type: ignore[arg-type]
+
+
+def best_sets(outlays: np.ndarray, fewest: int, most: int) -> float:
+    """Least sum of as many outlays as there may be copies."""
+    return min(
+        sum(outlays[list(chosen)])
+        for n in range(fewest, most + 1)
+        for chosen in itertools.combinations(range(REGIONS), n)
+    )
+
+
+@pytest.mark.parametrize(("fewest", "most"), [(1, 4), (1, 1), (2, 3), (3, 3), (1, 6), (2, 6), (6, 6)])
+def test_a_read_costs_what_the_best_replicas_cost_more(begun: tuple[Arrays, State], fewest: int, most: int) -> None:
+    a, _ = begun
+    rng = np.random.default_rng(fewest + 10 * most)
+    a = a._replace(copies_min=np.full_like(a.copies_min, fewest), copies_max=np.full_like(a.copies_max, most))
+    outlay, least = room_for_outlays(len(a.size), REGIONS), np.zeros(REGIONS + 1, np.float32)
+    for i in range(len(a.size)):
+        outlay[i, :REGIONS] = rng.normal(rng.normal(), 1, REGIONS)
+        volume, r = np.float32(rng.exponential()), int(rng.integers(REGIONS))
+        row = outlay[i, :REGIONS].astype(float)
+        with_read = row.copy()
+        with_read[r] -= volume
+        expected = volume + best_sets(with_read, fewest, most) - best_sets(row, fewest, most)
+        assert cost_of_read(a, outlay, i, r, volume, least) == pytest.approx(expected, abs=1e-5)
+
+
+@pytest.mark.parametrize(("fewest", "most"), [(1, 4), (1, 1), (2, 3), (1, 6)])
+def test_what_decides_stays_right_while_outlays_change(begun: tuple[Arrays, State], fewest: int, most: int) -> None:
+    a, _ = begun
+    rng = np.random.default_rng(1)
+    a = a._replace(copies_min=np.full_like(a.copies_min, fewest), copies_max=np.full_like(a.copies_max, most))
+    outlay = room_for_outlays(len(a.size), REGIONS)
+    outlay[0, :REGIONS] = rng.normal(size=REGIONS)
+    at, change = rng.integers(REGIONS, size=500), rng.normal(size=500).astype(np.float32)
+    levels = levels_after(a, outlay, 0, at, change, np.zeros(REGIONS + 1, np.float32))
+    np.testing.assert_array_equal(levels[:, 0], levels[:, 1])
+
+
+def counted_afresh(a: Arrays, b: Bath) -> tuple[State, np.ndarray]:
+    """The sums of the plan in the bath, and its outlays without any price of storage."""
+    place = np.zeros(a.stored.shape, np.bool_)
+    replicas_of(a, b.outlay, b.least, place)
+    outlay = room_for_outlays(*a.stored.shape)
+    fill_outlays(a, b.volume, b.region, outlay, b.least)
+    return state_of(a, b.option, b.region, place, 1), outlay
+
+
+@pytest.mark.parametrize("family", ["standard", "features", "tight-storage"])
+def test_sweeps_keep_count_and_stay_within_cores_and_quotas(family: str) -> None:
+    problem = made(family, datasets=60, workloads=90, regions=REGIONS)
+    a = arrays_of(problem, dict(problem.objective.weights))
+    s = first_state(a, problem.may_refuse, 1)
+    b = searching(a, s)._bath
+    assert b is not None
+    unit = cost(a, s) / len(a.tier)
+    moved = [sweep(a, b, 0, len(a.tier), unit * hot, 1.0, unit) for hot in (1.0, 0.3, 0.1, 0.0)]
+    assert moved[0] > 0
+    after, outlay = counted_afresh(a, b)
+    np.testing.assert_array_equal(b.gpus.demand, after.demand)
+    np.testing.assert_array_equal(b.cpu, after.cpu)
+    np.testing.assert_array_equal(b.quota, after.quota)
+    np.testing.assert_allclose(b.outlay[:, :REGIONS], outlay[:, :REGIONS], rtol=1e-3, atol=1e-5)
+    assert a.option_region[b.option, b.region].all()
+    assert (after.cpu <= np.maximum(a.cpu, s.cpu)).all()
+    assert (after.quota <= np.maximum(a.quota, s.quota)).all()
+    assert (after.copies >= a.copies_min).all()
+    assert (after.copies <= a.copies_max).all()
+
+
+def test_prices_of_the_regions_add_up_to_that_of_the_peak(begun: tuple[Arrays, State]) -> None:
+    a, s = begun
+    a = a._replace(overload_price=0 * a.overload_price, idle_price=0 * a.idle_price)
+    levelling = levelling_of(a, s.demand)
+    priced(a, levelling, 3.0)
+    paid = levelling.entry.astype(float) * a.supply.T[:, None, :]  # cumulative over the tiers that count
+    expected = np.cumsum(a.peak_price[::-1])[::-1]
+    np.testing.assert_allclose(paid.sum(axis=2), np.broadcast_to(expected, paid.shape[:2]), rtol=1e-5)
+    ratio = s.demand / np.maximum(a.supply, 1)[:, :, None]
+    k, last = 0, len(a.peak_price) - 1
+    busiest = int(np.argmax(ratio[:, k, last]))
+    assert paid[k, last, busiest] > a.peak_price[last] * a.supply[busiest, k] / a.supply[:, k].sum()
+
+
+def test_sweeps_lead_to_a_better_plan_within_the_limits() -> None:
+    problem = made("standard", datasets=2_000, workloads=3_000, regions=REGIONS)
+    a = arrays_of(problem, dict(problem.objective.weights))
+    s = first_state(a, False, 1)
+    search = searching(a, s)
+    with ThreadPoolExecutor(max_workers=1) as pool:
+        for number in range(50):
+            search._pace._watch.round = number
+            search.round(pool, 1, None)
+    plan = search.plans[0]
+    assert plan.feasible
+    assert excess(a, plan.state, False) == 0
+    assert plan.cost == pytest.approx(cost(a, plan.state))
+    assert plan.cost < 0.95 * cost(a, s)
+
+
+def test_gpus_are_used_alike_where_others_came_first_to_the_cores() -> None:
+    problem = made("standard", datasets=20_000, workloads=20_000, regions=REGIONS)
+    supply, need = problem.supply_mgpu.sum(axis=1), problem.cpu_need_mcores
+    with_gpus = need[np.unique(problem.option_workload[problem.option_mgpu > 0])].sum()
+    short = int(np.argmin(problem.cpu_mcores / supply))
+    cores = 2 * problem.cpu_mcores
+    cores[short] = int(0.42 * with_gpus * supply[short] / supply.sum())
+    a = arrays_of(replace(problem, cpu_mcores=cores), dict(problem.objective.weights))
+    search = searching(a, first_state(a, False, 1))
+    with ThreadPoolExecutor(max_workers=1) as pool:
+        for number in range(40):
+            search._pace._watch.round = number
+            search.round(pool, 1, None)
+    assert search._bath is not None
+    used = search._bath.gpus.demand[:, :, -1] / a.supply
+    np.testing.assert_allclose(used, np.broadcast_to(used.mean(axis=0), used.shape), rtol=0.05)
+
+
+def test_a_cancelled_sweep_ends_where_it_is(begun: tuple[Arrays, State]) -> None:
+    a, s = begun
+    cancel = threading.Event()
+    cancel.set()
+    search = searching(a, s, Stop(iterations=100, cancel=cancel))
+    assert search._bath is not None
+    search._sweep(search._bath, 0.5)
+    assert search._sweeps == 0
+
+
+def test_the_rest_of_a_search_has_a_course_of_its_own() -> None:
+    watch = Watch(Stop(iterations=100))
+    pace = Pace(watch, 1.0)
+    rest = pace.after(0.6)
+    watch.round = 40
+    assert rest.done == 0.0
+    watch.round = 80
+    assert rest.done == pytest.approx(0.5)
+    assert rest.in_all(1.0) == pytest.approx(40)
+    assert rest.counted
+
+
+@pytest.mark.parametrize("family", ["standard", "features"])
+def test_solving_with_sweeps_gives_the_same_plan_again(family: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(annealing, "MANY", 1)
+    monkeypatch.setattr(annealing, "FINE", 1.0)
+    problem = replace(made(family, datasets=300, workloads=600, regions=REGIONS), links=None)
+    first, again = (
+        mast_opt.solve(problem, "tetris", iterations=60, time_limit_s=None, threads=2, seed=3) for _ in range(2)
+    )
+    assert first.verdict is not None
+    assert first.verdict.ok
+    assert first.objective == again.objective
+    np.testing.assert_array_equal(first.plan.place, again.plan.place)
+    monkeypatch.setattr(annealing, "MANY", 10**9)
+    without = mast_opt.solve(problem, "tetris", iterations=60, time_limit_s=None, threads=2, seed=3)
+    assert first.objective != without.objective
+
+
+def test_warming_up_goes_on_until_a_plan_is_mended(monkeypatch: pytest.MonkeyPatch) -> None:
+    mended, mend = [], Sweeping._mended
+
+    def watched(search: Sweeping, b: Bath) -> Searched:
+        mended.append(mend(search, b))
+        return mended[-1]
+
+    monkeypatch.setattr(Sweeping, "_mended", watched)
+    (sweeps,) = (rehearsal for rehearsal in rehearsals(None) if rehearsal.name == "sweeps")
+    sweeps.run(Tools(np.random.default_rng(0), Watch(Stop(iterations=1)), 1, never))
+    assert len(mended) == 1
+
+
+def never(mip: Mip, params: SolveParams) -> SolveResult:
+    raise AssertionError("no program is solved")

@@ -1,0 +1,56 @@
+"""Which rows of GPUs are rounded for gangs that do not divide."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import mast_opt
+from mast_opt.data_placement import DataPlacement
+from mast_opt.data_placement.generate import FAMILIES
+from mast_opt.data_placement.tetris.instance_arrays import arrays_of
+from mast_opt.data_placement.tetris.lagrangian.mir_rows import CROWD, Gangs, gangs_of
+from mast_opt.data_placement.tetris.lagrangian.relaxation import Relaxation
+from mast_opt.data_placement.verification.peak_bound import peak_floor
+
+CLOUD = Path(__file__).parents[4] / "instances" / "data_placement" / "cloud-regions"
+REGIONS, GANG = 2, 64_000
+
+
+def on_any_of(types: int, gangs: int) -> DataPlacement:
+    """So many equal gangs, each of which may run on any of so many types."""
+    problem = FAMILIES["standard"].generate(np.random.default_rng(1), datasets=3, workloads=gangs, regions=REGIONS)
+    return replace(
+        problem,
+        gpu_types=tuple(f"k{k}" for k in range(types)),
+        supply_mgpu=np.full((REGIONS, types), 100_000),
+        option_workload=np.repeat(np.arange(gangs), types),
+        option_type=np.tile(np.arange(types), gangs),
+        option_mgpu=np.full(gangs * types, GANG),
+    )
+
+
+def rounded(problem: DataPlacement) -> Gangs:
+    arrays = arrays_of(problem, dict(problem.objective.weights))
+    return gangs_of(arrays, peak_floor(problem), problem.splittable)
+
+
+@pytest.mark.parametrize("types", [1, 3])
+@pytest.mark.parametrize(("each", "worth_it"), [(CROWD, True), (CROWD + 1, False)])
+def test_a_gang_counts_once_however_many_types_it_may_run_on(types: int, each: int, worth_it: bool) -> None:
+    sizes = rounded(on_any_of(types, each * REGIONS * types)).size
+    assert sizes.shape[0] == types
+    assert (GANG in sizes) is worth_it
+
+
+def test_the_bound_of_a_real_fleet_sees_its_gangs() -> None:
+    """Six types, most work runs on any of several; without roundings it is at 12.9, the best plan seen at 18.5."""
+    problem = mast_opt.read(CLOUD)
+    relaxation = Relaxation(
+        arrays_of(problem, dict(problem.objective.weights)), peak_floor(problem), problem.splittable
+    )
+    relaxation.step(1500)
+    assert relaxation.bound > 16.5

@@ -1,0 +1,211 @@
+"""The search never loses track: after any number of changes, every sum and the cost are what they are afresh."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import assume, event, given
+from hypothesis import strategies as st
+
+from mast_opt.data_placement import DataPlacement
+from mast_opt.data_placement.generate import FAMILIES
+from mast_opt.data_placement.tetris.annealing.kernel import anneal
+from mast_opt.data_placement.tetris.decomposition import Part, join, split, whole
+from mast_opt.data_placement.tetris.initial_solution import first_state, given_state
+from mast_opt.data_placement.tetris.instance_arrays import Arrays, arrays_of
+from mast_opt.data_placement.tetris.operators.operator_weights import SHARES, mix_of
+from mast_opt.data_placement.tetris.operators.workspace import scratch_for
+from mast_opt.data_placement.tetris.plan_conversion import Snapshot, plan_of, restore, snapshot_of
+from mast_opt.data_placement.tetris.state import State, cost, excess, state_of
+from mast_opt.data_placement.verification.verifier import verify
+from tests.data_placement.strategies import problems
+from tests.data_placement.support import examples
+
+TEMPERATURES = (0.0, 1e-3, 0.1, 10.0)
+SUMS = [name for name in State._fields if name != "random"]
+
+
+def begin(problem: DataPlacement, seed: int) -> tuple[Arrays, State]:
+    a = arrays_of(problem, dict(problem.objective.weights))
+    return a, first_state(a, problem.may_refuse, seed)
+
+
+def search(problem: DataPlacement, a: Arrays, s: State, steps: int, temperature: float, guided: bool = False) -> float:
+    """Anneal at one temperature; returns the change in cost that the kernels report."""
+    mix = mix_of(guided=guided)
+    return float(anneal(whole(a, s), steps, temperature, temperature, problem.may_refuse, scratch_for(a), mix))
+
+
+def search_in_parts(
+    problem: DataPlacement, a: Arrays, s: State, parts: int, steps: int, temperature: float, guided: bool
+) -> float:
+    """The same in parts, at the same time; returns the change in cost that kernels and ``join`` report."""
+    random = [np.array([7 * number + 1], np.uint64) for number in range(parts)]
+    split_up = split(a, s, np.random.default_rng(int(s.random[0] % 1000)), random)
+    assert sorted(r for part in split_up for r in part.regions.tolist()) == list(range(len(problem.regions)))
+
+    def work(part: Part) -> float:
+        mix = mix_of(guided=guided)
+        return float(anneal(part, steps, temperature, temperature, problem.may_refuse, scratch_for(a), mix))
+
+    with ThreadPoolExecutor(parts) as pool:
+        change = sum(pool.map(work, split_up))
+    return change + join(a, s, split_up)
+
+
+def check_sums(a: Arrays, s: State) -> None:
+    afresh = state_of(a, s.option, s.region, s.place, 1)
+    for name in SUMS:
+        np.testing.assert_array_equal(getattr(s, name), getattr(afresh, name), err_msg=name)
+
+
+def check_rules(a: Arrays, s: State) -> None:
+    """Rules that no change may break, whatever the start."""
+    assert not (s.place & a.forbidden & ~a.pinned).any()  # what is both has no plan
+    assert (s.place | ~a.pinned).all()
+    regions = s.place.shape[1]
+    assert a.option_region[s.option, s.region][s.region < regions].all()
+
+
+@examples(150)
+@given(
+    problem=problems(regions=5, datasets=5, workloads=9, links=False, roomy=True),
+    seed=st.integers(1, 2**31),
+    parts=st.integers(2, 3),
+    temperature=st.sampled_from(TEMPERATURES),
+    guided=st.booleans(),
+)
+def test_parts_together_keep_every_sum_and_the_cost(
+    problem: DataPlacement, seed: int, parts: int, temperature: float, guided: bool
+) -> None:
+    a, s = begin(problem, seed)
+    lawful = excess(a, s, problem.may_refuse) == 0
+    event(f"lawful start: {lawful}")
+    for _ in range(3):
+        before, was = cost(a, s), s.copy()
+        change = search_in_parts(problem, a, s, min(parts, len(problem.regions)), 300, temperature, guided)
+        check_sums(a, s)
+        check_rules(a, s)
+        if lawful:
+            assert excess(a, s, problem.may_refuse) == 0
+            assert cost(a, s) == pytest.approx(before + change, rel=1e-9, abs=1e-9)
+        event(f"changed: {bool((was.region != s.region).any() or (was.place != s.place).any())}")
+
+
+@examples(150)
+@given(
+    problem=problems(regions=4, datasets=5, workloads=7, links=False, roomy=True),
+    seed=st.integers(1, 2**31),
+    temperature=st.sampled_from(TEMPERATURES),
+    guided=st.booleans(),
+)
+def test_many_changes_keep_every_sum_and_the_cost(
+    problem: DataPlacement, seed: int, temperature: float, guided: bool
+) -> None:
+    a, s = begin(problem, seed)
+    check_sums(a, s)
+    lawful = excess(a, s, problem.may_refuse) == 0
+    event(f"lawful start: {lawful}")
+    before = cost(a, s)
+    change = search(problem, a, s, 3000, temperature, guided)
+    check_sums(a, s)
+    check_rules(a, s)
+    if lawful:
+        assert cost(a, s) == pytest.approx(before + change, rel=1e-9, abs=1e-7)
+        assert excess(a, s, problem.may_refuse) == 0
+
+
+@examples(150)
+@given(problem=problems(regions=4, datasets=5, workloads=7, links=False, roomy=False), seed=st.integers(1, 2**31))
+def test_tight_limits_are_never_left_further_behind(problem: DataPlacement, seed: int) -> None:
+    a, s = begin(problem, seed)
+    pairs = ((s.cpu, a.cpu), (s.quota, a.quota), (s.storage, a.storage), (s.ingress, a.ingress))
+    before = [np.maximum(used, limit) for used, limit in pairs]
+    search(problem, a, s, 3000, 0.1)
+    check_sums(a, s)
+    check_rules(a, s)
+    for most, (used, _) in zip(before, pairs):
+        assert (used <= most).all()
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_many_changes_keep_every_sum_in_every_family(family: str) -> None:
+    problem = FAMILIES[family].generate(np.random.default_rng(3), datasets=40, workloads=60, regions=6)
+    a, s = begin(problem, 5)
+    for temperature in TEMPERATURES[::-1]:
+        lawful = excess(a, s, problem.may_refuse) == 0
+        before = cost(a, s)
+        change = search(problem, a, s, 50_000, temperature)
+        check_sums(a, s)
+        check_rules(a, s)
+        if lawful:
+            assert cost(a, s) == pytest.approx(before + change, rel=1e-9, abs=1e-6)
+            assert excess(a, s, problem.may_refuse) == 0
+
+
+@examples(60)
+@given(problem=problems(regions=3, datasets=4, workloads=5, links=False, splits=False, roomy=True))
+def test_lawful_states_are_plans_at_their_cost(problem: DataPlacement) -> None:
+    a, s = begin(problem, 7)
+    search(problem, a, s, 1000, 0.01)
+    assume(excess(a, s, problem.may_refuse) == 0)
+    snapshot = Snapshot(s.option, s.region, s.place)
+    plan = plan_of(problem, snapshot)
+    verdict = verify(problem, plan)
+    assert verdict.violations == ()
+    assert cost(a, s) == pytest.approx(verdict.objective, rel=1e-9, abs=1e-9)
+    again = snapshot_of(problem, plan)
+    kept = given_state(a, *again, problem.may_refuse, 1)
+    np.testing.assert_array_equal(kept.place, s.place)
+    np.testing.assert_array_equal(kept.region, s.region)
+    assert cost(a, kept) == pytest.approx(cost(a, s), rel=1e-12, abs=1e-12)
+
+
+def test_restore_brings_back_a_snapshot() -> None:
+    problem = FAMILIES["features"].generate(np.random.default_rng(1), datasets=15, workloads=20, regions=4)
+    a, s = begin(problem, 1)
+    kept, before = Snapshot(s.option.copy(), s.region.copy(), s.place.copy()), s.copy()
+    search(problem, a, s, 2000, 1.0)
+    assert not np.array_equal(s.region, before.region)
+    restore(a, s, kept)
+    for name in SUMS:
+        np.testing.assert_array_equal(getattr(s, name), getattr(before, name), err_msg=name)
+
+
+def two_full_regions() -> DataPlacement:
+    """Two regions, each filled by one dataset whose reader should be in the other one, where its GPUs are."""
+    problem = FAMILIES["weakly-coupled"].generate(np.random.default_rng(1), datasets=2, workloads=2, regions=2)
+    one = np.ones(2, np.int64)
+    return replace(
+        problem,
+        gpu_types=("h100",),
+        tier=0 * one,
+        read_workload=np.arange(2),
+        read_dataset=np.arange(2),
+        read_mb_per_day=one,
+        option_workload=np.arange(2),
+        option_type=0 * one,
+        option_mgpu=np.array([8_000, 64_000]),
+        size_mb=np.array([100, 90]),
+        storage_mb=100 * one,
+        cpu_need_mcores=one,
+        cpu_mcores=one,
+        supply_mgpu=np.array([[64_000], [8_000]]),
+        stored=np.eye(2, dtype=np.bool_),
+    )
+
+
+@pytest.mark.parametrize("trades", [0.0, 1.0])
+def test_only_a_trade_exchanges_datasets_that_fill_their_regions(trades: float) -> None:
+    problem = two_full_regions()
+    a = arrays_of(problem, dict(problem.objective.weights))
+    s = state_of(a, np.arange(2), np.arange(2), np.eye(2, dtype=np.bool_), 1)
+    before = cost(a, s)
+    change = anneal(whole(a, s), 3000, 0.0, 0.0, False, scratch_for(a), mix_of(SHARES | {"trade": trades}))
+    check_sums(a, s)
+    assert excess(a, s, False) == 0
+    assert cost(a, s) == pytest.approx(before + change, rel=1e-9)
+    np.testing.assert_array_equal(s.region, [1, 0] if trades else [0, 1])

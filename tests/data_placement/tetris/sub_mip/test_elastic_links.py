@@ -1,0 +1,126 @@
+"""Links: from an annealed plan that exceeds them to the best one that keeps them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import mast_opt
+from mast_opt import backends
+from mast_opt.core.solve_result import SolveParams, SolveResult
+from mast_opt.data_placement import DataPlacement
+from mast_opt.data_placement.plan import Plan
+from mast_opt.data_placement.tetris.stage_objective import Aim
+from mast_opt.data_placement.tetris.sub_mip import fix_and_optimise as module
+from mast_opt.data_placement.tetris.sub_mip.elastic_links import EXCESS, NONE_LEFT
+from mast_opt.data_placement.tetris.sub_mip.fix_and_optimise import DEAREST, FRUITLESS, STUBBORN, Neighbourhoods
+from mast_opt.data_placement.verification.verifier import verify
+from mast_opt.mip import Mip
+from mast_opt.search.interface import MipSolver, Stop, Tools, Watch
+
+HIGHS = backends.get("highs").solve
+
+
+def made(seed: int) -> DataPlacement:
+    problem: DataPlacement = mast_opt.generate(
+        "data-placement", "links", seed=seed, datasets=12, workloads=18, regions=3
+    )
+    return problem
+
+
+def annealed(problem: DataPlacement) -> Plan:
+    """A plan that takes links for wide."""
+    plan: Plan | None = mast_opt.solve(replace(problem, links=None), "tetris", iterations=1, threads=1).plan
+    assert plan is not None
+    assert not verify(problem, plan).ok
+    return plan
+
+
+def improved(problem: DataPlacement, solver: MipSolver) -> Plan | None:
+    tools = Tools(np.random.default_rng(1), Watch(Stop(gap=0.0)), 1, solver)
+    return Neighbourhoods(problem, tools, Aim(dict(problem.objective.weights), {})).improve(annealed(problem))
+
+
+class Spy:
+    """HiGHS, and what it was asked and answered."""
+
+    def __init__(self, problem: DataPlacement) -> None:
+        assert problem.links is not None
+        self.links = len(problem.links.source)
+        self.asked: list[Mip] = []
+        self.excess: list[float] = []
+
+    def __call__(self, mip: Mip, params: SolveParams) -> SolveResult:
+        result = HIGHS(mip, params)
+        self.asked.append(mip)
+        self.excess.append(np.inf if result.x is None else float(result.x[-self.links :].sum()))
+        return result
+
+    @property
+    def only_excess(self) -> list[bool]:
+        return [np.count_nonzero(mip.cost) == np.count_nonzero(mip.cost[-self.links :]) for mip in self.asked]
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3, 4])
+@pytest.mark.parametrize("near", [0.0, np.inf], ids=["with today's replicas", "from the annealed plan"])
+def test_small_programs_end_at_their_optimum(seed: int, near: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The neighbourhoods grow until nothing is held."""
+    monkeypatch.setattr(module, "NEAR", near)
+    problem = made(seed)
+    exact = mast_opt.solve(problem, "highs", gap=0.0, threads=1)
+    plan = improved(problem, HIGHS)
+    assert plan is not None
+    verdict = verify(problem, plan)
+    assert verdict.ok
+    assert exact.objective is not None
+    assert verdict.objective == pytest.approx(exact.objective, rel=1e-3)
+
+
+@pytest.mark.parametrize(("near", "elsewhere"), [(0.0, True), (np.inf, False)])
+def test_a_plan_that_nearly_keeps_the_links_is_not_given_up(
+    near: float, elsewhere: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "NEAR", near)
+    problem = made(1)
+    spy = Spy(problem)
+    assert improved(problem, spy) is not None
+    assert any(spy.only_excess) is elsewhere
+
+
+def test_work_where_no_link_leads_is_placed_elsewhere() -> None:
+    """The annealed plan reads what its regions cannot get, whatever the replicas."""
+    problem = made(2)
+    spy = Spy(problem)
+    assert improved(problem, spy) is not None
+    assert np.isinf(spy.excess[:2]).all()
+    assert spy.only_excess[2]
+
+
+@pytest.mark.parametrize(("near", "seed"), [(0.0, 1), (0.0, 2), (np.inf, 4)])
+def test_links_that_are_kept_are_not_exceeded_again(near: float, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "NEAR", near)
+    problem = made(seed)
+    spy = Spy(problem)
+    improved(problem, spy)
+    kept = next(at for at, excess in enumerate(spy.excess) if excess < NONE_LEFT)
+    assert 0 < kept < len(spy.asked) - 1
+    assert all(mip.col_upper[-spy.links :].any() for mip in spy.asked[: kept + 1])
+    assert not any(mip.col_upper[-spy.links :].any() for mip in spy.asked[kept + 1 :])
+
+
+def test_what_stays_exceeded_becomes_dearer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """To a solver that finds nothing better; afterwards it costs what it did."""
+    monkeypatch.setattr(module, "NEAR", np.inf)
+    problem = made(1)
+    spy = Spy(problem)
+
+    def stubborn(mip: Mip, params: SolveParams) -> SolveResult:
+        result = spy(mip, params)
+        return result if params.start is None else replace(result, x=params.start)
+
+    improved(problem, stubborn)
+    prices = np.array([mip.cost[-1] for mip in spy.asked])
+    assert prices[1 : 1 + FRUITLESS] == pytest.approx(np.minimum(EXCESS * STUBBORN ** np.arange(FRUITLESS), DEAREST))
+    assert prices[-1] == EXCESS

@@ -1,0 +1,231 @@
+"""Large neighbourhoods keep the limits of links, and reach the optimum where they cover everything."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import mast_opt
+from mast_opt import backends
+from mast_opt.core.solve_result import SolveParams, SolveResult, Status
+from mast_opt.data_placement import DataPlacement
+from mast_opt.data_placement.generate import FAMILIES
+from mast_opt.data_placement.plan import Plan
+from mast_opt.data_placement.tetris.stage_objective import EARLIER, Aim
+from mast_opt.data_placement.tetris.sub_mip.fix_and_optimise import FRUITLESS, Neighbourhoods, solved_whole, worthwhile
+from mast_opt.data_placement.verification.verifier import verify
+from mast_opt.mip import Mip
+from mast_opt.search.interface import Stop, Tools, Watch
+
+SIZES = {"datasets": 5, "workloads": 7, "regions": 3}
+
+
+def made(family: str) -> DataPlacement:
+    problem: DataPlacement = mast_opt.generate("data-placement", family, seed=3, **SIZES)
+    return problem
+
+
+def improved(problem: DataPlacement, plan: Plan, aim: Aim | None = None) -> Plan:
+    highs = backends.get("highs")
+    tools = Tools(np.random.default_rng(1), Watch(Stop(gap=0.0, time_limit_s=60)), 1, highs.solve)
+    found = Neighbourhoods(problem, tools, aim or whole(problem)).improve(plan)
+    assert found is not None
+    return found
+
+
+def beyond_whole() -> DataPlacement:
+    """An instance too large to be solved as one, small enough for neighbourhoods."""
+    return FAMILIES["standard"].generate(np.random.default_rng(1), datasets=40, workloads=60, regions=5)
+
+
+def whole(problem: DataPlacement) -> Aim:
+    return Aim(dict(problem.objective.weights), {})
+
+
+def without_links(problem: DataPlacement) -> Plan:
+    """The optimum if every link were wide."""
+    plan: Plan | None = mast_opt.solve(replace(problem, links=None), "highs").plan
+    assert plan is not None
+    return plan
+
+
+@pytest.mark.parametrize("family", ["weakly-coupled", "links", "tight-storage"])
+def test_a_neighbourhood_of_everything_is_the_optimum(family: str) -> None:
+    problem = made(family)
+    exact = mast_opt.solve(problem, "highs", gap=0.0)
+    assert exact.plan is not None
+    found = improved(problem, without_links(problem) if family == "links" else exact.plan)
+    verdict = verify(problem, found)
+    assert verdict.ok, verdict.violations
+    assert exact.objective is not None
+    assert verdict.objective == pytest.approx(exact.objective, rel=1e-4)
+
+
+def test_excess_over_links_is_brought_back() -> None:
+    problem = made("links")
+    start = without_links(problem)
+    assert not verify(problem, start).ok
+    assert verify(problem, improved(problem, start)).ok
+
+
+def test_a_plan_within_the_links_is_looked_for_with_all_data_where_it_is() -> None:
+    problem = made("links")
+    start = without_links(problem)
+    assert not np.array_equal(start.place, problem.stored)
+    stop = Stop()
+    objectives: list[int] = []
+
+    def solver(mip: Mip, params: SolveParams) -> SolveResult:
+        objectives.append(int(np.count_nonzero(mip.cost)))
+        result = backends.get("highs").solve(mip, params)
+        if objectives[-1] < objectives[0]:
+            stop.cancel.set()  # before any neighbourhood
+        return result
+
+    tools = Tools(np.random.default_rng(1), Watch(stop), 1, solver)
+    found = Neighbourhoods(problem, tools, whole(problem)).improve(start)
+    assert problem.links is not None
+    assert objectives[-1] == len(problem.links.source)  # nothing but the excess of each
+    assert found is not None
+    assert verify(problem, found).ok
+    assert np.array_equal(found.place, problem.stored)
+
+
+def test_a_plan_that_exceeds_links_less_is_a_beginning_too() -> None:
+    """Where no plan within the links is found in time, the search goes on from the one that comes nearest."""
+    problem = made("links")
+    stop = Stop()
+    excess: list[float] = []
+
+    def solver(mip: Mip, params: SolveParams) -> SolveResult:
+        result = backends.get("highs").solve(mip, params)
+        assert result.x is not None
+        only = np.flatnonzero(mip.cost == 1.0)
+        if not excess and len(only) == np.count_nonzero(mip.cost):  # short of time: something is left of the excess
+            x = result.x.copy()
+            x[only[0]] = 1e-6
+            result = replace(result, status=Status.FEASIBLE, x=x)
+            excess.append(1e-6)
+        elif excess:
+            assert params.start is not None
+            excess.append(float(params.start[-len(problem.links.source) :].sum()))
+            stop.cancel.set()
+        return result
+
+    tools = Tools(np.random.default_rng(1), Watch(stop), 1, solver)
+    Neighbourhoods(problem, tools, whole(problem)).improve(without_links(problem))
+    assert excess == [1e-6, 1e-6]
+
+
+def test_work_is_placed_anew_with_the_replicas_that_keep_the_links() -> None:
+    problem = made("links")
+    pinned = replace(problem, pinned=problem.stored, forbidden=~problem.stored)
+    exact = mast_opt.solve(pinned, "highs", gap=0.0)
+    stop = Stop()
+    programs: list[tuple[int, int]] = []
+
+    def solver(mip: Mip, params: SolveParams) -> SolveResult:
+        programs.append((int(np.count_nonzero(mip.cost)), int(np.count_nonzero(mip.col_lower == mip.col_upper))))
+        result = backends.get("highs").solve(mip, replace(params, gap=0.0))
+        (priced, held), now = programs[0], programs[-1]
+        if now[0] == priced and now[1] < held:  # priced as a whole, and work is free
+            stop.cancel.set()
+        return result
+
+    tools = Tools(np.random.default_rng(1), Watch(stop), 1, solver)
+    found = Neighbourhoods(problem, tools, whole(problem)).improve(without_links(problem))
+    assert len(programs) == 3
+    assert found is not None
+    assert np.array_equal(found.place, problem.stored)
+    verdict = verify(problem, found)
+    assert verdict.ok
+    assert verdict.objective == pytest.approx(exact.objective, rel=1e-3)
+
+
+def test_what_the_terms_before_have_reached_is_kept() -> None:
+    problem = made("lexicographic")
+    *before, term = problem.objective.order[:3]
+    exact, first = (
+        mast_opt.solve(replace(problem, objective=replace(problem.objective, order=order)), "highs", gap=0.0)
+        for order in ((*before, term), tuple(before))
+    )
+    assert exact.verdict is not None
+    assert first.plan is not None
+    best = exact.verdict.terms
+    assert verify(problem, first.plan).terms[term] > best[term] + 1e-3
+    weights = dict.fromkeys(best, 0.0) | dict.fromkeys(before, EARLIER) | {term: 1.0}
+    aim = Aim(weights, {name: best[name] * (1 + 1e-6) + 1e-9 for name in before})
+    after = verify(problem, improved(problem, first.plan, aim))
+    assert after.ok
+    assert aim.kept(after)
+    assert after.terms[term] == pytest.approx(best[term], rel=1e-4)
+    assert aim.shown(after) == after.terms[term]
+    assert not Aim(weights, {before[0]: best[before[0]] * 0.99 - 1e-3}).kept(after)
+
+
+@pytest.mark.parametrize("family", ["standard", "weakly-coupled"])
+def test_without_a_time_limit_the_search_ends_when_nothing_improves(family: str) -> None:
+    problem = made(family) if family == "weakly-coupled" else beyond_whole()
+    assert solved_whole(problem, whole(problem)) == (family == "weakly-coupled")
+    start = mast_opt.solve(problem, "tetris", iterations=1, threads=1).plan
+    assert start is not None
+    first: list[SolveResult] = []
+    limits: list[float | None] = []
+
+    def as_before(mip: Mip, params: SolveParams) -> SolveResult:
+        limits.append(params.time_limit_s)
+        assert len(limits) <= FRUITLESS + 2
+        if not first:
+            first.append(replace(backends.get("highs").solve(mip, params), status=Status.FEASIBLE))
+        return first[0]
+
+    tools = Tools(np.random.default_rng(1), Watch(Stop(gap=0.0)), 1, as_before, as_before)
+    assert Neighbourhoods(problem, tools, whole(problem)).improve(start) is not None
+    assert len(limits) > FRUITLESS
+    assert None not in limits
+
+
+def test_large_instances_are_annealed_only() -> None:
+    assert worthwhile(made("standard"))
+    assert worthwhile(made("lexicographic"))
+    large = mast_opt.generate("data-placement", "standard", seed=1, datasets=800, workloads=1200, regions=10)
+    assert not worthwhile(large)
+
+
+def test_a_small_program_of_whole_decisions_is_solved_as_one() -> None:
+    problem = mast_opt.generate("data-placement", "weakly-coupled", seed=2, datasets=20, workloads=20, regions=5)
+    assert solved_whole(problem, whole(problem))
+    start = mast_opt.solve(problem, "tetris", iterations=1, threads=1).plan
+    exact = mast_opt.solve(problem, "cpsat", gap=0.0, threads=1)
+    assert start is not None
+    assert exact.status is Status.OPTIMAL
+    stop = Stop(gap=0.0, time_limit_s=60)
+    tools = Tools(np.random.default_rng(1), Watch(stop), 1, backends.get("highs").solve, backends.get("cpsat").solve)
+    found = Neighbourhoods(problem, tools, whole(problem)).improve(start)
+    assert found is not None
+    assert verify(problem, start).objective > verify(problem, found).objective
+    assert verify(problem, found).objective == pytest.approx(exact.objective, rel=1e-6)
+    assert not solved_whole(beyond_whole(), whole(beyond_whole()))
+
+
+def test_a_tiny_program_is_solved_as_one_even_where_remote_reads_have_a_price() -> None:
+    problem = made("standard")
+    assert solved_whole(problem, whole(problem))
+    start = mast_opt.solve(problem, "tetris", iterations=1, threads=1).plan
+    exact = mast_opt.solve(problem, "highs", gap=0.0)
+    assert start is not None
+    held: list[int] = []
+
+    def solver(mip: Mip, params: SolveParams) -> SolveResult:
+        held.append(int(np.count_nonzero(mip.col_lower == mip.col_upper)))
+        return backends.get("highs").solve(mip, replace(params, gap=0.0))
+
+    tools = Tools(np.random.default_rng(1), Watch(Stop(gap=0.0, time_limit_s=60)), 1, solver)
+    found = Neighbourhoods(problem, tools, whole(problem)).improve(start)
+    assert len(held) == 2  # the start with all decisions held, then nothing held
+    assert held[1] < held[0]
+    assert found is not None
+    assert verify(problem, found).objective == pytest.approx(exact.objective, rel=1e-6)
+    assert not solved_whole(made("links"), whole(made("links")))

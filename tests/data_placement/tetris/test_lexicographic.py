@@ -1,0 +1,170 @@
+"""A lexicographic objective: terms of work alone are solved without data, later ones under what those have reached."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import mast_opt
+from mast_opt import backends
+from mast_opt.core.errors import BackendError
+from mast_opt.core.solve_result import SolveParams, SolveResult, Status
+from mast_opt.data_placement import DataPlacement
+from mast_opt.data_placement.plan import Plan
+from mast_opt.data_placement.tetris.annealing.cooling_schedule import COLD
+from mast_opt.data_placement.tetris.annealing.parallel import Together
+from mast_opt.data_placement.tetris.instance_arrays import arrays_of
+from mast_opt.data_placement.tetris.stage_objective import EARLIER, Aim
+from mast_opt.data_placement.tetris.sub_mip import workloads_only as module
+from mast_opt.data_placement.tetris.sub_mip.fix_and_optimise import Neighbourhoods, seconds_before, solved_whole
+from mast_opt.data_placement.tetris.sub_mip.workloads_only import place_work, work_alone
+from mast_opt.data_placement.tetris.tetris_search import Annealing, Cap
+from mast_opt.data_placement.verification.verifier import verify
+from mast_opt.mip import Mip
+from mast_opt.search.interface import MipSolver, Stop, Tools, Watch
+
+SIZES = {"datasets": 12, "workloads": 18, "regions": 3}
+HIGHS, CPSAT = backends.get("highs").solve, backends.get("cpsat").solve
+
+
+def made(family: str = "lexicographic", seed: int = 2) -> DataPlacement:
+    problem: DataPlacement = mast_opt.generate("data-placement", family, seed=seed, **SIZES)
+    return problem
+
+
+def by(order: tuple[str, ...], problem: DataPlacement) -> DataPlacement:
+    return replace(problem, objective=replace(problem.objective, order=order))
+
+
+def aim_at(problem: DataPlacement, term: str, caps: dict[str, float] | None = None) -> Aim:
+    caps = caps or {}
+    weights = dict.fromkeys(problem.objective.weights, 0.0) | dict.fromkeys(caps, EARLIER) | {term: 1.0}
+    return Aim(weights, {name: value * (1 + 1e-6) + 1e-9 for name, value in caps.items()})
+
+
+def tools_of(mip: MipSolver = HIGHS, integer: MipSolver | None = CPSAT) -> Tools:
+    return Tools(np.random.default_rng(1), Watch(Stop(gap=0.0, time_limit_s=60)), 1, mip, integer)
+
+
+def never(mip: Mip, params: SolveParams) -> SolveResult:
+    raise AssertionError("this solver is not for this")
+
+
+def too_large(mip: Mip, params: SolveParams) -> SolveResult:
+    raise BackendError("amounts too large")
+
+
+def first_plan(problem: DataPlacement) -> Plan:
+    plan: Plan | None = mast_opt.solve(problem, "tetris", iterations=1, threads=1).plan
+    assert plan is not None
+    return plan
+
+
+def test_work_is_alone_where_nothing_else_counts() -> None:
+    problem = made()
+    assert work_alone(problem, aim_at(problem, "overload"))
+    assert work_alone(problem, aim_at(problem, "peak", {"overload": 0.2, "unserved": 0.0}))
+    assert not work_alone(problem, aim_at(problem, "remote", {"overload": 0.2}))
+    assert not work_alone(problem, aim_at(problem, "peak", {"storage": 1.0}))
+    assert not work_alone(problem, Aim(dict(problem.objective.weights), {}))
+
+
+@pytest.mark.parametrize("family", ["weakly-coupled", "links"])
+def test_work_is_not_alone_where_data_limits_where_it_runs(family: str) -> None:
+    assert not work_alone(made(family), aim_at(made(family), "peak"))
+
+
+def test_programs_that_are_too_large_are_annealed(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem, cells = made(), int(made().option_regions.sum())
+    aim = aim_at(problem, "peak")
+    monkeypatch.setattr(module, "MOST_CELLS", cells)
+    assert seconds_before(problem, aim, 10.0) < 10.0
+    assert work_alone(problem, aim)
+    monkeypatch.setattr(module, "MOST_CELLS", cells - 1)
+    assert not work_alone(problem, aim)
+
+
+@pytest.mark.parametrize(
+    ("mip", "integer"), [(never, CPSAT), (HIGHS, None), (HIGHS, too_large)], ids=["integers", "alone", "too large"]
+)
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_the_optimum_of_work_is_that_of_everything(seed: int, mip: MipSolver, integer: MipSolver | None) -> None:
+    problem = made(seed=seed)
+    exact = mast_opt.solve(by(("overload", "peak"), problem), "highs", gap=0.0, threads=1)
+    best = exact.verdict.terms
+    start = first_plan(problem)
+    plan: Plan | None = start
+    for aim in (aim_at(problem, "overload"), aim_at(problem, "peak", {"overload": best["overload"]})):
+        plan = place_work(problem, tools_of(mip, integer), aim, plan, 60.0)
+        assert plan is not None
+        verdict = verify(problem, plan)
+        assert verdict.ok, verdict.violations
+        assert aim.kept(verdict)
+        np.testing.assert_array_equal(plan.place, start.place)
+    assert verdict.terms["remote"] > 0
+    assert {term: verdict.terms[term] for term in ("overload", "peak")} == pytest.approx(
+        {term: best[term] for term in ("overload", "peak")}, rel=1e-5
+    )
+
+
+def test_splittable_work_is_for_the_mixed_solver() -> None:
+    problem = replace(made(), splittable=np.arange(SIZES["workloads"]) < 3)
+    start = first_plan(problem)
+    plan = place_work(problem, tools_of(HIGHS, never), aim_at(problem, "peak"), start, 60.0)
+    assert plan is not None
+    assert verify(problem, plan).terms["peak"] <= verify(problem, start).terms["peak"]
+
+
+def test_without_room_for_the_data_nothing_is_found() -> None:
+    problem = made()
+    start = first_plan(problem)
+    full = replace(problem, storage_mb=problem.storage_mb // 100)
+    assert place_work(full, tools_of(), aim_at(problem, "peak"), start, 60.0) is None
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_every_term_of_a_small_instance_is_at_its_optimum(seed: int) -> None:
+    problem = made(seed=seed)
+    exact = mast_opt.solve(problem, "cpsat", gap=0.0, threads=1)
+    found = mast_opt.solve(problem, "tetris", time_limit_s=10, threads=1)
+    assert exact.status is Status.OPTIMAL
+    assert [stage.objective for stage in found.stages] == pytest.approx(
+        [stage.objective for stage in exact.stages], rel=1e-4, abs=1e-7
+    )
+
+
+def test_under_the_terms_before_a_program_with_remote_reads_is_one_of_integers() -> None:
+    problem = made()
+    start = first_plan(problem)
+    terms = verify(problem, start).terms
+    aim = aim_at(problem, "remote", {"overload": terms["overload"], "peak": terms["peak"]})
+    assert solved_whole(problem, aim)
+    taken: list[int] = []
+
+    def integers(mip: Mip, params: SolveParams) -> SolveResult:
+        taken.append(len(mip.cost))
+        return CPSAT(mip, params)
+
+    better = Neighbourhoods(problem, tools_of(HIGHS, integers), aim, 60.0).improve(start)
+    assert len(taken) == 1
+    assert better is not None
+    assert aim.worth(problem, better) <= aim.worth(problem, start)
+
+
+def test_the_first_temperature_of_a_later_term_is_of_that_term() -> None:
+    """Those before weigh a thousand times as much; a temperature of theirs would dissolve what they have reached."""
+    problem = made()
+    start = first_plan(problem)
+    terms = verify(problem, start).terms
+    caps = {"overload": terms["overload"], "peak": terms["peak"]}
+    aim = aim_at(problem, "storage", caps)
+    weights = dict(aim.weights)
+    kept = tuple(
+        Cap(name, aim.caps[name], arrays_of(problem, dict.fromkeys(weights, 0.0) | {name: 1.0})) for name in caps
+    )
+    method = Annealing(problem, tools_of(), start, weights, kept).method
+    assert isinstance(method, Together)
+    own = terms["storage"] / len(problem.workloads)
+    assert method.cooling.coldest == pytest.approx(COLD * own, rel=1e-6)

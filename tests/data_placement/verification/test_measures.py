@@ -1,0 +1,110 @@
+"""Terms and metrics of worked plans, with the arithmetic beside them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+
+import pytest
+
+from mast_opt.core.errors import InstanceError
+from mast_opt.data_placement.tables.problem_from_tables import build
+from mast_opt.data_placement.tables.problem_to_tables import unbuild
+from mast_opt.data_placement.verification.verifier import verify
+from tests.data_placement.edits import DERIVED, FREE, REMOTE, RUN, dropped
+from tests.data_placement.workshop import PLAN, PROBLEM, ints
+
+
+def test_terms_and_metrics_of_the_plan() -> None:
+    verdict = verify(PROBLEM, PLAN)
+    cpu_share = 50_000 * 40_000 // 300_000 + 1  # etl counts 50 of 300 cores' share of 40 GPUs, rounded to milli-GPUs
+    assert cpu_share == 6667
+    demand = 8000 + cpu_share + 4000
+    assert verdict.terms == pytest.approx(
+        {
+            "peak": 8 / 8 + 8 / 8 + 0 + 4 / 8,  # h100 and a100 for tier 0, then for both tiers
+            "overload": 0,
+            "idle": 8 / 16 + (16 + 4) / 24,
+            "remote": 0.4 * 1 / 10,
+            "egress": 0.4 * 50 + 4 * 20,
+            "copy": (4 + 9) / 19,
+            "storage": (8 + 6 + 9) / 19,
+            "moved_work": (8000 + 0.4 * cpu_share) / demand,
+            "unserved": 0,
+        }
+    )
+    assert verdict.objective == pytest.approx(2.5 + 5 * 0.04 + 0.5 * 13 / 19 + 0.1 * 23 / 19)
+    assert verdict.metrics == pytest.approx(
+        {
+            "peak_ratio": 1,
+            "peak_ratio_tier0": 1,
+            "overload_gpus": 0,
+            "stored_tb": 23,
+            "copied_tb": 13,
+            "remote_tb_per_day": 0.4,
+            "non_collocation_rate": 1 / 3,
+            "storage_overhead": 4 / 19,
+            "unserved_gpus": 0,
+        }
+    )
+
+
+def test_overload_refusals_and_slow_copies_are_measured() -> None:
+    crowded = replace(
+        PROBLEM,
+        supply_mgpu=ints((8, 0), (5, 16), (0, 3)) * 1000,
+        may_refuse=True,
+        days=Fraction(4),
+        objective=replace(PROBLEM.objective, tier_weights={0: 3.0, 1: 0.5}),
+    )
+    verdict = verify(crowded, dropped(dropped(PLAN, RUN, 2), REMOTE, 0))  # 400 of etl are not served
+    per_core = 32_000 / 300_000
+    etl = round(50_000 * per_core)
+    assert verdict.terms["peak"] == pytest.approx(3 * 8 / 5 + 0.5 * 8 / 5 + 0.5 * 4 / 3)
+    assert verdict.terms["overload"] == pytest.approx(3 * 3 / 13 + 0.5 * 3 / 13 + 0.5 * 1 / 19)
+    assert verdict.terms["unserved"] == pytest.approx(0.5 * 0.4 * etl / (3 * 8000 + 0.5 * (etl + 4000)))
+    assert verdict.terms["egress"] == pytest.approx(4 * 20 / 4)
+    assert verdict.metrics["overload_gpus"] == pytest.approx(3 + 1)
+    assert verdict.metrics["unserved_gpus"] == 0
+    assert verdict.metrics["peak_ratio"] == pytest.approx(8 / 5)
+    refused = verify(crowded, dropped(PLAN, RUN, 0))
+    assert refused.metrics["unserved_gpus"] == 8
+    assert refused.metrics["peak_ratio_tier0"] == 0
+
+
+def test_only_the_share_that_leaves_its_region_is_moved() -> None:
+    """Today etl runs for 0.3 in a and 0.7 in c; the plan runs 0.6 of it in a and 0.4 in c, so 0.3 of it moves."""
+    today = replace(
+        PROBLEM,
+        current_workload=ints(0, 1, 1),
+        current_region=ints(1, 0, 2),
+        current_type=ints(0, 2, 2),
+        current_share=ints(1000, 300, 700),
+    )
+    demand = 8000 + 6667 + 4000
+    assert verify(today, PLAN).terms["moved_work"] == pytest.approx(0.3 * 6667 / demand)
+
+
+def test_a_plan_for_nothing_has_no_denominators() -> None:
+    empty = replace(
+        FREE,
+        size_mb=ints(0, 0, 0),
+        read_mb_per_day=ints(0, 0, 0, 0),
+        objective=replace(PROBLEM.objective, tier_weights={0: 0.0, 1: 0.0}),
+        may_refuse=True,
+    )
+    idle = {name: ints() for name in RUN}
+    verdict = verify(empty, replace(DERIVED, **idle))
+    moved = pytest.approx((8000 + 6667) / (8000 + 6667 + 4000))
+    assert verdict.terms == dict.fromkeys(verdict.terms, 0) | {"idle": pytest.approx(2), "moved_work": moved}
+    assert verdict.metrics["storage_overhead"] == 0
+
+
+def test_work_whose_size_does_not_fit_in_64_bits_is_refused() -> None:
+    """Cores count as the GPUs that come with them: next to no cores make each worth all GPUs."""
+    no_cores = replace(PROBLEM, cpu_mcores=ints(0, 0, 0), may_refuse=True)
+    most = 2**63 // 40_000
+    fits = replace(no_cores, cpu_need_mcores=ints(2**62, most // 2, 0))  # that of train, which needs GPUs, counts not
+    assert build(*unbuild(fits)).demand_mgpu.tolist() == pytest.approx([8000, 2**62, 4000])
+    with pytest.raises(InstanceError, match=r"workloads, column cpu_cores: found '9\.22e\+15 GPUs'; expected work"):
+        build(*unbuild(replace(fits, cpu_need_mcores=ints(0, most + 1, 0))))

@@ -1,0 +1,125 @@
+"""The packing floor never lies above a peak that some plan reaches."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import event, given
+from hypothesis import strategies as st
+
+from mast_opt.data_placement import DataPlacement
+from mast_opt.data_placement.formulation.formulation import base
+from mast_opt.data_placement.verification.peak_bound import peak_floor
+from tests.data_placement.strategies import problems
+from tests.data_placement.support import examples, proven
+
+
+def alone(problem: DataPlacement, sizes: list[int], supply: list[int]) -> DataPlacement:
+    """As many pieces of work as sizes, one type, one tier; nothing else matters to the floor."""
+    count, regions = len(sizes), len(supply)
+    return replace(
+        problem,
+        regions=tuple(f"r{r}" for r in range(regions)),
+        gpu_types=("k",),
+        workloads=tuple(f"w{w}" for w in range(count)),
+        tiers=(0,),
+        supply_mgpu=np.array(supply, np.int64)[:, None],
+        tier=np.zeros(count, np.int64),
+        splittable=np.zeros(count, np.bool_),
+        option_workload=np.arange(count),
+        option_type=np.zeros(count, np.int64),
+        option_mgpu=np.array(sizes, np.int64),
+        may_refuse=False,
+        **without_the_rest(count, regions),
+    )
+
+
+def without_the_rest(count: int, regions: int) -> dict[str, object]:
+    """Roomy regions, one dataset that nobody reads, no rules and nothing running today."""
+    none = np.zeros(0, np.int64)
+    names = "read_workload read_dataset read_mb_per_day current_workload current_region current_type current_share"
+    empty = dict.fromkeys([*names.split(), "quota_region", "quota_app", "quota_mcores"], none)
+    roomy = np.full(regions, 10**9)
+    return empty | {
+        "datasets": ("i",),
+        "apps": ("",),
+        "storage_mb": roomy,
+        "headroom_milli": np.zeros(regions, np.int64),
+        "cpu_mcores": roomy,
+        "ingress_mb_per_day": roomy,
+        "ingress_limited": np.zeros(regions, np.bool_),
+        "size_mb": np.ones(1, np.int64),
+        "copies_min": np.ones(1, np.int64),
+        "copies_max": np.full(1, regions),
+        "stored": np.ones((1, regions), np.bool_),
+        "pinned": np.zeros((1, regions), np.bool_),
+        "forbidden": np.zeros((1, regions), np.bool_),
+        "residency": np.zeros((1, regions), np.bool_),
+        "cpu_need_mcores": np.zeros(count, np.int64),
+        "app": np.zeros(count, np.int64),
+        "output_mb": np.zeros(count, np.int64),
+        "work_pinned": np.zeros((count, regions), np.bool_),
+        "work_forbidden": np.zeros((count, regions), np.bool_),
+        "links": None,
+    }
+
+
+def smallest_peak(sizes: list[int], supply: list[int]) -> float:
+    """Every way to spread the work over regions that have the type."""
+    best = np.inf
+    for where in product([r for r, gpus in enumerate(supply) if gpus], repeat=len(sizes)):
+        held = [sum(size for size, r in zip(sizes, where) if r == q) for q in range(len(supply))]
+        best = min(best, max(held[q] / supply[q] for q in range(len(supply)) if supply[q]))
+    return best
+
+
+@pytest.fixture(scope="module")
+def template() -> DataPlacement:
+    from tests.data_placement.workshop import PROBLEM
+
+    return PROBLEM
+
+
+@examples(150)
+@given(
+    sizes=st.lists(st.sampled_from((1000, 2000, 4000, 8000, 3000, 500, 7001)), min_size=1, max_size=6),
+    supply=st.lists(st.sampled_from((4000, 0, 1500, 9000, 16_000)), min_size=1, max_size=3).filter(any),
+)
+def test_the_floor_is_below_the_smallest_peak(template: DataPlacement, sizes: list[int], supply: list[int]) -> None:
+    floor = peak_floor(alone(template, sizes, supply))
+    best = smallest_peak(sizes, supply)
+    event(f"tight: {floor[0, 0] > best * (1 - 1e-6)}")
+    assert floor.shape == (1, 1)
+    assert 0 < floor[0, 0] <= best
+
+
+@pytest.mark.parametrize(
+    ("sizes", "supply", "peak"),
+    [
+        ([8000] * 3, [8000, 8000], 2.0),  # two gangs must meet, where 1.5 would do for parts
+        ([8000, 8000], [4000, 12_000], 4 / 3),  # both in the larger region
+        ([5000, 5000, 5000], [8000, 8000], 10 / 8),  # no multiple of anything smaller
+        ([7000, 7000], [4000, 4000], 7 / 4),
+        ([1000] * 12, [8000, 4000], 1.0),
+    ],
+)
+def test_the_floor_sees_that_gangs_are_whole(
+    template: DataPlacement, sizes: list[int], supply: list[int], peak: float
+) -> None:
+    assert smallest_peak(sizes, supply) == pytest.approx(peak)
+    assert peak_floor(alone(template, sizes, supply))[0, 0] == pytest.approx(peak, rel=1e-8)
+
+
+@examples(80)
+@given(problem=problems(roomy=True, refuse=None))
+def test_no_plan_is_below_the_floor(problem: DataPlacement) -> None:
+    weights = dict.fromkeys(problem.objective.weights, 0.0) | {"peak": 1.0}
+    peaks_only = replace(problem, objective=replace(problem.objective, weights=weights))
+    best = proven(base(peaks_only).mip).objective
+    if best is not None:
+        floor = float((peak_floor(problem) * problem.tier_weight).sum())
+        event(f"some floor: {floor > 0}")
+        assert floor <= best + 1e-7

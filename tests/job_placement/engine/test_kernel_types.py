@@ -1,0 +1,20 @@
+"""Kernels get the same types of arguments on every instance: otherwise one is compiled within the limit of a solve."""
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+import pytest
+
+from mast_opt.job_placement.exhaustive.batch_state import open_desk
+from mast_opt.job_placement.exhaustive.objective import prices_of
+from mast_opt.job_placement.generate import FAMILIES
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_prices(family: str) -> None:
+    types = set()
+    for sizes in (dict.fromkeys(FAMILIES[family].sizes, 1), {}):
+        problem = FAMILIES[family].generate(np.random.default_rng(0), **sizes)
+        types.add(numba.typeof(prices_of(problem, open_desk(problem).layout)))
+    assert len(types) == 1

@@ -1,0 +1,105 @@
+"""Second chances: nobody ahead in the queue loses a place, the objective never rises, and refused gangs do get in."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from mast_opt.job_placement import JobPlacement
+from mast_opt.job_placement.exhaustive.batch import admit_in_order
+from mast_opt.job_placement.exhaustive.batch_state import Desk, open_desk
+from mast_opt.job_placement.exhaustive.ejection_chains import second_chances
+from mast_opt.job_placement.exhaustive.objective import prices_of
+from mast_opt.job_placement.generate import FAMILIES
+from mast_opt.job_placement.generate.blank import Fleet, Pending, Running, assemble, labels
+from mast_opt.job_placement.verification.verifier import verify
+from mast_opt.search.interface import Stop, Watch
+from tests.job_placement.strategies import problems
+
+
+def twice(problem: JobPlacement) -> tuple[Desk, Desk]:
+    """The batch after the first pass, and after second chances."""
+    desk, watch = open_desk(problem), Watch(Stop())
+    admit_in_order(desk, problem.order, watch)
+    return desk, second_chances(desk.copy(), problem.order, watch)
+
+
+def in_queue(problem: JobPlacement, desk: Desk) -> list[bool]:
+    """For each place in the queue, whether that job is admitted."""
+    return [j in desk.placed for j in problem.order.tolist()]
+
+
+def value(problem: JobPlacement, desk: Desk) -> float:
+    return desk.value(prices_of(problem, desk.layout))
+
+
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(problem=problems())
+def test_the_queue_is_respected_and_the_plan_is_sound(problem: JobPlacement) -> None:
+    first, second = twice(problem)
+    assert in_queue(problem, second) >= in_queue(problem, first)
+    assert value(problem, second) <= value(problem, first) + 1e-9
+    assert verify(problem, second.plan()).ok
+
+
+@pytest.mark.parametrize("family", ["study", "shared-gpus", "features"])
+def test_some_get_in_and_nobody_ahead_of_them_is_out(family: str) -> None:
+    better = 0
+    for seed in range(8):
+        problem = FAMILIES[family].generate(np.random.default_rng(seed), servers=4)
+        first, second = twice(problem)
+        before, after = in_queue(problem, first), in_queue(problem, second)
+        assert after >= before
+        better += after > before
+        assert value(problem, second) <= value(problem, first) + 1e-9
+        verdict = verify(problem, second.plan())
+        assert verdict.ok
+        assert verdict.objective == pytest.approx(value(problem, second), rel=1e-9, abs=1e-9)
+    assert better >= 2
+
+
+def test_a_job_moves_so_that_one_that_fits_nowhere_else_gets_in() -> None:
+    """The first job takes either type and gets the a100, by name; the second takes nothing else."""
+    fleet = Fleet(
+        regions=("r",),
+        clusters=("a", "b"),
+        racks=("a1", "b1"),
+        servers=labels("s", 2),
+        gpu_types=("a100", "h100"),
+        cluster_region=np.array([0, 0]),
+        rack_cluster=np.array([0, 1]),
+        server_rack=np.array([0, 1]),
+        server_type=np.array([0, 1]),
+        supply=np.array([[1000, 8000, 8192], [1000, 8000, 8192]]),
+    )
+    waiting = Pending(
+        tier=np.array([0, 0]),
+        tasks=np.array([1, 1]),
+        mgpu=np.array([1000, 1000]),
+        mcores=np.array([1000, 1000]),
+        mib=np.array([1024, 1024]),
+        value_milli=np.array([1000, 1000]),
+        options=(np.array([0, 0, 1]), np.array([0, 1, 0])),
+    )
+    first, second = twice(assemble("two", fleet, Running(), waiting))
+    assert sorted(first.placed) == [0]
+    assert sorted(second.placed) == [0, 1]
+    assert second.plan().server.tolist() == [1, 0]
+
+
+def test_a_job_that_is_pushed_out_takes_the_cheapest_of_equal_places() -> None:
+    """Second chances that ignore the price end with a worse objective on these batches."""
+    cheaper = []
+    for seed in range(6):
+        problem = FAMILIES["features"].generate(np.random.default_rng(seed), **FAMILIES["features"].sizes)
+        watch = Watch(Stop())
+        desk = open_desk(problem)
+        admit_in_order(desk, problem.order, watch)
+        blind = desk.copy()
+        blind.priced = dict.fromkeys(range(len(problem.jobs)))
+        prices = prices_of(problem, desk.layout)
+        found = [second_chances(one, problem.order, watch).value(prices) for one in (desk, blind)]
+        cheaper.append(found[0] < found[1] - 1e-9)
+        assert found[0] <= found[1] + 1e-9
+    assert any(cheaper)

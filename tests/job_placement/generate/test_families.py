@@ -1,0 +1,71 @@
+"""The generated families: sound, as full as asked, and the same whenever they are asked for."""
+
+from __future__ import annotations
+
+import hashlib
+
+import numpy as np
+import pytest
+
+from mast_opt.core.errors import UsageError
+from mast_opt.job_placement import JobPlacement
+from mast_opt.job_placement.generate import FAMILIES
+from mast_opt.job_placement.generate.demand import asked_and_taken
+from mast_opt.job_placement.plan import empty
+from mast_opt.job_placement.tables.problem_from_tables import build, unbuild
+from mast_opt.job_placement.verification.verifier import verify
+
+GOLDEN = {
+    "standard": "b226f4987dc9b09f",
+    "study": "066bdd62e253aa2e",
+    "shared-gpus": "dec3144f98f0fe4f",
+    "lexicographic": "4faf1ce58fc13c45",
+    "features": "8c544f0fc84fd2b5",
+}
+
+
+def fingerprint(problem: JobPlacement) -> str:
+    digest = hashlib.blake2b(digest_size=8)
+    for name in ("supply", "server_rack", "server_type", "tier", "tasks", "option_mgpu", "held_need", "at_risk"):
+        digest.update(np.ascontiguousarray(getattr(problem, name)).tobytes())
+    return digest.hexdigest()
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_seed_gives_what_it_gave_when_this_was_written(family: str) -> None:
+    assert fingerprint(FAMILIES[family].generate(np.random.default_rng(1))) == GOLDEN[family]
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_every_instance_is_sound(family: str) -> None:
+    for seed in range(5):
+        problem = FAMILIES[family].generate(np.random.default_rng(seed))
+        assert build(*unbuild(problem)).jobs == problem.jobs
+        assert verify(problem, empty(problem)).ok
+
+
+@pytest.mark.parametrize("percent", [80, 92, 100])
+def test_a_fleet_is_as_full_as_asked(percent: int) -> None:
+    problem = FAMILIES["standard"].generate(np.random.default_rng(3), fill_percent=percent)
+    used = 1 - problem.free[:, 0].sum() / problem.all_mgpu
+    assert percent / 100 <= used <= percent / 100 + 0.02
+
+
+def test_the_study_asks_for_more_than_can_be_admitted_and_not_for_much_more() -> None:
+    ratios = []
+    for seed in range(40):
+        asked, taken = asked_and_taken(FAMILIES["study"].generate(np.random.default_rng(seed)))
+        ratios.append(asked[-1] / taken[-1])
+    assert np.mean((np.array(ratios) > 1.05) & (np.array(ratios) < 1.55)) > 0.8
+
+
+def test_only_the_lowest_tier_may_be_stopped() -> None:
+    problem = FAMILIES["standard"].generate(np.random.default_rng(4))
+    assert set(problem.running_tier[problem.preemptible].tolist()) == {len(problem.tiers) - 1}
+    assert not problem.preemptible.all()
+
+
+@pytest.mark.parametrize(("size", "words"), [({"servers": 0}, "at least 1"), ({"fill_percent": 101}, "at most 100")])
+def test_sizes_that_cannot_be_are_refused(size: dict[str, int], words: str) -> None:
+    with pytest.raises(UsageError, match=words):
+        FAMILIES["standard"].generate(np.random.default_rng(0), **size)

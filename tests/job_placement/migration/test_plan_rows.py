@@ -1,0 +1,44 @@
+"""The order of a job placement, carried out wave by wave: nothing starts before there is room for it."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+import mast_opt
+from mast_opt.job_placement.migration.plan_rows import order
+from mast_opt.job_placement.plan import empty
+from mast_opt.job_placement.verification.measures import row_needs
+from tests.data_placement.support import examples
+
+
+@examples(15)
+@given(st.integers(0, 10_000), st.sampled_from(("exhaustive", "federated", "random")))
+def test_starts_find_room(seed: int, solver: str) -> None:
+    problem = mast_opt.generate("job-placement", seed=seed, jobs=12)
+    plan = mast_opt.solve(problem, solver, threads=1, seed=seed).plan
+    found = order(problem, plan)
+    assert not found.stuck
+    free = problem.free.copy()
+    needs = row_needs(problem, plan)
+    started: set[str] = set()
+    for wave in range(found.waves):
+        for move in (move for move in found.moves if move.wave == wave):
+            if move.action == "stop":
+                held = problem.held_job == problem.running.index(move.what)
+                np.add.at(free, problem.held_server[held], problem.held[held])
+            else:
+                rows = plan.job == problem.jobs.index(move.what)
+                np.subtract.at(free, plan.server[rows], needs[rows])
+                started.add(move.what)
+                assert (free >= 0).all()
+    assert started == {problem.jobs[j] for j in plan.job.tolist()}
+    stopped = {move.what for move in found.moves if move.action == "stop"}
+    assert stopped == {problem.running[v] for v in np.flatnonzero(plan.preempt).tolist()}
+
+
+def test_nothing_to_do() -> None:
+    problem = mast_opt.generate("job-placement", seed=0)
+    found = order(problem, empty(problem))
+    assert (found.moves, found.waves) == ((), 0)

@@ -1,0 +1,102 @@
+"""Metrics, the order of a plan and the state of today, worked out by hand."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from mast_opt.job_placement.analysis.current_state import present
+from mast_opt.job_placement.migration.plan_rows import order
+from mast_opt.job_placement.plan import empty
+from mast_opt.job_placement.verification.measures import measure
+from tests.job_placement.verification.test_verifier import plan, sound, two_clusters
+
+
+def test_metrics_of_a_plan() -> None:
+    """Of 16 GPUs, e1 has 2 + 2 in use, e2 2 after 4 were stopped, e3 1 + 1.2; all of them are in cluster ce."""
+    problem = two_clusters()
+    _, metrics = measure(problem, sound(problem))
+    assert metrics == pytest.approx(
+        {
+            "admitted_jobs": 3,
+            "admitted_value": 6.2,
+            "admitted_gpus": 6.2,
+            "preempted_jobs": 1,
+            "preempted_gpu_hours": 4,
+            "gpu_allocation_rate": 8.2 / 16,
+            "peak_utilisation": 8.2 / 12,
+            "fragmented_gpus": 0,
+        }
+    )
+    _, nothing = measure(problem, empty(problem))
+    assert (nothing["gpu_allocation_rate"], nothing["peak_utilisation"]) == (6 / 16, 6 / 12)
+    assert nothing["admitted_jobs"] == nothing["admitted_value"] == nothing["preempted_gpu_hours"] == 0
+
+
+def test_terms_of_a_plan() -> None:
+    """The two GPUs of e1 that are left are too few for a task that takes a whole server; e3 is free, e2 full."""
+    problem = two_clusters()
+    whole = replace(problem, option_mgpu=np.where(problem.option_job == 0, 4000, problem.option_mgpu))
+    terms, metrics = measure(whole, empty(whole))
+    assert metrics["fragmented_gpus"] == 2
+    assert terms["fragmentation"] == pytest.approx(2 / 16)
+    assert terms["rejected"] == 1
+    over = replace(
+        whole, held_server=np.array([1, 1])
+    )  # e2 is over its GPUs by 2, which makes up for nothing elsewhere
+    assert measure(over, empty(over))[1]["fragmented_gpus"] == 0
+    weight = problem.tier_weight[problem.running_tier[problem.running.index("soft")]]
+    terms, _ = measure(problem, plan(problem, ("one", "w1", 1, None), stop=("soft",)))
+    assert terms["preemption"] == pytest.approx(weight * (4 + 4) * 1000 / 16_000)
+
+
+def test_the_order_says_what_stops_and_starts_where() -> None:
+    problem = two_clusters()
+    rows = [
+        (m.wave, m.action, m.what, m.source, m.target, m.amount, m.unit) for m in order(problem, sound(problem)).moves
+    ]
+    assert rows[0] == (0, "stop", "soft", "e2", None, 4, "GPUs")
+    assert rows[1:] == [
+        (1, "start", "gang", None, "e1, e2", 4, "GPUs"),
+        (1, "start", "share", None, "e3", pytest.approx(1.2), "GPUs"),
+        (1, "start", "one", None, "e3", 1, "GPUs"),
+    ]
+    (start,) = order(problem, plan(problem, ("one", "w1", 1, None))).moves
+    assert (start.wave, start.target) == (0, "w1")
+    wide = replace(problem, tasks=np.array([4, 3, 1]))
+    for servers, words in ((("e1", "e2", "e3"), "e1, e2, e3"), (("e1", "e2", "e3", "w1"), "4 servers of ce, cw")):
+        (start,) = order(wide, plan(wide, *(("gang", server, 1, None) for server in servers))).moves
+        assert start.target == words
+
+
+def test_what_today_breaks() -> None:
+    """soft holds more of all three resources of e2 than there are, and is in two clusters; its tenant has a quota of 5
+    GPUs in all and of 3 on a100."""
+    problem = two_clusters()
+    assert present(problem).broken == ()
+    assert [(one.what, one.known, one.of) for one in present(problem).known] == [("running jobs", 2, 2)]
+    crowded = replace(
+        problem,
+        held_job=np.array([1, 1]),
+        held_server=np.array([1, 3]),
+        held_need=np.array([[5000, 17_000, 64 + 512], [1000, 0, 0]]),
+        quota_tenant=np.array([0, 0]),
+        quota_type=np.array([0, 0]),
+        quota_typed=np.array([False, True]),
+        quota_mgpu=np.array([5000, 3000]),
+    )
+    state = present(crowded)
+    tenant = problem.tenants[0]
+    assert [(one.limit, one.index, one.message) for one in state.broken] == [
+        ("capacity", ("e2", "GPUs"), "server e2 is over its GPUs by 1"),
+        ("capacity", ("e2", "cores"), "server e2 is over its cores by 1"),
+        ("capacity", ("e2", "GiB"), "server e2 is over its GiB by 0.5"),
+        ("gang", ("soft",), "running job soft holds servers in 2 clusters"),
+        ("quota", (tenant,), f"tenant {tenant} is over its quota by 1 GPUs"),
+        ("quota", (tenant, "a100"), f"tenant {tenant} is over its quota on a100 by 2 GPUs"),
+    ]
+    assert [(one.what, one.known, one.of) for one in state.known] == [("running jobs", 1, 2)]
+    exact = replace(crowded, quota_mgpu=np.array([6000, 5000]))
+    assert {one.limit for one in present(exact).broken} == {"capacity", "gang"}

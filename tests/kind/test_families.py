@@ -1,0 +1,47 @@
+"""What holds for the generated families of every kind."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import mast_opt
+from mast_opt.core.errors import UsageError
+from mast_opt.registry import kind_named, kind_names
+
+SIZES = [
+    (kind, family, size)
+    for kind in kind_names()
+    for family, made in kind_named(kind).families.items()
+    for size in made.sizes
+]
+
+
+@pytest.mark.parametrize(("kind", "family", "size"), SIZES)
+def test_every_size_starts_at_one(kind: str, family: str, size: str) -> None:
+    with pytest.raises(UsageError, match=f"{size} is 0; expected at least 1"):
+        mast_opt.generate(kind, family, **{size: 0})
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"jobs": 2.5}, "jobs is 2.5; expected a whole number"),
+        ({"jobs": "3"}, "jobs is '3'; expected a whole number"),
+        ({"seed": -1}, "seed is -1; expected at least 0"),
+        ({"seed": 0.5}, "seed is 0.5; expected a whole number"),
+    ],
+)
+def test_numbers_are_whole(given: dict[str, Any], words: str) -> None:
+    with pytest.raises(UsageError, match=words):
+        mast_opt.generate("job-placement", **given)
+
+
+@pytest.mark.parametrize("kind", kind_names())
+def test_an_unknown_family_or_size_is_named_with_those_there_are(kind: str) -> None:
+    first = next(iter(kind_named(kind).families))
+    with pytest.raises(UsageError, match=first):
+        mast_opt.generate(kind, "no-such-family")
+    with pytest.raises(UsageError, match=r"no size called 'lions'"):
+        mast_opt.generate(kind, lions=3)

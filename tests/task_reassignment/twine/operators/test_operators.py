@@ -1,0 +1,224 @@
+"""Every neighbourhood of ``twine`` evaluates exactly: after thousands of changes nothing differs from a fresh count."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from mast_opt.task_reassignment.generate import FAMILIES
+from mast_opt.task_reassignment.plan import Plan
+from mast_opt.task_reassignment.problem import TaskReassignment
+from mast_opt.task_reassignment.twine.annealing.kernel import anneal
+from mast_opt.task_reassignment.twine.instance_arrays import Fleet, fleet_of
+from mast_opt.task_reassignment.twine.operators.process_moves import eject, shift, swap
+from mast_opt.task_reassignment.twine.operators.service_moves import shift_service
+from mast_opt.task_reassignment.twine.state import COST, TOGETHER, State, state_of
+from mast_opt.task_reassignment.verification.verifier import verify
+
+PRICES = (7.0, 1e9, 0.0)
+"""Of excess, of broken rules and of being away."""
+COUNTED = (
+    "level",
+    "spare",
+    "cost",
+    "excess",
+    "locations",
+    "at_location",
+    "at_neighbourhood",
+    "moved",
+    "with_moved",
+    "most_moved",
+    "total",
+)
+
+
+def drawn(seed: int, family: str = "challenge") -> TaskReassignment:
+    return FAMILIES[family].generate(np.random.default_rng(seed), processes=40, machines=9, resources=4)
+
+
+def begun(problem: TaskReassignment, seed: int) -> tuple[Fleet, State]:
+    fleet = fleet_of(problem)
+    return fleet, state_of(problem, fleet, problem.initial, np.random.default_rng(seed))
+
+
+def weighed(state: State) -> float:
+    cost, excess, broken = state.total
+    return float(cost + PRICES[0] * excess + PRICES[1] * broken)
+
+
+def assert_counted(problem: TaskReassignment, fleet: Fleet, state: State) -> None:
+    fresh = state_of(problem, fleet, state.machine.astype(np.int64), np.random.default_rng(0))
+    for name in COUNTED:
+        assert np.array_equal(getattr(state, name), getattr(fresh, name)), name
+
+
+def assert_allowed(problem: TaskReassignment, state: State) -> None:
+    """Conflicts and transient capacities are never broken on the way."""
+    verdict = verify(problem, Plan(state.machine.astype(np.int64)))
+    transient = {name for name, is_transient in zip(problem.resources, problem.transient, strict=True) if is_transient}
+    for violation in verdict.violations:
+        assert violation.constraint != "conflict"
+        assert violation.constraint != "capacity" or violation.index[1] not in transient
+    if state.total[1] == state.total[2] == 0:
+        assert verdict.ok
+    assert verdict.objective == state.total[COST]
+
+
+@pytest.mark.parametrize("name", ["shift", "swap", "eject"])
+@pytest.mark.parametrize("seed", range(3))
+def test_what_is_made_is_counted_and_what_is_refused_changes_nothing(name: str, seed: int) -> None:
+    problem = drawn(seed)
+    fleet, state = begun(problem, seed)
+    rng = np.random.default_rng(seed)
+    made = refused = 0
+    for _ in range(1_500):
+        state.trail_end[0] = 0
+        p, q = rng.choice(len(problem.processes), 2, replace=False).tolist()
+        machine, before = state.machine.copy(), weighed(state)
+        hot = float(fleet.size.max()) if rng.random() < 0.5 else 1.0
+        others = np.setdiff1d(np.arange(len(problem.machines)), machine[[p, q]])
+        if name != "shift" and machine[p] == machine[q]:
+            continue
+        if name == "shift":
+            done = shift(fleet, state, p, int(rng.choice(others)), hot, *PRICES)
+        elif name == "swap":
+            done = swap(fleet, state, p, q, hot, *PRICES)
+        else:
+            done = eject(fleet, state, p, q, int(rng.choice(others)), hot, *PRICES)
+        moved = np.flatnonzero(state.machine != machine)
+        if done:
+            made += 1
+            assert moved.tolist() == ([p] if name == "shift" else sorted([p, q]))
+            assert weighed(state) - before <= 37 * hot
+        else:
+            refused += 1
+            assert not len(moved)
+            assert weighed(state) == before
+    assert made > 5
+    assert refused > 5
+    assert_counted(problem, fleet, state)
+    assert_allowed(problem, state)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_service_leaves_a_neighbourhood_with_all_that_it_takes_along(seed: int) -> None:
+    problem = drawn(seed)
+    fleet, state = begun(problem, seed)
+    rng = np.random.default_rng(seed)
+    made = refused = several = 0
+    for _ in range(1_500):
+        state.trail_end[0] = 0
+        p = int(rng.integers(len(problem.processes)))
+        machine, before = state.machine.copy(), weighed(state)
+        here = int(problem.neighbourhood[machine[p]])
+        there = int(rng.choice(np.setdiff1d(np.arange(len(problem.neighbourhoods)), here)))
+        hot = float(fleet.size.max()) if rng.random() < 0.5 else 1.0
+        service = int(problem.service[p])
+        done = shift_service(fleet, state, service, here, there, hot, *PRICES)
+        moved = np.flatnonzero(state.machine != machine)
+        if done:
+            made += 1
+            several += len(moved) > 1
+            together = (problem.service == service) & (problem.neighbourhood[machine] == here)
+            assert set(np.flatnonzero(together)) <= set(moved)
+            assert set(problem.neighbourhood[machine[moved]]) == {here}
+            assert set(problem.neighbourhood[state.machine[moved]]) == {there}
+            assert len(moved) == state.trail_end[0] <= TOGETHER
+            assert weighed(state) - before <= 37 * hot
+        else:
+            refused += 1
+            assert not len(moved)
+            assert weighed(state) == before
+            assert state.trail_end[0] == 0
+    assert min(made, refused) > 5
+    assert several > 0
+    assert_counted(problem, fleet, state)
+    assert_allowed(problem, state)
+
+
+def test_two_services_that_keep_each_other_leave_together() -> None:
+    """The first needs the second, both are over their safety capacity where they are, and neither can go alone."""
+    problem = FAMILIES["containers"].generate(np.random.default_rng(0), processes=2, machines=4, resources=1)
+    problem = replace(
+        problem,
+        neighbourhoods=("full", "free"),
+        neighbourhood=np.array([0, 0, 1, 1]),
+        services=("asks", "asked"),
+        service=np.array([0, 1]),
+        spread_min=np.ones(2, np.int64),
+        dependent=np.array([0]),
+        dependency=np.array([1]),
+        need=np.array([[10], [20]]),
+        capacity=np.full((4, 1), 30),
+        safety=np.array([[0], [0], [30], [30]]),
+        initial=np.array([0, 1]),
+    )
+    for service in range(2):
+        fleet, state = begun(problem, 0)
+        assert not any(shift(fleet, state, p, m, 1e-9, *PRICES) for p in range(2) for m in (2, 3))
+        assert shift_service(fleet, state, service, 0, 1, 1e-9, *PRICES)
+        assert problem.neighbourhood[state.machine].tolist() == [1, 1]
+        assert_counted(problem, fleet, state)
+        assert_allowed(problem, state)
+
+
+@pytest.mark.parametrize("family", sorted(FAMILIES))
+@pytest.mark.parametrize(
+    "mix",
+    [
+        (0, 0, 0, 0.5, 0, 0),
+        (1, 0.5, 0, 0, 0, 0),
+        (1, 0, 0, 0, 0, 1),
+        (0, 0, 1, 0, 0, 0.5),
+        (0, 0, 0, 0, 1, 0),
+        (0.4, 0.5, 0.2, 0.5, 0.1, 0.5),
+    ],
+)
+def test_annealing_keeps_count(family: str, mix: tuple[float, ...]) -> None:
+    problem = drawn(8, family)
+    fleet, state = begun(problem, 8)
+    best, best_cost = state.machine.copy(), np.array([np.inf])
+    size = float(fleet.size.max())
+    for temperature in (size, size / 100, 1.0):
+        anneal(fleet, state, 4_000, temperature, *PRICES, len(best), np.array(mix, np.float64), best, best_cost)
+    assert_counted(problem, fleet, state)
+    assert_allowed(problem, state)
+    if np.isfinite(best_cost[0]):
+        verdict = verify(problem, Plan(best.astype(np.int64)))
+        assert verdict.ok
+        assert verdict.objective == best_cost[0]
+
+
+def test_at_no_temperature_nothing_gets_worse() -> None:
+    problem = drawn(5)
+    fleet, state = begun(problem, 5)
+    best, best_cost = state.machine.copy(), np.array([np.inf])
+    mix = np.array([0.4, 0.5, 0.1, 0.1, 0.1, 0.5])
+    anneal(fleet, state, 4_000, float(fleet.size.max()), *PRICES, len(best), mix, best, best_cost)
+    costs = [weighed(state)]
+    for _ in range(5):
+        anneal(fleet, state, 2_000, 1e-9, *PRICES, len(best), mix, best, best_cost)
+        costs.append(weighed(state))
+    assert costs == sorted(costs, reverse=True)
+    assert costs[1] < costs[0]
+
+
+def test_no_change_puts_a_process_where_it_never_fits() -> None:
+    """The second machine has room for the small process alone, which is at home on the first."""
+    problem = FAMILIES["containers"].generate(np.random.default_rng(0), processes=2, machines=3, resources=1)
+    problem = replace(
+        problem,
+        need=np.array([[20], [10]]),
+        capacity=np.array([[40], [15], [40]]),
+        safety=np.array([[0], [15], [0]]),
+        initial=np.array([0, 2]),
+    )
+    fleet, state = begun(problem, 0)
+    assert not shift(fleet, state, 0, 1, 1e9, *PRICES)
+    assert not eject(fleet, state, 1, 0, 1, 1e9, *PRICES)
+    assert shift(fleet, state, 1, 1, 1e9, *PRICES)
+    assert not swap(fleet, state, 0, 1, 1e9, *PRICES)
+    assert state.machine.tolist() == [0, 1]
+    assert_counted(problem, fleet, state)

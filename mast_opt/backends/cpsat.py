@@ -1,4 +1,4 @@
-"""CP-SAT, the constraint solver of OR-tools, on the integer relaxation of ``mast_opt.mip.integer_relaxation.relaxation``."""
+"""CP-SAT, the constraint solver of OR-tools, on an integer relaxation (``mast_opt.mip.integer_relaxation``)."""
 
 from __future__ import annotations
 

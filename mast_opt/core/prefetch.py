@@ -8,6 +8,7 @@ from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
+from numpy.typing import NDArray
 
 from mast_opt.core.jit import kernel
 
@@ -22,7 +23,8 @@ def _line(context: Any, array: Any, row: Any, column: Any) -> Any:
 
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
         held = context.make_array(signature.args[0])(context, builder, values[0])
-        at = cgutils.get_item_pointer(context, builder, signature.args[0], held, values[1:], wraparound=False)
+        pointer_to: Any = cgutils.get_item_pointer
+        at = pointer_to(context, builder, signature.args[0], held, values[1:], wraparound=False)
         pointer, number = ir.IntType(8).as_pointer(), ir.IntType(32)
         kind = ir.FunctionType(ir.VoidType(), [pointer, number, number, number])
         prefetch = builder.module.declare_intrinsic("llvm.prefetch", [pointer], kind)
@@ -36,7 +38,7 @@ _fetch: Any = intrinsic(_line)
 
 
 @kernel
-def fetch_row(array, row):
+def fetch_row(array: NDArray[Any], row: int) -> None:
     """Ask for a row of a contiguous array."""
     columns = array.shape[1]
     for column in range(0, columns, LINE // array.itemsize):

@@ -11,30 +11,31 @@ from mast_opt.core.jit import kernel
 
 
 @kernel
-def uniform(random):
+def uniform(random: NDArray[np.uint64]) -> float:
     """A number in [0, 1) by xorshift64."""
-    x = random[0]
+    x: np.uint64 = random[0]
     x ^= x << np.uint64(13)
     x ^= x >> np.uint64(7)
     x ^= x << np.uint64(17)
     random[0] = x
-    return (x >> np.uint64(11)) * (1.0 / 9007199254740992.0)
+    number: float = (x >> np.uint64(11)) * (1.0 / 9007199254740992.0)
+    return number
 
 
 @kernel
-def below(random, n):
+def below(random: NDArray[np.uint64], n: int) -> np.int64:
     """An integer in 0 … n − 1."""
     return np.int64(uniform(random) * n)
 
 
 @kernel
-def accepted(random, delta, temperature):
+def accepted(random: NDArray[np.uint64], delta: float, temperature: float) -> bool:
     """Metropolis: always if it improves, else with probability exp(−delta / temperature)."""
     return delta <= 0.0 or (temperature > 0.0 and uniform(random) < math.exp(-delta / temperature))
 
 
 @kernel
-def allowance(random, temperature):
+def allowance(random: NDArray[np.uint64], temperature: float) -> float:
     """The largest change that Metropolis accepts this time, drawn before the change is priced."""
     return 0.0 if temperature <= 0.0 else -temperature * math.log(1.0 - uniform(random))
 

@@ -276,8 +276,8 @@ def _helpers(kind: Kind[Any, Any], names: list[str]) -> Iterator[subprocess.Pope
     count = min(processors(), MOST_PROCESSES, len(names))
     folder: Any = config.CACHE_DIR  # type: ignore[attr-defined]
     environment = os.environ | ({"NUMBA_CACHE_DIR": folder} if folder else {})
-    code = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from mast_opt.solving.kernel_compilation import help_out; "
-    code += "help_out(sys.argv[2], sys.argv[3:])"
+    code = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
+    code += f"from {__name__} import help_out; help_out(sys.argv[2], sys.argv[3:])"
     backwards = names[::-1]
     for number in range(count):
         at = (number - 1) * len(names) // max(count - 1, 1)

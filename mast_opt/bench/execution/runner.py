@@ -101,8 +101,8 @@ def execute(
         tell: called after each run.
         starts: called before each run, where they follow one another.
         announce: called with what else takes time.
-        spread: makes the runs elsewhere and yields their outcomes as they come (see ``mast_opt.bench.execution.ray_cluster``);
-            one after another here unless given.
+        spread: makes the runs elsewhere and yields their outcomes as they come (see
+            ``mast_opt.bench.execution.ray_cluster``); one after another here unless given.
         patience_s: beyond twice its limit, before a run is killed.
         update_best_known: let a strictly better plan replace the best known one of a stored instance.
     """

@@ -27,7 +27,7 @@ class Contestant:
     threads: int | None = None
     """For a solver that has no choice; those of the entry unless given."""
     peer: Path | None = None
-    """The adapter of a solver that lives in an environment of its own; see ``mast_opt.bench.execution.external_solver``."""
+    """The adapter of a solver that has an environment of its own (``mast_opt.bench.execution.external_solver``)."""
 
     @property
     def facts(self) -> dict[str, Any]:

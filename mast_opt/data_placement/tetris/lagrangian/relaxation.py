@@ -4,7 +4,8 @@ Relaxed are the rows ``local`` (a price ``read[n,r]`` for reading dataset i of r
 of the regions. What is left falls apart: each workload takes its cheapest cell, each dataset its cheapest set of
 replicas. For any prices inside their boxes the sum is a lower bound (Lagrangian duality); the search for good
 prices is the primal-dual hybrid gradient method with diagonal preconditioning (Pock & Chambolle, ICCV 2011, α = 1),
-restarted from its averages. ``mast_opt.data_placement.verification.certificate`` computes the bound of given prices afresh.
+restarted from its averages. ``mast_opt.data_placement.verification.certificate``
+computes the bound of given prices.
 """
 
 from __future__ import annotations

@@ -18,8 +18,8 @@ from mast_opt.data_placement.tetris.annealing.kernel import anneal
 from mast_opt.data_placement.tetris.decomposition import whole
 from mast_opt.data_placement.tetris.initial_solution import first_state
 from mast_opt.data_placement.tetris.instance_arrays import arrays_of
-from mast_opt.data_placement.tetris.operators.operator_weights import SHARES, Mix, mix_of, shares_for
 from mast_opt.data_placement.tetris.operators.workspace import scratch_for
+from mast_opt.data_placement.tetris.params import SHARES, Mix, mix_of, shares_for
 from mast_opt.data_placement.tetris.state import cost, forbidden
 
 

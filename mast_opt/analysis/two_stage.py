@@ -17,7 +17,7 @@ from mast_opt.core.solve_result import SolveParams, Status
 from mast_opt.kind.analysis_hooks import Loss, TwoStage
 from mast_opt.kind.kind import Formulation, Kind
 from mast_opt.mip import Block, FloatArray, IntArray, Mip, frozen
-from mast_opt.mip.extension import Extension, extended
+from mast_opt.mip.transforms import Extension, extended
 from mast_opt.solving import Solution, solve
 from mast_opt.solving.clock import Clock
 from mast_opt.solving.mip_route import STAGE_SLACK_ABSOLUTE, STAGE_SLACK_RELATIVE

@@ -1,8 +1,4 @@
-"""The one JSON object that every command prints with ``--json``.
-
-Its keys are there whatever happened, so that a script can always read ``status`` and ``error``; a command adds
-keys of its own.
-"""
+"""The JSON object that every command prints with ``--json``, and what each analysis adds to it."""
 
 from __future__ import annotations
 
@@ -14,6 +10,16 @@ if TYPE_CHECKING:
     from mast_opt.core.verdict import Verdict, Violation
     from mast_opt.kind.current_state import Present
     from mast_opt.solving import Solution
+
+if TYPE_CHECKING:
+    from mast_opt.analysis.explain import Explanation
+    from mast_opt.analysis.marginal_values import Marginals
+    from mast_opt.analysis.pareto import Frontier
+    from mast_opt.analysis.two_stage import Robust
+    from mast_opt.analysis.whatif import Outcome, WhatIf
+    from mast_opt.core.verdict import Verdict
+    from mast_opt.kind.analysis_hooks import Loss, Risk
+
 
 Record = dict[str, Any]
 
@@ -93,4 +99,182 @@ def violation_keys(violation: Violation) -> Record:
         "amount": violation.amount,
         "limit": violation.limit,
         "unit": violation.unit,
+    }
+
+
+def explanation_keys(answer: Explanation) -> Record:
+    return {
+        "kind": answer.kind,
+        "status": None if answer.status is None else answer.status.value,
+        "conflict": list(answer.conflict),
+        "limits": None if answer.limits is None else {name: list(at) for name, at in answer.limits.items()},
+        "minimal": answer.minimal,
+        "proven": answer.proven,
+        "conflicts": [
+            {"constraint": one.constraint, "index": list(one.index), "message": one.message} for one in answer.seen
+        ],
+        "repairs": [
+            {"changes": list(repair.changes), "price": repair.price, "cheapest": repair.cheapest}
+            for repair in answer.repairs
+        ],
+        "reasons": [
+            {
+                "name": one.name,
+                "now": one.now,
+                "sentence": one.sentence,
+                "alternatives": [
+                    {
+                        "words": option.words,
+                        "place": option.place,
+                        "change": option.change,
+                        "decides": option.decides,
+                        "terms": dict(option.terms),
+                        "forbidden": list(option.forbidden),
+                    }
+                    for option in one.options
+                ],
+            }
+            for one in answer.reasons
+        ],
+        "solves": answer.solves,
+    }
+
+
+def risk_keys(answer: Risk) -> Record:
+    return {
+        "risk": {
+            "of": answer.of,
+            "complete": answer.complete,
+            "gpus": answer.gpus,
+            "single_copies": [
+                {
+                    "dataset": one.dataset,
+                    "region": one.region,
+                    "tb": one.tb,
+                    "workloads": list(one.work),
+                    "gpus": one.gpus,
+                }
+                for one in answer.single_copies
+            ],
+            "regions": [
+                {
+                    "region": one.region,
+                    "running_workloads": None if one.running is None else list(one.running),
+                    "running_gpus": one.running_gpus,
+                    **loss_keys(one.loss),
+                    "lost_gpus": one.lost_gpus,
+                }
+                for one in answer.regions
+            ],
+        }
+    }
+
+
+def marginal_keys(answer: Marginals) -> Record:
+    return {
+        "kind": answer.kind,
+        "status": answer.status.value,
+        "integers": answer.integers,
+        "units": answer.units,
+        "objective": answer.objective,
+        "values": [
+            {
+                "resource": one.resource,
+                "unit": one.unit,
+                "place": one.place,
+                "value": one.value,
+                "low": one.low,
+                "high": one.high,
+            }
+            for one in answer.values
+        ],
+    }
+
+
+def whatif_keys(answer: WhatIf) -> Record:
+    return {
+        **solution_keys(answer.base.solution),
+        "base": _outcome(answer.base),
+        "scenarios": [_outcome(one) for one in answer.outcomes],
+        "robust": None if answer.robust is None else _robust(answer.robust),
+    }
+
+
+def _outcome(one: Outcome) -> dict[str, Any]:
+    solution, verdict = one.solution, one.solution.verdict
+    return {
+        "name": one.name,
+        "status": solution.status.value,
+        "objective": solution.objective,
+        "bound": solution.bound,
+        "gap": solution.gap,
+        "terms": {} if verdict is None else dict(verdict.terms),
+        "metrics": {} if verdict is None else dict(verdict.metrics),
+        "moved": dict(one.moved),
+        **({} if one.lost is None else loss_keys(one.lost)),
+        "message": solution.message,
+        "base_plan": None
+        if one.kept is None
+        else {
+            "objective": _comparable(one, one.kept),
+            "terms": dict(one.kept.terms),
+            "violations": [violation_keys(violation) for violation in one.kept.violations],
+        },
+    }
+
+
+def loss_keys(lost: Loss) -> Record:
+    """What a scenario destroys: ``lost_datasets``, ``lost_tb``, and ``lost_workloads`` or ``lost_jobs``."""
+    return {"lost_datasets": list(lost.datasets), "lost_tb": lost.tb, f"lost_{lost.noun}s": list(lost.work)}
+
+
+def _comparable(one: Outcome, kept: Verdict) -> float:
+    """What the base plan has where the new one has its objective: with a lexicographic one, the value of that term."""
+    term = next((term for term in (one.solution.term, *one.problem.objective.order) if term), None)
+    return kept.objective if term is None else kept.terms[term]
+
+
+def _robust(robust: Robust) -> dict[str, Any]:
+    return {
+        "minimises": robust.objective_kind,
+        "decided": robust.decided,
+        "status": robust.status.value,
+        "objective": robust.objective,
+        "bound": robust.bound,
+        "base_objective": robust.base_objective,
+        "scenarios": {
+            name: {
+                "robust": robust.robust[name].objective if name in robust.robust else None,
+                "base": solution.objective,
+                "robust_lost": _keys_or_none(robust.robust_lost.get(name)),
+                "base_lost": _keys_or_none(robust.base_lost.get(name)),
+            }
+            for name, solution in robust.base.items()
+        },
+    }
+
+
+def _keys_or_none(lost: Loss | None) -> Record | None:
+    return None if lost is None else loss_keys(lost)
+
+
+def frontier_keys(answer: Frontier) -> Record:
+    return {
+        "kind": answer.kind,
+        "solver": answer.solver,
+        "status": answer.status.value,
+        "between": list(answer.terms),
+        "method": answer.method,
+        "points": [
+            {
+                "terms": dict(point.terms),
+                "metrics": dict(point.metrics),
+                "cap": point.cap,
+                "bound": point.bound,
+                "proven": point.proven,
+            }
+            for point in answer.points
+        ],
+        "dominated": answer.dominated,
+        "missing": answer.missing,
     }

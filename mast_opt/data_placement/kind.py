@@ -6,13 +6,12 @@ from typing import Any
 
 from mast_opt.data_placement.analysis.current_state import present
 from mast_opt.data_placement.analysis.static_conflicts import conflicts
-from mast_opt.data_placement.current_plan import today
-from mast_opt.data_placement.formulation.fixed_parts import FREEZING
+from mast_opt.data_placement.formulation.codec import FREEZING
 from mast_opt.data_placement.formulation.formulation import base
 from mast_opt.data_placement.formulation.size import size
 from mast_opt.data_placement.generate import FAMILIES
 from mast_opt.data_placement.migration.plan_rows import order
-from mast_opt.data_placement.plan import Plan, check_plan
+from mast_opt.data_placement.plan import Plan, check_plan, today
 from mast_opt.data_placement.presentation.charts import charts
 from mast_opt.data_placement.presentation.sections import sections
 from mast_opt.data_placement.problem import DataPlacement
@@ -20,8 +19,7 @@ from mast_opt.data_placement.tables.example import EXAMPLE
 from mast_opt.data_placement.tables.input_warnings import warnings
 from mast_opt.data_placement.tables.mathprog import write_dat
 from mast_opt.data_placement.tables.plan_tables import build_plan, unbuild_plan
-from mast_opt.data_placement.tables.problem_from_tables import build
-from mast_opt.data_placement.tables.problem_to_tables import unbuild
+from mast_opt.data_placement.tables.problem_tables import build, unbuild
 from mast_opt.data_placement.tables.schema import PLAN_SCHEMA, RULES, SCHEMA, TERMS
 from mast_opt.data_placement.tetris.priced_terms import TETRIS
 from mast_opt.data_placement.verification.certificate import certified_bound

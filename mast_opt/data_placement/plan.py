@@ -1,12 +1,16 @@
-"""A data-placement plan: replicas, runs, and where copies and remote reads come from."""
+"""A data-placement plan: replicas, runs, sources of copies and remote reads; derived values; the current plan."""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
 
 from mast_opt.core.arrays import OTHER_INSTANCE, Arrays, amounts, flags, positions
 from mast_opt.core.errors import PlanError
-from mast_opt.data_placement.problem import Bools, DataPlacement, Ints
+from mast_opt.data_placement.problem import SHARE, Bools, DataPlacement, Ints
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,3 +78,120 @@ def check_plan(problem: DataPlacement, plan: Plan) -> None:
             check.take(positions(column.name, str(column.shape[0]), axis, beyond=int(name == "type")))
     if check.faults:
         raise PlanError(check.faults, OTHER_INSTANCE)
+
+
+def gpu_demand(problem: DataPlacement, plan: Plan) -> NDArray[np.float64]:
+    """[R, K, P] GPUs asked by work of tier ≤ p, in milli-GPUs."""
+    shape = (len(problem.regions), len(problem.gpu_types) + 1, len(problem.tiers))
+    gpus = np.zeros((len(problem.workloads), shape[1]), np.int64)
+    gpus[problem.option_workload, problem.option_type] = problem.option_mgpu
+    asked = np.zeros(shape)
+    amount = gpus[plan.run_workload, plan.run_type] * plan.run_share / SHARE
+    np.add.at(asked, (plan.run_region, plan.run_type, problem.tier[plan.run_workload]), amount)
+    return np.cumsum(asked, axis=2)[:, :-1]
+
+
+def first_holder(held: Bools) -> Ints:
+    """[I] the first region that holds each dataset, or −1 where none does."""
+    return np.where(held.any(axis=1), held.argmax(axis=1), -1)
+
+
+def fill_copies(problem: DataPlacement, place: Bools) -> tuple[Ints, Ints, Ints, Ints]:
+    """(dataset, source, target, share) of every new replica, from the first region that holds it today."""
+    dataset, target = np.nonzero(place & ~problem.stored)
+    source = first_holder(problem.stored)[dataset]
+    kept = source >= 0
+    dataset, source, target = dataset[kept], source[kept], target[kept]
+    return dataset, source, target, np.full(len(dataset), SHARE, np.int64)
+
+
+def read_positions(problem: DataPlacement, workload: Ints, dataset: Ints) -> Ints:
+    """[·] the read of a dataset by a workload, as a position among the problem's; −1 where there is none."""
+    key = problem.read_workload * len(problem.datasets) + problem.read_dataset
+    order = np.argsort(key, kind="stable")
+    wanted = workload * len(problem.datasets) + dataset
+    at = np.searchsorted(key[order], wanted)
+    found = np.append(key[order], -1)[at] == wanted
+    return np.where(found, np.append(order, -1)[at], -1)
+
+
+def fill_remote(
+    problem: DataPlacement, place: Bools, workload: Ints, region: Ints, kind: Ints, share: Ints
+) -> tuple[Ints, Ints, Ints, Ints, Ints]:
+    """(workload, dataset, source, target, share) of every remote read, from the first region of the plan that
+    holds the dataset."""
+    regions = len(problem.regions)
+    pair, at = np.unique(workload * regions + region, return_inverse=True)
+    total = np.bincount(at, weights=share, minlength=len(pair)).astype(np.int64)
+    pair_workload, pair_region = pair // regions, pair % regions
+    reads = np.bincount(problem.read_workload, minlength=len(problem.workloads))
+    start = np.cumsum(reads) - reads
+    count = reads[pair_workload]
+    entry = np.repeat(np.arange(len(pair)), count)
+    ends = np.cumsum(count)
+    read = np.arange(len(entry)) - np.repeat(ends - count, count) + np.repeat(start[pair_workload], count)
+    dataset, target = problem.read_dataset[read], pair_region[entry]
+    far = np.flatnonzero(~place[dataset, target])
+    dataset, target, entry = dataset[far], target[far], entry[far]
+    return pair_workload[entry], dataset, first_holder(place)[dataset], target, total[entry]
+
+
+def today(problem: DataPlacement) -> Plan | None:
+    """Replicas and runs as they are, or None where the instance does not say where work runs.
+
+    GPU types that are not stated are those of ``assumed_types``. What a region lacks is read from the first region
+    that has it, if any does, whatever the links allow; so this may break rules, as today may.
+    """
+    p = problem
+    if not len(p.current_workload):
+        return None
+    kind = assumed_types(p)
+    grid = (len(p.workloads), len(p.regions), len(p.gpu_types) + 1)
+    cell, at = np.unique(np.ravel_multi_index((p.current_workload, p.current_region, kind), grid), return_inverse=True)
+    share = np.zeros(len(cell), np.int64)
+    np.add.at(share, at, p.current_share)
+    workload, region, kind = np.unravel_index(cell[share > 0], grid)
+    share = share[share > 0]
+    none = np.zeros(0, np.int64)
+    remote = fill_remote(p, p.stored, workload, region, kind, share)
+    reader, dataset, source, target, part = (column[remote[2] >= 0] for column in remote)
+    return Plan(
+        place=p.stored.copy(),
+        run_workload=workload,
+        run_region=region,
+        run_type=kind,
+        run_share=share,
+        copy_dataset=none.copy(),
+        copy_source=none.copy(),
+        copy_target=none.copy(),
+        copy_share=none.copy(),
+        remote_workload=reader,
+        remote_dataset=dataset,
+        remote_source=source,
+        remote_target=target,
+        remote_share=part,
+    )
+
+
+def assumed_types(problem: DataPlacement, plan: Plan | None = None) -> Ints:
+    """[runs of today] the GPU type of each, guessed where a run states none although its workload needs one.
+
+    It is taken to be on the type that the plan (if one is given) uses in the same region; else on the first acceptable
+    one that the region has; else on the first acceptable one.
+    """
+    p, none = problem, len(problem.gpu_types)
+    accepted: dict[int, list[int]] = defaultdict(list)
+    for w, k in zip(p.option_workload.tolist(), p.option_type.tolist(), strict=True):
+        accepted[w].append(k)
+    planned: dict[tuple[int, int], int] = {}
+    if plan is not None:
+        runs = (plan.run_workload.tolist(), plan.run_region.tolist(), plan.run_type.tolist())
+        for w, r, k in zip(*runs, strict=True):
+            planned.setdefault((w, r), k)
+    kinds = p.current_type.copy()
+    for at in np.flatnonzero(p.current_type == none).tolist():
+        w, r = int(p.current_workload[at]), int(p.current_region[at])
+        if none not in accepted[w]:
+            there = [k for k in accepted[w] if p.supply_mgpu[r, k] > 0]
+            kinds[at] = planned.get((w, r), [*there, *accepted[w]][0])
+    return kinds

@@ -1,27 +1,47 @@
-"""Files and folders that are there complete or not at all.
-
-Everything is written next to its target under a temporary name, flushed to the disk, and then renamed. A crash, a
-full disk or an interrupt leaves the target as it was, and at worst a sibling called ``.NAME.partial-…``, which the next
-writer of the same target removes. A target that is a symbolic link stays one: what it points to is written.
-
-A folder that replaces another one changes places with it in one step, where the system can do that (Linux). Elsewhere
-the old folder is renamed first, to ``.NAME.previous-…``; if the process is killed at that moment, the next writer
-renames it back, and a reader names it.
-"""
+"""Files and folders that are replaced as a whole or not at all."""
 
 from __future__ import annotations
 
+import ctypes
 import errno
 import os
 import secrets
 import shutil
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from mast_opt.core.errors import InputError
-from mast_opt.io.folder_exchange import exchange
+
+_HERE = -100
+"""``AT_FDCWD`` of ``<fcntl.h>``: relative paths are relative to the working folder."""
+_EXCHANGE = 2
+"""``RENAME_EXCHANGE`` of ``<linux/fs.h>``."""
+_CANNOT = {errno.ENOSYS, errno.EINVAL, errno.ENOTSUP, errno.EPERM}
+
+
+def exchange(one: Path, other: Path) -> bool:
+    """Let two paths change places, so that neither name is ever missing; False where the system cannot do that.
+
+    Both must exist, on one file system. Linux only (``renameat2(2)``). Raises OSError for anything else that fails.
+    """
+    if not sys.platform.startswith("linux"):
+        return False
+    try:
+        rename = ctypes.CDLL(None, use_errno=True).renameat2
+    except (OSError, AttributeError):  # a C library without it
+        return False
+    rename.argtypes = (ctypes.c_int, ctypes.c_char_p, ctypes.c_int, ctypes.c_char_p, ctypes.c_uint)
+    rename.restype = ctypes.c_int
+    if rename(_HERE, os.fsencode(one), _HERE, os.fsencode(other), _EXCHANGE) == 0:
+        return True
+    number = ctypes.get_errno()
+    if number in _CANNOT:
+        return False
+    raise OSError(number, os.strerror(number), os.fspath(other))
+
 
 try:
     import fcntl

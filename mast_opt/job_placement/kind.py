@@ -7,7 +7,7 @@ from typing import Any
 from mast_opt.job_placement.analysis.current_state import present
 from mast_opt.job_placement.analysis.static_conflicts import conflicts
 from mast_opt.job_placement.exhaustive.priced_terms import BY_RULE, PRICED
-from mast_opt.job_placement.formulation.fixed_parts import FREEZING
+from mast_opt.job_placement.formulation.codec import FREEZING
 from mast_opt.job_placement.formulation.formulation import base
 from mast_opt.job_placement.formulation.size import size
 from mast_opt.job_placement.formulation.strengthened import strong
@@ -21,7 +21,7 @@ from mast_opt.job_placement.tables.example import EXAMPLE
 from mast_opt.job_placement.tables.input_warnings import warnings
 from mast_opt.job_placement.tables.mathprog import write_dat
 from mast_opt.job_placement.tables.plan_tables import build_plan, unbuild_plan
-from mast_opt.job_placement.tables.problem_from_tables import build, unbuild
+from mast_opt.job_placement.tables.problem_tables import build, unbuild
 from mast_opt.job_placement.tables.schema import PLAN_SCHEMA, RULES, SCHEMA, TERMS
 from mast_opt.job_placement.verification.verifier import verify
 from mast_opt.kind.analysis_hooks import Questions

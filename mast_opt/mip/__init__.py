@@ -4,7 +4,7 @@ from mast_opt.mip.builder import MipBuilder, RowBlock
 from mast_opt.mip.program import Axis, Block, BoolArray, FloatArray, IntArray, Mip, Term, frozen
 from mast_opt.mip.scaling import Scaled, scale
 from mast_opt.mip.size import Size
-from mast_opt.mip.unnamed_program import unnamed
+from mast_opt.mip.transforms import unnamed
 
 __all__ = [
     "Axis",

@@ -7,13 +7,12 @@ from mast_opt.kind.kind import Kind
 from mast_opt.search.interface import Found, Pricing, Rehearsal, Tools
 from mast_opt.server_assignment.analysis.current_state import present
 from mast_opt.server_assignment.analysis.static_conflicts import conflicts
-from mast_opt.server_assignment.current_plan import today
-from mast_opt.server_assignment.formulation.fixed_parts import FREEZING
+from mast_opt.server_assignment.formulation.codec import FREEZING
 from mast_opt.server_assignment.formulation.formulation import base
 from mast_opt.server_assignment.formulation.size import size
 from mast_opt.server_assignment.generate import FAMILIES
 from mast_opt.server_assignment.migration.plan_rows import order
-from mast_opt.server_assignment.plan import Plan, check_plan
+from mast_opt.server_assignment.plan import Plan, check_plan, today
 from mast_opt.server_assignment.presentation.charts import charts
 from mast_opt.server_assignment.presentation.sections import sections
 from mast_opt.server_assignment.problem import ServerAssignment
@@ -21,8 +20,7 @@ from mast_opt.server_assignment.tables.example import EXAMPLE
 from mast_opt.server_assignment.tables.input_warnings import warnings
 from mast_opt.server_assignment.tables.mathprog import write_dat
 from mast_opt.server_assignment.tables.plan_tables import build_plan, unbuild_plan
-from mast_opt.server_assignment.tables.problem_from_tables import build
-from mast_opt.server_assignment.tables.problem_to_tables import unbuild
+from mast_opt.server_assignment.tables.problem_tables import build, unbuild
 from mast_opt.server_assignment.tables.schema import PLAN_SCHEMA, SCHEMA, TERMS
 from mast_opt.server_assignment.verification.certificate_bound import certified_bound
 from mast_opt.server_assignment.verification.verifier import verify

@@ -1,10 +1,4 @@
-"""Kernels are compiled, or loaded from the cache, before the clock of a search starts.
-
-A solver says with rehearsals which kernels it needs. As soon as one of them is not in the cache, other processes
-compile them, as many as there are processors: within one process numba compiles one kernel at a time, and a compiler
-inside a thread can be neither stopped nor left behind when the interpreter ends. This process waits for them and loads
-the result. What has no cache on disk is compiled here.
-"""
+"""Compilation of kernels, or loading them from the cache, before the clock of a search starts."""
 
 from __future__ import annotations
 
@@ -23,9 +17,10 @@ import numpy as np
 
 from mast_opt import backends
 from mast_opt.backends.base import GRACE_S, WATCH_INTERVAL_S, cancelling, interruptibly
+from mast_opt.core.arguments import CANCEL, a_function
 from mast_opt.core.errors import Interrupted
 from mast_opt.kind.kind import Kind
-from mast_opt.registry import kind_named
+from mast_opt.registry import kind_named, kind_names
 from mast_opt.search.interface import MipSolver, Rehearsal, Stop, Tools, Watch
 
 PROGRAMS = "programs"
@@ -310,3 +305,26 @@ def smallest(kind: Kind[Any, Any]) -> Any:
     (family, *_) = kind.families.values()
     sizes = {size: min(default, SMALLEST) for size, default in family.sizes.items()}
     return family.generate(np.random.default_rng(0), **sizes)
+
+
+def warm_up(
+    *kinds: str, on_compile: Callable[[str], None] = lambda kind: None, cancel: threading.Event | None = None
+) -> None:
+    """Compile every kernel, or load it from the cache, so that no solve and no live fleet waits for the compiler.
+
+    Compiling takes up to a minute a kind, once for an installation; loading takes a second. ``mast-opt warm-up`` does
+    the same. A solve that finds its kernels missing compiles them itself, before its time limit begins.
+
+    Args:
+        kinds: names such as ``"data-placement"``; none means every kind.
+        on_compile: called with the name of a kind if something has to be compiled for it.
+        cancel: set it from any thread to stop compiling; Ctrl-C does the same. What was compiled until then is kept.
+
+    Raises:
+        UsageError: there is no such kind.
+        Interrupted: cancelled before everything was compiled.
+    """
+    a_function("on_compile", on_compile)
+    CANCEL("cancel", cancel)
+    for kind in [kind_named(name) for name in kinds or kind_names()]:
+        rehearse(kind, all_needed(kind), cancel, partial(on_compile, kind.name))

@@ -1,14 +1,23 @@
-"""What ``solve`` returns."""
+"""The result of ``solve``, and its plan in files."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from os import PathLike
 from typing import Any
 
+from mast_opt import io
+from mast_opt.core.arguments import a_path, refuse
+from mast_opt.core.arrays import OTHER_INSTANCE
+from mast_opt.core.errors import Fault, PlanError, UsageError
 from mast_opt.core.solve_result import Event, Limit, Status, relative_gap
 from mast_opt.core.verdict import Conflict, Verdict
+from mast_opt.core.wording import counted
+from mast_opt.registry import check_plan, kind_of
 from mast_opt.search.interface import Certificate
+from mast_opt.solving.mip_route import AGREEMENT
 
 
 @dataclass(frozen=True)
@@ -64,3 +73,61 @@ class Solution:
     def gap(self) -> float | None:
         """``(objective − bound) / max(|objective|, 1e-9)``, or None if either is unknown."""
         return relative_gap(self.objective, self.bound)
+
+
+def write_plan(problem: Any, solution: Solution, path: str | PathLike[str]) -> None:
+    """Write a solution's plan as a folder of tables with a ``plan.toml``; an earlier plan there is replaced.
+
+    Where the solver gave a certificate of its bound, the folder holds that too, and so it does the events of the solve.
+
+    Raises:
+        UsageError: the solution has no plan.
+        PlanError: the solution is for another instance: its plan does not fit, or is worth something else here.
+        InputError: the folder cannot be written; nothing is then left half-written.
+    """
+    a_path("path", path)
+    if not isinstance(solution, Solution):
+        raise refuse("solution", solution, "the Solution of mast_opt.solve")
+    kind = kind_of(problem)
+    if solution.kind != kind.name:
+        raise UsageError(f"the solution is for {solution.kind}, the problem is a {kind.name} instance")
+    if solution.plan is None:
+        raise UsageError(f"there is no plan to write: the solve ended {solution.status.value}")
+    check_plan(kind, problem, solution.plan)
+    _check_worth(kind.verify(problem, solution.plan), solution)
+    certificate = None if solution.certificate is None else solution.certificate.arrays()
+    io.write_plan(problem, solution.plan, plan_fields(solution), path, certificate, solution.events)
+
+
+def _check_worth(here: Verdict, solution: Solution) -> None:
+    """Raises PlanError where the plan is not worth in this instance what the solution says."""
+    said = solution.verdict
+    if said is None:
+        return
+    same = len(here.violations) == len(said.violations) and all(
+        math.isclose(here.terms.get(name, math.nan), value, rel_tol=AGREEMENT, abs_tol=AGREEMENT)
+        for name, value in said.terms.items()
+    )
+    if not same or not math.isclose(here.objective, said.objective, rel_tol=AGREEMENT, abs_tol=AGREEMENT):
+        worth = f"an objective of {said.objective:.9g} with {counted(len(said.violations), 'violation')}"
+        found = f"{here.objective:.9g} with {len(here.violations)}"
+        raise PlanError([Fault("plan", f"{worth}, as in the solution", value=found)], OTHER_INSTANCE)
+
+
+def plan_fields(solution: Solution) -> dict[str, Any]:
+    """What ``plan.toml`` says beside the instance that the plan is for."""
+    stages = [
+        {"term": stage.term, "objective": stage.objective, "bound": stage.bound}
+        for stage in solution.stages
+        if stage.objective is not None
+    ]
+    return {
+        "status": solution.status.value,
+        "objective": solution.objective,
+        "bound": solution.bound,
+        "solver": solution.solver,
+        "seed": solution.seed,
+        "frozen": {what: list(names) for what, names in solution.frozen.items()} or None,
+        "stages": stages or None,
+        "versions": dict(solution.versions),
+    }

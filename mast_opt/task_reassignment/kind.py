@@ -7,13 +7,12 @@ from mast_opt.kind.kind import Kind
 from mast_opt.search.interface import Found, Pricing, Rehearsal, Tools
 from mast_opt.task_reassignment.analysis.current_state import present
 from mast_opt.task_reassignment.analysis.static_conflicts import conflicts
-from mast_opt.task_reassignment.current_plan import today
-from mast_opt.task_reassignment.formulation.fixed_parts import FREEZING
+from mast_opt.task_reassignment.formulation.codec import FREEZING
 from mast_opt.task_reassignment.formulation.formulation import base
 from mast_opt.task_reassignment.formulation.size import size
 from mast_opt.task_reassignment.generate import FAMILIES
 from mast_opt.task_reassignment.migration.plan_rows import order
-from mast_opt.task_reassignment.plan import Plan, check_plan
+from mast_opt.task_reassignment.plan import Plan, check_plan, today
 from mast_opt.task_reassignment.presentation.charts import charts
 from mast_opt.task_reassignment.presentation.sections import sections
 from mast_opt.task_reassignment.problem import TaskReassignment

@@ -1,4 +1,4 @@
-"""A task-reassignment plan: a machine for every process."""
+"""A task-reassignment plan, and the current assignment as a plan."""
 
 from __future__ import annotations
 
@@ -29,3 +29,8 @@ def check_plan(problem: TaskReassignment, plan: Plan) -> None:
     check.take(positions("machine", "processes", "machines"))
     if check.faults:
         raise PlanError(check.faults, OTHER_INSTANCE)
+
+
+def today(problem: TaskReassignment) -> Plan:
+    """Every process where it runs."""
+    return Plan(problem.initial.copy())

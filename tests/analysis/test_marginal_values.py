@@ -11,8 +11,7 @@ import mast_opt
 from mast_opt.backends.highs import Highs
 from mast_opt.core.solve_result import SolveParams, SolveResult
 from mast_opt.data_placement import DataPlacement
-from mast_opt.data_placement.analysis.resources import RESOURCES
-from mast_opt.data_placement.analysis.scenarios import add_storage_tb
+from mast_opt.data_placement.analysis.scenarios import RESOURCES, add_storage_tb
 from mast_opt.data_placement.formulation.formulation import base
 from mast_opt.mip import Mip
 from tests.data_placement.support import proven

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mast_opt.cli import freeze_option as freezing
+from mast_opt.cli import options as freezing
 from tests.cli.conftest import OPTIMUM, Call, write_tables
 from tests.platforms import needs
 

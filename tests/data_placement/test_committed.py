@@ -10,7 +10,7 @@ import pytest
 
 from mast_opt.data_placement import DataPlacement
 from mast_opt.data_placement.analysis.static_conflicts import conflicts
-from mast_opt.data_placement.current_plan import today
+from mast_opt.data_placement.plan import today
 from mast_opt.data_placement.verification.verifier import verify
 from mast_opt.io import read
 

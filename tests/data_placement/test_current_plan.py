@@ -9,8 +9,8 @@ import pytest
 
 import mast_opt
 from mast_opt.core.errors import InstanceError
-from mast_opt.data_placement.current_plan import today
 from mast_opt.data_placement.migration.workload_moves import todays_cells
+from mast_opt.data_placement.plan import today
 from tests.data_placement.support import begun_with
 from tests.data_placement.workshop import A100, NO_GPU, PLAN, PROBLEM, A, B, C, ints
 

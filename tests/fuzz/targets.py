@@ -24,7 +24,7 @@ import mast_opt
 from mast_opt.analysis.scenario_files import check_scenarios, happened, scenario_warnings
 from mast_opt.bench.results.store import latest, load
 from mast_opt.bench.suites.toml_reader import read_suite, suite_path
-from mast_opt.cli.freeze_option import parts_to_keep
+from mast_opt.cli.options import parts_to_keep
 from mast_opt.io import read_certificate, read_events
 from mast_opt.io.certificate import write_certificate
 from mast_opt.io.header import FORMAT

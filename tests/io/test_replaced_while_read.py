@@ -15,7 +15,7 @@ import mast_opt
 from mast_opt.core.errors import InputError, InstanceError
 from mast_opt.io import atomic
 from mast_opt.io import consistent_read as undisturbed
-from mast_opt.io.folder_exchange import exchange
+from mast_opt.io.atomic import exchange
 from mast_opt.io.readers import folder as folder_source
 from tests.platforms import needs
 

@@ -14,7 +14,7 @@ from mast_opt.io import read, read_instance, write
 from mast_opt.job_placement import JobPlacement, Plan
 from mast_opt.job_placement.analysis.rejection_reasons import reason_in_words
 from mast_opt.job_placement.kind import KIND
-from mast_opt.job_placement.tables.problem_from_tables import build, unbuild
+from mast_opt.job_placement.tables.problem_tables import build, unbuild
 from mast_opt.job_placement.verification.verifier import verify
 from tests.job_placement.tables.test_tables import BASE, loaded
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from mast_opt.core.solve_result import Status
 from mast_opt.mip import MipBuilder
-from mast_opt.mip.extension import Extension, extended
+from mast_opt.mip.transforms import Extension, extended
 from tests.data_placement.support import proven
 
 

@@ -19,7 +19,7 @@ from mast_opt.io import read_events
 from mast_opt.kind.presentation import Bars, Flows, HeatMap, Lines
 from mast_opt.registry import kind_named, kind_names
 from mast_opt.report.html import report, write_report
-from mast_opt.report.html.convergence import convergence
+from mast_opt.report.html.content import convergence
 from mast_opt.report.html.page import page
 from mast_opt.report.html.render import draw, fullest
 from mast_opt.report.html.vega_specs import thinned

@@ -11,7 +11,7 @@ import pytest
 import mast_opt
 from mast_opt.core.solve_result import Status
 from mast_opt.server_assignment import Plan, ServerAssignment
-from mast_opt.server_assignment.current_plan import today
+from mast_opt.server_assignment.plan import today
 from mast_opt.server_assignment.problem import EMBEDDED
 from mast_opt.server_assignment.verification.verifier import verify
 from tests.server_assignment.support import glpk_optimum

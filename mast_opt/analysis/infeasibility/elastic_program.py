@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from mast_opt.kind.analysis_hooks import Limits, Relief
 from mast_opt.mip import BoolArray, FloatArray, IntArray, Mip, frozen
-from mast_opt.mip.extension import Extension, extended
+from mast_opt.mip.transforms import Extension, extended
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,7 +20,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from mast_opt.bench.results.status import Ended
+from mast_opt.bench.results.store import Ended
 from mast_opt.bench.suites.suite import Trial
 from mast_opt.core.errors import BackendError, BackendUnavailable
 from mast_opt.core.solve_result import Status

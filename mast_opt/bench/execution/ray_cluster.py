@@ -14,7 +14,7 @@ from typing import Any
 from mast_opt.bench.execution.environment import machine
 from mast_opt.bench.execution.runner import Outcomes
 from mast_opt.bench.execution.subprocess_run import PATIENCE_S, run_child
-from mast_opt.bench.results.status import Ended
+from mast_opt.bench.results.store import Ended
 from mast_opt.bench.suites.suite import Trial
 from mast_opt.core.errors import BackendUnavailable
 

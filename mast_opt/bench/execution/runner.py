@@ -16,8 +16,7 @@ from typing import Any
 from mast_opt.bench.execution.environment import commit, machine, versions
 from mast_opt.bench.execution.subprocess_run import PATIENCE_S, run_child
 from mast_opt.bench.results import best_known
-from mast_opt.bench.results.status import Ended
-from mast_opt.bench.results.store import Result, append, file_of, key_of, load, used_by
+from mast_opt.bench.results.store import Ended, Result, append, file_of, key_of, load, used_by
 from mast_opt.bench.suites.instances import Program, Stored
 from mast_opt.bench.suites.suite import Suite, Trial
 from mast_opt.core.errors import InputError

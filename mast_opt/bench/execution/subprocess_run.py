@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from mast_opt.bench.execution.environment import commit
-from mast_opt.bench.results.status import Ended
+from mast_opt.bench.results.store import Ended
 from mast_opt.bench.suites.suite import Trial
 
 PATIENCE_S = 120.0

@@ -24,7 +24,7 @@ from typing import Any
 
 from mast_opt import backends
 from mast_opt.bench.execution.external_solver import last_object, solve_with_peer
-from mast_opt.bench.results.status import Ended
+from mast_opt.bench.results.store import Ended
 from mast_opt.bench.suites.instances import Program
 from mast_opt.bench.suites.suite import Trial
 from mast_opt.core.errors import BackendUnavailable, FormulationTooLarge, SizeLimitExceeded, VerificationError

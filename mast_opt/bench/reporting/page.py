@@ -12,7 +12,7 @@ from mast_opt.bench.reporting.plots import TITLES, file_name, kinds_of
 from mast_opt.bench.reporting.tables import by_instance, in_order, measured, rows, summary
 from mast_opt.bench.results import metrics as figures
 from mast_opt.bench.results.metrics import Instance, Result
-from mast_opt.bench.results.status import Ended
+from mast_opt.bench.results.store import Ended
 from mast_opt.bench.suites.suite import KnownIssue, Suite
 from mast_opt.bench.suites.toml_reader import FOLDER
 from mast_opt.core.number_format import percent, plain

@@ -1,7 +1,8 @@
-"""Results as JSON lines: one file a suite, one line a run, only ever added to."""
+"""Results as JSON lines: one file a suite, one line a run, only ever added to; and how a run can end."""
 
 from __future__ import annotations
 
+import enum
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
@@ -13,6 +14,33 @@ from mast_opt.bench.suites.suite import Trial
 from mast_opt.core.errors import InputError
 from mast_opt.core.limits import MOST_RESULTS_BYTES, read_regular
 from mast_opt.io.faults import shortened
+
+
+class Ended(enum.Enum):
+    """What a result says where no solver's status applies."""
+
+    MEASURED = "MEASURED"
+    """A program printed its figures."""
+    UNAVAILABLE = "UNAVAILABLE"
+    """The solver is not installed or has no licence."""
+    TOO_LARGE = "TOO_LARGE"
+    """Over the size that the solver's licence allows, or that the memory holds."""
+    REJECTED = "REJECTED"
+    """The verifier rejects the plan that the solver gave."""
+    ERROR = "ERROR"
+    """An exception, told in ``error``."""
+    MEMORY = "MEMORY"
+    """Out of memory."""
+    CRASHED = "CRASHED"
+    """The process ended without a result."""
+    TIMEOUT = "TIMEOUT"
+    """The process was killed, long after the time limit."""
+
+
+_EXPECTED = (Ended.MEASURED, Ended.UNAVAILABLE, Ended.TOO_LARGE)
+BROKEN = frozenset(ended.value for ended in Ended if ended not in _EXPECTED)
+"""What no run should end in, as results say it."""
+
 
 Result = dict[str, Any]
 

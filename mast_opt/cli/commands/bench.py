@@ -85,7 +85,7 @@ def command(
 def _execute(run: Run, work: Plan, ray: str | None, patience_s: float, update_best_known: bool) -> Answer:
     from mast_opt.bench.execution.progress import BenchProgress
     from mast_opt.bench.execution.runner import execute
-    from mast_opt.bench.results.status import BROKEN
+    from mast_opt.bench.results.store import BROKEN
 
     with BenchProgress(run.err, len(work.todo), sum(trial.time_limit_s for _, trial in work.todo)) as progress:
 

@@ -15,9 +15,8 @@ from mast_opt.analysis.risk import risk as risk_of
 from mast_opt.cli.exit_codes import Exit
 from mast_opt.cli.interrupt import Interrupt
 from mast_opt.cli.invocation import Answer, Run
-from mast_opt.cli.json_answers import explanation_keys, risk_keys
-from mast_opt.cli.named_numbers import numbers_by_name
-from mast_opt.cli.options import Force, Full, Instance, Json, TheRun, check_force
+from mast_opt.cli.json_record import explanation_keys, risk_keys
+from mast_opt.cli.options import Force, Full, Instance, Json, TheRun, check_force, numbers_by_name
 from mast_opt.core.errors import UsageError
 from mast_opt.core.solve_result import Status
 from mast_opt.io import check_target, read, read_plan, write

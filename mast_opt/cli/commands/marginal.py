@@ -12,7 +12,7 @@ from mast_opt.analysis.marginal_values import DEFAULT_GAP, Marginals, marginal_v
 from mast_opt.cli.exit_codes import Exit
 from mast_opt.cli.interrupt import Interrupt
 from mast_opt.cli.invocation import Answer
-from mast_opt.cli.json_answers import marginal_keys
+from mast_opt.cli.json_record import marginal_keys
 from mast_opt.cli.options import Full, Instance, Json, TheRun, flag
 from mast_opt.core.solve_result import Status
 from mast_opt.io import read, read_plan

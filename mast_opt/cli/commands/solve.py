@@ -12,11 +12,10 @@ from cyclopts.validators import Number
 from mast_opt.cli.advice import next_step
 from mast_opt.cli.event_log import EventLog
 from mast_opt.cli.exit_codes import Exit
-from mast_opt.cli.freeze_option import parts_to_keep
 from mast_opt.cli.interrupt import Interrupt
 from mast_opt.cli.invocation import Answer, Run
 from mast_opt.cli.json_record import solution_keys, today_keys
-from mast_opt.cli.options import Full, Instance, Json, Strict, TheRun
+from mast_opt.cli.options import Full, Instance, Json, Strict, TheRun, parts_to_keep
 from mast_opt.core.errors import UsageError
 from mast_opt.core.solve_result import Event, Status
 from mast_opt.io import check_plan_target, read_instance, read_plan

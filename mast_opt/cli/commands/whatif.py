@@ -15,8 +15,7 @@ from mast_opt.cli.commands.solve import exit_for
 from mast_opt.cli.exit_codes import Exit
 from mast_opt.cli.interrupt import Interrupt
 from mast_opt.cli.invocation import Answer
-from mast_opt.cli.json_answers import whatif_keys
-from mast_opt.cli.json_record import violation_keys
+from mast_opt.cli.json_record import violation_keys, whatif_keys
 from mast_opt.cli.options import Instance, Json, Strict, TheRun
 from mast_opt.core.errors import UsageError
 from mast_opt.core.verdict import Violation

@@ -9,8 +9,7 @@ import numpy as np
 
 from mast_opt.core.verdict import Violation
 from mast_opt.core.wording import listed
-from mast_opt.data_placement.dependent_values import fill_copies, fill_remote
-from mast_opt.data_placement.plan import Plan
+from mast_opt.data_placement.plan import Plan, fill_copies, fill_remote
 from mast_opt.data_placement.problem import SHARE, Bools, DataPlacement, Ints
 from mast_opt.data_placement.wording import cores, tb
 from mast_opt.kind.analysis_hooks import Alternative, Choices

@@ -11,9 +11,7 @@ import numpy as np
 
 from mast_opt.core.verdict import Violation
 from mast_opt.core.wording import counted
-from mast_opt.data_placement.current_plan import today
-from mast_opt.data_placement.dependent_values import fill_remote
-from mast_opt.data_placement.plan import Plan
+from mast_opt.data_placement.plan import Plan, fill_remote, today
 from mast_opt.data_placement.problem import NO_GPU, SHARE, Bools, DataPlacement, Ints
 from mast_opt.data_placement.verification.verifier import verify
 from mast_opt.data_placement.wording import cores, tb

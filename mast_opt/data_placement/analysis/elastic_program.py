@@ -17,7 +17,7 @@ from mast_opt.data_placement.problem import DataPlacement
 from mast_opt.data_placement.wording import tb
 from mast_opt.kind.analysis_hooks import Limits, Relief
 from mast_opt.mip import Mip, frozen
-from mast_opt.mip.extension import Extension, extended
+from mast_opt.mip.transforms import Extension, extended
 
 
 def relief(problem: DataPlacement) -> Relief:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from mast_opt.data_placement.analysis.alternatives import CHOICES
 from mast_opt.data_placement.analysis.elastic_program import relief
 from mast_opt.data_placement.analysis.losses import adapted, settle_loss
-from mast_opt.data_placement.analysis.resources import RESOURCES
 from mast_opt.data_placement.analysis.risk import risk
-from mast_opt.data_placement.analysis.scenarios import CHANGES, moved, priced
+from mast_opt.data_placement.analysis.scenarios import CHANGES, RESOURCES, moved, priced
 from mast_opt.data_placement.analysis.two_stage import TWO_STAGE
 from mast_opt.kind.analysis_hooks import Questions
 

@@ -6,8 +6,7 @@ import numpy as np
 
 from mast_opt.data_placement.analysis.current_state import complete
 from mast_opt.data_placement.analysis.losses import loss_of, lost_datasets, readers_of
-from mast_opt.data_placement.current_plan import today
-from mast_opt.data_placement.plan import Plan
+from mast_opt.data_placement.plan import Plan, today
 from mast_opt.data_placement.problem import SHARE, Bools, DataPlacement, Ints
 from mast_opt.kind.analysis_hooks import RegionRisk, Risk, SingleCopy
 

@@ -19,7 +19,7 @@ from mast_opt.data_placement.problem import Bools, DataPlacement
 from mast_opt.kind.analysis_hooks import TwoStage
 from mast_opt.kind.kind import Formulation
 from mast_opt.mip import IntArray, Mip
-from mast_opt.mip.extension import Extension, extended
+from mast_opt.mip.transforms import Extension, extended
 
 
 def alive(scenario: DataPlacement) -> Bools:

@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass
 
-from mast_opt.data_placement.current_plan import assumed_types
-from mast_opt.data_placement.plan import Plan
+from mast_opt.data_placement.plan import Plan, assumed_types
 from mast_opt.data_placement.problem import DataPlacement
 
 Cell = tuple[int, int]

@@ -11,9 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mast_opt.data_placement.analysis.current_state import complete
-from mast_opt.data_placement.current_plan import today
-from mast_opt.data_placement.dependent_values import read_positions
-from mast_opt.data_placement.plan import Plan
+from mast_opt.data_placement.plan import Plan, read_positions, today
 from mast_opt.data_placement.problem import SHARE, DataPlacement, Ints
 from mast_opt.data_placement.tables.plan_tables import in_full
 from mast_opt.data_placement.verification.measures import Activity, gpu_demand, totals

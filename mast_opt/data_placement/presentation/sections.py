@@ -9,9 +9,7 @@ from numpy.typing import NDArray
 
 from mast_opt.core.wording import counted
 from mast_opt.data_placement.analysis.current_state import complete
-from mast_opt.data_placement.current_plan import today
-from mast_opt.data_placement.dependent_values import gpu_demand, read_positions
-from mast_opt.data_placement.plan import Plan
+from mast_opt.data_placement.plan import Plan, gpu_demand, read_positions, today
 from mast_opt.data_placement.problem import SHARE, Bools, DataPlacement, Ints
 from mast_opt.data_placement.tables.plan_tables import in_full
 from mast_opt.kind.kind import Form, Head, Section

@@ -6,10 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from mast_opt.data_placement.dependent_values import fill_copies, fill_remote
-from mast_opt.data_placement.plan import Plan
+from mast_opt.data_placement.plan import Plan, fill_copies, fill_remote
 from mast_opt.data_placement.problem import DataPlacement
-from mast_opt.data_placement.tables.problem_to_tables import problem_axes
+from mast_opt.data_placement.tables.problem_tables import problem_axes
 from mast_opt.kind.schema import Tables
 
 

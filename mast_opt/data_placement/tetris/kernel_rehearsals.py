@@ -12,19 +12,17 @@ from mast_opt.data_placement.generate import FAMILIES
 from mast_opt.data_placement.problem import DataPlacement
 from mast_opt.data_placement.tetris.annealing.cooling_schedule import Cooling
 from mast_opt.data_placement.tetris.annealing.kernel_runs import Slices
-from mast_opt.data_placement.tetris.annealing.multistart import MOST_WORKLOADS
+from mast_opt.data_placement.tetris.annealing.multistart import MOST_WORKLOADS, Beginnings
 from mast_opt.data_placement.tetris.annealing.parallel import Together
-from mast_opt.data_placement.tetris.annealing.restarts import Beginnings
 from mast_opt.data_placement.tetris.decomposition import whole
 from mast_opt.data_placement.tetris.gibbs.sweeps import MENDED, Sweeping
+from mast_opt.data_placement.tetris.incumbent import Searched, decisions
 from mast_opt.data_placement.tetris.initial_solution import first_state
 from mast_opt.data_placement.tetris.instance_arrays import Arrays, arrays_of
 from mast_opt.data_placement.tetris.lagrangian.bounding import MOST_FOR_TREES
 from mast_opt.data_placement.tetris.lagrangian.relaxation import Relaxation
 from mast_opt.data_placement.tetris.lagrangian.tree_cut_relaxation import EPOCH, TreedRelaxation
-from mast_opt.data_placement.tetris.plan_conversion import decisions
-from mast_opt.data_placement.tetris.search_plan import Searched
-from mast_opt.data_placement.tetris.size_thresholds import MANY
+from mast_opt.data_placement.tetris.params import MANY
 from mast_opt.data_placement.tetris.state import cost, state_of
 from mast_opt.data_placement.tetris.sub_mip.fix_and_optimise import worthwhile
 from mast_opt.data_placement.verification.peak_bound import peak_floor

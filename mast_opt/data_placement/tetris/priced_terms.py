@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from mast_opt.data_placement.problem import DataPlacement
-from mast_opt.data_placement.tetris.size_thresholds import LINKED, SETTLED
+from mast_opt.data_placement.tetris.params import LINKED, SETTLED
 from mast_opt.search.interface import Pricing
 
 _TERMS = ("peak", "overload", "idle", "remote", "egress", "copy", "storage", "moved_work", "unserved")

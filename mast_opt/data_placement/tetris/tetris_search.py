@@ -13,18 +13,16 @@ from mast_opt.data_placement.plan import Plan
 from mast_opt.data_placement.problem import DataPlacement
 from mast_opt.data_placement.tetris.annealing.cooling_schedule import BOUND, GPUS_ALONE, HOT, LATER, WARM, Cooling
 from mast_opt.data_placement.tetris.annealing.kernel_runs import Slices
-from mast_opt.data_placement.tetris.annealing.multistart import MOST_WORKLOADS, Apart, rounds_for
+from mast_opt.data_placement.tetris.annealing.multistart import MOST_WORKLOADS, Apart, Beginnings, rounds_for
 from mast_opt.data_placement.tetris.annealing.parallel import Together
-from mast_opt.data_placement.tetris.annealing.restarts import Beginnings
 from mast_opt.data_placement.tetris.decomposition import MOST
 from mast_opt.data_placement.tetris.gibbs.congestion_prices import gang_share
 from mast_opt.data_placement.tetris.gibbs.sweeps import Sweeping, warm_after
+from mast_opt.data_placement.tetris.incumbent import Searched, Snapshot, decisions, plan_of, snapshot_of
 from mast_opt.data_placement.tetris.initial_solution import first_state, given_state
 from mast_opt.data_placement.tetris.instance_arrays import Arrays, arrays_of
 from mast_opt.data_placement.tetris.lagrangian.bounding import Proof
-from mast_opt.data_placement.tetris.plan_conversion import Snapshot, decisions, plan_of, snapshot_of
-from mast_opt.data_placement.tetris.search_plan import Searched
-from mast_opt.data_placement.tetris.size_thresholds import FINE, MANY
+from mast_opt.data_placement.tetris.params import FINE, MANY
 from mast_opt.data_placement.tetris.stage_objective import EARLIER, Aim
 from mast_opt.data_placement.tetris.state import State, cost, forbidden
 from mast_opt.data_placement.tetris.sub_mip.completion import finish

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mast_opt.job_placement.formulation.job_options import Options, options_of
+from mast_opt.job_placement.formulation.index_sets import Options, options_of
 from mast_opt.job_placement.problem import JobPlacement
 from mast_opt.job_placement.units import GPU, Ints
 from mast_opt.mip import MipBuilder

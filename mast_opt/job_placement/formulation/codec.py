@@ -1,4 +1,4 @@
-"""Between a plan and the columns of the formulation, exactly in both directions."""
+"""Between a plan and the columns of the formulation, exactly both ways; and columns fixed to a plan's values."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from mast_opt.job_placement.formulation.index_sets import Cells
 from mast_opt.job_placement.plan import Plan
 from mast_opt.job_placement.problem import JobPlacement
 from mast_opt.job_placement.units import GPU, WHOLE, Bools, Ints
+from mast_opt.kind.kind import Freezing
 from mast_opt.mip import FloatArray, IntArray
 
 
@@ -162,3 +163,19 @@ class Codec:
         fits = (left >= self.common.need).all(axis=1)
         x[at.fits] = fits
         x[at.fragment] = np.where(fits, 0, np.maximum(left[:, GPU], 0))
+
+
+FREEZING: Freezing[JobPlacement, Plan] = Freezing(
+    tables=("assignments", "preemptions"),
+    blocks={
+        "assign": ("job", None, None),
+        "count": ("job", "server"),
+        "on": ("job", "server", None),
+        "preempt": ("running",),
+    },
+    groups={
+        "rack": lambda p: ("server", p.racks, p.server_rack),
+        "cluster": lambda p: ("server", p.clusters, p.server_cluster),
+        "region": lambda p: ("server", p.regions, p.server_region),
+    },
+)

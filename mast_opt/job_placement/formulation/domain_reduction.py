@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mast_opt.job_placement.formulation.index_sets import Cells
-from mast_opt.job_placement.formulation.job_options import Options
+from mast_opt.job_placement.formulation.index_sets import Cells, Options
 from mast_opt.job_placement.problem import JobPlacement
 from mast_opt.job_placement.units import CPU, GPU, MEMORY, WHOLE, Bools, Ints
 

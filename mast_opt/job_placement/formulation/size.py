@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from mast_opt.job_placement.capacity import whole_server_tasks
+from mast_opt.job_placement.capacity import ServerClasses, jobs_at_once, may_run, server_classes, whole_server_tasks
 from mast_opt.job_placement.problem import JobPlacement
-from mast_opt.job_placement.server_classes import ServerClasses, jobs_at_once, may_run, server_classes
 from mast_opt.job_placement.units import GPU, RACK, SERVER, WHOLE, Bools, Ints
 from mast_opt.mip.size import Size
 

@@ -8,9 +8,8 @@ from mast_opt.core.errors import UsageError
 from mast_opt.job_placement.engine.feasibility import Request
 from mast_opt.job_placement.engine.server_selection import Placed
 from mast_opt.job_placement.engine.state import J_LIMIT
-from mast_opt.job_placement.live_fleet.arguments import whole
 from mast_opt.job_placement.live_fleet.inventory import Books
-from mast_opt.job_placement.live_fleet.types import Bid, Share
+from mast_opt.job_placement.live_fleet.types import Bid, Share, whole
 from mast_opt.job_placement.units import RACK, SERVER, WHOLE, Ints
 
 

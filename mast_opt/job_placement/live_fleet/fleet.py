@@ -26,13 +26,23 @@ from mast_opt.job_placement.engine.negative_cache import Failures
 from mast_opt.job_placement.engine.priced_bid import place_priced
 from mast_opt.job_placement.engine.server_selection import TIGHT
 from mast_opt.job_placement.engine.state import J_COST, R_MGPU, R_USED
-from mast_opt.job_placement.live_fleet.arguments import amount, tiers_in, whole
-from mast_opt.job_placement.live_fleet.bid_conversion import Limits, bid_of, over_quota
 from mast_opt.job_placement.live_fleet.booking import booking_of
+from mast_opt.job_placement.live_fleet.conversion import Limits, bid_of, books_of, over_quota, quotas_of
 from mast_opt.job_placement.live_fleet.diagnosis import explain, why_not
 from mast_opt.job_placement.live_fleet.inventory import Books, Running, cost_of, price_of
-from mast_opt.job_placement.live_fleet.inventory_from_problem import books_of, quotas_of
-from mast_opt.job_placement.live_fleet.types import Bid, ClusterReport, Drained, Job, Refused, Server, Share, servers_in
+from mast_opt.job_placement.live_fleet.types import (
+    Bid,
+    ClusterReport,
+    Drained,
+    Job,
+    Refused,
+    Server,
+    Share,
+    amount,
+    servers_in,
+    tiers_in,
+    whole,
+)
 from mast_opt.job_placement.problem import JobPlacement
 
 

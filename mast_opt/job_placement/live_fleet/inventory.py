@@ -31,8 +31,7 @@ from mast_opt.job_placement.engine.state import (
     State,
 )
 from mast_opt.job_placement.engine.state_allocation import copied, empty_state, grown
-from mast_opt.job_placement.live_fleet.arguments import names_in
-from mast_opt.job_placement.live_fleet.types import Job, Server, Share
+from mast_opt.job_placement.live_fleet.types import Job, Server, Share, names_in
 from mast_opt.job_placement.units import GPU, LEVELS, WHOLE, Bools
 
 MILLI = 1000

@@ -7,7 +7,7 @@ import numpy as np
 from mast_opt.core.errors import Fault, PlanError
 from mast_opt.job_placement.plan import Plan
 from mast_opt.job_placement.problem import JobPlacement
-from mast_opt.job_placement.tables.problem_from_tables import axes_of
+from mast_opt.job_placement.tables.problem_tables import axes_of
 from mast_opt.kind.schema import Tables
 
 

@@ -1,4 +1,4 @@
-"""What a page shows of a plan."""
+"""The content of a report page: sections, pictures with their tables, and the convergence of the solve."""
 
 from __future__ import annotations
 
@@ -8,14 +8,70 @@ from typing import Any
 
 from mast_opt.core.solve_result import Event
 from mast_opt.core.verdict import Verdict
-from mast_opt.kind.kind import Section
-from mast_opt.kind.presentation import Chart
+from mast_opt.kind.kind import Form, Head, Section
+from mast_opt.kind.presentation import Bars, Chart, Flows, HeatMap, Lines, Scale, Values
 from mast_opt.registry import kind_of
-from mast_opt.report.html.convergence import convergence
-from mast_opt.report.html.picture_tables import table_of
 from mast_opt.report.html.render import Picture, draw
 from mast_opt.report.terminal.current_state import today_section
 from mast_opt.solving import verify
+
+
+def convergence(events: Iterable[Event]) -> Lines | None:
+    """The chart of a solve's events; None where there were none. An incumbent goes before its bound, for its colour."""
+    seen: dict[str, dict[float, float]] = {}
+    for event in events:
+        stage = "" if event.stage is None else f" of {event.stage}"
+        for name, value in (("incumbent", event.incumbent), ("bound", event.bound)):
+            points = seen.setdefault(name + stage, {})
+            if value is not None:
+                points[event.elapsed_s] = value
+    known = {name: points for name, points in seen.items() if points}
+    if not known:
+        return None
+    last = max(at for points in known.values() for at in points)
+    for points in known.values():
+        points.setdefault(last, points[max(points)])
+    ordered = tuple((name, tuple(sorted(points.items()))) for name, points in known.items())
+    note = "The incumbent is the best plan so far; no plan is better than the bound."
+    return Lines("How the search went", "seconds", "objective", ordered, note)
+
+
+_FORMS = {Scale.RATIO: Form.RATIO, Scale.FILL: Form.FILL, Scale.AMOUNT: Form.AMOUNT}
+
+
+def table_of(chart: Chart) -> Section:
+    """The figures of a chart, all of them."""
+    if isinstance(chart, HeatMap):
+        return _heat(chart)
+    if isinstance(chart, Bars):
+        heads = [Head(chart.category_name)]
+        unit = f", {chart.unit}" if chart.unit else ""
+        heads += [Head(f"{name}{unit}", _FORMS[chart.scale]) for name, _ in chart.series]
+        rows = [(category, *(values[at] for _, values in chart.series)) for at, category in enumerate(chart.categories)]
+        return Section(chart.title, tuple(heads), tuple(rows))
+    if isinstance(chart, Flows):
+        heads = [Head(chart.source_name), Head(chart.target_name), Head(chart.unit, Form.AMOUNT)]
+        largest_first = sorted(chart.flows, key=lambda flow: -flow[2])
+        return Section(chart.title, tuple(heads), tuple(largest_first))
+    heads = [Head("line"), Head(chart.x_name, Form.AMOUNT), Head(chart.y_name, Form.AMOUNT)]
+    return Section(chart.title, tuple(heads), tuple((name, x, y) for name, points in chart.lines for x, y in points))
+
+
+def _heat(chart: HeatMap) -> Section:
+    """A row a cell that there is."""
+    form = _FORMS[chart.scale]
+    nothing: tuple[Values, ...] = tuple((None,) * len(chart.columns) for _ in chart.rows)
+    before = nothing if chart.before is None else chart.before
+    heads = [Head(chart.row_name), Head(chart.column_name)]
+    heads += [Head("before", form)] if chart.before is not None else []
+    heads.append(Head("after", form))
+    rows = [
+        (row, column, *((before[r][k],) if chart.before is not None else ()), chart.after[r][k])
+        for r, row in enumerate(chart.rows)
+        for k, column in enumerate(chart.columns)
+        if chart.after[r][k] is not None or before[r][k] is not None
+    ]
+    return Section(chart.title, tuple(heads), tuple(rows))
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,7 @@ import numpy as np
 
 from mast_opt.kind.kind import Formulation
 from mast_opt.mip import MipBuilder
-from mast_opt.server_assignment.formulation.codec import Codec
-from mast_opt.server_assignment.formulation.holdings import Holdings
+from mast_opt.server_assignment.formulation.codec import Codec, Holdings
 from mast_opt.server_assignment.formulation.index_sets import pairs_of
 from mast_opt.server_assignment.plan import Plan
 from mast_opt.server_assignment.problem import SHARE, SHARED, Ints, ServerAssignment

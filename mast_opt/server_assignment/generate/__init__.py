@@ -13,9 +13,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from mast_opt.kind.kind import Family
-from mast_opt.server_assignment.generate.features import features
 from mast_opt.server_assignment.generate.standard import standard
-from mast_opt.server_assignment.generate.variants import crowded, fresh, scarce
+from mast_opt.server_assignment.generate.variants import crowded, features, fresh, scarce
 from mast_opt.server_assignment.problem import ServerAssignment
 
 

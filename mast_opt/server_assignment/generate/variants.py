@@ -1,4 +1,4 @@
-"""The standard fleet in other states."""
+"""Variants of the standard family, each with one feature more."""
 
 from __future__ import annotations
 
@@ -7,7 +7,32 @@ from dataclasses import replace
 import numpy as np
 
 from mast_opt.server_assignment.generate.standard import drifted
-from mast_opt.server_assignment.problem import ServerAssignment
+from mast_opt.server_assignment.problem import POOL, ServerAssignment
+
+
+def features(rng: np.random.Generator, *, servers: int, reservations: int, datacenters: int) -> ServerAssignment:
+    """Every buffer, limits and affinities that today breaks, servers held by those that have no use for them, and
+    servers in use that nobody has."""
+    problem = drifted(rng, servers, reservations, datacenters, name="features", growth=1.1)
+    buffer = np.zeros(reservations, np.int64)
+    if reservations > 2:
+        buffer = np.append(np.arange(reservations - 1) % 3, POOL)
+    limited = rng.random(reservations) < 0.7
+    swapped = rng.random(servers) < 0.1
+    count = min(reservations, 2 + reservations // 3)
+    affinity = rng.permutation(reservations)[:count]
+    return replace(
+        problem,
+        buffer=buffer,
+        owner=np.where(swapped, rng.integers(0, reservations + 1, servers), problem.owner),
+        in_use=problem.in_use | (rng.random(servers) < 0.1),
+        spread_limited=limited,
+        spread_limit_milli=np.where(limited, rng.integers(50, 700, reservations), 0),
+        affinity_reservation=affinity,
+        affinity_datacenter=rng.integers(0, datacenters, count),
+        affinity_share_milli=rng.integers(0, 1001, count),
+        affinity_tolerance_milli=rng.integers(0, 300, count),
+    )
 
 
 def fresh(rng: np.random.Generator, *, servers: int, reservations: int, datacenters: int) -> ServerAssignment:

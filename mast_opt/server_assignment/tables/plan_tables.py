@@ -7,7 +7,7 @@ import numpy as np
 from mast_opt.kind.schema import Tables
 from mast_opt.server_assignment.plan import Plan
 from mast_opt.server_assignment.problem import ServerAssignment
-from mast_opt.server_assignment.tables.problem_to_tables import problem_axes
+from mast_opt.server_assignment.tables.problem_tables import problem_axes
 
 
 def build_plan(problem: ServerAssignment, tables: Tables) -> Plan:

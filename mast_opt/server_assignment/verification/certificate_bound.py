@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from mast_opt.core.errors import PlanError
 from mast_opt.server_assignment.problem import EMBEDDED, POOL, SHARE, SHARED, Ints, ServerAssignment
-from mast_opt.server_assignment.verification.attainable_amounts import around, floor
 from mast_opt.server_assignment.verification.certificate import Certificate, faults, read_certificate
+from mast_opt.server_assignment.verification.certificate_knapsack import around, floor
 from mast_opt.server_assignment.verification.certificate_levels import Fractions, whole_cost
 from mast_opt.server_assignment.verification.measures import Measure
 

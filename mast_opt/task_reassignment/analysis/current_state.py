@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mast_opt.kind.current_state import Broken, Known, Present
-from mast_opt.task_reassignment.current_plan import today
+from mast_opt.task_reassignment.plan import today
 from mast_opt.task_reassignment.problem import TaskReassignment
 from mast_opt.task_reassignment.verification.verifier import verify
 

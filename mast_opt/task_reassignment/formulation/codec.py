@@ -1,4 +1,4 @@
-"""Between a plan and the columns of the formulation, exactly in both directions."""
+"""Between a plan and the columns of the formulation, exactly both ways; and columns fixed to a plan's values."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from mast_opt.kind.kind import Freezing
 from mast_opt.mip import FloatArray, IntArray
 from mast_opt.task_reassignment.plan import Plan
 from mast_opt.task_reassignment.problem import TaskReassignment
@@ -50,3 +51,14 @@ class Codec:
         hosted[p.service, p.location[plan.machine]] = True
         values[self.hosts] = hosted[self.spread]
         return values
+
+
+FREEZING: Freezing[TaskReassignment, Plan] = Freezing(
+    tables=("assignments",),
+    blocks={"x": ("process", "machine")},
+    groups={
+        "service": lambda p: ("process", p.services, p.service),
+        "neighbourhood": lambda p: ("machine", p.neighbourhoods, p.neighbourhood),
+        "location": lambda p: ("machine", p.locations, p.location),
+    },
+)

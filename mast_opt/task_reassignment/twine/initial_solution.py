@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from mast_opt.task_reassignment.problem import Ints, TaskReassignment
-from mast_opt.task_reassignment.twine.feasibility import spare, uncounted
+from mast_opt.task_reassignment.twine.state import spare, uncounted
 
 
 def opening(problem: TaskReassignment, machine: Ints) -> Ints:

@@ -1,9 +1,4 @@
-"""A task-reassignment problem as the compiled kernels want it: flat arrays, amounts as float64.
-
-Amounts are whole numbers below 2^53 (see ``checks``), so their sums are exact in float64 in any order. Load and
-balance costs have one form, Σ_j price[j]·max(0, level[m,j]): a *level* is the use of a resource less its safety
-capacity, or what a balance goal lacks, and a process adds ``feature[p,j]`` to the levels of its machine.
-"""
+"""A task-reassignment problem as flat arrays for kernels, and the nearest neighbours of each process by its needs."""
 
 from __future__ import annotations
 
@@ -11,9 +6,36 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.spatial import cKDTree
 
 from mast_opt.task_reassignment.problem import Bools, Ints, TaskReassignment
-from mast_opt.task_reassignment.twine.similar_processes import alike
+
+PARTNERS = 64
+"""Listed for each process."""
+PROCESSES = 10_000
+"""Most processes for which such lists are made: with more, the same time is better spent on twice as many changes."""
+
+
+def alike(price: NDArray[np.float64]) -> NDArray[np.int64]:
+    """[P, ·] those whose exchange with a process changes the least, the most alike first.
+
+    ``price`` [P, J] is what each process adds to a machine where everything is above its safety capacity. Processes
+    that are equal are not listed for one another, as their exchange changes nothing, and of several equal ones only
+    one is listed for another process.
+    """
+    distinct, kind = np.unique(price, axis=0, return_inverse=True)
+    kind = kind.ravel()
+    count = min(PARTNERS, len(distinct) - 1)
+    if count < 1 or len(price) > PROCESSES:
+        return np.zeros((len(price), 0), np.int64)
+    near: NDArray[np.int64] = cKDTree(distinct).query(distinct, k=count + 1, p=1)[1][kind, 1:]
+    by_kind = np.argsort(kind, kind="stable")
+    equals = np.bincount(kind)
+    first = np.cumsum(equals) - equals
+    turn = np.arange(len(price))[:, None] % equals[near]
+    listed: NDArray[np.int64] = by_kind[first[near] + turn]
+    return listed
+
 
 Floats = NDArray[np.float64]
 Small = NDArray[np.int32]

@@ -1,4 +1,4 @@
-"""Where a search stands: every process's machine, and all that is counted to evaluate a move in constant time."""
+"""The state of a search, with all that is counted to evaluate a move in constant time; and the hard rules for moves."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import NamedTuple
 import numpy as np
 
 from mast_opt.task_reassignment.problem import Ints, TaskReassignment
-from mast_opt.task_reassignment.twine.feasibility import spare, uncounted
 from mast_opt.task_reassignment.twine.instance_arrays import Fleet, Floats, Small, base_levels
 
 COST, EXCESS, BROKEN = 0, 1, 2
@@ -105,3 +104,20 @@ def _counts(row: Small, column: Ints, rows: int, columns: int) -> Small:
     kept = row >= 0
     np.add.at(counts, (row[kept], column[kept]), 1)
     return counts
+
+
+def spare(problem: TaskReassignment, machine: Ints) -> Ints:
+    """[M, ·] capacity of the transient resources less what is held, by moved processes too."""
+    p = problem
+    firm = np.flatnonzero(p.transient)
+    moved = np.flatnonzero(machine != p.initial)
+    room = (p.capacity - p.held)[:, firm]
+    np.subtract.at(room, machine[moved], p.need[moved][:, firm])
+    return room
+
+
+def uncounted(problem: TaskReassignment, machine: Ints) -> int:
+    """Machines short of a transient resource, and processes beyond the first of their service on a machine."""
+    short = (spare(problem, machine) < 0).any(axis=1).sum()
+    place = problem.service * len(problem.machines) + machine
+    return int(short) + len(place) - len(np.unique(place))

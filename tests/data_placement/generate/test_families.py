@@ -12,15 +12,14 @@ from mast_opt.backends import get
 from mast_opt.core.errors import UsageError
 from mast_opt.core.solve_result import SolveParams
 from mast_opt.data_placement import DataPlacement, Links, Plan
-from mast_opt.data_placement.dependent_values import fill_remote, gpu_demand
 from mast_opt.data_placement.formulation.formulation import base
 from mast_opt.data_placement.generate import FAMILIES, standard
 from mast_opt.data_placement.generate import distributions as draws
 from mast_opt.data_placement.generate.standard import Recipe, bake
 from mast_opt.data_placement.generate.variants import near_data, with_links
+from mast_opt.data_placement.plan import fill_remote, gpu_demand
 from mast_opt.data_placement.problem import SHARE, Ints
-from mast_opt.data_placement.tables.problem_from_tables import build
-from mast_opt.data_placement.tables.problem_to_tables import unbuild
+from mast_opt.data_placement.tables.problem_tables import build, unbuild
 from mast_opt.data_placement.verification.verifier import verify
 
 SMALL = {"datasets": 30, "workloads": 45, "regions": 5}

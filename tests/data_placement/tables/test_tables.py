@@ -13,8 +13,7 @@ from mast_opt.data_placement import DataPlacement, Plan
 from mast_opt.data_placement.presentation.charts import charts
 from mast_opt.data_placement.presentation.sections import sections
 from mast_opt.data_placement.tables.plan_tables import build_plan, unbuild_plan
-from mast_opt.data_placement.tables.problem_from_tables import build
-from mast_opt.data_placement.tables.problem_to_tables import unbuild
+from mast_opt.data_placement.tables.problem_tables import build, unbuild
 from tests.data_placement.strategies import plans, problems
 from tests.data_placement.support import examples, same_plan
 from tests.data_placement.workshop import PLAN, PROBLEM

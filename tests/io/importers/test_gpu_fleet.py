@@ -11,7 +11,7 @@ from mast_opt.core.errors import SourceError, UsageError
 from mast_opt.io.importers import importer_named
 from mast_opt.job_placement import JobPlacement
 from mast_opt.job_placement.plan import empty
-from mast_opt.job_placement.tables.problem_from_tables import build, unbuild
+from mast_opt.job_placement.tables.problem_tables import build, unbuild
 from mast_opt.job_placement.verification.verifier import verify
 
 NODES = "sn,cpu_milli,memory_mib,gpu,model\n" + "".join(

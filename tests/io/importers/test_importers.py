@@ -11,9 +11,8 @@ import pytest
 
 from mast_opt.core.errors import SourceError, UsageError
 from mast_opt.data_placement import DataPlacement, Plan
-from mast_opt.data_placement.dependent_values import fill_remote, gpu_demand
-from mast_opt.data_placement.tables.problem_from_tables import build
-from mast_opt.data_placement.tables.problem_to_tables import unbuild
+from mast_opt.data_placement.plan import fill_remote, gpu_demand
+from mast_opt.data_placement.tables.problem_tables import build, unbuild
 from mast_opt.data_placement.verification.verifier import verify
 from mast_opt.io.importers import IMPORTERS, importer_named
 from mast_opt.io.importers.cloud_regions.instance import CLOUD_REGIONS, LOAD

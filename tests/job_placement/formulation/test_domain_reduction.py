@@ -7,8 +7,7 @@ import pytest
 
 import mast_opt
 from mast_opt.job_placement.formulation.domain_reduction import possible_options, room_by_tier
-from mast_opt.job_placement.formulation.index_sets import job_servers
-from mast_opt.job_placement.formulation.job_options import options_of
+from mast_opt.job_placement.formulation.index_sets import job_servers, options_of
 from mast_opt.job_placement.kind import KIND
 from mast_opt.job_placement.problem import JobPlacement
 from mast_opt.job_placement.units import CPU, GPU, MEMORY, RACK, SERVER, WHOLE

@@ -12,7 +12,7 @@ from mast_opt.job_placement import JobPlacement
 from mast_opt.job_placement.generate import FAMILIES
 from mast_opt.job_placement.generate.demand import asked_and_taken
 from mast_opt.job_placement.plan import empty
-from mast_opt.job_placement.tables.problem_from_tables import build, unbuild
+from mast_opt.job_placement.tables.problem_tables import build, unbuild
 from mast_opt.job_placement.verification.verifier import verify
 
 GOLDEN = {

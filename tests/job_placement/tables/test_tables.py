@@ -16,7 +16,7 @@ from mast_opt.io import checksum, read, read_plan, write
 from mast_opt.job_placement import JobPlacement
 from mast_opt.job_placement.generate import FAMILIES
 from mast_opt.job_placement.tables.plan_tables import build_plan, unbuild_plan
-from mast_opt.job_placement.tables.problem_from_tables import build, unbuild
+from mast_opt.job_placement.tables.problem_tables import build, unbuild
 from mast_opt.solving import solve, write_plan
 from tests.job_placement.strategies import problems
 

@@ -17,11 +17,10 @@ from mast_opt.core.errors import InstanceError
 from mast_opt.io import FORMATS, checksum, read, read_plan, write, write_plan
 from mast_opt.kind.header import Objective
 from mast_opt.server_assignment import Plan, ServerAssignment
-from mast_opt.server_assignment.current_plan import today
+from mast_opt.server_assignment.plan import today
 from mast_opt.server_assignment.problem import BUFFERS
 from mast_opt.server_assignment.tables.plan_tables import build_plan, unbuild_plan
-from mast_opt.server_assignment.tables.problem_from_tables import build
-from mast_opt.server_assignment.tables.problem_to_tables import unbuild
+from mast_opt.server_assignment.tables.problem_tables import build, unbuild
 from mast_opt.server_assignment.tables.schema import TERMS
 from mast_opt.server_assignment.verification.verifier import verify
 from tests.server_assignment.strategies import plans, problems

@@ -16,10 +16,9 @@ from mast_opt.core.errors import PlanError
 from mast_opt.server_assignment import ServerAssignment
 from mast_opt.server_assignment.problem import EMBEDDED, NONE
 from mast_opt.server_assignment.ras.lagrangian.integer_subproblem import Claim
-from mast_opt.server_assignment.verification.attainable_amounts import around, floor
 from mast_opt.server_assignment.verification.certificate import Certificate, Prices
 from mast_opt.server_assignment.verification.certificate_bound import certified_bound
-from mast_opt.server_assignment.verification.certificate_knapsack import Choices
+from mast_opt.server_assignment.verification.certificate_knapsack import Choices, around, floor
 from mast_opt.server_assignment.verification.certificate_levels import Fractions, whole_cost
 from tests.server_assignment.brute import Brute
 from tests.server_assignment.support import examples

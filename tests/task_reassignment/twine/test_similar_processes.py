@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mast_opt.task_reassignment.twine import similar_processes as module
-from mast_opt.task_reassignment.twine.similar_processes import PARTNERS, alike
+from mast_opt.task_reassignment.twine import instance_arrays as module
+from mast_opt.task_reassignment.twine.instance_arrays import PARTNERS, alike
 
 
 def test_the_nearest_come_first() -> None:

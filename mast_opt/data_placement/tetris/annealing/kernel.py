@@ -7,23 +7,20 @@ import math
 from mast_opt.core.jit import compiled, kernel
 from mast_opt.data_placement.tetris.decomposition import Part
 from mast_opt.data_placement.tetris.instance_arrays import Arrays
-from mast_opt.data_placement.tetris.operators.active_window import WIDTH, Window, next_window, within
-from mast_opt.data_placement.tetris.operators.compound_moves import herd
-from mast_opt.data_placement.tetris.operators.compound_swaps import trade
-from mast_opt.data_placement.tetris.operators.operator_weights import (
-    EXCHANGE,
-    HERD,
-    MOVE,
-    SHIFT,
-    SWAP,
-    TOGGLE,
-    TWINS,
-    Mix,
+from mast_opt.data_placement.tetris.operators.candidate_lists import (
+    WIDTH,
+    Window,
+    forget,
+    likely_region,
+    likely_twin,
+    next_window,
+    within,
 )
+from mast_opt.data_placement.tetris.operators.compound_moves import herd, trade
 from mast_opt.data_placement.tetris.operators.replica_moves import exchange, shift, toggle
-from mast_opt.data_placement.tetris.operators.surrogate_costs import forget, likely_region, likely_twin
 from mast_opt.data_placement.tetris.operators.workload_moves import move, swap
 from mast_opt.data_placement.tetris.operators.workspace import Scratch
+from mast_opt.data_placement.tetris.params import EXCHANGE, HERD, MOVE, SHIFT, SWAP, TOGGLE, TWINS, Mix
 from mast_opt.data_placement.tetris.state import State
 from mast_opt.search.random_scalar import below, uniform
 

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable
 from mast_opt.data_placement.tetris.annealing.kernel import anneal
 from mast_opt.data_placement.tetris.decomposition import Part
 from mast_opt.data_placement.tetris.instance_arrays import Arrays
-from mast_opt.data_placement.tetris.operators.operator_weights import mix_of, shares_for
 from mast_opt.data_placement.tetris.operators.workspace import Scratch, scratch_for
+from mast_opt.data_placement.tetris.params import mix_of, shares_for
 
 STEPS = 20_000
 """Changes of a slice, where nothing is known of the machine or may be."""

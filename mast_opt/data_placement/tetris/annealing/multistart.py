@@ -1,24 +1,137 @@
-"""Small instances: every thread has a plan of its own and cools it again and again.
-
-Gangs are so large there beside what a region has that how a cooling ends is luck.
-"""
+"""Multistart annealing for small instances: every thread anneals plans of its own from generated starts."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from enum import Enum
+from typing import NamedTuple
 
 import numpy as np
 
+from mast_opt.data_placement.problem import Bools, Ints
+from mast_opt.data_placement.tetris.annealing.beam_packing import largest_first, pack
 from mast_opt.data_placement.tetris.annealing.cooling_schedule import FINISH, Cooling
 from mast_opt.data_placement.tetris.annealing.kernel_runs import STEPS, Slices
-from mast_opt.data_placement.tetris.annealing.restarts import Beginnings
 from mast_opt.data_placement.tetris.decomposition import whole
+from mast_opt.data_placement.tetris.incumbent import Searched, Snapshot, decisions
+from mast_opt.data_placement.tetris.initial_solution import legal_replicas, scattered, scattered_state, settled
 from mast_opt.data_placement.tetris.instance_arrays import Arrays
-from mast_opt.data_placement.tetris.plan_conversion import Snapshot
-from mast_opt.data_placement.tetris.search_plan import Searched
+from mast_opt.data_placement.tetris.state import state_of
 from mast_opt.search.budget import ROUNDS, Pace
+
+
+class Anew(Enum):
+    """Which gangs are packed anew; the others stay where the best plan has them."""
+
+    ALL = "all"
+    SOME = "some"
+    REGIONS = "those in some regions"
+    NONE = "none: only data and the work without GPUs begin afresh"
+
+
+class Turn(NamedTuple):
+    """How a cooling begins."""
+
+    anew: Anew | None
+    """None: without packing."""
+    scattered: bool = False
+    """With data in regions drawn at random? No cooling moves what has no room anywhere else."""
+
+
+TURNS = (
+    Turn(None),
+    *(Turn(Anew.ALL), Turn(Anew.SOME), Turn(Anew.NONE), Turn(Anew.SOME), Turn(Anew.NONE)),
+    *(Turn(Anew.ALL, True), Turn(Anew.SOME), Turn(Anew.NONE), Turn(Anew.REGIONS), Turn(Anew.NONE)),
+)
+"""How coolings begin, in turn."""
+SOME, REGIONS = 0.2, 0.6
+"""Shares of the gangs, or of the regions."""
+PACKED = 0.3
+"""First temperature after packing: data and all other work follow, but gangs stay together."""
+WITHOUT = (1.0, 4.0, 1.0, 16.0)
+"""First temperatures without packing, in turn: a dataset that fills most of a region only moves in a hot cooling."""
+SCATTERED = 1
+"""Which of these begins from scattered data."""
+WIDTHS, EVENNESS, NOISE = (50.0, 400.0), (1e-3, 0.1), 0.5
+"""Ranges in which the width of a beam and its worth of evenness are drawn, evenly by order of magnitude; and its noise
+at most, in units of the mean cost of a workload. Which of them finds the best packing differs among instances."""
+CHOICE = 0.3
+"""One packing of a beam is drawn by its cost, at this temperature in the same units."""
+
+
+class Beginnings:
+    """Plans to begin from.
+
+    Args:
+        first: the plan that is nearest to today's.
+        refuse: may work be left out?
+        unit: mean cost of a workload.
+        dearer: how much hotter than usual all first temperatures are; it makes no packing fall apart.
+    """
+
+    def __init__(self, a: Arrays, first: Snapshot, refuse: bool, unit: float, dearer: float) -> None:
+        self._a, self._first, self._refuse, self._unit = a, first, refuse, unit
+        self._after_packing = PACKED / dearer
+        self._gangs = largest_first(a)
+        self._today = legal_replicas(a)
+
+    def begin(self, number: int, best: Snapshot | None, rng: np.random.Generator) -> tuple[Snapshot, float]:
+        """What the cooling of that number begins from, and how hot relative to the usual.
+
+        Args:
+            best: the best plan so far.
+        """
+        if not len(self._gangs):
+            return self._without_packing(number, rng)
+        lap, position = divmod(number, len(TURNS))
+        turn = TURNS[position]
+        if turn.anew is None:
+            return self._without_packing(lap, rng)
+        place = scattered(self._a, rng) if turn.scattered else self._today
+        plan, anew = (self._first, Anew.ALL) if best is None else (best, turn.anew)
+        return self._packed(plan, self._of(anew, plan, rng), place, rng), self._after_packing
+
+    def _without_packing(self, number: int, rng: np.random.Generator) -> tuple[Snapshot, float]:
+        turn = number % len(WITHOUT)
+        if turn != SCATTERED:
+            return self._first, WITHOUT[turn]
+        return decisions(scattered_state(self._a, self._refuse, rng)), WITHOUT[turn]
+
+    def _of(self, anew: Anew, plan: Snapshot, rng: np.random.Generator) -> Bools:
+        """[G] which gangs these are."""
+        gangs, regions = self._gangs, len(self._a.cpu)
+        if anew is Anew.SOME:
+            return rng.random(len(gangs)) < SOME
+        if anew is Anew.REGIONS:
+            drawn = rng.choice(regions, min(regions, max(2, round(REGIONS * regions))), replace=False)
+            return np.isin(plan.region[gangs], drawn)
+        return np.full(len(gangs), anew is Anew.ALL)
+
+    def _packed(self, plan: Snapshot, anew: Bools, place: Bools, rng: np.random.Generator) -> Snapshot:
+        """The gangs of a plan, some of them packed anew; and all other work, in an order drawn at random, where it
+        costs least beside this data."""
+        a, regions = self._a, len(self._a.cpu)
+        option, region = a.option_start[:-1].copy(), np.full(len(a.tier), regions)
+        held, loose = self._gangs[~anew], self._gangs[anew]
+        option[held], region[held] = plan.option[held], plan.region[held]
+        if len(loose):
+            self._pack(option, region, place, loose, rng)
+        others = rng.permutation(np.flatnonzero(region == regions))
+        return decisions(settled(a, option, region, place, others, self._refuse))
+
+    def _pack(self, option: Ints, region: Ints, place: Bools, loose: Ints, rng: np.random.Generator) -> None:
+        """Write where one of the packings has these gangs."""
+        width, even = (math.exp(rng.uniform(*np.log(ends))) for ends in (WIDTHS, EVENNESS))
+        noise, random = NOISE * self._unit * rng.random(), rng.integers(1, 2**63, size=1).astype(np.uint64)
+        beside = state_of(self._a, option, region, place, 1)
+        packings = pack(self._a, beside, loose, round(width), even, noise, random)
+        weight = np.exp((packings.cost.min() - packings.cost) / (CHOICE * self._unit))
+        chosen = rng.choice(len(weight), p=weight / weight.sum())
+        packed = packings.region[chosen] >= 0
+        option[loose[packed]], region[loose[packed]] = packings.option[chosen, packed], packings.region[chosen, packed]
+
 
 MOST_WORKLOADS = 500
 """Of an instance that is searched so."""

@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 from mast_opt.data_placement.tetris.annealing.cooling_schedule import Cooling
 from mast_opt.data_placement.tetris.annealing.kernel_runs import STEPS, Slices
 from mast_opt.data_placement.tetris.decomposition import Part, join, split, whole
+from mast_opt.data_placement.tetris.incumbent import Searched, Snapshot
 from mast_opt.data_placement.tetris.instance_arrays import Arrays
-from mast_opt.data_placement.tetris.plan_conversion import Snapshot
-from mast_opt.data_placement.tetris.search_plan import Searched
 from mast_opt.search.budget import SLICE_S, Pace
 
 WORKLOADS_PER_SLICE = 50_000

@@ -20,7 +20,7 @@ from mast_opt.data_placement.problem import Ints
 from mast_opt.data_placement.tetris.instance_arrays import Arrays
 from mast_opt.data_placement.tetris.lagrangian.projections import SINGLE
 from mast_opt.data_placement.tetris.lagrangian.workload_step import Singles
-from mast_opt.data_placement.tetris.size_thresholds import usual_share
+from mast_opt.data_placement.tetris.params import usual_share
 from mast_opt.mip import FloatArray
 
 RAMP = 0.02

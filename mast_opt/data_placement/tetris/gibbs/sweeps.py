@@ -25,11 +25,10 @@ from mast_opt.data_placement.tetris.gibbs.replica_reduced_costs import (
 )
 from mast_opt.data_placement.tetris.gibbs.replica_repair import mend
 from mast_opt.data_placement.tetris.gibbs.sampler import Bath, learn_cores, sweep
+from mast_opt.data_placement.tetris.incumbent import Searched, Snapshot
 from mast_opt.data_placement.tetris.instance_arrays import Arrays
 from mast_opt.data_placement.tetris.lagrangian.projections import SINGLE
-from mast_opt.data_placement.tetris.plan_conversion import Snapshot
-from mast_opt.data_placement.tetris.search_plan import Searched
-from mast_opt.data_placement.tetris.size_thresholds import usual_share
+from mast_opt.data_placement.tetris.params import usual_share
 from mast_opt.data_placement.tetris.state import State, cost, excess, state_of
 from mast_opt.mip import FloatArray
 from mast_opt.search.budget import Pace

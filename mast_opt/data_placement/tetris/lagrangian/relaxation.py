@@ -18,9 +18,8 @@ from numpy.typing import NDArray
 from mast_opt.data_placement.problem import Bools, Ints
 from mast_opt.data_placement.tetris.instance_arrays import UNLIMITED, Arrays
 from mast_opt.data_placement.tetris.lagrangian.dataset_step import dataset_pass, dataset_value
-from mast_opt.data_placement.tetris.lagrangian.dual_step import over_step, worst_step
+from mast_opt.data_placement.tetris.lagrangian.dual_step import Prices, over_step, worst_step
 from mast_opt.data_placement.tetris.lagrangian.mir_rows import gangs_of
-from mast_opt.data_placement.tetris.lagrangian.multipliers import Prices
 from mast_opt.data_placement.tetris.lagrangian.projections import SINGLE
 from mast_opt.data_placement.tetris.lagrangian.workload_step import Charges, Loads, Point, workload_pass
 from mast_opt.mip import FloatArray

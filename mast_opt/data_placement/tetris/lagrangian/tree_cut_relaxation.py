@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from mast_opt.data_placement.problem import Bools
 from mast_opt.data_placement.tetris.instance_arrays import Arrays
-from mast_opt.data_placement.tetris.lagrangian.multipliers import Prices
+from mast_opt.data_placement.tetris.lagrangian.dual_step import Prices
 from mast_opt.data_placement.tetris.lagrangian.projections import SINGLE
 from mast_opt.data_placement.tetris.lagrangian.relaxation import Relaxation
 from mast_opt.data_placement.tetris.lagrangian.tree_cut_pool import DETOURS, Grove

@@ -8,11 +8,10 @@ import math
 import numpy as np
 
 from mast_opt.core.solve_result import SolveParams
-from mast_opt.data_placement.current_plan import today
 from mast_opt.data_placement.formulation.formulation import base, exact_shares
-from mast_opt.data_placement.plan import Plan
+from mast_opt.data_placement.plan import Plan, today
 from mast_opt.data_placement.problem import DataPlacement
-from mast_opt.data_placement.tetris.size_thresholds import SETTLED
+from mast_opt.data_placement.tetris.params import SETTLED
 from mast_opt.data_placement.tetris.stage_objective import EARLIER, Aim
 from mast_opt.data_placement.tetris.sub_mip.fix_and_optimise import Neighbourhoods, worthwhile
 from mast_opt.data_placement.tetris.sub_mip.workloads_only import place_work, work_alone

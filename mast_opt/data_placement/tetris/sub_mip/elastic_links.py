@@ -8,7 +8,7 @@ import numpy as np
 
 from mast_opt.data_placement.problem import DataPlacement
 from mast_opt.mip import FloatArray, Mip
-from mast_opt.mip.extension import Extension, extended
+from mast_opt.mip.transforms import Extension, extended
 
 EXCESS = 100.0
 """Price of exceeding a link by its own capacity."""

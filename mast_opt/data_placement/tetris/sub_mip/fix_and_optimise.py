@@ -18,7 +18,7 @@ from mast_opt.data_placement.formulation.formulation import base
 from mast_opt.data_placement.plan import Plan
 from mast_opt.data_placement.problem import Bools, DataPlacement
 from mast_opt.data_placement.tetris.annealing.multistart import MOST_WORKLOADS
-from mast_opt.data_placement.tetris.size_thresholds import LINKED
+from mast_opt.data_placement.tetris.params import LINKED
 from mast_opt.data_placement.tetris.stage_objective import Aim
 from mast_opt.data_placement.tetris.sub_mip.elastic_links import EXCESS, Crossings
 from mast_opt.data_placement.tetris.sub_mip.free_columns import Decisions

@@ -13,9 +13,8 @@ import numpy as np
 
 from mast_opt.core.errors import BackendError
 from mast_opt.core.solve_result import SolveParams
-from mast_opt.data_placement.dependent_values import fill_remote
 from mast_opt.data_placement.formulation.formulation import base
-from mast_opt.data_placement.plan import Plan
+from mast_opt.data_placement.plan import Plan, fill_remote
 from mast_opt.data_placement.problem import DataPlacement
 from mast_opt.data_placement.tetris.stage_objective import Aim
 from mast_opt.search.interface import Tools

@@ -9,9 +9,8 @@ import numpy as np
 from mast_opt.task_reassignment.problem import Ints, TaskReassignment
 from mast_opt.task_reassignment.twine.annealing.kernel import anneal
 from mast_opt.task_reassignment.twine.annealing.racing import Runner
-from mast_opt.task_reassignment.twine.feasibility import uncounted
 from mast_opt.task_reassignment.twine.instance_arrays import Fleet, Floats, Small
-from mast_opt.task_reassignment.twine.state import COST, ROUND, State, recount, state_of
+from mast_opt.task_reassignment.twine.state import COST, ROUND, State, recount, state_of, uncounted
 
 HOT = 1 / 6
 """First temperature over the largest cost that a process alone can cause."""

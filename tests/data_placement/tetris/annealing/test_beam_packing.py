@@ -12,10 +12,10 @@ import pytest
 from mast_opt.data_placement import DataPlacement
 from mast_opt.data_placement.problem import Bools, Ints
 from mast_opt.data_placement.tetris.annealing.beam_packing import largest_first, pack
-from mast_opt.data_placement.tetris.annealing.restarts import PACKED, SCATTERED, TURNS, WITHOUT, Anew, Beginnings
+from mast_opt.data_placement.tetris.annealing.multistart import PACKED, SCATTERED, TURNS, WITHOUT, Anew, Beginnings
+from mast_opt.data_placement.tetris.incumbent import Snapshot, decisions
 from mast_opt.data_placement.tetris.initial_solution import first_state, legal_replicas
 from mast_opt.data_placement.tetris.instance_arrays import Arrays, arrays_of
-from mast_opt.data_placement.tetris.plan_conversion import Snapshot, decisions
 from mast_opt.data_placement.tetris.state import State, cost, state_of
 from tests.data_placement.support import made
 

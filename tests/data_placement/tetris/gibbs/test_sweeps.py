@@ -26,10 +26,10 @@ from mast_opt.data_placement.tetris.gibbs.replica_reduced_costs import (
 )
 from mast_opt.data_placement.tetris.gibbs.sampler import Bath, sweep
 from mast_opt.data_placement.tetris.gibbs.sweeps import Sweeping
+from mast_opt.data_placement.tetris.incumbent import Searched
 from mast_opt.data_placement.tetris.initial_solution import first_state
 from mast_opt.data_placement.tetris.instance_arrays import Arrays, arrays_of
 from mast_opt.data_placement.tetris.kernel_rehearsals import rehearsals
-from mast_opt.data_placement.tetris.search_plan import Searched
 from mast_opt.data_placement.tetris.state import State, cost, excess, state_of
 from mast_opt.mip import Mip
 from mast_opt.search.budget import Pace

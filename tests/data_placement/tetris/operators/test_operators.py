@@ -14,11 +14,11 @@ from mast_opt.data_placement import DataPlacement
 from mast_opt.data_placement.generate import FAMILIES
 from mast_opt.data_placement.tetris.annealing.kernel import anneal
 from mast_opt.data_placement.tetris.decomposition import Part, join, split, whole
+from mast_opt.data_placement.tetris.incumbent import Snapshot, plan_of, restore, snapshot_of
 from mast_opt.data_placement.tetris.initial_solution import first_state, given_state
 from mast_opt.data_placement.tetris.instance_arrays import Arrays, arrays_of
-from mast_opt.data_placement.tetris.operators.operator_weights import SHARES, mix_of
 from mast_opt.data_placement.tetris.operators.workspace import scratch_for
-from mast_opt.data_placement.tetris.plan_conversion import Snapshot, plan_of, restore, snapshot_of
+from mast_opt.data_placement.tetris.params import SHARES, mix_of
 from mast_opt.data_placement.tetris.state import State, cost, excess, state_of
 from mast_opt.data_placement.verification.verifier import verify
 from tests.data_placement.strategies import problems

@@ -11,10 +11,15 @@ from mast_opt.data_placement.tetris.annealing.kernel import anneal
 from mast_opt.data_placement.tetris.decomposition import Part, split, whole
 from mast_opt.data_placement.tetris.initial_solution import first_state
 from mast_opt.data_placement.tetris.instance_arrays import Arrays, arrays_of
-from mast_opt.data_placement.tetris.operators.active_window import Window, next_window, within
-from mast_opt.data_placement.tetris.operators.operator_weights import mix_of, shares_for
-from mast_opt.data_placement.tetris.operators.surrogate_costs import likely_region, likely_twin
+from mast_opt.data_placement.tetris.operators.candidate_lists import (
+    Window,
+    likely_region,
+    likely_twin,
+    next_window,
+    within,
+)
 from mast_opt.data_placement.tetris.operators.workspace import scratch_for
+from mast_opt.data_placement.tetris.params import mix_of, shares_for
 from mast_opt.data_placement.tetris.state import State, cost
 from tests.data_placement.support import made
 

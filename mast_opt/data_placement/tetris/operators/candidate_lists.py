@@ -1,22 +1,18 @@
-"""Where a workload would cost least, guessed from where its data is: a look at one byte for each read and region.
-
-A guess leaves out that replicas may be added or dropped; the change that it proposes is priced exactly. Noise of the
-temperature keeps proposals as varied as the annealing needs them: the largest of values with noise from a Gumbel
-distribution is each of them as often as their exponentials weigh.
-"""
+"""Candidate lists: regions by a surrogate cost of reads, and the active window of workloads and datasets."""
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 
 from mast_opt.core.jit import kernel
 from mast_opt.data_placement.tetris.decomposition import Part
 from mast_opt.data_placement.tetris.instance_arrays import Arrays
-from mast_opt.data_placement.tetris.operators.active_window import Window, within
 from mast_opt.data_placement.tetris.operators.delta_costs import gpu_change
 from mast_opt.data_placement.tetris.operators.workspace import CANDIDATES, NOISES, Guess
 from mast_opt.data_placement.tetris.state import State
-from mast_opt.search.random_scalar import below
+from mast_opt.search.random_scalar import below, uniform
 
 
 @kernel
@@ -89,3 +85,32 @@ def likely_twin(a: Arrays, s: State, part: Part, window: Window, w, temperature,
         if saved > most:
             most, best = saved, v
     return best
+
+
+WIDTH = 2_000
+"""Workloads in a window, which lasts for as many changes. Fewer, and they find too few partners; more, and changes take
+longer."""
+
+
+class Window(NamedTuple):
+    """One part of all that there is, in order, and another one where partners for an exchange are drawn. Both begin
+    anywhere; what lies beyond the end lies at the beginning."""
+
+    begin: float
+    partners: float
+    share: float
+
+
+@kernel
+def next_window(random, share):
+    """Windows that begin at random, or all there is."""
+    if share >= 1.0:
+        return Window(0.0, 0.0, 1.0)
+    return Window(uniform(random), uniform(random), share)
+
+
+@kernel
+def within(random, begin, share, n):
+    """A random index in the part of 0 … n − 1 that begins there."""
+    at = begin + uniform(random) * share
+    return np.int64((at - 1.0 if at >= 1.0 else at) * n)

@@ -1,4 +1,4 @@
-"""Between the tables of an instance and the problem, with the faults that only the whole can show."""
+"""The problem from its tables, and its tables from the problem."""
 
 from __future__ import annotations
 

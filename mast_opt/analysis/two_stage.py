@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 
 from mast_opt import backends
+from mast_opt.core.arrays import FloatArray, IntArray
 from mast_opt.core.solve_result import SolveParams, Status
 from mast_opt.kind.analysis_hooks import Loss, TwoStage
 from mast_opt.kind.kind import Formulation, Kind
-from mast_opt.mip import Block, FloatArray, IntArray, Mip, frozen
+from mast_opt.mip import Block, Mip, frozen
 from mast_opt.mip.transforms import Extension, extended
 from mast_opt.solving import Solution, solve
 from mast_opt.solving.clock import Clock

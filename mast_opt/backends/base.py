@@ -15,9 +15,10 @@ from typing import Any, Protocol, TypeVar, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from mast_opt.core.arrays import FloatArray, IntArray
 from mast_opt.core.errors import BackendUnavailable, SizeLimitExceeded, UnsupportedOption
 from mast_opt.core.solve_result import SolveParams, SolveResult
-from mast_opt.mip import FloatArray, IntArray, Mip, Scaled
+from mast_opt.mip import Mip, Scaled
 
 T = TypeVar("T")
 

@@ -26,9 +26,10 @@ from mast_opt.backends.base import checked_options, load
 from mast_opt.backends.cbc_log import CbcLog
 from mast_opt.backends.progress import Progress, Relay, watching
 from mast_opt.backends.supervise import Outcome, supervised
+from mast_opt.core.arrays import FloatArray
 from mast_opt.core.errors import BackendError, BackendUnavailable, UnsupportedOption
 from mast_opt.core.solve_result import Limit, SolveParams, SolveResult, Status
-from mast_opt.mip import FloatArray, Mip, scale
+from mast_opt.mip import Mip, scale
 from mast_opt.mip.export import write_mps
 
 GOVERNED = {

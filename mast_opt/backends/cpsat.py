@@ -14,9 +14,10 @@ from scipy.sparse import csr_array
 from mast_opt.backends.base import checked_options, load
 from mast_opt.backends.progress import Progress, Relay, watching
 from mast_opt.backends.supervise import FEASIBILITY_TOLERANCE, OBJECTIVE_TOLERANCE, Outcome, supervised
+from mast_opt.core.arrays import BoolArray, FloatArray
 from mast_opt.core.errors import BackendError, SizeLimitExceeded, UnsupportedOption
 from mast_opt.core.solve_result import Limit, SolveParams, SolveResult, Status
-from mast_opt.mip import BoolArray, FloatArray, Mip, scale
+from mast_opt.mip import Mip, scale
 from mast_opt.mip.integer_relaxation.bound_tightening import endless_gain
 from mast_opt.mip.integer_relaxation.coefficients import Entries
 from mast_opt.mip.integer_relaxation.relaxation import Lattice, Unlimited, lattice

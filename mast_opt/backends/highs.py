@@ -12,9 +12,10 @@ import numpy as np
 from mast_opt.backends.base import checked_options, load, scaled_start
 from mast_opt.backends.progress import Progress, Relay
 from mast_opt.backends.supervise import Outcome, supervised
+from mast_opt.core.arrays import FloatArray
 from mast_opt.core.errors import BackendError, BackendUnavailable, SizeLimitExceeded, UnsupportedOption
 from mast_opt.core.solve_result import Limit, SolveParams, SolveResult, Status
-from mast_opt.mip import FloatArray, Mip, Scaled, scale
+from mast_opt.mip import Mip, Scaled, scale
 
 GOVERNED = {
     "time_limit": "time_limit_s",

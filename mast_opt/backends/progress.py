@@ -7,8 +7,8 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from mast_opt.core.arrays import FloatArray
 from mast_opt.core.solve_result import Event, Limit, SolveParams
-from mast_opt.mip import FloatArray
 
 INTERVAL_S = 0.05
 LENIENCE_S, LENIENCE = 0.25, 0.02

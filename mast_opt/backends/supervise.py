@@ -16,9 +16,10 @@ import numpy as np
 
 from mast_opt.backends.base import interruptibly
 from mast_opt.backends.progress import Progress
+from mast_opt.core.arrays import FloatArray
 from mast_opt.core.errors import BackendError, UsageError
 from mast_opt.core.solve_result import Limit, SolveParams, SolveResult, Status
-from mast_opt.mip import FloatArray, Mip, scale
+from mast_opt.mip import Mip, scale
 
 FEASIBILITY_TOLERANCE = 1e-6
 """By how much a scaled row, or an integer column, may be off in a start; what solvers allow by default."""

@@ -16,6 +16,9 @@ from numpy.typing import NDArray
 
 from mast_opt.core.errors import Fault
 
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.integer[Any]]
+BoolArray = NDArray[np.bool_]
 Shape = tuple[str | int, ...]
 INTEGERS, BOOLEANS, NUMBERS = "integers", "booleans", "numbers"
 _DTYPES: Mapping[str, type] = {INTEGERS: np.int64, BOOLEANS: np.bool_, NUMBERS: np.float64}
@@ -290,3 +293,9 @@ def tier_faults(tiers: object) -> Iterator[Fault]:
         yield Fault("tiers", "a tuple of whole numbers of at least 0", value=repr(tiers)[:80])
     elif any(first >= second for first, second in itertools.pairwise(tiers)):
         yield Fault("tiers", "tiers in ascending order, each once", value=repr(tiers)[:80])
+
+
+def exact_column_sums(amounts: NDArray[np.int64]) -> list[int]:
+    """Column sums as Python integers, which do not overflow."""
+    high, low = (amounts >> 32).sum(axis=0), (amounts & 0xFFFFFFFF).sum(axis=0)
+    return [(upper << 32) + lower for upper, lower in zip(high.tolist(), low.tolist(), strict=True)]

@@ -11,7 +11,7 @@ from mast_opt.core.kernel_cache import cached_njit
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from mast_opt.mip import IntArray
+    from mast_opt.core.arrays import IntArray
 
 
 @cached_njit(nogil=True)

@@ -20,7 +20,8 @@ from mast_opt.data_placement.tables.input_warnings import warnings
 from mast_opt.data_placement.tables.mathprog import write_dat
 from mast_opt.data_placement.tables.plan_tables import build_plan, unbuild_plan
 from mast_opt.data_placement.tables.problem_tables import build, unbuild
-from mast_opt.data_placement.tables.schema import PLAN_SCHEMA, RULES, SCHEMA, TERMS
+from mast_opt.data_placement.tables.schema import PLAN_SCHEMA, RULES, SCHEMA
+from mast_opt.data_placement.terms import TERMS
 from mast_opt.data_placement.tetris.priced_terms import TETRIS
 from mast_opt.data_placement.verification.certificate import certified_bound
 from mast_opt.data_placement.verification.verifier import verify

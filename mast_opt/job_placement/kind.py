@@ -22,7 +22,8 @@ from mast_opt.job_placement.tables.input_warnings import warnings
 from mast_opt.job_placement.tables.mathprog import write_dat
 from mast_opt.job_placement.tables.plan_tables import build_plan, unbuild_plan
 from mast_opt.job_placement.tables.problem_tables import build, unbuild
-from mast_opt.job_placement.tables.schema import PLAN_SCHEMA, RULES, SCHEMA, TERMS
+from mast_opt.job_placement.tables.schema import PLAN_SCHEMA, RULES, SCHEMA
+from mast_opt.job_placement.terms import TERMS
 from mast_opt.job_placement.verification.verifier import verify
 from mast_opt.kind.analysis_hooks import Questions
 from mast_opt.kind.kind import Kind

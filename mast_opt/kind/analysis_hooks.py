@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from mast_opt.core.arrays import FloatArray, IntArray
 from mast_opt.core.verdict import Violation
-from mast_opt.mip import FloatArray, IntArray, Mip
+from mast_opt.mip import Mip
 
 
 @dataclass(frozen=True, eq=False)

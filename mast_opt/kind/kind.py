@@ -16,6 +16,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from mast_opt.core.arrays import FloatArray
 from mast_opt.core.errors import FormulationTooLarge, UsageError
 from mast_opt.core.input_warning import InputWarning
 from mast_opt.core.memory import GB, available_bytes
@@ -26,7 +27,7 @@ from mast_opt.kind.header import Header, Rule
 from mast_opt.kind.migration_plan import Order
 from mast_opt.kind.presentation import Chart
 from mast_opt.kind.schema import Schema, Tables
-from mast_opt.mip import FloatArray, Mip, Size
+from mast_opt.mip import Mip, Size
 from mast_opt.search.interface import Heuristic, Pricing, Rehearsal
 
 ProblemT = TypeVar("ProblemT")

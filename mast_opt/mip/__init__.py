@@ -1,7 +1,7 @@
 """Mixed-integer programs: the standard form, a builder with named index blocks, scaling, export."""
 
 from mast_opt.mip.builder import MipBuilder, RowBlock
-from mast_opt.mip.program import Axis, Block, BoolArray, FloatArray, IntArray, Mip, Term, frozen
+from mast_opt.mip.program import Axis, Block, Mip, Term, frozen
 from mast_opt.mip.scaling import Scaled, scale
 from mast_opt.mip.size import Size
 from mast_opt.mip.transforms import unnamed
@@ -9,9 +9,6 @@ from mast_opt.mip.transforms import unnamed
 __all__ = [
     "Axis",
     "Block",
-    "BoolArray",
-    "FloatArray",
-    "IntArray",
     "Mip",
     "MipBuilder",
     "RowBlock",

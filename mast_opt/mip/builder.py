@@ -16,8 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mast_opt.core.arrays import FloatArray, IntArray
 from mast_opt.core.errors import UsageError
-from mast_opt.mip.program import Axis, Block, FloatArray, IntArray, Mip, Term, frozen
+from mast_opt.mip.program import Axis, Block, Mip, Term, frozen
 
 
 @dataclass

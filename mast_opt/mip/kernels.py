@@ -14,7 +14,7 @@ from numba import types
 from mast_opt.core.kernel_cache import cached_njit
 
 if TYPE_CHECKING:
-    from mast_opt.mip.program import BoolArray, FloatArray, IntArray
+    from mast_opt.core.arrays import BoolArray, FloatArray, IntArray
 
 
 def _read(scalar: Any) -> Any:

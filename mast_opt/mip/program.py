@@ -14,14 +14,11 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mast_opt.core.arrays import BoolArray, FloatArray, IntArray
 from mast_opt.core.errors import UsageError
 from mast_opt.mip.checks import check
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.integer[Any]]
-BoolArray = NDArray[np.bool_]
 Axis = Sequence[str]
 ArrayT = TypeVar("ArrayT", bound="np.ndarray[Any, Any]")
 

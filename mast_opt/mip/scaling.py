@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from mast_opt.mip.program import FloatArray, Mip, frozen
+from mast_opt.core.arrays import FloatArray
+from mast_opt.mip.program import Mip, frozen
 
 LARGEST_COST = 2.0**20
 """Costs are scaled up to be near 1 in the geometric mean, but none beyond this."""

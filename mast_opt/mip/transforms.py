@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mast_opt.mip.program import Block, FloatArray, IntArray, Mip, frozen
+from mast_opt.core.arrays import FloatArray, IntArray
+from mast_opt.mip.program import Block, Mip, frozen
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,7 +21,8 @@ from mast_opt.server_assignment.tables.input_warnings import warnings
 from mast_opt.server_assignment.tables.mathprog import write_dat
 from mast_opt.server_assignment.tables.plan_tables import build_plan, unbuild_plan
 from mast_opt.server_assignment.tables.problem_tables import build, unbuild
-from mast_opt.server_assignment.tables.schema import PLAN_SCHEMA, SCHEMA, TERMS
+from mast_opt.server_assignment.tables.schema import PLAN_SCHEMA, SCHEMA
+from mast_opt.server_assignment.terms import TERMS
 from mast_opt.server_assignment.verification.certificate_bound import certified_bound
 from mast_opt.server_assignment.verification.verifier import verify
 

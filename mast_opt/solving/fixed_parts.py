@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mast_opt.core.arrays import IntArray
 from mast_opt.core.errors import UnsupportedOption, UsageError
 from mast_opt.core.wording import did_you_mean
 from mast_opt.io.faults import one_of
 from mast_opt.kind.kind import Formulation, Freezing, Kind
 from mast_opt.kind.schema import Table, Tables
-from mast_opt.mip import IntArray
 from mast_opt.mip.program import Block
 
 Positions = NDArray[np.int64]

@@ -20,8 +20,9 @@ from mast_opt.task_reassignment.tables.example import EXAMPLE
 from mast_opt.task_reassignment.tables.input_warnings import warnings
 from mast_opt.task_reassignment.tables.mathprog import write_dat
 from mast_opt.task_reassignment.tables.plan_tables import build_plan, unbuild_plan
-from mast_opt.task_reassignment.tables.problem_tables import PLAN_SCHEMA, SCHEMA, TERMS, build, unbuild
+from mast_opt.task_reassignment.tables.problem_tables import PLAN_SCHEMA, SCHEMA, build, unbuild
 from mast_opt.task_reassignment.tables.roadef_writer import write_assignment, write_model
+from mast_opt.task_reassignment.terms import TERMS
 from mast_opt.task_reassignment.verification.aggregate_bound import aggregate_bound
 from mast_opt.task_reassignment.verification.verifier import verify
 

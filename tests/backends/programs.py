@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.sparse import csr_array
 
-from mast_opt.mip import FloatArray, Mip, MipBuilder
+from mast_opt.core.arrays import FloatArray
+from mast_opt.mip import Mip, MipBuilder
 from mast_opt.mip.program import Block, frozen
 
 INF = np.inf

@@ -9,8 +9,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from mast_opt.core.arrays import BoolArray, FloatArray, IntArray
 from mast_opt.kind.analysis_hooks import Limits, Relief
-from mast_opt.mip import BoolArray, FloatArray, IntArray, Mip, frozen
+from mast_opt.mip import Mip, frozen
 from mast_opt.mip.transforms import Extension, extended
 
 

@@ -20,8 +20,9 @@ import numpy as np
 from mast_opt.analysis.infeasibility.elastic_program import Elastic
 from mast_opt.analysis.infeasibility.model_rotation import Rotation
 from mast_opt.backends.base import Backend
+from mast_opt.core.arrays import BoolArray, FloatArray
 from mast_opt.core.solve_result import SolveParams, SolveResult
-from mast_opt.mip import BoolArray, FloatArray, Mip, frozen
+from mast_opt.mip import Mip, frozen
 from mast_opt.solving.clock import Clock
 
 TOUCHED = 1e-7

@@ -12,8 +12,9 @@ import numpy as np
 
 from mast_opt.analysis.infeasibility.elastic_program import Elastic
 from mast_opt.backends.base import Backend
+from mast_opt.core.arrays import BoolArray, FloatArray, IntArray
 from mast_opt.core.solve_result import SolveParams
-from mast_opt.mip import BoolArray, FloatArray, IntArray, Mip, unnamed
+from mast_opt.mip import Mip, unnamed
 
 TOLERANCE = 1e-6
 """By which solvers may miss a bound."""

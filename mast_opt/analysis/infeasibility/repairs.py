@@ -10,10 +10,10 @@ import numpy as np
 
 from mast_opt.analysis.infeasibility.elastic_program import Elastic
 from mast_opt.backends.base import Backend
+from mast_opt.core.arrays import FloatArray
 from mast_opt.core.errors import UsageError
 from mast_opt.core.solve_result import SolveParams, Status
 from mast_opt.kind.analysis_hooks import Limits, Relief
-from mast_opt.mip import FloatArray
 from mast_opt.solving import solve
 from mast_opt.solving.clock import Clock
 

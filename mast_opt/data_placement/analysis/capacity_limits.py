@@ -7,13 +7,13 @@ from dataclasses import replace
 
 import numpy as np
 
+from mast_opt.core.arrays import FloatArray, IntArray
 from mast_opt.core.wording import listed, named
 from mast_opt.data_placement.analysis import instance_edits as edits
 from mast_opt.data_placement.analysis.elastic_view import View, names_at
 from mast_opt.data_placement.problem import Ints
 from mast_opt.data_placement.wording import copies, cores, days, quantity, tb
 from mast_opt.kind.analysis_hooks import NONE, Limits
-from mast_opt.mip import FloatArray, IntArray
 
 COPY = 1.0
 """What a repair pays for a copy more or less; making a region's storage, cores, quota, ingress or a link larger by that

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from mast_opt.core.arrays import IntArray
 from mast_opt.data_placement.problem import DataPlacement
-from mast_opt.mip import Block, IntArray, Mip
+from mast_opt.mip import Block, Mip
 
 
 class View:

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from mast_opt.core.arrays import IntArray
 from mast_opt.data_placement.problem import Bools, DataPlacement, Ints
-from mast_opt.mip import IntArray
 
 Amounts = Mapping[int, float]
 Edit = Callable[[DataPlacement, Amounts], DataPlacement]

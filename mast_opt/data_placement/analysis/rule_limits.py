@@ -7,13 +7,13 @@ from dataclasses import replace
 
 import numpy as np
 
+from mast_opt.core.arrays import IntArray
 from mast_opt.core.wording import listed, named
 from mast_opt.data_placement.analysis import instance_edits as edits
 from mast_opt.data_placement.analysis.elastic_view import View, by_place, names_at
 from mast_opt.data_placement.problem import DataPlacement, Ints
 from mast_opt.data_placement.wording import cores, tb
 from mast_opt.kind.analysis_hooks import NONE, Limits
-from mast_opt.mip import IntArray
 
 RULE, REMOTE, NEW_TYPE, WORK = 1.0, 5.0, 5.0, 10.0
 """What a repair pays for giving up a rule, for allowing remote reads, for a GPU type where there is none, and for

@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from mast_opt.core.arrays import FloatArray, IntArray
 from mast_opt.core.errors import UnsupportedOption
 from mast_opt.data_placement.formulation.index_sets import Cells
 from mast_opt.data_placement.plan import Plan, fill_copies, fill_remote, gpu_demand
 from mast_opt.data_placement.problem import SHARE, Bools, DataPlacement, Ints
 from mast_opt.kind.kind import Freezing
-from mast_opt.mip import FloatArray, IntArray
 
 
 @dataclass(frozen=True, eq=False)

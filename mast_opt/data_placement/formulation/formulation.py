@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
+from mast_opt.core.arrays import FloatArray, IntArray
 from mast_opt.core.ragged import joined, taken, taken_pairs
 from mast_opt.data_placement.formulation.codec import Codec, Columns
 from mast_opt.data_placement.formulation.index_sets import Cells, cells_of
 from mast_opt.data_placement.plan import Plan
 from mast_opt.data_placement.problem import NO_GPU, SHARE, DataPlacement, Ints
 from mast_opt.kind.kind import Formulation
-from mast_opt.mip import Axis, FloatArray, IntArray, MipBuilder
+from mast_opt.mip import Axis, MipBuilder
 
 
 def base(problem: DataPlacement) -> Formulation[Plan]:

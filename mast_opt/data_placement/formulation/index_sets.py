@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from mast_opt.core.arrays import IntArray
 from mast_opt.core.ragged import joined, taken
 from mast_opt.data_placement.problem import Bools, DataPlacement, Ints
-from mast_opt.mip import IntArray
 
 
 @dataclass(frozen=True, eq=False)

@@ -202,15 +202,3 @@ RULES = (
     Rule("unserved", "forbid", ("forbid", "price"), "may work be left out, at a price?"),
     Rule("days", Fraction(1), (), "days that the copies may take"),
 )
-
-TERMS = {
-    "peak": 1.0,
-    "overload": 10.0,
-    "idle": 0.0,
-    "remote": 5.0,
-    "egress": 0.0,
-    "copy": 0.5,
-    "storage": 0.1,
-    "moved_work": 0.0,
-    "unserved": 1000.0,
-}

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from mast_opt.core.arrays import FloatArray
 from mast_opt.data_placement.problem import SHARE, Bools, DataPlacement, Ints
-from mast_opt.mip import FloatArray
 
 UNLIMITED = np.iinfo(np.int64).max // 4
 """Stands for a capacity that is not limited; far above any sum of needs, far from overflow."""

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from mast_opt.core.arrays import FloatArray
 from mast_opt.data_placement.problem import Ints
-from mast_opt.mip import FloatArray
 
 MANY = 2_000
 """Workloads from which on sweeps come before the annealing."""

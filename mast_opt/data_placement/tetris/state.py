@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from mast_opt.core.arrays import FloatArray
 from mast_opt.data_placement.problem import Bools, Ints
 from mast_opt.data_placement.tetris.instance_arrays import Arrays
-from mast_opt.mip import FloatArray
 
 
 class State(NamedTuple):

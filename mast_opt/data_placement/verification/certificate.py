@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from mast_opt.core.errors import Fault, PlanError
 from mast_opt.data_placement.problem import DataPlacement
-from mast_opt.data_placement.tables.schema import TERMS
+from mast_opt.data_placement.terms import TERMS
 from mast_opt.data_placement.verification.certificate_bound import (
     CHUNK,
     LEVELS,

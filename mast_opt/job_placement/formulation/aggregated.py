@@ -12,11 +12,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from mast_opt.core.arrays import FloatArray, IntArray
 from mast_opt.job_placement.formulation.cluster_rows import Statement
 from mast_opt.job_placement.formulation.domain_reduction import possible_options
 from mast_opt.job_placement.problem import JobPlacement
 from mast_opt.job_placement.units import GPU, RESOURCES, WHOLE, Bools, Ints
-from mast_opt.mip import FloatArray, IntArray, Mip, frozen
+from mast_opt.mip import Mip, frozen
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from mast_opt.core.arrays import FloatArray, IntArray
 from mast_opt.job_placement.capacity import WholeServerTasks
 from mast_opt.job_placement.formulation.index_sets import Cells
 from mast_opt.job_placement.plan import Plan
 from mast_opt.job_placement.problem import JobPlacement
 from mast_opt.job_placement.units import GPU, WHOLE, Bools, Ints
 from mast_opt.kind.kind import Freezing
-from mast_opt.mip import FloatArray, IntArray
 
 
 @dataclass(frozen=True, eq=False)

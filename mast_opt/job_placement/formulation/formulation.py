@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from mast_opt.core.arrays import IntArray
 from mast_opt.job_placement.capacity import fewest_racks, whole_server_tasks
 from mast_opt.job_placement.formulation.cluster_rows import Statement
 from mast_opt.job_placement.formulation.codec import Codec, Columns
@@ -12,7 +13,6 @@ from mast_opt.job_placement.plan import Plan
 from mast_opt.job_placement.problem import JobPlacement
 from mast_opt.job_placement.units import GPU, RACK, RESOURCES, SERVER, WHOLE, Ints
 from mast_opt.kind.kind import Formulation
-from mast_opt.mip import IntArray
 
 
 def base(problem: JobPlacement) -> Formulation[Plan]:

@@ -11,13 +11,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from mast_opt.core.arrays import FloatArray, IntArray
 from mast_opt.job_placement.formulation.domain_reduction import most_tasks, possible_options
 from mast_opt.job_placement.formulation.formulation import PerServer, state
 from mast_opt.job_placement.plan import Plan
 from mast_opt.job_placement.problem import JobPlacement
 from mast_opt.job_placement.units import GPU, WHOLE, Ints
 from mast_opt.kind.kind import Formulation
-from mast_opt.mip import FloatArray, IntArray, frozen
+from mast_opt.mip import frozen
 
 
 def strong(problem: JobPlacement) -> Formulation[Plan]:

@@ -185,14 +185,3 @@ PLAN_SCHEMA = Schema(
 )
 
 RULES = (Rule("remote_reads", "forbid", ("forbid", "price"), "may a job run where its data is not?"),)
-
-TERMS = {
-    "rejected": 1000.0,
-    "preemption": 10.0,
-    "balance": 1.0,
-    "spread": 1.0,
-    "remote": 10.0,
-    "fragmentation": 0.1,
-    "cost": 1.0,
-}
-"""``cost`` weighs 1 because the term is 0 where there is no ``costs`` table."""

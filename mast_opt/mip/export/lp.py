@@ -11,10 +11,11 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
+from mast_opt.core.arrays import FloatArray, IntArray
 from mast_opt.core.fork_safety import use_tables
 from mast_opt.mip.export.names import NameRule, readable_names
 from mast_opt.mip.export.text import either, lines, number, sign, spread, words, write_whole
-from mast_opt.mip.program import FloatArray, IntArray, Mip
+from mast_opt.mip.program import Mip
 
 KEYWORDS = (
     "min max minimize maximize minimise maximise minimum maximum subject such st bound bounds free gen general "

@@ -8,11 +8,12 @@ import numpy as np
 import polars as pl
 from scipy.sparse import csr_array, vstack
 
+from mast_opt.core.arrays import BoolArray, FloatArray, IntArray
 from mast_opt.core.fork_safety import use_tables
 from mast_opt.mip.export.lp import mip_title
 from mast_opt.mip.export.names import NameRule, numbered_names, readable_names
 from mast_opt.mip.export.text import lines, number, words, write_whole
-from mast_opt.mip.program import BoolArray, FloatArray, IntArray, Mip
+from mast_opt.mip.program import Mip
 
 KEYWORDS = "name rows columns rhs ranges bounds objsense objsec objname sos sets endata obj marker min max"
 RULE = NameRule(

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from mast_opt.mip.program import BoolArray, FloatArray, IntArray
+from mast_opt.core.arrays import BoolArray, FloatArray, IntArray
 
 
 def lines(texts: Iterable[str]) -> pl.DataFrame:

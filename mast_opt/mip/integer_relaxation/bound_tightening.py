@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from mast_opt.core.arrays import BoolArray, FloatArray
 from mast_opt.mip.integer_relaxation.coefficients import Entries
 from mast_opt.mip.integer_relaxation.implied_integers import snapped
-from mast_opt.mip.program import BoolArray, FloatArray, Mip
+from mast_opt.mip.program import Mip
 
 ROUNDS = 20
 

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mast_opt.mip.program import BoolArray, FloatArray, IntArray, Mip
+from mast_opt.core.arrays import BoolArray, FloatArray, IntArray
+from mast_opt.mip.program import Mip
 
 
 @dataclass(frozen=True)

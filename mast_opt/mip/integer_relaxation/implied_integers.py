@@ -12,8 +12,9 @@ import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
+from mast_opt.core.arrays import BoolArray, FloatArray, IntArray
 from mast_opt.mip.integer_relaxation.coefficients import Entries
-from mast_opt.mip.program import BoolArray, FloatArray, IntArray, Mip
+from mast_opt.mip.program import Mip
 
 TOLERANCE = 1e-12
 """Relative; how far a float may be from the integer that was meant."""

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from mast_opt.core.arrays import BoolArray, FloatArray, IntArray
 from mast_opt.mip.integer_relaxation.coefficients import Entries
 from mast_opt.mip.integer_relaxation.implied_integers import snapped, whole
-from mast_opt.mip.program import BoolArray, FloatArray, IntArray, Mip
+from mast_opt.mip.program import Mip
 
 NO_LIMIT = 2**63 - 1
 """A row limit of ±this is none."""

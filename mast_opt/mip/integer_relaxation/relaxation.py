@@ -18,11 +18,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from mast_opt.core.arrays import BoolArray, FloatArray, IntArray
 from mast_opt.mip.integer_relaxation.bound_tightening import finite_bounds
 from mast_opt.mip.integer_relaxation.coefficients import Entries
 from mast_opt.mip.integer_relaxation.implied_integers import integral_units, snapped, whole
 from mast_opt.mip.integer_relaxation.integer_rows import IntegerRows, integer_rows, row_units
-from mast_opt.mip.program import BoolArray, FloatArray, IntArray, Mip
+from mast_opt.mip.program import Mip
 
 WANTED_SUM = 2.0**55
 """Steps are chosen so that rows with a grid column add up to no more than this."""

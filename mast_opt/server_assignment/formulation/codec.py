@@ -7,8 +7,8 @@ from functools import cached_property
 
 import numpy as np
 
+from mast_opt.core.arrays import FloatArray, IntArray
 from mast_opt.kind.kind import Freezing
-from mast_opt.mip import FloatArray, IntArray
 from mast_opt.server_assignment.formulation.disaggregation import expand
 from mast_opt.server_assignment.formulation.index_sets import Pairs, counted
 from mast_opt.server_assignment.plan import Plan

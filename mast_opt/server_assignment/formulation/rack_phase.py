@@ -11,9 +11,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from mast_opt.core.arrays import FloatArray
 from mast_opt.core.solve_result import SolveParams
 from mast_opt.kind.kind import Formulation
-from mast_opt.mip import FloatArray, MipBuilder
+from mast_opt.mip import MipBuilder
 from mast_opt.search.interface import MipSolver
 from mast_opt.server_assignment.formulation.disaggregation import given_out
 from mast_opt.server_assignment.plan import Plan

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mast_opt.mip import FloatArray
+from mast_opt.core.arrays import FloatArray
 from mast_opt.server_assignment.problem import Ints
 from mast_opt.server_assignment.ras.state import Fleet
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from mast_opt.mip import FloatArray
+from mast_opt.core.arrays import FloatArray
 from mast_opt.server_assignment.problem import Ints
 from mast_opt.server_assignment.ras.operators.reservation_reoptimise import refill, settle
 from mast_opt.server_assignment.ras.operators.transfers import take

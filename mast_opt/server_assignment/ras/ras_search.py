@@ -6,9 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 
+from mast_opt.core.arrays import FloatArray
 from mast_opt.core.solve_result import Limit, SolveParams, relative_gap
 from mast_opt.kind.kind import Formulation
-from mast_opt.mip import FloatArray, Mip
+from mast_opt.mip import Mip
 from mast_opt.search.interface import Found, Tools
 from mast_opt.server_assignment.formulation.disaggregation import expand
 from mast_opt.server_assignment.formulation.formulation import base

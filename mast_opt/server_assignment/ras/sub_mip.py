@@ -7,8 +7,9 @@ from dataclasses import replace
 import numpy as np
 from scipy.sparse import csr_array
 
+from mast_opt.core.arrays import FloatArray
 from mast_opt.core.solve_result import SolveParams
-from mast_opt.mip import FloatArray, Mip, unnamed
+from mast_opt.mip import Mip, unnamed
 from mast_opt.search.interface import MipSolver
 from mast_opt.server_assignment.problem import Ints, ServerAssignment
 

@@ -81,14 +81,3 @@ PLAN_SCHEMA = Schema(
     axes=SCHEMA.axes,
     tables=(Table("assignments", (label("server", "server"), label("reservation", "reservation")), key=("server",)),),
 )
-
-TERMS = {
-    "shortfall": 1000.0,
-    "moves_in_use": 10.0,
-    "moves_idle": 1.0,
-    "spread": 1.0,
-    "buffer": 1.0,
-    "affinity": 1.0,
-    "use": 0.1,
-    "repair": 100.0,
-}

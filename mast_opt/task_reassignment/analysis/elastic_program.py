@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from mast_opt.core.arrays import IntArray
 from mast_opt.core.wording import listed, named
 from mast_opt.kind.analysis_hooks import NONE, Limits, Relief
-from mast_opt.mip import IntArray
 from mast_opt.task_reassignment.formulation.formulation import base
 from mast_opt.task_reassignment.problem import Ints, TaskReassignment
 

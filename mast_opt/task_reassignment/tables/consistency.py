@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from mast_opt.core.arrays import exact_column_sums
 from mast_opt.core.errors import Fault
-from mast_opt.task_reassignment.problem import Ints, TaskReassignment
+from mast_opt.task_reassignment.problem import TaskReassignment
 
 LARGEST = 2**53
 """Costs and loads up to here are exact both as int64 and as float64."""
@@ -14,14 +15,14 @@ LARGEST = 2**53
 def faults(problem: TaskReassignment) -> list[Fault]:
     """Sums and costs that could leave the range of exact integers, one fault for each kind of them."""
     p = problem
-    use, capacity = totals(p.need), totals(p.capacity)
+    use, capacity = exact_column_sums(p.need), exact_column_sums(p.capacity)
     load = sum(weight * total for weight, total in zip(p.load_weight.tolist(), use, strict=True))
     goals = np.stack([p.balance_first, p.balance_second, p.balance_target, p.balance_weight], axis=1).tolist()
     balance = sum(
         weight * (target * (capacity[first] + use[first]) + capacity[second] + use[second])
         for first, second, target, weight in goals
     )
-    moves = totals(p.move_cost[:, None])[0] + len(p.processes) * int(p.group_move_cost.max(initial=0))
+    moves = exact_column_sums(p.move_cost[:, None])[0] + len(p.processes) * int(p.group_move_cost.max(initial=0))
     checks = (
         ("needs", "amount", max(use, default=0), "needs of one resource that add up to"),
         ("capacities", "capacity", max(capacity, default=0), "capacities of one resource that add up to"),
@@ -34,9 +35,3 @@ def faults(problem: TaskReassignment) -> list[Fault]:
         for table, column, amount, what in checks
         if amount > LARGEST
     ]
-
-
-def totals(amounts: Ints) -> list[int]:
-    """Column sums as Python integers, which do not overflow."""
-    high, low = (amounts >> 32).sum(axis=0), (amounts & 0xFFFFFFFF).sum(axis=0)
-    return [(upper << 32) + lower for upper, lower in zip(high.tolist(), low.tolist(), strict=True)]

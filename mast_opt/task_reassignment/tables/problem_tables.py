@@ -126,8 +126,6 @@ PLAN_SCHEMA = Schema(
     tables=(Table("assignments", (label("process", "process"), label("machine", "machine")), key=("process",)),),
 )
 
-TERMS = {"load": 1.0, "balance": 1.0, "process_move": 1.0, "service_move": 10.0, "machine_move": 100.0}
-
 
 def build(header: Header, tables: Tables) -> TaskReassignment:
     """The problem that the tables state. Raises InstanceError for what only the problem can see."""

@@ -25,7 +25,7 @@ from mast_opt.core.limits import read_regular, unzipped
 from mast_opt.kind.header import MOST_WEIGHT, Objective
 from mast_opt.task_reassignment.problem import Bools, Ints, TaskReassignment, labels
 from mast_opt.task_reassignment.tables.consistency import faults
-from mast_opt.task_reassignment.tables.problem_tables import TERMS
+from mast_opt.task_reassignment.terms import TERMS
 
 LARGEST = 2**62
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from mast_opt.core.arrays import exact_column_sums
 from mast_opt.task_reassignment.problem import TaskReassignment
-from mast_opt.task_reassignment.tables.consistency import totals
 
 
 def aggregate_bound(problem: TaskReassignment) -> float:
@@ -16,11 +16,11 @@ def aggregate_bound(problem: TaskReassignment) -> float:
     p = problem
     order = p.objective.order
     weights = p.objective.weights if not order else dict.fromkeys(p.objective.weights, 0.0) | {order[0]: 1.0}
-    need = totals(p.need)
-    room, other = totals(p.capacity[p.balanced]), totals(p.capacity[~p.balanced])
+    need = exact_column_sums(p.need)
+    room, other = exact_column_sums(p.capacity[p.balanced]), exact_column_sums(p.capacity[~p.balanced])
     least = [total - used for total, used in zip(room, need, strict=True)]
     most = [total - max(0, used - away) for total, used, away in zip(room, need, other, strict=True)]
-    over = [max(0, used - safe) for used, safe in zip(need, totals(p.safety), strict=True)]
+    over = [max(0, used - safe) for used, safe in zip(need, exact_column_sums(p.safety), strict=True)]
     load = sum(int(weight) * amount for weight, amount in zip(p.load_weight, over, strict=True))
     goals = zip(p.balance_first, p.balance_second, p.balance_target, p.balance_weight, strict=True)
     balance = sum(int(w) * max(0, int(target) * least[first] - most[second]) for first, second, target, w in goals)

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import csr_array
 
-from mast_opt.mip import FloatArray, Mip, MipBuilder
+from mast_opt.core.arrays import FloatArray
+from mast_opt.mip import Mip, MipBuilder
 from mast_opt.mip.integer_relaxation.bound_tightening import endless_gain, finite_bounds
 from mast_opt.mip.integer_relaxation.coefficients import Entries
 from mast_opt.mip.integer_relaxation.implied_integers import integral_units, whole

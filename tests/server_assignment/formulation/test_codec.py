@@ -8,7 +8,8 @@ from hypothesis import event, given
 from hypothesis import strategies as st
 
 import mast_opt
-from mast_opt.mip import FloatArray, Mip
+from mast_opt.core.arrays import FloatArray
+from mast_opt.mip import Mip
 from mast_opt.server_assignment import Plan, ServerAssignment
 from mast_opt.server_assignment.formulation.disaggregation import expand
 from mast_opt.server_assignment.formulation.formulation import base

@@ -21,7 +21,7 @@ from mast_opt.server_assignment.plan import today
 from mast_opt.server_assignment.problem import BUFFERS
 from mast_opt.server_assignment.tables.plan_tables import build_plan, unbuild_plan
 from mast_opt.server_assignment.tables.problem_tables import build, unbuild
-from mast_opt.server_assignment.tables.schema import TERMS
+from mast_opt.server_assignment.terms import TERMS
 from mast_opt.server_assignment.verification.verifier import verify
 from tests.server_assignment.strategies import plans, problems
 from tests.server_assignment.support import examples

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import mast_opt
-from mast_opt.mip import FloatArray, Mip
+from mast_opt.core.arrays import FloatArray
+from mast_opt.mip import Mip
 from mast_opt.task_reassignment import TaskReassignment
 from mast_opt.task_reassignment.formulation.formulation import base
 from mast_opt.task_reassignment.generate import challenge, containers

@@ -12,11 +12,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from mast_opt.core.arrays import FloatArray
 from mast_opt.core.jit import compiled, kernel
 from mast_opt.data_placement.problem import Ints
 from mast_opt.data_placement.tetris.instance_arrays import Arrays
 from mast_opt.data_placement.tetris.state import State
-from mast_opt.mip import FloatArray
 from mast_opt.search.random_scalar import uniform
 
 

@@ -15,13 +15,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from mast_opt.core.arrays import FloatArray
 from mast_opt.core.jit import compiled, kernel
 from mast_opt.data_placement.problem import Ints
 from mast_opt.data_placement.tetris.instance_arrays import Arrays
 from mast_opt.data_placement.tetris.lagrangian.projections import SINGLE
 from mast_opt.data_placement.tetris.lagrangian.workload_step import Singles
 from mast_opt.data_placement.tetris.params import usual_share
-from mast_opt.mip import FloatArray
 
 RAMP = 0.02
 """Demand over supply within which overload comes and idleness goes: a price that jumps would make work jump."""

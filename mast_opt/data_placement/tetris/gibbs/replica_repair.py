@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from mast_opt.core.arrays import FloatArray
 from mast_opt.core.jit import compiled, kernel
 from mast_opt.data_placement.problem import Bools, Ints
 from mast_opt.data_placement.tetris.instance_arrays import Arrays
 from mast_opt.data_placement.tetris.state import State
-from mast_opt.mip import FloatArray
 
 SPARE = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2)
 """Share of their storage that regions clear for what others cannot hold, more and more until it is enough."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from mast_opt.core.arrays import FloatArray
 from mast_opt.core.jit import compiled, kernel
 from mast_opt.core.prefetch import fetch_row
 from mast_opt.data_placement.problem import Ints
@@ -22,7 +23,6 @@ from mast_opt.data_placement.tetris.gibbs.replica_reduced_costs import (
 from mast_opt.data_placement.tetris.instance_arrays import Arrays
 from mast_opt.data_placement.tetris.lagrangian.projections import BARRED, NONE, SINGLE, least
 from mast_opt.data_placement.tetris.lagrangian.workload_step import Singles
-from mast_opt.mip import FloatArray
 from mast_opt.search.random_scalar import below
 
 AHEAD = 12

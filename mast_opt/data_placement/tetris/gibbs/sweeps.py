@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
+from mast_opt.core.arrays import FloatArray
 from mast_opt.data_placement.problem import Ints
 from mast_opt.data_placement.tetris.annealing.cooling_schedule import HOT as FIRST
 from mast_opt.data_placement.tetris.annealing.cooling_schedule import WARM
@@ -30,7 +31,6 @@ from mast_opt.data_placement.tetris.instance_arrays import Arrays
 from mast_opt.data_placement.tetris.lagrangian.projections import SINGLE
 from mast_opt.data_placement.tetris.params import usual_share
 from mast_opt.data_placement.tetris.state import State, cost, excess, state_of
-from mast_opt.mip import FloatArray
 from mast_opt.search.budget import Pace
 from mast_opt.search.random_scalar import gumbel
 from mast_opt.search.throttle import Seldom

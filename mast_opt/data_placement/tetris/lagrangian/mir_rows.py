@@ -15,9 +15,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from mast_opt.core.arrays import FloatArray
 from mast_opt.data_placement.problem import Bools, Ints
 from mast_opt.data_placement.tetris.instance_arrays import Arrays
-from mast_opt.mip import FloatArray
 
 ROUNDINGS = 8
 """Sizes of a type by which rows are rounded: those that most is asked in."""

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mast_opt.core.arrays import FloatArray
 from mast_opt.data_placement.problem import Bools, Ints
 from mast_opt.data_placement.tetris.instance_arrays import UNLIMITED, Arrays
 from mast_opt.data_placement.tetris.lagrangian.dataset_step import dataset_pass, dataset_value
@@ -22,7 +23,6 @@ from mast_opt.data_placement.tetris.lagrangian.dual_step import Prices, over_ste
 from mast_opt.data_placement.tetris.lagrangian.mir_rows import gangs_of
 from mast_opt.data_placement.tetris.lagrangian.projections import SINGLE
 from mast_opt.data_placement.tetris.lagrangian.workload_step import Charges, Loads, Point, workload_pass
-from mast_opt.mip import FloatArray
 
 EPOCH = 50
 """Iterations between averages."""

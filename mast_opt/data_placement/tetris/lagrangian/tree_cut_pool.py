@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from mast_opt.core.arrays import FloatArray
 from mast_opt.data_placement.problem import Bools, Ints
 from mast_opt.data_placement.tetris.instance_arrays import Arrays
 from mast_opt.data_placement.tetris.lagrangian.tree_cut_separation import (
@@ -17,7 +18,6 @@ from mast_opt.data_placement.tetris.lagrangian.tree_cut_separation import (
     spread,
     tree_step,
 )
-from mast_opt.mip import FloatArray
 
 Singles = NDArray[np.float32]
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mast_opt.core.arrays import FloatArray
 from mast_opt.data_placement.problem import Bools
 from mast_opt.data_placement.tetris.instance_arrays import Arrays
 from mast_opt.data_placement.tetris.lagrangian.dual_step import Prices
@@ -21,7 +22,6 @@ from mast_opt.data_placement.tetris.lagrangian.relaxation import Relaxation
 from mast_opt.data_placement.tetris.lagrangian.tree_cut_pool import DETOURS, Grove
 from mast_opt.data_placement.tetris.lagrangian.tree_cut_separation import Pool
 from mast_opt.data_placement.verification.certificate_tree_cuts import KeptTrees
-from mast_opt.mip import FloatArray
 
 EPOCH = 30
 """Iterations between searches for trees."""

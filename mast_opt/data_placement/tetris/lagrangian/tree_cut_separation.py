@@ -17,9 +17,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from mast_opt.core.arrays import FloatArray
 from mast_opt.core.jit import compiled, kernel
 from mast_opt.data_placement.problem import Ints
-from mast_opt.mip import FloatArray
 
 ARCS, TREES = 4_000_000, 30_000
 """Room for reads of trees, and for trees. When it is full, trees whose price is 0 make room."""

@@ -11,10 +11,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from mast_opt.core.arrays import FloatArray
 from mast_opt.core.jit import compiled, kernel
 from mast_opt.core.prefetch import fetch_row
 from mast_opt.data_placement.tetris.lagrangian.projections import BARRED, NONE, SINGLE, least, simplex_shift
-from mast_opt.mip import FloatArray
 
 Singles = NDArray[np.float32]
 

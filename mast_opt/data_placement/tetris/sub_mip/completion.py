@@ -7,6 +7,7 @@ import math
 
 import numpy as np
 
+from mast_opt.core.arrays import FloatArray, IntArray
 from mast_opt.core.solve_result import SolveParams
 from mast_opt.data_placement.formulation.formulation import base, exact_shares
 from mast_opt.data_placement.plan import Plan, today
@@ -15,7 +16,7 @@ from mast_opt.data_placement.tetris.params import SETTLED
 from mast_opt.data_placement.tetris.stage_objective import EARLIER, Aim
 from mast_opt.data_placement.tetris.sub_mip.fix_and_optimise import Neighbourhoods, worthwhile
 from mast_opt.data_placement.tetris.sub_mip.workloads_only import place_work, work_alone
-from mast_opt.mip import FloatArray, IntArray, Mip
+from mast_opt.mip import Mip
 from mast_opt.search.interface import Tools
 
 LEAST_S, MOST_S = 1.0, 30.0

@@ -6,8 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from mast_opt.core.arrays import FloatArray
 from mast_opt.data_placement.problem import DataPlacement
-from mast_opt.mip import FloatArray, Mip
+from mast_opt.mip import Mip
 from mast_opt.mip.transforms import Extension, extended
 
 EXCESS = 100.0

@@ -12,6 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from mast_opt.core.arrays import FloatArray
 from mast_opt.core.errors import BackendError
 from mast_opt.core.solve_result import SolveParams, Status
 from mast_opt.data_placement.formulation.formulation import base
@@ -24,7 +25,7 @@ from mast_opt.data_placement.tetris.sub_mip.elastic_links import EXCESS, Crossin
 from mast_opt.data_placement.tetris.sub_mip.free_columns import Decisions
 from mast_opt.data_placement.tetris.sub_mip.workloads_only import share_before, work_alone
 from mast_opt.data_placement.verification.verifier import verify
-from mast_opt.mip import FloatArray, Mip
+from mast_opt.mip import Mip
 from mast_opt.search.interface import Tools
 
 SMALL = 20_000

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from mast_opt.core.arrays import FloatArray
 from mast_opt.data_placement.plan import Plan
 from mast_opt.data_placement.problem import Bools, DataPlacement
-from mast_opt.mip import FloatArray, Mip
+from mast_opt.mip import Mip
 
 
 class Decisions:

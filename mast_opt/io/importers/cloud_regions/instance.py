@@ -22,7 +22,7 @@ from mast_opt.data_placement import DataPlacement, Links
 from mast_opt.data_placement.generate import distributions as draws
 from mast_opt.data_placement.generate.blank import plain
 from mast_opt.data_placement.problem import SHARE
-from mast_opt.data_placement.tables.schema import TERMS
+from mast_opt.data_placement.terms import TERMS
 from mast_opt.io.faults import Faults
 from mast_opt.io.importers.base import Importer, Input, setting
 from mast_opt.io.importers.cloud_regions.datasets import COPIES, CloudData, datasets_and_readers, near_home
@@ -172,7 +172,7 @@ def _network(regions: CloudRegions, settings: Settings) -> dict[str, Any]:
     capacity_gb = np.rint(regions.gbps[source, target] * settings.machines * TB_PER_DAY * 1000).astype(np.int64)
     return {
         "links": Links(source, target, capacity_gb * draws.GB, regions.usd_per_tb[source, target]),
-        "objective": Objective(weights=TERMS | {"egress": POINT_PER_USD}),
+        "objective": Objective(weights={**TERMS, "egress": POINT_PER_USD}),
     }
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from mast_opt.mip import FloatArray
+from mast_opt.core.arrays import FloatArray
 from mast_opt.server_assignment.problem import Ints
 from mast_opt.server_assignment.ras.lagrangian.integer_subproblem import Claim, least_cost, tabulated
 from mast_opt.server_assignment.ras.lagrangian.multiple_choice_knapsack import Knapsack

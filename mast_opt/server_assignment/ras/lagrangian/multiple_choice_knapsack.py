@@ -16,8 +16,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from mast_opt.core.arrays import FloatArray
 from mast_opt.core.jit import compiled
-from mast_opt.mip import FloatArray
 from mast_opt.server_assignment.problem import Ints
 from mast_opt.server_assignment.ras.lagrangian.integer_subproblem import BISECTIONS, Claim
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from mast_opt.mip import FloatArray
+from mast_opt.core.arrays import FloatArray
 from mast_opt.server_assignment.formulation.codec import Holdings
 from mast_opt.server_assignment.formulation.index_sets import pairs_of
 from mast_opt.server_assignment.problem import EMBEDDED, POOL, SHARE, SHARED, Ints, ServerAssignment

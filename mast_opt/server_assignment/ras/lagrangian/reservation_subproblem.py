@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from mast_opt.core.arrays import FloatArray
 from mast_opt.core.jit import compiled, kernel
-from mast_opt.mip import FloatArray
 from mast_opt.server_assignment.problem import Ints
 
 

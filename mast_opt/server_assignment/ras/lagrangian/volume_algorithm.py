@@ -11,7 +11,7 @@ from dataclasses import fields
 
 import numpy as np
 
-from mast_opt.mip import FloatArray
+from mast_opt.core.arrays import FloatArray
 from mast_opt.server_assignment.problem import POOL, SHARE, SHARED
 from mast_opt.server_assignment.ras.lagrangian.relaxation import Relaxed
 from mast_opt.server_assignment.verification.certificate import Prices

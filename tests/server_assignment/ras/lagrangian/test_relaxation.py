@@ -13,7 +13,7 @@ from mast_opt.server_assignment import ServerAssignment
 from mast_opt.server_assignment.problem import EMBEDDED
 from mast_opt.server_assignment.ras.lagrangian.reservation_subproblem import Limits, Offers, bought
 from mast_opt.server_assignment.ras.lagrangian.risk_bounds import floors
-from mast_opt.server_assignment.tables.schema import TERMS
+from mast_opt.server_assignment.terms import TERMS
 from mast_opt.server_assignment.verification.certificate_bound import certified_bound
 from mast_opt.server_assignment.verification.measures import Measure
 from tests.server_assignment.strategies import problems

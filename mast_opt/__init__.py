@@ -123,7 +123,8 @@ _HOMES = {
     "mast_opt.analysis.risk": ("risk",),
     "mast_opt.analysis.scenario_files": ("Scenario", "read_scenarios"),
     "mast_opt.analysis.whatif": ("WhatIf", "whatif"),
-    "mast_opt.changes": ("Diff", "diff", "steps"),
+    "mast_opt.analysis.migration_plan": ("steps",),
+    "mast_opt.analysis.plan_diff": ("Diff", "diff"),
     "mast_opt.data_placement": ("DataPlacement",),
     "mast_opt.core.errors": (
         "BackendError",
@@ -156,13 +157,15 @@ _HOMES = {
 }
 
 
-def __getattr__(name: str) -> Any:
-    for home, names in _HOMES.items():
-        if name in names:
-            value = getattr(importlib.import_module(home), name)
-            globals()[name] = value
-            return value
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+if not TYPE_CHECKING:  # a type checker knows every name from the imports above, and finds misspelt ones
+
+    def __getattr__(name: str) -> Any:
+        for home, names in _HOMES.items():
+            if name in names:
+                value = getattr(importlib.import_module(home), name)
+                globals()[name] = value
+                return value
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

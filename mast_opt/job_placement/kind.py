@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from mast_opt.job_placement.analysis.current_state import present
-from mast_opt.job_placement.analysis.static_conflicts import conflicts
 from mast_opt.job_placement.exhaustive.priced_terms import BY_RULE, PRICED
 from mast_opt.job_placement.formulation.codec import FREEZING
 from mast_opt.job_placement.formulation.formulation import base
@@ -77,7 +76,6 @@ KIND: Kind[JobPlacement, Any] = Kind(
     build_plan=build_plan,
     unbuild_plan=unbuild_plan,
     check_plan=check_plan,
-    conflicts=conflicts,
     warnings=warnings,
     verify=verify,
     formulations={"base": base, "strong": strong},

@@ -127,6 +127,10 @@ def _any_plan(problem: Any, plan: Any) -> None:
     return None
 
 
+def _no_conflicts(problem: Any) -> tuple[()]:
+    return ()
+
+
 def _no_warnings(tables: Tables) -> tuple[()]:
     return ()
 
@@ -158,8 +162,6 @@ class Kind(Generic[ProblemT, PlanT]):
     unbuild: Callable[[ProblemT], tuple[Header, Tables]]
     build_plan: Callable[[ProblemT, Tables], PlanT]
     unbuild_plan: Callable[[ProblemT, PlanT], Tables]
-    conflicts: Callable[[ProblemT], tuple[Conflict, ...]]
-    """Limits that contradict one another, as far as can be seen without solving."""
     verify: Callable[[ProblemT, PlanT], Verdict]
     formulations: Mapping[str, Callable[[ProblemT], Formulation[PlanT]]]
     """``base`` reads like the .mod; further ones are stronger. ``formulate`` builds them."""
@@ -172,6 +174,9 @@ class Kind(Generic[ProblemT, PlanT]):
     """Tables of the plan for a person, in the order of reading."""
     check_plan: Callable[[ProblemT, PlanT], None] = _any_plan
     """Raises PlanError for a plan whose arrays do not fit the problem, as one of another instance."""
+    conflicts: Callable[[ProblemT], tuple[Conflict, ...]] = _no_conflicts
+    """Limits that contradict one another, as far as can be seen without solving. A kind whose every instance has a
+    plan has none."""
     warnings: Callable[[Tables], tuple[InputWarning, ...]] = _no_warnings
     """Values in validated tables that are allowed and were probably not meant. Files are called by the names of their
     tables, rows are counted from 1."""

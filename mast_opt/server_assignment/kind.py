@@ -6,7 +6,6 @@ from mast_opt.kind.analysis_hooks import Questions
 from mast_opt.kind.kind import Kind
 from mast_opt.search.interface import Found, Pricing, Rehearsal, Tools
 from mast_opt.server_assignment.analysis.current_state import present
-from mast_opt.server_assignment.analysis.static_conflicts import conflicts
 from mast_opt.server_assignment.formulation.codec import FREEZING
 from mast_opt.server_assignment.formulation.formulation import base
 from mast_opt.server_assignment.formulation.size import size
@@ -62,7 +61,6 @@ KIND: Kind[ServerAssignment, Plan] = Kind(
     build_plan=build_plan,
     unbuild_plan=unbuild_plan,
     check_plan=check_plan,
-    conflicts=conflicts,
     warnings=warnings,
     verify=verify,
     formulations={"base": base},

@@ -25,7 +25,7 @@ import numpy as np
 
 from mast_opt import backends
 from mast_opt.core.solve_result import Event
-from mast_opt.search.interface import Stop, Tools, Watch
+from mast_opt.search.interface import SearchContext, SearchMonitor, StoppingCriteria
 from mast_opt.task_reassignment import TaskReassignment
 from mast_opt.task_reassignment.tables import roadef
 from mast_opt.task_reassignment.twine.annealing.chain import MIX
@@ -75,8 +75,11 @@ def run(
 
     mix, exact = VARIANTS[variant]
     began, used = time.perf_counter(), time.process_time()
-    tools = Tools(
-        np.random.default_rng(seed), Watch(Stop(seconds, 0.0, rounds), keep), threads, backends.get("highs").solve
+    tools = SearchContext(
+        np.random.default_rng(seed),
+        SearchMonitor(StoppingCriteria(seconds, 0.0, rounds), keep),
+        threads,
+        backends.get("highs").solve,
     )
     found = twine(problem, tools, None, mix, exact)
     wall_s, cpu_s = time.perf_counter() - began, time.process_time() - used

@@ -15,20 +15,20 @@ import mast_opt
 from mast_opt.data_placement import DataPlacement
 from mast_opt.data_placement.tetris.annealing.cooling_schedule import COLD, FINISH, HOT
 from mast_opt.data_placement.tetris.annealing.kernel import anneal
-from mast_opt.data_placement.tetris.decomposition import whole
+from mast_opt.data_placement.tetris.decomposition import undivided
 from mast_opt.data_placement.tetris.initial_solution import first_state
 from mast_opt.data_placement.tetris.instance_arrays import arrays_of
-from mast_opt.data_placement.tetris.operators.workspace import scratch_for
-from mast_opt.data_placement.tetris.params import SHARES, Mix, mix_of, shares_for
+from mast_opt.data_placement.tetris.operators.workspace import workspace_for
+from mast_opt.data_placement.tetris.params import SHARES, OperatorWeights, operator_weights, shares_for
 from mast_opt.data_placement.tetris.state import cost, forbidden
 
 
-def anneal_once(problem: DataPlacement, mix: Mix, changes: int, hot: float) -> tuple[float, float]:
+def anneal_once(problem: DataPlacement, mix: OperatorWeights, changes: int, hot: float) -> tuple[float, float]:
     """(objective, processor seconds) of one cooling from the first plan."""
     a, refuse = arrays_of(problem, dict(problem.objective.weights)), problem.may_refuse
     state = first_state(a, refuse, 1)
     unit = (cost(a, state) - forbidden(a, state)) / len(problem.workloads)
-    part, scratch = whole(a, state), scratch_for(a)
+    part, scratch = undivided(a, state), workspace_for(a)
     anneal(part, 1, 0.0, 0.0, refuse, scratch, mix)  # compiles
     began = time.thread_time()
     anneal(part, round(changes * (1 - FINISH)), hot * unit, COLD * unit if hot else 0.0, refuse, scratch, mix)
@@ -49,16 +49,16 @@ def main() -> None:
     ]
     remote_reads = problems[0].remote_reads
     shares = shares_for(remote_reads)
-    variants = {"everything": (mix_of(shares), HOT)}
+    variants = {"everything": (operator_weights(shares), HOT)}
     if remote_reads:
         guided = shares_for(remote_reads, guided=True)
         variants |= {
-            "guided": (mix_of(guided, guided=True), HOT),
-            "guided, exchanges no more often": (mix_of(shares, guided=True), HOT),
-            "exchanges more often": (mix_of(guided), HOT),
+            "guided": (operator_weights(guided, guided=True), HOT),
+            "guided, exchanges no more often": (operator_weights(shares, guided=True), HOT),
+            "exchanges more often": (operator_weights(guided), HOT),
         }
-    variants |= {f"without {name}": (mix_of(shares | {name: 0.0}), HOT) for name in SHARES if shares[name]}
-    variants["greedy (no temperature)"] = (mix_of(shares), 0.0)
+    variants |= {f"without {name}": (operator_weights(shares | {name: 0.0}), HOT) for name in SHARES if shares[name]}
+    variants["greedy (no temperature)"] = (operator_weights(shares), 0.0)
     whole_cost = 0.0
     for name, (mix, hot) in variants.items():
         runs = [anneal_once(problem, mix, int(options.changes), hot) for problem in problems]

@@ -17,8 +17,8 @@ from standard import asked, instances
 from mast_opt.data_placement.tetris.instance_arrays import arrays_of
 from mast_opt.data_placement.tetris.lagrangian import mir_rows as gangs
 from mast_opt.data_placement.tetris.lagrangian.relaxation import Relaxation
-from mast_opt.data_placement.tetris.lagrangian.tree_cut_relaxation import TreedRelaxation
-from mast_opt.data_placement.verification.peak_bound import peak_floor
+from mast_opt.data_placement.tetris.lagrangian.tree_cut_relaxation import TreeCutRelaxation
+from mast_opt.data_placement.verification.peak_bound import bin_packing_peak_bound
 
 
 def settled(relaxation: Relaxation, seconds: float) -> float:
@@ -34,11 +34,11 @@ def main() -> None:
     print(f"{'seed':>4} {'plain':>8} {'gangs':>8} {'trees':>8}")
     shares = []
     for seed, problem in instances(options):
-        a, floor = arrays_of(problem, dict(problem.objective.weights)), peak_floor(problem)
+        a, floor = arrays_of(problem, dict(problem.objective.weights)), bin_packing_peak_bound(problem)
         with patch.object(gangs, "ROUNDINGS", 0):
             plain = settled(Relaxation(a, floor, problem.splittable), options.seconds)
         rounded = settled(Relaxation(a, floor, problem.splittable), options.seconds)
-        trees = TreedRelaxation(a, floor, problem.splittable, np.random.default_rng(seed))
+        trees = TreeCutRelaxation(a, floor, problem.splittable, np.random.default_rng(seed))
         treed = settled(trees, options.seconds)
         shares.append((rounded / plain - 1, treed / rounded - 1))
         gain = "{:+.1%} {:+.1%}".format(*shares[-1])

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from mast_opt import backends
 from mast_opt.core.errors import UsageError
-from mast_opt.kind.analysis_hooks import Questions
+from mast_opt.kind.analysis_hooks import AnalysisHooks
 from mast_opt.kind.kind import Kind
 from mast_opt.registry import kind_of
 from mast_opt.solving import Solution, solve
@@ -18,7 +18,7 @@ GivenT = TypeVar("GivenT")
 FoundT = TypeVar("FoundT")
 
 
-def asked(problem: Any) -> tuple[Kind[Any, Any], Questions]:
+def asked(problem: Any) -> tuple[Kind[Any, Any], AnalysisHooks]:
     """The problem's kind and what it can be asked."""
     kind = kind_of(problem)
     return kind, kind.questions()

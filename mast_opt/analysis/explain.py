@@ -13,8 +13,8 @@ from mast_opt import backends
 from mast_opt.analysis.alternatives import Reasons, reasons
 from mast_opt.analysis.common import asked, exact_solver
 from mast_opt.analysis.infeasibility.elastic_program import Elastic
-from mast_opt.analysis.infeasibility.iis import Filter
-from mast_opt.analysis.infeasibility.repairs import Repair, Workshop, price_list
+from mast_opt.analysis.infeasibility.iis import DeletionFilter
+from mast_opt.analysis.infeasibility.repairs import Repair, RepairSearch, price_list
 from mast_opt.backends.supervise import check_params
 from mast_opt.core.arguments import (
     CANCEL,
@@ -145,7 +145,7 @@ def explain(
     kind.check_memory(problem, heuristics_too=False)
     elastic = Elastic(questions.relief(problem))
     price = price_list(elastic.relief, prices or {})
-    search = Filter(elastic, backend, params, Clock(clock.budget_s(CONFLICT_SHARE)))
+    search = DeletionFilter(elastic, backend, params, Clock(clock.budget_s(CONFLICT_SHARE)))
     possible = False if seen else search.feasible(np.ones(elastic.count, np.bool_), 0.5)
     if possible is not False:
         status = Status.NO_SOLUTION if possible is None else Status.FEASIBLE
@@ -154,7 +154,7 @@ def explain(
     members = None if found is None else search.irreducible(found)
     limits = None if members is None else elastic.by_name(members)
     words = tuple(one.message for one in seen) if limits is None else elastic.relief.story(limits)
-    mended = Workshop(problem, elastic, backend, params, clock).repairs(price, alternatives)
+    mended = RepairSearch(problem, elastic, backend, params, clock).repairs(price, alternatives)
     return Explanation(
         kind=kind.name,
         status=Status.INFEASIBLE,

@@ -11,7 +11,7 @@ import polars as pl
 from mast_opt.core.errors import UsageError
 from mast_opt.core.fork_safety import use_tables
 from mast_opt.io.validation.frames import table_frames
-from mast_opt.kind.current_state import Present
+from mast_opt.kind.current_state import CurrentState
 from mast_opt.kind.schema import Schema, Table, Tables
 from mast_opt.registry import check_plan, kind_of
 from mast_opt.solving import verify
@@ -71,7 +71,7 @@ class Diff:
     """How many limits each plan breaks."""
     from_today: bool = False
     """Is the first plan the present state?"""
-    today: Present | None = None
+    today: CurrentState | None = None
     """What the first plan's instance states of the present state; None where its kind has none."""
 
     @property

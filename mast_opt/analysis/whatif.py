@@ -17,7 +17,7 @@ from mast_opt.core.arguments import CANCEL, GAP, JOBS, SEED, THREADS, a, a_text,
 from mast_opt.core.errors import UsageError
 from mast_opt.core.solve_result import SolveParams
 from mast_opt.core.verdict import Verdict
-from mast_opt.kind.analysis_hooks import Loss, Questions
+from mast_opt.kind.analysis_hooks import AnalysisHooks, Loss
 from mast_opt.registry import check_plan
 from mast_opt.solving import Solution, verify
 from mast_opt.solving.clock import Clock
@@ -178,7 +178,7 @@ def whatif(
 
 
 def _settled(
-    questions: Questions, problem: Any, changed: Any, changes: Mapping[str, Any], plan: Any | None
+    questions: AnalysisHooks, problem: Any, changed: Any, changes: Mapping[str, Any], plan: Any | None
 ) -> tuple[Any, Loss | None]:
     """A changed instance without the data that is lost, and that loss; None where there is no data."""
     return (changed, None) if questions.loss is None else questions.loss(problem, changed, changes, plan)

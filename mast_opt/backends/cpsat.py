@@ -19,8 +19,8 @@ from mast_opt.core.errors import BackendError, SizeLimitExceeded, UnsupportedOpt
 from mast_opt.core.solve_result import Limit, SolveParams, SolveResult, Status
 from mast_opt.mip import Mip, scale
 from mast_opt.mip.integer_relaxation.bound_tightening import endless_gain
-from mast_opt.mip.integer_relaxation.coefficients import Entries
-from mast_opt.mip.integer_relaxation.relaxation import Lattice, Unlimited, lattice
+from mast_opt.mip.integer_relaxation.coefficients import Coefficients
+from mast_opt.mip.integer_relaxation.relaxation import IntegerRelaxation, Unlimited, lattice
 
 GOVERNED = {
     "max_time_in_seconds": "time_limit_s",
@@ -67,7 +67,7 @@ class CpSat:
 
     def _on_grid(self, mip: Mip, params: SolveParams, progress: Progress, digits: int) -> Outcome:
         cp_model = load("ortools.sat.python.cp_model", self)
-        if endless_gain(mip, Entries.of(mip)).any():
+        if endless_gain(mip, Coefficients.of(mip)).any():
             return Outcome(Status.INFEASIBLE_OR_UNBOUNDED, message="a column improves the objective without end")
         try:
             integers = lattice(mip, digits)
@@ -88,7 +88,9 @@ class CpSat:
 class _Run:
     """One solve: the model, the parameters, the callbacks, the answer."""
 
-    def __init__(self, cp_model: Any, mip: Mip, integers: Lattice, params: SolveParams, progress: Progress) -> None:
+    def __init__(
+        self, cp_model: Any, mip: Mip, integers: IntegerRelaxation, params: SolveParams, progress: Progress
+    ) -> None:
         self._cp_model = cp_model
         self._mip = mip
         self._integers = integers
@@ -174,7 +176,7 @@ class _Run:
         return math.inf if remaining is None else max(1.0, remaining)
 
 
-def _model(cp_model: Any, integers: Lattice) -> Any:
+def _model(cp_model: Any, integers: IntegerRelaxation) -> Any:
     """The CP-SAT model, written into its protocol buffer: a Python step per row, none per column or entry."""
     model = cp_model.CpModel()
     proto = model.proto

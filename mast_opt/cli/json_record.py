@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from mast_opt.core.verdict import Verdict, Violation
-    from mast_opt.kind.current_state import Present
+    from mast_opt.kind.current_state import CurrentState
     from mast_opt.solving import Solution
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def solution_keys(solution: Solution) -> Record:
     }
 
 
-def today_keys(state: Present | None) -> Record | None:
+def today_keys(state: CurrentState | None) -> Record | None:
     """What the instance says of the present state; None where its kind has none."""
     if state is None:
         return None

@@ -10,7 +10,7 @@ from mast_opt.data_placement.formulation.codec import FREEZING
 from mast_opt.data_placement.formulation.formulation import base
 from mast_opt.data_placement.formulation.size import size
 from mast_opt.data_placement.generate import FAMILIES
-from mast_opt.data_placement.migration.plan_rows import order
+from mast_opt.data_placement.migration.plan_rows import migration_plan
 from mast_opt.data_placement.plan import Plan, check_plan, today
 from mast_opt.data_placement.presentation.charts import charts
 from mast_opt.data_placement.presentation.sections import sections
@@ -18,19 +18,19 @@ from mast_opt.data_placement.problem import DataPlacement
 from mast_opt.data_placement.tables.example import EXAMPLE
 from mast_opt.data_placement.tables.input_warnings import warnings
 from mast_opt.data_placement.tables.mathprog import write_dat
-from mast_opt.data_placement.tables.plan_tables import build_plan, unbuild_plan
-from mast_opt.data_placement.tables.problem_tables import build, unbuild
+from mast_opt.data_placement.tables.plan_tables import plan_from_tables, plan_to_tables
+from mast_opt.data_placement.tables.problem_tables import problem_from_tables, problem_to_tables
 from mast_opt.data_placement.tables.schema import PLAN_SCHEMA, RULES, SCHEMA
 from mast_opt.data_placement.terms import TERMS
 from mast_opt.data_placement.tetris.priced_terms import TETRIS
 from mast_opt.data_placement.verification.certificate import certified_bound
 from mast_opt.data_placement.verification.verifier import verify
-from mast_opt.kind.analysis_hooks import Questions
+from mast_opt.kind.analysis_hooks import AnalysisHooks
 from mast_opt.kind.kind import Kind
-from mast_opt.search.interface import Found, Rehearsal, Tools
+from mast_opt.search.interface import Rehearsal, SearchContext, SearchResult
 
 
-def _tetris(problem: DataPlacement, tools: Tools, start: Plan | None) -> Found[Plan]:
+def _tetris(problem: DataPlacement, tools: SearchContext, start: Plan | None) -> SearchResult[Plan]:
     from mast_opt.data_placement.tetris.solver import tetris  # compiles kernels: only when asked for
 
     return tetris(problem, tools, start)
@@ -42,7 +42,7 @@ def _rehearsals(solver: str, problem: DataPlacement | None) -> tuple[Rehearsal, 
     return rehearsals(problem)
 
 
-def _questions() -> Questions:
+def _questions() -> AnalysisHooks:
     from mast_opt.data_placement.analysis.hooks import QUESTIONS  # only when something is asked
 
     return QUESTIONS
@@ -57,10 +57,10 @@ KIND: Kind[DataPlacement, Any] = Kind(
     plan_schema=PLAN_SCHEMA,
     terms=TERMS,
     rules=RULES,
-    build=build,
-    unbuild=unbuild,
-    build_plan=build_plan,
-    unbuild_plan=unbuild_plan,
+    build=problem_from_tables,
+    unbuild=problem_to_tables,
+    build_plan=plan_from_tables,
+    unbuild_plan=plan_to_tables,
     check_plan=check_plan,
     conflicts=conflicts,
     warnings=warnings,
@@ -77,7 +77,7 @@ KIND: Kind[DataPlacement, Any] = Kind(
     certified_bound=certified_bound,
     exporters={".dat": write_dat},
     questions=_questions,
-    steps=order,
+    steps=migration_plan,
     charts=charts,
     freezing=FREEZING,
     example=EXAMPLE,

@@ -11,7 +11,7 @@ from mast_opt.job_placement.formulation.formulation import base
 from mast_opt.job_placement.formulation.size import size
 from mast_opt.job_placement.formulation.strengthened import strong
 from mast_opt.job_placement.generate import FAMILIES, SIZES_HELP
-from mast_opt.job_placement.migration.plan_rows import order
+from mast_opt.job_placement.migration.plan_rows import migration_plan
 from mast_opt.job_placement.plan import Plan, check_plan
 from mast_opt.job_placement.presentation.charts import charts
 from mast_opt.job_placement.presentation.sections import sections
@@ -19,20 +19,20 @@ from mast_opt.job_placement.problem import JobPlacement
 from mast_opt.job_placement.tables.example import EXAMPLE
 from mast_opt.job_placement.tables.input_warnings import warnings
 from mast_opt.job_placement.tables.mathprog import write_dat
-from mast_opt.job_placement.tables.plan_tables import build_plan, unbuild_plan
-from mast_opt.job_placement.tables.problem_tables import build, unbuild
+from mast_opt.job_placement.tables.plan_tables import plan_from_tables, plan_to_tables
+from mast_opt.job_placement.tables.problem_tables import problem_from_tables, problem_to_tables
 from mast_opt.job_placement.tables.schema import PLAN_SCHEMA, RULES, SCHEMA
 from mast_opt.job_placement.terms import TERMS
 from mast_opt.job_placement.verification.verifier import verify
-from mast_opt.kind.analysis_hooks import Questions
+from mast_opt.kind.analysis_hooks import AnalysisHooks
 from mast_opt.kind.kind import Kind
-from mast_opt.search.interface import Found, Heuristic, Rehearsal, Tools
+from mast_opt.search.interface import Heuristic, Rehearsal, SearchContext, SearchResult
 
 
 def _by_name(name: str) -> Heuristic:
     """A solver of our own; its kernels are loaded when it is first asked for."""
 
-    def solver(problem: JobPlacement, tools: Tools, start: Plan | None) -> Found[Plan]:
+    def solver(problem: JobPlacement, tools: SearchContext, start: Plan | None) -> SearchResult[Plan]:
         from mast_opt.job_placement.exhaustive.solvers import SOLVERS
 
         return SOLVERS[name](problem, tools, start)
@@ -56,7 +56,7 @@ def _live() -> tuple[Rehearsal, ...]:
     return live()
 
 
-def _questions() -> Questions:
+def _questions() -> AnalysisHooks:
     from mast_opt.job_placement.analysis.hooks import QUESTIONS  # only when something is asked
 
     return QUESTIONS
@@ -71,10 +71,10 @@ KIND: Kind[JobPlacement, Any] = Kind(
     plan_schema=PLAN_SCHEMA,
     terms=TERMS,
     rules=RULES,
-    build=build,
-    unbuild=unbuild,
-    build_plan=build_plan,
-    unbuild_plan=unbuild_plan,
+    build=problem_from_tables,
+    unbuild=problem_to_tables,
+    build_plan=plan_from_tables,
+    unbuild_plan=plan_to_tables,
     check_plan=check_plan,
     warnings=warnings,
     verify=verify,
@@ -90,7 +90,7 @@ KIND: Kind[JobPlacement, Any] = Kind(
     sections=sections,
     present=present,
     exporters={".dat": write_dat},
-    steps=order,
+    steps=migration_plan,
     charts=charts,
     freezing=FREEZING,
     example=EXAMPLE,

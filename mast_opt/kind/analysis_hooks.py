@@ -17,7 +17,7 @@ from mast_opt.mip import Mip
 
 
 @dataclass(frozen=True, eq=False)
-class Limits:
+class ElasticLimits:
     """One sort of hard limit of an instance (the storage of each region, the pins, …), L members.
 
     A limit is stated by sides of rows, or by bounds of columns that are open without it. ``upper`` limits hold their
@@ -58,11 +58,11 @@ NONE: IntArray = np.zeros(0, np.int64)
 
 
 @dataclass(frozen=True, eq=False)
-class Relief:
+class ElasticProgram:
     """The program of an instance without the limits that close columns, and all its limits."""
 
     mip: Mip
-    limits: tuple[Limits, ...]
+    limits: tuple[ElasticLimits, ...]
     decode: Callable[[FloatArray], Any]
     story: Callable[[Mapping[str, Sequence[int]]], tuple[str, ...]]
     """The limits of a conflict (name → members), told together."""
@@ -82,7 +82,7 @@ class Alternative:
 
 
 @dataclass(frozen=True)
-class Choices:
+class Decisions:
     """The single decisions of a plan that can be questioned."""
 
     noun: str
@@ -203,11 +203,11 @@ class TwoStage:
 
 
 @dataclass(frozen=True)
-class Questions:
+class AnalysisHooks:
     """Everything that can be asked of a kind of problem; what is empty makes no sense for it."""
 
-    relief: Callable[[Any], Relief] | None = None
-    choices: Choices | None = None
+    relief: Callable[[Any], ElasticProgram] | None = None
+    choices: Decisions | None = None
     resources: tuple[Resource, ...] = ()
     changes: Mapping[str, Change] = field(default_factory=dict)
     priced: Callable[[Any], Any] = lambda problem: problem

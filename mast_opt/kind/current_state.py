@@ -21,7 +21,7 @@ class Known:
 
 
 @dataclass(frozen=True)
-class Broken:
+class BrokenLimit:
     """A limit that the present state breaks."""
 
     limit: str
@@ -33,11 +33,11 @@ class Broken:
 
 
 @dataclass(frozen=True)
-class Present:
+class CurrentState:
     """The present state of an instance, as far as its tables state it."""
 
     known: tuple[Known, ...]
-    broken: tuple[Broken, ...]
+    broken: tuple[BrokenLimit, ...]
     notes: tuple[str, ...] = ()
     """What is assumed where the tables leave it open."""
 

@@ -21,8 +21,8 @@ from mast_opt.core.errors import FormulationTooLarge, UsageError
 from mast_opt.core.input_warning import InputWarning
 from mast_opt.core.memory import GB, available_bytes
 from mast_opt.core.verdict import Conflict, Verdict
-from mast_opt.kind.analysis_hooks import Questions
-from mast_opt.kind.current_state import Present
+from mast_opt.kind.analysis_hooks import AnalysisHooks
+from mast_opt.kind.current_state import CurrentState
 from mast_opt.kind.header import Header, Rule
 from mast_opt.kind.migration_plan import Order
 from mast_opt.kind.presentation import Chart
@@ -102,7 +102,7 @@ class Family:
 
 
 @dataclass(frozen=True)
-class Freezing(Generic[ProblemT, PlanT]):
+class FixedParts(Generic[ProblemT, PlanT]):
     """How a named part of a plan is kept as it is: every row of the decision tables that mentions it, and no other."""
 
     tables: tuple[str, ...]
@@ -195,7 +195,7 @@ class Kind(Generic[ProblemT, PlanT]):
     today: Callable[[ProblemT], PlanT | None] = _unknown
     """The present state as a plan, or None where the instance does not tell it. It may break rules; where it breaks
     none, an exact solve begins there, so that no plan is ever worse than changing nothing."""
-    present: Callable[[ProblemT], Present | None] = _unknown
+    present: Callable[[ProblemT], CurrentState | None] = _unknown
     """How much of the present state the instance states, and which limits that breaks; None where there is none."""
     certified_bound: Callable[[ProblemT, Mapping[str, NDArray[Any]]], float] | None = None
     """The lower bound on the objective (the first term, where it is lexicographic) that the arrays of a heuristic's
@@ -211,11 +211,11 @@ class Kind(Generic[ProblemT, PlanT]):
     """An order of what has to be done to get from today to a plan without violations. None: there is nothing to it."""
     charts: Callable[[ProblemT, PlanT], tuple[Chart, ...]] = _nothing
     """Pictures of the plan, in the order of reading."""
-    freezing: Freezing[ProblemT, PlanT] | None = None
+    freezing: FixedParts[ProblemT, PlanT] | None = None
     """How parts of a plan are kept in a solve; None: they cannot be."""
     example: Mapping[str, tuple[tuple[Any, ...], ...]] = field(default_factory=dict)
     """Table → rows, as a planner would type them (None for an empty cell): a small instance that can be solved."""
-    questions: Callable[[], Questions] = Questions
+    questions: Callable[[], AnalysisHooks] = AnalysisHooks
     """What ``mast_opt.analysis`` may ask of it; loaded when something is asked."""
 
     def formulate(

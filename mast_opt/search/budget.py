@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from mast_opt.search.interface import Watch
+from mast_opt.search.interface import SearchMonitor
 
 SLICE_S = 0.04
 """Longest time in compiled code, so that limits and interrupts are noticed."""
@@ -12,7 +12,7 @@ ROUNDS = 400
 """Rounds when neither a time limit nor a number of rounds is given."""
 
 
-class Pace:
+class TimeBudget:
     """The course of one search, from its first moment on.
 
     Args:
@@ -20,7 +20,7 @@ class Pace:
         rounds: how many there are where neither a time limit nor a number of rounds is given.
     """
 
-    def __init__(self, watch: Watch, budget_s: float, rounds: int = ROUNDS) -> None:
+    def __init__(self, watch: SearchMonitor, budget_s: float, rounds: int = ROUNDS) -> None:
         self._watch, self._begin_s, self._budget_s = watch, watch.elapsed_s, max(budget_s, 1e-9)
         self._rounds = rounds
 
@@ -59,9 +59,9 @@ class Pace:
         """Has somebody asked the search to end?"""
         return self._watch.stop.cancel.is_set()
 
-    def after(self, share: float) -> Pace:
+    def after(self, share: float) -> TimeBudget:
         """The rest of the search, once that share of it is done."""
-        return _Rest(self, share)
+        return _Remainder(self, share)
 
     def over(self) -> bool:
         """The same, or is the time over, within a round?"""
@@ -72,10 +72,10 @@ class Pace:
         return self._watch.stop.time_limit_s is not None and not self.counted
 
 
-class _Rest(Pace):
+class _Remainder(TimeBudget):
     """The course of a search from some share of it on."""
 
-    def __init__(self, whole: Pace, begin: float) -> None:
+    def __init__(self, whole: TimeBudget, begin: float) -> None:
         self.__dict__.update(whole.__dict__)
         self._begin = begin
 

@@ -24,7 +24,7 @@ class MipSolver(Protocol):
 
 
 @dataclass(frozen=True)
-class Stop:
+class StoppingCriteria:
     """When a search ends: time, gap, iterations or a request, whichever comes first."""
 
     time_limit_s: float | None = None
@@ -53,10 +53,10 @@ class Pricing:
         return {term: unpriced.get(term, "") for term in weighted if term not in self.terms or term in unpriced}
 
 
-class Watch:
+class SearchMonitor:
     """The clock of one search: keeps incumbent and bound, emits events, tells when to stop."""
 
-    def __init__(self, stop: Stop, on_event: Callable[[Event], None] | None = None) -> None:
+    def __init__(self, stop: StoppingCriteria, on_event: Callable[[Event], None] | None = None) -> None:
         self.stop = stop
         self._on_event = on_event
         self._began = time.perf_counter()
@@ -133,7 +133,7 @@ class Certificate(Protocol):
 
 
 @dataclass(frozen=True)
-class Found(Generic[PlanT]):
+class SearchResult(Generic[PlanT]):
     """What a heuristic returns."""
 
     plan: PlanT | None
@@ -148,11 +148,11 @@ class Found(Generic[PlanT]):
 
 
 @dataclass(frozen=True)
-class Tools:
+class SearchContext:
     """What a heuristic is given beside the problem."""
 
     rng: np.random.Generator
-    watch: Watch
+    watch: SearchMonitor
     threads: int
     mip_solver: MipSolver
     integer_solver: MipSolver | None = None
@@ -165,11 +165,11 @@ class Rehearsal:
 
     name: str
     """Unique among the rehearsals of a kind of problem."""
-    run: Callable[[Tools], object]
+    run: Callable[[SearchContext], object]
     """Calls the kernels with the same types of arguments as the solver, on an instance of its own."""
 
 
 class Heuristic(Protocol):
     """A solver of our own for one kind of problem."""
 
-    def __call__(self, problem: Any, tools: Tools, start: Any | None) -> Found[Any]: ...
+    def __call__(self, problem: Any, tools: SearchContext, start: Any | None) -> SearchResult[Any]: ...

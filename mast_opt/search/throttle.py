@@ -10,7 +10,7 @@ PARTS = 20.0
 """It takes at most one part in this many of the time."""
 
 
-class Seldom:
+class Throttle:
     """Says when something is due again, by how long it took the last time."""
 
     def __init__(self) -> None:

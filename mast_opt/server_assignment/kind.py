@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from mast_opt.kind.analysis_hooks import Questions
+from mast_opt.kind.analysis_hooks import AnalysisHooks
 from mast_opt.kind.kind import Kind
-from mast_opt.search.interface import Found, Pricing, Rehearsal, Tools
+from mast_opt.search.interface import Pricing, Rehearsal, SearchContext, SearchResult
 from mast_opt.server_assignment.analysis.current_state import present
 from mast_opt.server_assignment.formulation.codec import FREEZING
 from mast_opt.server_assignment.formulation.formulation import base
 from mast_opt.server_assignment.formulation.size import size
 from mast_opt.server_assignment.generate import FAMILIES
-from mast_opt.server_assignment.migration.plan_rows import order
+from mast_opt.server_assignment.migration.plan_rows import migration_plan
 from mast_opt.server_assignment.plan import Plan, check_plan, today
 from mast_opt.server_assignment.presentation.charts import charts
 from mast_opt.server_assignment.presentation.sections import sections
@@ -18,15 +18,15 @@ from mast_opt.server_assignment.problem import ServerAssignment
 from mast_opt.server_assignment.tables.example import EXAMPLE
 from mast_opt.server_assignment.tables.input_warnings import warnings
 from mast_opt.server_assignment.tables.mathprog import write_dat
-from mast_opt.server_assignment.tables.plan_tables import build_plan, unbuild_plan
-from mast_opt.server_assignment.tables.problem_tables import build, unbuild
+from mast_opt.server_assignment.tables.plan_tables import plan_from_tables, plan_to_tables
+from mast_opt.server_assignment.tables.problem_tables import problem_from_tables, problem_to_tables
 from mast_opt.server_assignment.tables.schema import PLAN_SCHEMA, SCHEMA
 from mast_opt.server_assignment.terms import TERMS
 from mast_opt.server_assignment.verification.certificate_bound import certified_bound
 from mast_opt.server_assignment.verification.verifier import verify
 
 
-def _ras(problem: ServerAssignment, tools: Tools, start: Plan | None) -> Found[Plan]:
+def _ras(problem: ServerAssignment, tools: SearchContext, start: Plan | None) -> SearchResult[Plan]:
     from mast_opt.server_assignment.ras.solver import ras  # compiles kernels: only when asked for
 
     return ras(problem, tools, start)
@@ -38,7 +38,7 @@ def _rehearsals(solver: str, problem: ServerAssignment | None) -> tuple[Rehearsa
     return rehearsals()
 
 
-def _questions() -> Questions:
+def _questions() -> AnalysisHooks:
     from mast_opt.server_assignment.analysis.hooks import QUESTIONS  # only when something is asked
 
     return QUESTIONS
@@ -56,10 +56,10 @@ KIND: Kind[ServerAssignment, Plan] = Kind(
     plan_schema=PLAN_SCHEMA,
     terms=TERMS,
     rules=(),
-    build=build,
-    unbuild=unbuild,
-    build_plan=build_plan,
-    unbuild_plan=unbuild_plan,
+    build=problem_from_tables,
+    unbuild=problem_to_tables,
+    build_plan=plan_from_tables,
+    unbuild_plan=plan_to_tables,
     check_plan=check_plan,
     warnings=warnings,
     verify=verify,
@@ -74,7 +74,7 @@ KIND: Kind[ServerAssignment, Plan] = Kind(
     today=today,
     certified_bound=certified_bound,
     exporters={".dat": write_dat},
-    steps=order,
+    steps=migration_plan,
     charts=charts,
     freezing=FREEZING,
     example=EXAMPLE,

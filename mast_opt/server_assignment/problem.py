@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from mast_opt.core.arrays import Arrays, amounts, flags, positions, scalars
 from mast_opt.core.errors import Fault, InstanceError
 from mast_opt.kind.header import Objective
-from mast_opt.server_assignment.server_classes import Classes, partition
+from mast_opt.server_assignment.server_classes import ServerClasses, partition
 
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
@@ -185,21 +185,21 @@ class ServerAssignment:
         return int(found[0]) if len(found) else None
 
     @cached_property
-    def stocks(self) -> Classes:
+    def stocks(self) -> ServerClasses:
         """Servers of a type at a switchboard, whoever has them: what the exact formulation counts."""
         return partition(self.server_type, self.server_switchboard)
 
     @cached_property
-    def rack_stocks(self) -> Classes:
+    def rack_stocks(self) -> ServerClasses:
         """Servers of a type in a rack, whoever has them: what the second phase counts."""
         return partition(self.server_type, self.server_rack)
 
     @cached_property
-    def classes(self) -> Classes:
+    def classes(self) -> ServerClasses:
         """Servers of a type at a switchboard with the same owner, all in use or all not."""
         return partition(self.server_type, self.server_switchboard, self.owner, self.working)
 
     @cached_property
-    def rack_classes(self) -> Classes:
+    def rack_classes(self) -> ServerClasses:
         """Servers of a type in a rack with the same owner, all in use or all not."""
         return partition(self.server_type, self.server_rack, self.owner, self.working)

@@ -13,7 +13,7 @@ Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
-class Classes:
+class ServerClasses:
     """A partition of the servers into E classes; arrays are read-only.
 
     What the members of a class have in common is read off its first member: the types of all classes are
@@ -49,7 +49,7 @@ class Classes:
         return self.member[self.start[at] : self.start[at + 1]]
 
 
-def partition(*keys: NDArray[Any]) -> Classes:
+def partition(*keys: NDArray[Any]) -> ServerClasses:
     """The servers that agree in every key, in the order of the keys; keys are [S] whole numbers ≥ 0, or bools.
 
     Raises:
@@ -64,4 +64,4 @@ def partition(*keys: NDArray[Any]) -> Classes:
             raise ValueError("the keys have more combinations than an int64 can number")
         code = code * width + key
     _, of, size = np.unique(code, return_inverse=True, return_counts=True)
-    return Classes(of.reshape(-1), size, np.argsort(of.reshape(-1), kind="stable"))
+    return ServerClasses(of.reshape(-1), size, np.argsort(of.reshape(-1), kind="stable"))

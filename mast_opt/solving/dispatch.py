@@ -36,7 +36,16 @@ from mast_opt.core.solve_result import Event, Limit, SolveParams, Status, relati
 from mast_opt.core.verdict import Verdict
 from mast_opt.kind.kind import Formulation, Kind
 from mast_opt.registry import check_plan, kind_of
-from mast_opt.search.interface import Certificate, Found, MipSolver, Pricing, StageBound, Stop, Tools, Watch
+from mast_opt.search.interface import (
+    Certificate,
+    MipSolver,
+    Pricing,
+    SearchContext,
+    SearchMonitor,
+    SearchResult,
+    StageBound,
+    StoppingCriteria,
+)
 from mast_opt.solving.clock import COMPILE, Clock
 from mast_opt.solving.fixed_parts import Frozen, frozen
 from mast_opt.solving.kernel_compilation import needed, rehearse
@@ -312,11 +321,11 @@ def _by_heuristic(
     start: Any | None,
     clock: Clock,
 ) -> tuple[Answer, Certificate | None]:
-    stop = Stop(clock.budget_s(), params.gap, iterations, params.cancel)
+    stop = StoppingCriteria(clock.budget_s(), params.gap, iterations, params.cancel)
     threads = params.threads if params.threads is not None else os.cpu_count() or 1
-    tools = Tools(
+    tools = SearchContext(
         np.random.default_rng(params.seed),
-        Watch(stop, params.on_event),
+        SearchMonitor(stop, params.on_event),
         threads,
         _solve_with("highs"),
         _solve_with("cpsat"),
@@ -350,7 +359,7 @@ def _by_heuristic(
     return answer, found.certificate
 
 
-def _unguided(order: tuple[str, ...], found: Found[Any]) -> Found[Any]:
+def _unguided(order: tuple[str, ...], found: SearchResult[Any]) -> SearchResult[Any]:
     """What was found by weights, told term by term; of terms that were not searched for, 0 is the bound."""
     words = f"{found.message}; searched by weights, not in the order {', '.join(order)}".removeprefix("; ")
     stages = () if found.plan is None else tuple(StageBound(term, 0.0) for term in order)

@@ -14,7 +14,7 @@ from mast_opt.core.arrays import IntArray
 from mast_opt.core.errors import UnsupportedOption, UsageError
 from mast_opt.core.wording import did_you_mean
 from mast_opt.io.faults import one_of
-from mast_opt.kind.kind import Formulation, Freezing, Kind
+from mast_opt.kind.kind import FixedParts, Formulation, Kind
 from mast_opt.kind.schema import Table, Tables
 from mast_opt.mip.program import Block
 
@@ -26,7 +26,7 @@ class Frozen:
     """The part of a plan that a solve keeps."""
 
     kind: Kind[Any, Any]
-    freezing: Freezing[Any, Any]
+    freezing: FixedParts[Any, Any]
     problem: Any
     plan: Any
     parts: Mapping[str, tuple[str, ...]]

@@ -21,7 +21,7 @@ from mast_opt.core.arguments import CANCEL, a_function
 from mast_opt.core.errors import Interrupted
 from mast_opt.kind.kind import Kind
 from mast_opt.registry import kind_named, kind_names
-from mast_opt.search.interface import MipSolver, Rehearsal, Stop, Tools, Watch
+from mast_opt.search.interface import MipSolver, Rehearsal, SearchContext, SearchMonitor, StoppingCriteria
 
 PROGRAMS = "programs"
 """The rehearsal for what states programs to MIP solvers."""
@@ -283,16 +283,22 @@ def _helpers(kind: Kind[Any, Any], names: list[str]) -> Iterator[subprocess.Pope
             yield subprocess.Popen(command, stdin=subprocess.PIPE, stdout=nothing, stderr=nothing, env=environment)
 
 
-def _tools() -> Tools:
+def _tools() -> SearchContext:
     """What a heuristic is given in a rehearsal: one round on one thread."""
-    return Tools(np.random.default_rng(0), Watch(Stop(iterations=1)), 1, _solve_with("highs"), _solve_with("cpsat"))
+    return SearchContext(
+        np.random.default_rng(0),
+        SearchMonitor(StoppingCriteria(iterations=1)),
+        1,
+        _solve_with("highs"),
+        _solve_with("cpsat"),
+    )
 
 
 def _solve_with(backend: str) -> MipSolver:
     return lambda mip, params: backends.get(backend).solve(mip, params)
 
 
-def _state_program(kind: Kind[Any, Any], tools: Tools) -> None:
+def _state_program(kind: Kind[Any, Any], tools: SearchContext) -> None:
     """State a small instance in every formulation, and scale it as backends do."""
     from mast_opt.mip.scaling import scale
 

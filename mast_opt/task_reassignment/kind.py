@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from mast_opt.kind.analysis_hooks import Questions
+from mast_opt.kind.analysis_hooks import AnalysisHooks
 from mast_opt.kind.kind import Kind
-from mast_opt.search.interface import Found, Pricing, Rehearsal, Tools
+from mast_opt.search.interface import Pricing, Rehearsal, SearchContext, SearchResult
 from mast_opt.task_reassignment.analysis.current_state import present
 from mast_opt.task_reassignment.analysis.static_conflicts import conflicts
 from mast_opt.task_reassignment.formulation.codec import FREEZING
 from mast_opt.task_reassignment.formulation.formulation import base
 from mast_opt.task_reassignment.formulation.size import size
 from mast_opt.task_reassignment.generate import FAMILIES
-from mast_opt.task_reassignment.migration.plan_rows import order
+from mast_opt.task_reassignment.migration.plan_rows import migration_plan
 from mast_opt.task_reassignment.plan import Plan, check_plan, today
 from mast_opt.task_reassignment.presentation.charts import charts
 from mast_opt.task_reassignment.presentation.sections import sections
@@ -19,15 +19,15 @@ from mast_opt.task_reassignment.problem import TaskReassignment
 from mast_opt.task_reassignment.tables.example import EXAMPLE
 from mast_opt.task_reassignment.tables.input_warnings import warnings
 from mast_opt.task_reassignment.tables.mathprog import write_dat
-from mast_opt.task_reassignment.tables.plan_tables import build_plan, unbuild_plan
-from mast_opt.task_reassignment.tables.problem_tables import PLAN_SCHEMA, SCHEMA, build, unbuild
+from mast_opt.task_reassignment.tables.plan_tables import plan_from_tables, plan_to_tables
+from mast_opt.task_reassignment.tables.problem_tables import PLAN_SCHEMA, SCHEMA, problem_from_tables, problem_to_tables
 from mast_opt.task_reassignment.tables.roadef_writer import write_assignment, write_model
 from mast_opt.task_reassignment.terms import TERMS
 from mast_opt.task_reassignment.verification.aggregate_bound import aggregate_bound
 from mast_opt.task_reassignment.verification.verifier import verify
 
 
-def _twine(problem: TaskReassignment, tools: Tools, start: Plan | None) -> Found[Plan]:
+def _twine(problem: TaskReassignment, tools: SearchContext, start: Plan | None) -> SearchResult[Plan]:
     from mast_opt.task_reassignment.twine.solver import twine  # compiles kernels: only when asked for
 
     return twine(problem, tools, start)
@@ -39,7 +39,7 @@ def _rehearsals(solver: str, problem: TaskReassignment | None) -> tuple[Rehearsa
     return rehearsals()
 
 
-def _questions() -> Questions:
+def _questions() -> AnalysisHooks:
     from mast_opt.task_reassignment.analysis.hooks import QUESTIONS  # only when something is asked
 
     return QUESTIONS
@@ -57,10 +57,10 @@ KIND: Kind[TaskReassignment, Plan] = Kind(
     plan_schema=PLAN_SCHEMA,
     terms=TERMS,
     rules=(),
-    build=build,
-    unbuild=unbuild,
-    build_plan=build_plan,
-    unbuild_plan=unbuild_plan,
+    build=problem_from_tables,
+    unbuild=problem_to_tables,
+    build_plan=plan_from_tables,
+    unbuild_plan=plan_to_tables,
     check_plan=check_plan,
     conflicts=conflicts,
     warnings=warnings,
@@ -77,7 +77,7 @@ KIND: Kind[TaskReassignment, Plan] = Kind(
     plan_exporters={".txt": write_assignment},
     today=today,
     instance_bound=aggregate_bound,
-    steps=order,
+    steps=migration_plan,
     charts=charts,
     freezing=FREEZING,
     example=EXAMPLE,

@@ -10,7 +10,7 @@ from mast_opt.data_placement import DataPlacement
 from mast_opt.data_placement.verification.certificate import Certificate
 from mast_opt.data_placement.verification.certificate_bound import LEVELS
 from mast_opt.data_placement.verification.certificate_tree_cuts import KeptTrees
-from mast_opt.data_placement.verification.peak_bound import peak_floor
+from mast_opt.data_placement.verification.peak_bound import bin_packing_peak_bound
 from tests.data_placement.brute import Brute
 
 
@@ -136,7 +136,7 @@ def lagrangian(problem: DataPlacement, c: Certificate) -> float:
     reads = list(zip(p.read_workload.tolist(), p.read_dataset.tolist()))
     refused = [float(p.tier_weight[p.tier[w]] * p.demand_mgpu[w]) for w in range(len(p.workloads))]
     today = list(zip(p.current_workload.tolist(), p.current_region.tolist(), (p.current_share / 1000).tolist()))
-    floor = peak_floor(p)
+    floor = bin_packing_peak_bound(p)
     J = range(c.gang.shape[1])
     total = 0.0
     for w in range(len(p.workloads)):

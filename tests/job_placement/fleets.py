@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from mast_opt.job_placement import JobPlacement
-from mast_opt.job_placement.generate.blank import Fleet, Pending, Running, assemble, labels
+from mast_opt.job_placement.generate.blank import GeneratedFleet, Pending, Running, assemble, labels
 
 
 def crowded(rng: np.random.Generator, *, fractions: bool = False, scarce: bool = True) -> JobPlacement:
@@ -26,7 +26,7 @@ def crowded(rng: np.random.Generator, *, fractions: bool = False, scarce: bool =
         ],
         axis=1,
     )
-    fleet = Fleet(
+    fleet = GeneratedFleet(
         regions=labels("r", regions)[::-1],
         clusters=labels("c", clusters),
         racks=labels("b", racks),

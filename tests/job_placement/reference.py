@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from mast_opt.job_placement.engine.state import NEVER
-from mast_opt.job_placement.live_fleet.inventory import Books, cost_of
+from mast_opt.job_placement.live_fleet.inventory import FleetInventory, cost_of
 
 
-def expected(books: Books) -> dict[str, np.ndarray]:
+def expected(books: FleetInventory) -> dict[str, np.ndarray]:
     """The arrays of the ledger outside any round, from the servers and the shares of the running jobs alone."""
     servers, tiers = len(books.servers), len(books.tiers)
     most = max(1, max(server.gpus for server in books.servers.values()))
@@ -56,7 +56,7 @@ def expected(books: Books) -> dict[str, np.ndarray]:
     }
 
 
-def kept(books: Books) -> dict[str, np.ndarray]:
+def kept(books: FleetInventory) -> dict[str, np.ndarray]:
     """The same arrays as the live fleet has kept them up to date."""
     state = books.state
     tiers = state.room.shape[1]
@@ -72,7 +72,7 @@ def kept(books: Books) -> dict[str, np.ndarray]:
     }
 
 
-def assert_exact(books: Books) -> None:
+def assert_exact(books: FleetInventory) -> None:
     right = expected(books)
     for name, array in kept(books).items():
         assert np.array_equal(array, right[name]), name

@@ -14,7 +14,7 @@ from mast_opt.io import read, read_instance, write
 from mast_opt.job_placement import JobPlacement, Plan
 from mast_opt.job_placement.analysis.rejection_reasons import reason_in_words
 from mast_opt.job_placement.kind import KIND
-from mast_opt.job_placement.tables.problem_tables import build, unbuild
+from mast_opt.job_placement.tables.problem_tables import problem_from_tables, problem_to_tables
 from mast_opt.job_placement.verification.verifier import verify
 from tests.job_placement.tables.test_tables import BASE, loaded
 
@@ -98,6 +98,6 @@ def test_quotas_take_types_in_the_order_of_the_job(
 ) -> None:
     problem = quota(tmp_path, servers, accepted)
     assert [problem.tiers[tier] for tier in problem.queue_tier.tolist()] == [0, second]
-    again = build(*unbuild(problem))
+    again = problem_from_tables(*problem_to_tables(problem))
     assert np.array_equal(again.queue_tier, problem.queue_tier)
     assert np.array_equal(again.option_type, problem.option_type)

@@ -19,7 +19,7 @@ from mast_opt.backends.base import solver_left_behind
 from mast_opt.core.errors import Interrupted
 from mast_opt.core.solve_result import Event
 from mast_opt.registry import kind_named, kind_names
-from mast_opt.search.interface import Rehearsal, Tools
+from mast_opt.search.interface import Rehearsal, SearchContext
 from mast_opt.solving import clock, dispatch
 from mast_opt.solving import kernel_compilation as compiling
 
@@ -128,7 +128,7 @@ def test_a_rehearsal_runs_once_and_says_when_it_compiles() -> None:
     def fresh(value):  # type: ignore[no-untyped-def]
         return value + 1
 
-    def run(tools: Tools) -> None:
+    def run(tools: SearchContext) -> None:
         ran.append(fresh(1))
 
     rehearsals = [Rehearsal("a test", run)]
@@ -202,7 +202,7 @@ def test_a_thread_that_waits_for_another_one_to_compile_can_be_cancelled() -> No
     compiles, go_on, cancel = threading.Event(), threading.Event(), threading.Event()
     kind = kind_named("data-placement")
 
-    def run(tools: Tools) -> None:
+    def run(tools: SearchContext) -> None:
         compiles.set()
         go_on.wait()
 

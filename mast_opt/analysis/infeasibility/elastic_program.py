@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mast_opt.core.arrays import BoolArray, FloatArray, IntArray
-from mast_opt.kind.analysis_hooks import Limits, Relief
+from mast_opt.kind.analysis_hooks import ElasticLimits, ElasticProgram
 from mast_opt.mip import Mip, frozen
 from mast_opt.mip.transforms import Extension, extended
 
@@ -19,7 +19,7 @@ from mast_opt.mip.transforms import Extension, extended
 class Elastic:
     """Every limit of a Relief as one of G numbered members, sort after sort."""
 
-    relief: Relief
+    relief: ElasticProgram
 
     @cached_property
     def sort(self) -> NDArray[np.int64]:
@@ -109,7 +109,7 @@ class Elastic:
         return found
 
 
-def _bounds(one: Limits, endless: bool) -> FloatArray:
+def _bounds(one: ElasticLimits, endless: bool) -> FloatArray:
     if one.per_unit is None:
         return np.ones(one.count)
     return np.full(one.count, np.inf) if one.most is None or endless else one.most

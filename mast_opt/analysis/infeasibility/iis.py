@@ -18,7 +18,7 @@ from dataclasses import replace
 import numpy as np
 
 from mast_opt.analysis.infeasibility.elastic_program import Elastic
-from mast_opt.analysis.infeasibility.model_rotation import Rotation
+from mast_opt.analysis.infeasibility.model_rotation import ModelRotation
 from mast_opt.backends.base import Backend
 from mast_opt.core.arrays import BoolArray, FloatArray
 from mast_opt.core.solve_result import SolveParams, SolveResult
@@ -36,7 +36,7 @@ ROUNDS = 12
 """Solves of the elastic filter before a conflict counts as a large one."""
 
 
-class Filter:
+class DeletionFilter:
     """The search for one irreducible infeasible set of limits."""
 
     def __init__(self, elastic: Elastic, backend: Backend, params: SolveParams, clock: Clock) -> None:
@@ -44,7 +44,7 @@ class Filter:
         self._backend = backend
         self._params = params
         self._clock = clock
-        self._rotation = Rotation(elastic, backend, params)
+        self._rotation = ModelRotation(elastic, backend, params)
         self.needed: set[int] = set()
         """Members of the irreducible set of which it is proven that they cannot be left out."""
         self.minimal = False

@@ -20,7 +20,7 @@ TOLERANCE = 1e-6
 """By which solvers may miss a bound."""
 
 
-class Rotation:
+class ModelRotation:
     """Limits of one program beside the columns that they are about."""
 
     def __init__(self, elastic: Elastic, backend: Backend, params: SolveParams) -> None:

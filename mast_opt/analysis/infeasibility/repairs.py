@@ -13,7 +13,7 @@ from mast_opt.backends.base import Backend
 from mast_opt.core.arrays import FloatArray
 from mast_opt.core.errors import UsageError
 from mast_opt.core.solve_result import SolveParams, Status
-from mast_opt.kind.analysis_hooks import Limits, Relief
+from mast_opt.kind.analysis_hooks import ElasticLimits, ElasticProgram
 from mast_opt.solving import solve
 from mast_opt.solving.clock import Clock
 
@@ -43,7 +43,7 @@ class Repair:
     """A verified plan of it, not a good one: what shows that the repair works."""
 
 
-def price_list(relief: Relief, factors: Mapping[str, float]) -> FloatArray:
+def price_list(relief: ElasticProgram, factors: Mapping[str, float]) -> FloatArray:
     """[G] the price of a unit of every limit.
 
     Raises:
@@ -61,7 +61,7 @@ def price_list(relief: Relief, factors: Mapping[str, float]) -> FloatArray:
 
 
 @dataclass(frozen=True, eq=False)
-class Workshop:
+class RepairSearch:
     """Looks for repairs of one instance with one MIP solver under one clock."""
 
     problem: Any
@@ -137,7 +137,7 @@ class Workshop:
         return _amount(self.elastic.relief.limits[int(self.elastic.sort[g])], slack, more)
 
 
-def _amount(one: Limits, slack: float, more: float) -> float:
+def _amount(one: ElasticLimits, slack: float, more: float) -> float:
     """What the limit is moved by, without a solver's rounding; raised by a share ``more`` of itself."""
     if one.per_unit is None:
         return 1.0

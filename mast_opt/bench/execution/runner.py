@@ -28,7 +28,7 @@ Outcomes = Generator[Outcome, None, None]
 
 
 @dataclass(frozen=True)
-class Plan:
+class RunPlan:
     """What is to be run, and what need not be."""
 
     suite: Suite
@@ -57,7 +57,7 @@ class Told:
     """What became of the plan, where best-known plans are kept; otherwise empty."""
 
 
-def plan(suite: Suite, folder: Path, filter: str = "", *, again: bool = False) -> Plan:
+def plan(suite: Suite, folder: Path, filter: str = "", *, again: bool = False) -> RunPlan:
     """What of a suite is left to do.
 
     Args:
@@ -78,11 +78,11 @@ def plan(suite: Suite, folder: Path, filter: str = "", *, again: bool = False) -
         if result["status"] != Ended.UNAVAILABLE.value and result.get("machine", here) == here
     }
     todo = tuple((key, trial) for key, trial in keyed if key not in there)
-    return Plan(suite, file, todo, len(keyed) - len(todo), here, used, at)
+    return RunPlan(suite, file, todo, len(keyed) - len(todo), here, used, at)
 
 
 def execute(
-    work: Plan,
+    work: RunPlan,
     tell: Callable[[Told], None],
     starts: Callable[[Trial], None] = lambda trial: None,
     announce: Callable[[str], None] = lambda words: None,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rich.console import Console
 
-from mast_opt.bench.execution.runner import Plan
+from mast_opt.bench.execution.runner import RunPlan
 from mast_opt.bench.reporting.chapters import chapter
 from mast_opt.bench.reporting.tables import seeds
 from mast_opt.bench.results import metrics as figures
@@ -13,7 +13,7 @@ from mast_opt.core.number_format import percent, seconds
 from mast_opt.report.terminal.layout import light_table, print_table
 
 
-def show_summary(console: Console, work: Plan) -> None:
+def show_summary(console: Console, work: RunPlan) -> None:
     """Counts, means and worst gaps of every contestant over the latest results in the suite's file."""
     told = chapter(work.suite, load(work.file))
     best = told.best

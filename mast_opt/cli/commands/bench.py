@@ -16,7 +16,7 @@ from mast_opt.core.errors import InputError, UsageError
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from mast_opt.bench.execution.runner import Plan, Told
+    from mast_opt.bench.execution.runner import RunPlan, Told
 
 RESULTS = Path("out/bench")
 PAGE = Path("docs/benchmarks.md")
@@ -82,7 +82,7 @@ def command(
     return _execute(run, work, ray, patience, update_best_known)
 
 
-def _execute(run: Run, work: Plan, ray: str | None, patience_s: float, update_best_known: bool) -> Answer:
+def _execute(run: Run, work: RunPlan, ray: str | None, patience_s: float, update_best_known: bool) -> Answer:
     from mast_opt.bench.execution.progress import BenchProgress
     from mast_opt.bench.execution.runner import execute
     from mast_opt.bench.results.store import BROKEN
@@ -117,7 +117,7 @@ def _execute(run: Run, work: Plan, ray: str | None, patience_s: float, update_be
     return Answer(Exit.UNEXPECTED if broken else Exit.OK, show)
 
 
-def _show_list(console: Console, work: Plan) -> None:
+def _show_list(console: Console, work: RunPlan) -> None:
     for _, trial in work.todo:
         console.print(trial.label, soft_wrap=True)
     limits_s = sum(trial.time_limit_s for _, trial in work.todo)

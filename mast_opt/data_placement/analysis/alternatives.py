@@ -12,7 +12,7 @@ from mast_opt.core.wording import listed
 from mast_opt.data_placement.plan import Plan, fill_copies, fill_remote
 from mast_opt.data_placement.problem import SHARE, Bools, DataPlacement, Ints
 from mast_opt.data_placement.wording import cores, tb
-from mast_opt.kind.analysis_hooks import Alternative, Choices
+from mast_opt.kind.analysis_hooks import Alternative, Decisions
 
 RULES = ("run", "place", "residency")
 """Constraints of pins, bans, residency and GPU types that a region lacks."""
@@ -177,7 +177,7 @@ def _heaviest(problem: DataPlacement) -> list[int]:
     return order
 
 
-CHOICES = Choices(
+CHOICES = Decisions(
     "workload",
     lambda problem: problem.workloads,
     _heaviest,

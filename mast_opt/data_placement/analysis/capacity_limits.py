@@ -13,7 +13,7 @@ from mast_opt.data_placement.analysis import instance_edits as edits
 from mast_opt.data_placement.analysis.elastic_view import View, names_at
 from mast_opt.data_placement.problem import Ints
 from mast_opt.data_placement.wording import copies, cores, days, quantity, tb
-from mast_opt.kind.analysis_hooks import NONE, Limits
+from mast_opt.kind.analysis_hooks import NONE, ElasticLimits
 
 COPY = 1.0
 """What a repair pays for a copy more or less; making a region's storage, cores, quota, ingress or a link larger by that
@@ -23,11 +23,11 @@ SEVERAL = 4
 """Limits of which the sum is told as well."""
 
 
-def amounts(view: View) -> tuple[Limits, ...]:
+def amounts(view: View) -> tuple[ElasticLimits, ...]:
     return (storage(view), cpu(view), quota(view), ingress(view), *link(view), copies_max(view), copies_min(view))
 
 
-def storage(view: View) -> Limits:
+def storage(view: View) -> ElasticLimits:
     """Told as what is usable; advice is in terms of all storage, headroom included, as the table has it."""
     p = view.p
 
@@ -56,7 +56,7 @@ def storage(view: View) -> Limits:
     return replace(limits, mend=mend)
 
 
-def cpu(view: View) -> Limits:
+def cpu(view: View) -> ElasticLimits:
     p = view.p
     price = _by_size(p.cpu_mcores, 1000)
     return _capacity(
@@ -64,7 +64,7 @@ def cpu(view: View) -> Limits:
     )
 
 
-def quota(view: View) -> Limits:
+def quota(view: View) -> ElasticLimits:
     p = view.p
     price = _by_size(p.quota_mcores, 1000)
 
@@ -74,7 +74,7 @@ def quota(view: View) -> Limits:
     return _capacity(view, "quota", 1000, price, name, p.quota_mcores, cores, "cores", edits.more_quota)
 
 
-def ingress(view: View) -> Limits:
+def ingress(view: View) -> ElasticLimits:
     p = view.p
     limited = np.flatnonzero(p.ingress_limited)
     daily = p.ingress_mb_per_day[limited]
@@ -92,7 +92,7 @@ def ingress(view: View) -> Limits:
     )
 
 
-def link(view: View) -> tuple[Limits, ...]:
+def link(view: View) -> tuple[ElasticLimits, ...]:
     p = view.p
     if p.links is None:
         return ()
@@ -123,14 +123,14 @@ def _capacity(
     unit: Callable[[float], str],
     unit_name: str,
     edit: edits.Edit,
-) -> Limits:
+) -> ElasticLimits:
     rows = view.rows[name].ids.ravel()
 
     def tell(members: Sequence[int]) -> str:
         words = listed([f"{called(m)} ({unit(int(amount[m]))})" for m in members])
         return words if len(members) < SEVERAL else f"{words}, together {unit(int(amount[list(members)].sum()))}"
 
-    return Limits(
+    return ElasticLimits(
         name,
         "upper",
         price,
@@ -145,7 +145,7 @@ def _capacity(
     )
 
 
-def copies_max(view: View) -> Limits:
+def copies_max(view: View) -> ElasticLimits:
     p = view.p
     return _copies(
         view,
@@ -163,7 +163,7 @@ def copies_max(view: View) -> Limits:
     )
 
 
-def copies_min(view: View) -> Limits:
+def copies_min(view: View) -> ElasticLimits:
     p = view.p
     read = np.bincount(p.read_dataset, minlength=len(p.datasets)) > 0
 
@@ -193,9 +193,9 @@ def _copies(
     mend: Callable[[int, float], str],
     edit: edits.Edit,
     most: Ints,
-) -> Limits:
+) -> ElasticLimits:
     rows = view.rows["copies" if side == "lower" else name].ids
-    return Limits(
+    return ElasticLimits(
         name,
         side,
         price,

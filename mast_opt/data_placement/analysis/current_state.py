@@ -15,13 +15,13 @@ from mast_opt.data_placement.plan import Plan, fill_remote, today
 from mast_opt.data_placement.problem import NO_GPU, SHARE, Bools, DataPlacement, Ints
 from mast_opt.data_placement.verification.verifier import verify
 from mast_opt.data_placement.wording import cores, tb
-from mast_opt.kind.current_state import Broken, Known, Present
+from mast_opt.kind.current_state import BrokenLimit, CurrentState, Known
 
 _UNKNOWN_READS = ("local", "remote", "link", "sourced", "copy", "copied")
 """Limits on flows, of which an instance states nothing."""
 
 
-def present(problem: DataPlacement) -> Present:
+def present(problem: DataPlacement) -> CurrentState:
     """How much of the work is known, and every limit that today's replicas and runs break."""
     plan = today(problem) or _without_runs(problem)
     told = _Words(problem, plan)
@@ -33,7 +33,7 @@ def present(problem: DataPlacement) -> Present:
     elif vague:
         runs = "workload runs" if vague == 1 else "workloads run"
         notes.append(f"{vague:,} {runs} on a GPU type that is not stated; figures take the first that it accepts.")
-    return Present(known(problem), (*broken, *_unreadable(problem, plan)), tuple(notes))
+    return CurrentState(known(problem), (*broken, *_unreadable(problem, plan)), tuple(notes))
 
 
 def known(problem: DataPlacement) -> tuple[Known, ...]:
@@ -87,7 +87,7 @@ def _without_runs(problem: DataPlacement) -> Plan:
     return Plan(problem.stored.copy(), *none)
 
 
-def _unreadable(problem: DataPlacement, plan: Plan) -> list[Broken]:
+def _unreadable(problem: DataPlacement, plan: Plan) -> list[BrokenLimit]:
     """Reads that today's replicas cannot serve: stored nowhere, remote where that is forbidden, or over no link."""
     p = problem
     runs = (plan.run_workload, plan.run_region, plan.run_type, plan.run_share)
@@ -108,7 +108,7 @@ def _unreadable(problem: DataPlacement, plan: Plan) -> list[Broken]:
         else:
             continue
         index = (p.workloads[w], p.datasets[i], p.regions[r])
-        found.append(Broken("local", index, f"{index[0]} runs in {index[2]} and reads {index[1]}, {why}"))
+        found.append(BrokenLimit("local", index, f"{index[0]} runs in {index[2]} and reads {index[1]}, {why}"))
     return found
 
 
@@ -125,14 +125,14 @@ class _Words:
         self.options = set(zip(problem.option_workload.tolist(), problem.option_type.tolist()))
         self.types = {name: position for position, name in enumerate((*problem.gpu_types, NO_GPU))}
 
-    def broken(self, violation: Violation) -> Broken | None:
+    def broken(self, violation: Violation) -> BrokenLimit | None:
         """None for what today does not state: work without a known run, and flows."""
         name, index = violation.constraint, violation.index
         if name in _UNKNOWN_READS or name == "served":
             return None
         if name == "run" and violation.limit and self.rows[self.at["workload"][index[0]]] < 2:
             return None
-        return Broken(name, index, self._message(violation))
+        return BrokenLimit(name, index, self._message(violation))
 
     def _message(self, violation: Violation) -> str:
         name, index, over, limit = violation.constraint, violation.index, violation.amount, violation.limit

@@ -15,7 +15,7 @@ ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
-class Possible:
+class ReducedDomains:
     """Grids of what is open; nothing that a feasible plan does is closed."""
 
     p: DataPlacement

@@ -15,18 +15,18 @@ from mast_opt.data_placement.analysis.rule_limits import missing_types, rules
 from mast_opt.data_placement.formulation.formulation import base
 from mast_opt.data_placement.problem import DataPlacement
 from mast_opt.data_placement.wording import tb
-from mast_opt.kind.analysis_hooks import Limits, Relief
+from mast_opt.kind.analysis_hooks import ElasticLimits, ElasticProgram
 from mast_opt.mip import Mip, frozen
 from mast_opt.mip.transforms import Extension, extended
 
 
-def relief(problem: DataPlacement) -> Relief:
+def relief(problem: DataPlacement) -> ElasticProgram:
     """The program without the limits that close columns, and all limits."""
     formulation = base(_opened(problem))
     mip = _copies_apart(problem, formulation.mip)
     view = View(problem, mip)
     limits = tuple(one for one in (*amounts(view), *rules(view)) if one.count)
-    return Relief(mip, limits, formulation.decode, lambda chosen: _story(problem, limits, chosen))
+    return ElasticProgram(mip, limits, formulation.decode, lambda chosen: _story(problem, limits, chosen))
 
 
 def _opened(p: DataPlacement) -> DataPlacement:
@@ -56,7 +56,9 @@ def _copies_apart(problem: DataPlacement, mip: Mip) -> Mip:
     return extended(replace(mip, row_upper=frozen(upper)), most)
 
 
-def _story(problem: DataPlacement, limits: Sequence[Limits], chosen: Mapping[str, Sequence[int]]) -> tuple[str, ...]:
+def _story(
+    problem: DataPlacement, limits: Sequence[ElasticLimits], chosen: Mapping[str, Sequence[int]]
+) -> tuple[str, ...]:
     """Pins are told with the storage or ingress that they fill, everything else by sort."""
     p, left = problem, {name: list(members) for name, members in chosen.items()}
     by_name = {one.name: one for one in limits}

@@ -8,9 +8,9 @@ from mast_opt.data_placement.analysis.losses import adapted, settle_loss
 from mast_opt.data_placement.analysis.risk import risk
 from mast_opt.data_placement.analysis.scenarios import CHANGES, RESOURCES, moved, priced
 from mast_opt.data_placement.analysis.two_stage import TWO_STAGE
-from mast_opt.kind.analysis_hooks import Questions
+from mast_opt.kind.analysis_hooks import AnalysisHooks
 
-QUESTIONS = Questions(
+QUESTIONS = AnalysisHooks(
     relief=relief,
     choices=CHOICES,
     resources=RESOURCES,

@@ -13,14 +13,14 @@ from mast_opt.data_placement.analysis import instance_edits as edits
 from mast_opt.data_placement.analysis.elastic_view import View, by_place, names_at
 from mast_opt.data_placement.problem import DataPlacement, Ints
 from mast_opt.data_placement.wording import cores, tb
-from mast_opt.kind.analysis_hooks import NONE, Limits
+from mast_opt.kind.analysis_hooks import NONE, ElasticLimits
 
 RULE, REMOTE, NEW_TYPE, WORK = 1.0, 5.0, 5.0, 10.0
 """What a repair pays for giving up a rule, for allowing remote reads, for a GPU type where there is none, and for
 leaving out a workload."""
 
 
-def rules(view: View) -> tuple[Limits, ...]:
+def rules(view: View) -> tuple[ElasticLimits, ...]:
     return (
         pin(view),
         ban(view),
@@ -33,7 +33,7 @@ def rules(view: View) -> tuple[Limits, ...]:
     )
 
 
-def pin(view: View) -> Limits:
+def pin(view: View) -> ElasticLimits:
     p = view.p
     cells = np.nonzero(p.pinned)
     return _rule(
@@ -55,7 +55,7 @@ def pin(view: View) -> Limits:
     )
 
 
-def ban(view: View) -> Limits:
+def ban(view: View) -> ElasticLimits:
     p = view.p
     cells = np.nonzero(p.forbidden)
     return _rule(
@@ -74,7 +74,7 @@ def ban(view: View) -> Limits:
     )
 
 
-def residency(view: View) -> Limits:
+def residency(view: View) -> ElasticLimits:
     """One limit for each dataset and region outside its residency: neither a replica nor a reader there."""
     p, (workload, region, _, ids) = view.p, view.run
     cells = np.nonzero(p.outside)
@@ -120,7 +120,7 @@ def _also_resident(cells: tuple[Ints, ...]) -> edits.Edit:
     return edit
 
 
-def work_pin(view: View) -> Limits:
+def work_pin(view: View) -> ElasticLimits:
     p, (workload, region, _, ids) = view.p, view.run
     cells = np.nonzero(p.work_pinned)
     pairs = [np.flatnonzero((workload == w) & (region != r)) for w, r in zip(*(at.tolist() for at in cells))]
@@ -140,7 +140,7 @@ def work_pin(view: View) -> Limits:
     )
 
 
-def work_ban(view: View) -> Limits:
+def work_ban(view: View) -> ElasticLimits:
     p, (workload, region, _, ids) = view.p, view.run
     cells = np.nonzero(p.work_forbidden)
     member = np.full(p.work_forbidden.shape, -1)
@@ -162,7 +162,7 @@ def work_ban(view: View) -> Limits:
     )
 
 
-def gpu_type(view: View) -> Limits:
+def gpu_type(view: View) -> ElasticLimits:
     p, (workload, region, kind, ids) = view.p, view.run
     cells = missing_types(p)
     need = np.zeros((len(p.workloads), len(p.gpu_types) + 1), np.int64)
@@ -186,7 +186,7 @@ def gpu_type(view: View) -> Limits:
     )
 
 
-def remote_reads(view: View) -> Limits:
+def remote_reads(view: View) -> ElasticLimits:
     forbidden = (np.zeros(0 if view.p.remote_reads else 1, np.int64),)
     ids = view.remote if not view.p.remote_reads else view.remote[:0]
     return _rule(
@@ -210,8 +210,8 @@ def _rule(
     mend: Callable[[int], str],
     columns: tuple[IntArray, IntArray],
     edit: edits.Edit,
-) -> Limits:
-    return Limits(
+) -> ElasticLimits:
+    return ElasticLimits(
         name,
         side,
         np.full(len(cells[0]), price),
@@ -225,7 +225,7 @@ def _rule(
     )
 
 
-def served(view: View) -> Limits:
+def served(view: View) -> ElasticLimits:
     p = view.p
     count = 0 if p.may_refuse else len(p.workloads)
 
@@ -234,7 +234,7 @@ def served(view: View) -> Limits:
         verb = "must run" if len(members) > 1 else "must run somewhere"
         return f"{named('workload', names_at(p.workloads, members))} {verb} ({need})"
 
-    return Limits(
+    return ElasticLimits(
         "served",
         "lower",
         np.full(count, WORK),

@@ -12,7 +12,7 @@ import numpy as np
 
 from mast_opt.core.verdict import Conflict
 from mast_opt.core.wording import listed
-from mast_opt.data_placement.analysis.domain_reduction import Possible
+from mast_opt.data_placement.analysis.domain_reduction import ReducedDomains
 from mast_opt.data_placement.problem import DataPlacement
 from mast_opt.data_placement.verification.measures import total, totals
 from mast_opt.data_placement.wording import copies, cores, days, tb
@@ -20,14 +20,14 @@ from mast_opt.data_placement.wording import copies, cores, days, tb
 
 def conflicts(problem: DataPlacement) -> tuple[Conflict, ...]:
     """What keeps every plan from being feasible: datasets, then regions, workloads and totals."""
-    view = Possible(problem)
+    view = ReducedDomains(problem)
     found = [*_of_datasets(view), *_of_regions(view)]
     if not problem.may_refuse:
         found += [*_of_workloads(view), *_of_forced_work(view)]
     return (*found, *_of_totals(view))
 
 
-def _of_datasets(view: Possible) -> Iterator[Conflict]:
+def _of_datasets(view: ReducedDomains) -> Iterator[Conflict]:
     p = view.p
     for i, r in zip(*(at.tolist() for at in np.nonzero(p.pinned & p.forbidden))):
         yield _place(p, i, r, f"dataset {p.datasets[i]} is both pinned to and forbidden in {p.regions[r]}")
@@ -69,7 +69,7 @@ def _of_datasets(view: Possible) -> Iterator[Conflict]:
         yield Conflict("copies", (p.datasets[i],), words)
 
 
-def _why_not_held(view: Possible, i: int) -> list[tuple[str, int]]:
+def _why_not_held(view: ReducedDomains, i: int) -> list[tuple[str, int]]:
     """How many regions fail for each reason; a region counts for the first one that applies."""
     open_to = ~view.p.closed[i]
     reasons = []
@@ -83,7 +83,7 @@ def _why_not_held(view: Possible, i: int) -> list[tuple[str, int]]:
     return reasons
 
 
-def _of_regions(view: Possible) -> Iterator[Conflict]:
+def _of_regions(view: ReducedDomains) -> Iterator[Conflict]:
     p = view.p
     for r, (pinned, have) in enumerate(zip(view.pinned_mb, p.usable_storage_mb.tolist())):
         if pinned > have:
@@ -98,7 +98,7 @@ def _of_regions(view: Possible) -> Iterator[Conflict]:
             yield Conflict("ingress", (p.regions[r],), words)
 
 
-def _of_workloads(view: Possible) -> Iterator[Conflict]:
+def _of_workloads(view: ReducedDomains) -> Iterator[Conflict]:
     p = view.p
     apart = p.reads_outside.all(axis=1)
     for w in np.flatnonzero(apart).tolist():
@@ -120,7 +120,7 @@ def _of_workloads(view: Possible) -> Iterator[Conflict]:
             yield Conflict("served", (p.workloads[w],), words)
 
 
-def _why_not_run(view: Possible, w: int) -> list[tuple[str, int]]:
+def _why_not_run(view: ReducedDomains, w: int) -> list[tuple[str, int]]:
     p = view.p
     accepted = [p.gpu_types[k] for k in p.option_type[p.option_workload == w].tolist() if k < len(p.gpu_types)]
     resident = [p.datasets[i] for i in _resident_reads(p, w)]
@@ -138,7 +138,7 @@ def _why_not_run(view: Possible, w: int) -> list[tuple[str, int]]:
     return reasons
 
 
-def _of_forced_work(view: Possible) -> Iterator[Conflict]:
+def _of_forced_work(view: ReducedDomains) -> Iterator[Conflict]:
     """Regions and quotas that cannot take the work that may run nowhere else."""
     p = view.p
     forced = np.flatnonzero(view.possible.sum(axis=1) == 1)
@@ -168,7 +168,7 @@ def _of_forced_work(view: Possible) -> Iterator[Conflict]:
             yield Conflict("storage", (p.regions[r],), words)
 
 
-def _of_totals(view: Possible) -> Iterator[Conflict]:
+def _of_totals(view: ReducedDomains) -> Iterator[Conflict]:
     p = view.p
     least = np.maximum(p.copies_min, p.pinned.sum(axis=1))
     outputs = 0 if p.may_refuse else total(p.output_mb)

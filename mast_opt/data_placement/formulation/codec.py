@@ -9,10 +9,10 @@ import numpy as np
 
 from mast_opt.core.arrays import FloatArray, IntArray
 from mast_opt.core.errors import UnsupportedOption
-from mast_opt.data_placement.formulation.index_sets import Cells
+from mast_opt.data_placement.formulation.index_sets import IndexSets
 from mast_opt.data_placement.plan import Plan, fill_copies, fill_remote, gpu_demand
 from mast_opt.data_placement.problem import SHARE, Bools, DataPlacement, Ints
-from mast_opt.kind.kind import Freezing
+from mast_opt.kind.kind import FixedParts
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +57,7 @@ def apportion(weights: FloatArray, group: IntArray, total: Ints) -> Ints:
 @dataclass(frozen=True, eq=False)
 class Codec:
     problem: DataPlacement
-    cells: Cells
+    cells: IndexSets
     columns: Columns
     width: int
 
@@ -263,7 +263,7 @@ def _with_types(problem: DataPlacement, plan: Plan, stays: Ints) -> DataPlacemen
     return edited
 
 
-FREEZING: Freezing[DataPlacement, Plan] = Freezing(
+FREEZING: FixedParts[DataPlacement, Plan] = FixedParts(
     tables=("placements", "runs"),
     blocks={"place": ("dataset", "region"), "run": _RUN, "part": _RUN},
     rules=_rules,

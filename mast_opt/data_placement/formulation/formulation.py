@@ -7,7 +7,7 @@ import numpy as np
 from mast_opt.core.arrays import FloatArray, IntArray
 from mast_opt.core.ragged import joined, taken, taken_pairs
 from mast_opt.data_placement.formulation.codec import Codec, Columns
-from mast_opt.data_placement.formulation.index_sets import Cells, cells_of
+from mast_opt.data_placement.formulation.index_sets import IndexSets, cells_of
 from mast_opt.data_placement.plan import Plan
 from mast_opt.data_placement.problem import NO_GPU, SHARE, DataPlacement, Ints
 from mast_opt.kind.kind import Formulation
@@ -45,7 +45,7 @@ class _Statement:
 
     def __init__(self, problem: DataPlacement, parts: int) -> None:
         self.p = problem
-        self.cells: Cells = cells_of(problem)
+        self.cells: IndexSets = cells_of(problem)
         self.m = MipBuilder("data_placement")
         self.types = (*problem.gpu_types, NO_GPU)
         p, c = problem, self.cells

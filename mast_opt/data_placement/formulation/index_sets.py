@@ -12,7 +12,7 @@ from mast_opt.data_placement.problem import Bools, DataPlacement, Ints
 
 
 @dataclass(frozen=True, eq=False)
-class Cells:
+class IndexSets:
     """Index sets; every set is sorted by its first index, then the second."""
 
     run_workload: Ints
@@ -38,7 +38,7 @@ class Cells:
     copy_link: Ints
 
 
-def cells_of(problem: DataPlacement) -> Cells:
+def cells_of(problem: DataPlacement) -> IndexSets:
     options = len(problem.option_workload)
     option, region = np.nonzero(problem.option_regions)
     workload = problem.option_workload[option]
@@ -56,7 +56,7 @@ def cells_of(problem: DataPlacement) -> Cells:
     if links is not None:
         holds: Bools = problem.stored[:, links.source] & ~problem.stored[:, links.target]
         copy_dataset, copy_link = np.nonzero(holds & ~problem.closed[:, links.target])
-    return Cells(
+    return IndexSets(
         run_workload=workload,
         run_region=region,
         run_option=option,

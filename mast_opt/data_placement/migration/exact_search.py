@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 from mast_opt.data_placement.migration.loads import Loads
 from mast_opt.data_placement.migration.replica_moves import Moving
-from mast_opt.data_placement.migration.schedule import Op
-from mast_opt.data_placement.migration.state import Where, World
+from mast_opt.data_placement.migration.schedule import Operation
+from mast_opt.data_placement.migration.state import MigrationState, Where
 from mast_opt.data_placement.problem import SHARE
 
 MOST_STEPS = 10_000
@@ -30,7 +30,7 @@ Cost = tuple[int, int]
 class Found:
     """The cheapest order; None where none was found."""
 
-    ops: tuple[Op, ...] | None
+    ops: tuple[Operation, ...] | None
     cost: Cost
     exhaustive: bool
     """True: it is a cheapest one, or there is none."""
@@ -38,10 +38,10 @@ class Found:
 
 @dataclass(frozen=True, eq=False)
 class _State:
-    world: World
-    done: frozenset[Op]
+    world: MigrationState
+    done: frozenset[Operation]
     hops: frozenset[tuple[int, int]]
-    trail: tuple[Op, object]
+    trail: tuple[Operation, object]
     """The last step, and the trail before it."""
 
 
@@ -57,15 +57,17 @@ def least_stops(moving: Moving, loads: Loads, hops: bool, most_cost: int | None 
 class _Search:
     def __init__(self, moving: Moving, loads: Loads, hops: bool, most_cost: int | None) -> None:
         self.m, self.loads, self.with_hops, self.most_cost = moving, loads, hops, most_cost
-        self.copies = [Op("copy", i, r) for i, r in moving.incoming]
-        self.deletes = [Op("delete", i, r) for i, r in moving.outgoing]
-        world = World(moving, loads)
+        self.copies = [Operation("copy", i, r) for i, r in moving.incoming]
+        self.deletes = [Operation("delete", i, r) for i, r in moving.outgoing]
+        world = MigrationState(moving, loads)
         self.enters = [
-            Op("enter", u) for u, part in enumerate(loads.parts) if world.where[u] is Where.TODAY and part.runs_then
+            Operation("enter", u)
+            for u, part in enumerate(loads.parts)
+            if world.where[u] is Where.TODAY and part.runs_then
         ]
-        self.ends = [Op("stop", u) for u, part in enumerate(loads.parts) if not part.runs_then]
+        self.ends = [Operation("stop", u) for u, part in enumerate(loads.parts) if not part.runs_then]
         self.stays = [u for u, part in enumerate(loads.parts) if part.stays]
-        self.start = _State(world, frozenset(), frozenset(), (Op("", 0), None))
+        self.start = _State(world, frozenset(), frozenset(), (Operation("", 0), None))
         size = len(self.copies) + len(self.deletes) + len(loads.parts) + len(moving.problem.datasets)
         self.budget = MOST_STEPS // (1 + size // SIZE) if size <= MOST_SIZE else 0
         self.simple = moving.link_kb is None and not hops and not moving.problem.outside.any()
@@ -107,29 +109,34 @@ class _Search:
         world = state.world
         for u, part in enumerate(self.loads.parts):
             there = Where.THERE if part.stays else Where.TODAY
-            if part.runs_today and part.runs_then and world.where[u] is there and Op("stop", u) not in state.done:
-                following = self._after(state, Op("stop", u))
+            if (
+                part.runs_today
+                and part.runs_then
+                and world.where[u] is there
+                and Operation("stop", u) not in state.done
+            ):
+                following = self._after(state, Operation("stop", u))
                 assert following is not None
                 yield (self.loads.loads[u].cost, 0), following
         if self.with_hops:
             yield from self._hops(state)
 
-    def _open(self, state: _State) -> Iterator[Op]:
+    def _open(self, state: _State) -> Iterator[Operation]:
         done = state.done
         yield from (op for op in (*self.ends, *self.deletes, *self.enters, *self.copies) if op not in done)
-        yield from (Op("delete", i, r) for i, r in sorted(state.hops))
-        yield from (Op("enter", u) for u in self.stays if state.world.where[u] is Where.STOPPED)
+        yield from (Operation("delete", i, r) for i, r in sorted(state.hops))
+        yield from (Operation("enter", u) for u in self.stays if state.world.where[u] is Where.STOPPED)
 
     def _hops(self, state: _State) -> Iterator[tuple[Cost, _State]]:
         for i in self.m.datasets:
-            if any(Op("delete", *pair) not in state.done for pair in self.m.outgoing_of[i]):
+            if any(Operation("delete", *pair) not in state.done for pair in self.m.outgoing_of[i]):
                 for r in self.m.hop_regions(i):
                     if (i, r) not in state.hops and self.m.stored_at[i]:
-                        following = self._after(state, Op("copy", i, r))
+                        following = self._after(state, Operation("copy", i, r))
                         if following is not None:
                             yield (0, self.m.size_mb[i]), following
 
-    def _after(self, state: _State, op: Op) -> _State | None:
+    def _after(self, state: _State, op: Operation) -> _State | None:
         world = state.world
         if op.kind == "copy":
             if not world.may_begin(op.at, op.region):
@@ -171,19 +178,19 @@ class _Search:
                 state = self._after(state, op) or state
         return state
 
-    def _harmless(self, state: _State) -> list[Op]:
+    def _harmless(self, state: _State) -> list[Operation]:
         world, done = state.world, state.done
         ops = [op for op in self.ends if op not in done]
         for op in self.deletes:
             if op not in done:
-                going = sum(Op("delete", *pair) not in done for pair in self.m.outgoing_of[op.at])
+                going = sum(Operation("delete", *pair) not in done for pair in self.m.outgoing_of[op.at])
                 if len(world.held[op.at]) - going >= self.m.floor[op.at]:
                     ops.append(op)
         wanted = dict.fromkeys(range(len(world.free)), 0)
         for op in self.copies:
             if op not in done:
                 wanted[op.region] += SHARE * self.m.size_mb[op.at]
-        waiting = [op for op in (*self.enters, *(Op("enter", u) for u in self.stays)) if op not in done]
+        waiting = [op for op in (*self.enters, *(Operation("enter", u) for u in self.stays)) if op not in done]
         waiting = [op for op in waiting if world.where[op.at] is not Where.THERE]
         for op in waiting:
             for limit, amount in self.loads.loads[op.at].enters:
@@ -193,7 +200,7 @@ class _Search:
         return ops + [op for op in self.copies if op not in done and op.region in roomy]
 
 
-def _trail(state: _State) -> tuple[Op, ...]:
+def _trail(state: _State) -> tuple[Operation, ...]:
     ops = []
     trail: object = state.trail
     while isinstance(trail, tuple) and trail[1] is not None:

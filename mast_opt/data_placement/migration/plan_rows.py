@@ -13,7 +13,7 @@ MOST_NAMES = 5
 """Names in a sentence."""
 
 
-def order(problem: DataPlacement, plan: Plan) -> Order:
+def migration_plan(problem: DataPlacement, plan: Plan) -> Order:
     """Copies, deletions and moves of work from today to the plan, in TB, GPUs and days."""
     p = problem
     found = steps(problem, plan)

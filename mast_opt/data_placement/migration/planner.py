@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from mast_opt.data_placement.migration.exact_search import least_stops
 from mast_opt.data_placement.migration.loads import Loads
 from mast_opt.data_placement.migration.replica_moves import Moving
-from mast_opt.data_placement.migration.replica_search import Help, search
-from mast_opt.data_placement.migration.schedule import Calendar, Op, RunStep, Step
+from mast_opt.data_placement.migration.replica_search import Assistance, search
+from mast_opt.data_placement.migration.schedule import Calendar, Operation, RunStep, Step
 from mast_opt.data_placement.migration.workload_moves import Part
 from mast_opt.data_placement.plan import Plan
 from mast_opt.data_placement.problem import SHARE, DataPlacement
@@ -127,7 +127,7 @@ def _least(moving: Moving, loads: Loads, ways: list[Calendar], exhaustive: bool)
 
 def _deadlocked(moving: Moving, loads: Loads, plain: Calendar) -> Steps:
     """Data blocks data, or links are full: replicas in between, or how far the steps get."""
-    data = search(moving, Help.NOTHING)
+    data = search(moving, Assistance.NOTHING)
     stuck: tuple[Blocked, ...] = ()
     room: tuple[Room, ...] = ()
     found, proven = data, data.exhaustive
@@ -135,11 +135,11 @@ def _deadlocked(moving: Moving, loads: Loads, plain: Calendar) -> Steps:
         free = data.end.free_mb
         waits = [pair for pair in moving.incoming if pair not in data.end.arrived]
         stuck = tuple(Blocked(i, r, max(moving.size_mb[i] - free[r], 0)) for i, r in waits)
-        lent = search(moving, Help.ROOM)
+        lent = search(moving, Assistance.ROOM)
         room = tuple(Room(r, mb) for r, mb in enumerate(lent.end.lent_mb) if mb) if lent.complete else ()
-        found = search(moving, Help.HOPS)
+        found = search(moving, Assistance.HOPS)
         if not found.complete and not found.exhaustive:
-            found = search(moving, Help.HOPS, after=data)
+            found = search(moving, Assistance.HOPS, after=data)
         proven = proven and lent.exhaustive and found.exhaustive
     if found.complete:
         ways = []
@@ -147,7 +147,7 @@ def _deadlocked(moving: Moving, loads: Loads, plain: Calendar) -> Steps:
             exact = least_stops(moving, loads, hops=True)
             proven = proven and exact.exhaustive
             ways += [Calendar(moving, loads, exact.ops).run()] if exact.ops is not None else []
-        follow = [Op("copy" if move.arrives else "delete", move.dataset, move.region) for move in found.moves]
+        follow = [Operation("copy" if move.arrives else "delete", move.dataset, move.region) for move in found.moves]
         ways.append(_with_stops(Calendar(moving, loads, follow, reserve=True).run()))
         ways = [way for way in ways if way.complete]
         if ways:

@@ -20,7 +20,7 @@ MOST_STATES = 20_000
 Key = tuple[object, ...]
 
 
-class Help(enum.Enum):
+class Assistance(enum.Enum):
     """What an order may use beyond what the plan says."""
 
     NOTHING = "nothing"
@@ -41,7 +41,7 @@ class Move:
 
 
 @dataclass(frozen=True)
-class State:
+class ReplicaState:
     """What is done so far."""
 
     arrived: frozenset[Pair]
@@ -63,12 +63,12 @@ class Order:
 
     moves: tuple[Move, ...]
     complete: bool
-    end: State
+    end: ReplicaState
     exhaustive: bool
     """True: a complete order is a cheapest one, and an incomplete one proves that there is none."""
 
 
-def search(moving: Moving, help: Help, after: Order | None = None) -> Order:
+def search(moving: Moving, help: Assistance, after: Order | None = None) -> Order:
     """A cheapest order of the moves; without one, the order that gets furthest.
 
     ``after``: an order to go on from, instead of from today; the result is then not exhaustive.
@@ -77,18 +77,18 @@ def search(moving: Moving, help: Help, after: Order | None = None) -> Order:
 
 
 class _Search:
-    def __init__(self, moving: Moving, help: Help, after: Order | None) -> None:
+    def __init__(self, moving: Moving, help: Assistance, after: Order | None) -> None:
         self.m = moving
         self.help = help
         self.prefix = () if after is None else after.moves
         none: frozenset[Pair] = frozenset()
-        today = State(none, none, none, moving.free_mb, (0,) * len(moving.free_mb))
+        today = ReplicaState(none, none, none, moving.free_mb, (0,) * len(moving.free_mb))
         self.start = today if after is None else after.end
         self.cost: dict[Key, int] = {self.start.key: 0}
         self.came: dict[Key, tuple[Key, Move]] = {}
 
     def run(self) -> Order:
-        dive = None if self.help is Help.HOPS else self._dive()
+        dive = None if self.help is Assistance.HOPS else self._dive()
         if dive is not None and dive.complete and not self.cost[dive.end.key]:
             return dive
         self.cost, self.came = {self.start.key: 0}, {}
@@ -117,7 +117,7 @@ class _Search:
 
     def _best_first(self) -> Order:
         best = self.start
-        queue: list[tuple[int, int, tuple[int, int], int, State]] = [(0, self._left(best), (0, 0), 0, best)]
+        queue: list[tuple[int, int, tuple[int, int], int, ReplicaState]] = [(0, self._left(best), (0, 0), 0, best)]
         opened: set[Key] = set()
         while queue:
             *_, state = heapq.heappop(queue)
@@ -139,7 +139,7 @@ class _Search:
                     heapq.heappush(queue, entry)
         return self._order(best, complete=False, exhaustive=not self.prefix)
 
-    def _order(self, state: State, complete: bool, exhaustive: bool) -> Order:
+    def _order(self, state: ReplicaState, complete: bool, exhaustive: bool) -> Order:
         moves = []
         key = state.key
         while key in self.came:
@@ -147,13 +147,13 @@ class _Search:
             moves.append(move)
         return Order((*self.prefix, *reversed(moves)), complete, state, exhaustive)
 
-    def _go(self, state: State, move: Move) -> State:
+    def _go(self, state: ReplicaState, move: Move) -> ReplicaState:
         """Make a move, and remember how the state was reached if that was never cheaper."""
         following = self._after(state, move)
         self._cheaper(state, move, following)
         return following
 
-    def _cheaper(self, state: State, move: Move, following: State) -> bool:
+    def _cheaper(self, state: ReplicaState, move: Move, following: ReplicaState) -> bool:
         """Is this the cheapest way to the state so far? It is then the one that is remembered."""
         cost = self.cost[state.key] + self._price(state, move, following)
         if following.key in self.cost and self.cost[following.key] <= cost:
@@ -162,33 +162,33 @@ class _Search:
         self.came[following.key] = (state.key, move)
         return True
 
-    def _left(self, state: State) -> int:
+    def _left(self, state: ReplicaState) -> int:
         done = len(state.arrived) + len(state.gone)
         return len(self.m.incoming) + len(self.m.outgoing) + len(state.hops) - done
 
-    def _price(self, state: State, move: Move, following: State) -> int:
-        if self.help is Help.HOPS:
+    def _price(self, state: ReplicaState, move: Move, following: ReplicaState) -> int:
+        if self.help is Assistance.HOPS:
             return self.m.size_mb[move.dataset] if move.hop and move.arrives else 0
         return sum(following.lent_mb) - sum(state.lent_mb)
 
-    def _rank(self, state: State, move: Move) -> tuple[int, int]:
+    def _rank(self, state: ReplicaState, move: Move) -> tuple[int, int]:
         """Among moves of equal cost: deletions, then copies that let an old replica go, large ones first."""
         if not move.arrives:
             return 0, 0
         releases = any(pair not in state.gone for pair in self.m.outgoing_of[move.dataset])
         return 1 if releases else 2, -self.m.size_mb[move.dataset]
 
-    def _run_ahead(self, state: State) -> State:
+    def _run_ahead(self, state: ReplicaState) -> ReplicaState:
         """Make every move that can do no harm, whatever comes later. Room and replicas may be what a detour needs, so
         with hops there is no such move."""
         before = None
-        while self.help is not Help.HOPS and state is not before:
+        while self.help is not Assistance.HOPS and state is not before:
             before = state
             state = self._fill_roomy(state)
             state = self._drop_due(state)
         return state
 
-    def _fill_roomy(self, state: State) -> State:
+    def _fill_roomy(self, state: ReplicaState) -> ReplicaState:
         """Copies to regions with room for all that is still to come there."""
         m = self.m
         for r, datasets in enumerate(m.incoming_at):
@@ -200,7 +200,7 @@ class _Search:
                         state = self._go(state, Move(i, r, arrives=True, sources=sources))
         return state
 
-    def _drop_due(self, state: State) -> State:
+    def _drop_due(self, state: ReplicaState) -> ReplicaState:
         """Deletions that are due in any case."""
         m = self.m
         for i, r in m.outgoing:
@@ -211,7 +211,7 @@ class _Search:
                     state = self._go(state, Move(i, r, arrives=False))
         return state
 
-    def _moves(self, state: State) -> Iterator[Move]:
+    def _moves(self, state: ReplicaState) -> Iterator[Move]:
         """Every move that is possible in a state."""
         m = self.m
         wanted = [Move(i, r, arrives=False) for i, r in m.outgoing if (i, r) not in state.gone]
@@ -221,20 +221,20 @@ class _Search:
             possible = self._again(state, move)
             if possible is not None:
                 yield possible
-        if self.help is Help.HOPS:
+        if self.help is Assistance.HOPS:
             yield from self._hops(state)
 
-    def _again(self, state: State, move: Move) -> Move | None:
+    def _again(self, state: ReplicaState, move: Move) -> Move | None:
         """The move as it can be made in this state; None where it cannot."""
         i, r = move.dataset, move.region
         if not move.arrives:
             return move if self._may_go(state, i, r) else None
-        if self.help is not Help.ROOM and self.m.size_mb[i] > state.free_mb[r]:
+        if self.help is not Assistance.ROOM and self.m.size_mb[i] > state.free_mb[r]:
             return None
         sources = self.m.sources(i, r, self._holders(state, i))
         return None if sources is None else replace(move, sources=sources)
 
-    def _hops(self, state: State) -> Iterator[Move]:
+    def _hops(self, state: ReplicaState) -> Iterator[Move]:
         """Replicas in between, of datasets whose old replica is in the way."""
         m = self.m
         for i in m.datasets:
@@ -246,14 +246,14 @@ class _Search:
                         if sources:
                             yield Move(i, r, arrives=True, hop=True, sources=sources)
 
-    def _holders(self, state: State, i: int) -> frozenset[int]:
+    def _holders(self, state: ReplicaState, i: int) -> frozenset[int]:
         m = self.m
         held = {r for r in m.stored_at[i] if (i, r) not in state.gone}
         held.update(r for _, r in m.incoming_of[i] if (i, r) in state.arrived)
         held.update(r for j, r in state.hops if j == i)
         return frozenset(held)
 
-    def _may_go(self, state: State, i: int, r: int) -> bool:
+    def _may_go(self, state: ReplicaState, i: int, r: int) -> bool:
         """Enough replicas stay, and every copy still to come that has a source now has one then."""
         m, holders = self.m, self._holders(state, i)
         stay = holders - {r}
@@ -262,7 +262,7 @@ class _Search:
         waits = [to for _, to in m.incoming_of[i] if (i, to) not in state.arrived]
         return all(m.sources(i, to, stay) is not None for to in waits if m.sources(i, to, holders) is not None)
 
-    def _after(self, state: State, move: Move) -> State:
+    def _after(self, state: ReplicaState, move: Move) -> ReplicaState:
         pair, r, size = (move.dataset, move.region), move.region, self.m.size_mb[move.dataset]
         free = _changed(state.free_mb, r, state.free_mb[r] + (-size if move.arrives else size))
         lent = state.lent_mb

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 
 from mast_opt.data_placement.migration.loads import Loads
 from mast_opt.data_placement.migration.replica_moves import Moving, Pair, Sources
-from mast_opt.data_placement.migration.state import Where, World
+from mast_opt.data_placement.migration.state import MigrationState, Where
 from mast_opt.data_placement.migration.stops import Stoppable, cheapest_stop
 from mast_opt.data_placement.migration.workload_moves import Cell
 from mast_opt.data_placement.problem import SHARE
@@ -61,7 +61,7 @@ class RunStep:
 
 
 @dataclass(frozen=True)
-class Op:
+class Operation:
     """A step of an order that the days keep to."""
 
     kind: str
@@ -94,7 +94,7 @@ class Calendar:
 
     moving: Moving
     loads: Loads
-    follow: Sequence[Op] | None = None
+    follow: Sequence[Operation] | None = None
     may_stop: AbstractSet[int] = frozenset()
     reserve: bool = False
 
@@ -108,7 +108,7 @@ class Calendar:
     def __post_init__(self) -> None:
         m = self.moving
         regions = range(len(m.problem.regions))
-        self.world = World(m, self.loads)
+        self.world = MigrationState(m, self.loads)
         self.queue = None if self.follow is None else list(self.follow)
         listed = {(op.kind, op.at, op.region) for op in self.follow or ()}
         self.copies = set(m.incoming)
@@ -238,11 +238,11 @@ class Calendar:
         self.wave += happened
         return happened or bool(due)
 
-    def _follow_order(self, queue: list[Op]) -> None:
+    def _follow_order(self, queue: list[Operation]) -> None:
         """Make the steps that are next, and those after them that have nothing in common with one that waits."""
         waits: set[object] = set()
         every = len(self.moving.problem.regions)
-        kept: list[Op] = []
+        kept: list[Operation] = []
         for n, op in enumerate(queue):
             if len([one for one in waits if isinstance(one, int)]) >= every or "all" in waits:
                 kept += queue[n:]
@@ -254,13 +254,13 @@ class Calendar:
             kept.append(op)
         queue[:] = kept
 
-    def _make(self, op: Op) -> bool:
+    def _make(self, op: Operation) -> bool:
         pair = (op.at, op.region)
         if op.kind == "copy":
             return self._begin(pair)
         return self._delete(pair, shy=False) if op.kind == "delete" else self._enter(op.at, shy=False)
 
-    def _touched(self, op: Op) -> set[object]:
+    def _touched(self, op: Operation) -> set[object]:
         """Regions and datasets whose state the step changes or depends on."""
         if self.world.remote is not None:
             return {"all"}

@@ -23,7 +23,7 @@ class Where(enum.Enum):
     THERE = "where the plan has it, or ended if the plan does not serve it"
 
 
-class World:
+class MigrationState:
     """The state in between; every method that takes says whether the limits allow it, and changes nothing if not."""
 
     def __init__(self, moving: Moving, loads: Loads) -> None:
@@ -62,8 +62,8 @@ class World:
                 remote.fit(r, list(demand), self.held)
         return remote
 
-    def copy(self) -> World:
-        twin = World.__new__(World)
+    def copy(self) -> MigrationState:
+        twin = MigrationState.__new__(MigrationState)
         twin.m, twin.loads = self.m, self.loads
         twin.held, twin.free, twin.where = list(self.held), list(self.free), list(self.where)
         twin.to_come = {i: set(regions) for i, regions in self.to_come.items()}

@@ -9,7 +9,7 @@ from itertools import islice
 
 from mast_opt.data_placement.migration.loads import Amounts
 from mast_opt.data_placement.migration.replica_moves import Pair
-from mast_opt.data_placement.migration.state import Where, World
+from mast_opt.data_placement.migration.state import MigrationState, Where
 from mast_opt.data_placement.problem import SHARE
 
 MOST_TRIED = 400
@@ -23,7 +23,7 @@ Choice = tuple[int, tuple[int, ...]]
 class Stoppable:
     """What waits, and what may stop."""
 
-    world: World
+    world: MigrationState
     may_stop: AbstractSet[int]
     enters: AbstractSet[int]
     copies: AbstractSet[Pair]

@@ -12,7 +12,7 @@ from mast_opt.data_placement.tables.problem_tables import problem_axes
 from mast_opt.kind.schema import Tables
 
 
-def build_plan(problem: DataPlacement, tables: Tables) -> Plan:
+def plan_from_tables(problem: DataPlacement, tables: Tables) -> Plan:
     """The plan that the tables state; positions are those of the problem's axes."""
     place = np.zeros((len(problem.datasets), len(problem.regions)), np.bool_)
     place[tables.get("placements", "dataset"), tables.get("placements", "region")] = True
@@ -59,8 +59,8 @@ def in_full(problem: DataPlacement, plan: Plan) -> Plan:
     return plan
 
 
-def unbuild_plan(problem: DataPlacement, plan: Plan) -> Tables:
-    """The tables that ``build_plan`` turns into this plan."""
+def plan_to_tables(problem: DataPlacement, plan: Plan) -> Tables:
+    """The tables that ``plan_from_tables`` turns into this plan."""
     dataset, region = np.nonzero(plan.place)
     typed = plan.run_type < len(problem.gpu_types)
     values = {

@@ -13,7 +13,7 @@ from mast_opt.kind.header import Header
 from mast_opt.kind.schema import Tables
 
 
-def build(header: Header, tables: Tables) -> DataPlacement:
+def problem_from_tables(header: Header, tables: Tables) -> DataPlacement:
     """The problem that the tables state. Raises InstanceError for what only the problem can see."""
     regions, types = tables.axes["region"], tables.axes["gpu_type"]
     datasets, workloads = tables.axes["dataset"], tables.axes["workload"]
@@ -130,7 +130,7 @@ def _link_faults(tables: Tables) -> list[Fault]:
     ]
 
 
-def unbuild(problem: DataPlacement) -> tuple[Header, Tables]:
+def problem_to_tables(problem: DataPlacement) -> tuple[Header, Tables]:
     """The header and tables that ``build`` turns into this problem."""
     p = problem
     header = Header(

@@ -13,19 +13,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mast_opt.data_placement.problem import Bools, Ints
-from mast_opt.data_placement.tetris.instance_arrays import Arrays
-from mast_opt.data_placement.tetris.state import State, peaks_of
+from mast_opt.data_placement.tetris.instance_arrays import TetrisArrays
+from mast_opt.data_placement.tetris.state import TetrisState, peaks_of
 
 MOST = 128
 """Parts; what belongs to no region draws the number of its part in eight bits."""
 
 
-class Part(NamedTuple):
+class Subproblem(NamedTuple):
     """What one thread changes."""
 
-    arrays: Arrays
+    arrays: TetrisArrays
     """The problem, with the limits on copies as they hold for this part."""
-    state: State
+    state: TetrisState
     """Shares with the whole plan what belongs to workloads, datasets and regions of the part; its sums are its own."""
     regions: Ints
     """Ids of the part's regions."""
@@ -35,16 +35,18 @@ class Part(NamedTuple):
     """Ids of the workloads in them, and of some that are left out."""
 
 
-def whole(a: Arrays, s: State) -> Part:
+def undivided(a: TetrisArrays, s: TetrisState) -> Subproblem:
     """The whole plan as one part."""
     regions = s.place.shape[1]
-    return Part(a, s, np.arange(regions), np.ones(regions + 1, np.bool_), np.arange(len(s.region)))
+    return Subproblem(a, s, np.arange(regions), np.ones(regions + 1, np.bool_), np.arange(len(s.region)))
 
 
-def split(a: Arrays, s: State, rng: np.random.Generator, random: list[NDArray[np.uint64]]) -> list[Part]:
+def decompose(
+    a: TetrisArrays, s: TetrisState, rng: np.random.Generator, random: list[NDArray[np.uint64]]
+) -> list[Subproblem]:
     """As many parts as there are states of random generators, with about the same amount of work each."""
     if len(random) == 1:
-        return [whole(a, s._replace(random=random[0]))]
+        return [undivided(a, s._replace(random=random[0]))]
     regions = s.place.shape[1]
     work = np.bincount(s.region, minlength=regions + 1)
     owner = np.empty(regions + 1, np.int64)
@@ -75,11 +77,13 @@ def split(a: Arrays, s: State, rng: np.random.Generator, random: list[NDArray[np
             copies=s.copies.copy(),
             random=state,
         )
-        parts.append(Part(arrays, own, np.flatnonzero(mine), mine, np.flatnonzero(mine[s.region] | (out == number))))
+        parts.append(
+            Subproblem(arrays, own, np.flatnonzero(mine), mine, np.flatnonzero(mine[s.region] | (out == number)))
+        )
     return parts
 
 
-def _copies_of(a: Arrays, copies: Ints, turn: Ints, parts: int) -> tuple[Ints, Ints]:
+def _copies_of(a: TetrisArrays, copies: Ints, turn: Ints, parts: int) -> tuple[Ints, Ints]:
     """[I] the least and most copies for one part: each has its share of what may still come and go, those first in turn
     one more where it does not divide. What exceeds the limits is the first one's to mend."""
     up, down = np.maximum(a.copies_max - copies, 0), np.maximum(copies - a.copies_min, 0)
@@ -91,7 +95,7 @@ def _copies_of(a: Arrays, copies: Ints, turn: Ints, parts: int) -> tuple[Ints, I
     return fewest, most
 
 
-def join(a: Arrays, s: State, parts: list[Part]) -> float:
+def merge(a: TetrisArrays, s: TetrisState, parts: list[Subproblem]) -> float:
     """Bring the parts' sums back into the state; returns what the peaks cost beyond the sum of the parts' changes."""
     if len(parts) == 1:
         return 0.0

@@ -9,37 +9,37 @@ import numpy as np
 
 from mast_opt.data_placement.plan import Plan, fill_copies, fill_remote
 from mast_opt.data_placement.problem import SHARE, Bools, DataPlacement, Ints
-from mast_opt.data_placement.tetris.instance_arrays import Arrays
-from mast_opt.data_placement.tetris.state import State, cost, excess, forbidden, state_of
+from mast_opt.data_placement.tetris.instance_arrays import TetrisArrays
+from mast_opt.data_placement.tetris.state import TetrisState, cost, excess, forbidden, state_of
 
 
 @dataclass(eq=False)
-class Searched:
+class SearchPlan:
     """Changes never exceed a hard limit that holds, so a feasible plan stays feasible but for forbidden reads, which
     come back where they save more than the price that stands for one."""
 
-    state: State
+    state: TetrisState
     cost: float
     feasible: bool = False
     """Were all hard limits kept when that was last looked at?"""
 
-    def settle(self, a: Arrays, refuse: bool) -> None:
+    def settle(self, a: TetrisArrays, refuse: bool) -> None:
         """Look again whether the limits hold; changes out of exceeded ones were rewarded beyond their cost."""
         if not self.feasible:
             self.feasible = excess(a, self.state, refuse) == 0
             self.cost = cost(a, self.state)
 
-    def legal(self, a: Arrays) -> bool:
+    def legal(self, a: TetrisArrays) -> bool:
         """Is the plan within the hard limits, without a forbidden read?"""
         return self.feasible and forbidden(a, self.state) == 0
 
-    def go_to(self, a: Arrays, snapshot: Snapshot) -> None:
+    def go_to(self, a: TetrisArrays, snapshot: Assignment) -> None:
         """Become another plan, keeping the random numbers."""
         restore(a, self.state, snapshot)
         self.cost, self.feasible = cost(a, self.state), False
 
 
-class Snapshot(NamedTuple):
+class Assignment(NamedTuple):
     """The decisions of a state. Region R means left out."""
 
     option: Ints
@@ -47,12 +47,12 @@ class Snapshot(NamedTuple):
     place: Bools
 
 
-def decisions(s: State) -> Snapshot:
+def decisions(s: TetrisState) -> Assignment:
     """Those of a state, to keep."""
-    return Snapshot(s.option.copy(), s.region.copy(), s.place.copy())
+    return Assignment(s.option.copy(), s.region.copy(), s.place.copy())
 
 
-def plan_of(problem: DataPlacement, snapshot: Snapshot) -> Plan:
+def plan_of(problem: DataPlacement, snapshot: Assignment) -> Plan:
     """The plan, with copies and remote reads from the first region that holds the dataset."""
     runs = np.flatnonzero(snapshot.region < len(problem.regions))
     run = (
@@ -66,15 +66,15 @@ def plan_of(problem: DataPlacement, snapshot: Snapshot) -> Plan:
     )
 
 
-def restore(a: Arrays, s: State, snapshot: Snapshot) -> None:
+def restore(a: TetrisArrays, s: TetrisState, snapshot: Assignment) -> None:
     """Make the state that of a snapshot, keeping its random numbers."""
     fresh = state_of(a, snapshot.option, snapshot.region, snapshot.place, 1)
-    for name in State._fields:
+    for name in TetrisState._fields:
         if name != "random":
             getattr(s, name)[...] = getattr(fresh, name)
 
 
-def snapshot_of(problem: DataPlacement, plan: Plan) -> Snapshot:
+def assignment_of(problem: DataPlacement, plan: Plan) -> Assignment:
     """What the search can start from: split work is put where most of it runs."""
     workloads, regions = len(problem.workloads), len(problem.regions)
     first = np.searchsorted(problem.option_workload, np.arange(workloads))
@@ -88,4 +88,4 @@ def snapshot_of(problem: DataPlacement, plan: Plan) -> Snapshot:
     known = key[by_key][at] == wanted
     option[plan.run_workload[order][known]] = by_key[at][known]
     region[plan.run_workload[order][known]] = plan.run_region[order][known]
-    return Snapshot(option, region, plan.place)
+    return Assignment(option, region, plan.place)

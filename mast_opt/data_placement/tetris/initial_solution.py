@@ -6,26 +6,26 @@ import numpy as np
 
 from mast_opt.core.jit import compiled, kernel
 from mast_opt.data_placement.problem import Bools, Ints
-from mast_opt.data_placement.tetris.instance_arrays import Arrays
+from mast_opt.data_placement.tetris.instance_arrays import TetrisArrays
 from mast_opt.data_placement.tetris.operators.delta_costs import gpu_change, replica_price, stay_worth
-from mast_opt.data_placement.tetris.operators.induced_moves import follow
-from mast_opt.data_placement.tetris.operators.workload_moves import enter, has_room
-from mast_opt.data_placement.tetris.operators.workspace import Scratch, scratch_for
-from mast_opt.data_placement.tetris.state import State, state_of
+from mast_opt.data_placement.tetris.operators.induced_moves import apply_induced_moves
+from mast_opt.data_placement.tetris.operators.workload_moves import add_load, has_room
+from mast_opt.data_placement.tetris.operators.workspace import Workspace, workspace_for
+from mast_opt.data_placement.tetris.state import TetrisState, state_of
 
 
-def first_state(a: Arrays, refuse: bool, seed: int) -> State:
+def first_state(a: TetrisArrays, refuse: bool, seed: int) -> TetrisState:
     """A state close to today's; it may exceed limits where that is hard to avoid."""
     return _filled(a, legal_replicas(a), refuse, seed)
 
 
-def scattered_state(a: Arrays, refuse: bool, rng: np.random.Generator) -> State:
+def randomised_state(a: TetrisArrays, refuse: bool, rng: np.random.Generator) -> TetrisState:
     """A state that forgets where data is today, with each workload where it costs least. Like ``first_state`` it may
     exceed limits."""
     return _filled(a, scattered(a, rng), refuse, 1)
 
 
-def scattered(a: Arrays, rng: np.random.Generator) -> Bools:
+def scattered(a: TetrisArrays, rng: np.random.Generator) -> Bools:
     """Replicas as few as may be, the largest datasets first, each in a region drawn at random among those with room."""
     place = a.pinned.copy()
     room = a.storage - place.T @ a.size
@@ -42,7 +42,7 @@ def scattered(a: Arrays, rng: np.random.Generator) -> Bools:
     return place
 
 
-def _filled(a: Arrays, place: Bools, refuse: bool, seed: int) -> State:
+def _filled(a: TetrisArrays, place: Bools, refuse: bool, seed: int) -> TetrisState:
     """The state with these replicas and each workload where it costs least: by GPUs, then cores, the largest first;
     where that exceeds cores or quotas, first of all what few regions could hold even if they were empty."""
     option, out = a.option_start[:-1], np.full(len(a.tier), place.shape[1])
@@ -55,18 +55,20 @@ def _filled(a: Arrays, place: Bools, refuse: bool, seed: int) -> State:
     return s if _lacks_cores(a, again) else again
 
 
-def settled(a: Arrays, option: Ints, region: Ints, place: Bools, order: Ints, refuse: bool, seed: int = 1) -> State:
+def settled(
+    a: TetrisArrays, option: Ints, region: Ints, place: Bools, order: Ints, refuse: bool, seed: int = 1
+) -> TetrisState:
     """The state of a plan that leaves the workloads of ``order`` out, with each of them where it then costs least."""
     s = state_of(a, option, region, place, seed)
-    _settle(a, s, order, refuse, scratch_for(a))
+    _settle(a, s, order, refuse, workspace_for(a))
     return s
 
 
-def _lacks_cores(a: Arrays, s: State) -> bool:
+def _lacks_cores(a: TetrisArrays, s: TetrisState) -> bool:
     return bool((s.cpu > a.cpu).any() or (s.quota > a.quota).any())
 
 
-def given_state(a: Arrays, option: Ints, region: Ints, place: Bools, refuse: bool, seed: int) -> State:
+def given_state(a: TetrisArrays, option: Ints, region: Ints, place: Bools, refuse: bool, seed: int) -> TetrisState:
     """The state of a given plan; work that the plan leaves out, or runs where it may not, is settled afresh."""
     regions = a.stored.shape[1]
     legal = a.option_region[option, region]
@@ -75,7 +77,7 @@ def given_state(a: Arrays, option: Ints, region: Ints, place: Bools, refuse: boo
     return settled(a, option, region, place & ~a.forbidden | a.pinned, out, refuse, seed)
 
 
-def legal_replicas(a: Arrays) -> Bools:
+def legal_replicas(a: TetrisArrays) -> Bools:
     """Today's replicas with pins, bans and the limits on copies kept, as far as storage allows."""
     place = (a.stored & ~a.forbidden) | a.pinned
     used = np.array([int(a.size[place[:, r]].sum()) for r in range(place.shape[1])], np.int64)
@@ -99,7 +101,7 @@ def legal_replicas(a: Arrays) -> Bools:
 
 
 @kernel
-def _cheapest(a: Arrays, s: State, w, refuse):
+def _cheapest(a: TetrisArrays, s: TetrisState, w, refuse):
     """(option, region) where w adds least cost, or with room nowhere, where most cores are free; region −1: out."""
     regions = s.place.shape[1]
     best, best_o, best_r = np.inf, -1, -1
@@ -127,13 +129,13 @@ def _cheapest(a: Arrays, s: State, w, refuse):
 
 
 @compiled
-def _settle(a: Arrays, s: State, order, refuse, scratch: Scratch):
+def _settle(a: TetrisArrays, s: TetrisState, order, refuse, scratch: Workspace):
     """Put each workload of ``order`` where it is cheapest."""
     regions = s.place.shape[1]
     for w in order:
         o, r = _cheapest(a, s, w, refuse)
         if r >= 0:
             gpu_change(a, s, a.tier[w], regions, 0, 0, r, a.option_type[o], a.option_mgpu[o], True)
-            enter(a, s, w, r, 1)
-            follow(a, s, w, regions, r, scratch.first)
+            add_load(a, s, w, r, 1)
+            apply_induced_moves(a, s, w, regions, r, scratch.first)
             s.option[w], s.region[w] = o, r

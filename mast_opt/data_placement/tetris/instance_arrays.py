@@ -14,10 +14,10 @@ UNLIMITED = np.iinfo(np.int64).max // 4
 """Stands for a capacity that is not limited; far above any sum of needs, far from overflow."""
 FORBIDDEN_READ, RELIEF = 1e3, 100.0
 """Price of a remote read where those are forbidden, which few plans can save by one; and worth of bringing an exceeded
-limit back by its own size. Both are more where the objective is dear: see ``_dearness``."""
+limit back by its own size. Both are more where the objective is dear: see ``_penalty_scale``."""
 
 
-class Arrays(NamedTuple):
+class TetrisArrays(NamedTuple):
     """One problem. R, K, P count regions, GPU types, tiers; region R stands for "left out"."""
 
     option_start: Ints
@@ -88,7 +88,7 @@ class Arrays(NamedTuple):
     """[W] the most that its reads and replicas can save when a workload moves."""
 
 
-def arrays_of(problem: DataPlacement, weights: dict[str, float]) -> Arrays:
+def arrays_of(problem: DataPlacement, weights: dict[str, float]) -> TetrisArrays:
     """The arrays with each term priced by its weight. Shares are not modelled: work runs in one place."""
     p = problem
     workloads, datasets, regions = len(p.workloads), len(p.datasets), len(p.regions)
@@ -105,15 +105,15 @@ def arrays_of(problem: DataPlacement, weights: dict[str, float]) -> Arrays:
     refuse = tier_weight[p.tier] * p.demand_mgpu
     today = np.lexsort((p.current_region, p.current_workload))
     volume = p.read_mb_per_day if p.remote_reads else np.ones_like(p.read_mb_per_day)
-    dearness = _dearness(p, weights)
+    dearness = _penalty_scale(p, weights)
     read_price = weights["remote"] / max(int(p.read_mb_per_day.sum()), 1)
     if not p.remote_reads:
         read_price = FORBIDDEN_READ * dearness
-    twin_class, twin, twin_start = _twins(p)
+    twin_class, twin, twin_start = _interchangeable(p)
     new_price = (weights["storage"] + weights["copy"]) * size_share
     stakes = np.zeros(workloads)
     np.add.at(stakes, p.read_workload, volume * read_price + new_price[p.read_dataset])
-    arrays = Arrays(
+    arrays = TetrisArrays(
         option_start=np.searchsorted(p.option_workload, np.arange(workloads + 1)),
         option_type=p.option_type,
         option_mgpu=p.option_mgpu,
@@ -162,10 +162,10 @@ def arrays_of(problem: DataPlacement, weights: dict[str, float]) -> Arrays:
     for name, value in fields.items():
         if isinstance(value, np.ndarray):
             fields[name] = _one_layout(value)
-    return Arrays(**fields)
+    return TetrisArrays(**fields)
 
 
-def _dearness(p: DataPlacement, weights: dict[str, float]) -> float:
+def _penalty_scale(p: DataPlacement, weights: dict[str, float]) -> float:
     """How many times dearer than usual the objective is; 1 with the default weights and tier weights up to 10.
 
     What one change saves of a term that is a share, such as overload, is a small part of its weight.
@@ -186,7 +186,7 @@ def _one_layout(array: NDArray[Any]) -> NDArray[Any]:
     return view
 
 
-def _twins(problem: DataPlacement) -> tuple[Ints, Ints, Ints]:
+def _interchangeable(problem: DataPlacement) -> tuple[Ints, Ints, Ints]:
     """Classes of workloads that ask the same of GPUs: (class of each, workloads by class, class starts)."""
     p = problem
     workloads, types = len(p.workloads), len(p.gpu_types) + 1

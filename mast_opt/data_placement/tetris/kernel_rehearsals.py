@@ -11,23 +11,23 @@ import numpy as np
 from mast_opt.data_placement.generate import FAMILIES
 from mast_opt.data_placement.problem import DataPlacement
 from mast_opt.data_placement.tetris.annealing.cooling_schedule import Cooling
-from mast_opt.data_placement.tetris.annealing.kernel_runs import Slices
-from mast_opt.data_placement.tetris.annealing.multistart import MOST_WORKLOADS, Beginnings
-from mast_opt.data_placement.tetris.annealing.parallel import Together
-from mast_opt.data_placement.tetris.decomposition import whole
-from mast_opt.data_placement.tetris.gibbs.sweeps import MENDED, Sweeping
-from mast_opt.data_placement.tetris.incumbent import Searched, decisions
+from mast_opt.data_placement.tetris.annealing.kernel_runs import KernelRuns
+from mast_opt.data_placement.tetris.annealing.multistart import MOST_WORKLOADS, RestartGenerator
+from mast_opt.data_placement.tetris.annealing.parallel import ParallelAnnealing
+from mast_opt.data_placement.tetris.decomposition import undivided
+from mast_opt.data_placement.tetris.gibbs.sweeps import MENDED, GibbsSweeps
+from mast_opt.data_placement.tetris.incumbent import SearchPlan, decisions
 from mast_opt.data_placement.tetris.initial_solution import first_state
-from mast_opt.data_placement.tetris.instance_arrays import Arrays, arrays_of
+from mast_opt.data_placement.tetris.instance_arrays import TetrisArrays, arrays_of
 from mast_opt.data_placement.tetris.lagrangian.bounding import MOST_FOR_TREES
 from mast_opt.data_placement.tetris.lagrangian.relaxation import Relaxation
-from mast_opt.data_placement.tetris.lagrangian.tree_cut_relaxation import EPOCH, TreedRelaxation
+from mast_opt.data_placement.tetris.lagrangian.tree_cut_relaxation import EPOCH, TreeCutRelaxation
 from mast_opt.data_placement.tetris.params import MANY
 from mast_opt.data_placement.tetris.state import cost, state_of
-from mast_opt.data_placement.tetris.sub_mip.fix_and_optimise import worthwhile
-from mast_opt.data_placement.verification.peak_bound import peak_floor
-from mast_opt.search.budget import Pace
-from mast_opt.search.interface import Rehearsal, Stop, Tools, Watch
+from mast_opt.data_placement.tetris.sub_mip.fix_and_optimise import sub_mip_applicable
+from mast_opt.data_placement.verification.peak_bound import bin_packing_peak_bound
+from mast_opt.search.budget import TimeBudget
+from mast_opt.search.interface import Rehearsal, SearchContext, SearchMonitor, StoppingCriteria
 
 ITERATIONS = 12
 """Of the relaxation, after which it has looked at its bound."""
@@ -54,38 +54,38 @@ def _has_sweeps(problem: DataPlacement) -> bool:
 
 
 def _has_trees(problem: DataPlacement) -> bool:
-    return worthwhile(problem) or len(problem.read_workload) * len(problem.regions) <= MOST_FOR_TREES
+    return sub_mip_applicable(problem) or len(problem.read_workload) * len(problem.regions) <= MOST_FOR_TREES
 
 
-def _sample() -> tuple[DataPlacement, Arrays]:
+def _sample() -> tuple[DataPlacement, TetrisArrays]:
     problem: DataPlacement = FAMILIES["standard"].generate(np.random.default_rng(0), datasets=6, workloads=6, regions=3)
     return problem, arrays_of(problem, dict(problem.objective.weights))
 
 
-def _construct(tools: Tools) -> None:
+def _construct(tools: SearchContext) -> None:
     _, a = _sample()
     first_state(a, False, 1)
 
 
-def _anneal(tools: Tools) -> None:
+def _anneal(tools: SearchContext) -> None:
     _, a = _sample()
     s = state_of(a, a.option_start[:-1], np.zeros(len(a.tier), np.int64), a.stored, 1)
-    Slices(a, False, 1).run(0, whole(a, s), 1, [(1.0, 0.5)], lambda: True)
+    KernelRuns(a, False, 1).run(0, undivided(a, s), 1, [(1.0, 0.5)], lambda: True)
 
 
-def _begin(tools: Tools) -> None:
+def _begin(tools: SearchContext) -> None:
     _, a = _sample()
-    Beginnings(a, decisions(first_state(a, False, 1)), False, 1.0, 1.0).begin(1, None, tools.rng)
+    RestartGenerator(a, decisions(first_state(a, False, 1)), False, 1.0, 1.0).begin(1, None, tools.rng)
 
 
-def _bound(tools: Tools) -> None:
+def _bound(tools: SearchContext) -> None:
     problem, a = _sample()
-    Relaxation(a, peak_floor(problem), problem.splittable).step(ITERATIONS)
+    Relaxation(a, bin_packing_peak_bound(problem), problem.splittable).step(ITERATIONS)
 
 
-def _trees(tools: Tools) -> None:
+def _trees(tools: SearchContext) -> None:
     problem, a = _sample()
-    relaxation = TreedRelaxation(a, peak_floor(problem), problem.splittable, tools.rng)
+    relaxation = TreeCutRelaxation(a, bin_packing_peak_bound(problem), problem.splittable, tools.rng)
     for _ in range(STANDS_STILL):
         relaxation.step(1)
         if relaxation.planted:
@@ -93,16 +93,18 @@ def _trees(tools: Tools) -> None:
     relaxation.step(2 * EPOCH)
 
 
-def _sweep(tools: Tools) -> None:
+def _sweep(tools: SearchContext) -> None:
     _, a = _sample()
     first = first_state(a, False, 1)
     random: list[Any] = [np.ones(1, np.uint64)]
-    watch = Watch(Stop(iterations=4 * MENDED))
+    watch = SearchMonitor(StoppingCriteria(iterations=4 * MENDED))
     tools = replace(tools, watch=watch)
-    pace = Pace(watch, 1.0)
-    slices = Slices(a, False, 1)
-    together = Together(a, Searched(first, cost(a, first)), slices, Cooling(1.0, 1.0), pace, tools.rng, random)
-    sweeps = Sweeping(a, False, 1.0, together, pace, tools.rng)
+    pace = TimeBudget(watch, 1.0)
+    slices = KernelRuns(a, False, 1)
+    together = ParallelAnnealing(
+        a, SearchPlan(first, cost(a, first)), slices, Cooling(1.0, 1.0), pace, tools.rng, random
+    )
+    sweeps = GibbsSweeps(a, False, 1.0, together, pace, tools.rng)
     with ThreadPoolExecutor(max_workers=1, thread_name_prefix="mast-opt-tetris") as pool:
         for _ in range(MENDED + 1):
             sweeps.round(pool, 1, None)

@@ -43,7 +43,7 @@ GUIDED_TWINS = 0.4
 """Share of exchanges of twins where they are guided, which makes each of them worth more."""
 
 
-class Mix(NamedTuple):
+class OperatorWeights(NamedTuple):
     """What the kernels try."""
 
     upto: FloatArray
@@ -52,10 +52,10 @@ class Mix(NamedTuple):
     """Are moves and exchanges of twins guided by where the data is? See ``guess``."""
 
 
-def mix_of(shares: Mapping[str, float] = SHARES, guided: bool = False) -> Mix:
+def operator_weights(shares: Mapping[str, float] = SHARES, guided: bool = False) -> OperatorWeights:
     """The mix of some shares. A share of 0 switches a kind of change off."""
     amounts = np.cumsum([shares[name] for name in SHARES])
-    return Mix(np.asarray(amounts / amounts[-1], np.float64), guided)
+    return OperatorWeights(np.asarray(amounts / amounts[-1], np.float64), guided)
 
 
 def shares_for(remote_reads: bool, guided: bool = False) -> dict[str, float]:

@@ -6,39 +6,39 @@ from mast_opt.data_placement.plan import Plan
 from mast_opt.data_placement.problem import DataPlacement
 from mast_opt.data_placement.tetris.instance_arrays import arrays_of
 from mast_opt.data_placement.tetris.stage_objective import EARLIER
-from mast_opt.data_placement.tetris.tetris_search import Annealing, Cap
+from mast_opt.data_placement.tetris.tetris_search import EpsilonConstraint, TetrisSearch
 from mast_opt.data_placement.verification.verifier import verify
-from mast_opt.search.interface import Found, StageBound, Tools
+from mast_opt.search.interface import SearchContext, SearchResult, StageBound
 
 
-def tetris(problem: DataPlacement, tools: Tools, start: Plan | None) -> Found[Plan]:
+def tetris(problem: DataPlacement, tools: SearchContext, start: Plan | None) -> SearchResult[Plan]:
     """Minimise a data-placement problem heuristically, with a proven lower bound.
 
     Deterministic for equal seed, threads and number of rounds. With a time limit, the cooling follows the clock.
     """
     if problem.objective.lexicographic:
         return _lexicographic(problem, tools, start)
-    search = Annealing(problem, tools, start, dict(problem.objective.weights), ())
+    search = TetrisSearch(problem, tools, start, dict(problem.objective.weights), ())
     search.run()
     return search.found()
 
 
-def _lexicographic(problem: DataPlacement, tools: Tools, start: Plan | None) -> Found[Plan]:
+def _lexicographic(problem: DataPlacement, tools: SearchContext, start: Plan | None) -> SearchResult[Plan]:
     """One search a term; the terms before weigh ``EARLIER`` times as much and must keep their values.
 
     The plan of a stage is the start of the next and keeps those values, so no stage ends with a worse one. The first
     ones, which decide most, have more of the time.
     """
     order = problem.objective.order
-    caps: list[Cap] = []
+    caps: list[EpsilonConstraint] = []
     stages: list[StageBound] = []
-    first: Found[Plan] | None = None
-    found: Found[Plan] | None = None
+    first: SearchResult[Plan] | None = None
+    found: SearchResult[Plan] | None = None
     for position, term in enumerate(order):
         tools.watch.begin(term)
         weights = dict.fromkeys(problem.objective.weights, 0.0) | {term: 1.0}
         weights |= {cap.term: EARLIER for cap in caps}
-        search = Annealing(problem, tools, start, weights, tuple(caps), share=2 / (len(order) - position + 1))
+        search = TetrisSearch(problem, tools, start, weights, tuple(caps), share=2 / (len(order) - position + 1))
         search.run()
         found = search.found()
         first = first or found
@@ -47,8 +47,12 @@ def _lexicographic(problem: DataPlacement, tools: Tools, start: Plan | None) -> 
         if found.plan is None or tools.watch.stop.cancel.is_set():
             break
         value = verify(problem, found.plan).terms[term]
-        caps.append(Cap(term, value * (1 + 1e-6) + 1e-9, arrays_of(problem, dict.fromkeys(weights, 0.0) | {term: 1.0})))
+        caps.append(
+            EpsilonConstraint(
+                term, value * (1 + 1e-6) + 1e-9, arrays_of(problem, dict.fromkeys(weights, 0.0) | {term: 1.0})
+            )
+        )
         start = found.plan
     assert first is not None
     assert found is not None
-    return Found(found.plan, first.bound, found.limit, found.message, first.certificate, tuple(stages))
+    return SearchResult(found.plan, first.bound, found.limit, found.message, first.certificate, tuple(stages))

@@ -20,7 +20,7 @@ EARLIER = 1e3
 
 
 @dataclass(frozen=True)
-class Aim:
+class StageObjective:
     """A weight for every term, and the most that the terms before may be: none without a lexicographic objective."""
 
     weights: Mapping[str, float]

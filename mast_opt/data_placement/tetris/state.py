@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 
 from mast_opt.core.arrays import FloatArray
 from mast_opt.data_placement.problem import Bools, Ints
-from mast_opt.data_placement.tetris.instance_arrays import Arrays
+from mast_opt.data_placement.tetris.instance_arrays import TetrisArrays
 
 
-class State(NamedTuple):
+class TetrisState(NamedTuple):
     """Arrays that the kernels change in place."""
 
     option: Ints
@@ -37,12 +37,12 @@ class State(NamedTuple):
     random: NDArray[np.uint64]
     """[1] uint64, state of the generator."""
 
-    def copy(self) -> State:
+    def copy(self) -> TetrisState:
         arrays: Any = (array.copy() for array in self)
-        return State(*arrays)
+        return TetrisState(*arrays)
 
 
-def state_of(a: Arrays, option: Ints, region: Ints, place: Bools, seed: int) -> State:
+def state_of(a: TetrisArrays, option: Ints, region: Ints, place: Bools, seed: int) -> TetrisState:
     """The state of a plan, every sum computed afresh."""
     datasets, regions = place.shape
     kinds, tiers = a.supply.shape[1], len(a.peak_price)
@@ -59,7 +59,7 @@ def state_of(a: Arrays, option: Ints, region: Ints, place: Bools, seed: int) -> 
     quota = np.zeros(len(a.quota), np.int64)
     row = a.quota_row[a.app[runs], at]
     np.add.at(quota, row[row >= 0], a.cpu_need[runs][row >= 0])
-    return State(
+    return TetrisState(
         option=option.astype(np.int64),
         region=region.astype(np.int64),
         place=place.copy(),
@@ -75,7 +75,7 @@ def state_of(a: Arrays, option: Ints, region: Ints, place: Bools, seed: int) -> 
     )
 
 
-def peaks_of(a: Arrays, demand: Ints) -> FloatArray:
+def peaks_of(a: TetrisArrays, demand: Ints) -> FloatArray:
     """[K, P] largest demand over supply, over the regions with supply."""
     ratio = np.where((a.supply > 0)[:, :, None], demand / np.maximum(a.supply, 1)[:, :, None], 0.0)
     return np.ascontiguousarray(ratio.max(axis=0, initial=0.0))
@@ -92,7 +92,7 @@ def _columns(size: Ints, place: Bools) -> Ints:
     return np.array([int(size[place[:, r]].sum()) for r in range(place.shape[1])], np.int64)
 
 
-def cost(a: Arrays, s: State) -> float:
+def cost(a: TetrisArrays, s: TetrisState) -> float:
     """The priced objective of the state, computed afresh."""
     regions = s.place.shape[1]
     over = np.maximum(s.demand - a.supply[:, :, None], 0) * (a.supply > 0)[:, :, None]
@@ -106,12 +106,12 @@ def cost(a: Arrays, s: State) -> float:
     return total + float((a.move_price[today] * left).sum())
 
 
-def forbidden(a: Arrays, s: State) -> float:
+def forbidden(a: TetrisArrays, s: TetrisState) -> float:
     """The part of the cost that stands for forbidden reads: a start may have some, a plan has none."""
     return 0.0 if a.remote_reads else float(s.volume[~s.place].sum()) * a.remote_price
 
 
-def excess(a: Arrays, s: State, refuse: bool) -> float:
+def excess(a: TetrisArrays, s: TetrisState, refuse: bool) -> float:
     """How far hard limits are exceeded, each as a share of its limit; 0 for a feasible state."""
     total = 0.0 if refuse else float((s.region == s.place.shape[1]).sum())
     for used, limit in ((s.cpu, a.cpu), (s.quota, a.quota), (s.storage, a.storage), (s.ingress, a.ingress)):

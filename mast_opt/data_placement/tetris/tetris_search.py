@@ -12,24 +12,29 @@ import numpy as np
 from mast_opt.data_placement.plan import Plan
 from mast_opt.data_placement.problem import DataPlacement
 from mast_opt.data_placement.tetris.annealing.cooling_schedule import BOUND, GPUS_ALONE, HOT, LATER, WARM, Cooling
-from mast_opt.data_placement.tetris.annealing.kernel_runs import Slices
-from mast_opt.data_placement.tetris.annealing.multistart import MOST_WORKLOADS, Apart, Beginnings, rounds_for
-from mast_opt.data_placement.tetris.annealing.parallel import Together
+from mast_opt.data_placement.tetris.annealing.kernel_runs import KernelRuns
+from mast_opt.data_placement.tetris.annealing.multistart import (
+    MOST_WORKLOADS,
+    MultistartAnnealing,
+    RestartGenerator,
+    rounds_for,
+)
+from mast_opt.data_placement.tetris.annealing.parallel import ParallelAnnealing
 from mast_opt.data_placement.tetris.decomposition import MOST
 from mast_opt.data_placement.tetris.gibbs.congestion_prices import gang_share
-from mast_opt.data_placement.tetris.gibbs.sweeps import Sweeping, warm_after
-from mast_opt.data_placement.tetris.incumbent import Searched, Snapshot, decisions, plan_of, snapshot_of
+from mast_opt.data_placement.tetris.gibbs.sweeps import GibbsSweeps, warm_after
+from mast_opt.data_placement.tetris.incumbent import Assignment, SearchPlan, assignment_of, decisions, plan_of
 from mast_opt.data_placement.tetris.initial_solution import first_state, given_state
-from mast_opt.data_placement.tetris.instance_arrays import Arrays, arrays_of
-from mast_opt.data_placement.tetris.lagrangian.bounding import Proof
+from mast_opt.data_placement.tetris.instance_arrays import TetrisArrays, arrays_of
+from mast_opt.data_placement.tetris.lagrangian.bounding import Bounding
 from mast_opt.data_placement.tetris.params import FINE, MANY
-from mast_opt.data_placement.tetris.stage_objective import EARLIER, Aim
-from mast_opt.data_placement.tetris.state import State, cost, forbidden
-from mast_opt.data_placement.tetris.sub_mip.completion import finish
-from mast_opt.data_placement.tetris.sub_mip.fix_and_optimise import seconds_before, worthwhile
-from mast_opt.search.budget import ROUNDS, Pace
-from mast_opt.search.interface import Found, Tools
-from mast_opt.search.throttle import Seldom
+from mast_opt.data_placement.tetris.stage_objective import EARLIER, StageObjective
+from mast_opt.data_placement.tetris.state import TetrisState, cost, forbidden
+from mast_opt.data_placement.tetris.sub_mip.completion import complete_plan
+from mast_opt.data_placement.tetris.sub_mip.fix_and_optimise import search_seconds_before_sub_mips, sub_mip_applicable
+from mast_opt.search.budget import ROUNDS, TimeBudget
+from mast_opt.search.interface import SearchContext, SearchResult
+from mast_opt.search.throttle import Throttle
 
 RESERVE = 0.04
 """Share of the time that is kept for handing the plan over, beside what its size takes."""
@@ -40,15 +45,15 @@ HANDOVER_S = 1e-7
 
 
 @dataclass(frozen=True, eq=False)
-class Cap:
+class EpsilonConstraint:
     """The value that an earlier term must keep, and the arrays that price it alone."""
 
     term: str
     value: float
-    arrays: Arrays
+    arrays: TetrisArrays
 
 
-class Annealing:
+class TetrisSearch:
     """The plan under search (on a small instance one for each thread), the best one seen, and the relaxation.
 
     Args:
@@ -60,61 +65,61 @@ class Annealing:
     def __init__(
         self,
         problem: DataPlacement,
-        tools: Tools,
+        tools: SearchContext,
         start: Plan | None,
         weights: dict[str, float],
-        caps: tuple[Cap, ...],
+        caps: tuple[EpsilonConstraint, ...],
         share: float = 1.0,
     ) -> None:
         self.problem, self.tools, self.watch = problem, tools, tools.watch
         self.start, self.caps = start, caps
-        self.aim = Aim(weights, {cap.term: cap.value for cap in caps})
+        self.aim = StageObjective(weights, {cap.term: cap.value for cap in caps})
         self.handover_s = HANDOVER_S * len(problem.read_workload) * len(problem.regions)
         left_s = self.watch.remaining_s * share
         self.until_s = self.watch.elapsed_s + left_s
         budget_s = max(left_s * (1 - RESERVE) - self.handover_s, left_s / 2)
         if self.watch.stop.iterations is None:
-            budget_s = seconds_before(problem, self.aim, budget_s)
+            budget_s = search_seconds_before_sub_mips(problem, self.aim, budget_s)
         apart = start is None and problem.remote_reads and len(problem.workloads) <= MOST_WORKLOADS
-        self.pace = Pace(self.watch, budget_s, rounds_for(len(problem.workloads)) if apart else ROUNDS)
+        self.pace = TimeBudget(self.watch, budget_s, rounds_for(len(problem.workloads)) if apart else ROUNDS)
         bounded = arrays_of(problem, weights)
-        self.a: Arrays = bounded
-        if problem.links is not None and worthwhile(problem):
+        self.a: TetrisArrays = bounded
+        if problem.links is not None and sub_mip_applicable(problem):
             dearer = {term: DEARER * weights[term] for term in ("remote", "copy")}
             self.a = arrays_of(problem, weights | dearer)
         refuse = problem.may_refuse
         if start is None:
-            first: State = first_state(self.a, refuse, 1)
+            first: TetrisState = first_state(self.a, refuse, 1)
         else:
-            first = given_state(self.a, *snapshot_of(problem, start), refuse, 1)
+            first = given_state(self.a, *assignment_of(problem, start), refuse, 1)
         most = tools.threads if apart else min(tools.threads, len(problem.regions) // 2)
         self.rng = np.random.default_rng(tools.rng.integers(2**63))
         self.random = [self.rng.integers(1, 2**63, size=1).astype(np.uint64) for _ in range(max(1, min(most, MOST)))]
         proving = np.random.default_rng(self.rng.integers(2**63))
-        self.proof = Proof(problem, tools, self.aim, bounded, self.pace.counted, budget_s, proving)
+        self.proof = Bounding(problem, tools, self.aim, bounded, self.pace.counted, budget_s, proving)
         first_cost = cost(self.a, first)
         unit = max(first_cost - forbidden(self.a, first) - self._given(first), 1e-12) / max(len(problem.workloads), 1)
-        cooling, slices = Cooling(unit, self._hot() * self._dearer()), Slices(self.a, refuse, len(self.random))
-        self.method: Apart | Together | Sweeping
+        cooling, slices = Cooling(unit, self._hot() * self._dearer()), KernelRuns(self.a, refuse, len(self.random))
+        self.method: MultistartAnnealing | ParallelAnnealing | GibbsSweeps
         if apart:
             beginning = decisions(first)
-            plans = [Searched(first.copy()._replace(random=random), first_cost) for random in self.random]
-            beginnings = Beginnings(self.a, beginning, refuse, unit, self._dearer())
-            self.method = Apart(self.a, beginnings, plans, slices, cooling, self.pace, self.rng)
+            plans = [SearchPlan(first.copy()._replace(random=random), first_cost) for random in self.random]
+            beginnings = RestartGenerator(self.a, beginning, refuse, unit, self._dearer())
+            self.method = MultistartAnnealing(self.a, beginnings, plans, slices, cooling, self.pace, self.rng)
         else:
-            searched = Searched(first, first_cost)
-            together = Together(self.a, searched, slices, cooling, self.pace, self.rng, self.random)
+            searched = SearchPlan(first, first_cost)
+            together = ParallelAnnealing(self.a, searched, slices, cooling, self.pace, self.rng, self.random)
             self.method = together
             if self._sweeps:
-                self.method = Sweeping(self.a, refuse, unit, together, self.pace, self.rng)
-        self.best: Snapshot | None = None
+                self.method = GibbsSweeps(self.a, refuse, unit, together, self.pace, self.rng)
+        self.best: Assignment | None = None
         self.best_cost = math.inf
         self.best_shown = math.inf
         """The term that is minimised now, without the weight of those before."""
-        self.keeping = Seldom()
+        self.keeping = Throttle()
         self._note()
 
-    def _given(self, first: State) -> float:
+    def _given(self, first: TetrisState) -> float:
         """What the terms before contribute to the cost, where that says nothing of what a change may cost now."""
         return 0.0 if self.aim.work_alone else EARLIER * sum(cost(cap.arrays, first) for cap in self.caps)
 
@@ -173,7 +178,7 @@ class Annealing:
             bound=max(0.0, bound) if math.isfinite(bound) else None,
         )
 
-    def _look_at(self, plan: Searched, every: bool) -> None:
+    def _look_at(self, plan: SearchPlan, every: bool) -> None:
         """Keep the plan if it is the best."""
         plan.settle(self.a, self.problem.may_refuse)
         better = plan.cost < self.best_cost - (0 if every else 1e-4) * abs(self.best_cost)
@@ -188,11 +193,11 @@ class Annealing:
         """Copying a plan takes time on large instances; where rounds are counted the clock has no say."""
         return self.pace.counted or self.keeping.due
 
-    def _legal(self, plan: Searched) -> bool:
+    def _legal(self, plan: SearchPlan) -> bool:
         """Is the plan within the hard limits and the values of earlier terms, without a forbidden read?"""
         return plan.legal(self.a) and all(cost(cap.arrays, plan.state) <= cap.value for cap in self.caps)
 
-    def found(self) -> Found[Plan]:
+    def found(self) -> SearchResult[Plan]:
         """The best plan, its shares and flows settled exactly, with the certificate of the bound.
 
         Where the start keeps every limit, the plan is no worse.
@@ -200,9 +205,9 @@ class Annealing:
         words = f"{self.watch.round} rounds, {len(self.random)} {self.method.name}"
         plan = None if self.best is None else plan_of(self.problem, self.best)
         with self.proof.beside():
-            plan = finish(self.problem, self.tools, plan, self.aim, self.start, self.until_s)
+            plan = complete_plan(self.problem, self.tools, plan, self.aim, self.start, self.until_s)
         certificate = self.proof.certificate()
         limit = self.watch.limit()  # only now: what finishes the plan is stopped too
         if plan is None:
             words += "; no plan within the hard limits was found"
-        return Found(plan, max(0.0, certificate.bound(self.problem)), limit, words, certificate)
+        return SearchResult(plan, max(0.0, certificate.bound(self.problem)), limit, words, certificate)

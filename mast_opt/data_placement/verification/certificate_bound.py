@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from mast_opt.data_placement.problem import SHARE, DataPlacement, Ints
 from mast_opt.data_placement.verification.certificate_tree_cuts import Charges, KeptTrees, charges
-from mast_opt.data_placement.verification.peak_bound import peak_floor
+from mast_opt.data_placement.verification.peak_bound import bin_packing_peak_bound
 
 Floats = NDArray[np.float64]
 
@@ -70,7 +70,7 @@ def tree_charges(c: KeptPrices, p: DataPlacement) -> Charges | None:
 def cheapest_cells(c: KeptPrices, p: DataPlacement, trees: Charges | None) -> list[float]:
     """Σ over workloads of the cheapest option and region (or of leaving it out)."""
     workloads, regions = len(p.workloads), len(p.regions)
-    floor = peak_floor(p)
+    floor = bin_packing_peak_bound(p)
     quota = np.zeros((len(p.apps), regions))
     quota[p.quota_app, p.quota_region] = c.quota
     move = c.weights["moved_work"] * p.demand_mgpu / p.demand_mgpu.sum()
@@ -176,7 +176,7 @@ def _rounded(amount: Floats, d: Floats | float, rest: Floats) -> Floats:
 
 def constant(c: KeptPrices, p: DataPlacement) -> list[float]:
     """What no decision touches: the limits at their prices, and the peaks that gangs force."""
-    floor = peak_floor(p)
+    floor = bin_packing_peak_bound(p)
     left = np.maximum(c.weights["peak"] * p.tier_weight - c.worst.sum(axis=(0, 3)), 0.0)
     supply = p.supply_mgpu[:, :, None].astype(np.float64)
     at_floor = supply * floor

@@ -10,7 +10,7 @@ from mast_opt.data_placement.problem import DataPlacement, Ints
 FloatArray = NDArray[np.float64]
 
 
-def peak_floor(problem: DataPlacement) -> FloatArray:
+def bin_packing_peak_bound(problem: DataPlacement) -> FloatArray:
     """[K, P] lower bounds on ``peak[k,p]``.
 
     With every region filled to at most t times its supply, region r holds at most ⌊t·supply[r]/g⌋ · g milli-GPUs

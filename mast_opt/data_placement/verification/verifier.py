@@ -16,7 +16,7 @@ from mast_opt.core.verdict import Verdict
 from mast_opt.data_placement.plan import Plan
 from mast_opt.data_placement.problem import NO_GPU, SHARE, Bools, DataPlacement, Ints
 from mast_opt.data_placement.verification.measures import Activity, measure, totals
-from mast_opt.data_placement.verification.violations import Findings, Relation
+from mast_opt.data_placement.verification.violations import Relation, Violations
 
 
 def verify(problem: DataPlacement, plan: Plan) -> Verdict:
@@ -52,7 +52,7 @@ class _Check:
             raise ValueError(f"place has shape {plan.place.shape}, expected {(len(p.datasets), len(p.regions))}")
         self.p = p
         self.place = plan.place
-        self.findings = Findings()
+        self.findings = Violations()
         kinds = (*p.gpu_types, NO_GPU)
         run = (plan.run_workload, plan.run_region, plan.run_type)
         copy = (plan.copy_dataset, plan.copy_source, plan.copy_target)

@@ -28,7 +28,7 @@ class Relation:
         return Relation(self.name, self.axes, tuple(position[kept] for position in self.at), self.share[kept])
 
 
-class Findings:
+class Violations:
     """Violations, in the order in which they were found."""
 
     def __init__(self) -> None:

@@ -20,7 +20,7 @@ from mast_opt.core.errors import SourceError
 from mast_opt.io.faults import Faults
 from mast_opt.io.importers.base import Importer, Input, setting
 from mast_opt.io.readers.base import read_bytes
-from mast_opt.job_placement.generate.blank import Fleet, Pending, Running, assemble, labels
+from mast_opt.job_placement.generate.blank import GeneratedFleet, Pending, Running, assemble, labels
 from mast_opt.job_placement.problem import JobPlacement
 from mast_opt.job_placement.tables.schema import MICRO
 from mast_opt.job_placement.terms import TERMS
@@ -93,7 +93,7 @@ def job_placement(gap: Gap, name: str) -> JobPlacement:
     each = np.arange(agents)
     supply = np.zeros((agents, 3), np.int64)
     supply[:, 0] = gap.capacity * WHOLE
-    fleet = Fleet(
+    fleet = GeneratedFleet(
         regions=("everywhere",),
         clusters=names,
         racks=names,

@@ -7,12 +7,12 @@ import numpy as np
 from mast_opt.core.wording import counted
 from mast_opt.job_placement.problem import JobPlacement
 from mast_opt.job_placement.units import CPU, GPU, MEMORY
-from mast_opt.kind.current_state import Broken, Known, Present
+from mast_opt.kind.current_state import BrokenLimit, CurrentState, Known
 
 _RESOURCES = ((GPU, "GPUs", 1000), (CPU, "cores", 1000), (MEMORY, "GiB", 1024))
 
 
-def present(problem: JobPlacement) -> Present:
+def present(problem: JobPlacement) -> CurrentState:
     """A running job is known if it has allocations. Servers that hold more than they have, gangs in several clusters
     and tenants over their quotas are listed."""
     p = problem
@@ -23,11 +23,11 @@ def present(problem: JobPlacement) -> Present:
         _, unit, per = next(one for one in _RESOURCES if one[0] == resource)
         over = (int(used[s, resource]) - int(p.supply[s, resource])) / per
         words = f"server {p.servers[s]} is over its {unit} by {over:,.12g}"
-        broken.append(Broken("capacity", (p.servers[s], unit), words))
+        broken.append(BrokenLimit("capacity", (p.servers[s], unit), words))
     cells = np.unique(np.stack([p.held_job, p.server_cluster[p.held_server]], axis=1), axis=0)
     for v in np.flatnonzero(np.bincount(cells[:, 0].astype(np.int64), minlength=len(p.running)) > 1).tolist():
         number = counted(int((cells[:, 0] == v).sum()), "cluster")
-        broken.append(Broken("gang", (p.running[v],), f"running job {p.running[v]} holds servers in {number}"))
+        broken.append(BrokenLimit("gang", (p.running[v],), f"running job {p.running[v]} holds servers in {number}"))
     gpus, tenant = p.held[:, GPU], p.running_tenant[p.held_job]
     kind = p.server_type[p.held_server]
     for row, (t, k) in enumerate(zip(p.quota_tenant.tolist(), p.quota_type.tolist())):
@@ -39,6 +39,6 @@ def present(problem: JobPlacement) -> Present:
             index = (p.tenants[t], *types)
             on = f" on {types[0]}" if types else ""
             words = f"tenant {index[0]} is over its quota{on} by {over / 1000:,.12g} GPUs"
-            broken.append(Broken("quota", index, words))
+            broken.append(BrokenLimit("quota", index, words))
     known = float(len(np.unique(p.held_job)))
-    return Present((Known("running jobs", known, float(len(p.running))),), tuple(broken))
+    return CurrentState((Known("running jobs", known, float(len(p.running))),), tuple(broken))

@@ -15,11 +15,11 @@ from mast_opt.job_placement.analysis.scenarios import CHANGES, adapted
 from mast_opt.job_placement.plan import Plan
 from mast_opt.job_placement.problem import JobPlacement
 from mast_opt.job_placement.units import WHOLE
-from mast_opt.kind.analysis_hooks import Alternative, Choices, Questions
+from mast_opt.kind.analysis_hooks import Alternative, AnalysisHooks, Decisions
 
 if TYPE_CHECKING:
     from mast_opt.job_placement.engine.feasibility import Request
-    from mast_opt.job_placement.exhaustive.batch_state import Desk
+    from mast_opt.job_placement.exhaustive.batch_state import BatchState
 
 
 def now(problem: JobPlacement, plan: Plan, j: int) -> str:
@@ -33,11 +33,11 @@ def now(problem: JobPlacement, plan: Plan, j: int) -> str:
 
 def alternatives(problem: JobPlacement, plan: Plan, j: int) -> tuple[Alternative, ...]:
     """In each cluster: what the fast path would do with it there, or what rules the cluster out; and rejected."""
-    from mast_opt.job_placement.engine.best_bid import place
+    from mast_opt.job_placement.engine.best_bid import best_bid
     from mast_opt.job_placement.engine.server_selection import TIGHT
-    from mast_opt.job_placement.exhaustive.batch_state import open_desk  # compiles kernels
+    from mast_opt.job_placement.exhaustive.batch_state import batch_state_of  # compiles kernels
 
-    desk = open_desk(problem)
+    desk = batch_state_of(problem)
     desk.repeat(plan)
     admitted = j in desk.placed
     here = desk.cluster_of(desk.placed[j]) if admitted else None
@@ -49,11 +49,11 @@ def alternatives(problem: JobPlacement, plan: Plan, j: int) -> tuple[Alternative
         words = f"in cluster {cluster}"
         trial = desk.copy()
         job = trial.request(j)
-        offer = place(trial.state, job, trial.layout.group_cluster == c, TIGHT)
+        offer = best_bid(trial.state, job, trial.layout.group_cluster == c, TIGHT)
         if offer is None and obstacle is Obstacle.IN_USE:
             trial = desk.copy()
             _let_give_way(trial, job)
-            offer = place(trial.state, job, trial.layout.group_cluster == c, TIGHT)
+            offer = best_bid(trial.state, job, trial.layout.group_cluster == c, TIGHT)
         if offer is None:
             why = (
                 "no room was found there, even by stopping less important running jobs that may be stopped and leaving "
@@ -78,7 +78,7 @@ def alternatives(problem: JobPlacement, plan: Plan, j: int) -> tuple[Alternative
     return tuple(found)
 
 
-def _let_give_way(desk: Desk, job: Request) -> None:
+def _let_give_way(desk: BatchState, job: Request) -> None:
     """Let placed jobs that are less important than this one be pushed out; the larger, the dearer."""
     from mast_opt.job_placement.engine.capacity_ledger import set_price
     from mast_opt.job_placement.engine.state import J_MGPU, J_TIER
@@ -116,8 +116,8 @@ def moved(problem: JobPlacement, scenario: JobPlacement, before: Plan, after: Pl
     return {"moved_jobs": float(changed), "more_preempted": float(stopped)}
 
 
-QUESTIONS = Questions(
-    choices=Choices("job", lambda problem: problem.jobs, _heaviest, now, alternatives, _phrase),
+QUESTIONS = AnalysisHooks(
+    choices=Decisions("job", lambda problem: problem.jobs, _heaviest, now, alternatives, _phrase),
     changes=CHANGES,
     moved=moved,
     adapted=adapted,

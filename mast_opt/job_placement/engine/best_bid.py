@@ -20,8 +20,8 @@ from mast_opt.job_placement.engine.capacity_ledger import (
 from mast_opt.job_placement.engine.feasibility import Request, choose_devices, tasks_on
 from mast_opt.job_placement.engine.free_capacity_search import NOWHERE, excess, level_in, search
 from mast_opt.job_placement.engine.preemption.victim_search import Victims, search_victims
-from mast_opt.job_placement.engine.server_selection import Placed, pack
-from mast_opt.job_placement.engine.state import G_TYPE, J_COST, J_ROW, L_NEXT, L_SERVER, State
+from mast_opt.job_placement.engine.server_selection import Placement, pack
+from mast_opt.job_placement.engine.state import G_TYPE, J_COST, J_ROW, L_NEXT, L_SERVER, EngineState
 from mast_opt.job_placement.units import Bools, Ints
 
 NODE_BUDGET = 2_000
@@ -30,12 +30,12 @@ NOBODY = np.zeros(0, np.int64)
 
 
 @dataclass(frozen=True, eq=False)
-class Offer:
+class BestBid:
     """Where a job would go, and at whose expense."""
 
     group: int
     level: int
-    placed: Placed
+    placed: Placement
     victims: Ints
     """Places of the running jobs in the state."""
     threshold: int | None
@@ -44,7 +44,7 @@ class Offer:
     """Whether no bid is better."""
 
 
-def place(state: State, job: Request, allowed: Bools, style: int, budget: int = NODE_BUDGET) -> Offer | None:
+def best_bid(state: EngineState, job: Request, allowed: Bools, style: int, budget: int = NODE_BUDGET) -> BestBid | None:
     """The best bid for a job, or None if it fits nowhere. The state is as before when this returns.
 
     Args:
@@ -54,20 +54,20 @@ def place(state: State, job: Request, allowed: Bools, style: int, budget: int = 
     """
     group, level = search(state, job, allowed)
     if group >= 0:
-        return Offer(group, level, on_servers(state, group, level, job, style, NOBODY), NOBODY, None, True)
+        return BestBid(group, level, on_servers(state, group, level, job, style, NOBODY), NOBODY, None, True)
     found = search_victims(state, job, allowed, budget) if budget else None
-    return None if found is None else offer_of(state, job, style, found)
+    return None if found is None else bid_of(state, job, style, found)
 
 
-def offer_of(state: State, job: Request, style: int, found: Victims) -> Offer:
+def bid_of(state: EngineState, job: Request, style: int, found: Victims) -> BestBid:
     """The offer for a job once these victims are stopped."""
     jobs = found.jobs if found.proven else needed(state, found.group, job, found.jobs)
     placed = on_servers(state, found.group, NOWHERE, job, style, jobs)
-    return Offer(found.group, int(placed.level[0]), placed, jobs, found.threshold, found.proven)
+    return BestBid(found.group, int(placed.level[0]), placed, jobs, found.threshold, found.proven)
 
 
 @compiled
-def on_servers(state: State, g: int, level: int, job: Request, style: int, victims: Ints) -> Placed:
+def on_servers(state: EngineState, g: int, level: int, job: Request, style: int, victims: Ints) -> Placement:
     """Servers and GPUs for a job in a group in which it fits once the victims are gone; none if it does not. With the
     level NOWHERE, the closest one that fits is taken."""
     _lend_all(state, victims, 1)
@@ -80,19 +80,19 @@ def on_servers(state: State, g: int, level: int, job: Request, style: int, victi
 
 
 @kernel
-def _name_devices(state: State, mgpu: int, job: Request, placed: Placed) -> None:
+def _name_devices(state: EngineState, mgpu: int, job: Request, placed: Placement) -> None:
     for row in range(len(placed.server)):
         choose_devices(state, placed.server[row], mgpu, placed.tasks[row], job.tier, placed.device[row])
 
 
 @kernel
-def _lend_all(state: State, victims: Ints, sign: int) -> None:
+def _lend_all(state: EngineState, victims: Ints, sign: int) -> None:
     for at in range(len(victims)):
         _lend(state, victims[at], sign)
 
 
 @kernel
-def _lend(state: State, victim: int, sign: int) -> None:
+def _lend(state: EngineState, victim: int, sign: int) -> None:
     """Pretend (sign 1) that a victim is stopped, or no longer (sign −1)."""
     last = last_tier_of_victim(state, victim)
     row = state.job[J_ROW, victim]
@@ -103,7 +103,7 @@ def _lend(state: State, victim: int, sign: int) -> None:
 
 
 @compiled
-def needed(state: State, g: int, job: Request, victims: Ints) -> Ints:
+def needed(state: EngineState, g: int, job: Request, victims: Ints) -> Ints:
     """The victims without those that the job fits without, at no wider level; the dearest are tried first."""
     kept = np.ones(len(victims), np.bool_)
     tried = np.zeros(len(victims), np.bool_)
@@ -126,7 +126,7 @@ def needed(state: State, g: int, job: Request, victims: Ints) -> Ints:
 
 
 @entry
-def take(state: State, job: Request, placed: Placed, victims: Ints, limit: int, cost: int, fresh: bool) -> int:
+def take(state: EngineState, job: Request, placed: Placement, victims: Ints, limit: int, cost: int, fresh: bool) -> int:
     """Stop the victims and start the job there; returns its place among the running jobs.
 
     Args:
@@ -144,7 +144,9 @@ def take(state: State, job: Request, placed: Placed, victims: Ints, limit: int, 
 
 
 @entry
-def assign_devices(state: State, server: Ints, tasks: Ints, mgpu: int, job: Request, device: NDArray[np.int32]) -> bool:
+def assign_devices(
+    state: EngineState, server: Ints, tasks: Ints, mgpu: int, job: Request, device: NDArray[np.int32]
+) -> bool:
     """Choose the GPUs of a job whose servers are given; False if one of them has no room."""
     for row in range(len(server)):
         if tasks_on(state, server[row], mgpu, job) < tasks[row]:

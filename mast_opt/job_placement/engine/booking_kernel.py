@@ -5,13 +5,13 @@ from __future__ import annotations
 from mast_opt.core.jit import entry, kernel
 from mast_opt.job_placement.engine.best_bid import take
 from mast_opt.job_placement.engine.feasibility import Request
-from mast_opt.job_placement.engine.server_selection import Placed
-from mast_opt.job_placement.engine.state import J_ROW, L_CPU, L_MEMORY, L_NEXT, L_SERVER, S_BLOCKED, Small, State
+from mast_opt.job_placement.engine.server_selection import Placement
+from mast_opt.job_placement.engine.state import J_ROW, L_CPU, L_MEMORY, L_NEXT, L_SERVER, S_BLOCKED, EngineState, Small
 from mast_opt.job_placement.units import Ints
 
 
 @entry
-def book(state: State, job: Request, placed: Placed, victims: Ints, limit: int, cost: int, fresh: bool) -> int:
+def book(state: EngineState, job: Request, placed: Placement, victims: Ints, limit: int, cost: int, fresh: bool) -> int:
     """As ``take`` where every server has room once the victims have stopped; otherwise nothing changes.
 
     Returns the job's place among the running jobs, or −1 − the first row of ``placed`` that has no room.
@@ -23,7 +23,7 @@ def book(state: State, job: Request, placed: Placed, victims: Ints, limit: int, 
 
 
 @kernel
-def _has_room(state: State, job: Request, s: int, tasks: int, device: Small, victims: Ints) -> bool:
+def _has_room(state: EngineState, job: Request, s: int, tasks: int, device: Small, victims: Ints) -> bool:
     cpu, memory = tasks * job.cpu, tasks * job.memory
     for at in range(len(victims)):
         row = state.job[J_ROW, victims[at]]
@@ -41,7 +41,7 @@ def _has_room(state: State, job: Request, s: int, tasks: int, device: Small, vic
 
 
 @kernel
-def _room_on(state: State, s: int, d: int, tier: int, victims: Ints) -> int:
+def _room_on(state: EngineState, s: int, d: int, tier: int, victims: Ints) -> int:
     """Milli-GPUs of one GPU for work of the tier once the victims have stopped."""
     room = state.slack_device[s, d, 0]
     for p in range(1, tier + 1):

@@ -42,14 +42,14 @@ from mast_opt.job_placement.engine.state import (
     T_FREE,
     T_RECLAIM,
     T_WHOLE,
+    EngineState,
     Small,
-    State,
 )
 from mast_opt.job_placement.units import WHOLE, Ints
 
 
 @kernel
-def refresh(state: State, s: int) -> None:
+def refresh(state: EngineState, s: int) -> None:
     """Recompute what work of each tier finds on a server, from its slacks."""
     group = state.server[S_GROUP, s]
     for tier in range(state.room.shape[1]):
@@ -77,14 +77,14 @@ def refresh(state: State, s: int) -> None:
 
 
 @entry
-def refresh_all(state: State) -> None:
+def refresh_all(state: EngineState) -> None:
     for s in range(state.server.shape[1]):
         refresh(state, s)
         refresh_reclaim(state, s)
 
 
 @entry
-def refresh_reclaim(state: State, s: int) -> None:
+def refresh_reclaim(state: EngineState, s: int) -> None:
     """Recompute what could be had on a server by stopping jobs, from its list of allocations."""
     limits = state.reclaim.shape[1]
     group = state.server[S_GROUP, s]
@@ -118,7 +118,7 @@ def refresh_reclaim(state: State, s: int) -> None:
 
 
 @kernel
-def shift(state: State, row: int, last: int, sign: int) -> None:
+def shift(state: EngineState, row: int, last: int, sign: int) -> None:
     """Add ``sign`` times an allocation to the slacks of tiers 0 … last of its server."""
     s = state.row[L_SERVER, row]
     for p in range(last + 1):
@@ -129,7 +129,7 @@ def shift(state: State, row: int, last: int, sign: int) -> None:
 
 
 @entry
-def new_job(state: State, tier: int, limit: int, cost: int, fresh: bool) -> int:
+def new_job(state: EngineState, tier: int, limit: int, cost: int, fresh: bool) -> int:
     """A place for a job without allocations; there must be a free one (see ``grown``)."""
     state.free_places[N_JOBS] -= 1
     job = state.job[J_STACK, state.free_places[N_JOBS]]
@@ -143,7 +143,7 @@ def new_job(state: State, tier: int, limit: int, cost: int, fresh: bool) -> int:
 
 
 @entry
-def new_row(state: State, job: int, s: int, cpu: int, memory: int, device: Small) -> int:
+def new_row(state: EngineState, job: int, s: int, cpu: int, memory: int, device: Small) -> int:
     """An allocation of the job on a server, in the lists but not yet in the ledger."""
     state.free_places[N_ROWS] -= 1
     row = state.row[L_STACK, state.free_places[N_ROWS]]
@@ -165,7 +165,7 @@ def new_row(state: State, job: int, s: int, cpu: int, memory: int, device: Small
 
 
 @entry
-def start(state: State, job: int, last: int) -> None:
+def start(state: EngineState, job: int, last: int) -> None:
     """Take what the job's allocations hold from the tiers 0 … last."""
     row = state.job[J_ROW, job]
     while row >= 0:
@@ -178,7 +178,7 @@ def start(state: State, job: int, last: int) -> None:
 
 
 @entry
-def stop(state: State, job: int, last: int) -> None:
+def stop(state: EngineState, job: int, last: int) -> None:
     """Give back what the job holds to the tiers 0 … last, and forget the job."""
     row = state.job[J_ROW, job]
     while row >= 0:
@@ -205,7 +205,7 @@ def stop(state: State, job: int, last: int) -> None:
 
 
 @entry
-def last_tier_of(state: State, job: int) -> int:
+def last_tier_of(state: EngineState, job: int) -> int:
     """The last tier to which a job gives back what it holds when it ends by itself or was never meant to start."""
     if state.job[J_FRESH, job] == 1:
         return int(state.job[J_TIER, job])
@@ -213,7 +213,7 @@ def last_tier_of(state: State, job: int) -> int:
 
 
 @entry
-def last_tier_of_victim(state: State, job: int) -> int:
+def last_tier_of_victim(state: EngineState, job: int) -> int:
     """The last tier that may use what a victim frees in a round: those more important than it. A job that was
     placed in this round and is stopped in it leaves no trace."""
     if state.job[J_FRESH, job] == 1:
@@ -222,7 +222,7 @@ def last_tier_of_victim(state: State, job: int) -> int:
 
 
 @entry
-def set_price(state: State, jobs: Ints, limit: int, cost: Ints) -> None:
+def set_price(state: EngineState, jobs: Ints, limit: int, cost: Ints) -> None:
     """Let these jobs be stopped by work of tiers below ``limit``, each at its cost."""
     for at in range(len(jobs)):
         state.job[J_LIMIT, jobs[at]], state.job[J_COST, jobs[at]] = limit, cost[at]
@@ -233,7 +233,7 @@ def set_price(state: State, jobs: Ints, limit: int, cost: Ints) -> None:
 
 
 @entry
-def settle(state: State) -> None:
+def settle(state: EngineState) -> None:
     """End a round: what victims left is free for all, and what was placed counts in every column."""
     for s in range(state.server.shape[1]):
         for p in range(1, state.room.shape[1]):
@@ -246,7 +246,7 @@ def settle(state: State) -> None:
 
 
 @entry
-def block(state: State, s: int, blocked: int) -> None:
+def block(state: EngineState, s: int, blocked: int) -> None:
     """Let a server take no work (1), or take work again (0)."""
     state.server[S_BLOCKED, s] = blocked
     refresh(state, s)
@@ -254,7 +254,7 @@ def block(state: State, s: int, blocked: int) -> None:
 
 
 @compiled
-def load(state: State, jobs: Ints, first: Ints, rows: Ints, device: Small) -> Ints:
+def load(state: EngineState, jobs: Ints, first: Ints, rows: Ints, device: Small) -> Ints:
     """Start many running jobs at once, outside any round; returns their places.
 
     Args:
@@ -269,7 +269,7 @@ def load(state: State, jobs: Ints, first: Ints, rows: Ints, device: Small) -> In
 
 
 @kernel
-def _load(state: State, jobs: Ints, first: Ints, rows: Ints, device: Small, places: Ints) -> None:
+def _load(state: EngineState, jobs: Ints, first: Ints, rows: Ints, device: Small, places: Ints) -> None:
     last = state.room.shape[1] - 1
     for v in range(len(jobs)):
         places[v] = new_job(state, jobs[v, 0], jobs[v, 1], jobs[v, 2], False)
@@ -282,7 +282,7 @@ def _load(state: State, jobs: Ints, first: Ints, rows: Ints, device: Small, plac
 
 
 @kernel
-def _mgpu(state: State, row: int) -> int:
+def _mgpu(state: EngineState, row: int) -> int:
     total = 0
     for d in range(state.row_device.shape[1]):
         total += state.row_device[row, d]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from mast_opt.core.jit import kernel
-from mast_opt.job_placement.engine.state import A_CPU, A_FREE, A_MEMORY, A_WHOLE, S_DEVICES, Small, State
+from mast_opt.job_placement.engine.state import A_CPU, A_FREE, A_MEMORY, A_WHOLE, S_DEVICES, EngineState, Small
 from mast_opt.job_placement.units import WHOLE, Bools, Ints
 
 
@@ -29,7 +29,7 @@ class Request(NamedTuple):
 
 
 @kernel
-def tasks_on(state: State, s: int, mgpu: int, job: Request) -> int:
+def tasks_on(state: EngineState, s: int, mgpu: int, job: Request) -> int:
     """Tasks of the job that fit on the server beside all that it holds; at most as many as the job has."""
     tier, most = job.tier, job.tasks
     if mgpu >= WHOLE:
@@ -53,7 +53,7 @@ def tasks_on(state: State, s: int, mgpu: int, job: Request) -> int:
 
 
 @kernel
-def room_on(state: State, s: int, d: int, tier: int) -> int:
+def room_on(state: EngineState, s: int, d: int, tier: int) -> int:
     """Milli-GPUs of one GPU for work of the tier."""
     room = state.slack_device[s, d, 0]
     for p in range(1, tier + 1):
@@ -62,7 +62,7 @@ def room_on(state: State, s: int, d: int, tier: int) -> int:
 
 
 @kernel
-def _lowest_tier(state: State, s: int, d: int, tier: int) -> int:
+def _lowest_tier(state: EngineState, s: int, d: int, tier: int) -> int:
     """The least important tier for which a GPU is wholly there, or −1 if it is not there for ``tier``."""
     found = -1
     for p in range(state.room.shape[1]):
@@ -73,7 +73,7 @@ def _lowest_tier(state: State, s: int, d: int, tier: int) -> int:
 
 
 @kernel
-def choose_devices(state: State, s: int, mgpu: int, tasks: int, tier: int, device: Small) -> None:
+def choose_devices(state: EngineState, s: int, mgpu: int, tasks: int, tier: int, device: Small) -> None:
     """Write into ``device`` [D] what the tasks take of each GPU; they must fit.
 
     Whole GPUs: those that the fewest other tiers could use, the lowest of equals. Fractions, one by one: the GPU

@@ -22,7 +22,7 @@ from mast_opt.job_placement.engine.state import (
     S_RACK,
     T_FREE,
     T_WHOLE,
-    State,
+    EngineState,
 )
 from mast_opt.job_placement.units import CLUSTER, RACK, SERVER, WHOLE, Bools, Ints
 
@@ -31,7 +31,7 @@ NOWHERE = 3
 
 
 @kernel
-def regions_by_load(state: State, job: Request, order: Ints) -> int:
+def regions_by_load(state: EngineState, job: Request, order: Ints) -> int:
     """Write the open regions into ``order``, least loaded first, equals by name; returns how many there are."""
     count = 0
     for r in range(state.region.shape[1] - 1):
@@ -47,13 +47,13 @@ def regions_by_load(state: State, job: Request, order: Ints) -> int:
 
 
 @entry
-def load_of(state: State, r: int) -> float:
+def load_of(state: EngineState, r: int) -> float:
     """GPUs in use / GPUs of the region."""
     return float(state.region[R_USED, r] / state.region[R_MGPU, r]) if state.region[R_MGPU, r] > 0 else 0.0
 
 
 @kernel
-def _goes_before(state: State, r: int, q: int) -> bool:
+def _goes_before(state: EngineState, r: int, q: int) -> bool:
     here, there = load_of(state, r), load_of(state, q)
     return bool(here < there or (here == there and state.region[R_RANK, r] < state.region[R_RANK, q]))
 
@@ -65,7 +65,7 @@ def excess(level: int, job: Request) -> int:
 
 
 @kernel
-def _closest_level(state: State, job: Request) -> int:
+def _closest_level(state: EngineState, job: Request) -> int:
     """SERVER if the job has no more GPUs than the largest server on some type that it accepts, otherwise RACK."""
     most = state.slack_device.shape[1] * WHOLE
     for k in range(len(job.mgpu)):
@@ -75,7 +75,7 @@ def _closest_level(state: State, job: Request) -> int:
 
 
 @entry
-def level_in(state: State, g: int, job: Request) -> int:
+def level_in(state: EngineState, g: int, job: Request) -> int:
     """The closest level at which the job fits into a group, or NOWHERE."""
     mgpu = job.mgpu[state.group[G_TYPE, g]]
     if mgpu < 0 or state.total[T_WHOLE, job.tier, g] * WHOLE < (job.tasks * mgpu if mgpu >= WHOLE else 0):
@@ -102,13 +102,13 @@ def level_in(state: State, g: int, job: Request) -> int:
 
 
 @compiled
-def search(state: State, job: Request, allowed: Bools) -> tuple[int, int]:
+def search(state: EngineState, job: Request, allowed: Bools) -> tuple[int, int]:
     """(group, level) of the best bid, or (−1, NOWHERE). ``allowed`` [G]: groups that may be used."""
     return _search(state, job, allowed, np.empty(state.region.shape[1] - 1, np.int64))
 
 
 @kernel
-def _search(state: State, job: Request, allowed: Bools, order: Ints) -> tuple[int, int]:
+def _search(state: EngineState, job: Request, allowed: Bools, order: Ints) -> tuple[int, int]:
     best, best_level, least = -1, NOWHERE, excess(_closest_level(state, job), job)
     for at in range(regions_by_load(state, job, order)):
         for listed in range(state.region[R_START, order[at]], state.region[R_START, order[at] + 1]):
@@ -124,7 +124,7 @@ def _search(state: State, job: Request, allowed: Bools, order: Ints) -> tuple[in
 
 
 @compiled
-def groups_in_order(state: State, job: Request, allowed: Bools) -> Ints:
+def groups_in_order(state: EngineState, job: Request, allowed: Bools) -> Ints:
     """The groups that the job may use, in the order that decides between equal bids."""
     regions = np.empty(state.region.shape[1] - 1, np.int64)
     groups = np.empty(state.group.shape[1] - 1, np.int64)
@@ -132,7 +132,7 @@ def groups_in_order(state: State, job: Request, allowed: Bools) -> Ints:
 
 
 @kernel
-def _list_groups(state: State, job: Request, allowed: Bools, regions: Ints, groups: Ints) -> int:
+def _list_groups(state: EngineState, job: Request, allowed: Bools, regions: Ints, groups: Ints) -> int:
     count = 0
     for at in range(regions_by_load(state, job, regions)):
         for listed in range(state.region[R_START, regions[at]], state.region[R_START, regions[at] + 1]):

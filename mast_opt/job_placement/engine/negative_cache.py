@@ -12,7 +12,7 @@ Size = tuple[int, int, int, int]
 """Tasks, millicores, MiB, tier."""
 
 
-class Failures:
+class NegativeCache:
     """Requests that fitted nowhere, even at the expense of all less important work.
 
     One that asks for no less fits nowhere either: the same types, regions and level, a tier that is no more

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from mast_opt.job_placement.engine.best_bid import NOBODY, NODE_BUDGET, Offer, offer_of, on_servers, place
+from mast_opt.job_placement.engine.best_bid import NOBODY, NODE_BUDGET, BestBid, best_bid, bid_of, on_servers
 from mast_opt.job_placement.engine.feasibility import Request
 from mast_opt.job_placement.engine.free_capacity_search import NOWHERE, groups_in_order, level_in, search
 from mast_opt.job_placement.engine.preemption.victim_search import search_victims
-from mast_opt.job_placement.engine.state import State
+from mast_opt.job_placement.engine.state import EngineState
 from mast_opt.job_placement.units import Bools, Ints
 
 Prices = NDArray[np.float64] | None
@@ -17,38 +17,38 @@ Prices = NDArray[np.float64] | None
 
 
 def place_priced(
-    state: State,
+    state: EngineState,
     job: Request,
     allowed: Bools,
     style: int,
     price: Prices,
     budget: int = NODE_BUDGET,
-) -> Offer | None:
+) -> BestBid | None:
     """As ``place``, with the price [G] of each group between spread and load; None where all prices are equal."""
     if price is None:
-        return place(state, job, allowed, style, budget)
+        return best_bid(state, job, allowed, style, budget)
     groups = groups_by_price(state, job, allowed, price)
     group, level = _first(state, job, groups)
     if group >= 0:
-        return Offer(group, level, on_servers(state, group, level, job, style, NOBODY), NOBODY, None, True)
+        return BestBid(group, level, on_servers(state, group, level, job, style, NOBODY), NOBODY, None, True)
     found = search_victims(state, job, allowed, budget, groups) if budget else None
-    return None if found is None else offer_of(state, job, style, found)
+    return None if found is None else bid_of(state, job, style, found)
 
 
-def search_priced(state: State, job: Request, allowed: Bools, price: Prices) -> tuple[int, int]:
+def search_priced(state: EngineState, job: Request, allowed: Bools, price: Prices) -> tuple[int, int]:
     """As ``search``, with the price between spread and load."""
     if price is None:
         return search(state, job, allowed)
     return _first(state, job, groups_by_price(state, job, allowed, price))
 
 
-def groups_by_price(state: State, job: Request, allowed: Bools, price: Prices) -> Ints:
+def groups_by_price(state: EngineState, job: Request, allowed: Bools, price: Prices) -> Ints:
     """As ``groups_in_order``, with the price before load."""
     groups = groups_in_order(state, job, allowed)
     return groups if price is None else groups[np.argsort(price[groups], kind="stable")]
 
 
-def _first(state: State, job: Request, groups: Ints) -> tuple[int, int]:
+def _first(state: EngineState, job: Request, groups: Ints) -> tuple[int, int]:
     """(group, level) of the first group with the closest level beyond what the job prefers, or (−1, NOWHERE)."""
     best, best_level = -1, NOWHERE
     for g in groups.tolist():

@@ -10,14 +10,14 @@ from numpy.typing import NDArray
 from mast_opt.core.jit import compiled, kernel
 from mast_opt.job_placement.engine.feasibility import Request, tasks_on
 from mast_opt.job_placement.engine.free_capacity_search import NOWHERE
-from mast_opt.job_placement.engine.state import A_FREE, G_START, G_TYPE, S_RACK, State
+from mast_opt.job_placement.engine.state import A_FREE, G_START, G_TYPE, S_RACK, EngineState
 from mast_opt.job_placement.units import SERVER, Ints
 
 TIGHT, LOOSE, FIRST = range(3)
 """Of servers that hold what is left of a job: the one with the least free GPUs, the most, the first."""
 
 
-class Placed(NamedTuple):
+class Placement(NamedTuple):
     """Where the tasks of a job go; one entry a server."""
 
     server: Ints
@@ -30,7 +30,7 @@ class Placed(NamedTuple):
 
 
 @compiled
-def pack(state: State, g: int, level: int, job: Request, style: int) -> Placed:
+def pack(state: EngineState, g: int, level: int, job: Request, style: int) -> Placement:
     """Put all tasks of a job into a group in which they fit at this level.
 
     Within one server or rack, the tightest one is taken. Across racks, the largest are filled until one holds the
@@ -43,11 +43,11 @@ def pack(state: State, g: int, level: int, job: Request, style: int) -> Placed:
     server = np.flatnonzero(takes)
     device = np.zeros((len(server), state.row_device.shape[1]), np.int32)
     tasks = takes[server]
-    return Placed(server + first, tasks, device, np.array([level]))
+    return Placement(server + first, tasks, device, np.array([level]))
 
 
 @kernel
-def _take_servers(state: State, g: int, level: int, job: Request, style: int, fit: Ints, takes: Ints) -> None:
+def _take_servers(state: EngineState, g: int, level: int, job: Request, style: int, fit: Ints, takes: Ints) -> None:
     """Fill ``takes``, the tasks of each server of the group; ``fit`` is scratch of the same length."""
     first = state.group[G_START, g]
     mgpu = job.mgpu[state.group[G_TYPE, g]]
@@ -64,7 +64,7 @@ def _take_servers(state: State, g: int, level: int, job: Request, style: int, fi
 
 
 @kernel
-def _rack(state: State, first: int, fit: Ints, left: int, style: int) -> tuple[int, int, int]:
+def _rack(state: EngineState, first: int, fit: Ints, left: int, style: int) -> tuple[int, int, int]:
     """(begin, end, tasks) of the rack that holds all that is left and has the least room (with the style LOOSE the
     most); if none does, of the one with the most."""
     best_begin = best_end = best_size = 0
@@ -93,7 +93,7 @@ def _better(size: int, best: int, left: int, style: int) -> bool:
 
 @kernel
 def _fill(
-    state: State, first: int, fit: Ints, begin: int, end: int, tasks: int, tier: int, style: int, takes: Ints
+    state: EngineState, first: int, fit: Ints, begin: int, end: int, tasks: int, tier: int, style: int, takes: Ints
 ) -> None:
     """Put ``tasks`` onto the servers begin … end, taking from ``fit`` what they get."""
     left = tasks

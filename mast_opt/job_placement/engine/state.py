@@ -51,7 +51,7 @@ N_JOBS, N_ROWS = range(2)
 """How many places on the two stacks are valid."""
 
 
-class State(NamedTuple):
+class EngineState(NamedTuple):
     """Arrays that the kernels read and change. S servers by position, D GPUs at most, P tiers, G groups, R regions;
     V places for running jobs and A for their allocations."""
 

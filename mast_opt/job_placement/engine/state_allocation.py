@@ -20,12 +20,12 @@ from mast_opt.job_placement.engine.state import (
     N_JOBS,
     N_ROWS,
     NEVER,
-    State,
+    EngineState,
 )
 from mast_opt.job_placement.units import CPU, GPU, MEMORY, WHOLE, Ints
 
 
-def empty_state(layout: Layout, supply: Ints, tiers: int, jobs: int, rows: int) -> State:
+def empty_state(layout: Layout, supply: Ints, tiers: int, jobs: int, rows: int) -> EngineState:
     """A fleet on which nothing runs, with places for ``jobs`` running jobs and ``rows`` allocations.
 
     Args:
@@ -40,7 +40,7 @@ def empty_state(layout: Layout, supply: Ints, tiers: int, jobs: int, rows: int) 
     np.add.at(region_mgpu, layout.group_region[layout.group], here[:, GPU])
     reclaim = np.zeros((5, tiers + 1, servers), np.int64)
     reclaim[[C_LEAST, C_DENSITY]] = NEVER
-    state = State(
+    state = EngineState(
         server=_stack(layout.group, layout.rack, devices, np.zeros(servers), np.full(servers, -1)),
         group=_stack(layout.group_start, layout.group_type, layout.group_region, layout.region_groups),
         region=_stack(layout.region_start, layout.region_rank, region_mgpu, np.zeros(regions)),
@@ -67,7 +67,7 @@ def _stack(*fields: NDArray[np.generic]) -> Ints:
     return table
 
 
-def grown(state: State, jobs: int, rows: int) -> State:
+def grown(state: EngineState, jobs: int, rows: int) -> EngineState:
     """The same state with at least so many free places for jobs and allocations; arrays at least double."""
     if jobs > state.free_places[N_JOBS]:
         table = _longer(state.job, jobs, (J_ROW, J_MARK))
@@ -98,6 +98,6 @@ def _push(stack: Ints, free_places: Ints, which: int, old_size: int) -> None:
     free_places[which] += len(new)
 
 
-def copied(state: State) -> State:
+def copied(state: EngineState) -> EngineState:
     """A state that shares no array with this one."""
-    return State._make(array.copy() for array in state)
+    return EngineState._make(array.copy() for array in state)

@@ -12,24 +12,24 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 
-from mast_opt.job_placement.engine.best_bid import NOBODY, NODE_BUDGET, Offer, on_servers, place
+from mast_opt.job_placement.engine.best_bid import NOBODY, NODE_BUDGET, BestBid, best_bid, on_servers
 from mast_opt.job_placement.engine.feasibility import Request
 from mast_opt.job_placement.engine.free_capacity_search import NOWHERE, groups_in_order, level_in
 from mast_opt.job_placement.engine.server_selection import FIRST, LOOSE, TIGHT
 from mast_opt.job_placement.engine.state import T_FREE, T_RECLAIM
 from mast_opt.job_placement.exhaustive.batch import Place, admit_in_order
-from mast_opt.job_placement.exhaustive.batch_state import Desk, open_desk
+from mast_opt.job_placement.exhaustive.batch_state import BatchState, batch_state_of
 from mast_opt.job_placement.plan import Plan
 from mast_opt.job_placement.problem import JobPlacement
 from mast_opt.job_placement.units import GPU, Ints
-from mast_opt.search.interface import Found, Tools
+from mast_opt.search.interface import SearchContext, SearchResult
 
 
-def federated(problem: JobPlacement, tools: Tools, start: Plan | None) -> Found[Plan]:
+def federated(problem: JobPlacement, tools: SearchContext, start: Plan | None) -> SearchResult[Plan]:
     """Early binding: the cluster with most free GPUs of an acceptable type among those whose region holds the data,
     then placement inside it alone. Of clusters with equally many, the one where most can be preempted."""
 
-    def bind(desk: Desk, j: int, job: Request) -> Offer | None:
+    def bind(desk: BatchState, j: int, job: Request) -> BestBid | None:
         groups = groups_in_order(desk.state, job, desk.everywhere)
         if not len(groups):
             return None
@@ -37,25 +37,25 @@ def federated(problem: JobPlacement, tools: Tools, start: Plan | None) -> Found[
         below = min(job.tier + 1, desk.state.total.shape[1] - 1)
         chosen = groups[np.lexsort((-desk.state.total[T_RECLAIM, below, groups], -free))[0]]
         cluster = desk.layout.group_cluster == desk.layout.group_cluster[chosen]
-        return place(desk.state, job, cluster, TIGHT)
+        return best_bid(desk.state, job, cluster, TIGHT)
 
     return _in_queue_order(problem, tools, bind)
 
 
-def random(problem: JobPlacement, tools: Tools, start: Plan | None) -> Found[Plan]:
+def random(problem: JobPlacement, tools: SearchContext, start: Plan | None) -> SearchResult[Plan]:
     """A group drawn at random among those where the job fits; the first servers there that hold it."""
 
-    def draw(desk: Desk, j: int, job: Request) -> Offer | None:
+    def draw(desk: BatchState, j: int, job: Request) -> BestBid | None:
         groups = tools.rng.permutation(groups_in_order(desk.state, job, desk.everywhere))
         return _first_that_fits(desk, job, groups, FIRST)
 
     return _in_queue_order(problem, tools, draw)
 
 
-def least_loaded(problem: JobPlacement, tools: Tools, start: Plan | None) -> Found[Plan]:
+def least_loaded(problem: JobPlacement, tools: SearchContext, start: Plan | None) -> SearchResult[Plan]:
     """The group with the largest share of free GPUs where the job fits, and its emptiest servers: work is spread."""
 
-    def emptiest(desk: Desk, j: int, job: Request) -> Offer | None:
+    def emptiest(desk: BatchState, j: int, job: Request) -> BestBid | None:
         groups = groups_in_order(desk.state, job, desk.everywhere)
         share = desk.state.total[T_FREE, job.tier, groups] / np.maximum(_supply(desk)[groups], 1)
         return _first_that_fits(desk, job, groups[np.argsort(-share, kind="stable")], LOOSE)
@@ -63,10 +63,10 @@ def least_loaded(problem: JobPlacement, tools: Tools, start: Plan | None) -> Fou
     return _in_queue_order(problem, tools, emptiest)
 
 
-def best_fit(problem: JobPlacement, tools: Tools, start: Plan | None) -> Found[Plan]:
+def best_fit(problem: JobPlacement, tools: SearchContext, start: Plan | None) -> SearchResult[Plan]:
     """The group with the fewest free GPUs where the job fits, and its fullest servers: work is packed."""
 
-    def fullest(desk: Desk, j: int, job: Request) -> Offer | None:
+    def fullest(desk: BatchState, j: int, job: Request) -> BestBid | None:
         groups = groups_in_order(desk.state, job, desk.everywhere)
         free = desk.state.total[T_FREE, job.tier, groups]
         return _first_that_fits(desk, job, groups[np.argsort(free, kind="stable")], TIGHT)
@@ -74,39 +74,39 @@ def best_fit(problem: JobPlacement, tools: Tools, start: Plan | None) -> Found[P
     return _in_queue_order(problem, tools, fullest)
 
 
-def _supply(desk: Desk) -> Ints:
+def _supply(desk: BatchState) -> Ints:
     """[G] milli-GPUs of each group."""
     supply = np.zeros(len(desk.layout.group_cluster), np.int64)
     np.add.at(supply, desk.layout.group, desk.problem.supply[desk.layout.server, GPU])
     return supply
 
 
-def _first_that_fits(desk: Desk, job: Request, groups: Iterable[int], style: int) -> Offer | None:
+def _first_that_fits(desk: BatchState, job: Request, groups: Iterable[int], style: int) -> BestBid | None:
     """The first group in which the job fits; if there is none, the first in which it does with victims."""
     order = [int(g) for g in groups]
     for g in order:
         level = level_in(desk.state, g, job)
         if level < NOWHERE:
             placed = on_servers(desk.state, g, level, job, style, NOBODY)
-            return Offer(g, int(level), placed, NOBODY, None, True)
+            return BestBid(g, int(level), placed, NOBODY, None, True)
     only = np.zeros_like(desk.everywhere)
     for g in order:
         only[g] = True
-        offer = place(desk.state, job, only, style, NODE_BUDGET)
+        offer = best_bid(desk.state, job, only, style, NODE_BUDGET)
         only[g] = False
         if offer is not None:
             return offer
     return None
 
 
-def _in_queue_order(problem: JobPlacement, tools: Tools, how: Place) -> Found[Plan]:
-    desk = open_desk(problem)
+def _in_queue_order(problem: JobPlacement, tools: SearchContext, how: Place) -> SearchResult[Plan]:
+    desk = batch_state_of(problem)
     admit_in_order(desk, problem.order, tools.watch, how, remember=False)
     message = f"{len(desk.placed)} of {len(problem.jobs)} jobs placed"
-    return Found(desk.plan(), None, tools.watch.limit(), message)
+    return SearchResult(desk.plan(), None, tools.watch.limit(), message)
 
 
-BASELINES: dict[str, Callable[[JobPlacement, Tools, Plan | None], Found[Plan]]] = {
+BASELINES: dict[str, Callable[[JobPlacement, SearchContext, Plan | None], SearchResult[Plan]]] = {
     "federated": federated,
     "random": random,
     "least-loaded": least_loaded,

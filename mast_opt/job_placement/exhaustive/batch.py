@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from mast_opt.job_placement.engine.best_bid import Offer
+from mast_opt.job_placement.engine.best_bid import BestBid
 from mast_opt.job_placement.engine.feasibility import Request
-from mast_opt.job_placement.engine.negative_cache import Failures
+from mast_opt.job_placement.engine.negative_cache import NegativeCache
 from mast_opt.job_placement.engine.priced_bid import place_priced
 from mast_opt.job_placement.engine.server_selection import TIGHT
-from mast_opt.job_placement.exhaustive.batch_state import Desk
-from mast_opt.search.interface import Watch
+from mast_opt.job_placement.exhaustive.batch_state import BatchState
+from mast_opt.search.interface import SearchMonitor
 
-Place = Callable[[Desk, int, Request], Offer | None]
+Place = Callable[[BatchState, int, Request], BestBid | None]
 """The offer for a job of the problem; None if it is refused."""
 
 
 @dataclass
-class Seen:
+class AdmissionLog:
     """What happened to a queue."""
 
     refused: int = 0
@@ -28,20 +28,20 @@ class Seen:
     """Placed, with victims that were not proven to be the cheapest."""
 
 
-def exhaustively(desk: Desk, j: int, job: Request) -> Offer | None:
+def exhaustively(desk: BatchState, j: int, job: Request) -> BestBid | None:
     """The best bid of all groups."""
     return place_priced(desk.state, job, desk.everywhere, TIGHT, desk.price(j))
 
 
 def admit_in_order(
-    desk: Desk, order: Iterable[int], watch: Watch, how: Place = exhaustively, remember: bool = True
-) -> Seen:
+    desk: BatchState, order: Iterable[int], watch: SearchMonitor, how: Place = exhaustively, remember: bool = True
+) -> AdmissionLog:
     """Place the jobs one after another until all are seen or the watch says stop.
 
     Args:
         remember: skip what is like a job that fitted nowhere; only right for a ``how`` that tries everything.
     """
-    seen, failures = Seen(), Failures()
+    seen, failures = AdmissionLog(), NegativeCache()
     for j in order:
         if watch.limit() is not None:
             break

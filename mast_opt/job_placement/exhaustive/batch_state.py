@@ -22,7 +22,7 @@ from mast_opt.job_placement.engine.capacity_ledger import (
 )
 from mast_opt.job_placement.engine.feasibility import Request
 from mast_opt.job_placement.engine.server_layout import Layout, lay_out
-from mast_opt.job_placement.engine.server_selection import Placed
+from mast_opt.job_placement.engine.server_selection import Placement
 from mast_opt.job_placement.engine.state import (
     A_CPU,
     A_MEMORY,
@@ -33,10 +33,10 @@ from mast_opt.job_placement.engine.state import (
     L_SERVER,
     S_GROUP,
     VICTIM,
-    State,
+    EngineState,
 )
 from mast_opt.job_placement.engine.state_allocation import copied, empty_state
-from mast_opt.job_placement.exhaustive.objective import Prices, objective
+from mast_opt.job_placement.exhaustive.objective import TermPrices, objective
 from mast_opt.job_placement.plan import Plan
 from mast_opt.job_placement.problem import JobPlacement
 from mast_opt.job_placement.running_allocations import Allocations, allocations_of
@@ -45,12 +45,12 @@ from mast_opt.job_placement.units import CPU, MEMORY, WHOLE, Bools, Ints
 
 
 @dataclass
-class Desk:
+class BatchState:
     """Positions in ``state`` on one side, those of the problem on the other."""
 
     problem: JobPlacement
     layout: Layout
-    state: State
+    state: EngineState
     running: Ints
     """[V] place in the state of each running job of the problem."""
     victim: dict[int, int]
@@ -109,7 +109,7 @@ class Desk:
         price = cost[self.layout.group_cluster] + p.missing_mb[j, self.layout.group_region] * remote_mb_price(p)
         return price if (price != price[0]).any() else None
 
-    def copy(self) -> Desk:
+    def copy(self) -> BatchState:
         """A desk that can go its own way."""
         return replace(
             self,
@@ -121,14 +121,14 @@ class Desk:
             stopped=set(self.stopped),
         )
 
-    def value(self, prices: Prices) -> float:
+    def value(self, prices: TermPrices) -> float:
         """The objective of what has been decided so far."""
         jobs = np.fromiter(self.placed.keys(), np.int64, len(self.placed))
         places = np.fromiter(self.placed.values(), np.int64, len(self.placed))
         stopped = np.fromiter(self.stopped, np.int64, len(self.stopped))
         return objective(self.state, prices, jobs, places, stopped)
 
-    def admit(self, j: int, job: Request, placed: Placed, victims: Ints, limit: int = 0, cost: int = 0) -> list[int]:
+    def admit(self, j: int, job: Request, placed: Placement, victims: Ints, limit: int = 0, cost: int = 0) -> list[int]:
         """Start a pending job at the expense of the victims; returns the pending jobs among these, which wait again.
 
         Args:
@@ -176,7 +176,7 @@ class Desk:
                 j = int(plan.job[rows.start])
                 self.admit(j, self.request(j), placed, NOBODY)
 
-    def _as_stated(self, plan: Plan, rows: slice, mgpu: int, named: bool) -> Placed | None:
+    def _as_stated(self, plan: Plan, rows: slice, mgpu: int, named: bool) -> Placement | None:
         """Where these rows of a plan put their job; None if it does not fit there."""
         job, state = self.request(int(plan.job[rows.start])), self.state
         each, index = plan.tasks[rows], plan.gpu_index[rows]
@@ -196,7 +196,7 @@ class Desk:
             device[:] = asked
         elif not assign_devices(state, server, tasks, mgpu, job, device):
             return None
-        return Placed(server, tasks, device, np.zeros(1, np.int64))
+        return Placement(server, tasks, device, np.zeros(1, np.int64))
 
     def _has(self, server: Ints, device: Ints, cpu: Ints, memory: Ints, tier: int) -> bool:
         """Whether the servers [·] have so much on each GPU [·, D] and so many cores and MiB for work of a tier."""
@@ -286,7 +286,7 @@ class Desk:
         return 1
 
 
-def open_desk(problem: JobPlacement) -> Desk:
+def batch_state_of(problem: JobPlacement) -> BatchState:
     """The fleet of the problem with its running jobs, nothing decided yet."""
     p = problem
     layout = lay_out(
@@ -299,7 +299,7 @@ def open_desk(problem: JobPlacement) -> Desk:
     running = np.stack([tier, np.where(p.preemptible, tier, 0), p.at_risk * VICTIM + 1], axis=1)
     rows = np.stack([layout.position[held.server], held.amount[:, CPU], held.amount[:, MEMORY]], axis=1)
     places = load(state, running, held.first, rows, held.device)
-    return Desk(p, layout, state, places, {at: v for v, at in enumerate(places.tolist())}, held)
+    return BatchState(p, layout, state, places, {at: v for v, at in enumerate(places.tolist())}, held)
 
 
 def _most_rows(problem: JobPlacement) -> int:

@@ -16,15 +16,15 @@ from mast_opt.job_placement.engine.best_bid import NOBODY, on_servers
 from mast_opt.job_placement.engine.capacity_ledger import set_price
 from mast_opt.job_placement.engine.feasibility import Request
 from mast_opt.job_placement.engine.free_capacity_search import NOWHERE
-from mast_opt.job_placement.engine.negative_cache import Failures
+from mast_opt.job_placement.engine.negative_cache import NegativeCache
 from mast_opt.job_placement.engine.preemption.victim_search import Victims, cheapest
 from mast_opt.job_placement.engine.priced_bid import groups_by_price, search_priced
 from mast_opt.job_placement.engine.server_selection import TIGHT
 from mast_opt.job_placement.engine.state import J_COST, J_MGPU, VICTIM
-from mast_opt.job_placement.exhaustive.batch_state import Desk
-from mast_opt.job_placement.exhaustive.objective import prices_of
+from mast_opt.job_placement.exhaustive.batch_state import BatchState
+from mast_opt.job_placement.exhaustive.objective import term_prices_of
 from mast_opt.job_placement.units import WHOLE, Ints
-from mast_opt.search.interface import Watch
+from mast_opt.search.interface import SearchMonitor
 
 NODES = 60
 """Of each search for a set to push out."""
@@ -37,26 +37,26 @@ STUCK = 1 << 40
 """The cost of pushing out a job that found no other place."""
 
 
-def second_chances(desk: Desk, order: Ints, watch: Watch) -> Desk:
+def ejection_chains(desk: BatchState, order: Ints, watch: SearchMonitor) -> BatchState:
     """The desk after a second chance for each job that is not placed, in the order [J] of the queue."""
     place_in_queue = np.empty(len(order), np.int64)
     place_in_queue[order] = np.arange(len(order))
-    return _Chances(desk, place_in_queue).run(watch)
+    return _EjectionChains(desk, place_in_queue).run(watch)
 
 
-class _Chances:
-    def __init__(self, desk: Desk, place_in_queue: Ints) -> None:
+class _EjectionChains:
+    def __init__(self, desk: BatchState, place_in_queue: Ints) -> None:
         self.desk = desk
         self.place_in_queue = place_in_queue
         self.lowest = len(desk.problem.tiers)
-        self.prices = prices_of(desk.problem, desk.layout)
+        self.prices = term_prices_of(desk.problem, desk.layout)
         self.value = desk.value(self.prices)
 
-    def run(self, watch: Watch) -> Desk:
+    def run(self, watch: SearchMonitor) -> BatchState:
         self._free_to_move(self.desk)
         heap = [(int(self.place_in_queue[j]), j) for j in self.desk.waiting().tolist()]
         heapq.heapify(heap)
-        failures = Failures()
+        failures = NegativeCache()
         while heap and watch.limit() is None:
             _, j = heapq.heappop(heap)
             job = self.desk.request(j)
@@ -66,7 +66,7 @@ class _Chances:
             if lost is None:
                 failures.remember(job)
             else:
-                failures = Failures()
+                failures = NegativeCache()
                 for other in lost:
                     heapq.heappush(heap, (int(self.place_in_queue[other]), other))
         self.desk.restore_unneeded(self.desk.problem.at_risk * VICTIM + 1)
@@ -92,7 +92,7 @@ class _Chances:
             set_price(self.desk.state, np.array([self.desk.placed[failed]]), self.lowest, np.array([STUCK]))
         return None
 
-    def _chain(self, desk: Desk, first: int, found: Victims) -> tuple[list[int], int | None]:
+    def _chain(self, desk: BatchState, first: int, found: Victims) -> tuple[list[int], int | None]:
         """Carry out a chain: the jobs behind the first one that are out now, and the job that found no place."""
         behind, lost = self.place_in_queue > self.place_in_queue[first], list[int]()
         pushed = self._put(desk, first, desk.request(first), found.group, NOWHERE, found.jobs)
@@ -117,12 +117,12 @@ class _Chances:
                 heapq.heappush(out, (int(self.place_in_queue[other]), other, depth + 1))
         return lost, None
 
-    def _put(self, desk: Desk, j: int, job: Request, group: int, level: int, victims: Ints) -> list[int] | None:
+    def _put(self, desk: BatchState, j: int, job: Request, group: int, level: int, victims: Ints) -> list[int] | None:
         """Place a job, never to move again in this chain; returns whom it pushed out, or None if it does not fit."""
         placed = on_servers(desk.state, group, level, job, TIGHT, victims)
         return desk.admit(j, job, placed, victims) if len(placed.server) else None
 
-    def _room(self, desk: Desk, j: int) -> Victims | None:
+    def _room(self, desk: BatchState, j: int) -> Victims | None:
         """Whom to push out for a job, and which less important running jobs to stop."""
         job = desk.request(j)
         groups = groups_by_price(desk.state, job, desk.everywhere, desk.price(j))
@@ -132,7 +132,7 @@ class _Chances:
                 return found
         return None
 
-    def _free_to_move(self, desk: Desk) -> None:
+    def _free_to_move(self, desk: BatchState) -> None:
         """Let all placed jobs be pushed out; the larger, the dearer."""
         places = np.fromiter(desk.pending, np.int64, len(desk.pending))
         set_price(desk.state, places, self.lowest, 1 + desk.state.job[J_MGPU, places] // WHOLE)

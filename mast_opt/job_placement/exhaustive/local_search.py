@@ -21,10 +21,10 @@ from mast_opt.job_placement.engine.free_capacity_search import NOWHERE, groups_i
 from mast_opt.job_placement.engine.preemption.victim_search import cheapest
 from mast_opt.job_placement.engine.server_selection import TIGHT
 from mast_opt.job_placement.engine.state import J_COST, J_LIMIT, NEVER, VICTIM
-from mast_opt.job_placement.exhaustive.batch_state import Desk
-from mast_opt.job_placement.exhaustive.objective import Prices
+from mast_opt.job_placement.exhaustive.batch_state import BatchState
+from mast_opt.job_placement.exhaustive.objective import TermPrices
 from mast_opt.job_placement.units import Ints
-from mast_opt.search.interface import Watch
+from mast_opt.search.interface import SearchMonitor
 
 Bid = tuple[int, int, Ints]
 """Group, level (NOWHERE: the closest there is) and who is pushed out."""
@@ -36,10 +36,10 @@ SCALE = 2.0**40
 """What everything that could be lost costs in all; costs of single jobs are integers."""
 
 
-class Exchange:
+class EvictionLocalSearch:
     """Prices of one problem as costs for the search, and the moves that they decide."""
 
-    def __init__(self, prices: Prices) -> None:
+    def __init__(self, prices: TermPrices) -> None:
         self.prices = prices
         everything = float(prices.rejected.sum() + prices.stopped.sum())
         scale = SCALE / everything if everything > 0 else 0.0
@@ -48,7 +48,7 @@ class Exchange:
         self.stopped: Ints = np.rint(prices.stopped * scale).astype(np.int64) * VICTIM + 1
         """[V]"""
 
-    def price(self, desk: Desk) -> None:
+    def price(self, desk: BatchState) -> None:
         """Let everything on the desk cost what it costs in the objective, and let placed jobs be pushed out by work
         of their own tier or more important work."""
         job = desk.state.job
@@ -59,7 +59,7 @@ class Exchange:
             job[J_COST, at], job[J_LIMIT, at] = self.rejected[j], desk.problem.queue_tier[j] + 1
         refresh_all(desk.state)
 
-    def price_moves(self, desk: Desk, known: dict[int, int]) -> None:
+    def price_moves(self, desk: BatchState, known: dict[int, int]) -> None:
         """Let every placed job, of whatever tier, cost what it would take to put it elsewhere. What is ``known`` of
         that is taken, the rest is found and added; as estimates, costs from before the last moves do."""
         job, tiers = desk.state.job, len(desk.problem.tiers)
@@ -70,7 +70,7 @@ class Exchange:
             job[J_COST, at], job[J_LIMIT, at] = known[j] + 1, tiers
         refresh_all(desk.state)
 
-    def settle(self, desk: Desk, waiting: Iterable[int], watch: Watch, rank: Ints | None = None) -> None:
+    def settle(self, desk: BatchState, waiting: Iterable[int], watch: SearchMonitor, rank: Ints | None = None) -> None:
         """Put in what can be put in, the dearest job first (or the first by ``rank`` [J]), until nothing moves."""
         order = -self.rejected if rank is None else rank
         heap = [(int(order[j]), j) for j in waiting]
@@ -81,14 +81,14 @@ class Exchange:
                 heapq.heappush(heap, (int(order[other]), other))
         desk.restore_unneeded(self.stopped)
 
-    def insert(self, desk: Desk, j: int) -> list[int] | None:
+    def insert(self, desk: BatchState, j: int) -> list[int] | None:
         """Put a job in; returns the placed jobs that it pushed out, or None if it is not worth what it takes."""
         bid, cost = self.cost_of(desk, j)
         if bid is None or cost >= self.rejected[j]:
             return None
         return self._put(desk, j, *bid)
 
-    def cost_of(self, desk: Desk, j: int) -> tuple[Bid | None, int]:
+    def cost_of(self, desk: BatchState, j: int) -> tuple[Bid | None, int]:
         """The cheapest way to put a job in, and what it costs; NEVER if there is none."""
         job = desk.request(j)
         g, level = search(desk.state, job, desk.everywhere)
@@ -100,14 +100,14 @@ class Exchange:
             return None, NEVER
         return (found.group, NOWHERE, found.jobs), int(desk.state.job[J_COST, found.jobs].sum())
 
-    def _put(self, desk: Desk, j: int, g: int, level: int, victims: Ints) -> list[int] | None:
+    def _put(self, desk: BatchState, j: int, g: int, level: int, victims: Ints) -> list[int] | None:
         job = desk.request(j)
         placed = on_servers(desk.state, g, level, job, TIGHT, victims)
         if not len(placed.server):
             return None
         return desk.admit(j, job, placed, victims, int(desk.problem.queue_tier[j]) + 1, int(self.rejected[j]))
 
-    def move(self, desk: Desk, watch: Watch) -> Desk:
+    def move(self, desk: BatchState, watch: SearchMonitor) -> BatchState:
         """Try to make room for each job that waits, the dearest first, by moving others; returns the best desk.
 
         Ends early once the asked gap is reached, and after so many attempts in a row that gained nothing.

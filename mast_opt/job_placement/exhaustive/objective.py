@@ -19,7 +19,7 @@ from mast_opt.job_placement.engine.state import (
     S_DEVICES,
     S_GROUP,
     S_RACK,
-    State,
+    EngineState,
 )
 from mast_opt.job_placement.problem import JobPlacement
 from mast_opt.job_placement.units import GPU, WHOLE, Ints
@@ -27,7 +27,7 @@ from mast_opt.job_placement.units import GPU, WHOLE, Ints
 Floats = NDArray[np.float64]
 
 
-class Prices(NamedTuple):
+class TermPrices(NamedTuple):
     """What the terms of the objective are made of, weights and denominators included."""
 
     rejected: Floats
@@ -48,7 +48,7 @@ class Prices(NamedTuple):
     """[S, 2] millicores and MiB of that task; −1 where there is none."""
 
 
-def prices_of(problem: JobPlacement, layout: Layout) -> Prices:
+def term_prices_of(problem: JobPlacement, layout: Layout) -> TermPrices:
     p = problem
     weights = p.objective.weights
     worth = p.tier_weight[p.queue_tier] * p.value_milli
@@ -64,7 +64,7 @@ def prices_of(problem: JobPlacement, layout: Layout) -> Prices:
     common = whole_server_tasks(p)
     whole_task = np.full((len(p.servers), 2), -1, np.int64)
     whole_task[layout.position[common.servers]] = common.need[:, 1:]
-    return Prices(
+    return TermPrices(
         rejected=weights["rejected"] * worth / (worth.sum() if worth.any() else 1.0),
         stopped=weights["preemption"] * p.tier_weight[p.running_tier] * (p.at_risk + held) / gpus,
         admitted=np.ascontiguousarray(admitted - rack * fewest_racks(p)[:, None]),
@@ -77,14 +77,14 @@ def prices_of(problem: JobPlacement, layout: Layout) -> Prices:
 
 
 @compiled
-def objective(state: State, prices: Prices, jobs: Ints, places: Ints, stopped: Ints) -> float:
+def objective(state: EngineState, prices: TermPrices, jobs: Ints, places: Ints, stopped: Ints) -> float:
     """The objective when the pending ``jobs`` are at ``places`` in the state and ``stopped`` are."""
     seen = np.full(state.server[S_RACK].max() + 1, -1, np.int64)
     return _priced(state, prices, jobs, places, stopped, seen) + _soft(state, prices, prices.supply.copy())
 
 
 @kernel
-def _priced(state: State, prices: Prices, jobs: Ints, places: Ints, stopped: Ints, seen: Ints) -> float:
+def _priced(state: EngineState, prices: TermPrices, jobs: Ints, places: Ints, stopped: Ints, seen: Ints) -> float:
     """What is priced by job. ``seen`` [racks] is −1."""
     total = 0.0
     for j in range(len(prices.rejected)):
@@ -104,7 +104,7 @@ def _priced(state: State, prices: Prices, jobs: Ints, places: Ints, stopped: Int
 
 
 @kernel
-def _soft(state: State, prices: Prices, used: Floats) -> float:
+def _soft(state: EngineState, prices: TermPrices, used: Floats) -> float:
     """Balance and fragmentation. ``used`` [R, K] begins as the supply."""
     scattered = 0
     for s in range(state.server.shape[1]):

@@ -24,16 +24,16 @@ from mast_opt.job_placement.engine.best_bid import NOBODY, on_servers
 from mast_opt.job_placement.engine.free_capacity_search import search
 from mast_opt.job_placement.engine.server_selection import TIGHT
 from mast_opt.job_placement.exhaustive.batch import admit_in_order
-from mast_opt.job_placement.exhaustive.batch_state import Desk, open_desk
-from mast_opt.job_placement.exhaustive.local_search import Exchange
-from mast_opt.job_placement.exhaustive.objective import prices_of
-from mast_opt.job_placement.exhaustive.sub_mip import Subproblems
+from mast_opt.job_placement.exhaustive.batch_state import BatchState, batch_state_of
+from mast_opt.job_placement.exhaustive.local_search import EvictionLocalSearch
+from mast_opt.job_placement.exhaustive.objective import term_prices_of
+from mast_opt.job_placement.exhaustive.sub_mip import SubMip
 from mast_opt.job_placement.formulation.aggregated import relaxation
 from mast_opt.job_placement.plan import Plan
 from mast_opt.job_placement.problem import JobPlacement
 from mast_opt.job_placement.units import Bools, Ints
 from mast_opt.job_placement.verification.verifier import verify
-from mast_opt.search.interface import Found, Tools
+from mast_opt.search.interface import SearchContext, SearchResult
 
 RELAXATION_SHARE = 0.5
 """Part of the remaining time that the relaxation may take."""
@@ -47,20 +47,20 @@ NO_GAIN = 1e-9
 """A round that gains less, as a share of the objective, gains nothing."""
 
 
-def exhaustive_repair(problem: JobPlacement, tools: Tools, start: Plan | None) -> Found[Plan]:
+def exhaustive_repair(problem: JobPlacement, tools: SearchContext, start: Plan | None) -> SearchResult[Plan]:
     """Improve the batch of ``exhaustive``, or the start if that is better, until the watch says stop."""
-    return _Repair(problem, tools).run(start)
+    return _RuinAndRecreate(problem, tools).run(start)
 
 
-class _Repair:
-    def __init__(self, problem: JobPlacement, tools: Tools) -> None:
+class _RuinAndRecreate:
+    def __init__(self, problem: JobPlacement, tools: SearchContext) -> None:
         self.p = problem
         self.tools = tools
         self.watch = tools.watch
-        self.empty = open_desk(problem)
-        self.prices = prices_of(problem, self.empty.layout)
-        self.exchange = Exchange(self.prices)
-        self.exact = Subproblems(problem, tools)
+        self.empty = batch_state_of(problem)
+        self.prices = term_prices_of(problem, self.empty.layout)
+        self.exchange = EvictionLocalSearch(self.prices)
+        self.exact = SubMip(problem, tools)
         self.best = self.empty
         self.value = np.inf
         self.bound: float | None = None
@@ -69,7 +69,7 @@ class _Repair:
         self.chosen = np.full(len(problem.jobs), -1)
         """[J] the cluster to which the relaxation would send the whole job; −1 if it is of two minds."""
 
-    def run(self, start: Plan | None) -> Found[Plan]:
+    def run(self, start: Plan | None) -> SearchResult[Plan]:
         desk = self.empty.copy()
         admit_in_order(desk, self.p.order, self.watch)
         self._offer(desk)
@@ -80,9 +80,11 @@ class _Repair:
         ended = self._rounds()
         proven = self.watch.gap is not None and self.watch.gap <= self.watch.stop.gap
         limit = None if proven else self.watch.limit() or Limit.ITERATIONS
-        return Found(self.best.plan(), self.bound, limit, f"{self.watch.round} rounds of ruin and recreate{ended}")
+        return SearchResult(
+            self.best.plan(), self.bound, limit, f"{self.watch.round} rounds of ruin and recreate{ended}"
+        )
 
-    def _offer(self, desk: Desk) -> None:
+    def _offer(self, desk: BatchState) -> None:
         """Keep the batch if it is no worse than the best."""
         value = desk.value(self.prices)
         if value <= self.value + 1e-12:
@@ -118,7 +120,7 @@ class _Repair:
                 self.wanted[cluster] += self.prices.rejected[j]
             self._offer(self._realised(where, stopped))
 
-    def _realised(self, where: dict[int, tuple[int, int]], stopped: Ints) -> Desk:
+    def _realised(self, where: dict[int, tuple[int, int]], stopped: Ints) -> BatchState:
         """Carry out what the relaxation chose, the widest tasks and largest gangs first, then place the rest."""
         p, desk = self.p, self.empty.copy()
         for v in stopped.tolist():
@@ -136,7 +138,7 @@ class _Repair:
                 desk.admit(j, job, on_servers(desk.state, g, level, job, TIGHT, NOBODY), NOBODY)
         return self._moved(desk)
 
-    def _moved(self, desk: Desk) -> Desk:
+    def _moved(self, desk: BatchState) -> BatchState:
         """The desk after a local search for all that waits."""
         self.exchange.price(desk)
         self.exchange.settle(desk, desk.waiting().tolist(), self.watch)
@@ -189,7 +191,7 @@ class _Repair:
             there[self.best.cluster_of(at)] += self.prices.rejected[j]
         return np.argsort(there - self.wanted, kind="stable")
 
-    def _recreated(self, cluster: int) -> Desk:
+    def _recreated(self, cluster: int) -> BatchState:
         """The best batch with a part taken out and put back in another order."""
         p, rng, desk = self.p, self.tools.rng, self.best.copy()
         chosen = {cluster, int(rng.integers(len(p.clusters)))}

@@ -4,22 +4,22 @@ a second chance for those that were refused."""
 from __future__ import annotations
 
 from mast_opt.job_placement.exhaustive.batch import admit_in_order
-from mast_opt.job_placement.exhaustive.batch_state import open_desk
-from mast_opt.job_placement.exhaustive.ejection_chains import second_chances
+from mast_opt.job_placement.exhaustive.batch_state import batch_state_of
+from mast_opt.job_placement.exhaustive.ejection_chains import ejection_chains
 from mast_opt.job_placement.plan import Plan
 from mast_opt.job_placement.problem import JobPlacement
-from mast_opt.search.interface import Found, Tools
+from mast_opt.search.interface import SearchContext, SearchResult
 
 
-def exhaustive(problem: JobPlacement, tools: Tools, start: Plan | None) -> Found[Plan]:
+def exhaustive(problem: JobPlacement, tools: SearchContext, start: Plan | None) -> SearchResult[Plan]:
     """Take the jobs in the order of the queue and give each its best bid.
 
     Bids compare lexicographically: the most important tier of a victim, GPU-hours lost, victims, level of spread,
     load of the region, names of region, cluster and type. A job that was refused is then let in where jobs placed
     before can make room by moving (``chances``). Nothing is random, and a start is of no use to it.
     """
-    desk = open_desk(problem)
+    desk = batch_state_of(problem)
     seen = admit_in_order(desk, problem.order, tools.watch)
-    desk = second_chances(desk, problem.order, tools.watch)
+    desk = ejection_chains(desk, problem.order, tools.watch)
     message = f"{len(desk.placed)} of {len(problem.jobs)} jobs placed, {seen.unproven} bids not proven cheapest"
-    return Found(desk.plan(), None, tools.watch.limit(), message)
+    return SearchResult(desk.plan(), None, tools.watch.limit(), message)

@@ -9,9 +9,9 @@ from mast_opt.job_placement.exhaustive.ruin_and_recreate import exhaustive_repai
 from mast_opt.job_placement.exhaustive.solver import exhaustive
 from mast_opt.job_placement.plan import Plan
 from mast_opt.job_placement.problem import JobPlacement
-from mast_opt.search.interface import Found, Tools
+from mast_opt.search.interface import SearchContext, SearchResult
 
-SOLVERS: dict[str, Callable[[JobPlacement, Tools, Plan | None], Found[Plan]]] = {
+SOLVERS: dict[str, Callable[[JobPlacement, SearchContext, Plan | None], SearchResult[Plan]]] = {
     "exhaustive": exhaustive,
     "exhaustive+repair": exhaustive_repair,
     **BASELINES,

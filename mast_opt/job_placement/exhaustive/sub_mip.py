@@ -13,7 +13,7 @@ from mast_opt.job_placement.problem import JobPlacement
 from mast_opt.job_placement.units import Bools, Ints
 from mast_opt.job_placement.verification.verifier import verify
 from mast_opt.kind.kind import Formulation
-from mast_opt.search.interface import Tools
+from mast_opt.search.interface import SearchContext
 
 MOST_COLUMNS = 200_000
 """Programs beyond this are not built."""
@@ -24,10 +24,10 @@ NODES, COUNTED = 300, 20_000
 columns of a program that has no clock."""
 
 
-class Subproblems:
+class SubMip:
     """The base formulation of a problem, of which parts are solved with the rest held fixed; made when first used."""
 
-    def __init__(self, problem: JobPlacement, tools: Tools) -> None:
+    def __init__(self, problem: JobPlacement, tools: SearchContext) -> None:
         self._problem = problem
         self._tools = tools
         self._counted = tools.watch.stop.iterations is not None

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from mast_opt.core.arrays import FloatArray, IntArray
-from mast_opt.job_placement.formulation.cluster_rows import Statement
+from mast_opt.job_placement.formulation.cluster_rows import ClusterRows
 from mast_opt.job_placement.formulation.domain_reduction import possible_options
 from mast_opt.job_placement.problem import JobPlacement
 from mast_opt.job_placement.units import GPU, RESOURCES, WHOLE, Bools, Ints
@@ -21,7 +21,7 @@ from mast_opt.mip import Mip, frozen
 
 
 @dataclass(frozen=True, eq=False)
-class Relaxation:
+class AggregatedRelaxation:
     """The program, and what a solution of it says."""
 
     mip: Mip
@@ -39,7 +39,7 @@ class Relaxation:
         return where, self.victims[x[self.preempt] > 0.5]
 
 
-def relaxation(problem: JobPlacement) -> Relaxation:
+def relaxation(problem: JobPlacement) -> AggregatedRelaxation:
     """The program with the problem's weights; terms that need servers (spread, fragmentation) count nothing."""
     p = problem
     statement = _Totals(p)
@@ -55,7 +55,7 @@ def relaxation(problem: JobPlacement) -> Relaxation:
     mip = statement.m.build(p.objective.weights)
     upper = mip.col_upper.copy()
     upper[statement.assign] = possible_options(p, o)
-    return Relaxation(
+    return AggregatedRelaxation(
         replace(mip, col_upper=frozen(upper)),
         statement.assign,
         o.job,
@@ -66,7 +66,7 @@ def relaxation(problem: JobPlacement) -> Relaxation:
     )
 
 
-class _Totals(Statement):
+class _Totals(ClusterRows):
     """The formulation's columns and terms of clusters, without those of servers."""
 
     def __init__(self, problem: JobPlacement) -> None:

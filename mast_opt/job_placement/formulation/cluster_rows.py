@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 
-from mast_opt.job_placement.formulation.index_sets import Options, options_of
+from mast_opt.job_placement.formulation.index_sets import JobOptions, options_of
 from mast_opt.job_placement.problem import JobPlacement
 from mast_opt.job_placement.units import GPU, Ints
 from mast_opt.mip import MipBuilder
 
 
-class Statement:
+class ClusterRows:
     """The columns, then one method per group of rows or terms."""
 
     def __init__(self, problem: JobPlacement) -> None:
         self.p = p = problem
-        self.options: Options = options_of(p)
+        self.options: JobOptions = options_of(p)
         o = self.options
         self.m = m = MipBuilder("job_placement")
         self.tiers = tuple(str(tier) for tier in p.tiers)

@@ -8,11 +8,11 @@ import numpy as np
 
 from mast_opt.core.arrays import FloatArray, IntArray
 from mast_opt.job_placement.capacity import WholeServerTasks
-from mast_opt.job_placement.formulation.index_sets import Cells
+from mast_opt.job_placement.formulation.index_sets import IndexSets
 from mast_opt.job_placement.plan import Plan
 from mast_opt.job_placement.problem import JobPlacement
 from mast_opt.job_placement.units import GPU, WHOLE, Bools, Ints
-from mast_opt.kind.kind import Freezing
+from mast_opt.kind.kind import FixedParts
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +39,7 @@ class Columns:
 @dataclass(frozen=True, eq=False)
 class Codec:
     problem: JobPlacement
-    cells: Cells
+    cells: IndexSets
     columns: Columns
     victims: Ints
     common: WholeServerTasks
@@ -165,7 +165,7 @@ class Codec:
         x[at.fragment] = np.where(fits, 0, np.maximum(left[:, GPU], 0))
 
 
-FREEZING: Freezing[JobPlacement, Plan] = Freezing(
+FREEZING: FixedParts[JobPlacement, Plan] = FixedParts(
     tables=("assignments", "preemptions"),
     blocks={
         "assign": ("job", None, None),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mast_opt.job_placement.formulation.index_sets import Cells, Options
+from mast_opt.job_placement.formulation.index_sets import IndexSets, JobOptions
 from mast_opt.job_placement.problem import JobPlacement
 from mast_opt.job_placement.units import CPU, GPU, MEMORY, WHOLE, Bools, Ints
 
@@ -19,7 +19,7 @@ def room_by_tier(problem: JobPlacement) -> Ints:
     return room
 
 
-def most_tasks(problem: JobPlacement, cells: Cells) -> Ints:
+def most_tasks(problem: JobPlacement, cells: IndexSets) -> Ints:
     """[c] for each (job, server), no more tasks than this can run there, and never more than the job has."""
     p, need = problem, cells.need
     room = room_by_tier(p)[cells.server, :, p.queue_tier[cells.job]]
@@ -32,7 +32,7 @@ def most_tasks(problem: JobPlacement, cells: Cells) -> Ints:
     return np.minimum(most, p.tasks[cells.job])
 
 
-def possible_options(problem: JobPlacement, options: Options) -> Bools:
+def possible_options(problem: JobPlacement, options: JobOptions) -> Bools:
     """[o] might all tasks of the job fit there, within the level that it must stay within?"""
     from mast_opt.job_placement.formulation.domain_reduction_kernel import (
         mark_possible,  # compiles with numba: only where it is needed

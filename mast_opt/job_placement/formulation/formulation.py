@@ -6,9 +6,9 @@ import numpy as np
 
 from mast_opt.core.arrays import IntArray
 from mast_opt.job_placement.capacity import fewest_racks, whole_server_tasks
-from mast_opt.job_placement.formulation.cluster_rows import Statement
+from mast_opt.job_placement.formulation.cluster_rows import ClusterRows
 from mast_opt.job_placement.formulation.codec import Codec, Columns
-from mast_opt.job_placement.formulation.index_sets import Cells, cells_of
+from mast_opt.job_placement.formulation.index_sets import IndexSets, cells_of
 from mast_opt.job_placement.plan import Plan
 from mast_opt.job_placement.problem import JobPlacement
 from mast_opt.job_placement.units import GPU, RACK, RESOURCES, SERVER, WHOLE, Ints
@@ -36,13 +36,13 @@ def state(problem: JobPlacement) -> PerServer:
     return statement
 
 
-class PerServer(Statement):
+class PerServer(ClusterRows):
     """The columns and rows of servers and their GPUs."""
 
     def __init__(self, problem: JobPlacement) -> None:
         super().__init__(problem)
         p, m = self.p, self.m
-        c: Cells = cells_of(p, self.options)
+        c: IndexSets = cells_of(p, self.options)
         self.cells = c
         self.job_tier = p.queue_tier[c.job]
         """[c] of each cell."""

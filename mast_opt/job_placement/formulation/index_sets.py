@@ -12,7 +12,7 @@ from mast_opt.job_placement.units import GPU, SERVER, WHOLE, Bools, Ints
 
 
 @dataclass(frozen=True, eq=False)
-class Options:
+class JobOptions:
     """The cells of assign[j,c,k]: the job accepts the type, the region is open to it, and some server of the type in
     the cluster has room for a task when it is empty. Sorted by job, cluster, type."""
 
@@ -26,7 +26,7 @@ class Options:
     """[o, 3] of one task there."""
 
 
-def options_of(problem: JobPlacement) -> Options:
+def options_of(problem: JobPlacement) -> JobOptions:
     """The options of all jobs, counted over classes of equal servers."""
     p, classes = problem, server_classes(problem)
     group, first = np.unique(classes.cluster * len(p.gpu_types) + classes.type, return_index=True)
@@ -37,7 +37,7 @@ def options_of(problem: JobPlacement) -> Options:
     job, place = (np.concatenate([part[at] for part in parts]) for at in range(2))
     cluster, kind = place // len(p.gpu_types), place % len(p.gpu_types)
     need = np.stack([p.need_mgpu[job, kind], p.cpu_mcores[job], p.memory_mib[job]], axis=1)
-    return Options(job, cluster, kind, need)
+    return JobOptions(job, cluster, kind, need)
 
 
 PAIRS_AT_ONCE = 1 << 22
@@ -75,7 +75,7 @@ def unique_rows(*columns: Ints) -> tuple[Ints, Ints]:
 
 
 @dataclass(frozen=True, eq=False)
-class Cells:
+class IndexSets:
     """Index sets; every set is sorted by its first index, then the second."""
 
     job: Ints
@@ -117,7 +117,7 @@ class Cells:
     row_tier: Ints
 
 
-def cells_of(problem: JobPlacement, options: Options) -> Cells:
+def cells_of(problem: JobPlacement, options: JobOptions) -> IndexSets:
     """The index sets of a problem with these options."""
     p = problem
     job, server = job_servers(p)
@@ -146,7 +146,7 @@ def cells_of(problem: JobPlacement, options: Options) -> Cells:
     step = np.arange(len(part_fraction)) - np.repeat(np.cumsum(count) - count, count)
 
     rows, _ = unique_rows(server, p.queue_tier[job])
-    return Cells(
+    return IndexSets(
         job=job,
         server=server,
         need=need,

@@ -14,7 +14,7 @@ from mast_opt.kind.header import Objective
 
 
 @dataclass(frozen=True, eq=False)
-class Fleet:
+class GeneratedFleet:
     """Servers in racks in clusters in regions; GPUs in milli-GPUs, cores in millicores, memory in MiB."""
 
     regions: tuple[str, ...]
@@ -58,7 +58,7 @@ class Pending:
     """(job, type) pairs, sorted."""
 
 
-def assemble(name: str, fleet: Fleet, running: Running, pending: Pending, **more: Any) -> JobPlacement:
+def assemble(name: str, fleet: GeneratedFleet, running: Running, pending: Pending, **more: Any) -> JobPlacement:
     """The problem with this fleet, these running and these pending jobs. ``more`` sets any other field."""
     jobs, count = len(pending.tier), len(running.tier)
     held = np.array(running.held, np.int64).reshape(-1, 6)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mast_opt.job_placement.generate.blank import Fleet, Running, labels
+from mast_opt.job_placement.generate.blank import GeneratedFleet, Running, labels
 from mast_opt.job_placement.units import CPU, GPU, MEMORY, WHOLE, Ints
 
 GIB = 1024
@@ -20,7 +20,9 @@ HOURS_AT_RISK = 2.0
 """Mean hours since the last checkpoint."""
 
 
-def fleet(rng: np.random.Generator, regions: int, clusters: int, servers: int, types: tuple[str, ...]) -> Fleet:
+def fleet(
+    rng: np.random.Generator, regions: int, clusters: int, servers: int, types: tuple[str, ...]
+) -> GeneratedFleet:
     """``clusters`` per region with about ``servers`` each (uneven: 0.5 to 1.5 times), one type per cluster mostly.
 
     Servers have 8 GPUs; in every fourth cluster, half of them have 4.
@@ -43,7 +45,7 @@ def fleet(rng: np.random.Generator, regions: int, clusters: int, servers: int, t
     names = labels("region", regions)
     cluster_names = tuple(f"{names[c // clusters]}-c{c % clusters + 1}" for c in range(total))
     rack_step = np.arange(len(rack_cluster)) - np.repeat(np.cumsum(racks_of) - racks_of, racks_of)
-    return Fleet(
+    return GeneratedFleet(
         regions=names,
         clusters=cluster_names,
         racks=tuple(f"{cluster_names[c]}-b{n + 1}" for c, n in zip(rack_cluster.tolist(), rack_step.tolist())),
@@ -57,7 +59,7 @@ def fleet(rng: np.random.Generator, regions: int, clusters: int, servers: int, t
     )
 
 
-def fill(rng: np.random.Generator, here: Fleet, percent: int, preemptible: float = 0.75) -> Running:
+def fill(rng: np.random.Generator, here: GeneratedFleet, percent: int, preemptible: float = 0.75) -> Running:
     """Running jobs that hold ``percent`` of the GPUs: the fleet is packed full, then jobs end at random.
 
     So what is free is scattered as it is in a fleet that has run for a while. Of the jobs of the lowest tier, where
@@ -78,7 +80,7 @@ def fill(rng: np.random.Generator, here: Fleet, percent: int, preemptible: float
     return running
 
 
-def _packed(rng: np.random.Generator, here: Fleet, cluster: int) -> list[list[tuple[int, int, int]]]:
+def _packed(rng: np.random.Generator, here: GeneratedFleet, cluster: int) -> list[list[tuple[int, int, int]]]:
     """Jobs that fill the cluster's GPUs: for each, (server, tasks, GPUs per task)."""
     servers = np.flatnonzero(here.server_cluster == cluster)
     free = here.supply[servers, GPU] // WHOLE

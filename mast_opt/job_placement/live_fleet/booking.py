@@ -6,14 +6,14 @@ import numpy as np
 
 from mast_opt.core.errors import UsageError
 from mast_opt.job_placement.engine.feasibility import Request
-from mast_opt.job_placement.engine.server_selection import Placed
+from mast_opt.job_placement.engine.server_selection import Placement
 from mast_opt.job_placement.engine.state import J_LIMIT
-from mast_opt.job_placement.live_fleet.inventory import Books
+from mast_opt.job_placement.live_fleet.inventory import FleetInventory
 from mast_opt.job_placement.live_fleet.types import Bid, Share, whole
 from mast_opt.job_placement.units import RACK, SERVER, WHOLE, Ints
 
 
-def booking_of(bid: Bid, request: Request, books: Books) -> Placed:
+def booking_of(bid: Bid, request: Request, books: FleetInventory) -> Placement:
     """A bid in positions.
 
     Raises UsageError unless the job may stop its victims, and its shares hold the whole job where it may run;
@@ -42,7 +42,7 @@ def booking_of(bid: Bid, request: Request, books: Books) -> Placed:
         _check_need(owner, share, count, mgpu, taken)
         device += taken
     table = np.array(device, np.int32).reshape(len(shares), width)
-    return Placed(server, np.array(tasks, np.int64), table, np.zeros(1, np.int64))
+    return Placement(server, np.array(tasks, np.int64), table, np.zeros(1, np.int64))
 
 
 def _once(owner: str, noun: str, names: list[str]) -> None:
@@ -50,7 +50,7 @@ def _once(owner: str, noun: str, names: list[str]) -> None:
         raise UsageError(f"{owner}: expected each {noun} once, not {', '.join(names)}")
 
 
-def _check_victims(owner: str, bid: Bid, request: Request, books: Books) -> None:
+def _check_victims(owner: str, bid: Bid, request: Request, books: FleetInventory) -> None:
     if not isinstance(bid.victims, tuple) or not all(isinstance(name, str) for name in bid.victims):
         raise UsageError(f"{owner}: victims are {bid.victims!r}; expected a tuple of names")
     _once(owner, "victim", list(bid.victims))
@@ -61,7 +61,7 @@ def _check_victims(owner: str, bid: Bid, request: Request, books: Books) -> None
             raise UsageError(f"{owner}: {name} may not be stopped for work of tier {bid.tier}")
 
 
-def _need_there(owner: str, names: list[str], server: Ints, request: Request, books: Books) -> int:
+def _need_there(owner: str, names: list[str], server: Ints, request: Request, books: FleetInventory) -> int:
     """Milli-GPUs of a task on these servers: of one cluster, GPU type and region that the job may use, and no further
     apart than it allows."""
     layout = books.layout

@@ -9,17 +9,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mast_opt.job_placement.capacity import remote_mb_price
-from mast_opt.job_placement.engine.best_bid import Offer
+from mast_opt.job_placement.engine.best_bid import BestBid
 from mast_opt.job_placement.engine.free_capacity_search import load_of
 from mast_opt.job_placement.engine.state import J_COST, VICTIM
-from mast_opt.job_placement.live_fleet.inventory import MILLI, Books, Holding, Running
+from mast_opt.job_placement.live_fleet.inventory import MILLI, FleetInventory, Holding, Running
 from mast_opt.job_placement.live_fleet.types import Bid, Job, Server, Share
 from mast_opt.job_placement.problem import JobPlacement
 from mast_opt.job_placement.running_allocations import allocations_of
 from mast_opt.job_placement.units import CPU, GPU, LEVELS, MEMORY, WHOLE
 
 
-def books_of(problem: JobPlacement, tiers: Iterable[int] = ()) -> Books:
+def books_of(problem: JobPlacement, tiers: Iterable[int] = ()) -> FleetInventory:
     """The servers and datasets of an instance, with its running jobs; its tiers and perhaps others."""
     p = problem
     servers = [
@@ -43,7 +43,7 @@ def books_of(problem: JobPlacement, tiers: Iterable[int] = ()) -> Books:
         p.datasets[i]: {p.regions[r] for r in np.flatnonzero(p.residency[i]).tolist()}
         for i in np.flatnonzero(p.residency.any(axis=1)).tolist()
     }
-    books = Books(
+    books = FleetInventory(
         servers, tuple(sorted({*p.tiers, *tiers})), replicas, residency, remote_mb_price(p) if p.remote_reads else None
     )
     held = allocations_of(p)
@@ -94,7 +94,7 @@ class Limits:
     """Tenant → GPU type → limit for that type."""
 
 
-def over_quota(job: Job, books: Books, quotas: Limits) -> bool:
+def over_quota(job: Job, books: FleetInventory, quotas: Limits) -> bool:
     """Whether the job would take its tenant over its quotas on every type of the fleet that it accepts."""
     total, typed = quotas.total.get(job.tenant), quotas.typed.get(job.tenant)
     if total is None and typed is None:
@@ -109,7 +109,13 @@ def over_quota(job: Job, books: Books, quotas: Limits) -> bool:
 
 
 def bid_of(
-    offer: Offer, job: Job, over: bool, price: NDArray[np.float64] | None, books: Books, version: int, fleet: str
+    offer: BestBid,
+    job: Job,
+    over: bool,
+    price: NDArray[np.float64] | None,
+    books: FleetInventory,
+    version: int,
+    fleet: str,
 ) -> Bid:
     """An offer in names. ``over``: the job is over its tenant's quota. ``price`` [G]: see ``price_of``."""
     layout = books.layout

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from mast_opt.job_placement.analysis.rejection_reasons import Obstacle, obstacle_when_empty
-from mast_opt.job_placement.engine.best_bid import place
+from mast_opt.job_placement.engine.best_bid import best_bid
 from mast_opt.job_placement.engine.feasibility import Request
 from mast_opt.job_placement.engine.free_capacity_search import NOWHERE, level_in
 from mast_opt.job_placement.engine.server_selection import TIGHT
 from mast_opt.job_placement.engine.state import A_CPU, A_FREE, A_MEMORY, C_CPU, C_MEMORY, C_MGPU
-from mast_opt.job_placement.live_fleet.inventory import Books
+from mast_opt.job_placement.live_fleet.inventory import FleetInventory
 from mast_opt.job_placement.live_fleet.types import ClusterReport, Job
 from mast_opt.job_placement.units import LEVELS, WHOLE, Bools, Ints
 
@@ -18,12 +18,12 @@ BUDGET = 200
 """Nodes of the search for victims in each cluster."""
 
 
-def explain(books: Books, job: Job, request: Request) -> tuple[ClusterReport, ...]:
+def explain(books: FleetInventory, job: Job, request: Request) -> tuple[ClusterReport, ...]:
     """For each cluster, the first constraint that rules it out, or what admitting the job there takes."""
     return tuple(_report(books, job, request, cluster) for cluster in range(len(books.cluster_names)))
 
 
-def _report(books: Books, job: Job, request: Request, cluster: int) -> ClusterReport:
+def _report(books: FleetInventory, job: Job, request: Request, cluster: int) -> ClusterReport:
     name = books.cluster_names[cluster]
     groups = np.flatnonzero((books.layout.group_cluster == cluster) & (request.mgpu[books.layout.group_type] >= 0))
     region = int(books.layout.group_region[books.layout.group_cluster == cluster][0])
@@ -40,21 +40,21 @@ def _report(books: Books, job: Job, request: Request, cluster: int) -> ClusterRe
     if level < NOWHERE:
         return ClusterReport(name, True, f"it fits as it is, within one {LEVELS[level]}")
     only: Bools = np.isin(np.arange(len(books.everywhere)), groups)
-    offer = place(books.state, request, only, TIGHT, BUDGET)
+    offer = best_bid(books.state, request, only, TIGHT, BUDGET)
     if offer is not None:
         count = len(offer.victims)
         return ClusterReport(name, True, f"it fits if {count} running job{'s are' if count > 1 else ' is'} stopped")
     return ClusterReport(name, False, _shortage(books, request, groups))
 
 
-def _when_empty(books: Books, request: Request, servers: Bools) -> Obstacle | None:
+def _when_empty(books: FleetInventory, request: Request, servers: Bools) -> Obstacle | None:
     at = np.flatnonzero(servers)
     kind = books.layout.group_type[books.layout.group[at]]
     need = (request.mgpu, request.cpu, request.memory)
     return obstacle_when_empty(books.supply[at], kind, books.layout.rack[at], need, request.tasks, request.within)
 
 
-def _missing_data(books: Books, job: Job, region: str) -> str:
+def _missing_data(books: FleetInventory, job: Job, region: str) -> str:
     outside = [dataset for dataset in job.datasets if region not in books.residency.get(dataset, (region,))]
     if outside:
         return f"{region} is outside the residency of {', '.join(outside)}"
@@ -64,7 +64,7 @@ def _missing_data(books: Books, job: Job, region: str) -> str:
     return f"{region} does not hold {', '.join(lacks)}"
 
 
-def _shortage(books: Books, request: Request, groups: Ints) -> str:
+def _shortage(books: FleetInventory, request: Request, groups: Ints) -> str:
     """What is missing, counting what could be had by stopping less important jobs."""
     state, threshold = books.state, request.tier + 1
     servers = np.isin(books.layout.group, groups) & ~books.out_of_service()
@@ -81,7 +81,7 @@ def _shortage(books: Books, request: Request, groups: Ints) -> str:
     return "enough is free or may be stopped, but not in pieces of the right size within one GPU type and level"
 
 
-def why_not(books: Books, job: Job, request: Request) -> str:
+def why_not(books: FleetInventory, job: Job, request: Request) -> str:
     """One sentence for a job that fits nowhere."""
     accepted = [books.type_names[k] for k in np.flatnonzero(request.mgpu >= 0)]
     if not accepted:

@@ -22,14 +22,14 @@ from mast_opt.core.arguments import a, a_price, a_text, anything, checked, mappi
 from mast_opt.core.errors import StaleBid, UsageError
 from mast_opt.job_placement.engine.capacity_ledger import block, refresh_reclaim, settle
 from mast_opt.job_placement.engine.feasibility import Request
-from mast_opt.job_placement.engine.negative_cache import Failures
+from mast_opt.job_placement.engine.negative_cache import NegativeCache
 from mast_opt.job_placement.engine.priced_bid import place_priced
 from mast_opt.job_placement.engine.server_selection import TIGHT
 from mast_opt.job_placement.engine.state import J_COST, R_MGPU, R_USED
 from mast_opt.job_placement.live_fleet.booking import booking_of
 from mast_opt.job_placement.live_fleet.conversion import Limits, bid_of, books_of, over_quota, quotas_of
 from mast_opt.job_placement.live_fleet.diagnosis import explain, why_not
-from mast_opt.job_placement.live_fleet.inventory import Books, Running, cost_of, price_of
+from mast_opt.job_placement.live_fleet.inventory import FleetInventory, Running, cost_of, price_of
 from mast_opt.job_placement.live_fleet.types import (
     Bid,
     ClusterReport,
@@ -50,7 +50,7 @@ from mast_opt.job_placement.problem import JobPlacement
 class Snapshot:
     """The state of a fleet at some time; opaque."""
 
-    _books: Books
+    _books: FleetInventory
 
 
 class Fleet:
@@ -102,7 +102,7 @@ class Fleet:
             },
         )
         price = None if remote_mb_price is None else amount("the fleet", "remote_mb_price", remote_mb_price)
-        self._begin(Books(servers, tiers_in(tiers), replicas or {}, residency or {}, price), limits)
+        self._begin(FleetInventory(servers, tiers_in(tiers), replicas or {}, residency or {}, price), limits)
 
     @classmethod
     @checked(problem=a(JobPlacement))
@@ -116,10 +116,10 @@ class Fleet:
         fleet._begin(books_of(problem, tiers_in(tiers)), quotas_of(problem))
         return fleet
 
-    def _begin(self, books: Books, quotas: Limits) -> None:
+    def _begin(self, books: FleetInventory, quotas: Limits) -> None:
         self._books = books
         self._quotas = quotas
-        self._failures = Failures()
+        self._failures = NegativeCache()
         self._lock = threading.RLock()
         self._version = 0
         self._name = uuid4().hex
@@ -245,7 +245,7 @@ class Fleet:
         with self._lock:
             self._outside_round("servers are added")
             self._books.change_servers(servers_in(servers), ())
-            self._failures = Failures()
+            self._failures = NegativeCache()
             self._version += 1
 
     @checked(server=a_text)
@@ -258,7 +258,7 @@ class Fleet:
                 raise UsageError(f"{server} still runs {', '.join(there[:5])}; drain it and wait, or let it fail")
             self._books.change_servers((), (server,))
             self._books.blocked.discard(server)
-            self._failures = Failures()
+            self._failures = NegativeCache()
             self._version += 1
 
     @checked(dataset=a_text)
@@ -300,7 +300,7 @@ class Fleet:
         with self._lock:
             self._outside_round("a snapshot is restored")
             self._books = snapshot._books.copy()
-            self._failures = Failures()
+            self._failures = NegativeCache()
             self._version += 1
 
     @checked(job=a(Job))

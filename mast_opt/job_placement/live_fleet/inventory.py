@@ -15,7 +15,7 @@ from mast_opt.job_placement.engine.booking_kernel import book
 from mast_opt.job_placement.engine.capacity_ledger import block, last_tier_of, load, stop
 from mast_opt.job_placement.engine.feasibility import Request
 from mast_opt.job_placement.engine.server_layout import Layout, lay_out
-from mast_opt.job_placement.engine.server_selection import Placed
+from mast_opt.job_placement.engine.server_selection import Placement
 from mast_opt.job_placement.engine.state import (
     J_ROW,
     L_AFTER,
@@ -28,7 +28,7 @@ from mast_opt.job_placement.engine.state import (
     S_GROUP,
     S_ROW,
     VICTIM,
-    State,
+    EngineState,
 )
 from mast_opt.job_placement.engine.state_allocation import copied, empty_state, grown
 from mast_opt.job_placement.live_fleet.types import Job, Server, Share, names_in
@@ -62,7 +62,7 @@ class Running:
     over_quota: bool = False
 
 
-class Books:
+class FleetInventory:
     """Everything about a fleet but its lock. Positions are those of ``layout``."""
 
     def __init__(
@@ -92,7 +92,7 @@ class Books:
         self._open: dict[str, Bools] = {}
         """Dataset → [R], see ``_open_to``; filled as jobs ask."""
         self.layout: Layout
-        self.state: State
+        self.state: EngineState
         self.change_servers(servers, ())
 
     def change_servers(self, added: Iterable[Server], removed: Iterable[str]) -> None:
@@ -167,7 +167,7 @@ class Books:
         tier = running.tier
         return tier, tier if running.job.preemptible else 0, cost_of(running.job)
 
-    def copy(self) -> Books:
+    def copy(self) -> FleetInventory:
         """Books that can go their own way."""
         twin = copy(self)
         twin.running, twin.place, twin.name = dict(self.running), dict(self.place), dict(self.name)
@@ -184,7 +184,9 @@ class Books:
         self.state = empty_state(self.layout, self._supply, len(self.tiers), 2 * len(held) + 64, 4 * len(held) + 256)
         self._load(held)
 
-    def start(self, running: Running, request: Request, placed: Placed, victims: tuple[str, ...], fresh: bool) -> None:
+    def start(
+        self, running: Running, request: Request, placed: Placement, victims: tuple[str, ...], fresh: bool
+    ) -> None:
         """Stop the victims and start a job; see ``place.take``. Raises UsageError, with nothing changed, if there is no
         room."""
         job, places = running.job, np.array([self.place[name] for name in victims], np.int64)
@@ -313,7 +315,7 @@ class Books:
         self._open.pop(dataset, None)
 
 
-def price_of(books: Books, job: Job) -> NDArray[np.float64] | None:
+def price_of(books: FleetInventory, job: Job) -> NDArray[np.float64] | None:
     """[G] what the job costs in each group; None where that is the same everywhere."""
     remote = books.remote_mb_price if job.datasets else None
     if not job.costs and remote is None:

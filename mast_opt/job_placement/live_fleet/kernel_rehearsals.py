@@ -6,14 +6,14 @@ import numpy as np
 
 from mast_opt.job_placement.engine.best_bid import NOBODY, needed
 from mast_opt.job_placement.engine.free_capacity_search import level_in
-from mast_opt.job_placement.exhaustive.batch_state import open_desk
+from mast_opt.job_placement.exhaustive.batch_state import batch_state_of
 from mast_opt.job_placement.exhaustive.ruin_and_recreate import exhaustive_repair
 from mast_opt.job_placement.exhaustive.solver import exhaustive
 from mast_opt.job_placement.generate import FAMILIES
 from mast_opt.job_placement.live_fleet.fleet import Fleet
 from mast_opt.job_placement.live_fleet.types import Bid, Job, Server
 from mast_opt.job_placement.problem import JobPlacement
-from mast_opt.search.interface import Rehearsal, Tools
+from mast_opt.search.interface import Rehearsal, SearchContext
 
 REPAIR = "exhaustive+repair"
 SMALL = 6
@@ -44,15 +44,15 @@ def _sample() -> JobPlacement:
     return problem
 
 
-def _repair(tools: Tools) -> None:
+def _repair(tools: SearchContext) -> None:
     exhaustive_repair(_sample(), tools, None)
 
 
-def _queue(tools: Tools) -> None:
+def _queue(tools: SearchContext) -> None:
     """Place a batch, repeat its plan, and do everything that may be done with a batch in progress."""
     problem = _sample()
     plan = exhaustive(problem, tools, None).plan
-    desk = open_desk(problem)
+    desk = batch_state_of(problem)
     request = desk.request(0)
     level_in(desk.state, 0, request)
     needed(desk.state, 0, request, NOBODY)
@@ -78,11 +78,11 @@ def _victim(number: int) -> Job:
     return Job(f"victim{number}", 1, mgpu=2000, preemptible=True, gpu_hours_at_risk=number)
 
 
-def _stop_on_a_server(tools: Tools) -> None:
+def _stop_on_a_server(tools: SearchContext) -> None:
     _full(_victim(0), _victim(1)).place(Job("single", 0, mgpu=1000))
 
 
-def _stop_in_a_group(tools: Tools) -> None:
+def _stop_in_a_group(tools: SearchContext) -> None:
     _full(_victim(0), _victim(1)).place(Job("gang", 0, tasks=2, mgpu=2000))
 
 

@@ -10,7 +10,7 @@ from mast_opt.job_placement.units import GPU, WHOLE
 from mast_opt.kind.migration_plan import Move, Order
 
 
-def order(problem: JobPlacement, plan: Plan) -> Order:
+def migration_plan(problem: JobPlacement, plan: Plan) -> Order:
     """Every stop before every start, since a start may need the room of any victim; starts in queue order.
 
     Nothing can be in the way: victims hold their room until they stop, and what starts fits into what is then free.

@@ -11,7 +11,7 @@ from mast_opt.job_placement.tables.problem_tables import axes_of
 from mast_opt.kind.schema import Tables
 
 
-def build_plan(problem: JobPlacement, tables: Tables) -> Plan:
+def plan_from_tables(problem: JobPlacement, tables: Tables) -> Plan:
     """The plan that the tables state. Raises PlanError for a server in another cluster than stated."""
     cluster, server = tables.get("assignments", "cluster"), tables.get("assignments", "server")
     true = problem.server_cluster[server]
@@ -37,8 +37,8 @@ def build_plan(problem: JobPlacement, tables: Tables) -> Plan:
     return Plan(job[order], server[order], tasks, index[order], indexed[order], preempt)
 
 
-def unbuild_plan(problem: JobPlacement, plan: Plan) -> Tables:
-    """The tables that ``build_plan`` turns into this plan."""
+def plan_to_tables(problem: JobPlacement, plan: Plan) -> Tables:
+    """The tables that ``plan_from_tables`` turns into this plan."""
     values = {
         "assignments": {
             "job": plan.job,

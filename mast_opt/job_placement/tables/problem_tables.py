@@ -12,7 +12,7 @@ from mast_opt.kind.header import Header
 from mast_opt.kind.schema import Tables
 
 
-def build(header: Header, tables: Tables) -> JobPlacement:
+def problem_from_tables(header: Header, tables: Tables) -> JobPlacement:
     """The problem that the tables state. Raises InstanceError for what only the problem can see."""
     faults = faults_of(tables)
     if faults:
@@ -163,7 +163,7 @@ def _by_name(types: tuple[str, ...]) -> Ints:
     return np.array(sorted(range(len(types)), key=types.__getitem__), np.int64)
 
 
-def unbuild(problem: JobPlacement) -> tuple[Header, Tables]:
+def problem_to_tables(problem: JobPlacement) -> tuple[Header, Tables]:
     """The header and tables that ``build`` turns into this problem."""
     p = problem
     rules = {"remote_reads": "price" if p.remote_reads else "forbid"}

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from mast_opt.core.arrays import BoolArray, FloatArray
-from mast_opt.mip.integer_relaxation.coefficients import Entries
+from mast_opt.mip.integer_relaxation.coefficients import Coefficients
 from mast_opt.mip.integer_relaxation.implied_integers import snapped
 from mast_opt.mip.program import Mip
 
 ROUNDS = 20
 
 
-def finite_bounds(mip: Mip, entries: Entries) -> tuple[FloatArray, FloatArray]:
+def finite_bounds(mip: Mip, entries: Coefficients) -> tuple[FloatArray, FloatArray]:
     """Bounds on every column that keep at least one minimum, finite wherever the rows or the costs imply it.
 
     A bound of ±inf becomes what the rows and the other columns' bounds imply. And where raising a column gains
@@ -48,7 +48,7 @@ def finite_bounds(mip: Mip, entries: Entries) -> tuple[FloatArray, FloatArray]:
     return lower, upper
 
 
-def endless_gain(mip: Mip, entries: Entries) -> BoolArray:
+def endless_gain(mip: Mip, entries: Coefficients) -> BoolArray:
     """Columns that improve the objective for ever while every row allows it: infeasible or unbounded."""
     up = (mip.cost < 0) & np.isinf(mip.col_upper) & ~entries.columns_with(entries.raising_hurts)
     down = (mip.cost > 0) & np.isinf(mip.col_lower) & ~entries.columns_with(entries.lowering_hurts)

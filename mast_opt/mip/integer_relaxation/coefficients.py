@@ -13,7 +13,7 @@ from mast_opt.mip.program import Mip
 
 
 @dataclass(frozen=True)
-class Entries:
+class Coefficients:
     """Entry e is ``value[e]`` in ``row[e]``, ``column[e]``; sorted by row, zeros and rows without limits left out."""
 
     row: IntArray
@@ -26,7 +26,7 @@ class Entries:
     width: int
 
     @classmethod
-    def of(cls, mip: Mip) -> Entries:
+    def of(cls, mip: Mip) -> Coefficients:
         """The entries of ``mip``."""
         row = np.repeat(np.arange(mip.shape[0]), np.diff(mip.row_start))
         limited = np.isfinite(mip.row_lower) | np.isfinite(mip.row_upper)
@@ -34,9 +34,9 @@ class Entries:
         row = row[kept]
         return cls(row, mip.index[kept], mip.value[kept], mip.row_lower[row], mip.row_upper[row], *mip.shape)
 
-    def part(self, kept: BoolArray) -> Entries:
+    def part(self, kept: BoolArray) -> Coefficients:
         """The entries where ``kept`` holds."""
-        return Entries(
+        return Coefficients(
             self.row[kept],
             self.column[kept],
             self.value[kept],

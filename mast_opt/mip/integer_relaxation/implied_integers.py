@@ -13,7 +13,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from mast_opt.core.arrays import BoolArray, FloatArray, IntArray
-from mast_opt.mip.integer_relaxation.coefficients import Entries
+from mast_opt.mip.integer_relaxation.coefficients import Coefficients
 from mast_opt.mip.program import Mip
 
 TOLERANCE = 1e-12
@@ -33,7 +33,7 @@ def snapped(value: FloatArray) -> FloatArray:
     return np.where(whole(value), np.round(value), value)
 
 
-def integral_units(mip: Mip, entries: Entries) -> FloatArray:
+def integral_units(mip: Mip, entries: Coefficients) -> FloatArray:
     """Per continuous column a u > 0 such that some minimum has u · x integer, or 0 where none was recognised.
 
     u allows for what divides the data: 1/1000 for whole GPUs that are counted in thousandths.
@@ -45,7 +45,7 @@ def integral_units(mip: Mip, entries: Entries) -> FloatArray:
     return np.where(determined, 1 / np.where(determined, step, 1.0), unit)
 
 
-def _steps(mip: Mip, entries: Entries) -> FloatArray:
+def _steps(mip: Mip, entries: Coefficients) -> FloatArray:
     """Per column a number that every feasible value is a multiple of, or NaN where none is known.
 
     1 for integer columns, the value itself for fixed ones; the rest are found where an equality determines one
@@ -68,7 +68,7 @@ def _steps(mip: Mip, entries: Entries) -> FloatArray:
         step[mine.column[at]] = np.maximum(divisor[mine.row[at]], 1) / np.abs(mine.value[at])
 
 
-def _network_units(mip: Mip, entries: Entries, step: FloatArray) -> FloatArray:
+def _network_units(mip: Mip, entries: Coefficients, step: FloatArray) -> FloatArray:
     """u for the columns without a step, where they form a network; 0 for the others."""
     free = np.isnan(step)
     mine = entries.part(free[entries.column])
@@ -108,7 +108,7 @@ def _divisible(data: FloatArray) -> IntArray:
     return np.where(size < LARGEST_EXACT, size, 1.0).astype(np.int64)
 
 
-def _components(pairs: Entries) -> tuple[IntArray, BoolArray]:
+def _components(pairs: Coefficients) -> tuple[IntArray, BoolArray]:
     """Columns connected by rows of two entries, and the columns that cannot be flipped consistently."""
     width = pairs.width
     first, second = pairs.column[0::2], pairs.column[1::2]

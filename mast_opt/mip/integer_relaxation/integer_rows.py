@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mast_opt.core.arrays import BoolArray, FloatArray, IntArray
-from mast_opt.mip.integer_relaxation.coefficients import Entries
+from mast_opt.mip.integer_relaxation.coefficients import Coefficients
 from mast_opt.mip.integer_relaxation.implied_integers import snapped, whole
 from mast_opt.mip.program import Mip
 
@@ -35,7 +35,7 @@ class IntegerRows:
     value: IntArray
 
 
-def row_units(entries: Entries, exact: BoolArray) -> FloatArray:
+def row_units(entries: Coefficients, exact: BoolArray) -> FloatArray:
     """Per row the greatest common divisor of the coefficients of ``exact`` columns; 1 if one of them is not whole."""
     mine = entries.part(exact[entries.column])
     sound = whole(mine.value) & (np.abs(mine.value) < 2.0**53)
@@ -45,7 +45,7 @@ def row_units(entries: Entries, exact: BoolArray) -> FloatArray:
 
 def integer_rows(
     mip: Mip,
-    entries: Entries,
+    entries: Coefficients,
     base: FloatArray,
     per_unit: FloatArray,
     z_lower: FloatArray,
@@ -87,7 +87,7 @@ def _loosened(limit: FloatArray, slack: FloatArray) -> FloatArray:
 
 
 def _factors(
-    entries: Entries, coefficient: FloatArray, reach: FloatArray, unit: FloatArray
+    entries: Coefficients, coefficient: FloatArray, reach: FloatArray, unit: FloatArray
 ) -> tuple[FloatArray, BoolArray]:
     """What each row is multiplied with: the least power of ten, or that over the row's unit, that makes it whole.
 
@@ -111,7 +111,7 @@ def _factors(
     return np.where(np.isinf(factor), precise, factor), np.isinf(factor)
 
 
-def _reduced(mip: Mip, entries: Entries, value: IntArray, lower: FloatArray, upper: FloatArray) -> IntegerRows:
+def _reduced(mip: Mip, entries: Coefficients, value: IntArray, lower: FloatArray, upper: FloatArray) -> IntegerRows:
     """Rows divided by the greatest common divisor of their coefficients; entries of 0 and rows without limits gone."""
     divisor = np.maximum(entries.row_best(np.gcd, np.abs(value), 1), 1)
     kept = value != 0

@@ -20,7 +20,7 @@ import numpy as np
 
 from mast_opt.core.arrays import BoolArray, FloatArray, IntArray
 from mast_opt.mip.integer_relaxation.bound_tightening import finite_bounds
-from mast_opt.mip.integer_relaxation.coefficients import Entries
+from mast_opt.mip.integer_relaxation.coefficients import Coefficients
 from mast_opt.mip.integer_relaxation.implied_integers import integral_units, snapped, whole
 from mast_opt.mip.integer_relaxation.integer_rows import IntegerRows, integer_rows, row_units
 from mast_opt.mip.program import Mip
@@ -42,7 +42,7 @@ class Unlimited(ValueError):
 
 
 @dataclass(frozen=True)
-class Lattice:
+class IntegerRelaxation:
     """Minimise cost · z subject to ``rows`` and lower ≤ z ≤ upper, all int64."""
 
     cost: IntArray
@@ -86,7 +86,7 @@ class Lattice:
         return objective - self.loss - 1e-13 * abs(objective)
 
 
-def lattice(mip: Mip, digits: int) -> Lattice:
+def lattice(mip: Mip, digits: int) -> IntegerRelaxation:
     """The integer relaxation of ``mip``.
 
     Args:
@@ -96,7 +96,7 @@ def lattice(mip: Mip, digits: int) -> Lattice:
         Unlimited: a column has no finite bounds, and neither rows nor costs imply them.
         OverflowError: a column's range or a row's sum does not fit in int64.
     """
-    entries = Entries.of(mip)
+    entries = Coefficients.of(mip)
     lower, upper = finite_bounds(mip, entries)
     endless = np.flatnonzero(np.isinf(lower) | np.isinf(upper))
     if len(endless):
@@ -113,7 +113,7 @@ def lattice(mip: Mip, digits: int) -> Lattice:
     cost, factor, cost_error = _integer_costs(mip.cost / per_unit, z_lower, z_upper)
     harm = np.where(rounding == 0, np.abs(mip.cost), np.maximum(0.0, mip.cost * rounding)) / per_unit
     constant = float(mip.cost @ (base + z_lower / per_unit)) + mip.offset
-    return Lattice(
+    return IntegerRelaxation(
         cost=cost,
         lower=z_lower.astype(np.int64),
         upper=z_upper.astype(np.int64),
@@ -144,14 +144,16 @@ def _bounds(
     return z_lower, z_upper
 
 
-def _rounding(mip: Mip, entries: Entries) -> IntArray:
+def _rounding(mip: Mip, entries: Coefficients) -> IntArray:
     up = ~entries.columns_with(entries.raising_hurts)
     down = ~entries.columns_with(entries.lowering_hurts)
     either = np.where(mip.cost > 0, -1, 1)
     return np.where(up & down, either, np.where(up, 1, np.where(down, -1, 0)))
 
 
-def _grid_per_unit(entries: Entries, lower: FloatArray, upper: FloatArray, grid: BoolArray, digits: int) -> FloatArray:
+def _grid_per_unit(
+    entries: Coefficients, lower: FloatArray, upper: FloatArray, grid: BoolArray, digits: int
+) -> FloatArray:
     """Grid points per unit of x, a power of ten: fine enough, but so that rows stay below ``WANTED_SUM``."""
     span = upper - lower
     places = digits - np.floor(np.log10(np.where(span > 0, span, 1.0)))

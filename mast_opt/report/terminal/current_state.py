@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from mast_opt.core.wording import counted
-from mast_opt.kind.current_state import Present
+from mast_opt.kind.current_state import CurrentState
 from mast_opt.kind.kind import Form, Head, Section
 
 
-def today_section(state: Present) -> Section:
+def today_section(state: CurrentState) -> Section:
     """How much of today is known, and a row for each limit that it breaks."""
     parts = [f"{one.known:,.6g} of {one.of:,.6g} {one.what} ({one.share:.0%})" for one in state.known]
     breaks = f"It breaks {counted(len(state.broken), 'limit')}." if state.broken else "It breaks no limit."

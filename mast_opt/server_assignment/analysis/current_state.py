@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from mast_opt.core.wording import counted
-from mast_opt.kind.current_state import Broken, Known, Present
+from mast_opt.kind.current_state import BrokenLimit, CurrentState, Known
 from mast_opt.server_assignment.problem import SHARE, ServerAssignment
 from mast_opt.server_assignment.verification.measures import Measure
 
 
-def present(problem: ServerAssignment) -> Present:
+def present(problem: ServerAssignment) -> CurrentState:
     """Every server is known: it has an owner or is free. What a plan may leave as bad as today is listed."""
     p, now = problem, Measure(problem, problem.owner)
     broken = []
@@ -19,17 +19,17 @@ def present(problem: ServerAssignment) -> Present:
     for (q, t), number in zip(pairs.tolist(), count.tolist()):
         index = (p.reservations[q], p.types[t])
         words = f"{index[0]} has {counted(number, 'server')} of type {index[1]}, which are worth nothing to it"
-        broken.append(Broken("worth", index, words))
+        broken.append(BrokenLimit("worth", index, words))
     for q in np.flatnonzero(now.short > 0).tolist():
         name = p.reservations[q]
-        broken.append(Broken("shortfall", (name,), f"{name} lacks {now.short[q] / 1000:,.12g} RRU"))
+        broken.append(BrokenLimit("shortfall", (name,), f"{name} lacks {now.short[q] / 1000:,.12g} RRU"))
     for q, b in np.argwhere(now.excess > 0).tolist():
         index = (p.reservations[q], p.switchboards[b])
         over = f"{now.excess[q, b] / 1000:,.12g} RRU"
-        broken.append(Broken("spread", index, f"{index[0]} is {over} over its spread limit at {index[1]}"))
+        broken.append(BrokenLimit("spread", index, f"{index[0]} is {over} over its spread limit at {index[1]}"))
     for a in np.flatnonzero(now.slack_milli > 0).tolist():
         index = (p.reservations[p.affinity_reservation[a]], p.datacenters[p.affinity_datacenter[a]])
         off = f"{now.slack_milli[a] / SHARE / 1000:,.12g} RRU"
-        broken.append(Broken("affinity", index, f"{index[0]} is off its share in {index[1]} by {off}"))
+        broken.append(BrokenLimit("affinity", index, f"{index[0]} is off its share in {index[1]} by {off}"))
     servers = float(len(p.servers))
-    return Present((Known("servers", servers, servers),), tuple(broken))
+    return CurrentState((Known("servers", servers, servers),), tuple(broken))

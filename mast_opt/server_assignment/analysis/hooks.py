@@ -6,7 +6,7 @@ import numpy as np
 
 from mast_opt.core.verdict import Violation
 from mast_opt.core.wording import counted
-from mast_opt.kind.analysis_hooks import Alternative, Choices, Questions
+from mast_opt.kind.analysis_hooks import Alternative, AnalysisHooks, Decisions
 from mast_opt.server_assignment.analysis.scenarios import CHANGES, adapted, moved
 from mast_opt.server_assignment.plan import Plan
 from mast_opt.server_assignment.problem import ServerAssignment
@@ -80,8 +80,10 @@ def _largest(problem: ServerAssignment) -> list[int]:
     return order
 
 
-QUESTIONS = Questions(
-    choices=Choices("reservation", lambda problem: problem.reservations, _largest, now, alternatives, phrase, "holds"),
+QUESTIONS = AnalysisHooks(
+    choices=Decisions(
+        "reservation", lambda problem: problem.reservations, _largest, now, alternatives, phrase, "holds"
+    ),
     changes=CHANGES,
     moved=moved,
     adapted=adapted,

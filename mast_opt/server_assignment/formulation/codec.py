@@ -8,9 +8,9 @@ from functools import cached_property
 import numpy as np
 
 from mast_opt.core.arrays import FloatArray, IntArray
-from mast_opt.kind.kind import Freezing
+from mast_opt.kind.kind import FixedParts
 from mast_opt.server_assignment.formulation.disaggregation import expand
-from mast_opt.server_assignment.formulation.index_sets import Pairs, counted
+from mast_opt.server_assignment.formulation.index_sets import IndexSets, counted
 from mast_opt.server_assignment.plan import Plan
 from mast_opt.server_assignment.problem import SHARE, SHARED, Ints, ServerAssignment
 
@@ -20,7 +20,7 @@ class Codec:
     """Column ids of the formulation and what they stand for."""
 
     problem: ServerAssignment
-    pairs: Pairs
+    pairs: IndexSets
     width: int
     n: IntArray
     """[N]"""
@@ -63,7 +63,7 @@ class Codec:
 class Holdings:
     """Figures of counts of servers, one for each pair; in thousandths of an RRU unless said."""
 
-    def __init__(self, problem: ServerAssignment, pairs: Pairs, count: Ints) -> None:
+    def __init__(self, problem: ServerAssignment, pairs: IndexSets, count: Ints) -> None:
         self.p = problem
         self.pairs = pairs
         self.count = count
@@ -112,7 +112,7 @@ class Holdings:
         return np.asarray(np.maximum(off - p.affinity_tolerance_milli * held.sum(axis=1), 0))
 
 
-FREEZING: Freezing[ServerAssignment, Plan] = Freezing(
+FREEZING: FixedParts[ServerAssignment, Plan] = FixedParts(
     tables=("assignments",),
     blocks={"n": (None, "switchboard", "reservation")},
     groups={"switchboard": lambda p: ("server", p.switchboards, p.server_switchboard)},

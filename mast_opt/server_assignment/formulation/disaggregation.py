@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from mast_opt.server_assignment.formulation.index_sets import Pairs
+from mast_opt.server_assignment.formulation.index_sets import IndexSets
 from mast_opt.server_assignment.plan import Plan
 from mast_opt.server_assignment.problem import Bools, Ints, ServerAssignment
-from mast_opt.server_assignment.server_classes import Classes
+from mast_opt.server_assignment.server_classes import ServerClasses
 
 FREE, IDLE, IN_USE = range(3)
 
 
-def expand(problem: ServerAssignment, pairs: Pairs, count: Ints) -> Plan:
+def expand(problem: ServerAssignment, pairs: IndexSets, count: Ints) -> Plan:
     """The plan in which each pair has so many servers ([N]).
 
     A reservation keeps what it has, servers in use before idle ones; what it gains comes from free servers before
@@ -29,7 +29,13 @@ def expand(problem: ServerAssignment, pairs: Pairs, count: Ints) -> Plan:
 
 
 def given_out(
-    problem: ServerAssignment, classes: Classes, at: Ints, who: Ints, count: Ints, before: Ints, open_to_all: Bools
+    problem: ServerAssignment,
+    classes: ServerClasses,
+    at: Ints,
+    who: Ints,
+    count: Ints,
+    before: Ints,
+    open_to_all: Bools,
 ) -> Plan:
     """The plan in which so many servers of class ``at`` go to reservation ``who`` ([·] each, by class, then
     reservation), out of those that are ``open_to_all`` ([S]); the others stay as ``before`` ([S]) has them.
@@ -57,7 +63,9 @@ def given_out(
     return Plan(reservation)
 
 
-def _kept(p: ServerAssignment, classes: Classes, pair: Ints, count: Ints, open_to_all: Bools) -> tuple[Ints, Ints]:
+def _kept(
+    p: ServerAssignment, classes: ServerClasses, pair: Ints, count: Ints, open_to_all: Bools
+) -> tuple[Ints, Ints]:
     """The servers that stay with their owners, and how many of each pair (class · Q + reservation) do."""
     owned = np.flatnonzero(p.owned & open_to_all)
     key = classes.of[owned] * len(p.reservations) + p.owner[owned]

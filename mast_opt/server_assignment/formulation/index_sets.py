@@ -10,7 +10,7 @@ from mast_opt.server_assignment.problem import Ints, ServerAssignment
 
 
 @dataclass(frozen=True, eq=False)
-class Pairs:
+class IndexSets:
     """A row for each stock and reservation that go together: the server is worth something to it, or it has it today.
 
     N rows, by stock, then by reservation. Arrays are read-only.
@@ -43,7 +43,7 @@ class Pairs:
         return self.in_use + self.idle
 
 
-def pairs_of(problem: ServerAssignment) -> Pairs:
+def pairs_of(problem: ServerAssignment) -> IndexSets:
     """All pairs of an instance."""
     p, stocks = problem, problem.stocks
     width = len(p.reservations)
@@ -57,7 +57,7 @@ def pairs_of(problem: ServerAssignment) -> Pairs:
     in_use, idle = (np.bincount(np.searchsorted(pair, key[chosen]), minlength=len(pair)) for chosen in (works, ~works))
     stock, reservation = pair // width, pair % width
     worth = p.value_mrru[reservation, kind[stock]]
-    return Pairs(
+    return IndexSets(
         stock=stock,
         type=kind[stock],
         switchboard=p.server_switchboard[stocks.first][stock],
@@ -69,7 +69,7 @@ def pairs_of(problem: ServerAssignment) -> Pairs:
     )
 
 
-def counted(problem: ServerAssignment, pairs: Pairs, reservation: Ints) -> Ints:
+def counted(problem: ServerAssignment, pairs: IndexSets, reservation: Ints) -> Ints:
     """[N] servers of each pair under an assignment ([S] positions, Q for nobody).
 
     A server whose reservation has no use for it and does not have it today is in no pair and counts nowhere.

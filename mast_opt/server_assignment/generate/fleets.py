@@ -23,7 +23,7 @@ MIX = np.array([0.25, 0.3, 0.25, 0.1, 0.1])
 
 
 @dataclass(frozen=True)
-class Fleet:
+class GeneratedFleet:
     """Where each server is and what it is."""
 
     switchboard_datacenter: Ints
@@ -32,7 +32,7 @@ class Fleet:
     server_type: Ints
 
 
-def fleet(rng: np.random.Generator, servers: int, datacenters: int) -> Fleet:
+def fleet(rng: np.random.Generator, servers: int, datacenters: int) -> GeneratedFleet:
     """Racks of one type each, with another mix of types in every datacenter; small fleets have fewer switchboards."""
     boards = datacenters * int(np.clip(servers // (4 * datacenters), 1, MOST_BOARDS))
     size = int(np.clip(servers // (4 * boards), 1, RACK))
@@ -43,7 +43,7 @@ def fleet(rng: np.random.Generator, servers: int, datacenters: int) -> Fleet:
     place = switchboard_datacenter[rack_switchboard]
     rack_type = _drawn(rng, mix[place])
     server_rack = np.arange(servers) // size
-    return Fleet(switchboard_datacenter, rack_switchboard, server_rack, rack_type[server_rack])
+    return GeneratedFleet(switchboard_datacenter, rack_switchboard, server_rack, rack_type[server_rack])
 
 
 def labels(letter: str, count: int) -> tuple[str, ...]:

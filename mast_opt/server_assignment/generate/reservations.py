@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from mast_opt.server_assignment.generate.fleets import GPU, SPEED, Fleet
+from mast_opt.server_assignment.generate.fleets import GPU, SPEED, GeneratedFleet
 from mast_opt.server_assignment.problem import EMBEDDED, NONE, POOL, SHARED, Bools, Ints
 
 Floats = NDArray[np.float64]
@@ -33,7 +33,7 @@ def sizes(rng: np.random.Generator, reservations: int) -> Floats:
 
 
 def owners(
-    rng: np.random.Generator, fleet: Fleet, value: Ints, size: Floats, *, free: float, scattered: bool = True
+    rng: np.random.Generator, fleet: GeneratedFleet, value: Ints, size: Floats, *, free: float, scattered: bool = True
 ) -> Ints:
     """[S] who has each server, in proportion to the sizes of those that can use it; Q for the free ones.
 

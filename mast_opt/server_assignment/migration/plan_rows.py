@@ -8,7 +8,7 @@ from mast_opt.server_assignment.plan import Plan
 from mast_opt.server_assignment.problem import ServerAssignment
 
 
-def order(problem: ServerAssignment, plan: Plan) -> Order:
+def migration_plan(problem: ServerAssignment, plan: Plan) -> Order:
     """Waves of servers that change hands; a loan is a stopover."""
     p = problem
     found = steps(problem, plan)

@@ -6,10 +6,10 @@ import numpy as np
 
 from mast_opt.core.arrays import FloatArray
 from mast_opt.server_assignment.problem import Ints
-from mast_opt.server_assignment.ras.state import Fleet
+from mast_opt.server_assignment.ras.state import RasArrays
 
 
-def rounded(f: Fleet, size: Ints, servers: FloatArray) -> Ints:
+def round_relaxation(f: RasArrays, size: Ints, servers: FloatArray) -> Ints:
     """[P] the nearest counts that no stock is too small for; where it is, those that were rounded up most give way.
 
     Args:

@@ -6,14 +6,14 @@ from __future__ import annotations
 import numpy as np
 
 from mast_opt.core.solve_result import SolveParams
-from mast_opt.search.interface import Rehearsal, Tools
+from mast_opt.search.interface import Rehearsal, SearchContext
 from mast_opt.server_assignment.generate import FAMILIES
 from mast_opt.server_assignment.problem import ServerAssignment
-from mast_opt.server_assignment.ras.lagrangian.aggregated_lp_duals import opening_prices
-from mast_opt.server_assignment.ras.lagrangian.integer_bound import never, whole_servers
+from mast_opt.server_assignment.ras.lagrangian.aggregated_lp_duals import aggregated_lp_duals
+from mast_opt.server_assignment.ras.lagrangian.integer_bound import integer_bound, never
 from mast_opt.server_assignment.ras.local_search import TAKEN
-from mast_opt.server_assignment.ras.operators.transfers import take
-from mast_opt.server_assignment.ras.ras_search import Turns
+from mast_opt.server_assignment.ras.operators.transfers import transfer_servers
+from mast_opt.server_assignment.ras.ras_search import RasSearch
 from mast_opt.server_assignment.ras.solver import ras
 
 SMALL = 6
@@ -32,26 +32,26 @@ def _sample() -> ServerAssignment:
     return problem
 
 
-def _begun(tools: Tools) -> Turns:
+def _begun(tools: SearchContext) -> RasSearch:
     problem = _sample()
-    return Turns(problem, tools, None, dict(problem.objective.weights), {})
+    return RasSearch(problem, tools, None, dict(problem.objective.weights), {})
 
 
-def _turns(tools: Tools) -> None:
+def _turns(tools: SearchContext) -> None:
     ras(_sample(), tools, None)
 
 
-def _settle(tools: Tools) -> None:
+def _settle(tools: SearchContext) -> None:
     turns = _begun(tools)
     state = turns.state(turns.best)
     turns.passes.settle(state, turns.relaxed.limits.least)
-    take(turns.fleet, state, 0, TAKEN)
+    transfer_servers(turns.fleet, state, 0, TAKEN)
 
 
-def _price(tools: Tools) -> None:
+def _price(tools: SearchContext) -> None:
     turns = _begun(tools)
-    prices = opening_prices(turns.relaxed, tools.mip_solver, SolveParams())
+    prices = aggregated_lp_duals(turns.relaxed, tools.mip_solver, SolveParams())
     assert prices is not None
     solved = turns.relaxed.solved(prices)
     turns.relaxed.bought(prices, solved[1])
-    whole_servers(turns.relaxed, prices, solved, turns.best, turns.work, never)
+    integer_bound(turns.relaxed, prices, solved, turns.best, turns.work, never)

@@ -8,9 +8,9 @@ import numpy as np
 
 from mast_opt.core.arrays import FloatArray
 from mast_opt.server_assignment.problem import Ints
-from mast_opt.server_assignment.ras.operators.reservation_reoptimise import refill, settle
-from mast_opt.server_assignment.ras.operators.transfers import take
-from mast_opt.server_assignment.ras.state import Fleet, State, lacking
+from mast_opt.server_assignment.ras.operators.reservation_reoptimise import reoptimise_reservation, settle
+from mast_opt.server_assignment.ras.operators.transfers import transfer_servers
+from mast_opt.server_assignment.ras.state import RasArrays, RasState, lacking
 
 CHUNK = 500
 """Pairs that reservations choose among between two looks at the clock, about."""
@@ -22,21 +22,21 @@ TURNS = 50
 """How often it may do so in a pass."""
 
 
-class Passes:
+class LocalSearch:
     """What a search lets reservations do; every pass changes the state that it is given."""
 
-    def __init__(self, fleet: Fleet, rng: np.random.Generator, stopped: Callable[[], bool]) -> None:
+    def __init__(self, fleet: RasArrays, rng: np.random.Generator, stopped: Callable[[], bool]) -> None:
         """``stopped`` says whether to stop; it is asked before every portion of work."""
         self._fleet, self._rng, self._stopped = fleet, rng, stopped
 
-    def settle(self, state: State, even: Ints) -> None:
+    def settle(self, state: RasState, even: Ints) -> None:
         """All fill what they lack and give up what they have too much, at the levels that they have."""
         for part in self._parts(np.arange(len(self._fleet.asked))):
             if self._stopped():
                 return
             settle(self._fleet, state, part, even)
 
-    def improve(self, state: State, who: Ints, hint: FloatArray, stocks: FloatArray, enough: float) -> None:
+    def improve(self, state: RasState, who: Ints, hint: FloatArray, stocks: FloatArray, enough: float) -> None:
         """Some choose again, with stocks at their prices ([K]) and then free; twice where that saves more than
         ``enough``. Then those that lack something take from others. ``hint``: [Q] levels to try."""
         parts, nothing = self._parts(who), np.zeros_like(stocks)
@@ -46,17 +46,17 @@ class Passes:
                 for part in parts:
                     if self._stopped():
                         return
-                    gain += refill(self._fleet, state, part, hint, prices, TRIES)
+                    gain += reoptimise_reservation(self._fleet, state, part, hint, prices, TRIES)
                 if gain <= enough:
                     break
         self._take(state)
 
-    def _take(self, state: State) -> None:
+    def _take(self, state: RasState) -> None:
         """Those that lack most first. The kernel is called once even if nobody does, so that it is compiled early."""
         lack = lacking(self._fleet, state)
         for q in np.argsort(-lack, kind="stable")[: max(1, np.count_nonzero(lack))].tolist():
             for _ in range(TURNS):
-                if self._stopped() or take(self._fleet, state, q, TAKEN) <= 0:
+                if self._stopped() or transfer_servers(self._fleet, state, q, TAKEN) <= 0:
                     break
 
     def _parts(self, who: Ints) -> list[Ints]:

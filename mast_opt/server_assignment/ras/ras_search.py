@@ -10,23 +10,23 @@ from mast_opt.core.arrays import FloatArray
 from mast_opt.core.solve_result import Limit, SolveParams, relative_gap
 from mast_opt.kind.kind import Formulation
 from mast_opt.mip import Mip
-from mast_opt.search.interface import Found, Tools
+from mast_opt.search.interface import SearchContext, SearchResult
 from mast_opt.server_assignment.formulation.disaggregation import expand
 from mast_opt.server_assignment.formulation.formulation import base
 from mast_opt.server_assignment.formulation.index_sets import counted
 from mast_opt.server_assignment.formulation.rack_phase import refined, worst_in_racks
 from mast_opt.server_assignment.plan import Plan
 from mast_opt.server_assignment.problem import Ints, ServerAssignment
-from mast_opt.server_assignment.ras.initial_solution import rounded
-from mast_opt.server_assignment.ras.lagrangian.aggregated_lp_duals import opening_prices
-from mast_opt.server_assignment.ras.lagrangian.integer_bound import whole_servers
-from mast_opt.server_assignment.ras.lagrangian.lp_duals import exact_prices
-from mast_opt.server_assignment.ras.lagrangian.relaxation import Halted, Relaxed
+from mast_opt.server_assignment.ras.initial_solution import round_relaxation
+from mast_opt.server_assignment.ras.lagrangian.aggregated_lp_duals import aggregated_lp_duals
+from mast_opt.server_assignment.ras.lagrangian.integer_bound import integer_bound
+from mast_opt.server_assignment.ras.lagrangian.lp_duals import lp_duals
+from mast_opt.server_assignment.ras.lagrangian.relaxation import Relaxed, SearchStopped
 from mast_opt.server_assignment.ras.lagrangian.volume_algorithm import PriceSearch
-from mast_opt.server_assignment.ras.local_search import Passes
+from mast_opt.server_assignment.ras.local_search import LocalSearch
 from mast_opt.server_assignment.ras.operators.delta_costs import cost
-from mast_opt.server_assignment.ras.state import State, fleet_of, state_of, troubled
-from mast_opt.server_assignment.ras.sub_mip import Slices
+from mast_opt.server_assignment.ras.state import RasState, infeasible_reservations, ras_arrays_of, state_of
+from mast_opt.server_assignment.ras.sub_mip import ReservationSubMip
 from mast_opt.server_assignment.verification.certificate import Certificate
 from mast_opt.server_assignment.verification.verifier import verify
 
@@ -70,13 +70,13 @@ SPREAD_OUT = 5
 """Reservations whose racks are chosen again at the end."""
 
 
-class Turns:
+class RasSearch:
     """Prices, plans and exact re-optimisations take turns; a plan must keep ``caps``, term → value of those before."""
 
     def __init__(
         self,
         problem: ServerAssignment,
-        tools: Tools,
+        tools: SearchContext,
         start: Plan | None,
         weights: dict[str, float],
         caps: dict[str, float],
@@ -87,14 +87,14 @@ class Turns:
         """What the terms before contribute to the cost at most."""
         self.until_s: float | None = None
         self.relaxed = Relaxed(problem, weights, self._look)
-        self.fleet = fleet_of(self.relaxed)
+        self.fleet = ras_arrays_of(self.relaxed)
         self.size = problem.stocks.size
         pairs, order = self.relaxed.pairs, self.relaxed.order
         self.best, self.cost, self.shown = pairs.today[order], np.inf, np.inf
         """``shown``: the cost without the terms before."""
         today = cost(self.fleet, self.state(self.best))
         self.fleet = self.fleet._replace(forbidden=max(self.fleet.forbidden, 2 * today))
-        self.passes = Passes(self.fleet, tools.rng, self._stopped)
+        self.passes = LocalSearch(self.fleet, tools.rng, self._stopped)
         self._offer(self.state(self.best))
         if start is not None:
             self._offer(self.state(counted(problem, pairs, start.reservation)[order]))
@@ -103,7 +103,7 @@ class Turns:
         self.certificate: Certificate | None = None
         self.whole_s, self.whole_at = 0.0, 0.0
         self.work = FIRST_WORK
-        self.slices: Slices | None = None
+        self.slices: ReservationSubMip | None = None
         self.formulation: Formulation[Plan] | None = None
         self.limit: Limit | None = None
 
@@ -115,14 +115,14 @@ class Turns:
         if self._stopped():
             self.limit = self.watch.limit()
             return
-        first = opening_prices(self.relaxed, self.tools.mip_solver, self._params(share))
+        first = aggregated_lp_duals(self.relaxed, self.tools.mip_solver, self._params(share))
         self.prices = PriceSearch(self.relaxed, first)
         while not self.watch.done and not self._stopped():
             try:
                 if self.watch.round == EXACT_AT:
                     self._exact()
                 self._price()
-            except Halted:
+            except SearchStopped:
                 break
             if not self.watch.done:
                 self._plan()
@@ -132,14 +132,14 @@ class Turns:
         self._bounded(self.prices.bound, Certificate.in_fractions(self.prices.best))
         self.limit = self.watch.limit()
 
-    def found(self) -> Found[Plan]:
+    def found(self) -> SearchResult[Plan]:
         """The plan, its racks chosen again where there is time."""
         plan = self._named(self.best)
         if self.limit is None:
             worst = worst_in_racks(self.p, plan, SPREAD_OUT)
             plan = refined(self.p, plan, worst, self.tools.mip_solver, self._params(min(5.0, self.watch.remaining_s)))
         bound = None if self.bound is None else self._alone(self.bound)
-        return Found(plan, bound, self.limit, f"{self.watch.round} rounds", self.certificate)
+        return SearchResult(plan, bound, self.limit, f"{self.watch.round} rounds", self.certificate)
 
     def _exact(self) -> None:
         """Where the program is small and the gap is wide, solve its linear relaxation: go on from its prices, and
@@ -149,7 +149,7 @@ class Turns:
         if not wide or len(self.fleet.stock) > LARGEST_EXACT:
             return
         mip, solver = self._program().minimise(self.weights), self.tools.mip_solver
-        found = exact_prices(self.relaxed, mip, solver, self._params(EXACT_SHARE * self.watch.remaining_s))
+        found = lp_duals(self.relaxed, mip, solver, self._params(EXACT_SHARE * self.watch.remaining_s))
         bound = -np.inf if found is None else self.relaxed.bound(found, self.relaxed.solved(found)[0])
         if found is not None and bound > self.prices.bound:
             self.prices = PriceSearch(self.relaxed, found)
@@ -158,7 +158,7 @@ class Turns:
         relaxed = replace(mip, integral=np.zeros_like(mip.integral))
         result = solver(relaxed, self._params(EXACT_SHARE * self.watch.remaining_s))
         if result.x is not None:
-            count = rounded(self.fleet, self.size, result.x[: len(self.fleet.stock)][self.relaxed.order])
+            count = round_relaxation(self.fleet, self.size, result.x[: len(self.fleet.stock)][self.relaxed.order])
             level = self.relaxed.solved(best)[1]
             for _ in range(ORDERS):
                 state = self.state(count)
@@ -188,7 +188,7 @@ class Turns:
         assert self.prices is not None
         began, prices, relaxed = self.watch.elapsed_s, self.prices.best, self.prices.bound
         solved, stop = self.relaxed.solved(prices), lambda raised: self._stopped() or self._enough(relaxed + raised)
-        least, certificate = whole_servers(self.relaxed, prices, solved, self.best, self.work, stop)
+        least, certificate = integer_bound(self.relaxed, prices, solved, self.best, self.work, stop)
         self.work = min(2 * self.work, MOST_WORK)
         self._bounded(self.relaxed.bound(prices, least), certificate)
         self.whole_at = self.watch.elapsed_s
@@ -210,7 +210,7 @@ class Turns:
 
     def _look(self) -> None:
         if self._stopped():
-            raise Halted
+            raise SearchStopped
 
     def _stopped(self) -> bool:
         late = self.until_s is not None and self.watch.elapsed_s >= self.until_s
@@ -220,7 +220,7 @@ class Turns:
         """Round what the prices buy; let the best plan's reservations choose again too."""
         assert self.prices is not None
         hint, stocks = self.prices.level, self.prices.best.once
-        self._improve(self.state(rounded(self.fleet, self.size, self.prices.servers)), hint, stocks)
+        self._improve(self.state(round_relaxation(self.fleet, self.size, self.prices.servers)), hint, stocks)
         self._improve(self.state(self.best), hint, stocks)
 
     def _settle(self) -> None:
@@ -229,9 +229,9 @@ class Turns:
         self.passes.settle(state, self.relaxed.limits.least)
         self._offer(state)
         nothing = np.zeros(len(self.p.reservations))
-        self._improve(state, nothing, np.zeros(len(self.size)), troubled(self.fleet, state))
+        self._improve(state, nothing, np.zeros(len(self.size)), infeasible_reservations(self.fleet, state))
 
-    def _improve(self, state: State, hint: FloatArray, stocks: FloatArray, who: Ints | None = None) -> None:
+    def _improve(self, state: RasState, hint: FloatArray, stocks: FloatArray, who: Ints | None = None) -> None:
         """Let reservations choose again; all, if ``who`` is not given."""
         every = np.arange(len(self.p.reservations)) if who is None else who
         self.passes.improve(state, every, hint, stocks, ENOUGH * abs(self.cost))
@@ -243,7 +243,7 @@ class Turns:
         if len(self.fleet.stock) > LARGEST_SLICED:
             return
         if self.slices is None:
-            self.slices = Slices(self.p, self._program().minimise(self.weights))
+            self.slices = ReservationSubMip(self.p, self._program().minimise(self.weights))
         assert self.formulation is not None
         plan = self._named(self.best)
         x = self.formulation.encode(plan)
@@ -258,7 +258,7 @@ class Turns:
             found = counted(self.p, self.relaxed.pairs, self.formulation.decode(better).reservation)
             self._offer(self.state(found[self.relaxed.order]))
 
-    def _offer(self, state: State) -> None:
+    def _offer(self, state: RasState) -> None:
         value = cost(self.fleet, state)
         if value >= min(self.cost, self.fleet.forbidden):
             return
@@ -277,7 +277,7 @@ class Turns:
         count[self.relaxed.order] = servers
         return expand(self.p, self.relaxed.pairs, count)
 
-    def state(self, count: Ints) -> State:
+    def state(self, count: Ints) -> RasState:
         return state_of(self.fleet, self.size, count)
 
     def _params(self, time_limit_s: float | None) -> SolveParams:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from mast_opt.search.interface import Found, StageBound, Tools
+from mast_opt.search.interface import SearchContext, SearchResult, StageBound
 from mast_opt.server_assignment.plan import Plan
 from mast_opt.server_assignment.problem import ServerAssignment
-from mast_opt.server_assignment.ras.ras_search import EARLIER, Turns
+from mast_opt.server_assignment.ras.ras_search import EARLIER, RasSearch
 from mast_opt.server_assignment.verification.verifier import verify
 
 
-def ras(problem: ServerAssignment, tools: Tools, start: Plan | None) -> Found[Plan]:
+def ras(problem: ServerAssignment, tools: SearchContext, start: Plan | None) -> SearchResult[Plan]:
     """Minimise a server-assignment problem heuristically, with a proven lower bound.
 
     Deterministic for equal seed and number of rounds. A lexicographic objective is searched term by term by weights
@@ -17,16 +17,16 @@ def ras(problem: ServerAssignment, tools: Tools, start: Plan | None) -> Found[Pl
     """
     objective = problem.objective
     if not objective.lexicographic:
-        search = Turns(problem, tools, start, dict(objective.weights), {})
+        search = RasSearch(problem, tools, start, dict(objective.weights), {})
         search.run(tools.watch.stop.time_limit_s)
         return search.found()
     stages: list[StageBound] = []
     caps: dict[str, float] = {}
-    results: list[Found[Plan]] = []
+    results: list[SearchResult[Plan]] = []
     for position, term in enumerate(objective.order):
         tools.watch.begin(term)
         weights = dict.fromkeys(objective.weights, 0.0) | dict.fromkeys(caps, EARLIER) | {term: 1.0}
-        search = Turns(problem, tools, start, weights, caps)
+        search = RasSearch(problem, tools, start, weights, caps)
         search.run(tools.watch.elapsed_s + tools.watch.remaining_s / (len(objective.order) - position))
         found = search.found()
         results.append(found)
@@ -37,4 +37,4 @@ def ras(problem: ServerAssignment, tools: Tools, start: Plan | None) -> Found[Pl
         start = found.plan
         caps = caps | {term: verify(problem, start).terms[term]}
     first, last = results[0], results[-1]
-    return Found(last.plan, first.bound, last.limit, last.message, first.certificate, tuple(stages))
+    return SearchResult(last.plan, first.bound, last.limit, last.message, first.certificate, tuple(stages))

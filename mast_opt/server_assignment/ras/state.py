@@ -14,7 +14,7 @@ FORBIDDEN = 1e12
 """Least ``Fleet.forbidden``; more where today itself costs so much."""
 
 
-class Fleet(NamedTuple):
+class RasArrays(NamedTuple):
     """A problem as the kernels see it. Pairs are by reservation, then switchboard; P pairs, K stocks."""
 
     start: Ints
@@ -66,7 +66,7 @@ class Fleet(NamedTuple):
     """Cost of a rule of today that is broken worse; no plan worth having costs so much."""
 
 
-class State(NamedTuple):
+class RasState(NamedTuple):
     """Arrays that the kernels change in place."""
 
     servers: Ints
@@ -83,7 +83,7 @@ class State(NamedTuple):
     """[B] what a switchboard takes from the pool and from those it backs"""
 
 
-def fleet_of(r: Relaxed) -> Fleet:
+def ras_arrays_of(r: Relaxed) -> RasArrays:
     """The arrays of a problem; prices are the objective's weights per unit."""
     p, pairs, order = r.problem, r.pairs, r.order
     asked = int(p.asked_mrru.sum())
@@ -91,7 +91,7 @@ def fleet_of(r: Relaxed) -> Fleet:
     dense = r.now.excess
     stock = pairs.stock[order]
     by_stock = np.argsort(stock, kind="stable")
-    return Fleet(
+    return RasArrays(
         start=r.offers.start,
         reservation=pairs.reservation[order],
         stock=stock,
@@ -127,7 +127,7 @@ def fleet_of(r: Relaxed) -> Fleet:
     )
 
 
-def state_of(f: Fleet, size: Ints, count: Ints) -> State:
+def state_of(f: RasArrays, size: Ints, count: Ints) -> RasState:
     """The state of some counts, every sum computed afresh. ``size``: [K] servers of each stock."""
     reservations, boards = len(f.asked), len(f.datacenter)
     held = np.zeros((reservations, boards), np.int64)
@@ -136,12 +136,12 @@ def state_of(f: Fleet, size: Ints, count: Ints) -> State:
     np.add.at(at.T, f.datacenter, held.T)
     free = size.copy()
     np.subtract.at(free, f.stock, count)
-    return State(
+    return RasState(
         count.astype(np.int64).copy(), free, held, held.sum(axis=1), at, held[f.backed > 0].sum(axis=0).astype(np.int64)
     )
 
 
-def lacking(f: Fleet, s: State) -> Ints:
+def lacking(f: RasArrays, s: RasState) -> Ints:
     """[Q] what each reservation lacks of what it asks."""
     level = np.where(f.embedded > 0, s.held.max(axis=1, initial=0), 0)
     if f.pool < len(level):
@@ -149,7 +149,7 @@ def lacking(f: Fleet, s: State) -> Ints:
     return np.asarray(np.maximum(f.asked + level - s.total, 0))
 
 
-def troubled(f: Fleet, s: State) -> Ints:
+def infeasible_reservations(f: RasArrays, s: RasState) -> Ints:
     """Reservations that lack something, or still break a rule that today breaks."""
     short = lacking(f, s) > 0
     dense = ((f.excess_most < NO_LIMIT) & (s.held > f.limit[:, None])).any(axis=1)

@@ -14,7 +14,7 @@ from mast_opt.search.interface import MipSolver
 from mast_opt.server_assignment.problem import Ints, ServerAssignment
 
 
-class Slices:
+class ReservationSubMip:
     """The program of a problem, cut by reservations."""
 
     def __init__(self, problem: ServerAssignment, mip: Mip) -> None:

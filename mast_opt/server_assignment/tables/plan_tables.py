@@ -10,15 +10,15 @@ from mast_opt.server_assignment.problem import ServerAssignment
 from mast_opt.server_assignment.tables.problem_tables import problem_axes
 
 
-def build_plan(problem: ServerAssignment, tables: Tables) -> Plan:
+def plan_from_tables(problem: ServerAssignment, tables: Tables) -> Plan:
     """The plan that the table states; a server without a row is nobody's."""
     reservation = np.full(len(problem.servers), len(problem.reservations), np.int64)
     reservation[tables.get("assignments", "server")] = tables.get("assignments", "reservation")
     return Plan(reservation)
 
 
-def unbuild_plan(problem: ServerAssignment, plan: Plan) -> Tables:
-    """The table that ``build_plan`` turns into this plan."""
+def plan_to_tables(problem: ServerAssignment, plan: Plan) -> Tables:
+    """The table that ``plan_from_tables`` turns into this plan."""
     given = np.flatnonzero(plan.reservation < len(problem.reservations))
     values = {"assignments": {"server": given, "reservation": plan.reservation[given]}}
     return Tables(problem_axes(problem), values)

@@ -13,7 +13,7 @@ from mast_opt.server_assignment.problem import LARGEST, POOL, SHARE, SHARED, Int
 POOL_NAME = "shared-buffer"
 
 
-def build(header: Header, tables: Tables) -> ServerAssignment:
+def problem_from_tables(header: Header, tables: Tables) -> ServerAssignment:
     """The problem that the tables state. Raises InstanceError for what only the whole can show.
 
     Where reservations share a buffer and none is the pool, one is added, called ``shared-buffer``: a server is worth
@@ -117,7 +117,7 @@ def _limit_faults(limit: Ints, asked: Ints) -> list[Fault]:
     ]
 
 
-def unbuild(problem: ServerAssignment) -> tuple[Header, Tables]:
+def problem_to_tables(problem: ServerAssignment) -> tuple[Header, Tables]:
     """The header and tables that ``build`` turns into this problem."""
     p = problem
     header = Header(p.kind, p.name, p.objective, {}, p.provenance)

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from mast_opt.kind.current_state import Broken, Known, Present
+from mast_opt.kind.current_state import BrokenLimit, CurrentState, Known
 from mast_opt.task_reassignment.plan import today
 from mast_opt.task_reassignment.problem import TaskReassignment
 from mast_opt.task_reassignment.verification.verifier import verify
 
 
-def present(problem: TaskReassignment) -> Present:
+def present(problem: TaskReassignment) -> CurrentState:
     """Every process has a machine; each limit that the initial assignment breaks is listed."""
     broken = tuple(
-        Broken(
+        BrokenLimit(
             one.constraint, one.index, f"{one.name} is off by {one.amount:,.12g} {one.unit} (limit {one.limit:,.12g})"
         )
         for one in verify(problem, today(problem)).violations
     )
     processes = float(len(problem.processes))
-    return Present((Known("processes", processes, processes),), broken)
+    return CurrentState((Known("processes", processes, processes),), broken)

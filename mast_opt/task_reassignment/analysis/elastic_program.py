@@ -9,7 +9,7 @@ import numpy as np
 
 from mast_opt.core.arrays import IntArray
 from mast_opt.core.wording import listed, named
-from mast_opt.kind.analysis_hooks import NONE, Limits, Relief
+from mast_opt.kind.analysis_hooks import NONE, ElasticLimits, ElasticProgram
 from mast_opt.task_reassignment.formulation.formulation import base
 from mast_opt.task_reassignment.problem import Ints, TaskReassignment
 
@@ -18,7 +18,7 @@ RULE = 1.0
 average one is 1. That processes run, and each of a service on a machine of its own, is never given up."""
 
 
-def relief(problem: TaskReassignment) -> Relief:
+def relief(problem: TaskReassignment) -> ElasticProgram:
     """The program and its limits; none of them closes a column."""
     p, formulation = problem, base(problem)
     rows = {block.name: block for block in formulation.mip.rows}
@@ -55,7 +55,7 @@ def relief(problem: TaskReassignment) -> Relief:
             rows["conflict"].ids,
             lambda s: f"the {p.service_size[s]} processes of {p.services[s]} on machines of their own",
         ),
-        Limits(
+        ElasticLimits(
             "assigned",
             "lower",
             np.full(len(every), np.inf),
@@ -72,10 +72,10 @@ def relief(problem: TaskReassignment) -> Relief:
     def story(chosen: Mapping[str, Sequence[int]]) -> tuple[str, ...]:
         return tuple(by_name[name].tell(members) for name, members in chosen.items())
 
-    return Relief(formulation.mip, kept, formulation.decode, story)
+    return ElasticProgram(formulation.mip, kept, formulation.decode, story)
 
 
-def _capacity(p: TaskReassignment, rows: IntArray) -> Limits:
+def _capacity(p: TaskReassignment, rows: IntArray) -> ElasticLimits:
     """[M, K] machine after machine; what is transient is also held by what moves away."""
     resources = len(p.resources)
     mean = np.maximum(p.capacity.mean(axis=0), 1.0) if len(p.machines) else np.ones(resources)
@@ -95,7 +95,7 @@ def _capacity(p: TaskReassignment, rows: IntArray) -> Limits:
             capacity[divmod(member, resources)] += round(units)
         return replace(problem, capacity=capacity)
 
-    return Limits(
+    return ElasticLimits(
         "capacity",
         "upper",
         np.tile(1 / mean, len(p.machines)),
@@ -125,8 +125,8 @@ def _limits(
     tell: Callable[[int], str],
     mend: Callable[[int, float], str],
     relax: Callable[[TaskReassignment, Mapping[int, float]], TaskReassignment],
-) -> Limits:
-    return Limits(
+) -> ElasticLimits:
+    return ElasticLimits(
         name,
         side,
         price,
@@ -150,9 +150,9 @@ def _grouped(
     tell: Callable[[int], str],
     mend: Callable[[int], str] | None = None,
     relax: Callable[[TaskReassignment, Mapping[int, float]], TaskReassignment] | None = None,
-) -> Limits:
+) -> ElasticLimits:
     """Limits that are stated by several rows each and given up as a whole."""
-    return Limits(
+    return ElasticLimits(
         name,
         "upper",
         np.full(len(keys), RULE if relax is not None else np.inf),

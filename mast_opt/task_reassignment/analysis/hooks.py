@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from mast_opt.core.verdict import Violation
-from mast_opt.kind.analysis_hooks import Alternative, Choices, Questions
+from mast_opt.kind.analysis_hooks import Alternative, AnalysisHooks, Decisions
 from mast_opt.task_reassignment.analysis.elastic_program import relief
 from mast_opt.task_reassignment.analysis.scenarios import CHANGES, moved
 from mast_opt.task_reassignment.plan import Plan
@@ -65,9 +65,9 @@ def _heaviest(problem: TaskReassignment) -> list[int]:
     return order
 
 
-QUESTIONS = Questions(
+QUESTIONS = AnalysisHooks(
     relief=relief,
-    choices=Choices("process", lambda problem: problem.processes, _heaviest, now, alternatives, phrase),
+    choices=Decisions("process", lambda problem: problem.processes, _heaviest, now, alternatives, phrase),
     changes=CHANGES,
     moved=moved,
 )

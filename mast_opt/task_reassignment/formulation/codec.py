@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mast_opt.core.arrays import FloatArray, IntArray
-from mast_opt.kind.kind import Freezing
+from mast_opt.kind.kind import FixedParts
 from mast_opt.task_reassignment.plan import Plan
 from mast_opt.task_reassignment.problem import TaskReassignment
 
@@ -53,7 +53,7 @@ class Codec:
         return values
 
 
-FREEZING: Freezing[TaskReassignment, Plan] = Freezing(
+FREEZING: FixedParts[TaskReassignment, Plan] = FixedParts(
     tables=("assignments",),
     blocks={"x": ("process", "machine")},
     groups={

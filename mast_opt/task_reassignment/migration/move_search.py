@@ -21,7 +21,7 @@ CELLS = 100_000_000
 
 
 @dataclass(frozen=True)
-class Found:
+class FoundOrder:
     """What the search ended with."""
 
     moves: tuple[tuple[int, int, int], ...] | None
@@ -30,7 +30,7 @@ class Found:
     """Was every state seen that can be reached? Without moves: is it proven that there is no order?"""
 
 
-def search(problem: TaskReassignment, machine: Ints, free: Ints, target: Ints) -> Found:
+def search(problem: TaskReassignment, machine: Ints, free: Ints, target: Ints) -> FoundOrder:
     """The fewest single moves that lead from a state to the target (A*: each process that is elsewhere has to move).
 
     Args:
@@ -55,9 +55,9 @@ def search(problem: TaskReassignment, machine: Ints, free: Ints, target: Ints) -
         if state in seen:
             continue
         if not waiting:
-            return Found(_path(came, state), True)
+            return FoundOrder(_path(came, state), True)
         if len(seen) >= limit:
-            return Found(None, False)
+            return FoundOrder(None, False)
         seen.add(state)
         here = np.frombuffer(state[0], machine.dtype)
         room = np.frombuffer(state[1], free.dtype).reshape(free.shape)
@@ -79,7 +79,7 @@ def search(problem: TaskReassignment, machine: Ints, free: Ints, target: Ints) -
             came[after] = state, (process, source, to)
             still = waiting + int(source == target[process]) - int(to == target[process])
             heapq.heappush(heap, (steps + still, still, next(ties), after))
-    return Found(None, True)
+    return FoundOrder(None, True)
 
 
 def _path(

@@ -8,7 +8,7 @@ from mast_opt.task_reassignment.plan import Plan
 from mast_opt.task_reassignment.problem import TaskReassignment
 
 
-def order(problem: TaskReassignment, plan: Plan) -> Order:
+def migration_plan(problem: TaskReassignment, plan: Plan) -> Order:
     """Waves of moves from today's machines to the plan's."""
     p = problem
     found = steps(problem, plan)

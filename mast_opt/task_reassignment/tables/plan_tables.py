@@ -11,7 +11,7 @@ from mast_opt.task_reassignment.problem import TaskReassignment
 from mast_opt.task_reassignment.tables.problem_tables import problem_axes
 
 
-def build_plan(problem: TaskReassignment, tables: Tables) -> Plan:
+def plan_from_tables(problem: TaskReassignment, tables: Tables) -> Plan:
     """The plan that the table states. Raises PlanError where a process has no machine."""
     machine = np.full(len(problem.processes), -1, np.int64)
     machine[tables.get("assignments", "process")] = tables.get("assignments", "machine")
@@ -24,7 +24,7 @@ def build_plan(problem: TaskReassignment, tables: Tables) -> Plan:
     return Plan(machine)
 
 
-def unbuild_plan(problem: TaskReassignment, plan: Plan) -> Tables:
-    """The table that ``build_plan`` turns into this plan."""
+def plan_to_tables(problem: TaskReassignment, plan: Plan) -> Tables:
+    """The table that ``plan_from_tables`` turns into this plan."""
     values = {"assignments": {"process": np.arange(len(problem.processes)), "machine": plan.machine}}
     return Tables(problem_axes(problem), values)

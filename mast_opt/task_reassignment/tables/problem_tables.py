@@ -127,7 +127,7 @@ PLAN_SCHEMA = Schema(
 )
 
 
-def build(header: Header, tables: Tables) -> TaskReassignment:
+def problem_from_tables(header: Header, tables: Tables) -> TaskReassignment:
     """The problem that the tables state. Raises InstanceError for what only the problem can see."""
     axes = tables.axes
     resources, machines, processes = axes["resource"], axes["machine"], axes["process"]
@@ -180,7 +180,7 @@ def build(header: Header, tables: Tables) -> TaskReassignment:
     return problem
 
 
-def unbuild(problem: TaskReassignment) -> tuple[Header, Tables]:
+def problem_to_tables(problem: TaskReassignment) -> tuple[Header, Tables]:
     """The header and tables that ``build`` turns into this problem."""
     p = problem
     header = Header(p.kind, p.name, p.objective, {}, p.provenance)

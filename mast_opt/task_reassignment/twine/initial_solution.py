@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from mast_opt.task_reassignment.problem import Ints, TaskReassignment
-from mast_opt.task_reassignment.twine.state import spare, uncounted
+from mast_opt.task_reassignment.twine.state import spare, untracked_violations
 
 
 def opening(problem: TaskReassignment, machine: Ints) -> Ints:
@@ -13,10 +13,10 @@ def opening(problem: TaskReassignment, machine: Ints) -> Ints:
     transient resource short; today's, so mended, where that leaves less broken. What is left the search has to mend.
     """
     begin = _with_room(problem, _parted(problem, machine))
-    if machine is problem.initial or not uncounted(problem, begin):
+    if machine is problem.initial or not untracked_violations(problem, begin):
         return begin
     today = opening(problem, problem.initial)
-    return min(begin, today, key=lambda one: uncounted(problem, one))
+    return min(begin, today, key=lambda one: untracked_violations(problem, one))
 
 
 def _parted(problem: TaskReassignment, machine: Ints) -> Ints:

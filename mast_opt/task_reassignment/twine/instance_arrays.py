@@ -48,7 +48,7 @@ TABLE_CELLS = 1_000_000
 """Largest table of such pairs that is looked into for every change: it has to stay in a processor's cache."""
 
 
-class Fleet(NamedTuple):
+class TwineArrays(NamedTuple):
     """What does not change during a search. P processes, M machines, K resources, J levels, S services."""
 
     home: Small
@@ -116,7 +116,7 @@ class Fleet(NamedTuple):
     """[·] rows of the services that depend on a row's service."""
 
 
-def fleet_of(problem: TaskReassignment) -> Fleet:
+def twine_arrays_of(problem: TaskReassignment) -> TwineArrays:
     p = problem
     weights = p.objective.weights
     feature, price = _features(p)
@@ -133,7 +133,7 @@ def fleet_of(problem: TaskReassignment) -> Fleet:
     member_start, member = _lists(p.service, np.arange(len(p.processes)), len(p.services))
     nearby_start, nearby = _lists(p.neighbourhood, np.arange(len(p.machines)), len(p.neighbourhoods))
     total = p.capacity.sum(axis=0)
-    return Fleet(
+    return TwineArrays(
         home=_small(p.initial),
         service=_small(p.service),
         feature=feature,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mast_opt.search.interface import Rehearsal, Tools
+from mast_opt.search.interface import Rehearsal, SearchContext
 from mast_opt.task_reassignment.generate import FAMILIES
 from mast_opt.task_reassignment.twine.solver import twine
 
@@ -14,7 +14,7 @@ def rehearsals() -> tuple[Rehearsal, ...]:
     return (Rehearsal("annealing", _anneal),)
 
 
-def _anneal(tools: Tools) -> None:
+def _anneal(tools: SearchContext) -> None:
     family = FAMILIES["challenge"]
     problem = family.generate(np.random.default_rng(0), **{size: min(n, 6) for size, n in family.sizes.items()})
     twine(problem, tools, None)

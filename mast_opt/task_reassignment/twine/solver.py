@@ -15,15 +15,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mast_opt.search.interface import Found, Tools
+from mast_opt.search.interface import SearchContext, SearchResult
 from mast_opt.task_reassignment.plan import Plan
 from mast_opt.task_reassignment.problem import TaskReassignment
 from mast_opt.task_reassignment.twine.annealing.chain import MIX, Chain
-from mast_opt.task_reassignment.twine.annealing.racing import Race, Runner
+from mast_opt.task_reassignment.twine.annealing.racing import Racing, Runner
 from mast_opt.task_reassignment.twine.initial_solution import opening
-from mast_opt.task_reassignment.twine.instance_arrays import fleet_of
+from mast_opt.task_reassignment.twine.instance_arrays import twine_arrays_of
 from mast_opt.task_reassignment.twine.state import ROUND
-from mast_opt.task_reassignment.twine.sub_mip import Machines
+from mast_opt.task_reassignment.twine.sub_mip import MachineSubMip
 from mast_opt.task_reassignment.verification.aggregate_bound import aggregate_bound
 from mast_opt.task_reassignment.verification.verifier import verify
 
@@ -64,19 +64,23 @@ ENOUGH = 300_000
 
 
 def twine(
-    problem: TaskReassignment, tools: Tools, start: Plan | None, mix: tuple[float, ...] = MIX, exact: bool = True
-) -> Found[Plan]:
+    problem: TaskReassignment,
+    tools: SearchContext,
+    start: Plan | None,
+    mix: tuple[float, ...] = MIX,
+    exact: bool = True,
+) -> SearchResult[Plan]:
     """Minimise a task-reassignment problem heuristically. Deterministic for equal seed, threads and rounds.
 
     ``mix`` (see ``chain.MIX``) and ``exact`` switch neighbourhoods off, for measuring what each of them buys.
     """
-    fleet = fleet_of(problem)
+    fleet = twine_arrays_of(problem)
     schedule = FEW if len(problem.processes) < FROM else MANY
     begin = opening(problem, problem.initial if start is None else start.machine)
     chains = [Chain(problem, fleet, begin, rng) for rng in tools.rng.spawn(tools.threads)]
     turns = _Turns(schedule, mix, ENOUGH * len(problem.processes) / ROUND)
     watch, bound = tools.watch, aggregate_bound(problem)
-    machines = Machines(problem, tools) if exact else None
+    machines = MachineSubMip(problem, tools) if exact else None
     watch.report(_objective(chains), bound)
     for chain in chains:
         turns.begin(chain)
@@ -98,7 +102,7 @@ def twine(
     words = f"{watch.round} rounds, {len(chains)} chains, {turns.heats} coolings from hot, {turns.reheats} reheats"
     plan = Plan(best.best.astype(np.int64))
     feasible = np.isfinite(best.cost) and verify(problem, plan).ok
-    return Found(plan if feasible else None, bound, watch.limit(), words)
+    return SearchResult(plan if feasible else None, bound, watch.limit(), words)
 
 
 class _Turns:
@@ -107,7 +111,7 @@ class _Turns:
     def __init__(self, schedule: Schedule, mix: tuple[float, ...], enough: float) -> None:
         """``enough``: rounds of a cooling from hot."""
         self._schedule, self._enough = schedule, enough
-        self._race = Race() if schedule.race else None
+        self._race = Racing() if schedule.race else None
         self._mixes = (mix, (*mix[:3], mix[3] * schedule.homeward, *mix[4:]))
         self._favourite, self._best = 0, np.inf
         self._mix_of: dict[Chain, int] = {}
@@ -165,7 +169,7 @@ def _objective(chains: list[Chain]) -> float | None:
     return cost if np.isfinite(cost) else None
 
 
-def _share(chain: Chain, chains: list[Chain], machines: Machines | None, tools: Tools) -> None:
+def _share(chain: Chain, chains: list[Chain], machines: MachineSubMip | None, tools: SearchContext) -> None:
     """The chain takes over the best assignment of all, improved on a few machines."""
     best = min(chains, key=lambda one: one.cost)
     chain.adopt(best.best, best.cost)
@@ -173,7 +177,7 @@ def _share(chain: Chain, chains: list[Chain], machines: Machines | None, tools: 
         chain.adopt(*machines.improved(chain.best, chain.cost, tools.rng))
 
 
-def _progress(tools: Tools) -> float:
+def _progress(tools: SearchContext) -> float:
     """How much of the search is over, 0 to 1."""
     watch, stop = tools.watch, tools.watch.stop
     if stop.iterations is None and stop.time_limit_s is not None:

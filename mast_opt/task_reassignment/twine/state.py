@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mast_opt.task_reassignment.problem import Ints, TaskReassignment
-from mast_opt.task_reassignment.twine.instance_arrays import Fleet, Floats, Small, base_levels
+from mast_opt.task_reassignment.twine.instance_arrays import Floats, Small, TwineArrays, base_levels
 
 COST, EXCESS, BROKEN = 0, 1, 2
 """Positions in ``State.total``."""
@@ -19,7 +19,7 @@ MOST_MOVES = 2 * TOGETHER
 """Most moves that trying one change makes, those of taking it back included."""
 
 
-class State(NamedTuple):
+class TwineState(NamedTuple):
     """The kernels change these arrays in place."""
 
     machine: Small
@@ -54,7 +54,7 @@ class State(NamedTuple):
     """[2] of the generator in ``draws``."""
 
 
-def state_of(problem: TaskReassignment, fleet: Fleet, machine: Ints, rng: np.random.Generator) -> State:
+def state_of(problem: TaskReassignment, fleet: TwineArrays, machine: Ints, rng: np.random.Generator) -> TwineState:
     """The state of an assignment, counted from scratch. What is ``uncounted`` counts as broken until ``recount``."""
     p = problem
     moved = np.flatnonzero(machine != p.initial)
@@ -72,8 +72,8 @@ def state_of(problem: TaskReassignment, fleet: Fleet, machine: Ints, rng: np.ran
     total = cost.sum() + fleet.move_price[moved].sum() + travel.sum() + fleet.service_price * most
     asker = np.repeat(np.arange(rows), np.diff(fleet.asks_start))
     lonely = (near[asker] > 0) & (near[fleet.asks] == 0)
-    broken = np.maximum(fleet.spread_min - locations, 0).sum() + lonely.sum() + uncounted(p, machine)
-    return State(
+    broken = np.maximum(fleet.spread_min - locations, 0).sum() + lonely.sum() + untracked_violations(p, machine)
+    return TwineState(
         machine=machine.astype(np.int32),
         level=level,
         spare=np.ascontiguousarray(spare(p, machine), np.float64),
@@ -92,9 +92,9 @@ def state_of(problem: TaskReassignment, fleet: Fleet, machine: Ints, rng: np.ran
     )
 
 
-def recount(problem: TaskReassignment, state: State, before: int) -> int:
+def recount(problem: TaskReassignment, state: TwineState, before: int) -> int:
     """Take note of what has been mended of so much that is ``uncounted``; returns what is left."""
-    left = uncounted(problem, state.machine.astype(np.int64))
+    left = untracked_violations(problem, state.machine.astype(np.int64))
     state.total[BROKEN] += left - before
     return left
 
@@ -116,7 +116,7 @@ def spare(problem: TaskReassignment, machine: Ints) -> Ints:
     return room
 
 
-def uncounted(problem: TaskReassignment, machine: Ints) -> int:
+def untracked_violations(problem: TaskReassignment, machine: Ints) -> int:
     """Machines short of a transient resource, and processes beyond the first of their service on a machine."""
     short = (spare(problem, machine) < 0).any(axis=1).sum()
     place = problem.service * len(problem.machines) + machine

@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from mast_opt.core.solve_result import SolveParams
-from mast_opt.search.interface import Tools
+from mast_opt.search.interface import SearchContext
 from mast_opt.task_reassignment.formulation.formulation import base
 from mast_opt.task_reassignment.plan import Plan
 from mast_opt.task_reassignment.problem import Ints, TaskReassignment, labels
@@ -31,10 +31,10 @@ SECONDS = 2.0
 """For one set."""
 
 
-class Machines:
+class MachineSubMip:
     """Improves assignments set by set."""
 
-    def __init__(self, problem: TaskReassignment, tools: Tools) -> None:
+    def __init__(self, problem: TaskReassignment, tools: SearchContext) -> None:
         self._problem, self._tools = problem, tools
         self._spent_s = 0.0
 

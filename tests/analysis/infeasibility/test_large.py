@@ -13,7 +13,7 @@ import mast_opt
 from mast_opt import backends
 from mast_opt.analysis.infeasibility.elastic_program import Elastic
 from mast_opt.analysis.infeasibility.iis import ROUNDS
-from mast_opt.analysis.infeasibility.model_rotation import Rotation
+from mast_opt.analysis.infeasibility.model_rotation import ModelRotation
 from mast_opt.core.solve_result import SolveParams
 from mast_opt.data_placement import DataPlacement
 from mast_opt.data_placement.analysis.elastic_program import relief
@@ -60,7 +60,7 @@ def test_a_rotated_plan_keeps_all_limits_but_the_other(short: DataPlacement) -> 
     elastic = Elastic(relief(short))
     params = SolveParams()
     backend = backends.get("highs")
-    rotation = Rotation(elastic, backend, params)
+    rotation = ModelRotation(elastic, backend, params)
     kept = np.zeros(elastic.count, np.bool_)
     sorts = {one.name: int(first) for one, first in zip(elastic.relief.limits, elastic.first, strict=True)}
     storage, copies = sorts["storage"], sorts["copies_min"]
@@ -74,4 +74,4 @@ def test_a_rotated_plan_keeps_all_limits_but_the_other(short: DataPlacement) -> 
     assert rotation.without(light, x, heavy, kept)
     tight = replace(short, storage_mb=frozen(np.zeros_like(short.storage_mb)))
     none = Elastic(relief(tight))
-    assert not Rotation(none, backend, params).without(light, np.zeros(len(x)), heavy, kept)
+    assert not ModelRotation(none, backend, params).without(light, np.zeros(len(x)), heavy, kept)

@@ -19,7 +19,7 @@ from mast_opt.data_placement.generate.standard import Recipe, bake
 from mast_opt.data_placement.generate.variants import near_data, with_links
 from mast_opt.data_placement.plan import fill_remote, gpu_demand
 from mast_opt.data_placement.problem import SHARE, Ints
-from mast_opt.data_placement.tables.problem_tables import build, unbuild
+from mast_opt.data_placement.tables.problem_tables import problem_from_tables, problem_to_tables
 from mast_opt.data_placement.verification.verifier import verify
 
 SMALL = {"datasets": 30, "workloads": 45, "regions": 5}
@@ -155,7 +155,7 @@ def test_the_stream_has_not_changed() -> None:
 @pytest.mark.parametrize("family", FAMILIES)
 def test_an_instance_survives_its_own_tables(family: str) -> None:
     problem = made(family, 1, **SMALL)
-    assert differences(problem, build(*unbuild(problem))) == []
+    assert differences(problem, problem_from_tables(*problem_to_tables(problem))) == []
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -244,7 +244,7 @@ def test_published_starts_from_the_published_skew() -> None:
 
 def test_features_leaves_nothing_out() -> None:
     problem = made("features", 0, **FAMILIES["features"].sizes)
-    _, tables = unbuild(problem)
+    _, tables = problem_to_tables(problem)
     assert tables.missing == frozenset()
     assert all(tables.rows(table) for table in tables.values)
     for name in ("headroom_milli", "ingress_limited", "splittable", "output_mb", "pinned", "work_pinned"):

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from mast_opt.data_placement import DataPlacement, Links, Plan
 from mast_opt.data_placement.migration.planner import Steps, steps
 from mast_opt.data_placement.migration.replica_moves import Moving
-from mast_opt.data_placement.migration.replica_search import Help, search
+from mast_opt.data_placement.migration.replica_search import Assistance, search
 from tests.data_placement.support import examples
 from tests.data_placement.workshop import PLAN, PROBLEM, ints
 
@@ -278,14 +278,14 @@ def test_a_stopover_breaks_a_deadlock() -> None:
 def test_an_order_of_data_says_whether_it_is_a_cheapest_one() -> None:
     """Without help, with replicas in between, and with temporary room."""
     free = Moving(*exchange(5))
-    assert [(one.complete, one.exhaustive) for one in (search(free, help) for help in Help)] == [
+    assert [(one.complete, one.exhaustive) for one in (search(free, help) for help in Assistance)] == [
         (False, True),
         (True, True),
         (True, True),
     ]
     roomy, plan = exchange(5)
     roomy = replace(roomy, storage_mb=ints(10, 10, 5))
-    found = search(Moving(roomy, plan), Help.NOTHING)
+    found = search(Moving(roomy, plan), Assistance.NOTHING)
     assert found.complete
     assert found.exhaustive is True
     assert {(move.dataset, move.region, move.arrives) for move in found.moves} == {

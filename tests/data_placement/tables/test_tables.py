@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from mast_opt.data_placement import DataPlacement, Plan
 from mast_opt.data_placement.presentation.charts import charts
 from mast_opt.data_placement.presentation.sections import sections
-from mast_opt.data_placement.tables.plan_tables import build_plan, unbuild_plan
-from mast_opt.data_placement.tables.problem_tables import build, unbuild
+from mast_opt.data_placement.tables.plan_tables import plan_from_tables, plan_to_tables
+from mast_opt.data_placement.tables.problem_tables import problem_from_tables, problem_to_tables
 from tests.data_placement.strategies import plans, problems
 from tests.data_placement.support import examples, same_plan
 from tests.data_placement.workshop import PLAN, PROBLEM
@@ -30,7 +30,7 @@ def contents(thing: Any) -> dict[str, Any]:
 @examples(100)
 @given(problem=problems())
 def test_a_problem_is_what_its_tables_say(problem: DataPlacement) -> None:
-    again = contents(build(*unbuild(problem)))
+    again = contents(problem_from_tables(*problem_to_tables(problem)))
     expected = contents(problem)
     for side in (again, expected):  # copies beyond one a region mean no limit
         side["copies_max"] = [min(most, len(problem.regions)) for most in side["copies_max"]]
@@ -45,7 +45,7 @@ def test_a_problem_is_what_its_tables_say(problem: DataPlacement) -> None:
 @given(data=st.data(), problem=problems())
 def test_a_plan_is_what_its_tables_say(data: st.DataObject, problem: DataPlacement) -> None:
     plan: Plan = data.draw(plans(problem))
-    assert same_plan(build_plan(problem, unbuild_plan(problem, plan)), plan)
+    assert same_plan(plan_from_tables(problem, plan_to_tables(problem, plan)), plan)
 
 
 def test_what_a_plan_leaves_out_is_shown_all_the_same() -> None:

@@ -14,16 +14,20 @@ from mast_opt.core.solve_result import SolveParams, SolveResult, Status
 from mast_opt.data_placement import DataPlacement
 from mast_opt.data_placement.plan import Plan
 from mast_opt.data_placement.tetris.annealing.cooling_schedule import COLD
-from mast_opt.data_placement.tetris.annealing.parallel import Together
+from mast_opt.data_placement.tetris.annealing.parallel import ParallelAnnealing
 from mast_opt.data_placement.tetris.instance_arrays import arrays_of
-from mast_opt.data_placement.tetris.stage_objective import EARLIER, Aim
+from mast_opt.data_placement.tetris.stage_objective import EARLIER, StageObjective
 from mast_opt.data_placement.tetris.sub_mip import workloads_only as module
-from mast_opt.data_placement.tetris.sub_mip.fix_and_optimise import Neighbourhoods, seconds_before, solved_whole
-from mast_opt.data_placement.tetris.sub_mip.workloads_only import place_work, work_alone
-from mast_opt.data_placement.tetris.tetris_search import Annealing, Cap
+from mast_opt.data_placement.tetris.sub_mip.fix_and_optimise import (
+    FixAndOptimise,
+    search_seconds_before_sub_mips,
+    solve_full_mip,
+)
+from mast_opt.data_placement.tetris.sub_mip.workloads_only import place_work, workloads_only
+from mast_opt.data_placement.tetris.tetris_search import EpsilonConstraint, TetrisSearch
 from mast_opt.data_placement.verification.verifier import verify
 from mast_opt.mip import Mip
-from mast_opt.search.interface import MipSolver, Stop, Tools, Watch
+from mast_opt.search.interface import MipSolver, SearchContext, SearchMonitor, StoppingCriteria
 
 SIZES = {"datasets": 12, "workloads": 18, "regions": 3}
 HIGHS, CPSAT = backends.get("highs").solve, backends.get("cpsat").solve
@@ -38,14 +42,16 @@ def by(order: tuple[str, ...], problem: DataPlacement) -> DataPlacement:
     return replace(problem, objective=replace(problem.objective, order=order))
 
 
-def aim_at(problem: DataPlacement, term: str, caps: dict[str, float] | None = None) -> Aim:
+def aim_at(problem: DataPlacement, term: str, caps: dict[str, float] | None = None) -> StageObjective:
     caps = caps or {}
     weights = dict.fromkeys(problem.objective.weights, 0.0) | dict.fromkeys(caps, EARLIER) | {term: 1.0}
-    return Aim(weights, {name: value * (1 + 1e-6) + 1e-9 for name, value in caps.items()})
+    return StageObjective(weights, {name: value * (1 + 1e-6) + 1e-9 for name, value in caps.items()})
 
 
-def tools_of(mip: MipSolver = HIGHS, integer: MipSolver | None = CPSAT) -> Tools:
-    return Tools(np.random.default_rng(1), Watch(Stop(gap=0.0, time_limit_s=60)), 1, mip, integer)
+def tools_of(mip: MipSolver = HIGHS, integer: MipSolver | None = CPSAT) -> SearchContext:
+    return SearchContext(
+        np.random.default_rng(1), SearchMonitor(StoppingCriteria(gap=0.0, time_limit_s=60)), 1, mip, integer
+    )
 
 
 def never(mip: Mip, params: SolveParams) -> SolveResult:
@@ -64,26 +70,26 @@ def first_plan(problem: DataPlacement) -> Plan:
 
 def test_work_is_alone_where_nothing_else_counts() -> None:
     problem = made()
-    assert work_alone(problem, aim_at(problem, "overload"))
-    assert work_alone(problem, aim_at(problem, "peak", {"overload": 0.2, "unserved": 0.0}))
-    assert not work_alone(problem, aim_at(problem, "remote", {"overload": 0.2}))
-    assert not work_alone(problem, aim_at(problem, "peak", {"storage": 1.0}))
-    assert not work_alone(problem, Aim(dict(problem.objective.weights), {}))
+    assert workloads_only(problem, aim_at(problem, "overload"))
+    assert workloads_only(problem, aim_at(problem, "peak", {"overload": 0.2, "unserved": 0.0}))
+    assert not workloads_only(problem, aim_at(problem, "remote", {"overload": 0.2}))
+    assert not workloads_only(problem, aim_at(problem, "peak", {"storage": 1.0}))
+    assert not workloads_only(problem, StageObjective(dict(problem.objective.weights), {}))
 
 
 @pytest.mark.parametrize("family", ["weakly-coupled", "links"])
 def test_work_is_not_alone_where_data_limits_where_it_runs(family: str) -> None:
-    assert not work_alone(made(family), aim_at(made(family), "peak"))
+    assert not workloads_only(made(family), aim_at(made(family), "peak"))
 
 
 def test_programs_that_are_too_large_are_annealed(monkeypatch: pytest.MonkeyPatch) -> None:
     problem, cells = made(), int(made().option_regions.sum())
     aim = aim_at(problem, "peak")
     monkeypatch.setattr(module, "MOST_CELLS", cells)
-    assert seconds_before(problem, aim, 10.0) < 10.0
-    assert work_alone(problem, aim)
+    assert search_seconds_before_sub_mips(problem, aim, 10.0) < 10.0
+    assert workloads_only(problem, aim)
     monkeypatch.setattr(module, "MOST_CELLS", cells - 1)
-    assert not work_alone(problem, aim)
+    assert not workloads_only(problem, aim)
 
 
 @pytest.mark.parametrize(
@@ -140,14 +146,14 @@ def test_under_the_terms_before_a_program_with_remote_reads_is_one_of_integers()
     start = first_plan(problem)
     terms = verify(problem, start).terms
     aim = aim_at(problem, "remote", {"overload": terms["overload"], "peak": terms["peak"]})
-    assert solved_whole(problem, aim)
+    assert solve_full_mip(problem, aim)
     taken: list[int] = []
 
     def integers(mip: Mip, params: SolveParams) -> SolveResult:
         taken.append(len(mip.cost))
         return CPSAT(mip, params)
 
-    better = Neighbourhoods(problem, tools_of(HIGHS, integers), aim, 60.0).improve(start)
+    better = FixAndOptimise(problem, tools_of(HIGHS, integers), aim, 60.0).improve(start)
     assert len(taken) == 1
     assert better is not None
     assert aim.worth(problem, better) <= aim.worth(problem, start)
@@ -162,9 +168,10 @@ def test_the_first_temperature_of_a_later_term_is_of_that_term() -> None:
     aim = aim_at(problem, "storage", caps)
     weights = dict(aim.weights)
     kept = tuple(
-        Cap(name, aim.caps[name], arrays_of(problem, dict.fromkeys(weights, 0.0) | {name: 1.0})) for name in caps
+        EpsilonConstraint(name, aim.caps[name], arrays_of(problem, dict.fromkeys(weights, 0.0) | {name: 1.0}))
+        for name in caps
     )
-    method = Annealing(problem, tools_of(), start, weights, kept).method
-    assert isinstance(method, Together)
+    method = TetrisSearch(problem, tools_of(), start, weights, kept).method
+    assert isinstance(method, ParallelAnnealing)
     own = terms["storage"] / len(problem.workloads)
     assert method.cooling.coldest == pytest.approx(COLD * own, rel=1e-6)

@@ -23,7 +23,7 @@ from mast_opt.data_placement.tetris.stage_objective import EARLIER
 from mast_opt.data_placement.tetris.state import excess, state_of
 from mast_opt.data_placement.verification.certificate import certified_bound
 from mast_opt.mip import Mip
-from mast_opt.search.interface import Stop, Tools, Watch
+from mast_opt.search.interface import SearchContext, SearchMonitor, StoppingCriteria
 from mast_opt.solving import Solution
 from tests.data_placement.strategies import problems
 from tests.data_placement.support import RELATIVE, examples, made, no_solver, proven, same_plan
@@ -198,7 +198,9 @@ def test_a_lawful_start_of_split_work_is_never_lost(order: tuple[str, ...]) -> N
 def test_whole_work_without_links_needs_no_mip_solver() -> None:
     from mast_opt.data_placement.tetris.solver import tetris
 
-    tools = Tools(np.random.default_rng(1), Watch(Stop(gap=0.0, iterations=5)), 2, no_solver)
+    tools = SearchContext(
+        np.random.default_rng(1), SearchMonitor(StoppingCriteria(gap=0.0, iterations=5)), 2, no_solver
+    )
     found = tetris(made("weakly-coupled"), tools, None)
     assert found.plan is not None
     assert found.limit is Limit.ITERATIONS
@@ -252,7 +254,7 @@ def test_where_rounds_are_counted_the_solver_counts_nodes() -> None:
 
     from mast_opt.data_placement.tetris.solver import tetris
 
-    tools = Tools(np.random.default_rng(1), Watch(Stop(gap=0.0, iterations=3)), 1, solver)
+    tools = SearchContext(np.random.default_rng(1), SearchMonitor(StoppingCriteria(gap=0.0, iterations=3)), 1, solver)
     assert tetris(made("links"), tools, None).plan is not None
     assert len(asked) == 2  # with what the annealing decided, which exceeds links, and with nothing held
     assert all(params.time_limit_s is None and dict(params.options)["mip_max_nodes"] > 0 for params in asked)
@@ -261,12 +263,12 @@ def test_where_rounds_are_counted_the_solver_counts_nodes() -> None:
 def test_an_interrupt_while_the_plan_is_finished_is_told() -> None:
     from mast_opt.data_placement.tetris.solver import tetris
 
-    stop = Stop(gap=0.0, time_limit_s=1.0)
+    stop = StoppingCriteria(gap=0.0, time_limit_s=1.0)
 
     def solver(mip: Mip, params: SolveParams) -> SolveResult:
         stop.cancel.set()
         return backends.get("highs").solve(mip, replace(params, cancel=threading.Event()))
 
-    found = tetris(made("standard"), Tools(np.random.default_rng(1), Watch(stop), 1, solver), None)
+    found = tetris(made("standard"), SearchContext(np.random.default_rng(1), SearchMonitor(stop), 1, solver), None)
     assert found.plan is not None
     assert found.limit is Limit.INTERRUPT

@@ -8,7 +8,7 @@ from fractions import Fraction
 import pytest
 
 from mast_opt.core.errors import InstanceError
-from mast_opt.data_placement.tables.problem_tables import build, unbuild
+from mast_opt.data_placement.tables.problem_tables import problem_from_tables, problem_to_tables
 from mast_opt.data_placement.verification.verifier import verify
 from tests.data_placement.edits import DERIVED, FREE, REMOTE, RUN, dropped
 from tests.data_placement.workshop import PLAN, PROBLEM, ints
@@ -104,6 +104,6 @@ def test_work_whose_size_does_not_fit_in_64_bits_is_refused() -> None:
     no_cores = replace(PROBLEM, cpu_mcores=ints(0, 0, 0), may_refuse=True)
     most = 2**63 // 40_000
     fits = replace(no_cores, cpu_need_mcores=ints(2**62, most // 2, 0))  # that of train, which needs GPUs, counts not
-    assert build(*unbuild(fits)).demand_mgpu.tolist() == pytest.approx([8000, 2**62, 4000])
+    assert problem_from_tables(*problem_to_tables(fits)).demand_mgpu.tolist() == pytest.approx([8000, 2**62, 4000])
     with pytest.raises(InstanceError, match=r"workloads, column cpu_cores: found '9\.22e\+15 GPUs'; expected work"):
-        build(*unbuild(replace(fits, cpu_need_mcores=ints(0, most + 1, 0))))
+        problem_from_tables(*problem_to_tables(replace(fits, cpu_need_mcores=ints(0, most + 1, 0))))

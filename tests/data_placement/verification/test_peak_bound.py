@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from mast_opt.data_placement import DataPlacement
 from mast_opt.data_placement.formulation.formulation import base
-from mast_opt.data_placement.verification.peak_bound import peak_floor
+from mast_opt.data_placement.verification.peak_bound import bin_packing_peak_bound
 from tests.data_placement.strategies import problems
 from tests.data_placement.support import examples, proven
 
@@ -89,7 +89,7 @@ def template() -> DataPlacement:
     supply=st.lists(st.sampled_from((4000, 0, 1500, 9000, 16_000)), min_size=1, max_size=3).filter(any),
 )
 def test_the_floor_is_below_the_smallest_peak(template: DataPlacement, sizes: list[int], supply: list[int]) -> None:
-    floor = peak_floor(alone(template, sizes, supply))
+    floor = bin_packing_peak_bound(alone(template, sizes, supply))
     best = smallest_peak(sizes, supply)
     event(f"tight: {floor[0, 0] > best * (1 - 1e-6)}")
     assert floor.shape == (1, 1)
@@ -110,7 +110,7 @@ def test_the_floor_sees_that_gangs_are_whole(
     template: DataPlacement, sizes: list[int], supply: list[int], peak: float
 ) -> None:
     assert smallest_peak(sizes, supply) == pytest.approx(peak)
-    assert peak_floor(alone(template, sizes, supply))[0, 0] == pytest.approx(peak, rel=1e-8)
+    assert bin_packing_peak_bound(alone(template, sizes, supply))[0, 0] == pytest.approx(peak, rel=1e-8)
 
 
 @examples(80)
@@ -120,6 +120,6 @@ def test_no_plan_is_below_the_floor(problem: DataPlacement) -> None:
     peaks_only = replace(problem, objective=replace(problem.objective, weights=weights))
     best = proven(base(peaks_only).mip).objective
     if best is not None:
-        floor = float((peak_floor(problem) * problem.tier_weight).sum())
+        floor = float((bin_packing_peak_bound(problem) * problem.tier_weight).sum())
         event(f"some floor: {floor > 0}")
         assert floor <= best + 1e-7

@@ -11,7 +11,7 @@ from mast_opt.core.errors import SourceError, UsageError
 from mast_opt.io.importers import importer_named
 from mast_opt.job_placement import JobPlacement
 from mast_opt.job_placement.plan import empty
-from mast_opt.job_placement.tables.problem_tables import build, unbuild
+from mast_opt.job_placement.tables.problem_tables import problem_from_tables, problem_to_tables
 from mast_opt.job_placement.verification.verifier import verify
 
 NODES = "sn,cpu_milli,memory_mib,gpu,model\n" + "".join(
@@ -58,7 +58,7 @@ def test_the_fleet_is_the_real_one_and_sound(files: list[Path]) -> None:
     problem = imported(files)
     assert problem.all_mgpu == (20 * 8 + 16 * 2 + 8 * 8) * 1000
     assert sorted(problem.gpu_types) == ["G2", "T4", "V100M32", "none"]
-    again = build(*unbuild(problem))
+    again = problem_from_tables(*problem_to_tables(problem))
     assert np.array_equal(again.supply, problem.supply)
     assert np.array_equal(again.option_mgpu, problem.option_mgpu)
     assert verify(problem, empty(problem)).ok

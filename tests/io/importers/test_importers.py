@@ -12,7 +12,7 @@ import pytest
 from mast_opt.core.errors import SourceError, UsageError
 from mast_opt.data_placement import DataPlacement, Plan
 from mast_opt.data_placement.plan import fill_remote, gpu_demand
-from mast_opt.data_placement.tables.problem_tables import build, unbuild
+from mast_opt.data_placement.tables.problem_tables import problem_from_tables, problem_to_tables
 from mast_opt.data_placement.verification.verifier import verify
 from mast_opt.io.importers import IMPORTERS, importer_named
 from mast_opt.io.importers.cloud_regions.instance import CLOUD_REGIONS, LOAD
@@ -223,7 +223,7 @@ def test_packed_and_plain_files_are_the_same_to_it(sources: list[Path]) -> None:
 
 def test_it_survives_its_own_tables_and_says_where_it_is_from(sources: list[Path]) -> None:
     problem = made(sources, name="mine")
-    again = build(*unbuild(problem))
+    again = problem_from_tables(*problem_to_tables(problem))
     assert again.workloads == problem.workloads
     assert np.array_equal(again.read_mb_per_day, problem.read_mb_per_day)
     assert again.name == "mine"

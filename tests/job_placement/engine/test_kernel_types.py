@@ -6,8 +6,8 @@ import numba
 import numpy as np
 import pytest
 
-from mast_opt.job_placement.exhaustive.batch_state import open_desk
-from mast_opt.job_placement.exhaustive.objective import prices_of
+from mast_opt.job_placement.exhaustive.batch_state import batch_state_of
+from mast_opt.job_placement.exhaustive.objective import term_prices_of
 from mast_opt.job_placement.generate import FAMILIES
 
 
@@ -16,5 +16,5 @@ def test_prices(family: str) -> None:
     types = set()
     for sizes in (dict.fromkeys(FAMILIES[family].sizes, 1), {}):
         problem = FAMILIES[family].generate(np.random.default_rng(0), **sizes)
-        types.add(numba.typeof(prices_of(problem, open_desk(problem).layout)))
+        types.add(numba.typeof(term_prices_of(problem, batch_state_of(problem).layout)))
     assert len(types) == 1

@@ -9,7 +9,7 @@ import pytest
 
 from mast_opt.job_placement import JobPlacement
 from mast_opt.job_placement.exhaustive.batch import exhaustively
-from mast_opt.job_placement.exhaustive.batch_state import open_desk
+from mast_opt.job_placement.exhaustive.batch_state import batch_state_of
 from mast_opt.job_placement.verification.verifier import verify
 from tests.job_placement.brute import Brute
 from tests.job_placement.fleets import crowded
@@ -78,7 +78,7 @@ def test_every_bid_is_the_best_there_is(fractions: bool) -> None:
     refused = stopped = 0
     for seed in range(INSTANCES):
         problem = crowded(np.random.default_rng([seed, fractions]), fractions=fractions)
-        desk = open_desk(problem)
+        desk = batch_state_of(problem)
         offer = exhaustively(desk, 0, desk.request(0))
         expected = best_bid(problem)
         if expected is None:

@@ -8,30 +8,30 @@ from hypothesis import HealthCheck, given, settings
 
 from mast_opt.job_placement import JobPlacement
 from mast_opt.job_placement.exhaustive.batch import admit_in_order
-from mast_opt.job_placement.exhaustive.batch_state import Desk, open_desk
-from mast_opt.job_placement.exhaustive.ejection_chains import second_chances
-from mast_opt.job_placement.exhaustive.objective import prices_of
+from mast_opt.job_placement.exhaustive.batch_state import BatchState, batch_state_of
+from mast_opt.job_placement.exhaustive.ejection_chains import ejection_chains
+from mast_opt.job_placement.exhaustive.objective import term_prices_of
 from mast_opt.job_placement.generate import FAMILIES
-from mast_opt.job_placement.generate.blank import Fleet, Pending, Running, assemble, labels
+from mast_opt.job_placement.generate.blank import GeneratedFleet, Pending, Running, assemble, labels
 from mast_opt.job_placement.verification.verifier import verify
-from mast_opt.search.interface import Stop, Watch
+from mast_opt.search.interface import SearchMonitor, StoppingCriteria
 from tests.job_placement.strategies import problems
 
 
-def twice(problem: JobPlacement) -> tuple[Desk, Desk]:
+def twice(problem: JobPlacement) -> tuple[BatchState, BatchState]:
     """The batch after the first pass, and after second chances."""
-    desk, watch = open_desk(problem), Watch(Stop())
+    desk, watch = batch_state_of(problem), SearchMonitor(StoppingCriteria())
     admit_in_order(desk, problem.order, watch)
-    return desk, second_chances(desk.copy(), problem.order, watch)
+    return desk, ejection_chains(desk.copy(), problem.order, watch)
 
 
-def in_queue(problem: JobPlacement, desk: Desk) -> list[bool]:
+def in_queue(problem: JobPlacement, desk: BatchState) -> list[bool]:
     """For each place in the queue, whether that job is admitted."""
     return [j in desk.placed for j in problem.order.tolist()]
 
 
-def value(problem: JobPlacement, desk: Desk) -> float:
-    return desk.value(prices_of(problem, desk.layout))
+def value(problem: JobPlacement, desk: BatchState) -> float:
+    return desk.value(term_prices_of(problem, desk.layout))
 
 
 @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -61,7 +61,7 @@ def test_some_get_in_and_nobody_ahead_of_them_is_out(family: str) -> None:
 
 def test_a_job_moves_so_that_one_that_fits_nowhere_else_gets_in() -> None:
     """The first job takes either type and gets the a100, by name; the second takes nothing else."""
-    fleet = Fleet(
+    fleet = GeneratedFleet(
         regions=("r",),
         clusters=("a", "b"),
         racks=("a1", "b1"),
@@ -93,13 +93,13 @@ def test_a_job_that_is_pushed_out_takes_the_cheapest_of_equal_places() -> None:
     cheaper = []
     for seed in range(6):
         problem = FAMILIES["features"].generate(np.random.default_rng(seed), **FAMILIES["features"].sizes)
-        watch = Watch(Stop())
-        desk = open_desk(problem)
+        watch = SearchMonitor(StoppingCriteria())
+        desk = batch_state_of(problem)
         admit_in_order(desk, problem.order, watch)
         blind = desk.copy()
         blind.priced = dict.fromkeys(range(len(problem.jobs)))
-        prices = prices_of(problem, desk.layout)
-        found = [second_chances(one, problem.order, watch).value(prices) for one in (desk, blind)]
+        prices = term_prices_of(problem, desk.layout)
+        found = [ejection_chains(one, problem.order, watch).value(prices) for one in (desk, blind)]
         cheaper.append(found[0] < found[1] - 1e-9)
         assert found[0] <= found[1] + 1e-9
     assert any(cheaper)

@@ -13,19 +13,19 @@ from mast_opt.core.errors import UsageError
 from mast_opt.core.solve_result import SolveParams, SolveResult, Status
 from mast_opt.io.importers.gap import Gap, job_placement
 from mast_opt.job_placement import JobPlacement
-from mast_opt.job_placement.exhaustive.batch_state import open_desk
-from mast_opt.job_placement.exhaustive.objective import prices_of
+from mast_opt.job_placement.exhaustive.batch_state import batch_state_of
+from mast_opt.job_placement.exhaustive.objective import term_prices_of
 from mast_opt.job_placement.exhaustive.solvers import SOLVERS
-from mast_opt.job_placement.exhaustive.sub_mip import Subproblems
+from mast_opt.job_placement.exhaustive.sub_mip import SubMip
 from mast_opt.job_placement.formulation.aggregated import relaxation
 from mast_opt.job_placement.formulation.formulation import base
 from mast_opt.job_placement.formulation.strengthened import strong
 from mast_opt.job_placement.generate import FAMILIES
-from mast_opt.job_placement.generate.blank import Fleet, Pending, Running, assemble
+from mast_opt.job_placement.generate.blank import GeneratedFleet, Pending, Running, assemble
 from mast_opt.job_placement.kind import KIND
 from mast_opt.job_placement.verification.verifier import verify
 from mast_opt.mip import Mip
-from mast_opt.search.interface import Stop, Tools, Watch
+from mast_opt.search.interface import SearchContext, SearchMonitor, StoppingCriteria
 from mast_opt.solving import solve
 from tests.job_placement.strategies import problems
 from tests.job_placement.verification.test_verifier import plan
@@ -134,9 +134,11 @@ def test_where_rounds_are_counted_the_clock_has_no_say(iterations: int | None, c
         seen.append(params)
         return backends.get("highs").solve(mip, params)
 
-    tools = Tools(np.random.default_rng(0), Watch(Stop(iterations=iterations)), 1, recording)
+    tools = SearchContext(
+        np.random.default_rng(0), SearchMonitor(StoppingCriteria(iterations=iterations)), 1, recording
+    )
     begin = solve(problem, "exhaustive").plan
-    better = Subproblems(problem, tools).of_clusters(begin, np.arange(2))
+    better = SubMip(problem, tools).of_clusters(begin, np.arange(2))
     assert better is not None
     assert verify(problem, better).objective <= verify(problem, begin).objective + 1e-9
     (params,) = seen
@@ -165,9 +167,9 @@ def test_what_builds_one_plan_refuses_what_it_would_ignore(name: str) -> None:
 def test_the_ledger_values_a_batch_as_the_verifier_does(family: str) -> None:
     problem = instance(family, 3)
     solution = solve(problem, "highs", time_limit_s=10, threads=1)
-    desk = open_desk(problem)
+    desk = batch_state_of(problem)
     desk.repeat(solution.plan)
-    assert desk.value(prices_of(problem, desk.layout)) == pytest.approx(solution.objective, rel=1e-9, abs=1e-9)
+    assert desk.value(term_prices_of(problem, desk.layout)) == pytest.approx(solution.objective, rel=1e-9, abs=1e-9)
     again = verify(problem, desk.plan())
     assert again.ok
     assert again.objective == pytest.approx(solution.objective, rel=1e-9, abs=1e-9)
@@ -177,7 +179,7 @@ def test_the_ledger_values_a_batch_as_the_verifier_does(family: str) -> None:
 @given(problem=problems())
 def test_a_batch_repeats_every_lawful_plan(problem: JobPlacement) -> None:
     solution = solve(problem, "highs", threads=1)
-    desk = open_desk(problem)
+    desk = batch_state_of(problem)
     desk.repeat(solution.plan)
     again = verify(problem, desk.plan())
     assert again.ok
@@ -188,7 +190,7 @@ def test_a_batch_repeats_every_lawful_plan(problem: JobPlacement) -> None:
 
 def waiting(*jobs: tuple[int, int, int]) -> JobPlacement:
     """Jobs of (tier, tasks, milli-GPUs of a task) for two servers of two GPUs each, in two racks."""
-    fleet = Fleet(
+    fleet = GeneratedFleet(
         regions=("r",),
         clusters=("c",),
         racks=("b1", "b2"),
@@ -209,7 +211,7 @@ def test_whole_gpus_are_not_those_that_a_fraction_names() -> None:
     problem = waiting((1, 1, 1000), (0, 1, 500))
     stated = plan(problem, ("job-1", "s1", 1, None), ("job-2", "s1", 1, 0))
     assert verify(problem, stated).ok
-    desk = open_desk(problem)
+    desk = batch_state_of(problem)
     desk.repeat(stated)
     assert desk.state.slack_device[0].min(axis=1).tolist() == [500, 0]
     assert verify(problem, desk.plan()).ok
@@ -228,7 +230,7 @@ def test_whole_gpus_are_not_those_that_a_fraction_names() -> None:
 )
 def test_what_a_plan_has_no_room_for_is_left_out(rows: list[tuple[str, str, int, int | None]], kept: list[int]) -> None:
     problem = waiting((0, 1, 500), (0, 1, 1000), (0, 2, 600))
-    desk = open_desk(problem)
+    desk = batch_state_of(problem)
     desk.repeat(plan(problem, *rows))
     assert sorted(desk.placed) == kept
     assert verify(problem, desk.plan()).ok
@@ -238,7 +240,7 @@ def test_a_gang_that_needs_nothing_may_be_split() -> None:
     problem = waiting((0, 5, 0))
     stated = plan(problem, ("job-1", "s1", 2, None), ("job-1", "s2", 3, None))
     assert verify(problem, stated).ok
-    desk = open_desk(problem)
+    desk = batch_state_of(problem)
     desk.repeat(stated)
     assert desk.plan().server.tolist() == [0, 1]
     assert desk.plan().tasks.sum() == 5

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from mast_opt.job_placement import JobPlacement
 from mast_opt.job_placement.formulation.formulation import base
 from mast_opt.job_placement.formulation.size import size
-from mast_opt.job_placement.generate.blank import Fleet, Pending, Running, assemble
+from mast_opt.job_placement.generate.blank import GeneratedFleet, Pending, Running, assemble
 from mast_opt.job_placement.tables.mathprog import printable, write_dat
 from tests.job_placement.strategies import problems
 from tests.mathprog import assert_same, stated, statement
@@ -41,7 +41,7 @@ def test_labels_of_any_kind_survive(problem: JobPlacement, tmp_path: Path) -> No
 @pytest.mark.parametrize("mgpu", [1000, 500])
 def test_the_size_counts_the_gpus_of_servers_on_which_a_fraction_runs(mgpu: int) -> None:
     """Two equal servers, half a GPU held on one of them; a job of each tier waits."""
-    fleet = Fleet(
+    fleet = GeneratedFleet(
         regions=("r",),
         clusters=("c",),
         racks=("b",),

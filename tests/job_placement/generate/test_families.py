@@ -12,7 +12,7 @@ from mast_opt.job_placement import JobPlacement
 from mast_opt.job_placement.generate import FAMILIES
 from mast_opt.job_placement.generate.demand import asked_and_taken
 from mast_opt.job_placement.plan import empty
-from mast_opt.job_placement.tables.problem_tables import build, unbuild
+from mast_opt.job_placement.tables.problem_tables import problem_from_tables, problem_to_tables
 from mast_opt.job_placement.verification.verifier import verify
 
 GOLDEN = {
@@ -40,7 +40,7 @@ def test_a_seed_gives_what_it_gave_when_this_was_written(family: str) -> None:
 def test_every_instance_is_sound(family: str) -> None:
     for seed in range(5):
         problem = FAMILIES[family].generate(np.random.default_rng(seed))
-        assert build(*unbuild(problem)).jobs == problem.jobs
+        assert problem_from_tables(*problem_to_tables(problem)).jobs == problem.jobs
         assert verify(problem, empty(problem)).ok
 
 

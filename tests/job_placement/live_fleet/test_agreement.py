@@ -11,14 +11,14 @@ from hypothesis import HealthCheck, given, settings
 from mast_opt.core.errors import UsageError
 from mast_opt.job_placement import JobPlacement
 from mast_opt.job_placement.exhaustive.batch import admit_in_order
-from mast_opt.job_placement.exhaustive.batch_state import Desk, open_desk
-from mast_opt.job_placement.exhaustive.ejection_chains import second_chances
+from mast_opt.job_placement.exhaustive.batch_state import BatchState, batch_state_of
+from mast_opt.job_placement.exhaustive.ejection_chains import ejection_chains
 from mast_opt.job_placement.generate import FAMILIES
 from mast_opt.job_placement.live_fleet.fleet import Fleet
 from mast_opt.job_placement.live_fleet.types import Bid, Job, Refused, Server, Share
 from mast_opt.job_placement.plan import Plan
 from mast_opt.job_placement.units import GPU
-from mast_opt.search.interface import Stop, Watch
+from mast_opt.search.interface import SearchMonitor, StoppingCriteria
 from tests.job_placement.reference import assert_exact
 from tests.job_placement.strategies import problems
 
@@ -43,11 +43,11 @@ def alone(problem: JobPlacement, j: int) -> JobPlacement:
     return replace(p, **parts)
 
 
-def batch(problem: JobPlacement) -> Desk:
-    watch = Watch(Stop())
-    desk = open_desk(problem)
+def batch(problem: JobPlacement) -> BatchState:
+    watch = SearchMonitor(StoppingCriteria())
+    desk = batch_state_of(problem)
     admit_in_order(desk, problem.order, watch)
-    return second_chances(desk, problem.order, watch)
+    return ejection_chains(desk, problem.order, watch)
 
 
 def agree(problem: JobPlacement) -> str:

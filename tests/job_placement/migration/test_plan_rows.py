@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import mast_opt
-from mast_opt.job_placement.migration.plan_rows import order
+from mast_opt.job_placement.migration.plan_rows import migration_plan
 from mast_opt.job_placement.plan import empty
 from mast_opt.job_placement.verification.measures import row_needs
 from tests.data_placement.support import examples
@@ -18,7 +18,7 @@ from tests.data_placement.support import examples
 def test_starts_find_room(seed: int, solver: str) -> None:
     problem = mast_opt.generate("job-placement", seed=seed, jobs=12)
     plan = mast_opt.solve(problem, solver, threads=1, seed=seed).plan
-    found = order(problem, plan)
+    found = migration_plan(problem, plan)
     assert not found.stuck
     free = problem.free.copy()
     needs = row_needs(problem, plan)
@@ -40,5 +40,5 @@ def test_starts_find_room(seed: int, solver: str) -> None:
 
 def test_nothing_to_do() -> None:
     problem = mast_opt.generate("job-placement", seed=0)
-    found = order(problem, empty(problem))
+    found = migration_plan(problem, empty(problem))
     assert (found.moves, found.waves) == ((), 0)

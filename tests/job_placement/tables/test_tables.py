@@ -15,8 +15,8 @@ from mast_opt.core.errors import InstanceError, PlanError
 from mast_opt.io import checksum, read, read_plan, write
 from mast_opt.job_placement import JobPlacement
 from mast_opt.job_placement.generate import FAMILIES
-from mast_opt.job_placement.tables.plan_tables import build_plan, unbuild_plan
-from mast_opt.job_placement.tables.problem_tables import build, unbuild
+from mast_opt.job_placement.tables.plan_tables import plan_from_tables, plan_to_tables
+from mast_opt.job_placement.tables.problem_tables import problem_from_tables, problem_to_tables
 from mast_opt.solving import solve, write_plan
 from tests.job_placement.strategies import problems
 
@@ -50,8 +50,8 @@ def same(one: JobPlacement, other: JobPlacement) -> None:
 @settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(problem=problems())
 def test_unbuilding_and_building_gives_the_same_problem(problem: JobPlacement) -> None:
-    again = build(*unbuild(problem))
-    same(again, build(*unbuild(again)))
+    again = problem_from_tables(*problem_to_tables(problem))
+    same(again, problem_from_tables(*problem_to_tables(again)))
     for name in ("supply", "need_mgpu", "accepts", "queue_tier", "order", "free", "missing_mb", "open_region"):
         assert np.array_equal(getattr(problem, name), getattr(again, name)), name
 
@@ -139,10 +139,10 @@ def test_faults_name_the_place_and_what_was_expected(tmp_path: Path, changes: di
 
 def test_a_plan_in_the_wrong_cluster_is_a_fault() -> None:
     problem = FAMILIES["features"].generate(np.random.default_rng(1))
-    tables = unbuild_plan(problem, solve(problem, "exhaustive+repair", iterations=1, threads=1).plan)
+    tables = plan_to_tables(problem, solve(problem, "exhaustive+repair", iterations=1, threads=1).plan)
     tables.values["assignments"]["cluster"] = (tables.get("assignments", "cluster") + 1) % len(problem.clusters)
     with pytest.raises(PlanError, match=r"assignments, row 1, column cluster.*the cluster of"):
-        build_plan(problem, tables)
+        plan_from_tables(problem, tables)
 
 
 def loaded(folder: Path, **changes: Any) -> JobPlacement:

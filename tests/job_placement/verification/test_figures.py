@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from mast_opt.job_placement.analysis.current_state import present
-from mast_opt.job_placement.migration.plan_rows import order
+from mast_opt.job_placement.migration.plan_rows import migration_plan
 from mast_opt.job_placement.plan import empty
 from mast_opt.job_placement.verification.measures import measure
 from tests.job_placement.verification.test_verifier import plan, sound, two_clusters
@@ -55,7 +55,8 @@ def test_terms_of_a_plan() -> None:
 def test_the_order_says_what_stops_and_starts_where() -> None:
     problem = two_clusters()
     rows = [
-        (m.wave, m.action, m.what, m.source, m.target, m.amount, m.unit) for m in order(problem, sound(problem)).moves
+        (m.wave, m.action, m.what, m.source, m.target, m.amount, m.unit)
+        for m in migration_plan(problem, sound(problem)).moves
     ]
     assert rows[0] == (0, "stop", "soft", "e2", None, 4, "GPUs")
     assert rows[1:] == [
@@ -63,11 +64,11 @@ def test_the_order_says_what_stops_and_starts_where() -> None:
         (1, "start", "share", None, "e3", pytest.approx(1.2), "GPUs"),
         (1, "start", "one", None, "e3", 1, "GPUs"),
     ]
-    (start,) = order(problem, plan(problem, ("one", "w1", 1, None))).moves
+    (start,) = migration_plan(problem, plan(problem, ("one", "w1", 1, None))).moves
     assert (start.wave, start.target) == (0, "w1")
     wide = replace(problem, tasks=np.array([4, 3, 1]))
     for servers, words in ((("e1", "e2", "e3"), "e1, e2, e3"), (("e1", "e2", "e3", "w1"), "4 servers of ce, cw")):
-        (start,) = order(wide, plan(wide, *(("gang", server, 1, None) for server in servers))).moves
+        (start,) = migration_plan(wide, plan(wide, *(("gang", server, 1, None) for server in servers))).moves
         assert start.target == words
 
 

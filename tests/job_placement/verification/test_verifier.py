@@ -11,7 +11,7 @@ import pytest
 from mast_opt.core.errors import PlanError
 from mast_opt.io import read
 from mast_opt.job_placement import JobPlacement, Plan
-from mast_opt.job_placement.generate.blank import Fleet, Pending, Running, assemble
+from mast_opt.job_placement.generate.blank import GeneratedFleet, Pending, Running, assemble
 from mast_opt.job_placement.plan import empty
 from mast_opt.job_placement.verification.verifier import verify
 from tests.job_placement.test_instances import FOLDER
@@ -40,7 +40,7 @@ def fleet() -> JobPlacement:
 
 def two_clusters() -> JobPlacement:
     """Two clusters of two types; a gang of two and a fraction wait; jobs of tiers 1 and 2 run."""
-    here = Fleet(
+    here = GeneratedFleet(
         regions=("east", "west"),
         clusters=("ce", "cw"),
         racks=("b1", "b2", "b3"),

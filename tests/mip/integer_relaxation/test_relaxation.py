@@ -14,9 +14,9 @@ from scipy.sparse import csr_array
 from mast_opt.core.arrays import FloatArray
 from mast_opt.mip import Mip, MipBuilder
 from mast_opt.mip.integer_relaxation.bound_tightening import endless_gain, finite_bounds
-from mast_opt.mip.integer_relaxation.coefficients import Entries
+from mast_opt.mip.integer_relaxation.coefficients import Coefficients
 from mast_opt.mip.integer_relaxation.implied_integers import integral_units, whole
-from mast_opt.mip.integer_relaxation.relaxation import Lattice, Unlimited, lattice
+from mast_opt.mip.integer_relaxation.relaxation import IntegerRelaxation, Unlimited, lattice
 from tests.backends.programs import INF, overload, program
 
 
@@ -31,7 +31,7 @@ def minimum(mip: Mip, integral: FloatArray | None = None) -> float | None:
     return None if found.status == 2 else float(found.fun) + mip.offset
 
 
-def row_sums(integers: Lattice, z: FloatArray) -> FloatArray:
+def row_sums(integers: IntegerRelaxation, z: FloatArray) -> FloatArray:
     rows = integers.rows
     shape = (len(rows.lower), len(z))
     return np.asarray(csr_array((rows.value, rows.index, rows.start), shape=shape) @ z)
@@ -65,7 +65,7 @@ def planted(draw: st.DrawFn) -> tuple[Mip, FloatArray]:
 @given(planted(), st.sampled_from([3, 7]))
 def test_every_feasible_point_has_one_on_the_lattice(case: tuple[Mip, FloatArray], digits: int) -> None:
     mip, x = case
-    if (integral_units(mip, Entries.of(mip)) > 0).any():
+    if (integral_units(mip, Coefficients.of(mip)) > 0).any():
         return  # only minima are promised to be integral there, see below
     integers = lattice(mip, digits)
     z = integers.to_z(x)
@@ -158,12 +158,12 @@ def tiers(rng: np.random.Generator) -> Mip:
 @pytest.mark.parametrize("seed", range(10))
 def test_what_is_called_integral_is_so_at_some_minimum(seed: int) -> None:
     mip = tiers(np.random.default_rng(seed))
-    units = integral_units(mip, Entries.of(mip))
+    units = integral_units(mip, Coefficients.of(mip))
     names = [name.split("[")[0] for name in mip.column_names()]
     for name, unit in zip(names, units, strict=True):
         assert (unit > 0) == (name in ("demand", "over", "largest", "short")), name
         assert unit == 0.0 or (1 / unit) % 1000 == 0.0, "in whole thousands, like the data"
-    lower, upper = finite_bounds(mip, Entries.of(mip))
+    lower, upper = finite_bounds(mip, Coefficients.of(mip))
     scale = np.where(units > 0, 1 / np.where(units > 0, units, 1.0), 1.0)
     stretched = replace(
         mip,
@@ -192,7 +192,7 @@ def test_derived_bounds_keep_the_minimum(seed: int) -> None:
     lower = np.where(rng.random(width) < 0.2, -INF, rng.integers(-3, 1, width))
     upper = np.where(rng.random(width) < 0.6, INF, rng.integers(0, 4, width))
     mip = program(rng.integers(-1, 4, width), rows, lower=lower, upper=upper, integral=rng.random(width) < 0.5)
-    entries = Entries.of(mip)
+    entries = Coefficients.of(mip)
     low, high = finite_bounds(mip, entries)
     assert (low >= mip.col_lower).all()
     assert (high <= mip.col_upper).all()
@@ -215,7 +215,7 @@ def test_no_bounds_at_all() -> None:
 
 def test_endless_gain() -> None:
     mip = program([-1, 1, -1, 0], [([1, -1, 1, 1], 0, INF), ([0, 0, 1, 0], -INF, 4)], upper=INF)
-    assert endless_gain(mip, Entries.of(mip)).tolist() == [True, False, False, False]
+    assert endless_gain(mip, Coefficients.of(mip)).tolist() == [True, False, False, False]
 
 
 def test_what_does_not_fit_in_64_bits_is_refused() -> None:

@@ -14,7 +14,7 @@ import mast_opt
 from mast_opt.report.terminal.diff_and_migration import moves_section
 from mast_opt.server_assignment import Plan, ServerAssignment
 from mast_opt.server_assignment.formulation.formulation import base
-from mast_opt.server_assignment.migration.plan_rows import order
+from mast_opt.server_assignment.migration.plan_rows import migration_plan
 from mast_opt.server_assignment.migration.planner import Steps, steps
 from mast_opt.server_assignment.problem import EMBEDDED, NONE, POOL, SHARED
 from mast_opt.server_assignment.verification.measures import Measure
@@ -211,7 +211,7 @@ def test_a_ring_is_broken_by_a_loan() -> None:
     assert (deadlock.loan, deadlock.below_mrru) == ((2,), 0)
     assert found.server[found.loan].tolist() == [2, 2]
     carry_out(problem, plan, found)
-    told = order(problem, plan)
+    told = migration_plan(problem, plan)
     assert [move.hop for move in told.moves].count(True) == 2
     who, other = (problem.reservations[q] for q in (deadlock.reservation, 1 - deadlock.reservation))
     lent = problem.servers[2]
@@ -227,7 +227,7 @@ def test_without_a_spare_server_one_falls_below_its_guarantee() -> None:
     (deadlock,) = found.deadlocks
     assert (deadlock.loan, deadlock.below_mrru) == ((), 1000)
     carry_out(problem, plan, found)
-    told = order(problem, plan)
+    told = migration_plan(problem, plan)
     assert told.relief[0].startswith(f"wave {moves_section(told).rows[0][0]}: ")
     assert "falls 1 RRU below its guarantee" in told.relief[0]
 

@@ -20,16 +20,16 @@ from mast_opt.server_assignment.formulation.formulation import base
 from mast_opt.server_assignment.generate import FAMILIES
 from mast_opt.server_assignment.problem import NONE
 from mast_opt.server_assignment.ras import local_search as passes
-from mast_opt.server_assignment.ras.initial_solution import rounded
+from mast_opt.server_assignment.ras.initial_solution import round_relaxation
 from mast_opt.server_assignment.ras.lagrangian import integer_bound as whole_servers
 from mast_opt.server_assignment.ras.lagrangian import multiple_choice_knapsack as knapsack
 from mast_opt.server_assignment.ras.lagrangian import relaxation as relaxed
-from mast_opt.server_assignment.ras.lagrangian.lp_duals import exact_prices
+from mast_opt.server_assignment.ras.lagrangian.lp_duals import lp_duals
 from mast_opt.server_assignment.ras.lagrangian.relaxation import Relaxed
 from mast_opt.server_assignment.ras.operators.delta_costs import change_some, cost
-from mast_opt.server_assignment.ras.operators.reservation_reoptimise import refill, settle
-from mast_opt.server_assignment.ras.operators.transfers import take
-from mast_opt.server_assignment.ras.state import fleet_of, lacking, state_of
+from mast_opt.server_assignment.ras.operators.reservation_reoptimise import reoptimise_reservation, settle
+from mast_opt.server_assignment.ras.operators.transfers import transfer_servers
+from mast_opt.server_assignment.ras.state import lacking, ras_arrays_of, state_of
 from mast_opt.server_assignment.verification.certificate_bound import certified_bound
 from mast_opt.server_assignment.verification.verifier import verify
 from mast_opt.solving import Solution
@@ -82,7 +82,7 @@ def test_tiny_cases_against_enumeration(problem: ServerAssignment) -> None:
 def test_changes_keep_every_sum(data: st.DataObject, problem: ServerAssignment) -> None:
     """After changes, and after reservations have chosen again, the cost is that of a fresh state and the verifier's."""
     r = Relaxed(problem, problem.objective.weights)
-    fleet, size = fleet_of(r), problem.stocks.size
+    fleet, size = ras_arrays_of(r), problem.stocks.size
     count = (r.pairs.today)[r.order]
     state = state_of(fleet, size, count)
     if len(count):
@@ -97,10 +97,10 @@ def test_changes_keep_every_sum(data: st.DataObject, problem: ServerAssignment) 
     settle(fleet, state, np.arange(len(problem.reservations)), hint.astype(np.int64))
     assert cost(fleet, state) <= before * (1 + 1e-12) + 1e-9
     before = cost(fleet, state)
-    gain = refill(fleet, state, np.arange(len(problem.reservations)), hint, prices, 2)
+    gain = reoptimise_reservation(fleet, state, np.arange(len(problem.reservations)), hint, prices, 2)
     lack = lacking(fleet, state)
     if lack.any() and cost(fleet, state) < fleet.forbidden:
-        taken = take(fleet, state, int(lack.argmax()), 5)
+        taken = transfer_servers(fleet, state, int(lack.argmax()), 5)
         event(f"taken: {taken > 0}")
         gain += taken
     after = cost(fleet, state)
@@ -122,10 +122,10 @@ def test_changes_keep_every_sum(data: st.DataObject, problem: ServerAssignment) 
 @examples(100)
 @given(problem=problems(), seed=st.integers(0, 2**32))
 def test_rounding_fits_every_stock(problem: ServerAssignment, seed: int) -> None:
-    fleet = fleet_of(Relaxed(problem, problem.objective.weights))
+    fleet = ras_arrays_of(Relaxed(problem, problem.objective.weights))
     size = problem.stocks.size
     servers = np.random.default_rng(seed).random(len(fleet.stock)) * fleet.most * 1.5
-    count = rounded(fleet, size, servers)
+    count = round_relaxation(fleet, size, servers)
     used = np.bincount(fleet.stock, count, len(size))
     assert (count >= 0).all()
     assert (count <= fleet.most).all()
@@ -280,13 +280,13 @@ def test_capacity_goes_to_whom_it_is_worth_most() -> None:
         affinity_tolerance_milli=np.zeros(0, np.int64),
     )
     r = Relaxed(problem, problem.objective.weights)
-    fleet = fleet_of(r)._replace(short_most=np.full(2, 10**9))  # nobody has what today must not lose
+    fleet = ras_arrays_of(r)._replace(short_most=np.full(2, 10**9))  # nobody has what today must not lose
     state = state_of(fleet, problem.stocks.size, r.pairs.today[r.order])
     before = cost(fleet, state)
-    gain = take(fleet, state, 1, 10)
+    gain = transfer_servers(fleet, state, 1, 10)
     assert state.total.tolist() == [28_000, 4_000]
     assert cost(fleet, state) == pytest.approx(before - gain)
-    assert take(fleet, state, 1, 10) == 0
+    assert transfer_servers(fleet, state, 1, 10) == 0
 
 
 @examples(40)
@@ -294,7 +294,7 @@ def test_capacity_goes_to_whom_it_is_worth_most() -> None:
 def test_exact_prices_prove_the_linear_relaxation(problem: ServerAssignment, seed: int) -> None:
     r, mip = Relaxed(problem, problem.objective.weights), base(problem).mip
     solver = backends.get("highs").solve
-    prices = exact_prices(r, mip, solver, SolveParams(threads=1, seed=seed))
+    prices = lp_duals(r, mip, solver, SolveParams(threads=1, seed=seed))
     assert prices is not None
     relaxed = solver(replace(mip, integral=np.zeros_like(mip.integral)), SolveParams(gap=0.0, threads=1))
     assert relaxed.objective is not None

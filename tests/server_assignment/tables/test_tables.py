@@ -19,8 +19,8 @@ from mast_opt.kind.header import Objective
 from mast_opt.server_assignment import Plan, ServerAssignment
 from mast_opt.server_assignment.plan import today
 from mast_opt.server_assignment.problem import BUFFERS
-from mast_opt.server_assignment.tables.plan_tables import build_plan, unbuild_plan
-from mast_opt.server_assignment.tables.problem_tables import build, unbuild
+from mast_opt.server_assignment.tables.plan_tables import plan_from_tables, plan_to_tables
+from mast_opt.server_assignment.tables.problem_tables import problem_from_tables, problem_to_tables
 from mast_opt.server_assignment.terms import TERMS
 from mast_opt.server_assignment.verification.verifier import verify
 from tests.server_assignment.strategies import plans, problems
@@ -72,14 +72,14 @@ def told(problem: ServerAssignment) -> dict[str, Any]:
 @examples(100)
 @given(problem=problems())
 def test_a_problem_is_what_its_tables_say(problem: ServerAssignment) -> None:
-    assert told(build(*unbuild(problem))) == told(problem)
+    assert told(problem_from_tables(*problem_to_tables(problem))) == told(problem)
 
 
 @examples(60)
 @given(data=st.data(), problem=problems())
 def test_a_plan_is_what_its_table_says(data: st.DataObject, problem: ServerAssignment) -> None:
     plan: Plan = data.draw(plans(problem))
-    assert build_plan(problem, unbuild_plan(problem, plan)).reservation.tolist() == plan.reservation.tolist()
+    assert plan_from_tables(problem, plan_to_tables(problem, plan)).reservation.tolist() == plan.reservation.tolist()
 
 
 @pytest.mark.parametrize("format", FORMATS)

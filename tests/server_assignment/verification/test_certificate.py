@@ -17,9 +17,9 @@ from mast_opt.core.errors import PlanError
 from mast_opt.core.solve_result import Status
 from mast_opt.server_assignment import ServerAssignment
 from mast_opt.server_assignment.formulation.formulation import base
-from mast_opt.server_assignment.ras.lagrangian.integer_bound import whole_servers
+from mast_opt.server_assignment.ras.lagrangian.integer_bound import integer_bound
 from mast_opt.server_assignment.ras.lagrangian.integer_subproblem import least_cost
-from mast_opt.server_assignment.ras.lagrangian.relaxation import Halted, Relaxed
+from mast_opt.server_assignment.ras.lagrangian.relaxation import Relaxed, SearchStopped
 from mast_opt.server_assignment.verification.certificate import WHOLE, Certificate, Prices
 from mast_opt.server_assignment.verification.certificate_bound import certified_bound
 from mast_opt.server_assignment.verification.measures import Measure
@@ -54,7 +54,7 @@ def random_proof(problem: ServerAssignment, seed: int) -> tuple[float, Certifica
     """What the search says such prices prove, whole servers counted, and the certificate of it."""
     r = Relaxed(problem, problem.objective.weights)
     prices = random_prices(r, seed)
-    least, certificate = whole_servers(r, prices, r.solved(prices), r.pairs.today[r.order])
+    least, certificate = integer_bound(r, prices, r.solved(prices), r.pairs.today[r.order])
     return r.bound(prices, least), certificate
 
 
@@ -139,7 +139,7 @@ def test_whole_servers_only_tighten_the_bound(problem: ServerAssignment, seed: i
     r = Relaxed(problem, problem.objective.weights)
     prices = random_prices(r, seed)
     relaxed, _ = r.solved(prices)
-    whole, _ = whole_servers(r, prices, r.solved(prices), r.pairs.today[r.order])
+    whole, _ = integer_bound(r, prices, r.solved(prices), r.pairs.today[r.order])
     event(f"tighter: {bool((whole > relaxed + 1e-9).any())}")
     assert (whole >= relaxed - 1e-9 * np.maximum(np.abs(relaxed), 1)).all()
 
@@ -156,11 +156,11 @@ def test_a_proof_that_is_halted_keeps_what_it_has(problem: ServerAssignment, see
     def halting(*given: Any) -> Any:
         one = next(counted, None)
         if one is None:
-            raise Halted
+            raise SearchStopped
         return one(*given)
 
     with patch("mast_opt.server_assignment.ras.lagrangian.integer_bound.least_cost", side_effect=halting) as asked:
-        least, certificate = whole_servers(r, prices, solved, r.pairs.today[r.order])
+        least, certificate = integer_bound(r, prices, solved, r.pairs.today[r.order])
     event(f"halted: {asked.call_count > whole}, tighter: {bool((least > solved[0] + 1e-9).any())}")
     assert (least >= solved[0] - 1e-9 * np.maximum(np.abs(solved[0]), 1)).all()
     bound = r.bound(prices, least)

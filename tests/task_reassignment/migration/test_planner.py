@@ -14,17 +14,17 @@ import mast_opt
 from mast_opt.task_reassignment import Plan, TaskReassignment
 from mast_opt.task_reassignment.generate import challenge
 from mast_opt.task_reassignment.migration import move_search as steps_search
-from mast_opt.task_reassignment.migration.plan_rows import order
+from mast_opt.task_reassignment.migration.plan_rows import migration_plan
 from mast_opt.task_reassignment.migration.planner import Steps, steps
 from tests.data_placement.support import examples
 
 
-def replay(problem: TaskReassignment, plan: Plan, order: Steps) -> None:
+def replay(problem: TaskReassignment, plan: Plan, migration_plan: Steps) -> None:
     """Hold everything on both machines during a wave, transient resources to the end; compare with capacities."""
     machine = problem.initial.copy()
     left: list[tuple[int, int]] = []
-    for wave in range(order.waves):
-        moves = [step for step in order.moves if step.wave == wave]
+    for wave in range(migration_plan.waves):
+        moves = [step for step in migration_plan.moves if step.wave == wave]
         assert moves
         held = np.zeros_like(problem.capacity)
         np.add.at(held, machine, problem.need)
@@ -41,8 +41,8 @@ def replay(problem: TaskReassignment, plan: Plan, order: Steps) -> None:
         assert (held <= problem.capacity).all()
         left += [(step.process, step.source) for step in moves]
     reached = machine == plan.machine
-    assert reached.all() == (not order.blocked)
-    assert sorted(np.flatnonzero(~reached).tolist()) == sorted(blocked.process for blocked in order.blocked)
+    assert reached.all() == (not migration_plan.blocked)
+    assert sorted(np.flatnonzero(~reached).tolist()) == sorted(blocked.process for blocked in migration_plan.blocked)
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -73,16 +73,16 @@ def tight(spare: int) -> TaskReassignment:
 
 
 def test_a_stopover_breaks_a_deadlock() -> None:
-    order = steps(tight(5), Plan(np.array([1, 0])))
-    assert [step.hop for step in order.moves] == [True, False, False]
-    assert not order.blocked
-    replay(tight(5), Plan(np.array([1, 0])), order)
+    migration_plan = steps(tight(5), Plan(np.array([1, 0])))
+    assert [step.hop for step in migration_plan.moves] == [True, False, False]
+    assert not migration_plan.blocked
+    replay(tight(5), Plan(np.array([1, 0])), migration_plan)
 
 
 def test_a_deadlock_says_what_is_missing() -> None:
-    order = steps(tight(4), Plan(np.array([1, 0])))
-    assert order.moves == ()
-    assert [(blocked.process, blocked.target, blocked.missing.tolist()) for blocked in order.blocked] == [
+    migration_plan = steps(tight(4), Plan(np.array([1, 0])))
+    assert migration_plan.moves == ()
+    assert [(blocked.process, blocked.target, blocked.missing.tolist()) for blocked in migration_plan.blocked] == [
         (0, 1, [5]),
         (1, 0, [5]),
     ]
@@ -183,7 +183,7 @@ def test_a_stuck_answer_has_no_order_and_what_it_names_helps(case: tuple[TaskRea
     problem, plan = case
     found = steps(problem, plan)
     replay(problem, plan, found)
-    told = order(problem, plan)
+    told = migration_plan(problem, plan)
     event(f"stuck: {bool(found.blocked)}, conflict: {any(one.conflict for one in found.blocked)}")
     assert found.proven == told.proven
     assert bool(told.stuck) == bool(found.blocked)
@@ -210,7 +210,7 @@ def test_a_stuck_answer_has_no_order_and_what_it_names_helps(case: tuple[TaskRea
 
 def test_where_a_process_of_the_same_service_is_in_the_way_room_is_no_relief() -> None:
     problem = replace(tight(4), service=np.array([0, 0]))
-    told = order(problem, Plan(np.array([1, 0])))
+    told = migration_plan(problem, Plan(np.array([1, 0])))
     assert [one.reason for one in told.stuck] == [
         "5 of r0 are missing there; a process of the same service is still there"
     ] * 2
@@ -344,7 +344,7 @@ def test_a_search_that_is_cut_short_proves_nothing(monkeypatch: pytest.MonkeyPat
     found = steps(aside(), Plan(np.array([1, 0, 2])))
     assert found.blocked
     assert not found.proven
-    assert not order(aside(), Plan(np.array([1, 0, 2]))).proven
+    assert not migration_plan(aside(), Plan(np.array([1, 0, 2]))).proven
 
 
 @examples(200)

@@ -11,13 +11,13 @@ import pytest
 
 import mast_opt
 from mast_opt.core.solve_result import Event, SolveParams, SolveResult, Status
-from mast_opt.search.interface import Stop, Tools, Watch
+from mast_opt.search.interface import SearchContext, SearchMonitor, StoppingCriteria
 from mast_opt.task_reassignment.generate import FAMILIES
 from mast_opt.task_reassignment.plan import Plan
 from mast_opt.task_reassignment.problem import TaskReassignment
 from mast_opt.task_reassignment.twine.annealing.chain import MIX, Chain
 from mast_opt.task_reassignment.twine.initial_solution import opening
-from mast_opt.task_reassignment.twine.instance_arrays import fleet_of
+from mast_opt.task_reassignment.twine.instance_arrays import twine_arrays_of
 from mast_opt.task_reassignment.twine.solver import twine
 from mast_opt.task_reassignment.twine.state import EXCESS
 from mast_opt.task_reassignment.verification.aggregate_bound import aggregate_bound
@@ -76,8 +76,8 @@ def test_a_start_is_never_lost() -> None:
 def test_a_cooling_that_ends_with_excess_is_made_good(seed: int) -> None:
     """The first cooling ends with machines that exceed their capacity; the search used to end at today's cost."""
     problem = mast_opt.generate("task-reassignment", "challenge", seed=2, processes=3000, machines=60, resources=12)
-    watch = Watch(Stop(gap=0.0, iterations=100))
-    found = twine(problem, Tools(np.random.default_rng(seed), watch, 1, no_solver), None, exact=False)
+    watch = SearchMonitor(StoppingCriteria(gap=0.0, iterations=100))
+    found = twine(problem, SearchContext(np.random.default_rng(seed), watch, 1, no_solver), None, exact=False)
     assert found.plan is not None
     today = verify(problem, Plan(problem.initial))
     assert verify(problem, found.plan).objective < 0.9 * today.objective
@@ -85,7 +85,7 @@ def test_a_cooling_that_ends_with_excess_is_made_good(seed: int) -> None:
 
 def test_a_retry_keeps_to_capacities_where_an_assignment_is_known() -> None:
     problem = FAMILIES["challenge"].generate(np.random.default_rng(3), processes=300, machines=12, resources=4)
-    chain = Chain(problem, fleet_of(problem), problem.initial, np.random.default_rng(0))
+    chain = Chain(problem, twine_arrays_of(problem), problem.initial, np.random.default_rng(0))
     chain.retry(MIX, 0.0)
     for at in range(20):
         chain.round(at / 20)
@@ -103,8 +103,8 @@ def test_a_request_to_stop_ends_the_round_and_keeps_the_plan() -> None:
         if len(events) == 3:
             cancel.set()
 
-    watch = Watch(Stop(gap=0.0, cancel=cancel), stop_at_the_third)
-    found = twine(problem, Tools(np.random.default_rng(0), watch, 2, no_solver), None)
+    watch = SearchMonitor(StoppingCriteria(gap=0.0, cancel=cancel), stop_at_the_third)
+    found = twine(problem, SearchContext(np.random.default_rng(0), watch, 2, no_solver), None)
     assert len(events) == 3
     assert found.limit is mast_opt.Limit.INTERRUPT
     assert found.plan is not None
@@ -133,8 +133,8 @@ def test_a_broken_start_is_no_plan() -> None:
         safety=np.array([[15], [5]]),
         initial=np.array([0, 0]),
     )
-    watch = Watch(Stop(gap=0.0, iterations=2))
-    found = twine(problem, Tools(np.random.default_rng(0), watch, 1, no_solver), None)
+    watch = SearchMonitor(StoppingCriteria(gap=0.0, iterations=2))
+    found = twine(problem, SearchContext(np.random.default_rng(0), watch, 1, no_solver), None)
     assert found.plan is None
     assert found.limit is mast_opt.Limit.ITERATIONS
 
@@ -248,7 +248,7 @@ def test_where_only_moves_are_left_each_of_them_counts() -> None:
     problem = mast_opt.generate("task-reassignment", "containers", seed=1, processes=50, machines=5, resources=1)
     wide = problem.capacity * 50
     problem = replace(problem, capacity=wide, safety=wide, load_weight=problem.load_weight * 10**6)
-    chain = Chain(problem, fleet_of(problem), (problem.initial + 1) % 5, np.random.default_rng(0))
+    chain = Chain(problem, twine_arrays_of(problem), (problem.initial + 1) % 5, np.random.default_rng(0))
     assert chain.cost == 50 + 10  # a move each, and the most moves of a service, which weigh 10
     chain.reheat(0.2, 0.4, MIX, 0.0, 1.0)
     assert chain._to < 0.1

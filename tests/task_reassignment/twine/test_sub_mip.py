@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from mast_opt import backends
-from mast_opt.search.interface import Stop, Tools, Watch
+from mast_opt.search.interface import SearchContext, SearchMonitor, StoppingCriteria
 from mast_opt.task_reassignment.generate import FAMILIES
 from mast_opt.task_reassignment.plan import Plan
 from mast_opt.task_reassignment.problem import TaskReassignment
-from mast_opt.task_reassignment.twine.sub_mip import Machines, subproblem
+from mast_opt.task_reassignment.twine.sub_mip import MachineSubMip, subproblem
 from mast_opt.task_reassignment.verification.verifier import verify
 
 LOCAL = ("conflict", "capacity")
@@ -57,11 +57,13 @@ def test_limits_and_costs_are_those_of_the_whole(seed: int) -> None:
 
 def test_it_improves_and_never_breaks_a_rule() -> None:
     problem = drawn(0)
-    tools = Tools(np.random.default_rng(0), Watch(Stop(gap=0.0)), 1, backends.get("highs").solve)
+    tools = SearchContext(
+        np.random.default_rng(0), SearchMonitor(StoppingCriteria(gap=0.0)), 1, backends.get("highs").solve
+    )
     machine, cost = problem.initial.astype(np.int32), verify(problem, Plan(problem.initial.copy())).objective
     first = cost
     for _ in range(4):
-        machine, better = Machines(problem, tools).improved(machine, cost, tools.rng)
+        machine, better = MachineSubMip(problem, tools).improved(machine, cost, tools.rng)
         verdict = verify(problem, Plan(machine.astype(np.int64)))
         assert verdict.ok
         assert verdict.objective == better <= cost

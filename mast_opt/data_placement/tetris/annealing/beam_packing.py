@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from mast_opt.core.arrays import FloatArray
 from mast_opt.core.jit import compiled, kernel
 from mast_opt.data_placement.problem import Ints
-from mast_opt.data_placement.tetris.instance_arrays import Arrays
-from mast_opt.data_placement.tetris.state import State
+from mast_opt.data_placement.tetris.instance_arrays import TetrisArrays
+from mast_opt.data_placement.tetris.state import TetrisState
 from mast_opt.search.random_scalar import uniform
 
 
@@ -66,19 +66,19 @@ class _Ways(NamedTuple):
     """For finding a score by its rank."""
 
 
-def largest_first(a: Arrays) -> Ints:
+def largest_first(a: TetrisArrays) -> Ints:
     """[G] the workloads that ask for GPUs, the largest first."""
     size = _sizes(a)
     return np.argsort(-size, kind="stable")[: np.count_nonzero(size)]
 
 
-def _sizes(a: Arrays) -> Ints:
+def _sizes(a: TetrisArrays) -> Ints:
     """[W] the GPUs of each workload, on the option with the most."""
     return np.maximum.reduceat(a.option_mgpu, a.option_start[:-1]) if len(a.tier) else np.zeros(0, np.int64)
 
 
 def pack(
-    a: Arrays, s: State, gangs: Ints, width: int, even: float, noise: float, random: NDArray[np.uint64]
+    a: TetrisArrays, s: TetrisState, gangs: Ints, width: int, even: float, noise: float, random: NDArray[np.uint64]
 ) -> Packings:
     """Ways of packing these gangs beside the work in s, within cores and quotas where that can be.
 
@@ -102,7 +102,7 @@ def pack(
     return Packings(option, region, beams[last].cost[:count])
 
 
-def _beam_of(s: State, width: int) -> _Beam:
+def _beam_of(s: TetrisState, width: int) -> _Beam:
     """A beam of nothing but s."""
     return _Beam(
         np.repeat(s.demand[None], width, axis=0),
@@ -131,7 +131,7 @@ def _ways_of(most: int) -> _Ways:
 
 
 @compiled
-def _search(a: Arrays, gangs, beam: _Beam, other: _Beam, ways: _Ways, marks, even, noises, random, steps):
+def _search(a: TetrisArrays, gangs, beam: _Beam, other: _Beam, ways: _Ways, marks, even, noises, random, steps):
     """Pack one gang after the other; returns how many packings there are, and whether ``other`` has them."""
     width, count, last = len(beam.cost), 1, 0
     for step in range(len(gangs)):
@@ -185,7 +185,7 @@ def _below(ways: _Ways, found, limit):
 
 
 @kernel
-def _ways_on(a: Arrays, w, beam: _Beam, count, ways: _Ways, marks, even, noise, random):
+def _ways_on(a: TetrisArrays, w, beam: _Beam, count, ways: _Ways, marks, even, noise, random):
     """Every way to add w to the packings, the best of those with the same demand; returns how many there are."""
     ways.table[:] = -1
     regions, found = a.supply.shape[0], 0
@@ -212,7 +212,7 @@ def _ways_on(a: Arrays, w, beam: _Beam, count, ways: _Ways, marks, even, noise, 
 
 
 @kernel
-def _has_room(a: Arrays, w, r, beam: _Beam, b):
+def _has_room(a: TetrisArrays, w, r, beam: _Beam, b):
     """Are there cores and quota for w in r?"""
     if beam.cpu[b, r] + a.cpu_need[w] > a.cpu[r]:
         return False
@@ -221,7 +221,7 @@ def _has_room(a: Arrays, w, r, beam: _Beam, b):
 
 
 @kernel
-def _added(a: Arrays, w, o, r, beam: _Beam, b, marks):
+def _added(a: TetrisArrays, w, o, r, beam: _Beam, b, marks):
     """(cost, unevenness in all, mark) of one option of w in r."""
     k, g = a.option_type[o], a.option_mgpu[o]
     cost, uneven, mark = 0.0, beam.uneven[b], beam.mark[b]
@@ -249,7 +249,7 @@ def _slot(ways: _Ways, mark):
 
 
 @kernel
-def _take(a: Arrays, w, beam: _Beam, other: _Beam, ways: _Ways, at, new):
+def _take(a: TetrisArrays, w, beam: _Beam, other: _Beam, ways: _Ways, at, new):
     """Write the packing that one of the ways leads to into the other beam."""
     b, o, r = ways.parent[at], ways.option[at], ways.region[at]
     for row in range(a.supply.shape[0]):

@@ -13,16 +13,16 @@ import numpy as np
 from mast_opt.data_placement.problem import Bools, Ints
 from mast_opt.data_placement.tetris.annealing.beam_packing import largest_first, pack
 from mast_opt.data_placement.tetris.annealing.cooling_schedule import FINISH, Cooling
-from mast_opt.data_placement.tetris.annealing.kernel_runs import STEPS, Slices
-from mast_opt.data_placement.tetris.decomposition import whole
-from mast_opt.data_placement.tetris.incumbent import Searched, Snapshot, decisions
-from mast_opt.data_placement.tetris.initial_solution import legal_replicas, scattered, scattered_state, settled
-from mast_opt.data_placement.tetris.instance_arrays import Arrays
+from mast_opt.data_placement.tetris.annealing.kernel_runs import STEPS, KernelRuns
+from mast_opt.data_placement.tetris.decomposition import undivided
+from mast_opt.data_placement.tetris.incumbent import Assignment, SearchPlan, decisions
+from mast_opt.data_placement.tetris.initial_solution import legal_replicas, randomised_state, scattered, settled
+from mast_opt.data_placement.tetris.instance_arrays import TetrisArrays
 from mast_opt.data_placement.tetris.state import state_of
-from mast_opt.search.budget import ROUNDS, Pace
+from mast_opt.search.budget import ROUNDS, TimeBudget
 
 
-class Anew(Enum):
+class Repack(Enum):
     """Which gangs are packed anew; the others stay where the best plan has them."""
 
     ALL = "all"
@@ -31,19 +31,31 @@ class Anew(Enum):
     NONE = "none: only data and the work without GPUs begin afresh"
 
 
-class Turn(NamedTuple):
+class RestartRule(NamedTuple):
     """How a cooling begins."""
 
-    anew: Anew | None
+    anew: Repack | None
     """None: without packing."""
     scattered: bool = False
     """With data in regions drawn at random? No cooling moves what has no room anywhere else."""
 
 
 TURNS = (
-    Turn(None),
-    *(Turn(Anew.ALL), Turn(Anew.SOME), Turn(Anew.NONE), Turn(Anew.SOME), Turn(Anew.NONE)),
-    *(Turn(Anew.ALL, True), Turn(Anew.SOME), Turn(Anew.NONE), Turn(Anew.REGIONS), Turn(Anew.NONE)),
+    RestartRule(None),
+    *(
+        RestartRule(Repack.ALL),
+        RestartRule(Repack.SOME),
+        RestartRule(Repack.NONE),
+        RestartRule(Repack.SOME),
+        RestartRule(Repack.NONE),
+    ),
+    *(
+        RestartRule(Repack.ALL, True),
+        RestartRule(Repack.SOME),
+        RestartRule(Repack.NONE),
+        RestartRule(Repack.REGIONS),
+        RestartRule(Repack.NONE),
+    ),
 )
 """How coolings begin, in turn."""
 SOME, REGIONS = 0.2, 0.6
@@ -61,7 +73,7 @@ CHOICE = 0.3
 """One packing of a beam is drawn by its cost, at this temperature in the same units."""
 
 
-class Beginnings:
+class RestartGenerator:
     """Plans to begin from.
 
     Args:
@@ -71,13 +83,13 @@ class Beginnings:
         dearer: how much hotter than usual all first temperatures are; it makes no packing fall apart.
     """
 
-    def __init__(self, a: Arrays, first: Snapshot, refuse: bool, unit: float, dearer: float) -> None:
+    def __init__(self, a: TetrisArrays, first: Assignment, refuse: bool, unit: float, dearer: float) -> None:
         self._a, self._first, self._refuse, self._unit = a, first, refuse, unit
         self._after_packing = PACKED / dearer
         self._gangs = largest_first(a)
         self._today = legal_replicas(a)
 
-    def begin(self, number: int, best: Snapshot | None, rng: np.random.Generator) -> tuple[Snapshot, float]:
+    def begin(self, number: int, best: Assignment | None, rng: np.random.Generator) -> tuple[Assignment, float]:
         """What the cooling of that number begins from, and how hot relative to the usual.
 
         Args:
@@ -90,26 +102,26 @@ class Beginnings:
         if turn.anew is None:
             return self._without_packing(lap, rng)
         place = scattered(self._a, rng) if turn.scattered else self._today
-        plan, anew = (self._first, Anew.ALL) if best is None else (best, turn.anew)
+        plan, anew = (self._first, Repack.ALL) if best is None else (best, turn.anew)
         return self._packed(plan, self._of(anew, plan, rng), place, rng), self._after_packing
 
-    def _without_packing(self, number: int, rng: np.random.Generator) -> tuple[Snapshot, float]:
+    def _without_packing(self, number: int, rng: np.random.Generator) -> tuple[Assignment, float]:
         turn = number % len(WITHOUT)
         if turn != SCATTERED:
             return self._first, WITHOUT[turn]
-        return decisions(scattered_state(self._a, self._refuse, rng)), WITHOUT[turn]
+        return decisions(randomised_state(self._a, self._refuse, rng)), WITHOUT[turn]
 
-    def _of(self, anew: Anew, plan: Snapshot, rng: np.random.Generator) -> Bools:
+    def _of(self, anew: Repack, plan: Assignment, rng: np.random.Generator) -> Bools:
         """[G] which gangs these are."""
         gangs, regions = self._gangs, len(self._a.cpu)
-        if anew is Anew.SOME:
+        if anew is Repack.SOME:
             return rng.random(len(gangs)) < SOME
-        if anew is Anew.REGIONS:
+        if anew is Repack.REGIONS:
             drawn = rng.choice(regions, min(regions, max(2, round(REGIONS * regions))), replace=False)
             return np.isin(plan.region[gangs], drawn)
-        return np.full(len(gangs), anew is Anew.ALL)
+        return np.full(len(gangs), anew is Repack.ALL)
 
-    def _packed(self, plan: Snapshot, anew: Bools, place: Bools, rng: np.random.Generator) -> Snapshot:
+    def _packed(self, plan: Assignment, anew: Bools, place: Bools, rng: np.random.Generator) -> Assignment:
         """The gangs of a plan, some of them packed anew; and all other work, in an order drawn at random, where it
         costs least beside this data."""
         a, regions = self._a, len(self._a.cpu)
@@ -152,7 +164,7 @@ def rounds_for(workloads: int) -> int:
     return max(1, ROUNDS * STEPS // changes_of(workloads))
 
 
-class Apart:
+class MultistartAnnealing:
     """Rounds in which every thread cools a plan of its own, from beginning to end.
 
     Args:
@@ -165,12 +177,12 @@ class Apart:
 
     def __init__(
         self,
-        a: Arrays,
-        beginnings: Beginnings,
-        plans: list[Searched],
-        slices: Slices,
+        a: TetrisArrays,
+        beginnings: RestartGenerator,
+        plans: list[SearchPlan],
+        slices: KernelRuns,
         cooling: Cooling,
-        pace: Pace,
+        pace: TimeBudget,
         rng: np.random.Generator,
     ) -> None:
         self._a, self._slices, self._cooling, self._pace, self._rng = a, slices, cooling, pace, rng
@@ -180,7 +192,7 @@ class Apart:
         self.coolings = 0
         """How many have begun."""
 
-    def round(self, pool: ThreadPoolExecutor, threads: int, best: Snapshot | None) -> None:
+    def round(self, pool: ThreadPoolExecutor, threads: int, best: Assignment | None) -> None:
         """One cooling of every plan; a shorter one where that is all there is time for."""
         changes = changes_of(self._workloads, self.coolings)
         if self._pace.rounds_left < 2:
@@ -193,13 +205,13 @@ class Apart:
         for running in work:
             running.result()
 
-    def _cool(self, thread: int, cooling: int, best: Snapshot | None, rng: np.random.Generator, changes: int) -> None:
+    def _cool(self, thread: int, cooling: int, best: Assignment | None, rng: np.random.Generator, changes: int) -> None:
         plan, over = self.plans[thread], self._pace.over
         beginning, times = self._beginnings.begin(cooling, best, rng)
         plan.go_to(self._a, beginning)
         number = math.ceil((1 - FINISH) * changes / STEPS)
         edges = [self._cooling.within((1 - FINISH) * edge / number, times) for edge in range(number)]
-        part = whole(self._a, plan.state)
+        part = undivided(self._a, plan.state)
         steps = int((1 - FINISH) * changes / number)
         plan.cost += self._slices.run(thread, part, steps, zip(edges, [*edges[1:], self._cooling.coldest]), over)
         plan.cost += self._slices.run(thread, part, int(FINISH * changes), [(0.0, 0.0)], over)

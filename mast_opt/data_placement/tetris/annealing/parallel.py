@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mast_opt.data_placement.tetris.annealing.cooling_schedule import Cooling
-from mast_opt.data_placement.tetris.annealing.kernel_runs import STEPS, Slices
-from mast_opt.data_placement.tetris.decomposition import Part, join, split, whole
-from mast_opt.data_placement.tetris.incumbent import Searched, Snapshot
-from mast_opt.data_placement.tetris.instance_arrays import Arrays
-from mast_opt.search.budget import SLICE_S, Pace
+from mast_opt.data_placement.tetris.annealing.kernel_runs import STEPS, KernelRuns
+from mast_opt.data_placement.tetris.decomposition import Subproblem, decompose, merge, undivided
+from mast_opt.data_placement.tetris.incumbent import Assignment, SearchPlan
+from mast_opt.data_placement.tetris.instance_arrays import TetrisArrays
+from mast_opt.search.budget import SLICE_S, TimeBudget
 
 WORKLOADS_PER_SLICE = 50_000
 """A round has one slice for every so many workloads: splitting a plan into parts takes time that grows with them."""
@@ -22,7 +22,7 @@ FEW = 5_000
 """Changes per workload with fewer of which guided ones, which take longer, find more."""
 
 
-class Together:
+class ParallelAnnealing:
     """Rounds in which every thread has a part of the plan, dealt out anew; the temperature follows the clock."""
 
     name = "parts"
@@ -31,11 +31,11 @@ class Together:
 
     def __init__(
         self,
-        a: Arrays,
-        plan: Searched,
-        slices: Slices,
+        a: TetrisArrays,
+        plan: SearchPlan,
+        slices: KernelRuns,
         cooling: Cooling,
-        pace: Pace,
+        pace: TimeBudget,
         rng: np.random.Generator,
         random: list[NDArray[np.uint64]],
     ) -> None:
@@ -48,27 +48,27 @@ class Together:
         """Seconds that a slice took in the last round."""
         self._number, self._planned = 0, False
 
-    def round(self, pool: ThreadPoolExecutor, threads: int, best: Snapshot | None) -> None:
+    def round(self, pool: ThreadPoolExecutor, threads: int, best: Assignment | None) -> None:
         """Each part takes its share of the changes; a later cooling begins from the best plan."""
         plan, done = self.plans[0], self.pace.done
         if self.cooling.number(done) != self._number:
             self._number = self.cooling.number(done)
             if best is not None:
                 plan.go_to(self._a, best)
-        parts = split(self._a, plan.state, self._rng, self._random[:threads])
+        parts = decompose(self._a, plan.state, self._rng, self._random[:threads])
         level = self.cooling.temperature(done)
         work: list[Future[float]] = [
             pool.submit(self._change, thread, part, level) for thread, part in enumerate(parts)
         ]
         changes = [running.result() for running in work]
-        plan.cost += sum(changes) + join(self._a, plan.state, parts)
+        plan.cost += sum(changes) + merge(self._a, plan.state, parts)
         if not self._planned:
             self._planned = True
             self._plan_cooling()
         if not self.pace.counted:
             self._steps = int(np.clip(self._steps * SLICE_S / self.slice_s, 500, 50 * STEPS))
 
-    def _change(self, thread: int, part: Part, level: float) -> float:
+    def _change(self, thread: int, part: Subproblem, level: float) -> float:
         """The slices of one part. They are timed here: they may have to wait for a thread."""
         began = time.perf_counter()
         change = self.slices.run(thread, part, self._steps, [(level, level)] * self._times, self.pace.cancelled)
@@ -89,4 +89,4 @@ class Together:
         if not over():
             plan, steps = self.plans[0], min(4 * self._workloads, 4 * STEPS)
             falls = [(0.0, 0.0)] * self._times
-            plan.cost += self.slices.run(0, whole(self._a, plan.state), steps, falls, over)
+            plan.cost += self.slices.run(0, undivided(self._a, plan.state), steps, falls, over)

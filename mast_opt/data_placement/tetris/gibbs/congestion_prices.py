@@ -18,7 +18,7 @@ import numpy as np
 from mast_opt.core.arrays import FloatArray
 from mast_opt.core.jit import compiled, kernel
 from mast_opt.data_placement.problem import Ints
-from mast_opt.data_placement.tetris.instance_arrays import Arrays
+from mast_opt.data_placement.tetris.instance_arrays import TetrisArrays
 from mast_opt.data_placement.tetris.lagrangian.projections import SINGLE
 from mast_opt.data_placement.tetris.lagrangian.workload_step import Singles
 from mast_opt.data_placement.tetris.params import usual_share
@@ -28,7 +28,7 @@ RAMP = 0.02
 TRIES = 40
 
 
-class Levelling(NamedTuple):
+class CongestionPrices(NamedTuple):
     """The GPUs of a plan whose work moves at these prices."""
 
     demand: Ints
@@ -43,16 +43,16 @@ class Levelling(NamedTuple):
     """[K, P, R] by how much it is dearer for each milli-GPU that comes at once, halved."""
 
 
-def gang_share(a: Arrays) -> float:
+def gang_share(a: TetrisArrays) -> float:
     """What the gang of the usual GPU takes of the GPUs that a region has of its type, on average."""
     return usual_share(a.option_mgpu, a.supply)
 
 
-def levelling_of(a: Arrays, demand: Ints) -> Levelling:
+def congestion_prices_of(a: TetrisArrays, demand: Ints) -> CongestionPrices:
     """With multipliers in proportion to supply."""
     regions, kinds, tiers = demand.shape
     share = a.supply / np.maximum(a.supply.sum(axis=0), 1)
-    return Levelling(
+    return CongestionPrices(
         demand=demand.copy(),
         multiplier=np.ascontiguousarray(share[:, :, None] * a.peak_price),
         peak=np.zeros((kinds, tiers)),
@@ -62,14 +62,14 @@ def levelling_of(a: Arrays, demand: Ints) -> Levelling:
 
 
 @kernel
-def _raised(a: Arrays, g: Levelling, r, k, p, stiffness):
+def _raised(a: TetrisArrays, g: CongestionPrices, r, k, p, stiffness):
     """What a unit of demand over supply costs in r, if anything."""
     ratio = g.demand[r, k, p] / a.supply[r, k]
     return max(g.multiplier[r, k, p] + stiffness * a.peak_price[p] * (ratio - g.peak[k, p]), 0.0)
 
 
 @kernel
-def price_region(a: Arrays, g: Levelling, r, k, stiffness):
+def price_region(a: TetrisArrays, g: CongestionPrices, r, k, stiffness):
     """Prices of type k in r, where demand has changed."""
     supply, last = a.supply[r, k], len(a.peak_price) - 1
     if supply <= 0:
@@ -86,7 +86,7 @@ def price_region(a: Arrays, g: Levelling, r, k, stiffness):
 
 
 @kernel
-def price_regions(a: Arrays, g: Levelling, stiffness):
+def price_regions(a: TetrisArrays, g: CongestionPrices, stiffness):
     """All prices, with peaks at which the regions' prices add up to the peak's: Newton's method from below."""
     regions, kinds, tiers = g.demand.shape
     for k in range(kinds):
@@ -112,7 +112,7 @@ def price_regions(a: Arrays, g: Levelling, stiffness):
 
 
 @compiled
-def learn(a: Arrays, g: Levelling, stiffness, share):
+def update_prices(a: TetrisArrays, g: CongestionPrices, stiffness, share):
     """Multipliers take a share of the step to what the regions cost now."""
     regions, kinds, tiers = g.demand.shape
     for r in range(regions):

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from mast_opt.core.jit import compiled, kernel
-from mast_opt.data_placement.tetris.instance_arrays import Arrays
+from mast_opt.data_placement.tetris.instance_arrays import TetrisArrays
 from mast_opt.data_placement.tetris.lagrangian.projections import BARRED, NONE
 from mast_opt.data_placement.tetris.lagrangian.workload_step import Singles
 
@@ -26,13 +26,13 @@ LINE = 16
 """Numbers in a line of the processor's cache; rows are as many lines as they need."""
 
 
-def room_for_outlays(datasets: int, regions: int) -> Singles:
+def reduced_cost_buffers(datasets: int, regions: int) -> Singles:
     """Rows to fill."""
     return np.zeros((datasets, -(-(regions + DECIDING) // LINE) * LINE), np.float32)
 
 
 @kernel
-def find_deciding(a: Arrays, outlay: Singles, i, least: Singles):
+def find_order_statistics(a: TetrisArrays, outlay: Singles, i, least: Singles):
     """The last columns of a row, once its outlays have changed. ``least`` [R + 1] is scratch."""
     regions, fewest, most = a.stored.shape[1], a.copies_min[i], a.copies_max[i]
     wanted, kept = min((most if most < regions else fewest) + 1, regions), 0
@@ -54,7 +54,7 @@ def find_deciding(a: Arrays, outlay: Singles, i, least: Singles):
 
 
 @kernel
-def change_outlay(a: Arrays, outlay: Singles, i, r, change, least: Singles):
+def change_reduced_cost(a: TetrisArrays, outlay: Singles, i, r, change, least: Singles):
     """Change the outlay of a dataset in r. What decides is found anew only where it may be another now: outlays that
     are not negative never are the last of those that may be."""
     regions = a.stored.shape[1]
@@ -62,7 +62,7 @@ def change_outlay(a: Arrays, outlay: Singles, i, r, change, least: Singles):
     outlay[i, r] = after
     lower = min(before, after)
     if lower <= outlay[i, regions + 1] or (lower < NONE and lower <= outlay[i, regions + 3]):
-        find_deciding(a, outlay, i, least)
+        find_order_statistics(a, outlay, i, least)
 
 
 @kernel
@@ -99,7 +99,7 @@ def add_read_costs(outlay: Singles, i, level, volume, cost: Singles):
 
 
 @compiled
-def fill_outlays(a: Arrays, volume: Singles, region, outlay: Singles, least: Singles):
+def fill_reduced_costs(a: TetrisArrays, volume: Singles, region, outlay: Singles, least: Singles):
     """All outlays where workloads run in ``region`` [W]. ``volume`` [N] is the price of each read when it is remote."""
     regions = a.stored.shape[1]
     for i in range(len(a.size)):
@@ -114,18 +114,18 @@ def fill_outlays(a: Arrays, volume: Singles, region, outlay: Singles, least: Sin
             for n in range(a.read_start[w], a.read_start[w + 1]):
                 outlay[a.read_dataset[n], region[w]] -= volume[n]
     for i in range(len(a.size)):
-        find_deciding(a, outlay, i, least)
+        find_order_statistics(a, outlay, i, least)
 
 
 @compiled
-def change_prices(a: Arrays, outlay: Singles, first, last, held, new, least: Singles, used, arriving):
+def change_prices(a: TetrisArrays, outlay: Singles, first, last, held, new, least: Singles, used, arriving):
     """Raise the prices of storage and arrival by ``held`` and ``new`` [R] for datasets first … last − 1, and add what
     their replicas then take to ``used`` and ``arriving`` [R]."""
     for i in range(first, last):
         size = np.float64(a.size[i])
         for r in range(len(held)):
             outlay[i, r] += np.float32(size * (held[r] if a.stored[i, r] else held[r] + new[r]))
-        find_deciding(a, outlay, i, least)
+        find_order_statistics(a, outlay, i, least)
         count, worst = _chosen(a, outlay, i, least)
         for r in range(len(held)):
             if count > 0 and outlay[i, r] <= worst:
@@ -134,7 +134,7 @@ def change_prices(a: Arrays, outlay: Singles, first, last, held, new, least: Sin
 
 
 @kernel
-def _chosen(a: Arrays, outlay: Singles, i, least: Singles):
+def _chosen(a: TetrisArrays, outlay: Singles, i, least: Singles):
     """(How many replicas dataset i had best have, the outlay of the last of them)."""
     regions, fewest, most = a.stored.shape[1], a.copies_min[i], a.copies_max[i]
     negative = 0
@@ -147,7 +147,7 @@ def _chosen(a: Arrays, outlay: Singles, i, least: Singles):
 
 
 @compiled
-def replicas_of(a: Arrays, outlay: Singles, least: Singles, place: Any):
+def replicas_of(a: TetrisArrays, outlay: Singles, least: Singles, place: Any):
     """Fill ``place`` [I, R] with the replicas that the outlays say."""
     regions = a.stored.shape[1]
     for i in range(len(a.size)):

@@ -12,8 +12,8 @@ import numpy as np
 from mast_opt.core.arrays import FloatArray
 from mast_opt.core.jit import compiled, kernel
 from mast_opt.data_placement.problem import Bools, Ints
-from mast_opt.data_placement.tetris.instance_arrays import Arrays
-from mast_opt.data_placement.tetris.state import State
+from mast_opt.data_placement.tetris.instance_arrays import TetrisArrays
+from mast_opt.data_placement.tetris.state import TetrisState
 
 SPARE = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2)
 """Share of their storage that regions clear for what others cannot hold, more and more until it is enough."""
@@ -21,7 +21,7 @@ NOTHING: Ints = np.zeros(0, np.int64)
 NO_SAVING: FloatArray = np.zeros((0, 1))
 
 
-def mend(a: Arrays, s: State) -> None:
+def repair_replicas(a: TetrisArrays, s: TetrisState) -> None:
     """Bring storage and arrivals within their limits, as far as dropping and moving replicas can; then use the room."""
     for spare in SPARE:
         over = (s.storage > a.storage) | (s.ingress > a.ingress)
@@ -29,14 +29,14 @@ def mend(a: Arrays, s: State) -> None:
             break
         if spare > 0:
             for r in np.flatnonzero(~over).tolist():
-                _relieve(a, s, r, s.copies > a.copies_min, int((1 - spare) * a.storage[r]))
+                _evict_by_density(a, s, r, s.copies > a.copies_min, int((1 - spare) * a.storage[r]))
         for r in np.flatnonzero(over).tolist():
-            _relieve(a, s, r, np.ones_like(s.copies, np.bool_), a.storage[r])
+            _evict_by_density(a, s, r, np.ones_like(s.copies, np.bool_), a.storage[r])
     for r in range(len(a.cpu)):
-        _fill(a, s, r)
+        _add_by_density(a, s, r)
 
 
-def _relieve(a: Arrays, s: State, r: int, which: Bools, storage: int) -> None:
+def _evict_by_density(a: TetrisArrays, s: TetrisState, r: int, which: Bools, storage: int) -> None:
     """Take replicas of the datasets ``which`` [I] out of r, until no more than ``storage`` of it is in use."""
     here = np.flatnonzero(which & s.place[:, r] & ~a.pinned[:, r])
     saving = _saving(a, s, here)
@@ -47,7 +47,7 @@ def _relieve(a: Arrays, s: State, r: int, which: Bools, storage: int) -> None:
     _rearrange(a, s, r, here[order], saving[order], storage, NOTHING)
 
 
-def _fill(a: Arrays, s: State, r: int) -> None:
+def _add_by_density(a: TetrisArrays, s: TetrisState, r: int) -> None:
     """Add the replicas to r that save most for their size, as long as there is room."""
     free = np.flatnonzero((s.volume[:, r] > 0) & ~s.place[:, r] & ~a.forbidden[:, r] & (s.copies < a.copies_max))
     saving = _saving(a, s, free)[:, r]
@@ -55,20 +55,20 @@ def _fill(a: Arrays, s: State, r: int) -> None:
     _rearrange(a, s, r, NOTHING, NO_SAVING, a.storage[r], free[order[saving[order] > 0]])
 
 
-def _saving(a: Arrays, s: State, datasets: Ints) -> FloatArray:
+def _saving(a: TetrisArrays, s: TetrisState, datasets: Ints) -> FloatArray:
     """[datasets, R] what a replica saves readers, less what it costs."""
     price = np.where(a.stored[datasets], a.keep_price[datasets, None], a.new_price[datasets, None])
     return np.asarray(s.volume[datasets] * a.remote_price - price)
 
 
 @kernel
-def _fits(a: Arrays, s: State, i, r):
+def _fits(a: TetrisArrays, s: TetrisState, i, r):
     arriving = 0 if a.stored[i, r] else a.size[i]
     return s.storage[r] + a.size[i] <= a.storage[r] and s.ingress[r] + arriving <= a.ingress[r]
 
 
 @kernel
-def _count(a: Arrays, s: State, i, r, sign):
+def _count(a: TetrisArrays, s: TetrisState, i, r, sign):
     """Add a replica (sign 1) or drop it (sign −1)."""
     s.place[i, r] = sign > 0
     s.copies[i] += sign
@@ -77,7 +77,7 @@ def _count(a: Arrays, s: State, i, r, sign):
 
 
 @compiled
-def _rearrange(a: Arrays, s: State, r, leaving, saving, storage, coming):
+def _rearrange(a: TetrisArrays, s: TetrisState, r, leaving, saving, storage, coming):
     """Replicas of the datasets ``leaving`` are dropped in turn, or move to where they save most, until no more than
     ``storage`` of r is in use; then those of ``coming`` are added in turn where they fit."""
     for at in range(len(leaving)):

@@ -13,14 +13,14 @@ from mast_opt.core.arrays import FloatArray
 from mast_opt.core.jit import compiled, kernel
 from mast_opt.core.prefetch import fetch_row
 from mast_opt.data_placement.problem import Ints
-from mast_opt.data_placement.tetris.gibbs.congestion_prices import Levelling, price_region, price_regions
+from mast_opt.data_placement.tetris.gibbs.congestion_prices import CongestionPrices, price_region, price_regions
 from mast_opt.data_placement.tetris.gibbs.replica_reduced_costs import (
     add_read_costs,
-    change_outlay,
+    change_reduced_cost,
     level_without,
     read_cost,
 )
-from mast_opt.data_placement.tetris.instance_arrays import Arrays
+from mast_opt.data_placement.tetris.instance_arrays import TetrisArrays
 from mast_opt.data_placement.tetris.lagrangian.projections import BARRED, NONE, SINGLE, least
 from mast_opt.data_placement.tetris.lagrangian.workload_step import Singles
 from mast_opt.search.random_scalar import below
@@ -33,13 +33,13 @@ FULL = 0.985
 """Use of a region's cores at which they have the price of the sweeps before."""
 
 
-class Bath(NamedTuple):
+class GibbsState(NamedTuple):
     """A plan in a heat bath."""
 
     option: Ints
     region: Ints
     """[W] R where it is left out."""
-    gpus: Levelling
+    gpus: CongestionPrices
     cpu: Ints
     """[R] in use."""
     quota: Ints
@@ -68,7 +68,7 @@ class Bath(NamedTuple):
 
 
 @kernel
-def _has_room(a: Arrays, b: Bath, w, r):
+def _has_room(a: TetrisArrays, b: GibbsState, w, r):
     if b.cpu[r] + a.cpu_need[w] > a.cpu[r]:
         return False
     row = a.quota_row[a.app[w], r]
@@ -76,7 +76,7 @@ def _has_room(a: Arrays, b: Bath, w, r):
 
 
 @kernel
-def _price_cores(a: Arrays, b: Bath, stiffness):
+def _price_cores(a: TetrisArrays, b: GibbsState, stiffness):
     for r in range(len(b.core)):
         full = b.cpu[r] / max(a.cpu[r], 1) - FULL
         steeper = 1.0 + (max(full, 0.0) / b.steep) ** 2
@@ -84,7 +84,7 @@ def _price_cores(a: Arrays, b: Bath, stiffness):
 
 
 @compiled
-def learn_cores(a: Arrays, b: Bath, stiffness, share):
+def learn_cores(a: TetrisArrays, b: GibbsState, stiffness, share):
     """Prices of cores take a share of the step to what they are now."""
     _price_cores(a, b, stiffness)
     for r in range(len(b.core)):
@@ -92,7 +92,7 @@ def learn_cores(a: Arrays, b: Bath, stiffness, share):
 
 
 @kernel
-def _price_reads(a: Arrays, b: Bath, w):
+def _price_reads(a: TetrisArrays, b: GibbsState, w):
     """What w costs in every region whatever its option, as if it ran nowhere now."""
     regions, here, last = len(b.reads), b.region[w], len(a.read_dataset) - 1
     cores, output = SINGLE(a.cpu_need[w]), SINGLE(a.output[w])
@@ -115,7 +115,7 @@ def _price_reads(a: Arrays, b: Bath, w):
 
 
 @kernel
-def _price_option(a: Arrays, b: Bath, w, o, temperature, noise):
+def _price_option(a: TetrisArrays, b: GibbsState, w, o, temperature, noise):
     """``b.cost``: what w costs on option o in every region, and when it is left out."""
     regions, k, p, gpus = len(b.reads), a.option_type[o], a.tier[w], SINGLE(a.option_mgpu[o])
     if k < b.gpus.entry.shape[0]:
@@ -133,7 +133,7 @@ def _price_option(a: Arrays, b: Bath, w, o, temperature, noise):
 
 
 @kernel
-def _choose(a: Arrays, b: Bath, w, temperature):
+def _choose(a: TetrisArrays, b: GibbsState, w, temperature):
     """(Option, region) where w costs least, among those with room; region −1: none."""
     regions, best, option, region = len(b.reads), BARRED, -1, -1
     for o in range(a.option_start[w], a.option_start[w + 1]):
@@ -153,7 +153,7 @@ def _choose(a: Arrays, b: Bath, w, temperature):
 
 
 @kernel
-def _count(a: Arrays, b: Bath, w, o, r, sign, stiffness):
+def _count(a: TetrisArrays, b: GibbsState, w, o, r, sign, stiffness):
     """Add what w takes on option o in r (sign 1), or take it out (sign −1)."""
     k, gpus = a.option_type[o], a.option_mgpu[o]
     if k < b.gpus.entry.shape[0] and gpus > 0:
@@ -167,7 +167,7 @@ def _count(a: Arrays, b: Bath, w, o, r, sign, stiffness):
 
 
 @compiled
-def sweep(a: Arrays, b: Bath, first, last, temperature, stiffness, core_stiffness):
+def gibbs_sweep(a: TetrisArrays, b: GibbsState, first, last, temperature, stiffness, core_stiffness):
     """Workloads first … last − 1 in turn; returns how many moved.
 
     ``stiffness`` is that of GPU prices, ``core_stiffness`` what cores cost more in a region with all of them in use
@@ -193,7 +193,7 @@ def sweep(a: Arrays, b: Bath, first, last, temperature, stiffness, core_stiffnes
             for n in range(a.read_start[w], a.read_start[w + 1]):
                 i = a.read_dataset[n]
                 if before < regions:
-                    change_outlay(a, b.outlay, i, before, b.volume[n], b.least)
+                    change_reduced_cost(a, b.outlay, i, before, b.volume[n], b.least)
                 if r < regions:
-                    change_outlay(a, b.outlay, i, r, -b.volume[n], b.least)
+                    change_reduced_cost(a, b.outlay, i, r, -b.volume[n], b.least)
     return moved

@@ -16,24 +16,24 @@ from mast_opt.core.arrays import FloatArray
 from mast_opt.data_placement.problem import Ints
 from mast_opt.data_placement.tetris.annealing.cooling_schedule import HOT as FIRST
 from mast_opt.data_placement.tetris.annealing.cooling_schedule import WARM
-from mast_opt.data_placement.tetris.annealing.parallel import Together
-from mast_opt.data_placement.tetris.gibbs.congestion_prices import gang_share, learn, levelling_of
+from mast_opt.data_placement.tetris.annealing.parallel import ParallelAnnealing
+from mast_opt.data_placement.tetris.gibbs.congestion_prices import congestion_prices_of, gang_share, update_prices
 from mast_opt.data_placement.tetris.gibbs.replica_reduced_costs import (
     change_prices,
-    fill_outlays,
+    fill_reduced_costs,
+    reduced_cost_buffers,
     replicas_of,
-    room_for_outlays,
 )
-from mast_opt.data_placement.tetris.gibbs.replica_repair import mend
-from mast_opt.data_placement.tetris.gibbs.sampler import Bath, learn_cores, sweep
-from mast_opt.data_placement.tetris.incumbent import Searched, Snapshot
-from mast_opt.data_placement.tetris.instance_arrays import Arrays
+from mast_opt.data_placement.tetris.gibbs.replica_repair import repair_replicas
+from mast_opt.data_placement.tetris.gibbs.sampler import GibbsState, gibbs_sweep, learn_cores
+from mast_opt.data_placement.tetris.incumbent import Assignment, SearchPlan
+from mast_opt.data_placement.tetris.instance_arrays import TetrisArrays
 from mast_opt.data_placement.tetris.lagrangian.projections import SINGLE
 from mast_opt.data_placement.tetris.params import usual_share
-from mast_opt.data_placement.tetris.state import State, cost, excess, state_of
-from mast_opt.search.budget import Pace
+from mast_opt.data_placement.tetris.state import TetrisState, cost, excess, state_of
+from mast_opt.search.budget import TimeBudget
 from mast_opt.search.random_scalar import gumbel
-from mast_opt.search.throttle import Seldom
+from mast_opt.search.throttle import Throttle
 
 SHARE, LESS, MOST = 0.8, 20.0, 600
 """Share of the search that is sweeps; how much less that is the more of a region's GPUs a gang takes, since balancing
@@ -60,12 +60,12 @@ MENDED = 25
 """Sweeps between two plans that are mended, where rounds are counted; else a plan is as often as there is time."""
 
 
-def warm_after(a: Arrays) -> float:
+def warm_after(a: TetrisArrays) -> float:
     """First temperature of the annealing that goes on after sweeps, in units of the mean cost of a workload."""
     return min(max(WARM, WARMER * gang_share(a)), FIRST)
 
 
-class Sweeping:
+class GibbsSweeps:
     """Rounds of one sweep each, and then those of ``together``.
 
     Args:
@@ -79,30 +79,36 @@ class Sweeping:
     """Is every better plan worth keeping? Copying a large one takes time."""
 
     def __init__(
-        self, a: Arrays, refuse: bool, unit: float, together: Together, pace: Pace, rng: np.random.Generator
+        self,
+        a: TetrisArrays,
+        refuse: bool,
+        unit: float,
+        together: ParallelAnnealing,
+        pace: TimeBudget,
+        rng: np.random.Generator,
     ) -> None:
         self._a, self._refuse, self._unit, self._together, self._pace = a, refuse, unit, together, pace
         self.plans, self.name = together.plans, together.name
         gang = gang_share(a)
         self._share = SHARE / (1 + LESS * gang)
-        self._sweeps, self._mending = 0, Seldom()
+        self._sweeps, self._mending = 0, Throttle()
         self._stiff = min(STIFF, LUMPS / max(gang, 1e-9)) / len(a.cpu)
         self._cores = CORES_STIFF * unit * len(a.tier) / max(int(a.cpu_need.sum()), 1)
         copies = float(a.new_price.sum()) or float((a.read_volume * a.remote_price).sum())
         self._storage = STORAGE_PACE * copies / max(int(a.size.sum()), 1)
         self._held, self._new = np.zeros(len(a.cpu)), np.zeros(len(a.cpu))
         self._rise = self._held, self._new
-        self._bath: Bath | None = self._bath_of(together.plans[0].state, rng)
+        self._bath: GibbsState | None = self._bath_of(together.plans[0].state, rng)
 
-    def _bath_of(self, s: State, rng: np.random.Generator) -> Bath:
+    def _bath_of(self, s: TetrisState, rng: np.random.Generator) -> GibbsState:
         a, regions = self._a, len(self._a.cpu)
-        bath = Bath(
+        bath = GibbsState(
             option=s.option.copy(),
             region=s.region.copy(),
-            gpus=levelling_of(a, s.demand),
+            gpus=congestion_prices_of(a, s.demand),
             cpu=s.cpu.copy(),
             quota=s.quota.copy(),
-            outlay=room_for_outlays(len(a.size), regions),
+            outlay=reduced_cost_buffers(len(a.size), regions),
             volume=(a.read_volume * a.remote_price).astype(SINGLE),
             held=np.zeros(regions, SINGLE),
             core=np.zeros(regions, SINGLE),
@@ -114,10 +120,10 @@ class Sweeping:
             cost=np.zeros(regions + 1, SINGLE),
             least=np.zeros(regions + 1, SINGLE),
         )
-        fill_outlays(a, bath.volume, bath.region, bath.outlay, bath.least)
+        fill_reduced_costs(a, bath.volume, bath.region, bath.outlay, bath.least)
         return bath
 
-    def round(self, pool: ThreadPoolExecutor, threads: int, best: Snapshot | None) -> None:
+    def round(self, pool: ThreadPoolExecutor, threads: int, best: Assignment | None) -> None:
         """One sweep, or when those are over a round of annealing."""
         if self._bath is not None:
             began = time.perf_counter()
@@ -129,15 +135,15 @@ class Sweeping:
             self._hand_over(self._bath)
         self._together.round(pool, threads, best)
 
-    def _sweep(self, b: Bath, done: float) -> None:
+    def _sweep(self, b: GibbsState, done: float) -> None:
         a, workloads = self._a, len(self._a.tier)
         stiffness = self._stiff * STIFFER**done
         temperature = self._unit * HOT * (COLD / HOT) ** done
         for first in range(0, workloads, BLOCK):
-            sweep(a, b, first, min(first + BLOCK, workloads), temperature, stiffness, self._cores)
+            gibbs_sweep(a, b, first, min(first + BLOCK, workloads), temperature, stiffness, self._cores)
             if self._pace.over():
                 return
-        learn(a, b.gpus, stiffness, 2 * LEARNT)
+        update_prices(a, b.gpus, stiffness, 2 * LEARNT)
         learn_cores(a, b, self._cores, LEARNT)
         self._price_storage(b)
         self._sweeps += 1
@@ -147,7 +153,7 @@ class Sweeping:
                 if plan.feasible:
                     self._take(plan)
 
-    def _price_storage(self, b: Bath) -> None:
+    def _price_storage(self, b: GibbsState) -> None:
         """Raise or lower prices of storage and of what arrives by what was in use a sweep ago."""
         a, datasets, regions = self._a, len(self._a.size), len(self._a.cpu)
         used, arriving = np.zeros(regions), np.zeros(regions)
@@ -165,20 +171,20 @@ class Sweeping:
     def _dearer(self, price: FloatArray, used: FloatArray, limit: Ints) -> FloatArray:
         return np.asarray(np.maximum(price + self._storage * (used / np.maximum(limit, 1) - NEARLY), 0.0))
 
-    def _mended(self, b: Bath) -> Searched:
+    def _mended(self, b: GibbsState) -> SearchPlan:
         """The plan of the heat bath, with the replicas that are worth their room."""
         a = self._a
         place = np.zeros(a.stored.shape, np.bool_)
         replicas_of(a, b.outlay, b.least, place)
         s = state_of(a, b.option, b.region, place, 1)
-        mend(a, s)
-        return Searched(s, cost(a, s), excess(a, s, self._refuse) == 0)
+        repair_replicas(a, s)
+        return SearchPlan(s, cost(a, s), excess(a, s, self._refuse) == 0)
 
-    def _take(self, plan: Searched) -> None:
+    def _take(self, plan: SearchPlan) -> None:
         mine = self.plans[0]
         mine.state, mine.cost, mine.feasible = plan.state._replace(random=mine.state.random), plan.cost, plan.feasible
 
-    def _hand_over(self, b: Bath) -> None:
+    def _hand_over(self, b: GibbsState) -> None:
         """Annealing goes on with the plan; where limits are exceeded, it is that which mends them."""
         self._take(self._mended(b))
         self._bath = None

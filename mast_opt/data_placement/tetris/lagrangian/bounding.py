@@ -11,15 +11,15 @@ from contextlib import contextmanager
 import numpy as np
 
 from mast_opt.data_placement.problem import DataPlacement
-from mast_opt.data_placement.tetris.instance_arrays import Arrays
+from mast_opt.data_placement.tetris.instance_arrays import TetrisArrays
 from mast_opt.data_placement.tetris.lagrangian.relaxation import Relaxation
-from mast_opt.data_placement.tetris.lagrangian.tree_cut_relaxation import TreedRelaxation, kept_trees
-from mast_opt.data_placement.tetris.stage_objective import Aim
-from mast_opt.data_placement.tetris.sub_mip.fix_and_optimise import worthwhile
+from mast_opt.data_placement.tetris.lagrangian.tree_cut_relaxation import TreeCutRelaxation, saved_cuts
+from mast_opt.data_placement.tetris.stage_objective import StageObjective
+from mast_opt.data_placement.tetris.sub_mip.fix_and_optimise import sub_mip_applicable
 from mast_opt.data_placement.verification.certificate import Certificate
-from mast_opt.data_placement.verification.peak_bound import peak_floor
+from mast_opt.data_placement.verification.peak_bound import bin_packing_peak_bound
 from mast_opt.search.budget import SLICE_S
-from mast_opt.search.interface import Tools
+from mast_opt.search.interface import SearchContext
 
 ITERATIONS = 5
 """Of the relaxation in a round, where rounds are counted."""
@@ -32,7 +32,7 @@ ROUNDS_TO_TREES = 4
 """With a single thread, trees have a slice in one of so many rounds."""
 
 
-class Proof:
+class Bounding:
     """The relaxation of a search, with trees where those are worth their time.
 
     Args:
@@ -44,23 +44,23 @@ class Proof:
     def __init__(
         self,
         problem: DataPlacement,
-        tools: Tools,
-        aim: Aim,
-        a: Arrays,
+        tools: SearchContext,
+        aim: StageObjective,
+        a: TetrisArrays,
         counted: bool,
         budget_s: float,
         rng: np.random.Generator,
     ) -> None:
         self._problem, self._aim = problem, aim
         self._alone, self._counted = tools.threads == 1, counted
-        floor, cells = peak_floor(problem), len(problem.read_workload) * len(problem.regions)
+        floor, cells = bin_packing_peak_bound(problem), len(problem.read_workload) * len(problem.regions)
         free = problem.remote_reads and aim.weights["remote"] == 0
         free |= not (a.keep_price.any() or a.new_price.any())
         patient = not counted and cells <= MOST_FOR_TREES and budget_s >= SECONDS_FOR_TREES * cells
-        self._treed: TreedRelaxation | None = None
-        if (worthwhile(problem) or patient) and not free:
-            waits = worthwhile(problem) and not counted and not self._alone
-            self._treed = TreedRelaxation(a, floor, problem.splittable, rng, waits)
+        self._treed: TreeCutRelaxation | None = None
+        if (sub_mip_applicable(problem) or patient) and not free:
+            waits = sub_mip_applicable(problem) and not counted and not self._alone
+            self._treed = TreeCutRelaxation(a, floor, problem.splittable, rng, waits)
         self._relaxation = self._treed or Relaxation(a, floor, problem.splittable)
 
     @property
@@ -110,6 +110,6 @@ class Proof:
 
     def certificate(self) -> Certificate:
         """Of the best bound."""
-        trees = None if self._treed is None else kept_trees(self._treed.trees)
+        trees = None if self._treed is None else saved_cuts(self._treed.trees)
         best, gang = self._relaxation.best, self._relaxation.gangs.size
         return Certificate.of(self._problem, self._aim.weights, best, gang, trees)

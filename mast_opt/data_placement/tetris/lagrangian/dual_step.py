@@ -11,7 +11,7 @@ from mast_opt.core.jit import compiled
 from mast_opt.data_placement.tetris.lagrangian.projections import simplex_shift
 
 
-class Prices(NamedTuple):
+class Multipliers(NamedTuple):
     """The multipliers. Any values in their boxes give a valid bound."""
 
     read: NDArray[Any]
@@ -36,8 +36,8 @@ class Prices(NamedTuple):
         """Those of the regions' rows, GPUs first."""
         return self.worst, self.over, self.under, self.cpu, self.storage, self.ingress, self.quota
 
-    def copy(self) -> Prices:
-        return Prices(*(price.copy() for price in self))
+    def copy(self) -> Multipliers:
+        return Multipliers(*(price.copy() for price in self))
 
 
 @compiled

@@ -17,7 +17,7 @@ import numpy as np
 
 from mast_opt.core.arrays import FloatArray
 from mast_opt.data_placement.problem import Bools, Ints
-from mast_opt.data_placement.tetris.instance_arrays import Arrays
+from mast_opt.data_placement.tetris.instance_arrays import TetrisArrays
 
 ROUNDINGS = 8
 """Sizes of a type by which rows are rounded: those that most is asked in."""
@@ -30,7 +30,7 @@ MOST = 4_000_000
 """Entries of a table at most; beyond, rows are rounded by fewer sizes."""
 
 
-class Gangs(NamedTuple):
+class MirRows(NamedTuple):
     """C classes of equal type, tier and size; J − 1 roundings of each row, the row itself being the first.
 
     Work of other sizes and splittable work is counted in milli-GPUs, in classes that no rounding counts.
@@ -64,7 +64,7 @@ class Gangs(NamedTuple):
         return np.ascontiguousarray(np.concatenate([each[:, 0].T, np.zeros((1, regions))]))
 
 
-def gangs_of(a: Arrays, floor: FloatArray, splittable: Bools) -> Gangs:
+def mir_rows_of(a: TetrisArrays, floor: FloatArray, splittable: Bools) -> MirRows:
     """The classes and rows of a problem whose peaks [K, P] are at least ``floor``."""
     regions, kinds = a.supply.shape
     tiers = len(a.peak_price)
@@ -110,7 +110,9 @@ def gangs_of(a: Arrays, floor: FloatArray, splittable: Bools) -> Gangs:
                     table[:, k, p, j] = np.where(takes & ~counted, sizes, 0.0) / unit[:, None]
                     limits[:, k, p, j] = limit // d * (d - rest) / unit
     flat = (regions, kinds * tiers * shape[3], len(class_type))
-    return Gangs(rounded, option_class, option_amount, over.reshape(flat), over_limit, worst.reshape(flat), worst_limit)
+    return MirRows(
+        rounded, option_class, option_amount, over.reshape(flat), over_limit, worst.reshape(flat), worst_limit
+    )
 
 
 def round_by(size: Ints, d: int, rest: FloatArray) -> FloatArray:

@@ -17,12 +17,12 @@ from numpy.typing import NDArray
 
 from mast_opt.core.arrays import FloatArray
 from mast_opt.data_placement.problem import Bools, Ints
-from mast_opt.data_placement.tetris.instance_arrays import UNLIMITED, Arrays
+from mast_opt.data_placement.tetris.instance_arrays import UNLIMITED, TetrisArrays
 from mast_opt.data_placement.tetris.lagrangian.dataset_step import dataset_pass, dataset_value
-from mast_opt.data_placement.tetris.lagrangian.dual_step import Prices, over_step, worst_step
-from mast_opt.data_placement.tetris.lagrangian.mir_rows import gangs_of
+from mast_opt.data_placement.tetris.lagrangian.dual_step import Multipliers, over_step, worst_step
+from mast_opt.data_placement.tetris.lagrangian.mir_rows import mir_rows_of
 from mast_opt.data_placement.tetris.lagrangian.projections import SINGLE
-from mast_opt.data_placement.tetris.lagrangian.workload_step import Charges, Loads, Point, workload_pass
+from mast_opt.data_placement.tetris.lagrangian.workload_step import Loads, PrimalIterate, RowPrices, workload_pass
 
 EPOCH = 50
 """Iterations between averages."""
@@ -40,16 +40,16 @@ PATIENCE, LEAST, STILL = 200, 400, 3e-4
 class Relaxation:
     """Improves prices step by step; ``bound`` and ``best`` are the best so far."""
 
-    def __init__(self, a: Arrays, floor: FloatArray, splittable: Bools) -> None:
+    def __init__(self, a: TetrisArrays, floor: FloatArray, splittable: Bools) -> None:
         self._a = a
         self._floor = floor
-        self.gangs = gangs_of(a, floor, splittable)
+        self.gangs = mir_rows_of(a, floor, splittable)
         datasets, regions = a.stored.shape
         kinds, tiers = a.supply.shape[1], len(a.peak_price)
         cells = a.option_region.sum(axis=1, dtype=np.int64)
         per_workload = np.add.reduceat(cells, a.option_start[:-1]) if len(a.tier) else cells
         owner = np.repeat(np.arange(len(a.tier)), np.diff(a.option_start))
-        self._point = Point(
+        self._point = PrimalIterate(
             run=(a.option_region / np.maximum(per_workload, 1)[owner][:, None]).astype(SINGLE),
             runs=np.zeros((len(a.tier), regions), SINGLE),
             place=(a.stored & ~a.forbidden | a.pinned).astype(SINGLE),
@@ -75,12 +75,12 @@ class Relaxation:
         np.minimum.at(fewest, owner, np.where(a.option_region[:, regions], 0, a.option_mgpu))
         least = np.cumsum(np.bincount(a.tier, weights=fewest, minlength=tiers))
         self.prices = self._first_prices(forced, least)
-        self._sum: Prices | None = None
+        self._sum: Multipliers | None = None
         self._count = 0
         self.best = self.prices.copy()
         self.bound = -np.inf
         self._kept = -np.inf
-        self._mean: Prices | None = None
+        self._mean: Multipliers | None = None
         """The last average of the regions' prices."""
         self._iterations = 0
         self._last = -np.inf
@@ -92,7 +92,7 @@ class Relaxation:
         self._stress = 2 * self._omega
         self._weigh()
 
-    def _first_prices(self, forced: FloatArray, least: NDArray[Any]) -> Prices:
+    def _first_prices(self, forced: FloatArray, least: NDArray[Any]) -> Multipliers:
         """Supply-weighted peaks; overload priced fully where demand must exceed supply."""
         a = self._a
         regions, kinds = a.supply.shape
@@ -100,7 +100,7 @@ class Relaxation:
         worst[..., 0] = a.supply[:, :, None] / self._total[None, :, None] * a.peak_price
         short = (forced > 0.999 * self._total[:, None]) | (least > 0.999 * self._total.sum())
         over[..., 0] = np.where(short, a.overload_price, 0.0) * self._supplied[:, :, None]
-        return Prices(
+        return Multipliers(
             read=np.zeros((len(a.read_dataset), regions), SINGLE),
             worst=worst,
             over=over,
@@ -138,13 +138,13 @@ class Relaxation:
         most: FloatArray = g.price(np.broadcast_to(over, g.over_limit.shape), worst).max(axis=1)
         return most
 
-    def gpu_price(self, prices: Prices) -> FloatArray:
+    def gpu_price(self, prices: Multipliers) -> FloatArray:
         """[C + 1, R] price of one of each class of work."""
         over = prices.over.copy()
         over[:, :, -1, 0] -= prices.under
         return self.gangs.price(over, prices.worst)
 
-    def constant(self, prices: Prices) -> float:
+    def constant(self, prices: Multipliers) -> float:
         """The part of the bound that no decision touches."""
         a, g = self._a, self.gangs
         value = -float((prices.over * g.over_limit).sum()) + float((prices.under * a.supply).sum())
@@ -171,7 +171,7 @@ class Relaxation:
                 self.settled = self._iterations >= LEAST and self.bound - self._last <= STILL * abs(self.bound)
                 self._last = self.bound
 
-    def _primal(self, prices: Prices, read_pace: float = 0.0, look: bool = False) -> tuple[FloatArray, ...]:
+    def _primal(self, prices: Multipliers, read_pace: float = 0.0, look: bool = False) -> tuple[FloatArray, ...]:
         """Step the prices of reads, then the point: (demand by class, cores, MB held, MB new, quotas) by region.
 
         Should it also ``look`` at what the prices prove?
@@ -185,7 +185,9 @@ class Relaxation:
         quota[a.quota_row[self._limited]] = loads.cpu[self._limited]
         return np.ascontiguousarray(loads.demand.T), loads.cpu.sum(axis=0), loads.output + held, new, quota
 
-    def _over_workloads(self, prices: Prices, charges: Charges, read_pace: float, moves: bool) -> tuple[float, Loads]:
+    def _over_workloads(
+        self, prices: Multipliers, charges: RowPrices, read_pace: float, moves: bool
+    ) -> tuple[float, Loads]:
         priced = (self._a, self.gangs, prices, charges, self._splittable, self._point)
         passed: tuple[float, Loads] = workload_pass(
             *priced, self._pace(self._work_weight), self._read_cap, SINGLE(read_pace), moves
@@ -196,19 +198,19 @@ class Relaxation:
         """Primal steps of columns whose scaled rows add up to so much."""
         return (LONGER * self._omega / weight).astype(SINGLE)
 
-    def _charges(self, prices: Prices) -> Charges:
+    def _charges(self, prices: Multipliers) -> RowPrices:
         cpu = np.tile(prices.cpu, (len(self._limited), 1))
         cpu[self._limited] += prices.quota[self._a.quota_row[self._limited]]
         held, new = prices.storage, prices.storage + prices.ingress
-        return Charges(*(price.astype(SINGLE) for price in (self.gpu_price(prices), cpu, held, new)))
+        return RowPrices(*(price.astype(SINGLE) for price in (self.gpu_price(prices), cpu, held, new)))
 
-    def _note(self, bound: float, prices: Prices) -> None:
+    def _note(self, bound: float, prices: Multipliers) -> None:
         if bound > self.bound:
             self.bound = bound
             if bound > self._kept + 1e-5 * abs(bound):
                 self._keep(bound, prices)
 
-    def _keep(self, bound: float, prices: Prices) -> None:
+    def _keep(self, bound: float, prices: Multipliers) -> None:
         self._kept = bound
         self.best.read[...] = prices.read
         for kept, price in zip(self.best.of_regions, prices.of_regions):
@@ -236,13 +238,13 @@ class Relaxation:
     def _average(self) -> None:
         """Every so often evaluate the average prices, and go on from them where they are better."""
         if self._sum is None:
-            self._sum = Prices(*(np.zeros_like(price) for price in self.prices))
+            self._sum = Multipliers(*(np.zeros_like(price) for price in self.prices))
         for total, price in zip(self._sum, self.prices):
             total += price
         self._count += 1
         if self._count < EPOCH:
             return
-        mean = Prices(*(np.divide(total, self._count, dtype=total.dtype) for total in self._sum))
+        mean = Multipliers(*(np.divide(total, self._count, dtype=total.dtype) for total in self._sum))
         for total in self._sum:
             total[...] = 0
         self._count = 0
@@ -250,14 +252,14 @@ class Relaxation:
             self._go_to(mean)
         if self._mean is not None:
             self._follow_drift(mean, self._mean)
-        self._mean = Prices(mean.read[:0], *mean[1:])
+        self._mean = Multipliers(mean.read[:0], *mean[1:])
 
-    def _follow_drift(self, mean: Prices, before: Prices) -> None:
+    def _follow_drift(self, mean: Multipliers, before: Multipliers) -> None:
         """Prices that move steadily have far to go: jump along with the regions' prices while the bound improves."""
         a, reach = self._a, 2.0
         while True:
             moved = [price + reach * (price - old) for price, old in zip(mean[1:], before[1:])]
-            ahead = Prices(mean.read, *(np.maximum(price, 0.0) for price in moved))
+            ahead = Multipliers(mean.read, *(np.maximum(price, 0.0) for price in moved))
             peak, over = ahead.worst.sum(axis=(0, 3)), ahead.over.sum(axis=3)
             ahead.worst[...] *= np.minimum(1.0, a.peak_price / np.maximum(peak, 1e-300))[:, :, None]
             ahead.over[...] *= np.minimum(1.0, a.overload_price / np.maximum(over, 1e-300))[..., None]
@@ -267,21 +269,21 @@ class Relaxation:
             self._go_to(ahead)
             reach *= 2.0
 
-    def _improves(self, prices: Prices) -> bool:
+    def _improves(self, prices: Multipliers) -> bool:
         before = self.bound
         self._evaluate(prices)
         return self.bound > before
 
-    def _go_to(self, prices: Prices) -> None:
+    def _go_to(self, prices: Multipliers) -> None:
         for price, value in zip(self.prices, prices):
             price[...] = value
         self._follows = False
 
-    def _evaluate(self, prices: Prices) -> None:
+    def _evaluate(self, prices: Multipliers) -> None:
         """Note the bound of some prices without moving."""
         self._note(self._value(prices), prices)
 
-    def _value(self, prices: Prices) -> float:
+    def _value(self, prices: Multipliers) -> float:
         """The bound of some prices."""
         a, charges = self._a, self._charges(prices)
         work, _ = self._over_workloads(prices, charges, 0.0, False)

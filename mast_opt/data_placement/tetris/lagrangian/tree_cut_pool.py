@@ -9,13 +9,13 @@ from numpy.typing import NDArray
 
 from mast_opt.core.arrays import FloatArray
 from mast_opt.data_placement.problem import Bools, Ints
-from mast_opt.data_placement.tetris.instance_arrays import Arrays
+from mast_opt.data_placement.tetris.instance_arrays import TetrisArrays
 from mast_opt.data_placement.tetris.lagrangian.tree_cut_separation import (
     LIMITS,
-    Pool,
+    CutBuffers,
+    distribute_cut_prices,
     remote_step,
     separate,
-    spread,
     tree_step,
 )
 
@@ -30,7 +30,7 @@ PACE = 4.0
 """Times the safe step of the rows of trees: it is far below what they bear."""
 
 
-class Grove:
+class TreeCutPool:
     """Trees, the remote reads as columns of their own, and a price of each row ``local`` beside what trees charge.
 
     Args:
@@ -38,11 +38,13 @@ class Grove:
         read: [N, R] prices of reads to begin with.
     """
 
-    def __init__(self, a: Arrays, cap: Singles, splittable: Bools, read: Singles, rng: np.random.Generator) -> None:
+    def __init__(
+        self, a: TetrisArrays, cap: Singles, splittable: Bools, read: Singles, rng: np.random.Generator
+    ) -> None:
         datasets, regions = a.stored.shape
         reads, workloads = read.shape[0], len(a.tier)
         self._a, self._rng = a, rng
-        self.pool = Pool.empty()
+        self.pool = CutBuffers.empty()
         self.cap = cap.astype(np.float64)
         self.own = read.astype(np.float64)
         self.remote = np.zeros((reads, regions))
@@ -74,7 +76,7 @@ class Grove:
         p, trees, arcs = self.pool, self.pool.count, int(self.pool.start[self.pool.count])
         rows = (p.start[: trees + 1], p.read[:arcs], p.down[:arcs], p.share[:arcs])
         roots = (p.root[:trees], p.region[:trees], p.spare[:trees])
-        spread(*rows, *roots, price, self.charge_down, self.charge_up, self.lift)
+        distribute_cut_prices(*rows, *roots, price, self.charge_down, self.charge_up, self.lift)
 
     def step(self, omega: float, runs: Singles, places: Singles) -> None:
         """Primal step of remote reads, dual step of the rows ``local`` and of the trees."""

@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 
 from mast_opt.core.arrays import FloatArray
 from mast_opt.data_placement.problem import Bools
-from mast_opt.data_placement.tetris.instance_arrays import Arrays
-from mast_opt.data_placement.tetris.lagrangian.dual_step import Prices
+from mast_opt.data_placement.tetris.instance_arrays import TetrisArrays
+from mast_opt.data_placement.tetris.lagrangian.dual_step import Multipliers
 from mast_opt.data_placement.tetris.lagrangian.projections import SINGLE
 from mast_opt.data_placement.tetris.lagrangian.relaxation import Relaxation
-from mast_opt.data_placement.tetris.lagrangian.tree_cut_pool import DETOURS, Grove
-from mast_opt.data_placement.tetris.lagrangian.tree_cut_separation import Pool
+from mast_opt.data_placement.tetris.lagrangian.tree_cut_pool import DETOURS, TreeCutPool
+from mast_opt.data_placement.tetris.lagrangian.tree_cut_separation import CutBuffers
 from mast_opt.data_placement.verification.certificate_tree_cuts import KeptTrees
 
 EPOCH = 30
@@ -35,7 +35,7 @@ PARTS = (1.0, 0.95)
 """Of the trees' average prices: as they are, and a little lower, where fewer charges exceed their room."""
 
 
-class TreedRelaxation(Relaxation):
+class TreeCutRelaxation(Relaxation):
     """A relaxation that goes on with trees; ``trees`` are those of ``best``.
 
     Args:
@@ -44,18 +44,18 @@ class TreedRelaxation(Relaxation):
     """
 
     def __init__(
-        self, a: Arrays, floor: FloatArray, splittable: Bools, rng: np.random.Generator, waits: bool = False
+        self, a: TetrisArrays, floor: FloatArray, splittable: Bools, rng: np.random.Generator, waits: bool = False
     ) -> None:
         super().__init__(a, floor, splittable)
         self._rng, self._waits = rng, waits
         self._stands_still = False
-        self._grove: Grove | None = None
+        self._grove: TreeCutPool | None = None
         self._plain_weights = self._work_weight, self._data_weight
         self._search: Iterator[int] | None = None
         """The rest of an epoch's end, region by region, so that no step takes long."""
         self._turns, self._epochs, self._stood_at = 0, 0, -np.inf
         self._sums: list[FloatArray] = []
-        self.trees = Pool.empty().taken(np.zeros(0, np.int64))
+        self.trees = CutBuffers.empty().taken(np.zeros(0, np.int64))
 
     def step(self, iterations: int) -> None:
         for _ in range(iterations):
@@ -94,20 +94,20 @@ class TreedRelaxation(Relaxation):
         for price, best in zip(self.prices, self.best):
             price[...] = best
         self._stood_at = self.bound
-        self._grove = Grove(self._a, self._read_cap, self._splittable, self.best.read, self._rng)
+        self._grove = TreeCutPool(self._a, self._read_cap, self._splittable, self.best.read, self._rng)
         self._begin_epoch(self._grove)
 
-    def _begin_epoch(self, grove: Grove) -> None:
+    def _begin_epoch(self, grove: TreeCutPool) -> None:
         work, data = self._plain_weights
         self._work_weight, self._data_weight = work + grove.work_sums, data + grove.data_sums
         self._turns = 0
         self._sums = [np.zeros_like(values, np.float64) for values in self._averaged(grove)]
 
-    def _averaged(self, grove: Grove) -> tuple[NDArray[Any], ...]:
+    def _averaged(self, grove: TreeCutPool) -> tuple[NDArray[Any], ...]:
         """What an epoch is averaged over: where the extrapolated point is, then prices."""
         return self._point.runs, self._point.places, grove.up, grove.own, grove.price, *self.prices.of_regions
 
-    def _iterate(self, grove: Grove) -> None:
+    def _iterate(self, grove: TreeCutPool) -> None:
         grove.spread(grove.price)
         loads = self._primal(self._lifted(grove, grove.own + grove.charge_down.T, self.prices))
         grove.step(self._omega, self._point.runs, self._point.places)
@@ -116,12 +116,12 @@ class TreedRelaxation(Relaxation):
             total += values
         self._turns += 1
 
-    def _lifted(self, grove: Grove, read: FloatArray, of_regions: Prices) -> Prices:
+    def _lifted(self, grove: TreeCutPool, read: FloatArray, of_regions: Multipliers) -> Multipliers:
         datasets = len(self._a.size)
         lifts = {"data_lift": grove.lift[:datasets], "work_lift": grove.lift[datasets:]}
         return of_regions._replace(read=read.astype(SINGLE), **lifts)
 
-    def _end_epoch(self, grove: Grove) -> Iterator[int]:
+    def _end_epoch(self, grove: TreeCutPool) -> Iterator[int]:
         """Go on from the averages, note what they prove, and look for trees that they violate in every region."""
         runs, places, up, own, price, *of_regions = (total / self._turns for total in self._sums)
         for current, average in zip((grove.own, grove.price, *self.prices.of_regions), (own, price, *of_regions)):
@@ -135,7 +135,7 @@ class TreedRelaxation(Relaxation):
             self.settled = self._epochs > DETOURS and self.bound - self._stood_at <= STILL * abs(self.bound)
             self._stood_at = self.bound
 
-    def _prove(self, grove: Grove, own: FloatArray, price: FloatArray) -> None:
+    def _prove(self, grove: TreeCutPool, own: FloatArray, price: FloatArray) -> None:
         """Note the bound of some prices of reads and trees, with those that the regions have now."""
         read, excess = grove.fitted(own, price)
         prices = self._lifted(grove, read, self.prices)
@@ -149,7 +149,7 @@ class TreedRelaxation(Relaxation):
                 self.trees.price[:] = price[priced]
 
 
-def kept_trees(pool: Pool) -> KeptTrees:
+def saved_cuts(pool: CutBuffers) -> KeptTrees:
     """The trees as a certificate keeps them: their shape, and a price for each unit of need."""
     return KeptTrees(
         root=pool.root,

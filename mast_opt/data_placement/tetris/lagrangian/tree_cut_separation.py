@@ -30,7 +30,7 @@ LIMITS = 2
 
 
 @dataclass(eq=False)
-class Pool:
+class CutBuffers:
     """Trees with their prices; the first ``count`` of each array are in use.
 
     A tree's reads stand in the order in which they were reached. All rows are divided by what the tree needs.
@@ -62,7 +62,7 @@ class Pool:
     """[T] separations since the tree was found."""
 
     @classmethod
-    def empty(cls) -> Pool:
+    def empty(cls) -> CutBuffers:
         return cls(
             0,
             np.zeros(TREES + 1, np.int64),
@@ -79,14 +79,14 @@ class Pool:
             np.zeros(TREES, np.int64),
         )
 
-    def taken(self, trees: Ints) -> Pool:
+    def taken(self, trees: Ints) -> CutBuffers:
         """A copy of some trees, in their order, without spare room."""
         length = np.diff(self.start)[trees]
         start = np.concatenate([[0], np.cumsum(length)])
         arcs = np.arange(start[-1]) + np.repeat(self.start[trees] - start[:-1], length)
         by_arc = (values[arcs] for values in (self.read, self.parent, self.down, self.share))
         by_tree = (self.root, self.region, self.limit, self.needs, self.spare, self.price, self.age)
-        return Pool(len(trees), start, *by_arc, *(values[trees] for values in by_tree))
+        return CutBuffers(len(trees), start, *by_arc, *(values[trees] for values in by_tree))
 
     def prune(self) -> None:
         """Forget the trees that two separations have left without a price."""
@@ -239,7 +239,7 @@ def separate(a, pool, region, roots, inside, whole, down, up, need, limit, detou
 
 
 @compiled
-def spread(start, read, is_down, share, root, region, spare, price, down, up, lift):
+def distribute_cut_prices(start, read, is_down, share, root, region, spare, price, down, up, lift):
     """What trees charge at their prices: each read downwards and upwards [R, N], each root [I + W, R]."""
     down[:] = 0.0
     up[:] = 0.0

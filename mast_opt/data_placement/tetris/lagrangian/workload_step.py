@@ -22,7 +22,7 @@ AHEAD = 8
 """Reads ahead of which what is known of their datasets is fetched."""
 
 
-class Point(NamedTuple):
+class PrimalIterate(NamedTuple):
     """Where the first-order method stands."""
 
     run: Singles
@@ -37,7 +37,7 @@ class Point(NamedTuple):
     """[I, R] what a replica saves its readers, at the prices of the last pass over the workloads."""
 
 
-class Charges(NamedTuple):
+class RowPrices(NamedTuple):
     """What the limits of the regions charge."""
 
     gpu: Singles

@@ -7,22 +7,22 @@ from typing import NamedTuple
 import numpy as np
 
 from mast_opt.core.jit import kernel
-from mast_opt.data_placement.tetris.decomposition import Part
-from mast_opt.data_placement.tetris.instance_arrays import Arrays
+from mast_opt.data_placement.tetris.decomposition import Subproblem
+from mast_opt.data_placement.tetris.instance_arrays import TetrisArrays
 from mast_opt.data_placement.tetris.operators.delta_costs import gpu_change
-from mast_opt.data_placement.tetris.operators.workspace import CANDIDATES, NOISES, Guess
-from mast_opt.data_placement.tetris.state import State
+from mast_opt.data_placement.tetris.operators.workspace import CANDIDATES, NOISES, SurrogateBuffers
+from mast_opt.data_placement.tetris.state import TetrisState
 from mast_opt.search.random_scalar import below, uniform
 
 
 @kernel
-def forget(guess: Guess):
+def invalidate_cache(guess: SurrogateBuffers):
     """GPU prices have changed."""
     guess.entry_of[:] = -1
 
 
 @kernel
-def _local_reads(a: Arrays, s: State, w, saved):
+def _local_reads(a: TetrisArrays, s: TetrisState, w, saved):
     """What each region saves because it holds what w reads."""
     saved[:] = 0.0
     for n in range(a.read_start[w], a.read_start[w + 1]):
@@ -34,7 +34,7 @@ def _local_reads(a: Arrays, s: State, w, saved):
 
 
 @kernel
-def _entry_row(a: Arrays, s: State, w, o, guess: Guess):
+def _entry_row(a: TetrisArrays, s: TetrisState, w, o, guess: SurrogateBuffers):
     """Row of ``guess.entry`` with the GPU price of option o in every region, as of a while ago."""
     twin = a.twin[a.twin_start[a.twin_class[w]]]
     asked = a.option_start[twin] + o - a.option_start[w]
@@ -48,7 +48,9 @@ def _entry_row(a: Arrays, s: State, w, o, guess: Guess):
 
 
 @kernel
-def likely_region(a: Arrays, s: State, part: Part, w, o, temperature, guess: Guess):
+def sample_region_by_surrogate(
+    a: TetrisArrays, s: TetrisState, part: Subproblem, w, o, temperature, guess: SurrogateBuffers
+):
     """The part's region, other than w's, where w would cost least on option o, give or take the temperature; −1 if
     there is none with enough cores."""
     row = _entry_row(a, s, w, o, guess)
@@ -64,7 +66,9 @@ def likely_region(a: Arrays, s: State, part: Part, w, o, temperature, guess: Gue
 
 
 @kernel
-def likely_twin(a: Arrays, s: State, part: Part, window: Window, w, temperature, guess: Guess):
+def sample_swap_partner(
+    a: TetrisArrays, s: TetrisState, part: Subproblem, window: ActiveWindow, w, temperature, guess: SurrogateBuffers
+):
     """Of some twins of w in other regions of the part, the one that it had best change places with, give or take the
     temperature; w itself if there is none."""
     _local_reads(a, s, w, guess.saved)
@@ -73,7 +77,7 @@ def likely_twin(a: Arrays, s: State, part: Part, window: Window, w, temperature,
     noise, scale = below(s.random, NOISES), np.float32(temperature)
     most, best = np.float32(-np.inf), w
     for at in range(CANDIDATES):
-        v = a.twin[first + within(s.random, window.partners, window.share, count)]
+        v = a.twin[first + draw_index(s.random, window.partners, window.share, count)]
         r = s.region[v]
         if r == here or r == len(guess.saved) or not part.mine[r]:
             continue
@@ -92,7 +96,7 @@ WIDTH = 2_000
 longer."""
 
 
-class Window(NamedTuple):
+class ActiveWindow(NamedTuple):
     """One part of all that there is, in order, and another one where partners for an exchange are drawn. Both begin
     anywhere; what lies beyond the end lies at the beginning."""
 
@@ -102,15 +106,15 @@ class Window(NamedTuple):
 
 
 @kernel
-def next_window(random, share):
+def draw_window(random, share):
     """Windows that begin at random, or all there is."""
     if share >= 1.0:
-        return Window(0.0, 0.0, 1.0)
-    return Window(uniform(random), uniform(random), share)
+        return ActiveWindow(0.0, 0.0, 1.0)
+    return ActiveWindow(uniform(random), uniform(random), share)
 
 
 @kernel
-def within(random, begin, share, n):
+def draw_index(random, begin, share, n):
     """A random index in the part of 0 … n − 1 that begins there."""
     at = begin + uniform(random) * share
     return np.int64((at - 1.0 if at >= 1.0 else at) * n)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from mast_opt.core.jit import kernel
-from mast_opt.data_placement.tetris.instance_arrays import Arrays
+from mast_opt.data_placement.tetris.instance_arrays import TetrisArrays
 from mast_opt.data_placement.tetris.operators.delta_costs import gpu_change, replica_price, stay_worth
-from mast_opt.data_placement.tetris.operators.induced_moves import follow, unfollow
+from mast_opt.data_placement.tetris.operators.induced_moves import apply_induced_moves, undo_induced_moves
 from mast_opt.data_placement.tetris.operators.replica_moves import set_replica
-from mast_opt.data_placement.tetris.operators.workload_moves import enter
-from mast_opt.data_placement.tetris.operators.workspace import DATASETS, WORKLOADS, Scratch
-from mast_opt.data_placement.tetris.state import State
-from mast_opt.search.random_scalar import allowance
+from mast_opt.data_placement.tetris.operators.workload_moves import add_load
+from mast_opt.data_placement.tetris.operators.workspace import DATASETS, WORKLOADS, Workspace
+from mast_opt.data_placement.tetris.state import TetrisState
+from mast_opt.search.random_scalar import metropolis_threshold
 
 
 @kernel
@@ -22,7 +22,7 @@ def _among(values, count, value):
 
 
 @kernel
-def gather(a: Arrays, s: State, i, r0, works, data):
+def dependency_closure(a: TetrisArrays, s: TetrisState, i, r0, works, data):
     """The readers of i in r0, the datasets that they alone could not take along, their readers, and so on.
 
     Returns (workloads, datasets), or (−1, −1) if that is more than a herd.
@@ -51,7 +51,7 @@ def gather(a: Arrays, s: State, i, r0, works, data):
 
 
 @kernel
-def have_room(a: Arrays, s: State, r, came, workloads, datasets, left, leavers, emptied):
+def have_room(a: TetrisArrays, s: TetrisState, r, came, workloads, datasets, left, leavers, emptied):
     """May the ``workloads`` and ``datasets`` of one herd come to r while those of another (``left``) leave it?
 
     No limit may end beyond both itself and where it is. Data that is in r already needs no room.
@@ -87,7 +87,7 @@ def have_room(a: Arrays, s: State, r, came, workloads, datasets, left, leavers, 
 
 
 @kernel
-def _in_quota(a: Arrays, s: State, w, r, came, workloads, left, leavers):
+def _in_quota(a: TetrisArrays, s: TetrisState, w, r, came, workloads, left, leavers):
     """Does w's application keep its quota in r?"""
     row = a.quota_row[a.app[w], r]
     if row < 0:
@@ -103,16 +103,16 @@ def _in_quota(a: Arrays, s: State, w, r, came, workloads, left, leavers):
 
 
 @kernel
-def herd(a: Arrays, s: State, i, r0, r1, temperature, scratch: Scratch):
+def herd(a: TetrisArrays, s: TetrisState, i, r0, r1, temperature, scratch: Workspace):
     """Move the replica of i in r0 to r1 with all that hangs on it."""
     if r0 == r1 or not s.place[i, r0] or a.pinned[i, r0]:
         return 0.0
     one = scratch.herd
     action, works, data, added, dropped = one.action, one.workloads, one.datasets, one.added, one.dropped
-    workloads, datasets = gather(a, s, i, r0, works, data)
+    workloads, datasets = dependency_closure(a, s, i, r0, works, data)
     if workloads < 0 or not have_room(a, s, r1, one, workloads, datasets, one, 0, 0):
         return 0.0
-    threshold = allowance(s.random, temperature)
+    threshold = metropolis_threshold(s.random, temperature)
     delta = 0.0
     added[:] = False
     dropped[:] = False
@@ -126,10 +126,10 @@ def herd(a: Arrays, s: State, i, r0, r1, temperature, scratch: Scratch):
         w = works[j]
         k, g = a.option_type[s.option[w]], a.option_mgpu[s.option[w]]
         delta += gpu_change(a, s, a.tier[w], r0, k, g, r1, k, g, True) + stay_worth(a, w, r0) - stay_worth(a, w, r1)
-        enter(a, s, w, r0, -1)
-        enter(a, s, w, r1, 1)
+        add_load(a, s, w, r0, -1)
+        add_load(a, s, w, r1, 1)
     for j in range(workloads):  # after all have entered, so that replicas leave room for every output
-        delta += follow(a, s, works[j], r0, r1, action[j])
+        delta += apply_induced_moves(a, s, works[j], r0, r1, action[j])
         s.region[works[j]] = r1
     legal = True
     for j in range(datasets):
@@ -150,9 +150,9 @@ def herd(a: Arrays, s: State, i, r0, r1, temperature, scratch: Scratch):
         w = works[j]
         k, g = a.option_type[s.option[w]], a.option_mgpu[s.option[w]]
         s.region[w] = r0
-        unfollow(a, s, w, r0, r1, action[j])
-        enter(a, s, w, r1, -1)
-        enter(a, s, w, r0, 1)
+        undo_induced_moves(a, s, w, r0, r1, action[j])
+        add_load(a, s, w, r1, -1)
+        add_load(a, s, w, r0, 1)
         gpu_change(a, s, a.tier[w], r1, k, g, r0, k, g, True)
     for j in range(datasets):
         if added[j]:
@@ -161,20 +161,20 @@ def herd(a: Arrays, s: State, i, r0, r1, temperature, scratch: Scratch):
 
 
 @kernel
-def trade(a: Arrays, s: State, i, r0, j, r1, temperature, scratch: Scratch):
+def compound_swap(a: TetrisArrays, s: TetrisState, i, r0, j, r1, temperature, scratch: Workspace):
     """Exchange the replica of i in r0 and that of j in r1, with all that hangs on them."""
     if r0 == r1 or s.place[i, r1] or s.place[j, r0]:
         return 0.0
     one, two = scratch.herd, scratch.other
-    w0, d0 = gather(a, s, i, r0, one.workloads, one.datasets)
+    w0, d0 = dependency_closure(a, s, i, r0, one.workloads, one.datasets)
     if w0 < 0 or not _may_leave(a, s, one, d0, r0, r1):
         return 0.0
-    w1, d1 = gather(a, s, j, r1, two.workloads, two.datasets)
+    w1, d1 = dependency_closure(a, s, j, r1, two.workloads, two.datasets)
     if w1 < 0 or not _may_leave(a, s, two, d1, r1, r0):
         return 0.0
     if not have_room(a, s, r1, one, w0, d0, two, w1, d1) or not have_room(a, s, r0, two, w1, d1, one, w0, d0):
         return 0.0
-    threshold = allowance(s.random, temperature)
+    threshold = metropolis_threshold(s.random, temperature)
     delta = _replicas(a, s, one, d0, r0, False) + _replicas(a, s, two, d1, r1, False)
     delta += _replicas(a, s, one, d0, r1, True) + _replicas(a, s, two, d1, r0, True)
     delta += _pass(a, s, one, w0, r0, r1) + _pass(a, s, two, w1, r1, r0)
@@ -193,7 +193,7 @@ def trade(a: Arrays, s: State, i, r0, j, r1, temperature, scratch: Scratch):
 
 
 @kernel
-def _may_leave(a: Arrays, s: State, herd, datasets, r0, r1):
+def _may_leave(a: TetrisArrays, s: TetrisState, herd, datasets, r0, r1):
     """May every replica of the herd leave r0, and is none of them in r1 already?"""
     for j in range(datasets):
         d = herd.datasets[j]
@@ -203,7 +203,7 @@ def _may_leave(a: Arrays, s: State, herd, datasets, r0, r1):
 
 
 @kernel
-def _replicas(a: Arrays, s: State, herd, datasets, r, present):
+def _replicas(a: TetrisArrays, s: TetrisState, herd, datasets, r, present):
     """Add the herd's replicas in r, or drop them."""
     delta = 0.0
     for j in range(datasets):
@@ -215,30 +215,30 @@ def _replicas(a: Arrays, s: State, herd, datasets, r, present):
 
 
 @kernel
-def _pass(a: Arrays, s: State, herd, workloads, r0, r1):
+def _pass(a: TetrisArrays, s: TetrisState, herd, workloads, r0, r1):
     """Take the herd's demand from r0 to r1."""
     delta = 0.0
     for j in range(workloads):
         w = herd.workloads[j]
         k, g = a.option_type[s.option[w]], a.option_mgpu[s.option[w]]
         delta += gpu_change(a, s, a.tier[w], r0, k, g, r1, k, g, True) + stay_worth(a, w, r0) - stay_worth(a, w, r1)
-        enter(a, s, w, r0, -1)
-        enter(a, s, w, r1, 1)
+        add_load(a, s, w, r0, -1)
+        add_load(a, s, w, r1, 1)
     return delta
 
 
 @kernel
-def _follow(a: Arrays, s: State, herd, workloads, r0, r1):
+def _follow(a: TetrisArrays, s: TetrisState, herd, workloads, r0, r1):
     """Let what the herd's workloads read beside its datasets follow them."""
     delta = 0.0
     for j in range(workloads):
-        delta += follow(a, s, herd.workloads[j], r0, r1, herd.action[j])
+        delta += apply_induced_moves(a, s, herd.workloads[j], r0, r1, herd.action[j])
         s.region[herd.workloads[j]] = r1
     return delta
 
 
 @kernel
-def _unfollow(a: Arrays, s: State, herd, workloads, r0, r1):
+def _unfollow(a: TetrisArrays, s: TetrisState, herd, workloads, r0, r1):
     for j in range(workloads - 1, -1, -1):
         s.region[herd.workloads[j]] = r0
-        unfollow(a, s, herd.workloads[j], r0, r1, herd.action[j])
+        undo_induced_moves(a, s, herd.workloads[j], r0, r1, herd.action[j])

@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 from mast_opt.core.jit import kernel
-from mast_opt.data_placement.tetris.instance_arrays import Arrays
-from mast_opt.data_placement.tetris.state import State
+from mast_opt.data_placement.tetris.instance_arrays import TetrisArrays
+from mast_opt.data_placement.tetris.state import TetrisState
 
 
 @kernel
-def relief(a: Arrays, used, limit, amount):
+def penalty_reduction(a: TetrisArrays, used, limit, amount):
     """Cost change, ≤ 0, of taking ``amount`` out of a limit that may be exceeded."""
     over = used - limit
     return 0.0 if over <= 0 else -a.relief * min(over, amount) / max(limit, 1)
 
 
 @kernel
-def replica_price(a: Arrays, i, r):
+def replica_price(a: TetrisArrays, i, r):
     return a.keep_price[i] if a.stored[i, r] else a.new_price[i]
 
 
 @kernel
-def stay_worth(a: Arrays, w, r):
+def stay_worth(a: TetrisArrays, w, r):
     """Share of w that runs in r today, as a cost saved by staying."""
     share = 0.0
     for c in range(a.today_start[w], a.today_start[w + 1]):
@@ -30,7 +30,7 @@ def stay_worth(a: Arrays, w, r):
 
 
 @kernel
-def _balance(a: Arrays, s: State, r, k, p, change):
+def _balance(a: TetrisArrays, s: TetrisState, r, k, p, change):
     """Change of the overload and idle terms when demand[r,k,p] changes."""
     supply = a.supply[r, k]
     before = s.demand[r, k, p]
@@ -42,7 +42,7 @@ def _balance(a: Arrays, s: State, r, k, p, change):
 
 
 @kernel
-def _new_peak(a: Arrays, s: State, k, p, r0, g0, r1, g1):
+def _new_peak(a: TetrisArrays, s: TetrisState, k, p, r0, g0, r1, g1):
     """peak[k,p] after demand leaves r0 and enters r1 (−1: neither)."""
     peak = s.peak[k, p]
     if r0 >= 0:
@@ -60,7 +60,7 @@ def _new_peak(a: Arrays, s: State, k, p, r0, g0, r1, g1):
 
 
 @kernel
-def gpu_change(a: Arrays, s: State, tier, r0, k0, g0, r1, k1, g1, make):
+def gpu_change(a: TetrisArrays, s: TetrisState, tier, r0, k0, g0, r1, k1, g1, make):
     """Change of the GPU terms when g0 of type k0 leaves r0 and g1 of type k1 enters r1; made if ``make``."""
     kinds, regions = s.demand.shape[1], s.demand.shape[0]
     leaves = r0 < regions and k0 < kinds and g0 > 0

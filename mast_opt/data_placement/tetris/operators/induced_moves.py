@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from mast_opt.core.jit import kernel
-from mast_opt.data_placement.tetris.instance_arrays import Arrays
-from mast_opt.data_placement.tetris.operators.delta_costs import relief, replica_price
+from mast_opt.data_placement.tetris.instance_arrays import TetrisArrays
+from mast_opt.data_placement.tetris.operators.delta_costs import penalty_reduction, replica_price
 from mast_opt.data_placement.tetris.operators.replica_moves import fits, set_replica
-from mast_opt.data_placement.tetris.state import State
+from mast_opt.data_placement.tetris.state import TetrisState
 
 ADD, DROP = 1, 2
 
 
 @kernel
-def follow(a: Arrays, s: State, w, r0, r1, action):
+def apply_induced_moves(a: TetrisArrays, s: TetrisState, w, r0, r1, action):
     """Move what w reads from r0 to r1, each replica added or dropped as pays; actions are noted for ``unfollow``."""
     regions = s.place.shape[1]
     delta = 0.0
@@ -41,7 +41,7 @@ def follow(a: Arrays, s: State, w, r0, r1, action):
                     delta += volume * a.remote_price
         if drop and s.copies[i] > a.copies_min[i]:
             delta += s.volume[i, r0] * a.remote_price - replica_price(a, i, r0)
-            delta += relief(a, s.storage[r0], a.storage[r0], a.size[i])
+            delta += penalty_reduction(a, s.storage[r0], a.storage[r0], a.size[i])
             set_replica(a, s, i, r0, False)
             done |= DROP
         action[n - a.read_start[w]] = done
@@ -49,7 +49,7 @@ def follow(a: Arrays, s: State, w, r0, r1, action):
 
 
 @kernel
-def unfollow(a: Arrays, s: State, w, r0, r1, action):
+def undo_induced_moves(a: TetrisArrays, s: TetrisState, w, r0, r1, action):
     """Undo ``follow`` with the same arguments."""
     regions = s.place.shape[1]
     for n in range(a.read_start[w + 1] - 1, a.read_start[w] - 1, -1):
@@ -66,7 +66,7 @@ def unfollow(a: Arrays, s: State, w, r0, r1, action):
 
 
 @kernel
-def following(a: Arrays, s: State, w, r0, r1):
+def evaluate_induced_moves(a: TetrisArrays, s: TetrisState, w, r0, r1):
     """What ``follow`` would return, without moving anything; most changes are only priced."""
     regions = s.place.shape[1]
     delta = 0.0
@@ -101,5 +101,5 @@ def following(a: Arrays, s: State, w, r0, r1):
         if drop and copies > a.copies_min[i]:
             delta += left - old
             if relieved:
-                delta += relief(a, s.storage[r0], a.storage[r0], a.size[i])
+                delta += penalty_reduction(a, s.storage[r0], a.storage[r0], a.size[i])
     return delta

@@ -7,15 +7,19 @@ never by a change; moving out of an exceeded limit is rewarded by ``relief``.
 from __future__ import annotations
 
 from mast_opt.core.jit import kernel
-from mast_opt.data_placement.tetris.instance_arrays import Arrays
-from mast_opt.data_placement.tetris.operators.delta_costs import gpu_change, relief, stay_worth
-from mast_opt.data_placement.tetris.operators.induced_moves import follow, following, unfollow
-from mast_opt.data_placement.tetris.state import State
-from mast_opt.search.random_scalar import allowance
+from mast_opt.data_placement.tetris.instance_arrays import TetrisArrays
+from mast_opt.data_placement.tetris.operators.delta_costs import gpu_change, penalty_reduction, stay_worth
+from mast_opt.data_placement.tetris.operators.induced_moves import (
+    apply_induced_moves,
+    evaluate_induced_moves,
+    undo_induced_moves,
+)
+from mast_opt.data_placement.tetris.state import TetrisState
+from mast_opt.search.random_scalar import metropolis_threshold
 
 
 @kernel
-def enter(a: Arrays, s: State, w, r, sign):
+def add_load(a: TetrisArrays, s: TetrisState, w, r, sign):
     """Add w's cores and output to r (sign 1) or take them out (sign −1)."""
     if r < s.place.shape[1]:
         s.cpu[r] += sign * a.cpu_need[w]
@@ -26,19 +30,21 @@ def enter(a: Arrays, s: State, w, r, sign):
 
 
 @kernel
-def leaving(a: Arrays, s: State, w, r):
+def load_reduction_gain(a: TetrisArrays, s: TetrisState, w, r):
     """Relief of the limits of r when w leaves it."""
     if r >= s.place.shape[1]:
         return 0.0
-    delta = relief(a, s.cpu[r], a.cpu[r], a.cpu_need[w]) + relief(a, s.storage[r], a.storage[r], a.output[w])
+    delta = penalty_reduction(a, s.cpu[r], a.cpu[r], a.cpu_need[w]) + penalty_reduction(
+        a, s.storage[r], a.storage[r], a.output[w]
+    )
     row = a.quota_row[a.app[w], r]
     if row >= 0:
-        delta += relief(a, s.quota[row], a.quota[row], a.cpu_need[w])
+        delta += penalty_reduction(a, s.quota[row], a.quota[row], a.cpu_need[w])
     return delta
 
 
 @kernel
-def has_room(a: Arrays, s: State, w, r):
+def has_room(a: TetrisArrays, s: TetrisState, w, r):
     if r >= s.place.shape[1]:
         return True
     if s.cpu[r] + a.cpu_need[w] > a.cpu[r]:
@@ -50,14 +56,14 @@ def has_room(a: Arrays, s: State, w, r):
 
 
 @kernel
-def move(a: Arrays, s: State, w, o1, r1, temperature, action):
+def move_workload(a: TetrisArrays, s: TetrisState, w, o1, r1, temperature, action):
     """Run w on option o1 in region r1 (R: leave it out)."""
     o0, r0 = s.option[w], s.region[w]
     regions = s.place.shape[1]
     if r0 != r1 and not has_room(a, s, w, r1):
         return 0.0
     k0, g0, k1, g1 = a.option_type[o0], a.option_mgpu[o0], a.option_type[o1], a.option_mgpu[o1]
-    threshold = allowance(s.random, temperature)
+    threshold = metropolis_threshold(s.random, temperature)
     delta = gpu_change(a, s, a.tier[w], r0, k0, g0, r1, k1, g1, False)
     if r0 != r1:
         delta += stay_worth(a, w, r0) - stay_worth(a, w, r1)
@@ -65,23 +71,23 @@ def move(a: Arrays, s: State, w, o1, r1, temperature, action):
             delta += a.refuse_price[w]
         elif r0 == regions:
             delta -= a.refuse_price[w]
-        delta += leaving(a, s, w, r0)
+        delta += load_reduction_gain(a, s, w, r0)
         if delta - a.stakes[w] > threshold:
             return 0.0
-        delta += following(a, s, w, r0, r1)
+        delta += evaluate_induced_moves(a, s, w, r0, r1)
     if delta > threshold:
         return 0.0
     if r0 != r1:
-        enter(a, s, w, r0, -1)
-        enter(a, s, w, r1, 1)
-        follow(a, s, w, r0, r1, action)
+        add_load(a, s, w, r0, -1)
+        add_load(a, s, w, r1, 1)
+        apply_induced_moves(a, s, w, r0, r1, action)
     gpu_change(a, s, a.tier[w], r0, k0, g0, r1, k1, g1, True)
     s.option[w], s.region[w] = o1, r1
     return delta
 
 
 @kernel
-def _swap_room(a: Arrays, s: State, w, v, r):
+def _swap_room(a: TetrisArrays, s: TetrisState, w, v, r):
     """May w take v's place in r, which v leaves?"""
     if r >= s.place.shape[1]:
         return True
@@ -98,7 +104,7 @@ def _swap_room(a: Arrays, s: State, w, v, r):
 
 
 @kernel
-def swap(a: Arrays, s: State, w, ow, v, ov, temperature, action, second):
+def swap_workloads(a: TetrisArrays, s: TetrisState, w, ow, v, ov, temperature, action, second):
     """Exchange the regions of two workloads; w then runs on its option ow, v on its option ov."""
     rw, rv = s.region[w], s.region[v]
     if rw == rv or not a.option_region[ow, rv] or not a.option_region[ov, rw]:
@@ -106,7 +112,7 @@ def swap(a: Arrays, s: State, w, ow, v, ov, temperature, action, second):
     if not _swap_room(a, s, w, v, rv) or not _swap_room(a, s, v, w, rw):
         return 0.0
     regions = s.place.shape[1]
-    threshold = allowance(s.random, temperature)
+    threshold = metropolis_threshold(s.random, temperature)
     delta = stay_worth(a, w, rw) + stay_worth(a, v, rv) - stay_worth(a, w, rv) - stay_worth(a, v, rw)
     if rw == regions:
         delta += a.refuse_price[v] - a.refuse_price[w]
@@ -119,23 +125,23 @@ def swap(a: Arrays, s: State, w, ow, v, ov, temperature, action, second):
         delta += gpu_change(a, s, a.tier[w], rw, kw, gw, rv, nw, hw, True)
         delta += gpu_change(a, s, a.tier[v], rv, kv, gv, rw, nv, hv, True)
     # Priced one by one first: exact unless the two share a dataset or room, and most swaps end here.
-    if delta + following(a, s, w, rw, rv) + following(a, s, v, rv, rw) <= threshold:
-        enter(a, s, w, rw, -1)
-        enter(a, s, v, rv, -1)
-        enter(a, s, w, rv, 1)
-        enter(a, s, v, rw, 1)
-        delta += follow(a, s, w, rw, rv, action)
-        delta += follow(a, s, v, rv, rw, second)
+    if delta + evaluate_induced_moves(a, s, w, rw, rv) + evaluate_induced_moves(a, s, v, rv, rw) <= threshold:
+        add_load(a, s, w, rw, -1)
+        add_load(a, s, v, rv, -1)
+        add_load(a, s, w, rv, 1)
+        add_load(a, s, v, rw, 1)
+        delta += apply_induced_moves(a, s, w, rw, rv, action)
+        delta += apply_induced_moves(a, s, v, rv, rw, second)
         if delta <= threshold:
             s.option[w], s.option[v] = ow, ov
             s.region[w], s.region[v] = rv, rw
             return delta
-        unfollow(a, s, v, rv, rw, second)
-        unfollow(a, s, w, rw, rv, action)
-        enter(a, s, v, rw, -1)
-        enter(a, s, w, rv, -1)
-        enter(a, s, v, rv, 1)
-        enter(a, s, w, rw, 1)
+        undo_induced_moves(a, s, v, rv, rw, second)
+        undo_induced_moves(a, s, w, rw, rv, action)
+        add_load(a, s, v, rw, -1)
+        add_load(a, s, w, rv, -1)
+        add_load(a, s, v, rv, 1)
+        add_load(a, s, w, rw, 1)
     if not neutral:
         gpu_change(a, s, a.tier[v], rw, nv, hv, rv, kv, gv, True)
         gpu_change(a, s, a.tier[w], rv, nw, hw, rw, kw, gw, True)
@@ -143,5 +149,5 @@ def swap(a: Arrays, s: State, w, ow, v, ov, temperature, action, second):
 
 
 @kernel
-def _gpus_of(a: Arrays, o, q):
+def _gpus_of(a: TetrisArrays, o, q):
     return a.option_type[o], a.option_mgpu[o], a.option_type[q], a.option_mgpu[q]

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mast_opt.data_placement.problem import Bools, Ints
-from mast_opt.data_placement.tetris.instance_arrays import Arrays
+from mast_opt.data_placement.tetris.instance_arrays import TetrisArrays
 from mast_opt.search.random_scalar import gumbel
 
 WORKLOADS, DATASETS = 48, 12
@@ -19,7 +19,7 @@ CANDIDATES = 16
 """Twins of which one is chosen for an exchange."""
 
 
-class Herd(NamedTuple):
+class CompoundMoveBuffers(NamedTuple):
     """Space for datasets and workloads that move together; how many of each is kept beside it."""
 
     workloads: Ints
@@ -30,7 +30,7 @@ class Herd(NamedTuple):
     dropped: Bools
 
 
-class Guess(NamedTuple):
+class SurrogateBuffers(NamedTuple):
     """Space for guessing where a workload would cost least."""
 
     saved: NDArray[np.float32]
@@ -43,21 +43,21 @@ class Guess(NamedTuple):
     """[NOISES + …] quantiles of a Gumbel distribution in random order; a choice takes some in a row."""
 
 
-class Scratch(NamedTuple):
+class Workspace(NamedTuple):
     """Space for the kernels of one thread."""
 
     first: Ints
     """What became of the replicas that a workload reads, for taking a change back."""
     second: Ints
-    herd: Herd
-    other: Herd
-    guess: Guess
+    herd: CompoundMoveBuffers
+    other: CompoundMoveBuffers
+    guess: SurrogateBuffers
 
 
-def scratch_for(a: Arrays) -> Scratch:
+def workspace_for(a: TetrisArrays) -> Workspace:
     """Scratch space that is large enough for every change."""
     widest = max(1, int(np.diff(a.read_start).max(initial=1)))
-    return Scratch(
+    return Workspace(
         first=np.zeros(widest, np.int8),
         second=np.zeros(widest, np.int8),
         herd=_herd_for(widest),
@@ -66,8 +66,8 @@ def scratch_for(a: Arrays) -> Scratch:
     )
 
 
-def _herd_for(widest: int) -> Herd:
-    return Herd(
+def _herd_for(widest: int) -> CompoundMoveBuffers:
+    return CompoundMoveBuffers(
         workloads=np.zeros(WORKLOADS, np.int64),
         datasets=np.zeros(DATASETS, np.int64),
         action=np.zeros((WORKLOADS, widest), np.int8),
@@ -76,8 +76,8 @@ def _herd_for(widest: int) -> Herd:
     )
 
 
-def _guess_for(regions: int) -> Guess:
-    return Guess(
+def _guess_for(regions: int) -> SurrogateBuffers:
+    return SurrogateBuffers(
         saved=np.zeros(regions, np.float32),
         entry=np.zeros((ENTRIES, regions), np.float32),
         entry_of=np.full(ENTRIES, -1, np.int64),

@@ -13,11 +13,11 @@ from mast_opt.data_placement.formulation.formulation import base, exact_shares
 from mast_opt.data_placement.plan import Plan, today
 from mast_opt.data_placement.problem import DataPlacement
 from mast_opt.data_placement.tetris.params import SETTLED
-from mast_opt.data_placement.tetris.stage_objective import EARLIER, Aim
-from mast_opt.data_placement.tetris.sub_mip.fix_and_optimise import Neighbourhoods, worthwhile
-from mast_opt.data_placement.tetris.sub_mip.workloads_only import place_work, work_alone
+from mast_opt.data_placement.tetris.stage_objective import EARLIER, StageObjective
+from mast_opt.data_placement.tetris.sub_mip.fix_and_optimise import FixAndOptimise, sub_mip_applicable
+from mast_opt.data_placement.tetris.sub_mip.workloads_only import place_work, workloads_only
 from mast_opt.mip import Mip
-from mast_opt.search.interface import Tools
+from mast_opt.search.interface import SearchContext
 
 LEAST_S, MOST_S = 1.0, 30.0
 """Seconds that the MIP solver is given at least, and where there is no time limit."""
@@ -26,30 +26,39 @@ NODES, COUNTED = 300, 20_000
 reads times regions up to which those may look for a plan where the search found none: on more they take too long."""
 
 
-def finish(
-    problem: DataPlacement, tools: Tools, plan: Plan | None, aim: Aim, start: Plan | None, until_s: float
+def complete_plan(
+    problem: DataPlacement,
+    tools: SearchContext,
+    plan: Plan | None,
+    aim: StageObjective,
+    start: Plan | None,
+    until_s: float,
 ) -> Plan | None:
     """The plan with what the annealing leaves open settled, and improved by neighbourhoods where that is worthwhile,
     until the watch shows ``until_s``.
 
     Never worse than ``start``, where that breaks no rule and no cap.
     """
-    counted, alone = tools.watch.stop.iterations is not None, work_alone(problem, aim)
-    if counted or not (alone or worthwhile(problem)):
-        return polish(problem, tools, plan, aim, start)
-    before = polish(problem, tools, plan, aim, start) if problem.links is None else None
+    counted, alone = tools.watch.stop.iterations is not None, workloads_only(problem, aim)
+    if counted or not (alone or sub_mip_applicable(problem)):
+        return optimise_shares(problem, tools, plan, aim, start)
+    before = optimise_shares(problem, tools, plan, aim, start) if problem.links is None else None
     first = before or plan or start
     better = None
     if first is not None and alone:
         better = place_work(problem, tools, aim, first, until_s - tools.watch.elapsed_s)
     elif first is not None:
-        better = Neighbourhoods(problem, tools, aim, until_s).improve(first)
+        better = FixAndOptimise(problem, tools, aim, until_s).improve(first)
     if better is not None and math.isinf(aim.worth(problem, better)):
-        better = polish(problem, tools, better, aim, None)
-    return _best(problem, aim, before, today(problem), start, better) or polish(problem, tools, None, aim, None)
+        better = optimise_shares(problem, tools, better, aim, None)
+    return _best(problem, aim, before, today(problem), start, better) or optimise_shares(
+        problem, tools, None, aim, None
+    )
 
 
-def polish(problem: DataPlacement, tools: Tools, plan: Plan | None, aim: Aim, start: Plan | None) -> Plan | None:
+def optimise_shares(
+    problem: DataPlacement, tools: SearchContext, plan: Plan | None, aim: StageObjective, start: Plan | None
+) -> Plan | None:
     """The plan with its open shares optimised, or a feasible one where there was none; never worse than plan or start.
 
     A start that breaks a rule or a cap is left out of account.
@@ -70,7 +79,7 @@ def polish(problem: DataPlacement, tools: Tools, plan: Plan | None, aim: Aim, st
 
     for held in (plan, start):
         if held is not None:
-            x, settled = formulation.encode(held), _settled(mip)
+            x, settled = formulation.encode(held), _fixed_integers(mip)
             lawful = _best(problem, aim, held) is not None
             best = _best(problem, aim, best, solved(mip.fix(settled, np.rint(x[settled])), x if lawful else None))
     if best is None and (tools.watch.stop.iterations is None or size <= COUNTED):
@@ -78,14 +87,14 @@ def polish(problem: DataPlacement, tools: Tools, plan: Plan | None, aim: Aim, st
     return best
 
 
-def _best(problem: DataPlacement, aim: Aim, *plans: Plan | None) -> Plan | None:
+def _best(problem: DataPlacement, aim: StageObjective, *plans: Plan | None) -> Plan | None:
     """The first of the best plans; None if each breaks a rule or a cap."""
     known = [(aim.worth(problem, plan), plan) for plan in plans if plan is not None]
     worth, best = min(known, key=lambda pair: pair[0], default=(math.inf, None))
     return best if math.isfinite(worth) else None
 
 
-def _params(tools: Tools, aim: Aim, start: FloatArray | None) -> SolveParams:
+def _params(tools: SearchContext, aim: StageObjective, start: FloatArray | None) -> SolveParams:
     """Where rounds are counted, so are nodes, and the clock has no say."""
     stop = tools.watch.stop
     counted = stop.iterations is not None
@@ -99,6 +108,6 @@ def _params(tools: Tools, aim: Aim, start: FloatArray | None) -> SolveParams:
     )
 
 
-def _settled(mip: Mip) -> IntArray:
+def _fixed_integers(mip: Mip) -> IntArray:
     """Columns of what the search has decided: replicas, and work that is not split."""
     return np.concatenate([block.ids.ravel() for block in mip.columns if block.name in ("place", "run", "unserved")])

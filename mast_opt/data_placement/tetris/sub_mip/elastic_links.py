@@ -17,7 +17,7 @@ NONE_LEFT = 1e-9
 """Excess, in units of a link's capacity, that counts as none."""
 
 
-class Crossings:
+class ElasticLinks:
     """The program with a priced column on every link by which it may be exceeded, in units of its capacity."""
 
     def __init__(self, problem: DataPlacement, mip: Mip) -> None:

@@ -20,13 +20,13 @@ from mast_opt.data_placement.plan import Plan
 from mast_opt.data_placement.problem import Bools, DataPlacement
 from mast_opt.data_placement.tetris.annealing.multistart import MOST_WORKLOADS
 from mast_opt.data_placement.tetris.params import LINKED
-from mast_opt.data_placement.tetris.stage_objective import Aim
-from mast_opt.data_placement.tetris.sub_mip.elastic_links import EXCESS, Crossings
-from mast_opt.data_placement.tetris.sub_mip.free_columns import Decisions
-from mast_opt.data_placement.tetris.sub_mip.workloads_only import share_before, work_alone
+from mast_opt.data_placement.tetris.stage_objective import StageObjective
+from mast_opt.data_placement.tetris.sub_mip.elastic_links import EXCESS, ElasticLinks
+from mast_opt.data_placement.tetris.sub_mip.free_columns import FreeColumns
+from mast_opt.data_placement.tetris.sub_mip.workloads_only import share_before, workloads_only
 from mast_opt.data_placement.verification.verifier import verify
 from mast_opt.mip import Mip
-from mast_opt.search.interface import Tools
+from mast_opt.search.interface import SearchContext
 
 SMALL = 20_000
 """Reads times regions up to which neighbourhoods are better than more annealing, where there are no links."""
@@ -71,7 +71,7 @@ RESERVE = 0.1
 """Share of the time that is kept for settling shares exactly."""
 
 
-def worthwhile(problem: DataPlacement) -> bool:
+def sub_mip_applicable(problem: DataPlacement) -> bool:
     """Should a part of the time go to neighbourhoods?"""
     reads = len(problem.read_workload)
     if problem.links is not None:
@@ -79,23 +79,23 @@ def worthwhile(problem: DataPlacement) -> bool:
     return reads * len(problem.regions) <= SMALL
 
 
-def seconds_before(problem: DataPlacement, aim: Aim, left_s: float) -> float:
+def search_seconds_before_sub_mips(problem: DataPlacement, aim: StageObjective, left_s: float) -> float:
     """Seconds of those left that are better annealed; the rest is for what is solved exactly."""
-    if work_alone(problem, aim):
+    if workloads_only(problem, aim):
         return share_before(problem) * left_s
-    if not worthwhile(problem):
+    if not sub_mip_applicable(problem):
         return left_s
-    if solved_whole(problem, aim) and not _of_integers(problem, aim):
+    if solve_full_mip(problem, aim) and not _prefers_cp_sat(problem, aim):
         return min(BEFORE_TINY * left_s, ENOUGH_S)
     return left_s * _share_before(problem, aim)
 
 
-def _share_before(problem: DataPlacement, aim: Aim) -> float:
+def _share_before(problem: DataPlacement, aim: StageObjective) -> float:
     if problem.links is not None:
         return BEFORE_LINKS
     if aim.caps and problem.remote_reads:
         return BEFORE_LATER
-    if solved_whole(problem, aim):
+    if solve_full_mip(problem, aim):
         return BEFORE_WHOLE
     if not problem.remote_reads:
         return BEFORE_BOUND
@@ -105,19 +105,19 @@ def _share_before(problem: DataPlacement, aim: Aim) -> float:
     return float(np.clip(size / WHOLLY, *BEFORE))
 
 
-def solved_whole(problem: DataPlacement, aim: Aim) -> bool:
+def solve_full_mip(problem: DataPlacement, aim: StageObjective) -> bool:
     """Is the whole program one for an exact solver? Then that beats every search."""
     size = len(problem.read_workload) * len(problem.regions)
     most = WHOLE_LATER if problem.remote_reads else WHOLE
-    return problem.links is None and size <= (most if _of_integers(problem, aim) else TINY)
+    return problem.links is None and size <= (most if _prefers_cp_sat(problem, aim) else TINY)
 
 
-def _of_integers(problem: DataPlacement, aim: Aim) -> bool:
+def _prefers_cp_sat(problem: DataPlacement, aim: StageObjective) -> bool:
     """Is a solver of integer programs better than one of mixed ones?"""
     return (bool(aim.caps) or not problem.remote_reads) and not problem.splittable.any()
 
 
-class Neighbourhoods:
+class FixAndOptimise:
     """The base formulation of a problem, of which parts are solved with the rest held fixed.
 
     Args:
@@ -125,14 +125,16 @@ class Neighbourhoods:
         until_s: seconds on the watch at which the search ends; infinite where time has no limit.
     """
 
-    def __init__(self, problem: DataPlacement, tools: Tools, aim: Aim, until_s: float = math.inf) -> None:
+    def __init__(
+        self, problem: DataPlacement, tools: SearchContext, aim: StageObjective, until_s: float = math.inf
+    ) -> None:
         self._problem, self._tools, self._aim, self._until_s = problem, tools, aim, until_s
         self._formulation = base(problem)
         stated = aim.staged(self._formulation.mip)
         self._width = len(stated.cost)
-        self._links = Crossings(problem, stated)
+        self._links = ElasticLinks(problem, stated)
         self._mip = self._links.mip
-        self._decisions = Decisions(problem, self._mip)
+        self._decisions = FreeColumns(problem, self._mip)
         self._most = float(FIRST)
         self._started = False
         self._reserve_s = 0.0 if math.isinf(self._left_s) else max(0.2, RESERVE * self._left_s)
@@ -168,7 +170,7 @@ class Neighbourhoods:
         watch, best, value, fruitless = self._tools.watch, None, math.inf, 0
         unlimited = math.isinf(self._left_s)
         x = self._begin(plan)
-        if x is not None and solved_whole(self._problem, self._aim):
+        if x is not None and solve_full_mip(self._problem, self._aim):
             x = self._whole(x)
         while x is not None:
             if self._links.within(x) and self._mip.objective(x) < value - 1e-9:
@@ -278,7 +280,7 @@ class Neighbourhoods:
     def _whole(self, x: FloatArray) -> FloatArray:
         """The best that a solver finds of the whole program from x."""
         tools = self._tools
-        solver = tools.integer_solver if _of_integers(self._problem, self._aim) else tools.mip_solver
+        solver = tools.integer_solver if _prefers_cp_sat(self._problem, self._aim) else tools.mip_solver
         if solver is None or self._over:
             return x
         params = replace(self._params(FOR_WHOLE, x), gap=tools.watch.stop.gap, threads=tools.threads)

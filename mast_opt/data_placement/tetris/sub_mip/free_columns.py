@@ -10,7 +10,7 @@ from mast_opt.data_placement.problem import Bools, DataPlacement
 from mast_opt.mip import Mip
 
 
-class Decisions:
+class FreeColumns:
     """The columns ``place``, ``run`` and ``unserved`` of a program, by dataset, workload and region (−1: of none)."""
 
     def __init__(self, problem: DataPlacement, mip: Mip) -> None:

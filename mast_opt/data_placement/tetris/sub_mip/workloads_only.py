@@ -16,8 +16,8 @@ from mast_opt.core.solve_result import SolveParams
 from mast_opt.data_placement.formulation.formulation import base
 from mast_opt.data_placement.plan import Plan, fill_remote
 from mast_opt.data_placement.problem import DataPlacement
-from mast_opt.data_placement.tetris.stage_objective import Aim
-from mast_opt.search.interface import Tools
+from mast_opt.data_placement.tetris.stage_objective import StageObjective
+from mast_opt.search.interface import SearchContext
 
 MOST_CELLS = 20_000
 """Options times regions up to which such a solver beats more annealing."""
@@ -29,7 +29,7 @@ UNHURRIED_S = 60.0
 """Seconds where there is no time limit."""
 
 
-def work_alone(problem: DataPlacement, aim: Aim) -> bool:
+def workloads_only(problem: DataPlacement, aim: StageObjective) -> bool:
     """Does nothing count but where work runs, and is the program small enough?"""
     anywhere = problem.remote_reads and problem.links is None
     return anywhere and aim.work_alone and _cells(problem) <= MOST_CELLS
@@ -44,7 +44,9 @@ def _cells(problem: DataPlacement) -> int:
     return int(problem.option_regions.sum())
 
 
-def place_work(problem: DataPlacement, tools: Tools, aim: Aim, plan: Plan, left_s: float) -> Plan | None:
+def place_work(
+    problem: DataPlacement, tools: SearchContext, aim: StageObjective, plan: Plan, left_s: float
+) -> Plan | None:
     """The plan with its work placed anew, its replicas as they are; None if nothing was found within ``left_s``."""
     none = np.zeros(0, np.int64)
     unread = replace(
@@ -72,11 +74,11 @@ def place_work(problem: DataPlacement, tools: Tools, aim: Aim, plan: Plan, left_
             result = solver(mip, params)
         except BackendError:  # such as amounts too large for it
             continue
-        return None if result.x is None else _reading(problem, formulation.decode(result.x))
+        return None if result.x is None else _with_remote_reads(problem, formulation.decode(result.x))
     return None
 
 
-def _reading(problem: DataPlacement, plan: Plan) -> Plan:
+def _with_remote_reads(problem: DataPlacement, plan: Plan) -> Plan:
     """The plan of a problem without reads as one of the problem that has them."""
     runs = plan.run_workload, plan.run_region, plan.run_type, plan.run_share
     workload, dataset, source, target, share = fill_remote(problem, plan.place, *runs)

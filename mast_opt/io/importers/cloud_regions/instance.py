@@ -27,7 +27,7 @@ from mast_opt.io.faults import Faults
 from mast_opt.io.importers.base import Importer, Input, setting
 from mast_opt.io.importers.cloud_regions.datasets import COPIES, CloudData, datasets_and_readers, near_home
 from mast_opt.io.importers.cloud_regions.workloads import CloudWork, recurring_work
-from mast_opt.io.importers.traces.alibaba_openb import Fleet, read_fleet
+from mast_opt.io.importers.traces.alibaba_openb import OpenbTrace, read_fleet
 from mast_opt.io.importers.traces.georegions import CloudRegions, read_regions
 from mast_opt.io.importers.traces.philly import read_jobs
 from mast_opt.kind.header import Objective
@@ -86,7 +86,7 @@ def build(paths: Sequence[Path], settings: Settings, rng: np.random.Generator) -
 
 
 def _spread(
-    rng: np.random.Generator, fleet: Fleet, models: tuple[str, ...], regions: CloudRegions
+    rng: np.random.Generator, fleet: OpenbTrace, models: tuple[str, ...], regions: CloudRegions
 ) -> tuple[Ints, Ints]:
     """GPUs [R, K] and millicores [R]. The nodes of a model are in a random few of the regions that offer it, one for
     every 8 nodes: half of them evenly, half by Dirichlet(1.5). Nodes without GPUs are everywhere, likewise."""

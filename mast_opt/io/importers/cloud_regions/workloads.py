@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mast_opt.data_placement.generate.distributions import shared_out
-from mast_opt.io.importers.traces.alibaba_openb import Fleet, Nodes, Pods
+from mast_opt.io.importers.traces.alibaba_openb import Nodes, OpenbTrace, Pods
 from mast_opt.io.importers.traces.philly import JobClass
 
 Ints = NDArray[np.int64]
@@ -43,7 +43,7 @@ class CloudWork:
 def recurring_work(
     rng: np.random.Generator,
     classes: tuple[JobClass, ...],
-    fleet: Fleet,
+    fleet: OpenbTrace,
     models: tuple[str, ...],
     demand: int,
     part: int,

@@ -24,7 +24,7 @@ from mast_opt.io.importers.traces.alibaba_nodes import GpuNodes, read_nodes
 from mast_opt.io.importers.traces.alibaba_pods import GpuPods, read_pods
 from mast_opt.io.importers.traces.philly import Jobs, read_jobs
 from mast_opt.job_placement import JobPlacement
-from mast_opt.job_placement.generate.blank import Fleet, Pending, assemble, labels
+from mast_opt.job_placement.generate.blank import GeneratedFleet, Pending, assemble, labels
 from mast_opt.job_placement.units import GPU, NO_GPU, WHOLE
 
 Ints = NDArray[np.int64]
@@ -81,7 +81,7 @@ def build(paths: Sequence[Path], settings: Settings, rng: np.random.Generator) -
     return _assemble(rng, settings, nodes, fleet, load, pods, gangs)
 
 
-def _fleet(rng: np.random.Generator, nodes: GpuNodes, settings: Settings) -> Fleet:
+def _fleet(rng: np.random.Generator, nodes: GpuNodes, settings: Settings) -> GeneratedFleet:
     """The nodes of a model are in a random few of the clusters, in parts drawn by Dirichlet(2)."""
     regions = labels("region", settings.regions)
     names = tuple(f"{region}-c{n + 1}" for region in regions for n in range(settings.clusters))
@@ -102,7 +102,7 @@ def _fleet(rng: np.random.Generator, nodes: GpuNodes, settings: Settings) -> Fle
     start = np.searchsorted(cluster[order], np.arange(len(names)))
     place[order] = np.arange(len(order)) - start[cluster[order]]
     pairs, rack = np.unique(np.stack([cluster, place // NODES_A_RACK], axis=1), axis=0, return_inverse=True)
-    return Fleet(
+    return GeneratedFleet(
         regions=regions,
         clusters=names,
         racks=tuple(f"{names[c]}-b{b + 1}" for c, b in pairs.tolist()),
@@ -140,7 +140,7 @@ def _assemble(
     rng: np.random.Generator,
     settings: Settings,
     nodes: GpuNodes,
-    fleet: Fleet,
+    fleet: GeneratedFleet,
     load: Load,
     pods: GpuPods,
     gangs: _Gangs,
@@ -178,7 +178,7 @@ def _assemble(
     )
 
 
-def _options(fleet: Fleet, pods: GpuPods, gangs: int) -> tuple[Ints, Ints]:
+def _options(fleet: GeneratedFleet, pods: GpuPods, gangs: int) -> tuple[Ints, Ints]:
     """(job, type) pairs; a pod that names only models which no machine has takes any."""
     types = len(fleet.gpu_types)
     accepts = np.ones((len(pods) + gangs, types), np.bool_)
@@ -190,7 +190,7 @@ def _options(fleet: Fleet, pods: GpuPods, gangs: int) -> tuple[Ints, Ints]:
     return job, kind
 
 
-def _provenance(settings: Settings, nodes: GpuNodes, fleet: Fleet, pods: int, gangs: int) -> str:
+def _provenance(settings: Settings, nodes: GpuNodes, fleet: GeneratedFleet, pods: int, gangs: int) -> str:
     gpus = int(fleet.supply[:, GPU].sum()) // WHOLE
     return (
         f"Machines: {len(nodes.gpus)} nodes with {gpus} GPUs of {nodes.source}. Running and waiting pods ({pods} wait) "

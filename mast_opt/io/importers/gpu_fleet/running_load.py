@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mast_opt.io.importers.traces.alibaba_pods import GpuPods
-from mast_opt.job_placement.generate.blank import Fleet, Running
+from mast_opt.job_placement.generate.blank import GeneratedFleet, Running
 from mast_opt.job_placement.units import GPU, WHOLE, Ints
 
 BEST_EFFORT = 2
@@ -27,7 +27,7 @@ class Load:
     """[A] True for fractions."""
 
 
-def running_pods(rng: np.random.Generator, fleet: Fleet, pods: GpuPods, percent: int, hours: float) -> Load:
+def running_pods(rng: np.random.Generator, fleet: GeneratedFleet, pods: GpuPods, percent: int, hours: float) -> Load:
     """Take the pods in order, each to a random machine that holds it, until so many percent of the GPUs are held.
 
     Args:

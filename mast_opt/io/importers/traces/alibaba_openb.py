@@ -58,7 +58,7 @@ class Pods:
 
 
 @dataclass(frozen=True, eq=False)
-class Fleet:
+class OpenbTrace:
     nodes: Nodes
     pods: Pods
     spec_pods: Pods
@@ -72,7 +72,7 @@ class Fleet:
         return tuple(sorted(model for model, gpus in count.items() if model and gpus >= smallest))
 
 
-def read_fleet(folder: Path, faults: Faults) -> Fleet | None:
+def read_fleet(folder: Path, faults: Faults) -> OpenbTrace | None:
     """The fleet in a folder; None, and faults that say why, if it cannot be had."""
     files = [find(folder, name, faults) for name in (NODES, PODS, SPEC_PODS)]
     if any(file is None for file in files):
@@ -81,7 +81,7 @@ def read_fleet(folder: Path, faults: Faults) -> Fleet | None:
     machines, asking, choosing = _nodes(nodes, faults), _pods(pods, faults), _pods(spec_pods, faults)
     if machines is None or asking is None or choosing is None:
         return None
-    return Fleet(machines, asking, choosing)
+    return OpenbTrace(machines, asking, choosing)
 
 
 def _nodes(path: Path, faults: Faults) -> Nodes | None:

@@ -26,7 +26,7 @@ from mast_opt.job_placement.engine.state import (
     S_BLOCKED,
     S_DEVICES,
     S_ROW,
-    State,
+    EngineState,
 )
 from mast_opt.job_placement.units import WHOLE, Ints
 
@@ -37,7 +37,9 @@ GPUS, CORES, MEMORY = 1, 2, 4
 
 
 @kernel
-def list_candidates(state: State, s: int, threshold: int, mgpu: int, job: Request, rows: Ints) -> tuple[int, bool]:
+def list_candidates(
+    state: EngineState, s: int, threshold: int, mgpu: int, job: Request, rows: Ints
+) -> tuple[int, bool]:
     """Write the allocations on the server that may be freed into ``rows``, cheapest first: those of jobs whose limit
     is at least the threshold. Where there are too many, those that free nothing that the job lacks are left out.
     Returns how many were written, and whether all that could help are among them."""
@@ -46,7 +48,7 @@ def list_candidates(state: State, s: int, threshold: int, mgpu: int, job: Reques
 
 
 @kernel
-def _list_cheapest(state: State, s: int, threshold: int, lacks: int, rows: Ints) -> tuple[int, bool]:
+def _list_cheapest(state: EngineState, s: int, threshold: int, lacks: int, rows: Ints) -> tuple[int, bool]:
     """The cheapest allocations that may be freed; only those that free some of what is lacking, unless that is 0."""
     count, every = 0, True
     row = state.server[S_ROW, s]
@@ -70,7 +72,7 @@ def _list_cheapest(state: State, s: int, threshold: int, lacks: int, rows: Ints)
 
 
 @kernel
-def _lacks(state: State, s: int, mgpu: int, job: Request) -> int:
+def _lacks(state: EngineState, s: int, mgpu: int, job: Request) -> int:
     """Of what a server has too little for all tasks of a job at once."""
     lacks, fit = 0, job.tasks
     if mgpu >= WHOLE:
@@ -89,7 +91,7 @@ def _lacks(state: State, s: int, mgpu: int, job: Request) -> int:
 
 
 @kernel
-def _frees(state: State, s: int, row: int, lacks: int) -> bool:
+def _frees(state: EngineState, s: int, row: int, lacks: int) -> bool:
     """Whether an allocation holds something of what is lacking."""
     if (lacks & CORES and state.row[L_CPU, row] > 0) or (lacks & MEMORY and state.row[L_MEMORY, row] > 0):
         return True
@@ -102,7 +104,7 @@ def _frees(state: State, s: int, row: int, lacks: int) -> bool:
 
 @kernel
 def list_all(
-    state: State, s: int, threshold: int, mgpu: int, job: Request, jobs: Ints, count: int, cost: int
+    state: EngineState, s: int, threshold: int, mgpu: int, job: Request, jobs: Ints, count: int, cost: int
 ) -> tuple[int, int]:
     """Append to the first ``count`` of ``jobs``, which are marked, all that may be stopped and free something that the
     job lacks on the server, and mark them. Returns the new count, and ``cost`` with what they cost added."""
@@ -121,14 +123,14 @@ def list_all(
 
 
 @kernel
-def unmark(state: State, jobs: Ints, count: int) -> None:
+def unmark(state: EngineState, jobs: Ints, count: int) -> None:
     """Take the marks of the first ``count`` of ``jobs`` away."""
     for at in range(count):
         state.job[J_MARK, jobs[at]] = -1
 
 
 @kernel
-def _costs_less(state: State, row: int, other: int) -> bool:
+def _costs_less(state: EngineState, row: int, other: int) -> bool:
     """Whether an allocation's job costs less, equals by number; the order of the lists must not matter."""
     job, rival = state.row[L_JOB, row], state.row[L_JOB, other]
     cost, price = state.job[J_COST, job], state.job[J_COST, rival]
@@ -157,7 +159,7 @@ def fit_in(room: Ints, devices: int, cpu: int, memory: int, mgpu: int, job: Requ
 
 
 @kernel
-def potential_on(state: State, s: int, threshold: int, mgpu: int, job: Request, room: Ints) -> int:
+def potential_on(state: EngineState, s: int, threshold: int, mgpu: int, job: Request, room: Ints) -> int:
     """Tasks that fit if all jobs whose limit is at least the threshold are stopped. ``room`` [D] is scratch."""
     tier = job.tier
     if state.server[S_BLOCKED, s] == 1:
@@ -180,7 +182,7 @@ def potential_on(state: State, s: int, threshold: int, mgpu: int, job: Request, 
 
 
 @kernel
-def most_on_any(state: State, g: int, threshold: int, job: Request) -> int:
+def most_on_any(state: EngineState, g: int, threshold: int, job: Request) -> int:
     """No server of the group can hold more tasks than this, whoever is stopped of those whose limit is at least the
     threshold."""
     mgpu, most = job.mgpu[state.group[G_TYPE, g]], 0

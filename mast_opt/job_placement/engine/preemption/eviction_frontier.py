@@ -13,7 +13,16 @@ import numpy as np
 from mast_opt.core.jit import compiled, kernel
 from mast_opt.job_placement.engine.feasibility import Request, room_on
 from mast_opt.job_placement.engine.preemption.candidates import MOST_CANDIDATES, fit_in
-from mast_opt.job_placement.engine.state import A_CPU, A_MEMORY, L_CPU, L_MEMORY, NEVER, S_BLOCKED, S_DEVICES, State
+from mast_opt.job_placement.engine.state import (
+    A_CPU,
+    A_MEMORY,
+    L_CPU,
+    L_MEMORY,
+    NEVER,
+    S_BLOCKED,
+    S_DEVICES,
+    EngineState,
+)
 from mast_opt.job_placement.units import WHOLE, Ints
 
 MOST_SUBSETS = 20_000
@@ -21,7 +30,7 @@ OPEN, IN, OUT = range(3)
 """What a search has decided about a candidate: nothing yet, it is stopped anyway, it is not stopped."""
 
 
-class Scratch(NamedTuple):
+class FrontierWorkspace(NamedTuple):
     """Space for one call; D GPUs of a server at most, C candidates."""
 
     room: Ints
@@ -39,9 +48,9 @@ class Scratch(NamedTuple):
 
 
 @compiled
-def scratch_for(state: State) -> Scratch:
+def frontier_workspace(state: EngineState) -> FrontierWorkspace:
     devices = state.slack_device.shape[1]
-    return Scratch(
+    return FrontierWorkspace(
         np.empty(devices, np.int64),
         np.empty(devices, np.int64),
         np.empty(devices + 1, np.int64),
@@ -52,8 +61,8 @@ def scratch_for(state: State) -> Scratch:
 
 
 @kernel
-def frontier(
-    state: State,
+def eviction_frontier(
+    state: EngineState,
     s: int,
     mgpu: int,
     job: Request,
@@ -63,7 +72,7 @@ def frontier(
     limit: int,
     cost: Ints,
     mask: Ints,
-    scratch: Scratch,
+    scratch: FrontierWorkspace,
 ) -> tuple[int, int, bool]:
     """Fill cost[e] and mask[e] for e = 0 … extra: the least that makes room for e tasks more than fit without.
 
@@ -125,7 +134,7 @@ def frontier(
 
 @kernel
 def _by_knapsack(
-    state: State,
+    state: EngineState,
     devices: int,
     cpu: int,
     memory: int,
@@ -138,7 +147,7 @@ def _by_knapsack(
     extra: int,
     cost: Ints,
     mask: Ints,
-    scratch: Scratch,
+    scratch: FrontierWorkspace,
 ) -> bool:
     """The frontier for whole GPUs held whole; False, with nothing decided, where cores, memory or shared GPUs
     matter."""
@@ -189,7 +198,7 @@ def _by_knapsack(
 
 @kernel
 def _by_subsets(
-    state: State,
+    state: EngineState,
     devices: int,
     cpu: int,
     memory: int,
@@ -203,7 +212,7 @@ def _by_subsets(
     limit: int,
     cost: Ints,
     mask: Ints,
-    scratch: Scratch,
+    scratch: FrontierWorkspace,
 ) -> bool:
     """The frontier by enumeration; False if there were too many subsets to look at all."""
     for e in range(1, extra + 1):

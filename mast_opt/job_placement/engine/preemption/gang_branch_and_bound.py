@@ -17,9 +17,16 @@ from mast_opt.core.jit import compiled, kernel
 from mast_opt.job_placement.engine.feasibility import Request
 from mast_opt.job_placement.engine.free_capacity_search import excess
 from mast_opt.job_placement.engine.preemption.candidates import MOST_CANDIDATES, list_all, most_on_any, unmark
-from mast_opt.job_placement.engine.preemption.eviction_frontier import IN, OPEN, OUT, Scratch, frontier, scratch_for
+from mast_opt.job_placement.engine.preemption.eviction_frontier import (
+    IN,
+    OPEN,
+    OUT,
+    FrontierWorkspace,
+    eviction_frontier,
+    frontier_workspace,
+)
 from mast_opt.job_placement.engine.preemption.group_bounds import Group, gather
-from mast_opt.job_placement.engine.state import G_START, G_TYPE, J_COST, LEVELS, NEVER, S_RACK, State
+from mast_opt.job_placement.engine.state import G_START, G_TYPE, J_COST, LEVELS, NEVER, S_RACK, EngineState
 from mast_opt.job_placement.units import CLUSTER, RACK, SERVER, Ints
 
 MOST_CELLS = 1 << 27
@@ -54,11 +61,13 @@ class Tree(NamedTuple):
     """[T + 1] scratch."""
     choice: NDArray[np.int64]
     """[m, T + 1] scratch."""
-    more: Scratch
+    more: FrontierWorkspace
 
 
 @compiled
-def cheapest_in_group(state: State, g: int, job: Request, threshold: int, limit: int, budget: int, jobs: Ints) -> Ints:
+def cheapest_in_group(
+    state: EngineState, g: int, job: Request, threshold: int, limit: int, budget: int, jobs: Ints
+) -> Ints:
     """The cheapest set of victims in a group, written into ``jobs`` [V]; the answer is as in ``single``.
 
     The group must hold the job once all that may be stopped is. Where nothing is found, because too many jobs lie on a
@@ -88,7 +97,7 @@ def cheapest_in_group(state: State, g: int, job: Request, threshold: int, limit:
             np.empty(MOST_CANDIDATES, np.int64),
             np.empty(wide, np.int64),
             np.empty((size, wide), np.int64),
-            scratch_for(state),
+            frontier_workspace(state),
         )
         best, found, nodes, proven = _search_sets(state, group, job, limit, budget, tree, jobs)
     proven = proven and every
@@ -100,7 +109,7 @@ def cheapest_in_group(state: State, g: int, job: Request, threshold: int, limit:
 
 
 @kernel
-def _list_helpful(state: State, g: int, job: Request, threshold: int, jobs: Ints) -> tuple[int, int]:
+def _list_helpful(state: EngineState, g: int, job: Request, threshold: int, jobs: Ints) -> tuple[int, int]:
     """Write into ``jobs`` all in a group that may be stopped and help; returns how many they are, and their cost."""
     count = cost = 0
     mgpu = job.mgpu[state.group[G_TYPE, g]]
@@ -112,7 +121,7 @@ def _list_helpful(state: State, g: int, job: Request, threshold: int, jobs: Ints
 
 @kernel
 def _search_sets(
-    state: State, group: Group, job: Request, limit: int, budget: int, tree: Tree, jobs: Ints
+    state: EngineState, group: Group, job: Request, limit: int, budget: int, tree: Tree, jobs: Ints
 ) -> tuple[int, int, int, bool]:
     """(value, victims, nodes, whether proven) of the cheapest set, written into ``jobs``."""
     status, chosen, path, stale = tree.status, tree.chosen, tree.path, tree.stale
@@ -163,7 +172,7 @@ def _decide(group: Group, status: Ints, stale: NDArray[np.bool_], local: int, de
 
 
 @kernel
-def _update(state: State, group: Group, job: Request, limit: int, tree: Tree) -> bool:
+def _update(state: EngineState, group: Group, job: Request, limit: int, tree: Tree) -> bool:
     """Bring the frontiers of the servers that a decision concerns up to date; False if one is not exact."""
     fronts, stale, here = tree.fronts, tree.stale, tree.here
     exact = True
@@ -173,7 +182,7 @@ def _update(state: State, group: Group, job: Request, limit: int, tree: Tree) ->
         begin, end = group.start[i], group.start[i + 1]
         for at in range(begin, end):
             here[at - begin] = tree.status[group.owner[at]]
-        base, extra, whole = frontier(
+        base, extra, whole = eviction_frontier(
             state,
             group.first + i,
             group.mgpu,
@@ -193,7 +202,7 @@ def _update(state: State, group: Group, job: Request, limit: int, tree: Tree) ->
 
 
 @kernel
-def _relaxed(state: State, group: Group, job: Request, tree: Tree) -> tuple[int, int]:
+def _relaxed(state: EngineState, group: Group, job: Request, tree: Tree) -> tuple[int, int]:
     """(value, level) of the cheapest choice if every server paid its own share; fills ``chosen``."""
     fronts = tree.fronts
     size = len(fronts.base)
@@ -273,7 +282,9 @@ def _mark(group: Group, tree: Tree, begin: int, end: int, tasks: int) -> None:
 
 
 @kernel
-def _realised(state: State, group: Group, job: Request, status: Ints, chosen: Ints, level: int) -> tuple[int, int]:
+def _realised(
+    state: EngineState, group: Group, job: Request, status: Ints, chosen: Ints, level: int
+) -> tuple[int, int]:
     """(value of stopping what was chosen, the job to decide next or −1). That job is one that was not stopped
     everywhere, with the highest cost."""
     cost, branch = 0, -1

@@ -25,7 +25,7 @@ from mast_opt.job_placement.engine.state import (
     S_RACK,
     T_FREE,
     T_RECLAIM,
-    State,
+    EngineState,
 )
 from mast_opt.job_placement.units import RACK, WHOLE, Ints
 
@@ -50,7 +50,7 @@ class Group(NamedTuple):
 
 
 @compiled
-def gather(state: State, g: int, job: Request, threshold: int) -> tuple[Group, bool]:
+def gather(state: EngineState, g: int, job: Request, threshold: int) -> tuple[Group, bool]:
     """The group, and whether all its candidates are in it."""
     first, last = state.group[G_START, g], state.group[G_START, g + 1]
     start = np.zeros(last - first + 1, np.int64)
@@ -67,7 +67,7 @@ def gather(state: State, g: int, job: Request, threshold: int) -> tuple[Group, b
 
 @kernel
 def _count_candidates(
-    state: State, first: int, threshold: int, mgpu: int, job: Request, rows: Ints, start: Ints
+    state: EngineState, first: int, threshold: int, mgpu: int, job: Request, rows: Ints, start: Ints
 ) -> bool:
     """Fill ``start``; whether no server has more than may be considered."""
     every = True
@@ -80,7 +80,7 @@ def _count_candidates(
 
 @kernel
 def _list_jobs(
-    state: State,
+    state: EngineState,
     first: int,
     threshold: int,
     mgpu: int,
@@ -113,7 +113,7 @@ def _list_jobs(
 
 
 @kernel
-def _split_costs(state: State, row: Ints, owner: Ints, jobs: Ints, held: Ints, paid: Ints, share: Ints) -> None:
+def _split_costs(state: EngineState, row: Ints, owner: Ints, jobs: Ints, held: Ints, paid: Ints, share: Ints) -> None:
     """Split each job's cost by size; what rounding leaves goes to its first entry. ``paid`` is scratch, zeros."""
     for at in range(len(row)):
         local = owner[at]
@@ -126,7 +126,7 @@ def _split_costs(state: State, row: Ints, owner: Ints, jobs: Ints, held: Ints, p
 
 
 @kernel
-def _held(state: State, row: int) -> int:
+def _held(state: EngineState, row: int) -> int:
     """A measure of an allocation's size, at least 1."""
     total = 1
     for d in range(state.server[S_DEVICES, state.row[L_SERVER, row]]):
@@ -135,7 +135,7 @@ def _held(state: State, row: int) -> int:
 
 
 @compiled
-def bounds_of(state: State, groups: Ints, job: Request, threshold: int) -> NDArray[np.float64]:
+def bounds_of(state: EngineState, groups: Ints, job: Request, threshold: int) -> NDArray[np.float64]:
     """For each group, what no set in it costs less than; infinity where stopping everything makes no room."""
     bounds = np.empty(len(groups))
     room = np.empty(state.slack_device.shape[1], np.int64)
@@ -148,7 +148,7 @@ def bounds_of(state: State, groups: Ints, job: Request, threshold: int) -> NDArr
 
 
 @kernel
-def _most_priced(state: State, groups: Ints, job: Request) -> int:
+def _most_priced(state: EngineState, groups: Ints, job: Request) -> int:
     """On no group's GPUs do more tasks that need some fit."""
     most = 0
     for at in range(len(groups)):
@@ -162,7 +162,7 @@ def _most_priced(state: State, groups: Ints, job: Request) -> int:
 
 @kernel
 def _price_tasks(
-    state: State, g: int, job: Request, threshold: int, room: Ints, prices: NDArray[np.float64]
+    state: EngineState, g: int, job: Request, threshold: int, room: Ints, prices: NDArray[np.float64]
 ) -> tuple[float, int, int]:
     """Every further task on a server needs so many GPUs more there, and a GPU is worth no less than the least that
     one costs on that server; the cheapest such tasks of all servers make up the job.

@@ -17,7 +17,11 @@ from mast_opt.job_placement.engine.preemption.candidates import (
     potential_on,
     unmark,
 )
-from mast_opt.job_placement.engine.preemption.eviction_frontier import Scratch, frontier, scratch_for
+from mast_opt.job_placement.engine.preemption.eviction_frontier import (
+    FrontierWorkspace,
+    eviction_frontier,
+    frontier_workspace,
+)
 from mast_opt.job_placement.engine.state import (
     A_CPU,
     A_FREE,
@@ -34,7 +38,7 @@ from mast_opt.job_placement.engine.state import (
     LEVELS,
     NEVER,
     S_BLOCKED,
-    State,
+    EngineState,
 )
 from mast_opt.job_placement.units import Ints
 
@@ -60,11 +64,11 @@ class Bench(NamedTuple):
     """[T + 1]"""
     jobs: Ints
     """[C + 1]"""
-    more: Scratch
+    more: FrontierWorkspace
 
 
 @compiled
-def cheapest_server(state: State, job: Request, groups: Ints, threshold: int, jobs: Ints) -> Ints:
+def cheapest_server(state: EngineState, job: Request, groups: Ints, threshold: int, jobs: Ints) -> Ints:
     """The answer [5] over all servers of the groups, the victims written into ``jobs`` [V]. Of equals, the first wins.
 
     The server that promises most is searched first, so that most of the others need not be. Where nothing is found
@@ -83,7 +87,7 @@ def cheapest_server(state: State, job: Request, groups: Ints, threshold: int, jo
         np.empty(most + 1, np.int64),
         np.empty(most + 1, np.int64),
         np.empty(MOST_CANDIDATES + 1, np.int64),
-        scratch_for(state),
+        frontier_workspace(state),
     )
     _search_servers(state, job, groups, threshold, np.empty(state.server.shape[1]), bench, jobs, answer)
     if answer[VALUE] == NEVER and answer[PROVEN] == 0:
@@ -92,7 +96,9 @@ def cheapest_server(state: State, job: Request, groups: Ints, threshold: int, jo
 
 
 @kernel
-def _stop_all(state: State, job: Request, groups: Ints, threshold: int, room: Ints, jobs: Ints, answer: Ints) -> None:
+def _stop_all(
+    state: EngineState, job: Request, groups: Ints, threshold: int, room: Ints, jobs: Ints, answer: Ints
+) -> None:
     """Answer with all that may be stopped and helps, on the server where that costs least. ``room`` [D] is scratch."""
     best = -1
     for at in range(len(groups)):
@@ -112,7 +118,7 @@ def _stop_all(state: State, job: Request, groups: Ints, threshold: int, room: In
 
 @kernel
 def _search_servers(
-    state: State,
+    state: EngineState,
     job: Request,
     groups: Ints,
     threshold: int,
@@ -141,7 +147,7 @@ def _search_servers(
 
 
 @kernel
-def _bound_all(state: State, job: Request, groups: Ints, threshold: int, bounds: NDArray[np.float64]) -> int:
+def _bound_all(state: EngineState, job: Request, groups: Ints, threshold: int, bounds: NDArray[np.float64]) -> int:
     """Write for every server of the groups what no set on it costs less than, infinity where too few GPUs could be had;
     returns the server with the smallest among those with enough of everything, or −1 if there is none."""
     promise, promising = float("inf"), -1
@@ -163,7 +169,7 @@ def _bound_all(state: State, job: Request, groups: Ints, threshold: int, bounds:
 
 
 @kernel
-def _enough_on(state: State, s: int, job: Request, threshold: int) -> bool:
+def _enough_on(state: EngineState, s: int, job: Request, threshold: int) -> bool:
     """Whether the server takes work and would have the cores and memory."""
     cpu = state.room[A_CPU, job.tier, s] + state.reclaim[C_CPU, threshold, s]
     memory = state.room[A_MEMORY, job.tier, s] + state.reclaim[C_MEMORY, threshold, s]
@@ -172,7 +178,7 @@ def _enough_on(state: State, s: int, job: Request, threshold: int) -> bool:
 
 @kernel
 def _cheapest_on(
-    state: State, s: int, g: int, job: Request, threshold: int, most: int, bench: Bench, answer: Ints
+    state: EngineState, s: int, g: int, job: Request, threshold: int, most: int, bench: Bench, answer: Ints
 ) -> int:
     """The value of the server's cheapest set, written into the bench's ``jobs`` and closed by −1; NEVER if none is
     worth at most ``most``."""
@@ -185,7 +191,9 @@ def _cheapest_on(
     for i in range(count):
         costs[i] = state.job[J_COST, state.row[L_JOB, rows[i]]]
     limit = most // LEVELS
-    base, extra, exact = frontier(state, s, mgpu, job, rows[:count], costs, status, limit, cost, mask, bench.more)
+    base, extra, exact = eviction_frontier(
+        state, s, mgpu, job, rows[:count], costs, status, limit, cost, mask, bench.more
+    )
     if not (every and exact):
         answer[PROVEN] = 0
     if base + extra < job.tasks:

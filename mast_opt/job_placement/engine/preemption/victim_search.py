@@ -17,7 +17,7 @@ from mast_opt.job_placement.engine.free_capacity_search import groups_in_order
 from mast_opt.job_placement.engine.preemption.gang_branch_and_bound import cheapest_in_group
 from mast_opt.job_placement.engine.preemption.group_bounds import bounds_of
 from mast_opt.job_placement.engine.preemption.single_server import FOUND, GROUP, NODES, PROVEN, VALUE, cheapest_server
-from mast_opt.job_placement.engine.state import LEVELS, NEVER, State
+from mast_opt.job_placement.engine.state import LEVELS, NEVER, EngineState
 from mast_opt.job_placement.units import SERVER, Bools, Ints
 
 
@@ -35,7 +35,7 @@ class Victims:
 
 
 def search_victims(
-    state: State, job: Request, allowed: Bools, budget: int, groups: Ints | None = None
+    state: EngineState, job: Request, allowed: Bools, budget: int, groups: Ints | None = None
 ) -> Victims | None:
     """The cheapest set for the job; None if stopping everything that may be stopped makes no room.
 
@@ -53,14 +53,14 @@ def search_victims(
     return None
 
 
-def cheapest(state: State, job: Request, groups: Ints, threshold: int, budget: int) -> Victims | None:
+def cheapest(state: EngineState, job: Request, groups: Ints, threshold: int, budget: int) -> Victims | None:
     """The cheapest set of jobs whose limit is at least the threshold."""
     if job.tasks == 1 or job.within == SERVER:
         return _on_one_server(state, job, groups, threshold)
     return _in_one_group(state, job, groups, threshold, budget)
 
 
-def _on_one_server(state: State, job: Request, groups: Ints, threshold: int) -> Victims | None:
+def _on_one_server(state: EngineState, job: Request, groups: Ints, threshold: int) -> Victims | None:
     jobs = np.empty(state.job.shape[1], np.int64)
     answer = cheapest_server(state, job, groups, threshold, jobs)
     if answer[VALUE] == NEVER:
@@ -68,7 +68,7 @@ def _on_one_server(state: State, job: Request, groups: Ints, threshold: int) -> 
     return Victims(int(answer[GROUP]), jobs[: answer[FOUND]], threshold, bool(answer[PROVEN]))
 
 
-def _in_one_group(state: State, job: Request, groups: Ints, threshold: int, budget: int) -> Victims | None:
+def _in_one_group(state: EngineState, job: Request, groups: Ints, threshold: int, budget: int) -> Victims | None:
     """The cheapest group: those that might hold the job, the most promising first; of equal bids, the group that
     comes first in ``groups`` wins."""
     bounds = bounds_of(state, groups, job, threshold)

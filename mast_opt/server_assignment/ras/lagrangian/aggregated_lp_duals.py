@@ -17,7 +17,7 @@ from mast_opt.server_assignment.ras.lagrangian.relaxation import Relaxed
 from mast_opt.server_assignment.verification.certificate import Prices
 
 
-def opening_prices(r: Relaxed, solver: MipSolver, params: SolveParams) -> Prices | None:
+def aggregated_lp_duals(r: Relaxed, solver: MipSolver, params: SolveParams) -> Prices | None:
     """Prices of types and of guaranteed capacity; None where the solver found none in its time."""
     p = r.problem
     result = solver(_dual(r), replace(params, gap=1e-6))

@@ -10,7 +10,7 @@ from mast_opt.core.arrays import FloatArray
 from mast_opt.server_assignment.problem import Ints
 from mast_opt.server_assignment.ras.lagrangian.integer_subproblem import Claim, least_cost, tabulated
 from mast_opt.server_assignment.ras.lagrangian.multiple_choice_knapsack import Knapsack
-from mast_opt.server_assignment.ras.lagrangian.relaxation import Halted, Relaxed
+from mast_opt.server_assignment.ras.lagrangian.relaxation import Relaxed, SearchStopped
 from mast_opt.server_assignment.verification.certificate import MOST_CELLS, Certificate, Prices
 
 COUNTED_CELLS = 7000
@@ -32,7 +32,7 @@ def never(raised: float) -> bool:
     return False
 
 
-def whole_servers(
+def integer_bound(
     r: Relaxed,
     c: Prices,
     solved: tuple[FloatArray, FloatArray],
@@ -63,7 +63,7 @@ def whole_servers(
                 break
             try:
                 phase(q, float(wasted[q]))
-            except Halted:
+            except SearchStopped:
                 return counting.least, counting.certificate()
             if enough(counting.raised):
                 return counting.least, counting.certificate()

@@ -14,7 +14,7 @@ import numpy as np
 
 from mast_opt.core.arrays import FloatArray
 from mast_opt.core.jit import compiled, kernel
-from mast_opt.server_assignment.ras.lagrangian.reservation_subproblem import Offers
+from mast_opt.server_assignment.ras.lagrangian.reservation_subproblem import PricedItems
 
 ROUNDS = 60
 """Prices of capacity that are tried for a reservation, at most."""
@@ -42,7 +42,7 @@ def _add(least, reach, cells, units, number, price):
 
 
 @kernel
-def _amounts(o: Offers, first, last, cost, in_use_price, idle_price, unit, cells, least):
+def _amounts(o: PricedItems, first, last, cost, in_use_price, idle_price, unit, cells, least):
     """``least`` [cells]: least cost of holding exactly so many units at a switchboard."""
     reach = 0
     least[0] = 0.0
@@ -58,7 +58,7 @@ def _amounts(o: Offers, first, last, cost, in_use_price, idle_price, unit, cells
 
 
 @compiled
-def tabulated(o: Offers, first, end, cost, in_use_price, idle_price, unit, limit, steep, cap, base):
+def tabulated(o: PricedItems, first, end, cost, in_use_price, idle_price, unit, limit, steep, cap, base):
     """The rows of ``base`` [·, cells] for the switchboards of the offers from ``first`` to ``end``: the least cost of
     every amount there, with what is above ``limit`` at the price ``steep`` [B] and nothing above ``cap`` [B]."""
     cells, row = base.shape[1], 0

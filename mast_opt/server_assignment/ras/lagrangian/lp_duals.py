@@ -20,7 +20,7 @@ from mast_opt.server_assignment.ras.lagrangian.relaxation import Relaxed
 from mast_opt.server_assignment.verification.certificate import Prices
 
 
-def exact_prices(r: Relaxed, mip: Mip, solver: MipSolver, params: SolveParams) -> Prices | None:
+def lp_duals(r: Relaxed, mip: Mip, solver: MipSolver, params: SolveParams) -> Prices | None:
     """Prices of the rows of the formulation; None where the solver found none in its time.
 
     Args:

@@ -12,8 +12,8 @@ from mast_opt.core.arrays import FloatArray
 from mast_opt.server_assignment.formulation.codec import Holdings
 from mast_opt.server_assignment.formulation.index_sets import pairs_of
 from mast_opt.server_assignment.problem import EMBEDDED, POOL, SHARE, SHARED, Ints, ServerAssignment
-from mast_opt.server_assignment.ras.lagrangian.reservation_subproblem import Limits, Offers, bought, cheapest
-from mast_opt.server_assignment.ras.lagrangian.risk_bounds import around, floors
+from mast_opt.server_assignment.ras.lagrangian.reservation_subproblem import Limits, PricedItems, bought, cheapest
+from mast_opt.server_assignment.ras.lagrangian.risk_bounds import around, min_risk_bounds
 from mast_opt.server_assignment.verification.certificate import Prices
 
 ROUNDING = 1e-10
@@ -22,11 +22,11 @@ PORTION = 200_000
 """Pairs that a kernel works on at a time, about."""
 
 
-class Halted(Exception):
+class SearchStopped(Exception):
     """The search was told to stop in the middle of a computation."""
 
 
-def unwatched() -> None:
+def never_stop() -> None:
     """Nobody wants to stop."""
 
 
@@ -34,9 +34,9 @@ class Relaxed:
     """A problem ready for the bounds of many prices."""
 
     def __init__(
-        self, problem: ServerAssignment, weights: Mapping[str, float], look: Callable[[], None] = unwatched
+        self, problem: ServerAssignment, weights: Mapping[str, float], look: Callable[[], None] = never_stop
     ) -> None:
-        """``look`` is called every few hundredths of a second; ``Halted``, if it raises that, ends the computation."""
+        """``look`` is called every few hundredths of a second; ``SearchStopped``, if it raises that, ends the computation."""
         self.look = look
         p, pairs = problem, pairs_of(problem)
         self.problem, self.pairs = p, pairs
@@ -52,7 +52,7 @@ class Relaxed:
         self.slack = per_mrru["affinity"] + np.where(now.slack_milli > 0, per_mrru["repair"], 0.0)
         """[A]"""
         self.order = np.lexsort((pairs.switchboard, pairs.reservation))
-        self.offers = Offers(
+        self.offers = PricedItems(
             start=np.searchsorted(pairs.reservation[self.order], np.arange(len(p.reservations) + 1)),
             board=pairs.switchboard[self.order],
             worth=pairs.worth_mrru[self.order],
@@ -65,7 +65,7 @@ class Relaxed:
         edges = np.unique(np.append(parts, [0, len(p.reservations)]).clip(0, len(p.reservations))).tolist()
         self.portions = list(itertools.pairwise(edges))
         """Reservations from … to …, so many at a time that a kernel is back soon."""
-        floor = floors(p)
+        floor = min_risk_bounds(p)
         self.lacking = floor.short
         low, high = around(p)
         limit = p.spread_limit_mrru

@@ -17,7 +17,7 @@ from mast_opt.core.jit import compiled, kernel
 from mast_opt.server_assignment.problem import Ints
 
 
-class Offers(NamedTuple):
+class PricedItems(NamedTuple):
     """Pairs of stock and reservation, by reservation, then switchboard."""
 
     start: Ints
@@ -53,7 +53,7 @@ class Limits(NamedTuple):
 
 
 @kernel
-def _items(o: Offers, first, last, cost, in_use_price, idle_price, width, ratio):
+def _items(o: PricedItems, first, last, cost, in_use_price, idle_price, width, ratio):
     """Pieces of the switchboard's pairs that are worth their price, best first; returns (pieces, what worthless
     servers cost)."""
     count, worthless = 0, 0.0
@@ -117,7 +117,7 @@ def _events(count, width, ratio, border, price, at, jump, events):
 
 
 @compiled
-def cheapest(o: Offers, bounds: Limits, begin_q, end_q, cost, in_use_price, idle_price, level_price, shortage):
+def cheapest(o: PricedItems, bounds: Limits, begin_q, end_q, cost, in_use_price, idle_price, level_price, shortage):
     """(least, level) of the reservations from ``begin_q`` to ``end_q``: what servers cost at least, and at which L.
 
     ``cost`` [N]: of a server; ``level_price`` [Q]: of L, per mrru; ``shortage`` [Q]: what it costs at least to stay
@@ -170,7 +170,7 @@ def cheapest(o: Offers, bounds: Limits, begin_q, end_q, cost, in_use_price, idle
 
 
 @compiled
-def bought(o: Offers, bounds: Limits, begin_q, end_q, cost, in_use_price, idle_price, level, amount):
+def bought(o: PricedItems, bounds: Limits, begin_q, end_q, cost, in_use_price, idle_price, level, amount):
     """``amount`` [N], 0 before: of the reservations from ``begin_q`` to ``end_q`` the servers of each pair at which
     ``cheapest`` is reached, with L as ``level`` [Q] says; fractional at the margin."""
     border, price = np.array([0.0, 0.0, 0.0, np.inf]), np.array([0.0, 0.0, 0.0, np.inf])

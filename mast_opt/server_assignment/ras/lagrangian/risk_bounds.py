@@ -21,7 +21,7 @@ MOST_SERVERS = 60
 
 
 @dataclass(frozen=True, eq=False)
-class Floors:
+class MinRiskBounds:
     """For each reservation with a buffer of its own; 0 where counting says nothing. In mrru."""
 
     least: Ints
@@ -30,7 +30,7 @@ class Floors:
     """[Q] … a reservation lacks at least this much of what it asks."""
 
 
-def floors(problem: ServerAssignment) -> Floors:
+def min_risk_bounds(problem: ServerAssignment) -> MinRiskBounds:
     """The floors of every reservation."""
     p, stocks = problem, problem.stocks
     room = np.zeros((len(p.types), len(p.switchboards)), np.int64)
@@ -38,7 +38,7 @@ def floors(problem: ServerAssignment) -> Floors:
     least, short = np.zeros((2, len(p.reservations)), np.int64)
     for q in np.flatnonzero((p.buffer == EMBEDDED) & (p.asked_mrru > 0)).tolist():
         least[q], short[q] = _floor(p.value_mrru[q], room, int(p.asked_mrru[q]))
-    return Floors(least, short)
+    return MinRiskBounds(least, short)
 
 
 def _floor(value: Ints, room: Ints, asked: int) -> tuple[int, int]:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from mast_opt.core.jit import compiled, kernel
-from mast_opt.server_assignment.ras.state import NO_LIMIT, Fleet, State
+from mast_opt.server_assignment.ras.state import NO_LIMIT, RasArrays, RasState
 
 
 @kernel
-def largest(f: Fleet, s: State, q):
+def max_domain_loss(f: RasArrays, s: RasState, q):
     """What q loses with one switchboard at most; 0 without a buffer of its own."""
     most = 0
     if f.embedded[q]:
@@ -20,7 +20,7 @@ def largest(f: Fleet, s: State, q):
 
 
 @kernel
-def short_cost(f: Fleet, s: State, q, level):
+def short_cost(f: RasArrays, s: RasState, q, level):
     """Of what q lacks with ``level`` at risk, and of the level."""
     lack = max(f.asked[q] + level - s.total[q], 0)
     cost = f.short_price * lack
@@ -30,7 +30,7 @@ def short_cost(f: Fleet, s: State, q, level):
 
 
 @kernel
-def excess_cost(f: Fleet, q, b, held):
+def excess_cost(f: RasArrays, q, b, held):
     """Of holding so much at a switchboard."""
     over = held - f.limit[q]
     if over <= 0:
@@ -42,7 +42,7 @@ def excess_cost(f: Fleet, q, b, held):
 
 
 @kernel
-def slack_cost(f: Fleet, s: State, q, d, more):
+def slack_cost(f: RasArrays, s: RasState, q, d, more):
     """Of affinities missed, if q held ``more`` in datacenter d."""
     cost = 0.0
     for a in range(f.near_start[q], f.near_start[q + 1]):
@@ -59,7 +59,7 @@ def slack_cost(f: Fleet, s: State, q, d, more):
 
 
 @kernel
-def server_cost(f: Fleet, n, count):
+def server_cost(f: RasArrays, n, count):
     """Of so many servers of a pair, and of what is taken from it."""
     idle = min(max(f.in_use[n] + f.idle[n] - count, 0), f.idle[n])
     in_use = max(f.in_use[n] - count, 0)
@@ -67,9 +67,9 @@ def server_cost(f: Fleet, n, count):
 
 
 @kernel
-def reservation_cost(f: Fleet, s: State, q):
+def reservation_cost(f: RasArrays, s: RasState, q):
     """All that q pays for; what the pool pays for q is the pool's."""
-    cost = short_cost(f, s, q, largest(f, s, q)) + slack_cost(f, s, q, 0, 0)
+    cost = short_cost(f, s, q, max_domain_loss(f, s, q)) + slack_cost(f, s, q, 0, 0)
     if f.limit[q] != NO_LIMIT:
         for b in range(len(f.datacenter)):
             cost += excess_cost(f, q, b, s.held[q, b])
@@ -79,7 +79,7 @@ def reservation_cost(f: Fleet, s: State, q):
 
 
 @kernel
-def change(f: Fleet, s: State, n, more):
+def change(f: RasArrays, s: RasState, n, more):
     """Give so many servers of the pair to its reservation; fewer where it is negative."""
     q, b, worth = f.reservation[n], f.board[n], f.worth[n] * more
     s.servers[n] += more
@@ -92,7 +92,7 @@ def change(f: Fleet, s: State, n, more):
 
 
 @compiled
-def cost(f: Fleet, s: State):
+def cost(f: RasArrays, s: RasState):
     """The objective of the state; at least ``forbidden`` where a rule is broken."""
     total = 0.0
     for q in range(len(f.asked)):
@@ -101,7 +101,7 @@ def cost(f: Fleet, s: State):
 
 
 @compiled
-def change_some(f: Fleet, s: State, pairs, more):
+def change_some(f: RasArrays, s: RasState, pairs, more):
     """Change several pairs."""
     for k in range(len(pairs)):
         change(f, s, pairs[k], more[k])

@@ -13,13 +13,13 @@ from mast_opt.core.jit import compiled, kernel
 from mast_opt.server_assignment.ras.operators.delta_costs import (
     change,
     excess_cost,
-    largest,
+    max_domain_loss,
     reservation_cost,
     server_cost,
     short_cost,
     slack_cost,
 )
-from mast_opt.server_assignment.ras.state import Fleet, State
+from mast_opt.server_assignment.ras.state import RasArrays, RasState
 
 ABOVE = 3
 """Servers by which a level is raised at most where a reservation lacks something."""
@@ -28,7 +28,7 @@ CHUNK = 24
 
 
 @kernel
-def extra_cost(f: Fleet, s: State, n, more, stock_price, pool_level):
+def extra_cost(f: RasArrays, s: RasState, n, more, stock_price, pool_level):
     """Cost of ``more`` servers of a pair apart from what is guaranteed: servers, excess, affinity, stock, pool."""
     q, b = f.reservation[n], f.board[n]
     worth = f.worth[n] * more
@@ -44,7 +44,7 @@ def extra_cost(f: Fleet, s: State, n, more, stock_price, pool_level):
 
 
 @kernel
-def _lower(f: Fleet, s: State, q, level, stock_price, pool_level):
+def _lower(f: RasArrays, s: RasState, q, level, stock_price, pool_level):
     """Give up what a switchboard has above the level."""
     first = f.start[q]
     while first < f.start[q + 1]:
@@ -67,7 +67,7 @@ def _lower(f: Fleet, s: State, q, level, stock_price, pool_level):
 
 
 @kernel
-def _extras(f: Fleet, s: State, q, changed, more, stock_price, pool_level, extra):
+def _extras(f: RasArrays, s: RasState, q, changed, more, stock_price, pool_level, extra):
     """``extra`` [pairs of q]: the cost of ``more`` servers of each, brought up to date after the pair ``changed`` has;
     of all, where it is negative."""
     first, last = f.start[q], f.start[q + 1]
@@ -84,7 +84,7 @@ def _extras(f: Fleet, s: State, q, changed, more, stock_price, pool_level, extra
 
 
 @kernel
-def _fill(f: Fleet, s: State, q, level, stock_price, pool_level, extra):
+def _fill(f: RasArrays, s: RasState, q, level, stock_price, pool_level, extra):
     """Take what is lacking from free servers, the least cost for what it adds first."""
     changed = -1
     while True:
@@ -117,7 +117,7 @@ def _fill(f: Fleet, s: State, q, level, stock_price, pool_level, extra):
 
 
 @kernel
-def _thin(f: Fleet, s: State, q, level, stock_price, pool_level, extra):
+def _thin(f: RasArrays, s: RasState, q, level, stock_price, pool_level, extra):
     """Give up what is not needed, as long as that saves something."""
     changed = -1
     while True:
@@ -138,14 +138,14 @@ def _thin(f: Fleet, s: State, q, level, stock_price, pool_level, extra):
 
 
 @kernel
-def _try(f: Fleet, s: State, q, level, stock_price, before, kept, extra, afresh, mild):
+def _try(f: RasArrays, s: RasState, q, level, stock_price, before, kept, extra, afresh, mild):
     """Go to a level if that costs less; returns the cost.
 
     ``afresh``: from no more than it has today. ``mild``: without a buffer of its own it gives up only what is too much,
     not everything. ``kept`` and ``extra`` are scratch.
     """
     first, last = f.start[q], f.start[q + 1]
-    pool_level = largest(f, s, f.pool) if f.backed[q] and q != f.pool else 1 << 62
+    pool_level = max_domain_loss(f, s, f.pool) if f.backed[q] and q != f.pool else 1 << 62
     for n in range(first, last):
         kept[n - first] = s.servers[n]
         more = s.servers[n] - f.in_use[n] - f.idle[n]
@@ -154,7 +154,7 @@ def _try(f: Fleet, s: State, q, level, stock_price, before, kept, extra, afresh,
     if not mild or f.embedded[q]:
         _lower(f, s, q, level, stock_price, pool_level)
     _fill(f, s, q, level, stock_price, pool_level, extra)
-    reached = largest(f, s, q) if f.embedded[q] else level
+    reached = max_domain_loss(f, s, q) if f.embedded[q] else level
     _thin(f, s, q, reached, stock_price, pool_level, extra)
     after = worth_of(f, s, q, stock_price)
     if after < before - 1e-13:
@@ -166,18 +166,18 @@ def _try(f: Fleet, s: State, q, level, stock_price, before, kept, extra, afresh,
 
 
 @kernel
-def worth_of(f: Fleet, s: State, q, stock_price):
+def worth_of(f: RasArrays, s: RasState, q, stock_price):
     """What q costs, with what the pool pays for it and the stocks at their prices."""
     cost = reservation_cost(f, s, q)
     if f.backed[q] and q != f.pool:
-        cost += short_cost(f, s, f.pool, largest(f, s, f.pool))
+        cost += short_cost(f, s, f.pool, max_domain_loss(f, s, f.pool))
     for n in range(f.start[q], f.start[q + 1]):
         cost += stock_price[f.stock[n]] * s.servers[n]
     return cost
 
 
 @kernel
-def _least(f: Fleet, q):
+def _least(f: RasArrays, q):
     """The smallest worth of a server to q; 0 if nothing is worth anything to it."""
     least = 0
     for n in range(f.start[q], f.start[q + 1]):
@@ -187,30 +187,30 @@ def _least(f: Fleet, q):
 
 
 @kernel
-def _levels(f: Fleet, s: State, q, step, hint, stock_price, tries, now, kept, extra):
+def _levels(f: RasArrays, s: RasState, q, step, hint, stock_price, tries, now, kept, extra):
     """Try levels around the hint and q's own; returns the cost."""
-    now = _try(f, s, q, largest(f, s, q), stock_price, now, kept, extra, False, False)
+    now = _try(f, s, q, max_domain_loss(f, s, q), stock_price, now, kept, extra, False, False)
     if not f.embedded[q]:
         return now
     if hint > 0:
         for turn in range(tries):
             now = _try(f, s, q, hint + turn * step // 2, stock_price, now, kept, extra, False, False)
     for _ in range(tries):
-        level = largest(f, s, q)
+        level = max_domain_loss(f, s, q)
         lower = _try(f, s, q, max(level - 1, 0), stock_price, now, kept, extra, False, False)
         if lower >= now:
             lower = _try(f, s, q, max(level - step, 0), stock_price, now, kept, extra, False, False)
         if lower >= now:
             break
         now = lower
-    level = largest(f, s, q)
+    level = max_domain_loss(f, s, q)
     for turn in range(1, tries + 1):
         now = _try(f, s, q, level + turn * step // 2, stock_price, now, kept, extra, False, False)
     return now
 
 
 @kernel
-def _widest(f: Fleet):
+def _widest(f: RasArrays):
     """Most pairs that a reservation has."""
     widest = 1
     for q in range(len(f.asked)):
@@ -219,7 +219,7 @@ def _widest(f: Fleet):
 
 
 @compiled
-def settle(f: Fleet, s: State, who, even):
+def settle(f: RasArrays, s: RasState, who, even):
     """Let some reservations fill what they lack, or give up what they have too much, at the level that they have; where
     that is not enough, some servers above it, or at the level ``even`` [Q] if that is higher."""
     kept, extra = np.empty(_widest(f), np.int64), np.empty(_widest(f))
@@ -227,15 +227,15 @@ def settle(f: Fleet, s: State, who, even):
     for k in range(len(who)):
         q = who[k]
         before = worth_of(f, s, q, nothing)
-        now = _try(f, s, q, largest(f, s, q), nothing, before, kept, extra, False, True)
-        own, step = largest(f, s, q), _least(f, q)
+        now = _try(f, s, q, max_domain_loss(f, s, q), nothing, before, kept, extra, False, True)
+        own, step = max_domain_loss(f, s, q), _least(f, q)
         for more in range(1, ABOVE + 1):
-            if f.embedded[q] and f.asked[q] + largest(f, s, q) > s.total[q]:
+            if f.embedded[q] and f.asked[q] + max_domain_loss(f, s, q) > s.total[q]:
                 now = _try(f, s, q, max(own + more * step, even[q]), nothing, now, kept, extra, False, True)
 
 
 @compiled
-def refill(f: Fleet, s: State, who, hint, stock_price, tries):
+def reoptimise_reservation(f: RasArrays, s: RasState, who, hint, stock_price, tries):
     """Let some reservations choose again, each at the levels around ``hint`` [Q] and around its own.
 
     ``stock_price`` [K] is what a free server is worth to others. Returns how much the cost has fallen, with stocks at
@@ -252,7 +252,7 @@ def refill(f: Fleet, s: State, who, hint, stock_price, tries):
         now = first
         level = int(hint[q])
         now = _levels(f, s, q, step, level, stock_price, tries, now, kept, extra)
-        own = largest(f, s, q)
+        own = max_domain_loss(f, s, q)
         now = _try(f, s, q, own, stock_price, now, kept, extra, True, False)
         if f.embedded[q] and level > 0 and abs(level - own) >= step:
             now = _try(f, s, q, level, stock_price, now, kept, extra, True, False)

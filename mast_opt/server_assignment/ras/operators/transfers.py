@@ -10,9 +10,9 @@ from __future__ import annotations
 import numpy as np
 
 from mast_opt.core.jit import compiled, kernel
-from mast_opt.server_assignment.ras.operators.delta_costs import change, largest, reservation_cost, short_cost
+from mast_opt.server_assignment.ras.operators.delta_costs import change, max_domain_loss, reservation_cost, short_cost
 from mast_opt.server_assignment.ras.operators.reservation_reoptimise import extra_cost
-from mast_opt.server_assignment.ras.state import Fleet, State
+from mast_opt.server_assignment.ras.state import RasArrays, RasState
 
 NO_POOL_LEVEL = 1 << 62
 FAILURES = 5
@@ -22,13 +22,13 @@ ROUNDING = 4e-15
 
 
 @kernel
-def _spare(f: Fleet, s: State, q):
+def _spare(f: RasArrays, s: RasState, q):
     """What q is guaranteed beyond what it asks; below 0 where it lacks something."""
-    return s.total[q] - largest(f, s, q) - f.asked[q]
+    return s.total[q] - max_domain_loss(f, s, q) - f.asked[q]
 
 
 @kernel
-def _missed(f: Fleet, q, spare, worth):
+def _missed(f: RasArrays, q, spare, worth):
     """What it costs q at least to lack what it then does, if so much is taken from it."""
     lack = max(worth - spare, 0)
     if lack > f.short_most[q]:
@@ -37,9 +37,9 @@ def _missed(f: Fleet, q, spare, worth):
 
 
 @kernel
-def _best(f: Fleet, s: State, q, spare, nothing, tried):
+def _best(f: RasArrays, s: RasState, q, spare, nothing, tried):
     """(pair of q, pair of another, estimate) of the exchange that seems to save most."""
-    level, lack = largest(f, s, q), -spare[q]
+    level, lack = max_domain_loss(f, s, q), -spare[q]
     mine, theirs, least = -1, -1, -1e-13
     for n in range(f.start[q], f.start[q + 1]):
         worth, k = f.worth[n], f.stock[n]
@@ -66,16 +66,16 @@ def _best(f: Fleet, s: State, q, spare, nothing, tried):
 
 
 @kernel
-def _together(f: Fleet, s: State, q, r):
+def _together(f: RasArrays, s: RasState, q, r):
     """What two reservations cost, with what the pool pays for them."""
     cost = reservation_cost(f, s, q) + reservation_cost(f, s, r)
     if f.pool != q and f.pool != r and (f.backed[q] or f.backed[r]):
-        cost += short_cost(f, s, f.pool, largest(f, s, f.pool))
+        cost += short_cost(f, s, f.pool, max_domain_loss(f, s, f.pool))
     return cost
 
 
 @compiled
-def take(f: Fleet, s: State, q, most):
+def transfer_servers(f: RasArrays, s: RasState, q, most):
     """Let q take up to ``most`` servers, one after another, while it lacks something; returns by how much the cost has
     fallen. Its level rises only where it lacks more than it may."""
     nothing, tried = np.zeros(len(s.free)), np.full(len(f.stock), -1)

@@ -9,8 +9,8 @@ import numpy as np
 from mast_opt.task_reassignment.problem import Ints, TaskReassignment
 from mast_opt.task_reassignment.twine.annealing.kernel import anneal
 from mast_opt.task_reassignment.twine.annealing.racing import Runner
-from mast_opt.task_reassignment.twine.instance_arrays import Fleet, Floats, Small
-from mast_opt.task_reassignment.twine.state import COST, ROUND, State, recount, state_of, uncounted
+from mast_opt.task_reassignment.twine.instance_arrays import Floats, Small, TwineArrays
+from mast_opt.task_reassignment.twine.state import COST, ROUND, TwineState, recount, state_of, untracked_violations
 
 HOT = 1 / 6
 """First temperature over the largest cost that a process alone can cause."""
@@ -69,7 +69,7 @@ ALONE = 2.0
 class Chain:
     """A search from an assignment, with a random generator of its own."""
 
-    def __init__(self, problem: TaskReassignment, fleet: Fleet, begin: Ints, rng: np.random.Generator) -> None:
+    def __init__(self, problem: TaskReassignment, fleet: TwineArrays, begin: Ints, rng: np.random.Generator) -> None:
         """At ``begin``; ``stay_near``, ``heat`` or ``reheat`` comes before the first round."""
         self._problem, self._fleet, self._rng, self._opening = problem, fleet, rng, begin
         self._usual_away = AWAY if len(problem.processes) >= MANY * len(problem.machines) else 0.0
@@ -87,8 +87,8 @@ class Chain:
 
     def _stand(self, machine: Ints) -> None:
         """Be at an assignment, with everything counted afresh."""
-        self._state: State = state_of(self._problem, self._fleet, machine, self._rng)
-        self._uncounted = uncounted(self._problem, machine)
+        self._state: TwineState = state_of(self._problem, self._fleet, machine, self._rng)
+        self._uncounted = untracked_violations(self._problem, machine)
 
     @property
     def cost(self) -> float:

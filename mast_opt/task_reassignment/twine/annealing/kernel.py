@@ -6,7 +6,7 @@ import math
 
 from mast_opt.core.exact_sums_jit import compiled, inlined
 from mast_opt.search.random_state import below, uniform
-from mast_opt.task_reassignment.twine.operators.process_moves import eject, shift, swap
+from mast_opt.task_reassignment.twine.operators.process_moves import ejection_move, shift_process, swap_processes
 from mast_opt.task_reassignment.twine.operators.service_moves import shift_service
 from mast_opt.task_reassignment.twine.state import BROKEN, COST, EXCESS
 
@@ -46,14 +46,14 @@ def anneal(fleet, state, proposals, temperature, excess_price, broken_price, awa
             if machine[q] == source:
                 continue
             if kind < swaps:
-                made = swap(fleet, state, p, q, temperature, excess_price, broken_price, away_price)
+                made = swap_processes(fleet, state, p, q, temperature, excess_price, broken_price, away_price)
             else:
-                third = reachable(fleet, random, q, machines)
+                third = sample_compatible(fleet, random, q, machines)
                 if machine[q] != home[q] and uniform(random) < homeward:
                     third = home[q]
                 if third == source or third == machine[q]:
                     continue
-                made = eject(fleet, state, p, q, third, temperature, excess_price, broken_price, away_price)
+                made = ejection_move(fleet, state, p, q, third, temperature, excess_price, broken_price, away_price)
         elif kind < services:
             here = fleet.neighbourhood[source]
             there = fleet.neighbourhood[below(random, machines)]
@@ -64,12 +64,12 @@ def anneal(fleet, state, proposals, temperature, excess_price, broken_price, awa
                 fleet, state, service, here, there, temperature, excess_price, broken_price, away_price
             )
         else:
-            target = reachable(fleet, random, p, machines)
+            target = sample_compatible(fleet, random, p, machines)
             if source != home[p] and uniform(random) < homeward:
                 target = home[p]
             if target == source:
                 continue
-            made = shift(fleet, state, p, target, temperature, excess_price, broken_price, away_price)
+            made = shift_process(fleet, state, p, target, temperature, excess_price, broken_price, away_price)
         if made and total[COST] < best_cost[0] and total[EXCESS] == 0.0 and total[BROKEN] == 0.0:
             best_cost[0] = total[COST]
             best_end = state.trail_end[0]
@@ -87,7 +87,7 @@ def rank(random, count):
 
 
 @inlined
-def reachable(fleet, random, process, machines):
+def sample_compatible(fleet, random, process, machines):
     """A random machine, of those with room for the process alone where they are listed."""
     first = fleet.reach_start[process]
     count = fleet.reach_start[process + 1] - first

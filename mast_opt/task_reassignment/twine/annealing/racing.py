@@ -40,7 +40,7 @@ class Runner:
             self._window.clear()
 
 
-class Race:
+class Racing:
     """What coolings had at each rung."""
 
     def __init__(self) -> None:

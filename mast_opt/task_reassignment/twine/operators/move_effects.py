@@ -20,7 +20,7 @@ def runs_on(fleet, state, service, machine):
 
 
 @inlined
-def suits(fleet, process, machine):
+def compatible(fleet, process, machine):
     """Has the machine room for the process alone, as far as that is known?"""
     return fleet.fits.shape[0] == 0 or fleet.fits[process, machine]
 

@@ -25,12 +25,12 @@ from mast_opt.task_reassignment.twine.operators.delta_costs import (
 )
 from mast_opt.task_reassignment.twine.operators.move_effects import (
     away_change,
+    compatible,
     dependency_change,
     location_change,
     relocate,
     runs_on,
     service_change,
-    suits,
     travel_change,
 )
 from mast_opt.task_reassignment.twine.state import BROKEN, COST, EXCESS
@@ -40,7 +40,7 @@ FARTHEST = 37.0
 
 
 @inlined
-def shift(fleet, state, p, target, temperature, excess_price, broken_price, away_price):
+def shift_process(fleet, state, p, target, temperature, excess_price, broken_price, away_price):
     """Try to move a process to another machine."""
     source = state.machine[p]
     service = fleet.service[p]
@@ -48,8 +48,8 @@ def shift(fleet, state, p, target, temperature, excess_price, broken_price, away
     change -= state.cost[source] + state.cost[target]
     change += travel_change(fleet, p, source, target) + away_price * away_change(fleet, p, source, target)
     gain = excess_price * state.excess[source] + broken_price * state.total[BROKEN] + fleet.service_price
-    allowance = admitted(state.random, change, gain, temperature)
-    if allowance < 0.0 or not suits(fleet, p, target):
+    allowance = metropolis_accepts(state.random, change, gain, temperature)
+    if allowance < 0.0 or not compatible(fleet, p, target):
         return False
     if not firm_room(fleet.firm, fleet.feature, state.spare, fleet.home, p, target):
         return False
@@ -69,7 +69,7 @@ def shift(fleet, state, p, target, temperature, excess_price, broken_price, away
 
 
 @inlined
-def swap(fleet, state, p, q, temperature, excess_price, broken_price, away_price):
+def swap_processes(fleet, state, p, q, temperature, excess_price, broken_price, away_price):
     """Try to exchange the machines of two processes."""
     source, target = state.machine[p], state.machine[q]
     change = swapped_cost(fleet.price, fleet.feature, state.level, p, q, source, target)
@@ -79,8 +79,8 @@ def swap(fleet, state, p, q, temperature, excess_price, broken_price, away_price
     change += away
     had = state.excess[source] + state.excess[target]
     gain = broken_price * state.total[BROKEN] + 2 * fleet.service_price
-    allowance = admitted(state.random, change, gain + excess_price * had, temperature)
-    if allowance < 0.0 or not suits(fleet, p, target) or not suits(fleet, q, source):
+    allowance = metropolis_accepts(state.random, change, gain + excess_price * had, temperature)
+    if allowance < 0.0 or not compatible(fleet, p, target) or not compatible(fleet, q, source):
         return False
     room = firm_room_replaced(fleet.firm, fleet.feature, state.spare, fleet.home, q, p, target)
     if not room or not firm_room_replaced(fleet.firm, fleet.feature, state.spare, fleet.home, p, q, source):
@@ -104,7 +104,7 @@ def swap(fleet, state, p, q, temperature, excess_price, broken_price, away_price
 
 
 @inlined
-def eject(fleet, state, p, q, third, temperature, excess_price, broken_price, away_price):
+def ejection_move(fleet, state, p, q, third, temperature, excess_price, broken_price, away_price):
     """Try to move p to the machine of q, and q to a third machine."""
     source, target = state.machine[p], state.machine[q]
     change = left_cost(fleet.price, fleet.feature, state.level, p, source) - state.cost[source]
@@ -115,8 +115,8 @@ def eject(fleet, state, p, q, third, temperature, excess_price, broken_price, aw
     change += away
     had = state.excess[source] + state.excess[target] + state.excess[third]
     gain = broken_price * state.total[BROKEN] + 2 * fleet.service_price
-    allowance = admitted(state.random, change, gain + excess_price * had, temperature)
-    if allowance < 0.0 or not suits(fleet, p, target) or not suits(fleet, q, third):
+    allowance = metropolis_accepts(state.random, change, gain + excess_price * had, temperature)
+    if allowance < 0.0 or not compatible(fleet, p, target) or not compatible(fleet, q, third):
         return False
     room = firm_room_replaced(fleet.firm, fleet.feature, state.spare, fleet.home, q, p, target)
     if not room or not firm_room(fleet.firm, fleet.feature, state.spare, fleet.home, q, third):
@@ -142,7 +142,7 @@ def eject(fleet, state, p, q, third, temperature, excess_price, broken_price, aw
 
 
 @inlined
-def admitted(random, change, gain, temperature):
+def metropolis_accepts(random, change, gain, temperature):
     """What the change may add, drawn by Metropolis' rule; negative where it adds more, all that it may yet gain
     included."""
     if change > FARTHEST * temperature + gain:

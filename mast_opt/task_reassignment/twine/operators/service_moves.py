@@ -10,7 +10,7 @@ from __future__ import annotations
 from mast_opt.core.exact_sums_jit import compiled
 from mast_opt.task_reassignment.twine.operators.delta_costs import firm_room, joined_cost, joined_excess
 from mast_opt.task_reassignment.twine.operators.move_effects import away_change, relocate, runs_on, travel_price
-from mast_opt.task_reassignment.twine.operators.process_moves import admitted, weighed
+from mast_opt.task_reassignment.twine.operators.process_moves import metropolis_accepts, weighed
 from mast_opt.task_reassignment.twine.state import TOGETHER
 
 
@@ -20,7 +20,7 @@ def shift_service(fleet, state, service, here, there, temperature, excess_price,
     row = fleet.near_row[service]
     if row >= 0 and state.at_neighbourhood[row, here] > TOGETHER:
         return False
-    allowance = admitted(state.random, 0.0, 0.0, temperature)
+    allowance = metropolis_accepts(state.random, 0.0, 0.0, temperature)
     before = weighed(state, excess_price, broken_price)
     begin = at = state.trail_end[0]
     possible = send(fleet, state, service, here, there, TOGETHER, begin, excess_price)

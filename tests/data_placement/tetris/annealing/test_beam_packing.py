@@ -12,23 +12,30 @@ import pytest
 from mast_opt.data_placement import DataPlacement
 from mast_opt.data_placement.problem import Bools, Ints
 from mast_opt.data_placement.tetris.annealing.beam_packing import largest_first, pack
-from mast_opt.data_placement.tetris.annealing.multistart import PACKED, SCATTERED, TURNS, WITHOUT, Anew, Beginnings
-from mast_opt.data_placement.tetris.incumbent import Snapshot, decisions
+from mast_opt.data_placement.tetris.annealing.multistart import (
+    PACKED,
+    SCATTERED,
+    TURNS,
+    WITHOUT,
+    Repack,
+    RestartGenerator,
+)
+from mast_opt.data_placement.tetris.incumbent import Assignment, decisions
 from mast_opt.data_placement.tetris.initial_solution import first_state, legal_replicas
-from mast_opt.data_placement.tetris.instance_arrays import Arrays, arrays_of
-from mast_opt.data_placement.tetris.state import State, cost, state_of
+from mast_opt.data_placement.tetris.instance_arrays import TetrisArrays, arrays_of
+from mast_opt.data_placement.tetris.state import TetrisState, cost, state_of
 from tests.data_placement.support import made
 
 WIDE = 5_000
 
 
-def gpus_alone(problem: DataPlacement, peak: float = 1.0, overload: float = 3.0, idle: float = 0.5) -> Arrays:
+def gpus_alone(problem: DataPlacement, peak: float = 1.0, overload: float = 3.0, idle: float = 0.5) -> TetrisArrays:
     weights = dict.fromkeys(problem.objective.weights, 0.0)
     priced = arrays_of(problem, weights | {"peak": peak, "overload": overload, "idle": idle})
     return priced._replace(remote_price=0.0)  # has one where remote reads are forbidden
 
 
-def without(a: Arrays, gangs: Ints) -> State:
+def without(a: TetrisArrays, gangs: Ints) -> TetrisState:
     """The first state with these gangs left out."""
     s = first_state(a, False, 1)
     region = s.region.copy()
@@ -36,19 +43,19 @@ def without(a: Arrays, gangs: Ints) -> State:
     return state_of(a, s.option, region, s.place, 1)
 
 
-def packed(a: Arrays, beside: State, gangs: Ints, option: Ints, region: Ints) -> State:
+def packed(a: TetrisArrays, beside: TetrisState, gangs: Ints, option: Ints, region: Ints) -> TetrisState:
     """The state with the gangs there."""
     options, regions = beside.option.copy(), beside.region.copy()
     options[gangs], regions[gangs] = option, region
     return state_of(a, options, regions, beside.place, 1)
 
 
-def costs_more(a: Arrays, beside: State, gangs: Ints, option: Ints, region: Ints) -> float:
+def costs_more(a: TetrisArrays, beside: TetrisState, gangs: Ints, option: Ints, region: Ints) -> float:
     """What a packing adds to the cost, computed afresh."""
     return cost(a, packed(a, beside, gangs, option, region)) - cost(a, beside)
 
 
-def ways_of(a: Arrays, beside: State, gangs: Ints) -> Iterator[tuple[Ints, Ints]]:
+def ways_of(a: TetrisArrays, beside: TetrisState, gangs: Ints) -> Iterator[tuple[Ints, Ints]]:
     """Options and regions of each way of packing the gangs within cores."""
     options = [range(a.option_start[w], a.option_start[w + 1]) for w in gangs]
     choices = [[(o, r) for o in mine for r in range(len(a.cpu)) if a.option_region[o, r]] for mine in options]
@@ -153,7 +160,7 @@ def test_packings_keep_quotas() -> None:
     assert ((packings.region == 0).sum(axis=1) == 1).any()
 
 
-def moved(a: Arrays, before: Snapshot, after: Snapshot) -> Bools:
+def moved(a: TetrisArrays, before: Assignment, after: Assignment) -> Bools:
     """[G] which gangs are elsewhere or on another option."""
     gangs = largest_first(a)
     changed: Bools = (before.region[gangs] != after.region[gangs]) | (before.option[gangs] != after.option[gangs])
@@ -164,9 +171,9 @@ def test_beginnings_hold_the_gangs_of_the_best_plan_that_are_not_packed_anew() -
     problem = made("standard", seed=4, datasets=30, workloads=45, regions=5)
     a = arrays_of(problem, dict(problem.objective.weights))
     best = decisions(first_state(a, False, 1))
-    beginnings = Beginnings(a, best, False, 0.2, 1.0)
+    beginnings = RestartGenerator(a, best, False, 0.2, 1.0)
     today = legal_replicas(a)
-    share: dict[Anew | None, list[float]] = {turn.anew: [] for turn in TURNS}
+    share: dict[Repack | None, list[float]] = {turn.anew: [] for turn in TURNS}
     stays: dict[bool, list[float]] = {}
     for number, turn in enumerate(20 * TURNS):
         begun, times = beginnings.begin(number, best, np.random.default_rng(number))
@@ -175,8 +182,8 @@ def test_beginnings_hold_the_gangs_of_the_best_plan_that_are_not_packed_anew() -
         share[turn.anew].append(float(moved(a, best, begun).mean()))
         stays.setdefault(turn.scattered or times == WITHOUT[SCATTERED], []).append(today[begun.place].mean())
     assert max(stays[True]) < min(stays[False])
-    assert max(share[Anew.NONE]) == 0.0
-    assert 0.0 < np.mean(share[Anew.SOME]) < np.mean(share[Anew.REGIONS]) < np.mean(share[Anew.ALL])
+    assert max(share[Repack.NONE]) == 0.0
+    assert 0.0 < np.mean(share[Repack.SOME]) < np.mean(share[Repack.REGIONS]) < np.mean(share[Repack.ALL])
     unpacked = [number for number, turn in enumerate(8 * TURNS) if turn.anew is None]
     begun_from = [beginnings.begin(number, best, np.random.default_rng(1))[0] for number in unpacked]
     assert sum(begun is best for begun in begun_from) == len(unpacked) * (len(WITHOUT) - 1) // len(WITHOUT)
@@ -186,7 +193,7 @@ def test_beginnings_without_a_plan_yet_pack_all_gangs() -> None:
     problem = made("standard", seed=4, datasets=30, workloads=45, regions=5)
     a = arrays_of(problem, dict(problem.objective.weights))
     first = decisions(first_state(a, False, 1))
-    beginnings = Beginnings(a, first, False, 0.2, 1.0)
+    beginnings = RestartGenerator(a, first, False, 0.2, 1.0)
     for number, turn in enumerate(TURNS):
         begun, _ = beginnings.begin(number, None, np.random.default_rng(1))
         again, _ = beginnings.begin(number, None, np.random.default_rng(1))
@@ -199,5 +206,5 @@ def test_beginnings_without_gangs_take_turns_as_ever() -> None:
     a = arrays_of(problem, dict(problem.objective.weights))
     a = a._replace(option_mgpu=np.zeros_like(a.option_mgpu))
     first = decisions(first_state(a, False, 1))
-    beginnings = Beginnings(a, first, False, 0.2, 1.0)
+    beginnings = RestartGenerator(a, first, False, 0.2, 1.0)
     assert [beginnings.begin(number, first, np.random.default_rng(1))[1] for number in range(4)] == list(WITHOUT)

@@ -14,26 +14,26 @@ import mast_opt
 from mast_opt.core.jit import compiled
 from mast_opt.core.solve_result import SolveParams, SolveResult
 from mast_opt.data_placement.tetris import tetris_search as annealing
-from mast_opt.data_placement.tetris.gibbs.congestion_prices import levelling_of, price_regions
+from mast_opt.data_placement.tetris.gibbs.congestion_prices import congestion_prices_of, price_regions
 from mast_opt.data_placement.tetris.gibbs.replica_reduced_costs import (
-    change_outlay,
-    fill_outlays,
-    find_deciding,
+    change_reduced_cost,
+    fill_reduced_costs,
+    find_order_statistics,
     level_without,
     read_cost,
+    reduced_cost_buffers,
     replicas_of,
-    room_for_outlays,
 )
-from mast_opt.data_placement.tetris.gibbs.sampler import Bath, sweep
-from mast_opt.data_placement.tetris.gibbs.sweeps import Sweeping
-from mast_opt.data_placement.tetris.incumbent import Searched
+from mast_opt.data_placement.tetris.gibbs.sampler import GibbsState, gibbs_sweep
+from mast_opt.data_placement.tetris.gibbs.sweeps import GibbsSweeps
+from mast_opt.data_placement.tetris.incumbent import SearchPlan
 from mast_opt.data_placement.tetris.initial_solution import first_state
-from mast_opt.data_placement.tetris.instance_arrays import Arrays, arrays_of
+from mast_opt.data_placement.tetris.instance_arrays import TetrisArrays, arrays_of
 from mast_opt.data_placement.tetris.kernel_rehearsals import rehearsals
-from mast_opt.data_placement.tetris.state import State, cost, excess, state_of
+from mast_opt.data_placement.tetris.state import TetrisState, cost, excess, state_of
 from mast_opt.mip import Mip
-from mast_opt.search.budget import Pace
-from mast_opt.search.interface import Stop, Tools, Watch
+from mast_opt.search.budget import TimeBudget
+from mast_opt.search.interface import SearchContext, SearchMonitor, StoppingCriteria
 from tests.data_placement.support import made
 
 REGIONS = 6
@@ -41,7 +41,7 @@ REGIONS = 6
 
 @compiled
 def cost_of_read(a, outlay, i, r, volume, least):
-    find_deciding(a, outlay, i, least)
+    find_order_statistics(a, outlay, i, least)
     regions = a.stored.shape[1]
     return read_cost(outlay[i, r], level_without(outlay, i, 0, np.float32(0), regions), volume)
 
@@ -51,11 +51,11 @@ def levels_after(a, outlay, i, at, change, least):
     """[changes, 2] the level without a read after each change, as kept and as found afresh."""
     regions, fresh = a.stored.shape[1], outlay.copy()
     levels = np.empty((len(at), 2))
-    find_deciding(a, outlay, i, least)
+    find_order_statistics(a, outlay, i, least)
     for j in range(len(at)):
-        change_outlay(a, outlay, i, at[j], change[j], least)
+        change_reduced_cost(a, outlay, i, at[j], change[j], least)
         fresh[i, :] = outlay[i, :]
-        find_deciding(a, fresh, i, least)
+        find_order_statistics(a, fresh, i, least)
         r = (at[j] + j) % regions
         levels[j, 0] = level_without(outlay, i, r, np.float32(0.5), regions)
         levels[j, 1] = level_without(fresh, i, r, np.float32(0.5), regions)
@@ -68,21 +68,23 @@ def priced(a, levelling, stiffness):
 
 
 @pytest.fixture(scope="module")
-def begun() -> tuple[Arrays, State]:
+def begun() -> tuple[TetrisArrays, TetrisState]:
     problem = made("standard", datasets=60, workloads=90, regions=REGIONS)
     a = arrays_of(problem, dict(problem.objective.weights))
     return a, first_state(a, False, 1)
 
 
-def searching(a: Arrays, s: State, stop: Stop | None = None, refuse: bool = False) -> Sweeping:
+def searching(
+    a: TetrisArrays, s: TetrisState, stop: StoppingCriteria | None = None, refuse: bool = False
+) -> GibbsSweeps:
     """Sweeps that begin with the state; nothing goes on after them."""
 
     class Nothing:
         name = "nothing"
-        plans = (Searched(s, cost(a, s)),)
+        plans = (SearchPlan(s, cost(a, s)),)
 
-    pace = Pace(Watch(stop or Stop(iterations=100)), 1.0)
-    return Sweeping(a, refuse, cost(a, s) / len(a.tier), Nothing(), pace, np.random.default_rng(1))  # type: ignore[arg-type]
+    pace = TimeBudget(SearchMonitor(stop or StoppingCriteria(iterations=100)), 1.0)
+    return GibbsSweeps(a, refuse, cost(a, s) / len(a.tier), Nothing(), pace, np.random.default_rng(1))  # type: ignore[arg-type]
 
 
 def best_sets(outlays: np.ndarray, fewest: int, most: int) -> float:
@@ -95,11 +97,13 @@ def best_sets(outlays: np.ndarray, fewest: int, most: int) -> float:
 
 
 @pytest.mark.parametrize(("fewest", "most"), [(1, 4), (1, 1), (2, 3), (3, 3), (1, 6), (2, 6), (6, 6)])
-def test_a_read_costs_what_the_best_replicas_cost_more(begun: tuple[Arrays, State], fewest: int, most: int) -> None:
+def test_a_read_costs_what_the_best_replicas_cost_more(
+    begun: tuple[TetrisArrays, TetrisState], fewest: int, most: int
+) -> None:
     a, _ = begun
     rng = np.random.default_rng(fewest + 10 * most)
     a = a._replace(copies_min=np.full_like(a.copies_min, fewest), copies_max=np.full_like(a.copies_max, most))
-    outlay, least = room_for_outlays(len(a.size), REGIONS), np.zeros(REGIONS + 1, np.float32)
+    outlay, least = reduced_cost_buffers(len(a.size), REGIONS), np.zeros(REGIONS + 1, np.float32)
     for i in range(len(a.size)):
         outlay[i, :REGIONS] = rng.normal(rng.normal(), 1, REGIONS)
         volume, r = np.float32(rng.exponential()), int(rng.integers(REGIONS))
@@ -111,23 +115,25 @@ def test_a_read_costs_what_the_best_replicas_cost_more(begun: tuple[Arrays, Stat
 
 
 @pytest.mark.parametrize(("fewest", "most"), [(1, 4), (1, 1), (2, 3), (1, 6)])
-def test_what_decides_stays_right_while_outlays_change(begun: tuple[Arrays, State], fewest: int, most: int) -> None:
+def test_what_decides_stays_right_while_outlays_change(
+    begun: tuple[TetrisArrays, TetrisState], fewest: int, most: int
+) -> None:
     a, _ = begun
     rng = np.random.default_rng(1)
     a = a._replace(copies_min=np.full_like(a.copies_min, fewest), copies_max=np.full_like(a.copies_max, most))
-    outlay = room_for_outlays(len(a.size), REGIONS)
+    outlay = reduced_cost_buffers(len(a.size), REGIONS)
     outlay[0, :REGIONS] = rng.normal(size=REGIONS)
     at, change = rng.integers(REGIONS, size=500), rng.normal(size=500).astype(np.float32)
     levels = levels_after(a, outlay, 0, at, change, np.zeros(REGIONS + 1, np.float32))
     np.testing.assert_array_equal(levels[:, 0], levels[:, 1])
 
 
-def counted_afresh(a: Arrays, b: Bath) -> tuple[State, np.ndarray]:
+def counted_afresh(a: TetrisArrays, b: GibbsState) -> tuple[TetrisState, np.ndarray]:
     """The sums of the plan in the bath, and its outlays without any price of storage."""
     place = np.zeros(a.stored.shape, np.bool_)
     replicas_of(a, b.outlay, b.least, place)
-    outlay = room_for_outlays(*a.stored.shape)
-    fill_outlays(a, b.volume, b.region, outlay, b.least)
+    outlay = reduced_cost_buffers(*a.stored.shape)
+    fill_reduced_costs(a, b.volume, b.region, outlay, b.least)
     return state_of(a, b.option, b.region, place, 1), outlay
 
 
@@ -139,7 +145,7 @@ def test_sweeps_keep_count_and_stay_within_cores_and_quotas(family: str) -> None
     b = searching(a, s)._bath
     assert b is not None
     unit = cost(a, s) / len(a.tier)
-    moved = [sweep(a, b, 0, len(a.tier), unit * hot, 1.0, unit) for hot in (1.0, 0.3, 0.1, 0.0)]
+    moved = [gibbs_sweep(a, b, 0, len(a.tier), unit * hot, 1.0, unit) for hot in (1.0, 0.3, 0.1, 0.0)]
     assert moved[0] > 0
     after, outlay = counted_afresh(a, b)
     np.testing.assert_array_equal(b.gpus.demand, after.demand)
@@ -153,10 +159,10 @@ def test_sweeps_keep_count_and_stay_within_cores_and_quotas(family: str) -> None
     assert (after.copies <= a.copies_max).all()
 
 
-def test_prices_of_the_regions_add_up_to_that_of_the_peak(begun: tuple[Arrays, State]) -> None:
+def test_prices_of_the_regions_add_up_to_that_of_the_peak(begun: tuple[TetrisArrays, TetrisState]) -> None:
     a, s = begun
     a = a._replace(overload_price=0 * a.overload_price, idle_price=0 * a.idle_price)
-    levelling = levelling_of(a, s.demand)
+    levelling = congestion_prices_of(a, s.demand)
     priced(a, levelling, 3.0)
     paid = levelling.entry.astype(float) * a.supply.T[:, None, :]  # cumulative over the tiers that count
     expected = np.cumsum(a.peak_price[::-1])[::-1]
@@ -201,19 +207,19 @@ def test_gpus_are_used_alike_where_others_came_first_to_the_cores() -> None:
     np.testing.assert_allclose(used, np.broadcast_to(used.mean(axis=0), used.shape), rtol=0.05)
 
 
-def test_a_cancelled_sweep_ends_where_it_is(begun: tuple[Arrays, State]) -> None:
+def test_a_cancelled_sweep_ends_where_it_is(begun: tuple[TetrisArrays, TetrisState]) -> None:
     a, s = begun
     cancel = threading.Event()
     cancel.set()
-    search = searching(a, s, Stop(iterations=100, cancel=cancel))
+    search = searching(a, s, StoppingCriteria(iterations=100, cancel=cancel))
     assert search._bath is not None
     search._sweep(search._bath, 0.5)
     assert search._sweeps == 0
 
 
 def test_the_rest_of_a_search_has_a_course_of_its_own() -> None:
-    watch = Watch(Stop(iterations=100))
-    pace = Pace(watch, 1.0)
+    watch = SearchMonitor(StoppingCriteria(iterations=100))
+    pace = TimeBudget(watch, 1.0)
     rest = pace.after(0.6)
     watch.round = 40
     assert rest.done == 0.0
@@ -241,15 +247,15 @@ def test_solving_with_sweeps_gives_the_same_plan_again(family: str, monkeypatch:
 
 
 def test_warming_up_goes_on_until_a_plan_is_mended(monkeypatch: pytest.MonkeyPatch) -> None:
-    mended, mend = [], Sweeping._mended
+    mended, mend = [], GibbsSweeps._mended
 
-    def watched(search: Sweeping, b: Bath) -> Searched:
+    def watched(search: GibbsSweeps, b: GibbsState) -> SearchPlan:
         mended.append(mend(search, b))
         return mended[-1]
 
-    monkeypatch.setattr(Sweeping, "_mended", watched)
+    monkeypatch.setattr(GibbsSweeps, "_mended", watched)
     (sweeps,) = (rehearsal for rehearsal in rehearsals(None) if rehearsal.name == "sweeps")
-    sweeps.run(Tools(np.random.default_rng(0), Watch(Stop(iterations=1)), 1, never))
+    sweeps.run(SearchContext(np.random.default_rng(0), SearchMonitor(StoppingCriteria(iterations=1)), 1, never))
     assert len(mended) == 1
 
 

@@ -12,9 +12,9 @@ import mast_opt
 from mast_opt.data_placement import DataPlacement
 from mast_opt.data_placement.generate import FAMILIES
 from mast_opt.data_placement.tetris.instance_arrays import arrays_of
-from mast_opt.data_placement.tetris.lagrangian.mir_rows import CROWD, Gangs, gangs_of
+from mast_opt.data_placement.tetris.lagrangian.mir_rows import CROWD, MirRows, mir_rows_of
 from mast_opt.data_placement.tetris.lagrangian.relaxation import Relaxation
-from mast_opt.data_placement.verification.peak_bound import peak_floor
+from mast_opt.data_placement.verification.peak_bound import bin_packing_peak_bound
 
 CLOUD = Path(__file__).parents[4] / "instances" / "data_placement" / "cloud-regions"
 REGIONS, GANG = 2, 64_000
@@ -33,9 +33,9 @@ def on_any_of(types: int, gangs: int) -> DataPlacement:
     )
 
 
-def rounded(problem: DataPlacement) -> Gangs:
+def rounded(problem: DataPlacement) -> MirRows:
     arrays = arrays_of(problem, dict(problem.objective.weights))
-    return gangs_of(arrays, peak_floor(problem), problem.splittable)
+    return mir_rows_of(arrays, bin_packing_peak_bound(problem), problem.splittable)
 
 
 @pytest.mark.parametrize("types", [1, 3])
@@ -50,7 +50,7 @@ def test_the_bound_of_a_real_fleet_sees_its_gangs() -> None:
     """Six types, most work runs on any of several; without roundings it is at 12.9, the best plan seen at 18.5."""
     problem = mast_opt.read(CLOUD)
     relaxation = Relaxation(
-        arrays_of(problem, dict(problem.objective.weights)), peak_floor(problem), problem.splittable
+        arrays_of(problem, dict(problem.objective.weights)), bin_packing_peak_bound(problem), problem.splittable
     )
     relaxation.step(1500)
     assert relaxation.bound > 16.5

@@ -13,10 +13,10 @@ from mast_opt.data_placement.formulation.formulation import base
 from mast_opt.data_placement.generate import FAMILIES
 from mast_opt.data_placement.tetris.instance_arrays import arrays_of
 from mast_opt.data_placement.tetris.lagrangian.relaxation import Relaxation
-from mast_opt.data_placement.tetris.lagrangian.tree_cut_relaxation import TreedRelaxation, kept_trees
+from mast_opt.data_placement.tetris.lagrangian.tree_cut_relaxation import TreeCutRelaxation, saved_cuts
 from mast_opt.data_placement.verification.certificate import Certificate, certified_bound
 from mast_opt.data_placement.verification.certificate_bound import LEVELS
-from mast_opt.data_placement.verification.peak_bound import peak_floor
+from mast_opt.data_placement.verification.peak_bound import bin_packing_peak_bound
 from tests.data_placement.support import proven
 
 
@@ -27,13 +27,13 @@ def without_gpus(family: str, seed: int, **sizes: int) -> DataPlacement:
     return replace(problem, objective=replace(problem.objective, weights=weights))
 
 
-def treed(problem: DataPlacement, seed: int = 0) -> TreedRelaxation:
+def treed(problem: DataPlacement, seed: int = 0) -> TreeCutRelaxation:
     a = arrays_of(problem, dict(problem.objective.weights))
-    return TreedRelaxation(a, peak_floor(problem), problem.splittable, np.random.default_rng(seed))
+    return TreeCutRelaxation(a, bin_packing_peak_bound(problem), problem.splittable, np.random.default_rng(seed))
 
 
-def certificate_of(problem: DataPlacement, relaxation: TreedRelaxation) -> Certificate:
-    trees = kept_trees(relaxation.trees)
+def certificate_of(problem: DataPlacement, relaxation: TreeCutRelaxation) -> Certificate:
+    trees = saved_cuts(relaxation.trees)
     weights = problem.objective.weights
     return Certificate.of(problem, weights, relaxation.best, relaxation.gangs.size, trees)
 
@@ -62,7 +62,9 @@ def test_the_bound_with_trees_is_below_the_optimum(family: str, seed: int, sizes
 
 def test_trees_lift_the_bound() -> None:
     problem = without_gpus("standard", 1, datasets=40, workloads=60, regions=6)
-    plain = Relaxation(arrays_of(problem, dict(problem.objective.weights)), peak_floor(problem), problem.splittable)
+    plain = Relaxation(
+        arrays_of(problem, dict(problem.objective.weights)), bin_packing_peak_bound(problem), problem.splittable
+    )
     plain.step(2000)
     relaxation = treed(problem)
     relaxation.step(4000)
@@ -92,7 +94,9 @@ def test_the_same_seed_finds_the_same_trees() -> None:
 def test_trees_wait_until_they_are_asked_for() -> None:
     problem = without_gpus("standard", 2, datasets=20, workloads=30, regions=4)
     a = arrays_of(problem, dict(problem.objective.weights))
-    relaxation = TreedRelaxation(a, peak_floor(problem), problem.splittable, np.random.default_rng(0), waits=True)
+    relaxation = TreeCutRelaxation(
+        a, bin_packing_peak_bound(problem), problem.splittable, np.random.default_rng(0), waits=True
+    )
     while not relaxation.settled:
         relaxation.step(50)
     assert not relaxation.planted

@@ -13,56 +13,58 @@ from hypothesis import strategies as st
 from mast_opt.data_placement import DataPlacement
 from mast_opt.data_placement.generate import FAMILIES
 from mast_opt.data_placement.tetris.annealing.kernel import anneal
-from mast_opt.data_placement.tetris.decomposition import Part, join, split, whole
-from mast_opt.data_placement.tetris.incumbent import Snapshot, plan_of, restore, snapshot_of
+from mast_opt.data_placement.tetris.decomposition import Subproblem, decompose, merge, undivided
+from mast_opt.data_placement.tetris.incumbent import Assignment, assignment_of, plan_of, restore
 from mast_opt.data_placement.tetris.initial_solution import first_state, given_state
-from mast_opt.data_placement.tetris.instance_arrays import Arrays, arrays_of
-from mast_opt.data_placement.tetris.operators.workspace import scratch_for
-from mast_opt.data_placement.tetris.params import SHARES, mix_of
-from mast_opt.data_placement.tetris.state import State, cost, excess, state_of
+from mast_opt.data_placement.tetris.instance_arrays import TetrisArrays, arrays_of
+from mast_opt.data_placement.tetris.operators.workspace import workspace_for
+from mast_opt.data_placement.tetris.params import SHARES, operator_weights
+from mast_opt.data_placement.tetris.state import TetrisState, cost, excess, state_of
 from mast_opt.data_placement.verification.verifier import verify
 from tests.data_placement.strategies import problems
 from tests.data_placement.support import examples
 
 TEMPERATURES = (0.0, 1e-3, 0.1, 10.0)
-SUMS = [name for name in State._fields if name != "random"]
+SUMS = [name for name in TetrisState._fields if name != "random"]
 
 
-def begin(problem: DataPlacement, seed: int) -> tuple[Arrays, State]:
+def begin(problem: DataPlacement, seed: int) -> tuple[TetrisArrays, TetrisState]:
     a = arrays_of(problem, dict(problem.objective.weights))
     return a, first_state(a, problem.may_refuse, seed)
 
 
-def search(problem: DataPlacement, a: Arrays, s: State, steps: int, temperature: float, guided: bool = False) -> float:
+def search(
+    problem: DataPlacement, a: TetrisArrays, s: TetrisState, steps: int, temperature: float, guided: bool = False
+) -> float:
     """Anneal at one temperature; returns the change in cost that the kernels report."""
-    mix = mix_of(guided=guided)
-    return float(anneal(whole(a, s), steps, temperature, temperature, problem.may_refuse, scratch_for(a), mix))
+    mix = operator_weights(guided=guided)
+    return float(anneal(undivided(a, s), steps, temperature, temperature, problem.may_refuse, workspace_for(a), mix))
 
 
 def search_in_parts(
-    problem: DataPlacement, a: Arrays, s: State, parts: int, steps: int, temperature: float, guided: bool
+    problem: DataPlacement, a: TetrisArrays, s: TetrisState, parts: int, steps: int, temperature: float, guided: bool
 ) -> float:
     """The same in parts, at the same time; returns the change in cost that kernels and ``join`` report."""
     random = [np.array([7 * number + 1], np.uint64) for number in range(parts)]
-    split_up = split(a, s, np.random.default_rng(int(s.random[0] % 1000)), random)
+    split_up = decompose(a, s, np.random.default_rng(int(s.random[0] % 1000)), random)
     assert sorted(r for part in split_up for r in part.regions.tolist()) == list(range(len(problem.regions)))
 
-    def work(part: Part) -> float:
-        mix = mix_of(guided=guided)
-        return float(anneal(part, steps, temperature, temperature, problem.may_refuse, scratch_for(a), mix))
+    def work(part: Subproblem) -> float:
+        mix = operator_weights(guided=guided)
+        return float(anneal(part, steps, temperature, temperature, problem.may_refuse, workspace_for(a), mix))
 
     with ThreadPoolExecutor(parts) as pool:
         change = sum(pool.map(work, split_up))
-    return change + join(a, s, split_up)
+    return change + merge(a, s, split_up)
 
 
-def check_sums(a: Arrays, s: State) -> None:
+def check_sums(a: TetrisArrays, s: TetrisState) -> None:
     afresh = state_of(a, s.option, s.region, s.place, 1)
     for name in SUMS:
         np.testing.assert_array_equal(getattr(s, name), getattr(afresh, name), err_msg=name)
 
 
-def check_rules(a: Arrays, s: State) -> None:
+def check_rules(a: TetrisArrays, s: TetrisState) -> None:
     """Rules that no change may break, whatever the start."""
     assert not (s.place & a.forbidden & ~a.pinned).any()  # what is both has no plan
     assert (s.place | ~a.pinned).all()
@@ -152,12 +154,12 @@ def test_lawful_states_are_plans_at_their_cost(problem: DataPlacement) -> None:
     a, s = begin(problem, 7)
     search(problem, a, s, 1000, 0.01)
     assume(excess(a, s, problem.may_refuse) == 0)
-    snapshot = Snapshot(s.option, s.region, s.place)
+    snapshot = Assignment(s.option, s.region, s.place)
     plan = plan_of(problem, snapshot)
     verdict = verify(problem, plan)
     assert verdict.violations == ()
     assert cost(a, s) == pytest.approx(verdict.objective, rel=1e-9, abs=1e-9)
-    again = snapshot_of(problem, plan)
+    again = assignment_of(problem, plan)
     kept = given_state(a, *again, problem.may_refuse, 1)
     np.testing.assert_array_equal(kept.place, s.place)
     np.testing.assert_array_equal(kept.region, s.region)
@@ -167,7 +169,7 @@ def test_lawful_states_are_plans_at_their_cost(problem: DataPlacement) -> None:
 def test_restore_brings_back_a_snapshot() -> None:
     problem = FAMILIES["features"].generate(np.random.default_rng(1), datasets=15, workloads=20, regions=4)
     a, s = begin(problem, 1)
-    kept, before = Snapshot(s.option.copy(), s.region.copy(), s.place.copy()), s.copy()
+    kept, before = Assignment(s.option.copy(), s.region.copy(), s.place.copy()), s.copy()
     search(problem, a, s, 2000, 1.0)
     assert not np.array_equal(s.region, before.region)
     restore(a, s, kept)
@@ -204,7 +206,9 @@ def test_only_a_trade_exchanges_datasets_that_fill_their_regions(trades: float) 
     a = arrays_of(problem, dict(problem.objective.weights))
     s = state_of(a, np.arange(2), np.arange(2), np.eye(2, dtype=np.bool_), 1)
     before = cost(a, s)
-    change = anneal(whole(a, s), 3000, 0.0, 0.0, False, scratch_for(a), mix_of(SHARES | {"trade": trades}))
+    change = anneal(
+        undivided(a, s), 3000, 0.0, 0.0, False, workspace_for(a), operator_weights(SHARES | {"trade": trades})
+    )
     check_sums(a, s)
     assert excess(a, s, False) == 0
     assert cost(a, s) == pytest.approx(before + change, rel=1e-9)

@@ -8,22 +8,22 @@ import pytest
 from mast_opt.core.jit import compiled
 from mast_opt.data_placement.problem import Ints
 from mast_opt.data_placement.tetris.annealing.kernel import anneal
-from mast_opt.data_placement.tetris.decomposition import Part, split, whole
+from mast_opt.data_placement.tetris.decomposition import Subproblem, decompose, undivided
 from mast_opt.data_placement.tetris.initial_solution import first_state
-from mast_opt.data_placement.tetris.instance_arrays import Arrays, arrays_of
+from mast_opt.data_placement.tetris.instance_arrays import TetrisArrays, arrays_of
 from mast_opt.data_placement.tetris.operators.candidate_lists import (
-    Window,
-    likely_region,
-    likely_twin,
-    next_window,
-    within,
+    ActiveWindow,
+    draw_index,
+    draw_window,
+    sample_region_by_surrogate,
+    sample_swap_partner,
 )
-from mast_opt.data_placement.tetris.operators.workspace import scratch_for
-from mast_opt.data_placement.tetris.params import mix_of, shares_for
-from mast_opt.data_placement.tetris.state import State, cost
+from mast_opt.data_placement.tetris.operators.workspace import workspace_for
+from mast_opt.data_placement.tetris.params import operator_weights, shares_for
+from mast_opt.data_placement.tetris.state import TetrisState, cost
 from tests.data_placement.support import made
 
-ALL = Window(0.0, 0.0, 1.0)
+ALL = ActiveWindow(0.0, 0.0, 1.0)
 
 
 @compiled
@@ -31,7 +31,7 @@ def regions_for(a, s, part, option, guess, temperature):
     """[W] a region guessed for each workload on an option of its own."""
     guessed = np.empty(len(option), np.int64)
     for w in range(len(option)):
-        guessed[w] = likely_region(a, s, part, w, option[w], temperature, guess)
+        guessed[w] = sample_region_by_surrogate(a, s, part, w, option[w], temperature, guess)
     return guessed
 
 
@@ -40,7 +40,7 @@ def twins_for(a, s, part, window, guess, temperature):
     """[W] a partner guessed for each workload."""
     guessed = np.empty(len(s.region), np.int64)
     for w in range(len(guessed)):
-        guessed[w] = likely_twin(a, s, part, window, w, temperature, guess)
+        guessed[w] = sample_swap_partner(a, s, part, window, w, temperature, guess)
     return guessed
 
 
@@ -49,25 +49,25 @@ def drawn(random, share, windows, draws, n):
     """[windows, draws] indices, and where the windows of partners begin."""
     taken, begins = np.empty((windows, draws), np.int64), np.empty(windows)
     for number in range(windows):
-        window = next_window(random, share)
+        window = draw_window(random, share)
         begins[number] = window.partners
         for draw in range(draws):
-            taken[number, draw] = within(random, window.begin, window.share, n)
+            taken[number, draw] = draw_index(random, window.begin, window.share, n)
     return taken, begins
 
 
 @pytest.fixture(scope="module")
-def begun() -> tuple[Arrays, State]:
+def begun() -> tuple[TetrisArrays, TetrisState]:
     problem = made("standard", datasets=200, workloads=300, regions=8)
     a = arrays_of(problem, dict(problem.objective.weights))
     return a, first_state(a, False, 1)
 
 
-def parts_of(a: Arrays, s: State, number: int) -> list[Part]:
-    return split(a, s, np.random.default_rng(1), [np.array([seed], np.uint64) for seed in range(1, number + 1)])
+def parts_of(a: TetrisArrays, s: TetrisState, number: int) -> list[Subproblem]:
+    return decompose(a, s, np.random.default_rng(1), [np.array([seed], np.uint64) for seed in range(1, number + 1)])
 
 
-def local_reads(a: Arrays, s: State) -> np.ndarray:
+def local_reads(a: TetrisArrays, s: TetrisState) -> np.ndarray:
     """[W, R] what is read of data that the region holds."""
     reads = np.repeat(np.arange(len(s.region)), np.diff(a.read_start))
     saved = np.zeros((len(s.region), s.place.shape[1]))
@@ -75,12 +75,14 @@ def local_reads(a: Arrays, s: State) -> np.ndarray:
     return saved
 
 
-def test_without_noise_the_region_is_the_one_that_holds_most_of_what_is_read(begun: tuple[Arrays, State]) -> None:
+def test_without_noise_the_region_is_the_one_that_holds_most_of_what_is_read(
+    begun: tuple[TetrisArrays, TetrisState],
+) -> None:
     a, s = begun
     a = a._replace(
         overload_price=0 * a.overload_price, idle_price=0 * a.idle_price, peak_price=0 * a.peak_price, cpu=2 * a.cpu
     )
-    guessed = regions_for(a, s, whole(a, s), a.option_start[:-1], scratch_for(a).guess, 0.0)
+    guessed = regions_for(a, s, undivided(a, s), a.option_start[:-1], workspace_for(a).guess, 0.0)
     saved = local_reads(a, s)
     allowed = a.option_region[a.option_start[:-1], :-1] & (s.cpu + a.cpu_need[:, None] <= a.cpu)
     np.put_along_axis(allowed, s.region[:, None], False, axis=1)
@@ -89,11 +91,11 @@ def test_without_noise_the_region_is_the_one_that_holds_most_of_what_is_read(beg
     np.testing.assert_allclose(saved[np.arange(len(guessed)), guessed], best, rtol=1e-6)
 
 
-def test_a_guessed_region_has_room_and_is_one_of_the_part(begun: tuple[Arrays, State]) -> None:
+def test_a_guessed_region_has_room_and_is_one_of_the_part(begun: tuple[TetrisArrays, TetrisState]) -> None:
     a, s = begun
     for part in parts_of(a, s, 2):
         option = np.array([a.option_start[w + 1] - 1 for w in range(len(s.region))])
-        guessed = regions_for(a, part.state, part, option, scratch_for(a).guess, 1e-3)
+        guessed = regions_for(a, part.state, part, option, workspace_for(a).guess, 1e-3)
         found = np.flatnonzero(guessed >= 0)
         assert len(found) > 0
         r = guessed[found]
@@ -103,10 +105,10 @@ def test_a_guessed_region_has_room_and_is_one_of_the_part(begun: tuple[Arrays, S
         assert (s.cpu[r] + a.cpu_need[found] <= a.cpu[r]).all()
 
 
-def test_a_guessed_partner_is_a_twin_elsewhere_in_the_part(begun: tuple[Arrays, State]) -> None:
+def test_a_guessed_partner_is_a_twin_elsewhere_in_the_part(begun: tuple[TetrisArrays, TetrisState]) -> None:
     a, s = begun
     part = parts_of(a, s, 2)[0]
-    guessed = twins_for(a, part.state, part, ALL, scratch_for(a).guess, 1e-3)
+    guessed = twins_for(a, part.state, part, ALL, workspace_for(a).guess, 1e-3)
     found = np.flatnonzero(guessed != np.arange(len(guessed)))
     assert len(found) > 0
     v = guessed[found]
@@ -115,7 +117,7 @@ def test_a_guessed_partner_is_a_twin_elsewhere_in_the_part(begun: tuple[Arrays, 
     assert part.mine[s.region[v]].all()
 
 
-def test_partners_keep_more_reads_at_home_than_twins_drawn_at_random(begun: tuple[Arrays, State]) -> None:
+def test_partners_keep_more_reads_at_home_than_twins_drawn_at_random(begun: tuple[TetrisArrays, TetrisState]) -> None:
     a, s = begun
     saved, w = local_reads(a, s), np.arange(len(s.region))
 
@@ -123,7 +125,7 @@ def test_partners_keep_more_reads_at_home_than_twins_drawn_at_random(begun: tupl
         here, there = s.region[w], s.region[v]
         return float((saved[w, there] + saved[v, here] - saved[w, here] - saved[v, there]).sum())
 
-    guessed = twins_for(a, s, whole(a, s), ALL, scratch_for(a).guess, 0.0)
+    guessed = twins_for(a, s, undivided(a, s), ALL, workspace_for(a).guess, 0.0)
     rng = np.random.default_rng(1)
     first, count = a.twin_start[a.twin_class], np.diff(a.twin_start)[a.twin_class]
     random = [gain(a.twin[first + rng.integers(count)]) for _ in range(20)]
@@ -151,13 +153,13 @@ def test_a_few_guided_changes_find_more_than_as_many_at_random(seed: int) -> Non
     for guided in (False, True):
         s = first_state(a, False, seed)
         hot = 0.1 * cost(a, s) / len(problem.workloads)
-        mix = mix_of(shares_for(True, guided), guided)
-        anneal(whole(a, s), 100 * len(problem.workloads), hot, hot / 40, False, scratch_for(a), mix)
+        mix = operator_weights(shares_for(True, guided), guided)
+        anneal(undivided(a, s), 100 * len(problem.workloads), hot, hot / 40, False, workspace_for(a), mix)
         found[guided] = cost(a, s)
     assert found[True] < found[False]
 
 
-def test_parts_share_what_may_come_and_go_of_a_dataset(begun: tuple[Arrays, State]) -> None:
+def test_parts_share_what_may_come_and_go_of_a_dataset(begun: tuple[TetrisArrays, TetrisState]) -> None:
     a, s = begun
     place = np.random.default_rng(1).random(s.place.shape) < 0.3
     copies = np.array(place.sum(axis=1), np.int64)

@@ -12,13 +12,13 @@ from mast_opt import backends
 from mast_opt.core.solve_result import SolveParams, SolveResult
 from mast_opt.data_placement import DataPlacement
 from mast_opt.data_placement.plan import Plan
-from mast_opt.data_placement.tetris.stage_objective import Aim
+from mast_opt.data_placement.tetris.stage_objective import StageObjective
 from mast_opt.data_placement.tetris.sub_mip import fix_and_optimise as module
 from mast_opt.data_placement.tetris.sub_mip.elastic_links import EXCESS, NONE_LEFT
-from mast_opt.data_placement.tetris.sub_mip.fix_and_optimise import DEAREST, FRUITLESS, STUBBORN, Neighbourhoods
+from mast_opt.data_placement.tetris.sub_mip.fix_and_optimise import DEAREST, FRUITLESS, STUBBORN, FixAndOptimise
 from mast_opt.data_placement.verification.verifier import verify
 from mast_opt.mip import Mip
-from mast_opt.search.interface import MipSolver, Stop, Tools, Watch
+from mast_opt.search.interface import MipSolver, SearchContext, SearchMonitor, StoppingCriteria
 
 HIGHS = backends.get("highs").solve
 
@@ -39,8 +39,10 @@ def annealed(problem: DataPlacement) -> Plan:
 
 
 def improved(problem: DataPlacement, solver: MipSolver) -> Plan | None:
-    tools = Tools(np.random.default_rng(1), Watch(Stop(gap=0.0)), 1, solver)
-    return Neighbourhoods(problem, tools, Aim(dict(problem.objective.weights), {})).improve(annealed(problem))
+    tools = SearchContext(np.random.default_rng(1), SearchMonitor(StoppingCriteria(gap=0.0)), 1, solver)
+    return FixAndOptimise(problem, tools, StageObjective(dict(problem.objective.weights), {})).improve(
+        annealed(problem)
+    )
 
 
 class Spy:

@@ -13,11 +13,16 @@ from mast_opt.core.solve_result import SolveParams, SolveResult, Status
 from mast_opt.data_placement import DataPlacement
 from mast_opt.data_placement.generate import FAMILIES
 from mast_opt.data_placement.plan import Plan
-from mast_opt.data_placement.tetris.stage_objective import EARLIER, Aim
-from mast_opt.data_placement.tetris.sub_mip.fix_and_optimise import FRUITLESS, Neighbourhoods, solved_whole, worthwhile
+from mast_opt.data_placement.tetris.stage_objective import EARLIER, StageObjective
+from mast_opt.data_placement.tetris.sub_mip.fix_and_optimise import (
+    FRUITLESS,
+    FixAndOptimise,
+    solve_full_mip,
+    sub_mip_applicable,
+)
 from mast_opt.data_placement.verification.verifier import verify
 from mast_opt.mip import Mip
-from mast_opt.search.interface import Stop, Tools, Watch
+from mast_opt.search.interface import SearchContext, SearchMonitor, StoppingCriteria
 
 SIZES = {"datasets": 5, "workloads": 7, "regions": 3}
 
@@ -27,10 +32,12 @@ def made(family: str) -> DataPlacement:
     return problem
 
 
-def improved(problem: DataPlacement, plan: Plan, aim: Aim | None = None) -> Plan:
+def improved(problem: DataPlacement, plan: Plan, aim: StageObjective | None = None) -> Plan:
     highs = backends.get("highs")
-    tools = Tools(np.random.default_rng(1), Watch(Stop(gap=0.0, time_limit_s=60)), 1, highs.solve)
-    found = Neighbourhoods(problem, tools, aim or whole(problem)).improve(plan)
+    tools = SearchContext(
+        np.random.default_rng(1), SearchMonitor(StoppingCriteria(gap=0.0, time_limit_s=60)), 1, highs.solve
+    )
+    found = FixAndOptimise(problem, tools, aim or whole(problem)).improve(plan)
     assert found is not None
     return found
 
@@ -40,8 +47,8 @@ def beyond_whole() -> DataPlacement:
     return FAMILIES["standard"].generate(np.random.default_rng(1), datasets=40, workloads=60, regions=5)
 
 
-def whole(problem: DataPlacement) -> Aim:
-    return Aim(dict(problem.objective.weights), {})
+def whole(problem: DataPlacement) -> StageObjective:
+    return StageObjective(dict(problem.objective.weights), {})
 
 
 def without_links(problem: DataPlacement) -> Plan:
@@ -74,7 +81,7 @@ def test_a_plan_within_the_links_is_looked_for_with_all_data_where_it_is() -> No
     problem = made("links")
     start = without_links(problem)
     assert not np.array_equal(start.place, problem.stored)
-    stop = Stop()
+    stop = StoppingCriteria()
     objectives: list[int] = []
 
     def solver(mip: Mip, params: SolveParams) -> SolveResult:
@@ -84,8 +91,8 @@ def test_a_plan_within_the_links_is_looked_for_with_all_data_where_it_is() -> No
             stop.cancel.set()  # before any neighbourhood
         return result
 
-    tools = Tools(np.random.default_rng(1), Watch(stop), 1, solver)
-    found = Neighbourhoods(problem, tools, whole(problem)).improve(start)
+    tools = SearchContext(np.random.default_rng(1), SearchMonitor(stop), 1, solver)
+    found = FixAndOptimise(problem, tools, whole(problem)).improve(start)
     assert problem.links is not None
     assert objectives[-1] == len(problem.links.source)  # nothing but the excess of each
     assert found is not None
@@ -96,7 +103,7 @@ def test_a_plan_within_the_links_is_looked_for_with_all_data_where_it_is() -> No
 def test_a_plan_that_exceeds_links_less_is_a_beginning_too() -> None:
     """Where no plan within the links is found in time, the search goes on from the one that comes nearest."""
     problem = made("links")
-    stop = Stop()
+    stop = StoppingCriteria()
     excess: list[float] = []
 
     def solver(mip: Mip, params: SolveParams) -> SolveResult:
@@ -114,8 +121,8 @@ def test_a_plan_that_exceeds_links_less_is_a_beginning_too() -> None:
             stop.cancel.set()
         return result
 
-    tools = Tools(np.random.default_rng(1), Watch(stop), 1, solver)
-    Neighbourhoods(problem, tools, whole(problem)).improve(without_links(problem))
+    tools = SearchContext(np.random.default_rng(1), SearchMonitor(stop), 1, solver)
+    FixAndOptimise(problem, tools, whole(problem)).improve(without_links(problem))
     assert excess == [1e-6, 1e-6]
 
 
@@ -123,7 +130,7 @@ def test_work_is_placed_anew_with_the_replicas_that_keep_the_links() -> None:
     problem = made("links")
     pinned = replace(problem, pinned=problem.stored, forbidden=~problem.stored)
     exact = mast_opt.solve(pinned, "highs", gap=0.0)
-    stop = Stop()
+    stop = StoppingCriteria()
     programs: list[tuple[int, int]] = []
 
     def solver(mip: Mip, params: SolveParams) -> SolveResult:
@@ -134,8 +141,8 @@ def test_work_is_placed_anew_with_the_replicas_that_keep_the_links() -> None:
             stop.cancel.set()
         return result
 
-    tools = Tools(np.random.default_rng(1), Watch(stop), 1, solver)
-    found = Neighbourhoods(problem, tools, whole(problem)).improve(without_links(problem))
+    tools = SearchContext(np.random.default_rng(1), SearchMonitor(stop), 1, solver)
+    found = FixAndOptimise(problem, tools, whole(problem)).improve(without_links(problem))
     assert len(programs) == 3
     assert found is not None
     assert np.array_equal(found.place, problem.stored)
@@ -156,19 +163,19 @@ def test_what_the_terms_before_have_reached_is_kept() -> None:
     best = exact.verdict.terms
     assert verify(problem, first.plan).terms[term] > best[term] + 1e-3
     weights = dict.fromkeys(best, 0.0) | dict.fromkeys(before, EARLIER) | {term: 1.0}
-    aim = Aim(weights, {name: best[name] * (1 + 1e-6) + 1e-9 for name in before})
+    aim = StageObjective(weights, {name: best[name] * (1 + 1e-6) + 1e-9 for name in before})
     after = verify(problem, improved(problem, first.plan, aim))
     assert after.ok
     assert aim.kept(after)
     assert after.terms[term] == pytest.approx(best[term], rel=1e-4)
     assert aim.shown(after) == after.terms[term]
-    assert not Aim(weights, {before[0]: best[before[0]] * 0.99 - 1e-3}).kept(after)
+    assert not StageObjective(weights, {before[0]: best[before[0]] * 0.99 - 1e-3}).kept(after)
 
 
 @pytest.mark.parametrize("family", ["standard", "weakly-coupled"])
 def test_without_a_time_limit_the_search_ends_when_nothing_improves(family: str) -> None:
     problem = made(family) if family == "weakly-coupled" else beyond_whole()
-    assert solved_whole(problem, whole(problem)) == (family == "weakly-coupled")
+    assert solve_full_mip(problem, whole(problem)) == (family == "weakly-coupled")
     start = mast_opt.solve(problem, "tetris", iterations=1, threads=1).plan
     assert start is not None
     first: list[SolveResult] = []
@@ -181,38 +188,40 @@ def test_without_a_time_limit_the_search_ends_when_nothing_improves(family: str)
             first.append(replace(backends.get("highs").solve(mip, params), status=Status.FEASIBLE))
         return first[0]
 
-    tools = Tools(np.random.default_rng(1), Watch(Stop(gap=0.0)), 1, as_before, as_before)
-    assert Neighbourhoods(problem, tools, whole(problem)).improve(start) is not None
+    tools = SearchContext(np.random.default_rng(1), SearchMonitor(StoppingCriteria(gap=0.0)), 1, as_before, as_before)
+    assert FixAndOptimise(problem, tools, whole(problem)).improve(start) is not None
     assert len(limits) > FRUITLESS
     assert None not in limits
 
 
 def test_large_instances_are_annealed_only() -> None:
-    assert worthwhile(made("standard"))
-    assert worthwhile(made("lexicographic"))
+    assert sub_mip_applicable(made("standard"))
+    assert sub_mip_applicable(made("lexicographic"))
     large = mast_opt.generate("data-placement", "standard", seed=1, datasets=800, workloads=1200, regions=10)
-    assert not worthwhile(large)
+    assert not sub_mip_applicable(large)
 
 
 def test_a_small_program_of_whole_decisions_is_solved_as_one() -> None:
     problem = mast_opt.generate("data-placement", "weakly-coupled", seed=2, datasets=20, workloads=20, regions=5)
-    assert solved_whole(problem, whole(problem))
+    assert solve_full_mip(problem, whole(problem))
     start = mast_opt.solve(problem, "tetris", iterations=1, threads=1).plan
     exact = mast_opt.solve(problem, "cpsat", gap=0.0, threads=1)
     assert start is not None
     assert exact.status is Status.OPTIMAL
-    stop = Stop(gap=0.0, time_limit_s=60)
-    tools = Tools(np.random.default_rng(1), Watch(stop), 1, backends.get("highs").solve, backends.get("cpsat").solve)
-    found = Neighbourhoods(problem, tools, whole(problem)).improve(start)
+    stop = StoppingCriteria(gap=0.0, time_limit_s=60)
+    tools = SearchContext(
+        np.random.default_rng(1), SearchMonitor(stop), 1, backends.get("highs").solve, backends.get("cpsat").solve
+    )
+    found = FixAndOptimise(problem, tools, whole(problem)).improve(start)
     assert found is not None
     assert verify(problem, start).objective > verify(problem, found).objective
     assert verify(problem, found).objective == pytest.approx(exact.objective, rel=1e-6)
-    assert not solved_whole(beyond_whole(), whole(beyond_whole()))
+    assert not solve_full_mip(beyond_whole(), whole(beyond_whole()))
 
 
 def test_a_tiny_program_is_solved_as_one_even_where_remote_reads_have_a_price() -> None:
     problem = made("standard")
-    assert solved_whole(problem, whole(problem))
+    assert solve_full_mip(problem, whole(problem))
     start = mast_opt.solve(problem, "tetris", iterations=1, threads=1).plan
     exact = mast_opt.solve(problem, "highs", gap=0.0)
     assert start is not None
@@ -222,10 +231,12 @@ def test_a_tiny_program_is_solved_as_one_even_where_remote_reads_have_a_price() 
         held.append(int(np.count_nonzero(mip.col_lower == mip.col_upper)))
         return backends.get("highs").solve(mip, replace(params, gap=0.0))
 
-    tools = Tools(np.random.default_rng(1), Watch(Stop(gap=0.0, time_limit_s=60)), 1, solver)
-    found = Neighbourhoods(problem, tools, whole(problem)).improve(start)
+    tools = SearchContext(
+        np.random.default_rng(1), SearchMonitor(StoppingCriteria(gap=0.0, time_limit_s=60)), 1, solver
+    )
+    found = FixAndOptimise(problem, tools, whole(problem)).improve(start)
     assert len(held) == 2  # the start with all decisions held, then nothing held
     assert held[1] < held[0]
     assert found is not None
     assert verify(problem, found).objective == pytest.approx(exact.objective, rel=1e-6)
-    assert not solved_whole(made("links"), whole(made("links")))
+    assert not solve_full_mip(made("links"), whole(made("links")))

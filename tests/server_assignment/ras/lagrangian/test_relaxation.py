@@ -11,8 +11,8 @@ import mast_opt
 from mast_opt.kind.header import Objective
 from mast_opt.server_assignment import ServerAssignment
 from mast_opt.server_assignment.problem import EMBEDDED
-from mast_opt.server_assignment.ras.lagrangian.reservation_subproblem import Limits, Offers, bought
-from mast_opt.server_assignment.ras.lagrangian.risk_bounds import floors
+from mast_opt.server_assignment.ras.lagrangian.reservation_subproblem import Limits, PricedItems, bought
+from mast_opt.server_assignment.ras.lagrangian.risk_bounds import min_risk_bounds
 from mast_opt.server_assignment.terms import TERMS
 from mast_opt.server_assignment.verification.certificate_bound import certified_bound
 from mast_opt.server_assignment.verification.measures import Measure
@@ -25,7 +25,7 @@ from tests.server_assignment.support import examples
 def test_no_assignment_is_below_the_floors(data: st.DataObject, problem: ServerAssignment) -> None:
     owner = data.draw(st.lists(st.integers(0, len(problem.reservations)), min_size=8, max_size=8))
     plan = Measure(problem, np.array(owner)[: len(problem.servers)])
-    floor = floors(problem)
+    floor = min_risk_bounds(problem)
     below = (problem.buffer == 0) & (plan.lost < floor.least)
     event(f"some reservation is below: {bool(below.any())}")
     assert (plan.short[below] >= floor.short[below]).all()
@@ -66,7 +66,7 @@ def types_apart(types: int) -> ServerAssignment:
 def test_a_server_of_each_of_many_types_is_enough(types: int) -> None:
     """With one at every switchboard, all but one are left when one is lost."""
     problem = types_apart(types)
-    floor, asked = floors(problem), int(problem.asked_mrru[0])
+    floor, asked = min_risk_bounds(problem), int(problem.asked_mrru[0])
     assert (floor.least.tolist(), floor.short.tolist()) == ([1000], [asked])
     solution = mast_opt.solve(problem, "ras", iterations=1, threads=1)
     assert solution.bound is not None
@@ -77,7 +77,7 @@ def test_a_server_of_each_of_many_types_is_enough(types: int) -> None:
 def test_what_rounding_leaves_of_a_server_is_bought_with_it() -> None:
     """Where the price of excess begins a server is cut in two; its second part ends, but for rounding, where that
     price is whole, and another server is worth its price beyond."""
-    offers = Offers(*(np.array(row) for row in ([0, 2], [0, 0], [2050, 4800], [0, 1], [0, 1], [1, 2])))
+    offers = PricedItems(*(np.array(row) for row in ([0, 2], [0, 0], [2050, 4800], [0, 1], [0, 1], [1, 2])))
     limits = Limits(
         embedded=np.zeros(1, np.int64),
         least=np.zeros(1, np.int64),

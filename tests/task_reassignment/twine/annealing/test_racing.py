@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mast_opt.search.interface import Found, Stop, Tools, Watch
+from mast_opt.search.interface import SearchContext, SearchMonitor, SearchResult, StoppingCriteria
 from mast_opt.task_reassignment.generate import FAMILIES
 from mast_opt.task_reassignment.plan import Plan
 from mast_opt.task_reassignment.twine.annealing.chain import MIX, PACE, Chain
-from mast_opt.task_reassignment.twine.annealing.racing import RUNGS, Race, Runner
+from mast_opt.task_reassignment.twine.annealing.racing import RUNGS, Racing, Runner
 from mast_opt.task_reassignment.twine.initial_solution import opening
-from mast_opt.task_reassignment.twine.instance_arrays import fleet_of
+from mast_opt.task_reassignment.twine.instance_arrays import twine_arrays_of
 from mast_opt.task_reassignment.twine.solver import twine
 from mast_opt.task_reassignment.verification.verifier import verify
 from tests.task_reassignment.twine.test_solver import no_solver
@@ -27,7 +27,7 @@ def arrived(rung: int, energy: float) -> Runner:
     return runner
 
 
-def behind(race: Race, rung: int, energy: float) -> bool:
+def behind(race: Racing, rung: int, energy: float) -> bool:
     runner = arrived(rung, energy)
     race.judge([runner])
     return runner.behind
@@ -37,7 +37,7 @@ def cooled(runner: Runner | None, end: float = 0.5) -> tuple[Chain, int]:
     """A chain after a cooling from hot, and the rounds that it was given."""
     problem = FAMILIES["challenge"].generate(np.random.default_rng(3), processes=150, machines=12, resources=4)
     begin = opening(problem, problem.initial)
-    chain = Chain(problem, fleet_of(problem), begin, np.random.default_rng(0))
+    chain = Chain(problem, twine_arrays_of(problem), begin, np.random.default_rng(0))
     chain.heat(MIX, 0.0, end, runner)
     for at in range(ROUNDS):
         if chain.over(end * at / ROUNDS):
@@ -47,24 +47,24 @@ def cooled(runner: Runner | None, end: float = 0.5) -> tuple[Chain, int]:
 
 
 def test_the_first_goes_on_and_the_worse_half_does_not() -> None:
-    race = Race()
+    race = Racing()
     assert [behind(race, 0, energy) for energy in (10.0, 11.0, 10.5, 9.0, 10.7)] == [False, True, False, False, True]
 
 
 def test_only_the_best_passes_the_last_rung() -> None:
-    race = Race()
+    race = Racing()
     assert [behind(race, LAST, energy) for energy in (5.0, 6.0, 4.0, 4.5, 3.0)] == [False, True, False, True, False]
 
 
 @pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0)])
 def test_those_that_arrive_together_are_compared_together(order: tuple[int, ...]) -> None:
-    race, runners = Race(), [arrived(LAST, energy) for energy in (5.0, 4.0, 6.0)]
+    race, runners = Racing(), [arrived(LAST, energy) for energy in (5.0, 4.0, 6.0)]
     race.judge([runners[at] for at in order])
     assert [runner.behind for runner in runners] == [True, False, True]
 
 
 def test_nobody_is_judged_twice() -> None:
-    race, runner = Race(), arrived(0, 5.0)
+    race, runner = Racing(), arrived(0, 5.0)
     race.judge([runner])
     for energy in (1.0, 2.0, 3.0):
         behind(race, 0, energy)
@@ -73,7 +73,7 @@ def test_nobody_is_judged_twice() -> None:
 
 
 def test_a_struck_cooling_is_no_measure_for_others() -> None:
-    race, runner = Race(), arrived(0, 1.0)
+    race, runner = Racing(), arrived(0, 1.0)
     race.judge([runner])
     for _ in range(LAST):
         runner.energies.append(1.0)
@@ -121,11 +121,11 @@ def test_the_pace_only_falls_and_ends_cold() -> None:
     assert (parts[0], parts[-1], reached[-1]) == (0.0, 1.0, 1.0)
 
 
-def searched(rounds: int, threads: int) -> tuple[Found[Plan], int]:
+def searched(rounds: int, threads: int) -> tuple[SearchResult[Plan], int]:
     """What a search finds, and its coolings from hot."""
     problem = FAMILIES["challenge"].generate(np.random.default_rng(3), processes=20, machines=6, resources=3)
-    watch = Watch(Stop(None, 0.0, rounds))
-    found = twine(problem, Tools(np.random.default_rng(0), watch, threads, no_solver), None)
+    watch = SearchMonitor(StoppingCriteria(None, 0.0, rounds))
+    found = twine(problem, SearchContext(np.random.default_rng(0), watch, threads, no_solver), None)
     assert found.plan is not None
     assert verify(problem, found.plan).ok
     return found, int(found.message.split(", ")[2].split()[0])

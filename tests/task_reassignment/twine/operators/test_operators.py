@@ -11,10 +11,10 @@ from mast_opt.task_reassignment.generate import FAMILIES
 from mast_opt.task_reassignment.plan import Plan
 from mast_opt.task_reassignment.problem import TaskReassignment
 from mast_opt.task_reassignment.twine.annealing.kernel import anneal
-from mast_opt.task_reassignment.twine.instance_arrays import Fleet, fleet_of
-from mast_opt.task_reassignment.twine.operators.process_moves import eject, shift, swap
+from mast_opt.task_reassignment.twine.instance_arrays import TwineArrays, twine_arrays_of
+from mast_opt.task_reassignment.twine.operators.process_moves import ejection_move, shift_process, swap_processes
 from mast_opt.task_reassignment.twine.operators.service_moves import shift_service
-from mast_opt.task_reassignment.twine.state import COST, TOGETHER, State, state_of
+from mast_opt.task_reassignment.twine.state import COST, TOGETHER, TwineState, state_of
 from mast_opt.task_reassignment.verification.verifier import verify
 
 PRICES = (7.0, 1e9, 0.0)
@@ -38,23 +38,23 @@ def drawn(seed: int, family: str = "challenge") -> TaskReassignment:
     return FAMILIES[family].generate(np.random.default_rng(seed), processes=40, machines=9, resources=4)
 
 
-def begun(problem: TaskReassignment, seed: int) -> tuple[Fleet, State]:
-    fleet = fleet_of(problem)
+def begun(problem: TaskReassignment, seed: int) -> tuple[TwineArrays, TwineState]:
+    fleet = twine_arrays_of(problem)
     return fleet, state_of(problem, fleet, problem.initial, np.random.default_rng(seed))
 
 
-def weighed(state: State) -> float:
+def weighed(state: TwineState) -> float:
     cost, excess, broken = state.total
     return float(cost + PRICES[0] * excess + PRICES[1] * broken)
 
 
-def assert_counted(problem: TaskReassignment, fleet: Fleet, state: State) -> None:
+def assert_counted(problem: TaskReassignment, fleet: TwineArrays, state: TwineState) -> None:
     fresh = state_of(problem, fleet, state.machine.astype(np.int64), np.random.default_rng(0))
     for name in COUNTED:
         assert np.array_equal(getattr(state, name), getattr(fresh, name)), name
 
 
-def assert_allowed(problem: TaskReassignment, state: State) -> None:
+def assert_allowed(problem: TaskReassignment, state: TwineState) -> None:
     """Conflicts and transient capacities are never broken on the way."""
     verdict = verify(problem, Plan(state.machine.astype(np.int64)))
     transient = {name for name, is_transient in zip(problem.resources, problem.transient, strict=True) if is_transient}
@@ -82,11 +82,11 @@ def test_what_is_made_is_counted_and_what_is_refused_changes_nothing(name: str, 
         if name != "shift" and machine[p] == machine[q]:
             continue
         if name == "shift":
-            done = shift(fleet, state, p, int(rng.choice(others)), hot, *PRICES)
+            done = shift_process(fleet, state, p, int(rng.choice(others)), hot, *PRICES)
         elif name == "swap":
-            done = swap(fleet, state, p, q, hot, *PRICES)
+            done = swap_processes(fleet, state, p, q, hot, *PRICES)
         else:
-            done = eject(fleet, state, p, q, int(rng.choice(others)), hot, *PRICES)
+            done = ejection_move(fleet, state, p, q, int(rng.choice(others)), hot, *PRICES)
         moved = np.flatnonzero(state.machine != machine)
         if done:
             made += 1
@@ -157,7 +157,7 @@ def test_two_services_that_keep_each_other_leave_together() -> None:
     )
     for service in range(2):
         fleet, state = begun(problem, 0)
-        assert not any(shift(fleet, state, p, m, 1e-9, *PRICES) for p in range(2) for m in (2, 3))
+        assert not any(shift_process(fleet, state, p, m, 1e-9, *PRICES) for p in range(2) for m in (2, 3))
         assert shift_service(fleet, state, service, 0, 1, 1e-9, *PRICES)
         assert problem.neighbourhood[state.machine].tolist() == [1, 1]
         assert_counted(problem, fleet, state)
@@ -216,9 +216,9 @@ def test_no_change_puts_a_process_where_it_never_fits() -> None:
         initial=np.array([0, 2]),
     )
     fleet, state = begun(problem, 0)
-    assert not shift(fleet, state, 0, 1, 1e9, *PRICES)
-    assert not eject(fleet, state, 1, 0, 1, 1e9, *PRICES)
-    assert shift(fleet, state, 1, 1, 1e9, *PRICES)
-    assert not swap(fleet, state, 0, 1, 1e9, *PRICES)
+    assert not shift_process(fleet, state, 0, 1, 1e9, *PRICES)
+    assert not ejection_move(fleet, state, 1, 0, 1, 1e9, *PRICES)
+    assert shift_process(fleet, state, 1, 1, 1e9, *PRICES)
+    assert not swap_processes(fleet, state, 0, 1, 1e9, *PRICES)
     assert state.machine.tolist() == [0, 1]
     assert_counted(problem, fleet, state)

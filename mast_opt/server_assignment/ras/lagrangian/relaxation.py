@@ -36,7 +36,7 @@ class Relaxed:
     def __init__(
         self, problem: ServerAssignment, weights: Mapping[str, float], look: Callable[[], None] = never_stop
     ) -> None:
-        """``look`` is called every few hundredths of a second; ``SearchStopped``, if it raises that, ends the computation."""
+        """``look`` is called every few hundredths of a second; the computation ends if it raises ``SearchStopped``."""
         self.look = look
         p, pairs = problem, pairs_of(problem)
         self.problem, self.pairs = p, pairs

@@ -198,9 +198,9 @@ def test_a_peer_is_judged_by_the_verifier(suite: Suite, tmp_path: Path, monkeypa
 def test_an_interrupt_keeps_what_is_done(suite_file: Path, tmp_path: Path) -> None:
     """Ctrl-C in the second run: the first one's line is there, and nothing is left running."""
     words = (
-        "import os, signal, threading; from mast_opt.bench.execution import runner as running; from mast_opt.cli import main; "
-        "once = running.append; "
-        "running.append = lambda *a: (once(*a), threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()); "
+        "import os, signal, threading; from mast_opt.bench.execution import runner; from mast_opt.cli import main; "
+        "once = runner.append; "
+        "runner.append = lambda *a: (once(*a), threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()); "
         f"raise SystemExit(main(['bench', {str(suite_file)!r}, '--out', {str(tmp_path)!r}]))"
     )
     ended = subprocess.run([sys.executable, "-c", words], capture_output=True, encoding="utf-8", check=False)

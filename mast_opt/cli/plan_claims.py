@@ -7,10 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from mast_opt.core.errors import Fault, PlanError
+from mast_opt.core.solve_result import AGREEMENT
 from mast_opt.core.verdict import Verdict, Violation
-
-AGREEMENT = 1e-6
-"""Relative difference allowed between a stated figure and the verifier's."""
 
 
 def objective_meant(problem: Any, verdict: Verdict, fields: Mapping[str, Any]) -> float:

@@ -11,6 +11,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+AGREEMENT = 1e-6
+"""Relative difference allowed between a stated figure, such as a solver's objective, and the verifier's."""
+
 
 class Status(enum.Enum):
     """Outcome of a solve, in the words of the command-line contract."""

@@ -13,7 +13,7 @@ import numpy as np
 
 from mast_opt.backends.base import Backend
 from mast_opt.core.errors import BackendError, VerificationError
-from mast_opt.core.solve_result import Event, Limit, SolveParams, SolveResult, Status, relative_gap
+from mast_opt.core.solve_result import AGREEMENT, Event, Limit, SolveParams, SolveResult, Status, relative_gap
 from mast_opt.core.verdict import Verdict
 from mast_opt.kind.kind import Formulation, Kind
 from mast_opt.mip import Mip
@@ -27,8 +27,6 @@ REPAIR_GROWTH = 10.0
 the solver does not see, which is about a millionth of the limit."""
 FIRST_SHARE = 0.8
 """Share of the time for the continuous program where rounding its shares may take more."""
-AGREEMENT = 1e-6
-"""Relative difference allowed between a solver's objective and the verifier's."""
 FAILURES = (BackendError, VerificationError, MemoryError)
 """What a solve may end in without costing a plan that there is already."""
 STAGE_SLACK_RELATIVE, STAGE_SLACK_ABSOLUTE = 1e-6, 1e-9

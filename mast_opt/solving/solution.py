@@ -12,12 +12,11 @@ from mast_opt import io
 from mast_opt.core.arguments import a_path, refuse
 from mast_opt.core.arrays import OTHER_INSTANCE
 from mast_opt.core.errors import Fault, PlanError, UsageError
-from mast_opt.core.solve_result import Event, Limit, Status, relative_gap
+from mast_opt.core.solve_result import AGREEMENT, Event, Limit, Status, relative_gap
 from mast_opt.core.verdict import Conflict, Verdict
 from mast_opt.core.wording import counted
 from mast_opt.registry import check_plan, kind_of
 from mast_opt.search.interface import Certificate
-from mast_opt.solving.mip_route import AGREEMENT
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
-"""Tetris: a data-placement heuristic with a proven bound.
+"""Tetris: a metaheuristic for data placement (annealing, Gibbs sampling, sub-MIPs) with a proven Lagrangian bound.
 
-``arrays`` and ``state`` hold the problem and a plan as flat arrays; ``moves`` prices and applies changes exactly;
-``guess`` proposes likely ones; ``anneal`` is the search over them; ``relaxation`` computes the bound; ``tetris`` runs
-both side by side.
+``instance_arrays`` and ``state`` hold the problem and a plan as flat arrays; ``operators`` price and apply changes
+exactly and propose likely ones; ``annealing`` and ``gibbs`` are the searches over them; ``lagrangian`` computes the
+bound; ``tetris_search`` runs both side by side.
 """

@@ -1,4 +1,4 @@
-"""Parts of a plan that threads change at the same time: each has regions of its own, and the work in them.
+"""Decomposition of a data-placement plan for parallel search (tetris): each thread has regions and work of its own.
 
 A change touches the columns of two regions, so threads with disjoint regions do not meet, except in the number of
 copies of a dataset (of which each may add and drop its share) and in the peaks over all regions (which each part prices

@@ -1,4 +1,4 @@
-"""Plans under search: one option and one region for every workload, with the cost as moves add up, and as ``Plan``."""
+"""Current and best plan of the tetris search: option and region of every workload, cost, and as ``Plan``."""
 
 from __future__ import annotations
 

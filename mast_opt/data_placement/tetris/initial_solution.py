@@ -1,4 +1,4 @@
-"""A first plan: replicas where they are today, made legal; then each workload where it costs least."""
+"""Greedy initial solution of tetris: today's replicas made legal, then each workload where it costs least."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The problem as flat arrays, in the shape that compiled kernels read."""
+"""Data-placement instance as flat arrays, in the layout that the compiled kernels of tetris read."""
 
 from __future__ import annotations
 

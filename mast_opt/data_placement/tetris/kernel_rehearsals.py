@@ -1,4 +1,4 @@
-"""What compiles the kernels of ``tetris``: each part of the search on a small instance."""
+"""Kernel compilation of tetris: each part of the search runs once on a small instance, so that numba compiles it."""
 
 from __future__ import annotations
 

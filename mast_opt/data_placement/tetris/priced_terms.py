@@ -1,4 +1,4 @@
-"""Which terms the search takes into account. Imports no kernel, so that ``kind`` can say it."""
+"""Objective terms that ``tetris`` takes into account. Imports no kernel, so that ``kind`` can say it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The solver ``tetris``: annealing for the plan and a Lagrangian relaxation for its bound, side by side."""
+"""Solver ``tetris`` of data placement: simulated annealing for the plan, Lagrangian relaxation for its bound."""
 
 from __future__ import annotations
 

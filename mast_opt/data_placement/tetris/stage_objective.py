@@ -1,4 +1,4 @@
-"""What one search is after: the weights of its terms, and the values that terms before must keep."""
+"""Objective of one lexicographic stage of tetris: weights of its terms, and the values that earlier terms must keep."""
 
 from __future__ import annotations
 

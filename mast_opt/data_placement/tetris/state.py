@@ -1,4 +1,4 @@
-"""A plan under search: who runs where, what is placed, and every sum that prices a change."""
+"""Incremental search state of tetris: who runs where, what is placed, and every sum that prices a change."""
 
 from __future__ import annotations
 

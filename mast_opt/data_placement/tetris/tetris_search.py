@@ -1,4 +1,4 @@
-"""The search for one objective: threads anneal parts of one plan, and the relaxation proves its bound beside them."""
+"""Search of tetris for one objective: threads anneal parts of one plan while the relaxation proves its bound."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where gangs go, as if only GPUs counted: a beam search, the largest gangs first.
+"""Beam search that packs GPU gangs into regions (tetris): as if only GPUs counted, the largest gangs first.
 
 How gangs share the regions decides how good a plan of a small instance can become, and no short chain of changes leads
 from one way of packing them to the next. Many ways are almost equally good; each is a beginning.

@@ -1,4 +1,4 @@
-"""The temperature of the annealing: geometric, once or several times, and 0 at the end."""
+"""Cooling schedule of simulated annealing in tetris: geometric, once or several times, and 0 at the end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Simulated annealing over the moves: picks changes, cools, and stays in compiled code for milliseconds at a time."""
+"""Compiled simulated-annealing loop of tetris: proposes moves, accepts or rejects them, cools; milliseconds a call."""
 
 from __future__ import annotations
 

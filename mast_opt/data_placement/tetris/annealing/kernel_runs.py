@@ -1,4 +1,4 @@
-"""Slices of annealing: some milliseconds in compiled code at a time, so that limits and interrupts are noticed."""
+"""Time slices of the compiled annealing loop of tetris, so that limits and interrupts are noticed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Multistart annealing for small instances: every thread anneals plans of its own from generated starts."""
+"""Multistart annealing of tetris for small instances: every thread anneals its own plans from randomised starts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One plan that all threads anneal together, each a part of it, in one long cooling or a few."""
+"""Parallel annealing of one data-placement plan (tetris): each thread a part of it, in one long cooling or a few."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Prices of GPUs by region that level demand over supply: what the peaks, overload and idle GPUs make of one GPU more.
+"""Congestion prices of GPUs by region (tetris, Gibbs sampling): they balance demand and supply over the regions.
 
 A peak is the most of many ratios, so one change alone gains nothing by it, and work could move only in exchange for
 other work. In its place stands an augmented Lagrangian (Hestenes 1969, Powell 1969) of

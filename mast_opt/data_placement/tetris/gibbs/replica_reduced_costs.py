@@ -1,4 +1,4 @@
-"""What a replica would cost in each region beyond what it saves the readers that run there: its *outlay*.
+"""Reduced costs of replicas by region (tetris, Gibbs sampling): what a replica costs less what it saves its readers.
 
 The replicas that a dataset had best have follow from its outlays: those that are negative, as long as its limits on
 copies allow; the least of the others where they demand more. So where work runs says where data is, and what a reader

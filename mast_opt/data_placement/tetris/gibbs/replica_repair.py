@@ -1,4 +1,4 @@
-"""A plan from the prices of a heat bath: regions hold the replicas that save most for their size.
+"""Repair of a Gibbs-sampled plan (tetris): regions hold the replicas that save most for their size.
 
 Prices of storage say at which saving for its size a replica begins to pay, but not to the megabyte. Where a region
 holds too much, the replicas that save least for their size are dropped, or move where there is room if there must be so

@@ -1,4 +1,4 @@
-"""A sweep: every workload in turn goes where it costs least, give or take the temperature, at prices of what is scarce.
+"""Gibbs sampler of tetris: each workload in turn is placed at random by its costs, with prices of what is scarce.
 
 This is the heat bath of Geman & Geman (1984): a region is drawn as often as the exponential of what it costs weighs,
 by noise from a Gumbel distribution. Workloads come in the order in which they lie in memory, and the rows that they

@@ -1,4 +1,4 @@
-"""Large instances: sweeps of a heat bath first, then threads anneal parts of the plan that they end with.
+"""Gibbs sweeps for large data-placement instances (tetris), after which threads anneal parts of the plan.
 
 The heat bath prices cores, storage and GPUs instead of forbidding what exceeds them, so its plan now and then has to be
 mended before it is one that may be kept.

@@ -1,4 +1,4 @@
-"""The search's other half: the relaxation, when it is stepped, and the certificate of what it proves."""
+"""Lower bound of tetris: when the Lagrangian relaxation is stepped, and the certificate of what it proves."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The relaxation's pass over the datasets: which replicas each one would have, at what their readers pay for them."""
+"""Dataset subproblems of tetris's Lagrangian relaxation: the replicas each would have at what its readers pay."""
 
 from __future__ import annotations
 

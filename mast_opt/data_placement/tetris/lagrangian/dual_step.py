@@ -1,4 +1,4 @@
-"""The multipliers of the relaxation's rows, and the dual steps: prices of GPU rows, each projected into its box."""
+"""Multipliers and dual steps of tetris's Lagrangian relaxation: prices of GPU rows, each projected into its box."""
 
 from __future__ import annotations
 

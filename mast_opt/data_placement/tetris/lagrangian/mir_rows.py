@@ -1,4 +1,4 @@
-"""GPU rows rounded for gangs that do not divide, and the classes of work that are alike to these rows.
+"""Mixed-integer rounding (MIR) of GPU rows in tetris's relaxation, for gangs that do not divide; classes of equal work.
 
 A row Σ g·run ≤ limit + slack, with whole runs and slack ≥ 0, stays valid when every size is rounded by a size d
 (mixed-integer rounding; Nemhauser & Wolsey 1990): with ρ = limit mod d,

@@ -1,4 +1,4 @@
-"""Projections onto what a workload or a dataset may choose: by how much all are lowered before they are clipped.
+"""Projections of tetris's primal-dual method onto the choices of a workload or a dataset (simplex, capped simplex).
 
 Entries of what must not be chosen are −``BARRED``, of what must be, ``BARRED``.
 """

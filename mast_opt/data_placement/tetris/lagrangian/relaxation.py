@@ -1,4 +1,4 @@
-"""The proven lower bound: prices on everything that couples workloads and datasets, found by a first-order method.
+"""Lagrangian relaxation of data placement (tetris): its lower bound, found by a first-order primal-dual method.
 
 Relaxed are the rows ``local`` (a price ``read[n,r]`` for reading dataset i of read n in region r) and the limits
 of the regions. What is left falls apart: each workload takes its cheapest cell, each dataset its cheapest set of

@@ -1,4 +1,4 @@
-"""The trees of a relaxation with what they act on: what they charge reads, credit roots and add to column sums."""
+"""Pool of tree cuts in tetris's relaxation: what they charge reads, credit roots and add to column sums."""
 
 from __future__ import annotations
 

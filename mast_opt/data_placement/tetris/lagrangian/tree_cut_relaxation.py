@@ -1,4 +1,4 @@
-"""The relaxation with trees: when its own rows have said all they can, rows of trees are found and priced beside them.
+"""Lagrangian relaxation of tetris with tree cuts: cutting planes are separated and priced once the basic bound stalls.
 
 The same first-order method, with remote reads as columns of their own: a tree charges a read for parting its ends, so
 the price of the row ``local`` and what trees charge share the read's box. New trees are looked for where the averages

@@ -1,4 +1,4 @@
-"""Trees of reads that do not fit into one region: rows that see that work and data are whole.
+"""Separation of tree cuts (tetris): trees of reads that do not fit into one region, as work and data are whole.
 
 Where the root of a tree (a dataset, or a workload) is in region r, the rest of the tree is there too, or some of its
 reads part what they join. From a dataset down to a reader, a read parts them by place − run + remote; from a workload

@@ -1,4 +1,4 @@
-"""The relaxation's pass over the workloads: prices of reads take their step, then what each workload runs.
+"""Workload subproblems of tetris's Lagrangian relaxation: prices of reads take their step, then what each runs.
 
 One pass does both, so that the prices, the largest array, are looked at once. Loops are short and touch few arrays:
 then the compiler has the processor take many regions at a time.

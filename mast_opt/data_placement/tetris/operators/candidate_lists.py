@@ -1,4 +1,4 @@
-"""Candidate lists: regions by a surrogate cost of reads, and the active window of workloads and datasets."""
+"""Candidate lists of tetris's operators: regions by a surrogate cost of reads; active windows of workloads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compound moves: a dataset moves with its dependency closure, or two datasets with their closures change places."""
+"""Compound moves of tetris: a dataset moves with its dependency closure, or two with their closures change places."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a change costs, term by term, in time that does not grow with the instance (the peak: with the regions)."""
+"""Delta evaluation of moves in tetris: term by term, in time independent of instance size (peak: of regions)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a workload reads follows it: each replica is added where it comes and dropped where it leaves, as pays."""
+"""Induced replica moves of tetris: a moved workload's data follows it, each replica added or dropped as pays."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Changes of replicas alone: one is added, dropped, moved, or makes room for another.
+"""Replica moves of tetris: one is added, dropped, moved, or makes room for another.
 
 Every change returns what it changed in the cost, and 0.0 if it was not made.
 """

@@ -1,4 +1,4 @@
-"""Changes of workloads: one moves, or two exchange regions. Each is priced exactly, then made or left.
+"""Workload moves of tetris: one moves, or two exchange regions. Each is priced exactly, then made or left.
 
 Every change returns what it changed in the cost, and 0.0 if it was not made. Hard limits may be exceeded in a start,
 never by a change; moving out of an exceeded limit is rewarded by ``relief``.

@@ -1,4 +1,4 @@
-"""Space that kernels write into: they allocate nothing themselves."""
+"""Preallocated workspace of tetris's kernels, which allocate nothing themselves."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""What the search leaves open, settled by a MIP solver: shares of splittable work, sources across links, and a
-plan at all where the search found none."""
+"""Sub-MIP that completes a tetris plan: shares of splittable work, sources across links, or a first feasible plan."""
 
 from __future__ import annotations
 

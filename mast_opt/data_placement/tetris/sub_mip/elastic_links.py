@@ -1,4 +1,4 @@
-"""Links in the program of the neighbourhoods: by how much each is exceeded, at a price, and what crosses it."""
+"""Elastic link capacities in tetris's sub-MIPs: by how much each is exceeded, at a penalty, and what flows over it."""
 
 from __future__ import annotations
 

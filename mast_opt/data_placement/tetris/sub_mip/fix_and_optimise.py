@@ -1,4 +1,4 @@
-"""Large neighbourhoods: a few readers with their datasets, or two regions, solved exactly with the rest held.
+"""Fix-and-optimise (large neighbourhood search) of tetris: a few readers with their datasets, or two regions, are free.
 
 For what the annealing does not see: the capacities of links, on which remote reads and copies share the room, and
 the values that earlier terms of a lexicographic objective must keep. A plan that exceeds links is brought back by the

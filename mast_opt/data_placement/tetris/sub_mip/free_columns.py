@@ -1,4 +1,4 @@
-"""Which column of the base formulation is which decision, and which of them a neighbourhood frees."""
+"""Columns of the data-placement MIP by decision, and those that a neighbourhood of tetris's fix-and-optimise frees."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Terms that no data touches: balance of GPUs, what moves, what is left out.
+"""Sub-MIP of workloads alone (tetris), for terms that no data touches: balance of GPUs, what moves, what is left out.
 
 Where anything may be read from afar, they are those of work alone. With replicas held where they are, no read counts,
 and what is left of the base formulation is small enough for a solver of integer programs to take as a whole.

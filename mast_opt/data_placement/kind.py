@@ -1,4 +1,4 @@
-"""Data placement as the layers above see it."""
+"""Registration record of data placement (``Kind``): the problem as the layers above see it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Amounts as a planner says them."""
+"""Amounts of data placement in words, as a planner says them."""
 
 from __future__ import annotations
 

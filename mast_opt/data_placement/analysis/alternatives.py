@@ -1,4 +1,4 @@
-"""What else could be done with one workload of a plan, and how a broken limit is told."""
+"""Alternatives for one workload of a data-placement plan, and broken limits in words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The limits on amounts: storage, CPU, quotas, ingress, links, and numbers of copies."""
+"""Capacity limits of data placement for conflict analysis: storage, CPU, quotas, ingress, links, numbers of copies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the instance says of today: how much of the work is known to run somewhere, and which limits that breaks.
+"""Current state of a data-placement instance: how much work is known to run somewhere, and which limits that breaks.
 
 ``replicas`` and ``current_runs`` are taken as they are. A replica outside its residency is reported as ``residency``.
 """

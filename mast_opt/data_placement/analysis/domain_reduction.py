@@ -1,4 +1,4 @@
-"""What the limits of a single dataset or workload leave possible, region by region."""
+"""Domain reduction for data placement: regions that the limits of a single dataset or workload leave possible."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every hard limit of an instance, in words, as rows and columns of a program, and as something to move or give up."""
+"""Elastic program of data placement: every hard limit in words, as rows and columns, to be moved or given up."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the lists of limits share: the instance, and where its program has what."""
+"""Base of data placement's lists of elastic limits: the instance, and where its program has what."""
 
 from __future__ import annotations
 

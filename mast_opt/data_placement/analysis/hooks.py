@@ -1,4 +1,4 @@
-"""What can be asked of data placement beyond a plan."""
+"""Analysis hooks of data placement: what can be asked of it beyond a plan."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Edits of an instance that move a limit or give it up; ``amounts`` maps members to units."""
+"""Edits of a data-placement instance that move a limit or give it up; ``amounts`` maps members to units."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a lost region takes with it: data of which no replica is left, and the work that reads it."""
+"""Loss of a region in data placement: data of which no replica is left, and the work that reads it."""
 
 from __future__ import annotations
 

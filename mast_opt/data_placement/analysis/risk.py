@@ -1,4 +1,4 @@
-"""Which data has a single copy, and how much of the work depends on each region."""
+"""Risk analysis of a data-placement plan: which data has a single copy, how much work depends on each region."""
 
 from __future__ import annotations
 

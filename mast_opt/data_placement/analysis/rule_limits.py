@@ -1,4 +1,4 @@
-"""The limits that are rules: pins, bans, residency, GPU types that are missing, remote reads, all work must run."""
+"""Rule limits of data placement for conflict analysis: pins, bans, residency, GPU types, remote reads, all run."""
 
 from __future__ import annotations
 

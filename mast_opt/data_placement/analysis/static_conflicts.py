@@ -1,4 +1,4 @@
-"""Limits that contradict one another, seen without solving.
+"""Static infeasibility checks of data placement: limits that contradict one another, seen without solving.
 
 Every conflict is a proof that no plan exists; none found proves nothing. Where work may be refused, what work
 needs is no reason.

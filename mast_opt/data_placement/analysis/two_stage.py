@@ -1,4 +1,4 @@
-"""One set of replicas for several scenarios: replicas are decided first, where work runs is decided once one has come.
+"""Two-stage stochastic program of data placement: replicas decided first, where work runs once a scenario has come.
 
 Copies are made before, so they count in the plan for today's instance and in no scenario. A replica where a scenario
 allows none, as in a region that is lost, is void there, and work whose data is lost cannot run. What a scenario pins

@@ -1,4 +1,4 @@
-"""The sparse index sets of the formulation: which (workload, region, type), (read, region), … exist."""
+"""Sparse index sets of the data-placement MIP: which (workload, region, type), (read, region), … exist."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How large the base formulation is, counted by workload instead of by read."""
+"""Size of the data-placement MIP before it is built, counted by workload instead of by read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The random quantities that instances are made of, vectorised. Every function takes the generator first.
+"""Random distributions of generated data-placement instances, vectorised. Every function takes the generator first.
 
 Amounts are integers in base units and coarse on purpose (whole GB, tenths of a core, whole GPUs), so that the
 files stay short.

@@ -1,4 +1,4 @@
-"""Family ``features``: every optional part of the problem at once, for tests."""
+"""Instance family ``features`` of data placement: every optional part of the problem at once, for tests."""
 
 from __future__ import annotations
 

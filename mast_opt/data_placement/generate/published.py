@@ -1,4 +1,4 @@
-"""Family ``published``: a fleet as skewed as the published one. A reconstruction, not Meta's data."""
+"""Instance family ``published`` of data placement: a fleet as skewed as the published one, not Meta's data."""
 
 from __future__ import annotations
 

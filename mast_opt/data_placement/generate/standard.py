@@ -1,4 +1,4 @@
-"""Family ``standard``, and the recipe that the families near it vary."""
+"""Instance family ``standard`` of data placement, and the recipe that the families near it vary."""
 
 from __future__ import annotations
 

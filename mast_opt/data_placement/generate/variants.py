@@ -1,4 +1,4 @@
-"""Families that change one thing of ``standard`` each: where heuristics are strong or weak for a reason."""
+"""Instance families of data placement that vary one thing of ``standard``: what makes heuristics strong or weak."""
 
 from __future__ import annotations
 

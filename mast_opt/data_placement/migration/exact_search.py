@@ -1,4 +1,4 @@
-"""An order of all steps, work included, that stops as little as possible: a best-first search over small plans.
+"""Exact migration order of a small data-placement plan: best-first search over all steps that stops the least work.
 
 States are what is done so far; a state's cost is the GPUs that stopped, then the volume of replicas in between. Where
 the search ends without an order, and not because of its budget, there is none.

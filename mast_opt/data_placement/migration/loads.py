@@ -1,4 +1,4 @@
-"""What every part of a workload takes from the regions' limits, and what it reads where."""
+"""Resource loads of workload parts in a data-placement migration: what each takes of limits, what it reads where."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The steps of a data-placement plan in labels and words."""
+"""Migration steps of a data-placement plan as rows: labels and words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From today to the plan: copies, deletions and moves of work, day by day, within every limit."""
+"""Migration planner of data placement: copies, deletions and moves of work, day by day, within every limit."""
 
 from __future__ import annotations
 

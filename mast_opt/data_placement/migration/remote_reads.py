@@ -1,4 +1,4 @@
-"""Remote reads over links, moment by moment: which replica each region reads from, within what the links carry.
+"""Remote reads over links during a data-placement migration: the replica each region reads from, within link capacity.
 
 The reads of a region share the links into it. Each region's reads are a flow from replicas over links to datasets, kept
 maximal by augmenting paths, so a read is refused only if no choice of sources has room for it.

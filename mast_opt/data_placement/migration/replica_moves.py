@@ -1,4 +1,4 @@
-"""What has to be moved to get from today's replicas to a plan's, and under which limits."""
+"""Replica moves of a data-placement migration: what goes from today's places to the plan's, under which limits."""
 
 from __future__ import annotations
 

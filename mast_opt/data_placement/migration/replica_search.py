@@ -1,4 +1,4 @@
-"""The search for an order of copies and deletions in which no region ever holds more than it can.
+"""Search for a migration order of replicas (data placement): copies and deletions within every region's storage.
 
 A state is what every region holds. First a dive makes whatever move is possible, the likeliest to help first. Where
 that ends before its goal, a best-first search over states looks for a cheapest order: where it ends without one, and

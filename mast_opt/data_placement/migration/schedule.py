@@ -1,4 +1,4 @@
-"""From today to a plan in days: every step as early as storage, cores, quotas, GPUs, ingress and links allow.
+"""Migration schedule of data placement in days: each step as early as storage, cores, quotas, GPUs and links allow.
 
 A day is a row of waves. A wave makes every step that is possible: deletions first, then work that moves, then copies,
 those first that let an old replica go. Copies share the day's ingress and links; reads go first on a link. Where

@@ -1,4 +1,4 @@
-"""What the regions hold and run while a plan is carried out, and which step keeps every limit.
+"""State of a data-placement migration: what regions hold and run, and which step keeps every limit.
 
 A step has two sides. What it takes (room, cores, replicas that others might read) counts from its beginning, what it
 gives from its end. So steps that are each possible after what the others take may run at the same time, in any order.

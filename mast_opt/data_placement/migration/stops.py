@@ -1,4 +1,4 @@
-"""Which work to stop where nothing else can go on: the cheapest parts that stand in the way of a step."""
+"""Stopped work in a data-placement migration: the cheapest parts that stand in the way when nothing else can go on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which parts of which workloads change place between today and a plan.
+"""Workload moves of a data-placement migration: which parts change place between today and a plan.
 
 Today's runs and the plan's are compared cell by cell (region and GPU type). What is in both stays; the rest moves,
 starts or ends. Work that today's table does not list, or lists in part, starts: nothing is known of where it may run

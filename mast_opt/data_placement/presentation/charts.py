@@ -1,4 +1,4 @@
-"""The pictures of a data-placement plan: GPU demand over supply, fill of storage and CPU, and what crosses regions.
+"""Charts of a data-placement plan: GPU demand over supply, fill of storage and CPU, traffic between regions.
 
 Every figure comes from the verifier's half of the problem (``measure``), none from a solver.
 """

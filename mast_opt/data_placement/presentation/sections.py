@@ -1,4 +1,4 @@
-"""The tables of a data-placement plan for a person: what changed, how full, what moves, what stays remote."""
+"""Report tables of a data-placement plan: what changed, how full, what moves, what stays remote."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A small instance as a planner would type it: three regions, four datasets, four workloads."""
+"""Example instance of data placement as a planner would type it: three regions, four datasets, four workloads."""
 
 EXAMPLE = {
     "regions": (

@@ -1,4 +1,4 @@
-"""Values of data-placement instances that are allowed and were probably not meant."""
+"""Input warnings of data placement: values that are allowed and were probably not meant."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Instances as data of ``models/data_placement.mod``, for glpsol and anything else that reads GNU MathProg."""
+"""GNU MathProg data of data-placement instances: for ``models/data_placement.mod``, glpsol and other readers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the tables of data-placement instances and plans mean, column by column."""
+"""Table schemas of data-placement instances and plans: what they mean, column by column."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The certificate of a lower bound: prices that a stranger can check without trusting the search.
+"""Certificate of a data-placement lower bound: dual prices that can be checked without trusting the search.
 
 For any prices ≥ 0 within the boxes below, the bound is the sum of the cheapest cell of every workload, the
 cheapest set of replicas of every dataset and a constant (Lagrangian duality: every relaxed row is priced, what is

@@ -1,4 +1,4 @@
-"""What prices prove: the cheapest cell of every workload, the cheapest replicas of every dataset, and a constant.
+"""Bound check of a data-placement certificate: cheapest cell per workload, cheapest replicas per dataset, a constant.
 
 Computed with numpy alone; shares no code with the search. The roundings of GPU rows are those of
 ``docs/heuristics/tetris.md``: valid because gangs are whole, whatever their prices.

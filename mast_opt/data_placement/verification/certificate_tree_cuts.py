@@ -1,4 +1,4 @@
-"""The part of a certificate that rests on trees of reads which do not fit into one region.
+"""Tree cuts in a data-placement certificate: the part that rests on trees of reads which do not fit into one region.
 
 A tree hangs from a root, a dataset or an indivisible workload. If the root is in region r, then so is everything in
 the tree, except below reads whose ends are parted. What it needs of a limit of r beyond that limit, ``spare``, must be

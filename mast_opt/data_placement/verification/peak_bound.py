@@ -1,4 +1,4 @@
-"""The smallest peak that whole GPU gangs allow: a bin-packing bound per GPU type and tier."""
+"""Bin-packing bound on the peak of data placement: the smallest that whole GPU gangs allow, per GPU type and tier."""
 
 from __future__ import annotations
 

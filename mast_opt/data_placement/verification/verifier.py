@@ -1,4 +1,4 @@
-"""Checks a plan against the statement of the problem, sharing no code with any solver.
+"""Verifier of data-placement plans: checks the statement of the problem, sharing no code with any solver.
 
 Feasibility is exact: integers in base units, shares in thousandths, loads of links as fractions, and no
 tolerance. A broken limit is named as its row in ``models/data_placement.mod``. A decision that is off its

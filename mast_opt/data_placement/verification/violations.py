@@ -1,4 +1,4 @@
-"""How the verifier keeps what it finds: positions become labels only for what is broken."""
+"""Violations that the data-placement verifier finds: positions become labels only for what is broken."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Capacity of empty servers: tasks that fit, the fewest racks, and classes of equal servers."""
+"""Capacity of empty servers in job placement: tasks that fit, the fewest racks, and classes of equal servers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which physical GPUs the running jobs hold.
+"""GPU assignment of running jobs (job placement): which physical GPUs they hold.
 
 ``allocations.gpu_index`` names the first GPU of a row: a row of fractions lies on that one GPU, a row of whole
 GPUs on consecutive ones. Rows that name none are read by one rule: after those that do, whole GPUs take the

@@ -1,4 +1,4 @@
-"""Job placement as the layers above see it."""
+"""Registration record of job placement (``Kind``): the problem as the layers above see it."""
 
 from __future__ import annotations
 

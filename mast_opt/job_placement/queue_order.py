@@ -1,4 +1,4 @@
-"""The order in which jobs are considered: tier, then credit, then age; over-quota work in the lowest tier."""
+"""Queue order of job placement: tier, then credit, then age; over-quota work in the lowest tier."""
 
 from __future__ import annotations
 

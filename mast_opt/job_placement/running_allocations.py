@@ -1,4 +1,4 @@
-"""What running jobs hold, one row for each job and server."""
+"""Allocations of running jobs (job placement): what they hold, one row for each job and server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The words and units that the whole package shares."""
+"""Units and shared words of job placement."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the instance says of today: which running jobs hold what, and which limits that breaks."""
+"""Current state of a job-placement instance: which running jobs hold what, and which limits that breaks."""
 
 from __future__ import annotations
 

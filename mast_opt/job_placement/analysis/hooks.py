@@ -1,4 +1,4 @@
-"""What can be asked of job placement beyond a plan. It is never infeasible: every job may be rejected."""
+"""Analysis hooks of job placement, which is never infeasible: every job may be rejected."""
 
 from __future__ import annotations
 

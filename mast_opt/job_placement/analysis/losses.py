@@ -1,4 +1,4 @@
-"""What a lost region takes with it: data of which no replica is left, and the jobs that read it."""
+"""Loss of a region in job placement: data of which no replica is left, and the jobs that read it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Why a job finds no place: for each cluster, the first constraint that rules it out."""
+"""Rejection reasons of job placement: for each cluster, the first constraint that rules a job out."""
 
 from __future__ import annotations
 

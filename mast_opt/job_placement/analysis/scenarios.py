@@ -1,4 +1,4 @@
-"""What can happen to a fleet and its queue: the keys that a scenario of job placement may have.
+"""Scenarios of job placement: what can happen to a fleet and its queue, as keys of a scenario.
 
 Labels keep their positions, so that a plan of the instance can be checked against what has become of it.
 """

@@ -1,4 +1,4 @@
-"""One job: where it fits without stopping anything, otherwise the cheapest victims; then its servers and GPUs."""
+"""Best bid for one job (job-placement engine): free capacity, else the cheapest victims; then its servers and GPUs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Booking: a job starts where it is said to, if there is room."""
+"""Booking kernel of the job-placement engine: a job starts where it is said to, if there is room."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Taking and giving back capacity, tier by tier, and what is kept up to date with it."""
+"""Capacity ledger of the job-placement engine: taking and giving back capacity, tier by tier, with all sums kept."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many tasks a server holds, and on which of its GPUs."""
+"""Feasibility of tasks on a server (job-placement engine): how many fit, and on which of its GPUs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a job fits without stopping anything: every cluster of every open region, the closest level that fits.
+"""Free-capacity search of the job-placement engine: every cluster of every open region, the closest level that fits.
 
 Bids compare by level of spread, then load of the region, then name of region, cluster and type. Regions are taken
 from the least loaded up, so the first group that fits at the best level ends the search: all others would lose. The

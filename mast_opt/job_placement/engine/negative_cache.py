@@ -1,4 +1,4 @@
-"""The negative cache: what fitted nowhere need not be searched for again until capacity that could help appears."""
+"""Negative cache of the job-placement engine: what fitted nowhere is not searched for again until capacity appears."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The best bid for a job that costs more in one cluster than in another: the price decides between equal spreads."""
+"""Best bid for a job with cluster-dependent cost (job-placement engine): price decides between equal spreads."""
 
 from __future__ import annotations
 

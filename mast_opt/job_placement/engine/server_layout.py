@@ -1,4 +1,4 @@
-"""The order in which servers lie in memory: cluster by cluster, type by type, rack by rack, as listed.
+"""Memory layout of servers in the job-placement engine: cluster by cluster, type by type, rack by rack, as listed.
 
 A group is the servers of one cluster and one GPU type, which is where a gang can run. The servers of a group are
 neighbours, and so are those of a rack within it, so that a search reads memory in one direction.

@@ -1,4 +1,4 @@
-"""Which servers of a group take the tasks, once the group is chosen: the tightest that hold them."""
+"""Best-fit server selection in a chosen group (job-placement engine): the tightest servers that hold the tasks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is free on every server, for work of every tier, and who holds the rest.
+"""Fleet state of the job-placement engine: what is free on every server, for each tier, and who holds the rest.
 
 The ledger has a column for each tier: ``slack[…, p]`` is what all work of tier p and less important work together
 may still take, that is free + Σ_{victims of tier > p} held − Σ_{placed jobs of tier ≥ p} needs, exactly the slack of

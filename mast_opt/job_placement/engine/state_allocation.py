@@ -1,4 +1,4 @@
-"""States to begin with: an empty fleet, and room for more jobs."""
+"""Allocation of the job-placement engine's state: an empty fleet, and room for more jobs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Solvers of our own for job placement.
+"""Solvers of our own for job placement: exhaustive, exhaustive+repair and baseline policies.
 
 state, layout              what is free, who holds what, and in which order servers lie in memory
 ledger                     taking and giving back

@@ -1,4 +1,4 @@
-"""Textbook policies to compare with: ``federated``, ``random``, ``least-loaded`` and ``best-fit``.
+"""Baseline policies of job placement to compare with: ``federated``, ``random``, ``least-loaded`` and ``best-fit``.
 
 All take the jobs in the same queue order as ``exhaustive``, and all may stop running jobs by the same rule once
 nothing is free where they look: the cheapest victims there. What differs is where they look.

@@ -1,4 +1,4 @@
-"""A whole queue, in order: each job is placed for good, or found to fit nowhere."""
+"""Batch admission of a job queue (exhaustive): in order, each job is placed for good, or found to fit nowhere."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A batch in progress: the ledger of a problem, its jobs as requests, and what has been decided so far."""
+"""State of a job-placement batch (exhaustive): the ledger of a problem, its jobs as requests, the decisions so far."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Second chances: a job that was refused goes in where jobs that the same batch placed can make room by moving.
+"""Ejection chains for refused jobs (exhaustive): they go in where jobs placed by the same batch can move away.
 
 Nothing of a batch has started yet, so moving costs nothing. Jobs are pushed out by the search for victims, in which
 placed jobs are candidates too, and find other places in turn (an ejection chain). A job ahead in the queue never

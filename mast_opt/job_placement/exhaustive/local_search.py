@@ -1,4 +1,4 @@
-"""Local search on a batch: a job that waits goes in where what it pushes out is worth less.
+"""Local search on a job-placement batch (exhaustive): a waiting job goes in where what it evicts is worth less.
 
 The search of the fast path finds the cheapest set to push out, over all clusters; here running jobs and placed ones
 alike are candidates, and both cost what they cost in the objective. A placed job that is pushed out waits again and

@@ -1,4 +1,4 @@
-"""The objective of a batch in progress, from the ledger: what the verifier will say, in microseconds."""
+"""Objective of a job-placement batch from the ledger (exhaustive): what the verifier will say, in microseconds."""
 
 from __future__ import annotations
 

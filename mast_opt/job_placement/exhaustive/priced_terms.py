@@ -1,4 +1,4 @@
-"""Which terms each solver takes into account. Imports no kernel, so that ``kind`` can say it."""
+"""Objective terms that each job-placement solver takes into account. Imports no kernel, so that ``kind`` can say it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The solver ``exhaustive+repair``: the fast path's batch, improved until nothing more is found or time is up.
+"""Solver ``exhaustive+repair`` of job placement: the fast path's batch, improved by ruin and recreate until time is up.
 
 1. The batch of ``exhaustive``.
 2. The linear relaxation of the whole batch (``relaxation``), by the exact solver that is handed in: nearly all of its

@@ -1,5 +1,4 @@
-"""The solver ``exhaustive``: every job in queue order, against every cluster of every region that holds its data; then
-a second chance for those that were refused."""
+"""Solver ``exhaustive`` of job placement: greedy in queue order over all clusters, then ejection chains."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The solvers of our own by name."""
+"""Job-placement solvers of our own, by name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Small exact sub-problems: some clusters, or some jobs, are solved anew with everything else as it is."""
+"""Sub-MIPs of exhaustive (job placement): some clusters, or some jobs, are re-optimised, the rest is fixed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A relaxation whose size does not grow with tasks times servers: the servers of a group are added up.
+"""Aggregated relaxation of job placement: the servers of a group are added up, so size is not tasks times servers.
 
 It decides which job goes to which cluster and type and which running job is stopped, as the formulation does, but
 not on which servers. What is added up is a relaxation (two servers with four free GPUs do not hold tasks of 3, 3 and

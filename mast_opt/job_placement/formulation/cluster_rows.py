@@ -1,4 +1,4 @@
-"""The part of the formulation that knows clusters but no servers: who runs where, who is stopped, what that costs."""
+"""Cluster-level rows of the job-placement MIP: who runs where, who is stopped, what that costs; no servers."""
 
 from __future__ import annotations
 

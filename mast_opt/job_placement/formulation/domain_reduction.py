@@ -1,4 +1,4 @@
-"""How many tasks a server could hold if everything that may be stopped for them were: limits that no plan exceeds."""
+"""Domain reduction of the job-placement MIP: tasks that a server could hold at most after all possible preemptions."""
 
 from __future__ import annotations
 

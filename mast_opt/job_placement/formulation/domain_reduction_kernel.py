@@ -1,4 +1,4 @@
-"""The loop over the servers of every option, compiled; it ends at the first place that is large enough."""
+"""Compiled loop of job placement's domain reduction: servers of every option, up to the first that is large enough."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The sparse index sets of the formulation: the options of a job, and which (job, server), (job, rack), … exist."""
+"""Sparse index sets of the job-placement MIP: options of a job, and which (job, server), (job, rack), … exist."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How large the base formulation is, counted over classes of equal servers instead of servers."""
+"""Size of the job-placement MIP before it is built, over classes of equal servers instead of servers."""
 
 from __future__ import annotations
 

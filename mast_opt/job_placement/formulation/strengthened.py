@@ -1,4 +1,4 @@
-"""The base formulation with what its linear relaxation does not see: tasks of several GPUs do not split.
+"""Strengthened job-placement MIP: rows that the linear relaxation lacks, as tasks of several GPUs do not split.
 
 For a width of w GPUs, a server holds no more than floor(its free GPUs / w) tasks at least that wide, each counted
 floor(its width / w) times. That is a valid row for every w (Chvátal–Gomory); it cuts off three quarters of a task of

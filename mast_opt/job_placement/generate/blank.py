@@ -1,4 +1,4 @@
-"""An empty problem to fill in: every array of the right shape, every option at its default."""
+"""Blank job-placement problem to fill in: every array of the right shape, every option at its default."""
 
 from __future__ import annotations
 

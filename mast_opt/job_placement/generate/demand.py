@@ -1,4 +1,4 @@
-"""How much of a queue a fleet can take, as if GPUs were a fluid; used to size queues."""
+"""Fluid estimate of how much of a job queue a fleet can take; used to size queues of generated instances."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The families: what is drawn, in the order in which it is drawn."""
+"""Instance families of job placement: what is drawn, in the order in which it is drawn."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fleets and how full they are."""
+"""Generated fleets of job placement, and how full they are."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pending jobs."""
+"""Generated pending jobs of job placement."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a bid books, checked before anything changes."""
+"""Booking of a bid in the live fleet (job placement), checked before anything changes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Between a problem and the inventory of a live fleet, and between positions of the search and names of bids."""
+"""Conversion between a job-placement problem and a live fleet, and between engine positions and names of bids."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Why a job runs or does not run in a cluster of a live fleet."""
+"""Diagnosis in the live fleet (job placement): why a job runs or does not run in a cluster."""
 
 from __future__ import annotations
 

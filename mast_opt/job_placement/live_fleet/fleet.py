@@ -1,4 +1,4 @@
-"""A live fleet: ask it where a job should go, tell it what happens, from any thread.
+"""Live fleet (job placement): ask it where a job should go, report what happens, from any thread.
 
 fleet = Fleet(servers, tiers=(0, 1, 2), replicas={"logs": {"eu-west"}})
 answer = fleet.place(Job("train-1", tier=0, tasks=4, mgpu=8000, datasets=("logs",)))

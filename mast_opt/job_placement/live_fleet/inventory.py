@@ -1,4 +1,4 @@
-"""The books of a live fleet: names on one side, the positions and arrays of the ledger on the other."""
+"""Inventory of the live fleet (job placement): names on one side, positions in the engine's arrays on the other."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What compiles the kernels of the fast path, for batches and for a live fleet."""
+"""Kernel compilation of the job-placement fast path, for batches and for a live fleet."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Types of the live fleet's interface, and checks of arguments; milli-GPUs, millicores, MiB and GPU-hours."""
+"""Types of the live fleet (job placement), with checked arguments; milli-GPUs, millicores, MiB and GPU-hours."""
 
 from __future__ import annotations
 

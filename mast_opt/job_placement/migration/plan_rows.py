@@ -1,4 +1,4 @@
-"""The way to a job-placement plan: what is stopped first, and what starts then."""
+"""Migration steps of a job-placement plan as rows: what is stopped first, and what starts then."""
 
 from __future__ import annotations
 

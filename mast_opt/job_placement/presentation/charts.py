@@ -1,4 +1,4 @@
-"""The pictures of a job-placement plan: how full clusters are, what each tier gets, what waits.
+"""Charts of a job-placement plan: how full clusters are, what each tier gets, what waits.
 
 Every figure comes from the verifier's half of the problem (``measure``), none from a solver.
 """

@@ -1,4 +1,4 @@
-"""The tables of a job-placement plan for a person: how full, what is admitted, who is stopped, what waits and why."""
+"""Report tables of a job-placement plan: how full, what is admitted, who is stopped, what waits and why."""
 
 from __future__ import annotations
 

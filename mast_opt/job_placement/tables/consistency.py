@@ -1,4 +1,4 @@
-"""Faults of an instance that no table shows alone."""
+"""Consistency checks of job-placement instances: faults that no table shows alone."""
 
 from __future__ import annotations
 

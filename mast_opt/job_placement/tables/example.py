@@ -1,4 +1,4 @@
-"""A small instance as a planner would type it: two regions, four servers, three pending jobs, one running."""
+"""Example instance of job placement as a planner would type it: two regions, four servers, three pending jobs."""
 
 EXAMPLE = {
     "regions": (("us-east",), ("eu-west",)),

@@ -1,4 +1,4 @@
-"""Values of job-placement instances that are allowed and were probably not meant."""
+"""Input warnings of job placement: values that are allowed and were probably not meant."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Instances as data of ``models/job_placement.mod``, for glpsol and anything else that reads GNU MathProg."""
+"""GNU MathProg data of job-placement instances: for ``models/job_placement.mod``, glpsol and other readers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tables of job-placement instances and plans."""
+"""Table schemas of job-placement instances and plans."""
 
 from __future__ import annotations
 

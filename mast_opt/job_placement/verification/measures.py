@@ -1,4 +1,4 @@
-"""What a plan is worth: the terms of the objective and the metrics, from the decisions alone.
+"""Objective terms and metrics of a job-placement plan, from the decisions alone.
 
 The verifier's half of the statement: nothing here is shared with the formulation or with a heuristic.
 """

@@ -1,4 +1,4 @@
-"""The verifier: every hard rule, checked in exact integers from the plan alone."""
+"""Verifier of job-placement plans: every hard rule, checked in exact integers from the plan alone."""
 
 from __future__ import annotations
 

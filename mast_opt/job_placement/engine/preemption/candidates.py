@@ -1,4 +1,4 @@
-"""Who may be stopped on a server, and how many tasks would then fit there."""
+"""Preemption candidates on a server (job-placement engine): who may be stopped, how many tasks would then fit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One server: the cheapest jobs to stop for each number of further tasks.
+"""Eviction frontier of one server (job-placement engine): the cheapest victims for each number of further tasks.
 
 Exact: whole GPUs by a knapsack over GPUs where cores and memory turn out not to matter, everything else by
 enumeration of subsets in order of cost, cut off by the best found so far.

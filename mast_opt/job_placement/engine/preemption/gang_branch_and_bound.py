@@ -1,4 +1,4 @@
-"""One group: the cheapest jobs to stop for a gang that may lie on several servers.
+"""Branch and bound for gang preemption (job-placement engine): the cheapest victims over several servers of a group.
 
 A victim on one server concerns that server alone: the frontiers of the servers, added up by a knapsack over tasks,
 give the exact minimum. A victim that lies on several servers couples them. Its cost is split over its servers, so

@@ -1,4 +1,4 @@
-"""The servers of a group with all that may be stopped on them, and what a set of victims there costs at least."""
+"""Lower bounds on preemption cost in a server group (job-placement engine), with all that may be stopped there."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One server for the whole job: the cheapest jobs to stop, over all servers of all groups."""
+"""Single-server preemption (job-placement engine): the cheapest victims for a whole job, over all servers."""
 
 from __future__ import annotations
 

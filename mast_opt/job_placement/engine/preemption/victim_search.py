@@ -1,4 +1,4 @@
-"""Which running jobs to stop for a job that fits nowhere: the cheapest set over all clusters.
+"""Victim search (job-placement engine): the cheapest jobs to preempt for one that fits nowhere, over all clusters.
 
 Sets compare by the most important tier they touch, then GPU-hours lost, then number of victims; bids with equal sets
 by level of spread, load of the region, and name. The tier is settled first: the least important threshold at which

@@ -1,4 +1,4 @@
-"""Server assignment as the layers above see it."""
+"""Registration record of server assignment (``Kind``): the problem as the layers above see it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Servers that no rule and no cost tells apart, counted together."""
+"""Classes of identical servers in server assignment: no rule and no cost differs between them, so they are counted."""
 
 from __future__ import annotations
 

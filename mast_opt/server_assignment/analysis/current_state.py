@@ -1,4 +1,4 @@
-"""What the instance says of today: who has which server, and which limits that breaks."""
+"""Current state of a server-assignment instance: who has which server, and which limits that breaks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What can be asked of server assignment beyond a plan. It is never infeasible: changing nothing is a plan."""
+"""Analysis hooks of server assignment, which is never infeasible: changing nothing is a plan."""
 
 from __future__ import annotations
 

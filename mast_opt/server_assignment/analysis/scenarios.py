@@ -1,4 +1,4 @@
-"""What can happen to a fleet and its reservations: the keys that a scenario of server assignment may have.
+"""Scenarios of server assignment: what can happen to a fleet and its reservations, as keys of a scenario.
 
 Servers and reservations keep their positions, so that a plan of the instance can be checked against what has become
 of it: lost servers become those of a new type that is worth nothing to anybody, and belong to nobody.

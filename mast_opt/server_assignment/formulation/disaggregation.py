@@ -1,4 +1,4 @@
-"""From counts of equal servers to named servers, with the fewest moves."""
+"""Disaggregation of a server assignment: from counts of equal servers to named servers, with the fewest moves."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which stock may go to which reservation, and how much of it each has today."""
+"""Sparse index sets of the server-assignment MIP: which stock may go to which reservation, and what each has today."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The second phase of RAS: racks for the reservations that a rack's loss would hit hardest.
+"""Rack phase (second phase) of server assignment: racks for the reservations that a rack's loss would hit hardest.
 
 The first phase counts servers at switchboards. Which of them a reservation gets there, so from which racks, costs
 nothing in the objective; the second phase decides it for a few reservations and leaves every figure of the first as it

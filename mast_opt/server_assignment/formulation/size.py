@@ -1,4 +1,4 @@
-"""How large the base formulation is, counted by type instead of by stock."""
+"""Size of the server-assignment MIP before it is built, counted by type instead of by stock."""
 
 from __future__ import annotations
 

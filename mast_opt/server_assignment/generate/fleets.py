@@ -1,4 +1,4 @@
-"""Servers of several generations in racks, at switchboards, in datacenters."""
+"""Generated fleets of server assignment: several generations in racks, at switchboards, in datacenters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What reservations are worth, have today and ask."""
+"""Generated reservations of server assignment: what they are worth, have today and ask."""
 
 from __future__ import annotations
 

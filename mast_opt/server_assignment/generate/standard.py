@@ -1,4 +1,4 @@
-"""A fleet that is re-assigned twice an hour: today's assignment is nearly right, and demand has drifted a little."""
+"""Instance family ``standard`` of server assignment: re-assigned twice an hour, demand has drifted a little."""
 
 from __future__ import annotations
 

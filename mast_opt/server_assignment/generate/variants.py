@@ -1,4 +1,4 @@
-"""Variants of the standard family, each with one feature more."""
+"""Instance families of server assignment: variants of ``standard``, each with one feature more."""
 
 from __future__ import annotations
 

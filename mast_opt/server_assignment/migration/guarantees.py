@@ -1,4 +1,4 @@
-"""What each reservation holds while servers change hands, and how far it is above what it must not fall below."""
+"""Guarantees during a server-assignment migration: what each reservation holds, and its slack above its floor."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The steps of a server assignment in labels and words."""
+"""Migration steps of a server assignment as rows: labels and words."""
 
 from __future__ import annotations
 

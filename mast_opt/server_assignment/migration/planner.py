@@ -1,4 +1,4 @@
-"""From today's assignment to the plan's, wave by wave, so that no reservation falls below its guarantee on the way."""
+"""Migration planner of server assignment: wave by wave, so that no reservation falls below its guarantee."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pictures of a server assignment: what is handed out, what is guaranteed, what changes hands.
+"""Charts of a server assignment: what is handed out, what is guaranteed, what changes hands.
 
 Every figure comes from the verifier's half of the problem (``measure``), none from a solver.
 """

@@ -1,4 +1,4 @@
-"""The tables of a server-assignment plan for a person: who is guaranteed what, who gains and loses, where."""
+"""Report tables of a server-assignment plan: who is guaranteed what, who gains and loses, where."""
 
 from __future__ import annotations
 

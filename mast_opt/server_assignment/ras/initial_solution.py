@@ -1,4 +1,4 @@
-"""From the fractional plan of the prices to whole servers."""
+"""Rounding heuristic of ras (server assignment): from the fractional plan of the prices to whole servers."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""What compiles the kernels of ``ras``: its turns on a small instance, and some of their parts alone, so that several
-processes can share the work."""
+"""Kernel compilation of ras: its phases on a small instance, some parts alone, to share among processes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Passes over the reservations of a plan in random order, with a look at the clock every few hundredths of a second."""
+"""Local search of ras (server assignment): passes over the reservations in random order, with a look at the clock."""
 
 from __future__ import annotations
 

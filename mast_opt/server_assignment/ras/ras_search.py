@@ -1,4 +1,4 @@
-"""The search for one objective: prices for a bound, a plan from what they buy, a few reservations solved exactly."""
+"""Search of ras for one objective: prices for a bound, a plan by rounding, a few reservations solved exactly."""
 
 from __future__ import annotations
 

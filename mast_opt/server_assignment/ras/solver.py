@@ -1,4 +1,4 @@
-"""The solver ``ras``: one search, or one a term."""
+"""Solver ``ras`` of server assignment: one search, or one a term."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A plan under search: how many servers of each pair, and every sum that prices a change."""
+"""Incremental search state of ras: how many servers of each pair, and every sum that prices a change."""
 
 from __future__ import annotations
 

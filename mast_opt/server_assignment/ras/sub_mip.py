@@ -1,4 +1,4 @@
-"""Exact re-optimisation of a few reservations at a time: the rows and columns of the program that are theirs."""
+"""Sub-MIPs of ras (server assignment): a few reservations re-optimised exactly, by their rows and columns."""
 
 from __future__ import annotations
 

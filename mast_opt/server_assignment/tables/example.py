@@ -1,4 +1,4 @@
-"""A small instance as a planner would type it: eight servers at four switchboards, three reservations."""
+"""Example instance of server assignment as a planner would type it: eight servers, three reservations."""
 
 EXAMPLE = {
     "servers": (

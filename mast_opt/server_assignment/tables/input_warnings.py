@@ -1,4 +1,4 @@
-"""Values of server-assignment instances that are allowed and were probably not meant."""
+"""Input warnings of server assignment: values that are allowed and were probably not meant."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Instances as data of ``models/server_assignment.mod``, for glpsol and anything else that reads GNU MathProg."""
+"""GNU MathProg data of server-assignment instances: for ``models/server_assignment.mod``, glpsol and other readers."""
 
 from __future__ import annotations
 

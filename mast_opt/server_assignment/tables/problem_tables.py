@@ -1,4 +1,4 @@
-"""The problem from its tables, and its tables from the problem."""
+"""Server-assignment problem from its tables, and its tables from the problem."""
 
 from __future__ import annotations
 

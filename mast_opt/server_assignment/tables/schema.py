@@ -1,4 +1,4 @@
-"""What the tables of server-assignment instances and plans mean, column by column."""
+"""Table schemas of server-assignment instances and plans: what they mean, column by column."""
 
 from __future__ import annotations
 

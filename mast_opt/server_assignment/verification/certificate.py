@@ -1,4 +1,4 @@
-"""The certificate of a lower bound: prices that a stranger can check without trusting the search.
+"""Certificate of a server-assignment lower bound: dual prices that can be checked without trusting the search.
 
 For any prices within their boxes the bound is the sum over reservations of what each costs at least at these prices,
 less the stocks at theirs (Lagrangian duality: rows that couple reservations, or a reservation's switchboards, are

@@ -1,4 +1,4 @@
-"""The bound that a certificate proves, computed with numpy alone, one reservation after another.
+"""Bound check of a server-assignment certificate, with numpy alone, one reservation after another.
 
 Nothing here is shared with the search: what is there, what today holds and what each reservation costs at least are
 worked out again from the problem. ``docs/heuristics/ras.md`` derives the bound.

@@ -1,4 +1,4 @@
-"""The checker's knapsacks: amounts that whole servers can add up to, and their least cost at fixed prices."""
+"""Knapsacks of the server-assignment certificate check: amounts that whole servers add up to, and their least cost."""
 
 from __future__ import annotations
 

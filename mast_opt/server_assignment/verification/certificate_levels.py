@@ -1,4 +1,4 @@
-"""What one reservation costs at least at given prices, in fractions and in whole servers: the checker's half."""
+"""Reservation subproblem of the server-assignment certificate check: least cost at prices, fractional and whole."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an assignment of servers holds, guarantees and lacks, in exact integers, from the servers alone.
+"""Measures of a server assignment: what it holds, guarantees and lacks, in exact integers, from the servers alone.
 
 The verifier's half of the statement: nothing here is shared with the formulation or with a heuristic.
 """

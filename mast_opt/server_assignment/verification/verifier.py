@@ -1,4 +1,4 @@
-"""Checks a plan against the statement of the problem, sharing no code with any solver.
+"""Verifier of server-assignment plans: checks the statement of the problem, sharing no code with any solver.
 
 Everything is integer arithmetic without tolerance. A broken limit is named as its row in
 ``models/server_assignment.mod``; a server handed to a reservation that has no use for it is a broken ``n``, of which

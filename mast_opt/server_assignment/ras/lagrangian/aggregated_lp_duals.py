@@ -1,4 +1,4 @@
-"""First prices: those of the fleet with its switchboards taken together, so that only types and reservations count.
+"""Initial dual prices of ras from an aggregated LP: switchboards taken together, only types and reservations count.
 
 Written as the dual program, whose columns are the prices; a few thousand of them, whatever the number of servers.
 """

@@ -1,4 +1,4 @@
-"""The bound with whole servers: of each reservation that is small enough, what its amounts can really be."""
+"""Integer Lagrangian bound of ras: what the amounts of each small enough reservation can really be in whole servers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The same minimum over whole servers, for reservations small enough to try every amount, compiled.
+"""Integer reservation subproblem of ras's Lagrangian relaxation: whole servers, every amount tried, compiled.
 
 Where a reservation has a few servers at each switchboard, thirds of servers make the relaxed minimum too low: in the
 buffer, in what is given up to repair a spread limit, in what a level cuts off.

@@ -1,4 +1,4 @@
-"""The best prices for the bound in fractions: those of the linear relaxation, from its dual program.
+"""LP duals for ras's Lagrangian bound: the best prices in fractions, from the dual of the linear relaxation.
 
 The volume algorithm comes near them soon and then creeps; where capacity lacks it hardly moves, because shortfall
 outweighs all else and prices are needed to four digits. A simplex finds them exactly at sizes that it takes.

@@ -1,4 +1,4 @@
-"""What a reservation costs exactly, with whole servers, at given prices: a multiple-choice knapsack.
+"""Multiple-choice knapsack of ras: what a reservation costs exactly, with whole servers, at given prices.
 
 At a level L each switchboard holds one of the amounts that whole servers add up to, at most L, and all of them add up
 to what is asked and L, or something lacks. Prices of capacity bound the cost of a level from below; what is left

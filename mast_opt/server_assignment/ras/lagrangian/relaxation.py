@@ -1,4 +1,4 @@
-"""A problem ready for the lower bounds of many prices: what the search moves, fast."""
+"""Lagrangian relaxation of server assignment (ras): a problem prepared for the bounds of many prices."""
 
 from __future__ import annotations
 

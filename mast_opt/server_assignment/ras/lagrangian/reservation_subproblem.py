@@ -1,5 +1,4 @@
-"""What a reservation costs at least when servers and capacity have prices: the relaxed problem, one reservation at a
-time, compiled.
+"""Fractional reservation subproblem of ras's Lagrangian relaxation: its least cost at given prices, compiled.
 
 A reservation buys servers at each switchboard, the best value for its price first, up to an amount L that no
 switchboard exceeds and that has a price of its own. For a given L each switchboard is a fractional knapsack, so the

@@ -1,4 +1,4 @@
-"""The least that a reservation must put at risk at one switchboard, by counting whole servers.
+"""Lower bounds on a reservation's loss at one switchboard (ras), by counting whole servers.
 
 With nothing above L at any switchboard, a switchboard holds at most the largest sum of whole servers up to L, so a
 reservation is guaranteed at most Σ of those − L. A continuous relaxation spreads a third of a server over every

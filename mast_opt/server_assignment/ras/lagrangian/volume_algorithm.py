@@ -1,4 +1,4 @@
-"""Prices for the bound by the volume algorithm, and the fractional plan that comes with them.
+"""Volume algorithm of ras (server assignment): prices for the Lagrangian bound, with their fractional plan.
 
 Every round solves the reservations at the current prices, averages what they buy, and moves the best prices found so
 far along what the average buys too much or guarantees too little (Barahona & Anbil, "The volume algorithm",

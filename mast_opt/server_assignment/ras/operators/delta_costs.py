@@ -1,4 +1,4 @@
-"""What a plan costs, one reservation at a time, exactly."""
+"""Delta evaluation in ras: the exact cost of a server assignment, one reservation at a time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One reservation chooses its servers again: what no switchboard exceeds, then the cheapest way to keep to it.
+"""Reoptimisation of one reservation (ras): a cap for every switchboard, then the cheapest servers within it.
 
 Losing less with a switchboard needs a change at every fullest switchboard at once, which no exchange of two servers
 does. So a change here is a whole level: what lies above it is given up, the cheapest first, what is lacking is taken

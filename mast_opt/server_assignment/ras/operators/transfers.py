@@ -1,4 +1,4 @@
-"""A reservation that lacks something takes servers from others that miss them less.
+"""Server transfers of ras: a reservation that lacks something takes servers from others that miss them less.
 
 Free servers are no answer where capacity is scarce: what one lacks another has, and who should have it depends on what
 a server is worth to each. Candidates are compared by an estimate; what is done is judged exactly, and undone if it does

@@ -1,4 +1,4 @@
-"""Task reassignment as the layers above see it."""
+"""Registration record of task reassignment (``Kind``): the problem as the layers above see it."""
 
 from __future__ import annotations
 

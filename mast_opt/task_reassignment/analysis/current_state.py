@@ -1,4 +1,4 @@
-"""What the instance says of today: where each process runs, and which limits that breaks."""
+"""Current state of a task-reassignment instance: where each process runs, and which limits that breaks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every hard limit of an instance, in words, as rows of the program, and as something to move or give up."""
+"""Elastic program of task reassignment: every hard limit in words, as rows, to be moved or given up."""
 
 from __future__ import annotations
 

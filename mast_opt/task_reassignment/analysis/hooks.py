@@ -1,4 +1,4 @@
-"""What can be asked of task reassignment beyond a plan."""
+"""Analysis hooks of task reassignment: what can be asked of it beyond a plan."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What can happen to a cluster: the keys that a scenario of task reassignment may have."""
+"""Scenarios of task reassignment: what can happen to a cluster, as keys of a scenario."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Limits of an instance that no plan can meet, seen without solving."""
+"""Static infeasibility checks of task reassignment: limits that no plan can meet, seen without solving."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Between a plan and the columns of the formulation, exactly both ways; and columns fixed to a plan's values."""
+"""Codec of the task-reassignment MIP: between a plan and the columns, both ways; columns fixed to a plan's values."""
 
 from __future__ import annotations
 

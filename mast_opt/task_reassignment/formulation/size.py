@@ -1,4 +1,4 @@
-"""How large the base formulation is, counted from needs and services."""
+"""Size of the task-reassignment MIP before it is built, counted from needs and services."""
 
 from __future__ import annotations
 

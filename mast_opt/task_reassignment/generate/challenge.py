@@ -1,4 +1,4 @@
-"""Instances in the manner of the ROADEF/EURO challenge 2012. The assignment of today breaks no rule."""
+"""Generated task-reassignment instances in the manner of the ROADEF/EURO challenge 2012; today breaks no rule."""
 
 from __future__ import annotations
 

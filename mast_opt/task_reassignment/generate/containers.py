@@ -1,4 +1,4 @@
-"""Many objects in unequal containers: capacities and safety capacities, and nothing else."""
+"""Generated task-reassignment instances of bin-packing type: many objects in unequal containers, capacities only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The random quantities that instances are made of. Every function takes the generator first."""
+"""Random distributions of generated task-reassignment instances. Every function takes the generator first."""
 
 from __future__ import annotations
 

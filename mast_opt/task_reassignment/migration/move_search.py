@@ -1,4 +1,4 @@
-"""An order of single moves where moving everything as soon as it fits gets stuck: an exhaustive search of limited size.
+"""Exhaustive search of limited size for a migration order (task reassignment), where the greedy order gets stuck.
 
 A wave is no more than its moves one after another: each starts before anything of its wave is free. So single moves
 of any process to any machine reach whatever any order reaches.

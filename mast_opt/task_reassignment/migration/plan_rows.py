@@ -1,4 +1,4 @@
-"""The steps of a task reassignment in labels and words."""
+"""Migration steps of a task reassignment as rows: labels and words."""
 
 from __future__ import annotations
 

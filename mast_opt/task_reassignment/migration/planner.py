@@ -1,4 +1,4 @@
-"""From today's assignment to the plan's, move by move, so that no machine ever holds more than its capacity."""
+"""Migration planner of task reassignment: move by move, so that no machine ever holds more than its capacity."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pictures of a task reassignment: how full locations are, what is above safety capacity, what moves."""
+"""Charts of a task reassignment: how full locations are, what is above safety capacity, what moves."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tables of a task-reassignment plan for a person: what it costs, how full, who moves."""
+"""Report tables of a task-reassignment plan: what it costs, how full, who moves."""
 
 from __future__ import annotations
 

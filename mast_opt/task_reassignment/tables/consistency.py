@@ -1,4 +1,4 @@
-"""What only the whole instance can show to be wrong: amounts too large to be added up exactly."""
+"""Consistency checks of task-reassignment instances: amounts too large to be added up exactly."""
 
 from __future__ import annotations
 

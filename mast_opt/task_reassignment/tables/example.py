@@ -1,4 +1,4 @@
-"""A small instance as a planner would type it: three machines, four processes of two services."""
+"""Example instance of task reassignment as a planner would type it: three machines, four processes of two services."""
 
 EXAMPLE = {
     "resources": (("cores", False, 1), ("disk", True, 2)),

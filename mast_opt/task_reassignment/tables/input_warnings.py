@@ -1,4 +1,4 @@
-"""Values of task-reassignment instances that are allowed and were probably not meant."""
+"""Input warnings of task reassignment: values that are allowed and were probably not meant."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Instances as data of ``models/task_reassignment.mod``, for glpsol and anything else that reads GNU MathProg."""
+"""GNU MathProg data of task-reassignment instances: for ``models/task_reassignment.mod``, glpsol and other readers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The text format of the ROADEF/EURO challenge 2012: whitespace-separated integers.
+"""Reader of the ROADEF/EURO challenge 2012 text format (task reassignment): whitespace-separated integers.
 
 A model file holds, in this order:
 

@@ -1,4 +1,4 @@
-"""Instances and plans in the text format of the ROADEF/EURO challenge 2012 (see ``roadef``)."""
+"""Writer of the ROADEF/EURO challenge 2012 text format (task reassignment): instances and plans (see ``roadef``)."""
 
 from __future__ import annotations
 

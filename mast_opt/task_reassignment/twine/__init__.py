@@ -1,1 +1,1 @@
-"""The solver ``twine``: annealing in compiled kernels, exact re-optimisation of a few machines, a lower bound."""
+"""Twine: the task-reassignment solver of our own: compiled annealing, sub-MIPs of a few machines, a lower bound."""

@@ -1,4 +1,4 @@
-"""An assignment that the search can begin with."""
+"""Initial solution of twine (task reassignment): an assignment that the search can begin with."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A task-reassignment problem as flat arrays for kernels, and the nearest neighbours of each process by its needs."""
+"""Task-reassignment instance as flat arrays for twine's kernels, with each process's nearest neighbours by needs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What compiles the kernels of ``twine``: one round on a small instance."""
+"""Kernel compilation of twine: one round on a small instance."""
 
 from __future__ import annotations
 

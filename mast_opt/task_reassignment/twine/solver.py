@@ -1,5 +1,4 @@
-"""The solver ``twine``: annealing over shifts, swaps, ejections and shifts of whole services, from today's
-assignment, on every core.
+"""Solver ``twine`` of task reassignment: parallel simulated annealing from today's assignment, sub-MIPs between.
 
 Large processes move first, and processes that have left are offered the way home again and again: a move away takes
 room of the transient resources on two machines, so it has to be worth it. Excess over capacities and missing locations

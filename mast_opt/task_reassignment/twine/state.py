@@ -1,4 +1,4 @@
-"""The state of a search, with all that is counted to evaluate a move in constant time; and the hard rules for moves."""
+"""Incremental search state of twine: all that is counted to evaluate a move in constant time; hard rules for moves."""
 
 from __future__ import annotations
 

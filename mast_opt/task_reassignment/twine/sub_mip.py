@@ -1,4 +1,4 @@
-"""Exact re-optimisation of a few machines: some processes on them find the best places there, the rest stays.
+"""Sub-MIPs of twine (task reassignment): some processes of a few machines are re-optimised, the rest is fixed.
 
 The sub-problem is a task-reassignment problem of its own: capacities are what the rest leaves, and a machine without
 capacity stands for every home outside. Spread and dependencies are left out, and the largest number of moved processes

@@ -1,4 +1,4 @@
-"""The challenge's simple lower bound: all machines taken as one."""
+"""Aggregate lower bound of task reassignment (the challenge's simple one): all machines taken as one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checks a plan against the statement of the problem, sharing no code with any solver.
+"""Verifier of task-reassignment plans: checks the statement of the problem, sharing no code with any solver.
 
 Everything is integer arithmetic without tolerance. A broken limit is named as its row in
 ``models/task_reassignment.mod``; a process without a machine is a broken ``assigned``.

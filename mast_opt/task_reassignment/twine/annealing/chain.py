@@ -1,4 +1,4 @@
-"""One annealing search: where it stands, how cold it is, and what everything costs at that temperature."""
+"""Annealing chain of twine: one search, with its assignment, its temperature, and costs at that temperature."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Simulated annealing over shifts, swaps, ejections and shifts of whole services, as a kernel."""
+"""Compiled simulated-annealing loop of twine over shifts, swaps, ejections and shifts of whole services."""
 
 from __future__ import annotations
 

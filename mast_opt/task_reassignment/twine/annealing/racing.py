@@ -1,4 +1,4 @@
-"""Several coolings from hot race: those that lag behind the others at the same temperature are given up.
+"""Racing of annealing runs in twine: those that lag behind others at the same temperature are given up.
 
 On the instances of the challenge with 1,000 processes what a cooling ends at is decided while large processes find
 their places: among eight to fourteen coolings of an instance, cost at RUNGS[2] and at the end had a correlation of 0.93

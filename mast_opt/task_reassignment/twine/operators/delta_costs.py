@@ -1,5 +1,7 @@
-"""What a change does to the load and balance costs and the excess of the machines it touches. Kernels on plain
-arrays, small enough to be inlined; every one returns the costs after the change, not the difference."""
+"""Delta evaluation of moves in twine: load and balance costs and the excess of the machines that a change touches.
+
+Kernels on plain arrays, small enough to be inlined; every one returns the costs after the change, not the difference.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a move changes, and making it. Kernels; ``fleet`` and ``state`` are the tuples of those modules.
+"""Effects of a move in twine, and making it. Kernels; ``fleet`` and ``state`` are the tuples of those modules.
 
 Moves are evaluated as if constraints had prices: excess over a capacity and missing locations or dependencies
 are counted, never forbidden, except for conflicts and transient capacities, which no move may break.

@@ -1,4 +1,4 @@
-"""The changes that the search tries: shift, swap and ejection. Kernels; each tells whether it was made.
+"""Process moves of twine: shift, swap and ejection. Kernels; each returns whether it was made.
 
 A change is made by Metropolis' rule, if it adds no more than temperature · (−ln u) to cost + excess price · excess +
 broken price · missing locations and dependencies + away price · processes that are not at home. The cheap parts come

@@ -1,8 +1,8 @@
-"""Shifts of whole services: the processes of a service in one neighbourhood go to another, with all that depends on
-them there and what they depend on themselves. Kernels.
+"""Service moves of twine: a service's processes change neighbourhood, with their dependency closure.
 
-One at a time such processes cannot leave: each step alone would break a dependency. Each goes to the machine of the
-other neighbourhood where it costs least.
+Kernels. What depends on them there goes along, and what they depend on themselves. One at a time such processes cannot
+leave: each step alone would break a dependency. Each goes to the machine of the other neighbourhood where it costs
+least.
 """
 
 from __future__ import annotations

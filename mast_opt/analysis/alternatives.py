@@ -1,4 +1,4 @@
-"""Why a workload, job or process runs where it runs: what else could be done with it, and what keeps it from that."""
+"""Alternatives analysis: why a workload, job or process runs where it runs, and what keeps it from elsewhere."""
 
 from __future__ import annotations
 

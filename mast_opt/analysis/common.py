@@ -1,4 +1,4 @@
-"""What questions share: the kind, what it can be asked, which solvers may answer, and several solves at a time."""
+"""Shared parts of the analyses: the kind, what it can be asked, which solvers may answer, several solves at a time."""
 
 from __future__ import annotations
 

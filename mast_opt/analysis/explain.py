@@ -1,4 +1,4 @@
-"""``explain``: why there is no plan and what would help, or why a plan does what it does."""
+"""Explanation (``explain``): why there is no plan and what would help, or why a plan does what it does."""
 
 from __future__ import annotations
 

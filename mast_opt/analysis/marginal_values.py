@@ -1,4 +1,4 @@
-"""``marginal_values``: what one more unit of a resource is worth, place by place."""
+"""Marginal values (``marginal``): what one more unit of a resource is worth, place by place."""
 
 from __future__ import annotations
 

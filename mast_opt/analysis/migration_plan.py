@@ -1,4 +1,4 @@
-"""The order in which a plan can be carried out, for every kind of problem that has one."""
+"""Migration plans: the order in which a plan can be carried out, for every kind of problem that has one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``pareto``: what one term of the objective costs in another."""
+"""Pareto frontier (``pareto``): what one term of the objective costs in another."""
 
 from __future__ import annotations
 

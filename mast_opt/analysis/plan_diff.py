@@ -1,4 +1,4 @@
-"""What changed from one plan to another, row by row, in the labels and units of files."""
+"""Plan difference: what changed from one plan to another, row by row, in the labels and units of files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``explain --risk``: which data has a single copy, and how much of the work depends on each region."""
+"""Risk analysis (``explain --risk``): which data has a single copy, how much work depends on each region."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A file of scenarios: what may happen, in TOML."""
+"""Scenario files in TOML: what may happen to an instance."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One plan for several scenarios: a two-stage stochastic program in extensive form.
+"""Two-stage stochastic program in extensive form: one plan for several scenarios.
 
 What is decided beforehand has one column for all scenarios, everything else a copy in each (Birge & Louveaux,
 Introduction to Stochastic Programming, 2011, chapter 2). The copies together are one MIP that any backend solves.

@@ -1,4 +1,4 @@
-"""``whatif``: what happens to an instance and its plan if something changes."""
+"""Scenario analysis (``whatif``): what happens to an instance and its plan if something changes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a problem tells about itself so that a planner can ask further: why not, why there, what if, what for.
+"""Analysis hooks: what a problem offers to ``explain``, ``whatif``, ``marginal`` and ``pareto``.
 
 ``mast_opt.analysis`` asks these questions of every kind; a kind answers those that make sense for it.
 """

@@ -1,4 +1,4 @@
-"""What an instance says of the present state: how much of it is known, and which limits it breaks."""
+"""Current state of an instance, for every kind of problem: how much of it is known, and which limits it breaks."""
 
 from __future__ import annotations
 

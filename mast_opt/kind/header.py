@@ -1,4 +1,4 @@
-"""What ``instance.toml`` says beside the tables: the name, the rules and the objective."""
+"""Instance header, the part of ``instance.toml`` next to the tables: the name, the rules and the objective."""
 
 from __future__ import annotations
 

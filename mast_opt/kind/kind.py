@@ -1,4 +1,4 @@
-"""What the layers above the problems know of a problem: one ``Kind`` each.
+"""Problem interface: what the layers above know of a problem, one ``Kind`` each.
 
 ``mast_opt.io``, ``solve``, the command line, the report and the benchmarks iterate over kinds and name no
 problem, so a further problem is one more package with a ``kind.py`` and one more line in ``mast_opt.registry``.

@@ -1,4 +1,4 @@
-"""Data sections for GNU MathProg: labels that GLPK prints as they are, and the lines of a statement."""
+"""GNU MathProg data sections, for every kind of problem: labels that GLPK prints as they are, and statements."""
 
 from __future__ import annotations
 

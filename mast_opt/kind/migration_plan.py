@@ -1,4 +1,4 @@
-"""The way from today to a plan, step by step, as the layers above the problems see it."""
+"""Migration plan, for every kind of problem: the way from today to a plan, step by step."""
 
 from __future__ import annotations
 

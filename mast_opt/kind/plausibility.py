@@ -1,4 +1,4 @@
-"""Checks for values that are allowed and probably not meant: misspelt names, wrong units.
+"""Plausibility checks of input, for every kind of problem: misspelt names, wrong units.
 
 Each kind of problem puts its own checks together from these. A check says nothing unless it is nearly sure: a warning
 that is often wrong is not read.

@@ -1,4 +1,4 @@
-"""What a report draws of a plan: data with labels. A problem says what is worth seeing; the report knows how to draw.
+"""Presentation data of a plan: labelled data that a problem picks and the report draws.
 
 Every chart is also a table, so every figure in it is what the verifier's half of the problem computes.
 """

@@ -1,4 +1,4 @@
-"""Reading the values of a scenario: names become positions, and what is wrong is named with what was expected."""
+"""Scenario values, for every kind of problem: names become positions, and faults are named with what was expected."""
 
 from __future__ import annotations
 

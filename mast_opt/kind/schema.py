@@ -1,4 +1,4 @@
-"""How a problem declares its tables, and the validated arrays that it is built from.
+"""Table schemas: how a problem declares its tables, and the validated arrays that it is built from.
 
 A kind of problem says which tables it reads and what each column means; ``mast_opt.io`` reads, checks and
 converts any file format against that declaration. What reaches a problem is ``Tables``: numpy arrays with

@@ -1,4 +1,4 @@
-"""Writes a Mip in the words of its mathematics: column blocks, row blocks, named terms.
+"""MIP builder in the words of its mathematics: column blocks, row blocks, named terms.
 
 m = MipBuilder("knapsack")
 take = m.columns("take", [items], upper=1, integral=True)

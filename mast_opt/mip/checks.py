@@ -1,4 +1,4 @@
-"""Is a program well-formed? Solvers take its arrays as they are, and one wrong position makes them read elsewhere."""
+"""MIP well-formedness checks: solvers take arrays as they are, and one wrong position makes them read elsewhere."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The loops over all entries of a program, compiled: assembly of the rows, the costs, and the factors of the scaling.
+"""Compiled kernels over MIP entries: assembly of the rows, the costs, and the factors of the scaling.
 
 Arrays come in contiguous; they are only read unless the docstring says that they are filled.
 """

@@ -1,4 +1,4 @@
-"""Power-of-two scaling of rows, continuous columns and the objective, exact in floating point.
+"""MIP scaling by powers of two: rows, continuous columns and the objective, exact in floating point.
 
 Problems are stated in integer base units (megabytes, milli-GPUs), whose coefficients reach 1e12; solvers
 compare rows against absolute tolerances near 1e-6 and costs against 1e-7. A backend therefore solves the

@@ -1,4 +1,4 @@
-"""How large a program will be, known before it is built."""
+"""MIP size estimate: how large a program will be, known before it is built."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Programs from programs: further columns and rows, and programs without names from a sparse matrix."""
+"""MIP transformations: further columns and rows, and programs without names from a sparse matrix."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far a search has come: by the clock, by rounds, or whichever of the two is further."""
+"""Search budget shared by the solvers: progress by the clock, by rounds, or whichever of the two is further."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What heuristics share: when to stop, how to report, and the solver that large neighbourhoods are handed."""
+"""Interface of heuristic solvers: when to stop, how to report, and the MIP solver that large neighbourhoods use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Random draws inside compiled code: the generator's state is an array of one number."""
+"""Scalar random numbers in compiled search kernels: the generator's state is an array of one number."""
 
 from __future__ import annotations
 

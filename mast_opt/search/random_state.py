@@ -1,4 +1,4 @@
-"""Random numbers inside kernels: xoroshiro128+ (Blackman and Vigna, 2018), one generator per state."""
+"""Random-number generator of search kernels: xoroshiro128+ (Blackman and Vigna, 2018), one generator per state."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What takes long on a large instance is done seldom."""
+"""Rate limit of a search's expensive steps: what takes long on a large instance is done rarely."""
 
 from __future__ import annotations
 

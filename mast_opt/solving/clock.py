@@ -1,4 +1,4 @@
-"""Where the time of a solve goes, and how much of it is left."""
+"""Time accounting of a solve: where its time goes, and how much of it is left."""
 
 from __future__ import annotations
 

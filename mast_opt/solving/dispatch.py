@@ -1,4 +1,4 @@
-"""The public ``solve`` and ``verify``, for every kind of problem and every solver."""
+"""Public ``solve`` and ``verify``: dispatch to every kind of problem and every solver."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keeping a named part of a plan as it is: fixed columns for exact solvers, rules for heuristics."""
+"""Fixed parts of a plan in a solve: fixed columns for exact solvers, rules for heuristics."""
 
 from __future__ import annotations
 

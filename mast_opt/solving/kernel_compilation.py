@@ -1,4 +1,4 @@
-"""Compilation of kernels, or loading them from the cache, before the clock of a search starts."""
+"""Kernel compilation (or loading from the cache) of all solvers, before the clock of a search starts."""
 
 from __future__ import annotations
 

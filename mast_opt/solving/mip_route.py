@@ -1,4 +1,4 @@
-"""Solving through a MIP backend: formulation, stages, decoding, verification, repair."""
+"""MIP route of a solve, through a backend: formulation, stages, decoding, verification, repair."""
 
 from __future__ import annotations
 

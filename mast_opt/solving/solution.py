@@ -1,4 +1,4 @@
-"""The result of ``solve``, and its plan in files."""
+"""Solution object that ``solve`` returns, and its plan in files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The program of an instance with any of its limits held, given up, or moved at a price."""
+"""Elastic program of infeasibility analysis: any limit of an instance held, given up, or moved at a price."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Why no plan exists: a set of limits that contradict one another and of which none can be left out.
+"""Irreducible infeasible sets (IIS): limits that contradict one another, none of which can be left out.
 
 An elastic filter (Chinneck & Dravnieks, ORSA J. Computing 3, 1991) finds a small infeasible set: let every limit give
 way at a price, hold those that do, and again until nothing helps. A deletion filter then tries to leave out each of its

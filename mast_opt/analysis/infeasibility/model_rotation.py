@@ -1,4 +1,4 @@
-"""More plans from one: a plan that breaks a single limit is changed until it breaks another one instead.
+"""Model rotation for IIS enumeration: a plan that breaks a single limit is changed until it breaks another instead.
 
 If only the columns of the two limits may change, that is a tiny program. It is how one solve shows of many limits that
 each of them is needed (model rotation, after Belov & Marques-Silva, FMCAD 2011, for programs instead of clauses).

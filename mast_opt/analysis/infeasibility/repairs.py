@@ -1,4 +1,4 @@
-"""The cheapest ways to make an infeasible instance feasible, each tried out by solving the mended instance."""
+"""Minimum-cost repairs of an infeasible instance, each tried out by solving the repaired instance."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The CPLEX LP format, in the form that every solver reads the same way.
+"""MIP export in the CPLEX LP format, in the form that every solver reads the same way.
 
 Readers disagree about a row with two limits and about a constant in the objective. So such a row is written as
 two, and the constant as the cost of a column that is fixed at 1.

@@ -1,4 +1,4 @@
-"""The free MPS format."""
+"""MIP export in the free MPS format."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names of columns and rows for files: a whole block at a time, unique, and within what a format allows."""
+"""Names of MIP columns and rows for export: a whole block at a time, unique, and within what a format allows."""
 
 from __future__ import annotations
 

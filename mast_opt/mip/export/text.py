@@ -1,4 +1,4 @@
-"""Lines of text, many at a time, and a file that is either written whole or not at all."""
+"""Text output of MIP export: many lines at a time, and a file that is either written whole or not at all."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Finite bounds for columns that have none, for solvers that work on finite domains."""
+"""Bound tightening of a MIP: finite bounds for columns that have none, for solvers on finite domains."""
 
 from __future__ import annotations
 

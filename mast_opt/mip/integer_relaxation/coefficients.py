@@ -1,4 +1,4 @@
-"""The non-zero entries of a program one by one, for arithmetic over all of them at once."""
+"""Coefficients of a MIP as triplets, for arithmetic over all non-zero entries at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Continuous columns whose minimum is integral anyway, once the integer columns are given.
+"""Implied integers of a MIP: continuous columns whose minimum is integral once the integer columns are given.
 
 Some are determined by an equality with integer data (``demand = Σ gpus · run``). And where the continuous part of every
 row has at most two columns with coefficients ±q, and some columns can be flipped so that the two always have opposite

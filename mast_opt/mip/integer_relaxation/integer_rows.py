@@ -1,4 +1,4 @@
-"""Rows with integer coefficients for ``mip.lattice``: exact where they can be, relaxed by the error where not."""
+"""Integer rows of a MIP for CP-SAT: exact where they can be, relaxed by the rounding error where not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A relaxation of a mixed-integer program into integers only, for solvers that know nothing else.
+"""Integer relaxation of a MIP (all columns and coefficients integer), for solvers such as CP-SAT.
 
 Every column becomes ``x = base + z / per_unit`` with integer z; every row and the objective get integer
 coefficients:

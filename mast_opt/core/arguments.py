@@ -73,7 +73,7 @@ def a_path(name: str, value: object) -> None:
     """A path: text or ``os.PathLike``."""
     text = os.fspath(value) if isinstance(value, os.PathLike) else value
     if not isinstance(text, str) or "\0" in text:
-        raise refuse(name, value, "a path: a str or os.PathLike")
+        raise refuse(name, value, "a path: a str or os.PathLike without NUL characters")
 
 
 def anything(name: str, value: object) -> None:

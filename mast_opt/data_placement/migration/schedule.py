@@ -498,7 +498,10 @@ class Calendar:
             waits = (at, r) in self.deletes if kind == "delete" else at in self.enters
             if waits and (self._delete((at, r), shy=False) if kind == "delete" else self._enter(at, shy=False)):
                 return self._end_wave(before)
-        stops = sorted(self.ends) or self._next_stop()
+        stops = sorted(self.ends)
+        if stops and self.queue:
+            self.queue[:] = [op for op in self.queue if op.kind != "stop" or op.at not in self.ends]
+        stops = stops or list(self._next_stop())
         for u in stops:
             self._stop(u)
         self._settled |= bool(stops)

@@ -330,3 +330,12 @@ def test_an_untyped_run_is_on_a_type_that_its_region_has() -> None:
     assert [run.source for run in carried_out(problem, plan).runs] == [(0, 1)]
     (move,) = [move for move in mast_opt.steps(problem, plan).moves if move.action == "move"]
     assert (move.source, move.gpu_type, move.amount) == ("east", "h100", 8)
+
+
+def test_work_that_ends_is_stopped_once() -> None:
+    """The exact order names the end of w1 as a step of its own; it also ends first where nothing else can go on."""
+    work: list[Row] = [(8, 0, 1, ()), (0, 0, None, ()), (1, None, 0, ()), (1, 1, 0, ())]
+    problem, plan = case((30, 30, 30), [(2, (2,), (2,))], work, (4, 4, 4))
+    order = steps(problem, plan)
+    assert [(row.source, row.target) for row in order.runs if row.workload == 1] == [((0, 0), None)]
+    replay(problem, plan, order)

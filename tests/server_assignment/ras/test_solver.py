@@ -230,7 +230,7 @@ def test_an_interrupt_ends_the_search_within_a_step(share: float, monkeypatch: p
 
         monkeypatch.setattr(module, name, run)
 
-    for name in ("refill", "settle", "take"):
+    for name in ("reoptimise_reservation", "settle", "transfer_servers"):
         watched(name, passes)
     for name in ("cheapest", "bought"):
         watched(name, relaxed)

@@ -26,6 +26,8 @@ class Contestant:
     """Rounds of a heuristic."""
     threads: int | None = None
     """For a solver that has no choice; those of the entry unless given."""
+    seeds: tuple[int, ...] | None = None
+    """For a randomised solver among deterministic ones; those of the entry unless given."""
     peer: Path | None = None
     """The adapter of a solver that has an environment of its own (``mast_opt.bench.execution.external_solver``)."""
 

@@ -2,7 +2,7 @@
 
 title, about                            what the suite is for
 solvers, time_limits_s, seeds, threads, gap, plots      of every entry that does not say otherwise
-[contestants.NAME]                      a solver: solver, formulation, options, iterations; or peer; and threads
+[contestants.NAME]                      a solver: solver, formulation, options, iterations; or peer; threads, seeds
 [[entry]] name                          and where its instances come from:
     kind, family, sizes, instance_seeds         a generator
     instances                                   files, relative to the suite's file
@@ -41,7 +41,7 @@ _ENTRY = {
     *("name", "kind", "family", "sizes", "instance_seeds", "instances"),
     *("importer", "data", "settings", "program", "arguments"),
 }
-_CONTESTANT = {"solver", "formulation", "options", "iterations", "peer", "threads"}
+_CONTESTANT = {"solver", "formulation", "options", "iterations", "peer", "threads", "seeds"}
 _ISSUE = {"words", "contestant", "entry"}
 _REFERENCE = {"file", "column", "best", "bound"}
 
@@ -150,7 +150,7 @@ class _Reader:
             if not isinstance(source, Program) and not self._takes(place, source, chosen):
                 continue
             for limit in settings["time_limits_s"]:
-                for seed in settings["seeds"]:
+                for seed in settings["seeds"] if chosen.seeds is None else chosen.seeds:
                     yield Trial(
                         suite=self._path.stem,
                         entry=entry["name"],
@@ -244,6 +244,7 @@ class _Reader:
             options=tuple(given.get("options", {}).items()),
             iterations=given.get("iterations"),
             threads=given.get("threads"),
+            seeds=None if given.get("seeds") is None else tuple(given["seeds"]),
             peer=peer,
         )
 

@@ -71,6 +71,7 @@ _ENTRY: Mapping[str, Shape] = {
 _CONTESTANT: Mapping[str, Shape] = {
     **dict.fromkeys(("solver", "formulation", "peer"), TEXT),
     "options": TABLE,
+    "seeds": SEEDS,
     **dict.fromkeys(("iterations", "threads"), (lambda value: _whole(value, 1), "a whole number of at least 1")),
 }
 _TEXTS_ONLY = dict.fromkeys(("words", "contestant", "entry", "file", "column", "best", "bound"), TEXT)

@@ -35,6 +35,11 @@ def test_a_contestant_may_have_threads_of_its_own(suite_file: Path) -> None:
     assert [trial.threads for trial in read_suite(suite_file).trials] == [1, 3, 1, 1]
 
 
+def test_a_contestant_may_have_seeds_of_its_own(suite_file: Path) -> None:
+    suite_file.write_text(SUITE.replace('formulation = "strong"', 'formulation = "strong"\nseeds = [4, 5]'))
+    assert [trial.seed for trial in read_suite(suite_file).trials] == [0, 4, 5, 0, 0]
+
+
 def test_public_data_come_from_a_folder_of_the_user(suite_file: Path, tmp_path: Path) -> None:
     assert read_suite(suite_file).skipped == ("public",)
     (tmp_path / "gap").mkdir()
@@ -77,6 +82,7 @@ def test_a_published_value_is_a_number(suite_file: Path, tmp_path: Path) -> None
         ("time_limits_s = [2]", "time_limits_s = [0]", "a list of numbers of seconds above 0"),
         ("time_limits_s = [2]", "time_limits_s = [2]\ngap = nan", "gap: found 'nan'; expected a number of at least 0"),
         ("threads = 1", "threads = 0", "threads: found '0'; expected a whole number of at least 1"),
+        ('formulation = "strong"', "seeds = 3", "contestants.highs strong: seeds: found '3'; expected a list"),
         ("threads = 1", "threads = 1\nseeds = [-1]", "seeds: found '[-1]'; expected a list of whole numbers from 0"),
         (
             "threads = 1",

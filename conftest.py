@@ -27,6 +27,7 @@ def _in_a_shell(example: Example) -> None:
 
 @pytest.fixture(scope="module")
 def empty_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """A folder with nothing but the instances, which is the current one while a file's examples run."""
     before = Path.cwd()
     story = tmp_path_factory.mktemp("story")
     (story / "instances").symlink_to(Path(__file__).parent / "instances")

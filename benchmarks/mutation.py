@@ -1,4 +1,4 @@
-"""Mutation testing: do the tests notice a small change of the code?
+"""Mutation testing: random small changes of the code, and whether the tests notice them.
 
     python benchmarks/mutation.py --mutants 20 --seed 1 --tests tests/task_reassignment/verification/test_verifier.py \
         -- mast_opt/task_reassignment/verification/verifier.py

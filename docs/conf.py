@@ -1,4 +1,4 @@
-"""The documentation as a site: python3 make.py docs
+"""The documentation as a site, built by ``python3 make.py docs``.
 
 The pages are read in the repository too. So menus are made here, and links that lead out of the documentation (to a
 program, an instance) become the name of what they lead to; a link that leads nowhere stays, and fails the build.

@@ -39,6 +39,7 @@ class TableDiff:
 
     @property
     def differs(self) -> bool:
+        """Whether the two tables have any different row."""
         return bool(self.added or self.removed or self.changed)
 
 
@@ -51,6 +52,7 @@ class Change:
 
     @property
     def by(self) -> float | None:
+        """The difference, after less before; None where either value is unknown."""
         return None if self.before is None or self.after is None else self.after - self.before
 
 
@@ -76,6 +78,7 @@ class Diff:
 
     @property
     def differs(self) -> bool:
+        """Whether plans or instances differ in any row of any table."""
         return any(table.differs for table in (*self.tables, *self.instance))
 
 
@@ -130,7 +133,7 @@ def tables_diff(schema: Schema, before: Tables, after: Tables) -> tuple[TableDif
 
 
 def _rows(table: Table, frame: pl.DataFrame | None) -> dict[Cells, Cells]:
-    """key → other columns"""
+    """The rows of a table by their keys: key → other columns."""
     if frame is None:
         return {}
     others = [column.name for column in table.columns if column.name not in table.key]

@@ -100,7 +100,7 @@ def interruptibly(run: Callable[[], T], cancel: threading.Event, instead: Callab
 
 
 def solver_left_behind() -> bool:
-    """Does a solver still run that did not stop when it was asked to?"""
+    """Whether a solver still runs that did not stop when it was asked to."""
     return any(thread.name == SOLVER_THREAD for thread in threading.enumerate())
 
 

@@ -52,6 +52,7 @@ class Cbc:
     package = "pulp>=3.3,<4"
 
     def version(self) -> str:
+        """The version that the program prints. Raises BackendUnavailable if there is no program that runs here."""
         path = self._path()
         try:
             told = subprocess.run([path, "-quit"], capture_output=True, text=True, timeout=30, check=True).stdout
@@ -61,6 +62,7 @@ class Cbc:
         return found[1] if found else "unknown"
 
     def solve(self, mip: Mip, params: SolveParams) -> SolveResult:
+        """The result of one run of the program, under ``supervised``; see ``Backend.solve``."""
         return supervised(self._minimise, mip, params)
 
     def _path(self) -> str:

@@ -35,10 +35,12 @@ class Copt:
     package = "mast-opt[copt]"
 
     def version(self) -> str:
+        """The library's version. Raises BackendUnavailable without the library."""
         coptpy = load("coptpy", self)
         return ".".join(str(getattr(coptpy.COPT, f"VERSION_{part}")) for part in ("MAJOR", "MINOR", "TECHNICAL"))
 
     def solve(self, mip: Mip, params: SolveParams) -> SolveResult:
+        """The result of one solve, under ``supervised``; see ``Backend.solve``."""
         return supervised(self._minimise, mip, params)
 
     def _environment(self, coptpy: Any) -> Any:

@@ -31,10 +31,12 @@ class Cplex:
     package = "mast-opt[cplex]"
 
     def version(self) -> str:
+        """The library's version. Raises BackendUnavailable without the library."""
         with load("cplex", self).Cplex() as solver:
             return str(solver.get_version())
 
     def solve(self, mip: Mip, params: SolveParams) -> SolveResult:
+        """The result of one solve, under ``supervised``; see ``Backend.solve``."""
         return supervised(self._minimise, mip, params)
 
     def _minimise(self, mip: Mip, params: SolveParams, progress: Progress) -> Outcome:

@@ -47,9 +47,11 @@ class CpSat:
     package = "ortools>=9.15"
 
     def version(self) -> str:
+        """The version of OR-Tools. Raises BackendUnavailable without it."""
         return str(load("ortools", self).__version__)
 
     def solve(self, mip: Mip, params: SolveParams) -> SolveResult:
+        """The result of one solve, under ``supervised``; see ``Backend.solve``."""
         return supervised(self._minimise, mip, params)
 
     def _minimise(self, mip: Mip, params: SolveParams, progress: Progress) -> Outcome:

@@ -30,11 +30,13 @@ class Gurobi:
     package = "mast-opt[gurobi]"
 
     def version(self) -> str:
+        """The library's version. Raises BackendUnavailable without the library or a licence."""
         gurobi = load("gurobipy", self)
         with self._environment(gurobi):
             return ".".join(map(str, gurobi.gurobi.version()))
 
     def solve(self, mip: Mip, params: SolveParams) -> SolveResult:
+        """The result of one solve, under ``supervised``; see ``Backend.solve``."""
         return supervised(self._minimise, mip, params)
 
     def _environment(self, gurobi: Any) -> Any:

@@ -34,9 +34,11 @@ class Highs:
     package = "highspy>=1.11,<1.14"
 
     def version(self) -> str:
+        """The library's version. Raises BackendUnavailable without the library."""
         return str(self._library().Highs().version())
 
     def solve(self, mip: Mip, params: SolveParams) -> SolveResult:
+        """The result of one solve, under ``supervised``; see ``Backend.solve``."""
         return supervised(self._minimise, mip, params)
 
     def _library(self) -> Any:

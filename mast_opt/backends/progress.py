@@ -35,6 +35,7 @@ class Progress:
 
     @property
     def elapsed_s(self) -> float:
+        """Seconds since the solve began."""
         return self._clock() - self._began
 
     def remaining_s(self, time_limit_s: float | None) -> float | None:
@@ -89,6 +90,7 @@ class Relay:
                 self._failure = failure
 
     def reraise(self) -> None:
+        """The first failure of ``call``, raised now that the solver has returned; nothing without one."""
         if self._failure is not None:
             raise self._failure
 

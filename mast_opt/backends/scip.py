@@ -44,9 +44,11 @@ class Scip:
     package = "mast-opt[scip]"
 
     def version(self) -> str:
+        """The version of SCIP. Raises BackendUnavailable without the library."""
         return str(load("pyscipopt", self).Model().version())
 
     def solve(self, mip: Mip, params: SolveParams) -> SolveResult:
+        """The result of one solve, under ``supervised``; see ``Backend.solve``."""
         return supervised(self._minimise, mip, params)
 
     def _minimise(self, mip: Mip, params: SolveParams, progress: Progress) -> Outcome:

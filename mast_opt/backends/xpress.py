@@ -30,10 +30,12 @@ class Xpress:
     package = "mast-opt[xpress]"
 
     def version(self) -> str:
+        """The library's version. Raises BackendUnavailable without the library."""
         xpress = self._library()
         return str(xpress.__version__)
 
     def solve(self, mip: Mip, params: SolveParams) -> SolveResult:
+        """The result of one solve, under ``supervised``; see ``Backend.solve``."""
         return supervised(self._minimise, mip, params)
 
     def _library(self) -> Any:

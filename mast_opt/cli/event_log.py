@@ -43,6 +43,7 @@ class EventLog:
                 self.failure = self.failure or failure
 
     def __call__(self, event: Event) -> None:
+        """One more event as a line of the file; after a failure to write, and without a file, nothing."""
         if self._file is None or self.failure is not None:
             return
         try:

@@ -31,6 +31,7 @@ class Interrupt:
 
     @property
     def happened(self) -> bool:
+        """Whether Ctrl-C was pressed."""
         return self.cancel.is_set()
 
     def __enter__(self) -> Interrupt:

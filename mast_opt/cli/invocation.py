@@ -93,10 +93,12 @@ class Run:
 
     @cached_property
     def out(self) -> Console:
+        """The console on standard output, as it is now."""
         return console(sys.stdout)
 
     @cached_property
     def err(self) -> Console:
+        """The console on standard error, as it is now."""
         return console(sys.stderr)
 
     def say(self, words: str, label: str = "") -> None:

@@ -93,6 +93,7 @@ def verdict_keys(verdict: Verdict) -> Record:
 
 
 def violation_keys(violation: Violation) -> Record:
+    """The JSON object of a violation."""
     return {
         "constraint": violation.constraint,
         "index": list(violation.index),
@@ -103,6 +104,7 @@ def violation_keys(violation: Violation) -> Record:
 
 
 def explanation_keys(answer: Explanation) -> Record:
+    """The JSON object of ``explain``."""
     return {
         "kind": answer.kind,
         "status": None if answer.status is None else answer.status.value,
@@ -141,6 +143,7 @@ def explanation_keys(answer: Explanation) -> Record:
 
 
 def risk_keys(answer: Risk) -> Record:
+    """The JSON object of ``risk``."""
     return {
         "risk": {
             "of": answer.of,
@@ -171,6 +174,7 @@ def risk_keys(answer: Risk) -> Record:
 
 
 def marginal_keys(answer: Marginals) -> Record:
+    """The JSON object of ``marginal``."""
     return {
         "kind": answer.kind,
         "status": answer.status.value,
@@ -192,6 +196,7 @@ def marginal_keys(answer: Marginals) -> Record:
 
 
 def whatif_keys(answer: WhatIf) -> Record:
+    """The JSON object of ``whatif``: that of the base's solution, and the scenarios."""
     return {
         **solution_keys(answer.base.solution),
         "base": _outcome(answer.base),
@@ -259,6 +264,7 @@ def _keys_or_none(lost: Loss | None) -> Record | None:
 
 
 def frontier_keys(answer: Frontier) -> Record:
+    """The JSON object of ``pareto``."""
     return {
         "kind": answer.kind,
         "solver": answer.solver,

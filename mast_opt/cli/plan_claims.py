@@ -56,7 +56,7 @@ def stages_in(fields: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def close(stated: float, right: float) -> bool:
-    """Do a stated figure and the verifier's agree?"""
+    """Whether a stated figure and the verifier's agree."""
     return abs(stated - right) <= AGREEMENT * max(1.0, abs(right))
 
 

@@ -1,0 +1,1 @@
+"""What every layer uses: errors, results, checked arrays, limits and compiled kernels. Imports nothing above it."""

@@ -82,6 +82,7 @@ class Labels(tuple[str, ...]):
     has_empty: bool
 
     def __new__(cls, labels: Iterable[str]) -> Labels:
+        """A tuple of labels that knows whether they differ and whether any is empty."""
         made = super().__new__(cls, labels)
         different = set(made)
         made.unique = len(different) == len(made)
@@ -103,11 +104,12 @@ class Arrays:
         self.faults: list[Fault] = []
 
     def get(self, name: str) -> NDArray[Any]:
+        """The array in the field of that name."""
         found: NDArray[Any] = getattr(self.owner, name)
         return found
 
     def labels(self, name: str, *, unique: bool = True, empty: bool = False) -> None:
-        """A tuple of texts, which becomes the axis of that name. ``empty``: may one of them be empty?"""
+        """A check of a tuple of texts, which becomes the axis of that name. ``empty``: one of them may be empty."""
         found = getattr(self.owner, name)
         self.axes[name] = 0
         if not isinstance(found, tuple):
@@ -160,6 +162,13 @@ class Arrays:
             self._fault_at(name, place, self.get(name)[tuple(at[0])], expected, len(at))
 
     def fault(self, where: str, expected: str, value: str | None = None) -> None:
+        """A further fault of the instance.
+
+        Args:
+            where: the field, with the position where there is one.
+            expected: what should be there.
+            value: what is there.
+        """
         self.faults.append(Fault(where, expected, value=value))
 
     def _own(self, column: Column) -> bool:

@@ -33,6 +33,7 @@ def percent(share: float | None, digits: int | None = None) -> str:
 
 
 def seconds(value: float) -> str:
+    """A duration in words, in minutes from ten minutes on."""
     return f"{value:.2f} s" if value < 10 else f"{value:.0f} s" if value < 600 else f"{value / 60:.0f} min"
 
 

@@ -30,6 +30,7 @@ class Status(enum.Enum):
 
     @property
     def has_solution(self) -> bool:
+        """Whether there is a plan."""
         return self in (Status.OPTIMAL, Status.FEASIBLE)
 
     @property
@@ -63,6 +64,7 @@ class Event:
 
     @property
     def gap(self) -> float | None:
+        """Relative gap of incumbent and bound; None while either is missing."""
         return relative_gap(self.incumbent, self.bound)
 
 
@@ -116,4 +118,5 @@ class SolveResult:
 
     @property
     def gap(self) -> float | None:
+        """Relative gap of objective and bound; None if either is missing."""
         return relative_gap(self.objective, self.bound)

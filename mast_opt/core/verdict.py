@@ -22,6 +22,7 @@ class Violation:
 
     @property
     def name(self) -> str:
+        """The constraint with its index: ``storage[R2]``."""
         return f"{self.constraint}[{','.join(self.index)}]" if self.index else self.constraint
 
     def __str__(self) -> str:
@@ -43,6 +44,7 @@ class Verdict:
 
     @property
     def ok(self) -> bool:
+        """Whether the plan violates nothing."""
         return not self.violations
 
 

@@ -36,12 +36,12 @@ def named(noun: str, names: Sequence[str], plural: str = "") -> str:
 
 
 def unused(name: str, taken: Collection[str]) -> str:
-    """A label that is not taken: the name, else the name with a number: ``lost``, ``lost-2``, …"""
+    """A label that is not taken: the name, else the name with a number, as in ``lost``, ``lost-2``."""
     return next(free for free in chain([name], (f"{name}-{number}" for number in count(2))) if free not in taken)
 
 
 def unused_labels(name: str, taken: Collection[str], number: int) -> list[str]:
-    """So many labels that are not taken: the name with numbers, from 1 on: ``server-1``, ``server-2``, …"""
+    """Labels that are not taken, as many as asked for: the name with numbers from 1 on, as in ``server-1``."""
     known = set(taken)
     free = (label for label in (f"{name}-{at}" for at in count(1)) if label not in known)
     return list(islice(free, number))

@@ -14,16 +14,20 @@ def quantity(number: float, units: str) -> str:
 
 
 def tb(mb: float) -> str:
+    """An amount of MB in TB, in words."""
     return f"{mb / 1e6:.12g} TB"
 
 
 def cores(mcores: float) -> str:
+    """An amount of mcores in cores, in words."""
     return quantity(mcores / 1000, "cores")
 
 
 def copies(number: int) -> str:
+    """A number of copies, in words."""
     return counted(number, "copy", "copies")
 
 
 def days(number: Fraction) -> str:
+    """A number of days, in words."""
     return counted(float(number), "day")

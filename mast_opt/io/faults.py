@@ -28,6 +28,15 @@ class Faults:
     def add(
         self, file: str, expected: str, row: int | None = None, column: str | None = None, value: object = None
     ) -> None:
+        """One more fault.
+
+        Args:
+            file: the file, or the file and the table in it.
+            expected: what should be there.
+            row: row or line, from 1.
+            column: name of the column.
+            value: what is there; long values are shortened.
+        """
         self.found.append(Fault(file, expected, row, column, None if value is None else shortened(str(value))))
 
     def cells(
@@ -62,6 +71,7 @@ def whole_letters(text: str) -> str:
 
 
 def one_of(names: Iterable[str]) -> str:
+    """Names separated by commas."""
     return ", ".join(names)
 
 

@@ -147,7 +147,7 @@ def jobs_at_once(problem: JobPlacement, classes: ServerClasses) -> Iterator[Ints
 
 
 def may_run(problem: JobPlacement, classes: ServerClasses, jobs: Ints) -> Bools:
-    """[jobs, E] does the job accept the type, is the region open to it, and has an empty server room for a task?"""
+    """Mask [jobs, E]: the job accepts the type, the region is open to it, and an empty server has room for a task."""
     p = problem
     reach: Bools = p.accepts[jobs][:, classes.type] & p.open_region[jobs][:, p.cluster_region[classes.cluster]]
     row, at = np.nonzero(reach)

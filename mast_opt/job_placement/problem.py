@@ -228,12 +228,12 @@ class JobPlacement:
 
     @cached_property
     def server_cluster(self) -> Ints:
-        """[S]"""
+        """Cluster [S] of each server."""
         return _read_only(self.rack_cluster[self.server_rack])
 
     @cached_property
     def server_region(self) -> Ints:
-        """[S]"""
+        """Region [S] of each server."""
         return _read_only(self.cluster_region[self.server_cluster])
 
     @cached_property
@@ -245,7 +245,7 @@ class JobPlacement:
 
     @cached_property
     def accepts(self) -> Bools:
-        """[J, K]"""
+        """Mask [J, K] of the GPU types that a job accepts."""
         accepted = np.zeros((len(self.jobs), len(self.gpu_types)), np.bool_)
         accepted[self.option_job, self.option_type] = True
         return _read_only(accepted)
@@ -268,7 +268,7 @@ class JobPlacement:
 
     @cached_property
     def reads_lost(self) -> Bools:
-        """[J] does the job read a dataset that no region holds?"""
+        """Mask [J] of the jobs that read a dataset that no region holds."""
         lost = np.zeros(len(self.jobs), np.bool_)
         held: Bools = self.stored.sum(axis=1) > 0
         np.logical_or.at(lost, self.read_job, ~held[self.read_dataset])

@@ -51,6 +51,7 @@ class ElasticLimits:
 
     @property
     def count(self) -> int:
+        """L, the number of limits."""
         return len(self.price)
 
 

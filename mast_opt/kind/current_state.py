@@ -43,5 +43,5 @@ class CurrentState:
 
     @property
     def complete(self) -> bool:
-        """Is all of it known, so that figures of today compare with those of a plan?"""
+        """Whether all of it is known, so that figures of today compare with those of a plan."""
         return all(one.known >= one.of for one in self.known)

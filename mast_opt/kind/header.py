@@ -47,11 +47,12 @@ class Objective:
 
     @property
     def lexicographic(self) -> bool:
+        """Whether terms are minimised one after another."""
         return bool(self.order)
 
 
 def sound_weight(weight: object) -> bool:
-    """Is it a finite number from 0 to ``MOST_WEIGHT``?"""
+    """Whether it is a finite number from 0 to ``MOST_WEIGHT``."""
     if not isinstance(weight, Real) or isinstance(weight, bool):
         return False
     try:

@@ -243,7 +243,7 @@ class Kind(Generic[ProblemT, PlanT]):
         together: int = 1,
         heuristics_too: bool = True,
     ) -> None:
-        """Is there memory for a formulation that has not been built yet?
+        """A test whether there is memory for a formulation that has not been built yet.
 
         Args:
             to_solve: False if no solver is to be handed it.

@@ -77,6 +77,7 @@ class Order:
 
     @property
     def waves(self) -> int:
+        """Number of waves."""
         return max((move.wave + 1 for move in self.moves), default=0)
 
     @property

@@ -201,7 +201,7 @@ def _digits(name: str) -> str:
 
 
 def _one_off(first: str, second: str) -> bool:
-    """Do they differ by one character that is changed, missing, or exchanged with its neighbour?"""
+    """Whether they differ by one character that is changed, missing, or exchanged with its neighbour."""
     if len(first) > len(second):
         first, second = second, first
     if first == second or len(second) - len(first) > 1:

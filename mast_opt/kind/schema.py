@@ -17,6 +17,8 @@ from numpy.typing import NDArray
 
 
 class ColumnType(enum.Enum):
+    """What the cells of a column are; the value says so in words."""
+
     LABEL = "text"
     INTEGER = "a whole number"
     QUANTITY = "a number"
@@ -58,6 +60,7 @@ class Column:
 
 
 def label(name: str, axis: str, *, required: bool = True, help: str = "") -> Column:
+    """A column of labels of an axis."""
     return Column(name, ColumnType.LABEL, axis=axis, required=required, help=help)
 
 
@@ -70,6 +73,7 @@ def integer(
     required: bool = True,
     help: str = "",
 ) -> Column:
+    """A column of whole numbers, bounds included."""
     return Column(
         name, ColumnType.INTEGER, minimum=minimum, maximum=maximum, default=default, required=required, help=help
     )
@@ -98,6 +102,7 @@ def supply(name: str, scale: int, **said: Unpack[Amount]) -> Column:
 def boolean(
     name: str, *, default: bool | None = None, required: bool = True, later: bool = False, help: str = ""
 ) -> Column:
+    """A column of true and false."""
     return Column(name, ColumnType.BOOLEAN, default=default, required=required, later=later, help=help)
 
 
@@ -131,6 +136,7 @@ class Table:
     help: str = ""
 
     def column(self, name: str) -> Column:
+        """The column of that name. Raises StopIteration if there is none."""
         return next(column for column in self.columns if column.name == name)
 
 
@@ -147,10 +153,13 @@ class Axis:
 
 @dataclass(frozen=True)
 class Schema:
+    """The tables of an instance or a plan, and their axes."""
+
     tables: tuple[Table, ...]
     axes: tuple[Axis, ...]
 
     def table(self, name: str) -> Table:
+        """The table of that name. Raises StopIteration if there is none."""
         return next(table for table in self.tables if table.name == name)
 
 
@@ -168,9 +177,11 @@ class Tables:
     """Optional tables that the input does not have (they read as empty)."""
 
     def rows(self, table: str) -> int:
+        """Number of rows of a table."""
         return len(next(iter(self.values[table].values())))
 
     def get(self, table: str, column: str) -> NDArray[Any]:
+        """The values of a column, in base units or as positions on its axis."""
         return self.values[table][column]
 
     def has(self, table: str, column: str) -> NDArray[np.bool_]:

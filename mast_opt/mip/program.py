@@ -71,6 +71,7 @@ class Term:
     constant: float = 0.0
 
     def value(self, x: FloatArray) -> float:
+        """The value of the term at x."""
         return float(self.coefficients @ x[self.columns]) + self.constant
 
 
@@ -107,10 +108,12 @@ class Mip:
         return len(self.row_lower), len(self.cost)
 
     def column_names(self) -> Iterator[str]:
+        """The names of all columns, in their order."""
         for block in self.columns:
             yield from block.names()
 
     def row_names(self) -> Iterator[str]:
+        """The names of all rows, in their order."""
         for block in self.rows:
             yield from block.names()
 
@@ -123,6 +126,7 @@ class Mip:
         return _name(self.rows, at)
 
     def objective(self, x: FloatArray) -> float:
+        """The objective at x, offset included."""
         return float(self.cost @ x) + self.offset
 
     def activity(self, x: FloatArray) -> FloatArray:

@@ -28,12 +28,15 @@ class Scaled:
     cost_factor: float
 
     def to_original(self, x: FloatArray) -> FloatArray:
+        """A point of the scaled program as one of the original."""
         return x * self.column_factor
 
     def to_scaled(self, x: FloatArray) -> FloatArray:
+        """A point of the original program as one of the scaled."""
         return x / self.column_factor
 
     def to_original_objective(self, objective: float) -> float:
+        """An objective of the scaled program in units of the original."""
         return objective / self.cost_factor
 
 

@@ -26,7 +26,7 @@ class TimeBudget:
 
     @property
     def counted(self) -> bool:
-        """Are rounds counted, so that the clock must have no say in what is found?"""
+        """Whether rounds are counted, so that the clock must have no say in what is found."""
         return self._watch.stop.iterations is not None
 
     @property
@@ -56,7 +56,7 @@ class TimeBudget:
         return (1 - self.done) * self._watch.round / self.done if self._watch.round else math.inf
 
     def cancelled(self) -> bool:
-        """Has somebody asked the search to end?"""
+        """Whether somebody has asked the search to end."""
         return self._watch.stop.cancel.is_set()
 
     def after(self, share: float) -> TimeBudget:
@@ -64,7 +64,7 @@ class TimeBudget:
         return _Remainder(self, share)
 
     def over(self) -> bool:
-        """The same, or is the time over, within a round?"""
+        """Whether the search is cancelled, or its time over, within a round."""
         return self.cancelled() or (self._by_clock and self.done >= 1.0)
 
     @property

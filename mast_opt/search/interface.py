@@ -20,7 +20,8 @@ PlanT = TypeVar("PlanT")
 class MipSolver(Protocol):
     """An exact solver for sub-problems, whichever backend stands behind it."""
 
-    def __call__(self, mip: Mip, params: SolveParams) -> SolveResult: ...
+    def __call__(self, mip: Mip, params: SolveParams) -> SolveResult:
+        """The result of solving the program; what goes wrong is raised as by ``Backend.solve``."""
 
 
 @dataclass(frozen=True)
@@ -73,15 +74,18 @@ class SearchMonitor:
 
     @property
     def elapsed_s(self) -> float:
+        """Seconds since the search began."""
         return time.perf_counter() - self._began
 
     @property
     def remaining_s(self) -> float:
+        """Seconds left, not below 0; infinite without a time limit."""
         limit = self.stop.time_limit_s
         return float("inf") if limit is None else max(0.0, limit - self.elapsed_s)
 
     @property
     def gap(self) -> float | None:
+        """Relative gap of incumbent and bound; None while either is missing."""
         return relative_gap(self.objective, self.bound)
 
     def report(self, objective: float | None = None, bound: float | None = None) -> None:
@@ -172,4 +176,11 @@ class Rehearsal:
 class Heuristic(Protocol):
     """A solver of our own for one kind of problem."""
 
-    def __call__(self, problem: Any, tools: SearchContext, start: Any | None) -> SearchResult[Any]: ...
+    def __call__(self, problem: Any, tools: SearchContext, start: Any | None) -> SearchResult[Any]:
+        """The result of one search.
+
+        Args:
+            problem: the instance.
+            tools: limits, random numbers, progress, and a solver of sub-problems.
+            start: the plan to begin from; None for none.
+        """

@@ -18,7 +18,7 @@ class Throttle:
 
     @property
     def due(self) -> bool:
-        """May it be done now?"""
+        """Whether it may be done now."""
         return time.perf_counter() >= self._again_s
 
     @contextmanager

@@ -155,12 +155,12 @@ class ServerAssignment:
 
     @cached_property
     def server_switchboard(self) -> Ints:
-        """[S]"""
+        """Switchboard [S] of each server."""
         return self.rack_switchboard[self.server_rack]
 
     @cached_property
     def owned(self) -> Bools:
-        """[S] does anybody have the server today?"""
+        """Mask [S] of the servers that somebody has today."""
         return self.owner < len(self.reservations)
 
     @cached_property

@@ -82,6 +82,7 @@ class Frozen:
 
     @cached_property
     def groups(self) -> Mapping[str, tuple[str, tuple[str, ...], Positions]]:
+        """Name of a group → its axis, its labels, and the group of each member of the axis."""
         return {name: group(self.problem) for name, group in self.freezing.groups.items()}
 
     def rules(self, solver: str) -> Any:

@@ -185,7 +185,7 @@ class ExactSolve:
         return _with_bound(best if again.verdict is None and best is not None else again, bound)
 
     def _good(self, known: _Checked, proven: _Checked, value: Callable[[Verdict], float]) -> bool:
-        """Is this plan valid, and as good as the solver's proof of the continuous program asks for?"""
+        """Whether a plan is valid, and as good as the solver's proof of the continuous program asks for."""
         if known.verdict is None or not known.verdict.ok:
             return False
         gap = relative_gap(value(known.verdict), proven.result.bound)

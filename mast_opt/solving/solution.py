@@ -29,6 +29,7 @@ class Stage:
 
     @property
     def gap(self) -> float | None:
+        """Relative gap of objective and bound; None if either is missing."""
         return relative_gap(self.objective, self.bound)
 
 

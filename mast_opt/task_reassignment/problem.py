@@ -142,5 +142,5 @@ class TaskReassignment:
 
 
 def labels(letter: str, count: int) -> tuple[str, ...]:
-    """Names for things that have only a number: p0, p1, …"""
+    """Names for things that have only a number, as in p0, p1."""
     return tuple(f"{letter}{position}" for position in range(count))

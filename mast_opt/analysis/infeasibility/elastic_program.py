@@ -34,6 +34,7 @@ class Elastic:
 
     @cached_property
     def count(self) -> int:
+        """Number of members of all limits together."""
         return sum(one.count for one in self.relief.limits)
 
     def held(self, active: BoolArray) -> Mip:

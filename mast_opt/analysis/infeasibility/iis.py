@@ -129,6 +129,7 @@ class DeletionFilter:
         return {other for other in others if self._rotation.without(other, x, g, active)}
 
     def only(self, members: Sequence[int]) -> BoolArray:
+        """Mask [G] of the active limits that leaves these members alone active."""
         active = np.zeros(self._elastic.count, np.bool_)
         active[list(members)] = True
         return active

@@ -29,7 +29,7 @@ class ModelRotation:
         self._params = params
 
     def without(self, other: int, x: FloatArray, broken: int, kept: BoolArray) -> bool:
-        """Can x, which keeps all ``kept`` limits but ``broken``, be changed to keep all of them but ``other``?
+        """Whether x, which keeps all ``kept`` limits but ``broken``, can be changed to keep all but ``other``.
 
         False if not by the columns of these two limits alone.
         """

@@ -1,0 +1,1 @@
+"""Runs of a benchmark: one process each, with limits of time and memory."""

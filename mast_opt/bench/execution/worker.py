@@ -39,6 +39,11 @@ SLOT = 1.05
 
 
 def main(arguments: Sequence[str]) -> int:
+    """The process of one run: reads a pickled ``Trial``, writes the result as JSON. Returns the exit code.
+
+    Args:
+        arguments: the file of the trial, the file for the result, and the folder for the plan unless none is wanted.
+    """
     threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
     trial_file, result_file, *plan_folder = (Path(argument) for argument in arguments)
     trial: Trial = pickle.loads(trial_file.read_bytes())
@@ -86,6 +91,7 @@ def run(trial: Trial, plan_folder: Path | None) -> dict[str, Any]:
 
 
 def failed(status: Ended, error: BaseException) -> dict[str, Any]:
+    """The result of a run that ended with an exception."""
     return {"status": status.value, "error": f"{type(error).__name__}: {error}"}
 
 

@@ -1,0 +1,1 @@
+"""Pages, tables and plots from the results of benchmarks."""

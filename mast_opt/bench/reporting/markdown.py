@@ -16,8 +16,10 @@ def markdown(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def plain_or_dash(value: float | None) -> str:
+    """A number as a cell of a table; a dash for None."""
     return DASH if value is None else plain(value)
 
 
 def percent_or_dash(value: float | None) -> str:
+    """A share as percents in a cell of a table; a dash for None."""
     return DASH if value is None else percent(value)

@@ -54,6 +54,7 @@ class Chapter:
 
     @property
     def best(self) -> dict[Instance, float]:
+        """Best known objective of each instance, by this chapter's results and what is known from elsewhere."""
         return figures.best_values(self.results, self.known)
 
 

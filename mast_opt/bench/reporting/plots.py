@@ -82,6 +82,7 @@ def kinds_of(results: Sequence[Result]) -> list[str]:
 
 
 def file_name(suite: str, kind: str, plot: str) -> str:
+    """Name of the file of a plot."""
     return f"{suite}-{kind}-{plot}.svg"
 
 

@@ -1,0 +1,1 @@
+"""Results of benchmarks: their store, and the figures computed from them."""

@@ -28,11 +28,13 @@ Instance = tuple[str, str]
 
 
 def contestant(result: Result) -> str:
+    """Name of the contestant that a result belongs to."""
     name: str = result["contestant"]["name"]
     return name
 
 
 def instance(result: Result) -> Instance:
+    """The instance that a result belongs to: where it is from, and its label."""
     return identity(result["source"]), result["instance"]
 
 
@@ -111,6 +113,7 @@ def winners(mine: Iterable[Result], everyone: Iterable[Result], best: Mapping[In
 
 
 def feasible(result: Result) -> bool:
+    """Whether the run found a plan."""
     return result.get("objective") is not None
 
 
@@ -191,6 +194,7 @@ def time_to(result: Result, target: float) -> float | None:
 
 
 def target_of(best: float, gap: float) -> float:
+    """The objective at a gap above the best known value."""
     return best + gap * max(abs(best), 1e-9)
 
 

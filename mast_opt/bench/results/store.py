@@ -63,6 +63,7 @@ def used_by(trial: Trial) -> tuple[str, ...]:
 
 
 def file_of(folder: Path, suite: str) -> Path:
+    """The file that holds the results of a suite."""
     return folder / f"{suite}.jsonl"
 
 

@@ -1,0 +1,1 @@
+"""Suites of benchmarks: which contestants solve which instances, under which limits."""

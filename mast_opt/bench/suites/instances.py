@@ -29,13 +29,16 @@ class Generated:
 
     @property
     def label(self) -> str:
+        """Short name: family, sizes and seed."""
         return f"{self.family}-{'x'.join(str(size) for size in self.sizes.values())}-s{self.seed}"
 
     @property
     def facts(self) -> dict[str, Any]:
+        """What decides the instance, as a JSON object."""
         return {"kind": self.kind, "family": self.family, "sizes": dict(self.sizes), "seed": self.seed}
 
     def load(self) -> Any:
+        """The problem, generated again at each call. Raises UsageError if the generator refuses the sizes."""
         return generate(self.kind, self.family, seed=self.seed, **self.sizes)
 
 
@@ -48,14 +51,17 @@ class Stored:
 
     @property
     def label(self) -> str:
+        """Short name: the folder's or file's, without a suffix."""
         return self.path.stem if self.path.is_file() else self.path.name
 
     @property
     def facts(self) -> dict[str, Any]:
+        """What decides the instance, as a JSON object with a digest of the files."""
         files = [self.path] if self.path.is_file() else sorted(file for file in self.path.iterdir() if file.is_file())
         return {"kind": self.kind, "instance": self.label, "content": digest(files)}
 
     def load(self) -> Any:
+        """The problem, read from its files. Raises InputError if they are at fault."""
         return read(self.path)
 
 
@@ -69,18 +75,22 @@ class Imported:
 
     @property
     def kind(self) -> str:
+        """The kind of problem that the importer makes."""
         return importer_named(self.importer).kind
 
     @property
     def label(self) -> str:
+        """Short name: the first file's, without suffixes."""
         return self.paths[0].name.removesuffix(".gz").removesuffix(".txt")
 
     @property
     def facts(self) -> dict[str, Any]:
+        """What decides the instance, as a JSON object with a digest of the files."""
         files = {"files": [path.name for path in self.paths], "content": digest(self.paths)}
         return {"kind": self.kind, "importer": self.importer, **files, "settings": dict(self.settings)}
 
     def load(self) -> Any:
+        """The problem, imported at seed 0. Raises InputError if the files are at fault."""
         return importer_named(self.importer).run(self.paths, self.settings, seed=0)
 
 
@@ -96,10 +106,12 @@ class Program:
 
     @property
     def label(self) -> str:
+        """Short name: the script's, and the values of its arguments."""
         return "-".join([self.path.stem, *(str(value) for value in self.arguments.values())])
 
     @property
     def facts(self) -> dict[str, Any]:
+        """What decides the work, as a JSON object with a digest of the script."""
         return {"program": self.path.name, "arguments": dict(self.arguments), "content": digest([self.path])}
 
     def words(self, method: str, seed: int) -> list[str]:

@@ -1,0 +1,1 @@
+"""Analysis of data placement: limits that may give way, scenarios, marginal values, losses and risk."""

@@ -24,6 +24,7 @@ SEVERAL = 4
 
 
 def amounts(view: View) -> tuple[ElasticLimits, ...]:
+    """Elastic limits that state amounts: capacities and numbers of replicas."""
     return (storage(view), cpu(view), quota(view), ingress(view), *link(view), copies_max(view), copies_min(view))
 
 
@@ -57,6 +58,7 @@ def storage(view: View) -> ElasticLimits:
 
 
 def cpu(view: View) -> ElasticLimits:
+    """Elastic limits [R] on CPU, in cores."""
     p = view.p
     price = _by_size(p.cpu_mcores, 1000)
     return _capacity(
@@ -65,6 +67,7 @@ def cpu(view: View) -> ElasticLimits:
 
 
 def quota(view: View) -> ElasticLimits:
+    """Elastic limits on the CPU of one app in one region, in cores; one for each quota."""
     p = view.p
     price = _by_size(p.quota_mcores, 1000)
 
@@ -75,6 +78,7 @@ def quota(view: View) -> ElasticLimits:
 
 
 def ingress(view: View) -> ElasticLimits:
+    """Elastic limits on the data copied into a region, in TB a day; one for each region that has a limit."""
     p = view.p
     limited = np.flatnonzero(p.ingress_limited)
     daily = p.ingress_mb_per_day[limited]
@@ -93,6 +97,7 @@ def ingress(view: View) -> ElasticLimits:
 
 
 def link(view: View) -> tuple[ElasticLimits, ...]:
+    """Elastic limits on the data copied over a link, in TB a day; none without a table of links."""
     p = view.p
     if p.links is None:
         return ()
@@ -146,6 +151,7 @@ def _capacity(
 
 
 def copies_max(view: View) -> ElasticLimits:
+    """Elastic limits [I] on the most replicas of a dataset."""
     p = view.p
     return _copies(
         view,
@@ -164,6 +170,7 @@ def copies_max(view: View) -> ElasticLimits:
 
 
 def copies_min(view: View) -> ElasticLimits:
+    """Elastic limits [I] on the fewest replicas of a dataset; the last one of data that is read is never given up."""
     p = view.p
     read = np.bincount(p.read_dataset, minlength=len(p.datasets)) > 0
 

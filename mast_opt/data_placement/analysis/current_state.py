@@ -56,7 +56,7 @@ def known(problem: DataPlacement) -> tuple[Known, ...]:
 
 
 def complete(problem: DataPlacement) -> bool:
-    """Is it known for all work where it runs today, so that figures of today and of a plan compare?"""
+    """Whether it is known for all work where it runs today, so that figures of today and of a plan compare."""
     return all(one.known >= one.of for one in known(problem))
 
 
@@ -66,19 +66,19 @@ def _amount(need_milli: Ints, share: Ints) -> float:
 
 
 def _untyped(problem: DataPlacement) -> Bools:
-    """[C] does the run state no GPU type?"""
+    """Mask [C] of the runs that state no GPU type."""
     untyped: Bools = np.equal(problem.current_type, len(problem.gpu_types))
     return untyped
 
 
 def _single_type(problem: DataPlacement) -> Bools:
-    """[W] does the workload accept one type only, or need no GPU?"""
+    """Mask [W] of the workloads that accept one type only, or need no GPU."""
     single: Bools = np.equal(np.bincount(problem.option_workload, minlength=len(problem.workloads)), 1)
     return single
 
 
 def _vague(problem: DataPlacement) -> Bools:
-    """[C] does the run leave open which of several types it uses?"""
+    """Mask [C] of the runs that leave open which of several types they use."""
     return _untyped(problem) & ~_single_type(problem)[problem.current_workload] & (problem.current_share > 0)
 
 

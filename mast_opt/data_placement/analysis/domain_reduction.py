@@ -27,7 +27,7 @@ class ReducedDomains:
 
     @cached_property
     def pinned_mb(self) -> list[int]:
-        """[R]"""
+        """Storage [R] that pinned replicas take, in MB."""
         return _by_region(self.p.pinned, self.p.size_mb)
 
     @cached_property

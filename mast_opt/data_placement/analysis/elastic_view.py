@@ -34,6 +34,7 @@ def _members(block: Block) -> tuple[Any, ...]:
 
 
 def names_at(axis: Sequence[str], positions: Any) -> list[str]:
+    """The labels at these positions of an axis."""
     return [axis[int(at)] for at in positions]
 
 

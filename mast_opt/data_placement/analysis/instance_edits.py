@@ -25,6 +25,14 @@ def base_units(amount: float, per_unit: float) -> int:
 
 
 def raised(values: Ints, members: Ints, amounts: Amounts, per_unit: float) -> Ints:
+    """A copy of integer limits with some raised.
+
+    Args:
+        values: the limits, in base units.
+        members: their positions, by number of the member.
+        amounts: member → units to add.
+        per_unit: base units in one unit.
+    """
     more = values.copy()
     for member, amount in amounts.items():
         more[members[member]] += base_units(amount, per_unit)
@@ -49,11 +57,13 @@ def bought_storage(problem: DataPlacement, amounts: Amounts) -> DataPlacement:
 
 
 def more_cores(problem: DataPlacement, amounts: Amounts) -> DataPlacement:
+    """The instance with more CPU: region → cores."""
     every = np.arange(len(problem.regions))
     return replace(problem, cpu_mcores=raised(problem.cpu_mcores, every, amounts, 1000))
 
 
 def more_quota(problem: DataPlacement, amounts: Amounts) -> DataPlacement:
+    """The instance with higher CPU quotas: position of the quota → cores."""
     every = np.arange(len(problem.quota_mcores))
     return replace(problem, quota_mcores=raised(problem.quota_mcores, every, amounts, 1000))
 
@@ -65,6 +75,7 @@ def more_ingress(problem: DataPlacement, amounts: Amounts) -> DataPlacement:
 
 
 def more_link(problem: DataPlacement, amounts: Amounts) -> DataPlacement:
+    """The instance with wider links: position of the link → TB a day."""
     assert problem.links is not None
     every = np.arange(len(problem.links.source))
     capacity = raised(problem.links.capacity_mb_per_day, every, amounts, 1e6)
@@ -72,11 +83,13 @@ def more_link(problem: DataPlacement, amounts: Amounts) -> DataPlacement:
 
 
 def more_copies(problem: DataPlacement, amounts: Amounts) -> DataPlacement:
+    """The instance that allows more replicas: dataset → how many more."""
     every = np.arange(len(problem.datasets))
     return replace(problem, copies_max=raised(problem.copies_max, every, amounts, 1))
 
 
 def fewer_copies(problem: DataPlacement, amounts: Amounts) -> DataPlacement:
+    """The instance that needs fewer replicas: dataset → how many fewer."""
     fewest = problem.copies_min.copy()
     for i, amount in amounts.items():
         fewest[i] -= base_units(amount, 1)
@@ -109,6 +122,7 @@ def supplying(cells: tuple[IntArray, ...], mgpu: Ints) -> Edit:
 
 
 def with_remote_reads(problem: DataPlacement, amounts: Amounts) -> DataPlacement:
+    """The instance with remote reads allowed, at their price."""
     return replace(problem, remote_reads=True)
 
 

@@ -61,7 +61,7 @@ def _running(scenario: DataPlacement, plan: Plan) -> DataPlacement:
 
 
 def lost_datasets(problem: DataPlacement, closed: Bools, replicas: Bools, away: Bools) -> Bools:
-    """[I] is the dataset gone with these regions?
+    """Mask [I] of the datasets that are gone with these regions.
 
     It is if it has replicas and all of them are there, or if the instance lets some region hold it and ``closed``
     leaves none. A dataset without any replica comes from outside, so no region takes it along.
@@ -80,7 +80,7 @@ def lost_datasets(problem: DataPlacement, closed: Bools, replicas: Bools, away: 
 
 
 def readers_of(problem: DataPlacement, datasets: Bools) -> Bools:
-    """[W] does the workload read any of the datasets?"""
+    """Mask [W] of the workloads that read any of the datasets."""
     readers = np.zeros(len(problem.workloads), np.bool_)
     readers[problem.read_workload[datasets[problem.read_dataset]]] = True
     return readers

@@ -21,6 +21,7 @@ leaving out a workload."""
 
 
 def rules(view: View) -> tuple[ElasticLimits, ...]:
+    """Elastic limits that are kept or given up as a whole."""
     return (
         pin(view),
         ban(view),
@@ -34,6 +35,7 @@ def rules(view: View) -> tuple[ElasticLimits, ...]:
 
 
 def pin(view: View) -> ElasticLimits:
+    """Elastic limits: a replica of the dataset has to be in the region; one for each pin."""
     p = view.p
     cells = np.nonzero(p.pinned)
     return _rule(
@@ -56,6 +58,7 @@ def pin(view: View) -> ElasticLimits:
 
 
 def ban(view: View) -> ElasticLimits:
+    """Elastic limits: no replica of the dataset may be in the region; one for each ban."""
     p = view.p
     cells = np.nonzero(p.forbidden)
     return _rule(
@@ -121,6 +124,7 @@ def _also_resident(cells: tuple[Ints, ...]) -> edits.Edit:
 
 
 def work_pin(view: View) -> ElasticLimits:
+    """Elastic limits: the workload may run in no other region; one for each pin."""
     p, (workload, region, _, ids) = view.p, view.run
     cells = np.nonzero(p.work_pinned)
     pairs = [np.flatnonzero((workload == w) & (region != r)) for w, r in zip(*(at.tolist() for at in cells))]
@@ -141,6 +145,7 @@ def work_pin(view: View) -> ElasticLimits:
 
 
 def work_ban(view: View) -> ElasticLimits:
+    """Elastic limits: the workload may not run in the region; one for each ban."""
     p, (workload, region, _, ids) = view.p, view.run
     cells = np.nonzero(p.work_forbidden)
     member = np.full(p.work_forbidden.shape, -1)
@@ -163,6 +168,7 @@ def work_ban(view: View) -> ElasticLimits:
 
 
 def gpu_type(view: View) -> ElasticLimits:
+    """Elastic limits: the region has no GPUs of the type; one for each such pair that work could use."""
     p, (workload, region, kind, ids) = view.p, view.run
     cells = missing_types(p)
     need = np.zeros((len(p.workloads), len(p.gpu_types) + 1), np.int64)
@@ -187,6 +193,7 @@ def gpu_type(view: View) -> ElasticLimits:
 
 
 def remote_reads(view: View) -> ElasticLimits:
+    """The elastic limit that work reads data in its own region only; none where remote reads are allowed."""
     forbidden = (np.zeros(0 if view.p.remote_reads else 1, np.int64),)
     ids = view.remote if not view.p.remote_reads else view.remote[:0]
     return _rule(
@@ -226,6 +233,7 @@ def _rule(
 
 
 def served(view: View) -> ElasticLimits:
+    """Elastic limits [W]: the workload has to run; none where work may be refused."""
     p = view.p
     count = 0 if p.may_refuse else len(p.workloads)
 

@@ -100,6 +100,7 @@ def grow_demand(problem: DataPlacement, value: Any) -> DataPlacement:
 
 
 def add_gpus(problem: DataPlacement, value: Any) -> DataPlacement:
+    """The instance with more or fewer GPUs of a type in a region. Raises UsageError if that leaves fewer than none."""
     supply = problem.supply_mgpu.copy()
     axes = {"region": problem.regions, "gpu_type": problem.gpu_types}
     for record in records("add_gpus", axes, "gpus", value):
@@ -111,14 +112,17 @@ def add_gpus(problem: DataPlacement, value: Any) -> DataPlacement:
 
 
 def add_storage_tb(problem: DataPlacement, value: Any) -> DataPlacement:
+    """The instance with more or less storage in regions, in TB."""
     return replace(problem, storage_mb=_added("add_storage_tb", problem, problem.storage_mb, TB, value))
 
 
 def add_cpu_cores(problem: DataPlacement, value: Any) -> DataPlacement:
+    """The instance with more or less CPU in regions, in cores."""
     return replace(problem, cpu_mcores=_added("add_cpu_cores", problem, problem.cpu_mcores, 1000, value))
 
 
 def add_ingress(problem: DataPlacement, value: Any) -> DataPlacement:
+    """The instance with other limits on data copied into regions, in TB a day; no limit stays no limit."""
     daily = np.where(problem.ingress_limited, problem.ingress_mb_per_day, 0)
     more = _added("add_ingress_tb_per_day", problem, daily, TB, value)
     return replace(problem, ingress_mb_per_day=np.where(problem.ingress_limited, more, problem.ingress_mb_per_day))
@@ -134,6 +138,7 @@ def _added(key: str, problem: DataPlacement, values: Ints, per_unit: int, value:
 
 
 def scale_link_prices(problem: DataPlacement, value: Any) -> DataPlacement:
+    """The instance with all prices of links multiplied. Raises UsageError without a table of links."""
     times = factor("scale_link_prices", value)
     if problem.links is None:
         raise UsageError("scale_link_prices: the instance has no table of links, so its links have no price")
@@ -142,10 +147,12 @@ def scale_link_prices(problem: DataPlacement, value: Any) -> DataPlacement:
 
 
 def pin(problem: DataPlacement, value: Any) -> DataPlacement:
+    """The instance with these datasets pinned to these regions."""
     return replace(problem, pinned=problem.pinned | _cells("pin", problem, value))
 
 
 def forbid(problem: DataPlacement, value: Any) -> DataPlacement:
+    """The instance with these datasets forbidden in these regions."""
     return replace(problem, forbidden=problem.forbidden | _cells("forbid", problem, value))
 
 
@@ -180,6 +187,7 @@ CHANGES = {
 
 
 def priced(problem: DataPlacement) -> DataPlacement:
+    """The instance with work that cannot be served priced instead of forbidden."""
     return replace(problem, may_refuse=True)
 
 

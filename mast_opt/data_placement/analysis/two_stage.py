@@ -57,6 +57,7 @@ def formulate(scenario: DataPlacement) -> Formulation[Plan]:
 
 
 def shared(mip: Mip) -> IntArray:
+    """The columns that say where replicas are."""
     return next(block for block in mip.columns if block.name == "place").ids.ravel()
 
 

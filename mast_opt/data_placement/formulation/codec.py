@@ -56,6 +56,8 @@ def apportion(weights: FloatArray, group: IntArray, total: Ints) -> Ints:
 
 @dataclass(frozen=True, eq=False)
 class Codec:
+    """The exact way between a plan and the columns of the formulation, both directions."""
+
     problem: DataPlacement
     cells: IndexSets
     columns: Columns

@@ -39,6 +39,7 @@ class IndexSets:
 
 
 def cells_of(problem: DataPlacement) -> IndexSets:
+    """The index sets of the formulation's variables: workload–region–option triples, groups, reads and copies."""
     options = len(problem.option_workload)
     option, region = np.nonzero(problem.option_regions)
     workload = problem.option_workload[option]

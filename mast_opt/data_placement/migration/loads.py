@@ -53,6 +53,7 @@ class Loads:
 
     @cached_property
     def parts(self) -> tuple[Part, ...]:
+        """Every part of every workload that runs today or in the plan."""
         return parts(self.moving.problem, self.moving.plan)
 
     @cached_property

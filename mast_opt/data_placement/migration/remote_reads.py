@@ -35,6 +35,7 @@ class RemoteReads:
         """(source, region) → copied over the link since the day began."""
 
     def copy(self) -> RemoteReads:
+        """A copy whose changes leave this one as it is."""
         twin = RemoteReads(self.link_kb, self.may_read, 0)
         twin.demand = [dict(one) for one in self.demand]
         twin.flow = [{i: dict(sources) for i, sources in one.items()} for one in self.flow]
@@ -52,10 +53,12 @@ class RemoteReads:
         return sum(self.short[r].values())
 
     def save(self, r: int) -> Saved:
+        """Everything about the reads of a region, for ``restore``."""
         flow = {i: dict(sources) for i, sources in self.flow[r].items()}
         return dict(self.demand[r]), flow, dict(self.used[r]), dict(self.short[r])
 
     def restore(self, r: int, saved: Saved) -> None:
+        """The reads of a region as they were when saved."""
         self.demand[r], self.flow[r], self.used[r], self.short[r] = saved
 
     def add(self, i: int, r: int, volume: int) -> None:
@@ -79,7 +82,7 @@ class RemoteReads:
                 self.short[r][i] = left
 
     def make_room(self, q: int, r: int, held: Holders) -> bool:
-        """Move reads off a link to others, for a copy that has no other way; did any move?"""
+        """Move reads off a link to others, for a copy that has no other way. Returns whether any moved."""
         moved = False
         for i in list(self.flow[r]):
             for other in self._sources(i, r, held):

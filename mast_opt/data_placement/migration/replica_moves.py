@@ -41,10 +41,12 @@ class Moving:
 
     @cached_property
     def incoming_of(self) -> dict[int, tuple[Pair, ...]]:
+        """Replicas that come, by dataset."""
         return _by_dataset(self.datasets, self.incoming)
 
     @cached_property
     def outgoing_of(self) -> dict[int, tuple[Pair, ...]]:
+        """Replicas that go, by dataset."""
         return _by_dataset(self.datasets, self.outgoing)
 
     @cached_property
@@ -60,11 +62,12 @@ class Moving:
 
     @cached_property
     def size_mb(self) -> tuple[int, ...]:
-        """[I]"""
+        """Sizes [I] of the datasets."""
         return tuple(self.problem.size_mb.tolist())
 
     @cached_property
     def stored_at(self) -> dict[int, frozenset[int]]:
+        """Regions that hold a replica today, by dataset; only datasets that move."""
         return {i: frozenset(np.flatnonzero(self.problem.stored[i]).tolist()) for i in self.datasets}
 
     @cached_property

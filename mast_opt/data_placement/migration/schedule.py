@@ -168,16 +168,18 @@ class Calendar:
 
     @property
     def complete(self) -> bool:
+        """Whether nothing is left to do."""
         return not (self.copies or self.deletes or self.enters or self.ends or any(self.active))
 
     @property
     def stop_cost(self) -> int:
+        """Cost of the parts that stopped although the plan serves them."""
         return sum(self.loads.loads[u].cost for u in self.stopped)
 
     # a day
 
     def _spend_day(self) -> bool:
-        """Waves until nothing more can happen today; did anything?"""
+        """Waves until nothing more can happen today. Returns whether anything did."""
         if not self._resumes:
             self._begin_day()
         self._resumes = False
@@ -206,7 +208,7 @@ class Calendar:
             self.awake_enters |= self.enters & self._free_enters
 
     def _idle(self) -> bool:
-        """Will tomorrow bring nothing that today does not?"""
+        """Whether tomorrow brings nothing that today does not."""
         remote = self.world.remote
         if any(self.active) or any(self.awake_copies) or (remote is not None and remote.copied):
             return False

@@ -63,6 +63,7 @@ class MigrationState:
         return remote
 
     def copy(self) -> MigrationState:
+        """A copy whose changes leave this one as it is."""
         twin = MigrationState.__new__(MigrationState)
         twin.m, twin.loads = self.m, self.loads
         twin.held, twin.free, twin.where = list(self.held), list(self.free), list(self.where)
@@ -75,7 +76,7 @@ class MigrationState:
     # replicas
 
     def may_begin(self, i: int, r: int) -> bool:
-        """Is there room for a replica, and somewhere to copy it from?"""
+        """Whether there is room for a replica, and somewhere to copy it from."""
         size = SHARE * self.m.size_mb[i]
         return (not size or size <= self.free[r]) and self.m.sources(i, r, self.held[i]) is not None
 
@@ -117,7 +118,7 @@ class MigrationState:
         self.free[r] += SHARE * self.m.size_mb[i]
 
     def local_readers_leave(self, i: int, r: int) -> bool:
-        """Does work read the replica that will soon run somewhere else?"""
+        """Whether work reads the replica that will soon run somewhere else."""
         return self.leaving.get((i, r), 0) > 0
 
     # work
@@ -128,6 +129,7 @@ class MigrationState:
         return load.takes if self.where[u] is Where.TODAY else load.enters
 
     def fits(self, u: int) -> bool:
+        """Whether there is room for a part to start where the plan has it."""
         return all(amount <= self.free[limit] for limit, amount in self.taken(u))
 
     def has_data(self, u: int, local: bool) -> bool:

@@ -34,6 +34,7 @@ class Stoppable:
     """True: a deletion counts although nobody waits for its room."""
 
     def runs(self, u: int) -> bool:
+        """Whether the part may stop and runs where it runs today."""
         part = self.world.loads.parts[u]
         there = Where.THERE if part.stays else Where.TODAY
         return u in self.may_stop and part.runs_today and self.world.where[u] is there

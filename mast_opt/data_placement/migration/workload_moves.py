@@ -37,14 +37,17 @@ class Part:
 
     @property
     def runs_today(self) -> bool:
+        """Whether any piece runs today, as far as is known."""
         return any(piece.source is not None for piece in self.pieces)
 
     @property
     def runs_then(self) -> bool:
+        """Whether the plan serves any piece."""
         return any(piece.target is not None for piece in self.pieces)
 
     @property
     def stays(self) -> bool:
+        """Whether every piece runs in the plan where it runs today."""
         return all(piece.source == piece.target for piece in self.pieces)
 
 

@@ -1,0 +1,1 @@
+"""Presentation of data placement: tables and charts of a plan for people."""

@@ -221,6 +221,7 @@ def _either(condition: bool, yes: str, no: str) -> str:
 
 
 def problem_axes(problem: DataPlacement) -> dict[str, tuple[str, ...]]:
+    """The labels of every axis of the instance's tables."""
     return {
         "region": problem.regions,
         "dataset": problem.datasets,

@@ -44,6 +44,7 @@ class KeptTrees:
 
     @classmethod
     def none(cls) -> KeptTrees:
+        """No trees at all."""
         whole, short = np.zeros(0, np.int64), np.zeros(0, np.int32)
         return cls(whole, whole, whole, np.zeros(0), np.zeros(1, np.int64), short, short)
 
@@ -78,7 +79,7 @@ class KeptTrees:
         return faults or self._torn(p)
 
     def _torn(self, p: DataPlacement) -> list[tuple[str, str]]:
-        """Are these trees, of indivisible work and data only?"""
+        """Faults of the trees: reads that join nothing, nodes met twice, divisible work or data."""
         walk = _walk(self, p)
         if not walk.joined:
             return [("read", "reads that join what the read before leads to")]

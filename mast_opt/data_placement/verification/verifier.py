@@ -162,7 +162,7 @@ class _Check:
             self.findings.report("remote", axes, where, abs(needed - given), needed, "share")
 
     def _closed_by_other_reads(self, workload: Ints, dataset: Ints, region: Ints) -> Bools:
-        """[·] is it another dataset's residency that keeps the workload out of the region, and does it not run there?
+        """Mask [·] of the work that another dataset's residency keeps out of the region, and that does not run there.
 
         Where the work runs, or where this dataset's own residency is broken, ``residency`` says so.
         """

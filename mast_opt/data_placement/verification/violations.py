@@ -25,6 +25,7 @@ class Relation:
     share: Ints
 
     def where(self, kept: Bools) -> Relation:
+        """The entries of the relation under a mask."""
         return Relation(self.name, self.axes, tuple(position[kept] for position in self.at), self.share[kept])
 
 

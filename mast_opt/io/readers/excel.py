@@ -52,6 +52,7 @@ class ExcelSource:
             self._book = None
 
     def header(self) -> Mapping[str, Any] | None:
+        """Keys and values of the header's sheet; None, with a fault, where it cannot be read."""
         if self._book is None:
             return None
         if self._stem not in self._book.sheet_names:
@@ -83,15 +84,18 @@ class ExcelSource:
             inner[last] = Untyped(value)
 
     def tables(self) -> Mapping[str, str]:
+        """Table → how faults name it; every worksheet but the header's."""
         if self._book is None:
             return {}
         sheets = [sheet.name for sheet in self._book.sheets_metadata if sheet.typ == calamine.SheetTypeEnum.WorkSheet]
         return {name: self.file(name) for name in sheets if name != self._stem}
 
     def file(self, table: str) -> str:
+        """How faults name a table: the file and the sheet."""
         return f"{self.path.name}: {table}"
 
     def table(self, name: str) -> RawTable | None:
+        """The cells of a sheet as texts; None, with a fault, where it cannot be read."""
         file = self.file(name)
         rows = self._rows(name)
         if rows is None:

@@ -45,6 +45,7 @@ class FolderSource:
                 self._files[entry.stem] = entry
 
     def header(self) -> Mapping[str, Any] | None:
+        """The header file's content; None, with a fault, where it cannot be read."""
         path = self.path / self.header_file
         if not path.exists():
             self._faults.add(self.header_file, f"this file in {self.path}; it says what kind of tables these are")
@@ -64,12 +65,15 @@ class FolderSource:
         return None
 
     def tables(self) -> Mapping[str, str]:
+        """Table → name of its file."""
         return {name: path.name for name, path in self._files.items()}
 
     def file(self, table: str) -> str:
+        """Name of a table's file; that of the CSV file where there is none."""
         return self._files[table].name if table in self._files else f"{table}.csv"
 
     def table(self, name: str) -> RawTable | None:
+        """The cells of a table's file; None, with a fault, where it cannot be read."""
         path = self._files[name]
         if path.is_dir():
             self._faults.add(path.name, "a file, not a folder")

@@ -57,6 +57,7 @@ class JsonSource:
         return None
 
     def header(self) -> Mapping[str, Any] | None:
+        """The header's object; None, with a fault, where it is missing."""
         if self._content is None:
             return None
         header = self._content.get(self._stem)
@@ -67,12 +68,15 @@ class JsonSource:
         return None
 
     def tables(self) -> Mapping[str, str]:
+        """Table → how faults name it; every key but the header's."""
         return {name: self.file(name) for name in self._content or {} if name != self._stem}
 
     def file(self, table: str) -> str:
+        """How faults name a table: the file and the key."""
         return f"{self.path.name}: {table}"
 
     def table(self, name: str) -> RawTable | None:
+        """The cells of a table, listed by rows or by columns; None, with a fault, where they are neither."""
         assert self._content is not None
         file, content = self.file(name), self._content[name]
         columns = None

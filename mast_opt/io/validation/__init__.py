@@ -1,0 +1,1 @@
+"""Validation of raw tables against a schema, with every fault at once."""

@@ -66,6 +66,7 @@ def _column(table: Table, column: Column, tables: Tables, labels: Mapping[str, p
 
 
 def is_number(column: Column) -> bool:
+    """Whether cells of the column are numbers."""
     return column.type in (ColumnType.QUANTITY, ColumnType.INTEGER)
 
 

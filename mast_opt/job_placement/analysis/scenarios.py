@@ -28,6 +28,7 @@ def lose_regions(problem: JobPlacement, value: Any) -> JobPlacement:
 
 
 def lose_clusters(problem: JobPlacement, value: Any) -> JobPlacement:
+    """The instance whose servers in these clusters have nothing to give; jobs that ran there have ended."""
     lost = positions("lose_clusters", "cluster", problem.clusters, value)
     return _lose(problem, np.isin(problem.server_cluster, lost))
 
@@ -93,6 +94,7 @@ def add_servers(problem: JobPlacement, value: Any) -> JobPlacement:
 
 
 def replicate(problem: JobPlacement, value: Any) -> JobPlacement:
+    """The instance with further replicas of datasets."""
     stored = problem.stored.copy()
     for record in records("replicate", {"dataset": problem.datasets, "region": problem.regions}, None, value):
         stored[record.at["dataset"], record.at["region"]] = True

@@ -38,6 +38,8 @@ class Columns:
 
 @dataclass(frozen=True, eq=False)
 class Codec:
+    """The exact way between a plan and the columns of the formulation, both directions."""
+
     problem: JobPlacement
     cells: IndexSets
     columns: Columns

@@ -33,7 +33,7 @@ def most_tasks(problem: JobPlacement, cells: IndexSets) -> Ints:
 
 
 def possible_options(problem: JobPlacement, options: JobOptions) -> Bools:
-    """[o] might all tasks of the job fit there, within the level that it must stay within?"""
+    """Mask [o] of the options where all tasks of the job might fit, within the level that it must stay within."""
     from mast_opt.job_placement.formulation.domain_reduction_kernel import (
         mark_possible,  # compiles with numba: only where it is needed
     )

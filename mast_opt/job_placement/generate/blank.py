@@ -30,6 +30,7 @@ class GeneratedFleet:
 
     @property
     def server_cluster(self) -> Ints:
+        """Cluster [S] of each server."""
         return self.rack_cluster[self.server_rack]
 
 

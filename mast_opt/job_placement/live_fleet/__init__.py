@@ -1,0 +1,1 @@
+"""The live fleet: servers and running jobs as an object that another scheduler embeds."""

@@ -245,6 +245,7 @@ class FleetInventory:
         return tuple(holding for _, holding in sorted(found, key=lambda pair: pair[0]))
 
     def server_at(self, position: int) -> str:
+        """Name of the server at a position of the layout."""
         return self.server_names[int(self.layout.server[position])]
 
     def jobs_on(self, server: str) -> tuple[str, ...]:

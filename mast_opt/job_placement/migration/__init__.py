@@ -1,0 +1,1 @@
+"""Migration of job placement: stops and starts in an order that keeps every limit."""

@@ -1,0 +1,1 @@
+"""Presentation of job placement: tables and charts of a plan for people."""

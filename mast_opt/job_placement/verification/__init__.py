@@ -1,0 +1,1 @@
+"""Verification of job placement: violations, terms and metrics of a plan."""

@@ -59,6 +59,7 @@ def write_lp(mip: Mip, path: Path | str) -> None:
 
 
 def mip_title(mip: Mip) -> str:
+    """One line that names a program and its size."""
     rows, columns = mip.shape
     return f"{' '.join(mip.name.split())}: {rows} rows, {columns} columns, {len(mip.value)} entries"
 

@@ -51,7 +51,7 @@ def readable_names(blocks: Iterable[Block], rule: NameRule) -> tuple[pl.Series, 
 
 
 def numbered_names(letter: str, count: int) -> pl.Series:
-    """c0, c1, c2, …"""
+    """Names with a letter and a number from 0 on, as in c0, c1, c2."""
     return letter + pl.int_range(count, eager=True).cast(pl.String)
 
 

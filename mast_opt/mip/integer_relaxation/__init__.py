@@ -1,0 +1,1 @@
+"""A program restated in integers, for solvers that know nothing else."""

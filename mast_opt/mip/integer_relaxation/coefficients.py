@@ -53,6 +53,7 @@ class Coefficients:
 
     @property
     def lowering_hurts(self) -> BoolArray:
+        """Whether lowering the entry's column brings its row nearer to a limit."""
         return np.asarray(np.where(self.value > 0, self.lower > -np.inf, self.upper < np.inf))
 
     def columns_with(self, marked: BoolArray) -> BoolArray:

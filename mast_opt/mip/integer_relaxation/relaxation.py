@@ -66,6 +66,7 @@ class IntegerRelaxation:
         return bool((self.lower > self.upper).any() or (self.rows.lower > self.rows.upper).any())
 
     def to_x(self, z: IntArray) -> FloatArray:
+        """The values of the program's columns that belong to integers ``z``."""
         # 1/1000 is not exact in a float, 1000 is
         return np.asarray(self.base + np.where(self.per_unit < 1, z * snapped(1 / self.per_unit), z / self.per_unit))
 

@@ -50,6 +50,7 @@ class Progress:
         self._timer = threading.Timer(PATIENCE_S, self._open) if console.is_terminal else None
 
     def __call__(self, event: Event) -> None:
+        """The next event to show. Time spent compiling is left out of the clock."""
         if event.compiling:
             self._compiling_since = time.perf_counter()
         elif self._compiling_since is not None:  # the limit does not cover it

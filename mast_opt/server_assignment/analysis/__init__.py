@@ -1,0 +1,1 @@
+"""Analysis of server assignment: scenarios, and what may be asked of the problem."""

@@ -24,11 +24,13 @@ LOST = "lost"
 
 
 def lose_switchboards(problem: ServerAssignment, value: Any) -> ServerAssignment:
+    """The instance whose servers behind these switchboards are worth nothing and nobody's."""
     lost = positions("lose_switchboards", "switchboard", problem.switchboards, value)
     return _lose(problem, np.isin(problem.server_switchboard, lost))
 
 
 def lose_datacenters(problem: ServerAssignment, value: Any) -> ServerAssignment:
+    """The instance whose servers in these datacenters are worth nothing and nobody's."""
     lost = positions("lose_datacenters", "datacenter", problem.datacenters, value)
     return _lose(problem, np.isin(problem.switchboard_datacenter[problem.server_switchboard], lost))
 

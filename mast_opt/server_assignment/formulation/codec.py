@@ -70,7 +70,7 @@ class Holdings:
 
     @cached_property
     def held(self) -> Ints:
-        """[Q, B]"""
+        """RRUs [Q, B] of each reservation behind each switchboard."""
         shape = (len(self.p.reservations), len(self.p.switchboards))
         cell = self.pairs.reservation * shape[1] + self.pairs.switchboard
         amount = self.pairs.worth_mrru * self.count
@@ -93,7 +93,7 @@ class Holdings:
 
     @cached_property
     def short(self) -> Ints:
-        """[Q]"""
+        """RRUs [Q] that are missing once the worst switchboard is lost."""
         return np.asarray(np.maximum(self.p.asked_mrru + self.largest - self.held.sum(axis=1), 0))
 
     @cached_property

@@ -47,7 +47,7 @@ def fleet(rng: np.random.Generator, servers: int, datacenters: int) -> Generated
 
 
 def labels(letter: str, count: int) -> tuple[str, ...]:
-    """Names that sort in the order of their numbers: s001, s002, …"""
+    """Names that sort in the order of their numbers, as in s001, s002."""
     width = len(str(count))
     return tuple(f"{letter}{number:0{width}}" for number in range(1, count + 1))
 

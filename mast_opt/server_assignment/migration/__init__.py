@@ -1,0 +1,1 @@
+"""Migration of server assignment: waves of moves that keep every guarantee."""

@@ -55,6 +55,7 @@ class Steps:
 
     @property
     def waves(self) -> int:
+        """Number of waves."""
         return int(self.wave[-1]) + 1 if len(self.wave) else 0
 
 
@@ -135,7 +136,7 @@ class _Order:
             self.spare.setdefault(at, []).append(server)
 
     def run(self, *, loans: bool) -> bool:
-        """One wave of everything that may move, what is free first; loans go back only when asked. Was there any?"""
+        """One wave of what may move, free servers first; loans go back only if asked. Returns whether any moved."""
         started = [
             (flow, self.start(flow, count))
             for flow in self.flows
@@ -145,7 +146,7 @@ class _Order:
         return bool(started)
 
     def may_start(self, flow: _Flow) -> bool:
-        """May one server of the flow start now?"""
+        """Whether one server of the flow may start now."""
         return self._allowed(flow) > 0
 
     def path(self) -> list[int] | None:
@@ -295,7 +296,7 @@ class _Order:
         return [server for cell, count in loan.items() for server in self.spare[cell][:count]]
 
     def _helps(self, flow: _Flow, who: int, loan: _Loan) -> bool:
-        """Would the flow start if so many spare servers were lent in one wave?"""
+        """Whether the flow would start if so many spare servers were lent in one wave."""
         state = self.state
         total, at_risk = state.total.copy(), state.at_risk.copy()
         helps = True

@@ -1,0 +1,1 @@
+"""Presentation of server assignment: tables and charts of a plan for people."""

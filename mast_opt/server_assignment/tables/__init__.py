@@ -1,0 +1,1 @@
+"""Tables of server assignment: schemas, the problem and plans from tables and back, an example, warnings."""

@@ -15,7 +15,7 @@ MOST_CELLS = 20_000
 
 
 def sums(units: list[int], cells: int) -> Bools:
-    """[cells] is the amount a sum of any numbers of servers of these sizes?"""
+    """Mask [cells] of the amounts that are a sum of any numbers of servers of these sizes."""
     every = (1 << cells) - 1
     reached = 1
     for size in units:

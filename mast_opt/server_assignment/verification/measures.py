@@ -43,7 +43,7 @@ class Measure:
 
     @cached_property
     def total(self) -> Ints:
-        """[Q]"""
+        """RRUs [Q] that each reservation holds, in mrru."""
         return np.asarray(self.held.sum(axis=1))
 
     @cached_property
@@ -62,7 +62,7 @@ class Measure:
 
     @cached_property
     def short(self) -> Ints:
-        """[Q]"""
+        """RRUs [Q] that are missing to what is asked, in mrru."""
         return np.asarray(np.maximum(self.p.asked_mrru - self.guaranteed, 0))
 
     @cached_property

@@ -1,0 +1,1 @@
+"""Analysis of task reassignment: scenarios, and what may be asked of the problem."""

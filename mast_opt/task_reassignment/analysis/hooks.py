@@ -16,6 +16,7 @@ MACHINES = 200
 
 
 def now(problem: TaskReassignment, plan: Plan, process: int) -> str:
+    """Where a process runs in a plan, in words."""
     return f"on {problem.machines[int(plan.machine[process])]}"
 
 

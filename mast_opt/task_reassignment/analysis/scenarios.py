@@ -19,10 +19,12 @@ MOST = int(np.iinfo(np.int64).max)
 
 
 def drain_machines(problem: TaskReassignment, value: Any) -> TaskReassignment:
+    """The instance in which these machines have to be empty."""
     return _drained(problem, positions("drain_machines", "machine", problem.machines, value))
 
 
 def drain_locations(problem: TaskReassignment, value: Any) -> TaskReassignment:
+    """The instance in which all machines of these locations have to be empty."""
     lost = positions("drain_locations", "location", problem.locations, value)
     return _drained(problem, np.flatnonzero(np.isin(problem.location, lost)).tolist())
 
@@ -90,4 +92,5 @@ CHANGES = {
 
 
 def moved(problem: TaskReassignment, scenario: TaskReassignment, before: Plan, after: Plan) -> Mapping[str, float]:
+    """What has to be moved from one plan to another, by unit."""
     return {"reassigned_processes": float((before.machine != after.machine).sum())}

@@ -1,0 +1,1 @@
+"""Migration of task reassignment: waves of moves that fit beside what still runs."""

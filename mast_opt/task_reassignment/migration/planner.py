@@ -47,6 +47,7 @@ class Steps:
 
     @property
     def waves(self) -> int:
+        """Number of waves."""
         return self.moves[-1].wave + 1 if self.moves else 0
 
 
@@ -114,7 +115,7 @@ class _Order:
             self.on[machine].add(service)
 
     def wave(self) -> bool:
-        """Start every move for which there is room, the large ones first; was there any?"""
+        """Start every move for which there is room, the large ones first. Returns whether there was any."""
         waiting = self.by_size[self.pending[self.by_size] & self.changed[self.target[self.by_size]]]
         left = []
         for process in waiting.tolist():
@@ -129,7 +130,7 @@ class _Order:
         return bool(left)
 
     def hop(self) -> bool:
-        """Send one process, as small as possible, where it is in nobody's way; was there one whose place helps?
+        """Send the smallest process whose place helps where it is in nobody's way. Returns whether there was one.
 
         Nobody waits for the machine of a stopover, so no process makes two.
         """
@@ -164,7 +165,7 @@ class _Order:
         return fits and int(self.p.service[process]) not in self.on[machine]
 
     def _helps(self, process: int, source: int) -> bool:
-        """Would anyone who waits for this machine fit once the process is gone?"""
+        """Whether anyone who waits for this machine fits once the process is gone."""
         room = self.free[source] + self.p.need[process] * ~self.p.transient
         mine = self.p.service[process]
         waiting = np.flatnonzero(self.pending & (self.target == source))

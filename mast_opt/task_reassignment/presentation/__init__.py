@@ -1,0 +1,1 @@
+"""Presentation of task reassignment: tables and charts of a plan for people."""

@@ -235,6 +235,7 @@ def problem_to_tables(problem: TaskReassignment) -> tuple[Header, Tables]:
 
 
 def problem_axes(problem: TaskReassignment) -> dict[str, tuple[str, ...]]:
+    """The labels of every axis of the instance's tables."""
     return {
         "resource": problem.resources,
         "machine": problem.machines,

@@ -23,6 +23,8 @@ FULL_TODAY = 0.9
 
 @dataclass(frozen=True, eq=False)
 class CloudData:
+    """Datasets [I] of the instance, and the reads of its workloads."""
+
     names: tuple[str, ...]
     owner: Ints
     """[I] the group it belongs to."""

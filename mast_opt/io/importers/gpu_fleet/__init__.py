@@ -1,0 +1,1 @@
+"""Importer of job placement from a public description of a GPU fleet."""

@@ -20,6 +20,8 @@ TRIES = 3
 
 @dataclass(frozen=True, eq=False)
 class Load:
+    """The allocations [A] that run on the fleet."""
+
     running: Running
     index: Ints
     """[A] the GPU of an allocation that holds a fraction of one."""

@@ -1,0 +1,1 @@
+"""Importers of public traces of clusters."""

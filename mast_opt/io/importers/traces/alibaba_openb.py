@@ -38,6 +38,8 @@ class Nodes:
 
 @dataclass(frozen=True, eq=False)
 class Pods:
+    """Pods of the trace, as arrays."""
+
     gpus: Ints
     whole: NDArray[np.bool_]
     """Does it have its GPUs for itself? False without GPUs."""
@@ -47,6 +49,7 @@ class Pods:
     """GPU models that it accepts; empty for any."""
 
     def subset(self, kept: NDArray[np.bool_]) -> Pods:
+        """The pods under a mask, in the same order."""
         at = np.flatnonzero(kept)
         return Pods(
             self.gpus[at],
@@ -59,6 +62,8 @@ class Pods:
 
 @dataclass(frozen=True, eq=False)
 class OpenbTrace:
+    """The trace: nodes, pods, and the pods of the variant that names GPU models."""
+
     nodes: Nodes
     pods: Pods
     spec_pods: Pods

@@ -28,6 +28,8 @@ _COLUMNS = (
 
 @dataclass(frozen=True, eq=False)
 class GpuPods:
+    """Pods of the trace that ask for GPUs, as arrays."""
+
     mgpu: Ints
     """Milli-GPUs: less than 1000, or whole GPUs."""
     cpu_mcores: Ints

@@ -39,11 +39,14 @@ class JobClass:
 
     @property
     def name(self) -> str:
+        """Label of the class: cluster, GPUs and duration."""
         return f"{self.cluster}-{self.gpus}gpu-{self.length}"
 
 
 @dataclass(frozen=True, eq=False)
 class Jobs:
+    """Jobs of the trace, as arrays."""
+
     cluster: tuple[str, ...]
     gpus: NDArray[np.int64]
     duration_s: NDArray[np.int64]

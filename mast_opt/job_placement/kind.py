@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 from mast_opt.job_placement.analysis.current_state import present
@@ -29,19 +30,26 @@ from mast_opt.kind.kind import Kind
 from mast_opt.search.interface import Heuristic, Rehearsal, SearchContext, SearchResult
 
 
-def _by_name(name: str) -> Heuristic:
-    """A solver of our own; its kernels are loaded when it is first asked for."""
+def _lazy(module: str, function: str) -> Heuristic:
+    """A solver of the room ``exhaustive``; its kernels are loaded when it is first asked for."""
 
     def solver(problem: JobPlacement, tools: SearchContext, start: Plan | None) -> SearchResult[Plan]:
-        from mast_opt.job_placement.exhaustive.solvers import SOLVERS
-
-        return SOLVERS[name](problem, tools, start)
+        loaded = import_module(f"mast_opt.job_placement.exhaustive.{module}")
+        found: SearchResult[Plan] = getattr(loaded, function)(problem, tools, start)
+        return found
 
     return solver
 
 
-_CONSTRUCTIVE = ("exhaustive", "federated", "random", "least-loaded", "best-fit")
-_SOLVERS = ("exhaustive", "exhaustive+repair", *_CONSTRUCTIVE[1:])
+_REPAIR = "exhaustive+repair"
+_SOLVERS = {
+    "exhaustive": _lazy("solver", "exhaustive"),
+    _REPAIR: _lazy("ruin_and_recreate", "exhaustive_repair"),
+    "federated": _lazy("baselines", "federated"),
+    "random": _lazy("baselines", "random"),
+    "least-loaded": _lazy("baselines", "least_loaded"),
+    "best-fit": _lazy("baselines", "best_fit"),
+}
 
 
 def _rehearsals(solver: str, problem: JobPlacement | None) -> tuple[Rehearsal, ...]:
@@ -80,9 +88,9 @@ KIND: Kind[JobPlacement, Any] = Kind(
     verify=verify,
     formulations={"base": base, "strong": strong},
     size=size,
-    heuristics={name: _by_name(name) for name in _SOLVERS},
+    heuristics=_SOLVERS,
     pricing={name: PRICED if name.startswith("exhaustive") else BY_RULE for name in _SOLVERS},
-    constructive=frozenset(_CONSTRUCTIVE),
+    constructive=frozenset(_SOLVERS) - {_REPAIR},
     rehearsals=_rehearsals,
     live=_live,
     families=FAMILIES,

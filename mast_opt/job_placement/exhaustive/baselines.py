@@ -8,7 +8,7 @@ Group: the servers of one cluster and one GPU type.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -104,11 +104,3 @@ def _in_queue_order(problem: JobPlacement, tools: SearchContext, how: Place) -> 
     admit_in_order(desk, problem.order, tools.watch, how, remember=False)
     message = f"{len(desk.placed)} of {len(problem.jobs)} jobs placed"
     return SearchResult(desk.plan(), None, tools.watch.limit(), message)
-
-
-BASELINES: dict[str, Callable[[JobPlacement, SearchContext, Plan | None], SearchResult[Plan]]] = {
-    "federated": federated,
-    "random": random,
-    "least-loaded": least_loaded,
-    "best-fit": best_fit,
-}

@@ -15,7 +15,6 @@ from mast_opt.io.importers.gap import Gap, job_placement
 from mast_opt.job_placement import JobPlacement
 from mast_opt.job_placement.exhaustive.batch_state import batch_state_of
 from mast_opt.job_placement.exhaustive.objective import term_prices_of
-from mast_opt.job_placement.exhaustive.solvers import SOLVERS
 from mast_opt.job_placement.exhaustive.sub_mip import SubMip
 from mast_opt.job_placement.formulation.aggregated import relaxation
 from mast_opt.job_placement.formulation.formulation import base
@@ -36,7 +35,7 @@ SMALL = {
     "shared-gpus": {"servers": 2, "jobs": 20},
     "features": {"jobs": 16},
 }
-OURS = tuple(SOLVERS)
+OURS = tuple(KIND.heuristics)
 
 
 def priced(problem: JobPlacement, solver: str) -> JobPlacement:
@@ -276,5 +275,7 @@ def test_names_do_not_matter_to_the_optimum() -> None:
 
 
 def test_the_kind_lists_what_there_is() -> None:
-    assert tuple(KIND.heuristics) == OURS
+    baselines = ("federated", "random", "least-loaded", "best-fit")
+    assert ("exhaustive", "exhaustive+repair", *baselines) == OURS
+    assert KIND.constructive == {"exhaustive", *baselines}
     assert tuple(KIND.formulations) == ("base", "strong")

@@ -16,18 +16,7 @@ from mast_opt.analysis.infeasibility.elastic_program import Elastic
 from mast_opt.analysis.infeasibility.iis import DeletionFilter
 from mast_opt.analysis.infeasibility.repairs import Repair, RepairSearch, price_list
 from mast_opt.backends.supervise import check_params
-from mast_opt.core.arguments import (
-    CANCEL,
-    THREADS,
-    a_price,
-    a_text,
-    a_time_limit,
-    a_whole,
-    checked,
-    mapping_of,
-    optional,
-    texts,
-)
+from mast_opt.core.arguments import a_price, a_whole, checked, mapping_of, optional, texts
 from mast_opt.core.errors import UsageError
 from mast_opt.core.solve_result import SolveParams, Status
 from mast_opt.core.verdict import Conflict
@@ -74,12 +63,8 @@ class Explanation:
 
 @checked(
     names=texts,
-    solver=a_text,
-    time_limit_s=a_time_limit,
     prices=optional(mapping_of(a_price)),
     alternatives=a_whole(0),
-    threads=THREADS,
-    cancel=CANCEL,
 )
 def explain(
     problem: Any,

@@ -14,7 +14,7 @@ import numpy as np
 from mast_opt import backends
 from mast_opt.analysis.common import asked, exact_solver, in_parallel, solve_from
 from mast_opt.backends.base import Backend
-from mast_opt.core.arguments import CANCEL, GAP, JOBS, SEED, THREADS, a_text, a_time_limit, a_whole, checked, texts
+from mast_opt.core.arguments import a_text, a_whole, checked, texts
 from mast_opt.core.errors import BackendError, Interrupted, UsageError
 from mast_opt.core.solve_result import SolveParams, Status
 from mast_opt.kind.analysis_hooks import Resource
@@ -63,13 +63,6 @@ class Marginals:
     integers=a_text,
     units=a_whole(1),
     resources=texts,
-    solver=a_text,
-    time_limit_s=a_time_limit,
-    gap=GAP,
-    seed=SEED,
-    threads=THREADS,
-    jobs=JOBS,
-    cancel=CANCEL,
 )
 def marginal_values(
     problem: Any,

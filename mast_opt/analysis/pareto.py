@@ -12,20 +12,7 @@ import numpy as np
 from mast_opt import backends
 from mast_opt.analysis.common import asked
 from mast_opt.backends.supervise import check_params
-from mast_opt.core.arguments import (
-    CANCEL,
-    GAP,
-    SEED,
-    THREADS,
-    a_finite,
-    a_text,
-    a_time_limit,
-    a_whole,
-    checked,
-    mapping_of,
-    optional,
-    texts,
-)
+from mast_opt.core.arguments import a_finite, a_whole, checked, mapping_of, optional, texts
 from mast_opt.core.errors import UsageError
 from mast_opt.core.solve_result import SolveParams, Status
 from mast_opt.core.verdict import Verdict
@@ -77,13 +64,6 @@ class Frontier:
     terms=texts,
     points=a_whole(2),
     keep=optional(mapping_of(a_finite)),
-    solver=a_text,
-    time_limit_s=a_time_limit,
-    gap=GAP,
-    seed=SEED,
-    threads=THREADS,
-    formulation=a_text,
-    cancel=CANCEL,
 )
 def pareto(
     problem: Any,

@@ -13,7 +13,7 @@ import numpy as np
 from mast_opt.analysis.common import asked, exact_solver, in_parallel, solve_from
 from mast_opt.analysis.scenario_files import BASE, Scenario, check_scenarios, happened
 from mast_opt.analysis.two_stage import Robust, RobustSearch
-from mast_opt.core.arguments import CANCEL, GAP, JOBS, SEED, THREADS, a, a_text, a_time_limit, checked, each, optional
+from mast_opt.core.arguments import a, a_text, checked, each, optional
 from mast_opt.core.errors import UsageError
 from mast_opt.core.solve_result import SolveParams
 from mast_opt.core.verdict import Verdict
@@ -58,13 +58,6 @@ class WhatIf:
 @checked(
     scenarios=each(a(Scenario)),
     robust=optional(a_text),
-    solver=a_text,
-    time_limit_s=a_time_limit,
-    gap=GAP,
-    seed=SEED,
-    threads=THREADS,
-    jobs=JOBS,
-    cancel=CANCEL,
 )
 def whatif(
     problem: Any,

@@ -1,8 +1,9 @@
 """What callers of public functions hand in, checked before anything is done with it.
 
-    @checked(path=a_path, force=a_flag, seed=a_whole(least=0))
+    @checked(path=a_path, force=a_flag)
     def write(problem, path, *, force=False, seed=0): ...
 
+Arguments that mean the same in every function, such as ``seed``, are in ``COMMON`` and are checked without being named.
 Every check raises UsageError that names the argument, its value and what was expected.
 """
 
@@ -29,26 +30,6 @@ Check = Callable[[str, object], None]
 
 SHOWN = 60
 """Characters of a value that an error shows."""
-
-
-def checked(**checks: Check) -> Callable[[Callable[GivenT, AnswerT]], Callable[GivenT, AnswerT]]:
-    """The function, with checks of the arguments of these names before each call; those left to their defaults pass."""
-
-    def decorate(function: Callable[GivenT, AnswerT]) -> Callable[GivenT, AnswerT]:
-        signature = inspect.signature(function)
-        unknown = set(checks) - set(signature.parameters)
-        assert not unknown, f"{function.__name__} has no parameters {unknown}"
-
-        @wraps(function)
-        def call(*args: GivenT.args, **kwargs: GivenT.kwargs) -> AnswerT:
-            for name, value in signature.bind(*args, **kwargs).arguments.items():
-                if name in checks:
-                    checks[name](name, value)
-            return function(*args, **kwargs)
-
-        return call
-
-    return decorate
 
 
 def refuse(name: str, value: object, expected: str) -> UsageError:
@@ -212,8 +193,39 @@ def _is_number(value: object) -> bool:
     return True
 
 
-GAP: Check = a_number
-SEED = a_whole(0, 2**31 - 1)
-THREADS = optional(a_whole(1, note=", or None to leave it to the solver"))
-JOBS = a_whole(1)
-CANCEL = optional(an_event)
+COMMON: Mapping[str, Check] = {
+    "solver": a_text,
+    "formulation": a_text,
+    "time_limit_s": a_time_limit,
+    "gap": a_number,
+    "seed": a_whole(0, 2**31 - 1),
+    "threads": optional(a_whole(1, note=", or None to leave it to the solver")),
+    "jobs": a_whole(1),
+    "cancel": optional(an_event),
+}
+"""Name of an argument → its check, for arguments that mean the same in every function that has them."""
+
+
+def checked(**checks: Check) -> Callable[[Callable[GivenT, AnswerT]], Callable[GivenT, AnswerT]]:
+    """The function, with its arguments checked before each call; those left to their defaults pass.
+
+    Args:
+        checks: name of an argument → its check. Arguments that are not named here have theirs from ``COMMON``, if any.
+    """
+
+    def decorate(function: Callable[GivenT, AnswerT]) -> Callable[GivenT, AnswerT]:
+        signature = inspect.signature(function)
+        unknown = set(checks) - set(signature.parameters)
+        assert not unknown, f"{function.__name__} has no parameters {unknown}"
+        active = {**{name: check for name, check in COMMON.items() if name in signature.parameters}, **checks}
+
+        @wraps(function)
+        def call(*args: GivenT.args, **kwargs: GivenT.kwargs) -> AnswerT:
+            for name, value in signature.bind(*args, **kwargs).arguments.items():
+                if name in active:
+                    active[name](name, value)
+            return function(*args, **kwargs)
+
+        return call
+
+    return decorate

@@ -16,21 +16,7 @@ import numpy as np
 from mast_opt import backends
 from mast_opt.backends.base import Backend, interruptibly
 from mast_opt.backends.supervise import check_params
-from mast_opt.core.arguments import (
-    CANCEL,
-    GAP,
-    SEED,
-    THREADS,
-    a_function,
-    a_text,
-    a_time_limit,
-    a_whole,
-    checked,
-    mapping_of,
-    option_values,
-    optional,
-    texts,
-)
+from mast_opt.core.arguments import a_function, a_whole, checked, mapping_of, option_values, optional, texts
 from mast_opt.core.errors import Interrupted, UnsupportedOption, UsageError, VerificationError
 from mast_opt.core.solve_result import Event, Limit, SolveParams, Status, relative_gap
 from mast_opt.core.verdict import Verdict
@@ -73,15 +59,8 @@ def verify(problem: Any, plan: Any) -> Verdict:
 
 
 @checked(
-    solver=a_text,
-    time_limit_s=a_time_limit,
-    gap=GAP,
-    seed=SEED,
-    threads=THREADS,
     iterations=optional(a_whole(1, note=", or None for no limit")),
-    formulation=a_text,
     on_event=optional(a_function),
-    cancel=CANCEL,
     options=option_values,
     freeze=optional(mapping_of(texts)),
 )

@@ -17,7 +17,7 @@ import numpy as np
 
 from mast_opt import backends
 from mast_opt.backends.base import GRACE_S, WATCH_INTERVAL_S, cancelling, interruptibly
-from mast_opt.core.arguments import CANCEL, a_function
+from mast_opt.core.arguments import a_function, checked
 from mast_opt.core.errors import Interrupted
 from mast_opt.kind.kind import Kind
 from mast_opt.registry import kind_named, kind_names
@@ -313,6 +313,7 @@ def smallest(kind: Kind[Any, Any]) -> Any:
     return family.generate(np.random.default_rng(0), **sizes)
 
 
+@checked(on_compile=a_function)
 def warm_up(
     *kinds: str, on_compile: Callable[[str], None] = lambda kind: None, cancel: threading.Event | None = None
 ) -> None:
@@ -330,7 +331,5 @@ def warm_up(
         UsageError: there is no such kind.
         Interrupted: cancelled before everything was compiled.
     """
-    a_function("on_compile", on_compile)
-    CANCEL("cancel", cancel)
     for kind in [kind_named(name) for name in kinds or kind_names()]:
         rehearse(kind, all_needed(kind), cancel, partial(on_compile, kind.name))

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import mast_opt
+from mast_opt.core.arguments import COMMON, a_whole, checked
 from mast_opt.core.errors import MastOptError, PlanError, UsageError
 
 WRONG: dict[str, Any] = {
@@ -266,3 +267,24 @@ def test_a_plan_that_fits_another_instance_is_not_written_under_it(kind: str, tm
         mast_opt.write_plan(other, solution(kind), tmp_path / "plan")
     assert list(tmp_path.iterdir()) == []
     mast_opt.write_plan(other, solution(kind, seed=1), tmp_path / "plan")
+
+
+@pytest.mark.parametrize("name", COMMON)
+def test_common_arguments_are_checked_without_being_named(name: str) -> None:
+    @checked()
+    def function(solver=0, formulation=0, time_limit_s=0, gap=0, seed=0, threads=0, jobs=0, cancel=0):  # type: ignore[no-untyped-def]
+        return "called"
+
+    assert function() == "called"
+    with pytest.raises(UsageError, match=f"^{name} is a object, "):
+        function(**{name: object()})
+
+
+def test_a_check_that_is_named_comes_before_the_common_one() -> None:
+    @checked(seed=a_whole(0))
+    def function(seed: int) -> int:
+        return seed
+
+    assert function(2**40) == 2**40
+    with pytest.raises(UsageError, match="seed is -1; expected at least 0"):
+        function(-1)

@@ -14,14 +14,13 @@ from mast_opt.data_placement.migration.plan_rows import migration_plan
 from mast_opt.data_placement.plan import Plan, check_plan, today
 from mast_opt.data_placement.presentation.charts import charts
 from mast_opt.data_placement.presentation.sections import sections
-from mast_opt.data_placement.problem import DataPlacement
+from mast_opt.data_placement.problem import TERMS, DataPlacement
 from mast_opt.data_placement.tables.example import EXAMPLE
 from mast_opt.data_placement.tables.input_warnings import warnings
 from mast_opt.data_placement.tables.mathprog import write_dat
 from mast_opt.data_placement.tables.plan_tables import plan_from_tables, plan_to_tables
 from mast_opt.data_placement.tables.problem_tables import problem_from_tables, problem_to_tables
 from mast_opt.data_placement.tables.schema import PLAN_SCHEMA, RULES, SCHEMA
-from mast_opt.data_placement.terms import TERMS
 from mast_opt.data_placement.tetris.priced_terms import TETRIS
 from mast_opt.data_placement.verification.certificate import certified_bound
 from mast_opt.data_placement.verification.verifier import verify

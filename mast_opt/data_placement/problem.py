@@ -5,6 +5,7 @@ Index letters, here and everywhere: i dataset, w workload, r and q region, k GPU
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -21,6 +22,18 @@ Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 ArrayT = TypeVar("ArrayT", bound=NDArray[Any])
 
+TERMS: Mapping[str, float] = {
+    "peak": 1.0,
+    "overload": 10.0,
+    "idle": 0.0,
+    "remote": 5.0,
+    "egress": 0.0,
+    "copy": 0.5,
+    "storage": 0.1,
+    "moved_work": 0.0,
+    "unserved": 1000.0,
+}
+"""Objective term → its default weight. What each measures: ``docs/problems/data-placement.md``."""
 SHARE = 1000
 """Shares (of a workload, of a read, of a copy) are integers out of this many."""
 NO_GPU = "none"

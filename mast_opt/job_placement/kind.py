@@ -16,14 +16,13 @@ from mast_opt.job_placement.migration.plan_rows import migration_plan
 from mast_opt.job_placement.plan import Plan, check_plan
 from mast_opt.job_placement.presentation.charts import charts
 from mast_opt.job_placement.presentation.sections import sections
-from mast_opt.job_placement.problem import JobPlacement
+from mast_opt.job_placement.problem import TERMS, JobPlacement
 from mast_opt.job_placement.tables.example import EXAMPLE
 from mast_opt.job_placement.tables.input_warnings import warnings
 from mast_opt.job_placement.tables.mathprog import write_dat
 from mast_opt.job_placement.tables.plan_tables import plan_from_tables, plan_to_tables
 from mast_opt.job_placement.tables.problem_tables import problem_from_tables, problem_to_tables
 from mast_opt.job_placement.tables.schema import PLAN_SCHEMA, RULES, SCHEMA
-from mast_opt.job_placement.terms import TERMS
 from mast_opt.job_placement.verification.verifier import verify
 from mast_opt.kind.analysis_hooks import AnalysisHooks
 from mast_opt.kind.kind import Kind

@@ -6,6 +6,7 @@ type, p tier, d device (one physical GPU of a server).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, TypeVar
@@ -22,6 +23,20 @@ from mast_opt.kind.header import Objective
 
 ArrayT = TypeVar("ArrayT", bound="NDArray[Any]")
 _GPU_COLUMN = np.arange(len(RESOURCES)) == GPU
+
+TERMS: Mapping[str, float] = {
+    "rejected": 1000.0,
+    "preemption": 10.0,
+    "balance": 1.0,
+    "spread": 1.0,
+    "remote": 10.0,
+    "fragmentation": 0.1,
+    "cost": 1.0,
+}
+"""Objective term → its default weight. What each measures: ``docs/problems/job-placement.md``.
+
+``cost`` weighs 1 because the term is 0 where there is no ``costs`` table.
+"""
 LABELS = ("regions", "clusters", "racks", "servers", "gpu_types", "jobs", "running", "datasets")
 SCALARS = {"name": str, "objective": Objective, "remote_reads": bool, "provenance": str}
 COLUMNS = (

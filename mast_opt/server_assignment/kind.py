@@ -14,14 +14,13 @@ from mast_opt.server_assignment.migration.plan_rows import migration_plan
 from mast_opt.server_assignment.plan import Plan, check_plan, today
 from mast_opt.server_assignment.presentation.charts import charts
 from mast_opt.server_assignment.presentation.sections import sections
-from mast_opt.server_assignment.problem import ServerAssignment
+from mast_opt.server_assignment.problem import TERMS, ServerAssignment
 from mast_opt.server_assignment.tables.example import EXAMPLE
 from mast_opt.server_assignment.tables.input_warnings import warnings
 from mast_opt.server_assignment.tables.mathprog import write_dat
 from mast_opt.server_assignment.tables.plan_tables import plan_from_tables, plan_to_tables
 from mast_opt.server_assignment.tables.problem_tables import problem_from_tables, problem_to_tables
 from mast_opt.server_assignment.tables.schema import PLAN_SCHEMA, SCHEMA
-from mast_opt.server_assignment.terms import TERMS
 from mast_opt.server_assignment.verification.certificate_bound import certified_bound
 from mast_opt.server_assignment.verification.verifier import verify
 

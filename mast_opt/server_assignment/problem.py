@@ -7,6 +7,7 @@ Index letters, here and everywhere: s server, t type, r rack, b switchboard, d d
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
@@ -22,6 +23,17 @@ from mast_opt.server_assignment.server_classes import ServerClasses, partition
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
+TERMS: Mapping[str, float] = {
+    "shortfall": 1000.0,
+    "moves_in_use": 10.0,
+    "moves_idle": 1.0,
+    "spread": 1.0,
+    "buffer": 1.0,
+    "affinity": 1.0,
+    "use": 0.1,
+    "repair": 100.0,
+}
+"""Objective term → its default weight. What each measures: ``docs/problems/server-assignment.md``."""
 SHARE = 1000
 """Shares (spread limits, affinities) are integers out of this many."""
 BUFFERS = ("embedded", "shared", "none", "pool")

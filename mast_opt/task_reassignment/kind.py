@@ -15,14 +15,13 @@ from mast_opt.task_reassignment.migration.plan_rows import migration_plan
 from mast_opt.task_reassignment.plan import Plan, check_plan, today
 from mast_opt.task_reassignment.presentation.charts import charts
 from mast_opt.task_reassignment.presentation.sections import sections
-from mast_opt.task_reassignment.problem import TaskReassignment
+from mast_opt.task_reassignment.problem import TERMS, TaskReassignment
 from mast_opt.task_reassignment.tables.example import EXAMPLE
 from mast_opt.task_reassignment.tables.input_warnings import warnings
 from mast_opt.task_reassignment.tables.mathprog import write_dat
 from mast_opt.task_reassignment.tables.plan_tables import plan_from_tables, plan_to_tables
 from mast_opt.task_reassignment.tables.problem_tables import PLAN_SCHEMA, SCHEMA, problem_from_tables, problem_to_tables
 from mast_opt.task_reassignment.tables.roadef_writer import write_assignment, write_model
-from mast_opt.task_reassignment.terms import TERMS
 from mast_opt.task_reassignment.verification.aggregate_bound import aggregate_bound
 from mast_opt.task_reassignment.verification.verifier import verify
 

@@ -6,6 +6,7 @@ here and everywhere: p process, m machine, k resource, s service, b balance goal
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
@@ -19,6 +20,15 @@ from mast_opt.kind.header import Objective
 
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
+
+TERMS: Mapping[str, float] = {
+    "load": 1.0,
+    "balance": 1.0,
+    "process_move": 1.0,
+    "service_move": 10.0,
+    "machine_move": 100.0,
+}
+"""Objective term → its default weight. What each measures: ``docs/problems/task-reassignment.md``."""
 SCALARS = {"name": str, "objective": Objective, "provenance": str}
 # Capacities may be negative: the part of an instance that a heuristic solves exactly lacks what other processes hold.
 COLUMNS = (

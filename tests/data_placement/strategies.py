@@ -15,8 +15,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from mast_opt.data_placement import DataPlacement, Links, Plan
-from mast_opt.data_placement.problem import SHARE
-from mast_opt.data_placement.terms import TERMS
+from mast_opt.data_placement.problem import SHARE, TERMS
 from mast_opt.kind.header import Objective
 
 Draw = Callable[[st.SearchStrategy[Any]], Any]

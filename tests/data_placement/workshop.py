@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from mast_opt.data_placement import DataPlacement, Links, Plan
-from mast_opt.data_placement.terms import TERMS
+from mast_opt.data_placement.problem import TERMS
 from mast_opt.kind.header import Objective
 
 TB = 1_000_000

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from mast_opt.job_placement import JobPlacement
 from mast_opt.job_placement.gpu_assignment import read_devices
-from mast_opt.job_placement.terms import TERMS
+from mast_opt.job_placement.problem import TERMS
 from mast_opt.kind.header import Objective
 
 Draw = Callable[[st.SearchStrategy[Any]], Any]

@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mast_opt.data_placement.problem import DataPlacement, Ints
-from mast_opt.data_placement.terms import TERMS
+from mast_opt.data_placement.problem import TERMS, DataPlacement, Ints
 from mast_opt.kind.header import Objective
 
 

@@ -15,8 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mast_opt.core.errors import Fault, PlanError
-from mast_opt.data_placement.problem import DataPlacement
-from mast_opt.data_placement.terms import TERMS
+from mast_opt.data_placement.problem import TERMS, DataPlacement
 from mast_opt.data_placement.verification.certificate_bound import (
     CHUNK,
     LEVELS,

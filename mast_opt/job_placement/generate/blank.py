@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mast_opt.job_placement.problem import JobPlacement
-from mast_opt.job_placement.terms import TERMS
+from mast_opt.job_placement.problem import TERMS, JobPlacement
 from mast_opt.job_placement.units import CLUSTER, SERVER, Ints
 from mast_opt.kind.header import Objective
 

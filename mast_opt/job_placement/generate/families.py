@@ -10,8 +10,7 @@ from mast_opt.job_placement.generate.blank import Pending, assemble, labels
 from mast_opt.job_placement.generate.demand import with_queue_for
 from mast_opt.job_placement.generate.fleets import fill, fleet, task_needs
 from mast_opt.job_placement.generate.jobs import levels, pending, philly_sizes, reads, sizes
-from mast_opt.job_placement.problem import JobPlacement
-from mast_opt.job_placement.terms import TERMS
+from mast_opt.job_placement.problem import TERMS, JobPlacement
 from mast_opt.job_placement.units import GPU, WHOLE
 from mast_opt.kind.header import Objective
 

@@ -9,8 +9,7 @@ import numpy as np
 from mast_opt.kind.header import Objective
 from mast_opt.server_assignment.generate import reservations as claims
 from mast_opt.server_assignment.generate.fleets import TYPES, fleet, labels
-from mast_opt.server_assignment.problem import POOL, SHARE, ServerAssignment
-from mast_opt.server_assignment.terms import TERMS
+from mast_opt.server_assignment.problem import POOL, SHARE, TERMS, ServerAssignment
 from mast_opt.server_assignment.verification.measures import Measure
 
 FREE = 0.12

@@ -6,8 +6,7 @@ import numpy as np
 
 from mast_opt.kind.header import Objective
 from mast_opt.task_reassignment.generate.distributions import machine_sizes, needs, random_fit
-from mast_opt.task_reassignment.problem import Ints, TaskReassignment, labels
-from mast_opt.task_reassignment.terms import TERMS
+from mast_opt.task_reassignment.problem import TERMS, Ints, TaskReassignment, labels
 
 FILL = 0.84
 """Use over capacity, all machines together; use over safety capacity is about 1."""

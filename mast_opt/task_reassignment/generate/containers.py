@@ -6,8 +6,7 @@ import numpy as np
 
 from mast_opt.kind.header import Objective
 from mast_opt.task_reassignment.generate.distributions import machine_sizes, needs
-from mast_opt.task_reassignment.problem import TaskReassignment, labels
-from mast_opt.task_reassignment.terms import TERMS
+from mast_opt.task_reassignment.problem import TERMS, TaskReassignment, labels
 
 FILL = 0.8
 

@@ -23,9 +23,8 @@ import numpy as np
 from mast_opt.core.errors import Fault, InputError, InstanceError
 from mast_opt.core.limits import read_regular, unzipped
 from mast_opt.kind.header import MOST_WEIGHT, Objective
-from mast_opt.task_reassignment.problem import Bools, Ints, TaskReassignment, labels
+from mast_opt.task_reassignment.problem import TERMS, Bools, Ints, TaskReassignment, labels
 from mast_opt.task_reassignment.tables.consistency import faults
-from mast_opt.task_reassignment.terms import TERMS
 
 LARGEST = 2**62
 

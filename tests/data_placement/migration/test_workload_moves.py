@@ -16,7 +16,7 @@ from mast_opt.core.solve_result import Status
 from mast_opt.data_placement import DataPlacement, Links, Plan
 from mast_opt.data_placement.formulation.formulation import base
 from mast_opt.data_placement.migration.planner import steps
-from mast_opt.data_placement.terms import TERMS
+from mast_opt.data_placement.problem import TERMS
 from mast_opt.data_placement.verification.verifier import verify
 from mast_opt.kind.header import Objective
 from mast_opt.report.terminal.diff_and_migration import stops_section

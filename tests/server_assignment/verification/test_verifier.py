@@ -11,8 +11,7 @@ from hypothesis import event, given
 from mast_opt.kind.header import Objective
 from mast_opt.server_assignment import Plan, ServerAssignment
 from mast_opt.server_assignment.formulation.formulation import base
-from mast_opt.server_assignment.problem import EMBEDDED, POOL, SHARED
-from mast_opt.server_assignment.terms import TERMS
+from mast_opt.server_assignment.problem import EMBEDDED, POOL, SHARED, TERMS
 from mast_opt.server_assignment.verification.verifier import verify
 from tests.server_assignment.brute import Brute
 from tests.server_assignment.strategies import problems

@@ -21,8 +21,7 @@ from mast_opt.core.errors import SourceError, UsageError
 from mast_opt.data_placement import DataPlacement, Links
 from mast_opt.data_placement.generate import distributions as draws
 from mast_opt.data_placement.generate.blank import plain
-from mast_opt.data_placement.problem import SHARE
-from mast_opt.data_placement.terms import TERMS
+from mast_opt.data_placement.problem import SHARE, TERMS
 from mast_opt.io.faults import Faults
 from mast_opt.io.importers.base import Importer, Input, setting
 from mast_opt.io.importers.cloud_regions.datasets import COPIES, CloudData, datasets_and_readers, near_home

@@ -10,10 +10,9 @@ from hypothesis import strategies as st
 import mast_opt
 from mast_opt.kind.header import Objective
 from mast_opt.server_assignment import ServerAssignment
-from mast_opt.server_assignment.problem import EMBEDDED
+from mast_opt.server_assignment.problem import EMBEDDED, TERMS
 from mast_opt.server_assignment.ras.lagrangian.reservation_subproblem import Limits, PricedItems, bought
 from mast_opt.server_assignment.ras.lagrangian.risk_bounds import min_risk_bounds
-from mast_opt.server_assignment.terms import TERMS
 from mast_opt.server_assignment.verification.certificate_bound import certified_bound
 from mast_opt.server_assignment.verification.measures import Measure
 from tests.server_assignment.strategies import problems

@@ -113,7 +113,7 @@ class _Reader:
             self._known(place, entry, _ENTRY)
             try:
                 sources = list(self._sources(place, entry))
-            except (MastOptError, OSError, ValueError, NotImplementedError) as error:  # the last of Path.glob
+            except (MastOptError, OSError, ValueError) as error:
                 self._faults.add(f"{self._path.name}, {place}", f"instances that can be had ({error})")
                 continue
             if not sources and not self._faults:

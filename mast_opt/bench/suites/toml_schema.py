@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from pathlib import PurePath
 from typing import Any, TypeAlias
 
 from mast_opt.bench.reporting.plots import PLOTS
@@ -36,6 +37,15 @@ def _table(value: Any) -> bool:
     return isinstance(value, dict)
 
 
+def _pattern(value: Any) -> bool:
+    """A path below a folder, perhaps with wildcards, that ``Path.glob`` of every Python accepts."""
+    if not isinstance(value, str) or "\0" in value:
+        return False
+    path = PurePath(value)
+    wrong = [part for part in path.parts if part == ".." or ("**" in part and part != "**")]
+    return bool(path.parts) and not path.anchor and not wrong
+
+
 TEXT: Shape = (_text, "text in quotes")
 TEXTS: Shape = (_all(_text), "a list of texts in quotes")
 TABLE: Shape = (_table, "a table")
@@ -66,7 +76,10 @@ _ENTRY: Mapping[str, Shape] = {
     ),
     "instances": TEXTS,
     "instance_seeds": SEEDS,
-    "data": (_all(lambda value: _text(value) or _all(_text)(value)), "a list of texts, or of lists of them"),
+    "data": (
+        _all(lambda value: _pattern(value) or _all(_pattern)(value)),
+        "a list of paths below the folder of data, or of lists of them: relative, without .., ** only between slashes",
+    ),
 }
 _CONTESTANT: Mapping[str, Shape] = {
     **dict.fromkeys(("solver", "formulation", "peer"), TEXT),

@@ -130,6 +130,15 @@ def test_faults_are_named(suite_file: Path, before: str, after: str, words: str)
     assert words in str(error.value)
 
 
+@pytest.mark.parametrize("pattern", ["", ".", "/etc/*", "../gap/*", "gap**/*.txt", "gap/\\u0000"])
+def test_a_pattern_of_files_stays_below_the_folder_of_data(suite_file: Path, tmp_path: Path, pattern: str) -> None:
+    suite_file.write_text(SUITE.replace('data = ["gap/*.txt"]', f'data = ["{pattern}"]'))
+    words = r"entry 'public': data: .*expected a list of paths below the folder of data"
+    for data in (None, tmp_path):
+        with pytest.raises(SuiteError, match=words):
+            read_suite(suite_file, data)
+
+
 def test_all_faults_come_at_once(suite_file: Path) -> None:
     suite_file.write_text(SUITE.replace("title", "tilte").replace('"highs", "highs strong"]', '"other"]'))
     with pytest.raises(SuiteError) as error:

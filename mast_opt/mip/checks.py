@@ -14,22 +14,15 @@ if TYPE_CHECKING:
 
 
 def check(mip: Mip) -> None:
-    """Raises UsageError that names the array and the position."""
+    """Every array. Raises UsageError that names the array and the position."""
     width, height = _length(mip, "cost"), _length(mip, "row_lower")
-    lengths = {"cost": width, "col_lower": width, "col_upper": width, "row_lower": height, "row_upper": height}
-    for name, length in (*lengths.items(), ("value", None)):
-        _array(mip, name, "f", "floats", length)
+    check_objective(mip, width)
+    check_limits(mip, width, height)
+    _array(mip, "value", "f", "floats", None)
+    _finite(mip, "value")
     _array(mip, "integral", "b", "booleans", width)
     _array(mip, "row_start", "iu", "integers", height + 1)
     _array(mip, "index", "iu", "integers", len(mip.value))
-    for name in ("cost", "value"):
-        if not np.isfinite(getattr(mip, name)).all():
-            raise UsageError(f"{name} of program {mip.name!r} holds NaN or infinity; expected finite numbers")
-    if not np.isfinite(mip.offset):
-        raise UsageError(f"offset of program {mip.name!r} holds NaN or infinity; expected finite numbers")
-    for name in ("col_lower", "col_upper", "row_lower", "row_upper"):
-        if np.isnan(getattr(mip, name)).any():
-            raise UsageError(f"{name} of program {mip.name!r} holds NaN; expected numbers, or ±infinity for no limit")
     start = mip.row_start
     if int(start[0]) != 0 or int(start[-1]) != len(mip.index) or (start[1:] < start[:-1]).any():
         raise UsageError(
@@ -39,6 +32,27 @@ def check(mip: Mip) -> None:
     _positions(f"index of program {mip.name!r}", mip.index, width)
     for name, term in mip.terms.items():
         _positions(f"columns of the term {name!r} of program {mip.name!r}", term.columns, width)
+
+
+def check_objective(mip: Mip, width: int) -> None:
+    """The objective alone, over so many columns. Raises UsageError."""
+    _array(mip, "cost", "f", "floats", width)
+    _finite(mip, "cost")
+    _finite(mip, "offset")
+
+
+def check_limits(mip: Mip, width: int, height: int) -> None:
+    """The limits of columns and rows alone, over so many of them. Raises UsageError."""
+    lengths = {"col_lower": width, "col_upper": width, "row_lower": height, "row_upper": height}
+    for name, length in lengths.items():
+        _array(mip, name, "f", "floats", length)
+        if np.isnan(getattr(mip, name)).any():
+            raise UsageError(f"{name} of program {mip.name!r} holds NaN; expected numbers, or ±infinity for no limit")
+
+
+def _finite(mip: Mip, name: str) -> None:
+    if not np.isfinite(getattr(mip, name)).all():
+        raise UsageError(f"{name} of program {mip.name!r} holds NaN or infinity; expected finite numbers")
 
 
 def _length(mip: Mip, name: str) -> int:

@@ -59,3 +59,24 @@ def test_unknown_terms_are_refused_with_those_that_there_are() -> None:
     for call in (lambda: mip.minimise({"storag": 1.0}), lambda: mip.limit_term("storag", 1.0)):
         with pytest.raises(UsageError, match=r"no term called .storag.; expected one of: .*storage"):
             call()
+
+
+@pytest.mark.parametrize("weight", [np.nan, np.inf])
+def test_an_objective_that_is_not_finite_is_refused(weight: float) -> None:
+    mip = replace(knapsack()[0], terms={"all": Term(np.arange(1), np.ones(1), 2.0)})
+    with pytest.raises(UsageError, match="cost of program"):
+        mip.minimise({"all": weight})
+    with pytest.raises(UsageError, match="offset of program"):
+        replace(mip, terms={"all": Term(np.zeros(0, np.int64), np.zeros(0), weight)}).minimise({"all": 1.0})
+    with pytest.raises(UsageError, match="col_lower of program"):
+        mip.fix(np.arange(1), np.array([np.nan]))
+
+
+def test_another_objective_does_not_check_the_matrix_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    mip = replace(knapsack()[0], terms={"all": Term(np.arange(1), np.ones(1), 2.0)})
+    monkeypatch.setattr("mast_opt.mip.program.check", lambda mip: pytest.fail("checked again"))
+    derived = mip.minimise({"all": 3.0})
+    assert (derived.cost[0], derived.offset) == (3.0, 6.0)
+    assert derived.value is mip.value
+    assert mip.cost[0] != 3.0
+    assert derived.fix(np.arange(1), np.zeros(1)).col_upper[0] == 0.0

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 from mast_opt.data_placement.migration.loads import Loads
 from mast_opt.data_placement.migration.replica_moves import Moving
-from mast_opt.data_placement.migration.schedule import Operation
 from mast_opt.data_placement.migration.state import MigrationState, Where
+from mast_opt.data_placement.migration.steps import Operation
 from mast_opt.data_placement.problem import SHARE
 
 MOST_STEPS = 10_000

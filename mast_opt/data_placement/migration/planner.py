@@ -8,7 +8,8 @@ from mast_opt.data_placement.migration.exact_search import least_stops
 from mast_opt.data_placement.migration.loads import Loads
 from mast_opt.data_placement.migration.replica_moves import Moving
 from mast_opt.data_placement.migration.replica_search import Assistance, search
-from mast_opt.data_placement.migration.schedule import Calendar, Operation, RunStep, Step
+from mast_opt.data_placement.migration.schedule import Calendar
+from mast_opt.data_placement.migration.steps import Operation, RunStep, Step
 from mast_opt.data_placement.migration.workload_moves import Part
 from mast_opt.data_placement.plan import Plan
 from mast_opt.data_placement.problem import SHARE, DataPlacement
@@ -155,7 +156,7 @@ def _deadlocked(moving: Moving, loads: Loads, plain: Calendar) -> Steps:
         if ways:
             return _answer(min(ways, key=_price), proven, deadlock=stuck, room=room)
         proven = False
-    left = {*plain.copies, *(transfer.pair for transfers in plain.active for transfer in transfers)}
+    left = {*plain.copies, *(transfer.pair for transfers in plain.transfers.under_way for transfer in transfers)}
     free_mb = [amount // SHARE for amount in plain.world.free]
     blocked = tuple(Blocked(i, r, max(moving.size_mb[i] - free_mb[r], 0)) for i, r in sorted(left))
     return _answer(plain, proven, deadlock=stuck or blocked, room=room, blocked=blocked)

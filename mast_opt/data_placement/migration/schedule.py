@@ -8,77 +8,18 @@ not serve, and only then, if that is allowed, work stops.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
 from copy import copy
 from dataclasses import dataclass, field, replace
 
 from mast_opt.data_placement.migration.loads import Loads
-from mast_opt.data_placement.migration.replica_moves import Moving, Pair, Sources
+from mast_opt.data_placement.migration.replica_moves import Moving, Pair
 from mast_opt.data_placement.migration.state import MigrationState, Where
+from mast_opt.data_placement.migration.steps import Operation, RunStep, Step
 from mast_opt.data_placement.migration.stops import Stoppable, cheapest_stop
-from mast_opt.data_placement.migration.workload_moves import Cell
+from mast_opt.data_placement.migration.transfers import Transfer, Transfers
 from mast_opt.data_placement.problem import SHARE
-
-
-@dataclass(frozen=True)
-class Step:
-    """A copy, the part of one that a day takes, or a deletion. Steps of the same wave may run at the same time."""
-
-    day: int
-    """0, 1, …"""
-    days: int
-    """How many days on end this volume is copied, from ``day`` on."""
-    wave: int
-    """0, 1, …; a deletion makes room for the waves after it, a copy holds its whole room from its first step on."""
-    dataset: int
-    region: int
-    """Where the replica arrives or goes."""
-    source: int | None
-    """None for a deletion, and for an upload from outside."""
-    kb: int
-    """Copied on each of the days, in thousandths of a MB; 0 for a deletion."""
-    deletes: bool
-    hop: bool
-    """Of a replica in between that the plan does not have."""
-
-
-@dataclass(frozen=True)
-class RunStep:
-    """A share of a workload that moves, stops or starts; what it used is free for the waves after it."""
-
-    day: int
-    wave: int
-    part: int
-    """Position among the parts of all workloads."""
-    workload: int
-    source: Cell | None
-    """None: it starts."""
-    target: Cell | None
-    """None: it stops, for a while or because the plan does not serve it."""
-    share: int
-
-
-@dataclass(frozen=True)
-class Operation:
-    """A step of an order that the days keep to."""
-
-    kind: str
-    """``copy``, ``delete``, ``enter`` or ``stop``."""
-    at: int
-    """The dataset, or the part of a workload."""
-    region: int = -1
-    """Of a copy or deletion."""
-
-
-@dataclass
-class Transfer:
-    """A copy under way."""
-
-    pair: Pair
-    left_kb: dict[int | None, int]
-    """What is still to come from each source."""
 
 
 @dataclass(eq=False)
@@ -122,7 +63,7 @@ class Calendar:
                 self.copies.add((op.at, op.region))
             elif op.kind == "delete":
                 self.deletes.add((op.at, op.region))
-        self.active: list[list[Transfer]] = [[] for _ in regions]
+        self.transfers = Transfers(m, self.world)
         free = [pair for pair in m.incoming if ("copy", *pair) not in listed]
         self._rank = {pair: n for n, pair in enumerate(sorted(free, key=self._urgency))}
         self.awake_copies: list[set[Pair]] = [set() for _ in regions]
@@ -162,14 +103,14 @@ class Calendar:
         for name, value in vars(self).items():
             if isinstance(value, set | dict | list):
                 setattr(twin, name, copy(value))
-        twin.active = [[Transfer(one.pair, dict(one.left_kb)) for one in under_way] for under_way in self.active]
+        twin.transfers = self.transfers.copy(twin.world)
         twin.awake_copies = [set(pairs) for pairs in self.awake_copies]
         return twin.run()
 
     @property
     def complete(self) -> bool:
         """Whether nothing is left to do."""
-        return not (self.copies or self.deletes or self.enters or self.ends or any(self.active))
+        return not (self.copies or self.deletes or self.enters or self.ends or any(self.transfers.under_way))
 
     @property
     def stop_cost(self) -> int:
@@ -197,22 +138,18 @@ class Calendar:
         return True
 
     def _begin_day(self) -> None:
-        remote = self.world.remote
-        self._ingress = list(self.moving.ingress_kb)
-        self._peak: dict[Pair, int] = {}
-        self._yielded = False
+        self.transfers.begin_day()
         self._settled = False
-        if remote is not None:
-            remote.copied = {}
+        if self.world.remote is not None:
             self.awake_deletes |= self.deletes & self._free_deletes
             self.awake_enters |= self.enters & self._free_enters
 
     def _idle(self) -> bool:
         """Whether tomorrow brings nothing that today does not."""
         remote = self.world.remote
-        if any(self.active) or any(self.awake_copies) or (remote is not None and remote.copied):
+        if any(self.transfers.under_way) or any(self.awake_copies) or (remote is not None and remote.copied):
             return False
-        return self.queue is None or not any(self._ingress[r] == 0 for _, r in self.copies)
+        return self.queue is None or not any(self.transfers.ingress[r] == 0 for _, r in self.copies)
 
     def _spend_wave(self) -> bool:
         before = len(self.steps), len(self.runs)
@@ -224,7 +161,7 @@ class Calendar:
         for u in sorted(self.awake_enters):
             self.awake_enters.discard(u)
             self._enter(u)
-        self._note_peaks()
+        self.transfers.note_peaks()
         self._copy()
         return self._end_wave(before)
 
@@ -386,11 +323,11 @@ class Calendar:
         return not self.moving.outgoing_of[pair[0]], -self.moving.size_mb[pair[0]], pair
 
     def _copy(self) -> None:
-        for r, under_way in enumerate(self.active):
+        for r, under_way in enumerate(self.transfers.under_way):
             for transfer in list(under_way):
                 self._transfer(transfer)
             for pair in sorted(self.awake_copies[r], key=self._rank.__getitem__):
-                if self._ingress[r] == 0 and self.moving.size_mb[pair[0]]:
+                if self.transfers.ingress[r] == 0 and self.moving.size_mb[pair[0]]:
                     break
                 self._begin(pair)
 
@@ -400,100 +337,42 @@ class Calendar:
         if not world.may_begin(i, r) or (size and size > world.free[r] - self.reserved[r]):
             self.awake_copies[r].discard(pair)
             return False
-        if size and self._ingress[r] == 0:
+        if size and self.transfers.ingress[r] == 0:
             return False
-        sources = self._sources(i, r)
+        sources = self.transfers.sources(i, r)
         if sources is None:
             return False
-        world.begin(i, r)
         self.copies.discard(pair)
         self.awake_copies[r].discard(pair)
-        left: dict[int | None, int] = {None: size}
-        if sources:
-            left = {q: self.moving.size_mb[i] * share for q, share in sources}
-        for q in left:
-            if q is not None:
-                world.sending[i, q] = world.sending.get((i, q), 0) + 1
         self._settled = True
-        self.active[r].append(Transfer(pair, left))
-        self._transfer(self.active[r][-1])
+        self._transfer(self.transfers.start(pair, sources))
         return True
-
-    def _sources(self, i: int, r: int) -> Sources | None:
-        """Where a copy comes from: as planned, else from where most can be copied today. None: not today."""
-        sources = self.moving.sources(i, r, self.world.held[i])
-        if self.world.remote is None or not sources or not self.moving.size_mb[i]:
-            return sources
-        if all(self._room(q, r) > 0 for q, _ in sources):
-            return sources
-        widest = max(self.world.held[i], key=lambda q: (self._room(q, r), -q))
-        return ((widest, SHARE),) if self._room(widest, r) > 0 else None
-
-    def _room(self, q: int, r: int) -> int:
-        """What may still be copied over a link today: reads have what they took at any time of the day."""
-        remote = self.world.remote
-        assert remote is not None
-        used = max(remote.used[r].get(q, 0), self._peak.get((q, r), 0))
-        return remote.link_kb.get((q, r), 0) - used - remote.copied.get((q, r), 0)
-
-    def _note_peaks(self) -> None:
-        remote = self.world.remote
-        if remote is not None:
-            for r, used in enumerate(remote.used):
-                for q, amount in used.items():
-                    self._peak[q, r] = max(self._peak.get((q, r), 0), amount)
 
     def _transfer(self, transfer: Transfer) -> None:
         """Copy what the day still allows."""
-        (i, r), remote = transfer.pair, self.world.remote
-        size = self.moving.size_mb[i]
-        for source, wanted in transfer.left_kb.items():
-            amount, ingress = wanted, self._ingress[r]
-            if ingress is not None:
-                amount = min(amount, ingress)
-            if remote is not None and source is not None:
-                amount = min(amount, max(self._room(source, r), 0))
-            if amount > 0 or not size:
-                if ingress is not None:
-                    self._ingress[r] = ingress - amount
-                if remote is not None and source is not None and amount:
-                    remote.copied[source, r] = remote.copied.get((source, r), 0) + amount
-                transfer.left_kb[source] = wanted - amount
-                hop = not self.moving.plan.place[i, r]
-                self.steps.append(Step(self.day, 1, self.wave, i, r, source, amount, False, hop))
-        if not any(transfer.left_kb.values()):
-            self.active[r].remove(transfer)
+        i, r = transfer.pair
+        hop = not self.moving.plan.place[i, r]
+        for source, kb in self.transfers.advance(transfer):
+            self.steps.append(Step(self.day, 1, self.wave, i, r, source, kb, False, hop))
+        if transfer.complete:
             self._due.append(lambda: self._copied(transfer))
 
     def _copied(self, transfer: Transfer) -> None:
-        i, r = transfer.pair
-        for q in transfer.left_kb:
-            if q is not None:
-                self._release(i, q)
-        self._arrived(i, r)
-
-    def _release(self, i: int, q: int) -> None:
-        sending = self.world.sending
-        sending[i, q] -= 1
-        if not sending[i, q]:
-            del sending[i, q]
+        self.transfers.release_sources(transfer)
+        self._arrived(*transfer.pair)
 
     def _repeat(self, first: int) -> None:
         """A day that only went on with copies is like those after it, until one of them ends."""
-        under_way = {transfer.pair: transfer.left_kb for transfers in self.active for transfer in transfers}
         today = self.steps[first:]
-        more = min((under_way[step.dataset, step.region][step.source] - 1) // step.kb for step in today)
-        if more > 0:
-            self.steps[first:] = [replace(step, days=1 + more) for step in today]
-            for step in today:
-                under_way[step.dataset, step.region][step.source] -= more * step.kb
-            self.day += more
+        more = self.transfers.repeat(today)
+        self.steps[first:] = [replace(step, days=1 + more) for step in today]
+        self.day += more
 
     # where nothing can go on
 
     def _unstick(self, fresh: bool) -> bool:
         before = len(self.steps), len(self.runs)
-        if fresh and self._yield_links():
+        if fresh and self.transfers.yield_links(sorted(self.copies)):
             return True
         for kind, at, r in sorted(self._shy):
             self._shy.discard((kind, at, r))
@@ -526,41 +405,3 @@ class Calendar:
         deletes = {(head.at, head.region)} if head and head.kind == "delete" else self.deletes & self._free_deletes
         wanted = Stoppable(self.world, may, self.enters, copies, deletes, self.reserved, head is not None)
         return cheapest_stop(wanted)
-
-    def _yield_links(self) -> bool:
-        """Once a day: reads leave links to copies that have no other way, or copies take another way."""
-        remote, world = self.world.remote, self.world
-        if remote is None or self._yielded:
-            return False
-        self._yielded, moved = True, False
-        for transfer in [transfer for transfers in self.active for transfer in transfers]:
-            i, r = transfer.pair
-            for q in [q for q, left in transfer.left_kb.items() if left and q is not None]:
-                other = next((one for one in sorted(world.held[i]) if one != q and self._room(one, r) > 0), None)
-                if other is not None:
-                    if other not in transfer.left_kb:
-                        world.sending[i, other] = world.sending.get((i, other), 0) + 1
-                    transfer.left_kb[other] = transfer.left_kb.get(other, 0) + transfer.left_kb[q]
-                    del transfer.left_kb[q]
-                    self._release(i, q)
-                    moved = True
-                else:
-                    moved |= self._make_room(q, r)
-        waiting: dict[int, list[Pair]] = defaultdict(list)
-        for i, r in sorted(self.copies):
-            waiting[r].append((i, r))
-        for r, pairs in waiting.items():
-            for i, _ in pairs:
-                if world.may_begin(i, r) and any(self._make_room(q, r) for q in sorted(world.held[i])):
-                    moved = True
-                    break
-        return moved
-
-    def _make_room(self, q: int, r: int) -> bool:
-        remote = self.world.remote
-        assert remote is not None
-        moved = remote.make_room(q, r, self.world.held)
-        if moved:
-            self._peak = {}
-            self._note_peaks()
-        return moved

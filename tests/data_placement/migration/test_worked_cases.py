@@ -13,7 +13,7 @@ from mast_opt.data_placement import DataPlacement, Links, Plan
 from mast_opt.data_placement.migration import exact_search as steps_exact
 from mast_opt.data_placement.migration.planner import Steps, steps
 from mast_opt.data_placement.migration.replica_moves import Moving
-from tests.data_placement.migration.test_workload_moves import NONE, crowd, two_regions
+from tests.data_placement.migration.handmade import NONE, crowd, two_regions
 from tests.data_placement.migrations import replay
 from tests.data_placement.workshop import ints
 

@@ -4,92 +4,21 @@ from __future__ import annotations
 
 import heapq
 from dataclasses import replace
-from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import assume, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 import mast_opt
-from mast_opt.core.solve_result import Status
-from mast_opt.data_placement import DataPlacement, Links, Plan
-from mast_opt.data_placement.formulation.formulation import base
+from mast_opt.data_placement import DataPlacement, Plan
 from mast_opt.data_placement.migration.planner import steps
-from mast_opt.data_placement.problem import TERMS
-from mast_opt.data_placement.verification.verifier import verify
-from mast_opt.kind.header import Objective
 from mast_opt.report.terminal.diff_and_migration import stops_section
+from tests.data_placement.migration.handmade import EAST, NONE, TB, WEST, bools, crowd, two_regions
+from tests.data_placement.migration.strategies import exchanges, migrations
 from tests.data_placement.migrations import replay
-from tests.data_placement.strategies import problems
-from tests.data_placement.support import examples, proven
+from tests.data_placement.support import examples
 from tests.data_placement.workshop import ints
-
-TB = 1_000_000
-EAST, WEST = 0, 1
-NONE = np.zeros(0, np.int64)
-
-
-def bools(*rows: tuple[int, ...]) -> np.ndarray:
-    return np.array(rows, np.bool_)
-
-
-def two_regions() -> tuple[DataPlacement, Plan]:
-    """w reads a (1 TB) and b (100 TB), both only in east; no remote reads; 10 TB a day; the plan moves w to west."""
-    problem = DataPlacement(
-        name="two-regions",
-        regions=("east", "west"),
-        gpu_types=("h100",),
-        datasets=("a", "b"),
-        workloads=("w",),
-        apps=("",),
-        tiers=(0,),
-        storage_mb=ints(200 * TB, 200 * TB),
-        headroom_milli=ints(0, 0),
-        cpu_mcores=ints(10_000, 10_000),
-        ingress_mb_per_day=ints(0, 0),
-        ingress_limited=np.zeros(2, np.bool_),
-        supply_mgpu=ints([8_000], [8_000]),
-        size_mb=ints(TB, 100 * TB),
-        copies_min=ints(1, 1),
-        copies_max=ints(1, 1),
-        stored=bools((1, 0), (1, 0)),
-        pinned=np.zeros((2, 2), np.bool_),
-        forbidden=np.zeros((2, 2), np.bool_),
-        residency=np.zeros((2, 2), np.bool_),
-        tier=ints(0),
-        cpu_need_mcores=ints(1_000),
-        app=ints(0),
-        splittable=np.zeros(1, np.bool_),
-        output_mb=ints(0),
-        work_pinned=np.zeros((1, 2), np.bool_),
-        work_forbidden=np.zeros((1, 2), np.bool_),
-        option_workload=ints(0),
-        option_type=ints(0),
-        option_mgpu=ints(8_000),
-        read_workload=ints(0, 0),
-        read_dataset=ints(0, 1),
-        read_mb_per_day=ints(TB, TB),
-        current_workload=ints(0),
-        current_region=ints(EAST),
-        current_type=ints(0),
-        current_share=ints(1000),
-        quota_region=NONE,
-        quota_app=NONE,
-        quota_mcores=NONE,
-        links=Links(ints(0), ints(1), ints(10 * TB), np.zeros(1)),
-        objective=Objective(TERMS),
-        remote_reads=False,
-        may_refuse=False,
-        days=Fraction(20),
-    )
-    plan = Plan(
-        bools((0, 1), (0, 1)),
-        *(ints(0), ints(WEST), ints(0), ints(1000)),
-        *(ints(0, 1), ints(0, 0), ints(1, 1), ints(1000, 1000)),
-        *(NONE.copy() for _ in range(5)),
-    )
-    return problem, plan
 
 
 def test_data_stays_until_the_work_that_reads_it_has_moved() -> None:
@@ -122,42 +51,6 @@ def test_the_rows_are_seen_by_the_replay() -> None:
     ):
         with pytest.raises(AssertionError):
             replay(problem, plan, broken)
-
-
-def crowd(gpus: tuple[int, ...]) -> tuple[DataPlacement, Plan]:
-    """Workloads without data, each in east or west in turn, which all change sides; no GPU is free."""
-    problem, plan = two_regions()
-    W = len(gpus)
-    size = np.array(gpus, np.int64) * 1000
-    now = np.arange(W) % 2
-    supply = np.array([max(size[now == r].sum(), size[now == 1 - r].sum()) for r in (0, 1)])
-    problem = replace(
-        problem,
-        workloads=tuple(f"w{w}" for w in range(W)),
-        cpu_mcores=ints(10**6, 10**6),
-        supply_mgpu=supply[:, None],
-        tier=np.zeros(W, np.int64),
-        cpu_need_mcores=np.zeros(W, np.int64),
-        app=np.zeros(W, np.int64),
-        splittable=np.zeros(W, np.bool_),
-        output_mb=np.zeros(W, np.int64),
-        work_pinned=np.zeros((W, 2), np.bool_),
-        work_forbidden=np.zeros((W, 2), np.bool_),
-        option_workload=np.arange(W),
-        option_type=np.zeros(W, np.int64),
-        option_mgpu=size,
-        read_workload=NONE,
-        read_dataset=NONE,
-        read_mb_per_day=NONE,
-        current_workload=np.arange(W),
-        current_region=now,
-        current_type=np.zeros(W, np.int64),
-        current_share=np.full(W, 1000),
-    )
-    runs = (np.arange(W), 1 - now, np.zeros(W, np.int64), np.full(W, 1000))
-    return problem, replace(
-        plan, **dict(zip(("run_workload", "run_region", "run_type", "run_share"), runs, strict=True))
-    )
 
 
 def test_two_workloads_that_change_sides_stop_the_smaller_one() -> None:
@@ -281,133 +174,12 @@ def test_unknown_and_partial_runs_start() -> None:
     assert [run.source for run in steps(untyped, plan).runs] == [(EAST, 0)]
 
 
-@st.composite
-def migrations(draw: st.DrawFn) -> tuple[DataPlacement, Plan]:
-    """An instance with every feature, and the best plan for the weights that were drawn."""
-    problem = draw(problems(regions=3, datasets=4, workloads=5, roomy=draw(st.booleans())))
-    program = base(problem)
-    result = proven(program.mip)
-    assume(result.status is Status.OPTIMAL)
-    plan = program.decode(result.x)
-    assume(verify(problem, plan).ok)
-    return problem, plan
-
-
 @examples(200)
 @given(migrations())
 def test_every_row_keeps_every_limit(case: tuple[DataPlacement, Plan]) -> None:
     problem, plan = case
     order = steps(problem, plan)
     replay(problem, plan, order)
-
-
-@st.composite
-def exchanges(draw: st.DrawFn) -> tuple[DataPlacement, Plan]:
-    """Work and data between two random states, and regions that have hardly more than each of the two needs."""
-    R, D, W = draw(st.integers(2, 3)), draw(st.integers(1, 4)), draw(st.integers(1, 5))
-    number = lambda low, high, count: ints(*(draw(st.integers(low, high)) for _ in range(count)))  # noqa: E731
-    remote = draw(st.booleans())
-    size, gpus, cores, output = number(1, 4, D), number(0, 4, W), number(0, 3, W), number(0, 1, W)
-    reads = np.array([[draw(st.integers(0, 2)) == 0 for _ in range(D)] for _ in range(W)])
-    splittable = np.array([draw(st.integers(0, 3)) == 0 for _ in range(W)])
-
-    def state() -> tuple[np.ndarray, dict[tuple[int, int], int]]:
-        held = np.array([[draw(st.integers(0, 2)) == 0 for _ in range(R)] for _ in range(D)])
-        held[np.arange(D), number(0, R - 1, D)] = True
-        runs: dict[tuple[int, int], int] = {}
-        for w in range(W):
-            regions = number(0, R - 1, 2 if splittable[w] else 1).tolist()
-            for r in regions:
-                runs[w, r] = runs.get((w, r), 0) + 1000 // len(regions)
-                held[reads[w], r] |= not remote
-        return held, runs
-
-    (stored, now), (place, then) = state(), state()
-    known = {cell: share for cell, share in now.items() if draw(st.integers(0, 9))}
-    slack = draw(st.sampled_from((0, 0, 1, 3)))
-
-    def room(need: np.ndarray, place_need: np.ndarray | int) -> np.ndarray:
-        most = []
-        for runs, held in ((now, stored), (then, place)):
-            used = np.zeros(R, np.int64)
-            for (w, r), share in runs.items():
-                used[r] += need[w] * share
-            most.append(-(-used // 1000) + (size @ held if np.ndim(place_need) else 0))
-        return np.maximum(*most) + slack
-
-    def relation(runs: dict[tuple[int, int], int]) -> tuple[np.ndarray, ...]:
-        rows = np.array([(w, r, 0, share) for (w, r), share in sorted(runs.items())], np.int64).reshape(-1, 4)
-        return tuple(column.copy() for column in rows.T)
-
-    residency = np.zeros_like(stored)
-    for i in range(D):
-        if not draw(st.integers(0, 4)):
-            residency[i] = place[i]
-            for w, r in then:
-                residency[i, r] |= reads[w, i]
-    links = far = None
-    copies = [(i, q, r) for i, r in zip(*np.nonzero(place & ~stored)) for q in np.flatnonzero(stored[i])[:1]]
-    distant = [
-        (w, i, int(np.flatnonzero(place[i])[0]), r, share)
-        for (w, r), share in then.items()
-        for i in np.flatnonzero(reads[w]).tolist()
-        if not place[i, r]
-    ]
-    if draw(st.booleans()):
-        source, target = np.nonzero(~np.eye(R, dtype=bool))
-        used = np.zeros((R, R), np.int64)
-        for _, _, q, r, share in distant:
-            used[q, r] += share
-        for i, q, r in copies:
-            used[q, r] += 10 * size[i]
-        links = Links(
-            source, target, 1 + -(-used[source, target] // 1000) + number(0, 2, len(source)), np.zeros(len(source))
-        )
-        far = np.array(distant, np.int64).reshape(-1, 5).T
-    who, what = np.nonzero(reads)
-    problem = replace(
-        two_regions()[0],
-        regions=tuple(f"r{r}" for r in range(R)),
-        datasets=tuple(f"d{i}" for i in range(D)),
-        workloads=tuple(f"w{w}" for w in range(W)),
-        storage_mb=room(output, size),
-        headroom_milli=np.zeros(R, np.int64),
-        cpu_mcores=room(cores, 0),
-        ingress_mb_per_day=number(1, 3, R),
-        ingress_limited=np.array([draw(st.integers(0, 2)) == 0 for _ in range(R)]),
-        supply_mgpu=number(1, 6, R)[:, None],
-        size_mb=size,
-        copies_min=np.minimum(number(1, 2, D), place.sum(axis=1)),
-        copies_max=np.full(D, R),
-        stored=stored,
-        pinned=np.zeros_like(stored),
-        forbidden=np.zeros_like(stored),
-        residency=residency,
-        tier=np.zeros(W, np.int64),
-        cpu_need_mcores=cores,
-        app=np.zeros(W, np.int64),
-        splittable=splittable,
-        output_mb=output,
-        work_pinned=np.zeros((W, R), np.bool_),
-        work_forbidden=np.zeros((W, R), np.bool_),
-        option_workload=np.arange(W),
-        option_type=np.zeros(W, np.int64),
-        option_mgpu=gpus,
-        read_workload=who,
-        read_dataset=what,
-        read_mb_per_day=np.ones(len(who), np.int64),
-        **dict(
-            zip(("current_workload", "current_region", "current_type", "current_share"), relation(known), strict=True)
-        ),
-        links=links,
-        remote_reads=remote,
-        days=Fraction(100),
-    )
-    rows = np.array([(i, q, r, 1000) for i, q, r in copies], np.int64).reshape(-1, 4).T if links is not None else None
-    flows = [np.zeros(0, np.int64)] * 9 if rows is None or far is None else [*rows, *far]
-    plan = Plan(place, *relation(then), *(column.copy() for column in flows))
-    assume(verify(problem, plan).ok)
-    return problem, plan
 
 
 @examples(300)

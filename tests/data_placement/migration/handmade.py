@@ -1,0 +1,115 @@
+"""Small migrations of data placement, made by hand."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+
+from mast_opt.data_placement import DataPlacement, Links, Plan
+from mast_opt.data_placement.problem import TERMS
+from mast_opt.kind.header import Objective
+from tests.data_placement.workshop import ints
+
+TB = 1_000_000
+EAST, WEST = 0, 1
+NONE = np.zeros(0, np.int64)
+
+
+def bools(*rows: tuple[int, ...]) -> np.ndarray:
+    return np.array(rows, np.bool_)
+
+
+def two_regions() -> tuple[DataPlacement, Plan]:
+    """w reads a (1 TB) and b (100 TB), both only in east; no remote reads; 10 TB a day; the plan moves w to west."""
+    problem = DataPlacement(
+        name="two-regions",
+        regions=("east", "west"),
+        gpu_types=("h100",),
+        datasets=("a", "b"),
+        workloads=("w",),
+        apps=("",),
+        tiers=(0,),
+        storage_mb=ints(200 * TB, 200 * TB),
+        headroom_milli=ints(0, 0),
+        cpu_mcores=ints(10_000, 10_000),
+        ingress_mb_per_day=ints(0, 0),
+        ingress_limited=np.zeros(2, np.bool_),
+        supply_mgpu=ints([8_000], [8_000]),
+        size_mb=ints(TB, 100 * TB),
+        copies_min=ints(1, 1),
+        copies_max=ints(1, 1),
+        stored=bools((1, 0), (1, 0)),
+        pinned=np.zeros((2, 2), np.bool_),
+        forbidden=np.zeros((2, 2), np.bool_),
+        residency=np.zeros((2, 2), np.bool_),
+        tier=ints(0),
+        cpu_need_mcores=ints(1_000),
+        app=ints(0),
+        splittable=np.zeros(1, np.bool_),
+        output_mb=ints(0),
+        work_pinned=np.zeros((1, 2), np.bool_),
+        work_forbidden=np.zeros((1, 2), np.bool_),
+        option_workload=ints(0),
+        option_type=ints(0),
+        option_mgpu=ints(8_000),
+        read_workload=ints(0, 0),
+        read_dataset=ints(0, 1),
+        read_mb_per_day=ints(TB, TB),
+        current_workload=ints(0),
+        current_region=ints(EAST),
+        current_type=ints(0),
+        current_share=ints(1000),
+        quota_region=NONE,
+        quota_app=NONE,
+        quota_mcores=NONE,
+        links=Links(ints(0), ints(1), ints(10 * TB), np.zeros(1)),
+        objective=Objective(TERMS),
+        remote_reads=False,
+        may_refuse=False,
+        days=Fraction(20),
+    )
+    plan = Plan(
+        bools((0, 1), (0, 1)),
+        *(ints(0), ints(WEST), ints(0), ints(1000)),
+        *(ints(0, 1), ints(0, 0), ints(1, 1), ints(1000, 1000)),
+        *(NONE.copy() for _ in range(5)),
+    )
+    return problem, plan
+
+
+def crowd(gpus: tuple[int, ...]) -> tuple[DataPlacement, Plan]:
+    """Workloads without data, each in east or west in turn, which all change sides; no GPU is free."""
+    problem, plan = two_regions()
+    W = len(gpus)
+    size = np.array(gpus, np.int64) * 1000
+    now = np.arange(W) % 2
+    supply = np.array([max(size[now == r].sum(), size[now == 1 - r].sum()) for r in (0, 1)])
+    problem = replace(
+        problem,
+        workloads=tuple(f"w{w}" for w in range(W)),
+        cpu_mcores=ints(10**6, 10**6),
+        supply_mgpu=supply[:, None],
+        tier=np.zeros(W, np.int64),
+        cpu_need_mcores=np.zeros(W, np.int64),
+        app=np.zeros(W, np.int64),
+        splittable=np.zeros(W, np.bool_),
+        output_mb=np.zeros(W, np.int64),
+        work_pinned=np.zeros((W, 2), np.bool_),
+        work_forbidden=np.zeros((W, 2), np.bool_),
+        option_workload=np.arange(W),
+        option_type=np.zeros(W, np.int64),
+        option_mgpu=size,
+        read_workload=NONE,
+        read_dataset=NONE,
+        read_mb_per_day=NONE,
+        current_workload=np.arange(W),
+        current_region=now,
+        current_type=np.zeros(W, np.int64),
+        current_share=np.full(W, 1000),
+    )
+    runs = (np.arange(W), 1 - now, np.zeros(W, np.int64), np.full(W, 1000))
+    return problem, replace(
+        plan, **dict(zip(("run_workload", "run_region", "run_type", "run_share"), runs, strict=True))
+    )

@@ -26,6 +26,12 @@ if TYPE_CHECKING:
     from mast_opt.analysis.risk import risk
     from mast_opt.analysis.scenario_files import Scenario, read_scenarios
     from mast_opt.analysis.whatif import WhatIf, whatif
+    from mast_opt.builders import (
+        DataPlacementBuilder,
+        JobPlacementBuilder,
+        ServerAssignmentBuilder,
+        TaskReassignmentBuilder,
+    )
     from mast_opt.core.errors import (
         BackendError,
         BackendUnavailable,
@@ -45,7 +51,7 @@ if TYPE_CHECKING:
     from mast_opt.core.solve_result import Event, Limit, Status
     from mast_opt.core.verdict import Conflict, Verdict, Violation
     from mast_opt.data_placement import DataPlacement
-    from mast_opt.io import checksum, read, read_plan, write, write_template
+    from mast_opt.io import checksum, from_tables, plan_from_tables, read, read_plan, to_tables, write, write_template
     from mast_opt.job_placement import JobPlacement
     from mast_opt.job_placement.live_fleet.fleet import Fleet
     from mast_opt.job_placement.live_fleet.types import Bid, Job, Refused, Server
@@ -62,6 +68,7 @@ __all__ = [
     "Bid",
     "Conflict",
     "DataPlacement",
+    "DataPlacementBuilder",
     "Diff",
     "Event",
     "Explanation",
@@ -74,6 +81,7 @@ __all__ = [
     "Interrupted",
     "Job",
     "JobPlacement",
+    "JobPlacementBuilder",
     "Limit",
     "Marginals",
     "MastOptError",
@@ -83,12 +91,14 @@ __all__ = [
     "Scenario",
     "Server",
     "ServerAssignment",
+    "ServerAssignmentBuilder",
     "SizeLimitExceeded",
     "Solution",
     "Stage",
     "StaleBid",
     "Status",
     "TaskReassignment",
+    "TaskReassignmentBuilder",
     "UnsupportedOption",
     "UsageError",
     "Verdict",
@@ -98,15 +108,18 @@ __all__ = [
     "checksum",
     "diff",
     "explain",
+    "from_tables",
     "generate",
     "marginal_values",
     "pareto",
+    "plan_from_tables",
     "read",
     "read_plan",
     "read_scenarios",
     "risk",
     "solve",
     "steps",
+    "to_tables",
     "verify",
     "warm_up",
     "whatif",
@@ -125,6 +138,12 @@ _HOMES = {
     "mast_opt.analysis.whatif": ("WhatIf", "whatif"),
     "mast_opt.analysis.migration_plan": ("steps",),
     "mast_opt.analysis.plan_diff": ("Diff", "diff"),
+    "mast_opt.builders": (
+        "DataPlacementBuilder",
+        "JobPlacementBuilder",
+        "ServerAssignmentBuilder",
+        "TaskReassignmentBuilder",
+    ),
     "mast_opt.data_placement": ("DataPlacement",),
     "mast_opt.core.errors": (
         "BackendError",
@@ -142,7 +161,16 @@ _HOMES = {
         "UsageError",
         "VerificationError",
     ),
-    "mast_opt.io": ("checksum", "read", "read_plan", "write", "write_template"),
+    "mast_opt.io": (
+        "checksum",
+        "from_tables",
+        "plan_from_tables",
+        "read",
+        "read_plan",
+        "to_tables",
+        "write",
+        "write_template",
+    ),
     "mast_opt.job_placement": ("JobPlacement",),
     "mast_opt.job_placement.live_fleet.fleet": ("Fleet",),
     "mast_opt.job_placement.live_fleet.types": ("Bid", "Job", "Refused", "Server"),

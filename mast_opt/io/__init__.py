@@ -7,6 +7,7 @@ from mast_opt.io.certificate import read_certificate
 from mast_opt.io.checksum import checksum
 from mast_opt.io.events import read_events
 from mast_opt.io.read import PlanReading, Reading, kind_of_file, read, read_instance, read_plan, read_plan_of
+from mast_opt.io.tables import from_tables, plan_from_tables, to_tables
 from mast_opt.io.template import write_template
 from mast_opt.io.validation.tables import Rounding
 from mast_opt.io.write import FORMATS, check_plan_target, check_target, write, write_plan
@@ -19,13 +20,16 @@ __all__ = [
     "check_plan_target",
     "check_target",
     "checksum",
+    "from_tables",
     "kind_of_file",
+    "plan_from_tables",
     "read",
     "read_certificate",
     "read_events",
     "read_instance",
     "read_plan",
     "read_plan_of",
+    "to_tables",
     "write",
     "write_plan",
     "write_template",

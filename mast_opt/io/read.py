@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from mast_opt.core.arguments import a_path, checked
-from mast_opt.core.errors import Fault, InstanceError, PlanError
+from mast_opt.core.errors import Fault, InstanceError, PlanError, UsageError
 from mast_opt.core.fork_safety import use_tables
 from mast_opt.core.input_warning import InputWarning
 from mast_opt.core.verdict import Conflict
@@ -78,7 +78,13 @@ class PlanReading:
     """A sentence where it was made for another one; empty otherwise."""
 
 
-@checked(path=a_path)
+def _a_path_of_files(name: str, value: object) -> None:
+    if isinstance(value, Mapping):
+        raise UsageError(f"{name} is a mapping; mast_opt.from_tables makes a problem of tables in memory")
+    a_path(name, value)
+
+
+@checked(path=_a_path_of_files)
 def read(path: str | PathLike[str]) -> Any:
     """The problem in a folder, an .xlsx workbook or a .json file.
 
@@ -102,16 +108,8 @@ def _read_instance(path: Path, started: float) -> Reading:
     name = kind_in(fields, source.header_file, faults) if source and fields is not None else None
     if source is None or fields is None or name is None:
         raise InstanceError(faults.found, "" if fields is not None else _mistaken(path, "plan"))
-    kind = kind_named(name)
-    header = from_fields(fields, kind, source.header_file, faults)
-    checked = _check(source, kind.schema, faults)
-    if checked is None or faults:
-        raise InstanceError(faults.found)
-    try:
-        problem = kind.build(header, checked.tables)
-    except InstanceError as error:
-        raise InstanceError([_placed(fault, source, checked) for fault in error.faults]) from None
-    suspicious = (*kind.warnings(checked.tables), *label_warnings(kind.schema, checked.tables))
+    problem, checked, warnings = problem_from(source, fields, kind_named(name), faults)
+    kind = kind_of(problem)
     there = [table.name for table in kind.schema.tables if table.name not in checked.tables.missing]
     return Reading(
         problem=problem,
@@ -121,9 +119,28 @@ def _read_instance(path: Path, started: float) -> Reading:
         rows={name: checked.tables.rows(name) for name in there},
         missing=tuple(table.name for table in kind.schema.tables if table.name in checked.tables.missing),
         roundings=checked.roundings,
-        warnings=tuple(_placed(one, source, checked) for one in suspicious),
+        warnings=warnings,
         seconds=time.perf_counter() - started,
     )
+
+
+def problem_from(
+    source: Source, fields: Mapping[str, Any], kind: Kind[Any, Any], faults: Faults
+) -> tuple[Any, Checked, tuple[InputWarning, ...]]:
+    """The problem that a source holds, its checked tables, and values that were probably not meant.
+
+    ``fields`` are those of the source's header. Raises InstanceError with these faults and all that are found here.
+    """
+    header = from_fields(fields, kind, source.header_file, faults)
+    checked = _check(source, kind.schema, faults)
+    if checked is None or faults:
+        raise InstanceError(faults.found)
+    try:
+        problem = kind.build(header, checked.tables)
+    except InstanceError as error:
+        raise InstanceError([_placed(fault, source, checked) for fault in error.faults]) from None
+    suspicious = (*kind.warnings(checked.tables), *label_warnings(kind.schema, checked.tables))
+    return problem, checked, tuple(_placed(one, source, checked) for one in suspicious)
 
 
 def kind_of_file(path: str | PathLike[str]) -> str:
@@ -163,14 +180,26 @@ def _read_plan_of(problem: Any, path: Path) -> PlanReading:
     fields = _plan_fields(source, kind, faults)
     header, instance = kind.unbuild(problem)
     foreign = _foreign(fields, header.name, checksum_of(kind.schema, header, instance))
-    checked = _check(source, kind.plan_schema, faults, instance.axes)
-    if checked is None or faults:
-        raise PlanError(faults.found, foreign or ("" if fields else _mistaken(path, "instance")))
-    try:
-        plan = kind.build_plan(problem, checked.tables)
-    except (InstanceError, PlanError) as error:
-        raise PlanError([_placed(fault, source, checked) for fault in error.faults], foreign) from None
+    plan = plan_from(problem, source, instance.axes, faults, foreign or ("" if fields else _mistaken(path, "instance")))
     return PlanReading(plan, fields, None if "checksum" not in fields else not foreign, foreign)
+
+
+def plan_from(
+    problem: Any, source: Source, axes: Mapping[str, tuple[str, ...]], faults: Faults, cause: str = ""
+) -> Any:
+    """The plan that a source holds for this problem.
+
+    ``axes``: the labels of the problem. ``cause``: a sentence that explains faults.
+    Raises PlanError with these faults and all that are found here.
+    """
+    kind = kind_of(problem)
+    checked = _check(source, kind.plan_schema, faults, axes)
+    if checked is None or faults:
+        raise PlanError(faults.found, cause)
+    try:
+        return kind.build_plan(problem, checked.tables)
+    except (InstanceError, PlanError) as error:
+        raise PlanError([_placed(fault, source, checked) for fault in error.faults], cause) from None
 
 
 def _mistaken(path: Path, stem: str) -> str:

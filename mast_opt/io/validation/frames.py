@@ -81,3 +81,9 @@ def exact_numbers(text: pl.Series) -> pl.Series:
         return text.cast(pl.Float64)
     places = text.str.split_exact(".", 1).struct.field("field_1").str.len_bytes().fill_null(0).to_numpy().max()
     return text.cast(pl.Decimal(38, int(places)))
+
+
+def with_numbers(table: Table, frame: pl.DataFrame) -> pl.DataFrame:
+    """The frame of a table, its quantities as numbers instead of decimal text."""
+    quantities = [name for name in frame.columns if table.column(name).type is ColumnType.QUANTITY]
+    return frame.with_columns(exact_numbers(frame[name]) for name in quantities)

@@ -1,0 +1,8 @@
+"""Builders: problems of every kind from Python calls, one entity at a time, each checked when it is added."""
+
+from mast_opt.builders.data_placement import DataPlacementBuilder
+from mast_opt.builders.job_placement import JobPlacementBuilder
+from mast_opt.builders.server_assignment import ServerAssignmentBuilder
+from mast_opt.builders.task_reassignment import TaskReassignmentBuilder
+
+__all__ = ["DataPlacementBuilder", "JobPlacementBuilder", "ServerAssignmentBuilder", "TaskReassignmentBuilder"]

@@ -1,0 +1,176 @@
+"""Builder of job placement instances."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Self
+
+from mast_opt.builders.base import Number, ProblemBuilder, Row, names, pairs
+from mast_opt.job_placement.problem import JobPlacement
+
+
+class JobPlacementBuilder(ProblemBuilder):
+    """A job placement instance, one cluster, server and job after another.
+
+        from mast_opt import JobPlacementBuilder
+
+        builder = JobPlacementBuilder("one cluster")
+        builder.add_cluster("c1", region="east")
+        for number in range(4):
+            builder.add_server(f"s{number}", "c1", gpu_type="h100", gpus=8, cpu_cores=96, memory_gb=1024)
+        builder.add_job("train", tier=0, tasks=2, gpus=8, cpu_cores=64, memory_gb=512)
+        problem = builder.build()
+
+    Args:
+        name: of the instance.
+        remote_reads: ``forbid`` or ``price``: may a job run where its data is not?
+        objective: as in ``[objective]`` of ``instance.toml``.
+        provenance: where the data come from, in words.
+
+    Raises:
+        InstanceError: by each method, for a label, number or rule that cannot be; nothing of the call is then taken.
+    """
+
+    def __init__(
+        self,
+        name: str = "instance",
+        *,
+        remote_reads: str = "forbid",
+        objective: Mapping[str, Any] | None = None,
+        provenance: str = "",
+    ) -> None:
+        super().__init__(JobPlacement.kind, name, {"remote_reads": remote_reads}, objective, provenance)
+
+    def add_region(self, region: str) -> Self:
+        """Add a region. ``add_cluster`` adds one that is new."""
+        return self._add([("regions", {"region": region})])
+
+    def add_cluster(self, cluster: str, *, region: str) -> Self:
+        """Add a cluster, and its region where that is new."""
+        rows: list[Row] = [] if region in self._listed["region"] else [("regions", {"region": region})]
+        return self._add([*rows, ("clusters", {"cluster": cluster, "region": region})])
+
+    def add_server(
+        self,
+        server: str,
+        cluster: str,
+        *,
+        gpus: int,
+        cpu_cores: Number,
+        memory_gb: Number,
+        gpu_type: str | None = None,
+        rack: str = "rack",
+    ) -> Self:
+        """Add a machine, empty or not.
+
+        Args:
+            gpus: a whole number.
+            memory_gb: GiB.
+            gpu_type: may be left out for a server without GPUs.
+            rack: within the cluster.
+        """
+        cells = {"rack": rack, "gpu_type": gpu_type, "gpus": gpus, "cpu_cores": cpu_cores, "memory_gb": memory_gb}
+        return self._add([("servers", {"server": server, "cluster": cluster, **cells})])
+
+    def add_dataset(self, dataset: str, *, replicas: Iterable[str], residency: Iterable[str] = ()) -> Self:
+        """Add a dataset that jobs read.
+
+        Args:
+            replicas: regions that hold it.
+            residency: the only regions where a job that reads it may run; any unless given.
+        """
+        rows: list[Row] = []
+        for table, regions in (("replicas", replicas), ("residency", residency)):
+            rows += [(table, {"dataset": dataset, "region": region}) for region in names(table, regions)]
+        return self._add(rows)
+
+    def add_job(
+        self,
+        job: str,
+        *,
+        tier: int,
+        tasks: int,
+        gpus: Number,
+        cpu_cores: Number,
+        memory_gb: Number,
+        gpu_types: Iterable[str] | Mapping[str, Number] = (),
+        datasets: Mapping[str, Number] | None = None,
+        value: Number | None = None,
+        within: str | None = None,
+        prefer: str | None = None,
+        tenant: str | None = None,
+        credit: Number | None = None,
+        submitted_s: Number | None = None,
+        costs: Mapping[str, Number] | None = None,
+    ) -> Self:
+        """Add a gang that waits to be placed: equal tasks that run together or not at all.
+
+        Args:
+            tier: importance; 0 is the highest.
+            gpus, cpu_cores, memory_gb: of one task; GPUs are a whole number, or less than one.
+            gpu_types: types that it accepts, perhaps each with the GPUs of one task there; any unless given.
+            datasets: dataset → TB read a day; a job that reads nothing runs in any region.
+            value: worth of admitting it; tasks · gpus unless given.
+            within: level that it must stay within: ``server``, ``rack``, ``cluster`` (unless given) or ``region``.
+            prefer: level that is close enough; the closest unless given.
+            tenant: who a GPU quota counts it to.
+            credit: of two jobs of a tier, the one with more goes first.
+            submitted_s: seconds; the earlier job goes first.
+            costs: cluster → price of running it there; 0 where there is none.
+        """
+        cells = {"tier": tier, "value": value, "tasks": tasks, "gpus": gpus, "cpu_cores": cpu_cores}
+        cells |= {"memory_gb": memory_gb, "credit": credit, "submitted_s": submitted_s}
+        words = {"within": within, "prefer": prefer, "tenant": tenant}
+        rows: list[Row] = [("jobs", {"job": job, **cells, **words})]
+        accepted = gpu_types if isinstance(gpu_types, Mapping) else dict.fromkeys(names("gpu_types", gpu_types))
+        rows += [("job_gpu_types", {"job": job, "gpu_type": one, "gpus": count}) for one, count in accepted.items()]
+        for dataset, amount in pairs("datasets", datasets):
+            rows.append(("job_datasets", {"job": job, "dataset": dataset, "tb_per_day": amount}))
+        for cluster, cost in pairs("costs", costs):
+            rows.append(("costs", {"job": job, "cluster": cluster, "cost": cost}))
+        return self._add(rows)
+
+    def add_running(
+        self, job: str, *, tier: int, preemptible: bool, gpu_hours_at_risk: Number, tenant: str | None = None
+    ) -> Self:
+        """Add a job that runs now; ``add_allocation`` says what it holds.
+
+        Args:
+            gpu_hours_at_risk: work lost if it is stopped now.
+        """
+        cells = {"tier": tier, "preemptible": preemptible, "gpu_hours_at_risk": gpu_hours_at_risk, "tenant": tenant}
+        return self._add([("running", {"job": job, **cells})])
+
+    def add_allocation(
+        self,
+        job: str,
+        server: str,
+        *,
+        gpus: Number,
+        cpu_cores: Number,
+        memory_gb: Number,
+        tasks: int = 1,
+        gpu_index: int | None = None,
+    ) -> Self:
+        """Add what a running job holds on a server.
+
+        Args:
+            gpus, cpu_cores, memory_gb: of one task.
+            tasks: that run there.
+            gpu_index: first GPU that they hold, counted from 0.
+        """
+        cells = {"tasks": tasks, "gpus": gpus, "cpu_cores": cpu_cores, "memory_gb": memory_gb, "gpu_index": gpu_index}
+        return self._add([("allocations", {"job": job, "server": server, **cells})])
+
+    def add_quota(self, tenant: str, *, gpus: Number, gpu_type: str | None = None) -> Self:
+        """Add the GPUs of a tenant before its work drops to the lowest tier; of all types unless one is given."""
+        return self._add([("quotas", {"tenant": tenant, "gpus": gpus, "gpu_type": gpu_type})])
+
+    def build(self) -> JobPlacement:
+        """The problem. Further entities may be added afterwards; the problem does not change.
+
+        Raises:
+            InstanceError: there is no cluster, server or job, or entities contradict one another.
+        """
+        problem: JobPlacement = super().build()
+        return problem

@@ -1,0 +1,136 @@
+"""Problems and plans from tables in memory, and back to data frames."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack, overload
+
+import polars as pl
+
+from mast_opt.core.arguments import anything, checked, mapping_of
+from mast_opt.core.errors import UsageError
+from mast_opt.core.fork_safety import use_tables
+from mast_opt.io.faults import Faults, one_of
+from mast_opt.io.header import FORMAT
+from mast_opt.io.read import plan_from, problem_from
+from mast_opt.io.readers.memory import MemorySource
+from mast_opt.io.validation.frames import table_frames, with_numbers
+from mast_opt.kind.schema import Schema, Tables
+from mast_opt.registry import check_plan, kind_named, kind_of
+
+if TYPE_CHECKING:
+    from mast_opt.data_placement import DataPlacement
+    from mast_opt.job_placement import JobPlacement
+    from mast_opt.server_assignment import ServerAssignment
+    from mast_opt.task_reassignment import TaskReassignment
+
+
+class HeaderFields(TypedDict, total=False):
+    """What ``instance.toml`` says besides format and kind; see ``from_tables``."""
+
+    name: str
+    rules: Mapping[str, Any] | None
+    objective: Mapping[str, Any] | None
+    provenance: str
+
+
+@overload
+def from_tables(
+    kind: Literal["data-placement"], tables: Mapping[str, Any], **header: Unpack[HeaderFields]
+) -> DataPlacement: ...
+@overload
+def from_tables(
+    kind: Literal["job-placement"], tables: Mapping[str, Any], **header: Unpack[HeaderFields]
+) -> JobPlacement: ...
+@overload
+def from_tables(
+    kind: Literal["server-assignment"], tables: Mapping[str, Any], **header: Unpack[HeaderFields]
+) -> ServerAssignment: ...
+@overload
+def from_tables(
+    kind: Literal["task-reassignment"], tables: Mapping[str, Any], **header: Unpack[HeaderFields]
+) -> TaskReassignment: ...
+@overload
+def from_tables(kind: str, tables: Mapping[str, Any], **header: Unpack[HeaderFields]) -> Any: ...
+def from_tables(kind: str, tables: Mapping[str, Any], **header: Unpack[HeaderFields]) -> Any:
+    """A problem from tables in memory: the same tables, columns, units and faults as in files.
+
+    Args:
+        kind: hyphenated, as in ``data-placement``.
+        tables: name of each table → a polars, pandas or Arrow table, a mapping of columns, or a list of row mappings.
+            A column may be a list, a numpy array or a series. None is an empty cell, and so is NaN in a pandas column;
+            elsewhere NaN is a fault. Nothing given is changed, and nothing of it is shared with the problem.
+        name: of the instance; ``instance`` unless given.
+        rules: as in ``[rules]`` of ``instance.toml``, such as ``{"remote_reads": "forbid"}``.
+        objective: as in ``[objective]`` of ``instance.toml``, such as ``{"weights": {"peak": 2.0}}``.
+        provenance: where the data come from, in words.
+
+    Raises:
+        InstanceError: lists everything that is wrong, by table, row (counted from 1) and column.
+        UsageError: there is no such kind, or an argument is of the wrong type.
+    """
+    use_tables("read an instance")
+    mapping_of(anything)("tables", tables)
+    stated: dict[str, Any] = {"format": FORMAT, "kind": kind, "name": "instance"}
+    for field, value in header.items():
+        if field not in HeaderFields.__annotations__:
+            known = one_of(HeaderFields.__annotations__)
+            raise UsageError(f"from_tables has no argument {field!r}; expected some of: {known}")
+        if value is not None and value != "":
+            stated[field] = value
+    chosen, faults = kind_named(kind), Faults()
+    problem, _, _ = problem_from(MemorySource(tables, stated, "from_tables", faults), stated, chosen, faults)
+    return problem
+
+
+@checked(tables=mapping_of(anything))
+def plan_from_tables(problem: Any, tables: Mapping[str, Any]) -> Any:
+    """A plan for this problem from tables in memory, which are those of a plan folder; see ``from_tables``.
+
+    A plan may break limits of the problem: ``verify`` finds that.
+
+    Raises PlanError, which lists everything that is wrong, by table, row and column.
+    """
+    use_tables("read a plan")
+    kind = kind_of(problem)
+    _, instance = kind.unbuild(problem)
+    faults = Faults()
+    return plan_from(problem, MemorySource(tables, {}, "plan_from_tables", faults), instance.axes, faults)
+
+
+def to_tables(problem: Any, plan: Any = None) -> dict[str, pl.DataFrame]:
+    """The tables of a problem, or of a plan for it, with labels and in the units of files.
+
+    Args:
+        problem: an instance of any kind.
+        plan: a plan for it, or the solution of ``solve``; the tables are then those of the plan.
+
+    Returns:
+        Name of each table → its polars frame (``.to_pandas()`` and ``.to_arrow()`` convert it). Optional tables that
+        the problem does not have and optional columns without a value are left out. ``from_tables`` and
+        ``plan_from_tables`` give the same problem and plan back. Numbers are Int64, Float64, or Decimal where a float
+        would lose digits.
+
+    Raises:
+        UsageError: the solution has no plan, or the plan is of another kind.
+        PlanError: the plan is for another instance.
+    """
+    use_tables("read an instance")
+    kind = kind_of(problem)
+    if plan is None:
+        _, tables = kind.unbuild(problem)
+        return _frames(kind.schema, tables)
+    if not isinstance(plan, kind.plan_type) and hasattr(plan, "status"):
+        plan = _plan_of(plan)
+    check_plan(kind, problem, plan)
+    return _frames(kind.plan_schema, kind.unbuild_plan(problem, plan))
+
+
+def _plan_of(solution: Any) -> Any:
+    if solution.plan is None:
+        raise UsageError(f"there is no plan to show: the solve ended {solution.status.value}")
+    return solution.plan
+
+
+def _frames(schema: Schema, tables: Tables) -> dict[str, pl.DataFrame]:
+    return {table.name: with_numbers(table, frame) for table, frame in table_frames(schema, tables)}

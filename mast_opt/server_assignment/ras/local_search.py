@@ -23,7 +23,7 @@ TURNS = 50
 
 
 class LocalSearch:
-    """What a search lets reservations do; every pass changes the state that it is given."""
+    """Local search over reservations; every pass changes the state that it is given."""
 
     def __init__(self, fleet: RasArrays, rng: np.random.Generator, stopped: Callable[[], bool]) -> None:
         """``stopped`` says whether to stop; it is asked before every portion of work."""

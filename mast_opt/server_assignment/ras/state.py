@@ -11,11 +11,11 @@ from mast_opt.server_assignment.ras.lagrangian.relaxation import Relaxed
 
 NO_LIMIT = 2**62
 FORBIDDEN = 1e12
-"""Least ``Fleet.forbidden``; more where today itself costs so much."""
+"""Least ``RasArrays.forbidden``; more where today itself costs so much."""
 
 
 class RasArrays(NamedTuple):
-    """A problem as the kernels see it. Pairs are by reservation, then switchboard; P pairs, K stocks."""
+    """Instance of server assignment as flat arrays for kernels. P pairs by reservation, then switchboard; K stocks."""
 
     start: Ints
     """[Q + 1]"""
@@ -67,7 +67,7 @@ class RasArrays(NamedTuple):
 
 
 class RasState(NamedTuple):
-    """Arrays that the kernels change in place."""
+    """Incremental state of one plan of ras: servers of each pair, and the sums; kernels change it in place."""
 
     servers: Ints
     """[P] of each pair"""
@@ -128,7 +128,7 @@ def ras_arrays_of(r: Relaxed) -> RasArrays:
 
 
 def state_of(f: RasArrays, size: Ints, count: Ints) -> RasState:
-    """The state of some counts, every sum computed afresh. ``size``: [K] servers of each stock."""
+    """The state of some counts, every sum computed from scratch. ``size``: [K] servers of each stock."""
     reservations, boards = len(f.asked), len(f.datacenter)
     held = np.zeros((reservations, boards), np.int64)
     np.add.at(held, (f.reservation, f.board), f.worth * count)

@@ -15,7 +15,7 @@ from mast_opt.server_assignment.problem import Ints, ServerAssignment
 
 
 class ReservationSubMip:
-    """The program of a problem, cut by reservations."""
+    """Sub-MIPs of one program: the columns of a few reservations are free, all others fixed."""
 
     def __init__(self, problem: ServerAssignment, mip: Mip) -> None:
         self._mip = mip

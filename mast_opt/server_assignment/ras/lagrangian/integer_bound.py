@@ -50,7 +50,7 @@ def integer_bound(
         solved: in fractions, as ``Relaxed.solved`` gives it.
         servers: [N] the plan's, in the order of the offers.
         work: steps for one knapsack at most, and for all of them ``ALL`` times as many.
-        enough: is asked after each reservation, and told by how much the bound has risen so far. What has been proven
+        enough: is asked after each reservation, with the rise of the bound so far. What has been proven
             when it is, or when the search is halted in the middle of a reservation, is kept.
     """
     counting = _Counting(r, c, *solved, work)
@@ -71,8 +71,10 @@ def integer_bound(
 
 
 class _Counting:
-    """Reservations one after another. Up to a level ``top`` somewhat above the relaxed one all amounts are tried;
-    beyond it, the relaxed cost is a bound."""
+    """Integer bounds of the reservations, one after another.
+
+    Up to a level ``top`` somewhat above the relaxed one all amounts are tried; beyond it, the relaxed cost is a bound.
+    """
 
     def __init__(self, r: Relaxed, c: Prices, least: FloatArray, level: FloatArray, work: float) -> None:
         p = r.problem

@@ -136,7 +136,7 @@ def dearest_gain(base, level, needed, most):
 
 @dataclass(frozen=True)
 class Claim:
-    """What one reservation asks, and what its levels cost."""
+    """Demand of one reservation, with the prices of its buffer and of capacity; amounts in mrru."""
 
     asked: int
     least: int

@@ -39,7 +39,7 @@ def lp_duals(r: Relaxed, mip: Mip, solver: MipSolver, params: SolveParams) -> Pr
 
 def _dual(r: Relaxed, mip: Mip, scale: float) -> Mip:
     """A column for each row and for each upper bound of ``mip``, whose rows all have one side and whose columns begin
-    at 0. Costs are times ``scale``, so that a solver's tolerances are small beside them."""
+    at 0. Costs are times ``scale``, so that a solver's tolerances are small compared with them."""
     rows = csr_array((mip.value, mip.index, mip.row_start), shape=mip.shape)
     least = np.isfinite(mip.row_lower)
     sign = np.where(least, 1.0, -1.0)

@@ -68,7 +68,7 @@ class _Steps:
 
 @dataclass(frozen=True, eq=False)
 class Knapsack:
-    """One reservation with whole servers."""
+    """Multiple-choice knapsack of one reservation: an amount in whole servers at each switchboard."""
 
     base: FloatArray
     """[boards, K] the least cost of holding each amount at each switchboard"""

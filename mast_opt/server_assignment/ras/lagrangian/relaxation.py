@@ -31,7 +31,7 @@ def never_stop() -> None:
 
 
 class Relaxed:
-    """A problem ready for the bounds of many prices."""
+    """Lagrangian relaxation of one instance, prepared once to compute the bounds of many prices."""
 
     def __init__(
         self, problem: ServerAssignment, weights: Mapping[str, float], look: Callable[[], None] = never_stop

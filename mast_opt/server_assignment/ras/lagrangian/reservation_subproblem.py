@@ -17,7 +17,7 @@ from mast_opt.server_assignment.problem import Ints
 
 
 class PricedItems(NamedTuple):
-    """Pairs of stock and reservation, by reservation, then switchboard."""
+    """Items of the fractional knapsacks: pairs of stock and reservation, by reservation, then switchboard."""
 
     start: Ints
     """[Q + 1]"""
@@ -31,7 +31,7 @@ class PricedItems(NamedTuple):
 
 
 class Limits(NamedTuple):
-    """Of a reservation; amounts are what it holds at one switchboard."""
+    """Limits on what each reservation holds at one switchboard, and the price of excess; amounts in mrru."""
 
     embedded: Ints
     """[Q] 1 where it has a buffer of its own"""

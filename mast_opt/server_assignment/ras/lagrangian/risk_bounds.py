@@ -22,7 +22,7 @@ MOST_SERVERS = 60
 
 @dataclass(frozen=True, eq=False)
 class MinRiskBounds:
-    """For each reservation with a buffer of its own; 0 where counting says nothing. In mrru."""
+    """Lower bounds on what each reservation with a buffer of its own has at risk; 0 where there is none. In mrru."""
 
     least: Ints
     """[Q] with less than this at risk …"""

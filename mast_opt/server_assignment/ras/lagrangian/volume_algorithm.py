@@ -24,7 +24,7 @@ NAMES = tuple(item.name for item in fields(Prices))
 
 
 class PriceSearch:
-    """``step`` improves ``best`` and its ``bound``; ``servers`` is the average plan."""
+    """Volume algorithm: ``step`` improves the prices ``best`` and their ``bound``; ``servers`` is the average plan."""
 
     def __init__(self, relaxed: Relaxed, start: Prices | None = None) -> None:
         r = self._r = relaxed

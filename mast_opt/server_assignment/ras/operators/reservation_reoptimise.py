@@ -138,18 +138,18 @@ def _thin(f: RasArrays, s: RasState, q, level, stock_price, pool_level, extra):
 
 
 @kernel
-def _try(f: RasArrays, s: RasState, q, level, stock_price, before, kept, extra, afresh, mild):
+def _try(f: RasArrays, s: RasState, q, level, stock_price, before, kept, extra, from_today, mild):
     """Go to a level if that costs less; returns the cost.
 
-    ``afresh``: from no more than it has today. ``mild``: without a buffer of its own it gives up only what is too much,
-    not everything. ``kept`` and ``extra`` are scratch.
+    ``from_today``: from no more than it has today. ``mild``: without a buffer of its own it gives up only what is too
+    much, not everything. ``kept`` and ``extra`` are scratch.
     """
     first, last = f.start[q], f.start[q + 1]
     pool_level = max_domain_loss(f, s, f.pool) if f.backed[q] and q != f.pool else 1 << 62
     for n in range(first, last):
         kept[n - first] = s.servers[n]
         more = s.servers[n] - f.in_use[n] - f.idle[n]
-        if afresh and more > 0:
+        if from_today and more > 0:
             change(f, s, n, -more)
     if not mild or f.embedded[q]:
         _lower(f, s, q, level, stock_price, pool_level)

@@ -95,7 +95,7 @@ def transfer_servers(f: RasArrays, s: RasState, q, most):
         change(f, s, mine, 1)
         after = _together(f, s, q, r)
         enough = before - max(1e-13, ROUNDING * before)
-        if -spare[q] > f.short_most[q]:  # nothing is dearer than that, so every server towards it is right
+        if -spare[q] > f.short_most[q]:  # nothing costs more than that, so every server towards it is right
             enough = before + f.forbidden / 2
         if after >= enough:
             change(f, s, mine, -1)

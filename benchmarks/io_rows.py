@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from mast_opt.io import read_instance
+from mast_opt.io import validate
 
 HEADER = 'format = "mast-opt/1"\nkind = "data-placement"\nname = "rows"\n'
 REGIONS = 20
@@ -53,7 +53,7 @@ def main() -> None:
             for name, frame in tables.items():
                 write = frame.write_csv if format == "csv" else frame.write_parquet
                 write(folder / f"{name}.{format}")
-            seconds = min(read_instance(folder).seconds for _ in range(3))
+            seconds = min(validate(folder).seconds for _ in range(3))
             print(f"{format:8} {seconds:6.2f} s {total / seconds:12,.0f} rows/s")
 
 

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import mast_opt.core.fork_safety  # noqa: F401 - notices forks from now on
 
 if TYPE_CHECKING:
+    __version__: str
     from mast_opt.analysis.explain import Explanation, explain
     from mast_opt.analysis.marginal_values import Marginals, marginal_values
     from mast_opt.analysis.migration_plan import steps
@@ -51,7 +52,19 @@ if TYPE_CHECKING:
     from mast_opt.core.solve_result import Event, Limit, Status
     from mast_opt.core.verdict import Conflict, Verdict, Violation
     from mast_opt.data_placement import DataPlacement
-    from mast_opt.io import checksum, from_tables, plan_from_tables, read, read_plan, to_tables, write, write_template
+    from mast_opt.io import (
+        checksum,
+        from_tables,
+        plan_from_tables,
+        read,
+        read_plan,
+        to_tables,
+        validate,
+        write,
+        write_template,
+    )
+    from mast_opt.io.importers import import_instance
+    from mast_opt.io.read import Reading
     from mast_opt.job_placement import JobPlacement
     from mast_opt.job_placement.live_fleet.fleet import Fleet
     from mast_opt.job_placement.live_fleet.types import Bid, Job, Refused, Server
@@ -59,7 +72,21 @@ if TYPE_CHECKING:
     from mast_opt.registry import generate
     from mast_opt.report.html import write_report
     from mast_opt.server_assignment import ServerAssignment
-    from mast_opt.solving import Solution, Stage, solve, verify, warm_up, write_plan
+    from mast_opt.solving import (
+        Solution,
+        SolverInfo,
+        SolveRun,
+        Stage,
+        export,
+        formulate,
+        solve,
+        solvers,
+        start,
+        verify,
+        warm_up,
+        write_plan,
+        write_program,
+    )
     from mast_opt.task_reassignment import TaskReassignment
 
 __all__ = [
@@ -87,6 +114,7 @@ __all__ = [
     "MastOptError",
     "Order",
     "PlanError",
+    "Reading",
     "Refused",
     "Scenario",
     "Server",
@@ -94,6 +122,8 @@ __all__ = [
     "ServerAssignmentBuilder",
     "SizeLimitExceeded",
     "Solution",
+    "SolveRun",
+    "SolverInfo",
     "Stage",
     "StaleBid",
     "Status",
@@ -108,8 +138,11 @@ __all__ = [
     "checksum",
     "diff",
     "explain",
+    "export",
+    "formulate",
     "from_tables",
     "generate",
+    "import_instance",
     "marginal_values",
     "pareto",
     "plan_from_tables",
@@ -118,13 +151,17 @@ __all__ = [
     "read_scenarios",
     "risk",
     "solve",
+    "solvers",
+    "start",
     "steps",
     "to_tables",
+    "validate",
     "verify",
     "warm_up",
     "whatif",
     "write",
     "write_plan",
+    "write_program",
     "write_report",
     "write_template",
 ]
@@ -168,9 +205,12 @@ _HOMES = {
         "read",
         "read_plan",
         "to_tables",
+        "validate",
         "write",
         "write_template",
     ),
+    "mast_opt.io.importers": ("import_instance",),
+    "mast_opt.io.read": ("Reading",),
     "mast_opt.job_placement": ("JobPlacement",),
     "mast_opt.job_placement.live_fleet.fleet": ("Fleet",),
     "mast_opt.job_placement.live_fleet.types": ("Bid", "Job", "Refused", "Server"),
@@ -179,7 +219,21 @@ _HOMES = {
     "mast_opt.report.html": ("write_report",),
     "mast_opt.core.solve_result": ("Event", "Limit", "Status"),
     "mast_opt.server_assignment": ("ServerAssignment",),
-    "mast_opt.solving": ("Solution", "Stage", "solve", "verify", "warm_up", "write_plan"),
+    "mast_opt.solving": (
+        "Solution",
+        "SolveRun",
+        "SolverInfo",
+        "Stage",
+        "export",
+        "formulate",
+        "solve",
+        "solvers",
+        "start",
+        "verify",
+        "warm_up",
+        "write_plan",
+        "write_program",
+    ),
     "mast_opt.task_reassignment": ("TaskReassignment",),
     "mast_opt.core.verdict": ("Conflict", "Verdict", "Violation"),
 }
@@ -188,6 +242,10 @@ _HOMES = {
 if not TYPE_CHECKING:  # a type checker knows every name from the imports above, and finds misspelt ones
 
     def __getattr__(name: str) -> Any:
+        if name == "__version__":
+            from importlib.metadata import version
+
+            return version("mast-opt")
         for home, names in _HOMES.items():
             if name in names:
                 value = getattr(importlib.import_module(home), name)

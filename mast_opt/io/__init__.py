@@ -6,7 +6,7 @@ Nothing here knows a problem: tables are read, checked and written by the schema
 from mast_opt.io.certificate import read_certificate
 from mast_opt.io.checksum import checksum
 from mast_opt.io.events import read_events
-from mast_opt.io.read import PlanReading, Reading, kind_of_file, read, read_instance, read_plan, read_plan_of
+from mast_opt.io.read import PlanReading, Reading, kind_of_file, read, read_plan, read_plan_of, validate
 from mast_opt.io.tables import from_tables, plan_from_tables, to_tables
 from mast_opt.io.template import write_template
 from mast_opt.io.validation.tables import Rounding
@@ -26,10 +26,10 @@ __all__ = [
     "read",
     "read_certificate",
     "read_events",
-    "read_instance",
     "read_plan",
     "read_plan_of",
     "to_tables",
+    "validate",
     "write",
     "write_plan",
     "write_template",

@@ -90,10 +90,10 @@ def read(path: str | PathLike[str]) -> Any:
 
     Raises InstanceError, which lists everything that is wrong with the files.
     """
-    return read_instance(path).problem
+    return validate(path).problem
 
 
-def read_instance(path: str | PathLike[str]) -> Reading:
+def validate(path: str | PathLike[str]) -> Reading:
     """As ``read``, with warnings, rounded cells, row counts, missing tables and conflicts."""
     use_tables("read an instance")
     started = time.perf_counter()

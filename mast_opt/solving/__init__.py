@@ -1,7 +1,26 @@
 """``solve``: formulate, run, decode, verify. Nothing reaches the user that the verifier has not seen."""
 
+from mast_opt.solving.background import SolveRun, start
 from mast_opt.solving.dispatch import lawful_today, solve, solver_names, verify
+from mast_opt.solving.export_files import export, formulate, write_program
 from mast_opt.solving.kernel_compilation import warm_up
 from mast_opt.solving.solution import Solution, Stage, write_plan
+from mast_opt.solving.solver_list import SolverInfo, solvers
 
-__all__ = ["Solution", "Stage", "lawful_today", "solve", "solver_names", "verify", "warm_up", "write_plan"]
+__all__ = [
+    "Solution",
+    "SolveRun",
+    "SolverInfo",
+    "Stage",
+    "export",
+    "formulate",
+    "lawful_today",
+    "solve",
+    "solver_names",
+    "solvers",
+    "start",
+    "verify",
+    "warm_up",
+    "write_plan",
+    "write_program",
+]

@@ -41,11 +41,11 @@ def test_a_plan_needs_a_format_for_plans(call: Call, imported: Path, tmp_path: P
     plan = tmp_path / "plan"
     call("solve", imported, "--out", plan)
     assert "ends in .txt" in call("export", imported, tmp_path / "new.dat", "--plan", plan).err
-    assert "--formulation" in call("export", imported, tmp_path / "n.txt", "--plan", plan, "--formulation", "base").err
+    assert "a formulation" in call("export", imported, tmp_path / "n.txt", "--plan", plan, "--formulation", "base").err
 
 
 def test_other_kinds_have_no_format_for_plans(call: Call, instance: Path, tmp_path: Path) -> None:
-    assert "leave out --plan" in call("export", instance, tmp_path / "new.txt", "--plan", tmp_path).err
+    assert "leave out the plan" in call("export", instance, tmp_path / "new.txt", "--plan", tmp_path).err
 
 
 def test_a_fault_names_the_file_and_the_number(call: Call, tmp_path: Path) -> None:

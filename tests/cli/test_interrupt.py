@@ -104,7 +104,7 @@ def test_before_the_solve_it_just_ends(call: Call, instance: Path, monkeypatch: 
     def read(path: Path) -> None:
         os.kill(os.getpid(), signal.SIGINT)
 
-    monkeypatch.setattr("mast_opt.cli.commands.solve.read_instance", read)
+    monkeypatch.setattr("mast_opt.cli.commands.solve.validate", read)
     ended = call("solve", instance, "--json")
     assert ended.code == 130
     assert ended.record["error"] == "interrupted"

@@ -50,7 +50,7 @@ def test_loading_libraries_is_not_covered(
 def test_reading_is_covered_and_the_message_says_what_it_took(
     call: Call, instance: Path, monkeypatch: pytest.MonkeyPatch, slowed: Callable[[Any], Any]
 ) -> None:
-    monkeypatch.setattr(solve, "read_instance", slowed(solve.read_instance))
+    monkeypatch.setattr(solve, "validate", slowed(solve.validate))
     ended = call("solve", instance, "--time-limit", "1000", "--json")
     assert ended.code == 4
     assert ended.record["error"].startswith(f"reading {instance} took 500")

@@ -29,7 +29,7 @@ from mast_opt.io import read_certificate, read_events
 from mast_opt.io.certificate import write_certificate
 from mast_opt.io.header import FORMAT
 from mast_opt.io.importers import IMPORTERS
-from mast_opt.io.read import kind_of_file, read_instance, read_plan_of
+from mast_opt.io.read import kind_of_file, read_plan_of, validate
 from mast_opt.registry import kind_named, kind_names, kind_of
 from mast_opt.server_assignment.verification.certificate import Certificate, Prices
 from tests.io.importers import test_gap, test_importers
@@ -128,7 +128,7 @@ def _make_instance(kind: str, form: str, folder: Path) -> None:
 def _read_instance(folder: Path) -> None:
     (path,) = folder.iterdir()
     kind_of_file(path)
-    reading = read_instance(path)
+    reading = validate(path)
     [str(note) for note in (*reading.notes, *reading.warnings)]
     if sum(reading.rows.values()) <= CHEAP_ROWS:
         _use(reading.problem)

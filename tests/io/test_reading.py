@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mast_opt.io import read_instance
+from mast_opt.io import validate
 from tests.io.conftest import Folder
 
 
@@ -15,7 +15,7 @@ def test_rounded_cells_are_counted(folder: Folder) -> None:
         holds="item,site\n",
         rules=None,
     )
-    reading = read_instance(path)
+    reading = validate(path)
     assert [str(rounding) for rounding in reading.roundings] == [
         "2 cells of sites.storage_tb were rounded down",
         "1 cell of sites.ingress_tb was rounded down",
@@ -30,7 +30,7 @@ def test_rounded_cells_are_counted(folder: Folder) -> None:
 
 
 def test_rows_missing_tables_and_format(folder: Folder) -> None:
-    reading = read_instance(folder(rules=None))
+    reading = validate(folder(rules=None))
     assert (reading.kind.name, reading.format) == ("toy", "folder")
     assert dict(reading.rows) == {"sites": 2, "items": 2, "holds": 3}
     assert reading.missing == ("rules",)
@@ -40,7 +40,7 @@ def test_rows_missing_tables_and_format(folder: Folder) -> None:
 
 def test_conflicts_are_no_faults(folder: Folder) -> None:
     items = "item,size_tb,memory_gb,tier\nhuge,1,1,0\n"
-    reading = read_instance(folder(items=items, holds="item,site\n", rules=None))
+    reading = validate(folder(items=items, holds="item,site\n", rules=None))
     assert [str(conflict) for conflict in reading.conflicts] == ["huge fits nowhere"]
 
 
@@ -49,7 +49,7 @@ def test_axes_follow_the_rows(folder: Folder, count: int) -> None:
     names = [f"item-{(n * 7919) % count:05}" for n in range(count)]
     items = "item,size_tb,memory_gb,tier,colour\n" + "".join(f"{name},1,1,0,c{n % 7}\n" for n, name in enumerate(names))
     holds = "item,site,colour\n" + "".join(f"{name},us,c{n % 11}\n" for n, name in enumerate(reversed(names)))
-    tables = read_instance(folder(items=items, holds=holds, rules=None)).problem.tables
+    tables = validate(folder(items=items, holds=holds, rules=None)).problem.tables
     assert tables.axes["item"] == tuple(names)
     assert tables.axes["colour"] == tuple(f"c{n}" for n in (*range(7), *range(7, 11)))
     assert tables.get("holds", "item").tolist() == list(range(count))[::-1]

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from mast_opt.io import FORMATS, checksum, read, read_instance, write
+from mast_opt.io import FORMATS, checksum, read, validate, write
 from mast_opt.kind.schema import Tables
 from tests.io.conftest import Folder
 from tests.io.strategies import TOYS
@@ -37,7 +37,7 @@ def test_written_and_read_again(format: str, toy: Toy) -> None:
     with tempfile.TemporaryDirectory() as parent:
         path = Path(parent) / TARGETS[format]
         write(toy, path, format)
-        reading = read_instance(path)
+        reading = validate(path)
     assert_same(reading.problem.tables, toy.tables)
     assert reading.problem.header == toy.header
     assert reading.roundings == ()

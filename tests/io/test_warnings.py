@@ -11,7 +11,7 @@ import openpyxl
 import pytest
 
 import mast_opt
-from mast_opt.io import read_instance
+from mast_opt.io import validate
 from mast_opt.kind.plausibility import similar, thousandfold
 from mast_opt.registry import kind_named, kind_names, kind_of
 from tests.cli.conftest import write_tables
@@ -26,7 +26,7 @@ FAMILIES = [(kind, family) for kind in kind_names() for family in kind_named(kin
 
 
 def found(path: Path) -> list[str]:
-    return [str(warning) for warning in read_instance(path).warnings]
+    return [str(warning) for warning in validate(path).warnings]
 
 
 @pytest.mark.parametrize("path", COMMITTED, ids=lambda path: path.name)
@@ -50,7 +50,7 @@ def test_none_on_templates(kind: str, tmp_path: Path) -> None:
 
 def test_a_gpu_type_that_is_spelt_differently_in_supply(tmp_path: Path) -> None:
     demand = "workload,gpu_type,gpus\nrank,A100,8\nrank,a-100,8\nspam,A100,4\nspam,a-100,4\n"
-    [warning] = read_instance(write_tables(tmp_path / "i", {"gpu_demand.csv": demand})).warnings
+    [warning] = validate(write_tables(tmp_path / "i", {"gpu_demand.csv": demand})).warnings
     assert (warning.file, warning.row, warning.column, warning.value) == ("gpu_demand.csv", 2, "gpu_type", "a-100")
     assert warning.suggestion == "did you mean 'A100'?"
     assert warning.count == 2
@@ -113,7 +113,7 @@ def test_rows_of_a_workbook_are_numbered_as_excel_does(tmp_path: Path) -> None:
     demand = "workload,gpu_type,gpus\nrank,A100,8\nspam,A100,17\n"
     problem = mast_opt.read(write_tables(tmp_path / "i", {"gpu_demand.csv": demand}))
     mast_opt.write(problem, tmp_path / "book.xlsx")
-    [warning] = read_instance(tmp_path / "book.xlsx").warnings
+    [warning] = validate(tmp_path / "book.xlsx").warnings
     assert (warning.file, warning.row) == ("book.xlsx: gpu_demand", 3)
 
 
@@ -259,7 +259,7 @@ def test_names_that_a_spreadsheet_takes_for_formulas(tmp_path: Path, name: str) 
         "reads.csv": f"workload,dataset,tb_per_day\nrank,{name},1\nspam,logs,1\n",
     }
     path = write_tables(tmp_path / "i", replaced)
-    [warning] = read_instance(path).warnings
+    [warning] = validate(path).warnings
     assert (warning.file, warning.row, warning.column, warning.value) == ("datasets.csv", 1, "dataset", name)
     assert "formula" in warning.message
     mast_opt.write(mast_opt.read(path), tmp_path / "again")
@@ -273,7 +273,7 @@ def test_names_that_a_spreadsheet_takes_for_formulas(tmp_path: Path, name: str) 
 def test_names_with_characters_that_hide_or_reorder_text(tmp_path: Path, hidden: str) -> None:
     name = f"a{hidden}b"
     replaced = {"datasets.csv": f"dataset,size_tb\nclicks,3\nlogs,2\n{name},1\nz\u00e9,1\nq\u200dq,1\n"}
-    [warning] = read_instance(write_tables(tmp_path / "i", replaced)).warnings
+    [warning] = validate(write_tables(tmp_path / "i", replaced)).warnings
     assert (warning.file, warning.row, warning.column, warning.value) == ("datasets.csv", 3, "dataset", name)
     assert f"U+{ord(hidden):04X}" in warning.message
     assert "hides or reorders" in warning.message
@@ -282,6 +282,6 @@ def test_names_with_characters_that_hide_or_reorder_text(tmp_path: Path, hidden:
 @pytest.mark.parametrize("twin", ["cafe\u0301", "ca\u200bf\u00e9", "\uff43af\u00e9", "caf\u00e9\u2060"])
 def test_names_that_look_alike(tmp_path: Path, twin: str) -> None:
     replaced = {"datasets.csv": f"dataset,size_tb\nclicks,3\nlogs,2\ncaf\u00e9,1\n{twin},1\n"}
-    [warning] = read_instance(write_tables(tmp_path / "i", replaced)).warnings
+    [warning] = validate(write_tables(tmp_path / "i", replaced)).warnings
     assert (warning.row, warning.column, warning.value) == (4, "dataset", twin)
     assert "looks like 'caf\u00e9'" in warning.message

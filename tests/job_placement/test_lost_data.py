@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import mast_opt
-from mast_opt.io import read, read_instance, write
+from mast_opt.io import read, validate, write
 from mast_opt.job_placement import JobPlacement, Plan
 from mast_opt.job_placement.analysis.rejection_reasons import reason_in_words
 from mast_opt.job_placement.kind import KIND
@@ -56,12 +56,12 @@ def test_the_verifier_rejects_a_plan_that_reads_lost_data(tmp_path: Path) -> Non
 
 def test_validate_warns_of_data_without_replicas(tmp_path: Path) -> None:
     write(priced(tmp_path), tmp_path / "lost")
-    warnings = read_instance(tmp_path / "lost").warnings
+    warnings = validate(tmp_path / "lost").warnings
     assert [(one.value, one.message) for one in warnings] == [
         ("logs", "no region holds this dataset, so the job cannot run")
     ]
     write(replace(read(tmp_path / "lost"), stored=np.array([[False, True]])), tmp_path / "there")
-    assert not read_instance(tmp_path / "there").warnings
+    assert not validate(tmp_path / "there").warnings
 
 
 def test_whatif_names_lost_datasets_and_jobs(tmp_path: Path) -> None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mast_opt import backends
 from mast_opt.cli.exit_codes import Exit
 from mast_opt.cli.invocation import Answer
 from mast_opt.cli.options import Json, TheRun
 from mast_opt.core.wording import shown
-from mast_opt.registry import kind_named, kind_names
+from mast_opt.registry import kind_names
+from mast_opt.solving.solver_list import solvers
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -23,8 +23,9 @@ def command(*, json: Json = False, run: TheRun) -> Answer:
         mast-opt backends
         mast-opt backends --json
     """
-    described = backends.describe()
-    own = {name: list(kind_named(name).heuristics) for name in kind_names()}
+    every = solvers()
+    described = [found for found in every if found.exact]
+    own = {kind: [found.name for found in every if kind in found.kinds and not found.exact] for kind in kind_names()}
     run.record["solvers"] = [
         {"name": found.name, "package": found.package, "version": found.version, "reason": found.reason}
         for found in described

@@ -18,7 +18,7 @@ from mast_opt.cli.json_record import solution_keys, today_keys
 from mast_opt.cli.options import Full, Instance, Json, Strict, TheRun, parts_to_keep
 from mast_opt.core.errors import UsageError
 from mast_opt.core.solve_result import Event, Status
-from mast_opt.io import check_plan_target, read_instance, read_plan
+from mast_opt.io import check_plan_target, read_plan, validate
 from mast_opt.registry import kind_of
 from mast_opt.report.terminal.progress import Progress
 from mast_opt.solving import Solution, solve, write_plan
@@ -94,7 +94,7 @@ def command(
         raise UsageError(f"--events {events} is inside --out {out}, which is replaced; choose another path")
     run.load()
     with run.phase("read", f"reading {path}"):
-        reading = read_instance(path)
+        reading = validate(path)
         problem = reading.problem
         run.record["kind"] = problem.kind
         run.warn(reading.warnings, strict=strict)

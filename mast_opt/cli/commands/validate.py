@@ -9,7 +9,7 @@ from mast_opt.cli.invocation import Answer
 from mast_opt.cli.json_record import today_keys
 from mast_opt.cli.options import Instance, Json, Strict, TheRun
 from mast_opt.core.solve_result import Status
-from mast_opt.io import read_instance
+from mast_opt.io import validate
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -27,7 +27,7 @@ def command(path: Instance, /, *, strict: Strict = False, json: Json = False, ru
         mast-opt validate fleet.xlsx --json | jq .conflicts
     """
     with run.phase("read", f"reading {path}"):
-        reading = read_instance(path)
+        reading = validate(path)
         run.record["kind"] = reading.kind.name
         run.warn(reading.warnings, strict=strict, show=False)
     with run.phase("verify", "checking"):

@@ -20,7 +20,7 @@ from mast_opt.cli.options import Instance, Json, Strict, TheRun
 from mast_opt.core.errors import UsageError
 from mast_opt.core.verdict import Violation
 from mast_opt.core.wording import counted
-from mast_opt.io import check_plan_target, read_instance, read_plan, write_plan
+from mast_opt.io import check_plan_target, read_plan, validate, write_plan
 from mast_opt.solving import verify
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def command(
     if out is not None and robust is None:
         raise UsageError("--out writes the robust plan; ask for one with --robust worst or --robust weighted")
     with run.phase("read", f"reading {path}"):
-        reading = read_instance(path)
+        reading = validate(path)
         problem = reading.problem
         run.record["kind"] = problem.kind
         told = read_scenarios(scenarios)

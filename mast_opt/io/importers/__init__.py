@@ -12,8 +12,11 @@ roadef         a task-reassignment instance in the format of the ROADEF/EURO cha
 from __future__ import annotations
 
 from collections.abc import Mapping
+from os import PathLike
+from pathlib import Path
 from typing import Any
 
+from mast_opt.core.arguments import a_path, a_text, a_whole, checked
 from mast_opt.core.errors import UsageError
 from mast_opt.io.importers.base import Importer, Input, Setting
 from mast_opt.io.importers.cloud_regions.instance import CLOUD_REGIONS
@@ -37,4 +40,25 @@ def importer_named(name: str) -> Importer[Any]:
     return IMPORTERS[name]
 
 
-__all__ = ["IMPORTERS", "Importer", "Input", "Setting", "importer_named"]
+@checked(importer=a_text, seed=a_whole(0))
+def import_instance(importer: str, *paths: str | PathLike[str], seed: int = 0, **settings: int | float | str) -> Any:
+    """A problem from public data; the same files, settings and seed give the same problem.
+
+    Args:
+        importer: ``cloud-regions``, ``gap``, ``gpu-fleet`` or ``roadef``; ``mast-opt import --help`` lists the inputs
+            and settings of each.
+        paths: its inputs, in order.
+        seed: of everything that the data lack.
+        settings: such as ``regions=20``; the importer's defaults where they are not given.
+
+    Raises:
+        UsageError: there is no such importer or setting, a value that it cannot have, or too few or too many paths.
+        SourceError: a file is missing or not what it should be; lists every fault.
+    """
+    for place, path in enumerate(paths):
+        a_path(f"paths[{place}]", path)
+    given = {name: str(value) for name, value in settings.items()}
+    return importer_named(importer).run([Path(path) for path in paths], given, seed)
+
+
+__all__ = ["IMPORTERS", "Importer", "Input", "Setting", "import_instance", "importer_named"]

@@ -1,0 +1,90 @@
+"""Solves in the background: the events, the result and the errors of ``solve``, for threads and asyncio."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+
+import pytest
+
+import mast_opt
+from mast_opt.core.errors import UsageError
+
+
+def problem() -> mast_opt.DataPlacement:
+    found: mast_opt.DataPlacement = mast_opt.read("instances/data_placement/two-regions")
+    return found
+
+
+def hard() -> mast_opt.DataPlacement:
+    """An instance that HiGHS does not close within minutes."""
+    made: mast_opt.DataPlacement = mast_opt.generate("data-placement", datasets=60, workloads=90, regions=8)
+    return made
+
+
+def test_the_result_is_that_of_solve() -> None:
+    run = mast_opt.start(problem(), "highs")
+    solution = run.result(timeout_s=60)
+    assert run.done
+    assert solution.objective == mast_opt.solve(problem(), "highs").objective
+
+
+def test_every_iterator_sees_every_event_in_order() -> None:
+    heard: list[mast_opt.Event] = []
+    run = mast_opt.start(problem(), "highs", on_event=heard.append)
+    first, second = list(run), list(run)
+    assert tuple(first) == tuple(second) == tuple(heard) == run.result().events
+    assert first
+
+
+def test_errors_are_raised_by_the_result() -> None:
+    run = mast_opt.start(problem(), "hihgs")
+    with pytest.raises(UsageError, match="hihgs"):
+        run.result()
+    assert list(run) == []
+
+
+def test_a_cancelled_run_keeps_its_incumbent() -> None:
+    with mast_opt.start(hard(), "highs", gap=0.0) as run:
+        for event in run:
+            if event.incumbent is not None:
+                run.cancel()
+        solution = run.result()
+    assert solution.limit is mast_opt.Limit.INTERRUPT
+    assert solution.plan is not None
+
+
+def test_the_end_of_the_block_ends_the_solve() -> None:
+    cancel = threading.Event()
+    with mast_opt.start(hard(), "highs", gap=0.0, cancel=cancel) as run, pytest.raises(TimeoutError):
+        run.result(timeout_s=0.01)
+    assert cancel.is_set()
+    assert run.done
+
+
+def test_asyncio_awaits_and_iterates() -> None:
+    async def both() -> tuple[list[mast_opt.Event], mast_opt.Solution]:
+        run = mast_opt.start(problem(), "highs")
+        events = [event async for event in run]
+        return events, await run
+
+    events, solution = asyncio.run(both())
+    assert tuple(events) == solution.events
+    assert solution.status is mast_opt.Status.OPTIMAL
+
+
+def test_a_cancelled_task_cancels_the_solve() -> None:
+    async def cancelled() -> mast_opt.SolveRun:
+        run = mast_opt.start(hard(), "highs", gap=0.0)
+
+        async def wait() -> None:
+            await run
+
+        task = asyncio.create_task(wait())
+        await asyncio.sleep(0.05)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        return run
+
+    assert asyncio.run(cancelled()).result().limit is mast_opt.Limit.INTERRUPT

@@ -72,6 +72,7 @@ if TYPE_CHECKING:
     from mast_opt.registry import generate
     from mast_opt.report.html import write_report
     from mast_opt.server_assignment import ServerAssignment
+    from mast_opt.server_assignment.ras.params import RasParams
     from mast_opt.solving import (
         Solution,
         SolverInfo,
@@ -115,6 +116,7 @@ __all__ = [
     "Order",
     "PlanError",
     "Reading",
+    "RasParams",
     "Refused",
     "Scenario",
     "Server",
@@ -219,6 +221,7 @@ _HOMES = {
     "mast_opt.report.html": ("write_report",),
     "mast_opt.core.solve_result": ("Event", "Limit", "Status"),
     "mast_opt.server_assignment": ("ServerAssignment",),
+    "mast_opt.server_assignment.ras.params": ("RasParams",),
     "mast_opt.solving": (
         "Solution",
         "SolveRun",

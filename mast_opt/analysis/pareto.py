@@ -17,10 +17,12 @@ from mast_opt.core.errors import UsageError
 from mast_opt.core.solve_result import SolveParams, Status
 from mast_opt.core.verdict import Verdict
 from mast_opt.kind.kind import Formulation, Kind
+from mast_opt.search.params import Params
 from mast_opt.solving import lawful_today, solve, solver_names
 from mast_opt.solving.clock import Clock
 from mast_opt.solving.kernel_compilation import needed, rehearse
 from mast_opt.solving.mip_route import STAGE_SLACK_ABSOLUTE, STAGE_SLACK_RELATIVE, Answer, ExactSolve
+from mast_opt.solving.solver_params import solver_params
 
 SPREAD = 100.0
 """Weights of a heuristic's points go from the instance's own times 1/SPREAD to times SPREAD."""
@@ -77,6 +79,7 @@ def pareto(
     seed: int = 0,
     threads: int | None = None,
     formulation: str = "base",
+    params: Params | Mapping[str, Any] | None = None,
     cancel: threading.Event | None = None,
 ) -> Frontier:
     """The frontier between two terms of the objective.
@@ -100,6 +103,7 @@ def pareto(
         seed: of every random choice.
         threads: of the solver.
         formulation: one of the kind's, for MIP backends.
+        params: of the heuristic, as in ``solve``.
         cancel: set it from any thread to stop; the points so far are kept.
 
     Raises:
@@ -109,18 +113,19 @@ def pareto(
     kind, _ = asked(problem)
     first, second = _checked(kind, terms, points, keep or {}, solver, formulation)
     cancel = cancel or threading.Event()
-    params = SolveParams(gap=gap, seed=seed, threads=threads, cancel=cancel)
-    check_params(replace(params, time_limit_s=time_limit_s))
+    chosen = solver_params(kind, solver, params)
+    limits = SolveParams(gap=gap, seed=seed, threads=threads, cancel=cancel)
+    check_params(replace(limits, time_limit_s=time_limit_s))
     method = "weights" if solver in kind.heuristics else "epsilon"
     nothing = Frontier(kind.name, solver, (first, second), method, (), 0, 0, Status.INFEASIBLE)
     if kind.conflicts(problem):
         return nothing
     rehearse(kind, needed(kind, solver, problem), cancel)
     if method == "weights":
-        found = _by_weights(problem, first, second, points, solver, params, time_limit_s)
+        found = _by_weights(problem, first, second, points, solver, chosen, limits, time_limit_s)
     else:
         stated = kind.formulate(problem, formulation)
-        search = _Epsilon(kind, problem, stated, (first, second), dict(keep or {}), solver, params, time_limit_s)
+        search = _Epsilon(kind, problem, stated, (first, second), dict(keep or {}), solver, limits, time_limit_s)
         found = search.points(points)
         if search.infeasible:
             return nothing
@@ -261,14 +266,21 @@ def _slack(value: float) -> float:
 
 
 def _by_weights(
-    problem: Any, first: str, second: str, points: int, solver: str, params: SolveParams, time_limit_s: float | None
+    problem: Any,
+    first: str,
+    second: str,
+    points: int,
+    solver: str,
+    params: Params | None,
+    limits: SolveParams,
+    time_limit_s: float | None,
 ) -> list[Point | None]:
     own = problem.objective.weights
     base = {name: own[name] if own[name] else 1.0 for name in (first, second)}
     clock = Clock(time_limit_s)
     found: list[Point | None] = []
     for position, tilt in enumerate(np.geomspace(SPREAD, 1 / SPREAD, points).tolist()):
-        if params.cancel.is_set():
+        if limits.cancel.is_set():
             break
         weights = {**own, first: base[first] * tilt**0.5, second: base[second] / tilt**0.5}
         tilted = replace(problem, objective=replace(problem.objective, weights=weights, order=()))
@@ -276,10 +288,11 @@ def _by_weights(
             tilted,
             solver,
             time_limit_s=clock.budget_s(1 / (points - position)),
-            gap=params.gap,
-            seed=params.seed,
-            threads=params.threads,
-            cancel=params.cancel,
+            gap=limits.gap,
+            seed=limits.seed,
+            threads=limits.threads,
+            cancel=limits.cancel,
+            params=params,
         )
         verdict: Verdict | None = solution.verdict
         proven = solution.status is Status.OPTIMAL

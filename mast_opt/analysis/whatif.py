@@ -19,9 +19,11 @@ from mast_opt.core.solve_result import SolveParams
 from mast_opt.core.verdict import Verdict
 from mast_opt.kind.analysis_hooks import AnalysisHooks, Loss
 from mast_opt.registry import check_plan
+from mast_opt.search.params import Params
 from mast_opt.solving import Solution, verify
 from mast_opt.solving.clock import Clock
 from mast_opt.solving.kernel_compilation import needed, rehearse
+from mast_opt.solving.solver_params import solver_params
 
 OBJECTIVES = ("worst", "weighted")
 
@@ -71,6 +73,7 @@ def whatif(
     seed: int = 0,
     threads: int | None = None,
     jobs: int = 1,
+    params: Params | Mapping[str, Any] | None = None,
     cancel: threading.Event | None = None,
 ) -> WhatIf:
     """Solve the instance under every scenario, beginning with the base plan, and compare with it.
@@ -99,6 +102,7 @@ def whatif(
         seed: of every random choice.
         threads: of each solve.
         jobs: scenarios that are solved at the same time.
+        params: of a heuristic, as in ``solve``.
         cancel: set it from any thread to stop; every solve keeps its best plan.
 
     Raises:
@@ -107,6 +111,7 @@ def whatif(
         Interrupted: cancelled before the kernels were compiled.
     """
     kind, questions = asked(problem)
+    chosen = solver_params(kind, solver, params)
     check_scenarios(kind, scenarios)
     if plan is not None:
         check_plan(kind, problem, plan)
@@ -131,7 +136,7 @@ def whatif(
         instances[scenario.name] = questions.priced(settled)
 
     limits = {"time_limit_s": time_limit_s, "gap": gap, "seed": seed, "threads": threads, "cancel": cancel}
-    solved = partial(solve_from, kind, solver, limits)
+    solved = partial(solve_from, kind, solver, {**limits, "params": chosen})
 
     rehearse(kind, needed(kind, solver, problem), cancel)
     base = solved(instances[BASE], plan)
@@ -150,9 +155,9 @@ def whatif(
     stochastic = None
     if robust is not None and questions.two_stage is not None and before is not None and not cancel.is_set():
         weights = np.array([1.0, *(scenario.weight for scenario in scenarios)])
-        params = SolveParams(gap=gap, seed=seed, threads=threads, cancel=cancel)
+        asked_of = SolveParams(gap=gap, seed=seed, threads=threads, cancel=cancel)
         clock = Clock(time_limit_s)
-        search = RobustSearch(kind, questions.two_stage, unsettled, weights, robust, solver, params, clock)
+        search = RobustSearch(kind, questions.two_stage, unsettled, weights, robust, solver, asked_of, clock)
         stochastic = search.plan(before)
         all_changes = {BASE: {}, **{scenario.name: scenario.changes for scenario in scenarios}}
 

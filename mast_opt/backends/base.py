@@ -139,23 +139,29 @@ def load(module: str, backend: Backend) -> Any:
 
 
 def checked_options(
-    backend: str, options: tuple[tuple[str, str | int | float | bool], ...], owned: dict[str, str]
+    backend: str, params: SolveParams, owned: dict[str, str], node_limit: str | None
 ) -> tuple[tuple[str, str | int | float | bool], ...]:
-    """The options, none of them one that a field of SolveParams already governs.
+    """The options, none of them one that a field of SolveParams already governs, and the limit in nodes among them.
 
     Args:
         owned: the solver's option → the field to use instead. Compared without regard to case.
+        node_limit: the solver's option for ``params.node_limit``, which governs it where it is given; None if the
+            solver has none.
 
     Raises:
-        UnsupportedOption: an option is governed by a field.
+        UnsupportedOption: an option is governed by a field, or the solver has no limit in nodes.
     """
-    fields = {option.casefold(): field for option, field in owned.items()}
-    for name, _ in options:
+    limit = params.node_limit
+    if limit is not None and node_limit is None:
+        raise UnsupportedOption(f"{backend} has no limit in nodes, and node_limit is {limit}; leave it out")
+    limits: dict[str, int] = {} if limit is None or node_limit is None else {node_limit: limit}
+    fields = {option.casefold(): field for option, field in {**owned, **dict.fromkeys(limits, "node_limit")}.items()}
+    for name, _ in params.options:
         if name.casefold() in fields:
             raise UnsupportedOption(
                 f"{backend} option {name} is governed by {fields[name.casefold()]}; set that instead"
             )
-    return options
+    return (*params.options, *limits.items())
 
 
 def converted(value: str | int | float | bool, like: Any) -> Any:

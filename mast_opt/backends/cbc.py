@@ -39,6 +39,7 @@ GOVERNED = {
     **dict.fromkeys(("thread", "threads"), "threads"),
     **dict.fromkeys(("mips", "mipstart"), "start"),
 }
+NODE_LIMIT = "maxNodes"
 GRACE_S = 10.0
 """How long CBC may take to write its answer after it was told to stop; then it is killed."""
 SPAWNING = {"start_new_session": True} if os.name == "posix" else {}
@@ -147,7 +148,7 @@ class _Run:
     def _arguments(self) -> list[str]:
         params = self._params
         arguments = ["program.mps"]
-        for name, value in checked_options("CBC", params.options, GOVERNED):
+        for name, value in checked_options("CBC", params, GOVERNED, NODE_LIMIT):
             if not re.fullmatch(r"[A-Za-z]+", name):
                 raise UnsupportedOption(f"CBC does not accept option {name}: expected letters only, as in 'cuts'")
             told = {True: "on", False: "off"}.get(value, str(value)) if isinstance(value, bool) else str(value)

@@ -24,6 +24,7 @@ GOVERNED = {
     **dict.fromkeys(("RelGap", "AbsGap"), "gap"),
     "Threads": "threads",
 }
+NODE_LIMIT = "NodeLimit"
 
 _REDIRECTING = threading.Lock()
 
@@ -128,7 +129,7 @@ class _Run:
 
     def _configure(self) -> None:
         self._model.setParam("Logging", 0)
-        for name, value in checked_options("COPT", self._params.options, GOVERNED):
+        for name, value in checked_options("COPT", self._params, GOVERNED, NODE_LIMIT):
             try:
                 self._model.setParam(name, converted(value, self._model.getParam(name)))
             except (self._coptpy.CoptError, AttributeError, TypeError, ValueError) as error:

@@ -20,6 +20,7 @@ GOVERNED = {
     "randomseed": "seed",
     "threads": "threads",
 }
+NODE_LIMIT = "mip.limits.nodes"
 SIZE_LIMIT = 1016
 """CPLEX's error number for a program over the size of the community edition."""
 
@@ -111,7 +112,7 @@ class _Run:
 
     def _configure(self) -> None:
         parameters, params = self._solver.parameters, self._params
-        for name, value in checked_options("CPLEX", params.options, GOVERNED):
+        for name, value in checked_options("CPLEX", params, GOVERNED, NODE_LIMIT):
             try:
                 parameter = parameters
                 for part in name.split("."):

@@ -110,7 +110,7 @@ class _Run:
     def _configure(self) -> None:
         params, chosen = self._params, self._solver.parameters
         chosen.add_lp_constraints_lazily = len(self._integers.rows.lower) > SMALL
-        for name, value in checked_options("CP-SAT", params.options, GOVERNED):
+        for name, value in checked_options("CP-SAT", params, GOVERNED, None):
             text = str(value).lower() if isinstance(value, bool) else str(value)
             if not hasattr(chosen, name) or not chosen.merge_text_format(f"{name}: {text}"):
                 raise UnsupportedOption(

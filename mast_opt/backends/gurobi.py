@@ -21,6 +21,7 @@ GOVERNED = {
     "Seed": "seed",
     "Threads": "threads",
 }
+NODE_LIMIT = "NodeLimit"
 
 
 class Gurobi:
@@ -106,7 +107,7 @@ class _Run:
         return Outcome(status, self._scaled.to_original(self._x.X), bound, limit, words)
 
     def _configure(self) -> None:
-        for name, value in checked_options("Gurobi", self._params.options, GOVERNED):
+        for name, value in checked_options("Gurobi", self._params, GOVERNED, NODE_LIMIT):
             try:
                 self._model.setParam(name, converted(value, self._model.getParamInfo(name)[2]))
             except (self._error, TypeError, ValueError) as error:

@@ -25,6 +25,7 @@ GOVERNED = {
     "threads": "threads",
     "output_flag": "on_event",
 }
+NODE_LIMIT = "mip_max_nodes"
 
 
 class Highs:
@@ -149,7 +150,7 @@ class _Run:
         self._set("random_seed", params.seed)
         if params.threads is not None:
             self._set("threads", params.threads)
-        for name, value in checked_options("HiGHS", params.options, GOVERNED):
+        for name, value in checked_options("HiGHS", params, GOVERNED, NODE_LIMIT):
             self._set(name, value)
 
     def _set(self, name: str, value: str | float | bool) -> None:

@@ -24,6 +24,7 @@ GOVERNED = {
     "randomization/randomseedshift": "seed",
     "lp/threads": "threads",
 }
+NODE_LIMIT = "limits/nodes"
 PROVEN = {
     "infeasible": Status.INFEASIBLE,
     "unbounded": Status.UNBOUNDED,
@@ -101,7 +102,7 @@ class _Run:
         return Outcome(Status.FEASIBLE, x, bound, limit, words)
 
     def _configure(self) -> None:
-        for name, value in checked_options("SCIP", self._params.options, GOVERNED):
+        for name, value in checked_options("SCIP", self._params, GOVERNED, NODE_LIMIT):
             try:
                 self._model.setParam(name, converted(value, self._model.getParam(name)))
             except (KeyError, ValueError, TypeError) as error:

@@ -84,6 +84,8 @@ def check_params(params: SolveParams) -> None:
         raise UsageError(f"seed is {params.seed}; expected a whole number from 0 to 2147483647")
     if params.threads is not None and params.threads < 1:
         raise UsageError(f"threads is {params.threads}; expected at least 1, or None to leave it to the solver")
+    if params.node_limit is not None and params.node_limit < 1:
+        raise UsageError(f"node_limit is {params.node_limit}; expected at least 1, or None for no limit")
 
 
 def _check_start(mip: Mip, params: SolveParams) -> None:

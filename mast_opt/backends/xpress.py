@@ -21,6 +21,7 @@ GOVERNED = {
     "randomseed": "seed",
     "threads": "threads",
 }
+NODE_LIMIT = "maxnode"
 
 
 class Xpress:
@@ -111,7 +112,7 @@ class _Run:
 
     def _configure(self) -> None:
         controls = self._problem.controls
-        for name, value in checked_options("Xpress", self._params.options, GOVERNED):
+        for name, value in checked_options("Xpress", self._params, GOVERNED, NODE_LIMIT):
             try:
                 setattr(controls, name, converted(value, getattr(controls, name)))
             except (self._xpress.InterfaceError, self._xpress.SolverError, AttributeError, ValueError) as error:

@@ -62,6 +62,7 @@ def solution_keys(solution: Solution) -> Record:
             for stage in solution.stages
         ],
         "seed": solution.seed,
+        "params": {name: list(value) if isinstance(value, tuple) else value for name, value in solution.params.items()},
         "limit": None if solution.limit is None else solution.limit.value,
         "message": solution.message,
         "conflicts": [conflict.message for conflict in solution.conflicts],

@@ -5,15 +5,20 @@ from __future__ import annotations
 import csv
 import io
 import os
+import tomllib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from cyclopts import Parameter
 
 from mast_opt.cli.invocation import Run
-from mast_opt.core.errors import UsageError
-from mast_opt.core.limits import MOST_FREEZE_BYTES, read_regular
+from mast_opt.core.errors import InputError, UsageError
+from mast_opt.core.limits import MOST_FREEZE_BYTES, MOST_HEADER_BYTES, read_regular
+from mast_opt.io.readers.folder import check_keys
+from mast_opt.kind.kind import Kind
+from mast_opt.search.params import Params
+from mast_opt.solving.solver_params import params_class
 
 
 def flag(words: str) -> Parameter:
@@ -26,6 +31,14 @@ Json = Annotated[bool, flag("Print one JSON object on stdout and nothing else.")
 Full = Annotated[bool, flag("Show every row of long tables.")]
 Force = Annotated[bool, flag("Overwrite what is there, if it is of the same sort.")]
 Strict = Annotated[bool, flag("Treat warnings about the input as errors (exit code 2).")]
+Param = Annotated[
+    list[str] | None,
+    Parameter(
+        help="NAME=VALUE: a parameter of a heuristic; 'mast-opt backends SOLVER' lists them. Repeatable.",
+        negative=(),
+    ),
+]
+ParamFile = Annotated[Path | None, Parameter(help="A TOML file of such parameters; --param wins over it.")]
 TheRun = Annotated[Run, Parameter(parse=False)]
 
 
@@ -50,6 +63,33 @@ def numbers_by_name(option: str, texts: Sequence[str] | None, example: str) -> d
             raise UsageError(f"{option} {text}: {name} is given twice")
         found[name] = value
     return found
+
+
+def params_given(kind: Kind[Any, Any], solver: str, texts: Sequence[str] | None, file: Path | None) -> Params | None:
+    """What --param and --params say of a heuristic; None where neither is given.
+
+    Raises:
+        UsageError: the solver has no parameters, or a name or value does not fit.
+        InputError: the file cannot be read, or is not TOML.
+    """
+    if not texts and file is None:
+        return None
+    cls, table = params_class(kind, solver), {} if file is None else _toml(file)
+    try:
+        return cls.parse(texts or (), table)
+    except UsageError as error:
+        raise UsageError(f"{error}\n'mast-opt backends {solver}' lists its parameters") from None
+
+
+def _toml(file: Path) -> dict[str, Any]:
+    try:
+        text = read_regular(file, MOST_HEADER_BYTES).decode("utf-8-sig")
+        check_keys(text)
+        return tomllib.loads(text)
+    except OSError as error:
+        raise InputError(f"{file}: {error.strerror}; expected a TOML file of parameters") from error
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{file} is not TOML: {error}") from error
 
 
 HEAD = ["what", "name"]

@@ -85,6 +85,8 @@ class SolveParams:
     seed: int = 0
     threads: int | None = None
     """None leaves the choice to the solver."""
+    node_limit: int | None = None
+    """Most nodes of the branch-and-bound tree; None for no limit."""
     start: NDArray[np.float64] | None = None
     """A value for every column, offered as a first incumbent."""
     on_event: Callable[[Event], None] | None = None

@@ -29,6 +29,7 @@ from mast_opt.kind.presentation import Chart
 from mast_opt.kind.schema import Schema, Tables
 from mast_opt.mip import Mip, Size
 from mast_opt.search.interface import Heuristic, Pricing, Rehearsal
+from mast_opt.search.params import Params
 
 ProblemT = TypeVar("ProblemT")
 PlanT = TypeVar("PlanT")
@@ -180,6 +181,9 @@ class Kind(Generic[ProblemT, PlanT]):
     warnings: Callable[[Tables], tuple[InputWarning, ...]] = _no_warnings
     """Values in validated tables that are allowed and were probably not meant. Files are called by the names of their
     tables, rows are counted from 1."""
+    params: Mapping[str, type[Params]] = field(default_factory=dict)
+    """Heuristic → the class of its parameters, of which it finds an object in ``SearchContext.params``; one that is
+    not here has none."""
     constructive: frozenset[str] = frozenset()
     """Heuristics that build one plan and end: they take neither a start nor a number of iterations."""
     rehearsals: Callable[[str, ProblemT | None], tuple[Rehearsal, ...]] = _no_rehearsals

@@ -13,8 +13,10 @@ from numpy.typing import NDArray
 
 from mast_opt.core.solve_result import Event, Limit, SolveParams, SolveResult, relative_gap
 from mast_opt.mip import Mip
+from mast_opt.search.params import Params
 
 PlanT = TypeVar("PlanT")
+ParamsT = TypeVar("ParamsT", bound=Params)
 
 
 class MipSolver(Protocol):
@@ -161,6 +163,21 @@ class SearchContext:
     mip_solver: MipSolver
     integer_solver: MipSolver | None = None
     """A solver that is better on small programs of whole decisions only; None where there is none."""
+    backends: Callable[[str], MipSolver] | None = None
+    """Name of a MIP backend → its solver; None where ``mip_solver`` stands for every one of them."""
+    params: Params | None = None
+    """The parameters of the solver, where they were given; see ``params_as``."""
+
+    def solver_named(self, name: str) -> MipSolver:
+        """The exact solver of this name, for ``search.sub_mip``."""
+        return self.mip_solver if self.backends is None else self.backends(name)
+
+    def params_as(self, cls: type[ParamsT]) -> ParamsT:
+        """The parameters that were given, or the defaults of their class."""
+        if self.params is None:
+            return cls()
+        assert isinstance(self.params, cls), f"{type(self.params).__name__} where {cls.__name__} is needed"
+        return self.params
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from mast_opt.server_assignment.plan import Plan, check_plan, today
 from mast_opt.server_assignment.presentation.charts import charts
 from mast_opt.server_assignment.presentation.sections import sections
 from mast_opt.server_assignment.problem import TERMS, ServerAssignment
+from mast_opt.server_assignment.ras.params import RasParams
 from mast_opt.server_assignment.tables.example import EXAMPLE
 from mast_opt.server_assignment.tables.input_warnings import warnings
 from mast_opt.server_assignment.tables.mathprog import write_dat
@@ -28,7 +29,7 @@ from mast_opt.server_assignment.verification.verifier import verify
 def _ras(problem: ServerAssignment, tools: SearchContext, start: Plan | None) -> SearchResult[Plan]:
     from mast_opt.server_assignment.ras.solver import ras  # compiles kernels: only when asked for
 
-    return ras(problem, tools, start)
+    return ras(problem, tools, start, tools.params_as(RasParams))
 
 
 def _rehearsals(solver: str, problem: ServerAssignment | None) -> tuple[Rehearsal, ...]:
@@ -65,6 +66,7 @@ KIND: Kind[ServerAssignment, Plan] = Kind(
     formulations={"base": base},
     size=size,
     heuristics={"ras": _ras},
+    params={"ras": RasParams},
     rehearsals=_rehearsals,
     pricing={"ras": Pricing(frozenset(_PRICED))},
     families=FAMILIES,

@@ -24,7 +24,6 @@ from mast_opt.kind.kind import Formulation, Kind
 from mast_opt.registry import check_plan, kind_of
 from mast_opt.search.interface import (
     Certificate,
-    MipSolver,
     Pricing,
     SearchContext,
     SearchMonitor,
@@ -32,11 +31,13 @@ from mast_opt.search.interface import (
     StageBound,
     StoppingCriteria,
 )
+from mast_opt.search.params import Params
 from mast_opt.solving.clock import COMPILE, Clock
 from mast_opt.solving.fixed_parts import Frozen, frozen
 from mast_opt.solving.kernel_compilation import needed, rehearse
 from mast_opt.solving.mip_route import Answer, ExactSolve
 from mast_opt.solving.solution import Solution, Stage
+from mast_opt.solving.solver_params import SubSolvers, solver_params
 
 OptionValue = str | int | float | bool
 
@@ -78,6 +79,7 @@ def solve(
     on_event: Callable[[Event], None] | None = None,
     cancel: threading.Event | None = None,
     options: Mapping[str, OptionValue] | tuple[tuple[str, OptionValue], ...] = (),
+    params: Params | Mapping[str, Any] | None = None,
     freeze: Mapping[str, Collection[str]] | None = None,
 ) -> Solution:
     """Solve a problem and verify the plan.
@@ -100,6 +102,8 @@ def solve(
             to be compiled first, also with ``compiling`` when that begins, and with nothing known when it has ended.
         cancel: set it from any thread to stop and keep the incumbent; Ctrl-C does the same.
         options: for the backend, by its own names: ``{"presolve": "off"}``; an unknown one is an error.
+        params: of the heuristic: an object of its class (``RasParams`` for ``ras``), or a mapping from names to values
+            that differ from the defaults, ``{"sub_mip.gap": 0.01}``; a backend takes none.
         freeze: the part of ``start`` (or of the present state) that stays as it is: ``{"region": ["eu"]}`` keeps every
             row of the plan that mentions eu, and adds none. Bound and status are then those of the rest.
 
@@ -116,7 +120,8 @@ def solve(
     _check_terms(kind, problem, solver)
     _check_start(kind, problem, solver, start, freeze)
     events: list[Event] = []
-    params = SolveParams(
+    chosen = solver_params(kind, solver, params)
+    asked = SolveParams(
         time_limit_s=time_limit_s,
         gap=gap,
         seed=seed,
@@ -125,12 +130,13 @@ def solve(
         cancel=cancel or threading.Event(),
         options=tuple(options.items()) if isinstance(options, Mapping) else options,
     )
-    check_params(params)
+    check_params(asked)
     kept = frozen(kind, problem, start, freeze) if freeze else None
     stated = problem if kept is None or solver not in kind.heuristics else kept.rules(solver)
     conflicts = kind.conflicts(stated)
     certificate: Certificate | None = None
     versions: dict[str, str] = {}
+    inside = SubSolvers()
     backend: Backend | None = None
     uncompiled: Interrupted | None = None
     if not conflicts:
@@ -139,9 +145,12 @@ def solve(
             with clock.phase(COMPILE):  # the solver's library is loaded
                 versions = {solver: backend.version()}
         elif options:
-            raise UsageError(f"{solver} takes no options of its own; {params.options[0][0]} is for MIP backends")
+            raise UsageError(f"{solver} takes no options of its own; {asked.options[0][0]} is for MIP backends")
+        else:
+            with clock.phase(COMPILE):
+                inside.check(chosen)
         try:
-            _compile(kind, solver, stated, params, clock)
+            _compile(kind, solver, stated, asked, clock)
         except Interrupted as interrupted:
             uncompiled = interrupted
     begin = start if kept is None or backend is not None else kept.plan
@@ -154,12 +163,13 @@ def solve(
     elif uncompiled is not None:
         answer = _unsolved(kind, stated, begin, str(uncompiled), clock)
     elif backend is None:
-        answer, certificate = _by_heuristic(kind, stated, solver, params, iterations, begin, clock)
+        tools = _search_context(asked, iterations, clock, inside, chosen)
+        answer, certificate = _by_heuristic(kind, stated, solver, tools, begin, clock)
     else:
         formulate: Callable[[Any], Formulation[Any]] = partial(kind.formulate, name=formulation)
         if kept is not None:
             formulate = _after(formulate, kept.formulation)
-        answer = ExactSolve(kind, problem, backend, params, clock).run(formulate, begin)
+        answer = ExactSolve(kind, problem, backend, asked, clock).run(formulate, begin)
     if kept is not None and answer.plan is not None:
         answer, certificate = _kept(answer, kept), None
     return Solution(
@@ -174,7 +184,8 @@ def solve(
         message=answer.message,
         seed=seed,
         runtime_s=dict(clock.spent_s),
-        versions={"mast-opt": version("mast-opt"), "python": platform.python_version(), **versions},
+        versions={"mast-opt": version("mast-opt"), "python": platform.python_version(), **versions, **inside.versions},
+        params={} if chosen is None else chosen.differences(),
         stages=answer.stages,
         term=answer.term,
         conflicts=conflicts,
@@ -291,26 +302,27 @@ def _recorder(events: list[Event], on_event: Callable[[Event], None] | None, clo
     return record
 
 
-def _by_heuristic(
-    kind: Kind[Any, Any],
-    problem: Any,
-    solver: str,
-    params: SolveParams,
-    iterations: int | None,
-    start: Any | None,
-    clock: Clock,
-) -> tuple[Answer, Certificate | None]:
-    stop = StoppingCriteria(clock.budget_s(), params.gap, iterations, params.cancel)
-    threads = params.threads if params.threads is not None else os.cpu_count() or 1
-    tools = SearchContext(
-        np.random.default_rng(params.seed),
-        SearchMonitor(stop, params.on_event),
-        threads,
-        _solve_with("highs"),
-        _solve_with("cpsat"),
+def _search_context(
+    asked: SolveParams, iterations: int | None, clock: Clock, inside: SubSolvers, params: Params | None
+) -> SearchContext:
+    stop = StoppingCriteria(clock.budget_s(), asked.gap, iterations, asked.cancel)
+    return SearchContext(
+        rng=np.random.default_rng(asked.seed),
+        watch=SearchMonitor(stop, asked.on_event),
+        threads=asked.threads if asked.threads is not None else os.cpu_count() or 1,
+        mip_solver=inside("highs"),
+        integer_solver=inside("cpsat"),
+        backends=inside,
+        params=params,
     )
+
+
+def _by_heuristic(
+    kind: Kind[Any, Any], problem: Any, solver: str, tools: SearchContext, start: Any | None, clock: Clock
+) -> tuple[Answer, Certificate | None]:
+    stop = tools.watch.stop
     with clock.phase("solve"):
-        found = interruptibly(lambda: kind.heuristics[solver](problem, tools, start), params.cancel)
+        found = interruptibly(lambda: kind.heuristics[solver](problem, tools, start), stop.cancel)
     if problem.objective.lexicographic and not found.stages:
         found = _unguided(problem.objective.order, found)
     if found.plan is None:
@@ -325,13 +337,13 @@ def _by_heuristic(
     )
     objective, bound, term = verdict.objective, _below(found.bound, verdict.objective), None
     if stages:
-        open_stages = (stage for stage in stages if stage.gap is None or stage.gap > params.gap)
+        open_stages = (stage for stage in stages if stage.gap is None or stage.gap > stop.gap)
         headline = next(open_stages, stages[-1])
         assert headline.objective is not None
         objective, bound, term = headline.objective, headline.bound, headline.term
     gap = relative_gap(objective, bound)
     finished = not stages or len(stages) == len(problem.objective.order)
-    proven = gap is not None and gap <= params.gap and finished
+    proven = gap is not None and gap <= stop.gap and finished
     status = Status.OPTIMAL if proven else Status.FEASIBLE
     limit = None if proven else found.limit
     answer = Answer(status, found.plan, verdict, objective, bound, limit, found.message, stages, term)
@@ -348,7 +360,3 @@ def _unguided(order: tuple[str, ...], found: SearchResult[Any]) -> SearchResult[
 def _below(bound: float | None, objective: float) -> float | None:
     """A bound that rounding does not lift over the objective."""
     return None if bound is None else min(bound, objective)
-
-
-def _solve_with(backend: str) -> MipSolver:
-    return lambda mip, params: backends.get(backend).solve(mip, params)

@@ -17,6 +17,7 @@ from mast_opt.core.verdict import Conflict, Verdict
 from mast_opt.core.wording import counted
 from mast_opt.registry import check_plan, kind_of
 from mast_opt.search.interface import Certificate
+from mast_opt.search.params import Value
 
 
 @dataclass(frozen=True)
@@ -68,6 +69,8 @@ class Solution:
     """What makes a heuristic's bound checkable; a plan folder keeps it, and ``mast-opt verify`` checks it."""
     frozen: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """The part of the start that was kept; bound and status are those of the rest."""
+    params: Mapping[str, Value] = field(default_factory=dict)
+    """Name → value, of the solver's parameters that were not at their defaults; ``solve`` takes it back."""
 
     @property
     def gap(self) -> float | None:
@@ -127,6 +130,7 @@ def plan_fields(solution: Solution) -> dict[str, Any]:
         "bound": solution.bound,
         "solver": solution.solver,
         "seed": solution.seed,
+        "params": dict(solution.params) or None,
         "frozen": {what: list(names) for what, names in solution.frozen.items()} or None,
         "stages": stages or None,
         "versions": dict(solution.versions),

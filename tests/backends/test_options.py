@@ -74,6 +74,21 @@ def test_an_option_takes_effect_and_its_limit_is_told(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", HERE)
+def test_a_limit_in_nodes_is_kept_or_refused(name: str) -> None:
+    backend, params = backends.get(name), SolveParams(gap=0.0, time_limit_s=60.0, node_limit=1)
+    if name not in NODE_LIMIT:
+        with pytest.raises(UnsupportedOption, match="node_limit is 1"):
+            backend.solve(hard(), params)
+        return
+    result = backend.solve(hard(), params)
+    assert result.status in (Status.FEASIBLE, Status.NO_SOLUTION)
+    assert result.limit in (Limit.ITERATIONS, Limit.OTHER)
+    assert backend.solve(MIP, SolveParams(node_limit=10**6)).objective == MINIMUM
+    with pytest.raises(UnsupportedOption, match="governed by node_limit"):
+        backend.solve(MIP, SolveParams(node_limit=2, options=(NODE_LIMIT[name],)))
+
+
+@pytest.mark.parametrize("name", HERE)
 def test_what_a_field_governs_is_refused(name: str) -> None:
     backend = backends.get(name)
     governed = importlib.import_module(type(backend).__module__).GOVERNED

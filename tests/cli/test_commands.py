@@ -338,3 +338,15 @@ def test_backends(call: Call) -> None:
     assert highs["version"]
     assert all(solver["version"] or "pip install" in solver["reason"] for solver in record["solvers"])
     assert "tetris" in record["heuristics"]["data-placement"]
+    assert record["parameters"]["ras"]["sub_mip.gap"]["default"] == 1e-3
+
+
+def test_backends_lists_the_parameters_of_a_solver(call: Call) -> None:
+    ended = call("backends", "ras")
+    assert ended.code == 0
+    assert "price_steps = 40  a whole number of at least 1" in ended.out
+    record = call("backends", "ras", "--json").record
+    assert set(record["parameters"]["ras"]["price_steps"]) == {"default", "expected", "effect", "reason"}
+    assert call("backends", "ras", "--json").record["parameters"].keys() == {"ras"}
+    assert "highs has no parameters; these solvers have some: " in call("backends", "highs").err
+    assert "there is no solver called 'rsa'; did you mean 'ras'" in call("backends", "rsa").err

@@ -117,6 +117,7 @@ def _solve(trial: Trial, problem: Any, plan_folder: Path | None) -> dict[str, An
         iterations=trial.contestant.iterations,
         formulation=trial.contestant.formulation,
         options=trial.contestant.options,
+        params=trial.contestant.params,
     )
     record: dict[str, Any] = {
         "status": solution.status.value,

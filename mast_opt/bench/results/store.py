@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -59,7 +59,15 @@ def used_by(trial: Trial) -> tuple[str, ...]:
     """What a run uses whose version may decide its result; for a solver of our own also the backends inside."""
     solver = trial.contestant.solver
     own = () if solver is None or solver in backends.names() else INSIDE
-    return ("mast-opt", "numpy", "numba", *own, *([] if solver is None else [solver]))
+    inside = [name for name in map(str, _leaves(trial.contestant.params)) if name in backends.names()]
+    used = ("mast-opt", "numpy", "numba", *own, *inside, *([] if solver is None else [solver]))
+    return tuple(dict.fromkeys(used))
+
+
+def _leaves(params: Mapping[str, Any]) -> Iterator[Any]:
+    """The values of parameters, those in groups too."""
+    for value in params.values():
+        yield from _leaves(value) if isinstance(value, Mapping) else [value]
 
 
 def file_of(folder: Path, suite: str) -> Path:

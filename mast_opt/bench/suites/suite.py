@@ -22,6 +22,8 @@ class Contestant:
     formulation: str = "base"
     options: tuple[tuple[str, OptionValue], ...] = ()
     """For a backend, by its own names."""
+    params: Mapping[str, Any] = field(default_factory=dict)
+    """Of a heuristic: those that are not at their defaults, by name."""
     iterations: int | None = None
     """Rounds of a heuristic."""
     threads: int | None = None
@@ -38,6 +40,7 @@ class Contestant:
             "solver": self.solver,
             "formulation": None if self.formulation == "base" else self.formulation,
             "options": dict(self.options) or None,
+            "params": dict(self.params) or None,
             "iterations": self.iterations,
             "peer": None if self.peer is None else self.peer.name,
         }

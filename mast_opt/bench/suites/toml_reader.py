@@ -2,7 +2,8 @@
 
 title, about                            what the suite is for
 solvers, time_limits_s, seeds, threads, gap, plots      of every entry that does not say otherwise
-[contestants.NAME]                      a solver: solver, formulation, options, iterations; or peer; threads, seeds
+[contestants.NAME]                      a solver: solver, formulation, options, params, iterations; or peer
+    threads, seeds                              of either
 [[entry]] name                          and where its instances come from:
     kind, family, sizes, instance_seeds         a generator
     instances                                   files, relative to the suite's file
@@ -32,6 +33,7 @@ from mast_opt.io.faults import Faults
 from mast_opt.io.readers.folder import check_keys
 from mast_opt.registry import kind_named
 from mast_opt.solving import solver_names
+from mast_opt.solving.solver_params import solver_params
 
 FOLDER = Path("benchmarks/suites")
 _SETTINGS = {"solvers": [], "time_limits_s": [60.0], "seeds": [0], "threads": 1, "gap": 1e-4}
@@ -41,7 +43,8 @@ _ENTRY = {
     *("name", "kind", "family", "sizes", "instance_seeds", "instances"),
     *("importer", "data", "settings", "program", "arguments"),
 }
-_CONTESTANT = {"solver", "formulation", "options", "iterations", "peer", "threads", "seeds"}
+_SOLVER_ONLY = {"solver", "formulation", "options", "iterations", "params"}
+_CONTESTANT = {*_SOLVER_ONLY, "peer", "threads", "seeds"}
 _ISSUE = {"words", "contestant", "entry"}
 _REFERENCE = {"file", "column", "best", "bound"}
 
@@ -187,6 +190,11 @@ class _Reader:
                 where = f"{self._path.name}, contestants.{chosen.name}: {what}"
                 self._faults.add(where, f"none, since {chosen.solver} {why}", value=given)
                 return False
+        try:
+            solver_params(kind, chosen.solver, chosen.params)
+        except UsageError as error:
+            self._faults.add(f"{self._path.name}, contestants.{chosen.name}: params", str(error))
+            return False
         return True
 
     def _sources(self, place: str, entry: Mapping[str, Any]) -> Iterator[Source]:
@@ -233,7 +241,7 @@ class _Reader:
         peer = self._folder / given["peer"] if "peer" in given else None
         if peer is not None and not _is_file(peer):
             self._faults.add(f"{self._path.name}, contestants.{name}: peer", "a script that is there", value=peer)
-        ignored = [] if peer is None else sorted(given.keys() & {"solver", "formulation", "options", "iterations"})
+        ignored = [] if peer is None else sorted(given.keys() & _SOLVER_ONLY)
         for setting in ignored:
             where = f"{self._path.name}, contestants.{name}: {setting}"
             self._faults.add(where, "none, since a peer is told nothing but limits", value=given[setting])
@@ -243,6 +251,7 @@ class _Reader:
             formulation=given.get("formulation", "base"),
             options=tuple(given.get("options", {}).items()),
             iterations=given.get("iterations"),
+            params=given.get("params", {}),
             threads=given.get("threads"),
             seeds=None if given.get("seeds") is None else tuple(given["seeds"]),
             peer=peer,

@@ -83,7 +83,7 @@ _ENTRY: Mapping[str, Shape] = {
 }
 _CONTESTANT: Mapping[str, Shape] = {
     **dict.fromkeys(("solver", "formulation", "peer"), TEXT),
-    "options": TABLE,
+    **dict.fromkeys(("options", "params"), TABLE),
     "seeds": SEEDS,
     **dict.fromkeys(("iterations", "threads"), (lambda value: _whole(value, 1), "a whole number of at least 1")),
 }

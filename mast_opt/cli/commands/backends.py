@@ -2,27 +2,46 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter
 
 from mast_opt.cli.exit_codes import Exit
 from mast_opt.cli.invocation import Answer
 from mast_opt.cli.options import Json, TheRun
-from mast_opt.core.wording import shown
-from mast_opt.registry import kind_names
+from mast_opt.core.errors import UsageError
+from mast_opt.core.wording import did_you_mean, shown
+from mast_opt.registry import kind_named, kind_names
+from mast_opt.search.params import Params, value_text
+from mast_opt.solving import solver_names
 from mast_opt.solving.solver_list import solvers
 
 if TYPE_CHECKING:
     from rich.console import Console
 
 
-def command(*, json: Json = False, run: TheRun) -> Answer:
+def command(
+    solver: Annotated[str | None, Parameter(help="A solver of mast-opt's own: list its parameters instead.")] = None,
+    /,
+    *,
+    json: Json = False,
+    run: TheRun,
+) -> Answer:
     """List the solvers: which can be used here, in which version, and how to install the others.
 
-    Loads every solver library there is, so it takes a moment.
+    Loads every solver library there is, so it takes a moment. With the name of a solver of mast-opt's own, its
+    parameters: the default, what is allowed, what it decides, and why the default is what it is.
 
         mast-opt backends
+        mast-opt backends ras
         mast-opt backends --json
     """
+    classes = {name: cls for kind in kind_names() for name, cls in kind_named(kind).params.items()}
+    run.record["parameters"] = {name: _described(cls) for name, cls in classes.items() if solver in (None, name)}
+    if solver is not None:
+        chosen = _class_of(solver, classes)
+        return Answer(Exit.OK, lambda out: _show_parameters(out, chosen))
     every = solvers()
     described = [found for found in every if found.exact]
     own = {kind: [found.name for found in every if kind in found.kinds and not found.exact] for kind in kind_names()}
@@ -48,3 +67,37 @@ def command(*, json: Json = False, run: TheRun) -> Answer:
                 out.print(f"\nFor {kind} also mast-opt's own: {', '.join(names)}", soft_wrap=True)
 
     return Answer(Exit.OK, show)
+
+
+def _class_of(solver: str, classes: Mapping[str, type[Params]]) -> type[Params]:
+    """The parameters of a solver. Raises UsageError where it has none, or there is no such solver."""
+    if solver in classes:
+        return classes[solver]
+    names = dict.fromkeys(name for kind in kind_names() for name in solver_names(kind_named(kind)))
+    if solver in names:
+        raise UsageError(f"{solver} has no parameters; these solvers have some: {', '.join(classes)}")
+    hint = did_you_mean(solver, names) or f"; expected one of: {', '.join(names)}"
+    raise UsageError(f"there is no solver called {solver!r}{hint}")
+
+
+def _described(cls: type[Params]) -> dict[str, Any]:
+    """Name → what is known of a parameter."""
+    return {
+        name: {
+            "default": list(one.default) if isinstance(one.default, tuple) else one.default,
+            "expected": one.expected,
+            "effect": one.effect,
+            "reason": one.reason,
+        }
+        for name, one in cls.parameters().items()
+    }
+
+
+def _show_parameters(out: Console, cls: type[Params]) -> None:
+    from rich.padding import Padding
+    from rich.text import Text
+
+    for name, one in cls.parameters().items():
+        head = Text.assemble((name, "bold"), f" = {value_text(one.default)}", (f"  {one.expected}", "dim"))
+        out.print(head, soft_wrap=True)
+        out.print(Padding(Text(f"{one.effect} {one.reason}"), (0, 0, 1, 4)))

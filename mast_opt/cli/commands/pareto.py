@@ -14,11 +14,22 @@ from mast_opt.cli.exit_codes import Exit
 from mast_opt.cli.interrupt import Interrupt
 from mast_opt.cli.invocation import Answer
 from mast_opt.cli.json_record import frontier_keys
-from mast_opt.cli.options import Force, Instance, Json, TheRun, check_force, numbers_by_name
+from mast_opt.cli.options import (
+    Force,
+    Instance,
+    Json,
+    Param,
+    ParamFile,
+    TheRun,
+    check_force,
+    numbers_by_name,
+    params_given,
+)
 from mast_opt.core.errors import UsageError
 from mast_opt.core.solve_result import Status
 from mast_opt.io import read
 from mast_opt.io.atomic import check_free, check_writable, new_file
+from mast_opt.registry import kind_of
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -42,6 +53,8 @@ def command(
     seed: Annotated[int, Parameter(help="Of every random choice.", validator=Number(gte=0))] = 0,
     threads: Annotated[int | None, Parameter(help="Of the solver.", validator=Number(gte=1))] = None,
     formulation: Annotated[str, Parameter(help="How the problem is stated to a MIP solver.")] = "base",
+    param: Param = None,
+    params: ParamFile = None,
     out: Annotated[Path | None, Parameter(help="Write the points to this .csv file.")] = None,
     force: Force = False,
     json: Json = False,
@@ -68,6 +81,7 @@ def command(
     with run.phase("read", f"reading {path}"):
         problem = read(path)
         run.record["kind"] = problem.kind
+        chosen = params_given(kind_of(problem), solver, param, params)
         if out is not None:
             check_free(out, force=force)
             check_writable(out)
@@ -85,6 +99,7 @@ def command(
                 seed=seed,
                 threads=threads,
                 formulation=formulation,
+                params=chosen,
                 cancel=interrupt.cancel,
             )
     run.record.update(frontier_keys(answer))

@@ -15,7 +15,7 @@ from mast_opt.cli.exit_codes import Exit
 from mast_opt.cli.interrupt import Interrupt
 from mast_opt.cli.invocation import Answer, Run
 from mast_opt.cli.json_record import solution_keys, today_keys
-from mast_opt.cli.options import Full, Instance, Json, Strict, TheRun, parts_to_keep
+from mast_opt.cli.options import Full, Instance, Json, Param, ParamFile, Strict, TheRun, params_given, parts_to_keep
 from mast_opt.core.errors import UsageError
 from mast_opt.core.solve_result import Event, Status
 from mast_opt.io import check_plan_target, read_plan, validate
@@ -65,6 +65,8 @@ def command(
         list[str] | None,
         Parameter(help="NAME=VALUE: an option of the solver itself, by its own name. Repeatable.", negative=()),
     ] = None,
+    param: Param = None,
+    params: ParamFile = None,
     out: Annotated[
         Path | None, Parameter(help="Write the plan to this folder; an earlier plan there is replaced.")
     ] = None,
@@ -85,6 +87,7 @@ def command(
         mast-opt solve my-instance --solver tetris --start my-plan --seed 7
         mast-opt solve my-instance --start my-plan --freeze region=us-east,us-west --freeze dataset=clicks
         mast-opt solve my-instance --option mip_heuristic_effort=0.2
+        mast-opt solve my-fleet --solver ras --param price_steps=80 --param sub_mip.solver=scip
         mast-opt solve my-instance --json | jq .objective
     """
     run.record["solver"] = solver
@@ -97,6 +100,7 @@ def command(
         reading = validate(path)
         problem = reading.problem
         run.record["kind"] = problem.kind
+        chosen = params_given(reading.kind, solver, param, params)
         run.warn(reading.warnings, strict=strict)
         begin = None if start is None else read_plan(problem, start)
         if out is not None:
@@ -129,6 +133,7 @@ def command(
             on_event=on_event,
             cancel=interrupt.cancel,
             options=options,
+            params=chosen,
             freeze=parts,
         )
         if out is not None and solution.plan is not None:

@@ -16,7 +16,7 @@ from mast_opt.cli.exit_codes import Exit
 from mast_opt.cli.interrupt import Interrupt
 from mast_opt.cli.invocation import Answer
 from mast_opt.cli.json_record import violation_keys, whatif_keys
-from mast_opt.cli.options import Instance, Json, Strict, TheRun
+from mast_opt.cli.options import Instance, Json, Param, ParamFile, Strict, TheRun, params_given
 from mast_opt.core.errors import UsageError
 from mast_opt.core.verdict import Violation
 from mast_opt.core.wording import counted
@@ -45,6 +45,8 @@ def command(
     seed: Annotated[int, Parameter(help="Of every random choice.", validator=Number(gte=0))] = 0,
     threads: Annotated[int | None, Parameter(help="Of each solve.", validator=Number(gte=1))] = None,
     jobs: Annotated[int, Parameter(help="Scenarios solved at the same time.", validator=Number(gte=1))] = 1,
+    param: Param = None,
+    params: ParamFile = None,
     out: Annotated[Path | None, Parameter(help="With --robust: write the robust plan to this folder.")] = None,
     strict: Strict = False,
     json: Json = False,
@@ -81,6 +83,7 @@ def command(
         reading = validate(path)
         problem = reading.problem
         run.record["kind"] = problem.kind
+        chosen = params_given(reading.kind, solver, param, params)
         told = read_scenarios(scenarios)
         check_scenarios(reading.kind, told)
         doubtful = scenario_warnings(reading.kind, told, scenarios.name)
@@ -102,6 +105,7 @@ def command(
                 seed=seed,
                 threads=threads,
                 jobs=jobs,
+                params=chosen,
                 cancel=interrupt.cancel,
             )
     runtime_s = run.record["runtime_s"]

@@ -12,6 +12,7 @@ from mast_opt.server_assignment.ras.lagrangian.aggregated_lp_duals import aggreg
 from mast_opt.server_assignment.ras.lagrangian.integer_bound import integer_bound, never
 from mast_opt.server_assignment.ras.local_search import TAKEN
 from mast_opt.server_assignment.ras.operators.transfers import transfer_servers
+from mast_opt.server_assignment.ras.params import RasParams
 from mast_opt.server_assignment.ras.ras_search import RasSearch
 from mast_opt.server_assignment.ras.solver import ras
 
@@ -33,11 +34,11 @@ def _sample() -> ServerAssignment:
 
 def _begun(tools: SearchContext) -> RasSearch:
     problem = _sample()
-    return RasSearch(problem, tools, None, dict(problem.objective.weights), {})
+    return RasSearch(problem, tools, None, dict(problem.objective.weights), {}, RasParams())
 
 
 def _turns(tools: SearchContext) -> None:
-    ras(_sample(), tools, None)
+    ras(_sample(), tools, None, RasParams())
 
 
 def _settle(tools: SearchContext) -> None:

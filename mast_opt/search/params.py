@@ -1,0 +1,290 @@
+"""Parameters of solvers: frozen classes whose fields carry their effect, their range and the reason of their default.
+
+    @dataclass(frozen=True)
+    class RasParams(Params):
+        price_steps: int = parameter(40, "Price steps in a round.", "…", low=1)
+        sub_mip: SubMipParams = group(SubMipParams(gap=1e-3), "Exact solves of a few reservations.")
+
+People set ``price_steps`` and ``sub_mip.gap``: as text (``--param sub_mip.gap=0.01``), in a TOML table, where
+``sub_mip.gap = 0.01`` and ``[sub_mip]`` say the same, and in Python, as a mapping or by the class. A value is checked
+and brought to the type of its default wherever it comes from.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, fields
+from functools import cache
+from numbers import Integral, Real
+from typing import Any, Self, TypeVar, cast
+
+import numpy as np
+
+from mast_opt.core.arguments import refuse
+from mast_opt.core.errors import UsageError
+from mast_opt.core.wording import did_you_mean
+
+Scalar = bool | int | float | str
+Value = Scalar | tuple[Scalar, ...]
+ValueT = TypeVar("ValueT", bound=Value)
+GroupT = TypeVar("GroupT", bound="Params")
+
+_STATED = "parameter"
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One parameter of a solver: what people may set, and to what."""
+
+    name: str
+    """With the names of the groups around it: ``sub_mip.gap``."""
+    default: Value
+    effect: str
+    """What it decides, and what a larger value does."""
+    reason: str
+    """Why the default is what it is."""
+    low: float | None = None
+    high: float | None = None
+    above: float | None = None
+    """The value is greater than this; ``low`` and ``high`` may be reached."""
+    choices: tuple[str, ...] = ()
+    """Texts that are allowed; any text if empty."""
+
+    @property
+    def expected(self) -> str:
+        """Type and range in words: ``a whole number of at least 1``."""
+        if isinstance(self.default, tuple):
+            return f"one or more values, each {self._of(self.default[0])}"
+        return self._of(self.default)
+
+    def checked(self, value: object, owner: str) -> Value:
+        """The value in the type of the default.
+
+        Raises:
+            UsageError: it has another type, or is out of range; names the parameter, its owner and what was expected.
+        """
+        if isinstance(self.default, tuple):
+            items = tuple(value) if isinstance(value, (list, tuple)) else ()
+            found = tuple(self._scalar(item, self.default[0]) for item in items)
+            if found and None not in found:
+                return cast(tuple[Scalar, ...], found)
+        else:
+            scalar = self._scalar(value, self.default)
+            if scalar is not None:
+                return scalar
+        raise refuse(
+            f"parameter {self.name} of {owner}", value, f"{self.expected}, {value_text(self.default)} by default"
+        )
+
+    def parsed(self, text: str) -> object:
+        """The value that a text states; the text itself where it states none, for ``checked`` to refuse."""
+        if isinstance(self.default, tuple):
+            return tuple(_parsed(part.strip(), self.default[0]) for part in text.split(","))
+        return _parsed(text, self.default)
+
+    def _of(self, like: Scalar) -> str:
+        if isinstance(like, bool):
+            return "true or false"
+        if isinstance(like, str):
+            return f"one of: {', '.join(self.choices)}" if self.choices else "a text"
+        noun = "a whole number" if isinstance(like, int) else "a number"
+        low = f"above {self.above:,.12g}" if self.above is not None else ""
+        low = f"of at least {self.low:,.12g}" if self.low is not None else low
+        if self.high is None:
+            return f"{noun} {low}".rstrip()
+        return f"{noun} {low} and at most {self.high:,.12g}" if low else f"{noun} of at most {self.high:,.12g}"
+
+    def _scalar(self, value: object, like: Scalar) -> Scalar | None:
+        """The value in the type of ``like``; None where it has another type or is out of range."""
+        if isinstance(like, bool):
+            return bool(value) if isinstance(value, (bool, np.bool_)) else None
+        if isinstance(like, str):
+            return value if isinstance(value, str) and (not self.choices or value in self.choices) else None
+        if not isinstance(value, Real) or isinstance(value, (bool, np.bool_)):
+            return None
+        try:
+            finite, whole = math.isfinite(float(value)), isinstance(value, Integral) or float(value).is_integer()
+        except OverflowError:
+            return None
+        if not finite or (isinstance(like, int) and not whole):
+            return None
+        number = int(cast(int, value)) if isinstance(like, int) else float(value)
+        low = self.low is None or number >= self.low
+        high = self.high is None or number <= self.high
+        return number if low and high and (self.above is None or number > self.above) else None
+
+
+def parameter(
+    default: ValueT,
+    effect: str,
+    reason: str,
+    *,
+    low: float | None = None,
+    high: float | None = None,
+    above: float | None = None,
+    choices: tuple[str, ...] = (),
+) -> ValueT:
+    """A field of a ``Params`` class; see ``Parameter`` for the arguments."""
+    stated = Parameter("", default, effect, reason, low, high, above, choices)
+    return field(default=default, metadata={_STATED: stated})
+
+
+def group(default: GroupT, effect: str) -> GroupT:
+    """A field that holds further parameters; their defaults are those of ``default``, and ``effect`` says why."""
+    return field(default=default, metadata={_STATED: effect})
+
+
+@dataclass(frozen=True)
+class Params:
+    """Base of the parameters of a solver; every field is made by ``parameter`` or ``group``.
+
+    Raises:
+        UsageError: a value has the wrong type, or is out of range.
+    """
+
+    def __post_init__(self) -> None:
+        for one in fields(self):
+            value, stated = getattr(self, one.name), one.metadata[_STATED]
+            if isinstance(stated, Parameter):
+                right: object = _named(stated, one.name).checked(value, type(self).__name__)
+            elif isinstance(value, type(one.default)):
+                right = value
+            else:
+                raise refuse(f"group {one.name} of {type(self).__name__}", value, f"a {type(one.default).__name__}")
+            object.__setattr__(self, one.name, right)
+
+    @classmethod
+    def parameters(cls) -> Mapping[str, Parameter]:
+        """Every parameter, those of groups too, by the name that people set it by, in the order of the fields."""
+        return _parameters(cast(Hashable, cls))
+
+    @classmethod
+    def of(cls, values: Mapping[str, object]) -> Self:
+        """The parameters with some values set: by name, or in nested mappings, as TOML has them.
+
+        Raises:
+            UsageError: a name that there is not, or a value that does not fit.
+        """
+        known, flat = cls.parameters(), {}
+        for name, value in _flattened(values, ""):
+            if name not in known:
+                raise UsageError(f"{cls.__name__} has no parameter {name!r}{_instead(name, known)}")
+            if name in flat:
+                raise UsageError(f"parameter {name} of {cls.__name__} is given twice")
+            flat[name] = known[name].checked(value, cls.__name__)
+        return cls()._with(flat)
+
+    @classmethod
+    def parse(cls, texts: Iterable[str], values: Mapping[str, object] | None = None) -> Self:
+        """The parameters with values from texts ``name=value``, which win over those of a mapping.
+
+        Raises:
+            UsageError: a text of another form, a name that there is not or comes twice, or a value that does not fit.
+        """
+        known, stated = cls.parameters(), dict(_flattened(values or {}, ""))
+        seen: set[str] = set()
+        for text in texts:
+            name, equals, value = (part.strip() for part in text.partition("="))
+            if not name or not equals:
+                raise UsageError(f"parameter {text!r}: expected NAME=VALUE, as in {next(iter(known))}=…")
+            if name not in known:
+                raise UsageError(f"{cls.__name__} has no parameter {name!r}{_instead(name, known)}")
+            if name in seen:
+                raise UsageError(f"parameter {name} of {cls.__name__} is given twice")
+            seen.add(name)
+            stated[name] = known[name].parsed(value)
+        return cls.of(stated)
+
+    def values(self) -> dict[str, Value]:
+        """Name → value, of all."""
+        flat: dict[str, Value] = {}
+        for one in fields(self):
+            value = getattr(self, one.name)
+            if isinstance(value, Params):
+                flat |= {f"{one.name}.{name}": inner for name, inner in value.values().items()}
+            else:
+                flat[one.name] = value
+        return flat
+
+    def differences(self) -> dict[str, Value]:
+        """Name → value, of those that are not at their default; ``of`` brings the parameters back from it."""
+        known = self.parameters()
+        return {name: value for name, value in self.values().items() if value != known[name].default}
+
+    def groups(self) -> tuple[Params, ...]:
+        """The groups of parameters, those inside others too."""
+        inner = [value for one in fields(self) if isinstance(value := getattr(self, one.name), Params)]
+        return tuple(found for value in inner for found in (value, *value.groups()))
+
+    def _with(self, flat: Mapping[str, Value]) -> Self:
+        changes: dict[str, object] = {}
+        for one in fields(self):
+            own = getattr(self, one.name)
+            if isinstance(own, Params):
+                inside = f"{one.name}."
+                changes[one.name] = own._with(
+                    {name.removeprefix(inside): value for name, value in flat.items() if name.startswith(inside)}
+                )
+            else:
+                changes[one.name] = flat.get(one.name, own)
+        return type(self)(**cast(dict[str, Any], changes))
+
+
+def value_text(value: Value) -> str:
+    """A value as ``parse`` reads it."""
+    if isinstance(value, tuple):
+        return ",".join(map(value_text, value))
+    return str(value).lower() if isinstance(value, bool) else f"{value}"
+
+
+@cache
+def _parameters(cls: Any) -> dict[str, Parameter]:
+    found: dict[str, Parameter] = {}
+    for one in fields(cls):
+        stated = one.metadata[_STATED]
+        if isinstance(stated, Parameter):
+            found[one.name] = _named(stated, one.name)
+            continue
+        inside = cast(Params, one.default)
+        values = inside.values()
+        for name, inner in inside.parameters().items():
+            full = f"{one.name}.{name}"
+            found[full] = _named(inner, full, values[name])
+    return found
+
+
+def _named(stated: Parameter, name: str, default: Value | None = None) -> Parameter:
+    given = stated.default if default is None else default
+    return Parameter(name, given, stated.effect, stated.reason, stated.low, stated.high, stated.above, stated.choices)
+
+
+def _flattened(values: Mapping[str, object], before: str) -> Iterator[tuple[str, object]]:
+    for name, value in values.items():
+        if not isinstance(name, str):
+            raise refuse("a name among the parameters", name, "a str")
+        if isinstance(value, Params):
+            value = value.values()
+        if isinstance(value, Mapping):
+            yield from _flattened(value, f"{before}{name}.")
+        else:
+            yield f"{before}{name}", value
+
+
+def _instead(name: str, known: Iterable[str]) -> str:
+    """What was probably meant, or all that there are."""
+    known = list(known)
+    return did_you_mean(name, known) or f"; there are: {', '.join(known)}"
+
+
+def _parsed(text: str, like: Scalar) -> object:
+    if isinstance(like, bool):
+        return {"true": True, "false": False}.get(text.lower(), text)
+    if isinstance(like, str):
+        return text
+    for number in (int, float):
+        try:
+            return number(text)
+        except ValueError:
+            continue
+    return text

@@ -1,0 +1,163 @@
+"""Parameters of solvers: every class keeps what its base promises, and every field is documented, checked and used."""
+
+from __future__ import annotations
+
+import ast
+import sys
+import tomllib
+from dataclasses import FrozenInstanceError, dataclass, fields, replace
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from mast_opt.core.errors import UsageError
+from mast_opt.io.toml_text import toml_text
+from mast_opt.registry import kind_named, kind_names
+from mast_opt.search.params import Parameter, Params, Value, group, parameter, value_text
+
+CLASSES = sorted({cls for name in kind_names() for cls in kind_named(name).params.values()}, key=lambda cls: cls.__name__)
+EVERY = [pytest.param(cls, one, id=f"{cls.__name__}-{name}") for cls in CLASSES for name, one in cls.parameters().items()]
+
+
+@dataclass(frozen=True)
+class Inner(Params):
+    gap: float = parameter(0.5, "effect", "reason", above=0, high=1)
+
+
+@dataclass(frozen=True)
+class Sample(Params):
+    count: int = parameter(3, "effect", "reason", low=1, high=9)
+    share: float = parameter(0.25, "effect", "reason", low=0)
+    fast: bool = parameter(False, "effect", "reason")
+    way: str = parameter("up", "effect", "reason", choices=("up", "down"))
+    steps: tuple[float, ...] = parameter((1.0, 0.5), "effect", "reason", above=0)
+    inner: Inner = group(Inner(gap=0.75), "effect")
+
+
+def another(one: Parameter) -> Value:
+    """A value within the range that is not the default."""
+    if isinstance(one.default, tuple):
+        return (*one.default, one.default[0])
+    if isinstance(one.default, bool):
+        return not one.default
+    if isinstance(one.default, str):
+        return next((choice for choice in one.choices if choice != one.default), "scip")
+    if isinstance(one.default, int):
+        return one.default + (1 if one.high is None or one.default < one.high else -1)
+    return one.default * 0.5 or min(0.5, one.high or 0.5)
+
+
+@pytest.mark.parametrize(("cls", "one"), EVERY)
+def test_every_parameter_is_documented_and_its_range_enforced(cls: type[Params], one: Parameter) -> None:
+    for text in (one.effect, one.reason):
+        assert text[0].isupper()
+        assert text.endswith(".")
+    default = cls()
+    assert default.values()[one.name] == one.default
+    for bound, beyond in ((one.low, -1), (one.above, 0), (one.high, 1)):
+        if bound is not None:
+            wrong = (bound + beyond,) if isinstance(one.default, tuple) else bound + beyond
+            with pytest.raises(UsageError, match=rf"parameter {one.name} of {cls.__name__} is .*expected"):
+                cls.of({one.name: wrong})
+    for wrong in (None, object(), [], "nothing of the sort" if not isinstance(one.default, str) else 1):
+        with pytest.raises(UsageError, match=one.name):
+            cls.of({one.name: wrong})
+
+
+@pytest.mark.parametrize(("cls", "one"), EVERY)
+def test_text_toml_and_python_say_the_same(cls: type[Params], one: Parameter) -> None:
+    value = another(one)
+    stated = cls.of({one.name: value})
+    assert stated.differences() == {one.name: value}
+    assert cls.parse([f"{one.name}={value_text(value)}"]) == stated
+    assert cls.of(tomllib.loads(toml_text(stated.differences()))) == stated
+    nested: object = value
+    for part in reversed(one.name.split(".")):
+        nested = {part: nested}
+    assert isinstance(nested, dict)
+    assert cls.of(tomllib.loads(toml_text(nested))) == stated
+
+
+@pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
+def test_a_class_is_public_frozen_and_at_its_defaults(cls: type[Params]) -> None:
+    import mast_opt
+
+    assert getattr(mast_opt, cls.__name__) is cls
+    assert cls().differences() == {}
+    assert hash(cls()) == hash(cls.of({}))
+    with pytest.raises(FrozenInstanceError):
+        setattr(cls(), fields(cls)[0].name, None)
+
+
+@cache
+def _read_in(package: str) -> set[str]:
+    """Attributes that the modules of a package read."""
+    folder = Path(str(sys.modules[package].__file__)).parent
+    trees = [ast.parse(file.read_text(encoding="utf-8")) for file in folder.rglob("*.py")]
+    return {node.attr for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+
+
+@pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
+def test_every_field_is_read_in_the_solver(cls: type[Params]) -> None:
+    own = _read_in(cls.__module__.rpartition(".")[0])
+    shared = _read_in("mast_opt.search")
+    for held in (cls(), *cls().groups()):
+        read = own if type(held).__module__ == cls.__module__ else own | shared
+        assert not {one.name for one in fields(held)} - read
+
+
+def test_values_come_in_the_type_of_the_default() -> None:
+    sample = Sample.of({"count": 4.0, "share": 1, "steps": [2, 1]})
+    assert (sample.count, sample.share, sample.steps) == (4, 1.0, (2.0, 1.0))
+    assert [type(value) for value in (sample.count, sample.share, *sample.steps)] == [int, float, float, float]
+    assert Sample.parse(["count=1e0", "fast=true", "steps=2,1", "inner.gap=1"]).values() == {
+        "count": 1, "share": 0.25, "fast": True, "way": "up", "steps": (2.0, 1.0), "inner.gap": 1.0,
+    }  # fmt: skip
+    assert Sample(inner=Inner(gap=0.75)).differences() == {}
+    assert replace(Sample(), count=5).differences() == {"count": 5}
+
+
+@pytest.mark.parametrize(
+    ("texts", "words"),
+    [
+        (["cuont=1"], "Sample has no parameter 'cuont'; did you mean 'count'"),
+        (["inner.gpa=1"], "Sample has no parameter 'inner.gpa'; did you mean 'inner.gap'"),
+        (["nonsense=1"], "there are: count, share, fast, way, steps, inner.gap"),
+        (["inner=1"], "Sample has no parameter 'inner'"),
+        (["count"], "parameter 'count': expected NAME=VALUE"),
+        (["=1"], "expected NAME=VALUE"),
+        (["count=1", "count=2"], "parameter count of Sample is given twice"),
+        (["count=0"], "count of Sample is 0; expected a whole number of at least 1 and at most 9, 3 by default"),
+        (["count=2.5"], "count of Sample is 2.5; expected a whole number"),
+        (["count=many"], "count of Sample is 'many'; expected a whole number"),
+        (["count=" + "9" * 400], "count of Sample is 9"),
+        (["share=inf"], "share of Sample is inf; expected a number of at least 0, 0.25 by default"),
+        (["share=-1"], "share of Sample is -1; expected a number of at least 0"),
+        (["fast=1"], "fast of Sample is '1'; expected true or false, false by default"),
+        (["way=left"], "way of Sample is 'left'; expected one of: up, down, up by default"),
+        (["steps=1,0"], "expected one or more values, each a number above 0, 1.0,0.5 by default"),
+        (["inner.gap=0"], "inner.gap of Sample is 0; expected a number above 0 and at most 1, 0.75 by default"),
+    ],
+)
+def test_what_is_wrong_is_told_with_name_value_and_range(texts: list[str], words: str) -> None:
+    with pytest.raises(UsageError) as told:
+        Sample.parse(texts)
+    assert words in str(told.value)
+
+
+def test_what_is_wrong_in_python_is_told_too() -> None:
+    with pytest.raises(UsageError, match="gap of Inner is 2; expected a number above 0"):
+        Inner(gap=2)
+    with pytest.raises(UsageError, match="group inner of Sample is 3; expected a Inner"):
+        Sample(inner=3)  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="count of Sample is True"):
+        Sample(count=True)
+    with pytest.raises(UsageError, match="inner.gap of Sample is given twice"):
+        Sample.of({"inner": {"gap": 1}, "inner.gap": 1})
+    with pytest.raises(UsageError, match="a name among the parameters is 1"):
+        Sample.of({1: 2})  # type: ignore[dict-item]
+
+
+def test_texts_win_over_a_table() -> None:
+    assert Sample.parse(["count=5"], {"count": 4, "inner": {"gap": 1.0}}).differences() == {"count": 5, "inner.gap": 1.0}

@@ -349,4 +349,4 @@ def test_backends_lists_the_parameters_of_a_solver(call: Call) -> None:
     assert set(record["parameters"]["ras"]["price_steps"]) == {"default", "expected", "effect", "reason"}
     assert call("backends", "ras", "--json").record["parameters"].keys() == {"ras"}
     assert "highs has no parameters; these solvers have some: " in call("backends", "highs").err
-    assert "there is no solver called 'rsa'; did you mean 'ras'" in call("backends", "rsa").err
+    assert "there is no solver called 'rass'; did you mean 'ras'" in call("backends", "rass").err

@@ -12,11 +12,14 @@ Each makes a virtual environment in .venv (or where MAST_OPT_VENV says) when the
 and what the task needs into it, once.
 """
 
+from __future__ import annotations
+
 import hashlib
 import os
 import subprocess
 import sys
 import venv
+from collections.abc import Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent
@@ -27,28 +30,28 @@ SOLVE = ("--solver", "tetris", "--time-limit", "10")
 PLAN = "out/cloud-regions"
 
 
-def demo(arguments):
+def demo(arguments: Sequence[str]) -> int:
     install()
     return run("mast-opt", "solve", INSTANCE, *(arguments or (*SOLVE, "--out", PLAN)))
 
 
-def test(arguments):
+def test(arguments: Sequence[str]) -> int:
     install("test")
     return run("pytest", "--numprocesses", "auto", "--maxprocesses", "4", *arguments)
 
 
-def lint(arguments):
+def lint(arguments: Sequence[str]) -> int:
     install("test", "lint")
     checks = [("ruff", "check"), ("ruff", "format", "--check"), ("mypy",), ("lint-imports", "--no-cache")]
     return max([run(*check) for check in checks])
 
 
-def bench(arguments):
+def bench(arguments: Sequence[str]) -> int:
     install("test")
     return run("mast-opt", "bench", *(arguments or ("small",)))
 
 
-def docs(arguments):
+def docs(arguments: Sequence[str]) -> int:
     install("docs")
     failed = run("sphinx-build", "-q", "-E", "-W", "--keep-going", "-b", "html", "docs", "site", *arguments)
     if not failed:
@@ -56,19 +59,19 @@ def docs(arguments):
     return failed
 
 
-def shell(arguments):
+def shell(arguments: Sequence[str]) -> int:
     install("test", "lint")
     print(f"The programs are in {BIN}, among them {BIN / 'mast-opt'} and {BIN / 'pytest'}.")
     return 0
 
 
-def run(program, *arguments):
+def run(program: str, *arguments: str) -> int:
     """Run a program of the environment and return its exit code."""
     print("$", program, *arguments, flush=True)
     return subprocess.run([BIN / program, *arguments], check=False).returncode
 
 
-def install(*groups):
+def install(*groups: str) -> None:
     """Install mast-opt and the dependency groups, unless that has been done since pyproject.toml last changed."""
     state = hashlib.sha256((ROOT / "pyproject.toml").read_bytes() + sys.version.encode()).hexdigest()
     python = BIN / ("python.exe" if os.name == "nt" else "python")
@@ -83,7 +86,7 @@ def install(*groups):
         stamp.write_text(state)
 
 
-def make_environment(python):
+def make_environment(python: Path) -> None:
     print(f"making a virtual environment in {VENV}", flush=True)
     try:
         venv.create(VENV, with_pip=True)
@@ -92,13 +95,13 @@ def make_environment(python):
     pip(python, "--upgrade", "pip>=25.1")
 
 
-def pip(python, *arguments):
-    command = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *arguments]
+def pip(python: Path, *arguments: str) -> None:
+    command = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *arguments]
     if subprocess.run(command, check=False).returncode:
         sys.exit("pip failed, as told above. Mend that and run the same command again.")
 
 
-def main(arguments):
+def main(arguments: Sequence[str]) -> int:
     tasks = {"demo": demo, "test": test, "lint": lint, "bench": bench, "docs": docs, "shell": shell}
     if not arguments or arguments[0] not in tasks:
         print(__doc__)

@@ -26,8 +26,8 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from model_building import Cost, bare, ours, quiet_highs, through_pulp
 
+from benchmarks.model_building import Cost, bare, ours, quiet_highs, through_pulp
 from mast_opt.data_placement.generate import standard
 from mast_opt.data_placement.problem import DataPlacement
 from mast_opt.mip import Mip
@@ -75,8 +75,8 @@ def through_linopy(mip: Mip) -> Any:
             right = xr.DataArray(limit[rows], coords=[("row", rows)])
             model.add_constraints(left, sign, right, name=f"{size}{sign}")
     costly = np.flatnonzero(mip.cost)
-    terms = {"coeffs": (("_term",), mip.cost[costly]), "vars": (("_term",), names[costly])}
-    model.add_objective(linopy.LinearExpression(xr.Dataset(terms), model))
+    priced = {"coeffs": (("_term",), mip.cost[costly]), "vars": (("_term",), names[costly])}
+    model.add_objective(linopy.LinearExpression(xr.Dataset(priced), model))
     solver = linopy.io.to_highspy(model)
     return checked(solver.getNumCol(), mip, (model, solver))
 

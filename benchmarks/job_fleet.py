@@ -72,10 +72,10 @@ def place_all(fleet: Fleet, problem: JobPlacement) -> None:
             times["remembered" if answer.remembered else "refused"].append(spent)
     once = numpy_pass_us(fleet)
     print(f"  one numpy pass over {len(fleet._books.servers):,} servers: {once:.1f} µs")
-    for what, spent in sorted(times.items()):
-        median, p99 = np.percentile(np.array(spent) * MICRO, [50, 99])
-        print(f"  {what:13} {len(spent):6} × median {median:8.1f} µs ({median / once:6.1f} passes), P99 {p99:9.1f} µs")
-    asked = [one for what, spent in times.items() if what != "commit" for one in spent]
+    for what, those in sorted(times.items()):
+        median, p99 = np.percentile(np.array(those) * MICRO, [50, 99])
+        print(f"  {what:13} {len(those):6} × median {median:8.1f} µs ({median / once:6.1f} passes), P99 {p99:9.1f} µs")
+    asked = [one for what, those in times.items() if what != "commit" for one in those]
     print(f"  all answers: median {np.median(asked) * MICRO:.1f} µs")
     print(f"  {unproven} bids not proven; {used_of(fleet):.1%} of the GPUs in use")
 

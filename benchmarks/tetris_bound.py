@@ -12,8 +12,8 @@ import time
 from unittest.mock import patch
 
 import numpy as np
-from standard import asked, instances
 
+from benchmarks.standard import asked, instances
 from mast_opt.data_placement.tetris.instance_arrays import arrays_of
 from mast_opt.data_placement.tetris.lagrangian import mir_rows as gangs
 from mast_opt.data_placement.tetris.lagrangian.relaxation import Relaxation

@@ -11,9 +11,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from standard import asked, instances
-
 import mast_opt
+from benchmarks.standard import asked, instances
 
 
 def main() -> None:

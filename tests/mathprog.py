@@ -115,7 +115,7 @@ def _solved(program: object) -> float | None:
         return None
     assert outcome == 0
     assert glp.glp_mip_status(program) == glp.GLP_OPT
-    return glp.glp_mip_obj_val(program)
+    return float(glp.glp_mip_obj_val(program))
 
 
 def _named(program: object) -> Program:

@@ -141,7 +141,7 @@ def _moves(
         for row in servers
     }
     solver.add_object_dimension("taken", price)
-    moved = {"name": "moves", "scope": "reservation", "dimension": "taken"}
+    moved: Json = {"name": "moves", "scope": "reservation", "dimension": "taken"}
     moved |= {"magicScaling": False, "doNotNormalize": True}
     solver.add_goal({"minimizeMovementSpec": moved}, weight=1 / len(servers))
     solver.add_object_dimension("one", {row["server"]: 1 for row in servers})

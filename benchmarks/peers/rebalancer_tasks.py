@@ -46,7 +46,7 @@ def question(instance: Json) -> Question:
     costs = {row["process"]: float(row["move_cost"]) for row in instance["processes"] if row["move_cost"]}
     if costs and weights["process_move"] > 0:
         solver.add_object_dimension("move cost", costs)
-        goal = {"name": "moves", "scope": "machine", "dimension": "move cost"}
+        goal: Json = {"name": "moves", "scope": "machine", "dimension": "move cost"}
         goal |= {"magicScaling": False, "doNotNormalize": True}
         solver.add_goal({"minimizeMovementSpec": goal}, weight=weights["process_move"])
     solver.add_similar_containers(_size_classes(instance))

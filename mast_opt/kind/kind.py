@@ -79,10 +79,10 @@ class Section:
 
 
 @dataclass(frozen=True)
-class Family:
+class Family(Generic[ProblemT]):
     """A family of generated instances."""
 
-    make: Callable[..., Any]
+    make: Callable[..., ProblemT]
     """make(rng, **sizes) → problem; every size is given and in range."""
     sizes: Mapping[str, int]
     """The sizes it takes, with their defaults."""
@@ -90,7 +90,7 @@ class Family:
     most: Mapping[str, int] = field(default_factory=dict)
     """The largest value of a size, where there is one. The smallest is 1."""
 
-    def generate(self, rng: np.random.Generator, **sizes: int) -> Any:
+    def generate(self, rng: np.random.Generator, **sizes: int) -> ProblemT:
         """An instance; the defaults stand for sizes that are not given. Raises UsageError for one out of range."""
         for name, size in sizes.items():
             if not isinstance(size, Integral) or isinstance(size, bool):
@@ -170,7 +170,7 @@ class Kind(Generic[ProblemT, PlanT]):
     """Solvers of our own, by name."""
     pricing: Mapping[str, Pricing]
     """Heuristic → the terms that it takes into account. ``solve`` refuses a heuristic that lacks a weighted term."""
-    families: Mapping[str, Family]
+    families: Mapping[str, Family[ProblemT]]
     sections: Callable[[ProblemT, PlanT], tuple[Section, ...]]
     """Tables of the plan for a person, in the order of reading."""
     check_plan: Callable[[ProblemT, PlanT], None] = _any_plan

@@ -24,6 +24,7 @@ from mast_opt.registry import kind_of
 from tests.data_placement.strategies import plans, problems
 from tests.data_placement.support import examples, serves_nothing_twice
 from tests.data_placement.workshop import ETL, IMAGES, LOGS, PLAN, PROBLEM, TB, TRAIN, VIDEO, VIEW, A, B, C, grid
+from tests.narrowing import some
 
 FREE = replace(PROBLEM, links=None)
 NOWHERE = np.zeros((3, 3), np.bool_)
@@ -115,9 +116,9 @@ def test_lost_work_is_never_served() -> None:
     lost, none = answer.outcomes
     assert lost.lost == Loss(("logs",), 4.0, ("train", "etl"))
     assert lost.solution.status is Status.OPTIMAL
-    assert not np.isin(lost.solution.plan.run_workload, [TRAIN, ETL]).any()
-    assert not lost.solution.plan.place[LOGS].any()
-    assert VIEW in lost.solution.plan.run_workload
+    assert not np.isin(some(lost.solution.plan).run_workload, [TRAIN, ETL]).any()
+    assert not some(lost.solution.plan).place[LOGS].any()
+    assert VIEW in some(lost.solution.plan).run_workload
     assert answer.base.lost == none.lost == Loss()
 
 
@@ -145,19 +146,20 @@ def test_a_replica_that_the_plan_drops_saves_nothing() -> None:
 
 def test_a_pin_does_not_bring_lost_data_back() -> None:
     pin = [{"dataset": "logs", "region": "b"}]
-    for changes in ({"lose_regions": ["a"], "pin": pin}, {"pin": pin, "lose_regions": ["a"]}):
+    either: tuple[dict[str, Any], ...] = ({"lose_regions": ["a"], "pin": pin}, {"pin": pin, "lose_regions": ["a"]})
+    for changes in either:
         instance, loss = settled(FREE, **changes)
         assert loss.datasets == ("logs",)
         solution = mast_opt.solve(QUESTIONS.priced(instance))
         assert solution.status is Status.OPTIMAL
-        assert not solution.plan.place[LOGS].any()
+        assert not some(solution.plan).place[LOGS].any()
 
 
 @pytest.mark.parametrize("solver", ["highs", "tetris"])
 def test_heuristics_serve_no_lost_work_either(solver: str) -> None:
     instance, _ = settled(FREE, lose_regions=["a"])
     solution = mast_opt.solve(QUESTIONS.priced(instance), solver, iterations=None if solver == "highs" else 200)
-    assert solution.plan.run_workload.tolist() == [VIEW]
+    assert some(solution.plan).run_workload.tolist() == [VIEW]
 
 
 @pytest.mark.parametrize("problem", [FREE, PROBLEM], ids=["free", "links"])
@@ -172,10 +174,10 @@ def test_the_robust_plan_and_the_scenarios_agree(problem: DataPlacement) -> None
         assert robust.base_lost[one.name] == one.lost
         lost = robust.robust_lost[one.name]
         assert lost is not None
-        served = {problem.workloads[w] for w in robust.robust[one.name].plan.run_workload}
+        served = {problem.workloads[w] for w in some(robust.robust[one.name].plan).run_workload}
         assert not served & set(lost.work)
         away = [region for region in problem.regions if region == one.name]
-        assert set(lost.datasets) == lost_by_hand(problem, robust.plan.place, away)
+        assert set(lost.datasets) == lost_by_hand(problem, some(robust.plan).place, away)
 
 
 def test_a_robust_plan_saves_data_that_only_a_lost_region_has_today() -> None:
@@ -187,7 +189,7 @@ def test_a_robust_plan_saves_data_that_only_a_lost_region_has_today() -> None:
     assert robust is not None
     assert robust.base_lost["lost"] == Loss(("logs",), 4.0, ("train", "etl"))
     assert robust.robust_lost["lost"] == Loss()
-    assert robust.plan.place[LOGS, B]
+    assert some(robust.plan).place[LOGS, B]
 
 
 def test_moved_work_is_counted_from_the_plan_that_the_loss_hits() -> None:
@@ -199,11 +201,11 @@ def test_moved_work_is_counted_from_the_plan_that_the_loss_hits() -> None:
         answer = mast_opt.whatif(weighed, [Scenario("it", {"lose_regions": [lost]})], PLAN)
         solution = answer.outcomes[0].solution
         assert solution.status is Status.OPTIMAL
-        after = by_rows(solution.plan)
+        after = by_rows(some(solution.plan))
         demand = answer.outcomes[0].problem.demand_mgpu.tolist()
         gone = sum(demand[w] * max(share - after.get((w, r), 0), 0) for (w, r), share in before.items())
         expected = gone / (1000 * sum(demand))
-        assert solution.verdict.terms["moved_work"] == pytest.approx(expected)
+        assert some(solution.verdict).terms["moved_work"] == pytest.approx(expected)
         assert expected > 0.1 or lost != "b"  # train leaves b
         assert mast_opt.verify(answer.outcomes[0].problem, solution.plan).terms["moved_work"] == pytest.approx(expected)
         assert instance.current_share.sum() == PLAN.run_share.sum()

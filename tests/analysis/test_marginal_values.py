@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,17 +11,18 @@ import pytest
 import mast_opt
 from mast_opt.backends.highs import Highs
 from mast_opt.core.solve_result import SolveParams, SolveResult
-from mast_opt.data_placement import DataPlacement
+from mast_opt.data_placement import DataPlacement, Plan
 from mast_opt.data_placement.analysis.scenarios import RESOURCES, add_storage_tb
 from mast_opt.data_placement.formulation.formulation import base
 from mast_opt.mip import Mip
 from tests.data_placement.support import proven
 from tests.data_placement.workshop import PLAN, PROBLEM, TB
+from tests.narrowing import some
 
 SMALL = mast_opt.generate("data-placement", seed=3, datasets=6, workloads=8, regions=3)
 
 
-def with_plan_held(problem: DataPlacement, plan: object) -> float:
+def with_plan_held(problem: DataPlacement, plan: Plan) -> float:
     """The optimum beside the plan's whole decisions: HiGHS, with bounds that hold them, no linear program by hand."""
     formulation = base(problem)
     whole = np.flatnonzero(formulation.mip.integral)
@@ -32,14 +34,14 @@ def with_plan_held(problem: DataPlacement, plan: object) -> float:
 def test_gpus_against_resolving_with_one_more() -> None:
     plan = mast_opt.solve(SMALL, gap=0.05).plan
     answer = mast_opt.marginal_values(SMALL, plan, resources=["gpus"])
-    assert answer.objective == pytest.approx(with_plan_held(SMALL, plan), rel=1e-6)
+    assert answer.objective == pytest.approx(with_plan_held(SMALL, some(plan)), rel=1e-6)
     assert any(one.value for one in answer.values)
     for one in answer.values:
         region, kind = one.place.split(" ")
         supply = SMALL.supply_mgpu.copy()
         supply[SMALL.regions.index(region), SMALL.gpu_types.index(kind)] += 1000
-        more = with_plan_held(replace(SMALL, supply_mgpu=supply), plan)
-        assert one.value == pytest.approx(answer.objective - more, abs=1e-6)
+        more = with_plan_held(replace(SMALL, supply_mgpu=supply), some(plan))
+        assert one.value == pytest.approx(some(answer.objective) - more, abs=1e-6)
 
 
 def test_cores_and_links_against_resolving() -> None:
@@ -111,7 +113,7 @@ def test_sorted_by_worth() -> None:
         ({"gap": 0.1}, "leave out gap"),
     ],
 )
-def test_arguments_that_cannot_be_honoured(given: dict, words: str) -> None:
+def test_arguments_that_cannot_be_honoured(given: dict[str, Any], words: str) -> None:
     with pytest.raises(mast_opt.UsageError, match=words):
         mast_opt.marginal_values(PROBLEM, PLAN, **given)
 

@@ -78,7 +78,7 @@ def test_a_heuristic_varies_the_weights() -> None:
         (("storage", "peak"), {"keep": {"copy": -1.0}}, "no plan has copy ≤ -1"),
     ],
 )
-def test_arguments_that_cannot_be_honoured(terms: tuple[str, ...], given: dict, words: str) -> None:
+def test_arguments_that_cannot_be_honoured(terms: tuple[str, ...], given: dict[str, Any], words: str) -> None:
     with pytest.raises(mast_opt.UsageError, match=words):
         mast_opt.pareto(PROBLEM, terms, **given)
 

@@ -50,7 +50,11 @@ def test_the_work_of_a_plan_and_of_today() -> None:
     assert {one.dataset for one in more.single_copies} == {"images"}
     silent = risk(
         replace(
-            PROBLEM, **{f"current_{name}": np.zeros(0, np.int64) for name in ("workload", "region", "type", "share")}
+            PROBLEM,
+            current_workload=np.zeros(0, np.int64),
+            current_region=np.zeros(0, np.int64),
+            current_type=np.zeros(0, np.int64),
+            current_share=np.zeros(0, np.int64),
         )
     )
     assert [one.running for one in silent.regions] == [None] * 3

@@ -24,6 +24,7 @@ from mast_opt.registry import kind_of
 from tests.data_placement.strategies import plans, problems
 from tests.data_placement.support import examples, proven
 from tests.data_placement.workshop import IMAGES, LOGS, PLAN, PROBLEM, TB, TRAIN, A, B, C
+from tests.narrowing import some
 
 FREE = replace(PROBLEM, links=None)
 LOST = Scenario("b is lost", {"lose_regions": ["b"]})
@@ -42,9 +43,9 @@ def test_a_lost_region_holds_and_runs_nothing() -> None:
     assert not lost.pinned[IMAGES, B]
     solution = mast_opt.solve(lost)
     assert solution.status is Status.OPTIMAL
-    assert not solution.plan.place[:, B].any()
-    assert B not in solution.plan.run_region
-    assert solution.plan.place[IMAGES].sum() >= 1
+    assert not some(solution.plan).place[:, B].any()
+    assert B not in some(solution.plan).run_region
+    assert some(solution.plan).place[IMAGES].sum() >= 1
 
 
 def test_data_that_is_allowed_nowhere_else_is_lost_with_its_region() -> None:
@@ -54,7 +55,7 @@ def test_data_that_is_allowed_nowhere_else_is_lost_with_its_region() -> None:
     assert lost.copies_min[LOGS] == 0
     solution = mast_opt.solve(lost)
     assert solution.verdict is not None
-    assert TRAIN not in solution.plan.run_workload
+    assert TRAIN not in some(solution.plan).run_workload
     assert solution.verdict.terms["unserved"] > 0
 
 
@@ -104,7 +105,7 @@ def test_hardware_storage_prices_weights_and_rules() -> None:
         ({"pin": ["logs"]}, "expected a list of tables"),
     ],
 )
-def test_values_that_make_no_sense_are_named(changes: dict, words: str) -> None:
+def test_values_that_make_no_sense_are_named(changes: dict[str, Any], words: str) -> None:
     with pytest.raises(mast_opt.UsageError, match="scenario it: ") as error:
         after(PROBLEM, **changes)
     assert words in str(error.value)
@@ -141,12 +142,12 @@ def test_scenarios_beside_the_base() -> None:
         assert mast_opt.verify(one.problem, one.solution.plan).ok
         assert proven(base(one.problem).mip).objective == pytest.approx(one.solution.objective, rel=1e-3)
         assert one.kept is not None
-        place = one.solution.plan.place & ~PLAN.place
+        place = some(one.solution.plan).place & ~PLAN.place
         assert one.moved["moved_tb"] == pytest.approx(float((PROBLEM.size_mb @ place).sum()) / TB)
     lost, grown = answer.outcomes
     assert lost.kept is not None
     assert not lost.kept.ok
-    assert grown.solution.objective >= answer.base.solution.objective - 1e-9
+    assert some(grown.solution.objective) >= some(answer.base.solution.objective) - 1e-9
 
 
 def test_no_room_for_data_is_infeasible_and_says_why() -> None:
@@ -166,7 +167,7 @@ def test_one_set_of_replicas_for_all(aim: str, problem: DataPlacement) -> None:
     assert robust is not None
     assert robust.status is Status.OPTIMAL
     assert robust.objective == pytest.approx(robust.bound, rel=1e-4)
-    assert robust.objective <= robust.base_objective + 1e-6
+    assert some(robust.objective) <= some(robust.base_objective) + 1e-6
     assert mast_opt.verify(answer.base.problem, robust.plan).ok
     values = []
     changes = {"base": {}, **{scenario.name: scenario.changes for scenario in scenarios}}
@@ -176,7 +177,7 @@ def test_one_set_of_replicas_for_all(aim: str, problem: DataPlacement) -> None:
         solution = robust.robust[one.name]
         assert mast_opt.verify(held, solution.plan).ok
         assert proven(base(held).mip).objective == pytest.approx(solution.objective, rel=1e-4)
-        values.append(solution.objective)
+        values.append(some(solution.objective))
     expected = max(values) if aim == "worst" else np.average(values, weights=[1, 1, 0.5])
     assert robust.objective == pytest.approx(expected)
 
@@ -189,7 +190,7 @@ def test_the_robust_plan_is_the_best_of_all_replicas() -> None:
     best = np.inf
     for code in range(2**4):
         place = np.array([code >> bit & 1 for bit in range(4)], np.bool_).reshape(2, 2)
-        plan = replace(mast_opt.solve(small).plan, place=place)
+        plan = replace(some(mast_opt.solve(small).plan), place=place)
         value = 0.0
         for instance, is_base in ((small, True), (lost, False)):
             result = proven(base(TWO_STAGE.recourse(instance, plan, is_base)).mip)
@@ -225,18 +226,18 @@ def test_replicas_that_a_scenario_forbids_are_void_there() -> None:
     ban = Scenario("ban", {"forbid": [{"dataset": "logs", "region": "b"}]})
     robust = mast_opt.whatif(FREE, [ban], PLAN, robust="weighted", gap=1e-6).robust
     assert robust is not None
-    assert robust.base["base"].plan.place[LOGS, B]
+    assert some(robust.base["base"].plan).place[LOGS, B]
     for solution in (robust.base["ban"], robust.robust["ban"]):
         assert solution.status is Status.OPTIMAL
-        assert not solution.plan.place[LOGS, B]
-    assert robust.objective <= robust.base_objective + 1e-6
+        assert not some(solution.plan).place[LOGS, B]
+    assert some(robust.objective) <= some(robust.base_objective) + 1e-6
 
 
 def test_what_a_scenario_pins_has_to_be_there_before() -> None:
     pin = Scenario("pin", {"pin": [{"dataset": "images", "region": "a"}]})
     robust = mast_opt.whatif(FREE, [pin], PLAN, robust="worst", gap=1e-6).robust
     assert robust is not None
-    assert robust.plan.place[IMAGES, A]
+    assert some(robust.plan).place[IMAGES, A]
     assert robust.objective is not None
     assert robust.base["pin"].status is Status.INFEASIBLE
     assert robust.base_objective is None
@@ -255,7 +256,7 @@ def test_what_a_scenario_pins_has_to_be_there_before() -> None:
         ([LOST], {"jobs": 0}, "at least 1"),
     ],
 )
-def test_arguments_that_cannot_be_honoured(scenarios: list, given: dict, words: str) -> None:
+def test_arguments_that_cannot_be_honoured(scenarios: list[Scenario], given: dict[str, Any], words: str) -> None:
     with pytest.raises(mast_opt.UsageError, match=words):
         mast_opt.whatif(PROBLEM, scenarios, PLAN, **given)
 

@@ -12,6 +12,7 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pytest
@@ -22,7 +23,8 @@ from mast_opt.core.errors import UnsupportedOption, UsageError
 from mast_opt.core.solve_result import Event, Limit, SolveParams, SolveResult, Status
 from mast_opt.mip import Mip, scale
 from tests.backends import programs
-from tests.backends.programs import INF, program
+from tests.backends.programs import INF, DenseRow, program
+from tests.narrowing import some
 
 QUIET = SolveParams()
 EXACT = SolveParams(gap=0.0)
@@ -46,7 +48,7 @@ def assert_minimum(mip: Mip, result: SolveResult, minimum: float) -> None:
     assert result.status is Status.OPTIMAL, result.message
     assert_feasible(mip, result)
     assert result.objective == pytest.approx(minimum, rel=1e-6, abs=1e-9)
-    assert result.objective == mip.objective(result.x)
+    assert result.objective == mip.objective(some(result.x))
     assert result.bound is not None
     assert result.bound <= minimum + 1e-6 * abs(minimum) + 1e-9
     assert result.bound == pytest.approx(minimum, rel=2e-4, abs=1e-9)
@@ -155,7 +157,7 @@ class Conformance:
 
     def test_columns_whose_bounds_follow_from_rows_and_costs(self, backend: Backend) -> None:
         # x0 free but x0 + 2 x1 = 3 and 0 <= x1 <= 2; x2 priced and needed for x2 >= 4 - 3 x1; x3 integer, x3 <= 2.5 x1
-        rows = [([1, 2, 0, 0], 3, 3), ([0, 3, 1, 0], 4, INF), ([0, -2.5, 0, 1], -INF, 0)]
+        rows: list[DenseRow] = [([1, 2, 0, 0], 3, 3), ([0, 3, 1, 0], 4, INF), ([0, -2.5, 0, 1], -INF, 0)]
         lower, upper = [-INF, 0, 0, 0], [INF, 2, INF, INF]
         mip = program([1, 1, 10, -1], rows, lower=lower, upper=upper, integral=[False, False, False, True])
         assert_minimum(mip, backend.solve(mip, QUIET), 3 - 2 * 2 + 2 - 5)
@@ -257,8 +259,9 @@ class Conformance:
     )
     def test_senseless_parameters(self, backend: Backend, field: str, value: float) -> None:
         mip, _ = programs.knapsack()
+        wrong: dict[str, Any] = {field: value}
         with pytest.raises(UsageError, match=field):
-            backend.solve(mip, replace(QUIET, **{field: value}))
+            backend.solve(mip, replace(QUIET, **wrong))
 
     def test_misspelt_option(self, backend: Backend) -> None:
         mip, _ = programs.knapsack()
@@ -316,8 +319,8 @@ class Conformance:
         assert events
         for before, after in pairwise(events):
             assert before.elapsed_s <= after.elapsed_s
-            assert before.incumbent is None or after.incumbent <= before.incumbent
-            assert before.bound is None or after.bound >= before.bound
+            assert before.incumbent is None or some(after.incumbent) <= before.incumbent
+            assert before.bound is None or some(after.bound) >= before.bound
         assert events[-1].incumbent == pytest.approx(result.objective, rel=1e-6)
         assert any(event.incumbent is not None for event in events[:-1]), "reported as it went, not only at the end"
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
 from mast_opt.core.arrays import FloatArray
@@ -14,13 +16,17 @@ from mast_opt.mip.program import Block, frozen
 INF = np.inf
 
 
+DenseRow: TypeAlias = tuple[ArrayLike, float, float]
+"""(coefficients, lower, upper)"""
+
+
 def program(
-    cost: Sequence[float],
-    rows: Sequence[tuple[Sequence[float], float, float]] = (),
+    cost: Sequence[float] | NDArray[Any],
+    rows: Sequence[DenseRow] = (),
     *,
-    lower: float | Sequence[float] = 0.0,
-    upper: float | Sequence[float] = 1.0,
-    integral: bool | Sequence[bool] = True,
+    lower: ArrayLike = 0.0,
+    upper: ArrayLike = 1.0,
+    integral: ArrayLike = True,
     offset: float = 0.0,
     name: str = "small",
 ) -> Mip:

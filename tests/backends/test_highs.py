@@ -71,5 +71,6 @@ def test_what_a_start_breaks_is_not_in_the_message() -> None:
     mip = m.build({"cost": 1.0})
     broken = np.array([1.0, 0, 0, 0, 1, 0])
     result = Highs().solve(mip, SolveParams(start=broken))
-    assert (result.status, result.objective) == (Status.OPTIMAL, pytest.approx(9.0))
+    assert result.status is Status.OPTIMAL
+    assert result.objective == pytest.approx(9.0)
     assert result.message == Highs().solve(mip, SolveParams()).message == "Optimal"

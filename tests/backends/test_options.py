@@ -98,7 +98,7 @@ def test_what_a_field_governs_is_refused(name: str) -> None:
             backend.solve(MIP, SolveParams(options=((option, 1),)))
 
 
-def nearly() -> tuple[Mip, np.ndarray]:  # type: ignore[type-arg]
+def nearly() -> tuple[Mip, np.ndarray]:
     """A program and a start whose integers are right and whose continuous columns are not."""
     rows = [([5, 4, 3, -1, 0], -INF, 6), ([0, 0, 0, 1, -1], -INF, 0), ([1, 1, 1, 0, 0], 3, INF)]
     mip = program([0, 0, 0, 1, 1], rows, upper=[1, 1, 1, 50, 50], integral=[True] * 3 + [False] * 2)

@@ -14,6 +14,7 @@ import mast_opt
 from mast_opt import backends
 from mast_opt.backends.base import Backend
 from mast_opt.cli import main
+from mast_opt.core.arrays import FloatArray
 from mast_opt.core.errors import BackendError, BackendUnavailable, UsageError
 from mast_opt.core.solve_result import SolveParams, SolveResult, Status
 from mast_opt.mip import Mip
@@ -213,7 +214,7 @@ def test_a_foreign_backend_that_fails_in_a_solve_is_named(
 
 
 @pytest.mark.parametrize("x", [None, np.zeros(1), np.array([0.0, np.nan])])
-def test_what_a_foreign_backend_returns_is_checked(monkeypatch: pytest.MonkeyPatch, x: object) -> None:
+def test_what_a_foreign_backend_returns_is_checked(monkeypatch: pytest.MonkeyPatch, x: FloatArray | None) -> None:
     monkeypatch.setattr(Zero, "solve", lambda self, mip, params: SolveResult(Status.FEASIBLE, x, 0.0, None, None, ""))
     offer(monkeypatch, ("zero", f"{__name__}:Zero"))
     with pytest.raises(BackendError, match="solve of the backend zero"):

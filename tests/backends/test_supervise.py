@@ -8,6 +8,7 @@ import signal
 import threading
 import time
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -122,13 +123,17 @@ def test_time_left() -> None:
     assert progress.remaining_s(10.0) == 0.0
 
 
+def _fail(text: str) -> None:
+    raise KeyError(text)
+
+
 def test_relay_keeps_the_first_failure_and_stops() -> None:
     relay = Relay(SolveParams(), Progress(None))
     relay.call(lambda: None)
     relay.reraise()
     assert not relay.stop
     for text in ("first", "second"):
-        relay.call(lambda text=text: (_ for _ in ()).throw(KeyError(text)))
+        relay.call(partial(_fail, text))
     assert relay.stop
     with pytest.raises(KeyError, match="first"):
         relay.reraise()

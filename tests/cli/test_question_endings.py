@@ -5,9 +5,11 @@ from __future__ import annotations
 import threading
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+import mast_opt
 from mast_opt.analysis.explain import Explanation
 from mast_opt.analysis.whatif import WhatIf
 from mast_opt.cli.commands import explain, whatif
@@ -21,10 +23,9 @@ FRONTIER = ["pareto", "--terms", "storage,peak"]
 def test_explain_interrupted_when_the_answer_is_known(
     call: Call, instance: Path, plan: Path, monkeypatch: pytest.MonkeyPatch, with_plan: bool
 ) -> None:
-    ask = explain.explain
 
-    def late(*given: object, cancel: threading.Event, **named: object) -> Explanation:
-        answer = ask(*given, cancel=cancel, **named)
+    def late(*given: Any, cancel: threading.Event, **named: Any) -> Explanation:
+        answer = mast_opt.explain(*given, cancel=cancel, **named)
         cancel.set()
         return answer
 
@@ -46,10 +47,9 @@ def test_explain_a_plan_that_breaks_limits(call: Call, packing: Path, instance: 
 def test_without_a_robust_plan(
     call: Call, instance: Path, scenarios: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, status: str, code: int
 ) -> None:
-    ask = whatif.whatif
 
-    def unlucky(*given: object, **named: object) -> WhatIf:
-        answer = ask(*given, **named)
+    def unlucky(*given: Any, **named: Any) -> WhatIf:
+        answer = mast_opt.whatif(*given, **named)
         assert answer.robust is not None
         return replace(answer, robust=replace(answer.robust, status=Status(status), plan=None))
 

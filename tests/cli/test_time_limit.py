@@ -13,6 +13,7 @@ import pytest
 from mast_opt import registry as kinds
 from mast_opt.cli import invocation as run
 from mast_opt.cli.commands import solve
+from mast_opt.io import validate
 from tests.cli.conftest import Call
 
 LONG_S = 5000.0
@@ -50,7 +51,7 @@ def test_loading_libraries_is_not_covered(
 def test_reading_is_covered_and_the_message_says_what_it_took(
     call: Call, instance: Path, monkeypatch: pytest.MonkeyPatch, slowed: Callable[[Any], Any]
 ) -> None:
-    monkeypatch.setattr(solve, "validate", slowed(solve.validate))
+    monkeypatch.setattr(solve, "validate", slowed(validate))
     ended = call("solve", instance, "--time-limit", "1000", "--json")
     assert ended.code == 4
     assert ended.record["error"].startswith(f"reading {instance} took 500")

@@ -15,6 +15,7 @@ import numba
 import numpy as np
 import pytest
 
+from mast_opt.core.arrays import FloatArray
 from mast_opt.core.fingerprint import fingerprint, imports_of, modules_seen
 from mast_opt.core.jit import compiled, entry, kernel
 
@@ -22,7 +23,7 @@ ROOT = Path(__file__).parents[2]
 
 
 @kernel
-def _sum(values):  # type: ignore[no-untyped-def]
+def _sum(values: FloatArray) -> float:
     total = 0.0
     for value in values:
         total += value
@@ -30,12 +31,12 @@ def _sum(values):  # type: ignore[no-untyped-def]
 
 
 @entry
-def double_sum(values):  # type: ignore[no-untyped-def]
+def double_sum(values: FloatArray) -> float:
     return 2 * _sum(values)
 
 
 @compiled
-def doubled(values):  # type: ignore[no-untyped-def]
+def doubled(values: FloatArray) -> FloatArray:
     return values + values
 
 
@@ -47,7 +48,8 @@ def test_kernels_count_no_references() -> None:
     cases: tuple[tuple[Any, bool], ...] = ((_sum, False), (double_sum, False), (doubled, True))
     for function, counts in cases:
         switch = function.targetoptions.get("_nrt", True)
-        fresh = numba.njit(_nrt=switch)(function.py_func)  # cached code cannot be looked at
+        njit: Any = numba.njit
+        fresh = njit(_nrt=switch)(function.py_func)  # cached code cannot be looked at
         fresh.compile("(float64[::1],)")
         assert ("NRT_" in next(iter(fresh.inspect_llvm().values()))) is counts
 

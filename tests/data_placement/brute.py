@@ -18,6 +18,10 @@ Runs = tuple[tuple[tuple[int, int, int], ...], ...]
 Place = tuple[frozenset[int], ...]
 """For each dataset, the regions that hold it."""
 
+Triples = list[tuple[int, int, int]]
+Flow = tuple[int, list[int], int, Fraction]
+"""(units, regions that it may come from, region, MB of the whole): a copy, or what work reads remotely."""
+
 
 @dataclass(frozen=True)
 class Work:
@@ -35,8 +39,12 @@ class Brute:
         p = self.p = problem
         self.parts = parts
         self.R, self.K = len(p.regions), len(p.gpu_types)
-        self.options = list(zip(p.option_workload.tolist(), p.option_type.tolist(), p.option_mgpu.tolist()))
-        self.reads = list(zip(p.read_workload.tolist(), p.read_dataset.tolist(), p.read_mb_per_day.tolist()))
+        self.options: list[tuple[int, int, int]] = list(
+            zip(p.option_workload.tolist(), p.option_type.tolist(), p.option_mgpu.tolist())
+        )
+        self.reads: list[tuple[int, int, int]] = list(
+            zip(p.read_workload.tolist(), p.read_dataset.tolist(), p.read_mb_per_day.tolist())
+        )
         self.tier_weight = [p.objective.tier_weights.get(tier, 1.0) for tier in p.tiers]
         self.weight = p.objective.weights
         self.links = {}
@@ -178,7 +186,7 @@ class Brute:
         egress = self.egress(place, far)
         if egress is None:
             return None
-        size = p.size_mb.tolist()
+        size: list[int] = p.size_mb.tolist()
         new = sum(size[i] for i, held in enumerate(place) for r in held if not p.stored[i, r])
         kept = sum(size[i] * len(held) for i, held in enumerate(place))
         volume = sum(mb for _, _, mb in self.reads)
@@ -205,11 +213,11 @@ class Brute:
     def sources(self, holders: Iterable[int], r: int) -> list[int]:
         return [q for q in sorted(holders) if (q, r) in self.links]
 
-    def _cheapest(self, flows: list, room: dict[tuple[int, int], Fraction]) -> float | None:
+    def _cheapest(self, flows: Sequence[Flow], room: dict[tuple[int, int], Fraction]) -> float | None:
         if not flows:
             return 0.0
         (units, sources, r, mb), *rest = flows
-        best = None
+        best: float | None = None
         for shares in compositions(units, len(sources)):
             left = dict(room)
             cost = 0.0

@@ -39,7 +39,7 @@ def random_prices(problem: DataPlacement, seed: int) -> SimpleNamespace:
 
     def within(most: np.ndarray) -> np.ndarray:
         share = np.clip(rng.uniform(-0.5, 1.5, most.shape), 0, 1)
-        return most * share * rng.choice([0.0, 0.1, 1.0])
+        return np.asarray(most * share * rng.choice([0.0, 0.1, 1.0]))
 
     most = boxes(problem)
     roundings = int(rng.integers(0, 3))
@@ -101,7 +101,8 @@ def charged(problem: DataPlacement, c: Certificate) -> tuple[np.ndarray, np.ndar
         root, r = int(c.trees.root[t]), int(c.trees.region[t])
         need = needs[c.trees.limit[t]]
         arcs = range(int(c.trees.start[t]), int(c.trees.start[t + 1]))
-        nodes, paths = [root], [[]]
+        nodes = [root]
+        paths: list[list[int]] = [[]]
         for arc in arcs:
             before = int(c.trees.parent[arc]) + 1
             n = int(c.trees.read[arc])

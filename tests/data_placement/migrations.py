@@ -7,13 +7,17 @@ that a row takes counts at once and nothing that a row gives does, so that the r
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from mast_opt.data_placement import DataPlacement, Plan
 from mast_opt.data_placement.migration.planner import Steps
+from mast_opt.data_placement.migration.steps import RunStep, Step
 
 Cell = tuple[int, int]
 Runs = dict[int, Counter[Cell]]
+Amounts = Counter[tuple[Any, ...]]
+"""(limit, region, …) → amount; or (dataset, region) → volume."""
 
 
 class Replay:
@@ -26,10 +30,10 @@ class Replay:
         self.there = set(self.whole)
         """Replicas that take room: whole, arriving, or being deleted."""
         self.arrived_kb: Counter[tuple[int, int]] = Counter()
-        self.accepted = defaultdict(dict)
+        self.accepted: dict[int, dict[int, int]] = defaultdict(dict)
         for w, k, mgpu in zip(p.option_workload.tolist(), p.option_type.tolist(), p.option_mgpu.tolist()):
             self.accepted[w][k] = mgpu
-        self.reads = defaultdict(dict)
+        self.reads: dict[int, dict[int, int]] = defaultdict(dict)
         for w, i, mb in zip(p.read_workload.tolist(), p.read_dataset.tolist(), p.read_mb_per_day.tolist()):
             self.reads[w][i] = mb
         self.then: Runs = defaultdict(Counter)
@@ -78,17 +82,17 @@ class Replay:
 
     # limits
 
-    def use(self, w: int, r: int, k: int, share: int) -> Counter:
+    def use(self, w: int, r: int, k: int, share: int) -> Amounts:
         p = self.p
-        used: Counter = Counter()
+        used: Amounts = Counter()
         used["storage", r] = int(p.output_mb[w]) * share
         used["cpu", r] = used["quota", r, int(p.app[w])] = int(p.cpu_need_mcores[w]) * share
         for tier in range(int(p.tier[w]), len(p.tiers)):
             used["gpu", r, k, tier] = self.accepted[w].get(k, 0) * share
         return used
 
-    def usage(self, runs: Mapping[int, Mapping[Cell, int]]) -> Counter:
-        used: Counter = Counter()
+    def usage(self, runs: Mapping[int, Mapping[Cell, int]]) -> Amounts:
+        used: Amounts = Counter()
         for i, r in self.there:
             used["storage", r] += 1000 * int(self.p.size_mb[i])
         for w, cells in runs.items():
@@ -96,7 +100,7 @@ class Replay:
                 used.update(self.use(w, r, k, share))
         return used
 
-    def limit(self, key: tuple) -> int | None:
+    def limit(self, key: tuple[Any, ...]) -> int | None:
         p, (name, r) = self.p, key[:2]
         if name == "storage":
             return 1000 * (int(p.storage_mb[r]) * (1000 - int(p.headroom_milli[r])) // 1000)
@@ -110,10 +114,10 @@ class Replay:
             return None
         return max(1000 * int(p.supply_mgpu[r, k]), self.start.get(key, 0), self.end_gpu(key))
 
-    def end_gpu(self, key: tuple) -> int:
+    def end_gpu(self, key: tuple[Any, ...]) -> int:
         return int(self.end.get(key, 0))
 
-    def check_limits(self, used: Counter) -> None:
+    def check_limits(self, used: Amounts) -> None:
         for key, amount in used.items():
             limit = self.limit(key)
             assert limit is None or amount <= limit or amount <= self.before[key], (key, amount, limit)
@@ -134,16 +138,16 @@ class Replay:
             return False
         return q == r or (self.p.remote_reads and (self.p.links is None or (q, r) in self.caps))
 
-    def demand(self, runs: Mapping[int, Mapping[Cell, int]]) -> Counter:
+    def demand(self, runs: Mapping[int, Mapping[Cell, int]]) -> Amounts:
         """(dataset, region) → what is read, in thousandths of a MB a day."""
-        wanted: Counter = Counter()
+        wanted: Amounts = Counter()
         for w, cells in runs.items():
             for (r, _), share in cells.items():
                 for i, mb in self.reads[w].items():
                     wanted[i, r] += mb * share
         return wanted
 
-    def short(self, r: int, wanted: Counter, copied: Mapping[int, int]) -> int:
+    def short(self, r: int, wanted: Amounts, copied: Mapping[int, int]) -> int:
         """What the region cannot read however its remote reads are spread over links: total less the largest flow."""
         if self.p.links is None:
             return 0
@@ -151,11 +155,11 @@ class Replay:
         room = {q: cap - copied.get(q, 0) for (q, to), cap in self.caps.items() if to == r}
         assert all(left >= 0 for left in room.values())
         edges = {i: {q for q in room if (i, q) in self.whole and self.legal(i, r, q)} for i in needs}
-        flow: Counter = Counter()
+        flow: Amounts = Counter()
         missing = 0
         for i, need in needs.items():
             while need:
-                parent: dict = dict.fromkeys(edges[i], ("need", i))
+                parent: dict[int, tuple[Any, int]] = dict.fromkeys(edges[i], ("need", i))
                 todo = list(parent)
                 end = None
                 for q in todo:
@@ -201,7 +205,7 @@ class Replay:
 
     def run(self) -> None:
         p, order = self.p, self.order
-        rows = sorted([*order.steps, *order.runs], key=lambda row: row.wave)
+        rows: list[Step | RunStep] = sorted([*order.steps, *order.runs], key=lambda row: row.wave)
         assert [row.day for row in rows] == sorted(row.day for row in rows)
         assert {row.wave for row in rows} == set(range(order.waves))
         floor = [
@@ -211,7 +215,7 @@ class Replay:
         self.check_moment(self.running, {0})
         for wave in range(order.waves):
             self.spend([s for s in order.steps if s.wave == wave], [s for s in order.runs if s.wave == wave], floor)
-        ingress: Counter = Counter()
+        ingress: Amounts = Counter()
         for step in order.steps:
             for day in range(step.day, step.day + step.days):
                 ingress[step.region, day] += step.kb
@@ -223,14 +227,14 @@ class Replay:
                 w: +c for w, c in self.then.items() if +c
             }
 
-    def check_moment(self, runs: Mapping[int, Mapping[Cell, int]], days: set[int], used: Counter | None = None) -> None:
+    def check_moment(self, runs: Mapping[int, Mapping[Cell, int]], days: set[int], used: Amounts | None = None) -> None:
         used = self.usage(runs) if used is None else used
         self.check_limits(used)
         self.check_reads(runs, days)
 
-    def spend(self, data: list, work: list, floor: list[int]) -> None:
+    def spend(self, data: Sequence[Step], work: Sequence[RunStep], floor: list[int]) -> None:
         p = self.p
-        days = {row.day for row in (*data, *work)}
+        days = {step.day for step in data} | {run.day for run in work}
         assert len(days) == 1
         days |= {step.day + step.days - 1 for step in data}
         going = {(s.dataset, s.region) for s in data if s.deletes}
@@ -257,7 +261,7 @@ class Replay:
         for w in {row.workload for row in work}:
             mine = [row for row in work if row.workload == w]
             for part in [mine] if not p.splittable[w] else [[row] for row in mine]:
-                more: Counter = Counter()
+                more: Amounts = Counter()
                 for row in part:
                     if row.target is not None:
                         more.update(self.use(w, *row.target, row.share))
@@ -288,7 +292,7 @@ class Replay:
             self.running[w] = cells = +cells
             assert sum(cells.values()) <= 1000
             if not p.splittable[w]:
-                today, then = self.now.get(w, {}), self.then[w]
+                today, then = self.now.get(w, Counter()), self.then[w]
                 assert all(share <= today.get(cell, 0) for cell, share in cells.items()) or all(
                     share <= then.get(cell, 0) for cell, share in cells.items()
                 )

@@ -159,7 +159,8 @@ def _options(draw: Draw, W: int, K: int) -> tuple[np.ndarray, np.ndarray, np.nda
     for w in range(W):
         accepted = sorted(draw(st.sets(st.integers(0, K - 1)))) if K else []
         rows += [(w, k, draw(st.sampled_from((1000, 0, 500, 3000, 8000)))) for k in accepted] or [(w, K, 0)]
-    return tuple(np.array(rows, np.int64).T)  # type: ignore[return-value]
+    workload, kind, mgpu = np.array(rows, np.int64).T
+    return workload, kind, mgpu
 
 
 def _current(draw: Draw, W: int, R: int, K: int, parts: int) -> tuple[np.ndarray, ...]:

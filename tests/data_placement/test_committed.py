@@ -25,7 +25,7 @@ def stated(name: str) -> dict[str, list[float]]:
     }
 
 
-def gpus_of(problem: DataPlacement) -> np.ndarray:  # type: ignore[type-arg]
+def gpus_of(problem: DataPlacement) -> np.ndarray:
     gpus = np.zeros(len(problem.workloads), np.int64)
     gpus[problem.option_workload] = problem.option_mgpu // 1000
     return gpus

@@ -13,12 +13,13 @@ from mast_opt.data_placement.migration.workload_moves import todays_cells
 from mast_opt.data_placement.plan import today
 from tests.data_placement.support import begun_with
 from tests.data_placement.workshop import A100, NO_GPU, PLAN, PROBLEM, A, B, C, ints
+from tests.narrowing import some
 
 
 def settled() -> mast_opt.DataPlacement:
     """An instance in which all work runs, somewhere, where what it needs fits."""
     problem = mast_opt.generate("data-placement", "standard", seed=2, datasets=6, workloads=6, regions=2)
-    return begun_with(problem, mast_opt.solve(problem).plan)
+    return begun_with(problem, some(mast_opt.solve(problem).plan))
 
 
 def test_nothing_changes_in_todays_plan() -> None:

@@ -21,6 +21,7 @@ from tests.data_placement.brute import Brute
 from tests.data_placement.edits import COPY, DERIVED, REMOTE, added, changed, placed
 from tests.data_placement.support import RELATIVE, made, proven
 from tests.data_placement.workshop import A100, IMAGES, LOGS, PLAN, PROBLEM, TRAIN, A, B, C, grid
+from tests.narrowing import some
 
 HOME = replace(
     PROBLEM, residency=grid((IMAGES, A), (IMAGES, B)), forbidden=grid(), work_forbidden=grid(), pinned=grid()
@@ -131,7 +132,7 @@ def test_explain_names_residency_and_a_repair_that_works() -> None:
     (found,) = [limit for limit in relief(problem).limits if limit.name == "residency"]
     assert found.tell([0]) == "dataset images may be stored and read only in a and b (residency)"
     assert found.mend(0, 1.0) == "add c to the residency of dataset images"
-    wider = found.relax(problem, {0: 1.0})
+    wider = some(found.relax)(problem, {0: 1.0})
     assert wider.residency[IMAGES, C]
     assert proven(base(wider).mip).x is not None
 

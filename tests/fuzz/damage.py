@@ -13,7 +13,7 @@ import random
 import re
 import tomllib
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -177,7 +177,7 @@ def _parquet(rng: random.Random, data: bytes) -> bytes:
     content = io.BytesIO()
     frame.write_parquet(
         content,
-        compression=rng.choice(["zstd", "snappy", "gzip", "lz4", "uncompressed", "brotli"]),  # type: ignore[arg-type]
+        compression=rng.choice(["zstd", "snappy", "gzip", "lz4", "uncompressed", "brotli"]),
         statistics=rng.random() < 0.5,
         row_group_size=rng.choice([1, 7, None]) if frame.height < 1000 else None,
     )
@@ -274,24 +274,23 @@ def _npz(rng: random.Random, data: bytes) -> bytes:
         arrays = {name: loaded[name] for name in loaded.files}
     name = rng.choice(sorted(arrays))
     old = arrays[name]
-    arrays[name] = rng.choice(
-        [
-            lambda: np.array([{}, None], object),
-            lambda: np.zeros(3, [("a", "i8"), ("b", "U5")]),
-            lambda: np.zeros((0, 5)),
-            lambda: np.array(7),
-            lambda: np.array(["x" * 1000, ""]),
-            lambda: np.array(["2020-01-01"], "M8[D]"),
-            lambda: old.astype(complex) if old.dtype.kind in "iufb" else old,
-            lambda: np.full_like(old, -1) if old.dtype.kind in "if" else old,
-            lambda: np.full(old.shape, np.nan),
-            lambda: np.full(old.shape, 2**62),
-            lambda: old[..., None],
-            lambda: old[:-1] if old.ndim else old,
-            lambda: np.asfortranarray(old),
-            lambda: old.astype(old.dtype.newbyteorder(">")),
-        ]
-    )()
+    make: Sequence[Callable[[], np.ndarray]] = (
+        lambda: np.array([{}, None], object),
+        lambda: np.zeros(3, [("a", "i8"), ("b", "U5")]),
+        lambda: np.zeros((0, 5)),
+        lambda: np.array(7),
+        lambda: np.array(["x" * 1000, ""]),
+        lambda: np.array(["2020-01-01"], "M8[D]"),
+        lambda: old.astype(complex) if old.dtype.kind in "iufb" else old,
+        lambda: np.full_like(old, -1) if old.dtype.kind in "if" else old,
+        lambda: np.full(old.shape, np.nan),
+        lambda: np.full(old.shape, 2**62),
+        lambda: old[..., None],
+        lambda: old[:-1] if old.ndim else old,
+        lambda: np.asfortranarray(old),
+        lambda: old.astype(old.dtype.newbyteorder(">")),
+    )
+    arrays[name] = rng.choice(make)()
     if rng.random() < 0.2:
         del arrays[rng.choice(sorted(arrays))]
     content = io.BytesIO()

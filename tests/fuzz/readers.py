@@ -230,7 +230,8 @@ def main() -> int:
     if given.case is not None:
         given.first, given.cases = given.case, 1
     if given.maker is not None:
-        maker(*given.maker, given.seed, given.only)
+        asked, made = given.maker
+        maker(asked, made, given.seed, given.only)
         return 0
     if given.child is not None:
         child(given.child, given.seed, given.first, given.cases, given.only)

@@ -214,7 +214,12 @@ def _read_scenarios(kind: str, folder: Path) -> None:
 
 
 def _make_certificate(folder: Path) -> None:
-    arrays = {"a": np.arange(9), "b": np.zeros((3, 2)), "c": np.array(["x", "yz"]), "d": np.array([True])}
+    arrays: dict[str, Any] = {
+        "a": np.arange(9),
+        "b": np.zeros((3, 2)),
+        "c": np.array(["x", "yz"]),
+        "d": np.array([True]),
+    }
     np.savez_compressed(folder / "certificate.npz", **arrays)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
+from mast_opt.core.arrays import BoolArray, IntArray
 from mast_opt.kind.header import Header, Objective
 from mast_opt.kind.schema import Tables
 from tests.io.toy import KIND, Toy
@@ -46,7 +47,7 @@ def headers() -> st.SearchStrategy[Header]:
     return st.builds(
         Header,
         kind=st.just("toy"),
-        name=st.text(st.characters(exclude_categories=("C",)), min_size=1).map(str.strip).filter(bool),
+        name=st.text(st.characters(exclude_categories=["C"]), min_size=1).map(str.strip).filter(bool),
         objective=st.builds(
             Objective,
             weights=st.fixed_dictionaries(dict.fromkeys(KIND.terms, FINITE)),
@@ -65,10 +66,16 @@ def headers() -> st.SearchStrategy[Header]:
 
 @st.composite
 def tables(draw: st.DrawFn) -> Tables:
-    names = lambda most: draw(st.lists(LABELS, min_size=1, max_size=most, unique=True))  # noqa: E731
+    def names(most: int) -> list[str]:
+        return draw(st.lists(LABELS, min_size=1, max_size=most, unique=True))
+
+    def column(cells: st.SearchStrategy[int], count: int) -> IntArray:
+        return np.array(draw(st.lists(cells, min_size=count, max_size=count)), np.int64)
+
+    def mask(count: int) -> BoolArray:
+        return np.array(draw(st.lists(st.booleans(), min_size=count, max_size=count)), np.bool_)
+
     sites, items, colours = names(4), names(5), names(3)
-    column = lambda cells, count: np.array(draw(st.lists(cells, min_size=count, max_size=count)), np.int64)  # noqa: E731
-    mask = lambda count: np.array(draw(st.lists(st.booleans(), min_size=count, max_size=count)), np.bool_)  # noqa: E731
     pairs = [(i, s) for i in range(len(items)) for s in range(len(sites))]
     held = draw(st.lists(st.sampled_from([(*pair, c) for pair in pairs for c in range(-1, len(colours))]), unique=True))
     ruled = draw(st.none() | st.lists(st.sampled_from(pairs), unique=True))
@@ -76,7 +83,10 @@ def tables(draw: st.DrawFn) -> Tables:
     hold_colour = np.array([c for _, _, c in held], np.int64)
     mentioned = [c for c in dict.fromkeys([*item_colour.tolist(), *hold_colour.tolist()]) if c >= 0]
     rank = {c: n for n, c in enumerate(mentioned)}
-    ranked = lambda cells: np.array([rank.get(c, 0) for c in cells.tolist()], np.int64)  # noqa: E731
+
+    def ranked(cells: IntArray) -> IntArray:
+        return np.array([rank.get(c, 0) for c in cells.tolist()], np.int64)
+
     limited, capped = mask(len(sites)), mask(len(items))
     values: dict[str, dict[str, Any]] = {
         "sites": {

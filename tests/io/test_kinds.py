@@ -37,22 +37,21 @@ def test_a_generated_instance_survives(name: str, family: str, tmp_path: Path) -
 def test_a_data_placement_plan_survives(tmp_path: Path) -> None:
     kind = kind_named("data-placement")
     problem = kind.families["features"].generate(np.random.default_rng(2), datasets=6, workloads=5, regions=3)
-    ints = lambda *cells: np.array(cells, np.int64)  # noqa: E731
     plan = Plan(
         place=problem.stored | problem.pinned,
-        run_workload=ints(0, 0, 3),
-        run_region=ints(0, 2, 1),
-        run_type=ints(0, 0, len(problem.gpu_types)),
-        run_share=ints(250, 750, 1000),
-        copy_dataset=ints(4),
-        copy_source=ints(0),
-        copy_target=ints(2),
-        copy_share=ints(1000),
-        remote_workload=ints(),
-        remote_dataset=ints(),
-        remote_source=ints(),
-        remote_target=ints(),
-        remote_share=ints(),
+        run_workload=np.array([0, 0, 3]),
+        run_region=np.array([0, 2, 1]),
+        run_type=np.array([0, 0, len(problem.gpu_types)]),
+        run_share=np.array([250, 750, 1000]),
+        copy_dataset=np.array([4]),
+        copy_source=np.array([0]),
+        copy_target=np.array([2]),
+        copy_share=np.array([1000]),
+        remote_workload=np.zeros(0, np.int64),
+        remote_dataset=np.zeros(0, np.int64),
+        remote_source=np.zeros(0, np.int64),
+        remote_target=np.zeros(0, np.int64),
+        remote_share=np.zeros(0, np.int64),
     )
     write_plan(problem, plan, {"status": "FEASIBLE", "objective": 1.5}, tmp_path / "plan")
     files = sorted(path.name for path in (tmp_path / "plan").iterdir())

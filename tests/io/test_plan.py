@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -139,7 +140,11 @@ def test_only_an_earlier_plan_is_replaced(toy: Toy, plan: Tables, folder: Folder
     assert tomllib.loads((target / "plan.toml").read_text())["seed"] == 8
     assert not [entry for entry in tmp_path.iterdir() if "partial" in entry.name]
     instance = folder(name="instance")
-    for refuse in (lambda: write_plan(toy, plan, FIELDS, instance), lambda: check_plan_target(toy, instance)):
+    refusals: tuple[Callable[[], None], ...] = (
+        lambda: write_plan(toy, plan, FIELDS, instance),
+        lambda: check_plan_target(toy, instance),
+    )
+    for refuse in refusals:
         with pytest.raises(InputError, match=r"holds.csv.* which is no part of an earlier plan"):
             refuse()
     read(instance)

@@ -16,6 +16,7 @@ from mast_opt.core.errors import InputError, InstanceError
 from mast_opt.io import atomic
 from mast_opt.io import consistent_read as undisturbed
 from mast_opt.io.atomic import exchange
+from mast_opt.io.readers import base
 from mast_opt.io.readers import folder as folder_source
 from tests.platforms import needs
 
@@ -71,13 +72,13 @@ def test_a_read_never_mixes_two_versions(tmp_path: Path, monkeypatch: pytest.Mon
     target = tmp_path / "toy"
     mast_opt.write(PROBLEM, target)
     bigger = mast_opt.generate("data-placement", datasets=5, workloads=4, regions=3)
-    original, opened = folder_source.read_bytes, []
+    opened: list[str] = []
 
     def read_bytes(path: Path, file: str, faults: Any, **options: Any) -> bytes | None:
         opened.append(file)
         if len(opened) == 3:
             mast_opt.write(bigger, target, force=True)
-        return original(path, file, faults, **options)
+        return base.read_bytes(path, file, faults, **options)
 
     monkeypatch.setattr(folder_source, "read_bytes", read_bytes)
     read = mast_opt.read(target)

@@ -62,7 +62,7 @@ def small(kind: str) -> Any:
         "server-assignment": {"servers": 20, "reservations": 3, "datacenters": 2},
         "task-reassignment": {"processes": 12, "machines": 4, "resources": 2},
     }[kind]
-    return mast_opt.generate(kind, seed=3, **sizes)
+    return mast_opt.generate(kind, None, seed=3, **sizes)
 
 
 @pytest.mark.parametrize("shape", SHAPES)

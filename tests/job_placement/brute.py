@@ -102,7 +102,8 @@ class Brute:
 
     def room(self, s: int, p: int, stopped: tuple[bool, ...], n: int) -> int:
         left = self.supply[s][n] - sum(self.held[v, s][n] for v in range(self.V))
-        return left + sum(self.held[v, s][n] for v in range(self.V) if stopped[v] and self.p.running_tier[v] > p)
+        freed = (self.held[v, s][n] for v in range(self.V) if stopped[v] and self.p.running_tier[v] > p)
+        return int(left + sum(freed))
 
     def device_room(self, s: int, d: int, p: int, stopped: tuple[bool, ...]) -> int:
         return 1000 - sum(

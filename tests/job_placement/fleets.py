@@ -6,6 +6,22 @@ import numpy as np
 
 from mast_opt.job_placement import JobPlacement
 from mast_opt.job_placement.generate.blank import GeneratedFleet, Pending, Running, assemble, labels
+from mast_opt.job_placement.live_fleet.fleet import Fleet
+from mast_opt.job_placement.live_fleet.types import Bid, Job, Refused
+
+
+def bid_for(fleet: Fleet, job: Job) -> Bid:
+    """The bid for a job that finds a place."""
+    answer = fleet.place(job)
+    assert isinstance(answer, Bid)
+    return answer
+
+
+def refused_for(fleet: Fleet, job: Job) -> Refused:
+    """The answer for a job that finds no place."""
+    answer = fleet.place(job)
+    assert isinstance(answer, Refused)
+    return answer
 
 
 def crowded(rng: np.random.Generator, *, fractions: bool = False, scarce: bool = True) -> JobPlacement:

@@ -66,7 +66,7 @@ def problems(
     base = array(draw, J, gpus)
     mgpu = np.where(array(draw, len(option_job), (0, 0, 1)) > 0, array(draw, len(option_job), gpus), base[option_job])
 
-    held = _allocations(draw, V, supply, fractions)
+    held: dict[str, Any] = _allocations(draw, V, supply, fractions)
     datasets = draw(st.integers(0, 2))
     reads = np.nonzero(array(draw, (J, datasets), (0, 1)))
     tenants = ("t1", "t2", "")

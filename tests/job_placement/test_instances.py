@@ -11,6 +11,7 @@ from mast_opt.io import read
 from mast_opt.job_placement import JobPlacement
 from mast_opt.job_placement.verification.verifier import verify
 from mast_opt.solving import Solution, solve
+from tests.narrowing import some
 
 FOLDER = Path(__file__).parents[2] / "instances" / "job_placement"
 
@@ -33,7 +34,7 @@ def test_hand_made_instances_have_the_answers_worked_out_by_hand(name: str, solv
     objective, where, stopped = ANSWERS[name]
     solution = solve(problem, solver, iterations=3 if "repair" in solver else None)
     assert solution.objective == pytest.approx(objective, abs=1e-9)
-    assert {problem.running[v] for v in np.flatnonzero(solution.plan.preempt)} == stopped
+    assert {problem.running[v] for v in np.flatnonzero(some(solution.plan).preempt)} == stopped
     if where is not None:
         found = placements(problem, solution)
         assert found.keys() == where.keys()
@@ -47,7 +48,8 @@ def by_symmetry(servers: dict[str, int]) -> dict[str, int]:
 
 
 def placements(problem: JobPlacement, solution: Solution) -> dict[str, dict[str, int]]:
-    plan, found = solution.plan, {}
+    plan = some(solution.plan)
+    found: dict[str, dict[str, int]] = {}
     for j, s, n in zip(plan.job.tolist(), plan.server.tolist(), plan.tasks.tolist()):
         found.setdefault(problem.jobs[j], {})[problem.servers[s]] = n
     return found
@@ -58,4 +60,4 @@ def test_the_real_fleet_is_solved_as_its_readme_says() -> None:
     assert (len(problem.servers), len(problem.jobs), len(problem.running)) == (120, 150, 591)
     solution = solve(problem, "exhaustive")
     assert solution.objective == pytest.approx(222.3067, abs=1e-3)
-    assert verify(problem, solution.plan).ok
+    assert verify(problem, some(solution.plan)).ok

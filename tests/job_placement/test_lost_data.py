@@ -17,6 +17,7 @@ from mast_opt.job_placement.kind import KIND
 from mast_opt.job_placement.tables.problem_tables import problem_from_tables, problem_to_tables
 from mast_opt.job_placement.verification.verifier import verify
 from tests.job_placement.tables.test_tables import BASE, loaded
+from tests.narrowing import some
 
 SERVER = BASE["servers"][0]
 JOB = BASE["jobs"][0]
@@ -40,10 +41,10 @@ def test_no_solver_admits_a_job_whose_data_no_region_holds(solver: str, tmp_path
     problem = priced(tmp_path)
     iterations = None if solver == "highs" or solver in KIND.constructive else 2
     found = mast_opt.solve(problem, solver, threads=1, iterations=iterations).plan
-    assert len(found.job) == 0
+    assert len(some(found).job) == 0
     assert reason_in_words(problem, 0).endswith("no region holds a dataset that the job reads")
     there = replace(problem, stored=np.array([[False, True]]))
-    assert len(mast_opt.solve(there, solver, threads=1, iterations=iterations).plan.job) == 1
+    assert len(some(mast_opt.solve(there, solver, threads=1, iterations=iterations).plan).job) == 1
 
 
 def test_the_verifier_rejects_a_plan_that_reads_lost_data(tmp_path: Path) -> None:
@@ -68,11 +69,12 @@ def test_whatif_names_lost_datasets_and_jobs(tmp_path: Path) -> None:
     problem = priced(tmp_path, replicas=[{"dataset": "logs", "region": "q"}])
     scenarios = [mast_opt.Scenario(name, {"lose_regions": [name]}) for name in ("q", "r")]
     outcomes = mast_opt.whatif(problem, scenarios, solver="exhaustive").outcomes
-    assert [(one.lost.datasets, one.lost.tb, one.lost.work, one.lost.noun) for one in outcomes] == [
+    lost = [some(one.lost) for one in outcomes]
+    assert [(one.datasets, one.tb, one.work, one.noun) for one in lost] == [
         (("logs",), None, ("j",), "job"),
         ((), None, (), "job"),
     ]
-    assert [len(one.solution.plan.job) for one in outcomes] == [0, 1]
+    assert [len(some(one.solution.plan).job) for one in outcomes] == [0, 1]
 
 
 def quota(tmp_path: Path, servers: list[str], accepted: list[str]) -> JobPlacement:

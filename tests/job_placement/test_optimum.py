@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +18,7 @@ from tests import mathprog
 from tests.job_placement.brute import Brute
 from tests.job_placement.formulation.test_mathprog import MODEL, QUICK
 from tests.job_placement.strategies import problems
+from tests.narrowing import some
 from tests.solvers import HERE
 
 
@@ -59,7 +61,7 @@ def test_the_verifier_values_every_feasible_plan_as_brute_force_does(problem: Jo
 def test_decoding_what_was_encoded_gives_the_plan(problem: JobPlacement) -> None:
     solution = solve(problem, "highs", threads=1)
     formulation = base(problem)
-    x = formulation.encode(solution.plan)
+    x = formulation.encode(some(solution.plan))
     again = formulation.decode(x)
     for field in ("job", "server", "tasks", "gpu_index", "indexed", "preempt"):
         assert np.array_equal(getattr(again, field), getattr(solution.plan, field)), field
@@ -69,7 +71,7 @@ def test_decoding_what_was_encoded_gives_the_plan(problem: JobPlacement) -> None
     assert formulation.mip.objective(x) == pytest.approx(solution.objective, rel=1e-9, abs=1e-9)
 
 
-def as_plan(brute: Brute, gangs: list, stopped: tuple[bool, ...]) -> Plan:
+def as_plan(brute: Brute, gangs: Sequence[Sequence[tuple[int, int]] | None], stopped: tuple[bool, ...]) -> Plan:
     """The plan without the GPUs that fractions share: brute force only says that they exist."""
     rows = [(j, s, n) for j, gang in enumerate(gangs) for s, n in gang or ()]
     job, server, tasks = np.array(rows, np.int64).reshape(-1, 3).T

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -100,7 +101,8 @@ def test_whole_numbers_have_a_least_value_where_one_is_given() -> None:
 
 def test_tables_of_numbers_by_name() -> None:
     assert amounts("it", "region", KNOWN, {"region 2": -1, "region 1": 2.5}) == {2: -1.0, 1: 2.5}
-    for value in ({}, 3):
+    wrong: tuple[Any, ...] = ({}, 3)
+    for value in wrong:
         with pytest.raises(UsageError, match=r"expected a table, as in it = \{ region 0 = 1 \}"):
             amounts("it", "region", KNOWN, value)
 
@@ -108,12 +110,14 @@ def test_tables_of_numbers_by_name() -> None:
 def test_records_have_a_name_on_every_axis() -> None:
     axes = {"dataset": ["logs"], "region": KNOWN}
     row = {"dataset": "logs", "region": "region 4"}
-    for value in (row, [row]):
+    rows: tuple[Any, ...] = (row, [row])
+    for value in rows:
         (found,) = records("it", axes, None, value)
         assert (found.at, found.amount) == ({"dataset": 0, "region": 4}, 1.0)
     (found,) = records("it", axes, "tb", row | {"tb": 7})
     assert found.amount == 7.0
-    for value in ([], [row, 3], "logs"):
+    wrong: tuple[Any, ...] = ([], [row, 3], "logs")
+    for value in wrong:
         with pytest.raises(UsageError, match="expected a list of tables"):
             records("it", axes, None, value)
     for row_of_others in ({"dataset": "logs"}, row | {"tb": 7}):

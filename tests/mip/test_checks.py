@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -56,7 +57,11 @@ def test_limits_that_cross_are_allowed() -> None:
 def test_unknown_terms_are_refused_with_those_that_there_are() -> None:
     problem = mast_opt.generate("data-placement", datasets=3, workloads=3, regions=2)
     mip = kind_of(problem).formulate(problem).mip
-    for call in (lambda: mip.minimise({"storag": 1.0}), lambda: mip.limit_term("storag", 1.0)):
+    calls: tuple[Callable[[], Mip], ...] = (
+        lambda: mip.minimise({"storag": 1.0}),
+        lambda: mip.limit_term("storag", 1.0),
+    )
+    for call in calls:
         with pytest.raises(UsageError, match=r"no term called .storag.; expected one of: .*storage"):
             call()
 

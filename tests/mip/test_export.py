@@ -14,7 +14,7 @@ from scipy.sparse import csr_array
 
 from mast_opt.mip import Mip, MipBuilder
 from mast_opt.mip.export import write_lp, write_mps
-from tests.backends.programs import INF, enumerated, program, small_random
+from tests.backends.programs import INF, DenseRow, enumerated, program, small_random
 from tests.platforms import needs
 
 
@@ -64,7 +64,12 @@ def test_read_back_with_the_same_minimum(tmp_path: Path, seed: int, continuous: 
 
 def test_mps_reads_back_as_the_very_same_arrays(tmp_path: Path) -> None:
     big = 999_999_999_999_999.0
-    rows = [([big, 1 / 3, 0], -INF, big), ([1, 0, 1e-6], 0.1, 0.3), ([0, 1, 0], 2, 2), ([0, 0, 0], -1, INF)]
+    rows: list[DenseRow] = [
+        ([big, 1 / 3, 0], -INF, big),
+        ([1, 0, 1e-6], 0.1, 0.3),
+        ([0, 1, 0], 2, 2),
+        ([0, 0, 0], -1, INF),
+    ]
     mip = program(
         [0.1, -1e12, 0], rows, lower=[-INF, -3, 0], upper=[INF, -1, INF], integral=[False, True, True], offset=-7.25
     )

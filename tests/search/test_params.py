@@ -62,9 +62,10 @@ def test_every_parameter_is_documented_and_its_range_enforced(cls: type[Params],
             wrong = (bound + beyond,) if isinstance(one.default, tuple) else bound + beyond
             with pytest.raises(UsageError, match=rf"parameter {one.name} of {cls.__name__} is .*expected"):
                 cls.of({one.name: wrong})
-    for wrong in (None, object(), [], "nothing of the sort" if not isinstance(one.default, str) else 1):
+    wrongs: tuple[object, ...] = (None, object(), [], "nothing of the sort" if not isinstance(one.default, str) else 1)
+    for value in wrongs:
         with pytest.raises(UsageError, match=one.name):
-            cls.of({one.name: wrong})
+            cls.of({one.name: value})
 
 
 @pytest.mark.parametrize(("cls", "one"), EVERY)

@@ -13,7 +13,7 @@ ODD_LABELS = ("a b", "a_b", "ä", "data;", "end", "'", "1", "x,y", "über-schalt
 WEIGHTS = (0.0, 0.1, 1.0, 10.0, 1000.0)
 
 
-def array(draw: st.DrawFn, values: st.SearchStrategy[int], size: int) -> np.ndarray:  # type: ignore[type-arg]
+def array(draw: st.DrawFn, values: st.SearchStrategy[int], size: int) -> np.ndarray:
     return np.array(draw(st.lists(values, min_size=size, max_size=size)), np.int64)
 
 

@@ -10,6 +10,7 @@ import pytest
 
 import mast_opt
 from mast_opt.core.errors import InputError, UsageError
+from tests.narrowing import some
 
 
 @pytest.fixture
@@ -25,8 +26,7 @@ def test_a_program_has_names_and_the_optimum(tiny: Any) -> None:
     assert "place[clicks,east]" in set(mip.column_names())
     result = get("highs").solve(mip, SolveParams())
     optimum = mast_opt.solve(tiny, "highs").objective
-    assert optimum is not None
-    assert np.isclose(result.objective, optimum)
+    assert np.isclose(some(result.objective), some(optimum))
 
 
 def test_a_lexicographic_program_minimises_its_first_term() -> None:

@@ -27,7 +27,9 @@ from mast_opt.data_placement.problem import DataPlacement
 from mast_opt.kind.kind import Family
 
 
-def _family(make: Callable[..., DataPlacement], datasets: int, workloads: int, regions: int, help: str) -> Family:
+def _family(
+    make: Callable[..., DataPlacement], datasets: int, workloads: int, regions: int, help: str
+) -> Family[DataPlacement]:
     return Family(make, {"datasets": datasets, "workloads": workloads, "regions": regions}, help)
 
 

@@ -16,7 +16,7 @@ from mast_opt.job_placement.problem import JobPlacement
 from mast_opt.kind.kind import Family
 
 
-def _family(make: Callable[..., JobPlacement], help: str, **sizes: int) -> Family:
+def _family(make: Callable[..., JobPlacement], help: str, **sizes: int) -> Family[JobPlacement]:
     return Family(make, sizes, help, most={"fill_percent": 100})
 
 

@@ -20,7 +20,7 @@ from mast_opt.server_assignment.problem import ServerAssignment
 
 def _family(
     make: Callable[..., ServerAssignment], servers: int, reservations: int, datacenters: int, help: str
-) -> Family:
+) -> Family[ServerAssignment]:
     return Family(make, {"servers": servers, "reservations": reservations, "datacenters": datacenters}, help)
 
 

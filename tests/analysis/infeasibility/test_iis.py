@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -23,6 +24,7 @@ from tests.data_placement.analysis.test_static_conflicts import CASES
 from tests.data_placement.strategies import problems
 from tests.data_placement.support import examples, proven
 from tests.data_placement.workshop import PROBLEM, TB, TRAIN, A, B, C, grid, ints
+from tests.narrowing import some
 
 FREE = replace(PROBLEM, links=None)
 PINS = mast_opt.read(Path(__file__).parents[3] / "instances" / "data_placement" / "infeasible-pins")
@@ -54,7 +56,7 @@ def test_limits_given_up_and_held_are_the_problem(problem: DataPlacement) -> Non
 @given(problem=problems(refuse=False))
 def test_random_instances(problem: DataPlacement) -> None:
     answer = mast_opt.explain(problem, alternatives=2)
-    event(answer.status.value)
+    event(some(answer.status).value)
     assume(answer.status is Status.INFEASIBLE)
     check_conflict(problem, answer)
     check_repairs(problem, answer)
@@ -196,6 +198,6 @@ def test_out_of_time_says_so() -> None:
         ({"names": ("check",)}, "give the plan"),
     ],
 )
-def test_arguments_that_cannot_be_honoured(given: dict, words: str) -> None:
+def test_arguments_that_cannot_be_honoured(given: dict[str, Any], words: str) -> None:
     with pytest.raises(mast_opt.UsageError, match=words):
         mast_opt.explain(PINS, **given)

@@ -24,7 +24,7 @@ from mast_opt.report.terminal.analysis import show_explanation
 @pytest.fixture(scope="module")
 def short() -> DataPlacement:
     """Sixty datasets, and storage for nine tenths of one copy of each."""
-    problem = mast_opt.generate("data-placement", seed=2, datasets=60, workloads=12, regions=4)
+    problem: DataPlacement = mast_opt.generate("data-placement", seed=2, datasets=60, workloads=12, regions=4)
     share = 0.9 * int(problem.size_mb.sum()) / int(problem.usable_storage_mb.sum())
     return replace(problem, storage_mb=frozen((problem.storage_mb * share).astype(np.int64)))
 

@@ -20,6 +20,7 @@ from mast_opt.bench.execution.runner import Told, execute, plan, warm
 from mast_opt.bench.execution.subprocess_run import run_child
 from mast_opt.bench.execution.worker import peak_memory_mb, thinned
 from mast_opt.bench.results.store import append, load
+from mast_opt.bench.suites.instances import Stored
 from mast_opt.bench.suites.suite import Contestant, Trial
 from mast_opt.core.solve_result import Event
 
@@ -186,6 +187,7 @@ def test_a_peer_is_judged_by_the_verifier(suite: Suite, tmp_path: Path, monkeypa
     peer.with_suffix(".json").write_text(json.dumps(plan))
     idle = run_child(trial)
     assert (idle["status"], idle["objective"], idle["versions"]) == ("FEASIBLE", 1000.0, {"lazy": "1"})
+    assert isinstance(trial.source, Stored)
     problem = trial.source.load()
     half = {"job": "gang", "server": "w1", "tasks": 1, "gpu_index": None}
     half["cluster"] = problem.clusters[problem.server_cluster[problem.servers.index("w1")]]

@@ -9,6 +9,7 @@ import pytest
 
 from mast_opt.bench import Suite
 from mast_opt.bench.results.store import append, key_of, latest, load, used_by
+from mast_opt.bench.suites.instances import Stored
 from mast_opt.bench.suites.suite import Contestant
 from mast_opt.core.errors import InputError
 from tests.bench.conftest import result
@@ -88,6 +89,7 @@ def test_solvers_of_our_own_depend_on_the_backends_inside(suite: Suite) -> None:
 def test_the_content_of_an_instance_is_part_of_its_key(suite: Suite) -> None:
     trial = suite.trials[0]
     before = key_of(trial, VERSIONS, "abc")
+    assert isinstance(trial.source, Stored)
     path = trial.source.path
     path.write_text(path.read_text().replace('"gpus": 8', '"gpus": 4'))
     assert key_of(trial, VERSIONS, "abc") != before

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from mast_opt.bench import Suite, read_suite
-from mast_opt.bench.suites.instances import Program
+from mast_opt.bench.suites.instances import Imported, Program
 from mast_opt.bench.suites.toml_reader import suite_path
 from mast_opt.core.errors import SuiteError, UsageError
 from mast_opt.registry import kind_names
@@ -50,6 +50,7 @@ def test_public_data_come_from_a_folder_of_the_user(suite_file: Path, tmp_path: 
     trial = read_suite(suite_file, tmp_path).trials[-1]
     assert trial.label == "public/one/highs/2s/seed0"
     assert trial.reference == {"best": 5.0}
+    assert isinstance(trial.source, Imported)
     assert trial.source.load().jobs == ("item-1",)
 
 

@@ -33,7 +33,7 @@ from tests.data_placement.workshop import (
     ints,
 )
 
-STATED = {
+STATED: dict[str, Any] = {
     "current_workload": ints(TRAIN, ETL, VIEW),
     "current_region": ints(A, A, C),
     "current_type": ints(H100, NO_GPU, A100),

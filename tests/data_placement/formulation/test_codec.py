@@ -49,8 +49,9 @@ def follows_from_served(name: str, p: DataPlacement, plan: Plan) -> bool:
 
 def named_by_rule(broken: set[str], p: DataPlacement, plan: Plan) -> set[str]:
     """``place`` above its bound is named after each rule that sets the bound: ``place`` itself, ``residency``."""
-    homes = p.residency.any(axis=1)
-    for i, r in zip(*np.nonzero(plan.place & homes[:, None] & ~p.residency)):
+    homes = p.residency.any(axis=1, keepdims=True)
+    away = np.asarray(plan.place & homes & ~p.residency, np.bool_)
+    for i, r in np.argwhere(away):
         index = f"[{p.datasets[i]},{p.regions[r]}]"
         assert f"place{index}" in broken
         broken = broken - (set() if p.forbidden[i, r] else {f"place{index}"}) | {f"residency{index}"}

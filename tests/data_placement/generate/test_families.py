@@ -21,6 +21,7 @@ from mast_opt.data_placement.plan import fill_remote, gpu_demand
 from mast_opt.data_placement.problem import SHARE, Ints
 from mast_opt.data_placement.tables.problem_tables import problem_from_tables, problem_to_tables
 from mast_opt.data_placement.verification.verifier import verify
+from tests.narrowing import some
 
 SMALL = {"datasets": 30, "workloads": 45, "regions": 5}
 
@@ -61,7 +62,8 @@ def stay(problem: DataPlacement, region: Ints) -> Plan:
     workload, first = np.unique(problem.option_workload[possible], return_index=True)
     run = (workload, region[workload], problem.option_type[possible][first], np.full(len(workload), SHARE))
     nothing = np.zeros(0, np.int64)
-    return Plan(problem.stored, *run, *[nothing] * 4, *fill_remote(problem, problem.stored, *run))
+    copies = (nothing, nothing, nothing, nothing)
+    return Plan(problem.stored, *run, *copies, *fill_remote(problem, problem.stored, *run))
 
 
 @pytest.fixture(scope="module")
@@ -193,7 +195,8 @@ def test_links_carry_the_plan_they_are_made_for_and_little_else() -> None:
     plan = stay(problem, region)
     assert verify(problem, plan).violations == ()
     tight = replace(
-        problem, links=replace(problem.links, capacity_mb_per_day=problem.links.capacity_mb_per_day * 10 // 14)
+        problem,
+        links=replace(some(problem.links), capacity_mb_per_day=some(problem.links).capacity_mb_per_day * 10 // 14),
     )
     assert {violation.constraint for violation in verify(tight, plan).violations} == {"link"}
 

@@ -12,11 +12,13 @@ from hypothesis import strategies as st
 from mast_opt.core.solve_result import Status
 from mast_opt.data_placement import DataPlacement, Links, Plan
 from mast_opt.data_placement.formulation.formulation import base
+from mast_opt.data_placement.problem import Ints
 from mast_opt.data_placement.verification.verifier import verify
 from tests.data_placement.migration.handmade import two_regions
 from tests.data_placement.strategies import problems
 from tests.data_placement.support import proven
 from tests.data_placement.workshop import ints
+from tests.narrowing import some
 
 
 @st.composite
@@ -26,7 +28,7 @@ def migrations(draw: st.DrawFn) -> tuple[DataPlacement, Plan]:
     program = base(problem)
     result = proven(program.mip)
     assume(result.status is Status.OPTIMAL)
-    plan = program.decode(result.x)
+    plan = program.decode(some(result.x))
     assume(verify(problem, plan).ok)
     return problem, plan
 
@@ -35,7 +37,10 @@ def migrations(draw: st.DrawFn) -> tuple[DataPlacement, Plan]:
 def exchanges(draw: st.DrawFn) -> tuple[DataPlacement, Plan]:
     """Work and data between two random states, and regions that have hardly more than each of the two needs."""
     R, D, W = draw(st.integers(2, 3)), draw(st.integers(1, 4)), draw(st.integers(1, 5))
-    number = lambda low, high, count: ints(*(draw(st.integers(low, high)) for _ in range(count)))  # noqa: E731
+
+    def number(low: int, high: int, count: int) -> Ints:
+        return ints(*(draw(st.integers(low, high)) for _ in range(count)))
+
     remote = draw(st.booleans())
     size, gpus, cores, output = number(1, 4, D), number(0, 4, W), number(0, 3, W), number(0, 1, W)
     reads = np.array([[draw(st.integers(0, 2)) == 0 for _ in range(D)] for _ in range(W)])
@@ -76,6 +81,7 @@ def exchanges(draw: st.DrawFn) -> tuple[DataPlacement, Plan]:
             for w, r in then:
                 residency[i, r] |= reads[w, i]
     links = far = None
+    before = relation(known)
     copies = [(i, q, r) for i, r in zip(*np.nonzero(place & ~stored)) for q in np.flatnonzero(stored[i])[:1]]
     distant = [
         (w, i, int(np.flatnonzero(place[i])[0]), r, share)
@@ -126,9 +132,10 @@ def exchanges(draw: st.DrawFn) -> tuple[DataPlacement, Plan]:
         read_workload=who,
         read_dataset=what,
         read_mb_per_day=np.ones(len(who), np.int64),
-        **dict(
-            zip(("current_workload", "current_region", "current_type", "current_share"), relation(known), strict=True)
-        ),
+        current_workload=before[0],
+        current_region=before[1],
+        current_type=before[2],
+        current_share=before[3],
         links=links,
         remote_reads=remote,
         days=Fraction(100),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -13,6 +14,7 @@ from mast_opt.data_placement import DataPlacement, Links, Plan
 from mast_opt.data_placement.migration import exact_search as steps_exact
 from mast_opt.data_placement.migration.planner import Steps, steps
 from mast_opt.data_placement.migration.replica_moves import Moving
+from mast_opt.data_placement.migration.steps import RunStep, Step
 from tests.data_placement.migration.handmade import NONE, crowd, two_regions
 from tests.data_placement.migrations import replay
 from tests.data_placement.workshop import ints
@@ -39,20 +41,21 @@ def case(
     """
     R, D, W = len(room), len(data), len(work)
 
-    def held(side: int) -> np.ndarray:
+    def held(regions: Sequence[tuple[int, ...]]) -> np.ndarray:
         cells = np.zeros((D, R), np.bool_)
-        for i, row in enumerate(data):
-            cells[i, list(row[side])] = True
+        for i, those in enumerate(regions):
+            cells[i, list(those)] = True
         return cells
 
     def runs(side: int) -> tuple[np.ndarray, ...]:
         rows = [(w, row[side], 0, 1000) for w, row in enumerate(work) if row[side] is not None]
         return tuple(column.copy() for column in np.array(rows, np.int64).reshape(-1, 4).T)
 
-    stored, place = held(1), held(2)
+    stored, place = held([today for _, today, _ in data]), held([then for *_, then in data])
     copies = [(i, data[i][1][0], int(r), 1000) for i, r in np.argwhere(place & ~stored) if data[i][1]]
     ends = np.array([*(links or {})], np.int64).reshape(-1, 2)
     reads = np.array([(w, i) for w, row in enumerate(work) for i in row[3]], np.int64).reshape(-1, 2)
+    now = runs(1)
     problem = replace(
         two_regions()[0],
         regions=tuple(f"r{r}" for r in range(R)),
@@ -84,7 +87,10 @@ def case(
         read_workload=reads[:, 0].copy(),
         read_dataset=reads[:, 1].copy(),
         read_mb_per_day=np.full(len(reads), 10),
-        **dict(zip(("current_workload", "current_region", "current_type", "current_share"), runs(1), strict=True)),
+        current_workload=now[0],
+        current_region=now[1],
+        current_type=now[2],
+        current_share=now[3],
         links=None
         if links is None
         else Links(ends[:, 0].copy(), ends[:, 1].copy(), ints(*links.values()), np.zeros(len(ends))),
@@ -226,8 +232,8 @@ def test_work_reads_remotely_for_a_while_rather_than_stop(most: int, monkeypatch
     )
     found = carried_out(problem, plan)
     assert not found.stops
-    rows = sorted([*found.steps, *found.runs], key=lambda row: row.wave)
-    assert [(row.dataset, row.region) if hasattr(row, "dataset") else row.workload for row in rows] == [
+    rows: list[Step | RunStep] = sorted([*found.steps, *found.runs], key=lambda row: row.wave)
+    assert [(row.dataset, row.region) if isinstance(row, Step) else row.workload for row in rows] == [
         (1, 1),
         (0, 1),
         0,

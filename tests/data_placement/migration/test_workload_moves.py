@@ -157,7 +157,13 @@ def test_a_stop_lasts_as_long_as_its_data_needs() -> None:
 
 def test_unknown_and_partial_runs_start() -> None:
     problem, plan = two_regions()
-    unknown = replace(problem, **{f"current_{name}": NONE.copy() for name in ("workload", "region", "type", "share")})
+    unknown = replace(
+        problem,
+        current_workload=NONE.copy(),
+        current_region=NONE.copy(),
+        current_type=NONE.copy(),
+        current_share=NONE.copy(),
+    )
     order = steps(unknown, plan)
     replay(unknown, plan, order)
     assert [(run.source, run.target, run.share) for run in order.runs] == [(None, (WEST, 0), 1000)]

@@ -53,7 +53,8 @@ def test_what_a_plan_leaves_out_is_shown_all_the_same() -> None:
     none = np.zeros(0, np.int64)
     free = replace(PROBLEM, links=None)
     left_out = [item.name for item in fields(Plan) if item.name.startswith(("copy_", "remote_"))]
-    short = replace(PLAN, **{name: none.copy() for name in left_out})
+    nothing: dict[str, Any] = {name: none.copy() for name in left_out}
+    short = replace(PLAN, **nothing)
     assert sections(free, short) == sections(free, PLAN)
     assert charts(free, short) == charts(free, PLAN)
     [remote] = [section for section in sections(free, short) if section.title == "Reads that stay remote"]

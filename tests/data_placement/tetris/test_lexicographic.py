@@ -28,6 +28,7 @@ from mast_opt.data_placement.tetris.tetris_search import EpsilonConstraint, Tetr
 from mast_opt.data_placement.verification.verifier import verify
 from mast_opt.mip import Mip
 from mast_opt.search.interface import MipSolver, SearchContext, SearchMonitor, StoppingCriteria
+from tests.narrowing import some
 
 SIZES = {"datasets": 12, "workloads": 18, "regions": 3}
 HIGHS, CPSAT = backends.get("highs").solve, backends.get("cpsat").solve
@@ -99,11 +100,11 @@ def test_programs_that_are_too_large_are_annealed(monkeypatch: pytest.MonkeyPatc
 def test_the_optimum_of_work_is_that_of_everything(seed: int, mip: MipSolver, integer: MipSolver | None) -> None:
     problem = made(seed=seed)
     exact = mast_opt.solve(by(("overload", "peak"), problem), "highs", gap=0.0, threads=1)
-    best = exact.verdict.terms
+    best = some(exact.verdict).terms
     start = first_plan(problem)
     plan: Plan | None = start
     for aim in (aim_at(problem, "overload"), aim_at(problem, "peak", {"overload": best["overload"]})):
-        plan = place_work(problem, tools_of(mip, integer), aim, plan, 60.0)
+        plan = place_work(problem, tools_of(mip, integer), aim, some(plan), 60.0)
         assert plan is not None
         verdict = verify(problem, plan)
         assert verdict.ok, verdict.violations

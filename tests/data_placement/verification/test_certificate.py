@@ -180,7 +180,11 @@ def test_roundings_by_no_size_are_refused(problem: DataPlacement, size: int) -> 
 
 def test_a_certificate_from_before_roundings_and_trees_holds_as_it_was(problem: DataPlacement) -> None:
     certificate = random_certificate(problem, 4)
-    rows = {"worst": certificate.worst[..., :1], "over": certificate.over[..., :1], "gang": certificate.gang[:, :0]}
+    rows: dict[str, Any] = {
+        "worst": certificate.worst[..., :1],
+        "over": certificate.over[..., :1],
+        "gang": certificate.gang[:, :0],
+    }
     plain = replace(certificate, **rows, trees=KeptTrees.none())
     old = plain.arrays() | {"worst": plain.worst[..., 0], "over": plain.over[..., 0]}
     for name in ("gang", *KEPT):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
@@ -37,7 +38,7 @@ def alone(problem: DataPlacement, sizes: list[int], supply: list[int]) -> DataPl
     )
 
 
-def without_the_rest(count: int, regions: int) -> dict[str, object]:
+def without_the_rest(count: int, regions: int) -> dict[str, Any]:
     """Roomy regions, one dataset that nobody reads, no rules and nothing running today."""
     none = np.zeros(0, np.int64)
     names = "read_workload read_dataset read_mb_per_day current_workload current_region current_type current_share"

@@ -51,7 +51,9 @@ def files(tmp_path: Path) -> list[Path]:
 
 def imported(files: list[Path], seed: int = 0, **settings: object) -> JobPlacement:
     given = {"regions": "2", "clusters": "2", "pods": "40", "gangs": "12"} | {k: str(v) for k, v in settings.items()}
-    return importer_named("gpu-fleet").run(files, given, seed)
+    problem = importer_named("gpu-fleet").run(files, given, seed)
+    assert isinstance(problem, JobPlacement)
+    return problem
 
 
 def test_the_fleet_is_the_real_one_and_sound(files: list[Path]) -> None:

@@ -112,7 +112,8 @@ def edit(path: Path, old: str, new: str) -> None:
 def today(problem: DataPlacement) -> Plan:
     run = (problem.current_workload, problem.current_region, problem.current_type, problem.current_share)
     nothing = np.zeros(0, np.int64)
-    return Plan(problem.stored, *run, *[nothing] * 4, *fill_remote(problem, problem.stored, *run))
+    copies = (nothing, nothing, nothing, nothing)
+    return Plan(problem.stored, *run, *copies, *fill_remote(problem, problem.stored, *run))
 
 
 def test_regions_are_those_that_offer_most(sources: list[Path]) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numba
 import numpy as np
 import pytest
@@ -16,5 +18,6 @@ def test_prices(family: str) -> None:
     types = set()
     for sizes in (dict.fromkeys(FAMILIES[family].sizes, 1), {}):
         problem = FAMILIES[family].generate(np.random.default_rng(0), **sizes)
-        types.add(numba.typeof(term_prices_of(problem, batch_state_of(problem).layout)))
+        typeof: Any = numba.typeof
+        types.add(typeof(term_prices_of(problem, batch_state_of(problem).layout)))
     assert len(types) == 1

@@ -28,6 +28,7 @@ from mast_opt.search.interface import SearchContext, SearchMonitor, StoppingCrit
 from mast_opt.solving import solve
 from tests.job_placement.strategies import problems
 from tests.job_placement.verification.test_verifier import plan
+from tests.narrowing import some
 
 SMALL = {
     "standard": {"regions": 2, "clusters": 2, "servers": 3, "jobs": 24},
@@ -54,11 +55,11 @@ def instance(family: str, seed: int) -> JobPlacement:
 def test_the_strong_formulation_has_the_optima_of_the_base_one(problem: JobPlacement) -> None:
     one, other = (solve(problem, "highs", gap=1e-9, formulation=name, threads=1) for name in ("base", "strong"))
     assert one.objective == pytest.approx(other.objective, rel=1e-6, abs=1e-6)
-    x = strong(problem).encode(one.plan)
+    x = strong(problem).encode(some(one.plan))
     mip = strong(problem).mip
     assert (mip.activity(x) <= mip.row_upper + 1e-6).all()
     assert (x <= mip.col_upper + 1e-9).all()
-    assert base(problem).mip.objective(base(problem).encode(one.plan)) == pytest.approx(mip.objective(x))
+    assert base(problem).mip.objective(base(problem).encode(some(one.plan))) == pytest.approx(mip.objective(x))
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -67,7 +68,7 @@ def test_the_relaxation_is_below_every_plan(problem: JobPlacement) -> None:
     bound = backends.get("highs").solve(relaxation(problem).mip, SolveParams(gap=1e-9, threads=1))
     optimum = solve(problem, "highs", gap=1e-9, threads=1).objective
     assert bound.status is Status.OPTIMAL
-    assert bound.objective <= optimum + 1e-6 * (1 + abs(optimum))
+    assert some(bound.objective) <= some(optimum) + 1e-6 * (1 + abs(some(optimum)))
 
 
 @pytest.mark.parametrize("family", SMALL)
@@ -76,18 +77,18 @@ def test_every_plan_is_sound_and_no_better_than_the_optimum(family: str, name: s
     for seed in range(3):
         problem = priced(instance(family, seed), name)
         found = solve(problem, name, seed=seed, iterations=10 if "repair" in name else None)
-        assert found.verdict.ok
+        assert some(found.verdict).ok
         exact = solve(problem, "highs", time_limit_s=5, threads=1)
-        assert found.objective >= exact.bound - 1e-6 * (1 + abs(exact.bound))
+        assert some(found.objective) >= some(exact.bound) - 1e-6 * (1 + abs(some(exact.bound)))
         if found.bound is not None:
-            assert found.bound <= exact.objective + 1e-6 * (1 + abs(exact.objective))
+            assert found.bound <= some(exact.objective) + 1e-6 * (1 + abs(some(exact.objective)))
 
 
 @settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(problem=problems())
 def test_every_solver_takes_every_instance(problem: JobPlacement) -> None:
     for name in OURS:
-        assert solve(priced(problem, name), name, iterations=2 if "repair" in name else None).verdict.ok, name
+        assert some(solve(priced(problem, name), name, iterations=2 if "repair" in name else None).verdict).ok, name
 
 
 @pytest.mark.parametrize("family", SMALL)
@@ -95,10 +96,10 @@ def test_repair_improves_and_comes_close(family: str) -> None:
     problem = priced(instance(family, 1), "exhaustive")
     first = solve(problem, "exhaustive")
     better = solve(problem, "exhaustive+repair", iterations=30)
-    assert better.objective <= first.objective + 1e-9
+    assert some(better.objective) <= some(first.objective) + 1e-9
     exact = solve(problem, "highs", time_limit_s=20, threads=1)
     everything = 1000.0
-    assert better.objective - exact.objective <= 0.02 * everything
+    assert some(better.objective) - some(exact.objective) <= 0.02 * everything
 
 
 @pytest.mark.parametrize("seed", [1, 2])
@@ -113,7 +114,7 @@ def test_repair_comes_close_where_only_costs_count(seed: int) -> None:
     exact = solve(problem, "highs", threads=1)
     found = solve(problem, "exhaustive+repair", iterations=100)
     assert exact.status is Status.OPTIMAL
-    assert found.objective <= 1.005 * exact.objective
+    assert some(found.objective) <= 1.005 * some(exact.objective)
 
 
 @pytest.mark.parametrize("name", OURS)
@@ -137,9 +138,9 @@ def test_where_rounds_are_counted_the_clock_has_no_say(iterations: int | None, c
         np.random.default_rng(0), SearchMonitor(StoppingCriteria(iterations=iterations)), 1, recording
     )
     begin = solve(problem, "exhaustive").plan
-    better = SubMip(problem, tools).of_clusters(begin, np.arange(2))
+    better = SubMip(problem, tools).of_clusters(some(begin), np.arange(2))
     assert better is not None
-    assert verify(problem, better).objective <= verify(problem, begin).objective + 1e-9
+    assert verify(problem, better).objective <= verify(problem, some(begin)).objective + 1e-9
     (params,) = seen
     assert (params.time_limit_s is not None) == clock
     assert ("mip_max_nodes" in dict(params.options)) != clock
@@ -149,7 +150,7 @@ def test_a_start_is_never_lost() -> None:
     problem = instance("standard", 2)
     start = solve(problem, "highs", time_limit_s=20, threads=1)
     found = solve(problem, "exhaustive+repair", iterations=1, start=start.plan)
-    assert found.objective <= start.objective + 1e-9
+    assert some(found.objective) <= some(start.objective) + 1e-9
 
 
 @pytest.mark.parametrize("name", sorted(KIND.constructive))
@@ -167,7 +168,7 @@ def test_the_ledger_values_a_batch_as_the_verifier_does(family: str) -> None:
     problem = instance(family, 3)
     solution = solve(problem, "highs", time_limit_s=10, threads=1)
     desk = batch_state_of(problem)
-    desk.repeat(solution.plan)
+    desk.repeat(some(solution.plan))
     assert desk.value(term_prices_of(problem, desk.layout)) == pytest.approx(solution.objective, rel=1e-9, abs=1e-9)
     again = verify(problem, desk.plan())
     assert again.ok
@@ -179,7 +180,7 @@ def test_the_ledger_values_a_batch_as_the_verifier_does(family: str) -> None:
 def test_a_batch_repeats_every_lawful_plan(problem: JobPlacement) -> None:
     solution = solve(problem, "highs", threads=1)
     desk = batch_state_of(problem)
-    desk.repeat(solution.plan)
+    desk.repeat(some(solution.plan))
     again = verify(problem, desk.plan())
     assert again.ok
     assert again.objective == pytest.approx(solution.objective, rel=1e-9, abs=1e-9)
@@ -251,8 +252,8 @@ def test_lexicographic_stages_are_minimised_in_order() -> None:
     solution = solve(problem, "highs", time_limit_s=60, threads=1)
     assert [stage.term for stage in solution.stages] == ["rejected", "preemption", "spread", "balance"]
     weighted = replace(problem, objective=replace(problem.objective, order=()))
-    first = solve(weighted, "highs", time_limit_s=60, threads=1).verdict.terms["rejected"]
-    assert solution.stages[0].objective <= first + 1e-4
+    first = some(solve(weighted, "highs", time_limit_s=60, threads=1).verdict).terms["rejected"]
+    assert some(solution.stages[0].objective) <= first + 1e-4
 
 
 def test_more_capacity_never_hurts_and_more_demand_never_helps() -> None:
@@ -264,7 +265,7 @@ def test_more_capacity_never_hurts_and_more_demand_never_helps() -> None:
         more = problem.supply.copy()
         more[0] += [2000, 20_000, 20_000]
         before, after = (solve(p, "highs", threads=1).objective for p in (problem, replace(problem, supply=more)))
-        assert after <= before + 1e-3 * (1 + before)
+        assert some(after) <= some(before) + 1e-3 * (1 + some(before))
 
 
 def test_names_do_not_matter_to_the_optimum() -> None:

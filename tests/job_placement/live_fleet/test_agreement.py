@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,9 +20,12 @@ from mast_opt.job_placement.live_fleet.types import Bid, Job, Refused, Server, S
 from mast_opt.job_placement.plan import Plan
 from mast_opt.job_placement.units import GPU
 from mast_opt.search.interface import SearchMonitor, StoppingCriteria
+from tests.job_placement.fleets import bid_for
 from tests.job_placement.reference import assert_exact
 from tests.job_placement.strategies import problems
 
+FRACTION: Any = 1.0
+"""What a type checker would refuse as a number of tasks."""
 JOB_FIELDS = (
     *("jobs", "tier", "value_milli", "tasks", "cpu_mcores", "memory_mib", "within", "prefer", "tenant"),
     *("credit_milli", "submitted_ms"),
@@ -31,7 +35,9 @@ JOB_FIELDS = (
 def alone(problem: JobPlacement, j: int) -> JobPlacement:
     """The instance with one of its pending jobs only."""
     p = problem
-    parts = {name: (p.jobs[j],) if name == "jobs" else getattr(p, name)[j : j + 1] for name in JOB_FIELDS}
+    parts: dict[str, Any] = {
+        name: (p.jobs[j],) if name == "jobs" else getattr(p, name)[j : j + 1] for name in JOB_FIELDS
+    }
     for stem, names in {
         "option": ("type", "mgpu"),
         "read": ("dataset", "mb_per_day"),
@@ -203,7 +209,7 @@ def test_quotas_of_one_type_hold_for_that_type() -> None:
     assert isinstance(either, Bid)
     assert not either.over_quota
     fleet.release("one")
-    assert not fleet.place(replace(job, name="two")).over_quota
+    assert not bid_for(fleet, replace(job, name="two")).over_quota
 
 
 def test_a_victim_of_the_same_round_leaves_no_trace() -> None:
@@ -230,7 +236,7 @@ def test_explain_gives_the_closest_level_of_all_types_and_needs_of_types_in_serv
     )
     assert fleet.explain(Job("x", 0, tasks=2))[0].words == "it fits as it is, within one server"
     fleet.cordon("h")
-    fleet.commit(fleet.place(Job("busy", 0, mgpu=1000)))
+    fleet.commit(bid_for(fleet, Job("busy", 0, mgpu=1000)))
     words = fleet.explain(Job("x", 0, gpu_types={"a100": 1000, "h100": 500}, tasks=2))[0].words
     assert words.startswith("2 GPUs are needed; 1 are free")
 
@@ -244,7 +250,7 @@ def test_explain_gives_the_closest_level_of_all_types_and_needs_of_types_in_serv
         {"shares": (Share("s0", 2, {2: 1000, 3: 1000}),)},
         {"shares": (Share("s0", 1, {4: 1000}),)},
         {"shares": (Share("s0", 1, {2: 500, 3: 500}),)},
-        {"shares": (Share("s0", 1.0, {3: 1000}),)},
+        {"shares": (Share("s0", FRACTION, {3: 1000}),)},
         {"shares": (Share("nowhere", 1, {3: 1000}),)},
         {"shares": ()},
         {"shares": None},
@@ -257,13 +263,11 @@ def test_explain_gives_the_closest_level_of_all_types_and_needs_of_types_in_serv
         {"job": Job("new", 7)},
     ],
 )
-def test_a_changed_bid_is_refused_and_changes_nothing(changes: dict[str, object]) -> None:
+def test_a_changed_bid_is_refused_and_changes_nothing(changes: dict[str, Any]) -> None:
     fleet = Fleet(servers(2), tiers=(0, 1))
-    only = {"datasets": ("logs",)}
     fleet.set_replicas("logs", {"r0"})
-    fleet.commit(fleet.place(Job("fixed", 0, mgpu=2000, **only)))
-    bid = fleet.place(Job("new", 0, **only))
-    assert isinstance(bid, Bid)
+    fleet.commit(bid_for(fleet, Job("fixed", 0, mgpu=2000, datasets=("logs",))))
+    bid = bid_for(fleet, Job("new", 0, datasets=("logs",)))
     with pytest.raises(UsageError):
         fleet.commit(replace(bid, **changes))
     with pytest.raises(UsageError, match="takes a Bid"):
@@ -278,8 +282,8 @@ def test_a_bid_without_its_victims_or_beyond_what_they_free_is_refused(gpus: dic
     """Of four GPUs, a victim holds 0 and 1, a job that may not be stopped 2, and 3 is free."""
     fleet = Fleet(servers(1), tiers=(0, 1))
     for job in (Job("victim", 1, mgpu=2000, preemptible=True), Job("fixed", 0)):
-        fleet.commit(fleet.place(job))
-    bid = fleet.place(Job("new", 0, mgpu=2000))
+        fleet.commit(bid_for(fleet, job))
+    bid = bid_for(fleet, Job("new", 0, mgpu=2000))
     assert bid.victims == ("victim",)
     shares = (replace(bid.shares[0], gpus=gpus),)
     for changed in ((), ("victim",)) if 2 in gpus else ((),):

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,11 +15,14 @@ from mast_opt.job_placement.generate import FAMILIES
 from mast_opt.job_placement.live_fleet.fleet import Fleet
 from mast_opt.job_placement.live_fleet.types import Bid, Job, Refused, Server
 from tests.job_placement.engine.test_search import best_bid
-from tests.job_placement.fleets import crowded
+from tests.job_placement.fleets import bid_for, crowded, refused_for
 from tests.job_placement.operations import new_job, random_operation, small_fleet
 from tests.job_placement.reference import assert_exact
 
 OPERATIONS = 4_000
+FRACTION: Any = 1.5
+TEXT: Any = "logs"
+"""What a type checker would refuse."""
 
 
 def test_the_ledger_is_exact_after_random_operations() -> None:
@@ -135,26 +140,26 @@ def test_the_negative_cache_is_dropped_when_capacity_that_could_help_appears() -
     admit(fleet, Job("on-a", 0, mgpu=2000, gpu_types={"a100": 2000}))
     admit(fleet, Job("on-h", 0, mgpu=2000, gpu_types={"h100": 2000}))
     wants_a = Job("wants", 0, gpu_types={"a100": 1000})
-    assert not fleet.place(wants_a).remembered
-    assert fleet.place(wants_a).remembered
+    assert not refused_for(fleet, wants_a).remembered
+    assert refused_for(fleet, wants_a).remembered
     larger = Job("larger", 1, tasks=2, gpu_types={"a100": 2000}, cpu_mcores=1)
-    assert fleet.place(larger).remembered
+    assert refused_for(fleet, larger).remembered
     fleet.release("on-h")
-    assert fleet.place(wants_a).remembered
+    assert refused_for(fleet, wants_a).remembered
     fleet.release("on-a")
     assert isinstance(fleet.place(wants_a), Bid)
 
 
 def test_a_bid_from_an_older_state_is_stale_and_changes_nothing() -> None:
     fleet = Fleet([server("s", gpus=4)])
-    first, second = fleet.place(Job("a", 0)), fleet.place(Job("b", 0))
+    first, second = bid_for(fleet, Job("a", 0)), bid_for(fleet, Job("b", 0))
     fleet.commit(first)
     with pytest.raises(StaleBid, match="older state"):
         fleet.commit(second)
     assert fleet.running() == ("a",)
     assert_exact(fleet._books)
     snapshot = fleet.snapshot()
-    third = fleet.place(Job("c", 0))
+    third = bid_for(fleet, Job("c", 0))
     fleet.restore(snapshot)
     with pytest.raises(StaleBid):
         fleet.commit(third)
@@ -178,7 +183,7 @@ def test_failures_end_whole_gangs_and_drains_spare_what_may_not_be_stopped() -> 
 def test_over_quota_work_has_the_lowest_tier_and_may_be_stopped() -> None:
     fleet = Fleet([server("s", gpus=4)], tiers=(0, 1, 2), quotas={"lab": 2000})
     admit(fleet, Job("within", 0, mgpu=2000, tenant="lab"))
-    bid = fleet.place(Job("beyond", 0, mgpu=2000, tenant="lab"))
+    bid = bid_for(fleet, Job("beyond", 0, mgpu=2000, tenant="lab"))
     assert (bid.tier, bid.over_quota) == (2, True)
     fleet.commit(bid)
     assert admit(fleet, Job("other", 1, mgpu=2000)) == ("beyond",)
@@ -218,24 +223,27 @@ def test_hopeless_jobs_get_a_stated_reason(job: Job, words: str) -> None:
         (lambda fleet: Job("x", 0, mgpu=1500), "whole GPUs, or less than one"),
         (lambda fleet: Job("x", 0, tasks=0), "at least 1"),
         (lambda fleet: Job("x", 0, tasks=2 * 10**9), "tasks is 2,000,000,000; expected at most 1,000,000,000"),
-        (lambda fleet: Job("x", 0, tasks=1.5), "tasks is 1.5; expected a whole number"),
-        (lambda fleet: Job("x", 0, mgpu=500.5), "mgpu is 500.5; expected a whole number"),
+        (lambda fleet: Job("x", 0, tasks=FRACTION), "tasks is 1.5; expected a whole number"),
+        (lambda fleet: Job("x", 0, mgpu=FRACTION), "mgpu is 1.5; expected a whole number"),
         (lambda fleet: Job("x", 0, gpu_types={"a100": -1}), "mgpu is -1; expected at least 0"),
         (lambda fleet: Job("x", 0, tasks=2, memory_mib=2**53), "memory_mib is 9,007,199,254,740,992; expected at most"),
-        (lambda fleet: Job("x", 0, datasets="logs"), "datasets: 'logs' is one string"),
+        (lambda fleet: Job("x", 0, datasets=TEXT), "datasets: 'logs' is one string"),
         (lambda fleet: fleet.set_replicas("logs", "east"), "replicas of logs: 'east' is one string"),
         (lambda fleet: Fleet([server("s3")], replicas={"logs": "east"}), "replicas of logs: 'east' is one string"),
         (lambda fleet: Fleet([server("s3")], quotas={"vision": -5}), "quota is -5; expected at least 0"),
-        (lambda fleet: fleet.add_servers([replace(server("s3"), gpus=2.5)]), "gpus is 2.5; expected a whole number"),
+        (
+            lambda fleet: fleet.add_servers([replace(server("s3"), gpus=FRACTION)]),
+            "gpus is 1.5; expected a whole number",
+        ),
         (lambda fleet: fleet.add_servers([replace(server("s3"), gpus=5000)]), "gpus is 5,000; expected at most 4,096"),
         (lambda fleet: Job("x", 0, within="room"), "expected one of"),
         (lambda fleet: Fleet([]), "at least one server"),
     ],
 )
-def test_bad_input_is_refused_and_nothing_changes(wrong, words: str) -> None:  # type: ignore[no-untyped-def]
+def test_bad_input_is_refused_and_nothing_changes(wrong: Callable[[Fleet], object], words: str) -> None:
     fleet = Fleet([server("s1"), server("s2")])
     admit(fleet, Job("runs", 0, mgpu=2000))
-    bid = fleet.place(Job("next", 0))
+    bid = bid_for(fleet, Job("next", 0))
     with pytest.raises(UsageError, match=words):
         wrong(fleet)
     fleet.commit(bid)
@@ -290,8 +298,10 @@ def test_a_fleet_from_an_instance_takes_tiers_that_do_not_occur_there() -> None:
     for j in range(len(problem.jobs)):
         job = Job.of(problem, j)
         answer = wider.place(job)
-        over = isinstance(answer, Bid) and answer.over_quota  # what a tenant has no quota for has the lowest tier
-        assert (replace(answer, tier=max(problem.tiers)) if over else answer) == plain.place(job)
+        expected = answer
+        if isinstance(answer, Bid) and answer.over_quota:  # what a tenant has no quota for has the lowest tier
+            expected = replace(answer, tier=max(problem.tiers))
+        assert expected == plain.place(job)
         for tier in (first, last):
             with pytest.raises(UsageError, match=f"has tier {tier}"):
                 plain.place(replace(job, tier=tier))

@@ -11,6 +11,7 @@ from mast_opt.job_placement.migration.plan_rows import migration_plan
 from mast_opt.job_placement.plan import empty
 from mast_opt.job_placement.verification.measures import row_needs
 from tests.data_placement.support import examples
+from tests.narrowing import some
 
 
 @examples(15)
@@ -18,10 +19,10 @@ from tests.data_placement.support import examples
 def test_starts_find_room(seed: int, solver: str) -> None:
     problem = mast_opt.generate("job-placement", seed=seed, jobs=12)
     plan = mast_opt.solve(problem, solver, threads=1, seed=seed).plan
-    found = migration_plan(problem, plan)
+    found = migration_plan(problem, some(plan))
     assert not found.stuck
     free = problem.free.copy()
-    needs = row_needs(problem, plan)
+    needs = row_needs(problem, some(plan))
     started: set[str] = set()
     for wave in range(found.waves):
         for move in (move for move in found.moves if move.wave == wave):
@@ -29,13 +30,13 @@ def test_starts_find_room(seed: int, solver: str) -> None:
                 held = problem.held_job == problem.running.index(move.what)
                 np.add.at(free, problem.held_server[held], problem.held[held])
             else:
-                rows = plan.job == problem.jobs.index(move.what)
-                np.subtract.at(free, plan.server[rows], needs[rows])
+                rows = some(plan).job == problem.jobs.index(move.what)
+                np.subtract.at(free, some(plan).server[rows], needs[rows])
                 started.add(move.what)
                 assert (free >= 0).all()
-    assert started == {problem.jobs[j] for j in plan.job.tolist()}
+    assert started == {problem.jobs[j] for j in some(plan).job.tolist()}
     stopped = {move.what for move in found.moves if move.action == "stop"}
-    assert stopped == {problem.running[v] for v in np.flatnonzero(plan.preempt).tolist()}
+    assert stopped == {problem.running[v] for v in np.flatnonzero(some(plan).preempt).tolist()}
 
 
 def test_nothing_to_do() -> None:

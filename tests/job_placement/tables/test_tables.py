@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from mast_opt.job_placement.tables.plan_tables import plan_from_tables, plan_to_
 from mast_opt.job_placement.tables.problem_tables import problem_from_tables, problem_to_tables
 from mast_opt.solving import solve, write_plan
 from tests.job_placement.strategies import problems
+from tests.narrowing import some
 
 BASE: dict[str, Any] = {
     "instance": {"format": "mast-opt/1", "kind": "job-placement", "name": "faulty"},
@@ -95,10 +96,10 @@ def test_defaults_are_those_of_the_contract(tmp_path: Path) -> None:
 def test_a_job_larger_than_any_cluster_is_no_fault_and_has_a_reason(tmp_path: Path) -> None:
     problem = loaded(tmp_path, jobs=[{**BASE["jobs"][0], "tasks": 50}, {**BASE["jobs"][0], "job": "k"}])
     solution = solve(problem, "highs")
-    assert problem.jobs[int(solution.plan.job[0])] == "k"
+    assert problem.jobs[int(some(solution.plan).job[0])] == "k"
     from mast_opt.job_placement.presentation.sections import sections
 
-    waiting = sections(problem, solution.plan)[-1]
+    waiting = sections(problem, some(solution.plan))[-1]
     assert waiting.rows[0][0] == "j"
     assert "larger than the cluster" in str(waiting.rows[0][-1])
 
@@ -139,8 +140,10 @@ def test_faults_name_the_place_and_what_was_expected(tmp_path: Path, changes: di
 
 def test_a_plan_in_the_wrong_cluster_is_a_fault() -> None:
     problem = FAMILIES["features"].generate(np.random.default_rng(1))
-    tables = plan_to_tables(problem, solve(problem, "exhaustive+repair", iterations=1, threads=1).plan)
-    tables.values["assignments"]["cluster"] = (tables.get("assignments", "cluster") + 1) % len(problem.clusters)
+    tables = plan_to_tables(problem, some(solve(problem, "exhaustive+repair", iterations=1, threads=1).plan))
+    rows = dict(tables.values["assignments"])
+    rows["cluster"] = (rows["cluster"] + 1) % len(problem.clusters)
+    tables = replace(tables, values={**tables.values, "assignments": rows})
     with pytest.raises(PlanError, match=r"assignments, row 1, column cluster.*the cluster of"):
         plan_from_tables(problem, tables)
 
@@ -152,7 +155,9 @@ def loaded(folder: Path, **changes: Any) -> JobPlacement:
             content[table] = [{name: value for name, value in row.items() if value is not None} for row in rows]
     path = folder / "faulty.json"
     path.write_text(json.dumps(content))
-    return read(path)
+    problem = read(path)
+    assert isinstance(problem, JobPlacement)
+    return problem
 
 
 @pytest.mark.parametrize(
@@ -166,7 +171,7 @@ def test_a_checksum_sees_the_order_of_rows_where_quotas_give_it_a_meaning(
     table: str, rows: list[dict[str, Any]], tmp_path: Path
 ) -> None:
     servers = [{**BASE["servers"][0], "server": kind, "gpu_type": kind} for kind in "ab"]
-    none = {"running": [], "allocations": []}
+    none: dict[str, list[dict[str, Any]]] = {"running": [], "allocations": []}
     made: dict[tuple[bool, bool], str] = {}
     for quotas in ([], [{"tenant": "t", "gpus": 1}]):
         for ordered in (rows, rows[::-1]):

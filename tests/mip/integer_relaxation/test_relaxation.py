@@ -11,16 +11,16 @@ from hypothesis import strategies as st
 from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import csr_array
 
-from mast_opt.core.arrays import FloatArray
+from mast_opt.core.arrays import BoolArray, FloatArray, IntArray
 from mast_opt.mip import Mip, MipBuilder
 from mast_opt.mip.integer_relaxation.bound_tightening import endless_gain, finite_bounds
 from mast_opt.mip.integer_relaxation.coefficients import Coefficients
 from mast_opt.mip.integer_relaxation.implied_integers import integral_units, whole
 from mast_opt.mip.integer_relaxation.relaxation import IntegerRelaxation, Unlimited, lattice
-from tests.backends.programs import INF, overload, program
+from tests.backends.programs import INF, DenseRow, overload, program
 
 
-def minimum(mip: Mip, integral: FloatArray | None = None) -> float | None:
+def minimum(mip: Mip, integral: BoolArray | None = None) -> float | None:
     """The minimum by SciPy, or None if there is no feasible point."""
     matrix = csr_array((mip.value, mip.index, mip.row_start), shape=mip.shape).tocsc()
     rows = [LinearConstraint(matrix, mip.row_lower, mip.row_upper)] if mip.shape[0] else []
@@ -31,7 +31,7 @@ def minimum(mip: Mip, integral: FloatArray | None = None) -> float | None:
     return None if found.status == 2 else float(found.fun) + mip.offset
 
 
-def row_sums(integers: IntegerRelaxation, z: FloatArray) -> FloatArray:
+def row_sums(integers: IntegerRelaxation, z: IntArray) -> FloatArray:
     rows = integers.rows
     shape = (len(rows.lower), len(z))
     return np.asarray(csr_array((rows.value, rows.index, rows.start), shape=shape) @ z)
@@ -99,7 +99,7 @@ def test_no_row_can_overflow(case: tuple[Mip, FloatArray]) -> None:
 
 
 def test_integer_programs_are_kept_as_they_are() -> None:
-    rows = [([6, 9, 0], -INF, 20), ([0.25, 0, 0.5], 0.75, INF), ([1, 1, 1], -1, 7)]
+    rows: list[DenseRow] = [([6, 9, 0], -INF, 20), ([0.25, 0, 0.5], 0.75, INF), ([1, 1, 1], -1, 7)]
     integers = lattice(program([1.5, -2, 0.25], rows, lower=-2, upper=[3, 4.5, 9]), 7)
     assert integers.loss == 0.0
     assert not integers.grid.any()

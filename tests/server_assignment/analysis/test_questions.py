@@ -17,6 +17,7 @@ from mast_opt import Scenario
 from mast_opt.analysis.scenario_files import happened
 from mast_opt.registry import kind_of
 from mast_opt.server_assignment import Plan, ServerAssignment
+from tests.narrowing import some
 from tests.server_assignment.brute import Brute
 from tests.server_assignment.strategies import plans, problems
 from tests.server_assignment.support import examples
@@ -69,11 +70,11 @@ def test_one_server_more_or_less_is_measured_exactly() -> None:
     (web,) = mast_opt.explain(REPAIR, plan, ["web"]).reasons
     less = next(option for option in web.options if option.words == "without one compute (nobody has it today) at sb-2")
     board = REPAIR.switchboards.index("sb-2")
-    at = np.flatnonzero((plan.reservation == 0) & (REPAIR.server_switchboard == board) & ~REPAIR.in_use)[0]
-    fewer = plan.reservation.copy()
+    at = np.flatnonzero((some(plan).reservation == 0) & (REPAIR.server_switchboard == board) & ~REPAIR.in_use)[0]
+    fewer = some(plan).reservation.copy()
     fewer[at] = len(REPAIR.reservations)
     before = mast_opt.verify(REPAIR, plan).objective
-    after = mast_opt.verify(REPAIR, type(plan)(fewer)).objective
+    after = mast_opt.verify(REPAIR, Plan(fewer)).objective
     assert less.change == pytest.approx(after - before)
 
 
@@ -106,7 +107,7 @@ def test_every_change_of_one_server_is_covered(data: st.DataObject, problem: Ser
 def test_what_is_forbidden_is_told() -> None:
     """Today's assignment is short, so nothing may make it shorter."""
     short = replace(REPAIR, asked_mrru=REPAIR.asked_mrru * 3)
-    today = type(mast_opt.solve(REPAIR).plan)(short.owner.copy())
+    today = Plan(short.owner.copy())
     (web,) = mast_opt.explain(short, today, ["web"]).reasons
     barred = [words for option in web.options for words in option.forbidden]
     assert any("lacks capacity today and would lack" in words for words in barred)
@@ -123,7 +124,7 @@ def test_scenarios() -> None:
     answer = mast_opt.whatif(SPREAD, scenarios, gap=0.0)
     lost, gone, more, new = answer.outcomes
     away = np.flatnonzero(SPREAD.server_switchboard == 0)
-    assert (lost.solution.plan.reservation[away] == len(SPREAD.reservations)).all()
+    assert (some(lost.solution.plan).reservation[away] == len(SPREAD.reservations)).all()
     assert lost.kept is not None
     assert not lost.kept.ok
     assert gone.solution.verdict is not None
@@ -211,6 +212,6 @@ def test_idle_servers_are_traded_after_those_in_use() -> None:
     )
     for point in frontier.points:
         assert mast_opt.verify(REPAIR, point.plan).ok
-        assert point.terms["moves_in_use"] <= fewest.verdict.terms["moves_in_use"] + 1e-6
+        assert point.terms["moves_in_use"] <= some(fewest.verdict).terms["moves_in_use"] + 1e-6
     with pytest.raises(mast_opt.UsageError, match="always comes first"):
         mast_opt.pareto(REPAIR, ("moves_in_use", "moves_idle"))

@@ -89,7 +89,7 @@ def test_a_crowded_reservation_is_spread_and_the_rest_is_left_alone() -> None:
     assert verify(problem, after).objective == pytest.approx(verify(problem, crowded).objective)
 
 
-def crowd(problem: ServerAssignment, plan: Plan) -> np.ndarray:  # type: ignore[type-arg]
+def crowd(problem: ServerAssignment, plan: Plan) -> np.ndarray:
     """The same counts with each stock handed out rack after rack."""
     after = plan.reservation.copy()
     for stock in range(len(problem.stocks)):

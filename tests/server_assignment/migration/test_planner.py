@@ -187,7 +187,9 @@ def test_optimal_plans_can_be_carried_out(problem: ServerAssignment) -> None:
 
 def swap(free: int) -> ServerAssignment:
     """Two claims without buffers that each hold one server and shall exchange them; beside them free servers."""
-    fleet = mast_opt.generate("server-assignment", "fresh", servers=2 + free, reservations=2, datacenters=1)
+    fleet: ServerAssignment = mast_opt.generate(
+        "server-assignment", "fresh", servers=2 + free, reservations=2, datacenters=1
+    )
     width = len(fleet.types)
     return replace(
         fleet,

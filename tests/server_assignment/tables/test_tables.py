@@ -100,7 +100,7 @@ HEADS = ["server", "type", "rack", "switchboard", "datacenter", "reservation", "
 
 def content(**changes: Any) -> dict[str, Any]:
     """A small instance as JSON."""
-    servers = [
+    servers: list[list[Any]] = [
         ["s1", "old", "r1", "sb1", "east", "ads", True],
         ["s2", "old", "r1", "sb2", "west", None, False],
     ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -213,7 +214,7 @@ def test_what_is_lacking_below_the_least_level_by_hand() -> None:
 def drifting() -> ServerAssignment:
     """ads wants nothing in dc0, where it has one of the two servers of 1000 that it asks for; the other, free one is
     there too. Nothing may be farther off than today, so it goes on lacking 1000 of 2000."""
-    fleet = mast_opt.generate("server-assignment", "fresh", servers=2, reservations=1, datacenters=1)
+    fleet: ServerAssignment = mast_opt.generate("server-assignment", "fresh", servers=2, reservations=1, datacenters=1)
     width = len(fleet.types)
     weights = dict.fromkeys(fleet.objective.weights, 0.0) | {"shortfall": 1.0}
     return replace(
@@ -276,7 +277,8 @@ def test_positions_that_are_none_are_refused() -> None:
     certificate = Certificate.in_fractions(free_prices(drifting()))
     for at in (-1, 1):
         for name, value in (("other_of", "other_survive"), ("exact_of", "exact_to")):
-            wrong = replace(certificate, **{name: np.array([at]), value: np.zeros(1)})
+            changes: dict[str, Any] = {name: np.array([at]), value: np.zeros(1)}
+            wrong = replace(certificate, **changes)
             with pytest.raises(PlanError, match="positions of reservations, 0 … 0"):
                 certified_bound(drifting(), wrong.arrays())
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import fields, replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,7 +21,7 @@ from tests.server_assignment.support import examples, proven
 ADS, FEED, SPARE, NOBODY = range(4)
 
 
-def ints(*numbers: int) -> np.ndarray:  # type: ignore[type-arg]
+def ints(*numbers: int) -> np.ndarray:
     return np.array(numbers, np.int64)
 
 
@@ -135,7 +136,9 @@ def test_a_pool_that_is_too_small_today_may_not_be_smaller(problem: ServerAssign
     """A new server for feed at sb1 would be 1.5 more at risk there."""
     more = replace(problem, server_type=ints(0, 0, 1, 1, 0, 0, 1, 1), owner=ints(0, 0, 1, 1, 0, 3, 3, 3))
     assert verify(more, changed(more, (6, FEED), (7, FEED))).ok
-    none = dict.fromkeys((item.name for item in fields(more) if item.name.startswith("affinity_")), ints())
+    none: dict[str, Any] = dict.fromkeys(
+        (item.name for item in fields(more) if item.name.startswith("affinity_")), ints()
+    )
     worse = replace(more, rack_switchboard=ints(0, 0, 0), **none)
     worse = replace(worse, affinity_share_milli=ints(), affinity_tolerance_milli=ints())
     (violation,) = verify(worse, changed(worse, (7, FEED))).violations
@@ -157,7 +160,7 @@ def test_who_has_worthless_servers_today_may_keep_them(problem: ServerAssignment
 
 
 @pytest.mark.parametrize("reservation", [ints(0, 1), ints(0, 0, 1, 1, 0, 3, 1, 4), ints(0, 0, 1, 1, 0, 3, 1, -1)])
-def test_what_is_no_plan_is_an_error(problem: ServerAssignment, reservation: np.ndarray) -> None:  # type: ignore[type-arg]
+def test_what_is_no_plan_is_an_error(problem: ServerAssignment, reservation: np.ndarray) -> None:
     with pytest.raises(ValueError, match="reservation"):
         verify(problem, Plan(reservation))
 

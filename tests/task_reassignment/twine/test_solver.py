@@ -143,8 +143,9 @@ def few(**given: Any) -> TaskReassignment:
     """Some processes of services of their own, and machines alike, unless more is given."""
     sizes = {"processes": len(given["need"]), "machines": len(given["capacity"]), "resources": len(given["need"][0])}
     problem = FAMILIES["containers"].generate(np.random.default_rng(0), **sizes)
-    changes = {"safety": given["capacity"], **given}
-    return replace(problem, **{name: np.array(value) for name, value in changes.items()})
+    changes: dict[str, Any] = {"safety": given["capacity"], **given}
+    arrays: dict[str, Any] = {name: np.array(value) for name, value in changes.items()}
+    return replace(problem, **arrays)
 
 
 def searched(problem: TaskReassignment, *start: int) -> float:

@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from mast_opt.core.jit import compiled
 from mast_opt.data_placement.tetris.lagrangian.projections import BARRED, copies_shift, simplex_shift
 
 
 @compiled
-def shift_to_simplex(values):  # type: ignore[no-untyped-def]
+def shift_to_simplex(values: NDArray[np.float32]) -> Any:
     return simplex_shift(values, len(values))
 
 
 @compiled
-def shift_to_copies(values, fewest, most):  # type: ignore[no-untyped-def]
+def shift_to_copies(values: NDArray[np.float32], fewest: int, most: int) -> Any:
     return copies_shift(values, len(values), fewest, most)
 
 
-def drawn(seed: int, size: int) -> np.ndarray:
+def drawn(seed: int, size: int) -> NDArray[np.float32]:
     """Values of which some are barred and, of the others, some lie far off."""
     rng = np.random.default_rng(seed)
     values = rng.normal(0.1, 0.5, size) * rng.choice([0.01, 1.0, 30.0], size)
-    return values.astype(np.float32)
+    return np.asarray(values, np.float32)
 
 
 @pytest.mark.parametrize("size", [1, 2, 7, 31, 64])
@@ -50,9 +53,9 @@ def test_copies(seed: int, fewest: int, most: int) -> None:
     assert kept[0] == 0.0
     assert not pinned or kept[1] == 1.0
     assert fewest - 1e-4 <= kept.sum() <= most + 1e-4
-    low, high = -BARRED / 2, BARRED / 2
+    low, high = float(-BARRED) / 2, float(BARRED) / 2
     for _ in range(200):
-        middle = 0.5 * (float(low) + float(high))
+        middle = 0.5 * (low + high)
         low, high = (middle, high) if np.clip(values - middle, 0, 1).sum() > kept.sum() else (low, middle)
     plain = np.clip(values, 0, 1)
     nearest = plain if fewest <= plain.sum() <= most else np.clip(values.astype(np.float64) - high, 0, 1)

@@ -23,6 +23,7 @@ from mast_opt.data_placement.tetris.sub_mip.fix_and_optimise import (
 from mast_opt.data_placement.verification.verifier import verify
 from mast_opt.mip import Mip
 from mast_opt.search.interface import SearchContext, SearchMonitor, StoppingCriteria
+from tests.narrowing import some
 
 SIZES = {"datasets": 5, "workloads": 7, "regions": 3}
 
@@ -117,7 +118,7 @@ def test_a_plan_that_exceeds_links_less_is_a_beginning_too() -> None:
             excess.append(1e-6)
         elif excess:
             assert params.start is not None
-            excess.append(float(params.start[-len(problem.links.source) :].sum()))
+            excess.append(float(params.start[-len(some(problem.links).source) :].sum()))
             stop.cancel.set()
         return result
 

@@ -16,7 +16,7 @@ from mast_opt.data_placement.analysis.hooks import QUESTIONS
 from mast_opt.registry import kind_of
 from tests.data_placement.strategies import plans, problems
 from tests.data_placement.support import examples, serves_nothing_twice
-from tests.data_placement.workshop import IMAGES, LOGS, PLAN, PROBLEM, A, B, grid
+from tests.data_placement.workshop import IMAGES, LOGS, PLAN, PROBLEM, A, B, grid, ints
 
 
 @examples(40)
@@ -41,7 +41,14 @@ def test_the_work_of_a_plan_and_of_today() -> None:
     assert [one.running for one in answer.regions] == [("etl",), ("train",), ("etl", "view")]
     assert [one.running_gpus for one in answer.regions] == [0, 8, 4]
     assert [one.lost_gpus for one in answer.regions] == [0, 8, 4]
-    assert {one.dataset: one.work for one in answer.single_copies} == {"images": ("train",), "video": ("view",)}
+    assert [(one.dataset, one.tb, one.work, one.gpus) for one in answer.single_copies] == [
+        ("images", 6, ("train",), 8),
+        ("video", 9, ("view",), 4),
+    ]
+    least = risk(PROBLEM, replace(PLAN, run_share=ints(1000, 999, 1, 1000)))
+    assert [one.running for one in least.regions] == [("etl",), ("train",), ("etl", "view")]
+    none = risk(PROBLEM, replace(PLAN, run_share=ints(1000, 1000, 0, 1000)))
+    assert [one.running for one in none.regions] == [("etl",), ("train",), ("view",)]
     now = risk(PROBLEM)
     assert (now.of, now.complete) == ("today", False)
     assert [one.running_gpus for one in now.regions] == [8, 0, 0]

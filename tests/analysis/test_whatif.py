@@ -40,6 +40,9 @@ def after(problem: DataPlacement, **changes: Any) -> DataPlacement:
 def test_a_lost_region_holds_and_runs_nothing() -> None:
     lost = QUESTIONS.priced(after(PROBLEM, lose_regions=["b"]))
     assert not lost.stored[:, B].any()
+    assert (lost.storage_mb[B], lost.cpu_mcores[B], lost.supply_mgpu[B].tolist()) == (0, 0, [0, 0])
+    assert lost.links is not None
+    assert lost.links.capacity_mb_per_day.tolist() == [0, TB, 0, 0]
     assert not lost.pinned[IMAGES, B]
     solution = mast_opt.solve(lost)
     assert solution.status is Status.OPTIMAL

@@ -14,7 +14,7 @@ from mast_opt.job_placement.verification.measures import measure
 
 
 def verify(problem: JobPlacement, plan: Plan) -> Verdict:
-    """Every violation of the plan, and its objective. Raises ValueError for arrays of wrong lengths."""
+    """Every violation of the plan, and its objective. Raises ValueError for a plan of other running jobs."""
     check = _Check(problem, plan)
     check.structure()
     check.gangs()
@@ -43,9 +43,8 @@ class _Check:
     def structure(self) -> None:
         """Positions in range, tasks positive, no row twice."""
         p, plan = self.p, self.plan
-        rows = (plan.job, plan.server, plan.tasks, plan.gpu_index, plan.indexed)
-        if len({len(column) for column in rows}) > 1 or len(plan.preempt) != len(p.running):
-            raise ValueError("the arrays of the plan have wrong lengths")
+        if len(plan.preempt) != len(p.running):
+            raise ValueError(f"preempt has {len(plan.preempt)} entries; expected {len(p.running)}, one per running job")
         kept = np.ones(len(plan.job), np.bool_)
         for axis, at in ((p.jobs, plan.job), (p.servers, plan.server)):
             for row in np.flatnonzero((at < 0) | (at >= len(axis))).tolist():

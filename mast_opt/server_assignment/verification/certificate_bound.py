@@ -115,15 +115,13 @@ class _Bound:
             price=np.concatenate([charged - keep_in_use, charged - keep_idle, charged]),
             **self._limits(q),
         )
-        least, lacking = 0, 0
-        if p.buffer[q] == EMBEDDED and p.asked_mrru[q] > 0:
-            useful = worth > 0
-            least, lacking = floor(worth[useful], board[useful], stocks.size[here][useful], int(p.asked_mrru[q]))
         asked = int(p.asked_mrru[q])
         spare = self.unit["shortfall"] - survive
         cost = taken + survive * asked + min(spare, 0.0) * float(self.now.short[q])
         if p.buffer[q] != EMBEDDED:
             return cost + offers.without_level(survive)
+        useful = worth > 0
+        least, lacking = floor(worth[useful], board[useful], stocks.size[here][useful], asked)
         missing = max(spare, 0.0) * lacking
         cost += offers.cheapest(survive, self.unit["buffer"], least, missing)
         counted_to = int(self.c.counted_to[q])

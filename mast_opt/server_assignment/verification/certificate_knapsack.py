@@ -128,25 +128,25 @@ class Choices:
         lowest = reduced.min(axis=1)
         bound = float(lowest.sum()) + price * need
         rounding = ROUNDING * (float(np.abs(lowest).sum()) + price * need)
-        room = target - bound
-        if room <= rounding:
+        room = target - bound - rounding
+        if room <= 0:
             return target
         over = reduced - lowest[:, None]
         reached, first = np.zeros(1), 0
         for row in over:
-            chosen = np.flatnonzero(row <= room + rounding)
+            chosen = np.flatnonzero(row < room)
             step = amounts[chosen] - amounts[chosen[0]]
             longer = np.full(len(reached) + int(step[-1]), np.inf)
             for by, extra in zip(step.tolist(), row[chosen].tolist(), strict=True):
                 part = longer[by : by + len(reached)]
                 np.minimum(part, reached + extra, out=part)
-            kept = np.flatnonzero(longer <= room + rounding)
+            kept = np.flatnonzero(longer < room)
             reached = longer[kept[0] : kept[-1] + 1]
             first += int(amounts[chosen[0]] + kept[0])
         more = (first + np.arange(len(reached))) * self.unit - need
         rest = np.where(more > 0, price * more, (price - self.shortfall) * more)
         found = float((reached + rest).min())
-        return target if found >= room - rounding else bound + found
+        return bound + found if found < room else target
 
     def _price(self, table: Floats, held: Ints, need: int) -> float:
         """Of an mrru, near the one that makes the bound largest; any up to that of shortfall would do."""

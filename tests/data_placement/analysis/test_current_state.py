@@ -43,14 +43,6 @@ STATED: dict[str, Any] = {
 WHOLE = replace(PROBLEM, **STATED)
 
 
-def limits(problem: DataPlacement) -> dict[str, set[tuple[str, ...]]]:
-    found: dict[str, set[tuple[str, ...]]] = {}
-    for one in present(problem).broken:
-        assert one.message
-        found.setdefault(one.limit, set()).add(one.index)
-    return found
-
-
 def test_a_state_that_is_known_and_keeps_every_limit() -> None:
     state = present(WHOLE)
     assert state.complete
@@ -69,43 +61,104 @@ def test_missing_runs_are_counted() -> None:
     nothing = replace(WHOLE, **{name: STATED[name][:0] for name in STATED if name != "stored"})
     assert [one.known for one in known(nothing)] == [0, 0, 0]
     assert "where work runs is not known" in present(nothing).notes[0]
+    assert present(nothing).broken == ()
 
 
 def test_a_type_that_is_not_stated_is_not_known() -> None:
     """train accepts two types, so an empty cell is a guess; view accepts one."""
     vague = replace(WHOLE, current_type=ints(NO_GPU, NO_GPU, NO_GPU))
     assert [one.known for one in known(vague)] == [3, 4, 65]
+    assert not complete(vague)
     assert "1 workload runs on a GPU type that is not stated" in present(vague).notes[0]
 
 
 @pytest.mark.parametrize(
-    ("changes", "limit", "index"),
+    ("changes", "limit", "index", "message"),
     [
-        ({"storage_mb": ints(9, 20, 20) * TB}, "storage", ("a",)),
-        ({"cpu_mcores": ints(59, 100, 100) * 1000}, "cpu", ("a",)),
-        ({"quota_region": ints(A), "quota_mcores": ints(9000)}, "quota", ("a", "ads")),
-        ({"copies_max": ints(2, 1, 3)}, "copies", ("images",)),
-        ({"copies_min": ints(2, 1, 1)}, "copies", ("logs",)),
-        ({"pinned": grid((LOGS, B))}, "place", ("logs", "b")),
-        ({"forbidden": grid((IMAGES, A))}, "place", ("images", "a")),
-        ({"residency": grid((IMAGES, A))}, "residency", ("images", "b")),
-        ({"residency": grid((LOGS, B))}, "residency", ("train", "logs", "a")),
-        ({"current_type": ints(NO_GPU + 0, A100, A100)}, "run", ("etl", "a", "a100")),
-        ({"current_type": ints(A100, NO_GPU, A100)}, "run", ("train", "a", "a100")),
-        ({"current_type": ints(H100, NO_GPU, H100)}, "run", ("view", "c", "h100")),
-        ({"work_forbidden": grid((ETL, A))}, "run", ("etl", "a", "none")),
-        ({"work_pinned": grid((ETL, B))}, "run", ("etl", "a", "none")),
-        ({"stored": grid((LOGS, A), (IMAGES, A), (IMAGES, B))}, "local", ("view", "video", "c")),
+        ({"storage_mb": ints(9, 20, 20) * TB}, "storage", ("a",), "storage of a (9 TB usable) is exceeded by 1 TB"),
+        ({"cpu_mcores": ints(59, 100, 100) * 1000}, "cpu", ("a",), "CPU of a (59 cores) is exceeded by 1 core"),
+        (
+            {"quota_region": ints(A), "quota_mcores": ints(9000)},
+            "quota",
+            ("a", "ads"),
+            "CPU quota of ads in a (9 cores) is exceeded by 1 core",
+        ),
+        ({"copies_max": ints(2, 1, 3)}, "copies", ("images",), "dataset images has 2 replicas; expected at most 1"),
+        ({"copies_min": ints(2, 1, 1)}, "copies", ("logs",), "dataset logs has 1 replica; expected at least 2"),
+        ({"pinned": grid((LOGS, B))}, "place", ("logs", "b"), "dataset logs has no replica in b, where it is pinned"),
+        (
+            {"forbidden": grid((IMAGES, A))},
+            "place",
+            ("images", "a"),
+            "dataset images has a replica in a, where it is forbidden",
+        ),
+        (
+            {"residency": grid((IMAGES, A))},
+            "residency",
+            ("images", "b"),
+            "dataset images has a replica in b, outside its residency; it may only be a source of copies",
+        ),
+        (
+            {"residency": grid((LOGS, B))},
+            "residency",
+            ("train", "logs", "a"),
+            "train reads logs in a, outside the residency of the data",
+        ),
+        (
+            {"current_type": ints(NO_GPU, A100, A100)},
+            "run",
+            ("etl", "a", "a100"),
+            "etl runs in a on a100, which it does not accept",
+        ),
+        (
+            {"current_type": ints(A100, NO_GPU, A100)},
+            "run",
+            ("train", "a", "a100"),
+            "train runs in a on a100, and a has no supply of it",
+        ),
+        (
+            {"current_type": ints(H100, NO_GPU, H100)},
+            "run",
+            ("view", "c", "h100"),
+            "view runs in c on h100, which it does not accept",
+        ),
+        ({"work_forbidden": grid((ETL, A))}, "run", ("etl", "a", "none"), "etl runs in a, where it is forbidden"),
+        (
+            {"work_pinned": grid((ETL, B))},
+            "run",
+            ("etl", "a", "none"),
+            "etl runs in a, and it is pinned to another region",
+        ),
+        (
+            {"stored": grid((LOGS, A), (IMAGES, A), (IMAGES, B))},
+            "local",
+            ("view", "video", "c"),
+            "view runs in c and reads video, which is stored nowhere",
+        ),
         (
             {"stored": grid((LOGS, A), (IMAGES, B), (VIDEO, C)), "remote_reads": False},
             "local",
             ("train", "images", "a"),
+            "train runs in a and reads images, which a does not hold, and remote reads are forbidden",
         ),
-        ({"stored": grid((LOGS, A), (IMAGES, C), (VIDEO, C))}, "local", ("train", "images", "a")),
+        (
+            {"stored": grid((LOGS, A), (IMAGES, C), (VIDEO, C))},
+            "local",
+            ("train", "images", "a"),
+            "train runs in a and reads images, which a does not hold, and no link brings it there",
+        ),
     ],
 )
-def test_each_limit_that_today_breaks_is_named(changes: dict[str, Any], limit: str, index: tuple[str, ...]) -> None:
-    assert index in limits(replace(WHOLE, **changes))[limit]
+def test_each_limit_that_today_breaks_is_named(
+    changes: dict[str, Any], limit: str, index: tuple[str, ...], message: str
+) -> None:
+    broken = present(replace(WHOLE, **changes)).broken
+    assert message in [one.message for one in broken if (one.limit, one.index) == (limit, index)]
+
+
+def test_reads_over_a_link_break_nothing() -> None:
+    """images are in b alone, from where a link leads to a."""
+    assert present(replace(WHOLE, stored=grid((LOGS, A), (IMAGES, B), (VIDEO, C)))).broken == ()
 
 
 def test_a_run_on_a_type_that_is_not_accepted_is_no_known_demand() -> None:

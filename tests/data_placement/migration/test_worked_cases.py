@@ -279,6 +279,22 @@ def test_work_stops_that_needs_the_links_from_two_replicas(most: int, monkeypatc
     assert [(stop.part.workload, stop.mgpu, stop.day) for stop in found.stops] == [(0, 4000, 0)]
 
 
+def test_of_orders_that_stop_as_much_the_shortest_is_taken() -> None:
+    """w0 and w1 exchange regions, so one of them has to stop, after both copies. d1 comes to r1 once the d0 there is
+    gone; that need not wait for the copy of d0, since there is another one in r2."""
+    problem, plan = case(
+        room=(60, 20, 60),
+        data=[(20, (1, 2), (0,)), (20, (0, 2), (0, 1, 2))],
+        work=[(8, 0, 1, (1,)), (8, 1, 0, (1,))],
+        gpus=(8, 8, 1),
+        ingress_limited=np.ones(3, np.bool_),
+        ingress_mb_per_day=ints(10, 10, 10),
+    )
+    found = carried_out(problem, plan)
+    assert [(step.dataset, step.day) for step in found.steps if not step.deletes] == [(0, 0), (1, 0), (0, 1), (1, 1)]
+    assert ([stop.mgpu for stop in found.stops], found.days, found.proven) == ([8000], 2, True)
+
+
 def test_the_stopover_is_the_one_that_stops_nobody() -> None:
     """d0 and d1 change places over r2. w0 reads d0, wherever it is in r0 or r1; so it is d1 that goes to r2."""
     problem, plan = case(

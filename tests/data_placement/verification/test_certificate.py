@@ -147,6 +147,22 @@ def test_prices_out_of_their_boxes_are_refused(problem: DataPlacement, name: str
         certified_bound(problem, edited(problem, name, lambda price: price + most * 1.001 + 1e-9))
 
 
+@pytest.mark.parametrize("name", ["read_cap", "worst", "over", "under"])
+def test_every_price_has_a_box_of_its_own(problem: DataPlacement, name: str) -> None:
+    weights = {**problem.objective.weights, "remote": 5.0, "peak": 3.0, "overload": 7.0, "idle": 0.5}
+    problem = replace(problem, objective=replace(problem.objective, weights=weights, tier_weights={0: 0.25, 1: 2.0}))
+    most = boxes(problem)["read"][:, 0] if name == "read_cap" else boxes(problem)[name]
+    certificate = random_certificate(problem, 4)
+    assert (most > 0).any()
+    for cell in map(tuple, np.argwhere(most > 0)):
+        price = np.zeros_like(getattr(certificate, name))
+        price[cell] = most[cell]
+        replace(certificate, **{name: price}).bound(problem)
+        price[cell] = most[cell] * 1.001
+        with pytest.raises(PlanError, match=f"{name}.*boxes"):
+            replace(certificate, **{name: price}).bound(problem)
+
+
 @pytest.mark.parametrize("name", ["worst", "over", "under"])
 def test_a_price_where_no_gpus_are_supplied_is_refused(problem: DataPlacement, name: str) -> None:
     supply = problem.supply_mgpu.copy()

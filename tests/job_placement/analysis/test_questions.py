@@ -11,6 +11,7 @@ import pytest
 
 import mast_opt
 from mast_opt import Scenario
+from mast_opt.job_placement.analysis.scenarios import add_servers
 from mast_opt.job_placement.plan import empty
 from tests.narrowing import some
 
@@ -93,6 +94,13 @@ def test_new_servers_are_like_those_that_are_not_lost() -> None:
     (outcome,) = mast_opt.whatif(more.problem, [Scenario("moved", changes)]).outcomes
     assert not outcome.problem.supply[0].any()
     assert (outcome.problem.supply[-2:] == REGIONS.supply[0]).all()
+
+
+def test_new_servers_may_be_like_servers_without_memory() -> None:
+    """Only a server that has nothing is lost."""
+    bare = replace(VICTIMS, supply=VICTIMS.supply * [1, 1, 0], held_need=VICTIMS.held_need * [1, 1, 0])
+    more = add_servers(bare, [ROOM | {"servers": 1}])
+    assert more.supply[-1].tolist() == bare.supply[bare.server_type == 0][0].tolist()
 
 
 def test_new_servers_need_one_that_is_not_lost() -> None:

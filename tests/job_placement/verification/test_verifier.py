@@ -93,6 +93,11 @@ def test_the_sound_plan_is_sound(fleet: JobPlacement) -> None:
     assert broken(fleet, empty(fleet)) == []
 
 
+def test_a_plan_of_other_running_jobs_is_none(fleet: JobPlacement) -> None:
+    with pytest.raises(ValueError, match="preempt has 3 entries; expected 2"):
+        verify(fleet, replace(empty(fleet), preempt=np.zeros(3, np.bool_)))
+
+
 @pytest.mark.parametrize(
     ("rows", "stop", "names"),
     [

@@ -14,6 +14,7 @@ import mast_opt
 from mast_opt.report.terminal.diff_and_migration import moves_section
 from mast_opt.server_assignment import Plan, ServerAssignment
 from mast_opt.server_assignment.formulation.formulation import base
+from mast_opt.server_assignment.migration.guarantees import Guarantees
 from mast_opt.server_assignment.migration.plan_rows import migration_plan
 from mast_opt.server_assignment.migration.planner import Steps, steps
 from mast_opt.server_assignment.problem import EMBEDDED, NONE, POOL, SHARED
@@ -232,6 +233,30 @@ def test_without_a_spare_server_one_falls_below_its_guarantee() -> None:
     told = migration_plan(problem, plan)
     assert told.relief[0].startswith(f"wave {moves_section(told).rows[0][0]}: ")
     assert "falls 1 RRU below its guarantee" in told.relief[0]
+
+
+def test_by_how_much_a_pool_would_fall() -> None:
+    """The pool holds 2000 at each of two switchboards, and ads, which shares it, 1000 on the right: without the right
+    one 2000 are left, of which the pool stands in for 1000."""
+    problem = swap(free=4)
+    problem = replace(
+        problem,
+        datacenters=("d",),
+        switchboards=("left", "right"),
+        racks=("left", "right"),
+        switchboard_datacenter=np.zeros(2, np.int64),
+        rack_switchboard=np.arange(2),
+        server_type=np.zeros(6, np.int64),
+        server_rack=np.array([1, 0, 0, 1, 1, 0]),
+        owner=np.array([0, 1, 1, 1, 1, 2]),
+        buffer=np.array([SHARED, POOL]),
+    )
+    guarantees = Guarantees(problem, problem.owner)
+    assert guarantees.floor.tolist() == [1000, 1000]
+    ads, pool, nobody, left, right = 0, 1, 2, 0, 1
+    assert [guarantees.pool_below(ads, nobody, 0, board) for board in (left, right)] == [0, 1000]
+    assert [guarantees.may_come(ads, nobody, 0, board) for board in (left, right)] == [1, 0]
+    assert guarantees.may_come(pool, nobody, 0, right) is None
 
 
 def test_the_smallest_fall_is_chosen() -> None:

@@ -264,6 +264,14 @@ def crowd(
     )
 
 
+def test_a_direct_move_that_makes_others_longer_waits() -> None:
+    """1 and 2 change machines, and 0 comes to machine 0. If 0 comes first, 1 has to make a stopover."""
+    problem = crowd(need=[[1], [1], [1]], capacity=[[2], [1], [1]], initial=[2, 0, 1])
+    target = np.array([0, 1, 0])
+    found = steps_search.search(problem, problem.initial, problem.capacity - problem.held, target)
+    assert found.moves == ((2, 1, 0), (1, 0, 1), (0, 2, 0))
+
+
 def rows(found: Steps) -> list[tuple[int, int, int, int, bool]]:
     return [(step.wave, step.process, step.source, step.target, step.hop) for step in found.moves]
 

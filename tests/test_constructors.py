@@ -8,19 +8,22 @@ import sys
 from collections.abc import Iterator
 from dataclasses import fields, replace
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 import mast_opt
-from mast_opt.core.arrays import BOOLEANS, NUMBERS, Column, repeated
+from mast_opt.core.arrays import BOOLEANS, NUMBERS, Column, labels_of, repeated
 from mast_opt.core.errors import InstanceError, PlanError
+from mast_opt.core.solve_result import Status
 from mast_opt.data_placement import problem as data
 from mast_opt.job_placement import problem as jobs
 from mast_opt.kind.header import MOST_WEIGHT, Objective
 from mast_opt.registry import kind_named, kind_names
 from mast_opt.server_assignment import problem as servers
+from mast_opt.solving.solution import Solution
 from mast_opt.task_reassignment import problem as tasks
 from tests.data_placement.workshop import PROBLEM
 
@@ -202,6 +205,37 @@ def test_an_objective_names_what_is_wrong() -> None:
         Objective({}, order=("remote", "remote"))
     with pytest.raises(mast_opt.UsageError, match="tuple of names"):
         Objective({}, order="remote")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("kind", kind_names())
+def test_an_objective_of_other_terms(kind: str) -> None:
+    problem = instance(kind)
+    objective = problem.objective
+    first, *rest = objective.weights
+    for wrong, words in (
+        (replace(objective, weights={**objective.weights, "joy": 1.0}), r"objective.weights.*joy"),
+        (replace(objective, weights=dict.fromkeys(rest, 1.0)), f"objective.weights.*none for {first}"),
+        (replace(objective, order=(first, "joy")), r"objective.order.*joy"),
+    ):
+        with pytest.raises(InstanceError, match=words):
+            replace(problem, objective=wrong)
+
+
+@pytest.mark.parametrize("kind", kind_names())
+def test_a_solution_of_an_instance_with_other_names(kind: str, tmp_path: Path) -> None:
+    problem = instance(kind)
+    none = np.zeros(0, np.int64)
+    if kind == "job-placement":
+        plan = kind_named(kind).plan_type(none, none, none, none, none > 0, np.zeros(len(problem.running), np.bool_))
+    else:
+        plan = kind_named(kind).today(problem)
+    found = Solution(kind, "none", Status.FEASIBLE, plan, None, 0.0, None, None, "", 0, {}, labels=labels_of(problem))
+    mast_opt.write_plan(problem, found, tmp_path / "plan")
+    for axis, labels in labels_of(problem).items():
+        other = replace(problem, **{axis: (*labels[:-1], "another")})
+        with pytest.raises(PlanError, match=rf"the plan does not fit[^$]*{axis}.{len(labels) - 1}.*another"):
+            mast_opt.write_plan(other, found, tmp_path / "other")
+    assert not (tmp_path / "other").exists()
 
 
 @pytest.mark.parametrize("kind", kind_names())

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -88,6 +88,11 @@ class Labels(tuple[str, ...]):
         made.unique = len(different) == len(made)
         made.has_empty = "" in different
         return made
+
+
+def labels_of(instance: Any) -> dict[str, Labels]:
+    """The labels of an instance's axes, by field."""
+    return {axis.name: found for axis in fields(instance) if isinstance(found := getattr(instance, axis.name), Labels)}
 
 
 class Arrays:

@@ -26,10 +26,14 @@ def of_term(value: float | None, term: str | None) -> str:
 
 
 def percent(share: float | None, digits: int | None = None) -> str:
-    """A share as a percentage; without ``digits``, two decimals below 10% and one above."""
+    """A share as a percentage; without ``digits``, two decimals below 10% and one above. None but 0 is written as 0."""
     if share is None:
         return UNKNOWN
-    return f"{share:.{(2 if abs(share) < 0.1 else 1) if digits is None else digits}%}"
+    if digits is None:
+        digits = 2 if abs(share) < 0.1 else 1
+    if share and abs(share) < 0.5 * 10 ** -(digits + 2):
+        return f"{'<' if share > 0 else '>-'}{0.1**digits:.{digits}f}%"
+    return f"{share:.{digits}%}"
 
 
 def seconds(value: float) -> str:

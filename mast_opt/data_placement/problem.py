@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from mast_opt.core.arrays import Arrays, amounts, flags, positions, reals, scalars, tier_faults
 from mast_opt.core.errors import Fault, InstanceError
-from mast_opt.kind.header import Objective
+from mast_opt.kind.header import Objective, term_faults
 
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
@@ -221,6 +221,7 @@ class DataPlacement:
         check.labels("apps", empty=True)
         check.faults += tier_faults(self.tiers)
         check.faults += scalars(self, SCALARS)
+        check.faults += term_faults(self.objective, TERMS)
         check.axes["tiers"] = len(self.tiers) if isinstance(self.tiers, tuple) else 0
         check.take(*COLUMNS)
         if isinstance(self.links, Links):

@@ -19,7 +19,7 @@ from mast_opt.core.errors import InstanceError
 from mast_opt.job_placement.gpu_assignment import Devices, read_devices
 from mast_opt.job_placement.queue_order import Quotas, quota_tiers, rank
 from mast_opt.job_placement.units import GPU, LARGEST, LEVELS, MOST_GPUS, MOST_TASKS, RESOURCES, WHOLE, Bools, Ints
-from mast_opt.kind.header import Objective
+from mast_opt.kind.header import Objective, term_faults
 
 ArrayT = TypeVar("ArrayT", bound="NDArray[Any]")
 _GPU_COLUMN = np.arange(len(RESOURCES)) == GPU
@@ -201,6 +201,7 @@ class JobPlacement:
         check.labels("tenants", empty=True)
         check.faults += tier_faults(self.tiers)
         check.faults += scalars(self, SCALARS)
+        check.faults += term_faults(self.objective, TERMS)
         check.axes["tiers"] = len(self.tiers) if isinstance(self.tiers, tuple) else 0
         check.take(*COLUMNS)
         if not check.faults:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from numbers import Real
 
-from mast_opt.core.errors import UsageError
+from mast_opt.core.errors import Fault, UsageError
 
 MOST_WEIGHT = 1e18
 """Largest weight of a term or a tier. Products with amounts stay finite; solvers lose precision long before."""
@@ -49,6 +49,22 @@ class Objective:
     def lexicographic(self) -> bool:
         """Whether terms are minimised one after another."""
         return bool(self.order)
+
+
+def term_faults(objective: object, terms: Collection[str]) -> Iterator[Fault]:
+    """Faults of an objective's names: ``weights`` has every term of the problem and no other, ``order`` only terms."""
+    if not isinstance(objective, Objective):
+        return
+    known = ", ".join(terms)
+    for where, names in (("objective.weights", tuple(objective.weights)), ("objective.order", objective.order)):
+        unknown = [name for name in names if name not in terms]
+        if unknown:
+            yield Fault(where, f"some of the terms {known}", value=", ".join(unknown))
+    missing = [term for term in terms if term not in objective.weights]
+    if missing:
+        yield Fault(
+            "objective.weights", f"a weight for each of the terms {known}", value=f"none for {', '.join(missing)}"
+        )
 
 
 def sound_weight(weight: object) -> bool:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from mast_opt.core.arrays import Arrays, amounts, flags, positions, scalars
 from mast_opt.core.errors import Fault, InstanceError
-from mast_opt.kind.header import Objective
+from mast_opt.kind.header import Objective, term_faults
 from mast_opt.server_assignment.server_classes import ServerClasses, partition
 
 Ints = NDArray[np.int64]
@@ -136,6 +136,7 @@ class ServerAssignment:
     def __post_init__(self) -> None:
         check = Arrays(self)
         check.faults += scalars(self, SCALARS)
+        check.faults += term_faults(self.objective, TERMS)
         if isinstance(self.objective, Objective):
             check.faults += weight_faults(self.name, self.objective)
         for name in ("datacenters", "switchboards", "types", "reservations", "servers"):

@@ -17,6 +17,7 @@ from mast_opt import backends
 from mast_opt.backends.base import Backend, interruptibly
 from mast_opt.backends.supervise import check_params
 from mast_opt.core.arguments import a_function, a_whole, checked, mapping_of, option_values, optional, texts
+from mast_opt.core.arrays import labels_of
 from mast_opt.core.errors import Interrupted, UnsupportedOption, UsageError, VerificationError
 from mast_opt.core.solve_result import Event, Limit, SolveParams, Status, relative_gap
 from mast_opt.core.verdict import Verdict
@@ -192,6 +193,7 @@ def solve(
         events=tuple(events),
         certificate=certificate,
         frozen={} if kept is None else kept.parts,
+        labels=labels_of(problem),
     )
 
 

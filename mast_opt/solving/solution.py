@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from os import PathLike
 from typing import Any
 
 from mast_opt import io
 from mast_opt.core.arguments import a_path, refuse
-from mast_opt.core.arrays import OTHER_INSTANCE
+from mast_opt.core.arrays import OTHER_INSTANCE, labels_of
 from mast_opt.core.errors import Fault, PlanError, UsageError
 from mast_opt.core.solve_result import AGREEMENT, Event, Limit, Status, relative_gap
 from mast_opt.core.verdict import Conflict, Verdict
@@ -71,6 +71,8 @@ class Solution:
     """The part of the start that was kept; bound and status are those of the rest."""
     params: Mapping[str, Value] = field(default_factory=dict)
     """Name → value, of the solver's parameters that were not at their defaults; ``solve`` takes it back."""
+    labels: Mapping[str, Sequence[str]] = field(default_factory=dict, repr=False)
+    """The labels of the instance's axes. The plan holds positions on them."""
 
     @property
     def gap(self) -> float | None:
@@ -85,7 +87,8 @@ def write_plan(problem: Any, solution: Solution, path: str | PathLike[str]) -> N
 
     Raises:
         UsageError: the solution has no plan.
-        PlanError: the solution is for another instance: its plan does not fit, or is worth something else here.
+        PlanError: the solution is for another instance: its plan does not fit, labels differ, or it is worth
+            something else here.
         InputError: the folder cannot be written; nothing is then left half-written.
     """
     a_path("path", path)
@@ -97,9 +100,21 @@ def write_plan(problem: Any, solution: Solution, path: str | PathLike[str]) -> N
     if solution.plan is None:
         raise UsageError(f"there is no plan to write: the solve ended {solution.status.value}")
     check_plan(kind, problem, solution.plan)
+    _check_labels(problem, solution)
     _check_worth(kind.verify(problem, solution.plan), solution)
     certificate = None if solution.certificate is None else solution.certificate.arrays()
     io.write_plan(problem, solution.plan, plan_fields(solution), path, certificate, solution.events)
+
+
+def _check_labels(problem: Any, solution: Solution) -> None:
+    """Raises PlanError where positions of the plan mean something else in this instance."""
+    for axis, here in labels_of(problem).items():
+        said = tuple(solution.labels.get(axis, here))
+        if said != here:
+            pairs = zip(said, here, strict=False)
+            at = next((at for at, (label, other) in enumerate(pairs) if label != other), min(len(said), len(here)))
+            expected, found = (repr(labels[at]) if at < len(labels) else "nothing" for labels in (said, here))
+            raise PlanError([Fault(f"{axis}[{at}]", f"{expected}, as in the solution", value=found)], OTHER_INSTANCE)
 
 
 def _check_worth(here: Verdict, solution: Solution) -> None:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from mast_opt.core.arrays import Arrays, amounts, flags, positions, scalars
 from mast_opt.core.errors import InstanceError
-from mast_opt.kind.header import Objective
+from mast_opt.kind.header import Objective, term_faults
 
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
@@ -131,6 +131,7 @@ class TaskReassignment:
             check.labels(name)
         check.labels("move_groups", empty=True)
         check.faults += scalars(self, SCALARS)
+        check.faults += term_faults(self.objective, TERMS)
         check.take(*COLUMNS)
         if not check.faults:
             check.key("dependent", "dependency")

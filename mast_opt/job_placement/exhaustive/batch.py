@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 
 from mast_opt.job_placement.engine.best_bid import BestBid
 from mast_opt.job_placement.engine.feasibility import Request
@@ -17,17 +16,6 @@ Place = Callable[[BatchState, int, Request], BestBid | None]
 """The offer for a job of the problem; None if it is refused."""
 
 
-@dataclass
-class AdmissionLog:
-    """What happened to a queue."""
-
-    refused: int = 0
-    remembered: int = 0
-    """Refused because a job that asks for no more had been."""
-    unproven: int = 0
-    """Placed, with victims that were not proven to be the cheapest."""
-
-
 def exhaustively(desk: BatchState, j: int, job: Request) -> BestBid | None:
     """The best bid of all groups."""
     return place_priced(desk.state, job, desk.everywhere, TIGHT, desk.price(j))
@@ -35,26 +23,26 @@ def exhaustively(desk: BatchState, j: int, job: Request) -> BestBid | None:
 
 def admit_in_order(
     desk: BatchState, order: Iterable[int], watch: SearchMonitor, how: Place = exhaustively, remember: bool = True
-) -> AdmissionLog:
+) -> int:
     """Place the jobs one after another until all are seen or the watch says stop.
 
     Args:
         remember: skip what is like a job that fitted nowhere; only right for a ``how`` that tries everything.
+
+    Returns:
+        How many were placed with victims that are not proven to be the cheapest.
     """
-    seen, failures = AdmissionLog(), NegativeCache()
+    unproven, failures = 0, NegativeCache()
     for j in order:
         if watch.limit() is not None:
             break
         job = desk.request(int(j))
         if remember and failures.known(job):
-            seen.remembered += 1
-            seen.refused += 1
             continue
         offer = how(desk, int(j), job)
         if offer is None:
             failures.remember(job)
-            seen.refused += 1
         else:
             desk.admit(int(j), job, offer.placed, offer.victims)
-            seen.unproven += not offer.proven
-    return seen
+            unproven += not offer.proven
+    return unproven

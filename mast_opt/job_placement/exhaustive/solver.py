@@ -18,7 +18,7 @@ def exhaustive(problem: JobPlacement, tools: SearchContext, start: Plan | None) 
     before can make room by moving (``chances``). Nothing is random, and a start is of no use to it.
     """
     desk = batch_state_of(problem)
-    seen = admit_in_order(desk, problem.order, tools.watch)
+    unproven = admit_in_order(desk, problem.order, tools.watch)
     desk = ejection_chains(desk, problem.order, tools.watch)
-    message = f"{len(desk.placed)} of {len(problem.jobs)} jobs placed, {seen.unproven} bids not proven cheapest"
+    message = f"{len(desk.placed)} of {len(problem.jobs)} jobs placed, {unproven} bids not proven cheapest"
     return SearchResult(desk.plan(), None, tools.watch.limit(), message)

@@ -37,21 +37,21 @@ def alternatives(problem: JobPlacement, plan: Plan, j: int) -> tuple[Alternative
     from mast_opt.job_placement.engine.server_selection import TIGHT
     from mast_opt.job_placement.exhaustive.batch_state import batch_state_of  # compiles kernels
 
-    desk = batch_state_of(problem)
-    desk.repeat(plan)
-    admitted = j in desk.placed
-    here = desk.cluster_of(desk.placed[j]) if admitted else None
+    batch = batch_state_of(problem)
+    batch.replay(plan)
+    admitted = j in batch.placed
+    here = batch.cluster_of(batch.placed[j]) if admitted else None
     if admitted:
-        desk.remove(j)
+        batch.remove(j)
     found = []
     for c, obstacle in ((reason.cluster, reason.obstacle) for reason in reasons(problem, j)):
         cluster = problem.clusters[c]
         words = f"in cluster {cluster}"
-        trial = desk.copy()
+        trial = batch.copy()
         job = trial.request(j)
         offer = best_bid(trial.state, job, trial.layout.group_cluster == c, TIGHT)
         if offer is None and obstacle is Obstacle.IN_USE:
-            trial = desk.copy()
+            trial = batch.copy()
             _let_give_way(trial, job)
             offer = best_bid(trial.state, job, trial.layout.group_cluster == c, TIGHT)
         if offer is None:
@@ -74,18 +74,18 @@ def alternatives(problem: JobPlacement, plan: Plan, j: int) -> tuple[Alternative
             elsewhere = ", on other servers" if c == here else ""
             found.append(Alternative(f"{words}{elsewhere}{expense}", cluster, changed))
     if admitted:
-        found.append(Alternative("rejected", "", desk.plan()))
+        found.append(Alternative("rejected", "", batch.plan()))
     return tuple(found)
 
 
-def _let_give_way(desk: BatchState, job: Request) -> None:
+def _let_give_way(batch: BatchState, job: Request) -> None:
     """Let placed jobs that are less important than this one be pushed out; the larger, the dearer."""
     from mast_opt.job_placement.engine.capacity_ledger import set_price
     from mast_opt.job_placement.engine.state import J_MGPU, J_TIER
 
-    places = np.fromiter(desk.pending, np.int64, len(desk.pending))
-    places = places[desk.state.job[J_TIER, places] > job.tier]
-    set_price(desk.state, places, len(desk.problem.tiers), 1 + desk.state.job[J_MGPU, places] // WHOLE)
+    places = np.fromiter(batch.pending, np.int64, len(batch.pending))
+    places = places[batch.state.job[J_TIER, places] > job.tier]
+    set_price(batch.state, places, len(batch.problem.tiers), 1 + batch.state.job[J_MGPU, places] // WHOLE)
 
 
 def _same(plan: Plan, other: Plan, j: int) -> bool:

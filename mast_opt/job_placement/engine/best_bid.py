@@ -19,13 +19,12 @@ from mast_opt.job_placement.engine.capacity_ledger import (
 )
 from mast_opt.job_placement.engine.feasibility import Request, choose_devices, tasks_on
 from mast_opt.job_placement.engine.free_capacity_search import NOWHERE, excess, level_in, search
+from mast_opt.job_placement.engine.limits import DEFAULT_LIMITS, SearchLimits
 from mast_opt.job_placement.engine.preemption.victim_search import Victims, search_victims
 from mast_opt.job_placement.engine.server_selection import Placement, pack
 from mast_opt.job_placement.engine.state import G_TYPE, J_COST, J_ROW, L_NEXT, L_SERVER, EngineState
 from mast_opt.job_placement.units import Bools, Ints
 
-NODE_BUDGET = 2_000
-"""Nodes of the search for victims of one job."""
 NOBODY = np.zeros(0, np.int64)
 
 
@@ -44,23 +43,25 @@ class BestBid:
     """Whether no bid is better."""
 
 
-def best_bid(state: EngineState, job: Request, allowed: Bools, style: int, budget: int = NODE_BUDGET) -> BestBid | None:
+def best_bid(
+    state: EngineState, job: Request, allowed: Bools, style: int, limits: SearchLimits = DEFAULT_LIMITS
+) -> BestBid | None:
     """The best bid for a job, or None if it fits nowhere. The state is as before when this returns.
 
     Args:
         allowed: [G] groups that may be used.
         style: which of equally good servers to take, see ``pack``.
-        budget: nodes of the search for victims; 0 stops nothing.
+        limits: of the search for victims.
     """
     group, level = search(state, job, allowed)
     if group >= 0:
         return BestBid(group, level, on_servers(state, group, level, job, style, NOBODY), NOBODY, None, True)
-    found = search_victims(state, job, allowed, budget) if budget else None
+    found = search_victims(state, job, allowed, limits)
     return None if found is None else bid_of(state, job, style, found)
 
 
 def bid_of(state: EngineState, job: Request, style: int, found: Victims) -> BestBid:
-    """The offer for a job once these victims are stopped."""
+    """The bid for a job once these victims are stopped."""
     jobs = found.jobs if found.proven else needed(state, found.group, job, found.jobs)
     placed = on_servers(state, found.group, NOWHERE, job, style, jobs)
     return BestBid(found.group, int(placed.level[0]), placed, jobs, found.threshold, found.proven)
@@ -70,12 +71,12 @@ def bid_of(state: EngineState, job: Request, style: int, found: Victims) -> Best
 def on_servers(state: EngineState, g: int, level: int, job: Request, style: int, victims: Ints) -> Placement:
     """Servers and GPUs for a job in a group in which it fits once the victims are gone; none if it does not. With the
     level NOWHERE, the closest one that fits is taken."""
-    _lend_all(state, victims, 1)
+    _assume_all_stopped(state, victims, 1)
     if level == NOWHERE:
         level = level_in(state, g, job)
     placed = pack(state, g, level, job, style)
     _name_devices(state, job.mgpu[state.group[G_TYPE, g]], job, placed)
-    _lend_all(state, victims, -1)
+    _assume_all_stopped(state, victims, -1)
     return placed
 
 
@@ -86,13 +87,13 @@ def _name_devices(state: EngineState, mgpu: int, job: Request, placed: Placement
 
 
 @kernel
-def _lend_all(state: EngineState, victims: Ints, sign: int) -> None:
+def _assume_all_stopped(state: EngineState, victims: Ints, sign: int) -> None:
     for at in range(len(victims)):
-        _lend(state, victims[at], sign)
+        _assume_stopped(state, victims[at], sign)
 
 
 @kernel
-def _lend(state: EngineState, victim: int, sign: int) -> None:
+def _assume_stopped(state: EngineState, victim: int, sign: int) -> None:
     """Pretend (sign 1) that a victim is stopped, or no longer (sign −1)."""
     last = last_tier_of_victim(state, victim)
     row = state.job[J_ROW, victim]
@@ -104,25 +105,26 @@ def _lend(state: EngineState, victim: int, sign: int) -> None:
 
 @compiled
 def needed(state: EngineState, g: int, job: Request, victims: Ints) -> Ints:
-    """The victims without those that the job fits without, at no wider level; the dearest are tried first."""
-    kept = np.ones(len(victims), np.bool_)
+    """The victims without those that the job fits without, at no wider level; the most expensive are tried first."""
+    stopped = np.ones(len(victims), np.bool_)
     tried = np.zeros(len(victims), np.bool_)
-    _lend_all(state, victims, 1)
+    _assume_all_stopped(state, victims, 1)
     level = excess(level_in(state, g, job), job)
     for _ in range(len(victims)):
-        dearest = -1
+        costliest = -1
         for at in range(len(victims)):
-            if not tried[at] and (dearest < 0 or state.job[J_COST, victims[at]] > state.job[J_COST, victims[dearest]]):
-                dearest = at
-        tried[dearest] = True
-        _lend(state, victims[dearest], -1)
+            cost = state.job[J_COST, victims[at]]
+            if not tried[at] and (costliest < 0 or cost > state.job[J_COST, victims[costliest]]):
+                costliest = at
+        tried[costliest] = True
+        _assume_stopped(state, victims[costliest], -1)
         now = level_in(state, g, job)
         if now < NOWHERE and excess(now, job) <= level:
-            kept[dearest] = False
+            stopped[costliest] = False
         else:
-            _lend(state, victims[dearest], 1)
-    _lend_all(state, victims[kept], -1)
-    return victims[kept]
+            _assume_stopped(state, victims[costliest], 1)
+    _assume_all_stopped(state, victims[stopped], -1)
+    return victims[stopped]
 
 
 @entry

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from mast_opt.job_placement.engine.best_bid import NOBODY, NODE_BUDGET, BestBid, best_bid, bid_of, on_servers
+from mast_opt.job_placement.engine.best_bid import NOBODY, BestBid, best_bid, bid_of, on_servers
 from mast_opt.job_placement.engine.feasibility import Request
 from mast_opt.job_placement.engine.free_capacity_search import NOWHERE, groups_in_order, level_in, search
+from mast_opt.job_placement.engine.limits import DEFAULT_LIMITS, SearchLimits
 from mast_opt.job_placement.engine.preemption.victim_search import search_victims
 from mast_opt.job_placement.engine.state import EngineState
 from mast_opt.job_placement.units import Bools, Ints
@@ -22,16 +23,16 @@ def place_priced(
     allowed: Bools,
     style: int,
     price: Prices,
-    budget: int = NODE_BUDGET,
+    limits: SearchLimits = DEFAULT_LIMITS,
 ) -> BestBid | None:
-    """As ``place``, with the price [G] of each group between spread and load; None where all prices are equal."""
+    """As ``best_bid``, with the price [G] of each group between spread and load; None where all prices are equal."""
     if price is None:
-        return best_bid(state, job, allowed, style, budget)
+        return best_bid(state, job, allowed, style, limits)
     groups = groups_by_price(state, job, allowed, price)
     group, level = _first(state, job, groups)
     if group >= 0:
         return BestBid(group, level, on_servers(state, group, level, job, style, NOBODY), NOBODY, None, True)
-    found = search_victims(state, job, allowed, budget, groups) if budget else None
+    found = search_victims(state, job, allowed, limits, groups)
     return None if found is None else bid_of(state, job, style, found)
 
 

@@ -3,7 +3,7 @@
 The ledger has a column for each tier: ``slack[…, p]`` is what all work of tier p and less important work together
 may still take, that is free + Σ_{victims of tier > p} held − Σ_{placed jobs of tier ≥ p} needs, exactly the slack of
 the model's capacity and device rows. A job of tier q counts in the columns 0 … q, so what it may take is the least
-of these; those minima are kept beside, laid out by tier so that a search reads them in one go.
+of these; those minima stand in arrays of their own, laid out by tier so that a search reads them in one go.
 
 Few arrays with a first axis of fields, rather than one array a field: the compiler's time grows with the number of
 arrays that a function is handed.
@@ -52,8 +52,11 @@ N_JOBS, N_ROWS = range(2)
 
 
 class EngineState(NamedTuple):
-    """Arrays that the kernels read and change. S servers by position, D GPUs at most, P tiers, G groups, R regions;
-    V places for running jobs and A for their allocations."""
+    """State of a fleet in the engine, as arrays that the kernels read and change.
+
+    S servers by position, D GPUs at most, P tiers, G groups, R regions; V places for running jobs and A for their
+    allocations.
+    """
 
     server: Ints
     """[5, S]"""

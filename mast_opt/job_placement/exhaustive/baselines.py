@@ -12,7 +12,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from mast_opt.job_placement.engine.best_bid import NOBODY, NODE_BUDGET, BestBid, best_bid, on_servers
+from mast_opt.job_placement.engine.best_bid import NOBODY, BestBid, best_bid, on_servers
 from mast_opt.job_placement.engine.feasibility import Request
 from mast_opt.job_placement.engine.free_capacity_search import NOWHERE, groups_in_order, level_in
 from mast_opt.job_placement.engine.server_selection import FIRST, LOOSE, TIGHT
@@ -29,15 +29,15 @@ def federated(problem: JobPlacement, tools: SearchContext, start: Plan | None) -
     """Early binding: the cluster with most free GPUs of an acceptable type among those whose region holds the data,
     then placement inside it alone. Of clusters with equally many, the one where most can be preempted."""
 
-    def bind(desk: BatchState, j: int, job: Request) -> BestBid | None:
-        groups = groups_in_order(desk.state, job, desk.everywhere)
+    def bind(batch: BatchState, j: int, job: Request) -> BestBid | None:
+        groups = groups_in_order(batch.state, job, batch.all_groups)
         if not len(groups):
             return None
-        free = desk.state.total[T_FREE, job.tier, groups]
-        below = min(job.tier + 1, desk.state.total.shape[1] - 1)
-        chosen = groups[np.lexsort((-desk.state.total[T_RECLAIM, below, groups], -free))[0]]
-        cluster = desk.layout.group_cluster == desk.layout.group_cluster[chosen]
-        return best_bid(desk.state, job, cluster, TIGHT)
+        free = batch.state.total[T_FREE, job.tier, groups]
+        below = min(job.tier + 1, batch.state.total.shape[1] - 1)
+        chosen = groups[np.lexsort((-batch.state.total[T_RECLAIM, below, groups], -free))[0]]
+        cluster = batch.layout.group_cluster == batch.layout.group_cluster[chosen]
+        return best_bid(batch.state, job, cluster, TIGHT)
 
     return _in_queue_order(problem, tools, bind)
 
@@ -45,9 +45,9 @@ def federated(problem: JobPlacement, tools: SearchContext, start: Plan | None) -
 def random(problem: JobPlacement, tools: SearchContext, start: Plan | None) -> SearchResult[Plan]:
     """A group drawn at random among those where the job fits; the first servers there that hold it."""
 
-    def draw(desk: BatchState, j: int, job: Request) -> BestBid | None:
-        groups = tools.rng.permutation(groups_in_order(desk.state, job, desk.everywhere))
-        return _first_that_fits(desk, job, groups, FIRST)
+    def draw(batch: BatchState, j: int, job: Request) -> BestBid | None:
+        groups = tools.rng.permutation(groups_in_order(batch.state, job, batch.all_groups))
+        return _first_that_fits(batch, job, groups, FIRST)
 
     return _in_queue_order(problem, tools, draw)
 
@@ -55,10 +55,10 @@ def random(problem: JobPlacement, tools: SearchContext, start: Plan | None) -> S
 def least_loaded(problem: JobPlacement, tools: SearchContext, start: Plan | None) -> SearchResult[Plan]:
     """The group with the largest share of free GPUs where the job fits, and its emptiest servers: work is spread."""
 
-    def emptiest(desk: BatchState, j: int, job: Request) -> BestBid | None:
-        groups = groups_in_order(desk.state, job, desk.everywhere)
-        share = desk.state.total[T_FREE, job.tier, groups] / np.maximum(_supply(desk)[groups], 1)
-        return _first_that_fits(desk, job, groups[np.argsort(-share, kind="stable")], LOOSE)
+    def emptiest(batch: BatchState, j: int, job: Request) -> BestBid | None:
+        groups = groups_in_order(batch.state, job, batch.all_groups)
+        share = batch.state.total[T_FREE, job.tier, groups] / np.maximum(_supply(batch)[groups], 1)
+        return _first_that_fits(batch, job, groups[np.argsort(-share, kind="stable")], LOOSE)
 
     return _in_queue_order(problem, tools, emptiest)
 
@@ -66,33 +66,33 @@ def least_loaded(problem: JobPlacement, tools: SearchContext, start: Plan | None
 def best_fit(problem: JobPlacement, tools: SearchContext, start: Plan | None) -> SearchResult[Plan]:
     """The group with the fewest free GPUs where the job fits, and its fullest servers: work is packed."""
 
-    def fullest(desk: BatchState, j: int, job: Request) -> BestBid | None:
-        groups = groups_in_order(desk.state, job, desk.everywhere)
-        free = desk.state.total[T_FREE, job.tier, groups]
-        return _first_that_fits(desk, job, groups[np.argsort(free, kind="stable")], TIGHT)
+    def fullest(batch: BatchState, j: int, job: Request) -> BestBid | None:
+        groups = groups_in_order(batch.state, job, batch.all_groups)
+        free = batch.state.total[T_FREE, job.tier, groups]
+        return _first_that_fits(batch, job, groups[np.argsort(free, kind="stable")], TIGHT)
 
     return _in_queue_order(problem, tools, fullest)
 
 
-def _supply(desk: BatchState) -> Ints:
+def _supply(batch: BatchState) -> Ints:
     """[G] milli-GPUs of each group."""
-    supply = np.zeros(len(desk.layout.group_cluster), np.int64)
-    np.add.at(supply, desk.layout.group, desk.problem.supply[desk.layout.server, GPU])
+    supply = np.zeros(len(batch.layout.group_cluster), np.int64)
+    np.add.at(supply, batch.layout.group, batch.problem.supply[batch.layout.server, GPU])
     return supply
 
 
-def _first_that_fits(desk: BatchState, job: Request, groups: Iterable[int], style: int) -> BestBid | None:
+def _first_that_fits(batch: BatchState, job: Request, groups: Iterable[int], style: int) -> BestBid | None:
     """The first group in which the job fits; if there is none, the first in which it does with victims."""
     order = [int(g) for g in groups]
     for g in order:
-        level = level_in(desk.state, g, job)
+        level = level_in(batch.state, g, job)
         if level < NOWHERE:
-            placed = on_servers(desk.state, g, level, job, style, NOBODY)
+            placed = on_servers(batch.state, g, level, job, style, NOBODY)
             return BestBid(g, int(level), placed, NOBODY, None, True)
-    only = np.zeros_like(desk.everywhere)
+    only = np.zeros_like(batch.all_groups)
     for g in order:
         only[g] = True
-        offer = best_bid(desk.state, job, only, style, NODE_BUDGET)
+        offer = best_bid(batch.state, job, only, style)
         only[g] = False
         if offer is not None:
             return offer
@@ -100,7 +100,7 @@ def _first_that_fits(desk: BatchState, job: Request, groups: Iterable[int], styl
 
 
 def _in_queue_order(problem: JobPlacement, tools: SearchContext, how: Place) -> SearchResult[Plan]:
-    desk = batch_state_of(problem)
-    admit_in_order(desk, problem.order, tools.watch, how, remember=False)
-    message = f"{len(desk.placed)} of {len(problem.jobs)} jobs placed"
-    return SearchResult(desk.plan(), None, tools.watch.limit(), message)
+    batch = batch_state_of(problem)
+    admit_in_order(batch, problem.order, tools.watch, how, remember=False)
+    message = f"{len(batch.placed)} of {len(problem.jobs)} jobs placed"
+    return SearchResult(batch.plan(), None, tools.watch.limit(), message)

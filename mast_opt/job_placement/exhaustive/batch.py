@@ -16,13 +16,13 @@ Place = Callable[[BatchState, int, Request], BestBid | None]
 """The offer for a job of the problem; None if it is refused."""
 
 
-def exhaustively(desk: BatchState, j: int, job: Request) -> BestBid | None:
+def exhaustively(batch: BatchState, j: int, job: Request) -> BestBid | None:
     """The best bid of all groups."""
-    return place_priced(desk.state, job, desk.everywhere, TIGHT, desk.price(j))
+    return place_priced(batch.state, job, batch.all_groups, TIGHT, batch.price(j))
 
 
 def admit_in_order(
-    desk: BatchState, order: Iterable[int], watch: SearchMonitor, how: Place = exhaustively, remember: bool = True
+    batch: BatchState, order: Iterable[int], watch: SearchMonitor, how: Place = exhaustively, remember: bool = True
 ) -> int:
     """Place the jobs one after another until all are seen or the watch says stop.
 
@@ -36,13 +36,13 @@ def admit_in_order(
     for j in order:
         if watch.limit() is not None:
             break
-        job = desk.request(int(j))
+        job = batch.request(int(j))
         if remember and failures.known(job):
             continue
-        offer = how(desk, int(j), job)
+        offer = how(batch, int(j), job)
         if offer is None:
             failures.remember(job)
         else:
-            desk.admit(int(j), job, offer.placed, offer.victims)
+            batch.admit(int(j), job, offer.placed, offer.victims)
             unproven += not offer.proven
     return unproven

@@ -63,21 +63,21 @@ class BatchState:
     """Place in the state → pending job of the problem."""
     stopped: set[int] = field(default_factory=set)
     """Running jobs of the problem that were stopped."""
-    asked: dict[int, Request] = field(default_factory=dict)
-    """Requests that were made before; copies of a desk share them."""
-    priced: dict[int, NDArray[np.float64] | None] = field(default_factory=dict)
+    requests: dict[int, Request] = field(default_factory=dict)
+    """Requests that were made before; copies of a batch share them."""
+    group_prices: dict[int, NDArray[np.float64] | None] = field(default_factory=dict)
     """Prices that were found before, likewise."""
 
     @cached_property
-    def everywhere(self) -> Bools:
+    def all_groups(self) -> Bools:
         """[G] all groups."""
         return np.ones(len(self.layout.group_cluster), np.bool_)
 
     def request(self, j: int) -> Request:
         """A pending job as the kernels see it."""
-        request = self.asked.get(j)
+        request = self.requests.get(j)
         if request is None:
-            request = self.asked[j] = self._request(j)
+            request = self.requests[j] = self._request(j)
         return request
 
     def _request(self, j: int) -> Request:
@@ -95,9 +95,9 @@ class BatchState:
 
     def price(self, j: int) -> NDArray[np.float64] | None:
         """[G] what a pending job costs in each group, in the unit of the objective; None where that is the same."""
-        if j not in self.priced:
-            self.priced[j] = self._price(j)
-        return self.priced[j]
+        if j not in self.group_prices:
+            self.group_prices[j] = self._price(j)
+        return self.group_prices[j]
 
     def _price(self, j: int) -> NDArray[np.float64] | None:
         p = self.problem
@@ -110,7 +110,7 @@ class BatchState:
         return price if (price != price[0]).any() else None
 
     def copy(self) -> BatchState:
-        """A desk that can go its own way."""
+        """A batch that can go its own way."""
         return replace(
             self,
             state=copied(self.state),
@@ -160,8 +160,8 @@ class BatchState:
         del self.pending[at]
         stop(self.state, at, last_tier_of(self.state, at))
 
-    def repeat(self, plan: Plan) -> None:
-        """Do what a plan of the problem says; the desk must be untouched. A job of which the plan does not have all
+    def replay(self, plan: Plan) -> None:
+        """Do what a plan of the problem says; the batch must be untouched. A job of which the plan does not have all
         tasks, or for which its servers and GPUs have no room (which only a plan that breaks rules asks for), is left
         out. Jobs whose GPUs the plan names go first, so that no other takes these."""
         for v in np.flatnonzero(plan.preempt).tolist():

@@ -16,6 +16,7 @@ from mast_opt.job_placement.engine.best_bid import NOBODY, on_servers
 from mast_opt.job_placement.engine.capacity_ledger import set_price
 from mast_opt.job_placement.engine.feasibility import Request
 from mast_opt.job_placement.engine.free_capacity_search import NOWHERE
+from mast_opt.job_placement.engine.limits import SearchLimits
 from mast_opt.job_placement.engine.negative_cache import NegativeCache
 from mast_opt.job_placement.engine.preemption.victim_search import Victims, cheapest
 from mast_opt.job_placement.engine.priced_bid import groups_by_price, search_priced
@@ -26,7 +27,7 @@ from mast_opt.job_placement.exhaustive.objective import term_prices_of
 from mast_opt.job_placement.units import WHOLE, Ints
 from mast_opt.search.interface import SearchMonitor
 
-NODES = 60
+LIMITS = SearchLimits(nodes=60)
 """Of each search for a set to push out."""
 TRIES = 2
 """Chains for one job, and one more for each GPU that it needs. The job at which a chain fails is not pushed out again
@@ -37,29 +38,29 @@ STUCK = 1 << 40
 """The cost of pushing out a job that found no other place."""
 
 
-def ejection_chains(desk: BatchState, order: Ints, watch: SearchMonitor) -> BatchState:
-    """The desk after a second chance for each job that is not placed, in the order [J] of the queue."""
+def ejection_chains(batch: BatchState, order: Ints, watch: SearchMonitor) -> BatchState:
+    """The batch after a second chance for each job that is not placed, in the order [J] of the queue."""
     place_in_queue = np.empty(len(order), np.int64)
     place_in_queue[order] = np.arange(len(order))
-    return _EjectionChains(desk, place_in_queue).run(watch)
+    return _EjectionChains(batch, place_in_queue).run(watch)
 
 
 class _EjectionChains:
-    def __init__(self, desk: BatchState, place_in_queue: Ints) -> None:
-        self.desk = desk
+    def __init__(self, batch: BatchState, place_in_queue: Ints) -> None:
+        self.batch = batch
         self.place_in_queue = place_in_queue
-        self.lowest = len(desk.problem.tiers)
-        self.prices = term_prices_of(desk.problem, desk.layout)
-        self.value = desk.value(self.prices)
+        self.lowest = len(batch.problem.tiers)
+        self.prices = term_prices_of(batch.problem, batch.layout)
+        self.value = batch.value(self.prices)
 
     def run(self, watch: SearchMonitor) -> BatchState:
-        self._free_to_move(self.desk)
-        heap = [(int(self.place_in_queue[j]), j) for j in self.desk.waiting().tolist()]
+        self._free_to_move(self.batch)
+        heap = [(int(self.place_in_queue[j]), j) for j in self.batch.waiting().tolist()]
         heapq.heapify(heap)
         failures = NegativeCache()
         while heap and watch.limit() is None:
             _, j = heapq.heappop(heap)
-            job = self.desk.request(j)
+            job = self.batch.request(j)
             if failures.known(job):
                 continue
             lost = self._admitted(j, job)
@@ -69,70 +70,70 @@ class _EjectionChains:
                 failures = NegativeCache()
                 for other in lost:
                     heapq.heappush(heap, (int(self.place_in_queue[other]), other))
-        self.desk.restore_unneeded(self.desk.problem.at_risk * VICTIM + 1)
-        return self.desk
+        self.batch.restore_unneeded(self.batch.problem.at_risk * VICTIM + 1)
+        return self.batch
 
     def _admitted(self, j: int, job: Request) -> list[int] | None:
         """Admit a job; returns those behind it that lost their places, or None if there is no way."""
         for _ in range(TRIES + job.tasks * int(job.mgpu.max()) // WHOLE):
-            found = self._room(self.desk, j)
+            found = self._room(self.batch, j)
             if found is None:
                 break
-            trial = self.desk.copy()
+            trial = self.batch.copy()
             lost, failed = self._chain(trial, j, found)
             if failed is None:
                 value = trial.value(self.prices)
                 if value >= self.value:
                     break
-                self.desk, self.value = trial, value
+                self.batch, self.value = trial, value
                 self._free_to_move(trial)
                 return lost
             if failed == j:
                 break
-            set_price(self.desk.state, np.array([self.desk.placed[failed]]), self.lowest, np.array([STUCK]))
+            set_price(self.batch.state, np.array([self.batch.placed[failed]]), self.lowest, np.array([STUCK]))
         return None
 
-    def _chain(self, desk: BatchState, first: int, found: Victims) -> tuple[list[int], int | None]:
+    def _chain(self, batch: BatchState, first: int, found: Victims) -> tuple[list[int], int | None]:
         """Carry out a chain: the jobs behind the first one that are out now, and the job that found no place."""
         behind, lost = self.place_in_queue > self.place_in_queue[first], list[int]()
-        pushed = self._put(desk, first, desk.request(first), found.group, NOWHERE, found.jobs)
+        pushed = self._put(batch, first, batch.request(first), found.group, NOWHERE, found.jobs)
         if pushed is None:
             return lost, first
         out = [(int(self.place_in_queue[k]), k, 1) for k in pushed]
         heapq.heapify(out)
         while out:
             _, k, depth = heapq.heappop(out)
-            job = desk.request(k)
-            group, level = search_priced(desk.state, job, desk.everywhere, desk.price(k))
-            pushed = self._put(desk, k, job, group, level, NOBODY) if group >= 0 else None
+            job = batch.request(k)
+            group, level = search_priced(batch.state, job, batch.all_groups, batch.price(k))
+            pushed = self._put(batch, k, job, group, level, NOBODY) if group >= 0 else None
             if pushed is None and behind[k]:
                 lost.append(k)
                 continue
             if pushed is None and depth < DEEPEST:
-                room = self._room(desk, k)
-                pushed = self._put(desk, k, job, room.group, NOWHERE, room.jobs) if room is not None else None
+                room = self._room(batch, k)
+                pushed = self._put(batch, k, job, room.group, NOWHERE, room.jobs) if room is not None else None
             if pushed is None:
                 return lost, k
             for other in pushed:
                 heapq.heappush(out, (int(self.place_in_queue[other]), other, depth + 1))
         return lost, None
 
-    def _put(self, desk: BatchState, j: int, job: Request, group: int, level: int, victims: Ints) -> list[int] | None:
+    def _put(self, batch: BatchState, j: int, job: Request, group: int, level: int, victims: Ints) -> list[int] | None:
         """Place a job, never to move again in this chain; returns whom it pushed out, or None if it does not fit."""
-        placed = on_servers(desk.state, group, level, job, TIGHT, victims)
-        return desk.admit(j, job, placed, victims) if len(placed.server) else None
+        placed = on_servers(batch.state, group, level, job, TIGHT, victims)
+        return batch.admit(j, job, placed, victims) if len(placed.server) else None
 
-    def _room(self, desk: BatchState, j: int) -> Victims | None:
+    def _room(self, batch: BatchState, j: int) -> Victims | None:
         """Whom to push out for a job, and which less important running jobs to stop."""
-        job = desk.request(j)
-        groups = groups_by_price(desk.state, job, desk.everywhere, desk.price(j))
+        job = batch.request(j)
+        groups = groups_by_price(batch.state, job, batch.all_groups, batch.price(j))
         for threshold in range(self.lowest, job.tier, -1):
-            found = cheapest(desk.state, job, groups, threshold, NODES)
-            if found is not None and not (desk.state.job[J_COST, found.jobs] == STUCK).any():
+            found = cheapest(batch.state, job, groups, threshold, LIMITS)
+            if found is not None and not (batch.state.job[J_COST, found.jobs] == STUCK).any():
                 return found
         return None
 
-    def _free_to_move(self, desk: BatchState) -> None:
+    def _free_to_move(self, batch: BatchState) -> None:
         """Let all placed jobs be pushed out; the larger, the dearer."""
-        places = np.fromiter(desk.pending, np.int64, len(desk.pending))
-        set_price(desk.state, places, self.lowest, 1 + desk.state.job[J_MGPU, places] // WHOLE)
+        places = np.fromiter(batch.pending, np.int64, len(batch.pending))
+        set_price(batch.state, places, self.lowest, 1 + batch.state.job[J_MGPU, places] // WHOLE)

@@ -59,7 +59,7 @@ class _RuinAndRecreate:
         self.watch = tools.watch
         self.empty = batch_state_of(problem)
         self.prices = term_prices_of(problem, self.empty.layout)
-        self.exchange = EvictionLocalSearch(self.prices)
+        self.local_search = EvictionLocalSearch(self.prices)
         self.exact = SubMip(problem, tools)
         self.best = self.empty
         self.value = np.inf
@@ -70,9 +70,9 @@ class _RuinAndRecreate:
         """[J] the cluster to which the relaxation would send the whole job; −1 if it is of two minds."""
 
     def run(self, start: Plan | None) -> SearchResult[Plan]:
-        desk = self.empty.copy()
-        admit_in_order(desk, self.p.order, self.watch)
-        self._offer(desk)
+        batch = self.empty.copy()
+        admit_in_order(batch, self.p.order, self.watch)
+        self._offer(batch)
         if start is not None:
             self._offer_plan(start)
         if self.watch.limit() is None:
@@ -84,20 +84,20 @@ class _RuinAndRecreate:
             self.best.plan(), self.bound, limit, f"{self.watch.round} rounds of ruin and recreate{ended}"
         )
 
-    def _offer(self, desk: BatchState) -> None:
+    def _offer(self, batch: BatchState) -> None:
         """Keep the batch if it is no worse than the best."""
-        value = desk.value(self.prices)
+        value = batch.value(self.prices)
         if value <= self.value + 1e-12:
-            self.best, self.value = desk, value
+            self.best, self.value = batch, value
             self.watch.report(objective=value)
 
     def _offer_plan(self, plan: Plan | None) -> None:
         """Keep a plan that breaks no rule, if it is no worse than the best."""
         if plan is not None and verify(self.p, plan).ok:
-            desk = self.empty.copy()
-            desk.repeat(plan)
-            self.exchange.price(desk)
-            self._offer(desk)
+            batch = self.empty.copy()
+            batch.replay(plan)
+            self.local_search.set_costs(batch)
+            self._offer(batch)
 
     def _relax(self) -> None:
         """Begin from the linear relaxation."""
@@ -122,27 +122,27 @@ class _RuinAndRecreate:
 
     def _realised(self, where: dict[int, tuple[int, int]], stopped: Ints) -> BatchState:
         """Carry out what the relaxation chose, the widest tasks and largest gangs first, then place the rest."""
-        p, desk = self.p, self.empty.copy()
+        p, batch = self.p, self.empty.copy()
         for v in stopped.tolist():
-            desk.stop(v)
-        keys = zip(desk.layout.group_cluster.tolist(), desk.layout.group_type.tolist())
+            batch.stop(v)
+        keys = zip(batch.layout.group_cluster.tolist(), batch.layout.group_type.tolist())
         group_of = {pair: g for g, pair in enumerate(keys)}
         jobs = np.array(sorted(where), np.int64)
         width = np.array([p.need_mgpu[j, where[j][1]] for j in jobs.tolist()], np.int64)
         for j in jobs[np.lexsort((-p.tasks[jobs], -width))].tolist():
-            only = np.zeros_like(desk.everywhere)
+            only = np.zeros_like(batch.all_groups)
             only[group_of[where[j]]] = True
-            job = desk.request(j)
-            g, level = search(desk.state, job, only)
+            job = batch.request(j)
+            g, level = search(batch.state, job, only)
             if g >= 0:
-                desk.admit(j, job, on_servers(desk.state, g, level, job, TIGHT, NOBODY), NOBODY)
-        return self._moved(desk)
+                batch.admit(j, job, on_servers(batch.state, g, level, job, TIGHT, NOBODY), NOBODY)
+        return self._moved(batch)
 
-    def _moved(self, desk: BatchState) -> BatchState:
-        """The desk after a local search for all that waits."""
-        self.exchange.price(desk)
-        self.exchange.settle(desk, desk.waiting().tolist(), self.watch)
-        return self.exchange.move(desk, self.watch)
+    def _moved(self, batch: BatchState) -> BatchState:
+        """The batch after a local search for all that waits."""
+        self.local_search.set_costs(batch)
+        self.local_search.run(batch, batch.waiting().tolist(), self.watch)
+        return self.local_search.relocate(batch, self.watch)
 
     def _rounds(self) -> str:
         """Go on until a limit, the asked gap, or a plan that no neighbourhood improves; returns what is to be said."""
@@ -193,13 +193,13 @@ class _RuinAndRecreate:
 
     def _recreated(self, cluster: int) -> BatchState:
         """The best batch with a part taken out and put back in another order."""
-        p, rng, desk = self.p, self.tools.rng, self.best.copy()
+        p, rng, batch = self.p, self.tools.rng, self.best.copy()
         chosen = {cluster, int(rng.integers(len(p.clusters)))}
-        for j, at in list(desk.placed.items()):
-            if desk.cluster_of(at) in chosen or rng.random() < 0.1:
-                desk.remove(j)
-        desk.restore_unneeded(self.exchange.stopped)
+        for j, at in list(batch.placed.items()):
+            if batch.cluster_of(at) in chosen or rng.random() < 0.1:
+                batch.remove(j)
+        batch.restore_unneeded(self.local_search.stopped)
         noise = rng.normal(1, rng.choice([0.1, 0.3, 1.0]), len(p.jobs))
-        rank = (-self.exchange.rejected * np.maximum(noise, 0.0)).astype(np.int64)
-        self.exchange.settle(desk, desk.waiting().tolist(), self.watch, rank)
-        return desk
+        rank = (-self.local_search.rejected * np.maximum(noise, 0.0)).astype(np.int64)
+        self.local_search.run(batch, batch.waiting().tolist(), self.watch, rank)
+        return batch

@@ -17,8 +17,8 @@ def exhaustive(problem: JobPlacement, tools: SearchContext, start: Plan | None) 
     load of the region, names of region, cluster and type. A job that was refused is then let in where jobs placed
     before can make room by moving (``chances``). Nothing is random, and a start is of no use to it.
     """
-    desk = batch_state_of(problem)
-    unproven = admit_in_order(desk, problem.order, tools.watch)
-    desk = ejection_chains(desk, problem.order, tools.watch)
-    message = f"{len(desk.placed)} of {len(problem.jobs)} jobs placed, {unproven} bids not proven cheapest"
-    return SearchResult(desk.plan(), None, tools.watch.limit(), message)
+    batch = batch_state_of(problem)
+    unproven = admit_in_order(batch, problem.order, tools.watch)
+    batch = ejection_chains(batch, problem.order, tools.watch)
+    message = f"{len(batch.placed)} of {len(problem.jobs)} jobs placed, {unproven} bids not proven cheapest"
+    return SearchResult(batch.plan(), None, tools.watch.limit(), message)

@@ -8,14 +8,15 @@ from mast_opt.job_placement.analysis.rejection_reasons import Obstacle, obstacle
 from mast_opt.job_placement.engine.best_bid import best_bid
 from mast_opt.job_placement.engine.feasibility import Request
 from mast_opt.job_placement.engine.free_capacity_search import NOWHERE, level_in
+from mast_opt.job_placement.engine.limits import SearchLimits
 from mast_opt.job_placement.engine.server_selection import TIGHT
 from mast_opt.job_placement.engine.state import A_CPU, A_FREE, A_MEMORY, C_CPU, C_MEMORY, C_MGPU
 from mast_opt.job_placement.live_fleet.inventory import FleetInventory
 from mast_opt.job_placement.live_fleet.types import ClusterReport, Job
 from mast_opt.job_placement.units import LEVELS, WHOLE, Bools, Ints
 
-BUDGET = 200
-"""Nodes of the search for victims in each cluster."""
+LIMITS = SearchLimits(nodes=200)
+"""Of the search for victims in each cluster."""
 
 
 def explain(books: FleetInventory, job: Job, request: Request) -> tuple[ClusterReport, ...]:
@@ -40,7 +41,7 @@ def _report(books: FleetInventory, job: Job, request: Request, cluster: int) -> 
     if level < NOWHERE:
         return ClusterReport(name, True, f"it fits as it is, within one {LEVELS[level]}")
     only: Bools = np.isin(np.arange(len(books.everywhere)), groups)
-    offer = best_bid(books.state, request, only, TIGHT, BUDGET)
+    offer = best_bid(books.state, request, only, TIGHT, LIMITS)
     if offer is not None:
         count = len(offer.victims)
         return ClusterReport(name, True, f"it fits if {count} running job{'s are' if count > 1 else ' is'} stopped")

@@ -52,17 +52,17 @@ def _queue(tools: SearchContext) -> None:
     """Place a batch, repeat its plan, and do everything that may be done with a batch in progress."""
     problem = _sample()
     plan = exhaustive(problem, tools, None).plan
-    desk = batch_state_of(problem)
-    request = desk.request(0)
-    level_in(desk.state, 0, request)
-    needed(desk.state, 0, request, NOBODY)
+    batch = batch_state_of(problem)
+    request = batch.request(0)
+    level_in(batch.state, 0, request)
+    needed(batch.state, 0, request, NOBODY)
     assert plan is not None
-    desk.repeat(plan)
-    for j in tuple(desk.placed):
-        desk.remove(j)
+    batch.replay(plan)
+    for j in tuple(batch.placed):
+        batch.remove(j)
     for v in range(len(problem.running)):
-        desk.stop(v)
-    desk.restore_unneeded(np.ones(len(problem.running), np.int64))
+        batch.stop(v)
+    batch.restore_unneeded(np.ones(len(problem.running), np.int64))
 
 
 def _full(*jobs: Job) -> Fleet:

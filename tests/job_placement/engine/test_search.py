@@ -78,8 +78,8 @@ def test_every_bid_is_the_best_there_is(fractions: bool) -> None:
     refused = stopped = 0
     for seed in range(INSTANCES):
         problem = crowded(np.random.default_rng([seed, fractions]), fractions=fractions)
-        desk = batch_state_of(problem)
-        offer = exhaustively(desk, 0, desk.request(0))
+        batch = batch_state_of(problem)
+        offer = exhaustively(batch, 0, batch.request(0))
         expected = best_bid(problem)
         if expected is None:
             assert offer is None, seed
@@ -87,11 +87,11 @@ def test_every_bid_is_the_best_there_is(fractions: bool) -> None:
             continue
         assert offer is not None, seed
         assert offer.proven, seed
-        victims = tuple(desk.victim[at] for at in offer.victims.tolist())
-        c, k = int(desk.layout.group_cluster[offer.group]), int(desk.layout.group_type[offer.group])
+        victims = tuple(batch.victim[at] for at in offer.victims.tolist())
+        c, k = int(batch.layout.group_cluster[offer.group]), int(batch.layout.group_type[offer.group])
         assert key(Brute(problem), victims, offer.level, c, k) == expected, seed
-        desk.admit(0, desk.request(0), offer.placed, offer.victims)
-        verdict = verify(problem, desk.plan())
+        batch.admit(0, batch.request(0), offer.placed, offer.victims)
+        verdict = verify(problem, batch.plan())
         assert verdict.ok, (seed, verdict.violations)
         stopped += len(victims) > 0
     assert refused > INSTANCES // 20

@@ -20,18 +20,18 @@ from tests.job_placement.strategies import problems
 
 def twice(problem: JobPlacement) -> tuple[BatchState, BatchState]:
     """The batch after the first pass, and after second chances."""
-    desk, watch = batch_state_of(problem), SearchMonitor(StoppingCriteria())
-    admit_in_order(desk, problem.order, watch)
-    return desk, ejection_chains(desk.copy(), problem.order, watch)
+    batch, watch = batch_state_of(problem), SearchMonitor(StoppingCriteria())
+    admit_in_order(batch, problem.order, watch)
+    return batch, ejection_chains(batch.copy(), problem.order, watch)
 
 
-def in_queue(problem: JobPlacement, desk: BatchState) -> list[bool]:
+def in_queue(problem: JobPlacement, batch: BatchState) -> list[bool]:
     """For each place in the queue, whether that job is admitted."""
-    return [j in desk.placed for j in problem.order.tolist()]
+    return [j in batch.placed for j in problem.order.tolist()]
 
 
-def value(problem: JobPlacement, desk: BatchState) -> float:
-    return desk.value(term_prices_of(problem, desk.layout))
+def value(problem: JobPlacement, batch: BatchState) -> float:
+    return batch.value(term_prices_of(problem, batch.layout))
 
 
 @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -94,12 +94,12 @@ def test_a_job_that_is_pushed_out_takes_the_cheapest_of_equal_places() -> None:
     for seed in range(6):
         problem = FAMILIES["features"].generate(np.random.default_rng(seed), **FAMILIES["features"].sizes)
         watch = SearchMonitor(StoppingCriteria())
-        desk = batch_state_of(problem)
-        admit_in_order(desk, problem.order, watch)
-        blind = desk.copy()
-        blind.priced = dict.fromkeys(range(len(problem.jobs)))
-        prices = term_prices_of(problem, desk.layout)
-        found = [ejection_chains(one, problem.order, watch).value(prices) for one in (desk, blind)]
+        batch = batch_state_of(problem)
+        admit_in_order(batch, problem.order, watch)
+        blind = batch.copy()
+        blind.group_prices = dict.fromkeys(range(len(problem.jobs)))
+        prices = term_prices_of(problem, batch.layout)
+        found = [ejection_chains(one, problem.order, watch).value(prices) for one in (batch, blind)]
         cheaper.append(found[0] < found[1] - 1e-9)
         assert found[0] <= found[1] + 1e-9
     assert any(cheaper)

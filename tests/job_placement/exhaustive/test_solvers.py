@@ -167,25 +167,25 @@ def test_what_builds_one_plan_refuses_what_it_would_ignore(name: str) -> None:
 def test_the_ledger_values_a_batch_as_the_verifier_does(family: str) -> None:
     problem = instance(family, 3)
     solution = solve(problem, "highs", time_limit_s=10, threads=1)
-    desk = batch_state_of(problem)
-    desk.repeat(some(solution.plan))
-    assert desk.value(term_prices_of(problem, desk.layout)) == pytest.approx(solution.objective, rel=1e-9, abs=1e-9)
-    again = verify(problem, desk.plan())
+    batch = batch_state_of(problem)
+    batch.replay(some(solution.plan))
+    assert batch.value(term_prices_of(problem, batch.layout)) == pytest.approx(solution.objective, rel=1e-9, abs=1e-9)
+    again = verify(problem, batch.plan())
     assert again.ok
     assert again.objective == pytest.approx(solution.objective, rel=1e-9, abs=1e-9)
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(problem=problems())
-def test_a_batch_repeats_every_lawful_plan(problem: JobPlacement) -> None:
+def test_a_batch_replays_every_feasible_plan(problem: JobPlacement) -> None:
     solution = solve(problem, "highs", threads=1)
-    desk = batch_state_of(problem)
-    desk.repeat(some(solution.plan))
-    again = verify(problem, desk.plan())
+    batch = batch_state_of(problem)
+    batch.replay(some(solution.plan))
+    again = verify(problem, batch.plan())
     assert again.ok
     assert again.objective == pytest.approx(solution.objective, rel=1e-9, abs=1e-9)
-    assert (desk.state.slack_device >= 0).all()
-    assert (desk.state.slack >= 0).all()
+    assert (batch.state.slack_device >= 0).all()
+    assert (batch.state.slack >= 0).all()
 
 
 def waiting(*jobs: tuple[int, int, int]) -> JobPlacement:
@@ -211,10 +211,10 @@ def test_whole_gpus_are_not_those_that_a_fraction_names() -> None:
     problem = waiting((1, 1, 1000), (0, 1, 500))
     stated = plan(problem, ("job-1", "s1", 1, None), ("job-2", "s1", 1, 0))
     assert verify(problem, stated).ok
-    desk = batch_state_of(problem)
-    desk.repeat(stated)
-    assert desk.state.slack_device[0].min(axis=1).tolist() == [500, 0]
-    assert verify(problem, desk.plan()).ok
+    batch = batch_state_of(problem)
+    batch.replay(stated)
+    assert batch.state.slack_device[0].min(axis=1).tolist() == [500, 0]
+    assert verify(problem, batch.plan()).ok
 
 
 @pytest.mark.parametrize(
@@ -230,21 +230,21 @@ def test_whole_gpus_are_not_those_that_a_fraction_names() -> None:
 )
 def test_what_a_plan_has_no_room_for_is_left_out(rows: list[tuple[str, str, int, int | None]], kept: list[int]) -> None:
     problem = waiting((0, 1, 500), (0, 1, 1000), (0, 2, 600))
-    desk = batch_state_of(problem)
-    desk.repeat(plan(problem, *rows))
-    assert sorted(desk.placed) == kept
-    assert verify(problem, desk.plan()).ok
+    batch = batch_state_of(problem)
+    batch.replay(plan(problem, *rows))
+    assert sorted(batch.placed) == kept
+    assert verify(problem, batch.plan()).ok
 
 
 def test_a_gang_that_needs_nothing_may_be_split() -> None:
     problem = waiting((0, 5, 0))
     stated = plan(problem, ("job-1", "s1", 2, None), ("job-1", "s2", 3, None))
     assert verify(problem, stated).ok
-    desk = batch_state_of(problem)
-    desk.repeat(stated)
-    assert desk.plan().server.tolist() == [0, 1]
-    assert desk.plan().tasks.sum() == 5
-    assert verify(problem, desk.plan()).ok
+    batch = batch_state_of(problem)
+    batch.replay(stated)
+    assert batch.plan().server.tolist() == [0, 1]
+    assert batch.plan().tasks.sum() == 5
+    assert verify(problem, batch.plan()).ok
 
 
 def test_lexicographic_stages_are_minimised_in_order() -> None:

@@ -49,17 +49,17 @@ def alone(problem: JobPlacement, j: int) -> JobPlacement:
     return replace(p, **parts)
 
 
-def batch(problem: JobPlacement) -> BatchState:
+def placed(problem: JobPlacement) -> BatchState:
     watch = SearchMonitor(StoppingCriteria())
-    desk = batch_state_of(problem)
-    admit_in_order(desk, problem.order, watch)
-    return ejection_chains(desk, problem.order, watch)
+    batch = batch_state_of(problem)
+    admit_in_order(batch, problem.order, watch)
+    return ejection_chains(batch, problem.order, watch)
 
 
 def agree(problem: JobPlacement) -> str:
     """Compare the two; returns what happened."""
-    desk, answer = batch(problem), Fleet.of(problem).place(Job.of(problem, 0))
-    plan = desk.plan()
+    batch, answer = placed(problem), Fleet.of(problem).place(Job.of(problem, 0))
+    plan = batch.plan()
     if isinstance(answer, Refused):
         assert not len(plan.job), answer.reason
         return "refused"

@@ -30,19 +30,19 @@ from mast_opt.job_placement.engine.state import (
 )
 from mast_opt.job_placement.units import WHOLE, Ints
 
-MOST_CANDIDATES = 60
-"""Jobs on one server that are considered, the cheapest ones: a subset is the bits of one number."""
 GPUS, CORES, MEMORY = 1, 2, 4
 """What a job lacks on a server, added up."""
+ROOM_CPU, ROOM_MEMORY, ROOM_GPU = range(3)
+"""Where explicit room of a server [D + 2] has millicores, MiB, and the milli-GPUs of its first GPU."""
 
 
 @kernel
 def list_candidates(
     state: EngineState, s: int, threshold: int, mgpu: int, job: Request, rows: Ints
 ) -> tuple[int, bool]:
-    """Write the allocations on the server that may be freed into ``rows``, cheapest first: those of jobs whose limit
-    is at least the threshold. Where there are too many, those that free nothing that the job lacks are left out.
-    Returns how many were written, and whether all that could help are among them."""
+    """Write the allocations on the server that may be freed into ``rows``, cheapest first, as many as it holds: those
+    of jobs whose limit is at least the threshold. Where there are too many, those that free nothing that the job lacks
+    are left out. Returns how many were written, and whether all that could help are among them."""
     count, every = _list_cheapest(state, s, threshold, 0, rows)
     return (count, every) if every else _list_cheapest(state, s, threshold, _lacks(state, s, mgpu, job), rows)
 
@@ -55,7 +55,7 @@ def _list_cheapest(state: EngineState, s: int, threshold: int, lacks: int, rows:
     while row >= 0:
         job = state.row[L_JOB, row]
         if state.job[J_LIMIT, job] >= threshold and (lacks == 0 or _frees(state, s, row, lacks)):
-            if count == MOST_CANDIDATES:
+            if count == len(rows):
                 every = False
                 if not _costs_less(state, row, rows[count - 1]):
                     row = state.row[L_AFTER, row]
@@ -138,29 +138,46 @@ def _costs_less(state: EngineState, row: int, other: int) -> bool:
 
 
 @kernel
-def fit_in(room: Ints, devices: int, cpu: int, memory: int, mgpu: int, job: Request) -> int:
+def read_room(state: EngineState, s: int, tier: int, room: Ints) -> None:
+    """Write what work of a tier finds on the server into ``room``."""
+    room[ROOM_CPU], room[ROOM_MEMORY] = state.room[A_CPU, tier, s], state.room[A_MEMORY, tier, s]
+    for d in range(state.server[S_DEVICES, s]):
+        room[ROOM_GPU + d] = room_on(state, s, d, tier)
+
+
+@kernel
+def add_row(state: EngineState, devices: int, row: int, sign: int, room: Ints) -> None:
+    """Add ``sign`` times what an allocation holds to the room of its server, which has so many GPUs."""
+    room[ROOM_CPU] += sign * state.row[L_CPU, row]
+    room[ROOM_MEMORY] += sign * state.row[L_MEMORY, row]
+    for d in range(devices):
+        room[ROOM_GPU + d] += sign * state.row_device[row, d]
+
+
+@kernel
+def fit_in(room: Ints, devices: int, mgpu: int, job: Request) -> int:
     """Tasks that fit into explicit room, at most as many as the job has."""
     most = job.tasks
     if mgpu >= WHOLE:
         whole = 0
         for d in range(devices):
-            whole += room[d] == WHOLE
+            whole += room[ROOM_GPU + d] == WHOLE
         most = min(most, whole // (mgpu // WHOLE))
     elif mgpu > 0:
         fit = 0
         for d in range(devices):
-            fit += room[d] // mgpu
+            fit += room[ROOM_GPU + d] // mgpu
         most = min(most, fit)
     if job.cpu > 0:
-        most = min(most, max(cpu, 0) // job.cpu)
+        most = min(most, max(room[ROOM_CPU], 0) // job.cpu)
     if job.memory > 0:
-        most = min(most, max(memory, 0) // job.memory)
+        most = min(most, max(room[ROOM_MEMORY], 0) // job.memory)
     return int(most)
 
 
 @kernel
 def potential_on(state: EngineState, s: int, threshold: int, mgpu: int, job: Request, room: Ints) -> int:
-    """Tasks that fit if all jobs whose limit is at least the threshold are stopped. ``room`` [D] is scratch."""
+    """Tasks that fit if all jobs whose limit is at least the threshold are stopped. ``room`` [D + 2] is scratch."""
     tier = job.tier
     if state.server[S_BLOCKED, s] == 1:
         return 0
@@ -169,16 +186,13 @@ def potential_on(state: EngineState, s: int, threshold: int, mgpu: int, job: Req
     if state.room[A_FREE, tier, s] + state.reclaim[C_MGPU, threshold, s] < mgpu or cpu < job.cpu or memory < job.memory:
         return 0
     devices = state.server[S_DEVICES, s]
-    for d in range(devices):
-        room[d] = room_on(state, s, d, tier)
+    read_room(state, s, tier, room)
     row = state.server[S_ROW, s]
     while row >= 0:
-        other = state.row[L_JOB, row]
-        if state.job[J_LIMIT, other] >= threshold:
-            for d in range(devices):
-                room[d] += state.row_device[row, d]
+        if state.job[J_LIMIT, state.row[L_JOB, row]] >= threshold:
+            add_row(state, devices, row, 1, room)
         row = state.row[L_AFTER, row]
-    return fit_in(room, devices, cpu, memory, mgpu, job)
+    return fit_in(room, devices, mgpu, job)
 
 
 @kernel

@@ -16,11 +16,14 @@ from numpy.typing import NDArray
 from mast_opt.core.jit import compiled, kernel
 from mast_opt.job_placement.engine.feasibility import Request
 from mast_opt.job_placement.engine.free_capacity_search import excess
-from mast_opt.job_placement.engine.preemption.candidates import MOST_CANDIDATES, list_all, most_on_any, unmark
+from mast_opt.job_placement.engine.limits import SearchLimits
+from mast_opt.job_placement.engine.preemption.candidates import list_all, most_on_any, unmark
 from mast_opt.job_placement.engine.preemption.eviction_frontier import (
     IN,
     OPEN,
     OUT,
+    Candidates,
+    Frontier,
     FrontierWorkspace,
     eviction_frontier,
     frontier_workspace,
@@ -29,22 +32,22 @@ from mast_opt.job_placement.engine.preemption.group_bounds import Group, gather
 from mast_opt.job_placement.engine.state import G_START, G_TYPE, J_COST, LEVELS, NEVER, S_RACK, EngineState
 from mast_opt.job_placement.units import CLUSTER, RACK, SERVER, Ints
 
-MOST_CELLS = 1 << 27
-"""Servers times tasks: what is larger is not searched, lest memory run out."""
-
 
 class Frontiers(NamedTuple):
-    """For each server: tasks for nothing, further tasks, and the cost and choice for each number of these."""
+    """Eviction frontiers of the m servers of a group."""
 
     base: Ints
+    """[m] tasks that fit for nothing."""
     extra: Ints
+    """[m] further tasks."""
     cost: NDArray[np.int64]
     """[m, tasks that a server can hold + 1]"""
     mask: NDArray[np.int64]
 
 
 class Tree(NamedTuple):
-    """Of a search that decides victim by victim: m servers, v candidates, T tasks, C candidates of one server."""
+    """State of the branch and bound over victims: m servers, v jobs that may be stopped, T tasks, C candidates of one
+    server."""
 
     fronts: Frontiers
     status: Ints
@@ -61,26 +64,28 @@ class Tree(NamedTuple):
     """[T + 1] scratch."""
     choice: NDArray[np.int64]
     """[m, T + 1] scratch."""
-    more: FrontierWorkspace
+    subsets: int
+    """Most subsets of a server's candidates that are enumerated."""
+    space: FrontierWorkspace
 
 
 @compiled
 def cheapest_in_group(
-    state: EngineState, g: int, job: Request, threshold: int, limit: int, budget: int, jobs: Ints
+    state: EngineState, g: int, job: Request, threshold: int, limit: int, limits: SearchLimits, jobs: Ints
 ) -> Ints:
-    """The cheapest set of victims in a group, written into ``jobs`` [V]; the answer is as in ``single``.
+    """The cheapest set of victims in a group, written into ``jobs`` [V]; the answer is as in ``single_server``.
 
     The group must hold the job once all that may be stopped is. Where nothing is found, because too many jobs lie on a
     server or the search would be too large, all that could help are stopped.
 
     Args:
         limit: sets whose value is not below this are of no interest; it is the answer's value if there is none.
-        budget: nodes to search at most; at least one is searched.
+        limits: one node is searched at least.
     """
-    group, every = gather(state, g, job, threshold)
+    group, every = gather(state, g, job, threshold, limits.candidates)
     size, count, wide = len(group.start) - 1, len(group.job), job.tasks + 1
     best, found, nodes, proven = limit, 0, 1, False
-    if size * wide <= MOST_CELLS:
+    if size * wide <= limits.cells:
         most = most_on_any(state, g, threshold, job) + 1
         fronts = Frontiers(
             np.zeros(size, np.int64),
@@ -94,12 +99,13 @@ def cheapest_in_group(
             np.zeros(count, np.int64),
             np.empty(count + 1, np.int64),
             np.ones(size, np.bool_),
-            np.empty(MOST_CANDIDATES, np.int64),
+            np.empty(limits.candidates, np.int64),
             np.empty(wide, np.int64),
             np.empty((size, wide), np.int64),
-            frontier_workspace(state),
+            limits.subsets,
+            frontier_workspace(state, limits.candidates),
         )
-        best, found, nodes, proven = _search_sets(state, group, job, limit, budget, tree, jobs)
+        best, found, nodes, proven = _search_sets(state, group, job, limit, limits.nodes, tree, jobs)
     proven = proven and every
     if best == limit and not proven:
         number, cost = _list_helpful(state, g, job, threshold, jobs)
@@ -187,13 +193,11 @@ def _update(state: EngineState, group: Group, job: Request, limit: int, tree: Tr
             group.first + i,
             group.mgpu,
             job,
-            group.row[begin:end],
-            group.share[begin:end],
-            here,
+            Candidates(group.row[begin:end], group.share[begin:end], here[: end - begin]),
             limit,
-            fronts.cost[i],
-            fronts.mask[i],
-            tree.more,
+            tree.subsets,
+            Frontier(fronts.cost[i], fronts.mask[i]),
+            tree.space,
         )
         fronts.base[i], fronts.extra[i] = base, extra
         exact &= whole

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from mast_opt.core.jit import compiled, kernel
 from mast_opt.job_placement.engine.feasibility import Request, tasks_on
-from mast_opt.job_placement.engine.preemption.candidates import MOST_CANDIDATES, list_candidates, potential_on
+from mast_opt.job_placement.engine.preemption.candidates import list_candidates, potential_on
 from mast_opt.job_placement.engine.state import (
     A_FREE,
     C_DENSITY,
@@ -31,16 +31,18 @@ from mast_opt.job_placement.units import RACK, WHOLE, Ints
 
 
 class Group(NamedTuple):
-    """The servers of a group, the allocations that may be freed on each, and their jobs (numbered locally)."""
+    """Preemption candidates of a group: m servers, n allocations on them that may be freed, and their v jobs."""
 
     first: int
+    """Position of the first server."""
     mgpu: int
+    """Of a task of the job that is to be placed."""
     start: Ints
     """[m + 1] entries of each server."""
     row: Ints
     """[n] allocation of each entry."""
     owner: Ints
-    """[n] its job."""
+    """[n] its job, numbered within the group."""
     share: Ints
     """[n] the part of the job's cost that this server bears; all parts of a job add up to its cost."""
     job: Ints
@@ -50,19 +52,19 @@ class Group(NamedTuple):
 
 
 @compiled
-def gather(state: EngineState, g: int, job: Request, threshold: int) -> tuple[Group, bool]:
-    """The group, and whether all its candidates are in it."""
+def gather(state: EngineState, g: int, job: Request, threshold: int, candidates: int) -> tuple[Group, bool]:
+    """The group with so many candidates a server at most, and whether all that there are are in it."""
     first, last = state.group[G_START, g], state.group[G_START, g + 1]
     start = np.zeros(last - first + 1, np.int64)
     mgpu = job.mgpu[state.group[G_TYPE, g]]
-    every = _count_candidates(state, first, threshold, mgpu, job, np.empty(MOST_CANDIDATES, np.int64), start)
+    every = _count_candidates(state, first, threshold, mgpu, job, np.empty(candidates, np.int64), start)
     total = start[-1]
     row, owner, share = np.empty(total, np.int64), np.empty(total, np.int64), np.empty(total, np.int64)
     jobs, servers, held = np.empty(total, np.int64), np.zeros(total, np.int64), np.zeros(total, np.int64)
-    count = _list_jobs(state, first, threshold, mgpu, job, start, row, owner, jobs, servers, held)
-    _split_costs(state, row, owner, jobs, held, np.zeros(count, np.int64), share)
-    group = Group(first, mgpu, start, row, owner, share, jobs[:count], servers[:count])
-    return group, every
+    group = Group(first, mgpu, start, row, owner, share, jobs, servers)
+    count = _list_jobs(state, threshold, job, group, held)
+    _split_costs(state, group, held, np.zeros(count, np.int64))
+    return Group(first, mgpu, start, row, owner, share, jobs[:count], servers[:count]), every
 
 
 @kernel
@@ -79,50 +81,41 @@ def _count_candidates(
 
 
 @kernel
-def _list_jobs(
-    state: EngineState,
-    first: int,
-    threshold: int,
-    mgpu: int,
-    job: Request,
-    start: Ints,
-    row: Ints,
-    owner: Ints,
-    jobs: Ints,
-    servers: Ints,
-    held: Ints,
-) -> int:
-    """Fill ``row`` and ``owner``, and by job ``jobs``, ``servers`` and the sizes ``held``; returns how many jobs."""
+def _list_jobs(state: EngineState, threshold: int, job: Request, group: Group, held: Ints) -> int:
+    """Fill the rows and owners of the group, its jobs and their servers, and the sizes ``held`` of the jobs; returns
+    how many jobs."""
     count = 0
-    for i in range(len(start) - 1):
-        begin = start[i]
-        rows = row[begin : begin + MOST_CANDIDATES]
-        number, _ = list_candidates(state, first + i, threshold, mgpu, job, rows)
-        for at in range(begin, begin + number):
-            running = state.row[L_JOB, row[at]]
+    for i in range(len(group.start) - 1):
+        if group.start[i] == group.start[i + 1]:
+            continue
+        rows = group.row[group.start[i] : group.start[i + 1]]
+        list_candidates(state, group.first + i, threshold, group.mgpu, job, rows)
+        for at in range(group.start[i], group.start[i + 1]):
+            running = state.row[L_JOB, group.row[at]]
             if state.job[J_MARK, running] < 0:
                 state.job[J_MARK, running] = count
-                jobs[count] = running
+                group.job[count] = running
                 count += 1
-            owner[at] = state.job[J_MARK, running]
-            servers[owner[at]] += 1
-            held[owner[at]] += _held(state, row[at])
+            local = state.job[J_MARK, running]
+            group.owner[at] = local
+            group.servers[local] += 1
+            held[local] += _held(state, group.row[at])
     for local in range(count):
-        state.job[J_MARK, jobs[local]] = -1
+        state.job[J_MARK, group.job[local]] = -1
     return count
 
 
 @kernel
-def _split_costs(state: EngineState, row: Ints, owner: Ints, jobs: Ints, held: Ints, paid: Ints, share: Ints) -> None:
+def _split_costs(state: EngineState, group: Group, held: Ints, paid: Ints) -> None:
     """Split each job's cost by size; what rounding leaves goes to its first entry. ``paid`` is scratch, zeros."""
-    for at in range(len(row)):
-        local = owner[at]
-        share[at] = state.job[J_COST, jobs[local]] // held[local] * _held(state, row[at])
-        paid[local] += share[at]
-    for at in range(len(row)):
-        local = owner[at]
-        share[at] += state.job[J_COST, jobs[local]] - paid[local]
-        paid[local] = state.job[J_COST, jobs[local]]
+    for at in range(len(group.row)):
+        local = group.owner[at]
+        group.share[at] = state.job[J_COST, group.job[local]] // held[local] * _held(state, group.row[at])
+        paid[local] += group.share[at]
+    for at in range(len(group.row)):
+        local = group.owner[at]
+        group.share[at] += state.job[J_COST, group.job[local]] - paid[local]
+        paid[local] = state.job[J_COST, group.job[local]]
 
 
 @kernel
@@ -138,7 +131,7 @@ def _held(state: EngineState, row: int) -> int:
 def bounds_of(state: EngineState, groups: Ints, job: Request, threshold: int) -> NDArray[np.float64]:
     """For each group, what no set in it costs less than; infinity where stopping everything makes no room."""
     bounds = np.empty(len(groups))
-    room = np.empty(state.slack_device.shape[1], np.int64)
+    room = np.empty(state.slack_device.shape[1] + 2, np.int64)
     prices = np.empty(_most_priced(state, groups, job))
     for at in range(len(groups)):
         least, count, wanted = _price_tasks(state, groups[at], job, threshold, room, prices)

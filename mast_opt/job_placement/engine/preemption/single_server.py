@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from mast_opt.core.jit import compiled, kernel
 from mast_opt.job_placement.engine.feasibility import Request
+from mast_opt.job_placement.engine.limits import SearchLimits
 from mast_opt.job_placement.engine.preemption.candidates import (
-    MOST_CANDIDATES,
     list_all,
     list_candidates,
     most_on_any,
@@ -18,6 +18,8 @@ from mast_opt.job_placement.engine.preemption.candidates import (
     unmark,
 )
 from mast_opt.job_placement.engine.preemption.eviction_frontier import (
+    Candidates,
+    Frontier,
     FrontierWorkspace,
     eviction_frontier,
     frontier_workspace,
@@ -49,26 +51,23 @@ MANY_TASKS = 10_000
 """From here it is worth asking how many tasks a server can hold before space is made for them."""
 
 
-class Bench(NamedTuple):
-    """Space for the search on one server; C candidates, T tasks of the job, or that a server can hold."""
+class ServerWorkspace(NamedTuple):
+    """Preallocated arrays for the search on one server; C candidates, T tasks of the job, or that a server can hold."""
 
-    rows: Ints
-    """[C]"""
-    costs: Ints
-    """[C]"""
-    status: Ints
-    """[C] all OPEN."""
-    cost: Ints
-    """[T + 1]"""
-    mask: Ints
-    """[T + 1]"""
+    candidates: Candidates
+    """Their status is OPEN."""
+    frontier: Frontier
     jobs: Ints
-    """[C + 1]"""
-    more: FrontierWorkspace
+    """[C + 1] victims of the cheapest set, closed by −1."""
+    subsets: int
+    """Most subsets of a server's candidates that are enumerated."""
+    space: FrontierWorkspace
 
 
 @compiled
-def cheapest_server(state: EngineState, job: Request, groups: Ints, threshold: int, jobs: Ints) -> Ints:
+def cheapest_server(
+    state: EngineState, job: Request, groups: Ints, threshold: int, limits: SearchLimits, jobs: Ints
+) -> Ints:
     """The answer [5] over all servers of the groups, the victims written into ``jobs`` [V]. Of equals, the first wins.
 
     The server that promises most is searched first, so that most of the others need not be. Where nothing is found
@@ -80,18 +79,17 @@ def cheapest_server(state: EngineState, job: Request, groups: Ints, threshold: i
         most = MANY_TASKS
         for at in range(len(groups)):
             most = max(most, most_on_any(state, groups[at], threshold, job))
-    bench = Bench(
-        np.empty(MOST_CANDIDATES, np.int64),
-        np.empty(MOST_CANDIDATES, np.int64),
-        np.zeros(MOST_CANDIDATES, np.int64),
-        np.empty(most + 1, np.int64),
-        np.empty(most + 1, np.int64),
-        np.empty(MOST_CANDIDATES + 1, np.int64),
-        frontier_workspace(state),
+    count = limits.candidates
+    space = ServerWorkspace(
+        Candidates(np.empty(count, np.int64), np.empty(count, np.int64), np.zeros(count, np.int64)),
+        Frontier(np.empty(most + 1, np.int64), np.empty(most + 1, np.int64)),
+        np.empty(count + 1, np.int64),
+        limits.subsets,
+        frontier_workspace(state, count),
     )
-    _search_servers(state, job, groups, threshold, np.empty(state.server.shape[1]), bench, jobs, answer)
+    _search_servers(state, job, groups, threshold, np.empty(state.server.shape[1]), space, jobs, answer)
     if answer[VALUE] == NEVER and answer[PROVEN] == 0:
-        _stop_all(state, job, groups, threshold, bench.more.room, jobs, answer)
+        _stop_all(state, job, groups, threshold, space.space.room, jobs, answer)
     return answer
 
 
@@ -99,7 +97,7 @@ def cheapest_server(state: EngineState, job: Request, groups: Ints, threshold: i
 def _stop_all(
     state: EngineState, job: Request, groups: Ints, threshold: int, room: Ints, jobs: Ints, answer: Ints
 ) -> None:
-    """Answer with all that may be stopped and helps, on the server where that costs least. ``room`` [D] is scratch."""
+    """Answer with all that may be stopped and helps, on the server where that costs least. ``room`` is scratch."""
     best = -1
     for at in range(len(groups)):
         g = groups[at]
@@ -123,7 +121,7 @@ def _search_servers(
     groups: Ints,
     threshold: int,
     bounds: NDArray[np.float64],
-    bench: Bench,
+    space: ServerWorkspace,
     jobs: Ints,
     answer: Ints,
 ) -> None:
@@ -135,14 +133,14 @@ def _search_servers(
                 most = min(limit, answer[VALUE] - 1)
                 if bounds[s] * LEVELS > most or (whole_round == 0 and s != promising):
                     continue
-                value = _cheapest_on(state, s, g, job, threshold, most, bench, answer)
+                value = _cheapest_on(state, s, g, job, threshold, most, space, answer)
                 if whole_round == 0:
                     limit = value
                 elif value <= most:
                     answer[VALUE], answer[GROUP] = value, g
                     answer[FOUND] = 0
-                    while bench.jobs[answer[FOUND]] >= 0:
-                        jobs[answer[FOUND]] = bench.jobs[answer[FOUND]]
+                    while space.jobs[answer[FOUND]] >= 0:
+                        jobs[answer[FOUND]] = space.jobs[answer[FOUND]]
                         answer[FOUND] += 1
 
 
@@ -178,21 +176,21 @@ def _enough_on(state: EngineState, s: int, job: Request, threshold: int) -> bool
 
 @kernel
 def _cheapest_on(
-    state: EngineState, s: int, g: int, job: Request, threshold: int, most: int, bench: Bench, answer: Ints
+    state: EngineState, s: int, g: int, job: Request, threshold: int, most: int, space: ServerWorkspace, answer: Ints
 ) -> int:
-    """The value of the server's cheapest set, written into the bench's ``jobs`` and closed by −1; NEVER if none is
-    worth at most ``most``."""
+    """The value of the server's cheapest set, written into ``jobs`` of the workspace; NEVER if none is worth at most
+    ``most``."""
     mgpu = job.mgpu[state.group[G_TYPE, g]]
-    if potential_on(state, s, threshold, mgpu, job, bench.more.room) < job.tasks:
+    if potential_on(state, s, threshold, mgpu, job, space.space.room) < job.tasks:
         return NEVER
     answer[NODES] += 1
-    rows, costs, status, cost, mask = bench.rows, bench.costs, bench.status, bench.cost, bench.mask
+    rows, costs, status = space.candidates
     count, every = list_candidates(state, s, threshold, mgpu, job, rows)
     for i in range(count):
         costs[i] = state.job[J_COST, state.row[L_JOB, rows[i]]]
-    limit = most // LEVELS
+    candidates = Candidates(rows[:count], costs[:count], status[:count])
     base, extra, exact = eviction_frontier(
-        state, s, mgpu, job, rows[:count], costs, status, limit, cost, mask, bench.more
+        state, s, mgpu, job, candidates, most // LEVELS, space.subsets, space.frontier, space.space
     )
     if not (every and exact):
         answer[PROVEN] = 0
@@ -200,8 +198,8 @@ def _cheapest_on(
         return NEVER
     chosen = 0
     for i in range(count):
-        if mask[job.tasks - base] >> i & 1:
-            bench.jobs[chosen] = state.row[L_JOB, rows[i]]
+        if space.frontier.mask[job.tasks - base] >> i & 1:
+            space.jobs[chosen] = state.row[L_JOB, rows[i]]
             chosen += 1
-    bench.jobs[chosen] = -1
-    return int(cost[job.tasks - base] * LEVELS)
+    space.jobs[chosen] = -1
+    return int(space.frontier.cost[job.tasks - base] * LEVELS)

@@ -6,13 +6,10 @@ Everything is made from the code and from committed instances, without chance, s
 from __future__ import annotations
 
 import functools
-import gzip
 import json
 import re
 import shutil
-import tempfile
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,31 +19,17 @@ import xlsxwriter
 
 import mast_opt
 from mast_opt.analysis.scenario_files import check_scenarios, happened, scenario_warnings
-from mast_opt.bench.results.store import latest, load
-from mast_opt.bench.suites.toml_reader import read_suite, suite_path
 from mast_opt.cli.options import parts_to_keep
 from mast_opt.io import read_certificate, read_events
 from mast_opt.io.certificate import write_certificate
 from mast_opt.io.header import FORMAT
-from mast_opt.io.importers import IMPORTERS
 from mast_opt.io.read import kind_of_file, read_plan_of, validate
 from mast_opt.registry import kind_named, kind_names, kind_of
 from mast_opt.server_assignment.verification.certificate import Certificate, Prices
-from tests.io.importers import test_gap, test_importers
-from tests.io.importers import test_gpu_fleet as gpu_fleet
-from tests.task_reassignment import hand
+from tests.fuzz import imports, suites
+from tests.fuzz.common import CHEAP_ROWS, INSTANCES, Target, generated, stored, texts, use
+from tests.io.importers import test_gap
 
-CHEAP_ROWS = 100_000
-"""Rows of all tables up to which an instance that was read is used as well."""
-INSTANCES = Path(__file__).parents[2] / "instances"
-SIZES: dict[str, dict[str, int]] = {
-    "data-placement": {"datasets": 8, "workloads": 10, "regions": 3},
-    "job-placement": {"regions": 2, "clusters": 2, "servers": 3, "jobs": 12},
-    "server-assignment": {"servers": 24, "reservations": 4, "datacenters": 2},
-    "task-reassignment": {"processes": 20, "machines": 6, "resources": 3},
-}
-FAMILY = {"task-reassignment": "challenge"}
-"""Family of the generated instance; ``features``, which has every table, for the others."""
 PLANS = {
     "data-placement": ("data_placement/residency", "data_placement/best_known/residency"),
     "job-placement": ("job_placement/tiny-victims.json", "job_placement/best_known/tiny-victims"),
@@ -62,20 +45,6 @@ LABELS = {
 """Labels in the examples of scenarios → those of the generated instance."""
 CERTIFIED = {"cloud-links": 1.0, "cloud-regions": 0.1}
 """Instances of data placement whose best-known plan has a certificate → weight."""
-RESULTS = Path(__file__).parents[2] / "benchmarks/results/model-building.jsonl"
-
-
-@dataclass(frozen=True)
-class Target:
-    """A reader."""
-
-    name: str
-    make: Callable[[Path], None]
-    """Writes sound files into an empty folder."""
-    read: Callable[[Path], None]
-    """Reads such a folder; may raise an error of mast-opt and nothing else."""
-    weight: float = 1.0
-    """How often it is drawn; less than 1 for one that takes long."""
 
 
 def targets() -> tuple[Target, ...]:
@@ -103,26 +72,19 @@ def targets() -> tuple[Target, ...]:
             for name, weight in CERTIFIED.items()
         ),
         Target("certified-bound-servers", _make_certified_servers, _read_certified_servers),
-        Target("suite", _make_suite, _read_suite),
-        Target("results", _make_results, _read_results),
+        Target("suite", suites.make_suite, suites.read_suite),
+        Target("results", suites.make_results, suites.read_results),
         Target("events", _make_events, _read_events),
-        Target(
-            "freeze", lambda folder: _texts(folder, {"f.csv": 'what,name\nregion,r1\nregion,"a,b"\n'}), _read_freeze
-        ),
-        Target("import-gap", lambda folder: _texts(folder, {"i.gap": test_gap.HAND}), _read_gap),
-        Target("import-roadef", lambda folder: _make_roadef(folder), _read_roadef),
-        Target("import-cloud-regions", _make_cloud_regions, _read_cloud_regions, 0.5),
-        Target("import-gpu-fleet", _make_gpu_fleet, _read_gpu_fleet, 0.5),
+        Target("freeze", lambda folder: texts(folder, {"f.csv": 'what,name\nregion,r1\nregion,"a,b"\n'}), _read_freeze),
+        Target("import-gap", lambda folder: texts(folder, {"i.gap": test_gap.HAND}), imports.read_gap),
+        Target("import-roadef", imports.make_roadef, imports.read_roadef),
+        Target("import-cloud-regions", imports.make_cloud_regions, imports.read_cloud_regions, 0.5),
+        Target("import-gpu-fleet", imports.make_gpu_fleet, imports.read_gpu_fleet, 0.5),
     )
 
 
-@functools.cache
-def _generated(kind: str) -> Any:
-    return mast_opt.generate(kind, FAMILY.get(kind, "features"), seed=1, **SIZES[kind])
-
-
 def _make_instance(kind: str, form: str, folder: Path) -> None:
-    mast_opt.write(_generated(kind), folder / (f"i.{form}" if form in ("xlsx", "json") else "i"), form)
+    mast_opt.write(generated(kind), folder / (f"i.{form}" if form in ("xlsx", "json") else "i"), form)
 
 
 def _read_instance(folder: Path) -> None:
@@ -131,24 +93,7 @@ def _read_instance(folder: Path) -> None:
     reading = validate(path)
     [str(note) for note in (*reading.notes, *reading.warnings)]
     if sum(reading.rows.values()) <= CHEAP_ROWS:
-        _use(reading.problem)
-
-
-def _use(problem: Any) -> None:
-    """What is done with any instance before a solve; and it is written."""
-    kind = kind_of(problem)
-    kind.conflicts(problem)
-    kind.present(problem)
-    today = kind.today(problem)
-    if today is not None:
-        kind.verify(problem, today)
-    with tempfile.TemporaryDirectory() as folder:
-        mast_opt.write(problem, Path(folder) / "again")
-
-
-@functools.cache
-def _planned(kind: str) -> Any:
-    return mast_opt.read(INSTANCES / PLANS[kind][0])
+        use(reading.problem)
 
 
 def _make_plan(kind: str, form: str, folder: Path) -> None:
@@ -186,7 +131,7 @@ def _make_plan_book(kind: str, frames: dict[str, pl.DataFrame], path: Path) -> N
 
 def _read_plan(kind: str, folder: Path) -> None:
     (path,) = folder.iterdir()
-    problem = _planned(kind)
+    problem = stored(PLANS[kind][0])
     reading = read_plan_of(problem, path)
     verdict = kind_of(problem).verify(problem, reading.plan)
     [str(violation) for violation in verdict.violations]
@@ -199,7 +144,7 @@ def _make_scenarios(kind: str, folder: Path) -> None:
     text = "\n".join([*lines, f'[[scenario]]\nname = "all"\n{everything}\n'])
     labels = LABELS[kind]
     text = re.sub(r"\b(?:" + "|".join(labels) + r")\b(?!_)", lambda found: labels[found[0]], text)
-    _texts(folder, {"s.toml": text})
+    texts(folder, {"s.toml": text})
 
 
 def _read_scenarios(kind: str, folder: Path) -> None:
@@ -208,7 +153,7 @@ def _read_scenarios(kind: str, folder: Path) -> None:
     scenario_warnings(kind_named(kind), scenarios, "s.toml")
     for scenario in scenarios:
         try:
-            happened(kind_named(kind), _generated(kind), scenario)
+            happened(kind_named(kind), generated(kind), scenario)
         except mast_opt.MastOptError as error:
             str(error)
 
@@ -227,21 +172,16 @@ def _read_certificate(folder: Path) -> None:
     read_certificate(folder)
 
 
-@functools.cache
-def _stored(instance: str) -> Any:
-    return mast_opt.read(INSTANCES / instance)
-
-
 def _make_certified(name: str, folder: Path) -> None:
     shutil.copy(INSTANCES / "data_placement/best_known" / name / "certificate.npz", folder)
 
 
 def _read_certified(name: str, folder: Path) -> None:
-    _check_certificate(_stored(f"data_placement/{name}"), folder)
+    _check_certificate(stored(f"data_placement/{name}"), folder)
 
 
 def _make_certified_servers(folder: Path) -> None:
-    problem = _generated("server-assignment")
+    problem = generated("server-assignment")
     affinities = len(problem.affinity_reservation)
     prices = Prices(
         once=np.full(len(problem.stocks), 0.01),
@@ -261,7 +201,7 @@ def _make_certified_servers(folder: Path) -> None:
 
 
 def _read_certified_servers(folder: Path) -> None:
-    _check_certificate(_generated("server-assignment"), folder)
+    _check_certificate(generated("server-assignment"), folder)
 
 
 def _check_certificate(problem: Any, folder: Path) -> None:
@@ -272,82 +212,9 @@ def _check_certificate(problem: Any, folder: Path) -> None:
         bound(problem, arrays)
 
 
-SUITE = """
-title = "all that a suite may say"
-about = "x"
-solvers = ["highs", "quick"]
-time_limits_s = [1, 2.5]
-seeds = [0, 1]
-threads = 1
-gap = 1e-4
-plots = ["profile"]
-
-[contestants.quick]
-solver = "tetris"
-iterations = 10
-threads = 2
-
-[contestants.stranger]
-peer = "peer.py"
-
-[[entry]]
-name = "stored"
-instances = ["i.json"]
-
-[[entry]]
-name = "made"
-kind = "data-placement"
-family = "standard"
-sizes = { datasets = 5, workloads = 6, regions = 2 }
-instance_seeds = [0, 3]
-solvers = ["quick", "stranger"]
-
-[[entry]]
-name = "public"
-importer = "gap"
-data = ["*.gap", ["a.gap"]]
-settings = { name = "x" }
-solvers = ["highs"]
-
-[[entry]]
-name = "program"
-program = "peer.py"
-arguments = { a = 1, b = "c" }
-
-[reference]
-file = "values.csv"
-column = "instance"
-best = "best"
-bound = "lower"
-
-[[known_issue]]
-words = "slow"
-contestant = "quick"
-entry = "made"
-"""
-
-
-def _make_suite(folder: Path) -> None:
-    values = "instance,best,lower\na,1.5,1\nb,2,\n"
-    _texts(folder, {"s.toml": SUITE, "peer.py": "", "values.csv": values, "a.gap": test_gap.HAND})
-    mast_opt.write(_generated("data-placement"), folder / "i.json", "json")
-
-
-def _read_suite(folder: Path) -> None:
-    read_suite(suite_path(str(folder / "s.toml")), folder)
-
-
-def _make_results(folder: Path) -> None:
-    shutil.copy(RESULTS, folder / "r.jsonl")
-
-
-def _read_results(folder: Path) -> None:
-    latest(load(folder / "r.jsonl"))
-
-
 def _make_events(folder: Path) -> None:
     event = '{"elapsed_s": 1.0, "incumbent": 2, "bound": 0.5, "gap": 0.75, "stage": null, "compiling": false}\n'
-    _texts(folder, {"events.jsonl": event * 5})
+    texts(folder, {"events.jsonl": event * 5})
 
 
 def _read_events(folder: Path) -> None:
@@ -356,51 +223,3 @@ def _read_events(folder: Path) -> None:
 
 def _read_freeze(folder: Path) -> None:
     parts_to_keep([str(folder / "f.csv")])
-
-
-def _read_gap(folder: Path) -> None:
-    _use(IMPORTERS["gap"].run([folder / "i.gap"], {}, 0))
-
-
-def _make_roadef(folder: Path) -> None:
-    _texts(folder, {"model.txt": hand.MODEL})
-    (folder / "assignment.txt.gz").write_bytes(gzip.compress(hand.TODAY.encode()))
-
-
-def _read_roadef(folder: Path) -> None:
-    _use(IMPORTERS["roadef"].run([folder / "model.txt", folder / "assignment.txt.gz"], {}, 0))
-
-
-def _make_cloud_regions(folder: Path) -> None:
-    plain = {
-        "regions.csv": test_importers.REGIONS,
-        "region_pairs.csv": test_importers.PAIRS,
-        "openb_node_list_all_node.csv": test_importers.NODES,
-        "openb_pod_list_default.csv": test_importers.PLAIN,
-    }
-    _texts(folder, plain)
-    packed = {"openb_pod_list_gpuspec33.csv.gz": test_importers.CHOOSY, "philly.csv.gz": test_importers.JOBS}
-    for name, text in packed.items():
-        (folder / name).write_bytes(gzip.compress(text.encode()))
-
-
-def _read_cloud_regions(folder: Path) -> None:
-    given = {"regions": "3", "datasets": "10", "part": "32", "machines": "2"}
-    IMPORTERS["cloud-regions"].run([folder] * 3, given, 0)
-
-
-def _make_gpu_fleet(folder: Path) -> None:
-    _texts(folder, {"openb_node_list_all_node.csv": gpu_fleet.NODES, "openb_pod_list_gpuspec33.csv": gpu_fleet.PODS})
-    _texts(folder, {"node_info_df.csv": gpu_fleet.NEWER})
-    (folder / "philly.csv.gz").write_bytes(gzip.compress(gpu_fleet.JOBS.encode()))
-
-
-def _read_gpu_fleet(folder: Path) -> None:
-    given = {"regions": "2", "clusters": "2", "pods": "10", "gangs": "4"}
-    for nodes in (folder, folder / "node_info_df.csv"):
-        IMPORTERS["gpu-fleet"].run([nodes, folder, folder], given, 0)
-
-
-def _texts(folder: Path, texts: dict[str, str]) -> None:
-    for name, text in texts.items():
-        (folder / name).write_text(text, encoding="utf-8", newline="\n")

@@ -1,0 +1,55 @@
+"""Targets of the fuzzer: the sources of importers."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+from mast_opt.io.importers import IMPORTERS
+from tests.fuzz.common import texts, use
+from tests.io.importers import test_gpu_fleet as gpu_fleet
+from tests.io.importers import test_importers
+from tests.task_reassignment import hand
+
+
+def read_gap(folder: Path) -> None:
+    use(IMPORTERS["gap"].run([folder / "i.gap"], {}, 0))
+
+
+def make_roadef(folder: Path) -> None:
+    texts(folder, {"model.txt": hand.MODEL})
+    (folder / "assignment.txt.gz").write_bytes(gzip.compress(hand.TODAY.encode()))
+
+
+def read_roadef(folder: Path) -> None:
+    use(IMPORTERS["roadef"].run([folder / "model.txt", folder / "assignment.txt.gz"], {}, 0))
+
+
+def make_cloud_regions(folder: Path) -> None:
+    plain = {
+        "regions.csv": test_importers.REGIONS,
+        "region_pairs.csv": test_importers.PAIRS,
+        "openb_node_list_all_node.csv": test_importers.NODES,
+        "openb_pod_list_default.csv": test_importers.PLAIN,
+    }
+    texts(folder, plain)
+    packed = {"openb_pod_list_gpuspec33.csv.gz": test_importers.CHOOSY, "philly.csv.gz": test_importers.JOBS}
+    for name, text in packed.items():
+        (folder / name).write_bytes(gzip.compress(text.encode()))
+
+
+def read_cloud_regions(folder: Path) -> None:
+    given = {"regions": "3", "datasets": "10", "part": "32", "machines": "2"}
+    IMPORTERS["cloud-regions"].run([folder] * 3, given, 0)
+
+
+def make_gpu_fleet(folder: Path) -> None:
+    texts(folder, {"openb_node_list_all_node.csv": gpu_fleet.NODES, "openb_pod_list_gpuspec33.csv": gpu_fleet.PODS})
+    texts(folder, {"node_info_df.csv": gpu_fleet.NEWER})
+    (folder / "philly.csv.gz").write_bytes(gzip.compress(gpu_fleet.JOBS.encode()))
+
+
+def read_gpu_fleet(folder: Path) -> None:
+    given = {"regions": "2", "clusters": "2", "pods": "10", "gangs": "4"}
+    for nodes in (folder, folder / "node_info_df.csv"):
+        IMPORTERS["gpu-fleet"].run([nodes, folder, folder], given, 0)

@@ -1,4 +1,4 @@
-"""The code blocks of README.md and docs/ are tests: each file is one story, told where only the instances are."""
+"""The code blocks of README.md and docs/ are tests: each file is one story, run where only the instances are."""
 
 from __future__ import annotations
 

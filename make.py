@@ -98,7 +98,7 @@ def make_environment(python: Path) -> None:
 def pip(python: Path, *arguments: str) -> None:
     command = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *arguments]
     if subprocess.run(command, check=False).returncode:
-        sys.exit("pip failed, as told above. Mend that and run the same command again.")
+        sys.exit("pip failed, as stated above. Repair that and run the same command again.")
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -5,7 +5,7 @@
 
 Solves one instance until the gap or the limit is reached and prints when each gap was first proven, the terms and the
 memory at its peak. Then today's assignment becomes the plan, what is asked changes by ``drift`` percent in either
-direction, and the same is done from there. The same on a small copy tells how many servers move, and how many must: the
+direction, and the same is done from there. The same on a small copy shows how many servers move, and how many must: the
 fewest with which no more is lacking, proven by HiGHS. Seconds are of the clock unless they are the processor's; kernels
 are compiled before.
 """

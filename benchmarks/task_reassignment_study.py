@@ -6,7 +6,7 @@
 DATA holds the challenge's files in A/, B/, X/ (``model_a1_1.txt``, also gzipped, and ``assignment_a1_1.txt``) and
 best_known.csv with the columns instance, best_reported, s41_300s. Every run is one line of runs.jsonl under --out; runs
 that are there already are not made again. With --rounds instead of --seconds, figures do not depend on how busy the
-machine is. Then table.md (medians and the worst over seeds beside the best reported costs),
+machine is. Then table.md (medians and the worst over seeds next to the best reported costs),
 neighbourhoods.md with --ablate, and cost-over-time.svg are written from all lines.
 """
 

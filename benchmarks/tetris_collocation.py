@@ -1,4 +1,4 @@
-"""How much of what collocation costs the bound of ``tetris`` proves, beside an exact solver.
+"""How much of what collocation costs the bound of ``tetris`` proves, compared with an exact solver.
 
     python benchmarks/tetris_collocation.py --datasets 50 --workloads 80 --regions 6 --seeds 3 --seconds 40
 

@@ -55,7 +55,7 @@ def setup(app: Any) -> None:
 def _prepared(app: Any, name: str, source: list[str]) -> None:
     """A page as the site needs it."""
     folder = (DOCS / name).parent
-    source[0] = _LINK.sub(lambda link: _mended(link, folder), source[0])
+    source[0] = _LINK.sub(lambda link: _repaired(link, folder), source[0])
     if name == "index":
         source[0] += "".join(_menu(title, entries) for title, entries in MENU)
 
@@ -69,7 +69,7 @@ def _menu(title: str, entries: tuple[str, ...]) -> str:
     return "\n".join(["", ":::{toctree}", ":hidden:", f":caption: {title}", "", *dict.fromkeys(pages), ":::", ""])
 
 
-def _mended(link: re.Match[str], folder: Path) -> str:
+def _repaired(link: re.Match[str], folder: Path) -> str:
     image, text, target = link[1], link[2], link[3]
     if "://" in target or image:
         return link[0]

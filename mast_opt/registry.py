@@ -1,4 +1,4 @@
-"""The kinds of problem there are. A further one is a package beside the others and a line here."""
+"""The kinds of problem there are. A further one is a package next to the others and a line here."""
 
 from __future__ import annotations
 

@@ -137,7 +137,7 @@ var part{(w,r,k) in RUN: w in SPLITTABLE} >= 0, <= 1;   # the share of w that do
 var unserved{w in WORKLOAD: may_refuse and w not in SPLITTABLE} binary;
 var unserved_part{w in WORKLOAD: may_refuse and w in SPLITTABLE} >= 0, <= 1;
 
-var remote{REMOTE} >= 0, <= 1;                          # share of w in r that reads i from afar
+var remote{REMOTE} >= 0, <= 1;                          # share of w in r that reads i remotely
 var remote_from{REMOTE_FROM} >= 0, <= 1;                # the same, from q, where links are given
 var copy{COPY} >= 0, <= 1;                              # share of i that comes to r from q
 
@@ -160,7 +160,7 @@ s.t. served{w in WORKLOAD}:
 
 s.t. copies{i in DATASET}: copies_min[i] <= sum{r in REGION} place[i,r] <= copies_max[i];
 
-# Work finds each of its datasets in its region, or reads it from afar.
+# Work finds each of its datasets in its region, or reads it remotely.
 s.t. local{(w,i,r) in LOCAL}:
     sum{(w,r,k) in RUN} (if w in SPLITTABLE then part[w,r,k] else run[w,r,k])
     <= place[i,r]
@@ -257,7 +257,7 @@ printf{i in DATASET, r in REGION: place[i,r] > 0.5} "place %s in %s\n", i, r;
 printf{(w,r,k) in RUN: w not in SPLITTABLE and run[w,r,k] > 0.5} "run %s in %s on %s\n", w, r, k;
 printf{(w,r,k) in RUN: w in SPLITTABLE and part[w,r,k] > 0} "run %s in %s on %s: %.3f\n", w, r, k, part[w,r,k];
 printf{(i,q,r) in COPY: copy[i,q,r] > 0} "copy %s from %s to %s: %.3f\n", i, q, r, copy[i,q,r];
-printf{(w,i,r) in REMOTE: remote[w,i,r] > 0} "read %s for %s from afar to %s: %.3f\n", i, w, r, remote[w,i,r];
+printf{(w,i,r) in REMOTE: remote[w,i,r] > 0} "read %s for %s remotely to %s: %.3f\n", i, w, r, remote[w,i,r];
 printf{(w,i,q,r) in REMOTE_FROM: remote_from[w,i,q,r] > 0}
     "read %s for %s from %s to %s: %.3f\n", i, w, q, r, remote_from[w,i,q,r];
 printf "total %.9g\n", total;

@@ -1,4 +1,4 @@
-"""What some tests need of the machine beside what their environment brings: such a test means nothing without it.
+"""What some tests need of the machine in addition to their environment: such a test means nothing without it.
 
 Where it is not there, the test is left out and the head of the report says so; with ``--require-all``, as the gate has
 it wherever it could get a browser, no test is run at all then.

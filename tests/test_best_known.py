@@ -1,4 +1,4 @@
-"""The best plans that are kept beside the committed instances: every one is verified again, and none is missing."""
+"""The best plans that are kept next to the committed instances: every one is verified again, and none is missing."""
 
 from __future__ import annotations
 

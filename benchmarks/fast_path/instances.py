@@ -15,7 +15,7 @@ Sizes = Mapping[str, int]
 
 @dataclass(frozen=True)
 class Batches:
-    """Instances of one size and fill: those of the first seeds that have what is asked for."""
+    """Instances of one size and fill: those of the first seeds that have what is required."""
 
     name: str
     sizes: Sizes

@@ -22,7 +22,7 @@ SHOWN_WORST = 5
 
 
 def write_page(records: Records, path: Path) -> None:
-    """Write the page and its pictures beside it."""
+    """Write the page and its pictures next to it."""
     best, filled = optima(records, BATCHES), fillings(records)
     pictures = path.parent / "images"
     pictures.mkdir(parents=True, exist_ok=True)
@@ -56,7 +56,7 @@ were outside {LEAST_RATIO} to {MOST_RATIO}, {unproven} had no proof within the l
 {LONG_PROOF_S:g} s or more.
 
 **Gap.** (V\\* − V) / V\\* of the tier-weighted value that is admitted, V\\* that of the optimal plan. It may be
-negative: a plan may admit more than the optimal one by stopping more. So GPU-hours lost stand beside it, as a
+negative: a plan may admit more than the optimal one by stopping more. So GPU-hours lost stand next to it, as a
 multiple of what the optimum loses.
 
 **Time.** CPU time of the whole call, with formulation and verification; the ratio is the geometric mean of HiGHS's

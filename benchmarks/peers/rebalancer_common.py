@@ -1,4 +1,4 @@
-"""What the adapters of Meta's Rebalancer share: how they are called, how it searches, and how its answer is told.
+"""What the adapters of Meta's Rebalancer share: how they are called, how it searches, and how its answer is written.
 
 They run in an environment of its own (Python 3.12 or newer) and need nothing of mast-opt there:
 
@@ -9,7 +9,7 @@ They run in an environment of its own (Python 3.12 or newer) and need nothing of
 
 In a suite: a contestant with ``peer = "../peers/rebalancer_data.py"``; the verifier then has the last word.
 
-Rebalancer gives each object exactly one container, tells no bound, and holds the interpreter while it solves.
+Rebalancer gives each object exactly one container, states no bound, and holds the interpreter while it solves.
 """
 
 from __future__ import annotations
@@ -84,5 +84,5 @@ def run(about: str | None, kind: str, question: Callable[[Json], Question]) -> N
     plan = {"plan": {"format": "mast-opt/1", "kind": kind}, **asked.tables_of(solution["assignment"])}
     chosen.plan.write_text(json.dumps(plan), encoding="utf-8")
     ends = [END.get(report.get("endReason"), "unknown end") for report in solution.get("solverSummaries", [])]
-    told = {"versions": {"rebalancer": version("rebalancer")}, "message": ", ".join(ends), "solve_s": spent}
-    print(json.dumps(told))
+    answer = {"versions": {"rebalancer": version("rebalancer")}, "message": ", ".join(ends), "solve_s": spent}
+    print(json.dumps(answer))

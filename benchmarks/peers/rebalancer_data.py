@@ -1,4 +1,4 @@
-"""Meta's Rebalancer on what it can express of data placement. How to call it: rebalancer_common.py beside this file.
+"""Meta's Rebalancer on what it can express of data placement. How to call it: rebalancer_common.py next to this file.
 
 Every dataset gets one replica and every workload one region and its first acceptable GPU type. Where remote reads are
 forbidden, what is linked by reads has to move as one object; where they have a price, dataset and workload are a pair
@@ -88,7 +88,7 @@ class Placement:
         return {name: regions for name, regions in found.items() if regions}
 
     def start(self, forbidden: dict[str, list[str]]) -> dict[str, list[str]]:
-        """Region → objects, as they are today where the instance tells it, elsewhere where they may be."""
+        """Region → objects, as they are today where the instance gives it, elsewhere where they may be."""
         home: dict[tuple[str, str], str] = {}
         for row in self.instance.get("current_runs") or []:
             home.setdefault(("workload", row["workload"]), row["region"])

@@ -1,6 +1,6 @@
 """Meta's Rebalancer on server assignment: servers are objects, reservations are containers, and so is nobody.
 
-How to call it: rebalancer_common.py beside this file.
+How to call it: rebalancer_common.py next to this file.
 
 Goals, with the weights of the instance's own terms: what a reservation lacks, with an embedded buffer after the loss of
 each switchboard; what the loss of its worst switchboard takes; what stands above a spread limit; servers taken from a

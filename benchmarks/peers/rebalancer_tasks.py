@@ -1,13 +1,13 @@
 """Meta's Rebalancer on task reassignment: processes are objects, machines are containers; it was made for that.
 
-How to call it: rebalancer_common.py beside this file.
+How to call it: rebalancer_common.py next to this file.
 
 Hard: capacity per resource, for transient resources while moving too, and at most one process of a service on a
 machine. Goals, with the instance's own weights: use above the safety capacity, and the cost of moved processes. Spread,
 dependencies, balance goals, service and machine moves have no counterpart: instances with any of the first three are
 refused, the last two are left for the verifier to count.
 
-Machines are told to be similar where capacities are of one size class, so that a sample is drawn from every class.
+Machines are declared similar where capacities are of one size class, so that a sample is drawn from every class.
 """
 
 from __future__ import annotations

@@ -44,7 +44,7 @@ class Explanation:
     """INFEASIBLE with a conflict; FEASIBLE if there is a plan; NO_SOLUTION if time ran out before either was known;
     None where the plan that is asked about breaks limits."""
     conflict: tuple[str, ...] = ()
-    """Limits that contradict one another, told in the words of the domain."""
+    """Limits that contradict one another, in the words of the domain."""
     limits: Mapping[str, tuple[int, ...]] | None = None
     """The same as positions by sort of limit, for programs; None where only ``seen`` is known."""
     minimal: bool = False
@@ -139,7 +139,7 @@ def explain(
     members = None if found is None else search.irreducible(found)
     limits = None if members is None else elastic.by_name(members)
     words = tuple(one.message for one in seen) if limits is None else elastic.relief.story(limits)
-    mended = RepairSearch(problem, elastic, backend, params, clock).repairs(price, alternatives)
+    repaired = RepairSearch(problem, elastic, backend, params, clock).repairs(price, alternatives)
     return Explanation(
         kind=kind.name,
         status=Status.INFEASIBLE,
@@ -148,7 +148,7 @@ def explain(
         minimal=limits is not None and search.minimal,
         proven=0 if limits is None else len(search.needed),
         seen=seen,
-        repairs=mended,
+        repairs=repaired,
         solves=search.solves,
     )
 

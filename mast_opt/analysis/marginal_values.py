@@ -87,7 +87,7 @@ def marginal_values(
     With ``integers = "fixed"`` both keep every whole decision of the plan (replicas, where unsplittable work runs) and
     solve the linear program that is left. That is quick and exact, and answers what the unit is worth to *this* plan;
     storage or cores that would only pay with other replicas or other places count as nothing. With ``"free"`` both are
-    solved anew, beginning with the plan: what the unit is really worth, within the bounds that were proven.
+    solved again, beginning with the plan: what the unit is really worth, within the bounds that were proven.
 
     Args:
         problem: an instance.
@@ -115,7 +115,7 @@ def marginal_values(
         raise UsageError(f"integers is {integers!r}; expected 'fixed' or 'free'")
     if integers == "free" and problem.objective.lexicographic:
         raise UsageError(
-            "worth is told in units of the weighted objective, and this instance has a lexicographic one; ask with "
+            "worth is stated in units of the weighted objective, and this instance has a lexicographic one; ask with "
             'fixed integers, or set mode = "weighted"'
         )
     if plan is not None and integers == "fixed" and gap != DEFAULT_GAP:
@@ -192,7 +192,7 @@ def _fixed(
     held = mip.fix(whole, np.rint(formulation.encode(plan)[whole]))
     result = backend.solve(replace(held, integral=frozen(np.zeros(len(held.cost), np.bool_))), params)
     if result.status is Status.INFEASIBLE:
-        raise BackendError(f"{backend.name} finds no solution beside the plan's whole decisions: {result.message}")
+        raise BackendError(f"{backend.name} finds no solution with the plan's whole decisions: {result.message}")
     if result.status is not Status.OPTIMAL or result.objective is None:
         return None
     return result.objective, result.objective, result.objective

@@ -14,7 +14,7 @@ def steps(problem: Any, plan: Any) -> Order:
     """An order of what has to be done to get from today to the plan, what blocks it, and what would help.
 
     Args:
-        problem: the instance, which tells today's state.
+        problem: the instance, which gives the present state.
         plan: a plan of it without violations.
 
     Raises:

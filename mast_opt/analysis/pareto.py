@@ -18,7 +18,7 @@ from mast_opt.core.solve_result import SolveParams, Status
 from mast_opt.core.verdict import Verdict
 from mast_opt.kind.kind import Formulation, Kind
 from mast_opt.search.params import Params
-from mast_opt.solving import lawful_today, solve, solver_names
+from mast_opt.solving import feasible_current_plan, solve, solver_names
 from mast_opt.solving.clock import Clock
 from mast_opt.solving.kernel_compilation import needed, rehearse
 from mast_opt.solving.mip_route import STAGE_SLACK_ABSOLUTE, STAGE_SLACK_RELATIVE, Answer, ExactSolve
@@ -184,7 +184,7 @@ class _Epsilon:
         self._backend = backends.get(solver)
         self._params = params
         self._clock = Clock(time_limit_s)
-        self._last = lawful_today(kind, problem)
+        self._last = feasible_current_plan(kind, problem)
 
     def points(self, count: int) -> list[Point | None]:
         """The two ends, then what lies between them."""

@@ -26,7 +26,7 @@ class TableDiff:
 
     name: str
     key: tuple[str, ...]
-    """Columns by which rows are told apart."""
+    """Columns by which rows are distinguished."""
     values: tuple[str, ...]
     """The other columns."""
     added: tuple[tuple[Cells, Cells], ...]
@@ -87,12 +87,12 @@ def diff(problem: Any, before: Any | None, after: Any, *, problem_before: Any | 
 
     Args:
         problem: the instance of the second plan.
-        before: the first plan; None for the present state, as the instance tells it.
+        before: the first plan; None for the present state, as the instance gives it.
         after: the second plan.
         problem_before: the instance of the first plan, where that is another one (yesterday's).
 
     Raises:
-        UsageError: the instances are of different kinds, or the instance does not tell the present state.
+        UsageError: the instances are of different kinds, or the instance does not give the present state.
     """
     use_tables("compare plans")
     kind = kind_of(problem)
@@ -103,7 +103,7 @@ def diff(problem: Any, before: Any | None, after: Any, *, problem_before: Any | 
     if before is None:
         before = kind.today(first)
         if before is None:
-            raise UsageError(f"{first.name} does not tell the present state; give the plan to compare with")
+            raise UsageError(f"{first.name} does not give the present state; give the plan to compare with")
     check_plan(kind, first, before)
     check_plan(kind, problem, after)
     verdicts = verify(first, before), verify(problem, after)

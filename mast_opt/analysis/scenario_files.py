@@ -147,7 +147,7 @@ def _written(factor: float) -> str:
 
 
 def happened(kind: Kind[Any, Any], problem: Any, scenario: Scenario) -> Any:
-    """The instance after the scenario; what is wrong with a value is told with the scenario's name."""
+    """The instance after the scenario; what is wrong with a value is stated with the scenario's name."""
     known = kind.questions().changes
     for key, value in scenario.changes.items():
         try:

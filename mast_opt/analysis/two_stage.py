@@ -28,7 +28,7 @@ from mast_opt.solving.mip_route import STAGE_SLACK_ABSOLUTE, STAGE_SLACK_RELATIV
 class Robust:
     """A plan for all scenarios, and what it and the base plan are worth in each.
 
-    The solutions hold what was decided beforehand and decide the rest anew; each is verified.
+    The solutions hold what was decided beforehand and decide the rest again; each is verified.
     """
 
     objective_kind: str
@@ -45,9 +45,9 @@ class Robust:
     base_objective: float | None
     """The same of the base plan."""
     robust: Mapping[str, Solution]
-    """Scenario → the rest decided anew beside what this plan decides."""
+    """Scenario → the rest decided again with what this plan decides."""
     base: Mapping[str, Solution]
-    """Scenario → the same beside what the base plan decides."""
+    """Scenario → the same with what the base plan decides."""
     robust_lost: Mapping[str, Loss | None] = field(default_factory=dict)
     """Scenario → what it destroys where this plan is carried out before; None where a kind has no data to lose."""
     base_lost: Mapping[str, Loss | None] = field(default_factory=dict)
@@ -162,7 +162,7 @@ class RobustSearch:
     clock: Clock
 
     def plan(self, before: Any) -> Robust:
-        """The robust plan beside the base plan; a start for the search is the base plan with the best recourse."""
+        """The robust plan next to the base plan; a start for the search is the base plan with the best recourse."""
         names = list(self.instances)
         formulations = [self._formulation(name) for name in names]
         mips = [formulation.mip for formulation in formulations]
@@ -173,14 +173,14 @@ class RobustSearch:
         start = _start(program, joint, formulations, list(beside_base.values()), mips)
         params = replace(self.params, time_limit_s=self.clock.budget_s(0.6), start=start)
         result = backends.get(self.solver).solve(program, params)
-        plan, beside = None, {}
+        plan, solutions = None, {}
         if result.x is not None:
             x = result.x if self.aim == "weighted" else self._better_elsewhere(joint, mips, result.x)
             pieces = zip(names, formulations, joint.columns, strict=True)
             starts = {name: one.decode(x[columns]) for name, one, columns in pieces}
-            beside = self._recourse(starts[names[0]], starts, 1.0)
-            plan = beside[names[0]].plan
-        value = self._value(list(beside.values()))
+            solutions = self._recourse(starts[names[0]], starts, 1.0)
+            plan = solutions[names[0]].plan
+        value = self._value(list(solutions.values()))
         return Robust(
             objective_kind=self.aim,
             decided=self.stages.decided,
@@ -189,7 +189,7 @@ class RobustSearch:
             objective=value,
             bound=result.bound if value is None or result.bound is None else min(result.bound, value),
             base_objective=self._value(list(beside_base.values())),
-            robust=beside,
+            robust=solutions,
             base=beside_base,
         )
 

@@ -30,7 +30,7 @@ OBJECTIVES = ("worst", "weighted")
 
 @dataclass(frozen=True)
 class Outcome:
-    """One scenario, planned anew."""
+    """One scenario, planned again."""
 
     name: str
     problem: Any
@@ -38,8 +38,8 @@ class Outcome:
     solution: Solution
     moved: Mapping[str, float]
     """What has to be moved from the base plan to this one."""
-    kept: Verdict | None
-    """The base plan under the scenario, nothing planned anew: its violations are what would break. None without a
+    base_verdict: Verdict | None
+    """The base plan under the scenario, nothing planned again: its violations are what would break. None without a
     base plan."""
     lost: Loss | None = None
     """Data that the scenario destroys, and the work that reads it; None where a kind has no data that can be lost."""
@@ -86,10 +86,10 @@ def whatif(
     served.
 
     With ``robust`` there is also one plan for all scenarios: what is decided beforehand (replicas) is the same in all,
-    the rest is decided anew in each (two-stage stochastic programming with recourse, stated as one MIP). ``worst``
-    minimises the largest objective over the base and the scenarios, and the mean beside that; ``weighted`` minimises
-    the mean by their weights, where the base has weight 1. The plans are verified scenario by scenario, beside those
-    with the base plan's replicas; where these lack one that a scenario pins, they have no plan there.
+    the rest is decided again in each (two-stage stochastic programming with recourse, stated as one MIP). ``worst``
+    minimises the largest objective over the base and the scenarios, then the mean; ``weighted`` minimises the mean by
+    their weights, where the base has weight 1. The plans are verified scenario by scenario, and so are those with
+    the base plan's replicas; where these lack one that a scenario pins, they have no plan there.
 
     Args:
         problem: an instance.
@@ -148,8 +148,8 @@ def whatif(
         solution = base if name == BASE else solved(instance, begin)
         unknown = before is None or solution.plan is None
         moved = {} if unknown else questions.moved(problem, instance, before, solution.plan)
-        kept = None if begin is None else kind.verify(instance, begin)
-        return Outcome(name, instance, solution, moved, kept, losses[name])
+        base_verdict = None if begin is None else kind.verify(instance, begin)
+        return Outcome(name, instance, solution, moved, base_verdict, losses[name])
 
     first, *others = in_parallel(outcome, instances, jobs, cancel)
     stochastic = None

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from importlib.metadata import EntryPoint, entry_points
 
 from mast_opt.backends.base import Backend
-from mast_opt.backends.foreign import Foreign, told
+from mast_opt.backends.foreign import Foreign, one_line
 from mast_opt.core.errors import BackendError, BackendUnavailable, MastOptError, UsageError
 
 GROUP = "mast_opt.backends"
@@ -65,7 +65,7 @@ def get(name: str) -> Backend:
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # SystemExit too
-        raise BackendUnavailable(f"{name} ({others[name].value}) cannot be loaded: {told(error)}") from error
+        raise BackendUnavailable(f"{name} ({others[name].value}) cannot be loaded: {one_line(error)}") from error
     if not isinstance(backend, Backend):
         raise BackendUnavailable(
             f"{name} ({others[name].value}) is no backend: it lacks name, package, version or solve"
@@ -94,7 +94,7 @@ def _description(name: str) -> Description:
     except MastOptError as error:
         if name in _BUILT_IN:
             raise
-        return Description(name, package, None, told(error))
+        return Description(name, package, None, one_line(error))
 
 
 def _others() -> dict[str, EntryPoint]:

@@ -41,7 +41,7 @@ GOVERNED = {
 }
 NODE_LIMIT = "maxNodes"
 GRACE_S = 10.0
-"""How long CBC may take to write its answer after it was told to stop; then it is killed."""
+"""How long CBC may take to write its answer after it was asked to stop; then it is killed."""
 SPAWNING = {"start_new_session": True} if os.name == "posix" else {}
 """A process group of its own, so that Ctrl-C in a terminal reaches us alone."""
 
@@ -56,10 +56,10 @@ class Cbc:
         """The version that the program prints. Raises BackendUnavailable if there is no program that runs here."""
         path = self._path()
         try:
-            told = subprocess.run([path, "-quit"], capture_output=True, text=True, timeout=30, check=True).stdout
+            output = subprocess.run([path, "-quit"], capture_output=True, text=True, timeout=30, check=True).stdout
         except (OSError, subprocess.SubprocessError) as error:
             raise BackendUnavailable(f"{path} does not run here: {error}") from error
-        found = re.search(r"Version: *(\S+)", told)
+        found = re.search(r"Version: *(\S+)", output)
         return found[1] if found else "unknown"
 
     def solve(self, mip: Mip, params: SolveParams) -> SolveResult:
@@ -151,8 +151,8 @@ class _Run:
         for name, value in checked_options("CBC", params, GOVERNED, NODE_LIMIT):
             if not re.fullmatch(r"[A-Za-z]+", name):
                 raise UnsupportedOption(f"CBC does not accept option {name}: expected letters only, as in 'cuts'")
-            told = {True: "on", False: "off"}.get(value, str(value)) if isinstance(value, bool) else str(value)
-            arguments += [f"-{name}", told]
+            text = {True: "on", False: "off"}.get(value, str(value)) if isinstance(value, bool) else str(value)
+            arguments += [f"-{name}", text]
         # CBC measures the gap by the larger of objective and bound
         arguments += ["-ratioGap", repr(params.gap / (1 + params.gap)), "-allowableGap", "0"]
         arguments += ["-randomSeed", str(params.seed + 1), "-randomCbcSeed", str(params.seed + 1)]

@@ -70,16 +70,16 @@ class Copt:
 
 @contextmanager
 def _stdout_to_stderr() -> Iterator[None]:
-    """Without a licence COPT says so on standard output, whatever it is told; our own output must stay clean."""
+    """Without a licence COPT says so on standard output, whatever its options; our own output must stay clean."""
     with _REDIRECTING:
         sys.stdout.flush()
-        kept = os.dup(1)
+        saved = os.dup(1)
         try:
             os.dup2(2, 1)
             yield
         finally:
-            os.dup2(kept, 1)
-            os.close(kept)
+            os.dup2(saved, 1)
+            os.close(saved)
 
 
 class _Run:

@@ -208,7 +208,7 @@ def _model(cp_model: Any, integers: IntegerRelaxation) -> Any:
 def _completed(mip: Mip, x: FloatArray, free: BoolArray, time_limit_s: float) -> FloatArray | None:
     """x with its free columns at their best, given the others; None if no value of theirs is feasible.
 
-    A search cut short leaves continuous columns higher than they need to be, and a grid leaves them beside the point.
+    A search cut short leaves continuous columns higher than they need to be, and a grid leaves them next to the point.
     """
     if not free.any():
         return x

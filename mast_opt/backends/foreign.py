@@ -67,12 +67,12 @@ class Foreign:
         except (MastOptError, KeyboardInterrupt, MemoryError):
             raise
         except BaseException as error:  # SystemExit too
-            raise self._error(what, f"failed with {told(error)}") from error
+            raise self._error(what, f"failed with {one_line(error)}") from error
 
     def _error(self, what: str, words: str) -> BackendError:
         return BackendError(f"{what} of the backend {shown(self.name)} ({shown(self.value)}) {words}")
 
 
-def told(error: BaseException) -> str:
+def one_line(error: BaseException) -> str:
     """An exception on one line: its type and its text."""
     return f"{type(error).__name__}: {shown(str(error))}"

@@ -143,7 +143,7 @@ class _Run:
 
     def _configure(self) -> None:
         params = self._params
-        self._set("log_file", os.devnull)  # HiGHS up to 1.13 tells a callback only what it also writes somewhere
+        self._set("log_file", os.devnull)  # HiGHS up to 1.13 passes to a callback only what it also writes somewhere
         self._set("log_to_console", False)
         self._set("mip_rel_gap", params.gap)
         self._set("mip_abs_gap", 0.0)

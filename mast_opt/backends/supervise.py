@@ -109,7 +109,7 @@ def _check_program(mip: Mip) -> None:
 
 
 def _without_solver(mip: Mip, params: SolveParams) -> Outcome | None:
-    """The outcome, if it can be told at a glance; solvers disagree about these corners."""
+    """The outcome, if it follows from the sizes alone; solvers disagree about these corners."""
     whole_lower = np.where(mip.integral, np.ceil(mip.col_lower - ROUND_OFF), mip.col_lower)
     whole_upper = np.where(mip.integral, np.floor(mip.col_upper + ROUND_OFF), mip.col_upper)
     for what, lower, upper, name in (

@@ -43,7 +43,7 @@ class Xpress:
         xpress = load("xpress", self)
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # that the community licence is in use, which the size error tells
+                warnings.simplefilter("ignore")  # that the community licence is in use, which the size error says
                 xpress.init()
         except (xpress.InterfaceError, xpress.SolverError, RuntimeError) as error:
             raise BackendUnavailable(f"xpress has no licence that can be used here: {error}") from error

@@ -7,7 +7,7 @@ child               that process as its parent sees it: pinned, timed, killed wh
 machine             what ran, and on what
 results, running    JSON lines that are kept, and the loop that adds to them
 over_ray            the same loop spread over a Ray cluster
-best_known          the best plans that are kept beside the instances
+best_known          the best plans that are kept next to the instances
 figures, plots      counts, means, profiles, and how they are drawn
 page, entry_tables  all of it as a page
 """

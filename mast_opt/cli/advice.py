@@ -36,13 +36,13 @@ def _with_a_plan(path: Path, solution: Solution, out: Path | None, *, interrupte
     others = "" if interrupted or solution.gap is None or solution.gap <= WIDE else _heuristics(solution)
     better = f"\nA heuristic often finds a better plan sooner: try {others}." if others else ""
     if out is None:
-        return f"The plan was not kept; add --out DIR to write it.{better}"
+        return f"The plan was not saved; add --out DIR to save it.{better}"
     verify = join(["mast-opt", "verify", str(path), str(out)])
     return f"The plan is in {out}. Check it independently:\n  {verify}{better}"
 
 
 def _heuristics(solution: Solution) -> str:
-    """The heuristics to try instead of an exact solver; none where a part is kept, which not all of them can."""
+    """The heuristics to try instead of an exact solver; none where a part is frozen, which not all of them can."""
     kind = kind_named(solution.kind)
     if solution.solver in kind.heuristics or solution.frozen:
         return ""

@@ -15,7 +15,7 @@ class Exit(enum.IntEnum):
     UNEXPECTED = 1
     """A fault of mast-opt or of a solver."""
     USAGE = 2
-    """An option, a file or a missing solver that the user can mend."""
+    """An option, a file or a missing solver that the user can repair."""
     INFEASIBLE = 3
     """Proven: no plan keeps every limit."""
     NO_PLAN = 4

@@ -32,7 +32,7 @@ class Answer:
 
 
 class Run:
-    """What a command is given beside its options."""
+    """What a command is given in addition to its options."""
 
     def __init__(self, tokens: Sequence[str]) -> None:
         self._began = time.perf_counter()

@@ -220,11 +220,11 @@ def _outcome(one: Outcome) -> dict[str, Any]:
         **({} if one.lost is None else loss_keys(one.lost)),
         "message": solution.message,
         "base_plan": None
-        if one.kept is None
+        if one.base_verdict is None
         else {
-            "objective": _comparable(one, one.kept),
-            "terms": dict(one.kept.terms),
-            "violations": [violation_keys(violation) for violation in one.kept.violations],
+            "objective": _comparable(one, one.base_verdict),
+            "terms": dict(one.base_verdict.terms),
+            "violations": [violation_keys(violation) for violation in one.base_verdict.violations],
         },
     }
 
@@ -234,10 +234,10 @@ def loss_keys(lost: Loss) -> Record:
     return {"lost_datasets": list(lost.datasets), "lost_tb": lost.tb, f"lost_{lost.noun}s": list(lost.work)}
 
 
-def _comparable(one: Outcome, kept: Verdict) -> float:
+def _comparable(one: Outcome, verdict: Verdict) -> float:
     """What the base plan has where the new one has its objective: with a lexicographic one, the value of that term."""
     term = next((term for term in (one.solution.term, *one.problem.objective.order) if term), None)
-    return kept.objective if term is None else kept.terms[term]
+    return verdict.objective if term is None else verdict.terms[term]
 
 
 def _robust(robust: Robust) -> dict[str, Any]:

@@ -95,7 +95,7 @@ def _toml(file: Path) -> dict[str, Any]:
 HEAD = ["what", "name"]
 
 
-def parts_to_keep(texts: Iterable[str]) -> dict[str, list[str]]:
+def parts_to_freeze(texts: Iterable[str]) -> dict[str, list[str]]:
     """What (``region``, ``workload``, …) → names, of all mentions together.
 
     Raises:

@@ -49,7 +49,7 @@ class InputError(MastOptError):
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One thing wrong with an input, precise enough to be mended without searching."""
+    """One thing wrong with an input, precise enough to be repaired without searching."""
 
     file: str
     """File, sheet or key that holds the value, relative to the input's root."""

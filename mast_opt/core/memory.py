@@ -1,4 +1,4 @@
-"""How much memory there is left, as far as the system tells it."""
+"""How much memory there is left, as far as the system reports it."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ GB = 10**9
 
 
 def available_bytes(root: Path = Path("/")) -> int | None:
-    """What this process may still take before the system ends it; None where the system does not tell.
+    """What this process may still take before the system ends it; None where the system does not report it.
 
     The least of what the machine has (free memory, caches that can be dropped, and swap), of what its control groups
     (containers, batch systems) leave it, and of what its limit on address space (``ulimit -v``) leaves it. Where a
-    system tells only how much memory is built in, that.
+    system reports only how much memory is built in, that.
 
     Args:
         root: where ``proc`` and ``sys`` are.
@@ -51,7 +51,7 @@ def _address_space(root: Path) -> int | None:
 
 
 def built_in_bytes() -> int | None:
-    """The memory of the machine; None where the system does not tell."""
+    """The memory of the machine; None where the system does not report it."""
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (ValueError, OSError, AttributeError):

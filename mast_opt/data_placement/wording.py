@@ -8,7 +8,7 @@ from mast_opt.core.wording import counted
 
 
 def quantity(number: float, units: str) -> str:
-    """``1 core``, ``1.5 cores``, ``2 TB``: the unit as it is called beside several."""
+    """``1 core``, ``1.5 cores``, ``2 TB``: the unit as it is called next to several."""
     text = f"{number:.12g}"
     return f"{text} {units.removesuffix('s') if text == '1' else units}"
 

@@ -98,7 +98,7 @@ def new_folder(target: Path, replaceable: Callable[[Path], None]) -> Iterator[Pa
     """An empty folder to fill; it takes the target's place when the block ends well. Raises InputError for OS errors.
 
     ``replaceable(target)`` raises where something stands at the target that must stay. Where that has come only while
-    the folder was filled, or the folder cannot take its place, it is kept under a name that the InputError tells.
+    the folder was filled, or the folder cannot take its place, it is kept under a name that the InputError states.
     """
     real = _followed(target)
     with _explained(target):
@@ -119,7 +119,7 @@ def new_folder(target: Path, replaceable: Callable[[Path], None]) -> Iterator[Pa
 
 @contextmanager
 def _kept_beside(partial: Path, target: Path) -> Iterator[None]:
-    """Gives the complete folder a name of its own where the block fails, and tells it."""
+    """Gives the complete folder a name of its own where the block fails, and states it."""
     try:
         yield
     except (InputError, OSError) as error:

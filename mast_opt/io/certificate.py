@@ -1,4 +1,4 @@
-"""The certificate of a plan's bound: named arrays in ``certificate.npz``, beside the plan's tables."""
+"""The certificate of a plan's bound: named arrays in ``certificate.npz``, next to the plan's tables."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def write_certificate(folder: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
 
 
 def read_certificate(plan: str | PathLike[str]) -> dict[str, NDArray[Any]] | None:
-    """The arrays beside a plan's tables, or None where there is no certificate. Raises PlanError for a broken file.
+    """The arrays next to a plan's tables, or None where there is no certificate. Raises PlanError for a broken file.
 
     Pickled objects are refused, so that a file from a stranger can run nothing.
     """

@@ -20,7 +20,7 @@ def checksum(problem: Any) -> str:
     """``sha256:…`` over the content of a problem: kind, rules, objective and tables.
 
     The same for every file format, spelling of a number, and order of rows that has no meaning; the name and the
-    provenance do not count. So it tells whether a plan was made for this instance.
+    provenance do not count. So it shows whether a plan was made for this instance.
     """
     use_tables("compute a checksum")
     kind = kind_of(problem)

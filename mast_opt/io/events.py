@@ -1,4 +1,4 @@
-"""The events of a solve as JSON lines: in a file of their own, and beside a plan."""
+"""The events of a solve as JSON lines: in a file of their own, and next to a plan."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ def event_line(event: Event) -> str:
 
 
 def write_events(folder: Path, events: Iterable[Event]) -> None:
-    """Write the events beside a plan; no file without events."""
+    """Write the events next to a plan; no file without events."""
     lines = [event_line(event) + "\n" for event in events]
     if lines:
         (folder / EVENTS).write_text("".join(lines), encoding="utf-8", newline="\n")
 
 
 def read_events(plan: str | PathLike[str]) -> tuple[Event, ...]:
-    """The events beside a plan; none where it keeps none. Raises PlanError, which names each line that is none."""
+    """The events next to a plan; none where it keeps none. Raises PlanError, which names each line that is none."""
     path = Path(plan) / EVENTS
     if not path.is_file():
         return ()

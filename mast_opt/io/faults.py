@@ -1,4 +1,4 @@
-"""Collecting everything wrong with an input, so that it is mended in one go."""
+"""Collecting everything wrong with an input, so that it is repaired in one go."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ from mast_opt.kind.schema import Schema
 from mast_opt.registry import kind_named, kind_of
 
 CHECKSUM_SHOWN = len("sha256:") + 9
-"""Characters of a checksum that are enough to tell two apart."""
+"""Characters of a checksum that are enough to distinguish two."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -29,14 +29,14 @@ class ElasticLimits:
     """``upper`` or ``lower``."""
     price: FloatArray
     """[L] what a repair pays by default for one unit, or for giving the limit up; infinite where that is no repair."""
-    tell: Callable[[Sequence[int]], str]
+    describe: Callable[[Sequence[int]], str]
     """Some members in the words of the domain, with amounts: "storage of R2 (4 TB)"."""
     row_member: IntArray
     row: IntArray
-    """[·] rows of the program, each beside the member that it states."""
+    """[·] rows of the program, each with the member that it states."""
     column_member: IntArray
     column: IntArray
-    mend: Callable[[int, float], str] = lambda member, amount: ""
+    advice: Callable[[int, float], str] = lambda member, amount: ""
     """A change of one member, as an advice: "raise storage of R2 by 5 TB"."""
     relax: Callable[[Any, Mapping[int, float]], Any] | None = None
     """(problem, member → amount in units) → the problem with these limits moved or given up. None: never."""
@@ -66,7 +66,7 @@ class ElasticProgram:
     limits: tuple[ElasticLimits, ...]
     decode: Callable[[FloatArray], Any]
     story: Callable[[Mapping[str, Sequence[int]]], tuple[str, ...]]
-    """The limits of a conflict (name → members), told together."""
+    """The limits of a conflict (name → members), described together."""
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ class Decisions:
     verb: str = "runs"
     """Between the name and what ``now`` says."""
     lasting: Callable[[Violation], bool] = lambda violation: True
-    """Does the limit hold whatever is bought? Such limits, pins and bans, are told before those of capacity."""
+    """Does the limit hold whatever is bought? Such limits, pins and bans, are described before those of capacity."""
 
 
 @dataclass(frozen=True)
@@ -221,8 +221,8 @@ class AnalysisHooks:
     guards: Callable[[Any], tuple[str, ...]] = lambda problem: ()
     """Terms that a frontier between two others may not sacrifice: each is minimised first."""
     ahead: Mapping[str, str] = field(default_factory=dict)
-    """Term → the term that has to be minimised before a frontier trades it, because a program tells the two apart only
-    where the latter costs more."""
+    """Term → the term that has to be minimised before a frontier trades it, because a program distinguishes the two
+    only where the latter costs more."""
     two_stage: TwoStage | None = None
     loss: Callable[[Any, Any, Mapping[str, Any], Any | None], tuple[Any, Loss]] | None = None
     """(instance, the same after all changes of a scenario, these changes by key, plan or None) → (the changed instance

@@ -104,7 +104,7 @@ class Family(Generic[ProblemT]):
 
 @dataclass(frozen=True)
 class FixedParts(Generic[ProblemT, PlanT]):
-    """How a named part of a plan is kept as it is: every row of the decision tables that mentions it, and no other."""
+    """How a named part of a plan is frozen: every row of the decision tables that mentions it, and no other."""
 
     tables: tuple[str, ...]
     """The tables of the plan that hold decisions; the others follow from them."""
@@ -197,7 +197,7 @@ class Kind(Generic[ProblemT, PlanT]):
     """How large the base formulation is, in a small part of the time and memory that it takes to build; further ones
     are hardly smaller. None: they are built whatever their size."""
     today: Callable[[ProblemT], PlanT | None] = _unknown
-    """The present state as a plan, or None where the instance does not tell it. It may break rules; where it breaks
+    """The present state as a plan, or None where the instance does not give it. It may break rules; where it breaks
     none, an exact solve begins there, so that no plan is ever worse than changing nothing."""
     present: Callable[[ProblemT], CurrentState | None] = _unknown
     """How much of the present state the instance states, and which limits that breaks; None where there is none."""
@@ -216,7 +216,7 @@ class Kind(Generic[ProblemT, PlanT]):
     charts: Callable[[ProblemT, PlanT], tuple[Chart, ...]] = _nothing
     """Pictures of the plan, in the order of reading."""
     freezing: FixedParts[ProblemT, PlanT] | None = None
-    """How parts of a plan are kept in a solve; None: they cannot be."""
+    """How parts of a plan are frozen in a solve; None: they cannot be."""
     example: Mapping[str, tuple[tuple[Any, ...], ...]] = field(default_factory=dict)
     """Table → rows, as a planner would type them (None for an empty cell): a small instance that can be solved."""
     questions: Callable[[], AnalysisHooks] = AnalysisHooks

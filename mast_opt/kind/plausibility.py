@@ -38,7 +38,7 @@ EMPTY_BETWEEN = 10.0
 FITS_IN = 3.0
 """Factor by which a corrected outlier may lie outside of the others."""
 SHORTEST = 5
-"""Characters of a name from which on one wrong character can be told from another name."""
+"""Characters of a name from which on a name with one wrong character can be distinguished from another name."""
 
 
 class Plausibility:
@@ -76,7 +76,7 @@ class Plausibility:
     def outliers(self, table: str, column: str, *, small_too: bool = False) -> None:
         """Warn of values about a thousand times as large (or as small) as the others of the column.
 
-        ``small_too``: small values are suspicious as well. Of sizes they are not: beside large datasets there are
+        ``small_too``: small values are suspicious as well. Of sizes they are not: next to large datasets there are
         tables of a few kilobytes.
         """
         values = self.tables.get(table, column)

@@ -31,7 +31,7 @@ class HeatMap:
     rows: tuple[str, ...]
     columns: tuple[str, ...]
     before: tuple[Values, ...] | None
-    """A tuple of values a row; None where the instance does not tell today."""
+    """A tuple of values a row; None where the instance gives no present state."""
     after: tuple[Values, ...]
     scale: Scale = Scale.RATIO
     note: str = ""

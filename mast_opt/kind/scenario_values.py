@@ -128,8 +128,8 @@ def tier_factors(key: str, tiers: Sequence[int], value: Any) -> list[float]:
     names = ("all", *(str(tier) for tier in tiers))
     for name in by_tier:
         named(key, "tier", names, name)
-    told = {name: factor(f"{key}.{name}", times) for name, times in by_tier.items()}
-    return [told.get(str(tier), told.get("all", 1.0)) for tier in tiers]
+    stated = {name: factor(f"{key}.{name}", times) for name, times in by_tier.items()}
+    return [stated.get(str(tier), stated.get("all", 1.0)) for tier in tiers]
 
 
 def reweighted(problem: Any, value: Any) -> Any:

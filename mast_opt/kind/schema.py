@@ -80,7 +80,7 @@ def integer(
 
 
 class Amount(TypedDict, total=False):
-    """What may be said of a quantity beside its scale; see ``Column``."""
+    """What may be said of a quantity in addition to its scale; see ``Column``."""
 
     minimum: int
     maximum: int | None

@@ -57,7 +57,7 @@ class Pricing:
 
 
 class SearchMonitor:
-    """The clock of one search: keeps incumbent and bound, emits events, tells when to stop."""
+    """The clock of one search: keeps incumbent and bound, emits events, says when to stop."""
 
     def __init__(self, stop: StoppingCriteria, on_event: Callable[[Event], None] | None = None) -> None:
         self.stop = stop
@@ -155,7 +155,7 @@ class SearchResult(Generic[PlanT]):
 
 @dataclass(frozen=True)
 class SearchContext:
-    """What a heuristic is given beside the problem."""
+    """What a heuristic is given in addition to the problem."""
 
     rng: np.random.Generator
     watch: SearchMonitor

@@ -9,7 +9,7 @@ A solver declares a group of these parameters, with the defaults that suit it, a
     result = sub_mip(mip, sub_mip.limits(start=x))
 
 A solver with sub-problems of two sorts declares two groups (``sub_mip``, ``integer_sub_mip``). ``SubMip`` is a
-``MipSolver`` itself. It stands beside ``SearchContext.mip_solver`` until every solver uses it.
+``MipSolver`` itself. It stands next to ``SearchContext.mip_solver`` until every solver uses it.
 """
 
 from __future__ import annotations

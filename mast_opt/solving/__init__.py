@@ -1,7 +1,7 @@
 """``solve``: formulate, run, decode, verify. Nothing reaches the user that the verifier has not seen."""
 
 from mast_opt.solving.background import SolveRun, start
-from mast_opt.solving.dispatch import lawful_today, solve, solver_names, verify
+from mast_opt.solving.dispatch import feasible_current_plan, solve, solver_names, verify
 from mast_opt.solving.export_files import export, formulate, write_program
 from mast_opt.solving.kernel_compilation import warm_up
 from mast_opt.solving.solution import Solution, Stage, write_plan
@@ -13,8 +13,8 @@ __all__ = [
     "SolverInfo",
     "Stage",
     "export",
+    "feasible_current_plan",
     "formulate",
-    "lawful_today",
     "solve",
     "solver_names",
     "solvers",

@@ -97,7 +97,7 @@ def solve(
             the solver's page names an exception. For heuristics that build one plan and end, such as ``exhaustive``,
             it is an error, and so is a start.
         start: a plan to begin from; it may break rules, but then helps less. An exact solver that is given none
-            begins with the present state, where the instance tells it and it breaks no rule.
+            begins with the present state, where the instance gives it and it breaks no rule.
         formulation: one of the kind's formulations, for MIP backends.
         on_event: called with incumbent and bound whenever either improves, from the solving thread. Where kernels have
             to be compiled first, also with ``compiling`` when that begins, and with nothing known when it has ended.
@@ -132,8 +132,8 @@ def solve(
         options=tuple(options.items()) if isinstance(options, Mapping) else options,
     )
     check_params(asked)
-    kept = frozen(kind, problem, start, freeze) if freeze else None
-    stated = problem if kept is None or solver not in kind.heuristics else kept.rules(solver)
+    fixed = frozen(kind, problem, start, freeze) if freeze else None
+    stated = problem if fixed is None or solver not in kind.heuristics else fixed.rules(solver)
     conflicts = kind.conflicts(stated)
     certificate: Certificate | None = None
     versions: dict[str, str] = {}
@@ -154,10 +154,10 @@ def solve(
             _compile(kind, solver, stated, asked, clock)
         except Interrupted as interrupted:
             uncompiled = interrupted
-    begin = start if kept is None or backend is not None else kept.plan
+    begin = start if fixed is None or backend is not None else fixed.plan
     if backend is not None and begin is None:
         with clock.phase("verify"):
-            begin = lawful_today(kind, problem)
+            begin = feasible_current_plan(kind, problem)
     if conflicts:
         words = "; ".join(conflict.message for conflict in conflicts)
         answer = Answer(Status.INFEASIBLE, None, None, None, None, None, words)
@@ -168,11 +168,11 @@ def solve(
         answer, certificate = _by_heuristic(kind, stated, solver, tools, begin, clock)
     else:
         formulate: Callable[[Any], Formulation[Any]] = partial(kind.formulate, name=formulation)
-        if kept is not None:
-            formulate = _after(formulate, kept.formulation)
+        if fixed is not None:
+            formulate = _after(formulate, fixed.formulation)
         answer = ExactSolve(kind, problem, backend, asked, clock).run(formulate, begin)
-    if kept is not None and answer.plan is not None:
-        answer, certificate = _kept(answer, kept), None
+    if fixed is not None and answer.plan is not None:
+        answer, certificate = _verified_with_rules(answer, fixed), None
     return Solution(
         kind=kind.name,
         solver=solver,
@@ -192,7 +192,7 @@ def solve(
         conflicts=conflicts,
         events=tuple(events),
         certificate=certificate,
-        frozen={} if kept is None else kept.parts,
+        frozen={} if fixed is None else fixed.parts,
         labels=labels_of(problem),
     )
 
@@ -232,16 +232,16 @@ def _after(
     return lambda problem: change(formulate(problem))
 
 
-def _kept(answer: Answer, kept: Frozen) -> Answer:
+def _verified_with_rules(answer: Answer, fixed: Frozen) -> Answer:
     """The answer, once it is sure that it keeps the part and that the rules which did so changed nothing else."""
-    kept.check(answer.plan)
-    verdict = kept.kind.verify(kept.problem, answer.plan)
+    fixed.check(answer.plan)
+    verdict = fixed.kind.verify(fixed.problem, answer.plan)
     if not verdict.ok or answer.verdict is None or verdict.terms != answer.verdict.terms:
         raise VerificationError("the rules that keep a part of the plan change what the plan is worth")
     return replace(answer, verdict=verdict)
 
 
-def lawful_today(kind: Kind[Any, Any], problem: Any) -> Any | None:
+def feasible_current_plan(kind: Kind[Any, Any], problem: Any) -> Any | None:
     """The present state, if it is known and breaks no rule."""
     plan = kind.today(problem)
     return plan if plan is not None and kind.verify(problem, plan).ok else None
@@ -273,12 +273,12 @@ def _check_terms(kind: Kind[Any, Any], problem: Any, solver: str) -> None:
     missing = kind.pricing.get(solver, Pricing(frozenset())).missing(problem, weighted)
     if not missing:
         return
-    told = "; ".join(f"{solver} does not price {term}{f': {why}' if why else ''}" for term, why in missing.items())
+    reasons = "; ".join(f"{solver} does not price {term}{f': {why}' if why else ''}" for term, why in missing.items())
     able = [
         name for name in kind.heuristics if name in kind.pricing and not kind.pricing[name].missing(problem, weighted)
     ]
     change = "leave it out of the order" if order else "set its weight to 0"
-    raise UnsupportedOption(f"{told}. Choose {', '.join([*able, 'a MIP backend such as highs'])}, or {change}")
+    raise UnsupportedOption(f"{reasons}. Choose {', '.join([*able, 'a MIP backend such as highs'])}, or {change}")
 
 
 def _check_start(kind: Kind[Any, Any], problem: Any, solver: str, start: Any | None, freeze: object) -> None:
@@ -353,7 +353,7 @@ def _by_heuristic(
 
 
 def _unguided(order: tuple[str, ...], found: SearchResult[Any]) -> SearchResult[Any]:
-    """What was found by weights, told term by term; of terms that were not searched for, 0 is the bound."""
+    """What was found by weights, stated term by term; of terms that were not searched for, 0 is the bound."""
     words = f"{found.message}; searched by weights, not in the order {', '.join(order)}".removeprefix("; ")
     stages = () if found.plan is None else tuple(StageBound(term, 0.0) for term in order)
     return replace(found, bound=None, message=words, stages=stages)

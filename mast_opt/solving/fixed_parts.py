@@ -46,8 +46,8 @@ class Frozen:
         lacking = [name for name in self.freezing.blocks if name not in blocks]
         if lacking:
             raise UnsupportedOption(f"this formulation has no columns {one_of(lacking)} to freeze; use the base one")
-        kept = [self._columns(blocks[name], axes) for name, axes in self.freezing.blocks.items()]
-        columns = np.concatenate(kept)
+        frozen = [self._columns(blocks[name], axes) for name, axes in self.freezing.blocks.items()]
+        columns = np.concatenate(frozen)
         values = formulation.encode(self.plan)[columns]
         off = np.flatnonzero((values < mip.col_lower[columns] - 1e-9) | (values > mip.col_upper[columns] + 1e-9))
         if len(off):
@@ -94,7 +94,7 @@ class Frozen:
         return self.freezing.rules(self.problem, self.plan, self.positions)
 
     def check(self, plan: Any) -> None:
-        """Raises UsageError where a plan does not keep the part: its rows cannot be told apart from equal ones, or
+        """Raises UsageError where a plan does not keep the part: its rows cannot be distinguished from equal ones, or
         break a rule."""
         unbuild = self.kind.unbuild_plan
         before, after = unbuild(self.problem, self.plan), unbuild(self.problem, plan)
@@ -103,8 +103,8 @@ class Frozen:
             lost = self._rows(table, before) ^ self._rows(table, after)
             if lost:
                 raise UsageError(
-                    f"the part to keep cannot be kept: {name} has other rows ({len(lost):,}); it breaks a rule, or the "
-                    "solver cannot tell it from an equal one"
+                    f"the part to freeze cannot be frozen: {name} has other rows ({len(lost):,}); it breaks a rule, or "
+                    "the solver cannot distinguish it from an equal one"
                 )
 
     def _rows(self, table: Table, tables: Tables) -> set[tuple[int | None, ...]]:
@@ -133,10 +133,10 @@ def frozen(kind: Kind[Any, Any], problem: Any, start: Any | None, parts: Mapping
     """
     freezing = kind.freezing
     if freezing is None:
-        raise UsageError(f"parts of a plan for {kind.name} cannot be kept")
+        raise UsageError(f"parts of a plan for {kind.name} cannot be frozen")
     plan = kind.today(problem) if start is None else start
     if plan is None:
-        raise UsageError(f"{problem.name} does not tell the present state; give the plan to keep a part of as start")
+        raise UsageError(f"{problem.name} does not give the present state; give the plan whose part is frozen as start")
     axes = _axes(kind, problem)
     labels = {axis: axes[axis] for block in freezing.blocks.values() for axis in block if axis is not None}
     labels |= {name: group(problem)[1] for name, group in freezing.groups.items()}

@@ -225,9 +225,9 @@ def _ended(child: subprocess.Popen[bytes]) -> None:
 
 
 def help_out(kind_name: str, names: Sequence[str]) -> None:
-    """What a helping process does: run these rehearsals, in this order, until it is told to end.
+    """What a helping process does: run these rehearsals, in this order, until it is asked to end.
 
-    It is told so by SIGTERM, or by the end of its standard input: then its parent is gone. It does not end while it
+    It is asked by SIGTERM, or by the end of its standard input: then its parent is gone. It does not end while it
     writes to the cache: numba writes the index first, and an entry without its file would be compiled again.
     """
     from numba.core.caching import IndexDataCacheFile

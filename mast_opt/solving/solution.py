@@ -68,7 +68,7 @@ class Solution:
     certificate: Certificate | None = None
     """What makes a heuristic's bound checkable; a plan folder keeps it, and ``mast-opt verify`` checks it."""
     frozen: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """The part of the start that was kept; bound and status are those of the rest."""
+    """The part of the start that was frozen; bound and status are those of the rest."""
     params: Mapping[str, Value] = field(default_factory=dict)
     """Name → value, of the solver's parameters that were not at their defaults; ``solve`` takes it back."""
     labels: Mapping[str, Sequence[str]] = field(default_factory=dict, repr=False)
@@ -133,7 +133,7 @@ def _check_worth(here: Verdict, solution: Solution) -> None:
 
 
 def plan_fields(solution: Solution) -> dict[str, Any]:
-    """What ``plan.toml`` says beside the instance that the plan is for."""
+    """What ``plan.toml`` says in addition to the instance that the plan is for."""
     stages = [
         {"term": stage.term, "objective": stage.objective, "bound": stage.bound}
         for stage in solution.stages

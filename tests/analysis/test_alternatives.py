@@ -43,7 +43,7 @@ def test_possible_ones_first_and_cheapest_first() -> None:
 
 def test_forbidden_by_rules_types_and_room() -> None:
     by_words = {option.words: option.forbidden for option in of(FREE, "train").options}
-    assert by_words["in a on a100, reading images from afar"] == ("a has no a100",)
+    assert by_words["in a on a100, reading images remotely"] == ("a has no a100",)
     in_c = next(limits for words, limits in by_words.items() if words.startswith("in c on a100, with new copies"))
     assert "workload train is forbidden in c" in in_c
     assert "dataset logs is forbidden in c" in in_c
@@ -53,15 +53,15 @@ def test_forbidden_by_rules_types_and_room() -> None:
 
 def test_links_bring_data_or_forbid() -> None:
     by_words = {option.words: option.forbidden for option in of(PROBLEM, "train").options}
-    assert not by_words["in a on h100, reading images from afar"]
+    assert not by_words["in a on h100, reading images remotely"]
     view = {option.words: option.forbidden for option in of(PROBLEM, "view").options}
-    assert any("no link brings video" in words for words in view["in b on a100, reading video from afar"])
+    assert any("no link brings video" in words for words in view["in b on a100, reading video remotely"])
 
 
 def test_rules_come_before_links() -> None:
     """A pin or ban stays whatever links there are; that no link brings the data is said after it."""
     view = {option.words: option.forbidden for option in of(PROBLEM, "view").options}
-    far = view["in b on a100, reading video from afar"]
+    far = view["in b on a100, reading video remotely"]
     assert far[0] == "workload view is pinned to c"
     assert "no link brings video" in far[-1]
     unlinked = replace(PROBLEM, links=Links(*(getattr(LINKS, field.name)[:0] for field in fields(LINKS))))
@@ -74,8 +74,8 @@ def test_rules_come_before_links() -> None:
 
 
 def test_the_change_is_the_verifiers() -> None:
-    """train moved to a by hand: h100 demand moves, images are read from afar instead of logs being copied."""
-    option = next(o for o in of(FREE, "train").options if o.words == "in a on h100, reading images from afar")
+    """train moved to a by hand: h100 demand moves, images are read remotely instead of logs being copied."""
+    option = next(o for o in of(FREE, "train").options if o.words == "in a on h100, reading images remotely")
     far = next(a for a in alternatives(FREE, PLAN, TRAIN) if a.words == option.words)
     rows = np.flatnonzero(some(far.plan).run_workload == TRAIN)
     assert some(far.plan).run_region[rows].tolist() == [A]
@@ -94,19 +94,19 @@ def test_the_sentence_says_what_the_next_best_costs() -> None:
 
 
 def test_terms_that_come_first_decide() -> None:
-    """Where it runs today, train has not moved; but there it would read from afar."""
+    """Where it runs today, train has not moved; but there it would read remotely."""
     order = ("remote", "overload", "copy", "moved_work")
     weights = {**FREE.objective.weights, "moved_work": 1000.0}
     weighted = replace(FREE, objective=replace(FREE.objective, weights=weights))
     staged = replace(weighted, objective=replace(weighted.objective, order=order))
-    afar, told = (
-        next(option for option in of(one, "train").options if option.words == "in a on h100, reading images from afar")
+    remote, here = (
+        next(option for option in of(one, "train").options if option.words == "in a on h100, reading images remotely")
         for one in (weighted, staged)
     )
-    assert afar.change is not None
-    assert afar.change < 0
-    assert (told.decides, told.change) == ("remote", told.terms["remote"])
-    assert some(told.change) > 0
+    assert remote.change is not None
+    assert remote.change < 0
+    assert (here.decides, here.change) == ("remote", here.terms["remote"])
+    assert some(here.change) > 0
     options = [option for option in of(staged, "train").options if not option.forbidden]
     ranks = [[option.terms.get(name, 0.0) for name in order] for option in options]
     assert ranks == sorted(ranks)

@@ -130,7 +130,7 @@ def test_the_plan_says_what_is_left() -> None:
         Loss(("images",), 6.0, ("train",)),
         Loss(("video",), 9.0, ("view",)),
     ]
-    kept = answer.outcomes[0].kept
+    kept = answer.outcomes[0].base_verdict
     assert kept is not None
     assert "copy" not in {violation.constraint for violation in kept.violations}
 
@@ -164,7 +164,7 @@ def test_heuristics_serve_no_lost_work_either(solver: str) -> None:
 
 @pytest.mark.parametrize("problem", [FREE, PROBLEM], ids=["free", "links"])
 def test_the_robust_plan_and_the_scenarios_agree(problem: DataPlacement) -> None:
-    """With a plan, the scenario planned anew serves no more than the base plan's replicas allow."""
+    """With a plan, the scenario planned again serves no more than the base plan's replicas allow."""
     answer = mast_opt.whatif(
         problem, [Scenario(name, {"lose_regions": [name]}) for name in "abc"], PLAN, robust="worst"
     )

@@ -23,7 +23,7 @@ SMALL = mast_opt.generate("data-placement", seed=3, datasets=6, workloads=8, reg
 
 
 def with_plan_held(problem: DataPlacement, plan: Plan) -> float:
-    """The optimum beside the plan's whole decisions: HiGHS, with bounds that hold them, no linear program by hand."""
+    """The optimum with the plan's whole decisions: HiGHS, with bounds that hold them, no linear program by hand."""
     formulation = base(problem)
     whole = np.flatnonzero(formulation.mip.integral)
     result = proven(formulation.mip.fix(whole, np.rint(formulation.encode(plan)[whole])))
@@ -45,7 +45,7 @@ def test_gpus_against_resolving_with_one_more() -> None:
 
 
 def test_cores_and_links_against_resolving() -> None:
-    """etl is split: a core more in a lets more of it run beside its data, a wider link spares the dear one."""
+    """etl is split: a core more in a lets more of it run next to its data, a wider link spares the dear one."""
     links = PROBLEM.links
     assert links is not None
     narrow = replace(links, capacity_mb_per_day=np.array([4 * TB, TB, 10 * TB, TB // 5]))

@@ -144,12 +144,12 @@ def test_scenarios_beside_the_base() -> None:
         assert one.solution.status is Status.OPTIMAL
         assert mast_opt.verify(one.problem, one.solution.plan).ok
         assert proven(base(one.problem).mip).objective == pytest.approx(one.solution.objective, rel=1e-3)
-        assert one.kept is not None
+        assert one.base_verdict is not None
         place = some(one.solution.plan).place & ~PLAN.place
         assert one.moved["moved_tb"] == pytest.approx(float((PROBLEM.size_mb @ place).sum()) / TB)
     lost, grown = answer.outcomes
-    assert lost.kept is not None
-    assert not lost.kept.ok
+    assert lost.base_verdict is not None
+    assert not lost.base_verdict.ok
     assert some(grown.solution.objective) >= some(answer.base.solution.objective) - 1e-9
 
 

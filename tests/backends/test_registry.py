@@ -47,8 +47,8 @@ def offer(monkeypatch: pytest.MonkeyPatch, *points: tuple[str, str]) -> None:
 
 def test_importing_backends_loads_no_solver() -> None:
     code = f"import sys, mast_opt, mast_opt.backends; print([m for m in {LIBRARIES} if m in sys.modules])"
-    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert told.stdout.strip() == "[]"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == "[]"
 
 
 @pytest.mark.parametrize("first", ["highspy", "ortools.sat.python.cp_model"])

@@ -1,4 +1,4 @@
-"""What the frame around every backend promises, seen with a solver that says whatever it is told to."""
+"""What the frame around every backend promises, seen with a solver that answers whatever a test sets."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ FULL = {"regions.csv": "region,storage_tb,cpu_cores\neast,3,10\nwest,3,10\n"}
 
 @pytest.fixture
 def pair(call: Call, tmp_path: Path) -> tuple[Path, Path]:
-    """An instance that tells the present state, and a plan."""
+    """An instance that gives the present state, and a plan."""
     instance = write_tables(tmp_path / "pair", RUNS)
     assert call("solve", instance, "--out", tmp_path / "plan").code == 0
     return instance, tmp_path / "plan"
@@ -80,7 +80,7 @@ def test_nothing_to_compare_with(call: Call, instance: Path, tmp_path: Path) -> 
     plan = swapped(tmp_path / "plan")
     ended = call("diff", instance, plan)
     assert ended.code == 2
-    assert "does not tell the present state" in ended.err
+    assert "does not give the present state" in ended.err
 
 
 def test_an_exchange_needs_room(call: Call, instance: Path, tmp_path: Path) -> None:

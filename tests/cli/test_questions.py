@@ -40,7 +40,7 @@ def test_prices_of_repairs(call: Call, contradiction: Path) -> None:
     assert record["repairs"][0]["changes"][0].startswith("drop the pin")
 
 
-@pytest.mark.parametrize("name", ["mended", "mended at last.xlsx"])
+@pytest.mark.parametrize("name", ["repaired", "repaired at last.xlsx"])
 def test_the_repaired_instance_is_written(call: Call, contradiction: Path, tmp_path: Path, name: str) -> None:
     out = tmp_path / name
     ended = call("explain", contradiction, "--out", out)
@@ -119,7 +119,7 @@ def test_whatif(call: Call, instance: Path, plan: Path, scenarios: Path) -> None
 
 @pytest.mark.parametrize("order", [("peak", "remote"), ("unserved", "storage")])
 def test_whatif_compares_the_same_term(call: Call, instance: Path, scenarios: Path, order: tuple[str, str]) -> None:
-    """With a lexicographic objective, the base plan is told by the term that the new plan's objective is of."""
+    """With a lexicographic objective, the base plan is stated by the term that the new plan's objective is of."""
     head = instance / "instance.toml"
     head.write_text(f"{head.read_text()}[objective]\nmode = 'lexicographic'\norder = {list(order)}\n")
     ended = call("whatif", instance, "--scenarios", scenarios, "--json")

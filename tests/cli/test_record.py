@@ -100,7 +100,7 @@ def test_faults_are_structured(call: Call, instance: Path) -> None:
 
 
 class Noisy:
-    """A backend that writes to stdout as native code does, and answers as it is told."""
+    """A backend that writes to stdout as native code does, and answers as it is set up to."""
 
     name = "highs"
     package = "noisy"
@@ -113,16 +113,16 @@ class Noisy:
         os.write(1, b"I am a chatty solver\n")
         if isinstance(self.answer, Exception):
             raise self.answer
-        return SolveResult(self.answer, None, None, None, Limit.OTHER, "as told")
+        return SolveResult(self.answer, None, None, None, Limit.OTHER, "as set up")
 
 
 @pytest.fixture
 def noisy(monkeypatch: pytest.MonkeyPatch) -> type[Noisy]:
-    class Told(Noisy):
+    class Scripted(Noisy):
         pass
 
-    monkeypatch.setattr(backends, "get", lambda name: Told())
-    return Told
+    monkeypatch.setattr(backends, "get", lambda name: Scripted())
+    return Scripted
 
 
 @pytest.mark.parametrize(

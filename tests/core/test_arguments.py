@@ -73,7 +73,7 @@ def solution(kind: str = "data-placement", seed: int = 0) -> Any:
 
 
 def good(folder: Path) -> dict[str, Callable[[], tuple[Any, dict[str, Any]]]]:
-    """Public callable → itself and arguments with which it works, made anew for each call."""
+    """Public callable → itself and arguments with which it works, made again for each call."""
     plan = solution().plan
     scenario = mast_opt.Scenario("more", {"grow_demand": {"all": 1.1}})
     work = {"time_limit_s": 5.0, "threads": 1}

@@ -1,4 +1,4 @@
-"""The hand-made instances: every solver finds the answer that is worked out beside them."""
+"""The hand-made instances: every solver finds the answer that is worked out next to them."""
 
 from __future__ import annotations
 

@@ -97,7 +97,7 @@ def test_every_solver_finds_what_enumeration_finds(solver: str, remote_reads: bo
 
 
 def test_the_bound_of_tetris_knows_residency() -> None:
-    """Train and etl have to run in b, beside a new copy of logs, so the certified bound is higher."""
+    """Train and etl have to run in b, next to a new copy of logs, so the certified bound is higher."""
     tight = replace(FREE_HOME, residency=grid((IMAGES, B), (LOGS, B)))
     found = [mast_opt.solve(p, solver="tetris", iterations=50, threads=1) for p in (FREE_HOME, tight)]
     bounds = [solution.bound for solution in found]
@@ -130,8 +130,8 @@ def test_conflicts_that_show_without_solving() -> None:
 def test_explain_names_residency_and_a_repair_that_works() -> None:
     problem = replace(FREE_HOME, work_pinned=grid((TRAIN, C)))
     (found,) = [limit for limit in relief(problem).limits if limit.name == "residency"]
-    assert found.tell([0]) == "dataset images may be stored and read only in a and b (residency)"
-    assert found.mend(0, 1.0) == "add c to the residency of dataset images"
+    assert found.describe([0]) == "dataset images may be stored and read only in a and b (residency)"
+    assert found.advice(0, 1.0) == "add c to the residency of dataset images"
     wider = some(found.relax)(problem, {0: 1.0})
     assert wider.residency[IMAGES, C]
     assert proven(base(wider).mip).x is not None

@@ -5,7 +5,7 @@
     b       18 TB   100    8     16        images   6 TB  b      pinned in b         train
     c       20 TB   100    –     8         video    9 TB  –      –                   view
 
-``train`` runs on h100 in b beside copies of its data; ``etl`` needs no GPU and is split, so that its part in c
+``train`` runs on h100 in b next to copies of its data; ``etl`` needs no GPU and is split, so that its part in c
 reads logs from a; ``view`` is pinned to c, where video is uploaded.
 """
 

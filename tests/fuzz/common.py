@@ -1,4 +1,4 @@
-"""Parts shared by the targets of the fuzzer: their record, small instances, and the use of an instance once it is read."""
+"""Parts shared by the targets of the fuzzer: their record, small instances, and the use of what was read."""
 
 from __future__ import annotations
 

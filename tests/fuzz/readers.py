@@ -32,7 +32,7 @@ from types import FrameType
 from typing import IO, TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tests.fuzz.targets import Target
+    from tests.fuzz.common import Target
 
 ROOM = 2**30
 BASE_S = 10.0

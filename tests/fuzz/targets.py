@@ -19,7 +19,7 @@ import xlsxwriter
 
 import mast_opt
 from mast_opt.analysis.scenario_files import check_scenarios, happened, scenario_warnings
-from mast_opt.cli.options import parts_to_keep
+from mast_opt.cli.options import parts_to_freeze
 from mast_opt.io import read_certificate, read_events
 from mast_opt.io.certificate import write_certificate
 from mast_opt.io.header import FORMAT
@@ -222,4 +222,4 @@ def _read_events(folder: Path) -> None:
 
 
 def _read_freeze(folder: Path) -> None:
-    parts_to_keep([str(folder / "f.csv")])
+    parts_to_freeze([str(folder / "f.csv")])

@@ -1,4 +1,4 @@
-"""What a reading says beside the problem."""
+"""What a reading says in addition to the problem."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A program with further columns and rows is the program beside them."""
+"""A program with further columns and rows is the program next to them."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ FRAME = """<body style="margin:0"><iframe src="{page}" width="{width}" height="2
 
 
 def look(page: Path, width: int, *, dark: bool) -> dict[str, str]:
-    """What a reader of that width and theme gets to see, and a screenshot beside the page."""
+    """What a reader of that width and theme gets to see, and a screenshot next to the page."""
     assert BROWSER is not None, 'the test lacks needs("browser")'
     probed = page.with_name(f"{page.stem}-{width}-{'dark' if dark else 'light'}.html")
     probed.write_text(page.read_text(encoding="utf-8").replace("</body>", f"{PROBE}</body>"), encoding="utf-8")

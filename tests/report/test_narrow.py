@@ -89,12 +89,12 @@ def test_scenarios_with_losses_fit_eighty_columns(kind: str, tmp_path: Path) -> 
     assert max(map(len, lines)) <= 80
     first = "\n".join(lines).split("Terms")[0].split()
     outcome = answer.outcomes[0]
-    assert outcome.kept is not None
+    assert outcome.base_verdict is not None
     for unit, figure in outcome.moved.items():
         assert [word for word in unit.replace("_", "_ ").split() if word not in first] == []
         assert f"{figure:,.0f}" in first
     assert first.count("breaks") == 1
-    assert f"{len(outcome.kept.violations):,}" in first
+    assert f"{len(outcome.base_verdict.violations):,}" in first
     if outcome.lost is None:
         assert "lost" not in first[first.index("breaks") :]
         return

@@ -111,7 +111,7 @@ class Brute:
         return min(self.objective(assigned) for assigned in self.assignments() if self.allowed(assigned))
 
     def _first(self, assigned: tuple[int, ...]) -> bool:
-        """Among servers that nothing tells apart, positions ascend."""
+        """Among servers that nothing distinguishes, positions ascend."""
         last: dict[tuple[object, ...], int] = {}
         for s in self.servers:
             alike = (self.type[s], self.board[s], self.owner[s], self.in_use[s])

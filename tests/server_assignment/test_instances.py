@@ -1,4 +1,4 @@
-"""The hand-made instances: HiGHS and GLPK find the answers that are worked out beside them."""
+"""The hand-made instances: HiGHS and GLPK find the answers that are worked out next to them."""
 
 from __future__ import annotations
 

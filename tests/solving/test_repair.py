@@ -35,7 +35,7 @@ ONE_MCORE_SHORT = {
     "gpu_demand": [],
     "reads": [{"workload": name, "dataset": "logs", "tb_per_day": 1} for name in ("w1", "w2")],
 }
-"""Both workloads would run beside the data, and exceed its region by a part in a thousand million."""
+"""Both workloads would run next to the data, and exceed its region by a part in a thousand million."""
 
 
 @pytest.fixture
@@ -66,7 +66,7 @@ class Deaf(Highs):
 
 
 class Boastful(Highs):
-    """Its plans are right, and dearer than it says."""
+    """Its plans are right, and more expensive than it says."""
 
     def solve(self, mip: Mip, params: SolveParams) -> SolveResult:
         result = super().solve(mip, params)

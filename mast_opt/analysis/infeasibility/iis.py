@@ -52,7 +52,7 @@ class DeletionFilter:
         self.solves = 0
 
     def feasible(self, active: BoolArray, share: float = 1.0) -> bool | None:
-        """Is there a plan that keeps the active limits? None if the time did not suffice to tell."""
+        """Is there a plan that keeps the active limits? None if the time did not suffice."""
         mip = self._elastic.held(active)
         if _said(self._solved(_continuous(mip), share)) is False:
             return False

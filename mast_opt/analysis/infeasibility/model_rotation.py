@@ -21,7 +21,7 @@ TOLERANCE = 1e-6
 
 
 class ModelRotation:
-    """Limits of one program beside the columns that they are about."""
+    """Limits of one program next to the columns that they are about."""
 
     def __init__(self, elastic: Elastic, backend: Backend, params: SolveParams) -> None:
         self._elastic = elastic

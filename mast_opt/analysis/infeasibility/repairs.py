@@ -38,7 +38,7 @@ class Repair:
     cheapest: bool
     """Is it proven that no other repair without the limits of earlier repairs is cheaper?"""
     problem: Any
-    """The mended instance."""
+    """The repaired instance."""
     plan: Any
     """A verified plan of it, not a good one: what shows that the repair works."""
 
@@ -94,17 +94,17 @@ class RepairSearch:
         return tuple(sorted(found, key=lambda repair: repair.price))
 
     def _tried(self, slack: Mapping[int, float], price: FloatArray, start: Any, cheapest: bool) -> Repair | None:
-        """The repair if the mended instance has a plan; amounts that fall short by rounding are raised."""
+        """The repair if the repaired instance has a plan; amounts that fall short by rounding are raised."""
         before: dict[int, float] | None = None
         for more in RAISES:
             amounts = {g: self._amount(g, size, more) for g, size in slack.items()}
             if amounts == before:
                 break
             before = amounts
-            mended, words, fits = self._mended(amounts)
+            repaired, words, fits = self._repaired(amounts)
             total = sum(amount * float(price[g]) for g, amount in amounts.items())
             solution = solve(
-                mended,
+                repaired,
                 self.backend.name,
                 time_limit_s=self.clock.budget_s(0.5),
                 gap=ANY_PLAN,
@@ -113,25 +113,25 @@ class RepairSearch:
                 cancel=self.params.cancel,
             )
             if solution.plan is not None:
-                return Repair(words, total, cheapest and more <= ROUNDING, mended, solution.plan)
+                return Repair(words, total, cheapest and more <= ROUNDING, repaired, solution.plan)
             if solution.status is not Status.INFEASIBLE:
                 break
         return None
 
-    def _mended(self, amounts: Mapping[int, float]) -> tuple[Any, tuple[str, ...], bool]:
+    def _repaired(self, amounts: Mapping[int, float]) -> tuple[Any, tuple[str, ...], bool]:
         """The instance with the limits moved, the changes in words, and whether plans still fit it."""
         relief = self.elastic.relief
         chosen: dict[int, dict[int, float]] = {}
         for g, amount in amounts.items():
             s = int(self.elastic.sort[g])
             chosen.setdefault(s, {})[g - int(self.elastic.first[s])] = amount
-        mended, words = self.problem, []
+        repaired, words = self.problem, []
         for s in sorted(chosen, key=lambda s: relief.limits[s].reshapes):
             one = relief.limits[s]
             assert one.relax is not None
-            mended = one.relax(mended, chosen[s])
-            words += [one.mend(member, amount) for member, amount in chosen[s].items()]
-        return mended, tuple(words), not any(relief.limits[s].reshapes for s in chosen)
+            repaired = one.relax(repaired, chosen[s])
+            words += [one.advice(member, amount) for member, amount in chosen[s].items()]
+        return repaired, tuple(words), not any(relief.limits[s].reshapes for s in chosen)
 
     def _amount(self, g: int, slack: float, more: float) -> float:
         return _amount(self.elastic.relief.limits[int(self.elastic.sort[g])], slack, more)

@@ -63,12 +63,12 @@ def solve_with_peer(trial: Trial, problem: Any) -> dict[str, Any]:
         if ended.returncode:
             last = ended.stderr.strip().splitlines()[-1:] or ["without a word"]
             raise BackendError(f"{adapter.name} ended {ended.returncode}: {last[0]}")
-        told = last_object(ended.stdout, adapter.name)
+        answer = last_object(ended.stdout, adapter.name)
         record: dict[str, Any] = {
             "status": Status.NO_SOLUTION.value,
-            "message": told.get("message", ""),
-            "versions": told.get("versions", {}),
-            "runtime_s": {"solve": told.get("solve_s", 0.0)},
+            "message": answer.get("message", ""),
+            "versions": answer.get("versions", {}),
+            "runtime_s": {"solve": answer.get("solve_s", 0.0)},
             "events": [],
         }
         if plan_file.exists():
@@ -80,12 +80,12 @@ def last_object(printed: str, name: str) -> dict[str, Any]:
     """The JSON object in the last line that a script printed. Raises BackendError, quoting the line, if it is none."""
     line = (printed.strip().splitlines() or [""])[-1]
     try:
-        told = json.loads(line)
+        answer = json.loads(line)
     except ValueError:
-        told = None
-    if not isinstance(told, dict):
+        answer = None
+    if not isinstance(answer, dict):
         raise BackendError(f"{name} printed {line[:80]!r} last; expected a JSON object in the last line")
-    return told
+    return answer
 
 
 def _judged(problem: Any, plan_file: Path) -> dict[str, Any]:

@@ -7,13 +7,13 @@ from types import TracebackType
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 
-from mast_opt.bench.execution.runner import Told
+from mast_opt.bench.execution.runner import FinishedRun
 from mast_opt.bench.suites.suite import Trial
 from mast_opt.core.number_format import percent, plain, seconds
 
 
 class BenchProgress:
-    """A context manager to be told what begins and what has ended.
+    """Progress bar of a benchmark: what has begun and what has ended.
 
     Args:
         console: where the lines go.
@@ -46,16 +46,16 @@ class BenchProgress:
         """A run begins."""
         self._bar.update(self._task, description=trial.label)
 
-    def done(self, told: Told) -> None:
+    def done(self, finished: FinishedRun) -> None:
         """A run has ended."""
-        self._bar.update(self._task, advance=1, left=seconds(told.left_s))
-        left = "" if told.position == self._runs else f"; about {seconds(told.left_s)} left"
-        line = f"{told.position}/{self._runs} {told.trial.label}: {_words(told)}{left}"
+        self._bar.update(self._task, advance=1, left=seconds(finished.left_s))
+        left = "" if finished.position == self._runs else f"; about {seconds(finished.left_s)} left"
+        line = f"{finished.position}/{self._runs} {finished.trial.label}: {_words(finished)}{left}"
         self._console.print(line, soft_wrap=True)
 
 
-def _words(told: Told) -> str:
-    result = told.result
+def _words(finished: FinishedRun) -> str:
+    result = finished.result
     parts = [result["status"]]
     if result.get("objective") is not None:
         parts.append(plain(result["objective"]))
@@ -63,6 +63,6 @@ def _words(told: Told) -> str:
     if result.get("error"):
         parts.append(result["error"].splitlines()[0])
     parts.append(f"in {seconds(result['runtime_s']['wall'])}")
-    if told.best_known:
-        parts.append(told.best_known)
+    if finished.best_known:
+        parts.append(finished.best_known)
     return ", ".join(parts)

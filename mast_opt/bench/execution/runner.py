@@ -44,8 +44,8 @@ class RunPlan:
 
 
 @dataclass(frozen=True)
-class Told:
-    """What the loop tells after each run."""
+class FinishedRun:
+    """A run that has ended, as reported to the caller."""
 
     trial: Trial
     result: Result
@@ -83,7 +83,7 @@ def plan(suite: Suite, folder: Path, filter: str = "", *, again: bool = False) -
 
 def execute(
     work: RunPlan,
-    tell: Callable[[Told], None],
+    report: Callable[[FinishedRun], None],
     starts: Callable[[Trial], None] = lambda trial: None,
     announce: Callable[[str], None] = lambda words: None,
     *,
@@ -97,7 +97,7 @@ def execute(
 
     Args:
         work: what ``plan`` found.
-        tell: called after each run.
+        report: called after each run.
         starts: called before each run, where they follow one another.
         announce: called with what else takes time.
         spread: makes the runs elsewhere and yields their outcomes as they come (see
@@ -123,7 +123,7 @@ def execute(
             append(work.file, result)
             results.append(result)
             words = _offer(trial, folder)
-            tell(Told(trial, result, len(results), _left_s(trials, results), words))
+            report(FinishedRun(trial, result, len(results), _left_s(trials, results), words))
     return results
 
 
@@ -156,7 +156,7 @@ def _offer(trial: Trial, folder: Path | None) -> str:
     try:
         return best_known.offer(trial.source.path, folder)
     except InputError as error:
-        return f"not kept as best known: {' '.join(str(error).split())}"
+        return f"not saved as best known: {' '.join(str(error).split())}"
 
 
 def _left_s(trials: Sequence[Trial], results: Sequence[Result]) -> float:

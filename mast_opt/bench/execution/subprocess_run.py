@@ -57,11 +57,11 @@ def run_child(
             wall_s = time.perf_counter() - began
             errors.seek(0)
             last = errors.read().strip().splitlines()[-1:]
-        told = _told(result_file)
+        written = _record_in(result_file)
         if late:
             record: dict[str, Any] = {"status": Ended.TIMEOUT.value, "error": f"killed after {wall_s:.0f} s"}
-        elif told is not None:
-            record = told
+        elif written is not None:
+            record = written
         else:
             record = {"status": Ended.CRASHED.value, "error": f"{_end(process.returncode)}: {' '.join(last)}"}
     record["runtime_s"] = {**record.get("runtime_s", {}), "wall": wall_s}
@@ -70,13 +70,13 @@ def run_child(
     return record
 
 
-def _told(file: Path) -> dict[str, Any] | None:
+def _record_in(file: Path) -> dict[str, Any] | None:
     """What the run wrote; None where it ended before it had written all of it."""
     try:
-        told: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+        written: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
     except (FileNotFoundError, ValueError):
         return None
-    return told
+    return written
 
 
 def _wait(process: subprocess.Popen[bytes], limit_s: float) -> bool:

@@ -46,7 +46,7 @@ def _suite_of(name: str) -> Suite:
 
 
 def chapter(suite: Suite, results: Sequence[Result]) -> Chapter:
-    """The latest result of each trial, beside what is known."""
+    """The latest result of each trial, next to what is known."""
     known: dict[Instance, float] = {}
     for trial in suite.trials:
         if isinstance(trial.source, Stored):

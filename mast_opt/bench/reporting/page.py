@@ -32,12 +32,12 @@ run's process or of one that it started, Python and its libraries included.
   best known) / best known; *proven gap* is (objective − own bound) / objective.
 - Times, gaps and memory of several runs are shifted geometric means (shift: 1 s, one percentage point, 1 MB).
   A run that did not come to its end counts its whole limit as time. A run without a plan is in no gap: read
-  gaps beside the number of plans.
+  gaps next to the number of plans.
 - *Worst gap* is the largest gap to best of any run in the row, over all its instances and seeds. *Seeds* is the
   number of seeds that each instance was run with; a worst gap of one seed says nothing about other seeds.
 - Where an entry has several instances, a second table has one row each: value and gap to best under the longest
   limit with the best seed and, after "…", with the worst one; a star marks a proven optimum.
-- An exact solver begins with the present state where the instance tells it and it breaks no rule.
+- An exact solver begins with the present state where the instance gives it and it breaks no rule.
 - Which solvers are compared, how to install them, and whose figures are left out:
   [peers](benchmarks/peers.md).
 """
@@ -45,7 +45,7 @@ run's process or of one that it started, Python and its libraries included.
 
 @dataclass(frozen=True)
 class Chapter:
-    """The results of one suite, the latest of each trial, and what is kept beside the instances."""
+    """The results of one suite, the latest of each trial, and what is kept next to the instances."""
 
     suite: Suite
     results: Sequence[Result]
@@ -115,7 +115,7 @@ def _command(suite: str, entry: str | None = None, *, imported: bool = False) ->
 
 
 def _circumstances(results: Sequence[Result]) -> Iterator[str]:
-    """Machines, versions, commits and dates, as the results tell them."""
+    """Machines, versions, commits and dates, as the results state them."""
     machines = Counter(
         "{processor}, {processors} processors, {memory_gb} GB, {system}, Python {python}".format(**result["machine"])
         for result in results
@@ -177,7 +177,7 @@ def _losses(chapters: Sequence[Chapter]) -> Iterator[str]:
                 entry = results[0]["entry"]
                 lines.append(f"- {chapter.suite.name}, {entry}, `{label}`, {limit:g} s, seed {seed}: {words}")
     if not compared:
-        yield "No run of ours stands beside another solver's yet."
+        yield "No run of ours stands next to another solver's yet."
         return
     yield (
         f"Of {compared} comparisons (one instance, limit and seed, with a run of ours and a plan of another solver), "

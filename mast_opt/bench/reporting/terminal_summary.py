@@ -15,11 +15,11 @@ from mast_opt.report.terminal.layout import light_table, print_table
 
 def show_summary(console: Console, work: RunPlan) -> None:
     """Counts, means and worst gaps of every contestant over the latest results in the suite's file."""
-    told = chapter(work.suite, load(work.file))
-    best = told.best
+    results = chapter(work.suite, load(work.file))
+    best = results.best
     heads = ("contestant", "runs", "seeds", "plans", "proven", "best plan", "gap to best", "worst gap", "time")
     table = light_table(work.suite.title, heads)
-    solves = [result for result in told.results if "figures" not in result and result["source"].get("kind")]
+    solves = [result for result in results.results if "figures" not in result and result["source"].get("kind")]
     for name in figures.names_of(solves):
         mine = [result for result in solves if figures.contestant(result) == name]
         known = figures.known_gaps(mine, best)

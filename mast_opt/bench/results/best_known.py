@@ -1,4 +1,4 @@
-"""The best plans known for instances in files: ``best_known/NAME`` beside each, replaced only by better ones."""
+"""The best plans known for instances in files: ``best_known/NAME`` next to each, replaced only by better ones."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ def objective_of(instance: Path) -> float | None:
     if not folder_of(instance).is_dir():
         return None
     problem = read(instance)
-    kept = _kept(problem, folder_of(instance))
-    objective = None if kept is None or problem.objective.lexicographic else kept.fields.get("objective")
+    stored = _stored(problem, folder_of(instance))
+    objective = None if stored is None or problem.objective.lexicographic else stored.fields.get("objective")
     return None if objective is None else float(objective)
 
 
 def offer(instance: Path, folder: Path) -> str:
     """Keep the plan in a folder as the best known one if the verifier passes it and it is strictly better.
 
-    With a lexicographic objective the terms are compared in their order, otherwise the objective. A plan that was kept
-    for another version of the instance counts as none.
+    With a lexicographic objective the terms are compared in their order, otherwise the objective. A stored plan of
+    another version of the instance counts as none.
 
     Returns:
         What became of it, in words; empty if it is no better.
@@ -56,10 +56,10 @@ def offer(instance: Path, folder: Path) -> str:
         why = verdict.violations[0] if verdict.violations else "it is for another version of the instance"
         raise InputError(f"the plan in {folder} is not one for {instance}: {why}")
     place = folder_of(instance)
-    kept = _kept(problem, place)
+    stored = _stored(problem, place)
     before: Verdict | None = None
-    if kept is not None:
-        before = kind_of(problem).verify(problem, kept.plan)
+    if stored is not None:
+        before = kind_of(problem).verify(problem, stored.plan)
         if before.ok and not better(problem, verdict, before):
             return ""
     with new_folder(place, _keep_nothing) as fresh:
@@ -68,13 +68,13 @@ def offer(instance: Path, folder: Path) -> str:
     return f"best known: {verdict.objective:.6g}{was}"
 
 
-def _kept(problem: Any, place: Path) -> PlanReading | None:
-    """The plan that is kept for an instance, if it is one for this version of it."""
+def _stored(problem: Any, place: Path) -> PlanReading | None:
+    """The plan that is stored for an instance, if it is one for this version of it."""
     try:
-        kept = read_plan_of(problem, place) if place.is_dir() else None
+        stored = read_plan_of(problem, place) if place.is_dir() else None
     except PlanError:
         return None
-    return kept if kept is not None and kept.same_instance else None
+    return stored if stored is not None and stored.same_instance else None
 
 
 def _keep_nothing(target: Path) -> None:

@@ -28,7 +28,7 @@ class Ended(enum.Enum):
     REJECTED = "REJECTED"
     """The verifier rejects the plan that the solver gave."""
     ERROR = "ERROR"
-    """An exception, told in ``error``."""
+    """An exception, stated in ``error``."""
     MEMORY = "MEMORY"
     """Out of memory."""
     CRASHED = "CRASHED"

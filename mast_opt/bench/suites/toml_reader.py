@@ -9,7 +9,7 @@ solvers, time_limits_s, seeds, threads, gap, plots      of every entry that does
     instances                                   files, relative to the suite's file
     importer, data, settings                    public data: patterns under the folder given as --data
     program, arguments                          a script that prints one JSON object of figures
-[reference] file, column, best, bound   a CSV file beside the suite with values that others have published
+[reference] file, column, best, bound   a CSV file next to the suite with values that others have published
 [[known_issue]] words, contestant, entry
 """
 
@@ -244,7 +244,7 @@ class _Reader:
         ignored = [] if peer is None else sorted(given.keys() & _SOLVER_ONLY)
         for setting in ignored:
             where = f"{self._path.name}, contestants.{name}: {setting}"
-            self._faults.add(where, "none, since a peer is told nothing but limits", value=given[setting])
+            self._faults.add(where, "none, since a peer is given nothing but limits", value=given[setting])
         return Contestant(
             name=name,
             solver=None if peer is not None else given.get("solver", name),

@@ -16,13 +16,13 @@ from mast_opt.core.errors import InputError, UsageError
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from mast_opt.bench.execution.runner import RunPlan, Told
+    from mast_opt.bench.execution.runner import FinishedRun, RunPlan
 
 RESULTS = Path("out/bench")
 PAGE = Path("docs/benchmarks.md")
 PATIENCE_S = 120.0
 IMAGES = "images/benchmarks"
-"""Of the plots, beside the page."""
+"""Of the plots, next to the page."""
 
 
 def command(
@@ -35,7 +35,7 @@ def command(
     data: Annotated[Path | None, Parameter(help="Folder of public data, for the entries that import it.")] = None,
     again: Annotated[bool, flag("Run also what has a result already.")] = False,
     update_best_known: Annotated[
-        bool, flag("Let a strictly better verified plan replace the best known one beside its instance.")
+        bool, flag("Let a strictly better verified plan replace the best known one next to its instance.")
     ] = False,
     ray: Annotated[str | None, Parameter(help="Spread the runs over the Ray cluster at this address (auto).")] = None,
     patience: Annotated[
@@ -89,8 +89,8 @@ def _execute(run: Run, work: RunPlan, ray: str | None, patience_s: float, update
 
     with BenchProgress(run.err, len(work.todo), sum(trial.time_limit_s for _, trial in work.todo)) as progress:
 
-        def tell(told: Told) -> None:
-            progress.done(told)
+        def report(finished: FinishedRun) -> None:
+            progress.done(finished)
 
         spread = None
         if ray is not None:
@@ -99,7 +99,7 @@ def _execute(run: Run, work: RunPlan, ray: str | None, patience_s: float, update
             spread = Cluster(ray, patience_s)
         results = execute(
             work,
-            tell,
+            report,
             progress.starts,
             progress.announce,
             spread=spread,
@@ -144,7 +144,7 @@ def _report(run: Run, results: tuple[Path, ...], out: Path) -> Answer:
     run.record.update(out=str(out), suites=[chapter.suite.name for chapter in chapters])
 
     def show(console: Any) -> None:
-        console.print(f"{out} tells the results of {', '.join(chapter.suite.name for chapter in chapters)}.")
+        console.print(f"{out} reports the results of {', '.join(chapter.suite.name for chapter in chapters)}.")
 
     return Answer(Exit.OK, show)
 

@@ -52,7 +52,8 @@ def command(
     price: Annotated[
         list[str] | None,
         Parameter(
-            negative=(), help="LIMIT=FACTOR: make repairs of one sort of limit dearer, or inf: never. Repeatable."
+            negative=(),
+            help="LIMIT=FACTOR: make repairs of one sort of limit more expensive, or inf: never. Repeatable.",
         ),
     ] = None,
     alternatives: Annotated[int, Parameter(help="How many repairs to look for.", validator=Number(gte=0))] = 3,
@@ -77,7 +78,7 @@ def command(
 
         mast-opt explain my-instance
         mast-opt explain my-instance --price storage=3 --price pin=inf
-        mast-opt explain my-instance --out mended-instance
+        mast-opt explain my-instance --out repaired-instance
         mast-opt explain my-instance --plan my-plan --workload ranking --workload spam
         mast-opt explain my-instance --plan my-plan --risk
         mast-opt explain my-instance --json | jq .repairs
@@ -114,10 +115,10 @@ def command(
                 cancel=interrupt.cancel,
             )
     run.record.update(explanation_keys(answer))
-    mended = out if answer.repairs else None
-    if mended is not None:
-        write(answer.repairs[0].problem, mended, force=force)
-    run.record["out"] = None if mended is None else str(mended)
+    repaired = out if answer.repairs else None
+    if repaired is not None:
+        write(answer.repairs[0].problem, repaired, force=force)
+    run.record["out"] = None if repaired is None else str(repaired)
     code, words = _ending(answer, interrupted=interrupt.happened)
     if code is not Exit.OK:
         run.record["error"] = words
@@ -129,9 +130,9 @@ def command(
         show_explanation(console, problem.name, answer, full=full)
         if words and code is not Exit.INFEASIBLE:
             console.print(words, soft_wrap=True)
-        if mended is not None:
-            again = join(["mast-opt", "solve", str(mended)])
-            print_words(console, f"\nThe first of them is done in {mended}. Solve it:\n  {again}")
+        if repaired is not None:
+            again = join(["mast-opt", "solve", str(repaired)])
+            print_words(console, f"\nThe first of them is done in {repaired}. Solve it:\n  {again}")
         elif out is not None:
             print_words(console, f"\nThere is nothing to write to {out}.")
 

@@ -30,7 +30,7 @@ def command(
         list[str] | None, Parameter(negative=(), help="storage, cpu, gpus, …: only these. Repeatable.")
     ] = None,
     units: Annotated[int, Parameter(help="How many to add at once.", validator=Number(gte=1))] = 1,
-    free: Annotated[bool, flag("Decide everything anew instead of keeping the plan's whole decisions.")] = False,
+    free: Annotated[bool, flag("Decide everything again instead of keeping the plan's whole decisions.")] = False,
     solver: Annotated[str, Parameter(help="A MIP solver; with --free any solver of the kind.")] = "highs",
     time_limit: Annotated[float | None, Parameter(help="Seconds for each solve.", validator=Number(gt=0))] = None,
     gap: Annotated[
@@ -49,7 +49,7 @@ def command(
     Each value is the difference of two solves: the instance as it is, and with so many units more in one place. It is
     stated for one unit, in units of the objective. Without --free every whole decision of the plan is kept and the
     linear program that is left is solved again: what the unit is worth to this plan. With --free everything is decided
-    anew: what it is really worth, within the bounds that were proven.
+    again: what it is really worth, within the bounds that were proven.
 
         mast-opt marginal my-instance --plan my-plan
         mast-opt marginal my-instance --free --resource storage --units 100 --jobs 4

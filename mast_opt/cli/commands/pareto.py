@@ -65,7 +65,7 @@ def command(
     Ctrl-C stops the search and keeps the points found so far (exit code 130); a second one leaves at once.
 
     With a MIP solver every point has a proven bound: no plan with no more of the first term has less of the second.
-    Other terms are minimised last, unless --keep limits them; reading from afar, for instance, makes storage needless,
+    Other terms are minimised last, unless --keep limits them; reading remotely, for instance, makes storage needless,
     so ask for storage,peak with --keep remote=0.001. With a heuristic the weights of the two terms are varied.
 
         mast-opt pareto my-instance --terms storage,peak --keep remote=0.001

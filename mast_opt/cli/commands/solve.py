@@ -15,7 +15,7 @@ from mast_opt.cli.exit_codes import Exit
 from mast_opt.cli.interrupt import Interrupt
 from mast_opt.cli.invocation import Answer, Run
 from mast_opt.cli.json_record import solution_keys, today_keys
-from mast_opt.cli.options import Full, Instance, Json, Param, ParamFile, Strict, TheRun, params_given, parts_to_keep
+from mast_opt.cli.options import Full, Instance, Json, Param, ParamFile, Strict, TheRun, params_given, parts_to_freeze
 from mast_opt.core.errors import UsageError
 from mast_opt.core.solve_result import Event, Status
 from mast_opt.io import check_plan_target, read_plan, validate
@@ -92,7 +92,7 @@ def command(
     """
     run.record["solver"] = solver
     options = _options(option or ())
-    parts = parts_to_keep(freeze or ())
+    parts = parts_to_freeze(freeze or ())
     if out is not None and events is not None and events.resolve().is_relative_to(out.resolve()):
         raise UsageError(f"--events {events} is inside --out {out}, which is replaced; choose another path")
     run.load()

@@ -54,9 +54,9 @@ def command(
 ) -> Answer:
     """What happens if something changes: a lost region, more demand, new hardware, other prices, a pin.
 
-    Every scenario is planned anew and compared with the base plan: terms, key figures, what has to be moved, and how
+    Every scenario is planned again and compared with the base plan: terms, key figures, what has to be moved, and how
     many limits the base plan would break if nothing were done. Work that cannot be served is priced, never forbidden.
-    With --robust there is also one plan whose replicas serve all scenarios, beside what the base plan's would.
+    With --robust there is also one plan whose replicas serve all scenarios, next to what the base plan's would.
 
     A file of scenarios for data placement (a misspelt key lists all there are):
 
@@ -84,19 +84,19 @@ def command(
         problem = reading.problem
         run.record["kind"] = problem.kind
         chosen = params_given(reading.kind, solver, param, params)
-        told = read_scenarios(scenarios)
-        check_scenarios(reading.kind, told)
-        doubtful = scenario_warnings(reading.kind, told, scenarios.name)
+        described = read_scenarios(scenarios)
+        check_scenarios(reading.kind, described)
+        doubtful = scenario_warnings(reading.kind, described, scenarios.name)
         run.warn([*reading.warnings, *doubtful], strict=strict)
         begin = None if plan is None else read_plan(problem, plan)
         if out is not None:
             check_plan_target(problem, out)
     with Interrupt(run, "what was found so far") as interrupt:
         run.compile(problem, solver, interrupt.cancel)
-        with run.phase("solve", f"planning for {len(told)} scenarios"):
+        with run.phase("solve", f"planning for {len(described)} scenarios"):
             answer = whatif(
                 problem,
-                told,
+                described,
                 begin,
                 robust=robust,
                 solver=solver,

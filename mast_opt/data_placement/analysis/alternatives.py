@@ -33,7 +33,7 @@ def now(problem: DataPlacement, plan: Plan, w: int) -> str:
 
 
 def alternatives(problem: DataPlacement, plan: Plan, w: int) -> tuple[Alternative, ...]:
-    """All of it in every region on every type that it accepts: reading from afar what the region lacks, and beside
+    """All of it in every region on every type that it accepts: reading remotely what the region lacks, and next to
     copies of that; and left out, where that is priced."""
     p = problem
     rows = np.flatnonzero(plan.run_workload == w)
@@ -46,7 +46,7 @@ def alternatives(problem: DataPlacement, plan: Plan, w: int) -> tuple[Alternativ
             far = _moved(p, plan, w, r, kind, plan.place)
             cell = _cell(p, r, kind)
             if (r, kind) != whole_in:
-                words = f"{cell}, reading {_data(p, lacks)} from afar" if len(lacks) else cell
+                words = f"{cell}, reading {_data(p, lacks)} remotely" if len(lacks) else cell
                 found.append(Alternative(words, region, far))
             if len(lacks):
                 place = plan.place.copy()

@@ -20,7 +20,7 @@ COPY = 1.0
 of an average one is 1."""
 
 SEVERAL = 4
-"""Limits of which the sum is told as well."""
+"""Limits of which the sum is stated as well."""
 
 
 def amounts(view: View) -> tuple[ElasticLimits, ...]:
@@ -29,7 +29,7 @@ def amounts(view: View) -> tuple[ElasticLimits, ...]:
 
 
 def storage(view: View) -> ElasticLimits:
-    """Told as what is usable; advice is in terms of all storage, headroom included, as the table has it."""
+    """Described as what is usable; advice is in terms of all storage, headroom included, as the table has it."""
     p = view.p
 
     def name(r: int) -> str:
@@ -37,7 +37,7 @@ def storage(view: View) -> ElasticLimits:
             return f"storage of {p.regions[r]} beyond its headroom"
         return f"{'usable storage' if p.headroom_milli[r] else 'storage'} of {p.regions[r]}"
 
-    def mend(r: int, more: float) -> str:
+    def advice(r: int, more: float) -> str:
         if p.headroom_milli[r] == 1000:
             return f"raise {name(r)} by {quantity(more, 'TB')}"
         whole = int(edits.more_storage(p, {r: more}).storage_mb[r] - p.storage_mb[r])
@@ -54,7 +54,7 @@ def storage(view: View) -> ElasticLimits:
         "TB",
         edits.more_storage,
     )
-    return replace(limits, mend=mend)
+    return replace(limits, advice=advice)
 
 
 def cpu(view: View) -> ElasticLimits:
@@ -131,7 +131,7 @@ def _capacity(
 ) -> ElasticLimits:
     rows = view.rows[name].ids.ravel()
 
-    def tell(members: Sequence[int]) -> str:
+    def describe(members: Sequence[int]) -> str:
         words = listed([f"{called(m)} ({unit(int(amount[m]))})" for m in members])
         return words if len(members) < SEVERAL else f"{words}, together {unit(int(amount[list(members)].sum()))}"
 
@@ -139,12 +139,12 @@ def _capacity(
         name,
         "upper",
         price,
-        tell=tell,
+        describe=describe,
         row_member=np.arange(len(rows)),
         row=rows,
         column_member=NONE,
         column=NONE,
-        mend=lambda m, more: f"raise {called(m)} by {quantity(more, unit_name)}",
+        advice=lambda m, more: f"raise {called(m)} by {quantity(more, unit_name)}",
         relax=edit,
         per_unit=per_unit,
     )
@@ -174,7 +174,7 @@ def copies_min(view: View) -> ElasticLimits:
     p = view.p
     read = np.bincount(p.read_dataset, minlength=len(p.datasets)) > 0
 
-    def tell(number: str, rows: IntArray) -> str:
+    def describe(number: str, rows: IntArray) -> str:
         verb = "needs" if len(rows) == 1 else "each need"
         one = f"{named('dataset', names_at(p.datasets, rows))} {verb} {number} ({tb(int(p.size_mb[rows].sum()))}"
         return f"{one}{' together' if len(rows) > 1 else ''})"
@@ -184,7 +184,7 @@ def copies_min(view: View) -> ElasticLimits:
         "copies_min",
         "lower",
         np.where(p.copies_min > read, COPY, np.inf),
-        lambda members: _by_number(members, p.copies_min, tell),
+        lambda members: _by_number(members, p.copies_min, describe),
         lambda i, fewer: f"let dataset {p.datasets[i]} have {copies(int(p.copies_min[i]) - round(fewer))}",
         edits.fewer_copies,
         np.maximum(p.copies_min - read, 0),
@@ -196,8 +196,8 @@ def _copies(
     name: str,
     side: str,
     price: FloatArray,
-    tell: Callable[[Sequence[int]], str],
-    mend: Callable[[int, float], str],
+    describe: Callable[[Sequence[int]], str],
+    advice: Callable[[int, float], str],
     edit: edits.Edit,
     most: Ints,
 ) -> ElasticLimits:
@@ -206,12 +206,12 @@ def _copies(
         name,
         side,
         price,
-        tell=tell,
+        describe=describe,
         row_member=np.arange(len(rows)),
         row=rows,
         column_member=NONE,
         column=NONE,
-        mend=mend,
+        advice=advice,
         relax=edit,
         per_unit=1.0,
         whole=True,
@@ -219,11 +219,11 @@ def _copies(
     )
 
 
-def _by_number(members: Sequence[int], number: Ints, tell: Callable[[str, IntArray], str]) -> str:
-    """Datasets told together that have the same number of copies."""
+def _by_number(members: Sequence[int], number: Ints, describe: Callable[[str, IntArray], str]) -> str:
+    """Datasets described together that have the same number of copies."""
     chosen = np.array(members, np.int64)
     numbers = number[chosen]
-    return ", ".join(tell(copies(int(n)), chosen[numbers == n]) for n in np.unique(numbers))
+    return ", ".join(describe(copies(int(n)), chosen[numbers == n]) for n in np.unique(numbers))
 
 
 def _by_size(size: Ints, per_unit: float) -> FloatArray:

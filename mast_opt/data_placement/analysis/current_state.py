@@ -24,8 +24,8 @@ _UNKNOWN_READS = ("local", "remote", "link", "sourced", "copy", "copied")
 def present(problem: DataPlacement) -> CurrentState:
     """How much of the work is known, and every limit that today's replicas and runs break."""
     plan = today(problem) or _without_runs(problem)
-    told = _Words(problem, plan)
-    broken = [one for one in map(told.broken, verify(problem, plan).violations) if one is not None]
+    words = _Words(problem, plan)
+    broken = [one for one in map(words.broken, verify(problem, plan).violations) if one is not None]
     vague = len(np.unique(problem.current_workload[_vague(problem)]))
     notes = []
     if not len(problem.current_workload):

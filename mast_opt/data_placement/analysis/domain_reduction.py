@@ -37,14 +37,14 @@ class ReducedDomains:
 
     @cached_property
     def fits(self) -> Bools:
-        """[I, R] there is room beside what is pinned."""
+        """[I, R] there is room next to what is pinned."""
         room = [have - taken for have, taken in zip(self.p.usable_storage_mb.tolist(), self.pinned_mb)]
         fits: Bools = self.p.pinned | (self.p.size_mb[:, None] <= _int64(room))
         return fits
 
     @cached_property
     def arrives(self) -> Bools:
-        """[I, R] stored there already, or ingress has room beside the pins that arrive."""
+        """[I, R] stored there already, or ingress has room next to the pins that arrive."""
         p = self.p
         room = [most - taken for most, taken in zip(p.ingress_mb.tolist(), self.arriving_mb)]
         free: Bools = p.stored | p.pinned | ~p.ingress_limited | (p.size_mb[:, None] <= _int64(room))
@@ -98,7 +98,7 @@ class ReducedDomains:
 
     @cached_property
     def has_data(self) -> Bools:
-        """[W, R] every dataset of the workload may be there, or be read from afar."""
+        """[W, R] every dataset of the workload may be there, or be read remotely."""
         p = self.p
         lacks = np.zeros(p.allowed.shape, np.bool_)
         if not p.remote_reads:

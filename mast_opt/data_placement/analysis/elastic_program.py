@@ -59,7 +59,7 @@ def _copies_apart(problem: DataPlacement, mip: Mip) -> Mip:
 def _story(
     problem: DataPlacement, limits: Sequence[ElasticLimits], chosen: Mapping[str, Sequence[int]]
 ) -> tuple[str, ...]:
-    """Pins are told with the storage or ingress that they fill, everything else by sort."""
+    """Pins are described with the storage or ingress that they fill, everything else by sort."""
     p, left = problem, {name: list(members) for name, members in chosen.items()}
     by_name = {one.name: one for one in limits}
     pinned = np.nonzero(p.pinned)
@@ -76,8 +76,8 @@ def _story(
             words = (
                 f"{named('dataset', names_at(p.datasets, data))} pinned there ({tb(int(p.size_mb[arriving].sum()))})"
             )
-            said.append(f"{by_name[name].tell([member])} with {words}")
+            said.append(f"{by_name[name].describe([member])} with {words}")
             left[name].remove(member)
             left["pin"] = [m for m in left["pin"] if m not in here]
-    said += [by_name[name].tell(members) for name, members in left.items() if members]
+    said += [by_name[name].describe(members) for name, members in left.items() if members]
     return tuple(said)

@@ -13,7 +13,7 @@ from mast_opt.mip import Block, Mip
 
 
 class View:
-    """An instance beside the program in which no limit closes a column."""
+    """An instance next to the program in which no limit closes a column."""
 
     def __init__(self, problem: DataPlacement, mip: Mip) -> None:
         self.p = problem
@@ -41,11 +41,11 @@ def names_at(axis: Sequence[str], positions: Any) -> list[str]:
 def by_place(
     phrase: Callable[[str, IntArray], str], places: Sequence[str], place_of: IntArray
 ) -> Callable[[Sequence[int]], str]:
-    """Members told place by place."""
+    """Members described place by place."""
 
-    def tell(members: Sequence[int]) -> str:
+    def describe(members: Sequence[int]) -> str:
         chosen = np.array(members, np.int64)
         at = place_of[chosen]
         return ", ".join(phrase(places[int(r)], chosen[at == r]) for r in np.unique(at))
 
-    return tell
+    return describe

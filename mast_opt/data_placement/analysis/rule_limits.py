@@ -94,7 +94,7 @@ def residency(view: View) -> ElasticLimits:
         members.append(at[at >= 0])
         columns.append(ids[mine][at >= 0])
 
-    def tell(chosen: Sequence[int]) -> str:
+    def describe(chosen: Sequence[int]) -> str:
         words = []
         for i in np.unique(cells[0][list(chosen)]).tolist():
             homes = listed(names_at(p.regions, np.flatnonzero(p.residency[i])))
@@ -106,7 +106,7 @@ def residency(view: View) -> ElasticLimits:
         "upper",
         RULE,
         cells,
-        tell,
+        describe,
         lambda m: f"add {p.regions[cells[1][m]]} to the residency of dataset {p.datasets[cells[0][m]]}",
         (np.concatenate(members), np.concatenate(columns)),
         _also_resident(cells),
@@ -213,8 +213,8 @@ def _rule(
     side: str,
     price: float,
     cells: Sequence[Ints],
-    tell: Callable[[Sequence[int]], str],
-    mend: Callable[[int], str],
+    describe: Callable[[Sequence[int]], str],
+    advice: Callable[[int], str],
     columns: tuple[IntArray, IntArray],
     edit: edits.Edit,
 ) -> ElasticLimits:
@@ -222,12 +222,12 @@ def _rule(
         name,
         side,
         np.full(len(cells[0]), price),
-        tell=tell,
+        describe=describe,
         row_member=NONE,
         row=NONE,
         column_member=columns[0],
         column=columns[1],
-        mend=lambda m, _: mend(m),
+        advice=lambda m, _: advice(m),
         relax=edit,
     )
 
@@ -237,7 +237,7 @@ def served(view: View) -> ElasticLimits:
     p = view.p
     count = 0 if p.may_refuse else len(p.workloads)
 
-    def tell(members: Sequence[int]) -> str:
+    def describe(members: Sequence[int]) -> str:
         need = cores(int(p.cpu_need_mcores[list(members)].sum()))
         verb = "must run" if len(members) > 1 else "must run somewhere"
         return f"{named('workload', names_at(p.workloads, members))} {verb} ({need})"
@@ -246,12 +246,12 @@ def served(view: View) -> ElasticLimits:
         "served",
         "lower",
         np.full(count, WORK),
-        tell=tell,
+        describe=describe,
         row_member=np.arange(count),
         row=view.rows["served"].ids[:count],
         column_member=NONE,
         column=NONE,
-        mend=lambda w, _: f"take out workload {p.workloads[w]}",
+        advice=lambda w, _: f"take out workload {p.workloads[w]}",
         relax=lambda problem, amounts: edits.without_workloads(problem, list(amounts)),
         reshapes=True,
     )

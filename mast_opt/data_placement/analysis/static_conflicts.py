@@ -74,8 +74,8 @@ def _why_not_held(view: ReducedDomains, i: int) -> list[tuple[str, int]]:
     open_to = ~view.p.closed[i]
     reasons = []
     for words, met in (
-        ("lack storage beside what is pinned there", view.fits[i]),
-        ("lack ingress beside what is pinned there", view.arrives[i]),
+        ("lack storage next to what is pinned there", view.fits[i]),
+        ("lack ingress next to what is pinned there", view.arrives[i]),
         ("have no links that carry it in time", view.reached[i]),
     ):
         reasons.append((words, int((open_to & ~met).sum())))
@@ -139,7 +139,7 @@ def _why_not_run(view: ReducedDomains, w: int) -> list[tuple[str, int]]:
 
 
 def _of_forced_work(view: ReducedDomains) -> Iterator[Conflict]:
-    """Regions and quotas that cannot take the work that may run nowhere else."""
+    """Regions and quotas that cannot take the work that must run there."""
     p = view.p
     forced = np.flatnonzero(view.possible.sum(axis=1) == 1)
     region = view.possible[forced].argmax(axis=1)

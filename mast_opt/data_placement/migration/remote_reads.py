@@ -45,7 +45,7 @@ class RemoteReads:
         return twin
 
     def spare(self, q: int, r: int) -> int:
-        """What a link has room for now, beside its reads and the day's copies."""
+        """What a link has room for now, next to its reads and the day's copies."""
         return self.link_kb.get((q, r), 0) - self.used[r].get(q, 0) - self.copied.get((q, r), 0)
 
     def missing(self, r: int) -> int:

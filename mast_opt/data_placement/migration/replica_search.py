@@ -54,7 +54,7 @@ class ReplicaState:
 
     @property
     def key(self) -> Key:
-        """What tells this state from others; the free room follows from it."""
+        """What distinguishes this state from others; the free room follows from it."""
         return self.arrived, self.gone, self.hops, self.lent_mb
 
 

@@ -69,7 +69,7 @@ def _over_supply(problem: DataPlacement, asked: NDArray[Any]) -> tuple[Values, .
 
 
 def _tiers(problem: DataPlacement, asked: NDArray[Any]) -> Bars:
-    """Supply of each type beside what the most important tiers ask of it, cumulatively."""
+    """Supply of each type next to what the most important tiers ask of it, cumulatively."""
     p = problem
     series = [("supply", tuple((p.supply_mgpu.sum(axis=0) / 1000).tolist()))]
     total = asked.sum(axis=0)

@@ -67,12 +67,14 @@ def _storage(found: Plausibility, tables: Tables) -> None:
     storage = float(tables.get("regions", "storage_tb").astype(np.float64).sum())
     if not sizes or not storage or len(tables.get("datasets", "size_tb")) < 2:
         return
-    told = f"{sizes / 1e6:,.6g} TB for one copy of everything, {storage / 1e6:,.6g} TB of storage in all regions"
+    stated = f"{sizes / 1e6:,.6g} TB for one copy of everything, {storage / 1e6:,.6g} TB of storage in all regions"
     if storage > TOO_MUCH_STORAGE * sizes:
         hint = "is storage_tb in GB, or size_tb in PB? Both columns are in TB"
         found.found.append(
-            InputWarning("regions", f"far more storage than data: {told}", None, "storage_tb", None, hint)
+            InputWarning("regions", f"far more storage than data: {stated}", None, "storage_tb", None, hint)
         )
     elif storage < TOO_LITTLE_STORAGE * sizes:
         hint = "is size_tb in GB, or storage_tb in PB? Both columns are in TB"
-        found.found.append(InputWarning("datasets", f"far more data than storage: {told}", None, "size_tb", None, hint))
+        found.found.append(
+            InputWarning("datasets", f"far more data than storage: {stated}", None, "size_tb", None, hint)
+        )

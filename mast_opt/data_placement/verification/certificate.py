@@ -30,7 +30,7 @@ from mast_opt.data_placement.verification.certificate_tree_cuts import KEPT, Kep
 
 ROUNDING = 1e-10
 """Relative allowance for the rounding of sums."""
-DEAREST = 1e100
+LARGEST_PRICE = 1e100
 """Largest price, so that no sum overflows."""
 LARGEST = 2**52
 """Largest size, so that it is exact in floating point."""
@@ -62,10 +62,10 @@ class Certificate(KeptPrices):
         peak = weights["peak"] * problem.tier_weight
         total = prices.worst.sum(axis=(0, 3))
         inside = np.minimum(1.0, peak * (1 - 1e-12) / np.where(total > 0, total, 1.0))
-        dearest = weights["overload"] * problem.tier_weight / np.maximum(problem.supply_mgpu.sum(axis=0), 1)[:, None]
+        highest = weights["overload"] * problem.tier_weight / np.maximum(problem.supply_mgpu.sum(axis=0), 1)[:, None]
         over = np.maximum(prices.over, 0.0)
         total = over.sum(axis=3)
-        over *= np.minimum(1.0, dearest * (1 - 1e-12) / np.where(total > 0, total, 1.0))[..., None]
+        over *= np.minimum(1.0, highest * (1 - 1e-12) / np.where(total > 0, total, 1.0))[..., None]
         others = (over, prices.under, prices.cpu, prices.storage, prices.ingress, prices.quota)
         return cls(
             weights=dict(weights),
@@ -143,15 +143,15 @@ class Certificate(KeptPrices):
         ]
         if not faults:
             faults = [
-                Fault(FILE, f"prices from 0 to {DEAREST:g}", column=name)
+                Fault(FILE, f"prices from 0 to {LARGEST_PRICE:g}", column=name)
                 for name in list(shapes)[1:-1]
-                if not ((getattr(self, name) >= 0) & (getattr(self, name) <= DEAREST)).all()
+                if not ((getattr(self, name) >= 0) & (getattr(self, name) <= LARGEST_PRICE)).all()
             ] + self._outside_boxes(p)
             if not ((self.gang >= 1) & (self.gang <= LARGEST)).all():
                 faults.append(Fault(FILE, f"sizes from 1 to {LARGEST} milli-GPUs", column="gang"))
             faults += [Fault(FILE, expected, column=f"tree_{name}") for name, expected in self.trees.outside(p)]
-            if not ((self.trees.price >= 0) & (self.trees.price <= DEAREST)).all():
-                faults.append(Fault(FILE, f"prices from 0 to {DEAREST:g}", column="tree_price"))
+            if not ((self.trees.price >= 0) & (self.trees.price <= LARGEST_PRICE)).all():
+                faults.append(Fault(FILE, f"prices from 0 to {LARGEST_PRICE:g}", column="tree_price"))
         if faults:
             raise PlanError(faults)
 

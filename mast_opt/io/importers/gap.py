@@ -1,7 +1,7 @@
 """A job-placement instance from the generalised assignment problem: the least cost at which every item has an agent.
 
 An agent is a cluster with one server whose GPUs are its capacity; an item is a job of one task that needs, on each
-agent's GPU type, its weight there. The cost matrix is the ``costs`` table, and cost is the only term beside
+agent's GPU type, its weight there. The cost matrix is the ``costs`` table, and cost is the only term in addition to
 rejection. Files are those of the OR-Library (Beasley; Chu and Beasley, A genetic algorithm for the generalised
 assignment problem, Computers & Operations Research 24, 1997) and of Yagiura, Ibaraki and Glover (2004): whole
 numbers apart by white space, m agents, n items, m × n costs, m × n weights, m capacities.

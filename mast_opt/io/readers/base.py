@@ -13,7 +13,7 @@ from mast_opt.io.raw_table import RawTable
 
 
 class Untyped(str):
-    """Text from a place that does not tell a number from text (an Excel sheet, the numbers of a JSON file)."""
+    """Text from a place that does not distinguish a number from text (an Excel sheet, the numbers of a JSON file)."""
 
     __slots__ = ()
 

@@ -30,6 +30,6 @@ def open_source(path: Path, stem: str, faults: Faults) -> Source | None:
     except (OSError, ValueError) as error:  # ValueError: a null character in the path
         faults.add(str(path), f"{shapes} ({getattr(error, 'strerror', None) or error})")
         return None
-    beside = " (give the folder that holds this file)" if path.suffix.lower() in (".toml", ".csv", ".parquet") else ""
-    faults.add(str(path), f"{shapes}{beside}")
+    hint = " (give the folder that holds this file)" if path.suffix.lower() in (".toml", ".csv", ".parquet") else ""
+    faults.add(str(path), f"{shapes}{hint}")
     return None

@@ -42,7 +42,7 @@ class _Book:
     def header(
         self, fields: Mapping[str, Any], rules: Sequence[Rule], example: Mapping[str, Sequence[Sequence[Any]]]
     ) -> None:
-        """The sheet ``instance``: keys, values, and beside them what they mean (which no reader reads)."""
+        """The sheet ``instance``: keys, values, and next to them what they mean (which no reader reads)."""
         sheet = self.book.add_worksheet("instance")
         sheet.write_row(0, 0, ("key", "value"), self.required)
         words = {f"rules.{rule.name}": rule for rule in rules}
@@ -146,8 +146,8 @@ class _Book:
         names = f"instance!${letter}$2:${letter}${MOST_OFFERED + 1}"
         source = f"=OFFSET(instance!${letter}$2,0,0,MAX(1,SUMPRODUCT(--(LEN({names})>0))),1)"
         words = f"No row of the sheet {self.offered[at].offered} has this {column.name}. Keep it?"
-        told = {"error_title": "Is it spelt right?", "error_message": words, "error_type": "warning"}
-        return {"validate": "list", "source": source, **told}
+        settings = {"error_title": "Is it spelt right?", "error_message": words, "error_type": "warning"}
+        return {"validate": "list", "source": source, **settings}
 
 
 def write_template(

@@ -79,7 +79,7 @@ def alternatives(problem: JobPlacement, plan: Plan, j: int) -> tuple[Alternative
 
 
 def _let_give_way(batch: BatchState, job: Request) -> None:
-    """Let placed jobs that are less important than this one be pushed out; the larger, the dearer."""
+    """Let placed jobs that are less important than this one be pushed out; the larger, the more expensive."""
     from mast_opt.job_placement.engine.capacity_ledger import set_price
     from mast_opt.job_placement.engine.state import J_MGPU, J_TIER
 

@@ -22,7 +22,7 @@ class Obstacle(enum.Enum):
     TASK = "no server there holds one task even when it is empty"
     SIZE = "the job is larger than the cluster's servers of one type, even when they are empty"
     LEVEL = "the job is larger than what it must stay within, even when all is empty"
-    IN_USE = "the cluster would hold the job, but not beside what it holds now"
+    IN_USE = "the cluster would hold the job, but not with what it holds now"
 
 
 @dataclass(frozen=True)

@@ -110,7 +110,7 @@ class Fleet:
         """The fleet of an instance with its running jobs; its pending jobs are ``Job.of(problem, j)``.
 
         Args:
-            tiers: that later jobs may have, beside those of the instance.
+            tiers: that later jobs may have, in addition to those of the instance.
         """
         fleet = cls.__new__(cls)
         fleet._begin(books_of(problem, tiers_in(tiers)), quotas_of(problem))

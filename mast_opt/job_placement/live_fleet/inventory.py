@@ -96,7 +96,7 @@ class FleetInventory:
         self.change_servers(servers, ())
 
     def change_servers(self, added: Iterable[Server], removed: Iterable[str]) -> None:
-        """Lay the fleet out anew, with the running jobs where they were. Nothing changes if a server is refused."""
+        """Lay the fleet out again, with the running jobs where they were. Nothing changes if a server is refused."""
         servers = dict(self.servers)
         for name in removed:
             del servers[name]

@@ -33,7 +33,7 @@ def rehearsals(solver: str, problem: JobPlacement | None) -> tuple[Rehearsal, ..
 
 
 def live() -> tuple[Rehearsal, ...]:
-    """What a live fleet needs beside the kernels of the solvers."""
+    """What a live fleet needs in addition to the kernels of the solvers."""
     return (Rehearsal("fleet", lambda tools: _operate()),)
 
 

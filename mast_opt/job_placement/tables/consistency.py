@@ -114,5 +114,5 @@ def _misfits(tables: Tables, short: Bools) -> Iterator[Fault]:
             gpus = f"GPUs from this one on that {name} has and no other job holds"
             yield Fault("allocations", gpus, row + 1, "gpu_index", str(index[row]))
         elif not short[server[row]]:
-            gpus = f"GPUs of {name} with room for it beside the other jobs (state gpu_index where tasks share one)"
+            gpus = f"GPUs of {name} with room for it next to the other jobs (state gpu_index where tasks share one)"
             yield Fault("allocations", gpus, row + 1, "gpus", f"{need[row, 0] / WHOLE:g}")

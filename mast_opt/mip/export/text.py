@@ -48,7 +48,7 @@ def spread(texts: pl.Series, at: IntArray, length: int) -> pl.Series:
 
 
 def write_whole(path: Path, blocks: Iterable[pl.DataFrame]) -> None:
-    """Write the lines to a temporary file beside ``path``, then rename it; on failure nothing is left behind.
+    """Write the lines to a temporary file next to ``path``, then rename it; on failure nothing is left behind.
 
     Raises:
         OSError: the file cannot be written; what stood there before is kept.

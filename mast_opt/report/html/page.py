@@ -129,7 +129,7 @@ def _terms(report: Report) -> list[dict[str, Any]]:
 
 
 def _table(section: Section) -> dict[str, Any]:
-    """A section with every cell as text, beside the exact value of each number."""
+    """A section with every cell as text, next to the exact value of each number."""
     shown = section.rows[:MOST_ROWS]
     columns = [_column([row[at] for row in shown], head.form) for at, head in enumerate(section.heads)]
     return {

@@ -14,7 +14,7 @@ from mast_opt.report.html.sankey import MOST_FLOWS, ribbons
 from mast_opt.report.html.vega_specs import MOST_ROWS, Spec, bars, heat_map, lines
 
 WIDE, HALF, PHONE = 960, 468, 326
-"""Widths of a drawing: the whole page, one of two beside each other, a phone."""
+"""Widths of a drawing: the whole page, one of two side by side, a phone."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ def _picture(
 
 
 def svg(spec: Spec) -> str:
-    """The specification, drawn. It scales with the room that it gets, and every mark tells its value in words.
+    """The specification, drawn. It scales with the room that it gets, and every mark states its value in words.
 
     Names inside are its own, whatever else is on the page.
     """

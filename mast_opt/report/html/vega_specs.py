@@ -111,14 +111,14 @@ def bars(chart: Bars, width: int) -> Spec:
     }
     number: Spec = {"type": "text", "align": "left", "dx": 4, "fontSize": 10, "aria": False}
     halo = {**number, "stroke": color("card"), "strokeWidth": 3, "strokeJoin": "round"}
-    told = {"text": {"field": "text"}}
+    labels = {"text": {"field": "text"}}
     marks: list[Spec] = [
         {
             "mark": {"type": "bar", "cornerRadiusEnd": 2},
             "encoding": {"fill": _own("fill"), "description": {"field": "words"}},
         },
-        {"mark": halo, "encoding": told},
-        {"mark": {**number, "color": color("soft")}, "encoding": told},
+        {"mark": halo, "encoding": labels},
+        {"mark": {**number, "color": color("soft")}, "encoding": labels},
     ]
     layers: list[Spec] = [{"layer": marks, "encoding": encoding}]
     if share:

@@ -86,7 +86,7 @@ def show_marginals(console: Console, name: str, answer: Marginals, *, full: bool
     if answer.objective is None:
         return
     fixed = answer.integers == "fixed"
-    note = "to this plan, all its whole decisions kept" if fixed else "with everything decided anew"
+    note = "to this plan, all its whole decisions kept" if fixed else "with everything decided again"
     console.print(Text.assemble(("objective ", "dim"), plain(answer.objective), f"   worth of one more unit {note}"))
     shown = [one for one in answer.values if full or one.value]
     heads = ("resource", "where", "unit", "worth") if fixed else ("resource", "where", "unit", "worth", "proven range")
@@ -109,11 +109,11 @@ def show_whatif(console: Console, name: str, answer: WhatIf) -> None:
     outcomes = (answer.base, *answer.outcomes)
     moved = list(dict.fromkeys(unit for one in outcomes for unit in one.moved))
     table = light_table(
-        "Every scenario planned anew", ("scenario", "status", "objective", "gap", *moved, "base breaks")
+        "Every scenario planned again", ("scenario", "status", "objective", "gap", *moved, "base breaks")
     )
     table.columns[1].justify = "left"
     for one in outcomes:
-        breaks = UNKNOWN if one.kept is None else f"{len(one.kept.violations):,}"
+        breaks = UNKNOWN if one.base_verdict is None else f"{len(one.base_verdict.violations):,}"
         figures = [plain(one.moved.get(unit)) for unit in moved]
         objective, gap = of_term(one.solution.objective, one.solution.term), percent(one.solution.gap)
         table.add_row(one.name, one.solution.status.value, objective, gap, *figures, breaks)
@@ -177,7 +177,7 @@ def _side_by_side(
 
 
 def _abreast(width: int, heads: Sequence[str]) -> list[list[int]]:
-    """The columns in groups that fit the width beside one another."""
+    """The columns in groups that fit the width side by side."""
     parts: list[list[int]] = [[]]
     used = 0
     for at, head in enumerate(heads):
@@ -191,7 +191,7 @@ def _abreast(width: int, heads: Sequence[str]) -> list[list[int]]:
 
 
 def show_robust(console: Console, robust: Robust) -> None:
-    """Print what the plan for all scenarios is worth in each, beside the base plan."""
+    """Print what the plan for all scenarios is worth in each, next to the base plan."""
     words = "the worst scenario" if robust.objective_kind == "worst" else "the scenarios' mean by weight"
     table = light_table(
         f"One set of {robust.decided} for all scenarios, best in {words}",

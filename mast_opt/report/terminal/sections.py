@@ -44,7 +44,7 @@ def show_section(console: Console, section: Section, rows: int | None = TOP_ROWS
 
 
 def _print_columns(console: Console, heads: tuple[Head, ...], columns: list[list[Text]]) -> None:
-    """Columns of numbers are as wide as they must be; labels share what is left, and fold. What does not fit beside
+    """Columns of numbers are as wide as they must be; labels share what is left, and fold. What does not fit next to
     one another is printed below one another, with the first label again."""
     widths = [_width(head, cells, LABEL) for head, cells in zip(heads, columns, strict=True)]
     if _needed(widths) > console.width:
@@ -57,7 +57,7 @@ def _print_columns(console: Console, heads: tuple[Head, ...], columns: list[list
 
 
 def _parts(widths: Sequence[int], label: int, room: int) -> list[list[int]]:
-    """Positions of the columns that fit beside one another, in groups; each further group begins with the label."""
+    """Positions of the columns that fit side by side, in groups; each further group begins with the label."""
     parts: list[list[int]] = [[]]
     for at in range(len(widths)):
         if parts[-1] not in ([], [label]) and _needed([widths[known] for known in (*parts[-1], at)]) > room:

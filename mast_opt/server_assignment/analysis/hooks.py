@@ -22,7 +22,7 @@ def now(problem: ServerAssignment, plan: Plan, q: int) -> str:
 
 def alternatives(problem: ServerAssignment, plan: Plan, q: int) -> tuple[Alternative, ...]:
     """Every change of one server that the reservation gives away or receives, one for each group of servers that no
-    limit and no cost tells apart. It receives only what is worth something to it or what it has today."""
+    limit and no cost distinguishes. It receives only what is worth something to it or what it has today."""
     p = problem
     nobody = len(p.reservations)
     groups = partition(p.classes.of, plan.reservation)

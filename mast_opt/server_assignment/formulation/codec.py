@@ -42,7 +42,7 @@ class Codec:
         return expand(self.problem, self.pairs, np.rint(x[self.n]).astype(np.int64))
 
     def encode(self, plan: Plan) -> FloatArray:
-        """A value for every column. Counts do not tell equal servers apart: where reservations only exchange servers
+        """A value for every column. Counts do not distinguish equal servers: where reservations only exchange servers
         of a stock, nobody moves."""
         p, pairs = self.problem, self.pairs
         count = counted(p, pairs, plan.reservation)

@@ -21,7 +21,7 @@ from mast_opt.server_assignment.verification.measures import Measure
 Floats = NDArray[np.float64]
 
 FILE = "certificate.npz"
-DEAREST = 1e100
+LARGEST_PRICE = 1e100
 """Largest price, so that no sum overflows."""
 EXACT = 1 + 1e-12
 """Prices may exceed their boxes by what rounding does to them."""
@@ -109,10 +109,10 @@ def read_certificate(problem: ServerAssignment, arrays: Mapping[str, NDArray[Any
         if array.dtype != dtype or array.shape != (length,):
             words = f"{length} {np.dtype(dtype)} numbers"
             found.append(Fault(FILE, words, column=name, value=f"{array.dtype} {array.shape}"))
-        elif name == "exact_to" and not (np.abs(array) <= DEAREST).all():
-            found.append(Fault(FILE, f"costs from {-DEAREST:g} to {DEAREST:g}", column=name))
-        elif name not in (*WHOLE, "exact_to") and not ((array >= 0) & (array <= DEAREST)).all():
-            found.append(Fault(FILE, f"prices from 0 to {DEAREST:g}", column=name))
+        elif name == "exact_to" and not (np.abs(array) <= LARGEST_PRICE).all():
+            found.append(Fault(FILE, f"costs from {-LARGEST_PRICE:g} to {LARGEST_PRICE:g}", column=name))
+        elif name not in (*WHOLE, "exact_to") and not ((array >= 0) & (array <= LARGEST_PRICE)).all():
+            found.append(Fault(FILE, f"prices from 0 to {LARGEST_PRICE:g}", column=name))
     if found:
         raise PlanError(found)
     own = {name: np.asarray(array) for name, array in arrays.items()}

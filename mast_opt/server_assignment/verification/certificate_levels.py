@@ -54,7 +54,7 @@ class Fractions:
         return self.cheapest(survive, buffer, least, math.inf)
 
     def worthless(self) -> float:
-        """Of servers that add nothing and cost nothing: where giving them up is dearer they stay."""
+        """Of servers that add nothing and cost nothing: where giving them up costs more they stay."""
         none = self.worth == 0
         return float(np.minimum(self.price[none], 0.0) @ self.number[none])
 

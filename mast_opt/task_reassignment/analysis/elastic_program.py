@@ -59,7 +59,7 @@ def relief(problem: TaskReassignment) -> ElasticProgram:
             "assigned",
             "lower",
             np.full(len(every), np.inf),
-            tell=lambda members: f"{named('process', [p.processes[m] for m in members], 'processes')} must run",
+            describe=lambda members: f"{named('process', [p.processes[m] for m in members], 'processes')} must run",
             row_member=every,
             row=rows["assigned"].ids,
             column_member=NONE,
@@ -70,7 +70,7 @@ def relief(problem: TaskReassignment) -> ElasticProgram:
     by_name = {one.name: one for one in kept}
 
     def story(chosen: Mapping[str, Sequence[int]]) -> tuple[str, ...]:
-        return tuple(by_name[name].tell(members) for name, members in chosen.items())
+        return tuple(by_name[name].describe(members) for name, members in chosen.items())
 
     return ElasticProgram(formulation.mip, kept, formulation.decode, story)
 
@@ -99,12 +99,12 @@ def _capacity(p: TaskReassignment, rows: IntArray) -> ElasticLimits:
         "capacity",
         "upper",
         np.tile(1 / mean, len(p.machines)),
-        tell=lambda members: listed([f"{called(member)} ({amount(member)})" for member in members]),
+        describe=lambda members: listed([f"{called(member)} ({amount(member)})" for member in members]),
         row_member=np.arange(len(rows)),
         row=rows,
         column_member=NONE,
         column=NONE,
-        mend=lambda member, units: f"raise {called(member)} by {round(units):,}",
+        advice=lambda member, units: f"raise {called(member)} by {round(units):,}",
         relax=more,
         per_unit=1.0,
         whole=True,
@@ -122,20 +122,20 @@ def _limits(
     positions: Ints,
     price: np.ndarray[tuple[int], np.dtype[np.float64]],
     rows: IntArray,
-    tell: Callable[[int], str],
-    mend: Callable[[int, float], str],
+    describe: Callable[[int], str],
+    advice: Callable[[int, float], str],
     relax: Callable[[TaskReassignment, Mapping[int, float]], TaskReassignment],
 ) -> ElasticLimits:
     return ElasticLimits(
         name,
         side,
         price,
-        tell=lambda members: listed([tell(int(positions[member])) for member in members]),
+        describe=lambda members: listed([describe(int(positions[member])) for member in members]),
         row_member=np.arange(len(rows)),
         row=rows,
         column_member=NONE,
         column=NONE,
-        mend=lambda member, units: mend(int(positions[member]), units),
+        advice=lambda member, units: advice(int(positions[member]), units),
         relax=relax,
         per_unit=1.0,
         whole=True,
@@ -147,8 +147,8 @@ def _grouped(
     keys: Ints,
     key_of_row: IntArray,
     rows: IntArray,
-    tell: Callable[[int], str],
-    mend: Callable[[int], str] | None = None,
+    describe: Callable[[int], str],
+    advice: Callable[[int], str] | None = None,
     relax: Callable[[TaskReassignment, Mapping[int, float]], TaskReassignment] | None = None,
 ) -> ElasticLimits:
     """Limits that are stated by several rows each and given up as a whole."""
@@ -156,12 +156,12 @@ def _grouped(
         name,
         "upper",
         np.full(len(keys), RULE if relax is not None else np.inf),
-        tell=lambda members: listed([tell(int(keys[member])) for member in members]),
+        describe=lambda members: listed([describe(int(keys[member])) for member in members]),
         row_member=np.searchsorted(keys, key_of_row),
         row=rows,
         column_member=NONE,
         column=NONE,
-        mend=lambda member, _: "" if mend is None else mend(int(keys[member])),
+        advice=lambda member, _: "" if advice is None else advice(int(keys[member])),
         relax=relax,
     )
 

@@ -1,1 +1,1 @@
-"""Migration of task reassignment: waves of moves that fit beside what still runs."""
+"""Migration of task reassignment: waves of moves that fit next to what still runs."""

@@ -31,7 +31,7 @@ PINS = mast_opt.read(Path(__file__).parents[3] / "instances" / "data_placement" 
 
 
 CLEAR = [name for name in CASES if name != "more data than storage"]
-"""That one lacks a megabyte in twenty terabytes, which the verifier tells apart and a solver may not."""
+"""That one lacks a megabyte in twenty terabytes, which the verifier distinguishes and a solver may not."""
 
 
 @pytest.mark.parametrize("problem", [CASES[name][0] for name in CLEAR], ids=CLEAR)
@@ -93,7 +93,7 @@ def test_pins_are_told_with_the_storage_that_they_fill() -> None:
 
 
 def test_what_is_not_in_the_way_is_not_told() -> None:
-    """A third, small pin fits beside either of the two."""
+    """A third, small pin fits next to either of the two."""
     crowded = replace(PINS, size_mb=PINS.size_mb + ints(0, 2 * TB))
     answer = mast_opt.explain(crowded)
     assert answer.conflict == ("storage of vault (5 TB) with dataset audit pinned there (6 TB)",)

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from mast_opt.bench import Suite, read_suite
-from mast_opt.bench.execution.runner import Told, execute, plan, warm
+from mast_opt.bench.execution.runner import FinishedRun, execute, plan, warm
 from mast_opt.bench.execution.subprocess_run import run_child
 from mast_opt.bench.execution.worker import peak_memory_mb, thinned
 from mast_opt.bench.results.store import append, load
@@ -50,19 +50,19 @@ def test_a_suite_is_run_once_and_goes_on_where_it_stopped(
 ) -> None:
     monkeypatch.setattr("mast_opt.bench.execution.runner.commit", lambda: "abc")
     monkeypatch.setattr("mast_opt.bench.execution.subprocess_run.commit", lambda: "abc")
-    told: list[Told] = []
+    finished: list[FinishedRun] = []
     two = replace(suite, trials=suite.trials[:2])
-    first = execute(plan(replace(suite, trials=suite.trials[:1]), tmp_path), told.append)
+    first = execute(plan(replace(suite, trials=suite.trials[:1]), tmp_path), finished.append)
     rest = plan(two, tmp_path)
     assert (len(rest.todo), rest.done) == (1, 1)
-    execute(rest, told.append)
+    execute(rest, finished.append)
     assert plan(two, tmp_path).todo == ()
     assert len(plan(two, tmp_path, again=True).todo) == 2
     assert len(plan(two, tmp_path, "tiny strong").todo) == 0
     results = load(tmp_path / "two.jsonl")
     assert results[0] == json.loads(json.dumps(first[0]))
     assert [result["status"] for result in results] == ["OPTIMAL", "OPTIMAL"]
-    assert told[-1].left_s == 0
+    assert finished[-1].left_s == 0
     result = results[0]
     assert result["objective"] == 0
     assert result["bound"] == 0
@@ -102,10 +102,10 @@ def test_terms_that_are_minimised_one_by_one_are_told_with_their_order(tmp_path:
         'time_limits_s = [20]\nsolvers = ["highs"]\n[[entry]]\nname = "e"\nkind = "data-placement"\n'
         'family = "lexicographic"\nsizes = { datasets = 3, workloads = 3, regions = 2 }\ninstance_seeds = [1]\n'
     )
-    told = run_child(read_suite(tmp_path / "order.toml").trials[0])
-    assert told["order"] == ["overload", "peak", "remote", "copy", "storage"]
-    assert [stage["term"] for stage in told["stages"]] == told["order"]
-    assert told["stages"][0]["bound"] <= told["terms"]["overload"]
+    finished = run_child(read_suite(tmp_path / "order.toml").trials[0])
+    assert finished["order"] == ["overload", "peak", "remote", "copy", "storage"]
+    assert [stage["term"] for stage in finished["stages"]] == finished["order"]
+    assert finished["stages"][0]["bound"] <= finished["terms"]["overload"]
 
 
 def test_a_worker_that_dies_is_a_crash(suite: Suite, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -145,8 +145,10 @@ def test_a_result_is_of_the_commit_and_the_machine_that_made_it(
     one = replace(suite, trials=suite.trials[:1])
     monkeypatch.setattr("mast_opt.bench.execution.runner.commit", lambda: "earlier")
     before = plan(one, tmp_path)
-    told = {"status": "OPTIMAL", "objective": 0.0, "gap": 0.0, "runtime_s": {"wall": 1.0}, "commit": "later"}
-    (result,) = execute(before, lambda _: None, spread=lambda trials: ((at, told, None) for at in range(len(trials))))
+    finished = {"status": "OPTIMAL", "objective": 0.0, "gap": 0.0, "runtime_s": {"wall": 1.0}, "commit": "later"}
+    (result,) = execute(
+        before, lambda _: None, spread=lambda trials: ((at, finished, None) for at in range(len(trials)))
+    )
     assert result["commit"] == "later"
     assert len(plan(one, tmp_path).todo) == 1
     monkeypatch.setattr("mast_opt.bench.execution.runner.commit", lambda: "later")
@@ -169,12 +171,14 @@ def test_a_run_whose_solver_was_missing_is_made_again(
 
 def test_a_plan_that_cannot_be_kept_is_told_and_stops_nothing(suite: Suite, tmp_path: Path) -> None:
     (tmp_path / "plan").mkdir()
-    told: list[Told] = []
+    finished: list[FinishedRun] = []
     outcome = {"status": "OPTIMAL", "objective": 0.0, "runtime_s": {"wall": 1.0}}
     two = replace(suite, trials=suite.trials[:2])
-    execute(plan(two, tmp_path), told.append, spread=lambda _: ((at, {**outcome}, tmp_path / "plan") for at in (0, 1)))
-    assert [one.best_known.partition(":")[0] for one in told] == ["not kept as best known"] * 2
-    assert "assignments" in told[0].best_known
+    execute(
+        plan(two, tmp_path), finished.append, spread=lambda _: ((at, {**outcome}, tmp_path / "plan") for at in (0, 1))
+    )
+    assert [one.best_known.partition(":")[0] for one in finished] == ["not saved as best known"] * 2
+    assert "assignments" in finished[0].best_known
 
 
 def test_a_peer_is_judged_by_the_verifier(suite: Suite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -211,8 +215,8 @@ def test_an_interrupt_keeps_what_is_done(suite_file: Path, tmp_path: Path) -> No
 
 
 def test_a_run_ends_with_the_process_that_waits_for_it(suite_file: Path, tmp_path: Path) -> None:
-    tells = f"import os, pathlib; pathlib.Path({str(tmp_path / 'pid')!r}).write_text(str(os.getpid())); "
-    trial_of(suite_file, tells + SLEEPS)
+    script = f"import os, pathlib; pathlib.Path({str(tmp_path / 'pid')!r}).write_text(str(os.getpid())); "
+    trial_of(suite_file, script + SLEEPS)
     words = [sys.executable, "-m", "mast_opt", "bench", str(suite_file), "--out", str(tmp_path)]
     with subprocess.Popen(words, stderr=subprocess.DEVNULL) as waiting:
         child = int(within(lambda: (tmp_path / "pid").read_text()))

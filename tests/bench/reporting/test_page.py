@@ -103,10 +103,10 @@ def test_terms_that_are_minimised_one_by_one_are_compared_in_their_order(suite: 
 
 @pytest.mark.parametrize("name", PLOTS)
 def test_plots_are_drawn_the_same_every_time(suite: Suite, tmp_path: Path, name: str) -> None:
-    told = chapter(suite)
+    found = chapter(suite)
     files = []
     for folder in (tmp_path / "a", tmp_path / "b"):
-        draw(folder, "two", [name], told.results, told.best)
+        draw(folder, "two", [name], found.results, found.best)
         files.append((folder / f"two-job-placement-{name}.svg").read_bytes())
     assert files[0] == files[1]
     assert b"<svg" in files[0]
@@ -126,8 +126,8 @@ def test_results_that_are_not_there_are_named(tmp_path: Path) -> None:
 
 
 def test_a_plot_is_part_of_the_page_where_the_suite_wants_it(suite: Suite) -> None:
-    told = replace(chapter(suite), suite=replace(suite, plots=("profile",)))
-    assert "](images/benchmarks/two-job-placement-profile.svg)" in page([told], images="images/benchmarks")
+    found = replace(chapter(suite), suite=replace(suite, plots=("profile",)))
+    assert "](images/benchmarks/two-job-placement-profile.svg)" in page([found], images="images/benchmarks")
 
 
 def test_the_committed_page_is_generated(monkeypatch: pytest.MonkeyPatch) -> None:

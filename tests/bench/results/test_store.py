@@ -1,4 +1,4 @@
-"""Result files survive crashes, and keys tell what has to be run again."""
+"""Result files survive crashes, and keys say what has to be run again."""
 
 from __future__ import annotations
 

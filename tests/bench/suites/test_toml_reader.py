@@ -118,7 +118,7 @@ def test_a_published_value_is_a_number(suite_file: Path, tmp_path: Path) -> None
         (
             "[[known_issue]]",
             '[contestants.other]\npeer = "two.toml"\niterations = 3\n[[known_issue]]',
-            "contestants.other: iterations: found '3'; expected none, since a peer is told nothing but limits",
+            "contestants.other: iterations: found '3'; expected none, since a peer is given nothing but limits",
         ),
         ("threads = 1", "threads = 1\ngap = 1" + 400 * "0", "expected a number of at least 0"),
     ],

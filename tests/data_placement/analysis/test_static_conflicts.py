@@ -60,16 +60,16 @@ CASES: dict[str, tuple[DataPlacement, str, tuple[str, ...], str]] = {
         ("video",),
         (
             "dataset video (9 TB) needs 3 copies but only 2 of 3 regions that allow it can hold it: "
-            "1 lack ingress beside what is pinned there"
+            "1 lack ingress next to what is pinned there"
         ),
     ),
-    "storage beside pins": (
+    "storage next to pins": (
         replace(FREE, storage_mb=ints(8, 16, 8) * TB),
         "copies",
         ("video",),
         (
             "dataset video (9 TB) needs 1 copy but only 0 of 3 regions that allow it can hold it: "
-            "3 lack storage beside what is pinned there"
+            "3 lack storage next to what is pinned there"
         ),
     ),
     "pinned and forbidden": (
@@ -149,7 +149,7 @@ CASES: dict[str, tuple[DataPlacement, str, tuple[str, ...], str]] = {
         ("b", "ads"),
         "work of ads that can run only in b needs 13 cores but its quota there is 10 cores",
     ),
-    "outputs beside pins": (
+    "outputs next to pins": (
         replace(FREE, pinned=grid((VIDEO, C)), output_mb=ints(0, 0, 12 * TB)),
         "storage",
         ("c",),

@@ -319,7 +319,7 @@ def test_a_long_copy_takes_one_row_for_its_equal_days() -> None:
 
 
 def test_the_workshop_in_days() -> None:
-    """logs crosses a link of 4 TB a day into a region that takes in 4 TB a day; video is uploaded beside it."""
+    """logs crosses a link of 4 TB a day into a region that takes in 4 TB a day; video is uploaded next to it."""
     order = steps(PROBLEM, PLAN)
     replay(PROBLEM, PLAN, order)
     assert order.days == 1

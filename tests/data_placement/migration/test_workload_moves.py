@@ -65,16 +65,16 @@ def test_two_workloads_that_change_sides_stop_the_smaller_one() -> None:
         (1, True, False),
     ]
     assert order.proven
-    told = mast_opt.steps(problem, plan)
-    assert [(one.what, one.gpus, one.days) for one in told.stopped] == [("w1", 5, 0)]
-    rows = [(move.action, move.what, move.source, move.target, move.amount) for move in told.moves if move.share]
+    answer = mast_opt.steps(problem, plan)
+    assert [(one.what, one.gpus, one.days) for one in answer.stopped] == [("w1", 5, 0)]
+    rows = [(move.action, move.what, move.source, move.target, move.amount) for move in answer.moves if move.share]
     assert rows == [
         ("stop", "w1", "west", None, 5),
         ("move", "w0", "east", "west", 8),
         ("start", "w1", None, "east", 5),
     ]
-    assert told.relief[0].endswith("1 part of workloads must stop for a while (5 GPUs), for less than a day")
-    assert stops_section(told).rows == (("w1", 1.0, 5.0, 12, "less than one"),)
+    assert answer.relief[0].endswith("1 part of workloads must stop for a while (5 GPUs), for less than a day")
+    assert stops_section(answer).rows == (("w1", 1.0, 5.0, 12, "less than one"),)
 
 
 def least_stopped(gpus: tuple[int, ...], supply: list[int]) -> int:

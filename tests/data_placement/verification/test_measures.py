@@ -1,4 +1,4 @@
-"""Terms and metrics of worked plans, with the arithmetic beside them."""
+"""Terms and metrics of worked plans, with the arithmetic next to them."""
 
 from __future__ import annotations
 

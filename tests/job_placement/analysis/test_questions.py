@@ -69,8 +69,8 @@ def test_scenarios() -> None:
     answer = mast_opt.whatif(VICTIMS, scenarios, jobs=2, threads=1)
     lost, region, double, more = answer.outcomes
     assert lost.solution.objective == region.solution.objective == pytest.approx(1000)
-    assert lost.kept is not None
-    assert not lost.kept.ok
+    assert lost.base_verdict is not None
+    assert not lost.base_verdict.ok
     assert double.problem.tasks.tolist() == (2 * VICTIMS.tasks).tolist()
     assert more.solution.objective == 0
     assert len(more.problem.servers) == len(VICTIMS.servers) + 2
@@ -81,9 +81,9 @@ def test_a_plan_that_stopped_a_job_on_what_is_lost_is_not_broken_by_that() -> No
     plan = replace(empty(VICTIMS), preempt=np.arange(len(VICTIMS.running)) == VICTIMS.preemptible.argmax())
     scenario = Scenario("lost", {"lose_clusters": list(VICTIMS.clusters)})
     (outcome,) = mast_opt.whatif(VICTIMS, [scenario], plan=plan, threads=1).outcomes
-    assert outcome.kept is not None
-    assert outcome.kept.violations == ()
-    assert outcome.kept.metrics["preempted_jobs"] == 0
+    assert outcome.base_verdict is not None
+    assert outcome.base_verdict.violations == ()
+    assert outcome.base_verdict.metrics["preempted_jobs"] == 0
 
 
 def test_new_servers_are_like_those_that_are_not_lost() -> None:

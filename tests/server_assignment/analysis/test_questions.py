@@ -125,14 +125,14 @@ def test_scenarios() -> None:
     lost, gone, more, new = answer.outcomes
     away = np.flatnonzero(SPREAD.server_switchboard == 0)
     assert (some(lost.solution.plan).reservation[away] == len(SPREAD.reservations)).all()
-    assert lost.kept is not None
-    assert not lost.kept.ok
+    assert lost.base_verdict is not None
+    assert not lost.base_verdict.ok
     assert gone.solution.verdict is not None
     assert gone.solution.verdict.terms["shortfall"] == 1
     assert more.problem.asked_mrru.tolist() == (2 * SPREAD.asked_mrru).tolist()
     assert len(new.problem.servers) == len(SPREAD.servers) + 2
-    assert new.kept is not None
-    assert new.kept.ok
+    assert new.base_verdict is not None
+    assert new.base_verdict.ok
     for one in answer.outcomes:
         assert mast_opt.verify(one.problem, one.solution.plan).ok
 

@@ -187,7 +187,7 @@ def test_optimal_plans_can_be_carried_out(problem: ServerAssignment) -> None:
 
 
 def swap(free: int) -> ServerAssignment:
-    """Two claims without buffers that each hold one server and shall exchange them; beside them free servers."""
+    """Two claims without buffers that each hold one server and shall exchange them; next to them free servers."""
     fleet: ServerAssignment = mast_opt.generate(
         "server-assignment", "fresh", servers=2 + free, reservations=2, datacenters=1
     )
@@ -214,13 +214,15 @@ def test_a_ring_is_broken_by_a_loan() -> None:
     assert (deadlock.loan, deadlock.below_mrru) == ((2,), 0)
     assert found.server[found.loan].tolist() == [2, 2]
     carry_out(problem, plan, found)
-    told = migration_plan(problem, plan)
-    assert [move.hop for move in told.moves].count(True) == 2
+    plan_steps = migration_plan(problem, plan)
+    assert [move.hop for move in plan_steps.moves].count(True) == 2
     who, other = (problem.reservations[q] for q in (deadlock.reservation, 1 - deadlock.reservation))
     lent = problem.servers[2]
-    assert told.relief == (f"wave 1: {who} waits for {other} waits for {who}; {lent} is lent to {who} for a while",)
-    assert told.relief[0].startswith(f"wave {moves_section(told).rows[0][0]}: ")
-    assert not told.stuck
+    assert plan_steps.relief == (
+        f"wave 1: {who} waits for {other} waits for {who}; {lent} is lent to {who} for a while",
+    )
+    assert plan_steps.relief[0].startswith(f"wave {moves_section(plan_steps).rows[0][0]}: ")
+    assert not plan_steps.stuck
 
 
 def test_without_a_spare_server_one_falls_below_its_guarantee() -> None:
@@ -230,9 +232,9 @@ def test_without_a_spare_server_one_falls_below_its_guarantee() -> None:
     (deadlock,) = found.deadlocks
     assert (deadlock.loan, deadlock.below_mrru) == ((), 1000)
     carry_out(problem, plan, found)
-    told = migration_plan(problem, plan)
-    assert told.relief[0].startswith(f"wave {moves_section(told).rows[0][0]}: ")
-    assert "falls 1 RRU below its guarantee" in told.relief[0]
+    plan_steps = migration_plan(problem, plan)
+    assert plan_steps.relief[0].startswith(f"wave {moves_section(plan_steps).rows[0][0]}: ")
+    assert "falls 1 RRU below its guarantee" in plan_steps.relief[0]
 
 
 def test_by_how_much_a_pool_would_fall() -> None:

@@ -26,7 +26,7 @@ from tests.server_assignment.strategies import plans, problems
 from tests.server_assignment.support import examples
 
 
-def told(problem: ServerAssignment) -> dict[str, Any]:
+def parts_of(problem: ServerAssignment) -> dict[str, Any]:
     """Everything in labels, so that nothing depends on the order of an axis."""
     p = problem
     claims, boards = (*p.reservations, None), p.server_switchboard.tolist()
@@ -71,7 +71,7 @@ def told(problem: ServerAssignment) -> dict[str, Any]:
 @examples(100)
 @given(problem=problems())
 def test_a_problem_is_what_its_tables_say(problem: ServerAssignment) -> None:
-    assert told(problem_from_tables(*problem_to_tables(problem))) == told(problem)
+    assert parts_of(problem_from_tables(*problem_to_tables(problem))) == parts_of(problem)
 
 
 @examples(60)
@@ -87,7 +87,7 @@ def test_instance_and_plan_survive_every_format(format: str, tmp_path: Path) -> 
     path = tmp_path / (f"a.{format}" if format in ("xlsx", "json") else format)
     write(problem, path, format)
     again = read(path)
-    assert told(again) == told(problem)
+    assert parts_of(again) == parts_of(problem)
     assert checksum(again) == checksum(problem)
     plan = today(again)
     write_plan(again, plan, {"status": "FEASIBLE"}, tmp_path / "plan")
@@ -143,7 +143,7 @@ def test_those_that_share_a_buffer_get_a_pool(tmp_path: Path) -> None:
     assert problem.value_mrru[3].tolist() == [0], "worth nothing to the third, so nothing in the pool"
     assert problem.owner.tolist() == [0, 4]
     write(problem, tmp_path / "again.json")
-    assert told(read(tmp_path / "again.json")) == told(problem)
+    assert parts_of(read(tmp_path / "again.json")) == parts_of(problem)
 
 
 @pytest.mark.parametrize(

@@ -94,7 +94,7 @@ def test_in_fractions_both_say_the_same(problem: ServerAssignment, seed: int) ->
 def test_whatever_is_tampered_with_no_bound_passes_the_optimum(
     data: st.DataObject, problem: ServerAssignment, seed: int
 ) -> None:
-    """Prices scaled, moved about or drawn anew, and whole servers counted to anywhere: refused, or still a bound."""
+    """Prices scaled, moved about or drawn again, and whole servers counted to anywhere: refused, or still a bound."""
     arrays = random_certificate(problem, seed)
     rng = np.random.default_rng(seed)
     name = data.draw(st.sampled_from([name for name in NAMES if len(arrays[name])] or ["once"]))
@@ -147,7 +147,7 @@ def test_whole_servers_only_tighten_the_bound(problem: ServerAssignment, seed: i
 @examples(60)
 @given(problem=problems(), seed=st.integers(0, 2**32), whole=st.integers(0, 2))
 def test_a_proof_that_is_halted_keeps_what_it_has(problem: ServerAssignment, seed: int, whole: int) -> None:
-    """Told to stop in the middle of the reservation after the first so many."""
+    """Asked to stop in the middle of the reservation after the first so many."""
     r = Relaxed(problem, problem.objective.weights)
     prices = random_prices(r, seed)
     solved = r.solved(prices)

@@ -97,8 +97,8 @@ def test_scenarios() -> None:
     drained, grown, roomy = answer.outcomes
     assert CROWDED.machines.index("a2") not in some(drained.solution.plan).machine
     assert drained.moved["reassigned_processes"] >= 1
-    assert drained.kept is not None
-    assert not drained.kept.ok
+    assert drained.base_verdict is not None
+    assert not drained.base_verdict.ok
     assert grown.problem.objective.weights["load"] == 2
     assert int(roomy.problem.safety[CROWDED.machines.index("a1"), CPU]) == 11
     assert some(roomy.solution.objective) <= 219

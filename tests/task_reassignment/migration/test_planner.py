@@ -139,7 +139,7 @@ def fewest(problem: TaskReassignment, plan: Plan) -> int | None:
     service, goal = problem.service.tolist(), tuple(plan.machine.tolist())
     resources = range(len(transient))
 
-    def lawful(at: tuple[int, ...], left: tuple[tuple[int, int], ...], moving: int, source: int) -> bool:
+    def feasible(at: tuple[int, ...], left: tuple[tuple[int, int], ...], moving: int, source: int) -> bool:
         held = [[0] * len(transient) for _ in problem.machines]
         for q, m in enumerate(at):
             for k in resources:
@@ -160,7 +160,7 @@ def fewest(problem: TaskReassignment, plan: Plan) -> int | None:
         for q in range(len(at)):
             for m in range(len(problem.machines)):
                 then = (*at[:q], m, *at[q + 1 :])
-                if m == at[q] or not lawful(then, left, q, at[q]):
+                if m == at[q] or not feasible(then, left, q, at[q]):
                     continue
                 behind = tuple(sorted((*left, (q, at[q])))) if any(transient) else ()
                 if (then, behind) not in seen:
@@ -184,10 +184,10 @@ def test_a_stuck_answer_has_no_order_and_what_it_names_helps(case: tuple[TaskRea
     problem, plan = case
     found = steps(problem, plan)
     replay(problem, plan, found)
-    told = migration_plan(problem, plan)
+    plan_steps = migration_plan(problem, plan)
     event(f"stuck: {bool(found.blocked)}, conflict: {any(one.conflict for one in found.blocked)}")
-    assert found.proven == told.proven
-    assert bool(told.stuck) == bool(found.blocked)
+    assert found.proven == plan_steps.proven
+    assert bool(plan_steps.stuck) == bool(found.blocked)
     if not found.blocked:
         return
     assert found.proven
@@ -204,18 +204,18 @@ def test_a_stuck_answer_has_no_order_and_what_it_names_helps(case: tuple[TaskRea
         assert one.missing.tolist() == np.maximum(problem.need[one.process] - free[one.target], 0).tolist()
         assert one.conflict or one.missing.any()
     able = [one for one in found.blocked if not one.conflict]
-    assert bool(told.relief) == bool(able)
-    for words in told.relief:
+    assert bool(plan_steps.relief) == bool(able)
+    for words in plan_steps.relief:
         assert any(words.endswith(f"would let {problem.processes[one.process]} move there") for one in able)
 
 
 def test_where_a_process_of_the_same_service_is_in_the_way_room_is_no_relief() -> None:
     problem = replace(tight(4), service=np.array([0, 0]))
-    told = migration_plan(problem, Plan(np.array([1, 0])))
-    assert [one.reason for one in told.stuck] == [
+    plan_steps = migration_plan(problem, Plan(np.array([1, 0])))
+    assert [one.reason for one in plan_steps.stuck] == [
         "5 of r0 are missing there; a process of the same service is still there"
     ] * 2
-    assert told.relief == ()
+    assert plan_steps.relief == ()
 
 
 def aside() -> TaskReassignment:
@@ -343,9 +343,9 @@ def test_what_transient_resources_block_is_searched_from_the_beginning() -> None
     assert rows(found) == [(0, 2, 0, 1, False), (1, 0, 1, 0, False), (2, 1, 0, 1, False)]
     assert found.proven
     stuck = replace(problem, capacity=np.array([[3, 1], [3, 1], [0, 1]]), need=np.array([[2, 0], [1, 1], [1, 0]]))
-    told = steps(stuck, plan)
-    replay(stuck, plan, told)
-    assert bool(told.blocked) == (fewest(stuck, plan) is None)
+    plan_steps = steps(stuck, plan)
+    replay(stuck, plan, plan_steps)
+    assert bool(plan_steps.blocked) == (fewest(stuck, plan) is None)
 
 
 def test_a_search_that_is_cut_short_proves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

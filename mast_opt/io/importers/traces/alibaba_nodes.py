@@ -1,4 +1,4 @@
-"""Machines of public GPU fleets: Alibaba's node lists of 2023 (OpenB) and of 2026, told apart by their columns."""
+"""Machines of public GPU fleets: Alibaba's node lists of 2023 (OpenB) and of 2026, distinguished by their columns."""
 
 from __future__ import annotations
 

@@ -2,56 +2,26 @@
 
 from __future__ import annotations
 
-import json
-import math
-import re
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-
-_BARE_KEY = re.compile(r"[A-Za-z0-9_-]+", re.ASCII)
+import tomli_w
 
 
 def toml_text(fields: Mapping[str, Any]) -> str:
-    """TOML for text, numbers, truth values, lists and mappings of these; a key whose value is None is left out."""
-    lines: list[str] = []
-    _table(fields, (), lines)
-    return "\n".join(lines).lstrip("\n") + "\n"
+    """TOML for text, numbers, truth values, lists and mappings of these; a key whose value is None is left out.
+
+    Raises:
+        TypeError: a value of another type.
+    """
+    return tomli_w.dumps(_plain(fields))
 
 
-def _table(fields: Mapping[str, Any], path: tuple[str, ...], lines: list[str]) -> None:
-    flat = {key: value for key, value in fields.items() if not isinstance(value, Mapping) and value is not None}
-    if path and (flat or not fields):
-        lines.append(f"\n[{'.'.join(map(_key, path))}]")
-    lines.extend(f"{_key(key)} = {_value(value)}" for key, value in flat.items())
-    for key, value in fields.items():
-        if isinstance(value, Mapping):
-            _table(value, (*path, key), lines)
-
-
-def _key(key: str) -> str:
-    return key if _BARE_KEY.fullmatch(key) else _text(key)
-
-
-def _text(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
-
-
-def _value(value: Any) -> str:
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, int):
-        return str(value)
-    if isinstance(value, float):
-        return repr(value) if math.isfinite(value) else f"{value:+}".replace("+nan", "nan")
-    if isinstance(value, str):
-        return _text(value)
+def _plain(value: Any) -> Any:
+    """The value with numbers of Python's own types and without keys whose value is None."""
     if isinstance(value, Mapping):
-        inner = (f"{_key(key)} = {_value(item)}" for key, item in value.items() if item is not None)
-        return f"{{ {', '.join(inner)} }}"
+        return {key: _plain(inner) for key, inner in value.items() if inner is not None}
     if isinstance(value, (list, tuple)):
-        return f"[{', '.join(_value(item) for item in value)}]"
-    raise TypeError(f"TOML has no {type(value).__name__}: {value!r}")
+        return [_plain(inner) for inner in value]
+    return value.item() if isinstance(value, np.generic) else value

@@ -227,8 +227,10 @@ def _toml(rng: random.Random, data: bytes) -> bytes:
     scenarios = tree.get("scenario")
     if isinstance(scenarios, list) and all(isinstance(one, dict) for one in scenarios):
         text = "".join("[[scenario]]\n" + toml_text({key: _inline(v) for key, v in one.items()}) for one in scenarios)
-        return _filled(_INLINE.sub(lambda inline: json.loads(inline[0])[1:], text), TOML_VALUES)
-    return _filled(_INLINE.sub(lambda inline: json.loads(inline[0])[1:], toml_text(_lists(tree))), TOML_VALUES)
+        return _filled(_INLINE.sub(lambda inline: json.loads(inline[0], strict=False)[1:], text), TOML_VALUES)
+    return _filled(
+        _INLINE.sub(lambda inline: json.loads(inline[0], strict=False)[1:], toml_text(_lists(tree))), TOML_VALUES
+    )
 
 
 _INLINE = re.compile(r'"\u0001(?:[^"\\]|\\.)*"|"\\u0001(?:[^"\\]|\\.)*"')

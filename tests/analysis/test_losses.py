@@ -120,6 +120,8 @@ def test_lost_work_is_never_served() -> None:
     assert not some(lost.solution.plan).place[LOGS].any()
     assert VIEW in some(lost.solution.plan).run_workload
     assert answer.base.lost == none.lost == Loss()
+    verdict = lost.solution.verdict
+    assert verdict.metrics["storage_overhead"] == verdict.terms["storage"] - 1 == 15 / 19 - 1  # lost data counts below
 
 
 def test_the_plan_says_what_is_left() -> None:

@@ -13,10 +13,10 @@ from scipy.sparse import csr_array
 
 from mast_opt.backends.base import checked_options, load
 from mast_opt.backends.progress import Progress, Relay, watching
-from mast_opt.backends.supervise import FEASIBILITY_TOLERANCE, OBJECTIVE_TOLERANCE, Outcome, supervised
+from mast_opt.backends.supervise import FEASIBILITY_TOLERANCE, Outcome, supervised
 from mast_opt.core.arrays import BoolArray, FloatArray
 from mast_opt.core.errors import BackendError, SizeLimitExceeded, UnsupportedOption
-from mast_opt.core.solve_result import Limit, SolveParams, SolveResult, Status
+from mast_opt.core.solve_result import Limit, SolveParams, SolveResult, Status, within_gap
 from mast_opt.mip import Mip, scale
 from mast_opt.mip.integer_relaxation.bound_tightening import endless_gain
 from mast_opt.mip.integer_relaxation.coefficients import Coefficients
@@ -59,7 +59,7 @@ class CpSat:
         if coarse.status is not Status.OPTIMAL or coarse.x is None or coarse.bound is None:
             return coarse
         objective = mip.objective(coarse.x)
-        if objective - coarse.bound <= (params.gap + OBJECTIVE_TOLERANCE) * abs(objective):
+        if within_gap(objective, coarse.bound, params.gap, claimed=True):
             return coarse
         fine = self._on_grid(mip, replace(params, start=coarse.x), progress, FINE)
         bound = coarse.bound if fine.bound is None else max(coarse.bound, fine.bound)

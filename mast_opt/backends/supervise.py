@@ -18,7 +18,7 @@ from mast_opt.backends.base import interruptibly
 from mast_opt.backends.progress import Progress
 from mast_opt.core.arrays import FloatArray
 from mast_opt.core.errors import BackendError, UsageError
-from mast_opt.core.solve_result import Limit, SolveParams, SolveResult, Status
+from mast_opt.core.solve_result import Limit, SolveParams, SolveResult, Status, within_gap
 from mast_opt.mip import Mip, scale
 
 FEASIBILITY_TOLERANCE = 1e-6
@@ -26,8 +26,7 @@ FEASIBILITY_TOLERANCE = 1e-6
 WRONG = 1e-4
 """The same, beyond which a solver's solution is not one."""
 ROUND_OFF = 1e-9
-OBJECTIVE_TOLERANCE = 1e-6
-"""Relative agreement of a solver's objective with the one recomputed from ``x``."""
+"""By how much the limit of an integer column may be off a whole number and still mean it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,10 +178,9 @@ def _concluded(mip: Mip, params: SolveParams, outcome: Outcome, start: FloatArra
     _check_solution(mip, x)
     objective = mip.objective(x)
     bound = min(bound, objective)
-    distance = objective - bound
-    if status is Status.FEASIBLE and distance <= params.gap * abs(objective):
+    if status is Status.FEASIBLE and within_gap(objective, bound, params.gap):
         status, limit = Status.OPTIMAL, None
-    elif status is Status.OPTIMAL and distance > (params.gap + OBJECTIVE_TOLERANCE) * abs(objective) + ROUND_OFF:
+    elif status is Status.OPTIMAL and not within_gap(objective, bound, params.gap, claimed=True):
         status = Status.FEASIBLE
     x.setflags(write=False)
     return SolveResult(status, x, objective, bound if math.isfinite(bound) else None, limit, words)

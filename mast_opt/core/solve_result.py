@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 
 AGREEMENT = 1e-6
 """Relative difference allowed between a stated figure, such as a solver's objective, and the verifier's."""
+ROUND_OFF = 1e-9
+"""Absolute difference allowed in such a comparison, where both figures are close to 0."""
 
 
 class Status(enum.Enum):
@@ -73,6 +75,22 @@ def relative_gap(objective: float | None, bound: float | None) -> float | None:
     if objective is None or bound is None:
         return None
     return max(0.0, (objective - bound) / max(abs(objective), 1e-9))
+
+
+def within_gap(objective: float | None, bound: float | None, gap: float, *, claimed: bool = False) -> bool:
+    """Whether a bound proves an objective within a relative gap: the one definition, for solvers of all sorts.
+
+    Args:
+        objective: of the best solution known; None proves nothing, nor does an unknown bound.
+        bound: a lower bound on the minimum.
+        gap: the requested gap, relative to the objective as in ``relative_gap``.
+        claimed: a solver has stopped there by its own arithmetic, which may differ from ours by ``AGREEMENT`` of the
+            objective and by ``ROUND_OFF``. Without a claim, as where a search asks whether to stop, nothing is allowed.
+    """
+    reached = relative_gap(objective, bound)
+    if reached is None or objective is None or bound is None:
+        return False
+    return reached <= gap or (claimed and objective - bound <= (gap + AGREEMENT) * abs(objective) + ROUND_OFF)
 
 
 @dataclass(frozen=True, slots=True)

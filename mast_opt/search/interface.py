@@ -11,7 +11,7 @@ from typing import Any, Generic, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from mast_opt.core.solve_result import Event, Limit, SolveParams, SolveResult, relative_gap
+from mast_opt.core.solve_result import Event, Limit, SolveParams, SolveResult, relative_gap, within_gap
 from mast_opt.mip import Mip
 from mast_opt.search.params import Params
 
@@ -118,8 +118,7 @@ class SearchMonitor:
 
     def near_enough(self, objective: float | None) -> bool:
         """Whether an objective is within the requested gap of the bound."""
-        gap = relative_gap(objective, self.bound)
-        return gap is not None and gap <= self.stop.gap
+        return within_gap(objective, self.bound, self.stop.gap)
 
 
 @dataclass(frozen=True)

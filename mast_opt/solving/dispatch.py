@@ -19,7 +19,7 @@ from mast_opt.backends.supervise import check_params
 from mast_opt.core.arguments import a_function, a_whole, checked, mapping_of, option_values, optional, texts
 from mast_opt.core.arrays import labels_of
 from mast_opt.core.errors import Interrupted, UnsupportedOption, UsageError, VerificationError
-from mast_opt.core.solve_result import Event, Limit, SolveParams, Status, relative_gap
+from mast_opt.core.solve_result import Event, Limit, SolveParams, Status, within_gap
 from mast_opt.core.verdict import Verdict
 from mast_opt.kind.kind import Formulation, Kind
 from mast_opt.registry import check_plan, kind_of
@@ -339,13 +339,12 @@ def _by_heuristic(
     )
     objective, bound, term = verdict.objective, _below(found.bound, verdict.objective), None
     if stages:
-        open_stages = (stage for stage in stages if stage.gap is None or stage.gap > stop.gap)
+        open_stages = (stage for stage in stages if not within_gap(stage.objective, stage.bound, stop.gap))
         headline = next(open_stages, stages[-1])
         assert headline.objective is not None
         objective, bound, term = headline.objective, headline.bound, headline.term
-    gap = relative_gap(objective, bound)
     finished = not stages or len(stages) == len(problem.objective.order)
-    proven = gap is not None and gap <= stop.gap and finished
+    proven = finished and within_gap(objective, bound, stop.gap)
     status = Status.OPTIMAL if proven else Status.FEASIBLE
     limit = None if proven else found.limit
     answer = Answer(status, found.plan, verdict, objective, bound, limit, found.message, stages, term)

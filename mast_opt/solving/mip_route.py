@@ -13,7 +13,7 @@ import numpy as np
 
 from mast_opt.backends.base import Backend
 from mast_opt.core.errors import BackendError, VerificationError
-from mast_opt.core.solve_result import AGREEMENT, Event, Limit, SolveParams, SolveResult, Status, relative_gap
+from mast_opt.core.solve_result import AGREEMENT, Event, Limit, SolveParams, SolveResult, Status, within_gap
 from mast_opt.core.verdict import Verdict
 from mast_opt.kind.kind import Formulation, Kind
 from mast_opt.mip import Mip
@@ -188,8 +188,8 @@ class ExactSolve:
         """Whether a plan is valid, and as good as the solver's proof of the continuous program asks for."""
         if known.verdict is None or not known.verdict.ok:
             return False
-        gap = relative_gap(value(known.verdict), proven.result.bound)
-        return proven.result.status is not Status.OPTIMAL or (gap is not None and gap <= self._params.gap)
+        unproven = proven.result.status is not Status.OPTIMAL
+        return unproven or within_gap(value(known.verdict), proven.result.bound, self._params.gap)
 
     def _solved(
         self,
@@ -278,10 +278,8 @@ def _answer(checked: _Checked, objective: float | None, gap: float) -> Answer:
     status, limit = result.status, result.limit
     bound = None if result.bound is None else max(0.0, result.bound)
     bound = bound if objective is None or bound is None else min(bound, objective)
-    if status is Status.OPTIMAL:
-        reached = relative_gap(objective, bound)
-        if reached is None or reached > gap + AGREEMENT:
-            status = Status.FEASIBLE
+    if status is Status.OPTIMAL and not within_gap(objective, bound, gap, claimed=True):
+        status = Status.FEASIBLE
     return Answer(status, checked.plan, checked.verdict, objective, bound, limit, result.message)
 
 

@@ -13,7 +13,8 @@ import stat
 from pathlib import Path
 from typing import IO
 
-KIB, MIB, GIB = 2**10, 2**20, 2**30
+from mast_opt.core.units import GIB, MIB
+
 _PIECE = 4 * MIB
 
 MOST_FILE_BYTES = 4 * GIB

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+from mast_opt.core.units import MB_PER_TB
 from mast_opt.core.wording import counted
 
 
@@ -15,7 +16,7 @@ def quantity(number: float, units: str) -> str:
 
 def tb(mb: float) -> str:
     """An amount of MB in TB, in words."""
-    return f"{mb / 1e6:.12g} TB"
+    return f"{mb / MB_PER_TB:.12g} TB"
 
 
 def cores(mcores: float) -> str:

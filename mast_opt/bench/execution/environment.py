@@ -15,6 +15,7 @@ import mast_opt
 from mast_opt import backends
 from mast_opt.core.errors import BackendUnavailable
 from mast_opt.core.memory import built_in_bytes
+from mast_opt.core.units import GIB
 
 _SOURCES = ("mast_opt", "pyproject.toml")
 
@@ -71,4 +72,4 @@ def _processor() -> str:
 
 def _memory_gb() -> int | None:
     built_in = built_in_bytes()
-    return None if built_in is None else round(built_in / 2**30)
+    return None if built_in is None else round(built_in / GIB)

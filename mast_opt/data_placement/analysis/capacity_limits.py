@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from mast_opt.core.arrays import FloatArray, IntArray
+from mast_opt.core.units import MB_PER_TB
 from mast_opt.core.wording import listed, named
 from mast_opt.data_placement.analysis import instance_edits as edits
 from mast_opt.data_placement.analysis.elastic_view import View, names_at
@@ -41,13 +42,13 @@ def storage(view: View) -> ElasticLimits:
         if p.headroom_milli[r] == 1000:
             return f"raise {name(r)} by {quantity(more, 'TB')}"
         whole = int(edits.more_storage(p, {r: more}).storage_mb[r] - p.storage_mb[r])
-        return f"raise storage of {p.regions[r]} by {quantity(whole / 1e6, 'TB')}"
+        return f"raise storage of {p.regions[r]} by {quantity(whole / MB_PER_TB, 'TB')}"
 
     limits = _capacity(
         view,
         "storage",
-        1e6,
-        _by_size(p.usable_storage_mb, 1e6),
+        MB_PER_TB,
+        _by_size(p.usable_storage_mb, MB_PER_TB),
         name,
         p.usable_storage_mb,
         tb,
@@ -82,12 +83,12 @@ def ingress(view: View) -> ElasticLimits:
     p = view.p
     limited = np.flatnonzero(p.ingress_limited)
     daily = p.ingress_mb_per_day[limited]
-    per_unit = 1e6 * float(p.days)
+    per_unit = MB_PER_TB * float(p.days)
     return _capacity(
         view,
         "ingress",
         per_unit,
-        _by_size(daily, 1e6),
+        _by_size(daily, MB_PER_TB),
         lambda at: f"ingress of {p.regions[limited[at]]}",
         daily,
         lambda mb: f"{tb(mb)} a day for {days(p.days)}",
@@ -102,13 +103,13 @@ def link(view: View) -> tuple[ElasticLimits, ...]:
     if p.links is None:
         return ()
     ends = [(p.regions[q], p.regions[r]) for q, r in zip(p.links.source.tolist(), p.links.target.tolist())]
-    daily, per_unit = p.links.capacity_mb_per_day, 1e6 * float(p.days)
+    daily, per_unit = p.links.capacity_mb_per_day, MB_PER_TB * float(p.days)
     return (
         _capacity(
             view,
             "link",
             per_unit,
-            _by_size(daily, 1e6),
+            _by_size(daily, MB_PER_TB),
             lambda at: f"the link from {ends[at][0]} to {ends[at][1]}",
             daily,
             lambda mb: f"{tb(mb)} a day",

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from mast_opt.core.arrays import IntArray
+from mast_opt.core.units import MB_PER_TB
 from mast_opt.data_placement.problem import Bools, DataPlacement, Ints
 
 Amounts = Mapping[int, float]
@@ -43,7 +44,7 @@ def more_storage(problem: DataPlacement, amounts: Amounts) -> DataPlacement:
     """So much more usable storage: what headroom keeps free comes on top, and a headroom of everything is given up."""
     storage, headroom = problem.storage_mb.copy(), problem.headroom_milli.copy()
     for r, amount in amounts.items():
-        usable = int(problem.usable_storage_mb[r]) + base_units(amount, 1e6)
+        usable = int(problem.usable_storage_mb[r]) + base_units(amount, MB_PER_TB)
         if headroom[r] == 1000:
             headroom[r] = 0
         storage[r] = -(-usable * 1000 // (1000 - int(headroom[r])))
@@ -53,7 +54,7 @@ def more_storage(problem: DataPlacement, amounts: Amounts) -> DataPlacement:
 def bought_storage(problem: DataPlacement, amounts: Amounts) -> DataPlacement:
     """So much more storage, of which the region's headroom keeps its share free."""
     every = np.arange(len(problem.regions))
-    return replace(problem, storage_mb=raised(problem.storage_mb, every, amounts, 1e6))
+    return replace(problem, storage_mb=raised(problem.storage_mb, every, amounts, MB_PER_TB))
 
 
 def more_cores(problem: DataPlacement, amounts: Amounts) -> DataPlacement:
@@ -71,14 +72,14 @@ def more_quota(problem: DataPlacement, amounts: Amounts) -> DataPlacement:
 def more_ingress(problem: DataPlacement, amounts: Amounts) -> DataPlacement:
     """Members are positions among the regions whose ingress is limited."""
     limited = np.flatnonzero(problem.ingress_limited)
-    return replace(problem, ingress_mb_per_day=raised(problem.ingress_mb_per_day, limited, amounts, 1e6))
+    return replace(problem, ingress_mb_per_day=raised(problem.ingress_mb_per_day, limited, amounts, MB_PER_TB))
 
 
 def more_link(problem: DataPlacement, amounts: Amounts) -> DataPlacement:
     """The instance with wider links: position of the link → TB a day."""
     assert problem.links is not None
     every = np.arange(len(problem.links.source))
-    capacity = raised(problem.links.capacity_mb_per_day, every, amounts, 1e6)
+    capacity = raised(problem.links.capacity_mb_per_day, every, amounts, MB_PER_TB)
     return replace(problem, links=replace(problem.links, capacity_mb_per_day=capacity))
 
 

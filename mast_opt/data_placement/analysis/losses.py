@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from mast_opt.core.units import MB_PER_TB
 from mast_opt.data_placement.plan import Plan
 from mast_opt.data_placement.problem import Bools, DataPlacement
-from mast_opt.data_placement.tables.schema import TB
 from mast_opt.kind.analysis_hooks import Loss
 from mast_opt.kind.scenario_values import positions
 
@@ -90,7 +90,7 @@ def loss_of(problem: DataPlacement, lost: Bools) -> Loss:
     """The lost datasets, their size, and the work that reads them, by name."""
     return Loss(
         datasets=tuple(problem.datasets[i] for i in np.flatnonzero(lost)),
-        tb=sum(problem.size_mb[lost].tolist()) / TB,
+        tb=sum(problem.size_mb[lost].tolist()) / MB_PER_TB,
         work=tuple(problem.workloads[w] for w in np.flatnonzero(readers_of(problem, lost))),
     )
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from mast_opt.core.units import MB_PER_TB, MILLI
 from mast_opt.data_placement.analysis.current_state import complete
 from mast_opt.data_placement.analysis.losses import loss_of, lost_datasets, readers_of
 from mast_opt.data_placement.plan import Plan, today
 from mast_opt.data_placement.problem import SHARE, Bools, DataPlacement, Ints
 from mast_opt.kind.analysis_hooks import RegionRisk, Risk, SingleCopy
-
-MB_PER_TB = 1e6
 
 
 def risk(problem: DataPlacement, plan: Plan | None) -> Risk:
@@ -24,7 +23,7 @@ def risk(problem: DataPlacement, plan: Plan | None) -> Risk:
     return Risk(
         of="today" if plan is None else "plan",
         complete=plan is not None or complete(p),
-        gpus=sum(fewest.tolist()) / 1000,
+        gpus=sum(fewest.tolist()) / MILLI,
         single_copies=_single_copies(p, place, fewest),
         regions=regions,
     )
@@ -45,7 +44,7 @@ def _single_copies(problem: DataPlacement, place: Bools, fewest: Ints) -> tuple[
                 region=p.regions[int(place[i].argmax())],
                 tb=int(p.size_mb[i]) / MB_PER_TB,
                 work=tuple(p.workloads[w] for w in work),
-                gpus=sum(int(fewest[w]) for w in work) / 1000,
+                gpus=sum(int(fewest[w]) for w in work) / MILLI,
             )
         )
     return tuple(sorted(found, key=lambda one: (-one.gpus, -one.tb)))
@@ -65,11 +64,11 @@ def _region(problem: DataPlacement, place: Bools, runs: Plan | None, fewest: Int
         needed[p.option_workload, p.option_type] = p.option_mgpu
         each = needed[runs.run_workload[here], runs.run_type[here]].tolist()
         total: int = sum(need * share for need, share in zip(each, runs.run_share[here].tolist()))
-        gpus = total / SHARE / 1000
+        gpus = total / SHARE / MILLI
     return RegionRisk(
         region=p.regions[r],
         running=running,
         running_gpus=gpus,
         loss=loss_of(p, lost),
-        lost_gpus=sum(fewest[readers].tolist()) / 1000,
+        lost_gpus=sum(fewest[readers].tolist()) / MILLI,
     )

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from mast_opt.core.errors import UsageError
+from mast_opt.core.units import MB_PER_TB
 from mast_opt.data_placement.analysis import instance_edits as edits
 from mast_opt.data_placement.analysis.losses import readers_of
 from mast_opt.data_placement.plan import Plan
 from mast_opt.data_placement.problem import Bools, DataPlacement, Ints
-from mast_opt.data_placement.tables.schema import TB
 from mast_opt.kind.analysis_hooks import PLAUSIBLE_GROWTH, Change, Resource
 from mast_opt.kind.scenario_values import amounts, factor, grown, positions, records, reweighted, tier_factors
 
@@ -113,7 +113,7 @@ def add_gpus(problem: DataPlacement, value: Any) -> DataPlacement:
 
 def add_storage_tb(problem: DataPlacement, value: Any) -> DataPlacement:
     """The instance with more or less storage in regions, in TB."""
-    return replace(problem, storage_mb=_added("add_storage_tb", problem, problem.storage_mb, TB, value))
+    return replace(problem, storage_mb=_added("add_storage_tb", problem, problem.storage_mb, MB_PER_TB, value))
 
 
 def add_cpu_cores(problem: DataPlacement, value: Any) -> DataPlacement:
@@ -124,7 +124,7 @@ def add_cpu_cores(problem: DataPlacement, value: Any) -> DataPlacement:
 def add_ingress(problem: DataPlacement, value: Any) -> DataPlacement:
     """The instance with other limits on data copied into regions, in TB a day; no limit stays no limit."""
     daily = np.where(problem.ingress_limited, problem.ingress_mb_per_day, 0)
-    more = _added("add_ingress_tb_per_day", problem, daily, TB, value)
+    more = _added("add_ingress_tb_per_day", problem, daily, MB_PER_TB, value)
     return replace(problem, ingress_mb_per_day=np.where(problem.ingress_limited, more, problem.ingress_mb_per_day))
 
 
@@ -196,7 +196,7 @@ def moved(problem: DataPlacement, scenario: DataPlacement, before: Plan, after: 
     new = (after.place & ~before.place).sum(axis=1)
     volume = sum(int(size) * int(count) for size, count in zip(problem.size_mb.tolist(), new.tolist()))
     elsewhere = _rows(before) ^ _rows(after)
-    return {"moved_tb": volume / TB, "moved_workloads": float(len({row[0] for row in elsewhere}))}
+    return {"moved_tb": volume / MB_PER_TB, "moved_workloads": float(len({row[0] for row in elsewhere}))}
 
 
 def _rows(plan: Plan) -> set[Sequence[int]]:

@@ -6,6 +6,7 @@ import numpy as np
 
 from mast_opt.core.arrays import FloatArray, IntArray
 from mast_opt.core.ragged import joined, taken, taken_pairs
+from mast_opt.core.units import MB_PER_TB
 from mast_opt.data_placement.formulation.codec import Codec, Columns
 from mast_opt.data_placement.formulation.index_sets import IndexSets, cells_of
 from mast_opt.data_placement.plan import Plan
@@ -230,7 +231,7 @@ class _Statement:
         copy_mb = p.size_mb[c.copy_dataset] * self.flow_unit
         link.add(self.remote_link, self.remote, read_mb * days)
         link.add(c.copy_link, self.copy, copy_mb)
-        price = p.links.price_usd_per_tb / 1e6
+        price = p.links.price_usd_per_tb / MB_PER_TB
         m.term("egress", self.remote, read_mb * price[self.remote_link])
         m.term("egress", self.copy, copy_mb * price[c.copy_link] / days)
 

@@ -7,10 +7,10 @@ from fractions import Fraction
 
 import numpy as np
 
+from mast_opt.core.units import MB_PER_TB
 from mast_opt.data_placement.generate import distributions as draws
 from mast_opt.data_placement.generate.standard import GPU_TYPES, Reads, Recipe, any_readers, bake, every_type
 from mast_opt.data_placement.problem import Bools, DataPlacement, Ints, Links
-from mast_opt.data_placement.tables.schema import TB
 
 HOT_READERS = 0.6
 """Share of the workloads that read the hot dataset."""
@@ -85,7 +85,7 @@ def with_links(rng: np.random.Generator, problem: DataPlacement, region: Ints) -
     source, target = np.nonzero(volume)
     capacity = np.ceil(volume[source, target] * rng.uniform(1.0, 1.3, len(source)) / draws.GB)
     price = np.rint(rng.uniform(*LINK_PRICES, len(source)))
-    everything = int(problem.read_mb_per_day.sum()) / TB * sum(LINK_PRICES) / 2
+    everything = int(problem.read_mb_per_day.sum()) / MB_PER_TB * sum(LINK_PRICES) / 2
     weights = dict(problem.objective.weights) | {"egress": float(f"{1 / max(everything, 1):.3g}")}
     return replace(
         problem,

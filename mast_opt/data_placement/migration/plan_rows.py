@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from mast_opt.core.units import MB_PER_TB, MILLI
 from mast_opt.core.wording import counted
 from mast_opt.data_placement.migration.planner import Steps, Stop, steps
 from mast_opt.data_placement.plan import Plan
 from mast_opt.data_placement.problem import SHARE, DataPlacement
 from mast_opt.kind.migration_plan import Move, Order, Stopped, Stuck
 
-TB = 1e6
 MOST_NAMES = 5
 """Names in a sentence."""
 
@@ -51,7 +51,7 @@ def _data_moves(p: DataPlacement, found: Steps) -> list[Move]:
             what=p.datasets[step.dataset],
             source=p.regions[step.region] if step.deletes else _name(p, step.source),
             target=None if step.deletes else p.regions[step.region],
-            amount=None if step.deletes else step.kb / 1000 / TB,
+            amount=None if step.deletes else step.kb / MILLI / MB_PER_TB,
             day=step.day,
             days=step.days,
             hop=step.hop,
@@ -76,7 +76,7 @@ def _work_moves(p: DataPlacement, found: Steps) -> list[Move]:
                 what=p.workloads[run.workload],
                 source=_name(p, run.source and run.source[0]),
                 target=_name(p, run.target and run.target[0]),
-                amount=gpus.get((run.workload, cell[1]), 0) * run.share / SHARE / 1000,
+                amount=gpus.get((run.workload, cell[1]), 0) * run.share / SHARE / MILLI,
                 day=run.day,
                 unit="GPUs",
                 share=run.share / SHARE,
@@ -88,7 +88,7 @@ def _work_moves(p: DataPlacement, found: Steps) -> list[Move]:
 
 def _stopped(p: DataPlacement, stop: Stop) -> Stopped:
     share = sum(piece.share for piece in stop.part.pieces if piece.source is not None)
-    return Stopped(p.workloads[stop.part.workload], share / SHARE, stop.mgpu / 1000, stop.day, stop.days)
+    return Stopped(p.workloads[stop.part.workload], share / SHARE, stop.mgpu / MILLI, stop.day, stop.days)
 
 
 def _notes(p: DataPlacement, found: Steps) -> tuple[str, ...]:
@@ -107,7 +107,7 @@ def _relief(problem: DataPlacement, found: Steps) -> tuple[str, ...]:
     p = problem
     words = []
     if found.stops:
-        gpus = sum(stop.mgpu for stop in found.stops) / 1000
+        gpus = sum(stop.mgpu for stop in found.stops) / MILLI
         days = max(stop.days for stop in found.stops)
         how_long = f"at most {counted(days, 'day')}" if days else "for less than a day"
         words.append(
@@ -130,4 +130,4 @@ def _name(problem: DataPlacement, region: int | None) -> str | None:
 
 
 def _tb(mb: int) -> str:
-    return f"{mb / TB:,.6g} TB"
+    return f"{mb / MB_PER_TB:,.6g} TB"

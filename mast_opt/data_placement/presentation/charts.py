@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mast_opt.core.units import MB_PER_TB, MILLI
 from mast_opt.data_placement.analysis.current_state import complete
 from mast_opt.data_placement.plan import Plan, read_positions, today
 from mast_opt.data_placement.problem import SHARE, DataPlacement, Ints
@@ -17,7 +18,6 @@ from mast_opt.data_placement.tables.plan_tables import in_full
 from mast_opt.data_placement.verification.measures import Activity, gpu_demand, totals
 from mast_opt.kind.presentation import Bars, Chart, Flows, HeatMap, Scale, Values, grid
 
-TB = 1e6
 OUTSIDE = "outside"
 
 
@@ -71,11 +71,11 @@ def _over_supply(problem: DataPlacement, asked: NDArray[Any]) -> tuple[Values, .
 def _tiers(problem: DataPlacement, asked: NDArray[Any]) -> Bars:
     """Supply of each type next to what the most important tiers ask of it, cumulatively."""
     p = problem
-    series = [("supply", tuple((p.supply_mgpu.sum(axis=0) / 1000).tolist()))]
+    series = [("supply", tuple((p.supply_mgpu.sum(axis=0) / MILLI).tolist()))]
     total = asked.sum(axis=0)
     for at, tier in enumerate(p.tiers):
         name = f"demand of tier {tier}" if at == 0 else f"demand of tiers up to {tier}"
-        series.append((name, tuple(float(need) / SHARE / 1000 for need in total[:, at].tolist())))
+        series.append((name, tuple(float(need) / SHARE / MILLI for need in total[:, at].tolist())))
     return Bars("GPU demand and supply by tier", "GPU type", p.gpu_types, tuple(series), "GPUs")
 
 
@@ -117,12 +117,12 @@ def _copies(problem: DataPlacement, plan: Plan) -> Flows:
     pair = plan.copy_source * regions + plan.copy_target
     volume = np.array(totals(pair, p.size_mb[plan.copy_dataset], plan.copy_share, regions * regions), object)
     flows = [
-        (p.regions[at // regions], p.regions[at % regions], volume[at] / SHARE / TB)
+        (p.regions[at // regions], p.regions[at % regions], volume[at] / SHARE / MB_PER_TB)
         for at in np.flatnonzero(volume > 0).tolist()
     ]
     uploads = plan.place & ~p.stored & ~p.stored.any(axis=1, keepdims=True)
     uploaded = (p.size_mb @ uploads).tolist()
-    flows += [(OUTSIDE, p.regions[r], mb / TB) for r, mb in enumerate(uploaded) if mb]
+    flows += [(OUTSIDE, p.regions[r], mb / MB_PER_TB) for r, mb in enumerate(uploaded) if mb]
     total = sum(amount for *_, amount in flows)
     note = f"{total:,.1f} TB; {OUTSIDE} stands for data that no region holds today."
     return Flows("Copies to make", "from", "to", tuple(flows), "TB", note if uploads.any() else f"{total:,.1f} TB.")
@@ -138,7 +138,7 @@ def _reads(problem: DataPlacement, plan: Plan) -> Flows:
     daily = p.read_mb_per_day[read[real]]
     volume = np.array(totals(pair, daily, plan.remote_share[real], regions * regions), object)
     flows = tuple(
-        (p.regions[at // regions], p.regions[at % regions], volume[at] / SHARE / TB)
+        (p.regions[at // regions], p.regions[at % regions], volume[at] / SHARE / MB_PER_TB)
         for at in np.flatnonzero(volume > 0).tolist()
     )
     note = f"{sum(amount for *_, amount in flows):,.2f} TB a day."

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mast_opt.core.units import MB_PER_TB, MILLI
 from mast_opt.core.wording import counted
 from mast_opt.data_placement.analysis.current_state import complete
 from mast_opt.data_placement.plan import Plan, gpu_demand, read_positions, today
@@ -14,7 +15,6 @@ from mast_opt.data_placement.problem import SHARE, Bools, DataPlacement, Ints
 from mast_opt.data_placement.tables.plan_tables import in_full
 from mast_opt.kind.kind import Form, Head, Section
 
-TB = 1e6
 Cell = str | float | int | None
 
 
@@ -40,15 +40,15 @@ def _gpus(problem: DataPlacement, plan: Plan) -> Section:
     columns = [
         (Head("region"), [p.regions[r] for r in region]),
         (Head("GPU type"), [p.gpu_types[k] for k in kind]),
-        (Head("supply", Form.AMOUNT), (supply / 1000).tolist()),
+        (Head("supply", Form.AMOUNT), (supply / MILLI).tolist()),
     ]
     runs_today = today(p)
     if runs_today is not None:
         before = gpu_demand(p, runs_today)[region, kind, -1]
         part = "" if complete(p) else "known "
-        columns.append((Head(f"{part}demand before", Form.AMOUNT), (before / 1000).tolist()))
+        columns.append((Head(f"{part}demand before", Form.AMOUNT), (before / MILLI).tolist()))
         columns.append((Head(f"{part}ratio before", Form.RATIO), (before / supply).tolist()))
-    columns.append((Head("demand", Form.AMOUNT), (after[:, -1] / 1000).tolist()))
+    columns.append((Head("demand", Form.AMOUNT), (after[:, -1] / MILLI).tolist()))
     columns.append((Head("ratio", Form.RATIO), ratio.tolist()))
     columns.append((Head(f"ratio tier {p.tiers[0]}", Form.RATIO), (after[:, 0] / supply).tolist()))
     order = np.argsort(-ratio, kind="stable")
@@ -67,10 +67,10 @@ def _fill(problem: DataPlacement, plan: Plan) -> Section:
     runs_today = today(p)
     columns = [
         (Head("region"), list(p.regions)),
-        (Head("usable TB", Form.AMOUNT), (p.usable_storage_mb / TB).tolist()),
+        (Head("usable TB", Form.AMOUNT), (p.usable_storage_mb / MB_PER_TB).tolist()),
         (Head("filled before", Form.FILL), _ratios(before, p.usable_storage_mb)),
         (Head("filled", Form.FILL), _ratios(after, p.usable_storage_mb)),
-        (Head("cores", Form.AMOUNT), (p.cpu_mcores / 1000).tolist()),
+        (Head("cores", Form.AMOUNT), (p.cpu_mcores / MILLI).tolist()),
     ]
     if runs_today is not None:
         part = "" if complete(p) else "known "
@@ -97,12 +97,12 @@ def _rows(columns: list[tuple[Head, list[Any]]], order: NDArray[Any]) -> tuple[t
 
 def _copies(problem: DataPlacement, plan: Plan) -> Section:
     p = problem
-    volume = p.size_mb[plan.copy_dataset] * plan.copy_share / SHARE / TB
+    volume = p.size_mb[plan.copy_dataset] * plan.copy_share / SHARE / MB_PER_TB
     rows = _by_pair(p, plan.copy_source, plan.copy_target, volume)
     new: Bools = plan.place & ~p.stored
     uploads = new & ~p.stored.any(axis=1, keepdims=True)
-    uploaded = float((p.size_mb @ uploads).sum()) / TB
-    dropped = float((p.size_mb @ (p.stored & ~plan.place)).sum()) / TB
+    uploaded = float((p.size_mb @ uploads).sum()) / MB_PER_TB
+    dropped = float((p.size_mb @ (p.stored & ~plan.place)).sum()) / MB_PER_TB
     note = (
         f"{counted(int(new.sum()), 'new replica')}: {volume.sum():,.1f} TB copied between regions, "
         f"{uploaded:,.1f} TB uploaded from outside; {dropped:,.1f} TB deleted."
@@ -115,10 +115,10 @@ def _remote(problem: DataPlacement, plan: Plan) -> Section:
     p = problem
     read = read_positions(p, plan.remote_workload, plan.remote_dataset)
     real = np.flatnonzero(read >= 0)
-    volume = p.read_mb_per_day[read[real]] * plan.remote_share[real] / SHARE / TB
+    volume = p.read_mb_per_day[read[real]] * plan.remote_share[real] / SHARE / MB_PER_TB
     rows = _by_pair(p, plan.remote_source[real], plan.remote_target[real], volume)
     readers = len(np.unique(plan.remote_workload[real]))
-    share = volume.sum() * TB / max(int(p.read_mb_per_day.sum()), 1)
+    share = volume.sum() * MB_PER_TB / max(int(p.read_mb_per_day.sum()), 1)
     note = (
         f"{readers:,} of {len(p.workloads):,} workloads read something from another region: "
         f"{volume.sum():,.1f} TB a day, {share:.2%} of all reads."
@@ -150,7 +150,7 @@ def _unserved(problem: DataPlacement, plan: Plan) -> tuple[Section, ...]:
     rows: list[tuple[Cell, ...]] = []
     for position, tier in enumerate(p.tiers):
         of_tier: Bools = (p.tier == position) & (left > 0)
-        gpus = float((left * p.demand_mgpu)[of_tier].sum()) / 1000
+        gpus = float((left * p.demand_mgpu)[of_tier].sum()) / MILLI
         rows.append((str(tier), int(of_tier.sum()), gpus))
     return (
         Section("Work left out", (Head("tier"), Head("workloads", Form.COUNT), Head("GPUs", Form.AMOUNT)), tuple(rows)),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from mast_opt.core.input_warning import InputWarning
+from mast_opt.core.units import MB_PER_TB
 from mast_opt.data_placement.tables.schema import SCHEMA
 from mast_opt.kind.plausibility import Plausibility
 from mast_opt.kind.schema import Tables
@@ -67,7 +68,8 @@ def _storage(found: Plausibility, tables: Tables) -> None:
     storage = float(tables.get("regions", "storage_tb").astype(np.float64).sum())
     if not sizes or not storage or len(tables.get("datasets", "size_tb")) < 2:
         return
-    stated = f"{sizes / 1e6:,.6g} TB for one copy of everything, {storage / 1e6:,.6g} TB of storage in all regions"
+    sizes_tb, storage_tb = sizes / MB_PER_TB, storage / MB_PER_TB
+    stated = f"{sizes_tb:,.6g} TB for one copy of everything, {storage_tb:,.6g} TB of storage in all regions"
     if storage > TOO_MUCH_STORAGE * sizes:
         hint = "is storage_tb in GB, or size_tb in PB? Both columns are in TB"
         found.found.append(

@@ -7,8 +7,9 @@ from fractions import Fraction
 import numpy as np
 
 from mast_opt.core.errors import Fault, InstanceError
+from mast_opt.core.units import MICRO
 from mast_opt.data_placement.problem import SHARE, Bools, DataPlacement, Ints, Links
-from mast_opt.data_placement.tables.schema import FORBIDDEN, MICRO, PINNED
+from mast_opt.data_placement.tables.schema import FORBIDDEN, PINNED
 from mast_opt.kind.header import Header
 from mast_opt.kind.schema import Tables
 

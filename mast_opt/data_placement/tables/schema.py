@@ -4,14 +4,10 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+from mast_opt.core.units import MB_PER_TB, MICRO, MILLI
 from mast_opt.data_placement.problem import SHARE
 from mast_opt.kind.header import Rule
 from mast_opt.kind.schema import Axis, Schema, Table, boolean, choice, integer, label, need, supply
-
-TB = 1_000_000
-"""Megabytes."""
-MICRO = 1_000_000
-"""Micro-dollars."""
 
 PINNED, FORBIDDEN = 0, 1
 _RULE = choice("rule", "pinned", "forbidden", help="pinned: must be there; forbidden: must not")
@@ -29,10 +25,14 @@ SCHEMA = Schema(
             "regions",
             (
                 label("region", "region"),
-                supply("storage_tb", TB, help="disk for replicas and outputs, TB"),
-                supply("cpu_cores", 1000, help="cores for all workloads"),
-                supply("ingress_tb_per_day", TB, required=False, help="most TB a day copied in; empty = unlimited"),
-                need("headroom", 1000, maximum=1000, default=0, required=False, help="share of storage kept free, 0–1"),
+                supply("storage_tb", MB_PER_TB, help="disk for replicas and outputs, TB"),
+                supply("cpu_cores", MILLI, help="cores for all workloads"),
+                supply(
+                    "ingress_tb_per_day", MB_PER_TB, required=False, help="most TB a day copied in; empty = unlimited"
+                ),
+                need(
+                    "headroom", MILLI, maximum=1000, default=0, required=False, help="share of storage kept free, 0–1"
+                ),
             ),
             key=("region",),
             rows_required=True,
@@ -43,7 +43,7 @@ SCHEMA = Schema(
             (
                 label("region", "region"),
                 label("gpu_type", "gpu_type"),
-                supply("gpus", 1000, help="GPUs of this type in the region"),
+                supply("gpus", MILLI, help="GPUs of this type in the region"),
             ),
             key=("region", "gpu_type"),
             help="how many GPUs of which type each region has",
@@ -52,7 +52,7 @@ SCHEMA = Schema(
             "datasets",
             (
                 label("dataset", "dataset"),
-                need("size_tb", TB, help="size of one copy, TB"),
+                need("size_tb", MB_PER_TB, help="size of one copy, TB"),
                 integer("copies_min", default=1, required=False, help="fewest replicas"),
                 integer("copies_max", required=False, help="most replicas; empty = one a region"),
             ),
@@ -87,10 +87,10 @@ SCHEMA = Schema(
             (
                 label("workload", "workload"),
                 integer("tier", help="importance; 0 is the highest"),
-                need("cpu_cores", 1000, help="cores in use on average"),
+                need("cpu_cores", MILLI, help="cores in use on average"),
                 label("app", "app", required=False, help="application that a CPU quota counts it to"),
                 boolean("splittable", default=False, required=False, help="may it run in several regions at once?"),
-                need("output_tb", TB, default=0, required=False, help="TB it keeps where it runs"),
+                need("output_tb", MB_PER_TB, default=0, required=False, help="TB it keeps where it runs"),
             ),
             key=("workload",),
             rows_required=True,
@@ -108,7 +108,7 @@ SCHEMA = Schema(
             (
                 label("workload", "workload"),
                 label("gpu_type", "gpu_type"),
-                need("gpus", 1000, help="GPUs it needs if it runs on this type"),
+                need("gpus", MILLI, help="GPUs it needs if it runs on this type"),
             ),
             key=("workload", "gpu_type"),
             help="a row per GPU type that a workload accepts; none for CPU-only work",
@@ -118,7 +118,7 @@ SCHEMA = Schema(
             (
                 label("workload", "workload"),
                 label("dataset", "dataset"),
-                need("tb_per_day", TB, help="TB read a day"),
+                need("tb_per_day", MB_PER_TB, help="TB read a day"),
             ),
             key=("workload", "dataset"),
             help="which workload reads which dataset",
@@ -140,7 +140,7 @@ SCHEMA = Schema(
             (
                 label("region", "region"),
                 label("app", "app"),
-                supply("cpu_cores", 1000, help="cores that the application may use there"),
+                supply("cpu_cores", MILLI, help="cores that the application may use there"),
             ),
             key=("region", "app"),
             required=False,
@@ -151,7 +151,7 @@ SCHEMA = Schema(
             (
                 label("src", "region"),
                 label("dst", "region"),
-                supply("tb_per_day", TB, help="capacity, TB a day"),
+                supply("tb_per_day", MB_PER_TB, help="capacity, TB a day"),
                 need("usd_per_tb", MICRO, default=0, required=False, help="price, USD a TB"),
             ),
             key=("src", "dst"),

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mast_opt.core.units import MB_PER_TB, MILLI
 from mast_opt.data_placement.problem import SHARE, Bools, DataPlacement, Ints
 
 LIMB = 21
 """Bits that are added up at a time in ``totals``."""
-MB_PER_TB = 1e6
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,13 +74,13 @@ def measure(problem: DataPlacement, activity: Activity) -> tuple[dict[str, float
     metrics = {
         "peak_ratio": _worst(demand[supplied], p.supply_mgpu[supplied]),
         "peak_ratio_tier0": _worst(asked[:, :, 0][supplied], p.supply_mgpu[supplied]) if first else 0.0,
-        "overload_gpus": float(over.sum()) / SHARE / 1000,
+        "overload_gpus": float(over.sum()) / SHARE / MILLI,
         "stored_tb": stored / MB_PER_TB,
         "copied_tb": copied / MB_PER_TB,
         "remote_tb_per_day": far / SHARE / MB_PER_TB,
         "non_collocation_rate": len(np.unique(p.read_workload[a.far_read])) / max(len(p.workloads), 1),
         "storage_overhead": _ratio(stored, sizes) - 1 if sizes else 0.0,
-        "unserved_gpus": total(_fewest_mgpu(p), refused) / SHARE / 1000,
+        "unserved_gpus": total(_fewest_mgpu(p), refused) / SHARE / MILLI,
     }
     return terms, metrics
 

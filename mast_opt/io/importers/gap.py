@@ -17,12 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mast_opt.core.errors import SourceError
+from mast_opt.core.units import MICRO
 from mast_opt.io.faults import Faults
 from mast_opt.io.importers.base import Importer, Input, setting
 from mast_opt.io.readers.base import read_bytes
 from mast_opt.job_placement.generate.blank import GeneratedFleet, Pending, Running, assemble, labels
 from mast_opt.job_placement.problem import TERMS, JobPlacement
-from mast_opt.job_placement.tables.schema import MICRO
 from mast_opt.job_placement.units import WHOLE
 from mast_opt.kind.header import Objective
 

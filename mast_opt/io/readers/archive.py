@@ -10,9 +10,10 @@ import zlib
 from collections.abc import Iterator
 
 from mast_opt.core.limits import most_cells, most_unpacked
+from mast_opt.core.units import MIB
 
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
-_PIECE = 2**20
+_PIECE = MIB
 _ROW = re.compile(rb"<(?:[\w-]+:)?row(?=[\s/>])")
 _CELL = re.compile(rb"<(?:[\w-]+:)?c(?=[\s/>])")
 _PLACE = re.compile(rb"""\sr\s*=\s*["']\s*([A-Za-z]*)(\d*)""")

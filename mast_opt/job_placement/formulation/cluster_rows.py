@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from mast_opt.core.units import MICRO
 from mast_opt.job_placement.formulation.index_sets import JobOptions, options_of
 from mast_opt.job_placement.problem import JobPlacement
 from mast_opt.job_placement.units import GPU, Ints
@@ -54,7 +55,7 @@ class ClusterRows:
         reads = np.flatnonzero(far)
         m.term("remote", self.assign[reads], far[reads] / volume)
         price = np.zeros((len(p.jobs), len(p.clusters)))
-        price[p.cost_job, p.cost_cluster] = p.cost_micro / 1e6
+        price[p.cost_job, p.cost_cluster] = p.cost_micro / MICRO
         priced = np.flatnonzero(price[o.job, o.cluster])
         m.term("cost", self.assign[priced], price[o.job[priced], o.cluster[priced]])
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from mast_opt.core.units import MIB_PER_GIB, MILLI
 from mast_opt.job_placement.generate.blank import GeneratedFleet, Running, labels
 from mast_opt.job_placement.units import CPU, GPU, MEMORY, WHOLE, Ints
 
-GIB = 1024
 SERVERS_PER_RACK = 4
 CORES_PER_GPU, GIB_PER_GPU = 12, 128
 """What a server has for each of its GPUs; a task asks for somewhat less on average."""
@@ -55,7 +55,7 @@ def fleet(
         rack_cluster=rack_cluster,
         server_rack=server_rack,
         server_type=server_type.astype(np.int64),
-        supply=np.stack([gpus * WHOLE, gpus * CORES_PER_GPU * 1000, gpus * GIB_PER_GPU * GIB], axis=1),
+        supply=np.stack([gpus * WHOLE, gpus * CORES_PER_GPU * MILLI, gpus * GIB_PER_GPU * MIB_PER_GIB], axis=1),
     )
 
 
@@ -119,7 +119,7 @@ def _start(
     number = len(running.tier)
     running.tier.append(tier)
     running.preemptible.append(tier == TIERS[-1] and bool(rng.random() < preemptible))
-    running.at_risk.append(int(gpus * 1000 * rng.exponential(HOURS_AT_RISK)))
+    running.at_risk.append(int(gpus * MILLI * rng.exponential(HOURS_AT_RISK)))
     for s, tasks, per_task in job:
         row = (number, s, tasks, per_task * WHOLE, int(mcores[0]), int(mib[0]))
         running.held.append(row)
@@ -130,6 +130,6 @@ def task_needs(rng: np.random.Generator, mgpu: Ints) -> tuple[Ints, Ints]:
     """(millicores, MiB) of a task with so many GPUs: on average 70% and 60% of what comes with them, in whole
     cores and GiB, and never more than comes with them."""
     share = np.minimum(rng.lognormal(np.log([0.65, 0.5]), 0.4, (len(mgpu), 2)), 1.0)
-    mcores = np.maximum(np.floor(share[:, 0] * CORES_PER_GPU * mgpu / WHOLE), 1).astype(np.int64) * 1000
-    mib = np.maximum(np.floor(share[:, 1] * GIB_PER_GPU * mgpu / WHOLE), 1).astype(np.int64) * GIB
+    mcores = np.maximum(np.floor(share[:, 0] * CORES_PER_GPU * mgpu / WHOLE), 1).astype(np.int64) * MILLI
+    mib = np.maximum(np.floor(share[:, 1] * GIB_PER_GPU * mgpu / WHOLE), 1).astype(np.int64) * MIB_PER_GIB
     return mcores, mib

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from mast_opt.core.units import MILLI
 from mast_opt.job_placement.capacity import remote_mb_price
 from mast_opt.job_placement.engine.best_bid import BestBid
 from mast_opt.job_placement.engine.free_capacity_search import load_of
 from mast_opt.job_placement.engine.state import J_COST, VICTIM
-from mast_opt.job_placement.live_fleet.inventory import MILLI, FleetInventory, Holding, Running
+from mast_opt.job_placement.live_fleet.inventory import FleetInventory, Holding, Running
 from mast_opt.job_placement.live_fleet.types import Bid, Job, Server, Share
 from mast_opt.job_placement.problem import JobPlacement
 from mast_opt.job_placement.running_allocations import allocations_of

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mast_opt.core.errors import UsageError
+from mast_opt.core.units import MILLI
 from mast_opt.job_placement.engine.booking_kernel import book
 from mast_opt.job_placement.engine.capacity_ledger import block, last_tier_of, load, stop
 from mast_opt.job_placement.engine.feasibility import Request
@@ -34,7 +35,6 @@ from mast_opt.job_placement.engine.state_allocation import copied, empty_state, 
 from mast_opt.job_placement.live_fleet.types import Job, Server, Share, names_in
 from mast_opt.job_placement.units import GPU, LEVELS, WHOLE, Bools
 
-MILLI = 1000
 MOST_HOURS = 10**9
 ROUND_OFF = 4
 """Decimals of a thousandth of a GPU-hour that count; 1.001 hours times a thousand are not quite 1001."""

@@ -23,8 +23,8 @@ from mast_opt.core.arguments import (
     texts,
 )
 from mast_opt.core.errors import UsageError
+from mast_opt.core.units import MICRO
 from mast_opt.job_placement.problem import JobPlacement
-from mast_opt.job_placement.tables.schema import MICRO
 from mast_opt.job_placement.units import LARGEST, LEVELS, MOST_GPUS, MOST_TASKS, WHOLE
 
 

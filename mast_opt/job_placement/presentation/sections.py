@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from mast_opt.core.units import MILLI
 from mast_opt.job_placement.analysis.rejection_reasons import reason_in_words
 from mast_opt.job_placement.plan import Plan
 from mast_opt.job_placement.problem import JobPlacement
@@ -34,8 +35,8 @@ def _admission(problem: JobPlacement, admitted: Bools) -> Section:
     for at, tier in enumerate(p.tiers):
         of_tier = p.queue_tier == at
         if of_tier.any():
-            value = float(p.value_milli[of_tier].sum()) / 1000
-            got = float(p.value_milli[of_tier & admitted].sum()) / 1000
+            value = float(p.value_milli[of_tier].sum()) / MILLI
+            got = float(p.value_milli[of_tier & admitted].sum()) / MILLI
             rows.append((str(tier), int(of_tier.sum()), int((of_tier & admitted).sum()), value, got))
     heads = (
         Head("tier"),
@@ -91,11 +92,11 @@ def _victims(problem: JobPlacement, plan: Plan) -> tuple[Section, ...]:
     held = np.bincount(p.held_job, weights=p.held[:, GPU], minlength=len(p.running))
     order = stopped[np.lexsort((stopped, -p.at_risk[stopped]))]
     rows = tuple(
-        (p.running[v], str(p.tiers[p.running_tier[v]]), float(held[v]) / WHOLE, float(p.at_risk[v]) / 1000)
+        (p.running[v], str(p.tiers[p.running_tier[v]]), float(held[v]) / WHOLE, float(p.at_risk[v]) / MILLI)
         for v in order.tolist()
     )
     heads = (Head("job"), Head("tier"), Head("GPUs", Form.AMOUNT), Head("GPU-hours lost", Form.AMOUNT))
-    lost = float(p.at_risk[stopped].sum()) / 1000
+    lost = float(p.at_risk[stopped].sum()) / MILLI
     stops = "1 job is" if len(stopped) == 1 else f"{len(stopped)} jobs are"
     return (Section("Jobs stopped", heads, rows, f"{stops} stopped; {lost:,.1f} GPU-hours are lost."),)
 

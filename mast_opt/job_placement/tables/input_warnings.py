@@ -5,13 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from mast_opt.core.input_warning import InputWarning
-from mast_opt.job_placement.tables.schema import GIB, SCHEMA
+from mast_opt.core.units import MIB_PER_GIB, MILLI
+from mast_opt.job_placement.tables.schema import SCHEMA
 from mast_opt.kind.plausibility import Plausibility
 from mast_opt.kind.schema import Tables
 
 FAR_TOO_LARGE = 4
 """Times the GPUs of its types from which on a job is a mistake; one that needs fewer waits for a larger fleet."""
-MOST_MEMORY = 65_536 * GIB
+MOST_MEMORY = 65_536 * MIB_PER_GIB
 """More than any server has."""
 
 
@@ -38,7 +39,7 @@ def warnings(tables: Tables) -> tuple[InputWarning, ...]:
 
 def _tasks(found: Plausibility, tables: Tables) -> None:
     """Tasks that need more of something than the largest server has: such a job can never run."""
-    units = {"gpus": ("GPUs", 1000), "cpu_cores": ("cores", 1000), "memory_gb": ("GiB", GIB)}
+    units = {"gpus": ("GPUs", MILLI), "cpu_cores": ("cores", MILLI), "memory_gb": ("GiB", MIB_PER_GIB)}
     for column, (unit, scale) in units.items():
         most, needs = int(tables.get("servers", column).max(initial=0)), tables.get("jobs", column)
         rows = np.flatnonzero(needs > most)

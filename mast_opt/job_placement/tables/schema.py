@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
+from mast_opt.core.units import MB_PER_TB, MIB_PER_GIB, MILLI
+from mast_opt.core.units import MICRO as MICRO  # the solvers price costs with the same scale
 from mast_opt.job_placement.units import CLUSTER, LEVELS
 from mast_opt.kind.header import Rule
 from mast_opt.kind.schema import Axis, Schema, Table, boolean, choice, integer, label, need, supply
 
-THOUSANDTHS = 1000
-GIB = 1024
-"""MiB."""
-TB = 1_000_000
-"""Megabytes."""
-MICRO = 1_000_000
 MOST_AT_RISK = 10**12
 """A thousand million GPU-hours; sums and comparisons of what is lost stay exact in 64 bits."""
 LEAST_CREDIT = -(10**15)
 """A tenant may be in debt, down to a trillion."""
 
 _PER_TASK = (
-    need("gpus", THOUSANDTHS, help="GPUs of one task: a whole number, or less than one"),
-    need("cpu_cores", THOUSANDTHS, help="cores of one task"),
-    need("memory_gb", GIB, help="memory of one task, GiB"),
+    need("gpus", MILLI, help="GPUs of one task: a whole number, or less than one"),
+    need("cpu_cores", MILLI, help="cores of one task"),
+    need("memory_gb", MIB_PER_GIB, help="memory of one task, GiB"),
 )
 
 SCHEMA = Schema(
@@ -51,9 +47,9 @@ SCHEMA = Schema(
                 label("cluster", "cluster"),
                 label("rack", "rack", help="rack within the cluster"),
                 label("gpu_type", "gpu_type", required=False, help="may be empty for a server without GPUs"),
-                supply("gpus", THOUSANDTHS, help="GPUs of the server, a whole number"),
-                supply("cpu_cores", THOUSANDTHS, help="cores of the server"),
-                supply("memory_gb", GIB, help="memory of the server, GiB"),
+                supply("gpus", MILLI, help="GPUs of the server, a whole number"),
+                supply("cpu_cores", MILLI, help="cores of the server"),
+                supply("memory_gb", MIB_PER_GIB, help="memory of the server, GiB"),
             ),
             key=("server",),
             rows_required=True,
@@ -64,14 +60,14 @@ SCHEMA = Schema(
             (
                 label("job", "job"),
                 integer("tier", help="importance; 0 is the highest"),
-                need("value", THOUSANDTHS, required=False, help="worth of admitting it; empty = tasks · gpus"),
+                need("value", MILLI, required=False, help="worth of admitting it; empty = tasks · gpus"),
                 integer("tasks", minimum=1, help="equal tasks that run together or not at all"),
                 *_PER_TASK,
                 choice("within", *LEVELS, default=CLUSTER, required=False, help="level that it must stay within"),
                 choice("prefer", *LEVELS, required=False, help="level that is close enough; empty = the closest"),
                 label("tenant", "tenant", required=False, help="who a GPU quota counts it to"),
-                need("credit", THOUSANDTHS, minimum=LEAST_CREDIT, default=0, required=False, help="more goes first"),
-                need("submitted_s", THOUSANDTHS, default=0, required=False, help="seconds; earlier goes first"),
+                need("credit", MILLI, minimum=LEAST_CREDIT, default=0, required=False, help="more goes first"),
+                need("submitted_s", MILLI, default=0, required=False, help="seconds; earlier goes first"),
             ),
             key=("job",),
             rows_required=True,
@@ -84,7 +80,7 @@ SCHEMA = Schema(
             (
                 label("job", "job"),
                 label("gpu_type", "gpu_type"),
-                need("gpus", THOUSANDTHS, required=False, help="GPUs of one task on this type; empty = as in jobs"),
+                need("gpus", MILLI, required=False, help="GPUs of one task on this type; empty = as in jobs"),
             ),
             key=("job", "gpu_type"),
             order_counts_with="quotas",
@@ -96,7 +92,7 @@ SCHEMA = Schema(
             (
                 label("job", "job"),
                 label("dataset", "dataset"),
-                need("tb_per_day", TB, default=0, required=False, help="TB read a day"),
+                need("tb_per_day", MB_PER_TB, default=0, required=False, help="TB read a day"),
             ),
             key=("job", "dataset"),
             help="what a job reads; a job without rows runs in any region",
@@ -124,7 +120,7 @@ SCHEMA = Schema(
                 boolean("preemptible", help="may it be stopped for a more important job?"),
                 need(
                     "gpu_hours_at_risk",
-                    THOUSANDTHS,
+                    MILLI,
                     maximum=MOST_AT_RISK,
                     help="GPU-hours of work lost if it is stopped now",
                 ),
@@ -149,7 +145,7 @@ SCHEMA = Schema(
             "quotas",
             (
                 label("tenant", "tenant"),
-                supply("gpus", THOUSANDTHS, help="GPUs before its work drops to the lowest tier"),
+                supply("gpus", MILLI, help="GPUs before its work drops to the lowest tier"),
                 label("gpu_type", "gpu_type", required=False, help="empty = all types together"),
             ),
             key=("tenant", "gpu_type"),

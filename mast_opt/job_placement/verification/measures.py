@@ -9,12 +9,11 @@ from fractions import Fraction
 
 import numpy as np
 
+from mast_opt.core.units import MICRO, MILLI
 from mast_opt.job_placement.capacity import fewest_racks, whole_server_tasks
 from mast_opt.job_placement.plan import Plan
 from mast_opt.job_placement.problem import JobPlacement
 from mast_opt.job_placement.units import GPU, Bools, Ints
-
-MILLI = 1000
 
 
 def measure(problem: JobPlacement, plan: Plan) -> tuple[dict[str, float], dict[str, float]]:
@@ -127,7 +126,7 @@ def _cost(problem: JobPlacement, plan: Plan) -> float:
     cluster = dict(zip(job.tolist(), p.server_cluster[plan.server[first]].tolist()))
     rows = zip(p.cost_job.tolist(), p.cost_cluster.tolist(), p.cost_micro.tolist())
     total: int = sum(micro for j, c, micro in rows if cluster.get(j) == c)
-    return total / 1e6
+    return total / MICRO
 
 
 def _fragmented_mgpu(problem: JobPlacement, free: Ints) -> int:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from mast_opt.core.units import MILLI
 from mast_opt.kind.presentation import Bars, Chart, Flows, HeatMap, Scale, Values, grid
 from mast_opt.server_assignment.plan import Plan
 from mast_opt.server_assignment.problem import Ints, ServerAssignment
@@ -58,8 +59,8 @@ def _ratios(part: Ints, whole: Ints) -> tuple[Values, ...]:
 def _guarantees(problem: ServerAssignment, before: Measure, after: Measure) -> Bars:
     p = problem
     named = (("asked", p.asked_mrru), ("guaranteed before", before.guaranteed), ("guaranteed", after.guaranteed))
-    series = tuple((name, tuple((np.maximum(amount, 0) / 1000).tolist())) for name, amount in named)
-    missing = float(after.short.sum()) / 1000
+    series = tuple((name, tuple((np.maximum(amount, 0) / MILLI).tolist())) for name, amount in named)
+    missing = float(after.short.sum()) / MILLI
     note = (
         f"What is left whichever switchboard is lost. {f'{missing:,.6g} RRU are' if missing else 'Nothing is'} missing."
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from mast_opt.core.units import MILLI
 from mast_opt.kind.kind import Form, Head, Section
 from mast_opt.server_assignment.plan import Plan
 from mast_opt.server_assignment.problem import BUFFERS, ServerAssignment
@@ -30,10 +31,10 @@ def _reservations(p: ServerAssignment, now: Measure, then: Measure) -> Section:
         (
             p.reservations[q],
             BUFFERS[p.buffer[q]],
-            p.asked_mrru[q] / 1000,
-            now.guaranteed[q] / 1000,
-            then.guaranteed[q] / 1000,
-            then.short[q] / 1000,
+            p.asked_mrru[q] / MILLI,
+            now.guaranteed[q] / MILLI,
+            then.guaranteed[q] / MILLI,
+            then.short[q] / MILLI,
             int(gained[q]),
             int(lost[q]),
             _share(then.lost[q], then.total[q]) if p.buffered[q] else None,
@@ -57,7 +58,7 @@ def _reservations(p: ServerAssignment, now: Measure, then: Measure) -> Section:
     )
     short = int((then.short > 0).sum())
     note = (
-        f"{short} of {width} reservations are short of what they ask, by {then.short.sum() / 1000:,.3f} RRU together."
+        f"{short} of {width} reservations are short of what they ask, by {then.short.sum() / MILLI:,.3f} RRU together."
         if short
         else "Every reservation is guaranteed what it asks."
     )
@@ -94,7 +95,7 @@ def _switchboards(p: ServerAssignment, then: Measure) -> Section:
             p.datacenters[p.switchboard_datacenter[b]],
             int(servers[b]),
             _share(given[b], servers[b]),
-            takes[b] / 1000,
+            takes[b] / MILLI,
             _share(takes[b], takes.sum()),
         )
         for b in np.argsort(-takes, kind="stable").tolist()

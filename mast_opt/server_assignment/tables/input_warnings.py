@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from mast_opt.core.input_warning import InputWarning
+from mast_opt.core.units import MILLI
 from mast_opt.kind.plausibility import Plausibility
 from mast_opt.kind.schema import Tables
-from mast_opt.server_assignment.tables.schema import RRU, SCHEMA
+from mast_opt.server_assignment.tables.schema import SCHEMA
 
 
 def warnings(tables: Tables) -> tuple[InputWarning, ...]:
@@ -26,7 +27,8 @@ def warnings(tables: Tables) -> tuple[InputWarning, ...]:
     np.add.at(worth, reservation, tables.get("values", "rru") * servers[kind].astype(np.float64))
     asked, claim = tables.get("reservations", "rru"), tables.get("reservations", "reservation")
     rows = np.flatnonzero(asked > worth[claim])
-    messages = [f"more than all servers together are worth to it ({worth[claim[row]] / RRU:,.6g} RRU)" for row in rows]
+    in_all = [f"({worth[claim[row]] / MILLI:,.6g} RRU)" for row in rows]
+    messages = [f"more than all servers together are worth to it {amount}" for amount in in_all]
     found.cells("reservations", "rru", rows, messages, "check the unit of rru here and in the table values")
     found.outliers("reservations", "rru")
     found.outliers("values", "rru", small_too=True)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
+from mast_opt.core.units import MILLI
 from mast_opt.kind.schema import Axis, Schema, Table, boolean, choice, label, need, supply
 from mast_opt.server_assignment.problem import BUFFERS, EMBEDDED, SHARE
-
-RRU = 1000
-"""Thousandths of a relative resource unit."""
 
 SCHEMA = Schema(
     axes=(
@@ -37,7 +35,7 @@ SCHEMA = Schema(
             "reservations",
             (
                 label("reservation", "reservation"),
-                need("rru", RRU, help="capacity to be guaranteed, relative resource units"),
+                need("rru", MILLI, help="capacity to be guaranteed, relative resource units"),
                 choice(
                     "buffer",
                     *BUFFERS,
@@ -57,7 +55,7 @@ SCHEMA = Schema(
             (
                 label("reservation", "reservation"),
                 label("type", "type"),
-                supply("rru", RRU, help="what such a server is worth to the reservation; no row = nothing"),
+                supply("rru", MILLI, help="what such a server is worth to the reservation; no row = nothing"),
             ),
             key=("reservation", "type"),
             help="what a server of each type is worth to each reservation",

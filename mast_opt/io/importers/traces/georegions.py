@@ -14,11 +14,11 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from mast_opt.core.units import MICRO
 from mast_opt.io.faults import Faults, at
 from mast_opt.io.importers.traces.csv_table import find, read_table
 from mast_opt.kind.schema import label, supply
 
-MICRO = 1_000_000
 OFFERS = {
     "t4x1_usd_per_hour": "T4",
     "a10gx8_usd_per_hour": "A10G",

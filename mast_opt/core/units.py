@@ -1,0 +1,16 @@
+"""Units: base units of the arrays in one unit of the files, and bytes.
+
+Arrays hold integers in base units: MB, thousandths of GPUs, cores and RRU, MiB, millionths of prices.
+"""
+
+from __future__ import annotations
+
+MILLI = 1000
+"""Thousandths: of a GPU, a core, an RRU, a GPU-hour, a share."""
+MICRO = 1_000_000
+"""Millionths: of a dollar, a cost."""
+MB_PER_TB = 1_000_000
+MIB_PER_GIB = 1024
+
+KIB, MIB, GIB = 2**10, 2**20, 2**30
+"""Bytes."""

@@ -120,7 +120,7 @@ def test_lost_work_is_never_served() -> None:
     assert not some(lost.solution.plan).place[LOGS].any()
     assert VIEW in some(lost.solution.plan).run_workload
     assert answer.base.lost == none.lost == Loss()
-    verdict = lost.solution.verdict
+    verdict = some(lost.solution.verdict)
     assert verdict.metrics["storage_overhead"] == verdict.terms["storage"] - 1 == 15 / 19 - 1  # lost data counts below
 
 

@@ -17,6 +17,7 @@ import xlsxwriter
 import mast_opt
 from mast_opt.core import limits
 from mast_opt.core.errors import InputError, InstanceError, PlanError
+from mast_opt.core.units import GIB, MIB
 from mast_opt.io import read_certificate
 from mast_opt.io.readers.archive import TooLarge, check_archive
 from tests.platforms import needs
@@ -74,7 +75,7 @@ def test_an_archive_that_understates_its_content() -> None:
         archive.writestr("a", b"x" * 10_000_000)
     data = content.getvalue().replace((10_000_000).to_bytes(4, "little"), (10).to_bytes(4, "little"))
     with pytest.raises(TooLarge, match="larger than the archive says"):
-        check_archive(data, limits.GIB)
+        check_archive(data, GIB)
 
 
 def test_json_rows_with_a_key_of_their_own_each(tmp_path: Path) -> None:
@@ -179,6 +180,6 @@ def test_a_small_file_takes_little_memory(tmp_path: Path) -> None:
     tracemalloc.start()
     try:
         assert limits.read_regular(tmp_path / "small") == b"x"
-        assert tracemalloc.get_traced_memory()[1] < 16 * limits.MIB
+        assert tracemalloc.get_traced_memory()[1] < 16 * MIB
     finally:
         tracemalloc.stop()

@@ -17,7 +17,7 @@ from mast_opt.core.errors import PlanError
 from mast_opt.server_assignment import ServerAssignment
 from mast_opt.server_assignment.problem import EMBEDDED, NONE
 from mast_opt.server_assignment.ras.lagrangian.integer_subproblem import Claim
-from mast_opt.server_assignment.verification.certificate import MOST_EXPENSIVE, Certificate, Prices
+from mast_opt.server_assignment.verification.certificate import LARGEST_PRICE, Certificate, Prices
 from mast_opt.server_assignment.verification.certificate_bound import certified_bound
 from mast_opt.server_assignment.verification.certificate_knapsack import Choices, around, floor
 from mast_opt.server_assignment.verification.certificate_levels import Fractions, whole_cost
@@ -283,7 +283,7 @@ def test_positions_that_are_none_are_refused() -> None:
                 certified_bound(drifting(), wrong.arrays())
 
 
-@pytest.mark.parametrize("cost", [math.nan, math.inf, -math.inf, 1.01 * MOST_EXPENSIVE, -1.01 * MOST_EXPENSIVE])
+@pytest.mark.parametrize("cost", [math.nan, math.inf, -math.inf, 1.01 * LARGEST_PRICE, -1.01 * LARGEST_PRICE])
 def test_costs_out_of_their_range_are_refused(cost: float) -> None:
     certificate = replace(
         Certificate.in_fractions(free_prices(drifting())), exact_of=np.array([0]), exact_to=np.array([cost])

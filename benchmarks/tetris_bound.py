@@ -21,10 +21,10 @@ from mast_opt.data_placement.tetris.lagrangian.tree_cut_relaxation import TreeCu
 from mast_opt.data_placement.verification.peak_bound import bin_packing_peak_bound
 
 
-def settled(relaxation: Relaxation, seconds: float) -> float:
+def converged(relaxation: Relaxation, seconds: float) -> float:
     """The bound when it stands still, or when the time is over."""
     began = time.perf_counter()
-    while not relaxation.settled and time.perf_counter() - began < seconds:
+    while not relaxation.converged and time.perf_counter() - began < seconds:
         relaxation.step(1)
     return relaxation.bound
 
@@ -36,10 +36,10 @@ def main() -> None:
     for seed, problem in instances(options):
         a, floor = arrays_of(problem, dict(problem.objective.weights)), bin_packing_peak_bound(problem)
         with patch.object(gangs, "ROUNDINGS", 0):
-            plain = settled(Relaxation(a, floor, problem.splittable), options.seconds)
-        rounded = settled(Relaxation(a, floor, problem.splittable), options.seconds)
+            plain = converged(Relaxation(a, floor, problem.splittable), options.seconds)
+        rounded = converged(Relaxation(a, floor, problem.splittable), options.seconds)
         trees = TreeCutRelaxation(a, floor, problem.splittable, np.random.default_rng(seed))
-        treed = settled(trees, options.seconds)
+        treed = converged(trees, options.seconds)
         shares.append((rounded / plain - 1, treed / rounded - 1))
         gain = "{:+.1%} {:+.1%}".format(*shares[-1])
         print(f"{seed:4} {plain:8.4f} {rounded:8.4f} {treed:8.4f}  {gain}", flush=True)

@@ -2,7 +2,7 @@
 
 A change touches the columns of two regions, so threads with disjoint regions do not meet, except in the number of
 copies of a dataset (of which each may add and drop its share) and in the peaks over all regions (which each part prices
-with the others' regions held; ``join`` computes them afresh).
+with the others' regions held; ``merge`` recomputes them).
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def decompose(
 
 def _copies_of(a: TetrisArrays, copies: Ints, turn: Ints, parts: int) -> tuple[Ints, Ints]:
     """[I] the least and most copies for one part: each has its share of what may still come and go, those first in turn
-    one more where it does not divide. What exceeds the limits is the first one's to mend."""
+    one more where it does not divide. What exceeds the limits is for the first one to repair."""
     up, down = np.maximum(a.copies_max - copies, 0), np.maximum(copies - a.copies_min, 0)
     most = copies + up // parts + (turn < up % parts)
     fewest = copies - down // parts - (turn < down % parts)
@@ -122,6 +122,6 @@ def merge(a: TetrisArrays, s: TetrisState, parts: list[Subproblem]) -> float:
 
 
 def _locked(array: Ints) -> Ints:
-    """Read-only as the other arrays are: kernels are compiled anew for every other combination."""
+    """Read-only as the other arrays are: kernels are compiled again for every other combination."""
     array.flags.writeable = False
     return array

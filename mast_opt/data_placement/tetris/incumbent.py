@@ -20,23 +20,23 @@ class SearchPlan:
 
     state: TetrisState
     cost: float
-    feasible: bool = False
-    """Were all hard limits kept when that was last looked at?"""
+    within_limits: bool = False
+    """Was no hard limit exceeded at the last check?"""
 
-    def settle(self, a: TetrisArrays, refuse: bool) -> None:
-        """Look again whether the limits hold; changes out of exceeded ones were rewarded beyond their cost."""
-        if not self.feasible:
-            self.feasible = excess(a, self.state, refuse) == 0
+    def check_limits(self, a: TetrisArrays, refuse: bool) -> None:
+        """Check the limits again while one is exceeded: moves out of it were rewarded beyond their cost."""
+        if not self.within_limits:
+            self.within_limits = excess(a, self.state, refuse) == 0
             self.cost = cost(a, self.state)
 
-    def legal(self, a: TetrisArrays) -> bool:
+    def feasible(self, a: TetrisArrays) -> bool:
         """Is the plan within the hard limits, without a forbidden read?"""
-        return self.feasible and forbidden(a, self.state) == 0
+        return self.within_limits and forbidden(a, self.state) == 0
 
     def go_to(self, a: TetrisArrays, snapshot: Assignment) -> None:
-        """Become another plan, keeping the random numbers."""
+        """Become another plan; the random numbers go on."""
         restore(a, self.state, snapshot)
-        self.cost, self.feasible = cost(a, self.state), False
+        self.cost, self.within_limits = cost(a, self.state), False
 
 
 class Assignment(NamedTuple):
@@ -48,7 +48,7 @@ class Assignment(NamedTuple):
 
 
 def decisions(s: TetrisState) -> Assignment:
-    """Those of a state, to keep."""
+    """A copy of the decisions of a state."""
     return Assignment(s.option.copy(), s.region.copy(), s.place.copy())
 
 
@@ -67,7 +67,7 @@ def plan_of(problem: DataPlacement, snapshot: Assignment) -> Plan:
 
 
 def restore(a: TetrisArrays, s: TetrisState, snapshot: Assignment) -> None:
-    """Make the state that of a snapshot, keeping its random numbers."""
+    """Make the state that of a snapshot, but for its random numbers."""
     fresh = state_of(a, snapshot.option, snapshot.region, snapshot.place, 1)
     for name in TetrisState._fields:
         if name != "random":

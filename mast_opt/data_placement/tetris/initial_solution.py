@@ -1,4 +1,4 @@
-"""Greedy initial solution of tetris: today's replicas made legal, then each workload where it costs least."""
+"""Greedy initial solution of tetris: today's replicas made feasible, then each workload where it costs least."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ from mast_opt.data_placement.tetris.operators.delta_costs import gpu_change, rep
 from mast_opt.data_placement.tetris.operators.induced_moves import apply_induced_moves
 from mast_opt.data_placement.tetris.operators.workload_moves import add_load, has_room
 from mast_opt.data_placement.tetris.operators.workspace import Workspace, workspace_for
+from mast_opt.data_placement.tetris.replica_repair import evict_excess
 from mast_opt.data_placement.tetris.state import TetrisState, state_of
 
 
 def first_state(a: TetrisArrays, refuse: bool, seed: int) -> TetrisState:
     """A state close to today's; it may exceed limits where that is hard to avoid."""
-    return _filled(a, legal_replicas(a), refuse, seed)
+    return _filled(a, feasible_replicas(a), refuse, seed)
 
 
 def randomised_state(a: TetrisArrays, refuse: bool, rng: np.random.Generator) -> TetrisState:
@@ -47,20 +48,21 @@ def _filled(a: TetrisArrays, place: Bools, refuse: bool, seed: int) -> TetrisSta
     where that exceeds cores or quotas, first of all what few regions could hold even if they were empty."""
     option, out = a.option_start[:-1], np.full(len(a.tier), place.shape[1])
     by_gpus = np.lexsort((-a.cpu_need, -a.option_mgpu[option]))
-    s = settled(a, option, out, place, by_gpus, refuse, seed)
+    s = greedy_state(a, option, out, place, by_gpus, refuse, seed)
     if not _lacks_cores(a, s):
         return s
     rooms = len(a.cpu) - np.searchsorted(np.sort(a.cpu), a.cpu_need)
-    again = settled(a, option, out, place, by_gpus[np.argsort(rooms[by_gpus], kind="stable")], refuse, seed)
+    again = greedy_state(a, option, out, place, by_gpus[np.argsort(rooms[by_gpus], kind="stable")], refuse, seed)
     return s if _lacks_cores(a, again) else again
 
 
-def settled(
+def greedy_state(
     a: TetrisArrays, option: Ints, region: Ints, place: Bools, order: Ints, refuse: bool, seed: int = 1
 ) -> TetrisState:
     """The state of a plan that leaves the workloads of ``order`` out, with each of them where it then costs least."""
     s = state_of(a, option, region, place, seed)
-    _settle(a, s, order, refuse, workspace_for(a))
+    _place_greedily(a, s, order, refuse, workspace_for(a))
+    evict_excess(a, s)
     return s
 
 
@@ -69,16 +71,16 @@ def _lacks_cores(a: TetrisArrays, s: TetrisState) -> bool:
 
 
 def given_state(a: TetrisArrays, option: Ints, region: Ints, place: Bools, refuse: bool, seed: int) -> TetrisState:
-    """The state of a given plan; work that the plan leaves out, or runs where it may not, is settled afresh."""
+    """The state of a given plan; work that the plan leaves out, or runs where it may not, is placed greedily."""
     regions = a.stored.shape[1]
-    legal = a.option_region[option, region]
-    region = np.where(legal & ((region < regions) | refuse), region, regions)
+    allowed = a.option_region[option, region]
+    region = np.where(allowed & ((region < regions) | refuse), region, regions)
     out = np.flatnonzero((region == regions) & (not refuse))
-    return settled(a, option, region, place & ~a.forbidden | a.pinned, out, refuse, seed)
+    return greedy_state(a, option, region, place & ~a.forbidden | a.pinned, out, refuse, seed)
 
 
-def legal_replicas(a: TetrisArrays) -> Bools:
-    """Today's replicas with pins, bans and the limits on copies kept, as far as storage allows."""
+def feasible_replicas(a: TetrisArrays) -> Bools:
+    """Today's replicas within pins, bans and the limits on copies, as far as storage allows."""
     place = (a.stored & ~a.forbidden) | a.pinned
     used = np.array([int(a.size[place[:, r]].sum()) for r in range(place.shape[1])], np.int64)
     count = place.sum(axis=1)
@@ -129,7 +131,7 @@ def _cheapest(a: TetrisArrays, s: TetrisState, w, refuse):
 
 
 @compiled
-def _settle(a: TetrisArrays, s: TetrisState, order, refuse, scratch: Workspace):
+def _place_greedily(a: TetrisArrays, s: TetrisState, order, refuse, workspace: Workspace):
     """Put each workload of ``order`` where it is cheapest."""
     regions = s.place.shape[1]
     for w in order:
@@ -137,5 +139,5 @@ def _settle(a: TetrisArrays, s: TetrisState, order, refuse, scratch: Workspace):
         if r >= 0:
             gpu_change(a, s, a.tier[w], regions, 0, 0, r, a.option_type[o], a.option_mgpu[o], True)
             add_load(a, s, w, r, 1)
-            apply_induced_moves(a, s, w, regions, r, scratch.first)
+            apply_induced_moves(a, s, w, regions, r, workspace.first)
             s.option[w], s.region[w] = o, r

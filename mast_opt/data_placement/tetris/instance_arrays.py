@@ -14,7 +14,7 @@ UNLIMITED = np.iinfo(np.int64).max // 4
 """Stands for a capacity that is not limited; far above any sum of needs, far from overflow."""
 FORBIDDEN_READ, RELIEF = 1e3, 100.0
 """Price of a remote read where those are forbidden, which few plans can save by one; and worth of bringing an exceeded
-limit back by its own size. Both are more where the objective is dear: see ``_penalty_scale``."""
+limit back by its own size. Both grow with the weights of the objective: see ``_penalty_scale``."""
 
 
 class TetrisArrays(NamedTuple):
@@ -75,7 +75,7 @@ class TetrisArrays(NamedTuple):
     new_price: FloatArray
     """[I] of a replica where none is today."""
     remote_reads: bool
-    """Are they allowed? If not, a start may have some, but no plan that has any is kept."""
+    """Are they allowed? If not, a start may have some, but no incumbent has any."""
     remote_price: float
     """Per unit of ``read_volume``."""
     relief: float
@@ -105,10 +105,10 @@ def arrays_of(problem: DataPlacement, weights: dict[str, float]) -> TetrisArrays
     refuse = tier_weight[p.tier] * p.demand_mgpu
     today = np.lexsort((p.current_region, p.current_workload))
     volume = p.read_mb_per_day if p.remote_reads else np.ones_like(p.read_mb_per_day)
-    dearness = _penalty_scale(p, weights)
+    penalty_scale = _penalty_scale(p, weights)
     read_price = weights["remote"] / max(int(p.read_mb_per_day.sum()), 1)
     if not p.remote_reads:
-        read_price = FORBIDDEN_READ * dearness
+        read_price = FORBIDDEN_READ * penalty_scale
     twin_class, twin, twin_start = _interchangeable(p)
     new_price = (weights["storage"] + weights["copy"]) * size_share
     stakes = np.zeros(workloads)
@@ -153,7 +153,7 @@ def arrays_of(problem: DataPlacement, weights: dict[str, float]) -> TetrisArrays
         new_price=new_price,
         remote_reads=p.remote_reads,
         remote_price=float(read_price),
-        relief=RELIEF * dearness,
+        relief=RELIEF * penalty_scale,
         refuse_price=weights["unserved"] * refuse / (refuse.sum() or 1.0),
         move_price=weights["moved_work"] * p.demand_mgpu / p.demand_mgpu.sum(),
         stakes=stakes * (1 + 1e-9),
@@ -166,21 +166,21 @@ def arrays_of(problem: DataPlacement, weights: dict[str, float]) -> TetrisArrays
 
 
 def _penalty_scale(p: DataPlacement, weights: dict[str, float]) -> float:
-    """How many times dearer than usual the objective is; 1 with the default weights and tier weights up to 10.
+    """How much larger than usual the weights are; 1 with the default weights and tier weights up to 10.
 
     What one change saves of a term that is a share, such as overload, is a small part of its weight.
     """
-    dearest = [
+    largest = [
         weights["peak"] * p.tier_weight.max(initial=0.0),
         weights["overload"] * p.tier_weight.max(initial=0.0) / 10,
         *(weights[term] / 10 for term in ("idle", "remote", "copy", "storage", "moved_work")),
         weights["unserved"] / 100 if p.may_refuse else 0.0,
     ]
-    return max(1.0, float(max(dearest)) / 10)
+    return max(1.0, float(max(largest)) / 10)
 
 
 def _one_layout(array: NDArray[Any]) -> NDArray[Any]:
-    """Contiguous and read-only: kernels are compiled anew for every other combination, which takes a minute."""
+    """Contiguous and read-only: kernels are compiled again for every other combination, which takes a minute."""
     view = np.ascontiguousarray(array).view()
     view.flags.writeable = False
     return view

@@ -15,7 +15,7 @@ from mast_opt.data_placement.tetris.annealing.kernel_runs import KernelRuns
 from mast_opt.data_placement.tetris.annealing.multistart import MOST_WORKLOADS, RestartGenerator
 from mast_opt.data_placement.tetris.annealing.parallel import ParallelAnnealing
 from mast_opt.data_placement.tetris.decomposition import undivided
-from mast_opt.data_placement.tetris.gibbs.sweeps import MENDED, GibbsSweeps
+from mast_opt.data_placement.tetris.gibbs.sweeps import REPAIR_EVERY, GibbsSweeps
 from mast_opt.data_placement.tetris.incumbent import SearchPlan, decisions
 from mast_opt.data_placement.tetris.initial_solution import first_state
 from mast_opt.data_placement.tetris.instance_arrays import TetrisArrays, arrays_of
@@ -23,8 +23,8 @@ from mast_opt.data_placement.tetris.lagrangian.bounding import MOST_FOR_TREES
 from mast_opt.data_placement.tetris.lagrangian.relaxation import Relaxation
 from mast_opt.data_placement.tetris.lagrangian.tree_cut_relaxation import EPOCH, TreeCutRelaxation
 from mast_opt.data_placement.tetris.params import MANY
+from mast_opt.data_placement.tetris.replica_repair import evict_excess
 from mast_opt.data_placement.tetris.state import cost, state_of
-from mast_opt.data_placement.tetris.sub_mip.fix_and_optimise import sub_mip_applicable
 from mast_opt.data_placement.verification.peak_bound import bin_packing_peak_bound
 from mast_opt.search.budget import TimeBudget
 from mast_opt.search.interface import Rehearsal, SearchContext, SearchMonitor, StoppingCriteria
@@ -32,7 +32,7 @@ from mast_opt.search.interface import Rehearsal, SearchContext, SearchMonitor, S
 ITERATIONS = 12
 """Of the relaxation, after which it has looked at its bound."""
 STANDS_STILL = 10_000
-"""Iterations after which even a relaxation that keeps improving plants its trees."""
+"""Iterations after which even a relaxation that is still improving adds tree cuts."""
 
 
 def rehearsals(problem: DataPlacement | None) -> tuple[Rehearsal, ...]:
@@ -44,7 +44,7 @@ def rehearsals(problem: DataPlacement | None) -> tuple[Rehearsal, ...]:
     if problem is None or _has_trees(problem):
         found.append(Rehearsal("trees", _trees))
     if problem is None or len(problem.workloads) <= MOST_WORKLOADS:
-        found.append(Rehearsal("beginnings", _begin))
+        found.append(Rehearsal("restarts", _begin))
     found.append(Rehearsal("construction", _construct))
     return tuple(found)
 
@@ -54,7 +54,7 @@ def _has_sweeps(problem: DataPlacement) -> bool:
 
 
 def _has_trees(problem: DataPlacement) -> bool:
-    return sub_mip_applicable(problem) or len(problem.read_workload) * len(problem.regions) <= MOST_FOR_TREES
+    return problem.links is not None or len(problem.read_workload) * len(problem.regions) <= MOST_FOR_TREES
 
 
 def _sample() -> tuple[DataPlacement, TetrisArrays]:
@@ -64,7 +64,7 @@ def _sample() -> tuple[DataPlacement, TetrisArrays]:
 
 def _construct(tools: SearchContext) -> None:
     _, a = _sample()
-    first_state(a, False, 1)
+    evict_excess(a._replace(storage=a.storage // 4), first_state(a, False, 1))
 
 
 def _anneal(tools: SearchContext) -> None:
@@ -88,7 +88,7 @@ def _trees(tools: SearchContext) -> None:
     relaxation = TreeCutRelaxation(a, bin_packing_peak_bound(problem), problem.splittable, tools.rng)
     for _ in range(STANDS_STILL):
         relaxation.step(1)
-        if relaxation.planted:
+        if relaxation.has_cuts:
             break
     relaxation.step(2 * EPOCH)
 
@@ -97,15 +97,15 @@ def _sweep(tools: SearchContext) -> None:
     _, a = _sample()
     first = first_state(a, False, 1)
     random: list[Any] = [np.ones(1, np.uint64)]
-    watch = SearchMonitor(StoppingCriteria(iterations=4 * MENDED))
+    watch = SearchMonitor(StoppingCriteria(iterations=4 * REPAIR_EVERY))
     tools = replace(tools, watch=watch)
     pace = TimeBudget(watch, 1.0)
     slices = KernelRuns(a, False, 1)
-    together = ParallelAnnealing(
+    annealing = ParallelAnnealing(
         a, SearchPlan(first, cost(a, first)), slices, Cooling(1.0, 1.0), pace, tools.rng, random
     )
-    sweeps = GibbsSweeps(a, False, 1.0, together, pace, tools.rng)
+    sweeps = GibbsSweeps(a, False, 1.0, annealing, pace, tools.rng)
     with ThreadPoolExecutor(max_workers=1, thread_name_prefix="mast-opt-tetris") as pool:
-        for _ in range(MENDED + 1):
+        for _ in range(REPAIR_EVERY + 1):
             sweeps.round(pool, 1, None)
             watch.round += 1

@@ -27,18 +27,9 @@ def usual_share(needs: Ints, limits: Ints) -> float:
     return float((taken**2).sum() / max(taken.sum(), 1.0) / given.mean()) if len(given) else 0.0
 
 
-SHARES = {
-    "move": 0.5,
-    "twins": 0.19,
-    "swap": 0.14,
-    "toggle": 0.05,
-    "shift": 0.04,
-    "exchange": 0.04,
-    "herd": 0.04,
-    "trade": 0.2,
-}
+SHARES = {"move": 0.5, "twins": 0.19, "swap": 0.14, "compound_move": 0.04, "compound_swap": 0.2}
 """How often each kind of change is tried, in proportion."""
-MOVE, TWINS, SWAP, TOGGLE, SHIFT, EXCHANGE, HERD = range(7)
+MOVE, TWINS, SWAP, COMPOUND_MOVE = range(4)
 GUIDED_TWINS = 0.4
 """Share of exchanges of twins where they are guided, which makes each of them worth more."""
 
@@ -47,9 +38,9 @@ class OperatorWeights(NamedTuple):
     """What the kernels try."""
 
     upto: FloatArray
-    """[8] cumulative shares of the kinds of change, scaled to 1."""
+    """[5] cumulative shares of the kinds of change, scaled to 1."""
     guided: bool
-    """Are moves and exchanges of twins guided by where the data is? See ``guess``."""
+    """Are moves and exchanges of twins guided by where the data is? See ``surrogate``."""
 
 
 def operator_weights(shares: Mapping[str, float] = SHARES, guided: bool = False) -> OperatorWeights:
@@ -59,6 +50,6 @@ def operator_weights(shares: Mapping[str, float] = SHARES, guided: bool = False)
 
 
 def shares_for(remote_reads: bool, guided: bool = False) -> dict[str, float]:
-    """The shares for a problem; trades are worth their time only where work cannot leave its data behind."""
+    """The shares for a problem; compound moves are worth their time only where work cannot leave its data."""
     shares = SHARES | {"twins": GUIDED_TWINS} if guided else dict(SHARES)
-    return shares | {"trade": 0.0} if remote_reads else shares
+    return shares | {"compound_move": 0.0, "compound_swap": 0.0} if remote_reads else shares

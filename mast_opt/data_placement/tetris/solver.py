@@ -24,9 +24,9 @@ def tetris(problem: DataPlacement, tools: SearchContext, start: Plan | None) -> 
 
 
 def _lexicographic(problem: DataPlacement, tools: SearchContext, start: Plan | None) -> SearchResult[Plan]:
-    """One search a term; the terms before weigh ``EARLIER`` times as much and must keep their values.
+    """One search a term; the terms before weigh ``EARLIER`` times as much and have caps.
 
-    The plan of a stage is the start of the next and keeps those values, so no stage ends with a worse one. The first
+    The plan of a stage is the start of the next and within those caps, so no stage ends with a worse one. The first
     ones, which decide most, have more of the time.
     """
     order = problem.objective.order

@@ -1,4 +1,4 @@
-"""Objective of one lexicographic stage of tetris: weights of its terms, and the values that earlier terms must keep."""
+"""Objective of one lexicographic stage of tetris: weights of its terms, and caps on earlier terms."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ class StageObjective:
     caps: Mapping[str, float]
 
     def stated(self, mip: Mip) -> Mip:
-        """The program with this aim for its objective and its last rows."""
+        """The program with this objective for its objective and its last rows."""
         return self._capped(mip).minimise(self.weights)
 
     def staged(self, mip: Mip) -> Mip:
-        """The same, but with no weight on the terms before beyond the rows that keep them."""
+        """The same, but with no weight on the terms before beyond the rows that cap them."""
         return self._capped(mip).minimise(self._own)
 
     def _capped(self, mip: Mip) -> Mip:
@@ -50,11 +50,11 @@ class StageObjective:
 
     @property
     def work_alone(self) -> bool:
-        """Does nothing count, and need nothing be kept, but what depends on where work runs?"""
+        """Do only terms count, and only terms have caps, that depend on where work runs?"""
         return self.caps.keys() <= WORK_TERMS and all(term in WORK_TERMS for term, w in self._own.items() if w)
 
-    def kept(self, verdict: Verdict) -> bool:
-        """Does the plan that was judged keep the caps?"""
+    def within_caps(self, verdict: Verdict) -> bool:
+        """Is every earlier term of the plan that was judged within its cap?"""
         return all(verdict.terms[term] <= most for term, most in self.caps.items())
 
     def shown(self, verdict: Verdict) -> float:
@@ -64,6 +64,6 @@ class StageObjective:
     def worth(self, problem: DataPlacement, plan: Plan) -> float:
         """What is minimised, as the verifier has it; infinite for a plan that breaks a rule or a cap."""
         verdict = verify(problem, plan)
-        if not verdict.ok or not self.kept(verdict):
+        if not verdict.ok or not self.within_caps(verdict):
             return math.inf
         return sum(weight * verdict.terms[term] for term, weight in self.weights.items())

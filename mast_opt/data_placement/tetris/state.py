@@ -43,7 +43,7 @@ class TetrisState(NamedTuple):
 
 
 def state_of(a: TetrisArrays, option: Ints, region: Ints, place: Bools, seed: int) -> TetrisState:
-    """The state of a plan, every sum computed afresh."""
+    """The state of a plan, every sum recomputed."""
     datasets, regions = place.shape
     kinds, tiers = a.supply.shape[1], len(a.peak_price)
     runs = np.flatnonzero(region < regions)
@@ -93,7 +93,7 @@ def _columns(size: Ints, place: Bools) -> Ints:
 
 
 def cost(a: TetrisArrays, s: TetrisState) -> float:
-    """The priced objective of the state, computed afresh."""
+    """The priced objective of the state, recomputed."""
     regions = s.place.shape[1]
     over = np.maximum(s.demand - a.supply[:, :, None], 0) * (a.supply > 0)[:, :, None]
     idle = np.maximum(a.supply - s.demand[:, :, -1], 0)

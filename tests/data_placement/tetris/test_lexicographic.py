@@ -43,7 +43,7 @@ def by(order: tuple[str, ...], problem: DataPlacement) -> DataPlacement:
     return replace(problem, objective=replace(problem.objective, order=order))
 
 
-def aim_at(problem: DataPlacement, term: str, caps: dict[str, float] | None = None) -> StageObjective:
+def objective_of(problem: DataPlacement, term: str, caps: dict[str, float] | None = None) -> StageObjective:
     caps = caps or {}
     weights = dict.fromkeys(problem.objective.weights, 0.0) | dict.fromkeys(caps, EARLIER) | {term: 1.0}
     return StageObjective(weights, {name: value * (1 + 1e-6) + 1e-9 for name, value in caps.items()})
@@ -71,26 +71,26 @@ def first_plan(problem: DataPlacement) -> Plan:
 
 def test_work_is_alone_where_nothing_else_counts() -> None:
     problem = made()
-    assert workloads_only(problem, aim_at(problem, "overload"))
-    assert workloads_only(problem, aim_at(problem, "peak", {"overload": 0.2, "unserved": 0.0}))
-    assert not workloads_only(problem, aim_at(problem, "remote", {"overload": 0.2}))
-    assert not workloads_only(problem, aim_at(problem, "peak", {"storage": 1.0}))
+    assert workloads_only(problem, objective_of(problem, "overload"))
+    assert workloads_only(problem, objective_of(problem, "peak", {"overload": 0.2, "unserved": 0.0}))
+    assert not workloads_only(problem, objective_of(problem, "remote", {"overload": 0.2}))
+    assert not workloads_only(problem, objective_of(problem, "peak", {"storage": 1.0}))
     assert not workloads_only(problem, StageObjective(dict(problem.objective.weights), {}))
 
 
 @pytest.mark.parametrize("family", ["weakly-coupled", "links"])
 def test_work_is_not_alone_where_data_limits_where_it_runs(family: str) -> None:
-    assert not workloads_only(made(family), aim_at(made(family), "peak"))
+    assert not workloads_only(made(family), objective_of(made(family), "peak"))
 
 
 def test_programs_that_are_too_large_are_annealed(monkeypatch: pytest.MonkeyPatch) -> None:
     problem, cells = made(), int(made().option_regions.sum())
-    aim = aim_at(problem, "peak")
+    objective = objective_of(problem, "peak")
     monkeypatch.setattr(module, "MOST_CELLS", cells)
-    assert search_seconds_before_sub_mips(problem, aim, 10.0) < 10.0
-    assert workloads_only(problem, aim)
+    assert search_seconds_before_sub_mips(problem, objective, 10.0) < 10.0
+    assert workloads_only(problem, objective)
     monkeypatch.setattr(module, "MOST_CELLS", cells - 1)
-    assert not workloads_only(problem, aim)
+    assert not workloads_only(problem, objective)
 
 
 @pytest.mark.parametrize(
@@ -103,12 +103,12 @@ def test_the_optimum_of_work_is_that_of_everything(seed: int, mip: MipSolver, in
     best = some(exact.verdict).terms
     start = first_plan(problem)
     plan: Plan | None = start
-    for aim in (aim_at(problem, "overload"), aim_at(problem, "peak", {"overload": best["overload"]})):
-        plan = place_work(problem, tools_of(mip, integer), aim, some(plan), 60.0)
+    for objective in (objective_of(problem, "overload"), objective_of(problem, "peak", {"overload": best["overload"]})):
+        plan = place_work(problem, tools_of(mip, integer), objective, some(plan), 60.0)
         assert plan is not None
         verdict = verify(problem, plan)
         assert verdict.ok, verdict.violations
-        assert aim.kept(verdict)
+        assert objective.within_caps(verdict)
         np.testing.assert_array_equal(plan.place, start.place)
     assert verdict.terms["remote"] > 0
     assert {term: verdict.terms[term] for term in ("overload", "peak")} == pytest.approx(
@@ -119,7 +119,7 @@ def test_the_optimum_of_work_is_that_of_everything(seed: int, mip: MipSolver, in
 def test_splittable_work_is_for_the_mixed_solver() -> None:
     problem = replace(made(), splittable=np.arange(SIZES["workloads"]) < 3)
     start = first_plan(problem)
-    plan = place_work(problem, tools_of(HIGHS, never), aim_at(problem, "peak"), start, 60.0)
+    plan = place_work(problem, tools_of(HIGHS, never), objective_of(problem, "peak"), start, 60.0)
     assert plan is not None
     assert verify(problem, plan).terms["peak"] <= verify(problem, start).terms["peak"]
 
@@ -128,7 +128,7 @@ def test_without_room_for_the_data_nothing_is_found() -> None:
     problem = made()
     start = first_plan(problem)
     full = replace(problem, storage_mb=problem.storage_mb // 100)
-    assert place_work(full, tools_of(), aim_at(problem, "peak"), start, 60.0) is None
+    assert place_work(full, tools_of(), objective_of(problem, "peak"), start, 60.0) is None
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
@@ -146,18 +146,18 @@ def test_under_the_terms_before_a_program_with_remote_reads_is_one_of_integers()
     problem = made()
     start = first_plan(problem)
     terms = verify(problem, start).terms
-    aim = aim_at(problem, "remote", {"overload": terms["overload"], "peak": terms["peak"]})
-    assert solve_full_mip(problem, aim)
+    objective = objective_of(problem, "remote", {"overload": terms["overload"], "peak": terms["peak"]})
+    assert solve_full_mip(problem, objective)
     taken: list[int] = []
 
     def integers(mip: Mip, params: SolveParams) -> SolveResult:
         taken.append(len(mip.cost))
         return CPSAT(mip, params)
 
-    better = FixAndOptimise(problem, tools_of(HIGHS, integers), aim, 60.0).improve(start)
+    better = FixAndOptimise(problem, tools_of(HIGHS, integers), objective, 60.0).improve(start)
     assert len(taken) == 1
     assert better is not None
-    assert aim.worth(problem, better) <= aim.worth(problem, start)
+    assert objective.worth(problem, better) <= objective.worth(problem, start)
 
 
 def test_the_first_temperature_of_a_later_term_is_of_that_term() -> None:
@@ -166,10 +166,10 @@ def test_the_first_temperature_of_a_later_term_is_of_that_term() -> None:
     start = first_plan(problem)
     terms = verify(problem, start).terms
     caps = {"overload": terms["overload"], "peak": terms["peak"]}
-    aim = aim_at(problem, "storage", caps)
-    weights = dict(aim.weights)
+    objective = objective_of(problem, "storage", caps)
+    weights = dict(objective.weights)
     kept = tuple(
-        EpsilonConstraint(name, aim.caps[name], arrays_of(problem, dict.fromkeys(weights, 0.0) | {name: 1.0}))
+        EpsilonConstraint(name, objective.caps[name], arrays_of(problem, dict.fromkeys(weights, 0.0) | {name: 1.0}))
         for name in caps
     )
     method = TetrisSearch(problem, tools_of(), start, weights, kept).method

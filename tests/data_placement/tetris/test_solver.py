@@ -144,11 +144,11 @@ def test_events_never_get_worse() -> None:
 def test_events_of_a_stage_tell_that_term() -> None:
     solution = run(made("lexicographic"))
     for stage in solution.stages:
-        told = [event.incumbent for event in solution.events if event.stage == stage.term]
-        assert told[-1] is not None
+        seen = [event.incumbent for event in solution.events if event.stage == stage.term]
+        assert seen[-1] is not None
         assert stage.objective is not None
         assert (
-            told[-1] <= 10 * stage.objective + 1
+            seen[-1] <= 10 * stage.objective + 1
         )  # not a sum with the terms before, which weigh a thousand times more
         bounds = [event.bound for event in solution.events if event.stage == stage.term and event.bound is not None]
         assert all(bound <= stage.objective * (1 + RELATIVE) + 1e-9 for bound in bounds)
@@ -183,7 +183,7 @@ def test_a_later_term_costs_split_work_nothing_of_the_first(order: tuple[str, ..
 
 
 @pytest.mark.parametrize("order", [(), ("peak", "remote")])
-def test_a_lawful_start_of_split_work_is_never_lost(order: tuple[str, ...]) -> None:
+def test_a_feasible_start_of_split_work_is_never_lost(order: tuple[str, ...]) -> None:
     problem = split_work()
     exact = mast_opt.solve(in_order(problem, *order), "highs", gap=0.0, threads=1)
     assert exact.status is Status.OPTIMAL
@@ -270,6 +270,7 @@ def test_an_interrupt_while_the_plan_is_finished_is_told() -> None:
         stop.cancel.set()
         return backends.get("highs").solve(mip, replace(params, cancel=threading.Event()))
 
-    found = tetris(made("standard"), SearchContext(np.random.default_rng(1), SearchMonitor(stop), 1, solver), None)
+    tools = SearchContext(np.random.default_rng(1), SearchMonitor(stop), 1, solver, solver)
+    found = tetris(made("weakly-coupled"), tools, None)
     assert found.plan is not None
     assert found.limit is Limit.INTERRUPT

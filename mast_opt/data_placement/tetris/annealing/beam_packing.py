@@ -80,12 +80,12 @@ def _sizes(a: TetrisArrays) -> Ints:
 def pack(
     a: TetrisArrays, s: TetrisState, gangs: Ints, width: int, even: float, noise: float, random: NDArray[np.uint64]
 ) -> Packings:
-    """Ways of packing these gangs beside the work in s, within cores and quotas where that can be.
+    """Ways of adding these gangs to the work in s, within cores and quotas where that can be.
 
     Args:
         gangs: in the order in which they are packed, all of them left out in s.
-        width: how many ways are kept at a time.
-        even: worth of evenness, which tells apart what costs the same so far: price of the sum of squares of demand
+        width: the most ways at a time.
+        even: worth of evenness, which breaks ties in cost: price of the sum of squares of demand
             over supply.
         noise: scale of what is drawn against each way (Gumbel's distribution), for the largest gang; for others in
             proportion to their size.

@@ -8,7 +8,7 @@ HOT, COLD = 1.0, 0.0024
 """First and last temperature, in units of the mean cost of a workload."""
 BOUND, GPUS_ALONE = 4.0, 16.0
 """First temperature, relative to ``HOT``, where work moves only with its data, or where only GPU terms count: most
-changes are dear then beside the mean."""
+changes cost far more than the mean then."""
 WARM, LATER = 0.05, 0.3
 """First temperature when a plan is given to start from: it should be improved, not dissolved. And when it is that of
 the terms before, whose values are a price so steep that little of it can be dissolved."""
@@ -38,7 +38,7 @@ class Cooling:
         self.coolings = 1
 
     def plan(self, changes_per_workload: float) -> None:
-        """Settle how many coolings there is time for and how hot they begin."""
+        """Decide how many coolings there is time for and how hot they begin."""
         self.coolings = int(np.clip(changes_per_workload / LONGEST, 1, MOST))
         self._hot *= float(np.clip(changes_per_workload / UNHURRIED, 0.05, 1.0))
 

@@ -16,22 +16,17 @@ from mast_opt.data_placement.tetris.operators.candidate_lists import (
     sample_region_by_surrogate,
     sample_swap_partner,
 )
-from mast_opt.data_placement.tetris.operators.compound_moves import compound_swap, herd
-from mast_opt.data_placement.tetris.operators.replica_moves import (
-    add_or_drop_replica,
-    relocate_replica,
-    replace_replica,
-)
+from mast_opt.data_placement.tetris.operators.compound_moves import compound_move
 from mast_opt.data_placement.tetris.operators.workload_moves import move_workload, swap_workloads
 from mast_opt.data_placement.tetris.operators.workspace import Workspace
-from mast_opt.data_placement.tetris.params import EXCHANGE, HERD, MOVE, SHIFT, SWAP, TOGGLE, TWINS, OperatorWeights
+from mast_opt.data_placement.tetris.params import COMPOUND_MOVE, MOVE, SWAP, TWINS, OperatorWeights
 from mast_opt.data_placement.tetris.state import TetrisState
 from mast_opt.search.random_scalar import below, uniform
 
-GUESSED = 0.5
+SURROGATE_SHARE = 0.5
 """Share of the moves whose region is guessed where they are guided."""
 NEAR = 0.6
-"""Share of the others that aim at a region which already holds something that the workload reads."""
+"""Share of the others that objective at a region which already holds something that the workload reads."""
 
 
 @kernel
@@ -70,7 +65,7 @@ def _change_work(
     kind,
     temperature,
     refuse,
-    scratch: Workspace,
+    workspace: Workspace,
     mix: OperatorWeights,
 ):
     """Try to move a workload, or to exchange two."""
@@ -78,16 +73,16 @@ def _change_work(
     if kind < mix.upto[MOVE]:
         o = a.option_start[w] + below(s.random, a.option_start[w + 1] - a.option_start[w])
         r = -1
-        if mix.guided and uniform(s.random) < GUESSED:
-            r = sample_region_by_surrogate(a, s, part, w, o, temperature, scratch.guess)
+        if mix.guided and uniform(s.random) < SURROGATE_SHARE:
+            r = sample_region_by_surrogate(a, s, part, w, o, temperature, workspace.surrogate)
         if r < 0:
             r = _target(a, s, part, w, refuse)
         if a.option_region[o, r] and (r != s.region[w] or o != s.option[w]):
-            return move_workload(a, s, w, o, r, temperature, scratch.first)
+            return move_workload(a, s, w, o, r, temperature, workspace.first)
         return 0.0
     if kind < mix.upto[TWINS]:
         if mix.guided:
-            v = sample_swap_partner(a, s, part, window, w, temperature, scratch.guess)
+            v = sample_swap_partner(a, s, part, window, w, temperature, workspace.surrogate)
         else:
             first, last = a.twin_start[a.twin_class[w]], a.twin_start[a.twin_class[w] + 1]
             v = a.twin[first + draw_index(s.random, window.partners, window.share, last - first)]
@@ -97,7 +92,7 @@ def _change_work(
         v = part.workloads[draw_index(s.random, window.partners, window.share, len(part.workloads))]
         ow, ov = s.option[w], s.option[v]
     if v != w and part.mine[s.region[v]]:
-        return swap_workloads(a, s, w, ow, v, ov, temperature, scratch.first, scratch.second)
+        return swap_workloads(a, s, w, ow, v, ov, temperature, workspace.first, workspace.second)
     return 0.0
 
 
@@ -109,28 +104,21 @@ def _change_data(
     window: ActiveWindow,
     kind,
     temperature,
-    scratch: Workspace,
+    workspace: Workspace,
     mix: OperatorWeights,
 ):
-    """Try to change the replicas of a dataset, or to move it with its readers."""
+    """Try to move a dataset with its closure, alone or in exchange for another one."""
     datasets = s.place.shape[0]
     i = draw_index(s.random, window.begin, window.share, datasets)
-    r1 = part.regions[below(s.random, len(part.regions))]
-    if kind < mix.upto[TOGGLE]:
-        return add_or_drop_replica(a, s, i, r1, temperature)
     r0 = _holder(s, part, i, -1)
     if r0 < 0:
         return 0.0
-    if kind < mix.upto[SHIFT]:
-        return relocate_replica(a, s, i, r0, r1, temperature)
-    if kind < mix.upto[EXCHANGE]:
-        j = draw_index(s.random, window.partners, window.share, datasets)
-        return replace_replica(a, s, i, j, r0, temperature)
-    if kind < mix.upto[HERD]:
-        return herd(a, s, i, r0, r1, temperature, scratch)
+    if kind < mix.upto[COMPOUND_MOVE]:
+        r1 = part.regions[below(s.random, len(part.regions))]
+        return compound_move(a, s, i, r0, -1, r1, temperature, workspace)
     j = draw_index(s.random, window.partners, window.share, datasets)
-    r2 = _holder(s, part, j, r0)
-    return compound_swap(a, s, i, r0, j, r2, temperature, scratch) if r2 >= 0 else 0.0
+    r1 = _holder(s, part, j, r0)
+    return compound_move(a, s, i, r0, j, r1, temperature, workspace) if r1 >= 0 else 0.0
 
 
 @kernel
@@ -142,7 +130,7 @@ def _anneal(
     hot,
     cooling,
     refuse,
-    scratch: Workspace,
+    workspace: Workspace,
     mix: OperatorWeights,
 ):
     temperature, total, count = hot, 0.0, len(part.workloads)
@@ -150,22 +138,22 @@ def _anneal(
     for step in range(steps):
         if step % WIDTH == 0:
             window = draw_window(s.random, share)
-            invalidate_cache(scratch.guess)
+            invalidate_cache(workspace.surrogate)
         temperature *= cooling
         kind = uniform(s.random)
         if kind < mix.upto[SWAP]:
             if count > 0:
-                total += _change_work(a, s, part, window, kind, temperature, refuse, scratch, mix)
+                total += _change_work(a, s, part, window, kind, temperature, refuse, workspace, mix)
         else:
-            total += _change_data(a, s, part, window, kind, temperature, scratch, mix)
+            total += _change_data(a, s, part, window, kind, temperature, workspace, mix)
     return total
 
 
 @compiled
-def anneal(part: Subproblem, steps, hot, cold, refuse, scratch: Workspace, mix: OperatorWeights):
+def anneal(part: Subproblem, steps, hot, cold, refuse, workspace: Workspace, mix: OperatorWeights):
     """Try ``steps`` changes while the temperature falls from ``hot`` to ``cold``; returns the change in cost.
 
-    ``mix`` is what ``mix_of`` makes.
+    ``mix`` is what ``operator_weights`` makes.
     """
     cooling = math.exp(math.log(cold / hot) / max(steps, 1)) if hot > 0.0 else 1.0
-    return _anneal(part.arrays, part.state, part, steps, hot, cooling, refuse, scratch, mix)
+    return _anneal(part.arrays, part.state, part, steps, hot, cooling, refuse, workspace, mix)

@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from enum import Enum
-from typing import NamedTuple
 
 import numpy as np
 
@@ -16,52 +14,20 @@ from mast_opt.data_placement.tetris.annealing.cooling_schedule import FINISH, Co
 from mast_opt.data_placement.tetris.annealing.kernel_runs import STEPS, KernelRuns
 from mast_opt.data_placement.tetris.decomposition import undivided
 from mast_opt.data_placement.tetris.incumbent import Assignment, SearchPlan, decisions
-from mast_opt.data_placement.tetris.initial_solution import legal_replicas, randomised_state, scattered, settled
+from mast_opt.data_placement.tetris.initial_solution import (
+    feasible_replicas,
+    greedy_state,
+    randomised_state,
+)
 from mast_opt.data_placement.tetris.instance_arrays import TetrisArrays
 from mast_opt.data_placement.tetris.state import state_of
 from mast_opt.search.budget import ROUNDS, TimeBudget
 
-
-class Repack(Enum):
-    """Which gangs are packed anew; the others stay where the best plan has them."""
-
-    ALL = "all"
-    SOME = "some"
-    REGIONS = "those in some regions"
-    NONE = "none: only data and the work without GPUs begin afresh"
-
-
-class RestartRule(NamedTuple):
-    """How a cooling begins."""
-
-    anew: Repack | None
-    """None: without packing."""
-    scattered: bool = False
-    """With data in regions drawn at random? No cooling moves what has no room anywhere else."""
-
-
-TURNS = (
-    RestartRule(None),
-    *(
-        RestartRule(Repack.ALL),
-        RestartRule(Repack.SOME),
-        RestartRule(Repack.NONE),
-        RestartRule(Repack.SOME),
-        RestartRule(Repack.NONE),
-    ),
-    *(
-        RestartRule(Repack.ALL, True),
-        RestartRule(Repack.SOME),
-        RestartRule(Repack.NONE),
-        RestartRule(Repack.REGIONS),
-        RestartRule(Repack.NONE),
-    ),
-)
-"""How coolings begin, in turn."""
-SOME, REGIONS = 0.2, 0.6
-"""Shares of the gangs, or of the regions."""
+REPACKED = (None, 1.0, 0.2, 0.0)
+"""How coolings begin, in turn: share of the gangs that are packed again while the others stay where the best plan has
+them; None: from the first plan or from scattered data, without packing."""
 PACKED = 0.3
-"""First temperature after packing: data and all other work follow, but gangs stay together."""
+"""First temperature after packing: data and all other work follow, but gangs stay annealing."""
 WITHOUT = (1.0, 4.0, 1.0, 16.0)
 """First temperatures without packing, in turn: a dataset that fills most of a region only moves in a hot cooling."""
 SCATTERED = 1
@@ -80,14 +46,14 @@ class RestartGenerator:
         first: the plan that is nearest to today's.
         refuse: may work be left out?
         unit: mean cost of a workload.
-        dearer: how much hotter than usual all first temperatures are; it makes no packing fall apart.
+        temperature_scale: how much hotter than usual first temperatures are, but for those after packing.
     """
 
-    def __init__(self, a: TetrisArrays, first: Assignment, refuse: bool, unit: float, dearer: float) -> None:
+    def __init__(self, a: TetrisArrays, first: Assignment, refuse: bool, unit: float, temperature_scale: float) -> None:
         self._a, self._first, self._refuse, self._unit = a, first, refuse, unit
-        self._after_packing = PACKED / dearer
+        self._after_packing = PACKED / temperature_scale
         self._gangs = largest_first(a)
-        self._today = legal_replicas(a)
+        self._today = feasible_replicas(a)
 
     def begin(self, number: int, best: Assignment | None, rng: np.random.Generator) -> tuple[Assignment, float]:
         """What the cooling of that number begins from, and how hot relative to the usual.
@@ -97,13 +63,12 @@ class RestartGenerator:
         """
         if not len(self._gangs):
             return self._without_packing(number, rng)
-        lap, position = divmod(number, len(TURNS))
-        turn = TURNS[position]
-        if turn.anew is None:
+        lap, position = divmod(number, len(REPACKED))
+        share = REPACKED[position]
+        if share is None:
             return self._without_packing(lap, rng)
-        place = scattered(self._a, rng) if turn.scattered else self._today
-        plan, anew = (self._first, Repack.ALL) if best is None else (best, turn.anew)
-        return self._packed(plan, self._of(anew, plan, rng), place, rng), self._after_packing
+        packed = rng.random(len(self._gangs)) < (1.0 if best is None else share)
+        return self._packed(best or self._first, packed, rng), self._after_packing
 
     def _without_packing(self, number: int, rng: np.random.Generator) -> tuple[Assignment, float]:
         turn = number % len(WITHOUT)
@@ -111,34 +76,24 @@ class RestartGenerator:
             return self._first, WITHOUT[turn]
         return decisions(randomised_state(self._a, self._refuse, rng)), WITHOUT[turn]
 
-    def _of(self, anew: Repack, plan: Assignment, rng: np.random.Generator) -> Bools:
-        """[G] which gangs these are."""
-        gangs, regions = self._gangs, len(self._a.cpu)
-        if anew is Repack.SOME:
-            return rng.random(len(gangs)) < SOME
-        if anew is Repack.REGIONS:
-            drawn = rng.choice(regions, min(regions, max(2, round(REGIONS * regions))), replace=False)
-            return np.isin(plan.region[gangs], drawn)
-        return np.full(len(gangs), anew is Repack.ALL)
-
-    def _packed(self, plan: Assignment, anew: Bools, place: Bools, rng: np.random.Generator) -> Assignment:
-        """The gangs of a plan, some of them packed anew; and all other work, in an order drawn at random, where it
-        costs least beside this data."""
+    def _packed(self, plan: Assignment, packed: Bools, rng: np.random.Generator) -> Assignment:
+        """The gangs of a plan, some of them packed again; and all other work, in an order drawn at random, where it
+        costs least with this data."""
         a, regions = self._a, len(self._a.cpu)
         option, region = a.option_start[:-1].copy(), np.full(len(a.tier), regions)
-        held, loose = self._gangs[~anew], self._gangs[anew]
+        held, loose = self._gangs[~packed], self._gangs[packed]
         option[held], region[held] = plan.option[held], plan.region[held]
         if len(loose):
-            self._pack(option, region, place, loose, rng)
+            self._pack(option, region, loose, rng)
         others = rng.permutation(np.flatnonzero(region == regions))
-        return decisions(settled(a, option, region, place, others, self._refuse))
+        return decisions(greedy_state(a, option, region, self._today, others, self._refuse))
 
-    def _pack(self, option: Ints, region: Ints, place: Bools, loose: Ints, rng: np.random.Generator) -> None:
+    def _pack(self, option: Ints, region: Ints, loose: Ints, rng: np.random.Generator) -> None:
         """Write where one of the packings has these gangs."""
         width, even = (math.exp(rng.uniform(*np.log(ends))) for ends in (WIDTHS, EVENNESS))
         noise, random = NOISE * self._unit * rng.random(), rng.integers(1, 2**63, size=1).astype(np.uint64)
-        beside = state_of(self._a, option, region, place, 1)
-        packings = pack(self._a, beside, loose, round(width), even, noise, random)
+        others = state_of(self._a, option, region, self._today, 1)
+        packings = pack(self._a, others, loose, round(width), even, noise, random)
         weight = np.exp((packings.cost.min() - packings.cost) / (CHOICE * self._unit))
         chosen = rng.choice(len(weight), p=weight / weight.sum())
         packed = packings.region[chosen] >= 0
@@ -168,17 +123,17 @@ class MultistartAnnealing:
     """Rounds in which every thread cools a plan of its own, from beginning to end.
 
     Args:
-        beginnings: what the coolings begin from.
+        restarts: what the coolings begin from.
     """
 
     name = "plans at a time"
     frequent = True
-    """Is every better plan worth keeping?"""
+    """Is every better plan worth a copy?"""
 
     def __init__(
         self,
         a: TetrisArrays,
-        beginnings: RestartGenerator,
+        restarts: RestartGenerator,
         plans: list[SearchPlan],
         slices: KernelRuns,
         cooling: Cooling,
@@ -187,7 +142,7 @@ class MultistartAnnealing:
     ) -> None:
         self._a, self._slices, self._cooling, self._pace, self._rng = a, slices, cooling, pace, rng
         self._workloads = len(a.tier)
-        self._beginnings = beginnings
+        self._restarts = restarts
         self.plans = plans
         self.coolings = 0
         """How many have begun."""
@@ -207,7 +162,7 @@ class MultistartAnnealing:
 
     def _cool(self, thread: int, cooling: int, best: Assignment | None, rng: np.random.Generator, changes: int) -> None:
         plan, over = self.plans[thread], self._pace.over
-        beginning, times = self._beginnings.begin(cooling, best, rng)
+        beginning, times = self._restarts.begin(cooling, best, rng)
         plan.go_to(self._a, beginning)
         number = math.ceil((1 - FINISH) * changes / STEPS)
         edges = [self._cooling.within((1 - FINISH) * edge / number, times) for edge in range(number)]

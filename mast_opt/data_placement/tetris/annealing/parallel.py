@@ -23,11 +23,11 @@ FEW = 5_000
 
 
 class ParallelAnnealing:
-    """Rounds in which every thread has a part of the plan, dealt out anew; the temperature follows the clock."""
+    """Rounds in which every thread has a part of the plan, drawn every round; the temperature follows the clock."""
 
     name = "parts"
     frequent = False
-    """Is every better plan worth keeping? Copying a large one takes time."""
+    """Is every better plan worth a copy? Copying a large one takes time."""
 
     def __init__(
         self,
@@ -76,7 +76,7 @@ class ParallelAnnealing:
         return change
 
     def _plan_cooling(self) -> None:
-        """Settle the course of the temperature, and whether changes are guided, by the changes that there is time
+        """Decide the course of the temperature, and whether changes are guided, by the changes that there is time
         for, as far as the first round tells."""
         rounds = self.pace.in_all(self.slice_s * self._times)
         changes = len(self._random) * self._times * self._steps * rounds / max(self._workloads, 1)

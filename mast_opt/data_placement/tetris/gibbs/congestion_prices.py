@@ -5,7 +5,7 @@ other work. In its place stands an augmented Lagrangian (Hestenes 1969, Powell 1
 
     min Σ_kp price[p] · peak[k,p]   with   demand[r,k,p] / supply[r,k] ≤ peak[k,p]:
 
-a region whose ratio is above the others' gets dearer at once, by ``stiffness``, and from sweep to sweep for good, by
+a region whose ratio is above the others' costs more at once, by ``stiffness``, and from sweep to sweep for good, by
 its multiplier. Prices add up to the peak's, so the level of peak[k,p] follows from them.
 """
 
@@ -40,7 +40,7 @@ class CongestionPrices(NamedTuple):
     entry: Singles
     """[K, P, R] price of a milli-GPU for work of a tier."""
     growth: Singles
-    """[K, P, R] by how much it is dearer for each milli-GPU that comes at once, halved."""
+    """[K, P, R] half of what the price rises for each milli-GPU that comes at once."""
 
 
 def gang_share(a: TetrisArrays) -> float:

@@ -1,11 +1,11 @@
 """Reduced costs of replicas by region (tetris, Gibbs sampling): what a replica costs less what it saves its readers.
 
-The replicas that a dataset had best have follow from its outlays: those that are negative, as long as its limits on
-copies allow; the least of the others where they demand more. So where work runs says where data is, and what a reader
-costs in a region is exact without any replica being added or dropped: with the *level* that an outlay must stay below
-for a replica to be kept, a read of volume v costs min(v, (outlay − level)⁺) there.
+The best replicas of a dataset follow from its reduced costs: those that are negative, as long as its limits on copies
+allow; the least of the others where they demand more. So where work runs says where data is, and what a reader costs in
+a region is exact without any replica being added or dropped: with the *level* below which a replica pays, a read of
+volume v costs min(v, (reduced cost − level)⁺) there.
 
-A row holds the outlays of a dataset by region, and then the outlays that decide on the level: that of the last replica
+A row holds the reduced costs of a dataset by region, and then those that decide on the level: that of the last replica
 that must be, of the one after it, and the same for the last that may be.
 """
 
@@ -32,12 +32,12 @@ def reduced_cost_buffers(datasets: int, regions: int) -> Singles:
 
 
 @kernel
-def find_order_statistics(a: TetrisArrays, outlay: Singles, i, least: Singles):
-    """The last columns of a row, once its outlays have changed. ``least`` [R + 1] is scratch."""
+def find_order_statistics(a: TetrisArrays, reduced_cost: Singles, i, least: Singles):
+    """The last columns of a row, once its reduced costs have changed. ``least`` [R + 1] is scratch."""
     regions, fewest, most = a.stored.shape[1], a.copies_min[i], a.copies_max[i]
-    wanted, kept = min((most if most < regions else fewest) + 1, regions), 0
+    wanted, found = min((most if most < regions else fewest) + 1, regions), 0
     for r in range(regions):
-        value, at = outlay[i, r], min(kept, wanted)
+        value, at = reduced_cost[i, r], min(found, wanted)
         if at == wanted:
             if least[wanted - 1] <= value:
                 continue
@@ -46,23 +46,23 @@ def find_order_statistics(a: TetrisArrays, outlay: Singles, i, least: Singles):
             least[at] = least[at - 1]
             at -= 1
         least[at] = value
-        kept = min(kept + 1, wanted)
-    outlay[i, regions] = least[fewest - 1] if fewest > 0 else -BARRED
-    outlay[i, regions + 1] = least[fewest] if fewest < wanted else BARRED
-    outlay[i, regions + 2] = least[most - 1] if most < regions else BARRED
-    outlay[i, regions + 3] = least[most] if most < regions else BARRED
+        found = min(found + 1, wanted)
+    reduced_cost[i, regions] = least[fewest - 1] if fewest > 0 else -BARRED
+    reduced_cost[i, regions + 1] = least[fewest] if fewest < wanted else BARRED
+    reduced_cost[i, regions + 2] = least[most - 1] if most < regions else BARRED
+    reduced_cost[i, regions + 3] = least[most] if most < regions else BARRED
 
 
 @kernel
-def change_reduced_cost(a: TetrisArrays, outlay: Singles, i, r, change, least: Singles):
-    """Change the outlay of a dataset in r. What decides is found anew only where it may be another now: outlays that
-    are not negative never are the last of those that may be."""
+def change_reduced_cost(a: TetrisArrays, reduced_cost: Singles, i, r, change, least: Singles):
+    """Change the reduced cost of a dataset in r. The order statistics are recomputed only where they may differ: a
+    reduced cost that is not negative is never the last of those that may be."""
     regions = a.stored.shape[1]
-    before, after = outlay[i, r], outlay[i, r] + change
-    outlay[i, r] = after
+    before, after = reduced_cost[i, r], reduced_cost[i, r] + change
+    reduced_cost[i, r] = after
     lower = min(before, after)
-    if lower <= outlay[i, regions + 1] or (lower < NONE and lower <= outlay[i, regions + 3]):
-        find_order_statistics(a, outlay, i, least)
+    if lower <= reduced_cost[i, regions + 1] or (lower < NONE and lower <= reduced_cost[i, regions + 3]):
+        find_order_statistics(a, reduced_cost, i, least)
 
 
 @kernel
@@ -72,90 +72,90 @@ def _level(last_needed, last_allowed):
 
 
 @kernel
-def level_without(outlay: Singles, i, r, volume, regions):
+def level_without(reduced_cost: Singles, i, r, volume, regions):
     """The level of dataset i if ``volume`` were not read in r."""
-    before, after = outlay[i, r], outlay[i, r] + volume
-    needed, allowed = outlay[i, regions], outlay[i, regions + 2]
+    before, after = reduced_cost[i, r], reduced_cost[i, r] + volume
+    needed, allowed = reduced_cost[i, regions], reduced_cost[i, regions + 2]
     if before <= needed:
-        needed = max(needed, min(after, outlay[i, regions + 1]))
+        needed = max(needed, min(after, reduced_cost[i, regions + 1]))
     if before <= allowed:
-        allowed = max(allowed, min(after, outlay[i, regions + 3]))
+        allowed = max(allowed, min(after, reduced_cost[i, regions + 3]))
     return _level(needed, allowed)
 
 
 @kernel
-def read_cost(outlay, level, volume):
-    """What a read costs where that is the outlay."""
-    above = outlay - level
+def read_cost(reduced_cost, level, volume):
+    """What a read costs where that is the reduced cost."""
+    above = reduced_cost - level
     above = above if above > NONE else NONE
     return above if above < volume else volume
 
 
 @kernel
-def add_read_costs(outlay: Singles, i, level, volume, cost: Singles):
+def add_read_costs(reduced_cost: Singles, i, level, volume, cost: Singles):
     """Add what a read of dataset i costs in every region to ``cost`` [R]."""
     for r in range(len(cost)):
-        cost[r] += read_cost(outlay[i, r], level, volume)
+        cost[r] += read_cost(reduced_cost[i, r], level, volume)
 
 
 @compiled
-def fill_reduced_costs(a: TetrisArrays, volume: Singles, region, outlay: Singles, least: Singles):
-    """All outlays where workloads run in ``region`` [W]. ``volume`` [N] is the price of each read when it is remote."""
+def fill_reduced_costs(a: TetrisArrays, volume: Singles, region, reduced_cost: Singles, least: Singles):
+    """All reduced costs where workloads run in ``region`` [W]; ``volume`` [N] is the price of each remote read."""
     regions = a.stored.shape[1]
     for i in range(len(a.size)):
         for r in range(regions):
-            outlay[i, r] = np.float32(a.keep_price[i] if a.stored[i, r] else a.new_price[i])
+            reduced_cost[i, r] = np.float32(a.keep_price[i] if a.stored[i, r] else a.new_price[i])
             if a.pinned[i, r]:
-                outlay[i, r] = -BARRED
+                reduced_cost[i, r] = -BARRED
             elif a.forbidden[i, r]:
-                outlay[i, r] = BARRED
+                reduced_cost[i, r] = BARRED
     for w in range(len(region)):
         if region[w] < regions:
             for n in range(a.read_start[w], a.read_start[w + 1]):
-                outlay[a.read_dataset[n], region[w]] -= volume[n]
+                reduced_cost[a.read_dataset[n], region[w]] -= volume[n]
     for i in range(len(a.size)):
-        find_order_statistics(a, outlay, i, least)
+        find_order_statistics(a, reduced_cost, i, least)
 
 
 @compiled
-def change_prices(a: TetrisArrays, outlay: Singles, first, last, held, new, least: Singles, used, arriving):
+def change_prices(a: TetrisArrays, reduced_cost: Singles, first, last, held, new, least: Singles, used, arriving):
     """Raise the prices of storage and arrival by ``held`` and ``new`` [R] for datasets first … last − 1, and add what
     their replicas then take to ``used`` and ``arriving`` [R]."""
     for i in range(first, last):
         size = np.float64(a.size[i])
         for r in range(len(held)):
-            outlay[i, r] += np.float32(size * (held[r] if a.stored[i, r] else held[r] + new[r]))
-        find_order_statistics(a, outlay, i, least)
-        count, worst = _chosen(a, outlay, i, least)
+            reduced_cost[i, r] += np.float32(size * (held[r] if a.stored[i, r] else held[r] + new[r]))
+        find_order_statistics(a, reduced_cost, i, least)
+        count, worst = _chosen(a, reduced_cost, i, least)
         for r in range(len(held)):
-            if count > 0 and outlay[i, r] <= worst:
+            if count > 0 and reduced_cost[i, r] <= worst:
                 used[r] += size
                 arriving[r] += 0.0 if a.stored[i, r] else size
 
 
 @kernel
-def _chosen(a: TetrisArrays, outlay: Singles, i, least: Singles):
-    """(How many replicas dataset i had best have, the outlay of the last of them)."""
+def _chosen(a: TetrisArrays, reduced_cost: Singles, i, least: Singles):
+    """(How many replicas dataset i had best have, the reduced cost of the last of them)."""
     regions, fewest, most = a.stored.shape[1], a.copies_min[i], a.copies_max[i]
     negative = 0
     for r in range(regions):
-        negative += 1 if outlay[i, r] < NONE else 0
+        negative += 1 if reduced_cost[i, r] < NONE else 0
     count = min(max(negative, fewest), most)
     if count == negative:
         return count, -np.float32(1e-30)
-    return count, outlay[i, regions + 2] if count == most and most < regions else outlay[i, regions]
+    return count, reduced_cost[i, regions + 2] if count == most and most < regions else reduced_cost[i, regions]
 
 
 @compiled
-def replicas_of(a: TetrisArrays, outlay: Singles, least: Singles, place: Any):
-    """Fill ``place`` [I, R] with the replicas that the outlays say."""
+def replicas_of(a: TetrisArrays, reduced_cost: Singles, least: Singles, place: Any):
+    """Fill ``place`` [I, R] with the replicas that the reduced costs say."""
     regions = a.stored.shape[1]
     for i in range(len(a.size)):
-        count, worst = _chosen(a, outlay, i, least)
+        count, worst = _chosen(a, reduced_cost, i, least)
         for r in range(regions):
-            place[i, r] = outlay[i, r] < worst if count > 0 else False
+            place[i, r] = reduced_cost[i, r] < worst if count > 0 else False
             count -= 1 if place[i, r] else 0
         for r in range(regions):
-            if count > 0 and not place[i, r] and outlay[i, r] <= worst:
+            if count > 0 and not place[i, r] and reduced_cost[i, r] <= worst:
                 place[i, r] = True
                 count -= 1

@@ -1,8 +1,7 @@
 """Gibbs sampler of tetris: each workload in turn is placed at random by its costs, with prices of what is scarce.
 
-This is the heat bath of Geman & Geman (1984): a region is drawn as often as the exponential of what it costs weighs,
-by noise from a Gumbel distribution. Workloads come in the order in which they lie in memory, and the rows that they
-look up are asked for ahead.
+A region is drawn with its Boltzmann probability (Geman & Geman 1984), by noise from a Gumbel distribution. Workloads
+come in the order in which they lie in memory, and the rows that they look up are fetched ahead.
 """
 
 from __future__ import annotations
@@ -26,15 +25,15 @@ from mast_opt.data_placement.tetris.lagrangian.workload_step import Singles
 from mast_opt.search.random_scalar import below
 
 AHEAD = 12
-"""Reads ahead of which the outlays of their datasets are fetched."""
+"""Reads ahead of which the reduced costs of their datasets are fetched."""
 OFTEN = 100
-"""Workloads after which the level of the peaks and the prices of cores are computed anew."""
+"""Workloads after which the level of the peaks and the prices of cores are recomputed."""
 FULL = 0.985
 """Use of a region's cores at which they have the price of the sweeps before."""
 
 
 class GibbsState(NamedTuple):
-    """A plan in a heat bath."""
+    """A plan under Gibbs sampling."""
 
     option: Ints
     region: Ints
@@ -43,7 +42,7 @@ class GibbsState(NamedTuple):
     cpu: Ints
     """[R] in use."""
     quota: Ints
-    outlay: Singles
+    reduced_cost: Singles
     volume: Singles
     """[N] what each read costs when it is remote."""
     held: Singles
@@ -100,14 +99,14 @@ def _price_reads(a: TetrisArrays, b: GibbsState, w):
         b.reads[r] = cores * b.core[r] + output * b.held[r]
     back = NONE
     for n in range(a.read_start[w], a.read_start[w + 1]):
-        fetch_row(b.outlay, a.read_dataset[min(n + AHEAD, last)])
+        fetch_row(b.reduced_cost, a.read_dataset[min(n + AHEAD, last)])
         i, volume = a.read_dataset[n], b.volume[n]
         if here < regions:
-            level, outlay = level_without(b.outlay, i, here, volume, regions), b.outlay[i, here]
-            back += read_cost(outlay + volume, level, volume) - read_cost(outlay, level, volume)
+            level, reduced_cost = level_without(b.reduced_cost, i, here, volume, regions), b.reduced_cost[i, here]
+            back += read_cost(reduced_cost + volume, level, volume) - read_cost(reduced_cost, level, volume)
         else:
-            level = level_without(b.outlay, i, 0, NONE, regions)
-        add_read_costs(b.outlay, i, level, volume, b.reads)
+            level = level_without(b.reduced_cost, i, 0, NONE, regions)
+        add_read_costs(b.reduced_cost, i, level, volume, b.reads)
     if here < regions:
         b.reads[here] += back
     for c in range(a.today_start[w], a.today_start[w + 1]):
@@ -193,7 +192,7 @@ def gibbs_sweep(a: TetrisArrays, b: GibbsState, first, last, temperature, stiffn
             for n in range(a.read_start[w], a.read_start[w + 1]):
                 i = a.read_dataset[n]
                 if before < regions:
-                    change_reduced_cost(a, b.outlay, i, before, b.volume[n], b.least)
+                    change_reduced_cost(a, b.reduced_cost, i, before, b.volume[n], b.least)
                 if r < regions:
-                    change_reduced_cost(a, b.outlay, i, r, -b.volume[n], b.least)
+                    change_reduced_cost(a, b.reduced_cost, i, r, -b.volume[n], b.least)
     return moved

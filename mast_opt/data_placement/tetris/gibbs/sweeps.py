@@ -1,7 +1,7 @@
 """Gibbs sweeps for large data-placement instances (tetris), after which threads anneal parts of the plan.
 
-The heat bath prices cores, storage and GPUs instead of forbidding what exceeds them, so its plan now and then has to be
-mended before it is one that may be kept.
+The sampler prices cores, storage and GPUs instead of forbidding what exceeds them, so replica repair has to turn its
+state into a feasible plan now and then.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from mast_opt.data_placement.tetris.gibbs.replica_reduced_costs import (
     reduced_cost_buffers,
     replicas_of,
 )
-from mast_opt.data_placement.tetris.gibbs.replica_repair import repair_replicas
 from mast_opt.data_placement.tetris.gibbs.sampler import GibbsState, gibbs_sweep, learn_cores
 from mast_opt.data_placement.tetris.incumbent import Assignment, SearchPlan
 from mast_opt.data_placement.tetris.instance_arrays import TetrisArrays
 from mast_opt.data_placement.tetris.lagrangian.projections import SINGLE
 from mast_opt.data_placement.tetris.params import usual_share
+from mast_opt.data_placement.tetris.replica_repair import repair_replicas
 from mast_opt.data_placement.tetris.state import TetrisState, cost, excess, state_of
 from mast_opt.search.budget import TimeBudget
 from mast_opt.search.random_scalar import gumbel
@@ -43,21 +43,21 @@ WARMER = 2.0
 HOT, COLD = 0.15, 0.005
 """First and last temperature, in units of the mean cost of a workload."""
 STIFF, LUMPS, STIFFER = 20.0, 0.02, 5.0
-"""By how many times their usual price GPUs of a region are dearer, at first, where demand is higher by all its supply:
+"""By how many times their usual price GPUs of a region cost more, at first, where demand is higher by all its supply:
 as much, or so much over what a gang takes of the supply where that is less, since gangs that raise prices by coming
 stay where they are; and how many times as much that is in the end."""
 CORES_STIFF, STEEP = 2.5, 0.0025
-"""How much dearer all cores of a region are when all are in use, beside what all work costs, if the price rose evenly;
+"""What all cores of a region cost when all are in use, relative to what all work costs, if the price rose evenly;
 and the least use above ``FULL`` at which it has risen twice as far, unless two usual workloads take more."""
 LEARNT = 0.1
-"""Share of a step that prices of cores keep for the sweeps to come; those of GPUs twice as much."""
+"""Share of a step that prices of cores take for the sweeps to come; those of GPUs twice as much."""
 STORAGE_PACE, NEARLY = 0.5, 0.995
-"""How fast prices of storage rise, beside what copies cost; and use of it at which they stand still."""
+"""How fast prices of storage rise, relative to what copies cost; and use of it at which they stand still."""
 BLOCK = 10_000
 """Workloads or datasets that one call of a kernel looks at."""
 NOISES = 1 << 15
-MENDED = 25
-"""Sweeps between two plans that are mended, where rounds are counted; else a plan is as often as there is time."""
+REPAIR_EVERY = 25
+"""Sweeps between two repairs, where rounds are counted; otherwise as many as there is time for."""
 
 
 def warm_after(a: TetrisArrays) -> float:
@@ -66,49 +66,49 @@ def warm_after(a: TetrisArrays) -> float:
 
 
 class GibbsSweeps:
-    """Rounds of one sweep each, and then those of ``together``.
+    """Rounds of one sweep each, and then those of ``annealing``.
 
     Args:
         refuse: may work be left out?
         unit: mean cost of a workload.
-        together: what goes on with the plan.
+        annealing: what goes on with the plan.
         pace: of the whole search.
     """
 
     frequent = False
-    """Is every better plan worth keeping? Copying a large one takes time."""
+    """Is every better plan worth a copy? Copying a large one takes time."""
 
     def __init__(
         self,
         a: TetrisArrays,
         refuse: bool,
         unit: float,
-        together: ParallelAnnealing,
+        annealing: ParallelAnnealing,
         pace: TimeBudget,
         rng: np.random.Generator,
     ) -> None:
-        self._a, self._refuse, self._unit, self._together, self._pace = a, refuse, unit, together, pace
-        self.plans, self.name = together.plans, together.name
+        self._a, self._refuse, self._unit, self._annealing, self._pace = a, refuse, unit, annealing, pace
+        self.plans, self.name = annealing.plans, annealing.name
         gang = gang_share(a)
         self._share = SHARE / (1 + LESS * gang)
-        self._sweeps, self._mending = 0, Throttle()
+        self._sweeps, self._repairing = 0, Throttle()
         self._stiff = min(STIFF, LUMPS / max(gang, 1e-9)) / len(a.cpu)
         self._cores = CORES_STIFF * unit * len(a.tier) / max(int(a.cpu_need.sum()), 1)
         copies = float(a.new_price.sum()) or float((a.read_volume * a.remote_price).sum())
         self._storage = STORAGE_PACE * copies / max(int(a.size.sum()), 1)
         self._held, self._new = np.zeros(len(a.cpu)), np.zeros(len(a.cpu))
         self._rise = self._held, self._new
-        self._bath: GibbsState | None = self._bath_of(together.plans[0].state, rng)
+        self._gibbs: GibbsState | None = self._gibbs_state(annealing.plans[0].state, rng)
 
-    def _bath_of(self, s: TetrisState, rng: np.random.Generator) -> GibbsState:
+    def _gibbs_state(self, s: TetrisState, rng: np.random.Generator) -> GibbsState:
         a, regions = self._a, len(self._a.cpu)
-        bath = GibbsState(
+        gibbs = GibbsState(
             option=s.option.copy(),
             region=s.region.copy(),
             gpus=congestion_prices_of(a, s.demand),
             cpu=s.cpu.copy(),
             quota=s.quota.copy(),
-            outlay=reduced_cost_buffers(len(a.size), regions),
+            reduced_cost=reduced_cost_buffers(len(a.size), regions),
             volume=(a.read_volume * a.remote_price).astype(SINGLE),
             held=np.zeros(regions, SINGLE),
             core=np.zeros(regions, SINGLE),
@@ -120,20 +120,20 @@ class GibbsSweeps:
             cost=np.zeros(regions + 1, SINGLE),
             least=np.zeros(regions + 1, SINGLE),
         )
-        fill_reduced_costs(a, bath.volume, bath.region, bath.outlay, bath.least)
-        return bath
+        fill_reduced_costs(a, gibbs.volume, gibbs.region, gibbs.reduced_cost, gibbs.least)
+        return gibbs
 
     def round(self, pool: ThreadPoolExecutor, threads: int, best: Assignment | None) -> None:
         """One sweep, or when those are over a round of annealing."""
-        if self._bath is not None:
+        if self._gibbs is not None:
             began = time.perf_counter()
-            pool.submit(self._sweep, self._bath, self._pace.done / self._share).result()
+            pool.submit(self._sweep, self._gibbs, self._pace.done / self._share).result()
             if self._sweeps == 1:
                 self._share = min(self._share, MOST / max(self._pace.in_all(time.perf_counter() - began), 1.0))
             if self._pace.done < self._share or self._pace.over():
                 return
-            self._hand_over(self._bath)
-        self._together.round(pool, threads, best)
+            self._hand_over(self._gibbs)
+        self._annealing.round(pool, threads, best)
 
     def _sweep(self, b: GibbsState, done: float) -> None:
         a, workloads = self._a, len(self._a.tier)
@@ -147,10 +147,10 @@ class GibbsSweeps:
         learn_cores(a, b, self._cores, LEARNT)
         self._price_storage(b)
         self._sweeps += 1
-        if self._sweeps % MENDED == 0 if self._pace.counted else self._mending.due:
-            with self._mending.doing():
-                plan = self._mended(b)
-                if plan.feasible:
+        if self._sweeps % REPAIR_EVERY == 0 if self._pace.counted else self._repairing.due:
+            with self._repairing.doing():
+                plan = self._repaired(b)
+                if plan.within_limits:
                     self._take(plan)
 
     def _price_storage(self, b: GibbsState) -> None:
@@ -158,38 +158,42 @@ class GibbsSweeps:
         a, datasets, regions = self._a, len(self._a.size), len(self._a.cpu)
         used, arriving = np.zeros(regions), np.zeros(regions)
         for first in range(0, datasets, BLOCK):
-            change_prices(a, b.outlay, first, min(first + BLOCK, datasets), *self._rise, b.least, used, arriving)
+            change_prices(a, b.reduced_cost, first, min(first + BLOCK, datasets), *self._rise, b.least, used, arriving)
             if self._pace.over():
                 return
         used += np.bincount(b.region, weights=a.output, minlength=regions + 1)[:regions]
         before = self._held, self._new
-        self._held = self._dearer(self._held, used, a.storage)
-        self._new = self._dearer(self._new, arriving, a.ingress)
+        self._held = self._raised_price(self._held, used, a.storage)
+        self._new = self._raised_price(self._new, arriving, a.ingress)
         self._rise = self._held - before[0], self._new - before[1]
         b.held[:] = self._held
 
-    def _dearer(self, price: FloatArray, used: FloatArray, limit: Ints) -> FloatArray:
+    def _raised_price(self, price: FloatArray, used: FloatArray, limit: Ints) -> FloatArray:
         return np.asarray(np.maximum(price + self._storage * (used / np.maximum(limit, 1) - NEARLY), 0.0))
 
-    def _mended(self, b: GibbsState) -> SearchPlan:
-        """The plan of the heat bath, with the replicas that are worth their room."""
+    def _repaired(self, b: GibbsState) -> SearchPlan:
+        """The plan of the sampler, with the replicas that are worth their room."""
         a = self._a
         place = np.zeros(a.stored.shape, np.bool_)
-        replicas_of(a, b.outlay, b.least, place)
+        replicas_of(a, b.reduced_cost, b.least, place)
         s = state_of(a, b.option, b.region, place, 1)
         repair_replicas(a, s)
         return SearchPlan(s, cost(a, s), excess(a, s, self._refuse) == 0)
 
     def _take(self, plan: SearchPlan) -> None:
         mine = self.plans[0]
-        mine.state, mine.cost, mine.feasible = plan.state._replace(random=mine.state.random), plan.cost, plan.feasible
+        mine.state, mine.cost, mine.within_limits = (
+            plan.state._replace(random=mine.state.random),
+            plan.cost,
+            plan.within_limits,
+        )
 
     def _hand_over(self, b: GibbsState) -> None:
-        """Annealing goes on with the plan; where limits are exceeded, it is that which mends them."""
-        self._take(self._mended(b))
-        self._bath = None
-        self._together.pace = self._pace.after(self._share)
+        """Annealing goes on with the plan; where limits are exceeded, it repairs them."""
+        self._take(self._repaired(b))
+        self._gibbs = None
+        self._annealing.pace = self._pace.after(self._share)
 
     def finish(self, over: Callable[[], bool]) -> None:
         """A last pass that takes improvements only, until it is ``over``."""
-        self._together.finish(over)
+        self._annealing.finish(over)

@@ -29,14 +29,14 @@ def _cheapest_set(a, i, cost, rest):
 
     ``rest`` is scratch: the cheapest of what is free, sorted, as many as there may be copies.
     """
-    total, count, kept = 0.0, 0, 0
+    total, count, free = 0.0, 0, 0
     most = a.copies_max[i]
     for r in range(len(cost)):
         if a.pinned[i, r]:
             total += cost[r]
             count += 1
         elif not a.forbidden[i, r]:
-            at = min(kept, most)
+            at = min(free, most)
             if at == most and (most == 0 or rest[most - 1] <= cost[r]):
                 continue
             at -= at == most
@@ -44,8 +44,8 @@ def _cheapest_set(a, i, cost, rest):
                 rest[at] = rest[at - 1]
                 at -= 1
             rest[at] = cost[r]
-            kept = min(kept + 1, most)
-    for j in range(kept):
+            free = min(free + 1, most)
+    for j in range(free):
         if count < a.copies_min[i] or (count < a.copies_max[i] and rest[j] < 0.0):
             total += rest[j]
             count += 1
@@ -62,7 +62,7 @@ def _go_down(a, i, place, pace, cost):
 
 
 @kernel
-def _settle(i, place, places, shift, values):
+def _place_greedily(i, place, places, shift, values):
     for r in range(len(values)):
         new = values[r] - shift
         new = new if new > NONE else NONE
@@ -91,7 +91,7 @@ def dataset_pass(a, prices, charges, point, pace):
         _add_lifts(prices, i, cost)
         _go_down(a, i, point.place, pace[i], cost)
         shift = copies_shift(cost, regions, a.copies_min[i], a.copies_max[i])
-        _settle(i, point.place, point.places, shift, cost)
+        _place_greedily(i, point.place, point.places, shift, cost)
         _ask(a, i, point.places, held, new)
     return held, new
 

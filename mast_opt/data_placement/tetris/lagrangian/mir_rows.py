@@ -22,7 +22,7 @@ from mast_opt.data_placement.tetris.instance_arrays import TetrisArrays
 ROUNDINGS = 8
 """Sizes of a type by which rows are rounded: those that most is asked in."""
 SIZES = 64
-"""Sizes of a type and tier that are told apart."""
+"""Sizes of a type and tier that have a class of their own."""
 CROWD = 12
 """Whole gangs in a region of a type from which on rounding buys nothing: 0.4% of the bound at 8, 0.0% at 19. One that
 may run on several types counts as a part of each."""
@@ -74,22 +74,22 @@ def mir_rows_of(a: TetrisArrays, floor: FloatArray, splittable: Bools) -> MirRow
     key = np.stack([a.option_type[whole], a.tier[owner[whole]], a.option_mgpu[whole]])
     alike, member, count = np.unique(key, axis=1, return_inverse=True, return_counts=True)
     member = member.reshape(-1)
-    told = _commonest(alike[:2], alike[2] * count, SIZES)
+    distinct = _commonest(alike[:2], alike[2] * count, SIZES)
     likely = np.bincount(a.option_type[whole], weights=1 / np.diff(a.option_start)[owner[whole]], minlength=kinds)
     crowded = likely > CROWD * (a.supply > 0).sum(axis=0)
-    rounded = _sizes_of(alike, np.where(crowded[alike[0]], 0, count), regions * kinds * tiers, kinds, told.sum())
-    told &= rounded.shape[1] > 0
-    # first the classes that are counted in milli-GPUs, then those that are told apart
-    class_type = np.concatenate([np.repeat(np.arange(kinds), tiers), alike[0, told]])
-    class_tier = np.concatenate([np.tile(np.arange(tiers), kinds), alike[1, told]])
-    class_size = np.concatenate([np.ones(kinds * tiers, np.int64), alike[2, told]])
+    rounded = _sizes_of(alike, np.where(crowded[alike[0]], 0, count), regions * kinds * tiers, kinds, distinct.sum())
+    distinct &= rounded.shape[1] > 0
+    # first the classes that are counted in milli-GPUs, then those with a size of their own
+    class_type = np.concatenate([np.repeat(np.arange(kinds), tiers), alike[0, distinct]])
+    class_tier = np.concatenate([np.tile(np.arange(tiers), kinds), alike[1, distinct]])
+    class_size = np.concatenate([np.ones(kinds * tiers, np.int64), alike[2, distinct]])
     counted = np.arange(len(class_type)) < kinds * tiers
     option_class = np.where(uses, a.option_type * tiers + a.tier[owner], len(class_type))
     option_amount = a.option_mgpu.astype(np.float64)
-    own = np.cumsum(told) - 1 + kinds * tiers
-    apart = told[member]
-    option_class[whole[apart]] = own[member[apart]]
-    option_amount[whole[apart]] = 1.0
+    own = np.cumsum(distinct) - 1 + kinds * tiers
+    own_class = distinct[member]
+    option_class[whole[own_class]] = own[member[own_class]]
+    option_amount[whole[own_class]] = 1.0
     shape = (regions, kinds, tiers, 1 + rounded.shape[1])
     over, over_limit = np.zeros((*shape, len(class_type))), np.zeros(shape)
     worst, worst_limit = np.zeros_like(over), np.zeros(shape)
@@ -132,9 +132,9 @@ def _commonest(group: Ints, volume: Ints, most: int) -> Bools:
     return chosen
 
 
-def _sizes_of(alike: Ints, count: Ints, rows: int, kinds: int, told: int) -> Ints:
+def _sizes_of(alike: Ints, count: Ints, rows: int, kinds: int, distinct: int) -> Ints:
     """[K, J − 1] the sizes of each type that most is asked in, as many as a table has room for."""
-    room = min(ROUNDINGS, max(MOST // max(rows * (told + rows), 1) - 1, 0))
+    room = min(ROUNDINGS, max(MOST // max(rows * (distinct + rows), 1) - 1, 0))
     by_type: list[list[int]] = []
     for k in range(kinds):
         mine = (alike[0] == k) & (count > 0)

@@ -90,7 +90,7 @@ def copies_shift(values, count, fewest, most):
     first, last = _extremes(values, count)
     low, high = (min(first - WHOLE, NONE), NONE) if total < target else (NONE, max(last, NONE))
     shift = NONE
-    for _ in range(TRIES):  # Newton's method, kept inside the bracket
+    for _ in range(TRIES):  # Newton's method, bracketed
         if abs(total - target) < CLOSE:
             break
         if total > target:

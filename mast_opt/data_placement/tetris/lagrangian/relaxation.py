@@ -1,7 +1,7 @@
 """Lagrangian relaxation of data placement (tetris): its lower bound, found by a first-order primal-dual method.
 
 Relaxed are the rows ``local`` (a price ``read[n,r]`` for reading dataset i of read n in region r) and the limits
-of the regions. What is left falls apart: each workload takes its cheapest cell, each dataset its cheapest set of
+of the regions. What is left separates: each workload takes its cheapest cell, each dataset its cheapest set of
 replicas. For any prices inside their boxes the sum is a lower bound (Lagrangian duality); the search for good
 prices is the primal-dual hybrid gradient method with diagonal preconditioning (Pock & Chambolle, ICCV 2011, α = 1),
 restarted from its averages. ``mast_opt.data_placement.verification.certificate``
@@ -79,12 +79,12 @@ class Relaxation:
         self._count = 0
         self.best = self.prices.copy()
         self.bound = -np.inf
-        self._kept = -np.inf
+        self._saved_bound = -np.inf
         self._mean: Multipliers | None = None
         """The last average of the regions' prices."""
         self._iterations = 0
         self._last = -np.inf
-        self.settled = False
+        self.converged = False
         """Has the bound stopped improving?"""
         finite = self._read_cap[np.isfinite(self._read_cap)]
         typical = float(finite.mean()) if finite.any() else float(a.new_price.mean())
@@ -168,7 +168,7 @@ class Relaxation:
             self._average()
             self._iterations += 1
             if self._iterations % PATIENCE == 0:
-                self.settled = self._iterations >= LEAST and self.bound - self._last <= STILL * abs(self.bound)
+                self.converged = self._iterations >= LEAST and self.bound - self._last <= STILL * abs(self.bound)
                 self._last = self.bound
 
     def _primal(self, prices: Multipliers, read_pace: float = 0.0, look: bool = False) -> tuple[FloatArray, ...]:
@@ -207,14 +207,14 @@ class Relaxation:
     def _note(self, bound: float, prices: Multipliers) -> None:
         if bound > self.bound:
             self.bound = bound
-            if bound > self._kept + 1e-5 * abs(bound):
-                self._keep(bound, prices)
+            if bound > self._saved_bound + 1e-5 * abs(bound):
+                self._save(bound, prices)
 
-    def _keep(self, bound: float, prices: Multipliers) -> None:
-        self._kept = bound
+    def _save(self, bound: float, prices: Multipliers) -> None:
+        self._saved_bound = bound
         self.best.read[...] = prices.read
-        for kept, price in zip(self.best.of_regions, prices.of_regions):
-            kept[...] = price
+        for saved, price in zip(self.best.of_regions, prices.of_regions):
+            saved[...] = price
 
     def _dual(
         self, demand: FloatArray, cpu: FloatArray, storage: FloatArray, ingress: FloatArray, quota: FloatArray

@@ -31,7 +31,7 @@ PACE = 4.0
 
 
 class TreeCutPool:
-    """Trees, the remote reads as columns of their own, and a price of each row ``local`` beside what trees charge.
+    """Trees, the remote reads as columns of their own, and a price of each row ``local`` apart from what trees charge.
 
     Args:
         cap: [N] price of each remote read, infinite where there are none.
@@ -122,7 +122,7 @@ class TreeCutPool:
         self.weigh()
 
     def weigh(self) -> None:
-        """Settle the steps of the trees' rows and of remote reads, and the column sums."""
+        """Set the steps of the trees' rows and of remote reads, and the column sums."""
         a, trees = self._a, self.pool.taken(np.arange(self.pool.count))
         datasets, regions = a.stored.shape
         of = np.repeat(np.arange(trees.count), np.diff(trees.start))

@@ -29,7 +29,7 @@ PATIENCE, STILL = 25, 1e-4
 """The bound stands still when so many epochs improve it by no more than this share."""
 ENOUGH = 600
 """Iterations without trees after which a relaxation that waits has said nearly all."""
-KEEP = 1e-5
+SAVED_STEP = 1e-5
 """Share by which the bound must improve for its trees to be copied."""
 PARTS = (1.0, 0.95)
 """Of the trees' average prices: as they are, and a little lower, where fewer charges exceed their room."""
@@ -40,7 +40,7 @@ class TreeCutRelaxation(Relaxation):
 
     Args:
         rng: draws the roots.
-        waits: when its own rows have said nearly all they can, is it settled until ``go_on`` is called?
+        waits: when its own rows have said nearly all they can, is it converged until ``go_on`` is called?
     """
 
     def __init__(
@@ -48,109 +48,109 @@ class TreeCutRelaxation(Relaxation):
     ) -> None:
         super().__init__(a, floor, splittable)
         self._rng, self._waits = rng, waits
-        self._stands_still = False
-        self._grove: TreeCutPool | None = None
+        self._stalled = False
+        self._cuts: TreeCutPool | None = None
         self._plain_weights = self._work_weight, self._data_weight
         self._search: Iterator[int] | None = None
         """The rest of an epoch's end, region by region, so that no step takes long."""
-        self._turns, self._epochs, self._stood_at = 0, 0, -np.inf
+        self._turns, self._epochs, self._bound_before = 0, 0, -np.inf
         self._sums: list[FloatArray] = []
         self.trees = CutBuffers.empty().taken(np.zeros(0, np.int64))
 
     def step(self, iterations: int) -> None:
         for _ in range(iterations):
-            if self._grove is None:
-                if self._waits and self.settled:
+            if self._cuts is None:
+                if self._waits and self.converged:
                     return
                 super().step(1)
-                self._stands_still |= self.settled
+                self._stalled |= self.converged
                 if self._waits:
-                    self.settled = self._stands_still or self._iterations >= ENOUGH
-                elif self._stands_still:
-                    self._plant()
+                    self.converged = self._stalled or self._iterations >= ENOUGH
+                elif self._stalled:
+                    self._add_cuts()
             elif self._search is None:
-                self._iterate(self._grove)
+                self._iterate(self._cuts)
                 if self._turns == EPOCH:
-                    self._search = self._end_epoch(self._grove)
+                    self._search = self._end_epoch(self._cuts)
             elif next(self._search, None) is None:
                 self._search = None
 
     @property
-    def planted(self) -> bool:
+    def has_cuts(self) -> bool:
         """Are there trees by now?"""
-        return self._grove is not None
+        return self._cuts is not None
 
     def go_on(self) -> None:
         """Wait no longer."""
         self._waits = False
-        if self._grove is None:
-            self.settled = False
-            if self._stands_still:
-                self._plant()
+        if self._cuts is None:
+            self.converged = False
+            if self._stalled:
+                self._add_cuts()
 
-    def _plant(self) -> None:
+    def _add_cuts(self) -> None:
         """Begin with trees, from the best prices without."""
-        self.settled = False
+        self.converged = False
         for price, best in zip(self.prices, self.best):
             price[...] = best
-        self._stood_at = self.bound
-        self._grove = TreeCutPool(self._a, self._read_cap, self._splittable, self.best.read, self._rng)
-        self._begin_epoch(self._grove)
+        self._bound_before = self.bound
+        self._cuts = TreeCutPool(self._a, self._read_cap, self._splittable, self.best.read, self._rng)
+        self._begin_epoch(self._cuts)
 
-    def _begin_epoch(self, grove: TreeCutPool) -> None:
+    def _begin_epoch(self, cuts: TreeCutPool) -> None:
         work, data = self._plain_weights
-        self._work_weight, self._data_weight = work + grove.work_sums, data + grove.data_sums
+        self._work_weight, self._data_weight = work + cuts.work_sums, data + cuts.data_sums
         self._turns = 0
-        self._sums = [np.zeros_like(values, np.float64) for values in self._averaged(grove)]
+        self._sums = [np.zeros_like(values, np.float64) for values in self._averaged(cuts)]
 
-    def _averaged(self, grove: TreeCutPool) -> tuple[NDArray[Any], ...]:
+    def _averaged(self, cuts: TreeCutPool) -> tuple[NDArray[Any], ...]:
         """What an epoch is averaged over: where the extrapolated point is, then prices."""
-        return self._point.runs, self._point.places, grove.up, grove.own, grove.price, *self.prices.of_regions
+        return self._point.runs, self._point.places, cuts.up, cuts.own, cuts.price, *self.prices.of_regions
 
-    def _iterate(self, grove: TreeCutPool) -> None:
-        grove.spread(grove.price)
-        loads = self._primal(self._lifted(grove, grove.own + grove.charge_down.T, self.prices))
-        grove.step(self._omega, self._point.runs, self._point.places)
+    def _iterate(self, cuts: TreeCutPool) -> None:
+        cuts.spread(cuts.price)
+        loads = self._primal(self._lifted(cuts, cuts.own + cuts.charge_down.T, self.prices))
+        cuts.step(self._omega, self._point.runs, self._point.places)
         self._dual(*loads)
-        for total, values in zip(self._sums, self._averaged(grove)):
+        for total, values in zip(self._sums, self._averaged(cuts)):
             total += values
         self._turns += 1
 
-    def _lifted(self, grove: TreeCutPool, read: FloatArray, of_regions: Multipliers) -> Multipliers:
+    def _lifted(self, cuts: TreeCutPool, read: FloatArray, of_regions: Multipliers) -> Multipliers:
         datasets = len(self._a.size)
-        lifts = {"data_lift": grove.lift[:datasets], "work_lift": grove.lift[datasets:]}
+        lifts = {"data_lift": cuts.lift[:datasets], "work_lift": cuts.lift[datasets:]}
         return of_regions._replace(read=read.astype(SINGLE), **lifts)
 
-    def _end_epoch(self, grove: TreeCutPool) -> Iterator[int]:
+    def _end_epoch(self, cuts: TreeCutPool) -> Iterator[int]:
         """Go on from the averages, note what they prove, and look for trees that they violate in every region."""
         runs, places, up, own, price, *of_regions = (total / self._turns for total in self._sums)
-        for current, average in zip((grove.own, grove.price, *self.prices.of_regions), (own, price, *of_regions)):
+        for current, average in zip((cuts.own, cuts.price, *self.prices.of_regions), (own, price, *of_regions)):
             current[...] = average
         for part in PARTS:
-            self._prove(grove, own, price * part)
-        yield from grove.search(np.maximum(runs, 0.0), np.maximum(places, 0.0), np.maximum(up, 0.0))
-        self._begin_epoch(grove)
+            self._prove(cuts, own, price * part)
+        yield from cuts.search(np.maximum(runs, 0.0), np.maximum(places, 0.0), np.maximum(up, 0.0))
+        self._begin_epoch(cuts)
         self._epochs += 1
         if self._epochs % PATIENCE == 0:
-            self.settled = self._epochs > DETOURS and self.bound - self._stood_at <= STILL * abs(self.bound)
-            self._stood_at = self.bound
+            self.converged = self._epochs > DETOURS and self.bound - self._bound_before <= STILL * abs(self.bound)
+            self._bound_before = self.bound
 
-    def _prove(self, grove: TreeCutPool, own: FloatArray, price: FloatArray) -> None:
+    def _prove(self, cuts: TreeCutPool, own: FloatArray, price: FloatArray) -> None:
         """Note the bound of some prices of reads and trees, with those that the regions have now."""
-        read, excess = grove.fitted(own, price)
-        prices = self._lifted(grove, read, self.prices)
+        read, excess = cuts.fitted(own, price)
+        prices = self._lifted(cuts, read, self.prices)
         bound = self._value(prices) - excess
         if bound > self.bound:
             self.bound = bound
-            if bound > self._kept + KEEP * abs(bound):
-                self._keep(bound, prices)
+            if bound > self._saved_bound + SAVED_STEP * abs(bound):
+                self._save(bound, prices)
                 priced = np.flatnonzero(price > 0)
-                self.trees = grove.pool.taken(priced)
+                self.trees = cuts.pool.taken(priced)
                 self.trees.price[:] = price[priced]
 
 
 def saved_cuts(pool: CutBuffers) -> KeptTrees:
-    """The trees as a certificate keeps them: their shape, and a price for each unit of need."""
+    """The trees as a certificate has them: their shape, and a price for each unit of need."""
     return KeptTrees(
         root=pool.root,
         region=pool.region,

@@ -24,7 +24,7 @@ from mast_opt.data_placement.problem import Ints
 ARCS, TREES = 4_000_000, 30_000
 """Room for reads of trees, and for trees. When it is full, trees whose price is 0 make room."""
 LEAST = 1e-3
-"""Violation, as a share of what a tree needs, from which on it is kept."""
+"""Violation, as a share of what a tree needs, from which on it is added."""
 LIMITS = 2
 """Cores and storage."""
 
@@ -90,10 +90,10 @@ class CutBuffers:
 
     def prune(self) -> None:
         """Forget the trees that two separations have left without a price."""
-        kept = np.flatnonzero((self.price[: self.count] > 0) | (self.age[: self.count] < 2))
-        if len(kept) == self.count:
+        useful = np.flatnonzero((self.price[: self.count] > 0) | (self.age[: self.count] < 2))
+        if len(useful) == self.count:
             return
-        few = self.taken(kept)
+        few = self.taken(useful)
         self.count = few.count
         self.start[: few.count + 1] = few.start
         arcs = int(few.start[-1])

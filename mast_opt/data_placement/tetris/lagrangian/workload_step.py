@@ -106,8 +106,8 @@ def _region_costs(a, prices, charges, splittable, point, cap, read_pace, w, read
     leave = 0.0
     for c in range(a.today_start[w], a.today_start[w + 1]):
         leave += a.today_share[c] * a.move_price[w]
-        kept = 1.0 if splittable[w] else a.today_share[c]
-        reads[a.today_region[c]] -= SINGLE(kept * a.move_price[w])
+        share = 1.0 if splittable[w] else a.today_share[c]
+        reads[a.today_region[c]] -= SINGLE(share * a.move_price[w])
     return SINGLE(leave)
 
 
@@ -139,7 +139,7 @@ def _go_down(run, o, pace, cost, at, columns):
 
 
 @kernel
-def _settle(run, o, shift, values, at, columns):
+def _place_greedily(run, o, shift, values, at, columns):
     """Values become runs, and then the extrapolated ones."""
     for r in range(columns):
         new = values[at + r] - shift
@@ -183,7 +183,7 @@ def _step_workload(a, gangs, pace, point, w, cost, cells, loads):
     point.runs[w, :] = NONE
     for o in range(first, last):
         at = (o - first) * columns
-        _settle(point.run, o, shift, cost, at, columns)
+        _place_greedily(point.run, o, shift, cost, at, columns)
         _add_option(point.runs, w, cost, at, regions)
         _ask_gpus(loads.demand, gangs.option_class[o], gangs.option_amount[o], cost, at, regions)
     _ask_cores(loads.cpu, a.app[w], point.runs, w, np.float64(a.cpu_need[w]), regions)

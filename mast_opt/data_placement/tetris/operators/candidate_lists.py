@@ -16,9 +16,9 @@ from mast_opt.search.random_scalar import below, uniform
 
 
 @kernel
-def invalidate_cache(guess: SurrogateBuffers):
+def invalidate_cache(surrogate: SurrogateBuffers):
     """GPU prices have changed."""
-    guess.entry_of[:] = -1
+    surrogate.entry_of[:] = -1
 
 
 @kernel
@@ -34,32 +34,32 @@ def _local_reads(a: TetrisArrays, s: TetrisState, w, saved):
 
 
 @kernel
-def _entry_row(a: TetrisArrays, s: TetrisState, w, o, guess: SurrogateBuffers):
-    """Row of ``guess.entry`` with the GPU price of option o in every region, as of a while ago."""
+def _entry_row(a: TetrisArrays, s: TetrisState, w, o, surrogate: SurrogateBuffers):
+    """Row of ``surrogate.entry`` with the GPU price of option o in every region, as of a while ago."""
     twin = a.twin[a.twin_start[a.twin_class[w]]]
     asked = a.option_start[twin] + o - a.option_start[w]
-    row = asked % len(guess.entry_of)
-    if guess.entry_of[row] != asked:
-        guess.entry_of[row] = asked
+    row = asked % len(surrogate.entry_of)
+    if surrogate.entry_of[row] != asked:
+        surrogate.entry_of[row] = asked
         k, g, regions = a.option_type[o], a.option_mgpu[o], s.place.shape[1]
         for r in range(regions):
-            guess.entry[row, r] = gpu_change(a, s, a.tier[w], regions, k, 0, r, k, g, False)
+            surrogate.entry[row, r] = gpu_change(a, s, a.tier[w], regions, k, 0, r, k, g, False)
     return row
 
 
 @kernel
 def sample_region_by_surrogate(
-    a: TetrisArrays, s: TetrisState, part: Subproblem, w, o, temperature, guess: SurrogateBuffers
+    a: TetrisArrays, s: TetrisState, part: Subproblem, w, o, temperature, surrogate: SurrogateBuffers
 ):
     """The part's region, other than w's, where w would cost least on option o, give or take the temperature; −1 if
     there is none with enough cores."""
-    row = _entry_row(a, s, w, o, guess)
-    _local_reads(a, s, w, guess.saved)
+    row = _entry_row(a, s, w, o, surrogate)
+    _local_reads(a, s, w, surrogate.saved)
     noise, scale = below(s.random, NOISES), np.float32(temperature)
     least, best, here = np.float32(np.inf), -1, s.region[w]
     for at in range(len(part.regions)):
         r = part.regions[at]
-        cost = guess.entry[row, r] - guess.saved[r] - scale * guess.noise[noise + at]
+        cost = surrogate.entry[row, r] - surrogate.saved[r] - scale * surrogate.noise[noise + at]
         if cost < least and r != here and a.option_region[o, r] and s.cpu[r] + a.cpu_need[w] <= a.cpu[r]:
             least, best = cost, r
     return best
@@ -67,11 +67,11 @@ def sample_region_by_surrogate(
 
 @kernel
 def sample_swap_partner(
-    a: TetrisArrays, s: TetrisState, part: Subproblem, window: ActiveWindow, w, temperature, guess: SurrogateBuffers
+    a: TetrisArrays, s: TetrisState, part: Subproblem, window: ActiveWindow, w, temperature, surrogate: SurrogateBuffers
 ):
     """Of some twins of w in other regions of the part, the one that it had best change places with, give or take the
     temperature; w itself if there is none."""
-    _local_reads(a, s, w, guess.saved)
+    _local_reads(a, s, w, surrogate.saved)
     c, here = a.twin_class[w], s.region[w]
     first, count = a.twin_start[c], a.twin_start[c + 1] - a.twin_start[c]
     noise, scale = below(s.random, NOISES), np.float32(temperature)
@@ -79,10 +79,10 @@ def sample_swap_partner(
     for at in range(CANDIDATES):
         v = a.twin[first + draw_index(s.random, window.partners, window.share, count)]
         r = s.region[v]
-        if r == here or r == len(guess.saved) or not part.mine[r]:
+        if r == here or r == len(surrogate.saved) or not part.mine[r]:
             continue
-        saved = guess.saved[r] + scale * guess.noise[noise + at]
-        if here < len(guess.saved):
+        saved = surrogate.saved[r] + scale * surrogate.noise[noise + at]
+        if here < len(surrogate.saved):
             for n in range(a.read_start[v], a.read_start[v + 1]):
                 i, price = a.read_dataset[n], np.float32(a.read_volume[n] * a.remote_price)
                 saved += price * (np.float32(s.place[i, here]) - np.float32(s.place[i, r]))

@@ -1,4 +1,4 @@
-"""Compound moves of tetris: a dataset moves with its dependency closure, or two with their closures change places."""
+"""Compound move of tetris: a dataset moves with its dependency closure, or two exchange regions with theirs."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from mast_opt.core.jit import kernel
 from mast_opt.data_placement.tetris.instance_arrays import TetrisArrays
 from mast_opt.data_placement.tetris.operators.delta_costs import gpu_change, replica_price, stay_worth
 from mast_opt.data_placement.tetris.operators.induced_moves import apply_induced_moves, undo_induced_moves
-from mast_opt.data_placement.tetris.operators.replica_moves import set_replica
+from mast_opt.data_placement.tetris.operators.replicas import set_replica
 from mast_opt.data_placement.tetris.operators.workload_moves import add_load
 from mast_opt.data_placement.tetris.operators.workspace import DATASETS, WORKLOADS, Workspace
 from mast_opt.data_placement.tetris.state import TetrisState
@@ -15,6 +15,7 @@ from mast_opt.search.random_scalar import metropolis_threshold
 
 @kernel
 def _among(values, count, value):
+    """Is the value one of values[:count]?"""
     found = False
     for j in range(count):
         found = found or values[j] == value
@@ -25,7 +26,7 @@ def _among(values, count, value):
 def dependency_closure(a: TetrisArrays, s: TetrisState, i, r0, works, data):
     """The readers of i in r0, the datasets that they alone could not take along, their readers, and so on.
 
-    Returns (workloads, datasets), or (−1, −1) if that is more than a herd.
+    Returns (workloads, datasets), or (−1, −1) if those are more than there is space for.
     """
     data[0] = i
     datasets, workloads, at = 1, 0, 0
@@ -52,7 +53,7 @@ def dependency_closure(a: TetrisArrays, s: TetrisState, i, r0, works, data):
 
 @kernel
 def have_room(a: TetrisArrays, s: TetrisState, r, came, workloads, datasets, left, leavers, emptied):
-    """May the ``workloads`` and ``datasets`` of one herd come to r while those of another (``left``) leave it?
+    """May the ``workloads`` and ``datasets`` of one closure come to r while those of another (``left``) leave it?
 
     No limit may end beyond both itself and where it is. Data that is in r already needs no room.
     """
@@ -88,7 +89,7 @@ def have_room(a: TetrisArrays, s: TetrisState, r, came, workloads, datasets, lef
 
 @kernel
 def _in_quota(a: TetrisArrays, s: TetrisState, w, r, came, workloads, left, leavers):
-    """Does w's application keep its quota in r?"""
+    """Does w's application stay within its quota in r?"""
     row = a.quota_row[a.app[w], r]
     if row < 0:
         return True
@@ -103,111 +104,55 @@ def _in_quota(a: TetrisArrays, s: TetrisState, w, r, came, workloads, left, leav
 
 
 @kernel
-def herd(a: TetrisArrays, s: TetrisState, i, r0, r1, temperature, scratch: Workspace):
-    """Move the replica of i in r0 to r1 with all that hangs on it."""
-    if r0 == r1 or not s.place[i, r0] or a.pinned[i, r0]:
+def compound_move(a: TetrisArrays, s: TetrisState, i, r0, j, r1, temperature, workspace: Workspace):
+    """Move the replica of i from r0 to r1 with its closure; where j ≥ 0, that of j from r1 to r0 in exchange."""
+    if r0 == r1 or s.place[i, r1] or (j >= 0 and s.place[j, r0]):
         return 0.0
-    one = scratch.herd
-    action, works, data, added, dropped = one.action, one.workloads, one.datasets, one.added, one.dropped
-    workloads, datasets = dependency_closure(a, s, i, r0, works, data)
-    if workloads < 0 or not have_room(a, s, r1, one, workloads, datasets, one, 0, 0):
-        return 0.0
-    threshold = metropolis_threshold(s.random, temperature)
-    delta = 0.0
-    added[:] = False
-    dropped[:] = False
-    for j in range(datasets):
-        d = data[j]
-        if not s.place[d, r1]:
-            delta += replica_price(a, d, r1) - s.volume[d, r1] * a.remote_price
-            set_replica(a, s, d, r1, True)
-            added[j] = True
-    for j in range(workloads):
-        w = works[j]
-        k, g = a.option_type[s.option[w]], a.option_mgpu[s.option[w]]
-        delta += gpu_change(a, s, a.tier[w], r0, k, g, r1, k, g, True) + stay_worth(a, w, r0) - stay_worth(a, w, r1)
-        add_load(a, s, w, r0, -1)
-        add_load(a, s, w, r1, 1)
-    for j in range(workloads):  # after all have entered, so that replicas leave room for every output
-        delta += apply_induced_moves(a, s, works[j], r0, r1, action[j])
-        s.region[works[j]] = r1
-    legal = True
-    for j in range(datasets):
-        d = data[j]
-        price = replica_price(a, d, r0)
-        surplus = s.copies[d] > a.copies_max[d] or s.volume[d, r0] * a.remote_price < price
-        if surplus and s.place[d, r0] and not a.pinned[d, r0] and s.copies[d] > a.copies_min[d]:
-            delta += s.volume[d, r0] * a.remote_price - price
-            set_replica(a, s, d, r0, False)
-            dropped[j] = True
-        legal = legal and s.copies[d] <= a.copies_max[d]
-    if legal and delta <= threshold:
-        return delta
-    for j in range(datasets):
-        if dropped[j]:
-            set_replica(a, s, data[j], r0, True)
-    for j in range(workloads - 1, -1, -1):
-        w = works[j]
-        k, g = a.option_type[s.option[w]], a.option_mgpu[s.option[w]]
-        s.region[w] = r0
-        undo_induced_moves(a, s, w, r0, r1, action[j])
-        add_load(a, s, w, r1, -1)
-        add_load(a, s, w, r0, 1)
-        gpu_change(a, s, a.tier[w], r1, k, g, r0, k, g, True)
-    for j in range(datasets):
-        if added[j]:
-            set_replica(a, s, data[j], r1, False)
-    return 0.0
-
-
-@kernel
-def compound_swap(a: TetrisArrays, s: TetrisState, i, r0, j, r1, temperature, scratch: Workspace):
-    """Exchange the replica of i in r0 and that of j in r1, with all that hangs on them."""
-    if r0 == r1 or s.place[i, r1] or s.place[j, r0]:
-        return 0.0
-    one, two = scratch.herd, scratch.other
+    one, two = workspace.closure, workspace.other_closure
     w0, d0 = dependency_closure(a, s, i, r0, one.workloads, one.datasets)
     if w0 < 0 or not _may_leave(a, s, one, d0, r0, r1):
         return 0.0
-    w1, d1 = dependency_closure(a, s, j, r1, two.workloads, two.datasets)
-    if w1 < 0 or not _may_leave(a, s, two, d1, r1, r0):
-        return 0.0
+    w1, d1 = 0, 0
+    if j >= 0:
+        w1, d1 = dependency_closure(a, s, j, r1, two.workloads, two.datasets)
+        if w1 < 0 or not _may_leave(a, s, two, d1, r1, r0):
+            return 0.0
     if not have_room(a, s, r1, one, w0, d0, two, w1, d1) or not have_room(a, s, r0, two, w1, d1, one, w0, d0):
         return 0.0
     threshold = metropolis_threshold(s.random, temperature)
-    delta = _replicas(a, s, one, d0, r0, False) + _replicas(a, s, two, d1, r1, False)
-    delta += _replicas(a, s, one, d0, r1, True) + _replicas(a, s, two, d1, r0, True)
-    delta += _pass(a, s, one, w0, r0, r1) + _pass(a, s, two, w1, r1, r0)
-    delta += _follow(a, s, one, w0, r0, r1) + _follow(a, s, two, w1, r1, r0)
+    delta = _set_replicas(a, s, one, d0, r0, False) + _set_replicas(a, s, two, d1, r1, False)
+    delta += _set_replicas(a, s, one, d0, r1, True) + _set_replicas(a, s, two, d1, r0, True)
+    delta += _move_demand(a, s, one, w0, r0, r1) + _move_demand(a, s, two, w1, r1, r0)
+    delta += _apply_induced_moves(a, s, one, w0, r0, r1) + _apply_induced_moves(a, s, two, w1, r1, r0)
     if delta <= threshold:
         return delta
-    _unfollow(a, s, two, w1, r1, r0)
-    _unfollow(a, s, one, w0, r0, r1)
-    _pass(a, s, two, w1, r0, r1)
-    _pass(a, s, one, w0, r1, r0)
-    _replicas(a, s, two, d1, r0, False)
-    _replicas(a, s, one, d0, r1, False)
-    _replicas(a, s, two, d1, r1, True)
-    _replicas(a, s, one, d0, r0, True)
+    _undo_induced_moves(a, s, two, w1, r1, r0)
+    _undo_induced_moves(a, s, one, w0, r0, r1)
+    _move_demand(a, s, two, w1, r0, r1)
+    _move_demand(a, s, one, w0, r1, r0)
+    _set_replicas(a, s, two, d1, r0, False)
+    _set_replicas(a, s, one, d0, r1, False)
+    _set_replicas(a, s, two, d1, r1, True)
+    _set_replicas(a, s, one, d0, r0, True)
     return 0.0
 
 
 @kernel
-def _may_leave(a: TetrisArrays, s: TetrisState, herd, datasets, r0, r1):
-    """May every replica of the herd leave r0, and is none of them in r1 already?"""
+def _may_leave(a: TetrisArrays, s: TetrisState, closure, datasets, r0, r1):
+    """May every replica of the closure leave r0, and is none of them in r1 already?"""
     for j in range(datasets):
-        d = herd.datasets[j]
+        d = closure.datasets[j]
         if a.pinned[d, r0] or s.place[d, r1]:
             return False
     return True
 
 
 @kernel
-def _replicas(a: TetrisArrays, s: TetrisState, herd, datasets, r, present):
-    """Add the herd's replicas in r, or drop them."""
+def _set_replicas(a: TetrisArrays, s: TetrisState, closure, datasets, r, present):
+    """Add the closure's replicas in r, or drop them; returns the change in cost."""
     delta = 0.0
     for j in range(datasets):
-        d = herd.datasets[j]
+        d = closure.datasets[j]
         price = replica_price(a, d, r) - s.volume[d, r] * a.remote_price
         delta += price if present else -price
         set_replica(a, s, d, r, present)
@@ -215,11 +160,11 @@ def _replicas(a: TetrisArrays, s: TetrisState, herd, datasets, r, present):
 
 
 @kernel
-def _pass(a: TetrisArrays, s: TetrisState, herd, workloads, r0, r1):
-    """Take the herd's demand from r0 to r1."""
+def _move_demand(a: TetrisArrays, s: TetrisState, closure, workloads, r0, r1):
+    """Move the closure's demand from r0 to r1; returns the change in cost."""
     delta = 0.0
     for j in range(workloads):
-        w = herd.workloads[j]
+        w = closure.workloads[j]
         k, g = a.option_type[s.option[w]], a.option_mgpu[s.option[w]]
         delta += gpu_change(a, s, a.tier[w], r0, k, g, r1, k, g, True) + stay_worth(a, w, r0) - stay_worth(a, w, r1)
         add_load(a, s, w, r0, -1)
@@ -228,17 +173,18 @@ def _pass(a: TetrisArrays, s: TetrisState, herd, workloads, r0, r1):
 
 
 @kernel
-def _follow(a: TetrisArrays, s: TetrisState, herd, workloads, r0, r1):
-    """Let what the herd's workloads read beside its datasets follow them."""
+def _apply_induced_moves(a: TetrisArrays, s: TetrisState, closure, workloads, r0, r1):
+    """Move the closure's workloads, and what else they read as pays; returns the change in cost."""
     delta = 0.0
     for j in range(workloads):
-        delta += apply_induced_moves(a, s, herd.workloads[j], r0, r1, herd.action[j])
-        s.region[herd.workloads[j]] = r1
+        delta += apply_induced_moves(a, s, closure.workloads[j], r0, r1, closure.action[j])
+        s.region[closure.workloads[j]] = r1
     return delta
 
 
 @kernel
-def _unfollow(a: TetrisArrays, s: TetrisState, herd, workloads, r0, r1):
+def _undo_induced_moves(a: TetrisArrays, s: TetrisState, closure, workloads, r0, r1):
+    """Undo ``_apply_induced_moves`` with the same arguments."""
     for j in range(workloads - 1, -1, -1):
-        s.region[herd.workloads[j]] = r0
-        undo_induced_moves(a, s, herd.workloads[j], r0, r1, herd.action[j])
+        s.region[closure.workloads[j]] = r0
+        undo_induced_moves(a, s, closure.workloads[j], r0, r1, closure.action[j])

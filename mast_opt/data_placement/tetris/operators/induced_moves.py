@@ -5,7 +5,7 @@ from __future__ import annotations
 from mast_opt.core.jit import kernel
 from mast_opt.data_placement.tetris.instance_arrays import TetrisArrays
 from mast_opt.data_placement.tetris.operators.delta_costs import penalty_reduction, replica_price
-from mast_opt.data_placement.tetris.operators.replica_moves import fits, set_replica
+from mast_opt.data_placement.tetris.operators.replicas import replica_fits, set_replica
 from mast_opt.data_placement.tetris.state import TetrisState
 
 ADD, DROP = 1, 2
@@ -13,7 +13,7 @@ ADD, DROP = 1, 2
 
 @kernel
 def apply_induced_moves(a: TetrisArrays, s: TetrisState, w, r0, r1, action):
-    """Move what w reads from r0 to r1, each replica added or dropped as pays; actions are noted for ``unfollow``."""
+    """Move what w reads from r0 to r1, each replica added or dropped as pays; ``action`` is for undoing that."""
     regions = s.place.shape[1]
     delta = 0.0
     for n in range(a.read_start[w], a.read_start[w + 1]):
@@ -33,7 +33,7 @@ def apply_induced_moves(a: TetrisArrays, s: TetrisState, w, r0, r1, action):
             if not s.place[i, r1]:
                 price = replica_price(a, i, r1)
                 room = s.copies[i] < a.copies_max[i] or drop
-                if room and (before + volume) * a.remote_price > price and fits(a, s, i, r1, 0):
+                if room and (before + volume) * a.remote_price > price and replica_fits(a, s, i, r1):
                     delta += price - before * a.remote_price
                     set_replica(a, s, i, r1, True)
                     done |= ADD
@@ -50,7 +50,7 @@ def apply_induced_moves(a: TetrisArrays, s: TetrisState, w, r0, r1, action):
 
 @kernel
 def undo_induced_moves(a: TetrisArrays, s: TetrisState, w, r0, r1, action):
-    """Undo ``follow`` with the same arguments."""
+    """Undo ``apply_induced_moves`` with the same arguments."""
     regions = s.place.shape[1]
     for n in range(a.read_start[w + 1] - 1, a.read_start[w] - 1, -1):
         i, volume = a.read_dataset[n], a.read_volume[n]
@@ -67,7 +67,7 @@ def undo_induced_moves(a: TetrisArrays, s: TetrisState, w, r0, r1, action):
 
 @kernel
 def evaluate_induced_moves(a: TetrisArrays, s: TetrisState, w, r0, r1):
-    """What ``follow`` would return, without moving anything; most changes are only priced."""
+    """What ``apply_induced_moves`` would return, without moving anything; most changes are only priced."""
     regions = s.place.shape[1]
     delta = 0.0
     storage = s.storage[r1] + a.output[w] if r1 < regions else 0

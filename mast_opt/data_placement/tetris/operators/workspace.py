@@ -7,27 +7,25 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mast_opt.data_placement.problem import Bools, Ints
+from mast_opt.data_placement.problem import Ints
 from mast_opt.data_placement.tetris.instance_arrays import TetrisArrays
 from mast_opt.search.random_scalar import gumbel
 
 WORKLOADS, DATASETS = 48, 12
-"""Largest herd."""
+"""Largest dependency closure of a compound move."""
 NOISES, ENTRIES = 4096, 256
-"""Draws of noise, and options of which GPU prices are kept for a while."""
+"""Draws of noise, and options of which GPU prices are cached."""
 CANDIDATES = 16
 """Twins of which one is chosen for an exchange."""
 
 
 class CompoundMoveBuffers(NamedTuple):
-    """Space for datasets and workloads that move together; how many of each is kept beside it."""
+    """Space for the datasets and workloads of a dependency closure; kernels hand on how many there are of each."""
 
     workloads: Ints
     datasets: Ints
     action: Ints
-    """What became of the replicas that each workload reads, for taking a change back."""
-    added: Bools
-    dropped: Bools
+    """[WORKLOADS, …] what became of the replicas that each workload reads, for undoing the change."""
 
 
 class SurrogateBuffers(NamedTuple):
@@ -47,11 +45,11 @@ class Workspace(NamedTuple):
     """Space for the kernels of one thread."""
 
     first: Ints
-    """What became of the replicas that a workload reads, for taking a change back."""
+    """What became of the replicas that a workload reads, for undoing the change."""
     second: Ints
-    herd: CompoundMoveBuffers
-    other: CompoundMoveBuffers
-    guess: SurrogateBuffers
+    closure: CompoundMoveBuffers
+    other_closure: CompoundMoveBuffers
+    surrogate: SurrogateBuffers
 
 
 def workspace_for(a: TetrisArrays) -> Workspace:
@@ -60,23 +58,21 @@ def workspace_for(a: TetrisArrays) -> Workspace:
     return Workspace(
         first=np.zeros(widest, np.int8),
         second=np.zeros(widest, np.int8),
-        herd=_herd_for(widest),
-        other=_herd_for(widest),
-        guess=_guess_for(a.supply.shape[0]),
+        closure=_closure_for(widest),
+        other_closure=_closure_for(widest),
+        surrogate=_surrogate_for(a.supply.shape[0]),
     )
 
 
-def _herd_for(widest: int) -> CompoundMoveBuffers:
+def _closure_for(widest: int) -> CompoundMoveBuffers:
     return CompoundMoveBuffers(
         workloads=np.zeros(WORKLOADS, np.int64),
         datasets=np.zeros(DATASETS, np.int64),
         action=np.zeros((WORKLOADS, widest), np.int8),
-        added=np.zeros(DATASETS, np.bool_),
-        dropped=np.zeros(DATASETS, np.bool_),
     )
 
 
-def _guess_for(regions: int) -> SurrogateBuffers:
+def _surrogate_for(regions: int) -> SurrogateBuffers:
     return SurrogateBuffers(
         saved=np.zeros(regions, np.float32),
         entry=np.zeros((ENTRIES, regions), np.float32),

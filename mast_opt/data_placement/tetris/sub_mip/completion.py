@@ -29,34 +29,34 @@ def complete_plan(
     problem: DataPlacement,
     tools: SearchContext,
     plan: Plan | None,
-    aim: StageObjective,
+    objective: StageObjective,
     start: Plan | None,
     until_s: float,
 ) -> Plan | None:
-    """The plan with what the annealing leaves open settled, and improved by neighbourhoods where that is worthwhile,
+    """The plan with what the annealing leaves open completed, and improved by neighbourhoods where that is worthwhile,
     until the watch shows ``until_s``.
 
     Never worse than ``start``, where that breaks no rule and no cap.
     """
-    counted, alone = tools.watch.stop.iterations is not None, workloads_only(problem, aim)
-    if counted or not (alone or sub_mip_applicable(problem)):
-        return optimise_shares(problem, tools, plan, aim, start)
-    before = optimise_shares(problem, tools, plan, aim, start) if problem.links is None else None
+    counted, alone = tools.watch.stop.iterations is not None, workloads_only(problem, objective)
+    if counted or not (alone or sub_mip_applicable(problem, objective)):
+        return optimise_shares(problem, tools, plan, objective, start)
+    before = optimise_shares(problem, tools, plan, objective, start) if problem.links is None else None
     first = before or plan or start
     better = None
     if first is not None and alone:
-        better = place_work(problem, tools, aim, first, until_s - tools.watch.elapsed_s)
+        better = place_work(problem, tools, objective, first, until_s - tools.watch.elapsed_s)
     elif first is not None:
-        better = FixAndOptimise(problem, tools, aim, until_s).improve(first)
-    if better is not None and math.isinf(aim.worth(problem, better)):
-        better = optimise_shares(problem, tools, better, aim, None)
-    return _best(problem, aim, before, today(problem), start, better) or optimise_shares(
-        problem, tools, None, aim, None
+        better = FixAndOptimise(problem, tools, objective, until_s).improve(first)
+    if better is not None and math.isinf(objective.worth(problem, better)):
+        better = optimise_shares(problem, tools, better, objective, None)
+    return _best(problem, objective, before, today(problem), start, better) or optimise_shares(
+        problem, tools, None, objective, None
     )
 
 
 def optimise_shares(
-    problem: DataPlacement, tools: SearchContext, plan: Plan | None, aim: StageObjective, start: Plan | None
+    problem: DataPlacement, tools: SearchContext, plan: Plan | None, objective: StageObjective, start: Plan | None
 ) -> Plan | None:
     """The plan with its open shares optimised, or a feasible one where there was none; never worse than plan or start.
 
@@ -65,41 +65,41 @@ def optimise_shares(
     rounds = problem.links is not None or bool(problem.splittable.any())
     if plan is not None and not rounds:
         return plan
-    start, best = _best(problem, aim, start), _best(problem, aim, plan, start)
+    start, best = _best(problem, objective, start), _best(problem, objective, plan, start)
     size = len(problem.read_workload) * len(problem.regions)
     if size > SETTLED:
         return best
     formulation = exact_shares(problem) if rounds else base(problem)
-    mip = aim.stated(formulation.mip)
+    mip = objective.stated(formulation.mip)
 
     def solved(program: Mip, x: FloatArray | None) -> Plan | None:
-        result = tools.mip_solver(program, _params(tools, aim, x))
+        result = tools.mip_solver(program, _params(tools, objective, x))
         return None if result.x is None else formulation.decode(result.x)
 
     for held in (plan, start):
         if held is not None:
-            x, settled = formulation.encode(held), _fixed_integers(mip)
-            lawful = _best(problem, aim, held) is not None
-            best = _best(problem, aim, best, solved(mip.fix(settled, np.rint(x[settled])), x if lawful else None))
+            x, fixed = formulation.encode(held), _fixed_integers(mip)
+            feasible = _best(problem, objective, held) is not None
+            best = _best(problem, objective, best, solved(mip.fix(fixed, np.rint(x[fixed])), x if feasible else None))
     if best is None and (tools.watch.stop.iterations is None or size <= COUNTED):
-        best = _best(problem, aim, solved(mip, None))
+        best = _best(problem, objective, solved(mip, None))
     return best
 
 
-def _best(problem: DataPlacement, aim: StageObjective, *plans: Plan | None) -> Plan | None:
+def _best(problem: DataPlacement, objective: StageObjective, *plans: Plan | None) -> Plan | None:
     """The first of the best plans; None if each breaks a rule or a cap."""
-    known = [(aim.worth(problem, plan), plan) for plan in plans if plan is not None]
+    known = [(objective.worth(problem, plan), plan) for plan in plans if plan is not None]
     worth, best = min(known, key=lambda pair: pair[0], default=(math.inf, None))
     return best if math.isfinite(worth) else None
 
 
-def _params(tools: SearchContext, aim: StageObjective, start: FloatArray | None) -> SolveParams:
+def _params(tools: SearchContext, objective: StageObjective, start: FloatArray | None) -> SolveParams:
     """Where rounds are counted, so are nodes, and the clock has no say."""
     stop = tools.watch.stop
     counted = stop.iterations is not None
     return SolveParams(
         time_limit_s=None if counted else max(LEAST_S, min(MOST_S, tools.watch.remaining_s)),
-        gap=stop.gap / EARLIER if aim.caps else stop.gap,
+        gap=stop.gap / EARLIER if objective.caps else stop.gap,
         threads=tools.threads,
         start=start,
         cancel=stop.cancel,

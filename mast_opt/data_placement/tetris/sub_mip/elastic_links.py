@@ -53,7 +53,7 @@ class ElasticLinks:
         cost[self.excess] = 1.0
         return replace(self.mip, cost=cost, offset=0.0)
 
-    def culprit(self, x: FloatArray, rng: np.random.Generator) -> int | None:
+    def crossing_dataset(self, x: FloatArray, rng: np.random.Generator) -> int | None:
         """A dataset that crosses an exceeded link; None if there is none."""
         p = self._problem
         over = np.flatnonzero(x[self.excess] > NONE_LEFT)

@@ -1,7 +1,7 @@
 """Fix-and-optimise (large neighbourhood search) of tetris: a few readers with their datasets, or two regions, are free.
 
 For what the annealing does not see: the capacities of links, on which remote reads and copies share the room, and
-the values that earlier terms of a lexicographic objective must keep. A plan that exceeds links is brought back by the
+the caps on earlier terms of a lexicographic objective. A plan that exceeds links is brought back by the
 same search, with a price on the excess.
 """
 
@@ -18,7 +18,6 @@ from mast_opt.core.solve_result import SolveParams, Status
 from mast_opt.data_placement.formulation.formulation import base
 from mast_opt.data_placement.plan import Plan
 from mast_opt.data_placement.problem import Bools, DataPlacement
-from mast_opt.data_placement.tetris.annealing.multistart import MOST_WORKLOADS
 from mast_opt.data_placement.tetris.params import LINKED
 from mast_opt.data_placement.tetris.stage_objective import StageObjective
 from mast_opt.data_placement.tetris.sub_mip.elastic_links import EXCESS, ElasticLinks
@@ -29,29 +28,22 @@ from mast_opt.mip import Mip
 from mast_opt.search.interface import SearchContext
 
 SMALL = 20_000
-"""Reads times regions up to which neighbourhoods are better than more annealing, where there are no links."""
-BEFORE, WHOLLY, BEFORE_LINKS = (0.2, 0.5), 30_000, 0.3
-"""Share of the time that is annealed before: reads times regions over this number, between these; where links are
-limited, as if they were not."""
-BEFORE_BOUND = BEFORE_LUCKY = 0.8
-"""The same where remote reads are forbidden: trades of datasets leave little to be found. And where coolings begin
-afresh: annealing finds there what neighbourhoods do."""
-BEFORE_LATER = 0.2
-"""The same where terms before must keep their values: few changes of one or two workloads do."""
+"""Reads times regions up to which neighbourhoods are better than more annealing, where earlier terms have caps. Without
+caps and links they find nothing that annealing does not."""
+BEFORE_LINKS, BEFORE_LATER = 0.3, 0.2
+"""Share of the time that is annealed before: where links are limited, as if they were not; and where earlier terms have
+caps, which few changes of one or two workloads stay within."""
 WHOLE, BEFORE_WHOLE = 600, 0.3
 """Reads times regions up to which a program of whole decisions without remote reads is solved as one, and the share of
 the time before."""
 WHOLE_LATER = 2_500
-"""The same where remote reads have a price and terms before must keep their values, which leaves little freedom."""
-TINY, BEFORE_TINY, ENOUGH_S = 900, 0.95, 3.0
-"""Reads times regions up to which every program without links is; the share of the time before, and its most seconds:
-so many coolings leave only what no change can reach."""
+"""The same where remote reads have a price and earlier terms have caps, which leaves little freedom."""
 FOR_WHOLE = 0.7
 """Share of the time left that the whole program may take."""
 NEAR, FOR_NEAR = 10.0, 0.4
 """Excess, in units of links' capacities, up to which neighbourhoods are let bring a plan within the links, and the
 share of the time left that they may take."""
-STUBBORN, DEAREST = 10.0, 1e6
+EXCESS_GROWTH, MOST_EXCESS = 10.0, 1e6
 """Times that the excess is priced after a neighbourhood that left it, and the highest price."""
 FOR_STAYING = 0.5
 """Share of the time left that may go to finding any plan within the links, with replicas where they are today."""
@@ -62,75 +54,57 @@ SECONDS = 2.0
 FIRST, FEWEST, GROWTH = 6, 2, 1.1
 """Workloads that a neighbourhood frees at first and at least; more after one that was solved in time, fewer after
 one that was not."""
-FRUITLESS = 50
+PATIENCE = 50
 """Neighbourhoods in a row without an improvement that end the search where there is no time limit; the whole program
 then takes no longer than they may."""
 BY_REGIONS = 0.25
 """Share of the neighbourhoods that free two regions."""
 RESERVE = 0.1
-"""Share of the time that is kept for settling shares exactly."""
+"""Share of the time that is reserved for completing the plan."""
 
 
-def sub_mip_applicable(problem: DataPlacement) -> bool:
+def sub_mip_applicable(problem: DataPlacement, objective: StageObjective) -> bool:
     """Should a part of the time go to neighbourhoods?"""
     reads = len(problem.read_workload)
     if problem.links is not None:
         return reads * len(problem.links.source) <= LINKED
-    return reads * len(problem.regions) <= SMALL
+    if objective.caps:
+        return reads * len(problem.regions) <= SMALL
+    return solve_full_mip(problem, objective)
 
 
-def search_seconds_before_sub_mips(problem: DataPlacement, aim: StageObjective, left_s: float) -> float:
+def search_seconds_before_sub_mips(problem: DataPlacement, objective: StageObjective, left_s: float) -> float:
     """Seconds of those left that are better annealed; the rest is for what is solved exactly."""
-    if workloads_only(problem, aim):
+    if workloads_only(problem, objective):
         return share_before(problem) * left_s
-    if not sub_mip_applicable(problem):
+    if not sub_mip_applicable(problem, objective):
         return left_s
-    if solve_full_mip(problem, aim) and not _prefers_cp_sat(problem, aim):
-        return min(BEFORE_TINY * left_s, ENOUGH_S)
-    return left_s * _share_before(problem, aim)
-
-
-def _share_before(problem: DataPlacement, aim: StageObjective) -> float:
     if problem.links is not None:
-        return BEFORE_LINKS
-    if aim.caps and problem.remote_reads:
-        return BEFORE_LATER
-    if solve_full_mip(problem, aim):
-        return BEFORE_WHOLE
-    if not problem.remote_reads:
-        return BEFORE_BOUND
-    if len(problem.workloads) <= MOST_WORKLOADS:
-        return BEFORE_LUCKY
-    size = len(problem.read_workload) * len(problem.regions)
-    return float(np.clip(size / WHOLLY, *BEFORE))
+        return BEFORE_LINKS * left_s
+    return (BEFORE_LATER if objective.caps and problem.remote_reads else BEFORE_WHOLE) * left_s
 
 
-def solve_full_mip(problem: DataPlacement, aim: StageObjective) -> bool:
-    """Is the whole program one for an exact solver? Then that beats every search."""
-    size = len(problem.read_workload) * len(problem.regions)
-    most = WHOLE_LATER if problem.remote_reads else WHOLE
-    return problem.links is None and size <= (most if _prefers_cp_sat(problem, aim) else TINY)
-
-
-def _prefers_cp_sat(problem: DataPlacement, aim: StageObjective) -> bool:
-    """Is a solver of integer programs better than one of mixed ones?"""
-    return (bool(aim.caps) or not problem.remote_reads) and not problem.splittable.any()
+def solve_full_mip(problem: DataPlacement, objective: StageObjective) -> bool:
+    """Is the whole program one for a solver of integer programs? Then that beats every search."""
+    if problem.links is not None or problem.splittable.any() or (problem.remote_reads and not objective.caps):
+        return False
+    return len(problem.read_workload) * len(problem.regions) <= (WHOLE_LATER if problem.remote_reads else WHOLE)
 
 
 class FixAndOptimise:
     """The base formulation of a problem, of which parts are solved with the rest held fixed.
 
     Args:
-        aim: what is minimised, and the values that must be kept.
+        objective: what is minimised, and the caps.
         until_s: seconds on the watch at which the search ends; infinite where time has no limit.
     """
 
     def __init__(
-        self, problem: DataPlacement, tools: SearchContext, aim: StageObjective, until_s: float = math.inf
+        self, problem: DataPlacement, tools: SearchContext, objective: StageObjective, until_s: float = math.inf
     ) -> None:
-        self._problem, self._tools, self._aim, self._until_s = problem, tools, aim, until_s
+        self._problem, self._tools, self._objective, self._until_s = problem, tools, objective, until_s
         self._formulation = base(problem)
-        stated = aim.staged(self._formulation.mip)
+        stated = objective.staged(self._formulation.mip)
         self._width = len(stated.cost)
         self._links = ElasticLinks(problem, stated)
         self._mip = self._links.mip
@@ -154,7 +128,7 @@ class FixAndOptimise:
         """For a program that may take a share of the time left; without a limit, as long as neighbourhoods may."""
         left_s = max(0.05, self._left_s - self._reserve_s)
         return SolveParams(
-            time_limit_s=share * left_s if math.isfinite(left_s) else FRUITLESS * SECONDS,
+            time_limit_s=share * left_s if math.isfinite(left_s) else PATIENCE * SECONDS,
             gap=1e-4,
             threads=1,
             start=start,
@@ -164,27 +138,27 @@ class FixAndOptimise:
     def improve(self, plan: Plan) -> Plan | None:
         """The best plan found from this one until time is almost over or the search is cancelled.
 
-        Without a time limit it ends after ``FRUITLESS`` neighbourhoods. The plan's shares are rounded and may exceed a
-        limit by that. None if nothing was found that keeps the limits of links.
+        Without a time limit it ends after ``PATIENCE`` neighbourhoods. The plan's shares are rounded and may exceed a
+        limit by that. None if nothing was found within the links.
         """
-        watch, best, value, fruitless = self._tools.watch, None, math.inf, 0
+        watch, best, value, failures = self._tools.watch, None, math.inf, 0
         unlimited = math.isinf(self._left_s)
         x = self._begin(plan)
-        if x is not None and solve_full_mip(self._problem, self._aim):
+        if x is not None and solve_full_mip(self._problem, self._objective):
             x = self._whole(x)
         while x is not None:
             if self._links.within(x) and self._mip.objective(x) < value - 1e-9:
                 value = self._mip.objective(x)
                 best = self._formulation.decode(x[: self._width])
                 verdict = verify(self._problem, best)
-                if verdict.ok and self._aim.kept(verdict):
-                    watch.report(objective=self._aim.shown(verdict))
+                if verdict.ok and self._objective.within_caps(verdict):
+                    watch.report(objective=self._objective.shown(verdict))
             if self._complete or self._over:
                 break
-            if unlimited and fruitless == FRUITLESS:
+            if unlimited and failures == PATIENCE:
                 break
             better = self._step(x)
-            fruitless = 0 if self._mip.objective(x) - self._mip.objective(better) > 1e-9 else fruitless + 1
+            failures = 0 if self._mip.objective(x) - self._mip.objective(better) > 1e-9 else failures + 1
             x = better
         return best
 
@@ -208,17 +182,17 @@ class FixAndOptimise:
         return x
 
     def _brought_within(self, x: FloatArray) -> FloatArray:
-        """From a plan that nearly keeps the links to one that does, if neighbourhoods find it soon.
+        """From a plan that is nearly within the links to one that is, if neighbourhoods find it soon.
 
-        The excess becomes dearer where a neighbourhood leaves it: a solver's gap may hide what is small.
+        The price of the excess rises where a neighbourhood leaves it: a solver's gap may hide what is small.
         """
         left_s, tried, price = self._left_s - self._reserve_s, 0, EXCESS
         until_s = self._left_s - FOR_NEAR * left_s if math.isfinite(left_s) else -math.inf
-        while not (self._links.within(x) or self._tools.watch.done or self._left_s < until_s or tried == FRUITLESS):
+        while not (self._links.within(x) or self._tools.watch.done or self._left_s < until_s or tried == PATIENCE):
             before = self._links.exceeded(x)
             x, tried = self._step(x), tried + 1
             if self._links.exceeded(x) >= before:
-                price = min(STUBBORN * price, DEAREST)
+                price = min(EXCESS_GROWTH * price, MOST_EXCESS)
                 self._mip = self._links.priced(price)
         self._mip = self._links.mip
         return x
@@ -240,15 +214,15 @@ class FixAndOptimise:
         return self._mip.fix(excess, np.zeros(len(excess)))
 
     def _staying(self) -> FloatArray | None:
-        """Of the plans with today's replicas wherever those are legal, the one found that exceeds links least; None
+        """Of the plans with today's replicas wherever those are feasible, the one found that exceeds links least; None
         where none was found in time."""
         if self._over:
             return None
         p = self._problem
         copies = p.stored.sum(axis=1)
-        legal = (copies >= p.copies_min) & (copies <= p.copies_max) & ~(p.stored & p.closed).any(axis=1)
-        legal &= ~(p.pinned & ~p.stored).any(axis=1)
-        held = np.flatnonzero((self._decisions.dataset >= 0) & np.append(legal, False)[self._decisions.dataset])
+        feasible = (copies >= p.copies_min) & (copies <= p.copies_max) & ~(p.stored & p.closed).any(axis=1)
+        feasible &= ~(p.pinned & ~p.stored).any(axis=1)
+        held = np.flatnonzero((self._decisions.dataset >= 0) & np.append(feasible, False)[self._decisions.dataset])
         today = p.stored[self._decisions.dataset[held], self._decisions.region[held]]
         program = self._links.only_excess().fix(held, today.astype(np.float64))
         return self._tools.mip_solver(program, self._params(FOR_STAYING)).x
@@ -278,14 +252,13 @@ class FixAndOptimise:
         return result.x
 
     def _whole(self, x: FloatArray) -> FloatArray:
-        """The best that a solver finds of the whole program from x."""
+        """The best that a solver of integer programs finds of the whole program from x."""
         tools = self._tools
-        solver = tools.integer_solver if _prefers_cp_sat(self._problem, self._aim) else tools.mip_solver
-        if solver is None or self._over:
+        if tools.integer_solver is None or self._over:
             return x
         params = replace(self._params(FOR_WHOLE, x), gap=tools.watch.stop.gap, threads=tools.threads)
         try:
-            result = solver(self._mip, params)
+            result = tools.integer_solver(self._mip, params)
         except BackendError:  # such as amounts too large for it; the plan so far stands
             return x
         self._complete = result.status is Status.OPTIMAL
@@ -298,6 +271,6 @@ class FixAndOptimise:
             return np.ones(len(x), np.bool_)
         if rng.random() < BY_REGIONS and len(p.regions) > 2:
             return self._decisions.in_two_regions(x, self._most, rng)
-        culprit = self._links.culprit(x, rng)
-        dataset = int(rng.integers(len(p.datasets))) if culprit is None else culprit
+        crossing_dataset = self._links.crossing_dataset(x, rng)
+        dataset = int(rng.integers(len(p.datasets))) if crossing_dataset is None else crossing_dataset
         return self._decisions.around(dataset, self._most, rng)

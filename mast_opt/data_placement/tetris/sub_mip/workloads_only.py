@@ -1,6 +1,6 @@
 """Sub-MIP of workloads alone (tetris), for terms that no data touches: balance of GPUs, what moves, what is left out.
 
-Where anything may be read from afar, they are those of work alone. With replicas held where they are, no read counts,
+Where remote reads are allowed, such terms depend on work alone. With replicas held where they are, no read counts,
 and what is left of the base formulation is small enough for a solver of integer programs to take as a whole.
 """
 
@@ -24,15 +24,15 @@ MOST_CELLS = 20_000
 BEFORE, WHOLLY = (0.1, 0.6), 14_000
 """Share of the time that is annealed before: options times regions over this number, between these."""
 RESERVE, LEAST_S = 0.05, 0.2
-"""Share of the time left that is kept for handing the plan over, and its least seconds."""
+"""Share of the time left that is reserved for handing the plan over, and its least seconds."""
 UNHURRIED_S = 60.0
 """Seconds where there is no time limit."""
 
 
-def workloads_only(problem: DataPlacement, aim: StageObjective) -> bool:
+def workloads_only(problem: DataPlacement, objective: StageObjective) -> bool:
     """Does nothing count but where work runs, and is the program small enough?"""
     anywhere = problem.remote_reads and problem.links is None
-    return anywhere and aim.work_alone and _cells(problem) <= MOST_CELLS
+    return anywhere and objective.work_alone and _cells(problem) <= MOST_CELLS
 
 
 def share_before(problem: DataPlacement) -> float:
@@ -45,9 +45,9 @@ def _cells(problem: DataPlacement) -> int:
 
 
 def place_work(
-    problem: DataPlacement, tools: SearchContext, aim: StageObjective, plan: Plan, left_s: float
+    problem: DataPlacement, tools: SearchContext, objective: StageObjective, plan: Plan, left_s: float
 ) -> Plan | None:
-    """The plan with its work placed anew, its replicas as they are; None if nothing was found within ``left_s``."""
+    """The plan with its work placed again, its replicas as they are; None if nothing was found within ``left_s``."""
     none = np.zeros(0, np.int64)
     unread = replace(
         problem,
@@ -57,7 +57,7 @@ def place_work(
         work_forbidden=problem.work_forbidden | problem.reads_outside,
     )
     formulation = base(unread)
-    mip, x = aim.staged(formulation.mip), formulation.encode(plan)
+    mip, x = objective.staged(formulation.mip), formulation.encode(plan)
     replicas = np.concatenate([block.ids.ravel() for block in mip.columns if block.name == "place"])
     mip = mip.fix(replicas, np.rint(x[replicas]))
     params = SolveParams(

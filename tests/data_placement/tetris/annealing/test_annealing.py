@@ -1,4 +1,4 @@
-"""How the annealing of tetris goes about it: plans apart or together, temperatures, coolings cut short."""
+"""How the annealing of tetris goes about it: multistart or parallel, temperatures, coolings cut short."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ def test_coolings_from_scattered_data_find_what_others_never_do() -> None:
     """One dataset has no room but where it is today, unless the others leave: its optimum is 10.748, and all
     coolings from today's replicas end at 11.804."""
     problem = made("standard", 15, datasets=12, workloads=18, regions=3)
-    search = searching(problem, StoppingCriteria(gap=0.0, iterations=20), 2)
+    search = searching(problem, StoppingCriteria(gap=0.0, iterations=40), 2)
     search.run()
     assert search.best_cost < 11.0
 

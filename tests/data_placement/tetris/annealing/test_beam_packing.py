@@ -14,14 +14,13 @@ from mast_opt.data_placement.problem import Bools, Ints
 from mast_opt.data_placement.tetris.annealing.beam_packing import largest_first, pack
 from mast_opt.data_placement.tetris.annealing.multistart import (
     PACKED,
+    REPACKED,
     SCATTERED,
-    TURNS,
     WITHOUT,
-    Repack,
     RestartGenerator,
 )
 from mast_opt.data_placement.tetris.incumbent import Assignment, decisions
-from mast_opt.data_placement.tetris.initial_solution import first_state, legal_replicas
+from mast_opt.data_placement.tetris.initial_solution import feasible_replicas, first_state
 from mast_opt.data_placement.tetris.instance_arrays import TetrisArrays, arrays_of
 from mast_opt.data_placement.tetris.state import TetrisState, cost, state_of
 from tests.data_placement.support import made
@@ -154,7 +153,7 @@ def test_packings_keep_quotas() -> None:
         quota_mcores=np.array([1_500]),
     )
     a = gpus_alone(limited)
-    empty = state_of(a, a.option_start[:-1].copy(), np.full(len(need), 3), legal_replicas(a), 1)
+    empty = state_of(a, a.option_start[:-1].copy(), np.full(len(need), 3), feasible_replicas(a), 1)
     packings = pack(a, empty, gangs, 50, 0.01, 0.0, np.array([1], np.uint64))
     assert ((packings.region == 0).sum(axis=1) <= 1).all()
     assert ((packings.region == 0).sum(axis=1) == 1).any()
@@ -167,44 +166,44 @@ def moved(a: TetrisArrays, before: Assignment, after: Assignment) -> Bools:
     return changed
 
 
-def test_beginnings_hold_the_gangs_of_the_best_plan_that_are_not_packed_anew() -> None:
+def test_restarts_hold_the_gangs_of_the_best_plan_that_are_not_packed_again() -> None:
     problem = made("standard", seed=4, datasets=30, workloads=45, regions=5)
     a = arrays_of(problem, dict(problem.objective.weights))
     best = decisions(first_state(a, False, 1))
-    beginnings = RestartGenerator(a, best, False, 0.2, 1.0)
-    today = legal_replicas(a)
-    share: dict[Repack | None, list[float]] = {turn.anew: [] for turn in TURNS}
-    stays: dict[bool, list[float]] = {}
-    for number, turn in enumerate(20 * TURNS):
-        begun, times = beginnings.begin(number, best, np.random.default_rng(number))
-        assert times == PACKED if turn.anew else times in WITHOUT
+    restarts = RestartGenerator(a, best, False, 0.2, 1.0)
+    today = feasible_replicas(a)
+    changed: dict[float | None, list[float]] = {share: [] for share in REPACKED}
+    stays: dict[bool, list[float]] = {True: [], False: []}
+    for number, share in enumerate(20 * REPACKED):
+        begun, times = restarts.begin(number, best, np.random.default_rng(number))
+        assert times in WITHOUT if share is None else times == PACKED
         assert (begun.region < 5).all()
-        share[turn.anew].append(float(moved(a, best, begun).mean()))
-        stays.setdefault(turn.scattered or times == WITHOUT[SCATTERED], []).append(today[begun.place].mean())
+        changed[share].append(float(moved(a, best, begun).mean()))
+        stays[times == WITHOUT[SCATTERED]].append(today[begun.place].mean())
     assert max(stays[True]) < min(stays[False])
-    assert max(share[Repack.NONE]) == 0.0
-    assert 0.0 < np.mean(share[Repack.SOME]) < np.mean(share[Repack.REGIONS]) < np.mean(share[Repack.ALL])
-    unpacked = [number for number, turn in enumerate(8 * TURNS) if turn.anew is None]
-    begun_from = [beginnings.begin(number, best, np.random.default_rng(1))[0] for number in unpacked]
+    assert max(changed[0.0]) == 0.0
+    assert 0.0 < np.mean(changed[0.2]) < np.mean(changed[1.0])
+    unpacked = [number for number, share in enumerate(8 * REPACKED) if share is None]
+    begun_from = [restarts.begin(number, best, np.random.default_rng(1))[0] for number in unpacked]
     assert sum(begun is best for begun in begun_from) == len(unpacked) * (len(WITHOUT) - 1) // len(WITHOUT)
 
 
-def test_beginnings_without_a_plan_yet_pack_all_gangs() -> None:
+def test_restarts_without_a_plan_yet_pack_all_gangs() -> None:
     problem = made("standard", seed=4, datasets=30, workloads=45, regions=5)
     a = arrays_of(problem, dict(problem.objective.weights))
     first = decisions(first_state(a, False, 1))
-    beginnings = RestartGenerator(a, first, False, 0.2, 1.0)
-    for number, turn in enumerate(TURNS):
-        begun, _ = beginnings.begin(number, None, np.random.default_rng(1))
-        again, _ = beginnings.begin(number, None, np.random.default_rng(1))
+    restarts = RestartGenerator(a, first, False, 0.2, 1.0)
+    for number, share in enumerate(REPACKED):
+        begun, _ = restarts.begin(number, None, np.random.default_rng(1))
+        again, _ = restarts.begin(number, None, np.random.default_rng(1))
         assert (begun.region == again.region).all()
-        assert moved(a, first, begun).any() == (turn.anew is not None)
+        assert moved(a, first, begun).any() == (share is not None)
 
 
-def test_beginnings_without_gangs_take_turns_as_ever() -> None:
+def test_restarts_without_gangs_take_turns_too() -> None:
     problem = made("standard", seed=4, datasets=12, workloads=18, regions=3)
     a = arrays_of(problem, dict(problem.objective.weights))
     a = a._replace(option_mgpu=np.zeros_like(a.option_mgpu))
     first = decisions(first_state(a, False, 1))
-    beginnings = RestartGenerator(a, first, False, 0.2, 1.0)
-    assert [beginnings.begin(number, first, np.random.default_rng(1))[1] for number in range(4)] == list(WITHOUT)
+    restarts = RestartGenerator(a, first, False, 0.2, 1.0)
+    assert [restarts.begin(number, first, np.random.default_rng(1))[1] for number in range(4)] == list(WITHOUT)

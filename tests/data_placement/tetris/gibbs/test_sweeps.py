@@ -1,4 +1,4 @@
-"""Sweeps of a heat bath: what reads cost follows from outlays, sums keep count, prices level, and plans are mended."""
+"""Gibbs sweeps: read costs follow from reduced costs, sums are right, prices level, and plans are repaired."""
 
 from __future__ import annotations
 
@@ -41,24 +41,24 @@ REGIONS = 6
 
 
 @compiled
-def cost_of_read(a, outlay, i, r, volume, least):
-    find_order_statistics(a, outlay, i, least)
+def cost_of_read(a, reduced_cost, i, r, volume, least):
+    find_order_statistics(a, reduced_cost, i, least)
     regions = a.stored.shape[1]
-    return read_cost(outlay[i, r], level_without(outlay, i, 0, np.float32(0), regions), volume)
+    return read_cost(reduced_cost[i, r], level_without(reduced_cost, i, 0, np.float32(0), regions), volume)
 
 
 @compiled
-def levels_after(a, outlay, i, at, change, least):
+def levels_after(a, reduced_cost, i, at, change, least):
     """[changes, 2] the level without a read after each change, as kept and as found afresh."""
-    regions, fresh = a.stored.shape[1], outlay.copy()
+    regions, fresh = a.stored.shape[1], reduced_cost.copy()
     levels = np.empty((len(at), 2))
-    find_order_statistics(a, outlay, i, least)
+    find_order_statistics(a, reduced_cost, i, least)
     for j in range(len(at)):
-        change_reduced_cost(a, outlay, i, at[j], change[j], least)
-        fresh[i, :] = outlay[i, :]
+        change_reduced_cost(a, reduced_cost, i, at[j], change[j], least)
+        fresh[i, :] = reduced_cost[i, :]
         find_order_statistics(a, fresh, i, least)
         r = (at[j] + j) % regions
-        levels[j, 0] = level_without(outlay, i, r, np.float32(0.5), regions)
+        levels[j, 0] = level_without(reduced_cost, i, r, np.float32(0.5), regions)
         levels[j, 1] = level_without(fresh, i, r, np.float32(0.5), regions)
     return levels
 
@@ -88,10 +88,10 @@ def searching(
     return GibbsSweeps(a, refuse, cost(a, s) / len(a.tier), Nothing(), pace, np.random.default_rng(1))  # type: ignore[arg-type]
 
 
-def best_sets(outlays: np.ndarray, fewest: int, most: int) -> float:
-    """Least sum of as many outlays as there may be copies."""
+def best_sets(values: np.ndarray, fewest: int, most: int) -> float:
+    """Least sum of as many reduced costs as there may be copies."""
     return min(
-        float(sum(outlays[list(chosen)]))
+        float(sum(values[list(chosen)]))
         for n in range(fewest, most + 1)
         for chosen in itertools.combinations(range(REGIONS), n)
     )
@@ -104,15 +104,15 @@ def test_a_read_costs_what_the_best_replicas_cost_more(
     a, _ = begun
     rng = np.random.default_rng(fewest + 10 * most)
     a = a._replace(copies_min=np.full_like(a.copies_min, fewest), copies_max=np.full_like(a.copies_max, most))
-    outlay, least = reduced_cost_buffers(len(a.size), REGIONS), np.zeros(REGIONS + 1, np.float32)
+    reduced_cost, least = reduced_cost_buffers(len(a.size), REGIONS), np.zeros(REGIONS + 1, np.float32)
     for i in range(len(a.size)):
-        outlay[i, :REGIONS] = rng.normal(rng.normal(), 1, REGIONS)
+        reduced_cost[i, :REGIONS] = rng.normal(rng.normal(), 1, REGIONS)
         volume, r = np.float32(rng.exponential()), int(rng.integers(REGIONS))
-        row = outlay[i, :REGIONS].astype(float)
+        row = reduced_cost[i, :REGIONS].astype(float)
         with_read = row.copy()
         with_read[r] -= volume
         expected = volume + best_sets(with_read, fewest, most) - best_sets(row, fewest, most)
-        assert cost_of_read(a, outlay, i, r, volume, least) == pytest.approx(expected, abs=1e-5)
+        assert cost_of_read(a, reduced_cost, i, r, volume, least) == pytest.approx(expected, abs=1e-5)
 
 
 @pytest.mark.parametrize(("fewest", "most"), [(1, 4), (1, 1), (2, 3), (1, 6)])
@@ -122,20 +122,20 @@ def test_what_decides_stays_right_while_outlays_change(
     a, _ = begun
     rng = np.random.default_rng(1)
     a = a._replace(copies_min=np.full_like(a.copies_min, fewest), copies_max=np.full_like(a.copies_max, most))
-    outlay = reduced_cost_buffers(len(a.size), REGIONS)
-    outlay[0, :REGIONS] = rng.normal(size=REGIONS)
+    reduced_cost = reduced_cost_buffers(len(a.size), REGIONS)
+    reduced_cost[0, :REGIONS] = rng.normal(size=REGIONS)
     at, change = rng.integers(REGIONS, size=500), rng.normal(size=500).astype(np.float32)
-    levels = levels_after(a, outlay, 0, at, change, np.zeros(REGIONS + 1, np.float32))
+    levels = levels_after(a, reduced_cost, 0, at, change, np.zeros(REGIONS + 1, np.float32))
     np.testing.assert_array_equal(levels[:, 0], levels[:, 1])
 
 
 def counted_afresh(a: TetrisArrays, b: GibbsState) -> tuple[TetrisState, np.ndarray]:
-    """The sums of the plan in the bath, and its outlays without any price of storage."""
+    """The sums of the plan in the gibbs, and its reduced costs without any price of storage."""
     place = np.zeros(a.stored.shape, np.bool_)
-    replicas_of(a, b.outlay, b.least, place)
-    outlay = reduced_cost_buffers(*a.stored.shape)
-    fill_reduced_costs(a, b.volume, b.region, outlay, b.least)
-    return state_of(a, b.option, b.region, place, 1), outlay
+    replicas_of(a, b.reduced_cost, b.least, place)
+    reduced_cost = reduced_cost_buffers(*a.stored.shape)
+    fill_reduced_costs(a, b.volume, b.region, reduced_cost, b.least)
+    return state_of(a, b.option, b.region, place, 1), reduced_cost
 
 
 @pytest.mark.parametrize("family", ["standard", "features", "tight-storage"])
@@ -143,16 +143,16 @@ def test_sweeps_keep_count_and_stay_within_cores_and_quotas(family: str) -> None
     problem = made(family, datasets=60, workloads=90, regions=REGIONS)
     a = arrays_of(problem, dict(problem.objective.weights))
     s = first_state(a, problem.may_refuse, 1)
-    b = searching(a, s)._bath
+    b = searching(a, s)._gibbs
     assert b is not None
     unit = cost(a, s) / len(a.tier)
     moved = [gibbs_sweep(a, b, 0, len(a.tier), unit * hot, 1.0, unit) for hot in (1.0, 0.3, 0.1, 0.0)]
     assert moved[0] > 0
-    after, outlay = counted_afresh(a, b)
+    after, reduced_cost = counted_afresh(a, b)
     np.testing.assert_array_equal(b.gpus.demand, after.demand)
     np.testing.assert_array_equal(b.cpu, after.cpu)
     np.testing.assert_array_equal(b.quota, after.quota)
-    np.testing.assert_allclose(b.outlay[:, :REGIONS], outlay[:, :REGIONS], rtol=1e-3, atol=1e-5)
+    np.testing.assert_allclose(b.reduced_cost[:, :REGIONS], reduced_cost[:, :REGIONS], rtol=1e-3, atol=1e-5)
     assert a.option_region[b.option, b.region].all()
     assert (after.cpu <= np.maximum(a.cpu, s.cpu)).all()
     assert (after.quota <= np.maximum(a.quota, s.quota)).all()
@@ -184,7 +184,7 @@ def test_sweeps_lead_to_a_better_plan_within_the_limits() -> None:
             search._pace._watch.round = number
             search.round(pool, 1, None)
     plan = search.plans[0]
-    assert plan.feasible
+    assert plan.within_limits
     assert excess(a, plan.state, False) == 0
     assert plan.cost == pytest.approx(cost(a, plan.state))
     assert plan.cost < 0.95 * cost(a, s)
@@ -203,8 +203,8 @@ def test_gpus_are_used_alike_where_others_came_first_to_the_cores() -> None:
         for number in range(40):
             search._pace._watch.round = number
             search.round(pool, 1, None)
-    assert search._bath is not None
-    used = search._bath.gpus.demand[:, :, -1] / a.supply
+    assert search._gibbs is not None
+    used = search._gibbs.gpus.demand[:, :, -1] / a.supply
     np.testing.assert_allclose(used, np.broadcast_to(used.mean(axis=0), used.shape), rtol=0.05)
 
 
@@ -213,8 +213,8 @@ def test_a_cancelled_sweep_ends_where_it_is(begun: tuple[TetrisArrays, TetrisSta
     cancel = threading.Event()
     cancel.set()
     search = searching(a, s, StoppingCriteria(iterations=100, cancel=cancel))
-    assert search._bath is not None
-    search._sweep(search._bath, 0.5)
+    assert search._gibbs is not None
+    search._sweep(search._gibbs, 0.5)
     assert search._sweeps == 0
 
 
@@ -247,14 +247,14 @@ def test_solving_with_sweeps_gives_the_same_plan_again(family: str, monkeypatch:
     assert first.objective != without.objective
 
 
-def test_warming_up_goes_on_until_a_plan_is_mended(monkeypatch: pytest.MonkeyPatch) -> None:
-    mended, mend = [], GibbsSweeps._mended
+def test_warming_up_goes_on_until_a_plan_is_repaired(monkeypatch: pytest.MonkeyPatch) -> None:
+    mended, mend = [], GibbsSweeps._repaired
 
     def watched(search: GibbsSweeps, b: GibbsState) -> SearchPlan:
         mended.append(mend(search, b))
         return mended[-1]
 
-    monkeypatch.setattr(GibbsSweeps, "_mended", watched)
+    monkeypatch.setattr(GibbsSweeps, "_repaired", watched)
     (sweeps,) = (rehearsal for rehearsal in rehearsals(None) if rehearsal.name == "sweeps")
     sweeps.run(SearchContext(np.random.default_rng(0), SearchMonitor(StoppingCriteria(iterations=1)), 1, never))
     assert len(mended) == 1

@@ -97,16 +97,16 @@ def test_trees_wait_until_they_are_asked_for() -> None:
     relaxation = TreeCutRelaxation(
         a, bin_packing_peak_bound(problem), problem.splittable, np.random.default_rng(0), waits=True
     )
-    while not relaxation.settled:
+    while not relaxation.converged:
         relaxation.step(50)
-    assert not relaxation.planted
+    assert not relaxation.has_cuts
     before = relaxation.bound
     relaxation.step(500)
     assert relaxation.bound == before
     relaxation.go_on()
-    assert not relaxation.settled
+    assert not relaxation.converged
     relaxation.step(4000)
-    assert relaxation.planted
+    assert relaxation.has_cuts
     assert relaxation.bound > before
 
 

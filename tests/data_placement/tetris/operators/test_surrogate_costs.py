@@ -27,20 +27,20 @@ ALL = ActiveWindow(0.0, 0.0, 1.0)
 
 
 @compiled
-def regions_for(a, s, part, option, guess, temperature):
+def regions_for(a, s, part, option, surrogate, temperature):
     """[W] a region guessed for each workload on an option of its own."""
     guessed = np.empty(len(option), np.int64)
     for w in range(len(option)):
-        guessed[w] = sample_region_by_surrogate(a, s, part, w, option[w], temperature, guess)
+        guessed[w] = sample_region_by_surrogate(a, s, part, w, option[w], temperature, surrogate)
     return guessed
 
 
 @compiled
-def twins_for(a, s, part, window, guess, temperature):
+def twins_for(a, s, part, window, surrogate, temperature):
     """[W] a partner guessed for each workload."""
     guessed = np.empty(len(s.region), np.int64)
     for w in range(len(guessed)):
-        guessed[w] = sample_swap_partner(a, s, part, window, w, temperature, guess)
+        guessed[w] = sample_swap_partner(a, s, part, window, w, temperature, surrogate)
     return guessed
 
 
@@ -82,7 +82,7 @@ def test_without_noise_the_region_is_the_one_that_holds_most_of_what_is_read(
     a = a._replace(
         overload_price=0 * a.overload_price, idle_price=0 * a.idle_price, peak_price=0 * a.peak_price, cpu=2 * a.cpu
     )
-    guessed = regions_for(a, s, undivided(a, s), a.option_start[:-1], workspace_for(a).guess, 0.0)
+    guessed = regions_for(a, s, undivided(a, s), a.option_start[:-1], workspace_for(a).surrogate, 0.0)
     saved = local_reads(a, s)
     allowed = a.option_region[a.option_start[:-1], :-1] & (s.cpu + a.cpu_need[:, None] <= a.cpu)
     np.put_along_axis(allowed, s.region[:, None], False, axis=1)
@@ -95,7 +95,7 @@ def test_a_guessed_region_has_room_and_is_one_of_the_part(begun: tuple[TetrisArr
     a, s = begun
     for part in parts_of(a, s, 2):
         option = np.array([a.option_start[w + 1] - 1 for w in range(len(s.region))])
-        guessed = regions_for(a, part.state, part, option, workspace_for(a).guess, 1e-3)
+        guessed = regions_for(a, part.state, part, option, workspace_for(a).surrogate, 1e-3)
         found = np.flatnonzero(guessed >= 0)
         assert len(found) > 0
         r = guessed[found]
@@ -108,7 +108,7 @@ def test_a_guessed_region_has_room_and_is_one_of_the_part(begun: tuple[TetrisArr
 def test_a_guessed_partner_is_a_twin_elsewhere_in_the_part(begun: tuple[TetrisArrays, TetrisState]) -> None:
     a, s = begun
     part = parts_of(a, s, 2)[0]
-    guessed = twins_for(a, part.state, part, ALL, workspace_for(a).guess, 1e-3)
+    guessed = twins_for(a, part.state, part, ALL, workspace_for(a).surrogate, 1e-3)
     found = np.flatnonzero(guessed != np.arange(len(guessed)))
     assert len(found) > 0
     v = guessed[found]
@@ -125,7 +125,7 @@ def test_partners_keep_more_reads_at_home_than_twins_drawn_at_random(begun: tupl
         here, there = s.region[w], s.region[v]
         return float((saved[w, there] + saved[v, here] - saved[w, here] - saved[v, there]).sum())
 
-    guessed = twins_for(a, s, undivided(a, s), ALL, workspace_for(a).guess, 0.0)
+    guessed = twins_for(a, s, undivided(a, s), ALL, workspace_for(a).surrogate, 0.0)
     rng = np.random.default_rng(1)
     first, count = a.twin_start[a.twin_class], np.diff(a.twin_start)[a.twin_class]
     random = [gain(a.twin[first + rng.integers(count)]) for _ in range(20)]

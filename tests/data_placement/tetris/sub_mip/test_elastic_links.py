@@ -15,7 +15,7 @@ from mast_opt.data_placement.plan import Plan
 from mast_opt.data_placement.tetris.stage_objective import StageObjective
 from mast_opt.data_placement.tetris.sub_mip import fix_and_optimise as module
 from mast_opt.data_placement.tetris.sub_mip.elastic_links import EXCESS, NONE_LEFT
-from mast_opt.data_placement.tetris.sub_mip.fix_and_optimise import DEAREST, FRUITLESS, STUBBORN, FixAndOptimise
+from mast_opt.data_placement.tetris.sub_mip.fix_and_optimise import EXCESS_GROWTH, MOST_EXCESS, PATIENCE, FixAndOptimise
 from mast_opt.data_placement.verification.verifier import verify
 from mast_opt.mip import Mip
 from mast_opt.search.interface import MipSolver, SearchContext, SearchMonitor, StoppingCriteria
@@ -124,5 +124,7 @@ def test_what_stays_exceeded_becomes_dearer(monkeypatch: pytest.MonkeyPatch) -> 
 
     improved(problem, stubborn)
     prices = np.array([mip.cost[-1] for mip in spy.asked])
-    assert prices[1 : 1 + FRUITLESS] == pytest.approx(np.minimum(EXCESS * STUBBORN ** np.arange(FRUITLESS), DEAREST))
+    assert prices[1 : 1 + PATIENCE] == pytest.approx(
+        np.minimum(EXCESS * EXCESS_GROWTH ** np.arange(PATIENCE), MOST_EXCESS)
+    )
     assert prices[-1] == EXCESS

@@ -1,13 +1,13 @@
-"""What a heat bath ends with is mended: what saves least makes room, here or elsewhere, and room is used."""
+"""What a Gibbs sampler ends with is repaired: what saves least makes room, here or elsewhere, and room is used."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from mast_opt.data_placement.tetris.gibbs.replica_repair import repair_replicas
 from mast_opt.data_placement.tetris.initial_solution import first_state
 from mast_opt.data_placement.tetris.instance_arrays import TetrisArrays, arrays_of
+from mast_opt.data_placement.tetris.replica_repair import repair_replicas
 from mast_opt.data_placement.tetris.state import TetrisState, cost, excess, state_of
 from tests.data_placement.support import made
 

@@ -1,8 +1,9 @@
-"""Repair of a Gibbs-sampled plan (tetris): regions hold the replicas that save most for their size.
+"""Repair of replicas (tetris): regions hold those that save most for their size, within storage and ingress.
 
-Prices of storage say at which saving for its size a replica begins to pay, but not to the megabyte. Where a region
-holds too much, the replicas that save least for their size are dropped, or move where there is room if there must be so
-many; where it could hold more, those that save most are added.
+For first plans that exceed storage, and for Gibbs-sampled plans: prices of storage say at which saving for its size a
+replica begins to pay, but not to the megabyte. Where a region holds too much, the replicas that save least for their
+size are dropped, or move where there is room if there must be so many; where it could hold more, those that save most
+are added.
 """
 
 from __future__ import annotations
@@ -10,9 +11,10 @@ from __future__ import annotations
 import numpy as np
 
 from mast_opt.core.arrays import FloatArray
-from mast_opt.core.jit import compiled, kernel
+from mast_opt.core.jit import compiled
 from mast_opt.data_placement.problem import Bools, Ints
 from mast_opt.data_placement.tetris.instance_arrays import TetrisArrays
+from mast_opt.data_placement.tetris.operators.replicas import replica_fits, set_replica
 from mast_opt.data_placement.tetris.state import TetrisState
 
 SPARE = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2)
@@ -22,7 +24,14 @@ NO_SAVING: FloatArray = np.zeros((0, 1))
 
 
 def repair_replicas(a: TetrisArrays, s: TetrisState) -> None:
-    """Bring storage and arrivals within their limits, as far as dropping and moving replicas can; then use the room."""
+    """Bring storage and ingress within their limits, as far as dropping and moving replicas can; then use the room."""
+    evict_excess(a, s)
+    for r in range(len(a.cpu)):
+        _add_by_density(a, s, r)
+
+
+def evict_excess(a: TetrisArrays, s: TetrisState) -> None:
+    """Bring storage and ingress within their limits, as far as dropping and moving replicas can."""
     for spare in SPARE:
         over = (s.storage > a.storage) | (s.ingress > a.ingress)
         if not over.any():
@@ -32,8 +41,6 @@ def repair_replicas(a: TetrisArrays, s: TetrisState) -> None:
                 _evict_by_density(a, s, r, s.copies > a.copies_min, int((1 - spare) * a.storage[r]))
         for r in np.flatnonzero(over).tolist():
             _evict_by_density(a, s, r, np.ones_like(s.copies, np.bool_), a.storage[r])
-    for r in range(len(a.cpu)):
-        _add_by_density(a, s, r)
 
 
 def _evict_by_density(a: TetrisArrays, s: TetrisState, r: int, which: Bools, storage: int) -> None:
@@ -61,21 +68,6 @@ def _saving(a: TetrisArrays, s: TetrisState, datasets: Ints) -> FloatArray:
     return np.asarray(s.volume[datasets] * a.remote_price - price)
 
 
-@kernel
-def _fits(a: TetrisArrays, s: TetrisState, i, r):
-    arriving = 0 if a.stored[i, r] else a.size[i]
-    return s.storage[r] + a.size[i] <= a.storage[r] and s.ingress[r] + arriving <= a.ingress[r]
-
-
-@kernel
-def _count(a: TetrisArrays, s: TetrisState, i, r, sign):
-    """Add a replica (sign 1) or drop it (sign −1)."""
-    s.place[i, r] = sign > 0
-    s.copies[i] += sign
-    s.storage[r] += sign * a.size[i]
-    s.ingress[r] += 0 if a.stored[i, r] else sign * a.size[i]
-
-
 @compiled
 def _rearrange(a: TetrisArrays, s: TetrisState, r, leaving, saving, storage, coming):
     """Replicas of the datasets ``leaving`` are dropped in turn, or move to where they save most, until no more than
@@ -87,12 +79,12 @@ def _rearrange(a: TetrisArrays, s: TetrisState, r, leaving, saving, storage, com
         surplus, to = s.copies[i] > a.copies_min[i], -1
         most = 0.0 if surplus else -np.inf
         for q in range(len(a.cpu)):
-            if saving[at, q] > most and not s.place[i, q] and not a.forbidden[i, q] and _fits(a, s, i, q):
+            if saving[at, q] > most and not s.place[i, q] and replica_fits(a, s, i, q):
                 to, most = q, saving[at, q]
         if surplus or to >= 0:
-            _count(a, s, i, r, -1)
+            set_replica(a, s, i, r, False)
         if to >= 0:
-            _count(a, s, i, to, 1)
+            set_replica(a, s, i, to, True)
     for i in coming:
-        if _fits(a, s, i, r):
-            _count(a, s, i, r, 1)
+        if replica_fits(a, s, i, r):
+            set_replica(a, s, i, r, True)

@@ -38,14 +38,14 @@ def reached(events: tuple[Event, ...]) -> str:
     )
 
 
-def timed(problem: ServerAssignment, **given: Any) -> tuple[Solution, float]:
+def timed(problem: ServerAssignment, **given: Any) -> tuple[Solution[Any], float]:
     """The solution and the processor's seconds."""
     began = time.process_time()
     solution = mast_opt.solve(problem, "ras", **given)
     return solution, time.process_time() - began
 
 
-def show(title: str, solution: Solution, processor_s: float) -> None:
+def show(title: str, solution: Solution[Any], processor_s: float) -> None:
     verdict = solution.verdict
     assert verdict is not None
     bound = "none" if solution.bound is None else f"{solution.bound:.6f}"
@@ -57,7 +57,7 @@ def show(title: str, solution: Solution, processor_s: float) -> None:
     print(f"  moved {verdict.metrics['moved_servers']:.0f} servers; {terms}")
 
 
-def drifted(problem: ServerAssignment, solution: Solution, percent: float) -> ServerAssignment:
+def drifted(problem: ServerAssignment, solution: Solution[Any], percent: float) -> ServerAssignment:
     """The plan as today, and what is asked up or down by so many percent."""
     assert solution.plan is not None
     owner = solution.plan.reservation
@@ -67,7 +67,7 @@ def drifted(problem: ServerAssignment, solution: Solution, percent: float) -> Se
     return replace(problem, owner=owner.copy(), in_use=problem.in_use & kept, asked_mrru=asked)
 
 
-def changed(problem: ServerAssignment, solution: Solution) -> tuple[int, int]:
+def changed(problem: ServerAssignment, solution: Solution[Any]) -> tuple[int, int]:
     """Servers that are taken from somebody, and servers that somebody gains."""
     assert solution.plan is not None
     after = solution.plan.reservation

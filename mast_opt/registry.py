@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import importlib
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
 from mast_opt.core.arguments import a_text, a_whole, checked, optional
 from mast_opt.core.errors import UsageError
 from mast_opt.kind.kind import Kind
+from mast_opt.kind.problem import PlanT, Problem
+
+if TYPE_CHECKING:
+    from mast_opt.data_placement import DataPlacement
+    from mast_opt.job_placement import JobPlacement
+    from mast_opt.server_assignment import ServerAssignment
+    from mast_opt.task_reassignment import TaskReassignment
 
 _MODULES = {
     "data-placement": "mast_opt.data_placement.kind",
@@ -33,7 +40,7 @@ def kind_named(name: str) -> Kind[Any, Any]:
     return kind
 
 
-def kind_of(problem: object) -> Kind[Any, Any]:
+def kind_of(problem: Problem[PlanT]) -> Kind[Any, PlanT]:
     """The kind that a problem is of. Raises UsageError if it is no problem at all."""
     name = getattr(type(problem), "kind", None)
     if not isinstance(name, str) or name not in _MODULES:
@@ -41,7 +48,7 @@ def kind_of(problem: object) -> Kind[Any, Any]:
     return kind_named(name)
 
 
-def check_plan(kind: Kind[Any, Any], problem: Any, plan: Any) -> None:
+def check_plan(kind: Kind[Any, PlanT], problem: Problem[PlanT], plan: object) -> None:
     """Raises UsageError for what is no plan of this kind, PlanError for one whose arrays do not fit the problem: it is
     of another instance."""
     if not isinstance(plan, kind.plan_type):
@@ -50,6 +57,24 @@ def check_plan(kind: Kind[Any, Any], problem: Any, plan: Any) -> None:
     kind.check_plan(problem, plan)
 
 
+@overload
+def generate(
+    kind: Literal["data-placement"], family: str | None = None, *, seed: int = 0, **sizes: int
+) -> DataPlacement: ...
+@overload
+def generate(
+    kind: Literal["job-placement"], family: str | None = None, *, seed: int = 0, **sizes: int
+) -> JobPlacement: ...
+@overload
+def generate(
+    kind: Literal["server-assignment"], family: str | None = None, *, seed: int = 0, **sizes: int
+) -> ServerAssignment: ...
+@overload
+def generate(
+    kind: Literal["task-reassignment"], family: str | None = None, *, seed: int = 0, **sizes: int
+) -> TaskReassignment: ...
+@overload
+def generate(kind: str, family: str | None = None, *, seed: int = 0, **sizes: int) -> Any: ...
 @checked(kind=a_text, family=optional(a_text), seed=a_whole(0))
 def generate(kind: str, family: str | None = None, *, seed: int = 0, **sizes: int) -> Any:
     """A synthetic instance; the same arguments give the same instance.

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import astuple, dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -133,7 +134,7 @@ def _run(problem: JobPlacement, batch: str, seed: int, solver: str, limit_s: flo
     return _recorded(problem, solution, batch, seed, time.process_time() - began)
 
 
-def _recorded(problem: JobPlacement, solution: Solution, batch: str, seed: int, cpu_s: float) -> Run:
+def _recorded(problem: JobPlacement, solution: Solution[Any], batch: str, seed: int, cpu_s: float) -> Run:
     p, plan, verdict = problem, solution.plan, solution.verdict
     if plan is None or verdict is None:
         raise RuntimeError(f"{solution.solver} found no plan for {batch}, seed {seed}: {solution.message}")

@@ -11,6 +11,7 @@ from mast_opt.core.verdict import Verdict, Violation
 from mast_opt.kind.analysis_hooks import Alternative, Decisions
 from mast_opt.kind.header import Objective
 from mast_opt.kind.kind import Kind
+from mast_opt.kind.problem import PlanT, Problem
 from mast_opt.solving.mip_route import STAGE_SLACK_ABSOLUTE, STAGE_SLACK_RELATIVE
 
 SAME = 1e-12
@@ -60,7 +61,7 @@ class Reasons:
         return f"{self.name} {self.now}: {best.words} would cost the same."
 
 
-def reasons(kind: Kind[Any, Any], choices: Decisions, problem: Any, plan: Any, position: int) -> Reasons:
+def reasons(kind: Kind[Any, PlanT], choices: Decisions, problem: Problem[PlanT], plan: PlanT, position: int) -> Reasons:
     """Every alternative, measured by the verifier on the changed plan."""
     before = kind.verify(problem, plan)
     ranked = [
@@ -74,7 +75,7 @@ def reasons(kind: Kind[Any, Any], choices: Decisions, problem: Any, plan: Any, p
 
 
 def _ranked(
-    kind: Kind[Any, Any], choices: Decisions, problem: Any, before: Verdict, alternative: Alternative
+    kind: Kind[Any, Any], choices: Decisions, problem: Problem[Any], before: Verdict, alternative: Alternative
 ) -> tuple[tuple[float, ...], Option]:
     """How much worse the option is, in the objective or in each of its terms in order; and the option."""
     if alternative.plan is None:

@@ -11,6 +11,7 @@ from mast_opt import backends
 from mast_opt.core.errors import UsageError
 from mast_opt.kind.analysis_hooks import AnalysisHooks
 from mast_opt.kind.kind import Kind
+from mast_opt.kind.problem import PlanT, Problem
 from mast_opt.registry import kind_of
 from mast_opt.solving import Solution, solve
 
@@ -18,7 +19,7 @@ GivenT = TypeVar("GivenT")
 FoundT = TypeVar("FoundT")
 
 
-def asked(problem: Any) -> tuple[Kind[Any, Any], AnalysisHooks]:
+def asked(problem: Problem[PlanT]) -> tuple[Kind[Any, PlanT], AnalysisHooks]:
     """The problem's kind and what it can be asked."""
     kind = kind_of(problem)
     return kind, kind.questions()
@@ -35,8 +36,8 @@ def exact_solver(kind: Kind[Any, Any], solver: str) -> str:
 
 
 def solve_from(
-    kind: Kind[Any, Any], solver: str, limits: Mapping[str, Any], instance: Any, start: Any | None
-) -> Solution:
+    kind: Kind[Any, PlanT], solver: str, limits: Mapping[str, Any], instance: Problem[PlanT], start: PlanT | None
+) -> Solution[PlanT]:
     """A solve that begins with a plan, unless the solver builds its own from nothing.
 
     Args:

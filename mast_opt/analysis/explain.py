@@ -22,6 +22,7 @@ from mast_opt.core.solve_result import SolveParams, Status
 from mast_opt.core.verdict import Conflict
 from mast_opt.core.wording import did_you_mean, listed
 from mast_opt.kind.kind import Kind
+from mast_opt.kind.problem import PlanT, Problem
 from mast_opt.registry import check_plan
 from mast_opt.solving import verify
 from mast_opt.solving.clock import Clock
@@ -67,8 +68,8 @@ class Explanation:
     alternatives=a_whole(0),
 )
 def explain(
-    problem: Any,
-    plan: Any | None = None,
+    problem: Problem[PlanT],
+    plan: PlanT | None = None,
     names: Sequence[str] = (),
     *,
     solver: str = DEFAULT_SOLVER,
@@ -153,7 +154,7 @@ def explain(
     )
 
 
-def _of_plan(kind: Kind[Any, Any], problem: Any, plan: Any, names: Sequence[str]) -> Explanation:
+def _of_plan(kind: Kind[Any, PlanT], problem: Problem[PlanT], plan: PlanT, names: Sequence[str]) -> Explanation:
     _, questions = asked(problem)
     choices = questions.choices
     if choices is None:

@@ -19,6 +19,7 @@ from mast_opt.core.errors import BackendError, Interrupted, UsageError
 from mast_opt.core.solve_result import SolveParams, Status
 from mast_opt.kind.analysis_hooks import Resource
 from mast_opt.kind.kind import Kind
+from mast_opt.kind.problem import PlanT, Problem
 from mast_opt.mip import frozen
 from mast_opt.registry import check_plan
 from mast_opt.solving import Solution, verify
@@ -65,8 +66,8 @@ class Marginals:
     resources=texts,
 )
 def marginal_values(
-    problem: Any,
-    plan: Any | None = None,
+    problem: Problem[PlanT],
+    plan: PlanT | None = None,
     *,
     integers: str = "fixed",
     units: int = 1,
@@ -141,16 +142,16 @@ def marginal_values(
         plan = first.plan
     elif not verify(problem, plan).ok:
         raise UsageError("the plan breaks limits; 'mast-opt verify' lists them, and worth is asked of plans without")
-    ask: Callable[[Any], tuple[float, float, float] | None]
+    ask: Callable[[Problem[PlanT]], tuple[float, float, float] | None]
     if integers == "fixed":
         backend = backends.get(solver)
         params = SolveParams(time_limit_s=time_limit_s, seed=seed, threads=threads, cancel=cancel)
 
-        def ask(instance: Any) -> tuple[float, float, float] | None:
+        def ask(instance: Problem[PlanT]) -> tuple[float, float, float] | None:
             return _fixed(kind, instance, plan, backend, params)
     else:
 
-        def ask(instance: Any) -> tuple[float, float, float] | None:
+        def ask(instance: Problem[PlanT]) -> tuple[float, float, float] | None:
             return _free(solved(instance, plan))
 
     before = ask(problem)
@@ -183,7 +184,7 @@ def _chosen(known: Sequence[Resource], names: Sequence[str]) -> list[Resource]:
 
 
 def _fixed(
-    kind: Kind[Any, Any], problem: Any, plan: Any, backend: Backend, params: SolveParams
+    kind: Kind[Any, PlanT], problem: Problem[PlanT], plan: PlanT, backend: Backend, params: SolveParams
 ) -> tuple[float, float, float] | None:
     """(objective, bound, objective) of the linear program that is left when every integer column is held."""
     formulation = kind.formulate(problem, heuristics_too=False)
@@ -198,7 +199,7 @@ def _fixed(
     return result.objective, result.objective, result.objective
 
 
-def _free(solution: Solution) -> tuple[float, float, float] | None:
+def _free(solution: Solution[Any]) -> tuple[float, float, float] | None:
     if solution.objective is None:
         return None
     bound = 0.0 if solution.bound is None else solution.bound

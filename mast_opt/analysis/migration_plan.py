@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from mast_opt.core.errors import UsageError
 from mast_opt.kind.migration_plan import Order
+from mast_opt.kind.problem import PlanT, Problem
 from mast_opt.registry import kind_of
 from mast_opt.solving import verify
 
 
-def steps(problem: Any, plan: Any) -> Order:
+def steps(problem: Problem[PlanT], plan: PlanT) -> Order:
     """An order of what has to be done to get from today to the plan, what blocks it, and what would help.
 
     Args:

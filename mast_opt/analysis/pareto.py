@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Generic
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from mast_opt.core.errors import UsageError
 from mast_opt.core.solve_result import SolveParams, Status
 from mast_opt.core.verdict import Verdict
 from mast_opt.kind.kind import Formulation, Kind
+from mast_opt.kind.problem import PlanT, Problem, with_weights
 from mast_opt.search.params import Params
 from mast_opt.solving import feasible_current_plan, solve, solver_names
 from mast_opt.solving.clock import Clock
@@ -30,12 +31,12 @@ SAME = 1e-9
 
 
 @dataclass(frozen=True)
-class Point:
+class Point(Generic[PlanT]):
     """A plan, measured by the verifier, and what is proven about it."""
 
     terms: Mapping[str, float]
     metrics: Mapping[str, float]
-    plan: Any
+    plan: PlanT
     cap: float | None
     """The limit on the first term under which the second was minimised; None where there was none."""
     bound: float | None
@@ -45,7 +46,7 @@ class Point:
 
 
 @dataclass(frozen=True)
-class Frontier:
+class Frontier(Generic[PlanT]):
     """The answer of ``pareto``, ascending in the first term."""
 
     kind: str
@@ -53,7 +54,7 @@ class Frontier:
     terms: tuple[str, str]
     method: str
     """``epsilon`` with a MIP solver, ``weights`` with a heuristic."""
-    points: tuple[Point, ...]
+    points: tuple[Point[PlanT], ...]
     dominated: int
     """Points that were found and left out, since another has no more of either term."""
     missing: int
@@ -68,7 +69,7 @@ class Frontier:
     keep=optional(mapping_of(a_finite)),
 )
 def pareto(
-    problem: Any,
+    problem: Problem[PlanT],
     terms: Sequence[str],
     *,
     points: int = 7,
@@ -81,7 +82,7 @@ def pareto(
     formulation: str = "base",
     params: Params | Mapping[str, Any] | None = None,
     cancel: threading.Event | None = None,
-) -> Frontier:
+) -> Frontier[PlanT]:
     """The frontier between two terms of the objective.
 
     By ε-constraint with a MIP solver (Haimes, Lasdon & Wismer 1971): the least of the first term, the least of the
@@ -117,7 +118,7 @@ def pareto(
     limits = SolveParams(gap=gap, seed=seed, threads=threads, cancel=cancel)
     check_params(replace(limits, time_limit_s=time_limit_s))
     method = "weights" if solver in kind.heuristics else "epsilon"
-    nothing = Frontier(kind.name, solver, (first, second), method, (), 0, 0, Status.INFEASIBLE)
+    nothing: Frontier[PlanT] = Frontier(kind.name, solver, (first, second), method, (), 0, 0, Status.INFEASIBLE)
     if kind.conflicts(problem):
         return nothing
     rehearse(kind, needed(kind, solver, problem), cancel)
@@ -161,14 +162,14 @@ def _checked(
     return terms[0], terms[1]
 
 
-class _Epsilon:
+class _Epsilon(Generic[PlanT]):
     """The ε-constraint method on one formulation."""
 
     def __init__(
         self,
-        kind: Kind[Any, Any],
-        problem: Any,
-        stated: Formulation[Any],
+        kind: Kind[Any, PlanT],
+        problem: Problem[PlanT],
+        stated: Formulation[PlanT],
         terms: tuple[str, str],
         keep: dict[str, float],
         solver: str,
@@ -186,7 +187,7 @@ class _Epsilon:
         self._clock = Clock(time_limit_s)
         self._last = feasible_current_plan(kind, problem)
 
-    def points(self, count: int) -> list[Point | None]:
+    def points(self, count: int) -> list[Point[PlanT] | None]:
         """The two ends, then what lies between them."""
         questions = self._kind.questions()
         ahead = [questions.ahead[name] for name in (self._first, self._second) if name in questions.ahead]
@@ -206,14 +207,14 @@ class _Epsilon:
         if left is None or right is None:
             return [left, right]
         low, high = sorted(point.terms[self._first] for point in (left, right))
-        between: list[Point | None] = []
+        between: list[Point[PlanT] | None] = []
         for position, cap in enumerate(np.linspace(low, high, count)[1:-1].tolist()):
             if self._params.cancel.is_set():
                 break
             between.append(self._point(cap, self._second, self._first, 1 / (count - 2 - position)))
         return [left, *between, right]
 
-    def _point(self, cap: float | None, aim: str, other: str, share: float) -> Point | None:
+    def _point(self, cap: float | None, aim: str, other: str, share: float) -> Point[PlanT] | None:
         """Minimise one term (under a cap on the other), then the other, then all else."""
         caps = {} if cap is None else {other: cap}
         answer = self._least({aim: 1.0}, caps, 0.6 * share)
@@ -237,6 +238,7 @@ class _Epsilon:
             if self._second in weights:  # the end with the least of the first term
                 cap, bound = caps[aim], better.bound
                 proven = least_is_proven and better.status is Status.OPTIMAL
+        assert plan is not None
         return Point(verdict.terms, verdict.metrics, plan, cap, bound, proven)
 
     def _judge(self, answer: Answer) -> None:
@@ -266,7 +268,7 @@ def _slack(value: float) -> float:
 
 
 def _by_weights(
-    problem: Any,
+    problem: Problem[PlanT],
     first: str,
     second: str,
     points: int,
@@ -274,16 +276,16 @@ def _by_weights(
     params: Params | None,
     limits: SolveParams,
     time_limit_s: float | None,
-) -> list[Point | None]:
+) -> list[Point[PlanT] | None]:
     own = problem.objective.weights
     base = {name: own[name] if own[name] else 1.0 for name in (first, second)}
     clock = Clock(time_limit_s)
-    found: list[Point | None] = []
+    found: list[Point[PlanT] | None] = []
     for position, tilt in enumerate(np.geomspace(SPREAD, 1 / SPREAD, points).tolist()):
         if limits.cancel.is_set():
             break
         weights = {**own, first: base[first] * tilt**0.5, second: base[second] / tilt**0.5}
-        tilted = replace(problem, objective=replace(problem.objective, weights=weights, order=()))
+        tilted = with_weights(problem, weights, ())
         solution = solve(
             tilted,
             solver,
@@ -298,15 +300,15 @@ def _by_weights(
         proven = solution.status is Status.OPTIMAL
         found.append(
             None
-            if verdict is None
+            if verdict is None or solution.plan is None
             else Point(verdict.terms, verdict.metrics, solution.plan, None, solution.bound, proven)
         )
     return found
 
 
-def _efficient(points: Sequence[Point], first: str, second: str) -> list[Point]:
+def _efficient(points: Sequence[Point[PlanT]], first: str, second: str) -> list[Point[PlanT]]:
     """Ascending in the first term, without points that another one is at least as good as in both."""
-    kept: list[Point] = []
+    kept: list[Point[PlanT]] = []
     for point in sorted(points, key=lambda one: (one.terms[first], one.terms[second])):
         if not kept or point.terms[second] < kept[-1].terms[second] - SAME * max(1.0, abs(kept[-1].terms[second])):
             kept.append(point)

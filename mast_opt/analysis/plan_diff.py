@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import polars as pl
 
@@ -12,6 +11,7 @@ from mast_opt.core.errors import UsageError
 from mast_opt.core.fork_safety import use_tables
 from mast_opt.io.validation.frames import table_frames
 from mast_opt.kind.current_state import CurrentState
+from mast_opt.kind.problem import PlanT, Problem
 from mast_opt.kind.schema import Schema, Table, Tables
 from mast_opt.registry import check_plan, kind_of
 from mast_opt.solving import verify
@@ -82,7 +82,9 @@ class Diff:
         return any(table.differs for table in (*self.tables, *self.instance))
 
 
-def diff(problem: Any, before: Any | None, after: Any, *, problem_before: Any | None = None) -> Diff:
+def diff(
+    problem: Problem[PlanT], before: PlanT | None, after: PlanT, *, problem_before: Problem[PlanT] | None = None
+) -> Diff:
     """What changed from one plan to another.
 
     Args:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from mast_opt.analysis.common import asked
 from mast_opt.core.errors import UsageError
 from mast_opt.kind.analysis_hooks import Risk
+from mast_opt.kind.problem import PlanT, Problem
 from mast_opt.registry import check_plan
 
 
-def risk(problem: Any, plan: Any | None = None) -> Risk:
+def risk(problem: Problem[PlanT], plan: PlanT | None = None) -> Risk:
     """Which data has a single copy, and what each region would take with it.
 
     Args:

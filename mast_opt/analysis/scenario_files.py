@@ -133,7 +133,7 @@ def scenario_warnings(kind: Kind[Any, Any], scenarios: Sequence[Scenario], file:
     return tuple(found)
 
 
-def _factors(key: str, value: Any) -> list[tuple[str, float]]:
+def _factors(key: str, value: object) -> list[tuple[str, float]]:
     """Every number in the value of a change, with its key."""
     if isinstance(value, Mapping):
         return [pair for name, inner in value.items() for pair in _factors(f"{key}.{name}", inner)]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Generic
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from mast_opt.core.arrays import FloatArray, IntArray
 from mast_opt.core.solve_result import SolveParams, Status
 from mast_opt.kind.analysis_hooks import Loss, TwoStage
 from mast_opt.kind.kind import Formulation, Kind
+from mast_opt.kind.problem import PlanT
 from mast_opt.mip import Block, Mip, frozen
 from mast_opt.mip.transforms import Extension, extended
 from mast_opt.solving import Solution, solve
@@ -25,7 +26,7 @@ from mast_opt.solving.mip_route import STAGE_SLACK_ABSOLUTE, STAGE_SLACK_RELATIV
 
 
 @dataclass(frozen=True)
-class Robust:
+class Robust(Generic[PlanT]):
     """A plan for all scenarios, and what it and the base plan are worth in each.
 
     The solutions hold what was decided beforehand and decide the rest again; each is verified.
@@ -36,7 +37,7 @@ class Robust:
     decided: str
     """What is the same in all scenarios."""
     status: Status
-    plan: Any | None
+    plan: PlanT | None
     """For the instance as it is; None if none was found in time."""
     objective: float | None
     """Largest or mean objective of the plan over the scenarios, from the verified solutions."""
@@ -44,9 +45,9 @@ class Robust:
     """Proven: no plan has less."""
     base_objective: float | None
     """The same of the base plan."""
-    robust: Mapping[str, Solution]
+    robust: Mapping[str, Solution[PlanT]]
     """Scenario → the rest decided again with what this plan decides."""
-    base: Mapping[str, Solution]
+    base: Mapping[str, Solution[PlanT]]
     """Scenario → the same with what the base plan decides."""
     robust_lost: Mapping[str, Loss | None] = field(default_factory=dict)
     """Scenario → what it destroys where this plan is carried out before; None where a kind has no data to lose."""
@@ -146,10 +147,10 @@ def stated(joint: Extensive, mips: Sequence[Mip], weights: FloatArray, aim: str)
 
 
 @dataclass(frozen=True)
-class RobustSearch:
+class RobustSearch(Generic[PlanT]):
     """One plan for a base instance and its scenarios, by one MIP solver under one clock."""
 
-    kind: Kind[Any, Any]
+    kind: Kind[Any, PlanT]
     stages: TwoStage
     instances: Mapping[str, Any]
     """The base first: its formulation decides for all."""
@@ -161,7 +162,7 @@ class RobustSearch:
     params: SolveParams
     clock: Clock
 
-    def plan(self, before: Any) -> Robust:
+    def plan(self, before: PlanT) -> Robust[PlanT]:
         """The robust plan next to the base plan; a start for the search is the base plan with the best recourse."""
         names = list(self.instances)
         formulations = [self._formulation(name) for name in names]
@@ -221,9 +222,9 @@ class RobustSearch:
         formulation: Formulation[Any] = formulate(instance)
         return formulation
 
-    def _recourse(self, plan: Any, starts: Mapping[str, Any], share: float) -> dict[str, Solution]:
+    def _recourse(self, plan: PlanT, starts: Mapping[str, PlanT], share: float) -> dict[str, Solution[PlanT]]:
         """The best rest in every instance, with what the plan decides beforehand held."""
-        found: dict[str, Solution] = {}
+        found: dict[str, Solution[PlanT]] = {}
         for name, instance in self.instances.items():
             left = len(self.instances) - len(found)
             found[name] = solve(
@@ -238,7 +239,7 @@ class RobustSearch:
             )
         return found
 
-    def _value(self, solutions: Sequence[Solution]) -> float | None:
+    def _value(self, solutions: Sequence[Solution[Any]]) -> float | None:
         """The largest or mean objective; None if one is not known."""
         objectives = [solution.objective for solution in solutions]
         known = [objective for objective in objectives if objective is not None]
@@ -251,7 +252,7 @@ def _start(
     program: Mip,
     joint: Extensive,
     formulations: Sequence[Formulation[Any]],
-    solutions: Sequence[Solution],
+    solutions: Sequence[Solution[Any]],
     mips: Sequence[Mip],
 ) -> FloatArray | None:
     """The base plan with its recourse, as a value for every column."""

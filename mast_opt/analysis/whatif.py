@@ -6,7 +6,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, Generic
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from mast_opt.core.errors import UsageError
 from mast_opt.core.solve_result import SolveParams
 from mast_opt.core.verdict import Verdict
 from mast_opt.kind.analysis_hooks import AnalysisHooks, Loss
+from mast_opt.kind.problem import PlanT, Problem
 from mast_opt.registry import check_plan
 from mast_opt.search.params import Params
 from mast_opt.solving import Solution, verify
@@ -29,13 +30,13 @@ OBJECTIVES = ("worst", "weighted")
 
 
 @dataclass(frozen=True)
-class Outcome:
+class Outcome(Generic[PlanT]):
     """One scenario, planned again."""
 
     name: str
     problem: Any
-    """The instance after the scenario, with work that cannot be served priced."""
-    solution: Solution
+    """Of the same type as the base: the instance after the scenario, with work that cannot be served priced."""
+    solution: Solution[PlanT]
     moved: Mapping[str, float]
     """What has to be moved from the base plan to this one."""
     base_verdict: Verdict | None
@@ -46,14 +47,14 @@ class Outcome:
 
 
 @dataclass(frozen=True)
-class WhatIf:
+class WhatIf(Generic[PlanT]):
     """The answer of ``whatif``."""
 
     kind: str
-    base: Outcome
+    base: Outcome[PlanT]
     """The instance as it is."""
-    outcomes: tuple[Outcome, ...]
-    robust: Robust | None
+    outcomes: tuple[Outcome[PlanT], ...]
+    robust: Robust[PlanT] | None
     """One plan for all scenarios, where that was asked for and nobody cancelled before."""
 
 
@@ -62,9 +63,9 @@ class WhatIf:
     robust=optional(a_text),
 )
 def whatif(
-    problem: Any,
+    problem: Problem[PlanT],
     scenarios: Sequence[Scenario],
-    plan: Any | None = None,
+    plan: PlanT | None = None,
     *,
     robust: str | None = None,
     solver: str = "highs",
@@ -75,7 +76,7 @@ def whatif(
     jobs: int = 1,
     params: Params | Mapping[str, Any] | None = None,
     cancel: threading.Event | None = None,
-) -> WhatIf:
+) -> WhatIf[PlanT]:
     """Solve the instance under every scenario, beginning with the base plan, and compare with it.
 
     Work that cannot be served is priced in every scenario and in the base, never forbidden; data that has no room left
@@ -142,7 +143,7 @@ def whatif(
     base = solved(instances[BASE], plan)
     before = plan if plan is not None else base.plan
 
-    def outcome(name: str) -> Outcome:
+    def outcome(name: str) -> Outcome[PlanT]:
         instance = instances[name]
         begin = None if before is None else questions.adapted(instance, before)
         solution = base if name == BASE else solved(instance, begin)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from shlex import join
+from typing import Any
 
 from mast_opt.core.solve_result import Status
 from mast_opt.registry import kind_named
@@ -13,7 +14,7 @@ WIDE = 0.05
 """Gap of an exact solver from which on it is worth asking a heuristic."""
 
 
-def next_step(path: Path, solution: Solution, out: Path | None, *, interrupted: bool) -> str:
+def next_step(path: Path, solution: Solution[Any], out: Path | None, *, interrupted: bool) -> str:
     """Where the plan is, or why there is none, and what to do next."""
     if solution.plan is not None:
         return _with_a_plan(path, solution, out, interrupted=interrupted)
@@ -32,7 +33,7 @@ def next_step(path: Path, solution: Solution, out: Path | None, *, interrupted: 
     return "Proven infeasible: no plan keeps every limit; loosen one of them and solve again."
 
 
-def _with_a_plan(path: Path, solution: Solution, out: Path | None, *, interrupted: bool) -> str:
+def _with_a_plan(path: Path, solution: Solution[Any], out: Path | None, *, interrupted: bool) -> str:
     others = "" if interrupted or solution.gap is None or solution.gap <= WIDE else _heuristics(solution)
     better = f"\nA heuristic often finds a better plan sooner: try {others}." if others else ""
     if out is None:
@@ -41,7 +42,7 @@ def _with_a_plan(path: Path, solution: Solution, out: Path | None, *, interrupte
     return f"The plan is in {out}. Check it independently:\n  {verify}{better}"
 
 
-def _heuristics(solution: Solution) -> str:
+def _heuristics(solution: Solution[Any]) -> str:
     """The heuristics to try instead of an exact solver; none where a part is frozen, which not all of them can."""
     kind = kind_named(solution.kind)
     if solution.solver in kind.heuristics or solution.frozen:

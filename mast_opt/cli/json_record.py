@@ -45,7 +45,7 @@ def blank() -> Record:
     }
 
 
-def solution_keys(solution: Solution) -> Record:
+def solution_keys(solution: Solution[Any]) -> Record:
     """What a solve found; ``runtime_s`` is left to the caller, who also knows how long reading took."""
     verdict = {} if solution.verdict is None else verdict_keys(solution.verdict)
     return {
@@ -196,7 +196,7 @@ def marginal_keys(answer: Marginals) -> Record:
     }
 
 
-def whatif_keys(answer: WhatIf) -> Record:
+def whatif_keys(answer: WhatIf[Any]) -> Record:
     """The JSON object of ``whatif``: that of the base's solution, and the scenarios."""
     return {
         **solution_keys(answer.base.solution),
@@ -206,7 +206,7 @@ def whatif_keys(answer: WhatIf) -> Record:
     }
 
 
-def _outcome(one: Outcome) -> dict[str, Any]:
+def _outcome(one: Outcome[Any]) -> dict[str, Any]:
     solution, verdict = one.solution, one.solution.verdict
     return {
         "name": one.name,
@@ -234,13 +234,13 @@ def loss_keys(lost: Loss) -> Record:
     return {"lost_datasets": list(lost.datasets), "lost_tb": lost.tb, f"lost_{lost.noun}s": list(lost.work)}
 
 
-def _comparable(one: Outcome, verdict: Verdict) -> float:
+def _comparable(one: Outcome[Any], verdict: Verdict) -> float:
     """What the base plan has where the new one has its objective: with a lexicographic one, the value of that term."""
     term = next((term for term in (one.solution.term, *one.problem.objective.order) if term), None)
     return verdict.objective if term is None else verdict.terms[term]
 
 
-def _robust(robust: Robust) -> dict[str, Any]:
+def _robust(robust: Robust[Any]) -> dict[str, Any]:
     return {
         "minimises": robust.objective_kind,
         "decided": robust.decided,
@@ -264,7 +264,7 @@ def _keys_or_none(lost: Loss | None) -> Record | None:
     return None if lost is None else loss_keys(lost)
 
 
-def frontier_keys(answer: Frontier) -> Record:
+def frontier_keys(answer: Frontier[Any]) -> Record:
     """The JSON object of ``pareto``."""
     return {
         "kind": answer.kind,

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,10 @@ from numpy.typing import NDArray
 from mast_opt.core.arrays import Arrays, amounts, flags, positions, reals, scalars, tier_faults
 from mast_opt.core.errors import Fault, InstanceError
 from mast_opt.kind.header import Objective, term_faults
+from mast_opt.kind.problem import Problem
+
+if TYPE_CHECKING:
+    from mast_opt.data_placement.plan import Plan  # noqa: F401 - named in a string below
 
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
@@ -114,7 +118,7 @@ class Links:
 
 
 @dataclass(frozen=True, eq=False)
-class DataPlacement:
+class DataPlacement(Problem["Plan"]):
     """One instance, validated. Arrays are read-only; I, W, R, K count datasets, workloads, regions, types.
 
     Raises:

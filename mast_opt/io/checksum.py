@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 
 from mast_opt.core.fork_safety import use_tables
 from mast_opt.kind.header import Header
+from mast_opt.kind.problem import Problem
 from mast_opt.kind.schema import Schema, Table, Tables
 from mast_opt.registry import kind_of
 
 
-def checksum(problem: Any) -> str:
+def checksum(problem: Problem[Any]) -> str:
     """``sha256:…`` over the content of a problem: kind, rules, objective and tables.
 
     The same for every file format, spelling of a number, and order of rows that has no meaning; the name and the

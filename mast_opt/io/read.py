@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 from mast_opt.core.arguments import a_path, checked
 from mast_opt.core.errors import Fault, InstanceError, PlanError, UsageError
@@ -26,6 +26,7 @@ from mast_opt.io.readers.opening import open_source
 from mast_opt.io.validation.label_warnings import label_warnings
 from mast_opt.io.validation.tables import Checked, Rounding, check_tables
 from mast_opt.kind.kind import Kind
+from mast_opt.kind.problem import PlanT, Problem
 from mast_opt.kind.schema import Schema
 from mast_opt.registry import kind_named, kind_of
 
@@ -66,10 +67,10 @@ class Reading:
 
 
 @dataclass(frozen=True, eq=False)
-class PlanReading:
+class PlanReading(Generic[PlanT]):
     """A plan as it was read."""
 
-    plan: Any
+    plan: PlanT
     fields: Mapping[str, Any]
     """What ``plan.toml`` says; empty if there is none."""
     same_instance: bool | None
@@ -155,7 +156,7 @@ def kind_of_file(path: str | PathLike[str]) -> str:
     return name
 
 
-def read_plan(problem: Any, path: str | PathLike[str]) -> Any:
+def read_plan(problem: Problem[PlanT], path: str | PathLike[str]) -> PlanT:
     """The plan for this problem in a folder (or workbook or .json file). Raises PlanError, which lists every fault.
 
     A plan may be wrong for the problem and still be read: that is the verifier's business. Here it is only a
@@ -164,14 +165,14 @@ def read_plan(problem: Any, path: str | PathLike[str]) -> Any:
     return read_plan_of(problem, path).plan
 
 
-def read_plan_of(problem: Any, path: str | PathLike[str]) -> PlanReading:
+def read_plan_of(problem: Problem[PlanT], path: str | PathLike[str]) -> PlanReading[PlanT]:
     """As ``read_plan``, with what ``plan.toml`` says. Tables without a ``plan.toml`` are a plan too."""
     a_path("path", path)
     use_tables("read a plan")
     return read_undisturbed(Path(path), "plan.toml", lambda: _read_plan_of(problem, Path(path)))
 
 
-def _read_plan_of(problem: Any, path: Path) -> PlanReading:
+def _read_plan_of(problem: Problem[PlanT], path: Path) -> PlanReading[PlanT]:
     kind = kind_of(problem)
     faults = Faults()
     source = open_source(path, "plan", faults)
@@ -185,8 +186,8 @@ def _read_plan_of(problem: Any, path: Path) -> PlanReading:
 
 
 def plan_from(
-    problem: Any, source: Source, axes: Mapping[str, tuple[str, ...]], faults: Faults, cause: str = ""
-) -> Any:
+    problem: Problem[PlanT], source: Source, axes: Mapping[str, tuple[str, ...]], faults: Faults, cause: str = ""
+) -> PlanT:
     """The plan that a source holds for this problem.
 
     ``axes``: the labels of the problem. ``cause``: a sentence that explains faults.

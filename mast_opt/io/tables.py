@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack, overload
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypedDict, TypeVar, Unpack, overload
 
 import polars as pl
 
 from mast_opt.core.arguments import anything, checked, mapping_of
 from mast_opt.core.errors import UsageError
 from mast_opt.core.fork_safety import use_tables
+from mast_opt.core.solve_result import Status
 from mast_opt.io.faults import Faults, one_of
 from mast_opt.io.header import FORMAT
 from mast_opt.io.read import plan_from, problem_from
 from mast_opt.io.readers.memory import MemorySource
 from mast_opt.io.validation.frames import table_frames, with_numbers
+from mast_opt.kind.problem import PlanT, Problem
 from mast_opt.kind.schema import Schema, Tables
 from mast_opt.registry import check_plan, kind_named, kind_of
 
@@ -23,6 +25,21 @@ if TYPE_CHECKING:
     from mast_opt.job_placement import JobPlacement
     from mast_opt.server_assignment import ServerAssignment
     from mast_opt.task_reassignment import TaskReassignment
+
+
+PlanT_co = TypeVar("PlanT_co", covariant=True)
+
+
+class Planned(Protocol[PlanT_co]):
+    """A solution, as far as its tables need it."""
+
+    @property
+    def plan(self) -> PlanT_co | None:
+        """The plan; None where none was found."""
+
+    @property
+    def status(self) -> Status:
+        """How the solve ended."""
 
 
 class HeaderFields(TypedDict, total=False):
@@ -84,7 +101,7 @@ def from_tables(kind: str, tables: Mapping[str, Any], **header: Unpack[HeaderFie
 
 
 @checked(tables=mapping_of(anything))
-def plan_from_tables(problem: Any, tables: Mapping[str, Any]) -> Any:
+def plan_from_tables(problem: Problem[PlanT], tables: Mapping[str, Any]) -> PlanT:
     """A plan for this problem from tables in memory, which are those of a plan folder; see ``from_tables``.
 
     A plan may break limits of the problem: ``verify`` finds that.
@@ -98,7 +115,7 @@ def plan_from_tables(problem: Any, tables: Mapping[str, Any]) -> Any:
     return plan_from(problem, MemorySource(tables, {}, "plan_from_tables", faults), instance.axes, faults)
 
 
-def to_tables(problem: Any, plan: Any = None) -> dict[str, pl.DataFrame]:
+def to_tables(problem: Problem[PlanT], plan: PlanT | Planned[PlanT] | None = None) -> dict[str, pl.DataFrame]:
     """The tables of a problem, or of a plan for it, with labels and in the units of files.
 
     Args:
@@ -120,13 +137,14 @@ def to_tables(problem: Any, plan: Any = None) -> dict[str, pl.DataFrame]:
     if plan is None:
         _, tables = kind.unbuild(problem)
         return _frames(kind.schema, tables)
-    if not isinstance(plan, kind.plan_type) and hasattr(plan, "status"):
-        plan = _plan_of(plan)
-    check_plan(kind, problem, plan)
-    return _frames(kind.plan_schema, kind.unbuild_plan(problem, plan))
+    given: Any = plan
+    if not isinstance(given, kind.plan_type) and hasattr(given, "status"):
+        given = _plan_of(given)
+    check_plan(kind, problem, given)
+    return _frames(kind.plan_schema, kind.unbuild_plan(problem, given))
 
 
-def _plan_of(solution: Any) -> Any:
+def _plan_of(solution: Planned[PlanT]) -> PlanT:
     if solution.plan is None:
         raise UsageError(f"there is no plan to show: the solve ended {solution.status.value}")
     return solution.plan

@@ -15,13 +15,17 @@ def toml_text(fields: Mapping[str, Any]) -> str:
     Raises:
         TypeError: a value of another type.
     """
-    return tomli_w.dumps(_plain(fields))
+    return tomli_w.dumps(_without_none(fields))
 
 
-def _plain(value: Any) -> Any:
+def _without_none(fields: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: _plain(inner) for key, inner in fields.items() if inner is not None}
+
+
+def _plain(value: object) -> object:
     """The value with numbers of Python's own types and without keys whose value is None."""
     if isinstance(value, Mapping):
-        return {key: _plain(inner) for key, inner in value.items() if inner is not None}
+        return _without_none(value)
     if isinstance(value, (list, tuple)):
         return [_plain(inner) for inner in value]
     return value.item() if isinstance(value, np.generic) else value

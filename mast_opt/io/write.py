@@ -27,6 +27,7 @@ from mast_opt.io.validation.cells import faulty_labels
 from mast_opt.io.writers.excel import write_excel
 from mast_opt.io.writers.folder import write_tables
 from mast_opt.io.writers.json_file import write_json
+from mast_opt.kind.problem import PlanT, Problem
 from mast_opt.kind.schema import Schema
 from mast_opt.registry import check_plan, kind_of
 
@@ -38,7 +39,7 @@ _RESERVED = ("format", "kind", "instance", "checksum")
 
 
 @checked(path=a_path, format=optional(a_text), force=a_flag)
-def write(problem: Any, path: str | PathLike[str], format: str | None = None, *, force: bool = False) -> None:
+def write(problem: Problem[Any], path: str | PathLike[str], format: str | None = None, *, force: bool = False) -> None:
     """Write an instance: ``.xlsx`` and ``.json`` paths as one file, any other as a folder of CSV tables.
 
     ``format``: one of ``FORMATS``, to say otherwise. What is there already is only replaced with ``force``, and only
@@ -72,7 +73,7 @@ def write(problem: Any, path: str | PathLike[str], format: str | None = None, *,
             write_tables(partial, format, kind.schema, tables)
 
 
-def check_target(problem: Any, path: str | PathLike[str], *, force: bool = False) -> None:
+def check_target(problem: Problem[Any], path: str | PathLike[str], *, force: bool = False) -> None:
     """Raises InputError where ``write`` would refuse to write because of what is there, or could not write."""
     target = Path(path).absolute()
     if _format_of(target) in _FILE_WRITERS:
@@ -88,8 +89,8 @@ def _format_of(target: Path) -> str:
 
 
 def write_plan(
-    problem: Any,
-    plan: Any,
+    problem: Problem[PlanT],
+    plan: PlanT,
     fields: Mapping[str, Any],
     path: str | PathLike[str],
     certificate: Mapping[str, NDArray[Any]] | None = None,
@@ -126,7 +127,7 @@ def write_plan(
         write_events(partial, events)
 
 
-def check_plan_target(problem: Any, path: str | PathLike[str]) -> None:
+def check_plan_target(problem: Problem[Any], path: str | PathLike[str]) -> None:
     """Raises InputError where ``write_plan`` would refuse to write because of what is there, or could not write."""
     target = Path(path).absolute()
     _only("plan", kind_of(problem).plan_schema, force=True)(target)

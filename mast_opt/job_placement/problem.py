@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,10 @@ from mast_opt.job_placement.gpu_assignment import Devices, read_devices
 from mast_opt.job_placement.queue_order import Quotas, quota_tiers, rank
 from mast_opt.job_placement.units import GPU, LARGEST, LEVELS, MOST_GPUS, MOST_TASKS, RESOURCES, WHOLE, Bools, Ints
 from mast_opt.kind.header import Objective, term_faults
+from mast_opt.kind.problem import Problem
+
+if TYPE_CHECKING:
+    from mast_opt.job_placement.plan import Plan  # noqa: F401 - named in a string below
 
 ArrayT = TypeVar("ArrayT", bound="NDArray[Any]")
 _GPU_COLUMN = np.arange(len(RESOURCES)) == GPU
@@ -84,7 +88,7 @@ COLUMNS = (
 
 
 @dataclass(frozen=True, eq=False)
-class JobPlacement:
+class JobPlacement(Problem["Plan"]):
     """One instance, validated. Arrays are read-only.
 
     J, V, R, C, B, S, K, P count pending jobs, running jobs, regions, clusters, racks, servers, types, tiers.

@@ -26,13 +26,13 @@ from mast_opt.kind.current_state import CurrentState
 from mast_opt.kind.header import Header, Rule
 from mast_opt.kind.migration_plan import Order
 from mast_opt.kind.presentation import Chart
+from mast_opt.kind.problem import PlanT
 from mast_opt.kind.schema import Schema, Tables
 from mast_opt.mip import Mip, Size
 from mast_opt.search.interface import Heuristic, Pricing, Rehearsal
 from mast_opt.search.params import Params
 
 ProblemT = TypeVar("ProblemT")
-PlanT = TypeVar("PlanT")
 
 
 @dataclass(frozen=True)
@@ -120,15 +120,15 @@ class FixedParts(Generic[ProblemT, PlanT]):
     UnsupportedOption where no rule can say so. None: heuristics of this kind cannot keep parts."""
 
 
-def _unknown(problem: Any) -> None:
+def _unknown(problem: object) -> None:
     return None
 
 
-def _any_plan(problem: Any, plan: Any) -> None:
+def _any_plan(problem: object, plan: object) -> None:
     return None
 
 
-def _no_conflicts(problem: Any) -> tuple[()]:
+def _no_conflicts(problem: object) -> tuple[()]:
     return ()
 
 
@@ -136,11 +136,11 @@ def _no_warnings(tables: Tables) -> tuple[()]:
     return ()
 
 
-def _nothing(problem: Any, plan: Any) -> tuple[()]:
+def _nothing(problem: object, plan: object) -> tuple[()]:
     return ()
 
 
-def _no_rehearsals(solver: str, problem: Any | None) -> tuple[()]:
+def _no_rehearsals(solver: str, problem: object) -> tuple[()]:
     return ()
 
 

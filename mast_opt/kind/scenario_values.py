@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mast_opt.core.errors import UsageError
 from mast_opt.core.wording import did_you_mean
+from mast_opt.kind.problem import ProblemT, with_weights
 
 LARGEST = 1e12
 LARGEST_SUM = 9.2e18
@@ -40,7 +40,7 @@ def named(key: str, noun: str, known: Sequence[str], name: object) -> int:
     )
 
 
-def positions(key: str, noun: str, known: Sequence[str], value: Any) -> list[int]:
+def positions(key: str, noun: str, known: Sequence[str], value: object) -> list[int]:
     """Positions of a list of names, or of a single one."""
     names = [value] if isinstance(value, str) else value
     if not isinstance(names, list) or not names:
@@ -48,7 +48,7 @@ def positions(key: str, noun: str, known: Sequence[str], value: Any) -> list[int
     return [named(key, noun, known, name) for name in names]
 
 
-def number(key: str, value: Any) -> float:
+def number(key: str, value: object) -> float:
     """A number of at most ``LARGEST``, so that it fits in 64 bits in base units too."""
     if isinstance(value, bool) or not isinstance(value, int | float) or value != value:
         raise UsageError(f"{key} is {value!r}; expected a number")
@@ -91,7 +91,7 @@ def whole(key: str, value: float, least: int | None = None) -> int:
     return int(value)
 
 
-def factor(key: str, value: Any) -> float:
+def factor(key: str, value: object) -> float:
     """A number of at least 0."""
     times = number(key, value)
     if times < 0:
@@ -99,14 +99,14 @@ def factor(key: str, value: Any) -> float:
     return times
 
 
-def amounts(key: str, noun: str, known: Sequence[str], value: Any) -> dict[int, float]:
+def amounts(key: str, noun: str, known: Sequence[str], value: object) -> dict[int, float]:
     """A table of numbers by name."""
     if not isinstance(value, Mapping) or not value:
         raise UsageError(f"{key} is {value!r}; expected a table, as in {key} = {{ {known[0]} = 1 }}")
     return {named(key, noun, known, name): number(f"{key}.{name}", amount) for name, amount in value.items()}
 
 
-def records(key: str, axes: Mapping[str, Sequence[str]], amount: str | None, value: Any) -> list[Record]:
+def records(key: str, axes: Mapping[str, Sequence[str]], amount: str | None, value: object) -> list[Record]:
     """A list of tables with a name on each axis and, unless ``amount`` is None, a number."""
     wanted = (*axes, amount) if amount is not None else tuple(axes)
     shape = ", ".join(f"{name} = …" for name in wanted)
@@ -122,7 +122,7 @@ def records(key: str, axes: Mapping[str, Sequence[str]], amount: str | None, val
     return found
 
 
-def tier_factors(key: str, tiers: Sequence[int], value: Any) -> list[float]:
+def tier_factors(key: str, tiers: Sequence[int], value: object) -> list[float]:
     """A factor for every tier: one number for all, or a table with ``all`` and tiers that differ from it."""
     by_tier = value if isinstance(value, Mapping) else {"all": value}
     names = ("all", *(str(tier) for tier in tiers))
@@ -132,11 +132,11 @@ def tier_factors(key: str, tiers: Sequence[int], value: Any) -> list[float]:
     return [stated.get(str(tier), stated.get("all", 1.0)) for tier in tiers]
 
 
-def reweighted(problem: Any, value: Any) -> Any:
+def reweighted(problem: ProblemT, value: object) -> ProblemT:
     """The problem with other weights of some terms of its objective."""
     terms = tuple(problem.objective.weights)
     changed = {terms[at]: weight for at, weight in amounts("weights", "term", terms, value).items()}
     if any(weight < 0 for weight in changed.values()):
         raise UsageError("weights: expected numbers of at least 0")
     weights = {**problem.objective.weights, **changed}
-    return replace(problem, objective=replace(problem.objective, weights=weights))
+    return with_weights(problem, weights, problem.objective.order)

@@ -38,7 +38,7 @@ class StoppingCriteria:
     cancel: threading.Event = field(default_factory=threading.Event)
 
 
-def _always(problem: Any) -> Mapping[str, str]:
+def _always(problem: object) -> Mapping[str, str]:
     return {}
 
 
@@ -50,7 +50,7 @@ class Pricing:
     unless: Callable[[Any], Mapping[str, str]] = _always
     """problem → those of the terms that it does not take into account on this problem, and why."""
 
-    def missing(self, problem: Any, weighted: Iterable[str]) -> dict[str, str]:
+    def missing(self, problem: object, weighted: Iterable[str]) -> dict[str, str]:
         """Those of the weighted terms that are not taken into account, and why ("" where they never are)."""
         unpriced = self.unless(problem)
         return {term: unpriced.get(term, "") for term in weighted if term not in self.terms or term in unpriced}

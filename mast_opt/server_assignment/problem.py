@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,11 @@ from numpy.typing import NDArray
 from mast_opt.core.arrays import Arrays, amounts, flags, positions, scalars
 from mast_opt.core.errors import Fault, InstanceError
 from mast_opt.kind.header import Objective, term_faults
+from mast_opt.kind.problem import Problem
 from mast_opt.server_assignment.server_classes import ServerClasses, partition
+
+if TYPE_CHECKING:
+    from mast_opt.server_assignment.plan import Plan  # noqa: F401 - named in a string below
 
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
@@ -76,7 +80,7 @@ def weight_faults(place: str, objective: Objective) -> list[Fault]:
 
 
 @dataclass(frozen=True, eq=False)
-class ServerAssignment:
+class ServerAssignment(Problem["Plan"]):
     """One instance, validated. Arrays are read-only; S, T, R, B, D, Q count servers, types, racks, switchboards,
     datacenters, reservations.
 

@@ -6,16 +6,17 @@ import asyncio
 import threading
 from collections.abc import AsyncIterator, Callable, Generator, Iterator
 from concurrent.futures import Future
-from typing import Any, ParamSpec
+from typing import Any, Generic, ParamSpec
 
 from mast_opt.core.solve_result import Event
+from mast_opt.kind.problem import PlanT
 from mast_opt.solving.dispatch import solve
 from mast_opt.solving.solution import Solution
 
 GivenT = ParamSpec("GivenT")
 
 
-class SolveRun:
+class SolveRun(Generic[PlanT]):
     """A solve that runs in a thread of its own; ``mast_opt.start`` makes it.
 
         run = mast_opt.start(problem, "tetris", time_limit_s=60)
@@ -28,15 +29,15 @@ class SolveRun:
     solve that still runs at the end of the block, and waits for it. The process does not end before the solve.
     """
 
-    def __init__(self, target: Callable[[Callable[[Event], None]], Solution], cancel: threading.Event) -> None:
-        self._future: Future[Solution] = Future()
+    def __init__(self, target: Callable[[Callable[[Event], None]], Solution[PlanT]], cancel: threading.Event) -> None:
+        self._future: Future[Solution[PlanT]] = Future()
         self._cancel = cancel
         self._events: list[Event] = []
         self._changed = threading.Condition()
         self._thread = threading.Thread(target=self._run, args=(target,), name="mast-opt-solve")
         self._thread.start()
 
-    def _run(self, target: Callable[[Callable[[Event], None]], Solution]) -> None:
+    def _run(self, target: Callable[[Callable[[Event], None]], Solution[PlanT]]) -> None:
         try:
             solution = target(self._record)
         except BaseException as error:
@@ -78,7 +79,7 @@ class SolveRun:
         """Stop the solve soon; its result is the incumbent. Without effect on a solve that has ended."""
         self._cancel.set()
 
-    def result(self, timeout_s: float | None = None) -> Solution:
+    def result(self, timeout_s: float | None = None) -> Solution[PlanT]:
         """The solution, once the solve has ended.
 
         Args:
@@ -90,17 +91,17 @@ class SolveRun:
         """
         return self._future.result(timeout_s)
 
-    def __await__(self) -> Generator[Any, None, Solution]:
+    def __await__(self) -> Generator[Any, None, Solution[PlanT]]:
         return self._awaited().__await__()
 
-    async def _awaited(self) -> Solution:
+    async def _awaited(self) -> Solution[PlanT]:
         try:
             return await asyncio.shield(asyncio.wrap_future(self._future))
         except asyncio.CancelledError:
             self.cancel()
             raise
 
-    def __enter__(self) -> SolveRun:
+    def __enter__(self) -> SolveRun[PlanT]:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -108,10 +109,10 @@ class SolveRun:
         self._thread.join()
 
 
-def _starting(function: Callable[GivenT, Solution]) -> Callable[GivenT, SolveRun]:
+def _starting(function: Callable[GivenT, Solution[PlanT]]) -> Callable[GivenT, SolveRun[PlanT]]:
     """The function that starts another one in the background, with the same arguments."""
 
-    def start(*args: GivenT.args, **kwargs: GivenT.kwargs) -> SolveRun:
+    def start(*args: GivenT.args, **kwargs: GivenT.kwargs) -> SolveRun[PlanT]:
         """Begin to solve a problem in a thread of its own.
 
         Takes the arguments of ``mast_opt.solve`` and returns at once. Errors are raised by ``SolveRun.result`` and by
@@ -121,13 +122,13 @@ def _starting(function: Callable[GivenT, Solution]) -> Callable[GivenT, SolveRun
         on_event: Callable[[Event], None] | None = given.pop("on_event", None)
         cancel = given.pop("cancel", None) or threading.Event()
 
-        def run(record: Callable[[Event], None]) -> Solution:
+        def run(record: Callable[[Event], None]) -> Solution[PlanT]:
             def both(event: Event) -> None:
                 if on_event is not None:
                     on_event(event)
                 record(event)
 
-            call: Callable[..., Solution] = function
+            call: Callable[..., Solution[PlanT]] = function
             return call(*args, on_event=both, cancel=cancel, **given)
 
         return SolveRun(run, cancel)

@@ -22,6 +22,7 @@ from mast_opt.core.errors import Interrupted, UnsupportedOption, UsageError, Ver
 from mast_opt.core.solve_result import Event, Limit, SolveParams, Status, within_gap
 from mast_opt.core.verdict import Verdict
 from mast_opt.kind.kind import Formulation, Kind
+from mast_opt.kind.problem import PlanT, Problem
 from mast_opt.registry import check_plan, kind_of
 from mast_opt.search.interface import (
     Certificate,
@@ -48,7 +49,7 @@ def solver_names(kind: Kind[Any, Any]) -> tuple[str, ...]:
     return (*backends.names(), *kind.heuristics)
 
 
-def verify(problem: Any, plan: Any) -> Verdict:
+def verify(problem: Problem[PlanT], plan: PlanT) -> Verdict:
     """Check a plan against every hard constraint and recompute its objective, without any solver's help.
 
     Raises:
@@ -67,7 +68,7 @@ def verify(problem: Any, plan: Any) -> Verdict:
     freeze=optional(mapping_of(texts)),
 )
 def solve(
-    problem: Any,
+    problem: Problem[PlanT],
     solver: str = "highs",
     *,
     time_limit_s: float | None = None,
@@ -75,14 +76,14 @@ def solve(
     seed: int = 0,
     threads: int | None = None,
     iterations: int | None = None,
-    start: Any | None = None,
+    start: PlanT | None = None,
     formulation: str = "base",
     on_event: Callable[[Event], None] | None = None,
     cancel: threading.Event | None = None,
     options: Mapping[str, OptionValue] | tuple[tuple[str, OptionValue], ...] = (),
     params: Params | Mapping[str, Any] | None = None,
     freeze: Mapping[str, Collection[str]] | None = None,
-) -> Solution:
+) -> Solution[PlanT]:
     """Solve a problem and verify the plan.
 
     Args:
@@ -197,7 +198,7 @@ def solve(
     )
 
 
-def _compile(kind: Kind[Any, Any], solver: str, problem: Any, params: SolveParams, clock: Clock) -> None:
+def _compile(kind: Kind[Any, Any], solver: str, problem: Problem[Any], params: SolveParams, clock: Clock) -> None:
     """Compile the kernels that the solve needs, or load them; this is no part of the time limit."""
     said: list[bool] = []
 
@@ -214,7 +215,7 @@ def _compile(kind: Kind[Any, Any], solver: str, problem: Any, params: SolveParam
             say(False)
 
 
-def _unsolved(kind: Kind[Any, Any], problem: Any, start: Any | None, words: str, clock: Clock) -> Answer:
+def _unsolved(kind: Kind[Any, PlanT], problem: Problem[PlanT], start: PlanT | None, words: str, clock: Clock) -> Answer:
     """What is known before there was a search: the start, if it is valid."""
     with clock.phase("verify"):
         verdict = None if start is None else kind.verify(problem, start)
@@ -241,7 +242,7 @@ def _verified_with_rules(answer: Answer, fixed: Frozen) -> Answer:
     return replace(answer, verdict=verdict)
 
 
-def feasible_current_plan(kind: Kind[Any, Any], problem: Any) -> Any | None:
+def feasible_current_plan(kind: Kind[Any, PlanT], problem: Problem[PlanT]) -> PlanT | None:
     """The present state, if it is known and breaks no rule."""
     plan = kind.today(problem)
     return plan if plan is not None and kind.verify(problem, plan).ok else None
@@ -264,7 +265,7 @@ def _check(kind: Kind[Any, Any], solver: str, iterations: int | None, formulatio
         raise UsageError(f"{solver} has no iterations: it {_one_plan(kind)}")
 
 
-def _check_terms(kind: Kind[Any, Any], problem: Any, solver: str) -> None:
+def _check_terms(kind: Kind[Any, Any], problem: Problem[Any], solver: str) -> None:
     """Raises UnsupportedOption for a term with a weight that the heuristic does not take into account."""
     if solver not in kind.heuristics:
         return
@@ -281,7 +282,9 @@ def _check_terms(kind: Kind[Any, Any], problem: Any, solver: str) -> None:
     raise UnsupportedOption(f"{reasons}. Choose {', '.join([*able, 'a MIP backend such as highs'])}, or {change}")
 
 
-def _check_start(kind: Kind[Any, Any], problem: Any, solver: str, start: Any | None, freeze: object) -> None:
+def _check_start(
+    kind: Kind[Any, PlanT], problem: Problem[PlanT], solver: str, start: PlanT | None, freeze: object
+) -> None:
     if start is None:
         return
     check_plan(kind, problem, start)
@@ -320,7 +323,12 @@ def _search_context(
 
 
 def _by_heuristic(
-    kind: Kind[Any, Any], problem: Any, solver: str, tools: SearchContext, start: Any | None, clock: Clock
+    kind: Kind[Any, PlanT],
+    problem: Problem[PlanT],
+    solver: str,
+    tools: SearchContext,
+    start: PlanT | None,
+    clock: Clock,
 ) -> tuple[Answer, Certificate | None]:
     stop = tools.watch.stop
     with clock.phase("solve"):

@@ -12,6 +12,7 @@ from mast_opt.core.arguments import a_flag, a_path, a_text, checked, optional
 from mast_opt.core.errors import UsageError
 from mast_opt.io import write
 from mast_opt.io.atomic import check_free, new_file
+from mast_opt.kind.problem import PlanT, Problem
 from mast_opt.mip import Mip
 from mast_opt.mip.export import write_lp, write_mps
 from mast_opt.registry import check_plan, kind_of
@@ -22,7 +23,7 @@ _TABLES = (".xlsx", ".json", "")
 
 
 @checked(formulation=a_text)
-def formulate(problem: Any, formulation: str = "base") -> Mip:
+def formulate(problem: Problem[Any], formulation: str = "base") -> Mip:
     """The mixed-integer program of a problem.
 
     Its columns and rows have names, as ``place[logs,eu-west]``. A lexicographic objective is the first of its terms;
@@ -43,10 +44,10 @@ def formulate(problem: Any, formulation: str = "base") -> Mip:
 
 @checked(path=a_path, formulation=optional(a_text), force=a_flag)
 def export(
-    problem: Any,
+    problem: Problem[PlanT],
     path: str | PathLike[str],
     *,
-    plan: Any = None,
+    plan: PlanT | None = None,
     formulation: str | None = None,
     force: bool = False,
 ) -> None:
@@ -82,7 +83,7 @@ def export(
             kind.exporters[suffix](problem, partial)
 
 
-def check_format(problem: Any, out: Path, formulation: str | None = None, *, of_plan: bool = False) -> None:
+def check_format(problem: Problem[Any], out: Path, formulation: str | None = None, *, of_plan: bool = False) -> None:
     """Raises UsageError where ``export`` has no such format for the problem, or for a plan of it."""
     kind, suffix = kind_of(problem), out.suffix.lower()
     if of_plan:

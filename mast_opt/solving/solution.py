@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from os import PathLike
-from typing import Any
+from typing import Any, Generic
 
 from mast_opt import io
 from mast_opt.core.arguments import a_path, refuse
@@ -15,6 +15,7 @@ from mast_opt.core.errors import Fault, PlanError, UsageError
 from mast_opt.core.solve_result import AGREEMENT, Event, Limit, Status, relative_gap
 from mast_opt.core.verdict import Conflict, Verdict
 from mast_opt.core.wording import counted
+from mast_opt.kind.problem import PlanT, Problem
 from mast_opt.registry import check_plan, kind_of
 from mast_opt.search.interface import Certificate
 from mast_opt.search.params import Value
@@ -35,7 +36,7 @@ class Stage:
 
 
 @dataclass(frozen=True)
-class Solution:
+class Solution(Generic[PlanT]):
     """A verified plan, or the reason why there is none.
 
     ``plan``, ``verdict`` and ``objective`` are present exactly when ``status.has_solution``. The objective
@@ -45,7 +46,7 @@ class Solution:
     kind: str
     solver: str
     status: Status
-    plan: Any | None
+    plan: PlanT | None
     verdict: Verdict | None
     objective: float | None
     bound: float | None
@@ -80,7 +81,7 @@ class Solution:
         return relative_gap(self.objective, self.bound)
 
 
-def write_plan(problem: Any, solution: Solution, path: str | PathLike[str]) -> None:
+def write_plan(problem: Problem[PlanT], solution: Solution[PlanT], path: str | PathLike[str]) -> None:
     """Write a solution's plan as a folder of tables with a ``plan.toml``; an earlier plan there is replaced.
 
     Where the solver gave a certificate of its bound, the folder holds that too, and so it does the events of the solve.
@@ -106,7 +107,7 @@ def write_plan(problem: Any, solution: Solution, path: str | PathLike[str]) -> N
     io.write_plan(problem, solution.plan, plan_fields(solution), path, certificate, solution.events)
 
 
-def _check_labels(problem: Any, solution: Solution) -> None:
+def _check_labels(problem: Problem[Any], solution: Solution[Any]) -> None:
     """Raises PlanError where positions of the plan mean something else in this instance."""
     for axis, here in labels_of(problem).items():
         said = tuple(solution.labels.get(axis, here))
@@ -117,7 +118,7 @@ def _check_labels(problem: Any, solution: Solution) -> None:
             raise PlanError([Fault(f"{axis}[{at}]", f"{expected}, as in the solution", value=found)], OTHER_INSTANCE)
 
 
-def _check_worth(here: Verdict, solution: Solution) -> None:
+def _check_worth(here: Verdict, solution: Solution[Any]) -> None:
     """Raises PlanError where the plan is not worth in this instance what the solution says."""
     said = solution.verdict
     if said is None:
@@ -132,7 +133,7 @@ def _check_worth(here: Verdict, solution: Solution) -> None:
         raise PlanError([Fault("plan", f"{worth}, as in the solution", value=found)], OTHER_INSTANCE)
 
 
-def plan_fields(solution: Solution) -> dict[str, Any]:
+def plan_fields(solution: Solution[Any]) -> dict[str, Any]:
     """What ``plan.toml`` says in addition to the instance that the plan is for."""
     stages = [
         {"term": stage.term, "objective": stage.objective, "bound": stage.bound}

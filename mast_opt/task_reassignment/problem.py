@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,10 @@ from numpy.typing import NDArray
 from mast_opt.core.arrays import Arrays, amounts, flags, positions, scalars
 from mast_opt.core.errors import InstanceError
 from mast_opt.kind.header import Objective, term_faults
+from mast_opt.kind.problem import Problem
+
+if TYPE_CHECKING:
+    from mast_opt.task_reassignment.plan import Plan  # noqa: F401 - named in a string below
 
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
@@ -56,7 +60,7 @@ COLUMNS = (
 
 
 @dataclass(frozen=True, eq=False)
-class TaskReassignment:
+class TaskReassignment(Problem["Plan"]):
     """One instance, validated. Arrays are read-only; P, M, K, S count processes, machines, resources, services.
 
     Amounts of a resource are integers in whatever unit the instance uses for it.

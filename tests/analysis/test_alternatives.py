@@ -82,7 +82,7 @@ def test_the_change_is_the_verifiers() -> None:
     assert some(far.plan).run_type[rows].tolist() == [H100]
     assert some(far.plan).place[LOGS, A]
     assert not some(far.plan).place[IMAGES, A]
-    before, after = mast_opt.verify(FREE, PLAN), mast_opt.verify(FREE, far.plan)
+    before, after = mast_opt.verify(FREE, PLAN), mast_opt.verify(FREE, some(far.plan))
     assert option.change == pytest.approx(after.objective - before.objective)
     assert option.terms["remote"] == pytest.approx(after.terms["remote"] - before.terms["remote"])
     assert B in PLAN.run_region
@@ -131,7 +131,7 @@ def test_every_alternative_moves_the_whole_workload_and_nothing_else(
             assert np.array_equal(some(one.plan).run_share[kept], plan.run_share[others])
             assert (some(one.plan).run_workload[~kept] == w).all()
             assert some(one.plan).run_share[~kept].sum() == (0 if one.words == "left out" else SHARE)
-            kind.verify(problem, one.plan)
+            kind.verify(problem, some(one.plan))
 
 
 def test_unknown_names_and_broken_plans() -> None:

@@ -186,7 +186,7 @@ def test_a_robust_plan_saves_data_that_only_a_lost_region_has_today() -> None:
     """It is copied before the region is lost; the base plan without that copy loses it."""
     roomy = replace(FREE, ingress_limited=np.zeros(3, np.bool_))
     only_a = mast_opt.solve(replace(roomy, forbidden=grid((LOGS, B), (LOGS, C)))).plan
-    assert mast_opt.verify(roomy, only_a).ok
+    assert mast_opt.verify(roomy, some(only_a)).ok
     robust = mast_opt.whatif(roomy, [Scenario("lost", {"lose_regions": ["a"]})], only_a, robust="weighted").robust
     assert robust is not None
     assert robust.base_lost["lost"] == Loss(("logs",), 4.0, ("train", "etl"))
@@ -209,7 +209,8 @@ def test_moved_work_is_counted_from_the_plan_that_the_loss_hits() -> None:
         expected = gone / (1000 * sum(demand))
         assert some(solution.verdict).terms["moved_work"] == pytest.approx(expected)
         assert expected > 0.1 or lost != "b"  # train leaves b
-        assert mast_opt.verify(answer.outcomes[0].problem, solution.plan).terms["moved_work"] == pytest.approx(expected)
+        verdict = mast_opt.verify(answer.outcomes[0].problem, some(solution.plan))
+        assert verdict.terms["moved_work"] == pytest.approx(expected)
         assert instance.current_share.sum() == PLAN.run_share.sum()
 
 

@@ -135,7 +135,7 @@ def test_a_migration_ends_within_the_residency() -> None:
     )
     plan = mast_opt.solve(today).plan
     assert resident(today, some(plan))
-    order = mast_opt.steps(today, plan)
+    order = mast_opt.steps(today, some(plan))
     assert not order.stuck
     moves = [(move.action, move.source, move.target) for move in order.moves if move.what == "logs"]
     assert ("delete", "c", None) in moves

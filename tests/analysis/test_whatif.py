@@ -142,7 +142,7 @@ def test_scenarios_beside_the_base() -> None:
     assert answer.robust is None
     for one in (answer.base, *answer.outcomes):
         assert one.solution.status is Status.OPTIMAL
-        assert mast_opt.verify(one.problem, one.solution.plan).ok
+        assert mast_opt.verify(one.problem, some(one.solution.plan)).ok
         assert proven(base(one.problem).mip).objective == pytest.approx(one.solution.objective, rel=1e-3)
         assert one.base_verdict is not None
         place = some(one.solution.plan).place & ~PLAN.place
@@ -171,7 +171,7 @@ def test_one_set_of_replicas_for_all(aim: str, problem: DataPlacement) -> None:
     assert robust.status is Status.OPTIMAL
     assert robust.objective == pytest.approx(robust.bound, rel=1e-4)
     assert some(robust.objective) <= some(robust.base_objective) + 1e-6
-    assert mast_opt.verify(answer.base.problem, robust.plan).ok
+    assert mast_opt.verify(answer.base.problem, some(robust.plan)).ok
     values = []
     changes = {"base": {}, **{scenario.name: scenario.changes for scenario in scenarios}}
     for one in (answer.base, *answer.outcomes):

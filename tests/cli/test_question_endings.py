@@ -48,7 +48,7 @@ def test_without_a_robust_plan(
     call: Call, instance: Path, scenarios: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, status: str, code: int
 ) -> None:
 
-    def unlucky(*given: Any, **named: Any) -> WhatIf:
+    def unlucky(*given: Any, **named: Any) -> WhatIf[Any]:
         answer = mast_opt.whatif(*given, **named)
         assert answer.robust is not None
         return replace(answer, robust=replace(answer.robust, status=Status(status), plan=None))

@@ -67,8 +67,9 @@ def test_unfit_formats(folder: Folder, out: Path) -> None:
         write(toy, out / "a", "feather")
     with pytest.raises(UsageError, match=r"ends in \.xlsx"):
         write(toy, out / "a", "xlsx")
+    wrong: Any = "toy"
     with pytest.raises(UsageError, match="is not a problem"):
-        write("toy", out / "a")
+        write(wrong, out / "a")
     assert listing(out) == []
 
 

@@ -12,6 +12,7 @@ from mast_opt.core.errors import Fault, InstanceError
 from mast_opt.core.verdict import Conflict
 from mast_opt.kind.header import Header, Rule
 from mast_opt.kind.kind import Kind
+from mast_opt.kind.problem import Problem
 from mast_opt.kind.schema import Axis, Schema, Table, Tables, boolean, choice, integer, label, need, supply
 
 TB, GB, SHARE = 1_000_000, 1024, 1000
@@ -79,7 +80,7 @@ PLAN_SCHEMA = Schema(
 
 
 @dataclass(frozen=True, eq=False)
-class Toy:
+class Toy(Problem[Tables]):
     kind: ClassVar[str] = "toy"
     header: Header
     tables: Tables

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -47,7 +48,7 @@ def by_symmetry(servers: dict[str, int]) -> dict[str, int]:
     return {"s" if name in ("s1", "s2") else name: tasks for name, tasks in servers.items()}
 
 
-def placements(problem: JobPlacement, solution: Solution) -> dict[str, dict[str, int]]:
+def placements(problem: JobPlacement, solution: Solution[Any]) -> dict[str, dict[str, int]]:
     plan = some(solution.plan)
     found: dict[str, dict[str, int]] = {}
     for j, s, n in zip(plan.job.tolist(), plan.server.tolist(), plan.tasks.tolist()):

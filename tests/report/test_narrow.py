@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from rich.console import Console
@@ -108,7 +109,7 @@ def test_scenarios_with_losses_fit_eighty_columns(kind: str, tmp_path: Path) -> 
     assert "base" not in words  # nothing is lost in the base, which has no row here
 
 
-def _larger(one: Outcome) -> Outcome:
+def _larger(one: Outcome[Any]) -> Outcome[Any]:
     """The outcome with figures as long as those of a large instance."""
     moved = dict.fromkeys(one.moved, 1234567.0)
     lost = one.lost

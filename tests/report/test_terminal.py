@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -101,12 +102,12 @@ def test_ratios_are_coloured_by_heat() -> None:
 
 
 @pytest.fixture(scope="module")
-def solved() -> tuple[mast_opt.DataPlacement, mast_opt.Solution]:
+def solved() -> tuple[mast_opt.DataPlacement, mast_opt.Solution[Any]]:
     problem = mast_opt.generate("data-placement", "standard", seed=1, datasets=8, workloads=10, regions=3)
     return problem, mast_opt.solve(problem, gap=0.5)
 
 
-def test_every_figure_is_the_verifiers(solved: tuple[mast_opt.DataPlacement, mast_opt.Solution]) -> None:
+def test_every_figure_is_the_verifiers(solved: tuple[mast_opt.DataPlacement, mast_opt.Solution[Any]]) -> None:
     problem, solution = solved
     assert solution.plan is not None
     verdict = mast_opt.verify(problem, solution.plan)
@@ -129,7 +130,7 @@ def test_every_figure_is_the_verifiers(solved: tuple[mast_opt.DataPlacement, mas
     )
 
 
-def test_terms_in_order_are_told_one_by_one(solved: tuple[mast_opt.DataPlacement, mast_opt.Solution]) -> None:
+def test_terms_in_order_are_told_one_by_one(solved: tuple[mast_opt.DataPlacement, mast_opt.Solution[Any]]) -> None:
     problem = replace(solved[0], objective=replace(solved[0].objective, order=("peak", "remote")))
     solution = mast_opt.solve(problem, "cpsat", threads=1)
     assert solution.verdict is not None
@@ -146,7 +147,7 @@ def test_terms_in_order_are_told_one_by_one(solved: tuple[mast_opt.DataPlacement
         assert len(left) == (value != 0 and term not in problem.objective.order)
 
 
-def test_no_plan_is_said_in_words(solved: tuple[mast_opt.DataPlacement, mast_opt.Solution]) -> None:
+def test_no_plan_is_said_in_words(solved: tuple[mast_opt.DataPlacement, mast_opt.Solution[Any]]) -> None:
     problem, solution = solved
     nothing = replace(
         solution,
@@ -169,7 +170,7 @@ def test_no_plan_is_said_in_words(solved: tuple[mast_opt.DataPlacement, mast_opt
 )
 def test_a_robust_plan_claims_what_is_proven(bound: float | None, words: str) -> None:
     shown = console()
-    robust = Robust("worst", "replicas", Status.FEASIBLE, None, 3.0, bound, 4.0, {}, {})
+    robust: Robust[Any] = Robust("worst", "replicas", Status.FEASIBLE, None, 3.0, bound, 4.0, {}, {})
     show_robust(shown, robust)
     assert words in text_of(shown)
     assert UNKNOWN not in text_of(shown)

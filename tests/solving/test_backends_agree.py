@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -22,7 +23,7 @@ OPTIMA = {
 }
 
 
-def solved(problem: object, solver: str) -> Solution:
+def solved(problem: Any, solver: str) -> Solution[Any]:
     return mast_opt.solve(problem, solver, time_limit_s=120, gap=1e-6)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from typing import Any
 
 import pytest
 
@@ -63,7 +64,7 @@ def test_the_end_of_the_block_ends_the_solve() -> None:
 
 
 def test_asyncio_awaits_and_iterates() -> None:
-    async def both() -> tuple[list[mast_opt.Event], mast_opt.Solution]:
+    async def both() -> tuple[list[mast_opt.Event], mast_opt.Solution[Any]]:
         run = mast_opt.start(problem(), "highs")
         events = [event async for event in run]
         return events, await run
@@ -74,7 +75,7 @@ def test_asyncio_awaits_and_iterates() -> None:
 
 
 def test_a_cancelled_task_cancels_the_solve() -> None:
-    async def cancelled() -> mast_opt.SolveRun:
+    async def cancelled() -> mast_opt.SolveRun[Any]:
         run = mast_opt.start(hard(), "highs", gap=0.0)
 
         async def wait() -> None:

@@ -10,6 +10,7 @@ from mast_opt.core.errors import InputError, PlanError
 from mast_opt.core.verdict import Verdict
 from mast_opt.io import PlanReading, read, read_plan_of
 from mast_opt.io.atomic import new_folder
+from mast_opt.kind.problem import PlanT, Problem
 from mast_opt.registry import kind_of
 
 FOLDER = "best_known"
@@ -68,7 +69,7 @@ def offer(instance: Path, folder: Path) -> str:
     return f"best known: {verdict.objective:.6g}{was}"
 
 
-def _stored(problem: Any, place: Path) -> PlanReading | None:
+def _stored(problem: Problem[PlanT], place: Path) -> PlanReading[PlanT] | None:
     """The plan that is stored for an instance, if it is one for this version of it."""
     try:
         stored = read_plan_of(problem, place) if place.is_dir() else None

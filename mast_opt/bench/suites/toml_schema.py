@@ -17,11 +17,11 @@ LARGEST = 1e300
 """Whole numbers may be longer than a floating-point number can be."""
 
 
-def _whole(value: Any, least: int = 0) -> bool:
+def _whole(value: object, least: int = 0) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and least <= value < 2**31
 
 
-def _number(value: Any) -> bool:
+def _number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= LARGEST
 
 
@@ -29,15 +29,15 @@ def _all(is_one: Callable[[Any], bool]) -> Callable[[Any], bool]:
     return lambda value: isinstance(value, list) and all(is_one(item) for item in value)
 
 
-def _text(value: Any) -> bool:
+def _text(value: object) -> bool:
     return isinstance(value, str)
 
 
-def _table(value: Any) -> bool:
+def _table(value: object) -> bool:
     return isinstance(value, dict)
 
 
-def _pattern(value: Any) -> bool:
+def _pattern(value: object) -> bool:
     """A path below a folder, perhaps with wildcards, that ``Path.glob`` of every Python accepts."""
     if not isinstance(value, str) or "\0" in value:
         return False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 from cyclopts.validators import Number
@@ -119,7 +119,7 @@ def command(
     return Answer(code, show)
 
 
-def _ending(answer: Frontier, *, interrupted: bool) -> tuple[Exit, str]:
+def _ending(answer: Frontier[Any], *, interrupted: bool) -> tuple[Exit, str]:
     if answer.status is Status.INFEASIBLE:
         return Exit.INFEASIBLE, "Proven infeasible: there is no plan at all; 'mast-opt explain' says why."
     if interrupted:
@@ -130,7 +130,7 @@ def _ending(answer: Frontier, *, interrupted: bool) -> tuple[Exit, str]:
     return Exit.OK, ""
 
 
-def _write(answer: Frontier, out: Path) -> None:
+def _write(answer: Frontier[Any], out: Path) -> None:
     """A row a point: both terms first, the bound, then every other term and metric."""
     head = answer.points[0]
     others = [name for name in head.terms if name not in answer.terms]

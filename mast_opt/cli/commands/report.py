@@ -15,6 +15,7 @@ from mast_opt.cli.options import Force, Instance, Json, TheRun
 from mast_opt.cli.plan_claims import objective_meant, text_in, wrong_claims
 from mast_opt.core.verdict import Verdict
 from mast_opt.io import PlanReading, read, read_certificate, read_events, read_plan_of
+from mast_opt.kind.problem import PlanT, Problem
 from mast_opt.solving import verify
 
 if TYPE_CHECKING:
@@ -82,7 +83,7 @@ def command(
 
 
 def _to_be_believed(
-    problem: Any, verdict: Verdict, reading: PlanReading, proof: Proof
+    problem: Problem[PlanT], verdict: Verdict, reading: PlanReading[PlanT], proof: Proof
 ) -> tuple[dict[str, Any], list[str]]:
     """What ``plan.toml`` says, without a bound and a status that are another instance's or wrong; and why."""
     meant = objective_meant(problem, verdict, reading.fields)

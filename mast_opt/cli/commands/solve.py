@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 from cyclopts.validators import Number
@@ -19,6 +19,7 @@ from mast_opt.cli.options import Full, Instance, Json, Param, ParamFile, Strict,
 from mast_opt.core.errors import UsageError
 from mast_opt.core.solve_result import Event, Status
 from mast_opt.io import check_plan_target, read_plan, validate
+from mast_opt.kind.problem import PlanT, Problem
 from mast_opt.registry import kind_of
 from mast_opt.report.terminal.progress import Progress
 from mast_opt.solving import Solution, solve, write_plan
@@ -193,7 +194,14 @@ def _out_of_time(run: Run, path: Path, time_limit: float | None) -> Answer:
 
 
 def _answer(
-    run: Run, path: Path, problem: Any, solution: Solution, out: Path | None, *, interrupted: bool, full: bool
+    run: Run,
+    path: Path,
+    problem: Problem[PlanT],
+    solution: Solution[PlanT],
+    out: Path | None,
+    *,
+    interrupted: bool,
+    full: bool,
 ) -> Answer:
     code = Exit.INTERRUPTED if interrupted else exit_for(solution.status)
     elapsed_s = run.elapsed_s - solution.runtime_s["compile"]

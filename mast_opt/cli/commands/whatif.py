@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 from cyclopts.validators import Number
@@ -143,7 +143,7 @@ def _where(out: Path, broken: Sequence[Violation]) -> str:
     )
 
 
-def _ending(answer: WhatIf, *, interrupted: bool) -> tuple[Exit, str]:
+def _ending(answer: WhatIf[Any], *, interrupted: bool) -> tuple[Exit, str]:
     if interrupted:
         found = "no base plan had been found" if answer.base.solution.plan is None else "what was found so far is shown"
         return Exit.INTERRUPTED, f"interrupted; {found}."

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -53,7 +52,7 @@ RESOURCES = (
 )
 
 
-def lose_regions(problem: DataPlacement, value: Any) -> DataPlacement:
+def lose_regions(problem: DataPlacement, value: object) -> DataPlacement:
     """The regions hold, run and send nothing, and their replicas are gone; a dataset needs no more copies than there
     are regions left for it. Work that is pinned there, or whose data is allowed nowhere else, cannot run.
 
@@ -86,7 +85,7 @@ def without_data(problem: DataPlacement, lost: Bools) -> DataPlacement:
     return replace(problem, work_forbidden=problem.work_forbidden | readers_of(problem, lost)[:, None])
 
 
-def grow_demand(problem: DataPlacement, value: Any) -> DataPlacement:
+def grow_demand(problem: DataPlacement, value: object) -> DataPlacement:
     """GPUs, cores and reads of all work times a factor, or another one for the work of some tiers; rounded up."""
     p = problem
     times = np.array(tier_factors("grow_demand", p.tiers, value))
@@ -99,7 +98,7 @@ def grow_demand(problem: DataPlacement, value: Any) -> DataPlacement:
     )
 
 
-def add_gpus(problem: DataPlacement, value: Any) -> DataPlacement:
+def add_gpus(problem: DataPlacement, value: object) -> DataPlacement:
     """The instance with more or fewer GPUs of a type in a region. Raises UsageError if that leaves fewer than none."""
     supply = problem.supply_mgpu.copy()
     axes = {"region": problem.regions, "gpu_type": problem.gpu_types}
@@ -111,24 +110,24 @@ def add_gpus(problem: DataPlacement, value: Any) -> DataPlacement:
     return replace(problem, supply_mgpu=supply)
 
 
-def add_storage_tb(problem: DataPlacement, value: Any) -> DataPlacement:
+def add_storage_tb(problem: DataPlacement, value: object) -> DataPlacement:
     """The instance with more or less storage in regions, in TB."""
     return replace(problem, storage_mb=_added("add_storage_tb", problem, problem.storage_mb, MB_PER_TB, value))
 
 
-def add_cpu_cores(problem: DataPlacement, value: Any) -> DataPlacement:
+def add_cpu_cores(problem: DataPlacement, value: object) -> DataPlacement:
     """The instance with more or less CPU in regions, in cores."""
     return replace(problem, cpu_mcores=_added("add_cpu_cores", problem, problem.cpu_mcores, 1000, value))
 
 
-def add_ingress(problem: DataPlacement, value: Any) -> DataPlacement:
+def add_ingress(problem: DataPlacement, value: object) -> DataPlacement:
     """The instance with other limits on data copied into regions, in TB a day; no limit stays no limit."""
     daily = np.where(problem.ingress_limited, problem.ingress_mb_per_day, 0)
     more = _added("add_ingress_tb_per_day", problem, daily, MB_PER_TB, value)
     return replace(problem, ingress_mb_per_day=np.where(problem.ingress_limited, more, problem.ingress_mb_per_day))
 
 
-def _added(key: str, problem: DataPlacement, values: Ints, per_unit: int, value: Any) -> Ints:
+def _added(key: str, problem: DataPlacement, values: Ints, per_unit: int, value: object) -> Ints:
     more = values.copy()
     for r, amount in amounts(key, "region", problem.regions, value).items():
         more[r] += round(amount * per_unit)
@@ -137,7 +136,7 @@ def _added(key: str, problem: DataPlacement, values: Ints, per_unit: int, value:
     return more
 
 
-def scale_link_prices(problem: DataPlacement, value: Any) -> DataPlacement:
+def scale_link_prices(problem: DataPlacement, value: object) -> DataPlacement:
     """The instance with all prices of links multiplied. Raises UsageError without a table of links."""
     times = factor("scale_link_prices", value)
     if problem.links is None:
@@ -146,17 +145,17 @@ def scale_link_prices(problem: DataPlacement, value: Any) -> DataPlacement:
     return replace(problem, links=links)
 
 
-def pin(problem: DataPlacement, value: Any) -> DataPlacement:
+def pin(problem: DataPlacement, value: object) -> DataPlacement:
     """The instance with these datasets pinned to these regions."""
     return replace(problem, pinned=problem.pinned | _cells("pin", problem, value))
 
 
-def forbid(problem: DataPlacement, value: Any) -> DataPlacement:
+def forbid(problem: DataPlacement, value: object) -> DataPlacement:
     """The instance with these datasets forbidden in these regions."""
     return replace(problem, forbidden=problem.forbidden | _cells("forbid", problem, value))
 
 
-def _cells(key: str, problem: DataPlacement, value: Any) -> Bools:
+def _cells(key: str, problem: DataPlacement, value: object) -> Bools:
     grid = np.zeros(problem.stored.shape, np.bool_)
     for record in records(key, {"dataset": problem.datasets, "region": problem.regions}, None, value):
         grid[record.at["dataset"], record.at["region"]] = True

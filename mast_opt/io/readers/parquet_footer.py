@@ -109,7 +109,7 @@ def _damage(what: str) -> Iterator[None]:
         raise ValueError(f"a {what} is damaged") from error
 
 
-def _size(value: Any) -> int:
+def _size(value: object) -> int:
     if not isinstance(value, int) or value < 0:
         raise ValueError(f"{value!r} is no size")
     return value

@@ -19,7 +19,7 @@ from mast_opt.kind.analysis_hooks import PLAUSIBLE_GROWTH, Change
 from mast_opt.kind.scenario_values import grown, positions, records, reweighted, tier_factors, whole
 
 
-def lose_regions(problem: JobPlacement, value: Any) -> JobPlacement:
+def lose_regions(problem: JobPlacement, value: object) -> JobPlacement:
     """Their servers are empty shells, and the datasets there are gone."""
     lost = positions("lose_regions", "region", problem.regions, value)
     stored = problem.stored.copy()
@@ -27,7 +27,7 @@ def lose_regions(problem: JobPlacement, value: Any) -> JobPlacement:
     return _lose(replace(problem, stored=stored), np.isin(problem.server_region, lost))
 
 
-def lose_clusters(problem: JobPlacement, value: Any) -> JobPlacement:
+def lose_clusters(problem: JobPlacement, value: object) -> JobPlacement:
     """The instance whose servers in these clusters have nothing to give; jobs that ran there have ended."""
     lost = positions("lose_clusters", "cluster", problem.clusters, value)
     return _lose(problem, np.isin(problem.server_cluster, lost))
@@ -55,7 +55,7 @@ def adapted(scenario: JobPlacement, plan: Plan) -> Plan:
     return replace(plan, preempt=plan.preempt & scenario.preemptible)
 
 
-def grow_demand(problem: JobPlacement, value: Any) -> JobPlacement:
+def grow_demand(problem: JobPlacement, value: object) -> JobPlacement:
     """Tasks and value of all pending jobs times a factor, or another one for some tiers; tasks are rounded up."""
     p = problem
     times = np.array(tier_factors("grow_demand", p.tiers, value))
@@ -64,7 +64,7 @@ def grow_demand(problem: JobPlacement, value: Any) -> JobPlacement:
     return replace(p, tasks=tasks, value_milli=np.rint(p.value_milli * each).astype(np.int64))
 
 
-def add_servers(problem: JobPlacement, value: Any) -> JobPlacement:
+def add_servers(problem: JobPlacement, value: object) -> JobPlacement:
     """New servers in a rack of their own, equal to one of that type that is there and not lost.
 
     Raises:
@@ -93,7 +93,7 @@ def add_servers(problem: JobPlacement, value: Any) -> JobPlacement:
     return p
 
 
-def replicate(problem: JobPlacement, value: Any) -> JobPlacement:
+def replicate(problem: JobPlacement, value: object) -> JobPlacement:
     """The instance with further replicas of datasets."""
     stored = problem.stored.copy()
     for record in records("replicate", {"dataset": problem.datasets, "region": problem.regions}, None, value):

@@ -10,6 +10,7 @@ from mast_opt.core.solve_result import Event
 from mast_opt.core.verdict import Verdict
 from mast_opt.kind.kind import Form, Head, Section
 from mast_opt.kind.presentation import Bars, Chart, Flows, HeatMap, Lines, Scale, Values
+from mast_opt.kind.problem import PlanT, Problem
 from mast_opt.registry import kind_of
 from mast_opt.report.html.render import Picture, draw
 from mast_opt.report.terminal.current_state import today_section
@@ -102,8 +103,8 @@ class Report:
 
 
 def report(
-    problem: Any,
-    plan: Any,
+    problem: Problem[PlanT],
+    plan: PlanT,
     *,
     fields: Mapping[str, Any] | None = None,
     events: Iterable[Event] = (),

@@ -11,6 +11,7 @@ from mast_opt.core.arguments import a, a_flag, a_path, a_text, anything, checked
 from mast_opt.core.errors import UsageError
 from mast_opt.core.solve_result import Event
 from mast_opt.io.atomic import check_free, new_file
+from mast_opt.kind.problem import PlanT, Problem
 from mast_opt.registry import check_plan, kind_of
 from mast_opt.report.html.content import report
 from mast_opt.report.html.page import page
@@ -27,8 +28,8 @@ from mast_opt.report.html.png import png
     force=a_flag,
 )
 def write_report(
-    problem: Any,
-    plan: Any,
+    problem: Problem[PlanT],
+    plan: PlanT,
     path: str | PathLike[str],
     *,
     picture: str | PathLike[str] | None = None,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from rich.console import Console
 from rich.text import Text
@@ -103,7 +104,7 @@ def show_marginals(console: Console, name: str, answer: Marginals, *, full: bool
             console.print(f"{count:,} more {words} (--full shows them)", style="dim")
 
 
-def show_whatif(console: Console, name: str, answer: WhatIf) -> None:
+def show_whatif(console: Console, name: str, answer: WhatIf[Any]) -> None:
     """Print a row a scenario, what scenarios lose, the terms, then the plan for all of them."""
     console.print(Text.assemble((name, "bold"), f"  {answer.kind}"))
     outcomes = (answer.base, *answer.outcomes)
@@ -136,7 +137,7 @@ def show_whatif(console: Console, name: str, answer: WhatIf) -> None:
         show_robust(console, answer.robust)
 
 
-def _show_losses(console: Console, outcomes: Sequence[Outcome]) -> None:
+def _show_losses(console: Console, outcomes: Sequence[Outcome[Any]]) -> None:
     """A row for every scenario that destroys data, and the names of what is lost."""
     losses = {one.name: one.lost for one in outcomes if one.lost is not None and one.lost.datasets}
     if not losses:
@@ -162,7 +163,7 @@ def loss_words(lost: Loss) -> str:
 
 
 def _side_by_side(
-    console: Console, title: str, outcomes: Sequence[Outcome], figures: Sequence[Mapping[str, float]]
+    console: Console, title: str, outcomes: Sequence[Outcome[Any]], figures: Sequence[Mapping[str, float]]
 ) -> None:
     names = list(dict.fromkeys(name for column in figures for name in column))
     names = [name for name in names if any(column.get(name) for column in figures)]
@@ -190,7 +191,7 @@ def _abreast(width: int, heads: Sequence[str]) -> list[list[int]]:
     return parts
 
 
-def show_robust(console: Console, robust: Robust) -> None:
+def show_robust(console: Console, robust: Robust[Any]) -> None:
     """Print what the plan for all scenarios is worth in each, next to the base plan."""
     words = "the worst scenario" if robust.objective_kind == "worst" else "the scenarios' mean by weight"
     table = light_table(
@@ -215,7 +216,7 @@ def show_robust(console: Console, robust: Robust) -> None:
     print_words(console, note, style="dim")
 
 
-def show_frontier(console: Console, name: str, answer: Frontier) -> None:
+def show_frontier(console: Console, name: str, answer: Frontier[Any]) -> None:
     """Print a row a point, with what is proven and the key figures that differ."""
     first, second = answer.terms
     console.print(Text.assemble((name, "bold"), f"  {answer.kind}, {first} against {second}"))

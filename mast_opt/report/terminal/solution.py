@@ -12,6 +12,7 @@ from rich.text import Text
 from mast_opt.core.number_format import of_term, percent, plain, seconds
 from mast_opt.core.solve_result import Limit, Status
 from mast_opt.core.verdict import Verdict
+from mast_opt.kind.problem import PlanT, Problem
 from mast_opt.registry import kind_of
 from mast_opt.report.terminal.layout import light_table, print_table, print_words
 from mast_opt.report.terminal.sections import TOP_ROWS, show_section
@@ -35,7 +36,7 @@ _STOPPED = {
 
 
 def show_solution(
-    console: Console, problem: Any, solution: Solution, elapsed_s: float, rows: int | None = TOP_ROWS
+    console: Console, problem: Problem[PlanT], solution: Solution[PlanT], elapsed_s: float, rows: int | None = TOP_ROWS
 ) -> None:
     """Print the solution.
 
@@ -47,7 +48,7 @@ def show_solution(
         rows: how many rows of a long table to show; None for all.
     """
     _headline(console, problem, solution, elapsed_s)
-    if solution.verdict is None:
+    if solution.verdict is None or solution.plan is None:
         _reasons(console, solution)
         return
     if solution.stages:
@@ -59,7 +60,7 @@ def show_solution(
         show_section(console, section, rows)
 
 
-def _headline(console: Console, problem: Any, solution: Solution, elapsed_s: float) -> None:
+def _headline(console: Console, problem: Problem[PlanT], solution: Solution[PlanT], elapsed_s: float) -> None:
     status = solution.status
     version = solution.versions.get(solution.solver, "")
     solver = f"{solution.solver} {version}".rstrip()
@@ -74,7 +75,7 @@ def _headline(console: Console, problem: Any, solution: Solution, elapsed_s: flo
     console.print(line)
 
 
-def _reasons(console: Console, solution: Solution) -> None:
+def _reasons(console: Console, solution: Solution[Any]) -> None:
     if solution.conflicts:
         console.print("\nThese limits contradict one another, whatever the plan:")
         for conflict in solution.conflicts:
@@ -83,7 +84,7 @@ def _reasons(console: Console, solution: Solution) -> None:
         print_words(console, f"The solver says: {solution.message}", style="dim")
 
 
-def _stages(console: Console, solution: Solution) -> None:
+def _stages(console: Console, solution: Solution[Any]) -> None:
     """The terms minimised one after another, then those that just came out as they did."""
     assert solution.verdict is not None
     table = light_table("Terms, minimised one after another", ("term", "value", "bound", "gap"))

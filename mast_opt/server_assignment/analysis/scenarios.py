@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -23,13 +22,13 @@ LOST = "lost"
 """Type of servers that are gone; with a number where the instance has a type of this name."""
 
 
-def lose_switchboards(problem: ServerAssignment, value: Any) -> ServerAssignment:
+def lose_switchboards(problem: ServerAssignment, value: object) -> ServerAssignment:
     """The instance whose servers behind these switchboards are worth nothing and nobody's."""
     lost = positions("lose_switchboards", "switchboard", problem.switchboards, value)
     return _lose(problem, np.isin(problem.server_switchboard, lost))
 
 
-def lose_datacenters(problem: ServerAssignment, value: Any) -> ServerAssignment:
+def lose_datacenters(problem: ServerAssignment, value: object) -> ServerAssignment:
     """The instance whose servers in these datacenters are worth nothing and nobody's."""
     lost = positions("lose_datacenters", "datacenter", problem.datacenters, value)
     return _lose(problem, np.isin(problem.switchboard_datacenter[problem.server_switchboard], lost))
@@ -47,7 +46,7 @@ def _lose(problem: ServerAssignment, lost: Bools) -> ServerAssignment:
     )
 
 
-def grow_demand(problem: ServerAssignment, value: Any) -> ServerAssignment:
+def grow_demand(problem: ServerAssignment, value: object) -> ServerAssignment:
     """What reservations ask for, times a factor, of all or by reservation, rounded up."""
     by_name = value if isinstance(value, Mapping) else dict.fromkeys(problem.reservations, value)
     times = np.ones(len(problem.reservations))
@@ -56,7 +55,7 @@ def grow_demand(problem: ServerAssignment, value: Any) -> ServerAssignment:
     return replace(problem, asked_mrru=grown("grow_demand", problem.asked_mrru, times))
 
 
-def add_servers(problem: ServerAssignment, value: Any) -> ServerAssignment:
+def add_servers(problem: ServerAssignment, value: object) -> ServerAssignment:
     """New servers that nobody has, in a rack of their own."""
     p = problem
     for record in records("add_servers", {"switchboard": p.switchboards, "type": p.types}, "servers", value):
@@ -75,7 +74,7 @@ def add_servers(problem: ServerAssignment, value: Any) -> ServerAssignment:
     return p
 
 
-def other_weights(problem: ServerAssignment, value: Any) -> ServerAssignment:
+def other_weights(problem: ServerAssignment, value: object) -> ServerAssignment:
     """Other weights; moves_in_use stays at least as high as moves_idle, as when an instance is read."""
     try:
         changed: ServerAssignment = reweighted(problem, value)

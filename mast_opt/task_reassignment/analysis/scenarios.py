@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -18,12 +17,12 @@ from mast_opt.task_reassignment.tables.consistency import faults
 MOST = int(np.iinfo(np.int64).max)
 
 
-def drain_machines(problem: TaskReassignment, value: Any) -> TaskReassignment:
+def drain_machines(problem: TaskReassignment, value: object) -> TaskReassignment:
     """The instance in which these machines have to be empty."""
     return _drained(problem, positions("drain_machines", "machine", problem.machines, value))
 
 
-def drain_locations(problem: TaskReassignment, value: Any) -> TaskReassignment:
+def drain_locations(problem: TaskReassignment, value: object) -> TaskReassignment:
     """The instance in which all machines of these locations have to be empty."""
     lost = positions("drain_locations", "location", problem.locations, value)
     return _drained(problem, np.flatnonzero(np.isin(problem.location, lost)).tolist())
@@ -40,7 +39,7 @@ def _drained(problem: TaskReassignment, machines: list[int]) -> TaskReassignment
     return replace(problem, capacity=capacity, safety=safety, balanced=balanced)
 
 
-def grow_demand(problem: TaskReassignment, value: Any) -> TaskReassignment:
+def grow_demand(problem: TaskReassignment, value: object) -> TaskReassignment:
     """Needs of all processes, of all resources or by resource, times a factor, rounded up."""
     by_resource = value if isinstance(value, Mapping) else dict.fromkeys(problem.resources, value)
     at = amounts("grow_demand", "resource", problem.resources, by_resource)
@@ -50,7 +49,7 @@ def grow_demand(problem: TaskReassignment, value: Any) -> TaskReassignment:
     return _exact("grow_demand", replace(problem, need=grown("grow_demand", problem.need, times)))
 
 
-def add_capacity(problem: TaskReassignment, value: Any) -> TaskReassignment:
+def add_capacity(problem: TaskReassignment, value: object) -> TaskReassignment:
     """Capacity and safety capacity of machines, by resource; below 0 takes away."""
     capacity, safety = problem.capacity.copy(), problem.safety.copy()
     axes = {"machine": problem.machines, "resource": problem.resources}

@@ -32,6 +32,7 @@ from tests.data_placement.workshop import (
     grid,
     ints,
 )
+from tests.narrowing import some
 
 STATED: dict[str, Any] = {
     "current_workload": ints(TRAIN, ETL, VIEW),
@@ -194,7 +195,7 @@ def test_partial_figures_are_called_so() -> None:
     part = replace(WHOLE, **{name: STATED[name][1:] for name in STATED if name != "stored"})
     plan = mast_opt.solve(part).plan
     for problem, title in ((part, "known ratio before"), (WHOLE, "ratio before")):
-        gpus = kind_of(problem).sections(problem, plan)[0]
+        gpus = kind_of(problem).sections(problem, some(plan))[0]
         assert title in [head.title for head in gpus.heads]
 
 
@@ -223,7 +224,7 @@ def test_a_server_that_holds_more_than_it_has() -> None:
 
 def test_what_a_first_assignment_breaks() -> None:
     problem = mast_opt.generate("task-reassignment", seed=1)
-    verdict = mast_opt.verify(problem, kind_of(problem).today(problem))
+    verdict = mast_opt.verify(problem, some(kind_of(problem).today(problem)))
     state = kind_of(problem).present(problem)
     assert state is not None
     assert len(state.broken) == len(verdict.violations)

@@ -32,7 +32,7 @@ from tests.narrowing import some
 ITERATIONS = 8
 
 
-def run(problem: DataPlacement, **given: Any) -> Solution:
+def run(problem: DataPlacement, **given: Any) -> Solution[Any]:
     return mast_opt.solve(problem, "tetris", **({"iterations": ITERATIONS, "threads": 2, "gap": 0.0} | given))
 
 

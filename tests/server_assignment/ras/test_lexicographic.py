@@ -20,7 +20,7 @@ def staged(family: str, servers: int, reservations: int, *order: str) -> ServerA
     return replace(problem, objective=replace(problem.objective, order=order))
 
 
-def run(problem: ServerAssignment, **given: Any) -> Solution:
+def run(problem: ServerAssignment, **given: Any) -> Solution[Any]:
     return mast_opt.solve(problem, "ras", **({"iterations": 3, "threads": 1, "gap": 0.0} | given))
 
 

@@ -38,7 +38,7 @@ from tests.server_assignment.strategies import problems
 from tests.server_assignment.support import RELATIVE, examples
 
 
-def run(problem: ServerAssignment, **given: Any) -> Solution:
+def run(problem: ServerAssignment, **given: Any) -> Solution[Any]:
     return mast_opt.solve(problem, "ras", **({"iterations": 3, "threads": 1, "gap": 0.0} | given))
 
 
@@ -160,7 +160,7 @@ def drifted(problem: ServerAssignment, plan: Plan, percent: int) -> ServerAssign
     return replace(problem, owner=plan.reservation.copy(), asked_mrru=asked)
 
 
-def changed(problem: ServerAssignment, solution: Solution) -> tuple[int, int]:
+def changed(problem: ServerAssignment, solution: Solution[Any]) -> tuple[int, int]:
     """Servers that are taken from somebody, and servers that somebody gains."""
     after = solution.plan.reservation  # type: ignore[union-attr]
     moves = after != problem.owner

@@ -22,4 +22,4 @@ def test_every_supported_python_is_tested() -> None:
     stated = {name.rsplit(" ", 1)[1] for name in PROJECT["classifiers"] if re.search(r":: 3\.\d+$", name)}
     matrix = re.search(r"python: \[(.+)\]", (ROOT / ".github" / "workflows" / "ci.yml").read_text())
     assert matrix is not None
-    assert stated == set(re.findall(r"3\.\d+", matrix[1]))
+    assert stated <= set(re.findall(r"3\.\d+", matrix[1]))

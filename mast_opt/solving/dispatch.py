@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import platform
 import threading
@@ -40,6 +41,10 @@ from mast_opt.solving.kernel_compilation import needed, rehearse
 from mast_opt.solving.mip_route import Answer, ExactSolve
 from mast_opt.solving.solution import Solution, Stage
 from mast_opt.solving.solver_params import SubSolvers, solver_params
+
+LOG = logging.getLogger("mast_opt")
+"""The logger of the library, silent unless it gets a handler: INFO for begin and end of a solve, DEBUG for events."""
+LOG.addHandler(logging.NullHandler())
 
 OptionValue = str | int | float | bool
 
@@ -121,6 +126,7 @@ def solve(
     _check(kind, solver, iterations, formulation)
     _check_terms(kind, problem, solver)
     _check_start(kind, problem, solver, start, freeze)
+    LOG.info("solving %s (%s) with %s, seed %d, time limit %s s", problem.name, kind.name, solver, seed, time_limit_s)
     events: list[Event] = []
     chosen = solver_params(kind, solver, params)
     asked = SolveParams(
@@ -174,6 +180,7 @@ def solve(
         answer = ExactSolve(kind, problem, backend, asked, clock).run(formulate, begin)
     if fixed is not None and answer.plan is not None:
         answer, certificate = _verified_with_rules(answer, fixed), None
+    LOG.info("%s ended %s, objective %s, bound %s", solver, answer.status.value, answer.objective, answer.bound)
     return Solution(
         kind=kind.name,
         solver=solver,
@@ -301,6 +308,7 @@ def _recorder(events: list[Event], on_event: Callable[[Event], None] | None, clo
     def record(event: Event) -> None:
         since_start = replace(event, elapsed_s=clock.elapsed_s)
         events.append(since_start)
+        LOG.debug("%.1f s: incumbent %s, bound %s", since_start.elapsed_s, event.incumbent, event.bound)
         if on_event is not None:
             on_event(since_start)
 

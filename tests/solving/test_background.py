@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import logging
+import subprocess
+import sys
 import threading
 from typing import Any
 
@@ -89,3 +92,17 @@ def test_a_cancelled_task_cancels_the_solve() -> None:
         return run
 
     assert asyncio.run(cancelled()).result().limit is mast_opt.Limit.INTERRUPT
+
+
+def test_the_logger_says_when_a_solve_begins_and_ends(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.DEBUG, "mast_opt"):
+        solution = mast_opt.solve(problem(), "highs")
+    levels = [record.levelname for record in caplog.records]
+    assert levels == ["INFO", *["DEBUG"] * len(solution.events), "INFO"]
+    assert "ended OPTIMAL" in caplog.messages[-1]
+
+
+def test_the_logger_is_silent_by_default() -> None:
+    program = "import mast_opt as m; m.solve(m.generate('server-assignment', servers=8, reservations=2), 'highs')"
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, encoding="utf-8", check=True)
+    assert (ended.stdout, ended.stderr) == ("", "")

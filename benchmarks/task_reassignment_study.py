@@ -41,9 +41,8 @@ def without(name: str) -> tuple[float, ...]:
 
 
 VARIANTS = {
-    WHOLE: (MIX, True),
-    **{f"no {name}": (without(name), True) for name, value in zip(SHARES, MIX, strict=True) if value},
-    "no exact machines": (MIX, False),
+    WHOLE: MIX,
+    **{f"no {name}": without(name) for name, value in zip(SHARES, MIX, strict=True) if value},
 }
 POINTS = 80
 """Of a curve."""
@@ -73,7 +72,6 @@ def run(
         if event.incumbent is not None:
             curve.append((event.elapsed_s, event.incumbent))
 
-    mix, exact = VARIANTS[variant]
     began, used = time.perf_counter(), time.process_time()
     tools = SearchContext(
         np.random.default_rng(seed),
@@ -81,7 +79,7 @@ def run(
         threads,
         backends.get("highs").solve,
     )
-    found = twine(problem, tools, None, mix, exact)
+    found = twine(problem, tools, None, VARIANTS[variant])
     wall_s, cpu_s = time.perf_counter() - began, time.process_time() - used
     if found.plan is None:
         raise SystemExit(f"{problem.name}: no plan; the challenge's assignments of today are feasible, is this one?")

@@ -1,10 +1,10 @@
-"""Solver ``twine`` of task reassignment: parallel simulated annealing from today's assignment, sub-MIPs between.
+"""Solver ``twine`` of task reassignment: parallel simulated annealing from today's assignment.
 
 Large processes move first, and processes that have left are offered the way home again and again: a move away takes
 room of the transient resources on two machines, so it has to be worth it. Excess over capacities and missing locations
 or dependencies are priced while the temperature is high. Where processes are few, a short cooling that stays close to
 today's assignment comes first, and then several race; where they are many, one on every core takes most of the time.
-Shorter ones follow from the best of all, each after exact re-optimisation of a few machines at a time.
+Shorter ones follow from the best of all.
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ from mast_opt.task_reassignment.twine.annealing.racing import Racing, Runner
 from mast_opt.task_reassignment.twine.initial_solution import opening
 from mast_opt.task_reassignment.twine.instance_arrays import twine_arrays_of
 from mast_opt.task_reassignment.twine.state import ROUND
-from mast_opt.task_reassignment.twine.sub_mip import MachineSubMip
 from mast_opt.task_reassignment.verification.aggregate_bound import aggregate_bound
 from mast_opt.task_reassignment.verification.verifier import verify
 
@@ -67,11 +66,10 @@ def twine(
     tools: SearchContext,
     start: Plan | None,
     mix: tuple[float, ...] = MIX,
-    exact: bool = True,
 ) -> SearchResult[Plan]:
     """Minimise a task-reassignment problem heuristically. Deterministic for equal seed, threads and rounds.
 
-    ``mix`` (see ``chain.MIX``) and ``exact`` switch neighbourhoods off, for measuring what each of them buys.
+    ``mix`` (see ``chain.MIX``) switches operators off, for measuring what each of them buys.
     """
     fleet = twine_arrays_of(problem)
     schedule = FEW if len(problem.processes) < FROM else MANY
@@ -79,7 +77,6 @@ def twine(
     chains = [Chain(problem, fleet, begin, rng) for rng in tools.rng.spawn(tools.threads)]
     turns = _Turns(schedule, mix, ENOUGH * len(problem.processes) / ROUND)
     watch, bound = tools.watch, aggregate_bound(problem)
-    machines = MachineSubMip(problem, tools) if exact else None
     watch.report(_objective(chains), bound)
     for chain in chains:
         turns.begin(chain)
@@ -88,7 +85,8 @@ def twine(
         while not watch.done and (done := _progress(tools)) < 1.0:
             for chain in chains:
                 if chain.over(done) and not turns.heat(chain, done, (done - began) / max(watch.round - 1, 1)):
-                    _share(chain, chains, machines, tools)
+                    best = min(chains, key=lambda one: one.cost)
+                    chain.adopt(best.best, best.cost)
                     turns.reheat(chain, done)
             for running in [pool.submit(chain.round, done) for chain in chains]:
                 running.result()
@@ -166,14 +164,6 @@ class _Turns:
 def _objective(chains: list[Chain]) -> float | None:
     cost = min(chain.cost for chain in chains)
     return cost if np.isfinite(cost) else None
-
-
-def _share(chain: Chain, chains: list[Chain], machines: MachineSubMip | None, tools: SearchContext) -> None:
-    """The chain takes over the best assignment of all, improved on a few machines."""
-    best = min(chains, key=lambda one: one.cost)
-    chain.adopt(best.best, best.cost)
-    if machines is not None and np.isfinite(chain.cost):
-        chain.adopt(*machines.improved(chain.best, chain.cost, tools.rng))
 
 
 def _progress(tools: SearchContext) -> float:

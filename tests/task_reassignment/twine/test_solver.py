@@ -77,7 +77,7 @@ def test_a_cooling_that_ends_with_excess_is_made_good(seed: int) -> None:
     """The first cooling ends with machines that exceed their capacity; the search used to end at today's cost."""
     problem = mast_opt.generate("task-reassignment", "challenge", seed=2, processes=3000, machines=60, resources=12)
     watch = SearchMonitor(StoppingCriteria(gap=0.0, iterations=100))
-    found = twine(problem, SearchContext(np.random.default_rng(seed), watch, 1, no_solver), None, exact=False)
+    found = twine(problem, SearchContext(np.random.default_rng(seed), watch, 1, no_solver), None)
     assert found.plan is not None
     today = verify(problem, Plan(problem.initial))
     assert verify(problem, found.plan).objective < 0.9 * today.objective

@@ -33,7 +33,7 @@ from mast_opt.task_reassignment.twine.solver import twine
 from mast_opt.task_reassignment.verification.verifier import verify
 
 WHOLE = "everything"
-SHARES = ("swaps", "swaps within services", "ejections", "ways home", "whole services", "partners alike")
+SHARES = ("swaps", "swaps within services", "ejections", "ways home", "partners alike")
 
 
 def without(name: str) -> tuple[float, ...]:

@@ -98,14 +98,8 @@ class TwineArrays(NamedTuple):
     """[S] row of the location counts, or −1 where any location will do."""
     spread_min: Small
     """[rows]"""
-    nearby_start: Small
-    """[N + 1] into ``nearby``."""
-    nearby: Small
-    """[M] machines by neighbourhood."""
     near_row: Small
     """[S] row of the neighbourhood counts, or −1 for a service in no dependency."""
-    near_service: Small
-    """[rows]"""
     asks_start: Small
     """[rows + 1] into ``asks``."""
     asks: Small
@@ -131,7 +125,6 @@ def twine_arrays_of(problem: TaskReassignment) -> TwineArrays:
     asks_start, asks = _lists(near_row[dependent], near_row[dependency], len(involved))
     asked_start, asked = _lists(near_row[dependency], near_row[dependent], len(involved))
     member_start, member = _lists(p.service, np.arange(len(p.processes)), len(p.services))
-    nearby_start, nearby = _lists(p.neighbourhood, np.arange(len(p.machines)), len(p.neighbourhoods))
     total = p.capacity.sum(axis=0)
     return TwineArrays(
         home=_small(p.initial),
@@ -157,10 +150,7 @@ def twine_arrays_of(problem: TaskReassignment) -> TwineArrays:
         member=member,
         spread_row=_small(_rows(len(p.services), several)),
         spread_min=_small(p.spread_min[several]),
-        nearby_start=nearby_start,
-        nearby=nearby,
         near_row=_small(near_row),
-        near_service=_small(involved),
         asks_start=asks_start,
         asks=asks,
         asked_start=asked_start,

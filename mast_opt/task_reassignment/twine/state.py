@@ -13,9 +13,7 @@ COST, EXCESS, BROKEN = 0, 1, 2
 """Positions in ``State.total``."""
 ROUND = 50_000
 """Largest number of changes proposed before the trail begins anew; a few milliseconds."""
-TOGETHER = 8
-"""Most processes that go with a service, its own included."""
-MOST_MOVES = 2 * TOGETHER
+MOST_MOVES = 4
 """Most moves that trying one change makes, those of taking it back included."""
 
 

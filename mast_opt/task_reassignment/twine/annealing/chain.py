@@ -57,9 +57,9 @@ LARGE = 2.0
 """Processes move that can cost at least this many temperatures."""
 FEWEST = 10
 """Processes that move however small they are."""
-MIX = (0.5, 0.3, 0.1, 0.5, 0.002, 0.8)
+MIX = (0.5, 0.3, 0.1, 0.5, 0.8)
 """Shares, as ``anneal`` takes them: swaps, swaps within a service among them, ejections, ways home of those away,
-shifts of whole services, partners that need almost the same."""
+partners that need almost the same."""
 
 
 ALONE = 2.0

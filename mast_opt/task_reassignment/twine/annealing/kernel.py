@@ -1,4 +1,4 @@
-"""Compiled simulated-annealing loop of twine over shifts, swaps, ejections and shifts of whole services."""
+"""Compiled simulated-annealing loop of twine over shifts, swaps and ejections."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import math
 from mast_opt.core.exact_sums_jit import compiled, inlined
 from mast_opt.search.random_state import below, uniform
 from mast_opt.task_reassignment.twine.operators.process_moves import ejection_move, shift_process, swap_processes
-from mast_opt.task_reassignment.twine.operators.service_moves import shift_service
 from mast_opt.task_reassignment.twine.state import BROKEN, COST, EXCESS
 
 
@@ -16,17 +15,16 @@ def anneal(fleet, state, proposals, temperature, excess_price, broken_price, awa
     """Propose that many changes of the ``movable`` largest processes.
 
     ``mix`` holds the shares of swaps, of swaps within a service among them, of ejections, of ways home among the
-    shifts and ejections of processes that are away, of shifts of whole services, and of partners that need almost the
-    same among those of other swaps and ejections. ``best`` and ``best_cost[0]`` keep the cheapest state without excess
+    shifts and ejections of processes that are away, and of partners that need almost the same among those of other
+    swaps and ejections. ``best`` and ``best_cost[0]`` keep the cheapest state without excess
     or broken rules; ``proposals`` is at most ``ROUND``.
     """
     machines = state.cost.shape[0]
     random, machine, total = state.random, state.machine, state.total
     by_size, home = fleet.by_size, fleet.home
     swaps, kin, ejections, homeward = mix[0], mix[1], mix[0] + mix[2], mix[3]
-    services = ejections + mix[4]
     partners = fleet.alike.shape[1]
-    likeness = mix[5] if partners > 0 else 0.0
+    likeness = mix[4] if partners > 0 else 0.0
     state.trail_end[0] = 0
     best_end = -1
     for _ in range(proposals):
@@ -54,15 +52,6 @@ def anneal(fleet, state, proposals, temperature, excess_price, broken_price, awa
                 if third == source or third == machine[q]:
                     continue
                 made = ejection_move(fleet, state, p, q, third, temperature, excess_price, broken_price, away_price)
-        elif kind < services:
-            here = fleet.neighbourhood[source]
-            there = fleet.neighbourhood[below(random, machines)]
-            if here == there:
-                continue
-            service = fleet.service[p]
-            made = shift_service(
-                fleet, state, service, here, there, temperature, excess_price, broken_price, away_price
-            )
         else:
             target = sample_compatible(fleet, random, p, machines)
             if source != home[p] and uniform(random) < homeward:

@@ -1,13 +1,13 @@
-"""What ``twine`` reaches on the machine reassignment challenge, how fast, and what each neighbourhood buys.
+"""What ``twine`` reaches on the machine reassignment challenge, and how fast.
 
     python benchmarks/task_reassignment_study.py DATA [--instances a1_1 b_3] [--seconds 300] [--seeds 0 1 2]
-        [--ablate] [--rounds N]
+        [--rounds N]
 
 DATA holds the challenge's files in A/, B/, X/ (``model_a1_1.txt``, also gzipped, and ``assignment_a1_1.txt``) and
 best_known.csv with the columns instance, best_reported, s41_300s. Every run is one line of runs.jsonl under --out; runs
 that are there already are not made again. With --rounds instead of --seconds, figures do not depend on how busy the
-machine is. Then table.md (medians and the worst over seeds next to the best reported costs),
-neighbourhoods.md with --ablate, and cost-over-time.svg are written from all lines.
+machine is. Then table.md (medians and the worst over seeds next to the best reported costs) and cost-over-time.svg are
+written from all lines.
 """
 
 from __future__ import annotations
@@ -28,22 +28,10 @@ from mast_opt.core.solve_result import Event
 from mast_opt.search.interface import SearchContext, SearchMonitor, StoppingCriteria
 from mast_opt.task_reassignment import TaskReassignment
 from mast_opt.task_reassignment.tables import roadef
-from mast_opt.task_reassignment.twine.annealing.chain import MIX
+from mast_opt.task_reassignment.twine.params import TwineParams
 from mast_opt.task_reassignment.twine.solver import twine
 from mast_opt.task_reassignment.verification.verifier import verify
 
-WHOLE = "everything"
-SHARES = ("swaps", "swaps within services", "ejections", "ways home", "partners alike")
-
-
-def without(name: str) -> tuple[float, ...]:
-    return tuple(0.0 if share == name else value for share, value in zip(SHARES, MIX, strict=True))
-
-
-VARIANTS = {
-    WHOLE: MIX,
-    **{f"no {name}": without(name) for name, value in zip(SHARES, MIX, strict=True) if value},
-}
 POINTS = 80
 """Of a curve."""
 
@@ -62,9 +50,7 @@ def available(data: Path) -> list[str]:
     return sorted(name for name in models if (data / name[0].upper() / f"assignment_{name}.txt").exists())
 
 
-def run(
-    problem: TaskReassignment, variant: str, seconds: float | None, rounds: int | None, threads: int, seed: int
-) -> Run:
+def run(problem: TaskReassignment, seconds: float | None, rounds: int | None, threads: int, seed: int) -> Run:
     """One search without a gap to stop at; its plan verified."""
     curve: list[tuple[float, float]] = []
 
@@ -79,7 +65,7 @@ def run(
         threads,
         backends.get("highs").solve,
     )
-    found = twine(problem, tools, None, VARIANTS[variant])
+    found = twine(problem, tools, None, TwineParams())
     wall_s, cpu_s = time.perf_counter() - began, time.process_time() - used
     if found.plan is None:
         raise SystemExit(f"{problem.name}: no plan; the challenge's assignments of today are feasible, is this one?")
@@ -109,7 +95,7 @@ def table(runs: list[Run], best: dict[str, dict[str, str]]) -> str:
     text = ["| " + heads.replace(",", " | ") + " |", "| ---" + " | ---:" * heads.count(",") + " |"]
     grouped: dict[tuple[str, float, int], list[Run]] = defaultdict(list)
     for one in runs:
-        if one["variant"] == WHOLE and one["seconds"] is not None:
+        if one["seconds"] is not None:
             grouped[one["instance"], one["seconds"], one["threads"]].append(one)
     for (name, seconds, threads), group in sorted(grouped.items()):
         cost = statistics.median(one["cost"] for one in group)
@@ -128,22 +114,6 @@ def table(runs: list[Run], best: dict[str, dict[str, str]]) -> str:
     return "\n".join(text) + "\n"
 
 
-def neighbourhoods(runs: list[Run], best: dict[str, dict[str, str]]) -> str:
-    """Median gap to the best reported cost, a column for each variant."""
-    cost: dict[tuple[str, str], list[float]] = defaultdict(list)
-    for one in runs:
-        cost[one["instance"], one["variant"]].append(one["cost"])
-    text = ["| instance | " + " | ".join(VARIANTS) + " |", "| --- |" + " ---: |" * len(VARIANTS)]
-    for name in sorted({one["instance"] for one in runs if one["variant"] != WHOLE}):
-        known = float(best[name]["best_reported"])
-        cells = [
-            f"{100 * (statistics.median(cost[name, variant]) / known - 1):.3f}%" if cost[name, variant] else ""
-            for variant in VARIANTS
-        ]
-        text.append(f"| {name} | " + " | ".join(cells) + " |")
-    return "\n".join(text) + "\n"
-
-
 def draw(runs: list[Run], best: dict[str, dict[str, str]], path: Path) -> None:
     """Gap to the best reported cost over time, both logarithmic, a small picture for each instance."""
     import matplotlib
@@ -151,7 +121,7 @@ def draw(runs: list[Run], best: dict[str, dict[str, str]], path: Path) -> None:
     matplotlib.use("svg")
     import matplotlib.pyplot as plt
 
-    whole = [one for one in runs if one["variant"] == WHOLE and one["seconds"] is not None]
+    whole = [one for one in runs if one["seconds"] is not None]
     if not whole:
         return
     names = sorted({one["instance"] for one in whole})
@@ -185,7 +155,6 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, help="in the place of seconds")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--seeds", type=int, nargs="*", default=[0])
-    parser.add_argument("--ablate", action="store_true", help="also without each neighbourhood in turn")
     parser.add_argument("--out", type=Path, default=Path("out/task-reassignment"))
     chosen = parser.parse_args()
     with (chosen.data / "best_known.csv").open(encoding="utf-8", newline="") as file:
@@ -195,24 +164,20 @@ def main() -> None:
     seconds = None if chosen.rounds else chosen.seconds
     limits = {"seconds": seconds, "rounds": chosen.rounds, "threads": chosen.threads}
     wanted = [
-        {"instance": name, "variant": variant, "seed": seed, **limits}
+        {"instance": name, "seed": seed, **limits}
         for seed in chosen.seeds
         for name in chosen.instances or available(chosen.data)
-        for variant in (VARIANTS if chosen.ablate else [WHOLE])
     ]
     warm = read(chosen.data, wanted[0]["instance"])
-    run(warm, WHOLE, None, 1, chosen.threads, 0)
+    run(warm, None, 1, chosen.threads, 0)
     for one in missing(wanted, path):
         problem = read(chosen.data, one["instance"])
-        result = run(problem, one["variant"], seconds, chosen.rounds, one["threads"], one["seed"])
+        result = run(problem, seconds, chosen.rounds, one["threads"], one["seed"])
         with path.open("a", encoding="utf-8") as file:
             file.write(json.dumps({**one, **result}) + "\n")
-        print(one["instance"], one["variant"], one["seed"], f"{result['cost']:,.0f}", flush=True)
+        print(one["instance"], one["seed"], f"{result['cost']:,.0f}", flush=True)
     runs = lines(path)
     (chosen.out / "table.md").write_text(table(runs, best), encoding="utf-8")
-    alike = [line for line in runs if {key: line.get(key) for key in limits} == limits]
-    if chosen.ablate:
-        (chosen.out / "neighbourhoods.md").write_text(neighbourhoods(alike, best), encoding="utf-8")
     draw(runs, best, chosen.out / "cost-over-time.svg")
 
 

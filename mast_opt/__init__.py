@@ -89,6 +89,7 @@ if TYPE_CHECKING:
         write_program,
     )
     from mast_opt.task_reassignment import TaskReassignment
+    from mast_opt.task_reassignment.twine.params import TwineParams
 
 __all__ = [
     "BackendError",
@@ -131,6 +132,7 @@ __all__ = [
     "Status",
     "TaskReassignment",
     "TaskReassignmentBuilder",
+    "TwineParams",
     "UnsupportedOption",
     "UsageError",
     "Verdict",
@@ -238,6 +240,7 @@ _HOMES = {
         "write_program",
     ),
     "mast_opt.task_reassignment": ("TaskReassignment",),
+    "mast_opt.task_reassignment.twine.params": ("TwineParams",),
     "mast_opt.core.verdict": ("Conflict", "Verdict", "Violation"),
 }
 

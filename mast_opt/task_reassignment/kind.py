@@ -22,6 +22,7 @@ from mast_opt.task_reassignment.tables.mathprog import write_dat
 from mast_opt.task_reassignment.tables.plan_tables import plan_from_tables, plan_to_tables
 from mast_opt.task_reassignment.tables.problem_tables import PLAN_SCHEMA, SCHEMA, problem_from_tables, problem_to_tables
 from mast_opt.task_reassignment.tables.roadef_writer import write_assignment, write_model
+from mast_opt.task_reassignment.twine.params import TwineParams
 from mast_opt.task_reassignment.verification.aggregate_bound import aggregate_bound
 from mast_opt.task_reassignment.verification.verifier import verify
 
@@ -29,7 +30,7 @@ from mast_opt.task_reassignment.verification.verifier import verify
 def _twine(problem: TaskReassignment, tools: SearchContext, start: Plan | None) -> SearchResult[Plan]:
     from mast_opt.task_reassignment.twine.solver import twine  # compiles kernels: only when asked for
 
-    return twine(problem, tools, start)
+    return twine(problem, tools, start, tools.params_as(TwineParams))
 
 
 def _rehearsals(solver: str, problem: TaskReassignment | None) -> tuple[Rehearsal, ...]:
@@ -67,6 +68,7 @@ KIND: Kind[TaskReassignment, Plan] = Kind(
     formulations={"base": base},
     size=size,
     heuristics={"twine": _twine},
+    params={"twine": TwineParams},
     rehearsals=_rehearsals,
     pricing={"twine": Pricing(frozenset(_PRICED))},
     families=FAMILIES,

@@ -9,14 +9,10 @@ from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
 from mast_opt.task_reassignment.problem import Bools, Ints, TaskReassignment
-
-PARTNERS = 64
-"""Listed for each process."""
-PROCESSES = 10_000
-"""Most processes for which such lists are made: with more, the same time is better spent on twice as many changes."""
+from mast_opt.task_reassignment.twine.params import OperatorParams
 
 
-def alike(price: NDArray[np.float64]) -> NDArray[np.int64]:
+def alike(price: NDArray[np.float64], params: OperatorParams) -> NDArray[np.int64]:
     """[P, ·] those whose exchange with a process changes the least, the most alike first.
 
     ``price`` [P, J] is what each process adds to a machine where everything is above its safety capacity. Processes
@@ -25,8 +21,8 @@ def alike(price: NDArray[np.float64]) -> NDArray[np.int64]:
     """
     distinct, kind = np.unique(price, axis=0, return_inverse=True)
     kind = kind.ravel()
-    count = min(PARTNERS, len(distinct) - 1)
-    if count < 1 or len(price) > PROCESSES:
+    count = min(params.similar_processes, len(distinct) - 1)
+    if count < 1 or len(price) > params.similar_below:
         return np.zeros((len(price), 0), np.int64)
     near: NDArray[np.int64] = cKDTree(distinct).query(distinct, k=count + 1, p=1)[1][kind, 1:]
     by_kind = np.argsort(kind, kind="stable")
@@ -39,13 +35,6 @@ def alike(price: NDArray[np.float64]) -> NDArray[np.int64]:
 
 Floats = NDArray[np.float64]
 Small = NDArray[np.int32]
-
-LISTED_SHARE = 0.25
-"""Processes that can run on fewer machines than this share have them listed; others draw any machine."""
-LISTED_CELLS = 200_000_000
-"""Largest number of (process, machine) pairs for which such lists are made."""
-TABLE_CELLS = 1_000_000
-"""Largest table of such pairs that is looked into for every change: it has to stay in a processor's cache."""
 
 
 class TwineArrays(NamedTuple):
@@ -110,13 +99,14 @@ class TwineArrays(NamedTuple):
     """[·] rows of the services that depend on a row's service."""
 
 
-def twine_arrays_of(problem: TaskReassignment) -> TwineArrays:
+def twine_arrays_of(problem: TaskReassignment, params: OperatorParams) -> TwineArrays:
+    """The arrays of an instance; ``params`` say which lists and tables they have."""
     p = problem
     weights = p.objective.weights
     feature, price = _features(p)
     size = (np.abs(feature) * price).max(axis=1, initial=0.0) + p.move_cost * weights["process_move"]
-    fits = _fits(p)
-    reach_start, reach = _reach(p, fits)
+    fits = _fits(p, params.listed_pairs)
+    reach_start, reach = _reach(p, fits, params.listed_share)
     several = np.flatnonzero((p.spread_min > 1) & (p.service_size > 0))
     distinct = p.dependent != p.dependency
     dependent, dependency = p.dependent[distinct], p.dependency[distinct]
@@ -136,10 +126,10 @@ def twine_arrays_of(problem: TaskReassignment) -> TwineArrays:
         scarcity=np.rint(total.max() / np.maximum(total, 1)) * ~p.transient,
         size=size,
         by_size=_small(np.argsort(-size, kind="stable")),
-        alike=_small(alike(feature * price)),
+        alike=_small(alike(feature * price, params)),
         reach_start=reach_start,
         reach=reach,
-        fits=fits if fits.size <= TABLE_CELLS else fits[:0],
+        fits=fits if fits.size <= params.table_pairs else fits[:0],
         location=_small(p.location),
         neighbourhood=_small(p.neighbourhood),
         group=_small(p.move_group),
@@ -182,11 +172,11 @@ def _features(problem: TaskReassignment) -> tuple[Floats, Floats]:
     return np.concatenate([p.need, asked], axis=1).astype(np.float64), price
 
 
-def _fits(problem: TaskReassignment) -> Bools:
+def _fits(problem: TaskReassignment, most: int) -> Bools:
     """[P, M] has the machine room for the process alone? No rows where the table would be too large."""
     p = problem
     processes, machines = len(p.processes), len(p.machines)
-    if processes * machines > LISTED_CELLS:
+    if processes * machines > most:
         return np.zeros((0, machines), np.bool_)
     room = p.capacity - p.held * p.transient
     fits: Bools = np.ones((processes, machines), np.bool_)
@@ -196,12 +186,12 @@ def _fits(problem: TaskReassignment) -> Bools:
     return fits
 
 
-def _reach(problem: TaskReassignment, fits: Bools) -> tuple[NDArray[np.int64], Small]:
+def _reach(problem: TaskReassignment, fits: Bools, share: float) -> tuple[NDArray[np.int64], Small]:
     """Lists of machines for the processes that few machines have room for."""
     if not len(fits):
         return np.zeros(len(problem.processes) + 1, np.int64), np.zeros(0, np.int32)
     count = fits.sum(axis=1)
-    count[count > LISTED_SHARE * len(problem.machines)] = 0
+    count[count > share * len(problem.machines)] = 0
     listed = fits & (count > 0)[:, None]
     return np.concatenate([[0], np.cumsum(count)]), _small(np.nonzero(listed)[1])
 

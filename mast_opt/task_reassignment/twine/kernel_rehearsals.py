@@ -6,6 +6,7 @@ import numpy as np
 
 from mast_opt.search.interface import Rehearsal, SearchContext
 from mast_opt.task_reassignment.generate import FAMILIES
+from mast_opt.task_reassignment.twine.params import TwineParams
 from mast_opt.task_reassignment.twine.solver import twine
 
 
@@ -17,4 +18,4 @@ def rehearsals() -> tuple[Rehearsal, ...]:
 def _anneal(tools: SearchContext) -> None:
     family = FAMILIES["challenge"]
     problem = family.generate(np.random.default_rng(0), **{size: min(n, 6) for size, n in family.sizes.items()})
-    twine(problem, tools, None)
+    twine(problem, tools, None, TwineParams())

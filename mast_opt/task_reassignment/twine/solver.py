@@ -17,72 +17,74 @@ import numpy as np
 from mast_opt.search.interface import SearchContext, SearchResult
 from mast_opt.task_reassignment.plan import Plan
 from mast_opt.task_reassignment.problem import TaskReassignment
-from mast_opt.task_reassignment.twine.annealing.chain import MIX, Chain
+from mast_opt.task_reassignment.twine.annealing.chain import Chain
+from mast_opt.task_reassignment.twine.annealing.kernel import OperatorShares
 from mast_opt.task_reassignment.twine.annealing.racing import Racing, Runner
 from mast_opt.task_reassignment.twine.initial_solution import opening
 from mast_opt.task_reassignment.twine.instance_arrays import twine_arrays_of
+from mast_opt.task_reassignment.twine.params import RaceParams, ScheduleParams, TwineParams
 from mast_opt.task_reassignment.twine.state import ROUND
 from mast_opt.task_reassignment.verification.aggregate_bound import aggregate_bound
 from mast_opt.task_reassignment.verification.verifier import verify
 
-ROUNDS = 400
-"""Rounds when neither a time limit nor a number of rounds is given."""
-
 
 @dataclass(frozen=True)
-class Schedule:
-    """How the time is divided."""
+class Strategy:
+    """Strategy of one search: what the size of the instance decides."""
 
-    heat: tuple[float, float]
-    """Least and largest share that a cooling from hot takes; in between, ENOUGH proposals for each process."""
-    heated_by: float
-    """When the second and later ones of a chain have to be over."""
-    further: float
-    """Share that each one after them takes, or less where it freezes early."""
-    reheat: tuple[float, float]
-    """Those begin at a temperature between these powers of the coldest over the hottest."""
-    homeward: float
-    """Share of the usual offers of the way home that every second cooling gets."""
-    near: float
-    """Share that a cooling close to today's assignment takes, before all others."""
-    race: bool
-    """Are coolings from hot given up where they fall behind?"""
+    schedule: ScheduleParams
+    """How the time is divided among coolings."""
+    shares: OperatorShares
+    """Of the operators."""
+    away: float
+    """Price of a process that is not on today's machine, in temperatures."""
+    hot_rounds: float
+    """Rounds of a cooling from hot, unless that takes less or more than its share of the time."""
+
+    def __str__(self) -> str:
+        """In words, for the message of the solution."""
+        kind = "coolings race" if self.schedule.race else "one long cooling"
+        return f"{kind} and being away costs {self.away:g} temperatures" if self.away else kind
 
 
-FEW = Schedule((0.15, 0.8), 0.65, 0.04, (0.2, 0.45), 0.1, 0.02, True)
-"""Few processes: coolings differ much, and some instances want other ways."""
-MANY = Schedule((0.8, 0.8), 0.8, 0.2, (0.4, 0.6), 1.0, 0.0, False)
-"""Many processes: as slow as possible, then once more to polish."""
-FROM = 3_000
-"""Processes that are many."""
-OTHERWISE = 3
-"""Every so-manieth cooling offers the way home as did not do best so far."""
-ENOUGH = 300_000
-"""Proposals for each process in a cooling from hot, after which several gain more than a longer one."""
+def choose_strategy(processes: int, machines: int, listed: bool, params: TwineParams) -> Strategy:
+    """The strategy for an instance of this size; ``listed``: are there lists of similar processes?"""
+    operators, prices = params.operators, params.prices
+    shares = OperatorShares(
+        swaps=operators.swaps,
+        same_service=operators.same_service if listed else operators.same_service_unlisted,
+        ejections=operators.ejections,
+        ways_home=operators.ways_home,
+        similar=operators.similar_swaps,
+    )
+    return Strategy(
+        schedule=params.few if processes < params.many_processes else params.many,
+        shares=shares,
+        away=prices.away if processes >= prices.away_processes * machines else 0.0,
+        hot_rounds=params.changes_per_process * processes / ROUND,
+    )
 
 
 def twine(
     problem: TaskReassignment,
     tools: SearchContext,
     start: Plan | None,
-    mix: tuple[float, ...] = MIX,
+    params: TwineParams,
 ) -> SearchResult[Plan]:
-    """Minimise a task-reassignment problem heuristically. Deterministic for equal seed, threads and rounds.
-
-    ``mix`` (see ``chain.MIX``) switches operators off, for measuring what each of them buys.
-    """
-    fleet = twine_arrays_of(problem)
-    schedule = FEW if len(problem.processes) < FROM else MANY
+    """Minimise a task-reassignment problem heuristically. Deterministic for equal seed, threads and rounds."""
+    fleet = twine_arrays_of(problem, params.operators)
+    listed = fleet.alike.shape[1] > 0
+    strategy = choose_strategy(len(problem.processes), len(problem.machines), listed, params)
     begin = opening(problem, problem.initial if start is None else start.machine)
-    chains = [Chain(problem, fleet, begin, rng) for rng in tools.rng.spawn(tools.threads)]
-    turns = _Turns(schedule, mix, ENOUGH * len(problem.processes) / ROUND)
+    chains = [Chain(problem, fleet, begin, rng, params, strategy.away) for rng in tools.rng.spawn(tools.threads)]
+    turns = _Turns(strategy, params.racing)
     watch, bound = tools.watch, aggregate_bound(problem)
     watch.report(_objective(chains), bound)
     for chain in chains:
         turns.begin(chain)
-    began = _progress(tools)
+    began = _progress(tools, params.rounds)
     with ThreadPoolExecutor(tools.threads, thread_name_prefix="mast-opt-twine") as pool:
-        while not watch.done and (done := _progress(tools)) < 1.0:
+        while not watch.done and (done := _progress(tools, params.rounds)) < 1.0:
             for chain in chains:
                 if chain.over(done) and not turns.heat(chain, done, (done - began) / max(watch.round - 1, 1)):
                     best = min(chains, key=lambda one: one.cost)
@@ -94,30 +96,30 @@ def twine(
             watch.round += 1
             watch.report(_objective(chains), bound)
             if watch.round == 1:  # which loads the kernels
-                began = _progress(tools)
+                began = _progress(tools, params.rounds)
     best = min(chains, key=lambda chain: chain.cost)
-    words = f"{watch.round} rounds, {len(chains)} chains, {turns.heats} coolings from hot, {turns.reheats} reheats"
+    counts = f"{watch.round} rounds, {len(chains)} chains, {turns.heats} coolings from hot, {turns.reheats} reheats"
     plan = Plan(best.best.astype(np.int64))
     feasible = np.isfinite(best.cost) and verify(problem, plan).ok
-    return SearchResult(plan if feasible else None, bound, watch.limit(), words)
+    return SearchResult(plan if feasible else None, bound, watch.limit(), f"{strategy}; {counts}")
 
 
 class _Turns:
-    """What kind of cooling comes next."""
+    """Sequence of coolings: what kind comes next."""
 
-    def __init__(self, schedule: Schedule, mix: tuple[float, ...], enough: float) -> None:
-        """``enough``: rounds of a cooling from hot."""
-        self._schedule, self._enough = schedule, enough
-        self._race = Racing() if schedule.race else None
-        self._mixes = (mix, (*mix[:3], mix[3] * schedule.homeward, *mix[4:]))
+    def __init__(self, strategy: Strategy, params: RaceParams) -> None:
+        self._schedule, self._enough, self._params = strategy.schedule, strategy.hot_rounds, params
+        self._race = Racing(params) if self._schedule.race else None
+        shares = strategy.shares
+        self._mixes = (shares, shares._replace(ways_home=shares.ways_home * self._schedule.rare_ways_home))
         self._favourite, self._best = 0, np.inf
         self._mix_of: dict[Chain, int] = {}
         self.heats, self.reheats = 0, 0
 
     def begin(self, chain: Chain) -> None:
         """The first one."""
-        if self._schedule.near > 0.0:
-            chain.stay_near(self._mixes[0], self._schedule.near)
+        if self._schedule.near_share > 0.0:
+            chain.stay_near(self._mixes[0], self._schedule.near_share)
         else:
             self.heat(chain, 0.0, 0.0)
 
@@ -132,20 +134,19 @@ class _Turns:
     def heat(self, chain: Chain, done: float, step: float) -> bool:
         """Begin from hot, if the chain has not yet or there is time; a round takes ``step`` of the search."""
         if self._race is not None and chain.runner is not None and chain.lost:
-            self._race.strike(chain.runner)
-        least, most = self._schedule.heat
-        end = done + min(max(self._enough * step, least), most)
-        if chain in self._mix_of and end > self._schedule.heated_by:
+            self._race.remove(chain.runner)
+        end = done + min(max(self._enough * step, self._schedule.hot_least), self._schedule.hot_most)
+        if chain in self._mix_of and end > self._schedule.hot_until:
             return False
         chosen = self.heats if self.heats < len(self._mixes) else self._choice(self.heats)
-        chain.heat(self._mixes[chosen], done, end, None if self._race is None else Runner())
+        chain.heat(self._mixes[chosen], done, end, None if self._race is None else Runner(self._params))
         self._mix_of[chain] = chosen
         self.heats += 1
         return True
 
     def _choice(self, turn: int) -> int:
         """Mostly the mix that has done best."""
-        return self._favourite if turn % OTHERWISE else 1 - self._favourite
+        return self._favourite if turn % self._params.other_turn else 1 - self._favourite
 
     def reheat(self, chain: Chain, done: float) -> None:
         """Go on from the best. A chain whose cooling ended with a rule broken and left nothing as good cools once more
@@ -156,9 +157,9 @@ class _Turns:
         if chain.lost:
             chain.retry(mix, done)
             return
-        further = self._schedule.further
-        last = done + 1.5 * further >= 1.0
-        chain.reheat(*self._schedule.reheat, mix, done, 1.0 if last else done + further)
+        schedule, share = self._schedule, self._schedule.reheat_share
+        last = done + 1.5 * share >= 1.0
+        chain.reheat(schedule.reheat_low, schedule.reheat_high, mix, done, 1.0 if last else done + share)
 
 
 def _objective(chains: list[Chain]) -> float | None:
@@ -166,9 +167,9 @@ def _objective(chains: list[Chain]) -> float | None:
     return cost if np.isfinite(cost) else None
 
 
-def _progress(tools: SearchContext) -> float:
-    """How much of the search is over, 0 to 1."""
+def _progress(tools: SearchContext, rounds: int) -> float:
+    """How much of the search is over, 0 to 1; ``rounds``: of one without a limit."""
     watch, stop = tools.watch, tools.watch.stop
     if stop.iterations is None and stop.time_limit_s is not None:
         return watch.elapsed_s / stop.time_limit_s
-    return watch.round / (ROUNDS if stop.iterations is None else max(stop.iterations, 1))
+    return watch.round / (rounds if stop.iterations is None else max(stop.iterations, 1))

@@ -12,7 +12,7 @@ from mast_opt.task_reassignment.twine.instance_arrays import Floats, Small, Twin
 COST, EXCESS, BROKEN = 0, 1, 2
 """Positions in ``State.total``."""
 ROUND = 50_000
-"""Largest number of changes proposed before the trail begins anew; a few milliseconds."""
+"""Largest number of changes proposed before the trail begins again; a few milliseconds."""
 MOST_MOVES = 4
 """Most moves that trying one change makes, those of taking it back included."""
 

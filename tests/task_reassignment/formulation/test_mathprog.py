@@ -14,6 +14,7 @@ from mast_opt.task_reassignment.formulation.formulation import base
 from mast_opt.task_reassignment.generate import challenge, containers
 from mast_opt.task_reassignment.tables.mathprog import printable, write_dat
 from mast_opt.task_reassignment.twine.instance_arrays import base_levels, twine_arrays_of
+from mast_opt.task_reassignment.twine.params import OperatorParams
 from mast_opt.task_reassignment.verification.aggregate_bound import aggregate_bound
 from tests.mathprog import assert_same, optimum, stated, statement
 from tests.narrowing import some
@@ -68,7 +69,7 @@ def test_machines_without_balance_goals(seed: int, tmp_path: Path) -> None:
     ]
     assert some(solution.verdict).terms["balance"] == sum(lacks)
     level = base_levels(problem)
-    fleet = twine_arrays_of(problem)
+    fleet = twine_arrays_of(problem, OperatorParams())
     np.add.at(level, some(solution.plan).machine, fleet.feature)
     goals = slice(len(problem.resources), None)
     assert (np.maximum(level[:, goals], 0) @ problem.balance_weight).sum() == sum(lacks)

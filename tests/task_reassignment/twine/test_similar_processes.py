@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
-from mast_opt.task_reassignment.twine import instance_arrays as module
-from mast_opt.task_reassignment.twine.instance_arrays import PARTNERS, alike
+from mast_opt.task_reassignment.twine.instance_arrays import alike
+from mast_opt.task_reassignment.twine.params import OperatorParams
+
+PARAMS = OperatorParams()
+PARTNERS = PARAMS.similar_processes
 
 
 def test_the_nearest_come_first() -> None:
     price = np.random.default_rng(0).integers(0, 1000, (200, 3)).astype(np.float64)
     apart = np.abs(price[:, None] - price).sum(axis=2)
-    partners = alike(price)
+    partners = alike(price, PARAMS)
     assert partners.shape == (200, PARTNERS)
     at = np.arange(200)[:, None]
     np.fill_diagonal(apart, np.inf)
@@ -22,12 +24,11 @@ def test_the_nearest_come_first() -> None:
 def test_equals_are_no_partners_and_take_turns() -> None:
     """Twenty processes of three sizes: everybody has one partner of each other size, and all serve as one."""
     price = np.repeat([[1.0, 0.0], [2.0, 0.0], [4.0, 0.0]], [8, 8, 4], axis=0)
-    partners = alike(price)
+    partners = alike(price, PARAMS)
     assert price[partners, 0].tolist() == [[2, 4]] * 8 + [[1, 4]] * 8 + [[2, 1]] * 4
     assert set(partners.ravel().tolist()) == set(range(20))
 
 
-def test_where_all_are_equal_or_too_many_nobody_has_a_partner(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert alike(np.ones((5, 2))).shape == (5, 0)
-    monkeypatch.setattr(module, "PROCESSES", 4)
-    assert alike(np.arange(10.0).reshape(5, 2)).shape == (5, 0)
+def test_where_all_are_equal_or_too_many_nobody_has_a_partner() -> None:
+    assert alike(np.ones((5, 2)), PARAMS).shape == (5, 0)
+    assert alike(np.arange(10.0).reshape(5, 2), OperatorParams(similar_below=4)).shape == (5, 0)

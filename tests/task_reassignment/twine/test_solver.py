@@ -14,14 +14,23 @@ from mast_opt.core.solve_result import Event, SolveParams, SolveResult, Status
 from mast_opt.search.interface import SearchContext, SearchMonitor, StoppingCriteria
 from mast_opt.task_reassignment.generate import FAMILIES
 from mast_opt.task_reassignment.plan import Plan
-from mast_opt.task_reassignment.problem import TaskReassignment
-from mast_opt.task_reassignment.twine.annealing.chain import MIX, Chain
+from mast_opt.task_reassignment.problem import Ints, TaskReassignment
+from mast_opt.task_reassignment.twine.annealing.chain import Chain
 from mast_opt.task_reassignment.twine.initial_solution import opening
 from mast_opt.task_reassignment.twine.instance_arrays import twine_arrays_of
-from mast_opt.task_reassignment.twine.solver import twine
+from mast_opt.task_reassignment.twine.params import TwineParams
+from mast_opt.task_reassignment.twine.solver import choose_strategy, twine
 from mast_opt.task_reassignment.twine.state import EXCESS
 from mast_opt.task_reassignment.verification.aggregate_bound import aggregate_bound
 from mast_opt.task_reassignment.verification.verifier import verify
+
+PARAMS = TwineParams()
+SHARES = choose_strategy(100, 10, True, PARAMS).shares
+
+
+def chain_at(problem: TaskReassignment, machine: Ints) -> Chain:
+    arrays = twine_arrays_of(problem, PARAMS.operators)
+    return Chain(problem, arrays, machine, np.random.default_rng(0), PARAMS)
 
 
 def drawn(family: str, seed: int) -> TaskReassignment:
@@ -63,6 +72,27 @@ def test_other_seeds_search_elsewhere() -> None:
     assert (plans[0].machine != plans[1].machine).any()
 
 
+@pytest.mark.parametrize(
+    ("processes", "machines", "listed", "race", "same_service", "away"),
+    [
+        (200, 20, True, True, 0.3, 0.0),
+        (2_999, 10, True, True, 0.3, 3.0),
+        (3_000, 100, True, False, 0.3, 0.0),
+        (40_000, 100, False, False, 0.6, 3.0),
+    ],
+)
+def test_the_strategy_by_size(
+    processes: int, machines: int, listed: bool, race: bool, same_service: float, away: float
+) -> None:
+    strategy = choose_strategy(processes, machines, listed, PARAMS)
+    assert strategy.schedule == (PARAMS.few if race else PARAMS.many)
+    assert strategy.schedule.race == race
+    assert strategy.shares.same_service == same_service
+    assert strategy.away == away
+    assert strategy.hot_rounds == 6 * processes
+    assert ("race" in str(strategy), "3 temperatures" in str(strategy)) == (race, away > 0)
+
+
 def test_a_start_is_never_lost() -> None:
     problem = drawn("challenge", 4)
     first = mast_opt.solve(problem, "twine", iterations=20, seed=1, threads=1)
@@ -77,7 +107,7 @@ def test_a_cooling_that_ends_with_excess_is_made_good(seed: int) -> None:
     """The first cooling ends with machines that exceed their capacity; the search used to end at today's cost."""
     problem = mast_opt.generate("task-reassignment", "challenge", seed=2, processes=3000, machines=60, resources=12)
     watch = SearchMonitor(StoppingCriteria(gap=0.0, iterations=100))
-    found = twine(problem, SearchContext(np.random.default_rng(seed), watch, 1, no_solver), None)
+    found = twine(problem, SearchContext(np.random.default_rng(seed), watch, 1, no_solver), None, PARAMS)
     assert found.plan is not None
     today = verify(problem, Plan(problem.initial))
     assert verify(problem, found.plan).objective < 0.9 * today.objective
@@ -85,8 +115,8 @@ def test_a_cooling_that_ends_with_excess_is_made_good(seed: int) -> None:
 
 def test_a_retry_keeps_to_capacities_where_an_assignment_is_known() -> None:
     problem = FAMILIES["challenge"].generate(np.random.default_rng(3), processes=300, machines=12, resources=4)
-    chain = Chain(problem, twine_arrays_of(problem), problem.initial, np.random.default_rng(0))
-    chain.retry(MIX, 0.0)
+    chain = chain_at(problem, problem.initial)
+    chain.retry(SHARES, 0.0)
     for at in range(20):
         chain.round(at / 20)
         assert chain._state.total[EXCESS] == 0.0
@@ -104,7 +134,7 @@ def test_a_request_to_stop_ends_the_round_and_keeps_the_plan() -> None:
             cancel.set()
 
     watch = SearchMonitor(StoppingCriteria(gap=0.0, cancel=cancel), stop_at_the_third)
-    found = twine(problem, SearchContext(np.random.default_rng(0), watch, 2, no_solver), None)
+    found = twine(problem, SearchContext(np.random.default_rng(0), watch, 2, no_solver), None, PARAMS)
     assert len(events) == 3
     assert found.limit is mast_opt.Limit.INTERRUPT
     assert found.plan is not None
@@ -134,7 +164,7 @@ def test_a_broken_start_is_no_plan() -> None:
         initial=np.array([0, 0]),
     )
     watch = SearchMonitor(StoppingCriteria(gap=0.0, iterations=2))
-    found = twine(problem, SearchContext(np.random.default_rng(0), watch, 1, no_solver), None)
+    found = twine(problem, SearchContext(np.random.default_rng(0), watch, 1, no_solver), None, PARAMS)
     assert found.plan is None
     assert found.limit is mast_opt.Limit.ITERATIONS
 
@@ -249,7 +279,7 @@ def test_where_only_moves_are_left_each_of_them_counts() -> None:
     problem = mast_opt.generate("task-reassignment", "containers", seed=1, processes=50, machines=5, resources=1)
     wide = problem.capacity * 50
     problem = replace(problem, capacity=wide, safety=wide, load_weight=problem.load_weight * 10**6)
-    chain = Chain(problem, twine_arrays_of(problem), (problem.initial + 1) % 5, np.random.default_rng(0))
+    chain = chain_at(problem, (problem.initial + 1) % 5)
     assert chain.cost == 50 + 10  # a move each, and the most moves of a service, which weigh 10
-    chain.reheat(0.2, 0.4, MIX, 0.0, 1.0)
+    chain.reheat(0.2, 0.4, SHARES, 0.0, 1.0)
     assert chain._to < 0.1

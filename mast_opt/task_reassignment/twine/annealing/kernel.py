@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 from mast_opt.core.exact_sums_jit import compiled, inlined
 from mast_opt.search.random_state import below, uniform
@@ -10,21 +11,39 @@ from mast_opt.task_reassignment.twine.operators.process_moves import ejection_mo
 from mast_opt.task_reassignment.twine.state import BROKEN, COST, EXCESS
 
 
+class OperatorShares(NamedTuple):
+    """Shares of the operators among the changes that are proposed; see ``OperatorParams``."""
+
+    swaps: float
+    same_service: float
+    """Among swaps and ejections: with a process of the same service."""
+    ejections: float
+    ways_home: float
+    """Among shifts and ejections of processes that are away."""
+    similar: float
+    """Among the other swaps and ejections: with a process that needs almost the same."""
+
+
 @compiled
-def anneal(fleet, state, proposals, temperature, excess_price, broken_price, away_price, movable, mix, best, best_cost):
+def anneal(
+    fleet, state, proposals, temperature, excess_price, broken_price, away_price, movable, shares, best, best_cost
+):
     """Propose that many changes of the ``movable`` largest processes.
 
-    ``mix`` holds the shares of swaps, of swaps within a service among them, of ejections, of ways home among the
-    shifts and ejections of processes that are away, and of partners that need almost the same among those of other
-    swaps and ejections. ``best`` and ``best_cost[0]`` keep the cheapest state without excess
-    or broken rules; ``proposals`` is at most ``ROUND``.
+    ``shares``: an ``OperatorShares``. ``best`` and ``best_cost[0]`` keep the cheapest state without excess or broken
+    rules; ``proposals`` is at most ``ROUND``.
     """
     machines = state.cost.shape[0]
     random, machine, total = state.random, state.machine, state.total
     by_size, home = fleet.by_size, fleet.home
-    swaps, kin, ejections, homeward = mix[0], mix[1], mix[0] + mix[2], mix[3]
+    swaps, kin, ejections, homeward = (
+        shares.swaps,
+        shares.same_service,
+        shares.swaps + shares.ejections,
+        shares.ways_home,
+    )
     partners = fleet.alike.shape[1]
-    likeness = mix[4] if partners > 0 else 0.0
+    likeness = shares.similar if partners > 0 else 0.0
     state.trail_end[0] = 0
     best_end = -1
     for _ in range(proposals):

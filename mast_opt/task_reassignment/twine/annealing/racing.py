@@ -1,8 +1,6 @@
 """Racing of annealing runs in twine: those that lag behind others at the same temperature are given up.
 
-On the instances of the challenge with 1,000 processes what a cooling ends at is decided while large processes find
-their places: among eight to fourteen coolings of an instance, cost at RUNGS[2] and at the end had a correlation of 0.93
-to 0.99, at RUNGS[0] one of about 0.7. Which of them go on is asynchronous successive halving (Li et al., MLSys 2020).
+Which of them go on is asynchronous successive halving (Li et al., MLSys 2020). Parameters are those of ``RaceParams``.
 """
 
 from __future__ import annotations
@@ -11,16 +9,16 @@ import math
 from bisect import bisect_left, insort
 from collections.abc import Iterable
 
-RUNGS = ((0.45, 1 / 2), (0.6, 1 / 3), (0.75, 0.0))
-"""Part of a cooling and the share of all that came so far which goes on, at least the best."""
-WINDOW = 0.03
-"""Part of a cooling, before a rung, over which its energy is averaged."""
+import numpy as np
+
+from mast_opt.task_reassignment.twine.params import RaceParams
 
 
 class Runner:
-    """One cooling in a race."""
+    """One cooling in a race: its energies at the rungs."""
 
-    def __init__(self) -> None:
+    def __init__(self, params: RaceParams) -> None:
+        self._params = params
         self.behind = False
         """Have enough others had less at a rung?"""
         self.energies: list[float] = []
@@ -29,22 +27,27 @@ class Runner:
         """Rungs at which it has been compared."""
         self._window: list[float] = []
 
+    def pace(self, part: float) -> float:
+        """After this part of the time, the part of the cooling that is done."""
+        return float(np.interp(part, self._params.pace_parts, self._params.pace_at))
+
     def observe(self, part: float, energy: float) -> None:
-        """Take note of the energy after that part of the cooling."""
-        rung = len(self.energies)
-        if rung == len(RUNGS) or part < RUNGS[rung][0] - WINDOW:
+        """Record the energy after that part of the cooling's time."""
+        rungs, rung = self._params.rungs, len(self.energies)
+        if rung == len(rungs) or part < rungs[rung] - self._params.window:
             return
         self._window.append(energy)
-        if part >= RUNGS[rung][0]:
+        if part >= rungs[rung]:
             self.energies.append(math.fsum(self._window) / len(self._window))
             self._window.clear()
 
 
 class Racing:
-    """What coolings had at each rung."""
+    """Race of coolings: the energies that all of them had at each rung."""
 
-    def __init__(self) -> None:
-        self._seen: list[list[float]] = [[] for _ in RUNGS]
+    def __init__(self, params: RaceParams) -> None:
+        self._params = params
+        self._seen: list[list[float]] = [[] for _ in params.rungs]
 
     def judge(self, runners: Iterable[Runner]) -> None:
         """Compare those that have arrived at a rung since the last time with all that have been there."""
@@ -54,10 +57,10 @@ class Racing:
         for runner in arrived:
             seen = self._seen[runner.judged]
             ahead = bisect_left(seen, runner.energies[-1])
-            runner.behind = ahead >= max(1.0, RUNGS[runner.judged][1] * len(seen))
+            runner.behind = ahead >= max(1.0, self._params.survivors[runner.judged] * len(seen))
             runner.judged += 1
 
-    def strike(self, runner: Runner) -> None:
-        """Forget a cooling that came to nothing: others shall not be measured against it."""
+    def remove(self, runner: Runner) -> None:
+        """Drop the energies of a cooling that was lost: others are not compared with them."""
         for seen, energy in zip(self._seen, runner.energies[: runner.judged], strict=False):
             seen.remove(energy)

@@ -10,9 +10,10 @@ import pytest
 from mast_opt.task_reassignment.generate import FAMILIES
 from mast_opt.task_reassignment.plan import Plan
 from mast_opt.task_reassignment.problem import TaskReassignment
-from mast_opt.task_reassignment.twine.annealing.kernel import anneal
+from mast_opt.task_reassignment.twine.annealing.kernel import OperatorShares, anneal
 from mast_opt.task_reassignment.twine.instance_arrays import TwineArrays, twine_arrays_of
 from mast_opt.task_reassignment.twine.operators.process_moves import ejection_move, shift_process, swap_processes
+from mast_opt.task_reassignment.twine.params import OperatorParams
 from mast_opt.task_reassignment.twine.state import COST, TwineState, state_of
 from mast_opt.task_reassignment.verification.verifier import verify
 
@@ -38,7 +39,7 @@ def drawn(seed: int, family: str = "challenge") -> TaskReassignment:
 
 
 def begun(problem: TaskReassignment, seed: int) -> tuple[TwineArrays, TwineState]:
-    fleet = twine_arrays_of(problem)
+    fleet = twine_arrays_of(problem, OperatorParams())
     return fleet, state_of(problem, fleet, problem.initial, np.random.default_rng(seed))
 
 
@@ -103,22 +104,22 @@ def test_what_is_made_is_counted_and_what_is_refused_changes_nothing(name: str, 
 
 @pytest.mark.parametrize("family", sorted(FAMILIES))
 @pytest.mark.parametrize(
-    "mix",
+    "shares",
     [
-        (0, 0, 0, 0.5, 0),
-        (1, 0.5, 0, 0, 0),
-        (1, 0, 0, 0, 1),
-        (0, 0, 1, 0, 0.5),
+        (0.0, 0.0, 0.0, 0.5, 0.0),
+        (1.0, 0.5, 0.0, 0.0, 0.0),
+        (1.0, 0.0, 0.0, 0.0, 1.0),
+        (0.0, 0.0, 1.0, 0.0, 0.5),
         (0.4, 0.5, 0.2, 0.5, 0.5),
     ],
 )
-def test_annealing_keeps_count(family: str, mix: tuple[float, ...]) -> None:
+def test_annealing_keeps_count(family: str, shares: tuple[float, ...]) -> None:
     problem = drawn(8, family)
     fleet, state = begun(problem, 8)
     best, best_cost = state.machine.copy(), np.array([np.inf])
     size = float(fleet.size.max())
     for temperature in (size, size / 100, 1.0):
-        anneal(fleet, state, 4_000, temperature, *PRICES, len(best), np.array(mix, np.float64), best, best_cost)
+        anneal(fleet, state, 4_000, temperature, *PRICES, len(best), OperatorShares(*shares), best, best_cost)
     assert_counted(problem, fleet, state)
     assert_allowed(problem, state)
     if np.isfinite(best_cost[0]):
@@ -131,11 +132,11 @@ def test_at_no_temperature_nothing_gets_worse() -> None:
     problem = drawn(5)
     fleet, state = begun(problem, 5)
     best, best_cost = state.machine.copy(), np.array([np.inf])
-    mix = np.array([0.4, 0.5, 0.1, 0.1, 0.5])
-    anneal(fleet, state, 4_000, float(fleet.size.max()), *PRICES, len(best), mix, best, best_cost)
+    shares = OperatorShares(0.4, 0.5, 0.1, 0.1, 0.5)
+    anneal(fleet, state, 4_000, float(fleet.size.max()), *PRICES, len(best), shares, best, best_cost)
     costs = [weighed(state)]
     for _ in range(5):
-        anneal(fleet, state, 2_000, 1e-9, *PRICES, len(best), mix, best, best_cost)
+        anneal(fleet, state, 2_000, 1e-9, *PRICES, len(best), shares, best, best_cost)
         costs.append(weighed(state))
     assert costs == sorted(costs, reverse=True)
     assert costs[1] < costs[0]

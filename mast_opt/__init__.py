@@ -247,7 +247,7 @@ _HOMES = {
 
 if not TYPE_CHECKING:  # a type checker knows every name from the imports above, and finds misspelt ones
 
-    def __getattr__(name: str) -> Any:
+    def __getattr__(name: str) -> Any:  # noqa: ANN401 - whatever the name stands for
         if name == "__version__":
             from importlib.metadata import version
 

@@ -74,7 +74,7 @@ def generate(
     kind: Literal["task-reassignment"], family: str | None = None, *, seed: int = 0, **sizes: int
 ) -> TaskReassignment: ...
 @overload
-def generate(kind: str, family: str | None = None, *, seed: int = 0, **sizes: int) -> Any: ...
+def generate(kind: str, family: str | None = None, *, seed: int = 0, **sizes: int) -> Any: ...  # noqa: ANN401 - a kind that is not written out
 @checked(kind=a_text, family=optional(a_text), seed=a_whole(0))
 def generate(kind: str, family: str | None = None, *, seed: int = 0, **sizes: int) -> Any:
     """A synthetic instance; the same arguments give the same instance.

@@ -17,6 +17,7 @@ from mast_opt.core.limits import MOST_HEADER_BYTES, read_regular
 from mast_opt.core.wording import UNSAFE, shown
 from mast_opt.io.readers.folder import check_keys
 from mast_opt.kind.kind import Kind
+from mast_opt.kind.problem import ProblemT
 from mast_opt.kind.scenario_values import LARGEST
 
 BASE = "base"
@@ -146,7 +147,7 @@ def _written(factor: float) -> str:
     return f"{factor:.12g}"
 
 
-def happened(kind: Kind[Any, Any], problem: Any, scenario: Scenario) -> Any:
+def happened(kind: Kind[ProblemT, Any], problem: ProblemT, scenario: Scenario) -> ProblemT:
     """The instance after the scenario; what is wrong with a value is stated with the scenario's name."""
     known = kind.questions().changes
     for key, value in scenario.changes.items():

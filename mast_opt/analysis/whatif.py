@@ -18,7 +18,7 @@ from mast_opt.core.errors import UsageError
 from mast_opt.core.solve_result import SolveParams
 from mast_opt.core.verdict import Verdict
 from mast_opt.kind.analysis_hooks import AnalysisHooks, Loss
-from mast_opt.kind.problem import PlanT, Problem
+from mast_opt.kind.problem import PlanT, Problem, ProblemT
 from mast_opt.registry import check_plan
 from mast_opt.search.params import Params
 from mast_opt.solving import Solution, verify
@@ -162,7 +162,7 @@ def whatif(
         stochastic = search.plan(before)
         all_changes = {BASE: {}, **{scenario.name: scenario.changes for scenario in scenarios}}
 
-        def by_name(decided: Any | None) -> dict[str, Loss | None]:
+        def by_name(decided: PlanT | None) -> dict[str, Loss | None]:
             return (
                 {}
                 if decided is None
@@ -177,7 +177,7 @@ def whatif(
 
 
 def _settled(
-    questions: AnalysisHooks, problem: Any, changed: Any, changes: Mapping[str, Any], plan: Any | None
-) -> tuple[Any, Loss | None]:
+    questions: AnalysisHooks, problem: ProblemT, changed: ProblemT, changes: Mapping[str, Any], plan: object
+) -> tuple[ProblemT, Loss | None]:
     """A changed instance without the data that is lost, and that loss; None where there is no data."""
     return (changed, None) if questions.loss is None else questions.loss(problem, changed, changes, plan)

@@ -87,7 +87,7 @@ class ProblemBuilder:
         checked.keep()
         return self
 
-    def build(self) -> Any:
+    def build(self) -> Any:  # noqa: ANN401 - each builder names the type of its own
         """The problem. Further entities may be added afterwards; the problem does not change.
 
         Raises:

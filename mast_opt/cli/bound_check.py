@@ -12,6 +12,7 @@ from mast_opt.cli.plan_claims import close, number_in, stages_in, text_in
 from mast_opt.core.errors import Fault, PlanError
 from mast_opt.core.verdict import Verdict, Violation
 from mast_opt.kind.kind import Kind
+from mast_opt.kind.problem import Problem
 from mast_opt.registry import kind_of
 
 PROVEN = 1e-9
@@ -45,7 +46,7 @@ class Proof:
 
 
 def check_bound(
-    problem: Any, verdict: Verdict, fields: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]] | None
+    problem: Problem[Any], verdict: Verdict, fields: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]] | None
 ) -> Proof:
     """Compute the bound from a certificate's arrays, or from the instance alone where the kind can.
 

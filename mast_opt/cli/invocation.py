@@ -18,6 +18,7 @@ from mast_opt.cli.streams import OnlyResults, console, to_stdout
 from mast_opt.core.errors import InputError
 from mast_opt.core.input_warning import InputWarning
 from mast_opt.core.wording import counted, shown
+from mast_opt.kind.problem import Problem
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -76,7 +77,7 @@ class Run:
 
         return Progress(self.err, words)
 
-    def compile(self, problem: Any, solver: str, cancel: threading.Event) -> None:
+    def compile(self, problem: Problem[Any], solver: str, cancel: threading.Event) -> None:
         """Compile what a solver needs for a problem, or load it, before any time limit begins; say so if it takes
         long.
 

@@ -9,9 +9,10 @@ from typing import Any
 from mast_opt.core.errors import Fault, PlanError
 from mast_opt.core.solve_result import AGREEMENT
 from mast_opt.core.verdict import Verdict, Violation
+from mast_opt.kind.problem import Problem
 
 
-def objective_meant(problem: Any, verdict: Verdict, fields: Mapping[str, Any]) -> float:
+def objective_meant(problem: Problem[Any], verdict: Verdict, fields: Mapping[str, Any]) -> float:
     """The verifier's value of what ``plan.toml`` calls the objective.
 
     With a lexicographic objective that is the value of one of its terms: of all of them, the nearest to the stated.
@@ -21,7 +22,7 @@ def objective_meant(problem: Any, verdict: Verdict, fields: Mapping[str, Any]) -
     return values[0] if stated is None else min(values, key=lambda value: abs(value - stated))
 
 
-def wrong_claims(problem: Any, verdict: Verdict, fields: Mapping[str, Any]) -> list[Violation]:
+def wrong_claims(problem: Problem[Any], verdict: Verdict, fields: Mapping[str, Any]) -> list[Violation]:
     """The figures of ``plan.toml`` that contradict the verifier."""
     right = objective_meant(problem, verdict, fields)
     stated, bound = number_in(fields, "objective"), number_in(fields, "bound")

@@ -90,7 +90,7 @@ class Labels(tuple[str, ...]):
         return made
 
 
-def labels_of(instance: Any) -> dict[str, Labels]:
+def labels_of(instance: Any) -> dict[str, Labels]:  # noqa: ANN401 - any dataclass
     """The labels of an instance's axes, by field."""
     return {axis.name: found for axis in fields(instance) if isinstance(found := getattr(instance, axis.name), Labels)}
 

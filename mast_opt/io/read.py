@@ -86,7 +86,7 @@ def _a_path_of_files(name: str, value: object) -> None:
 
 
 @checked(path=_a_path_of_files)
-def read(path: str | PathLike[str]) -> Any:
+def read(path: str | PathLike[str]) -> Any:  # noqa: ANN401 - the file says of which kind; annotate the variable
     """The problem in a folder, an .xlsx workbook or a .json file.
 
     Raises InstanceError, which lists everything that is wrong with the files.

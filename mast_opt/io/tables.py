@@ -68,7 +68,7 @@ def from_tables(
     kind: Literal["task-reassignment"], tables: Mapping[str, Any], **header: Unpack[HeaderFields]
 ) -> TaskReassignment: ...
 @overload
-def from_tables(kind: str, tables: Mapping[str, Any], **header: Unpack[HeaderFields]) -> Any: ...
+def from_tables(kind: str, tables: Mapping[str, Any], **header: Unpack[HeaderFields]) -> Any: ...  # noqa: ANN401 - a kind that is not written out
 def from_tables(kind: str, tables: Mapping[str, Any], **header: Unpack[HeaderFields]) -> Any:
     """A problem from tables in memory: the same tables, columns, units and faults as in files.
 

@@ -11,6 +11,8 @@ from typing import Any, TypeVar
 
 from numpy.typing import NDArray
 
+from mast_opt.kind.problem import Problem
+
 ProblemT = TypeVar("ProblemT")
 
 LONGEST = 48
@@ -46,7 +48,7 @@ def with_symbols(problem: ProblemT, axes: Mapping[str, Iterable[str]]) -> Proble
 
 
 def write_data(
-    problem: Any,
+    problem: Problem[Any],
     path: Path,
     model: str,
     axes: Mapping[str, Iterable[str]],
@@ -67,7 +69,7 @@ def write_data(
             file.write(f"{line}\n")
 
 
-def _about(problem: Any, printable: Any, model: str, axes: Iterable[str]) -> Iterator[str]:
+def _about(problem: Problem[Any], printable: Problem[Any], model: str, axes: Iterable[str]) -> Iterator[str]:
     yield f"# {ascii(problem.name)[1:-1]}: data for {model}"
     for axis in axes:
         for label, symbol in zip(getattr(problem, axis), getattr(printable, axis)):

@@ -192,7 +192,7 @@ class Rehearsal:
 class Heuristic(Protocol):
     """A solver of our own for one kind of problem."""
 
-    def __call__(self, problem: Any, tools: SearchContext, start: Any | None) -> SearchResult[Any]:
+    def __call__(self, problem: Any, tools: SearchContext, start: Any | None) -> SearchResult[Any]:  # noqa: ANN401 - each takes its own kind
         """The result of one search.
 
         Args:

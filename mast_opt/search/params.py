@@ -239,7 +239,7 @@ def value_text(value: Value) -> str:
 
 
 @cache
-def _parameters(cls: Any) -> dict[str, Parameter]:
+def _parameters(cls: Any) -> dict[str, Parameter]:  # noqa: ANN401 - any dataclass
     found: dict[str, Parameter] = {}
     for one in fields(cls):
         stated = one.metadata[_STATED]

@@ -15,6 +15,7 @@ from mast_opt.core.errors import UnsupportedOption, UsageError
 from mast_opt.core.wording import did_you_mean
 from mast_opt.io.faults import one_of
 from mast_opt.kind.kind import FixedParts, Formulation, Kind
+from mast_opt.kind.problem import PlanT, Problem
 from mast_opt.kind.schema import Table, Tables
 from mast_opt.mip.program import Block
 
@@ -27,7 +28,7 @@ class Frozen:
 
     kind: Kind[Any, Any]
     freezing: FixedParts[Any, Any]
-    problem: Any
+    problem: Problem[Any]
     plan: Any
     parts: Mapping[str, tuple[str, ...]]
     """What (``region``, ``workload``, …) → names."""
@@ -85,15 +86,16 @@ class Frozen:
         """Name of a group → its axis, its labels, and the group of each member of the axis."""
         return {name: group(self.problem) for name, group in self.freezing.groups.items()}
 
-    def rules(self, solver: str) -> Any:
+    def rules(self, solver: str) -> Problem[Any]:
         """The problem with rules that keep the part. Raises UnsupportedOption where rules cannot say so."""
         if self.freezing.rules is None:
             raise UnsupportedOption(
                 f"{solver} cannot keep parts of a plan; --freeze needs an exact solver, such as highs"
             )
-        return self.freezing.rules(self.problem, self.plan, self.positions)
+        stated: Problem[Any] = self.freezing.rules(self.problem, self.plan, self.positions)
+        return stated
 
-    def check(self, plan: Any) -> None:
+    def check(self, plan: object) -> None:
         """Raises UsageError where a plan does not keep the part: its rows cannot be distinguished from equal ones, or
         break a rule."""
         unbuild = self.kind.unbuild_plan
@@ -125,7 +127,9 @@ class Frozen:
         return set(zip(*cells, strict=True))
 
 
-def frozen(kind: Kind[Any, Any], problem: Any, start: Any | None, parts: Mapping[str, Iterable[str]]) -> Frozen:
+def frozen(
+    kind: Kind[Any, PlanT], problem: Problem[PlanT], start: PlanT | None, parts: Mapping[str, Iterable[str]]
+) -> Frozen:
     """The part of ``start``, or of the present state, that has these names.
 
     Raises:
@@ -150,7 +154,7 @@ def frozen(kind: Kind[Any, Any], problem: Any, start: Any | None, parts: Mapping
     return Frozen(kind, freezing, problem, plan, named, positions)
 
 
-def _axes(kind: Kind[Any, Any], problem: Any) -> Mapping[str, tuple[str, ...]]:
+def _axes(kind: Kind[Any, Any], problem: Problem[Any]) -> Mapping[str, tuple[str, ...]]:
     return kind.unbuild(problem)[1].axes
 
 

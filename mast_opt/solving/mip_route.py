@@ -16,6 +16,7 @@ from mast_opt.core.errors import BackendError, VerificationError
 from mast_opt.core.solve_result import AGREEMENT, Event, Limit, SolveParams, SolveResult, Status, within_gap
 from mast_opt.core.verdict import Verdict
 from mast_opt.kind.kind import Formulation, Kind
+from mast_opt.kind.problem import PlanT, Problem
 from mast_opt.mip import Mip
 from mast_opt.solving.clock import Clock
 from mast_opt.solving.solution import Stage
@@ -61,14 +62,16 @@ class _Checked:
 class ExactSolve:
     """One problem, one backend, one clock."""
 
-    def __init__(self, kind: Kind[Any, Any], problem: Any, backend: Backend, params: SolveParams, clock: Clock) -> None:
+    def __init__(
+        self, kind: Kind[Any, Any], problem: Problem[Any], backend: Backend, params: SolveParams, clock: Clock
+    ) -> None:
         self._kind = kind
         self._problem = problem
         self._backend = backend
         self._params = params
         self._clock = clock
 
-    def run(self, formulate: Callable[[Any], Formulation[Any]], start: Any | None) -> Answer:
+    def run(self, formulate: Callable[[Any], Formulation[Any]], start: object) -> Answer:
         """Minimise the problem's objective, weighted or lexicographic."""
         with self._clock.phase("formulate"):
             formulation = formulate(self._problem)
@@ -80,7 +83,7 @@ class ExactSolve:
         return self._weighted(formulation)
 
     def within(
-        self, formulation: Formulation[Any], weights: Mapping[str, float], caps: Mapping[str, float], start: Any | None
+        self, formulation: Formulation[Any], weights: Mapping[str, float], caps: Mapping[str, float], start: object
     ) -> Answer:
         """Minimise a weighted sum of terms while other terms stay at most at the given values (ε-constraints)."""
         params = replace(self._params, time_limit_s=self._clock.budget_s())
@@ -245,7 +248,9 @@ class ExactSolve:
             on_event = _bounded(params.on_event, bound)
             params = replace(params, start=None, time_limit_s=self._clock.budget_s(1.0, kept_s), on_event=on_event)
 
-    def _agree(self, mip: Mip, result: SolveResult, formulation: Formulation[Any], plan: Any, verdict: Verdict) -> None:
+    def _agree(
+        self, mip: Mip, result: SolveResult, formulation: Formulation[PlanT], plan: PlanT, verdict: Verdict
+    ) -> None:
         """The decoded plan, put back into the program, must not cost more than the solver says."""
         if formulation.exact is not None or result.objective is None:
             return

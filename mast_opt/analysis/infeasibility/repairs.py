@@ -93,7 +93,7 @@ class RepairSearch:
             price[used] = np.inf
         return tuple(sorted(found, key=lambda repair: repair.price))
 
-    def _tried(self, slack: Mapping[int, float], price: FloatArray, start: Any, cheapest: bool) -> Repair | None:
+    def _tried(self, slack: Mapping[int, float], price: FloatArray, start: object, cheapest: bool) -> Repair | None:
         """The repair if the repaired instance has a plan; amounts that fall short by rounding are raised."""
         before: dict[int, float] | None = None
         for more in RAISES:

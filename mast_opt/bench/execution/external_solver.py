@@ -25,6 +25,7 @@ from mast_opt.bench.suites.suite import Trial
 from mast_opt.core.errors import BackendError, BackendUnavailable
 from mast_opt.core.solve_result import Status
 from mast_opt.io import read_plan, write
+from mast_opt.kind.problem import Problem
 from mast_opt.registry import kind_of
 
 SHOWN = 3
@@ -44,7 +45,7 @@ def interpreter(adapter: Path) -> Path:
     return chosen
 
 
-def solve_with_peer(trial: Trial, problem: Any) -> dict[str, Any]:
+def solve_with_peer(trial: Trial, problem: Problem[Any]) -> dict[str, Any]:
     """The result of a peer on a problem: status, objective and terms as our verifier sees its plan.
 
     Raises:
@@ -88,7 +89,7 @@ def last_object(printed: str, name: str) -> dict[str, Any]:
     return answer
 
 
-def _judged(problem: Any, plan_file: Path) -> dict[str, Any]:
+def _judged(problem: Problem[Any], plan_file: Path) -> dict[str, Any]:
     verdict = kind_of(problem).verify(problem, read_plan(problem, plan_file))
     if not verdict.ok:
         broken = "; ".join(str(violation) for violation in verdict.violations[:SHOWN])

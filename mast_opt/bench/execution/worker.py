@@ -30,6 +30,7 @@ from mast_opt.bench.suites.suite import Trial
 from mast_opt.core.errors import BackendUnavailable, FormulationTooLarge, SizeLimitExceeded, VerificationError
 from mast_opt.core.solve_result import Event
 from mast_opt.kind.kind import Kind
+from mast_opt.kind.problem import Problem
 from mast_opt.registry import kind_of
 from mast_opt.solving import solve, write_plan
 from mast_opt.solving.kernel_compilation import needed, rehearse
@@ -95,7 +96,7 @@ def failed(status: Ended, error: BaseException) -> dict[str, Any]:
     return {"status": status.value, "error": f"{type(error).__name__}: {error}"}
 
 
-def _warm(trial: Trial, kind: Kind[Any, Any], problem: Any) -> None:
+def _warm(trial: Trial, kind: Kind[Any, Any], problem: Problem[Any]) -> None:
     """Load the solver's library and the kernels, which a run is not charged for."""
     solver = trial.contestant.solver
     assert solver is not None
@@ -104,7 +105,7 @@ def _warm(trial: Trial, kind: Kind[Any, Any], problem: Any) -> None:
     rehearse(kind, needed(kind, solver, problem))
 
 
-def _solve(trial: Trial, problem: Any, plan_folder: Path | None) -> dict[str, Any]:
+def _solve(trial: Trial, problem: Problem[Any], plan_folder: Path | None) -> dict[str, Any]:
     assert trial.contestant.solver is not None
     cpu_began = time.process_time()
     solution = solve(

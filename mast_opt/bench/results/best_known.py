@@ -82,7 +82,7 @@ def _keep_nothing(target: Path) -> None:
     """Whatever stands there has been compared."""
 
 
-def better(problem: Any, one: Verdict, other: Verdict) -> bool:
+def better(problem: Problem[Any], one: Verdict, other: Verdict) -> bool:
     """Whether a plan is strictly better than another."""
     order = problem.objective.order
     pairs = [(one.terms[term], other.terms[term]) for term in order] if order else [(one.objective, other.objective)]

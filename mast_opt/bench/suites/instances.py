@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 
 from mast_opt.io import read
 from mast_opt.io.importers import importer_named
+from mast_opt.kind.problem import Problem
 from mast_opt.registry import generate
 
 
@@ -37,9 +38,10 @@ class Generated:
         """What decides the instance, as a JSON object."""
         return {"kind": self.kind, "family": self.family, "sizes": dict(self.sizes), "seed": self.seed}
 
-    def load(self) -> Any:
+    def load(self) -> Problem[Any]:
         """The problem, generated again at each call. Raises UsageError if the generator refuses the sizes."""
-        return generate(self.kind, self.family, seed=self.seed, **self.sizes)
+        problem: Problem[Any] = generate(self.kind, self.family, seed=self.seed, **self.sizes)
+        return problem
 
 
 @dataclass(frozen=True)
@@ -60,9 +62,10 @@ class Stored:
         files = [self.path] if self.path.is_file() else sorted(file for file in self.path.iterdir() if file.is_file())
         return {"kind": self.kind, "instance": self.label, "content": digest(files)}
 
-    def load(self) -> Any:
+    def load(self) -> Problem[Any]:
         """The problem, read from its files. Raises InputError if they are at fault."""
-        return read(self.path)
+        problem: Problem[Any] = read(self.path)
+        return problem
 
 
 @dataclass(frozen=True)
@@ -89,9 +92,10 @@ class Imported:
         files = {"files": [path.name for path in self.paths], "content": digest(self.paths)}
         return {"kind": self.kind, "importer": self.importer, **files, "settings": dict(self.settings)}
 
-    def load(self) -> Any:
+    def load(self) -> Problem[Any]:
         """The problem, imported at seed 0. Raises InputError if the files are at fault."""
-        return importer_named(self.importer).run(self.paths, self.settings, seed=0)
+        problem: Problem[Any] = importer_named(self.importer).run(self.paths, self.settings, seed=0)
+        return problem
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 from cyclopts.validators import Number
@@ -143,7 +143,7 @@ def _report(run: Run, results: tuple[Path, ...], out: Path) -> Answer:
         partial.write_text(page(chapters, IMAGES), encoding="utf-8", newline="\n")
     run.record.update(out=str(out), suites=[chapter.suite.name for chapter in chapters])
 
-    def show(console: Any) -> None:
+    def show(console: Console) -> None:
         console.print(f"{out} reports the results of {', '.join(chapter.suite.name for chapter in chapters)}.")
 
     return Answer(Exit.OK, show)

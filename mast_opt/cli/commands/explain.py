@@ -20,6 +20,7 @@ from mast_opt.cli.options import Force, Full, Instance, Json, TheRun, check_forc
 from mast_opt.core.errors import UsageError
 from mast_opt.core.solve_result import Status
 from mast_opt.io import check_target, read, read_plan, write
+from mast_opt.kind.problem import PlanT, Problem
 from mast_opt.registry import kind_of
 
 if TYPE_CHECKING:
@@ -139,7 +140,7 @@ def command(
     return Answer(code, show)
 
 
-def _risk(run: Run, problem: Any, plan: Any | None, *, full: bool) -> Answer:
+def _risk(run: Run, problem: Problem[PlanT], plan: PlanT | None, *, full: bool) -> Answer:
     """The answer to --risk; it needs no solve and ends with 0."""
     with run.phase("verify", "counting"):
         answer = risk_of(problem, plan)
@@ -153,7 +154,7 @@ def _risk(run: Run, problem: Any, plan: Any | None, *, full: bool) -> Answer:
     return Answer(Exit.OK, show)
 
 
-def _names(problem: Any, given: Mapping[str, list[str]]) -> list[str]:
+def _names(problem: Problem[Any], given: Mapping[str, list[str]]) -> list[str]:
     """The names to ask about. Raises UsageError for an option of another kind of problem."""
     kind = kind_of(problem)
     choices = kind.questions().choices

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -33,7 +33,7 @@ def _members(block: Block) -> tuple[Any, ...]:
     return (*block.cells, block.ids)
 
 
-def names_at(axis: Sequence[str], positions: Any) -> list[str]:
+def names_at(axis: Sequence[str], positions: Iterable[int]) -> list[str]:
     """The labels at these positions of an axis."""
     return [axis[int(at)] for at in positions]
 

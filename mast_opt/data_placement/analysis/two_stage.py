@@ -81,7 +81,7 @@ def recourse(scenario: DataPlacement, plan: Plan, before: bool) -> DataPlacement
     return without_data(fixed, lost)
 
 
-def _alive_flat(scenario: Any) -> np.ndarray[Any, Any]:
+def _alive_flat(scenario: DataPlacement) -> np.ndarray[Any, Any]:
     return alive(scenario).ravel()
 
 

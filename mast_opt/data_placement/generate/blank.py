@@ -18,7 +18,7 @@ def plain(
     datasets: tuple[str, ...],
     workloads: tuple[str, ...],
     work_tier: Ints,
-    **given: Any,
+    **given: Any,  # noqa: ANN401 - fields of different types
 ) -> DataPlacement:
     """``work_tier`` [W] is each workload's tier as a number; ``given`` are further fields of ``DataPlacement``:
     storage, CPU, supply, sizes, current replicas, needs, options and reads must be among them."""

@@ -46,7 +46,7 @@ class Certificate(KeptPrices):
         cls,
         problem: DataPlacement,
         weights: Mapping[str, float],
-        prices: Any,
+        prices: Any,  # noqa: ANN401 - anything with these fields: the search is not imported here
         gang: NDArray[np.int64],
         trees: KeptTrees | None = None,
     ) -> Certificate:

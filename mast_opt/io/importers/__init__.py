@@ -41,7 +41,7 @@ def importer_named(name: str) -> Importer[Any]:
 
 
 @checked(importer=a_text, seed=a_whole(0))
-def import_instance(importer: str, *paths: str | PathLike[str], seed: int = 0, **settings: int | float | str) -> Any:
+def import_instance(importer: str, *paths: str | PathLike[str], seed: int = 0, **settings: int | float | str) -> Any:  # noqa: ANN401 - the importer says of which kind
     """A problem from public data; the same files, settings and seed give the same problem.
 
     Args:

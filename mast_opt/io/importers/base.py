@@ -35,7 +35,7 @@ class Setting:
     help: str
 
 
-def setting(default: int | float | str, help: str) -> Any:
+def setting(default: int | float | str, help: str) -> Any:  # noqa: ANN401 - as dataclasses.field
     """A field of a settings dataclass."""
     return field(default=default, metadata={"help": help})
 
@@ -64,7 +64,7 @@ class Importer(Generic[SettingsT]):
             if item.default is not MISSING
         )
 
-    def run(self, paths: Sequence[Path], given: Mapping[str, str], seed: int) -> Any:
+    def run(self, paths: Sequence[Path], given: Mapping[str, str], seed: int) -> Any:  # noqa: ANN401 - the importer says of which kind
         """The problem from these files.
 
         Args:

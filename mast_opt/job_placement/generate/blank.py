@@ -58,7 +58,7 @@ class Pending:
     """(job, type) pairs, sorted."""
 
 
-def assemble(name: str, fleet: GeneratedFleet, running: Running, pending: Pending, **more: Any) -> JobPlacement:
+def assemble(name: str, fleet: GeneratedFleet, running: Running, pending: Pending, **more: Any) -> JobPlacement:  # noqa: ANN401 - fields of different types
     """The problem with this fleet, these running and these pending jobs. ``more`` sets any other field."""
     jobs, count = len(pending.tier), len(running.tier)
     held = np.array(running.held, np.int64).reshape(-1, 6)

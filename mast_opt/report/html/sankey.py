@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping
 
 from mast_opt.core.number_format import plain
 from mast_opt.kind.presentation import Flows
@@ -50,7 +49,7 @@ def ribbons(chart: Flows, width: int) -> Spec:
     return {**spec_of(_layers(points, nodes, width, height), [], width), "height": height, "autosize": "none"}
 
 
-def _totals(amounts: Any) -> dict[str, float]:
+def _totals(amounts: Iterable[tuple[str, float]]) -> dict[str, float]:
     """Largest first."""
     total: dict[str, float] = {}
     for name, amount in amounts:

@@ -11,6 +11,7 @@ from rich.text import Text
 from mast_opt.core.number_format import plain
 from mast_opt.core.verdict import Verdict, Violation
 from mast_opt.io import Reading
+from mast_opt.kind.problem import Problem
 from mast_opt.report.terminal.layout import light_table, print_table, print_words
 
 LISTED = 20
@@ -40,7 +41,7 @@ def show_reading(console: Console, reading: Reading) -> None:
 
 def show_verdict(
     console: Console,
-    problem: Any,
+    problem: Problem[Any],
     verdict: Verdict,
     claims: Sequence[Violation],
     notes: Sequence[str],

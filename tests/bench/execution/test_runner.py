@@ -23,6 +23,7 @@ from mast_opt.bench.results.store import append, load
 from mast_opt.bench.suites.instances import Stored
 from mast_opt.bench.suites.suite import Contestant, Trial
 from mast_opt.core.solve_result import Event
+from mast_opt.job_placement import JobPlacement
 
 DIES = "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"
 SLEEPS = "import time; time.sleep(600)"
@@ -193,6 +194,7 @@ def test_a_peer_is_judged_by_the_verifier(suite: Suite, tmp_path: Path, monkeypa
     assert (idle["status"], idle["objective"], idle["versions"]) == ("FEASIBLE", 1000.0, {"lazy": "1"})
     assert isinstance(trial.source, Stored)
     problem = trial.source.load()
+    assert isinstance(problem, JobPlacement)
     half = {"job": "gang", "server": "w1", "tasks": 1, "gpu_index": None}
     half["cluster"] = problem.clusters[problem.server_cluster[problem.servers.index("w1")]]
     peer.with_suffix(".json").write_text(json.dumps({**plan, "assignments": [half]}))

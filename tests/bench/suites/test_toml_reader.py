@@ -11,6 +11,7 @@ from mast_opt.bench import Suite, read_suite
 from mast_opt.bench.suites.instances import Imported, Program
 from mast_opt.bench.suites.toml_reader import suite_path
 from mast_opt.core.errors import SuiteError, UsageError
+from mast_opt.job_placement import JobPlacement
 from mast_opt.registry import kind_names
 from tests.bench.conftest import SUITE
 from tests.platforms import needs
@@ -51,7 +52,9 @@ def test_public_data_come_from_a_folder_of_the_user(suite_file: Path, tmp_path: 
     assert trial.label == "public/one/highs/2s/seed0"
     assert trial.reference == {"best": 5.0}
     assert isinstance(trial.source, Imported)
-    assert trial.source.load().jobs == ("item-1",)
+    problem = trial.source.load()
+    assert isinstance(problem, JobPlacement)
+    assert problem.jobs == ("item-1",)
 
 
 def test_a_published_value_is_a_number(suite_file: Path, tmp_path: Path) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 UNKNOWN = "–"
+ROUNDING = 1e-9
+"""Shares up to this come from rounding and are written as 0."""
 
 
 def plain(value: float | None) -> str:
@@ -26,14 +28,15 @@ def of_term(value: float | None, term: str | None) -> str:
 
 
 def percent(share: float | None, digits: int | None = None) -> str:
-    """A share as a percentage; without ``digits``, two decimals below 10% and one above. None but 0 is written as 0."""
+    """A share as a percentage; without ``digits``, two decimals below 10% and one above. None beyond ``ROUNDING``
+    is written as 0."""
     if share is None:
         return UNKNOWN
     if digits is None:
         digits = 2 if abs(share) < 0.1 else 1
-    if share and abs(share) < 0.5 * 10 ** -(digits + 2):
+    if ROUNDING < abs(share) < 0.5 * 10 ** -(digits + 2):
         return f"{'<' if share > 0 else '>-'}{0.1**digits:.{digits}f}%"
-    return f"{share:.{digits}%}"
+    return f"{0.0 if abs(share) <= ROUNDING else share:.{digits}%}"
 
 
 def seconds(value: float) -> str:

@@ -20,8 +20,8 @@ WITHOUT_PRIVILEGES = ("setpriv", "--bounding-set=-all", "--inh-caps=-all")
 """Root without capabilities obeys the mode bits, and still reaches an interpreter that others may not read."""
 SOLVE = """
 import mast_opt
-problem = mast_opt.generate("server-assignment", seed=1)
-solution = mast_opt.solve(problem, "highs", time_limit_s=300)
+problem = mast_opt.generate("server-assignment", seed=1, servers=30, reservations=3, datacenters=1)
+solution = mast_opt.solve(problem, "highs", gap=0.5, time_limit_s=300)
 print("plan" if solution.plan is not None else solution.message)
 """
 IMPORT = "import mast_opt.mip.kernels"

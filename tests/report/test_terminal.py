@@ -54,13 +54,8 @@ def test_plain_numbers(value: float | None, text: str) -> None:
 
 def test_other_numbers() -> None:
     assert [percent(share) for share in (None, 0.0123, 0.123, 1.0)] == ["–", "1.23%", "12.3%", "100.0%"]
-    assert [percent(share) for share in (0.0, 1e-9, 4.9e-5, 5e-5, -1e-9)] == [
-        "0.00%",
-        "<0.01%",
-        "<0.01%",
-        "0.01%",
-        ">-0.01%",
-    ]
+    assert [percent(share) for share in (0.0, -1e-16, 1e-9)] == ["0.00%"] * 3
+    assert [percent(share) for share in (1e-8, 4.9e-5, 5e-5, -1e-8)] == ["<0.01%", "<0.01%", "0.01%", ">-0.01%"]
     assert [percent(share, 1) for share in (0.0, 4e-4, 6e-4)] == ["0.0%", "<0.1%", "0.1%"]
     assert percent(0.004, 0) == "<1%"
     assert [seconds(value) for value in (0.123, 59.6, 1200)] == ["0.12 s", "60 s", "20 min"]

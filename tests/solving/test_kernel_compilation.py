@@ -55,15 +55,17 @@ def priced(problem, solver):
 
 for name, family in kind.families.items():
     sizes = {size: max(1, default // 8) for size, default in family.sizes.items()}
-    problem = mast_opt.generate(KIND, name, **{**sizes, **EXTRA.get(name, {})})
-    for solver in (*kind.heuristics, "highs"):
-        options = {} if solver in kind.heuristics else {"mip_max_nodes": 1}
-        rounds = None if solver in kind.constructive or solver == "highs" else 3
+    small = mast_opt.generate(KIND, name, **sizes)
+    mast_opt.solve(small, "highs", gap=0.9, threads=1, time_limit_s=20, options={"mip_max_nodes": 1})
+    problem = mast_opt.generate(KIND, name, **EXTRA[name]) if name in EXTRA else small
+    for solver in kind.heuristics:
         stated = priced(problem, solver)
-        for threads in (1, 2):
-            mast_opt.solve(stated, solver, iterations=rounds, threads=threads, time_limit_s=20, options=options)
+        constructive = solver in kind.constructive
+        for threads in (1,) if constructive else (1, 2):
+            mast_opt.solve(stated, solver, iterations=None if constructive else 3, threads=threads, time_limit_s=20)
 """
 EXTRA = {"data-placement": {"standard": {"datasets": 100, "workloads": 2000, "regions": 4}}}
+"""Kind → family → sizes, where kernels for large instances would not run otherwise."""
 OPERATE = """
 import numpy as np
 from tests.job_placement.operations import random_operation, small_fleet

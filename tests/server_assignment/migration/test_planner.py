@@ -16,7 +16,7 @@ from mast_opt.server_assignment import Plan, ServerAssignment
 from mast_opt.server_assignment.formulation.formulation import base
 from mast_opt.server_assignment.migration.guarantees import Guarantees
 from mast_opt.server_assignment.migration.plan_rows import migration_plan
-from mast_opt.server_assignment.migration.planner import Steps, steps
+from mast_opt.server_assignment.migration.planner import Steps, _mixtures, steps
 from mast_opt.server_assignment.problem import EMBEDDED, NONE, POOL, SHARED
 from mast_opt.server_assignment.verification.measures import Measure
 from tests.server_assignment.brute import Brute
@@ -139,6 +139,17 @@ def test_no_smaller_loan_would_do(data: st.DataObject, problem: ServerAssignment
     loan = len(found.deadlocks[first].loan)
     event(f"loan: {loan}, kinds: {len(set(problem.server_type[list(found.deadlocks[first].loan)].tolist()))}")
     assert fewest is None or fewest == loan
+
+
+def test_mixtures_are_every_choice_of_so_many_servers() -> None:
+    left = {(0, 0): 3, (0, 1): 1, (2, 0): 2}
+    for count in range(7):
+        mixtures = [tuple(sorted(mixture.items())) for mixture in _mixtures(left, count)]
+        choices = [dict(zip(left, numbers)) for numbers in itertools.product(range(4), range(2), range(3))]
+        expected = [
+            tuple(sorted((cell, n) for cell, n in one.items() if n)) for one in choices if sum(one.values()) == count
+        ]
+        assert sorted(mixtures) == sorted(expected)
 
 
 def test_a_loan_mixes_types_where_one_is_not_enough() -> None:

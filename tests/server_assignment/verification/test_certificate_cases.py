@@ -208,6 +208,7 @@ def test_what_is_lacking_below_the_least_level_by_hand() -> None:
     assert floor(np.full(4, 700), np.arange(4), two, 2100) == (700, 2100)
     assert floor(np.full(4, 700), np.arange(4), two, 2101) == (1400, 1)
     assert floor(np.full(2, 1000), np.arange(2), two[:2], 3000) == (0, 0)
+    assert floor(np.full(2, 1), np.arange(2), np.full(2, 30), 20) == (20, 1)
     assert floor(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.int64), 3000) == (0, 0)
 
 
@@ -291,6 +292,8 @@ def test_costs_out_of_their_range_are_refused(cost: float) -> None:
     with pytest.raises(PlanError, match="costs from") as error:
         certified_bound(drifting(), certificate.arrays())
     assert "exact_to" in str(error.value)
+    for end in (LARGEST_PRICE, -LARGEST_PRICE):
+        assert certified_bound(drifting(), replace(certificate, exact_to=np.array([end])).arrays()) == 0.0
 
 
 def test_prices_of_0_are_in_every_box() -> None:

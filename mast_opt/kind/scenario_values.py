@@ -122,14 +122,23 @@ def records(key: str, axes: Mapping[str, Sequence[str]], amount: str | None, val
     return found
 
 
-def tier_factors(key: str, tiers: Sequence[int], value: object) -> list[float]:
+def factors(key: str, noun: str, known: Sequence[str], value: object) -> NDArray[np.float64]:
+    """A factor for every name: one number for all, or a table of names; 1 for those that the table leaves out."""
+    by_name = value if isinstance(value, Mapping) else dict.fromkeys(known, value)
+    times = np.ones(len(known))
+    for at, one in amounts(key, noun, known, by_name).items():
+        times[at] = factor(f"{key}.{known[at]}", one)
+    return times
+
+
+def tier_factors(key: str, tiers: Sequence[int], value: object) -> NDArray[np.float64]:
     """A factor for every tier: one number for all, or a table with ``all`` and tiers that differ from it."""
     by_tier = value if isinstance(value, Mapping) else {"all": value}
     names = ("all", *(str(tier) for tier in tiers))
     for name in by_tier:
         named(key, "tier", names, name)
     stated = {name: factor(f"{key}.{name}", times) for name, times in by_tier.items()}
-    return [stated.get(str(tier), stated.get("all", 1.0)) for tier in tiers]
+    return np.array([stated.get(str(tier), stated.get("all", 1.0)) for tier in tiers])
 
 
 def reweighted(problem: ProblemT, value: object) -> ProblemT:

@@ -10,7 +10,18 @@ import numpy as np
 import pytest
 
 from mast_opt.core.errors import UsageError
-from mast_opt.kind.scenario_values import amounts, factor, grown, named, number, positions, records, tier_factors, whole
+from mast_opt.kind.scenario_values import (
+    amounts,
+    factor,
+    factors,
+    grown,
+    named,
+    number,
+    positions,
+    records,
+    tier_factors,
+    whole,
+)
 
 LARGE = 5_000_000_000_000
 
@@ -126,9 +137,11 @@ def test_records_have_a_name_on_every_axis() -> None:
 
 
 def test_factors_of_tiers() -> None:
-    assert tier_factors("it", [0, 1, 2], 1.5) == [1.5, 1.5, 1.5]
-    assert tier_factors("it", [0, 1, 2], {"1": 2, "all": 3}) == [3.0, 2.0, 3.0]
-    assert tier_factors("it", [0, 1], {"0": 2}) == [2.0, 1.0]
+    assert tier_factors("it", [0, 1, 2], 1.5).tolist() == [1.5, 1.5, 1.5]
+    assert tier_factors("it", [0, 1, 2], {"1": 2, "all": 3}).tolist() == [3.0, 2.0, 3.0]
+    assert tier_factors("it", [0, 1], {"0": 2}).tolist() == [2.0, 1.0]
+    assert factors("it", "resource", ["cpu", "disk"], 1.5).tolist() == [1.5, 1.5]
+    assert factors("it", "resource", ["cpu", "disk"], {"disk": 2}).tolist() == [1.0, 2.0]
 
 
 def test_sums_of_grown_values_stay_below_the_largest() -> None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from mast_opt.core.errors import UsageError
-from mast_opt.core.units import MB_PER_TB
+from mast_opt.core.units import MB_PER_TB, MILLI
 from mast_opt.data_placement.analysis import instance_edits as edits
 from mast_opt.data_placement.analysis.losses import readers_of
 from mast_opt.data_placement.plan import Plan
@@ -88,8 +88,7 @@ def without_data(problem: DataPlacement, lost: Bools) -> DataPlacement:
 def grow_demand(problem: DataPlacement, value: object) -> DataPlacement:
     """GPUs, cores and reads of all work times a factor, or another one for the work of some tiers; rounded up."""
     p = problem
-    times = np.array(tier_factors("grow_demand", p.tiers, value))
-    each = times[p.tier]
+    each = tier_factors("grow_demand", p.tiers, value)[p.tier]
     return replace(
         p,
         cpu_need_mcores=grown("grow_demand", p.cpu_need_mcores, each),
@@ -103,7 +102,7 @@ def add_gpus(problem: DataPlacement, value: object) -> DataPlacement:
     supply = problem.supply_mgpu.copy()
     axes = {"region": problem.regions, "gpu_type": problem.gpu_types}
     for record in records("add_gpus", axes, "gpus", value):
-        supply[record.at["region"], record.at["gpu_type"]] += round(record.amount * 1000)
+        supply[record.at["region"], record.at["gpu_type"]] += round(record.amount * MILLI)
     if (supply < 0).any():
         r, k = (int(at[0]) for at in np.nonzero(supply < 0))
         raise UsageError(f"add_gpus takes more {problem.gpu_types[k]} from {problem.regions[r]} than there are")
@@ -117,7 +116,7 @@ def add_storage_tb(problem: DataPlacement, value: object) -> DataPlacement:
 
 def add_cpu_cores(problem: DataPlacement, value: object) -> DataPlacement:
     """The instance with more or less CPU in regions, in cores."""
-    return replace(problem, cpu_mcores=_added("add_cpu_cores", problem, problem.cpu_mcores, 1000, value))
+    return replace(problem, cpu_mcores=_added("add_cpu_cores", problem, problem.cpu_mcores, MILLI, value))
 
 
 def add_ingress(problem: DataPlacement, value: object) -> DataPlacement:

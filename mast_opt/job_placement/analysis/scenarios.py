@@ -58,8 +58,7 @@ def adapted(scenario: JobPlacement, plan: Plan) -> Plan:
 def grow_demand(problem: JobPlacement, value: object) -> JobPlacement:
     """Tasks and value of all pending jobs times a factor, or another one for some tiers; tasks are rounded up."""
     p = problem
-    times = np.array(tier_factors("grow_demand", p.tiers, value))
-    each = times[p.tier]
+    each = tier_factors("grow_demand", p.tiers, value)[p.tier]
     tasks = np.maximum(grown("grow_demand", p.tasks, each), 1)
     return replace(p, tasks=tasks, value_milli=np.rint(p.value_milli * each).astype(np.int64))
 

@@ -14,7 +14,7 @@ import numpy as np
 from mast_opt.core.errors import InstanceError, UsageError
 from mast_opt.core.wording import unused, unused_labels
 from mast_opt.kind.analysis_hooks import PLAUSIBLE_GROWTH, Change
-from mast_opt.kind.scenario_values import amounts, factor, grown, positions, records, reweighted, whole
+from mast_opt.kind.scenario_values import factors, grown, positions, records, reweighted, whole
 from mast_opt.server_assignment.plan import Plan
 from mast_opt.server_assignment.problem import Bools, ServerAssignment
 
@@ -48,10 +48,7 @@ def _lose(problem: ServerAssignment, lost: Bools) -> ServerAssignment:
 
 def grow_demand(problem: ServerAssignment, value: object) -> ServerAssignment:
     """What reservations ask for, times a factor, of all or by reservation, rounded up."""
-    by_name = value if isinstance(value, Mapping) else dict.fromkeys(problem.reservations, value)
-    times = np.ones(len(problem.reservations))
-    for q, number in amounts("grow_demand", "reservation", problem.reservations, by_name).items():
-        times[q] = factor(f"grow_demand.{problem.reservations[q]}", number)
+    times = factors("grow_demand", "reservation", problem.reservations, value)
     return replace(problem, asked_mrru=grown("grow_demand", problem.asked_mrru, times))
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from mast_opt.core.errors import UsageError
 from mast_opt.kind.analysis_hooks import PLAUSIBLE_GROWTH, Change
-from mast_opt.kind.scenario_values import amounts, factor, grown, positions, records, reweighted, whole
+from mast_opt.kind.scenario_values import factors, grown, positions, records, reweighted, whole
 from mast_opt.task_reassignment.plan import Plan
 from mast_opt.task_reassignment.problem import TaskReassignment
 from mast_opt.task_reassignment.tables.consistency import faults
@@ -41,11 +41,7 @@ def _drained(problem: TaskReassignment, machines: list[int]) -> TaskReassignment
 
 def grow_demand(problem: TaskReassignment, value: object) -> TaskReassignment:
     """Needs of all processes, of all resources or by resource, times a factor, rounded up."""
-    by_resource = value if isinstance(value, Mapping) else dict.fromkeys(problem.resources, value)
-    at = amounts("grow_demand", "resource", problem.resources, by_resource)
-    times = np.ones(len(problem.resources))
-    for k, number in at.items():
-        times[k] = factor(f"grow_demand.{problem.resources[k]}", number)
+    times = factors("grow_demand", "resource", problem.resources, value)
     return _exact("grow_demand", replace(problem, need=grown("grow_demand", problem.need, times)))
 
 

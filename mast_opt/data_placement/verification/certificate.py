@@ -27,14 +27,12 @@ from mast_opt.data_placement.verification.certificate_bound import (
     tree_charges,
 )
 from mast_opt.data_placement.verification.certificate_tree_cuts import KEPT, KeptTrees
+from mast_opt.kind.certificate_format import FILE, LARGEST_PRICE, TEXT, ArrayFormat, array_faults, price
 
 ROUNDING = 1e-10
 """Relative allowance for the rounding of sums."""
-LARGEST_PRICE = 1e100
-"""Largest price, so that no sum overflows."""
 LARGEST = 2**52
 """Largest size, so that it is exact in floating point."""
-FILE = "certificate.npz"
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,14 +88,8 @@ class Certificate(KeptPrices):
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Certificate:
         """Raises PlanError naming every array that a file lacks or holds in another type."""
-        arrays = _as_now(arrays)
         names = ("weight_names", "weights", *_ARRAYS, *KEPT)
-        faults = [Fault(FILE, f"an array called {name}") for name in names if name not in arrays]
-        faults += [
-            Fault(FILE, f"an array of {_KEPT_AS.get(name, 'float64')}", column=name, value=str(arrays[name].dtype))
-            for name in names
-            if name in arrays and not _kept_well(name, arrays[name])
-        ]
+        faults = array_faults(arrays, {name: ArrayFormat(_DTYPES.get(name, "float64")) for name in names})
         if not faults and (arrays["weight_names"].ndim != 1 or arrays["weights"].shape != arrays["weight_names"].shape):
             faults.append(Fault(FILE, "one weight for each of weight_names", column="weights"))
         if faults:
@@ -124,31 +116,21 @@ class Certificate(KeptPrices):
         if self.weights.keys() != TERMS.keys():
             raise PlanError([Fault(FILE, f"a weight for each of {', '.join(TERMS)}", column="weight_names")])
         rows = 1 + (self.gang.shape[1] if self.gang.ndim == 2 else 0)
-        shapes = {
-            "read_level": (reads, regions),
-            "read_cap": (reads,),
-            "worst": (regions, kinds, tiers, rows),
-            "over": (regions, kinds, tiers, rows),
-            "under": (regions, kinds),
-            "cpu": (regions,),
-            "storage": (regions,),
-            "ingress": (regions,),
-            "quota": (len(p.quota_region),),
-            "gang": (kinds, rows - 1),
+        formats = {
+            "read_level": ArrayFormat("uint16", (reads, regions)),
+            "read_cap": price(reads),
+            "worst": price(regions, kinds, tiers, rows),
+            "over": price(regions, kinds, tiers, rows),
+            "under": price(regions, kinds),
+            "cpu": price(regions),
+            "storage": price(regions),
+            "ingress": price(regions),
+            "quota": price(len(p.quota_region)),
+            "gang": ArrayFormat("int64", (kinds, rows - 1), 1, LARGEST),
         }
-        faults = [
-            Fault(FILE, f"shape {shape}", column=name, value=str(getattr(self, name).shape))
-            for name, shape in shapes.items()
-            if getattr(self, name).shape != shape
-        ]
+        faults = array_faults({name: getattr(self, name) for name in formats}, formats)
         if not faults:
-            faults = [
-                Fault(FILE, f"prices from 0 to {LARGEST_PRICE:g}", column=name)
-                for name in list(shapes)[1:-1]
-                if not ((getattr(self, name) >= 0) & (getattr(self, name) <= LARGEST_PRICE)).all()
-            ] + self._outside_boxes(p)
-            if not ((self.gang >= 1) & (self.gang <= LARGEST)).all():
-                faults.append(Fault(FILE, f"sizes from 1 to {LARGEST} milli-GPUs", column="gang"))
+            faults = self._outside_boxes(p)
             faults += [Fault(FILE, expected, column=f"tree_{name}") for name, expected in self.trees.outside(p)]
             if not ((self.trees.price >= 0) & (self.trees.price <= LARGEST_PRICE)).all():
                 faults.append(Fault(FILE, f"prices from 0 to {LARGEST_PRICE:g}", column="tree_price"))
@@ -190,22 +172,7 @@ def certified_bound(problem: DataPlacement, arrays: Mapping[str, NDArray[Any]]) 
     return max(0.0, certificate.bound(problem))  # every term is a penalty
 
 
-def _kept_well(name: str, array: NDArray[Any]) -> bool:
-    return array.dtype.kind == "U" if name == "weight_names" else array.dtype == _KEPT_AS.get(name, "float64")
-
-
-def _as_now(arrays: Mapping[str, NDArray[Any]]) -> Mapping[str, NDArray[Any]]:
-    """The arrays of a file from before rows were rounded and trees priced, as if there were none of either."""
-    old = {"gang", *KEPT}.isdisjoint(arrays) and {"worst", "over"} <= arrays.keys() and arrays["worst"].ndim == 3
-    if not old:
-        return arrays
-    rows = {name: arrays[name][..., None] for name in ("worst", "over")}
-    none = KeptTrees.none()
-    trees = {name: getattr(none, field) for name, field in KEPT.items()}
-    return {**arrays, **rows, **trees, "gang": np.zeros((arrays["worst"].shape[1], 0), np.int64)}
-
-
-_KEPT_AS = {"weight_names": "text", "read_level": "uint16", "gang": "int64"}
-_KEPT_AS |= dict.fromkeys(("tree_root", "tree_region", "tree_limit", "tree_start"), "int64")
-_KEPT_AS |= dict.fromkeys(("tree_read", "tree_parent"), "int32")
+_DTYPES = {"weight_names": TEXT, "read_level": "uint16", "gang": "int64"}
+_DTYPES |= dict.fromkeys(("tree_root", "tree_region", "tree_limit", "tree_start"), "int64")
+_DTYPES |= dict.fromkeys(("tree_read", "tree_parent"), "int32")
 _ARRAYS = ("read_level", "read_cap", "worst", "over", "under", "cpu", "storage", "ingress", "quota", "gang")

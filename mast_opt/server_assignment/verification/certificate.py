@@ -15,20 +15,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mast_opt.core.errors import Fault, PlanError
+from mast_opt.kind.certificate_format import FILE, LARGEST_PRICE, ArrayFormat, array_faults, price
 from mast_opt.server_assignment.problem import EMBEDDED, SHARE, Ints, ServerAssignment
 from mast_opt.server_assignment.verification.measures import Measure
 
 Floats = NDArray[np.float64]
 
-FILE = "certificate.npz"
-LARGEST_PRICE = 1e100
-"""Largest price, so that no sum overflows."""
 EXACT = 1 + 1e-12
 """Prices may exceed their boxes by what rounding does to them."""
 MOST_CELLS = 20_000
 """Amounts at a switchboard up to which whole servers are counted, in units: what all worths are multiples of."""
-WHOLE = ("counted_to", "other_of", "exact_of")
-"""Arrays of whole numbers."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,31 +84,20 @@ def read_certificate(problem: ServerAssignment, arrays: Mapping[str, NDArray[Any
     """
     p, affinities = problem, len(problem.affinity_reservation)
     others, exact = (np.asarray(arrays.get(name, np.zeros(0))).size for name in ("other_of", "exact_of"))
-    lengths = {
-        "once": len(p.stocks),
-        "survive": len(p.reservations),
-        "loss": len(p.switchboards),
-        "affinity_most": affinities,
-        "affinity_least": affinities,
-        "counted_to": len(p.reservations),
-        "other_of": others,
-        "other_survive": others,
-        "exact_of": exact,
-        "exact_to": exact,
+    reservations = len(p.reservations)
+    formats = {
+        "once": price(len(p.stocks)),
+        "survive": price(reservations),
+        "loss": price(len(p.switchboards)),
+        "affinity_most": price(affinities),
+        "affinity_least": price(affinities),
+        "counted_to": ArrayFormat("int64", (reservations,)),
+        "other_of": ArrayFormat("int64", (others,)),
+        "other_survive": price(others),
+        "exact_of": ArrayFormat("int64", (exact,)),
+        "exact_to": ArrayFormat("float64", (exact,), -LARGEST_PRICE, LARGEST_PRICE),
     }
-    found = []
-    for name, length in lengths.items():
-        if name not in arrays:
-            found.append(Fault(FILE, f"an array called {name}"))
-            continue
-        array, dtype = np.asarray(arrays[name]), np.int64 if name in WHOLE else np.float64
-        if array.dtype != dtype or array.shape != (length,):
-            words = f"{length} {np.dtype(dtype)} numbers"
-            found.append(Fault(FILE, words, column=name, value=f"{array.dtype} {array.shape}"))
-        elif name == "exact_to" and not (np.abs(array) <= LARGEST_PRICE).all():
-            found.append(Fault(FILE, f"costs from {-LARGEST_PRICE:g} to {LARGEST_PRICE:g}", column=name))
-        elif name not in (*WHOLE, "exact_to") and not ((array >= 0) & (array <= LARGEST_PRICE)).all():
-            found.append(Fault(FILE, f"prices from 0 to {LARGEST_PRICE:g}", column=name))
+    found = array_faults(arrays, formats)
     if found:
         raise PlanError(found)
     own = {name: np.asarray(array) for name, array in arrays.items()}

@@ -20,7 +20,7 @@ from mast_opt.data_placement.verification import certificate as certificate_file
 from mast_opt.data_placement.verification import certificate_bound as certificate_sums
 from mast_opt.data_placement.verification.certificate import Certificate, certified_bound
 from mast_opt.data_placement.verification.certificate_bound import LEVELS
-from mast_opt.data_placement.verification.certificate_tree_cuts import KEPT, KeptTrees
+from mast_opt.data_placement.verification.certificate_tree_cuts import KeptTrees
 from tests.data_placement.brute import Brute
 from tests.data_placement.certificates import (
     boxes,
@@ -192,20 +192,6 @@ def test_roundings_by_no_size_are_refused(problem: DataPlacement, size: int) -> 
     gang = np.full((len(problem.gpu_types), 1), size)
     with pytest.raises(PlanError, match="gang"):
         certified_bound(problem, arrays | rows | {"gang": gang})
-
-
-def test_a_certificate_from_before_roundings_and_trees_holds_as_it_was(problem: DataPlacement) -> None:
-    certificate = random_certificate(problem, 4)
-    rows: dict[str, Any] = {
-        "worst": certificate.worst[..., :1],
-        "over": certificate.over[..., :1],
-        "gang": certificate.gang[:, :0],
-    }
-    plain = replace(certificate, **rows, trees=KeptTrees.none())
-    old = plain.arrays() | {"worst": plain.worst[..., 0], "over": plain.over[..., 0]}
-    for name in ("gang", *KEPT):
-        del old[name]
-    assert certified_bound(problem, old) == max(0.0, plain.bound(problem))
 
 
 def planted(problem: DataPlacement) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from mast_opt.server_assignment.formulation.formulation import base
 from mast_opt.server_assignment.ras.lagrangian.integer_bound import integer_bound
 from mast_opt.server_assignment.ras.lagrangian.integer_subproblem import least_cost
 from mast_opt.server_assignment.ras.lagrangian.relaxation import Relaxed, SearchStopped
-from mast_opt.server_assignment.verification.certificate import WHOLE, Certificate, Prices
+from mast_opt.server_assignment.verification.certificate import Certificate, Prices
 from mast_opt.server_assignment.verification.certificate_bound import certified_bound
 from mast_opt.server_assignment.verification.measures import Measure
 from tests.server_assignment.brute import Brute
@@ -203,6 +203,8 @@ JUNK: dict[str, Callable[[np.ndarray], Any]] = {
 }
 
 
+WHOLE = ("counted_to", "other_of", "exact_of")
+"""Arrays of whole numbers."""
 WHOLE_JUNK: dict[str, Callable[[np.ndarray], Any]] = {
     "negative": lambda number: number - 10**9,
     "too many": lambda number: number + 10**15,

@@ -14,10 +14,11 @@ from hypothesis import strategies as st
 
 import mast_opt
 from mast_opt.core.errors import PlanError
+from mast_opt.kind.certificate_format import LARGEST_PRICE
 from mast_opt.server_assignment import ServerAssignment
 from mast_opt.server_assignment.problem import EMBEDDED, NONE
 from mast_opt.server_assignment.ras.lagrangian.integer_subproblem import Claim
-from mast_opt.server_assignment.verification.certificate import LARGEST_PRICE, Certificate, Prices
+from mast_opt.server_assignment.verification.certificate import Certificate, Prices
 from mast_opt.server_assignment.verification.certificate_bound import certified_bound
 from mast_opt.server_assignment.verification.certificate_knapsack import Choices, around, floor
 from mast_opt.server_assignment.verification.certificate_levels import Fractions, whole_cost

@@ -17,7 +17,6 @@ from mast_opt.job_placement.engine.capacity_ledger import set_price
 from mast_opt.job_placement.engine.feasibility import Request
 from mast_opt.job_placement.engine.free_capacity_search import NOWHERE
 from mast_opt.job_placement.engine.limits import SearchLimits
-from mast_opt.job_placement.engine.negative_cache import NegativeCache
 from mast_opt.job_placement.engine.preemption.victim_search import Victims, cheapest
 from mast_opt.job_placement.engine.priced_bid import groups_by_price, search_priced
 from mast_opt.job_placement.engine.server_selection import TIGHT
@@ -57,19 +56,10 @@ class _EjectionChains:
         self._free_to_move(self.batch)
         heap = [(int(self.place_in_queue[j]), j) for j in self.batch.waiting().tolist()]
         heapq.heapify(heap)
-        failures = NegativeCache()
         while heap and watch.limit() is None:
             _, j = heapq.heappop(heap)
-            job = self.batch.request(j)
-            if failures.known(job):
-                continue
-            lost = self._admitted(j, job)
-            if lost is None:
-                failures.remember(job)
-            else:
-                failures = NegativeCache()
-                for other in lost:
-                    heapq.heappush(heap, (int(self.place_in_queue[other]), other))
+            for other in self._admitted(j, self.batch.request(j)) or ():
+                heapq.heappush(heap, (int(self.place_in_queue[other]), other))
         self.batch.restore_unneeded(self.batch.problem.at_risk * VICTIM + 1)
         return self.batch
 

@@ -1,15 +1,15 @@
 """Solver ``exhaustive+repair`` of job placement: the fast path's batch, improved by ruin and recreate until time is up.
 
 1. The batch of ``exhaustive``.
-2. The linear relaxation of the whole batch (``relaxation``), by the exact solver that is handed in: nearly all of its
-   choices are whole. They say which job should go where and who should be stopped, and the bound says how much there is
-   left to win. The fast path's own search then finds the servers, and a local search (``local``) takes it from there.
-3. Rounds, over the clusters in the order of what the relaxation would still put there (``rounds``): the jobs of a
-   cluster and some others are taken out, victims that are no longer needed go on running, and the local search puts
-   back what is worth it, in a somewhat random order. Every few rounds, two clusters and the jobs that wait are instead
-   solved exactly (``subproblem``); and now and then, at the latest after a pass without gain, all jobs that are not
-   where the relaxation would send them. Once every cluster has been taken out several times and solved exactly without
-   any gain, one cluster more is solved at a time; where all of them as one bring nothing either, the search ends.
+2. The linear relaxation of the whole batch (``formulation.aggregated``), by an exact solver: nearly all of its choices
+   are whole. They say which job should go where and who should be stopped, and the bound says how much there is
+   left to win. The fast path's own search then finds the servers, and ``local_search`` takes it from there.
+3. Rounds, over the clusters: the jobs of a cluster and some others are taken out, victims that are no longer needed go
+   on running, and the local search puts back what is worth it, in a somewhat random order. Every few rounds, two
+   clusters and the jobs that wait are instead solved exactly (``sub_mip``); and now and then, at the latest after a
+   pass without gain, all jobs that are not where the relaxation would send them. Once every cluster has been taken out
+   several times and solved exactly without any gain, one cluster more is solved at a time; where all of them as one
+   bring nothing either, the search ends.
 A round is kept if the objective is no worse.
 """
 
@@ -64,8 +64,6 @@ class _RuinAndRecreate:
         self.best = self.empty
         self.value = np.inf
         self.bound: float | None = None
-        self.wanted = np.zeros(len(problem.clusters))
-        """[C] of the jobs that the relaxation would put there: what rejecting them costs."""
         self.chosen = np.full(len(problem.jobs), -1)
         """[J] the cluster to which the relaxation would send the whole job; −1 if it is of two minds."""
 
@@ -116,8 +114,6 @@ class _RuinAndRecreate:
             where, stopped = program.choices(result.x)
             whole = np.flatnonzero(result.x[program.assign] > WHOLE)
             self.chosen[program.option_job[whole]] = program.option_cluster[whole]
-            for j, (cluster, _) in where.items():
-                self.wanted[cluster] += self.prices.rejected[j]
             self._offer(self._realised(where, stopped))
 
     def _realised(self, where: dict[int, tuple[int, int]], stopped: Ints) -> BatchState:
@@ -155,26 +151,24 @@ class _RuinAndRecreate:
                 if width == count:
                     return ", none of the last helped: every cluster was tried"
                 since, width, every = 0, width + 1, EXACT_EVERY_WIDE
-            if since % count == 0:
-                order = self._by_promise()
             before = self.value
             if before < compared and (since >= count or watch.round >= due):
                 compared, due = before, watch.round + 2 * count
                 self._offer_plan(self.exact.of_jobs(self.best.plan(), self._doubtful()))
             elif (since + 1) % every == 0:
-                self._offer_plan(self.exact.of_clusters(self.best.plan(), self._together(order, since // every, width)))
+                self._offer_plan(self.exact.of_clusters(self.best.plan(), self._together(since // every, width)))
             else:
-                self._offer(self._recreated(order[since % count]))
+                self._offer(self._recreated(since % count))
             watch.round += 1
             since = 0 if self.value < before - NO_GAIN * abs(before) else since + 1
         return ""
 
-    def _together(self, order: Ints, at: int, width: int) -> Ints:
-        """Clusters to be solved as one: neighbours in the order while they are two, then any."""
+    def _together(self, at: int, width: int) -> Ints:
+        """Clusters to be solved as one: neighbours while they are two, then any."""
+        clusters = np.arange(len(self.p.clusters))
         if width <= 2:
-            return np.unique(order[[at, (at + 1) % len(order)]])
-        others = np.delete(order, at)
-        return np.append(self.tools.rng.choice(others, width - 1, replace=False), order[at])
+            return np.unique(clusters[[at, (at + 1) % len(clusters)]])
+        return np.append(self.tools.rng.choice(np.delete(clusters, at), width - 1, replace=False), at)
 
     def _doubtful(self) -> Bools:
         """[J] is the job elsewhere than the relaxation would send it, or is that of two minds?"""
@@ -183,13 +177,6 @@ class _RuinAndRecreate:
             there[j] = self.best.cluster_of(at)
         doubtful: Bools = there != self.chosen
         return doubtful
-
-    def _by_promise(self) -> Ints:
-        """The clusters, those first where the relaxation would admit most beyond what the best batch admits."""
-        there = np.zeros(len(self.p.clusters))
-        for j, at in self.best.placed.items():
-            there[self.best.cluster_of(at)] += self.prices.rejected[j]
-        return np.argsort(there - self.wanted, kind="stable")
 
     def _recreated(self, cluster: int) -> BatchState:
         """The best batch with a part taken out and put back in another order."""

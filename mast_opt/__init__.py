@@ -66,6 +66,7 @@ if TYPE_CHECKING:
     from mast_opt.io.importers import import_instance
     from mast_opt.io.read import Reading
     from mast_opt.job_placement import JobPlacement
+    from mast_opt.job_placement.exhaustive.params import ExhaustiveParams, ExhaustiveRepairParams
     from mast_opt.job_placement.live_fleet.fleet import Fleet
     from mast_opt.job_placement.live_fleet.types import Bid, Job, Refused, Server
     from mast_opt.kind.migration_plan import Order
@@ -100,6 +101,8 @@ __all__ = [
     "DataPlacementBuilder",
     "Diff",
     "Event",
+    "ExhaustiveParams",
+    "ExhaustiveRepairParams",
     "Explanation",
     "Fault",
     "Fleet",
@@ -223,6 +226,7 @@ _HOMES = {
     "mast_opt.report.html": ("write_report",),
     "mast_opt.core.solve_result": ("Event", "Limit", "Status"),
     "mast_opt.server_assignment": ("ServerAssignment",),
+    "mast_opt.job_placement.exhaustive.params": ("ExhaustiveParams", "ExhaustiveRepairParams"),
     "mast_opt.server_assignment.ras.params": ("RasParams",),
     "mast_opt.solving": (
         "Solution",

@@ -6,6 +6,7 @@ from importlib import import_module
 from typing import Any
 
 from mast_opt.job_placement.analysis.current_state import present
+from mast_opt.job_placement.exhaustive.params import ExhaustiveParams, ExhaustiveRepairParams
 from mast_opt.job_placement.exhaustive.priced_terms import BY_RULE, PRICED
 from mast_opt.job_placement.formulation.codec import FREEZING
 from mast_opt.job_placement.formulation.formulation import base
@@ -27,14 +28,17 @@ from mast_opt.job_placement.verification.verifier import verify
 from mast_opt.kind.analysis_hooks import AnalysisHooks
 from mast_opt.kind.kind import Kind
 from mast_opt.search.interface import Heuristic, Rehearsal, SearchContext, SearchResult
+from mast_opt.search.params import Params
 
 
-def _lazy(module: str, function: str) -> Heuristic:
-    """A solver of the room ``exhaustive``; its kernels are loaded when it is first asked for."""
+def _lazy(module: str, function: str, params: type[Params] | None = None) -> Heuristic:
+    """A solver of the room ``exhaustive``, with parameters if it has some; its kernels are loaded when it is first
+    asked for."""
 
     def solver(problem: JobPlacement, tools: SearchContext, start: Plan | None) -> SearchResult[Plan]:
         loaded = import_module(f"mast_opt.job_placement.exhaustive.{module}")
-        found: SearchResult[Plan] = getattr(loaded, function)(problem, tools, start)
+        given = () if params is None else (tools.params_as(params),)
+        found: SearchResult[Plan] = getattr(loaded, function)(problem, tools, start, *given)
         return found
 
     return solver
@@ -42,8 +46,8 @@ def _lazy(module: str, function: str) -> Heuristic:
 
 _REPAIR = "exhaustive+repair"
 _SOLVERS = {
-    "exhaustive": _lazy("solver", "exhaustive"),
-    _REPAIR: _lazy("ruin_and_recreate", "exhaustive_repair"),
+    "exhaustive": _lazy("solver", "exhaustive", ExhaustiveParams),
+    _REPAIR: _lazy("ruin_and_recreate", "exhaustive_repair", ExhaustiveRepairParams),
     "federated": _lazy("baselines", "federated"),
     "random": _lazy("baselines", "random"),
     "least-loaded": _lazy("baselines", "least_loaded"),
@@ -88,6 +92,7 @@ KIND: Kind[JobPlacement, Any] = Kind(
     formulations={"base": base, "strong": strong},
     size=size,
     heuristics=_SOLVERS,
+    params={"exhaustive": ExhaustiveParams, _REPAIR: ExhaustiveRepairParams},
     pricing={name: PRICED if name.startswith("exhaustive") else BY_RULE for name in _SOLVERS},
     constructive=frozenset(_SOLVERS) - {_REPAIR},
     rehearsals=_rehearsals,

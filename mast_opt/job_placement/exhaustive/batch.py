@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 
 from mast_opt.job_placement.engine.best_bid import BestBid
 from mast_opt.job_placement.engine.feasibility import Request
+from mast_opt.job_placement.engine.limits import DEFAULT_LIMITS, SearchLimits
 from mast_opt.job_placement.engine.negative_cache import NegativeCache
 from mast_opt.job_placement.engine.priced_bid import place_priced
 from mast_opt.job_placement.engine.server_selection import TIGHT
@@ -16,13 +17,17 @@ Place = Callable[[BatchState, int, Request], BestBid | None]
 """The offer for a job of the problem; None if it is refused."""
 
 
-def exhaustively(batch: BatchState, j: int, job: Request) -> BestBid | None:
+def exhaustively(limits: SearchLimits = DEFAULT_LIMITS) -> Place:
     """The best bid of all groups."""
-    return place_priced(batch.state, job, batch.all_groups, TIGHT, batch.price(j))
+
+    def place(batch: BatchState, j: int, job: Request) -> BestBid | None:
+        return place_priced(batch.state, job, batch.all_groups, TIGHT, batch.price(j), limits)
+
+    return place
 
 
 def admit_in_order(
-    batch: BatchState, order: Iterable[int], watch: SearchMonitor, how: Place = exhaustively, remember: bool = True
+    batch: BatchState, order: Iterable[int], watch: SearchMonitor, how: Place, remember: bool = True
 ) -> int:
     """Place the jobs one after another until all are seen or the watch says stop.
 

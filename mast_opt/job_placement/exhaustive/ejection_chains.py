@@ -16,37 +16,31 @@ from mast_opt.job_placement.engine.best_bid import NOBODY, on_servers
 from mast_opt.job_placement.engine.capacity_ledger import set_price
 from mast_opt.job_placement.engine.feasibility import Request
 from mast_opt.job_placement.engine.free_capacity_search import NOWHERE
-from mast_opt.job_placement.engine.limits import SearchLimits
 from mast_opt.job_placement.engine.preemption.victim_search import Victims, cheapest
 from mast_opt.job_placement.engine.priced_bid import groups_by_price, search_priced
 from mast_opt.job_placement.engine.server_selection import TIGHT
 from mast_opt.job_placement.engine.state import J_COST, J_MGPU, VICTIM
 from mast_opt.job_placement.exhaustive.batch_state import BatchState
 from mast_opt.job_placement.exhaustive.objective import term_prices_of
+from mast_opt.job_placement.exhaustive.params import ExhaustiveParams
 from mast_opt.job_placement.units import WHOLE, Ints
 from mast_opt.search.interface import SearchMonitor
 
-LIMITS = SearchLimits(nodes=60)
-"""Of each search for a set to push out."""
-TRIES = 2
-"""Chains for one job, and one more for each GPU that it needs. The job at which a chain fails is not pushed out again
-until something has changed."""
-DEEPEST = 4
-"""How often a chain goes on from a job that was pushed out to others that it pushes out in turn."""
 STUCK = 1 << 40
 """The cost of pushing out a job that found no other place."""
 
 
-def ejection_chains(batch: BatchState, order: Ints, watch: SearchMonitor) -> BatchState:
+def ejection_chains(batch: BatchState, order: Ints, watch: SearchMonitor, params: ExhaustiveParams) -> BatchState:
     """The batch after a second chance for each job that is not placed, in the order [J] of the queue."""
     place_in_queue = np.empty(len(order), np.int64)
     place_in_queue[order] = np.arange(len(order))
-    return _EjectionChains(batch, place_in_queue).run(watch)
+    return _EjectionChains(batch, place_in_queue, params).run(watch)
 
 
 class _EjectionChains:
-    def __init__(self, batch: BatchState, place_in_queue: Ints) -> None:
-        self.batch = batch
+    def __init__(self, batch: BatchState, place_in_queue: Ints, params: ExhaustiveParams) -> None:
+        self.batch, self.params = batch, params
+        self.limits = params.chain_victims.limits()
         self.place_in_queue = place_in_queue
         self.lowest = len(batch.problem.tiers)
         self.prices = term_prices_of(batch.problem, batch.layout)
@@ -65,7 +59,7 @@ class _EjectionChains:
 
     def _admitted(self, j: int, job: Request) -> list[int] | None:
         """Admit a job; returns those behind it that lost their places, or None if there is no way."""
-        for _ in range(TRIES + job.tasks * int(job.mgpu.max()) // WHOLE):
+        for _ in range(self.params.chain_tries + job.tasks * int(job.mgpu.max()) // WHOLE):
             found = self._room(self.batch, j)
             if found is None:
                 break
@@ -99,7 +93,7 @@ class _EjectionChains:
             if pushed is None and behind[k]:
                 lost.append(k)
                 continue
-            if pushed is None and depth < DEEPEST:
+            if pushed is None and depth < self.params.chain_depth:
                 room = self._room(batch, k)
                 pushed = self._put(batch, k, job, room.group, NOWHERE, room.jobs) if room is not None else None
             if pushed is None:
@@ -118,7 +112,7 @@ class _EjectionChains:
         job = batch.request(j)
         groups = groups_by_price(batch.state, job, batch.all_groups, batch.price(j))
         for threshold in range(self.lowest, job.tier, -1):
-            found = cheapest(batch.state, job, groups, threshold, LIMITS)
+            found = cheapest(batch.state, job, groups, threshold, self.limits)
             if found is not None and not (batch.state.job[J_COST, found.jobs] == STUCK).any():
                 return found
         return None

@@ -19,19 +19,15 @@ import numpy as np
 from mast_opt.job_placement.engine.best_bid import NOBODY, on_servers
 from mast_opt.job_placement.engine.capacity_ledger import refresh_all
 from mast_opt.job_placement.engine.free_capacity_search import NOWHERE, groups_in_order, search
-from mast_opt.job_placement.engine.limits import SearchLimits
 from mast_opt.job_placement.engine.preemption.victim_search import cheapest
 from mast_opt.job_placement.engine.server_selection import TIGHT
 from mast_opt.job_placement.engine.state import J_COST, J_LIMIT, VICTIM
 from mast_opt.job_placement.exhaustive.batch_state import BatchState
 from mast_opt.job_placement.exhaustive.objective import TermPrices
+from mast_opt.job_placement.exhaustive.params import ExhaustiveRepairParams
 from mast_opt.job_placement.units import Ints
 from mast_opt.search.interface import SearchMonitor
 
-LIMITS = SearchLimits(nodes=60)
-"""Of each search for a set to evict."""
-FAILURES = 8
-"""Attempts in a row to make room by relocating others that may fail."""
 SCALE = 2.0**40
 """What everything that could be lost costs in all; costs of single jobs are integers."""
 
@@ -54,8 +50,9 @@ class Insertion:
 class EvictionLocalSearch:
     """Insertion of waiting jobs by eviction, with the terms of one problem as integer costs."""
 
-    def __init__(self, prices: TermPrices) -> None:
-        self.prices = prices
+    def __init__(self, prices: TermPrices, params: ExhaustiveRepairParams) -> None:
+        self.prices, self.params = prices, params
+        self.limits = params.local_victims.limits()
         everything = float(prices.rejected.sum() + prices.stopped.sum())
         scale = SCALE / everything if everything > 0 else 0.0
         self.rejected: Ints = np.maximum(np.rint(prices.rejected * scale), 1).astype(np.int64) * VICTIM
@@ -107,7 +104,7 @@ class EvictionLocalSearch:
         if g >= 0:
             return Insertion(j, g, level, NOBODY, 0)
         groups = groups_in_order(batch.state, job, batch.all_groups)
-        found = cheapest(batch.state, job, groups, job.tier + 1, LIMITS)
+        found = cheapest(batch.state, job, groups, job.tier + 1, self.limits)
         if found is None:
             return None
         return Insertion(j, found.group, NOWHERE, found.jobs, int(batch.state.job[J_COST, found.jobs].sum()))
@@ -127,12 +124,14 @@ class EvictionLocalSearch:
 
         Ends early once the requested gap is reached, and after so many attempts in a row that gained nothing.
         """
+        if not self.params.relocation_failures:
+            return batch
         value = batch.value(self.prices)
         known, failures = dict[int, int](), 0
         self._set_relocation_costs(batch, known)
         waiting = batch.waiting()
         for j in waiting[np.argsort(-self.rejected[waiting], kind="stable")].tolist():
-            if watch.limit() is not None or failures == FAILURES or watch.near_enough(value):
+            if watch.limit() is not None or failures == self.params.relocation_failures or watch.near_enough(value):
                 break
             way = self.evaluate(batch, j)
             if way is None or way.cost >= self.rejected[j]:

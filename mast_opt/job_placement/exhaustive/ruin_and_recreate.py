@@ -23,11 +23,12 @@ from mast_opt.core.solve_result import Limit, SolveParams
 from mast_opt.job_placement.engine.best_bid import NOBODY, on_servers
 from mast_opt.job_placement.engine.free_capacity_search import search
 from mast_opt.job_placement.engine.server_selection import TIGHT
-from mast_opt.job_placement.exhaustive.batch import admit_in_order
+from mast_opt.job_placement.exhaustive.batch import admit_in_order, exhaustively
 from mast_opt.job_placement.exhaustive.batch_state import BatchState, batch_state_of
 from mast_opt.job_placement.exhaustive.local_search import EvictionLocalSearch
 from mast_opt.job_placement.exhaustive.objective import term_prices_of
-from mast_opt.job_placement.exhaustive.sub_mip import SubMip
+from mast_opt.job_placement.exhaustive.params import ExhaustiveRepairParams
+from mast_opt.job_placement.exhaustive.sub_mip import FixAndOptimise
 from mast_opt.job_placement.formulation.aggregated import relaxation
 from mast_opt.job_placement.plan import Plan
 from mast_opt.job_placement.problem import JobPlacement
@@ -35,32 +36,23 @@ from mast_opt.job_placement.units import Bools, Ints
 from mast_opt.job_placement.verification.verifier import verify
 from mast_opt.search.interface import SearchContext, SearchResult
 
-RELAXATION_SHARE = 0.5
-"""Part of the remaining time that the relaxation may take."""
-EXACT_EVERY = 8
-"""Rounds from one exact sub-problem to the next."""
-EXACT_EVERY_WIDE = 2
-"""The same once more than two clusters are solved as one: what taking out and putting back can do has been done."""
-WHOLE = 0.999
-"""The relaxation's choice for a job is whole from here."""
-NO_GAIN = 1e-9
-"""A round that gains less, as a share of the objective, gains nothing."""
 
-
-def exhaustive_repair(problem: JobPlacement, tools: SearchContext, start: Plan | None) -> SearchResult[Plan]:
+def exhaustive_repair(
+    problem: JobPlacement, tools: SearchContext, start: Plan | None, params: ExhaustiveRepairParams
+) -> SearchResult[Plan]:
     """Improve the batch of ``exhaustive``, or the start if that is better, until the watch says stop."""
-    return _RuinAndRecreate(problem, tools).run(start)
+    return _RuinAndRecreate(problem, tools, params).run(start)
 
 
 class _RuinAndRecreate:
-    def __init__(self, problem: JobPlacement, tools: SearchContext) -> None:
-        self.p = problem
+    def __init__(self, problem: JobPlacement, tools: SearchContext, params: ExhaustiveRepairParams) -> None:
+        self.p, self.params = problem, params
         self.tools = tools
         self.watch = tools.watch
         self.empty = batch_state_of(problem)
         self.prices = term_prices_of(problem, self.empty.layout)
-        self.local_search = EvictionLocalSearch(self.prices)
-        self.exact = SubMip(problem, tools)
+        self.local_search = EvictionLocalSearch(self.prices, params)
+        self.exact = FixAndOptimise(problem, tools, params)
         self.best = self.empty
         self.value = np.inf
         self.bound: float | None = None
@@ -69,7 +61,7 @@ class _RuinAndRecreate:
 
     def run(self, start: Plan | None) -> SearchResult[Plan]:
         batch = self.empty.copy()
-        admit_in_order(batch, self.p.order, self.watch)
+        admit_in_order(batch, self.p.order, self.watch, exhaustively(self.params.victims.limits()))
         self._offer(batch)
         if start is not None:
             self._offer_plan(start)
@@ -100,19 +92,19 @@ class _RuinAndRecreate:
     def _relax(self) -> None:
         """Begin from the linear relaxation."""
         program = relaxation(self.p)
-        limit = self.watch.remaining_s * RELAXATION_SHARE
+        limit = self.watch.remaining_s * self.params.relaxation_share
         params = SolveParams(
             time_limit_s=None if np.isinf(limit) else max(limit, 0.01),
             threads=self.tools.threads,
             cancel=self.watch.stop.cancel,
         )
-        result = self.tools.mip_solver(replace(program.mip, integral=np.zeros_like(program.mip.integral)), params)
+        result = self.exact.sub_mip(replace(program.mip, integral=np.zeros_like(program.mip.integral)), params)
         if result.bound is not None:
             self.bound = max(0.0, min(result.bound, self.value))
             self.watch.report(bound=self.bound)
         if result.x is not None:
             where, stopped = program.choices(result.x)
-            whole = np.flatnonzero(result.x[program.assign] > WHOLE)
+            whole = np.flatnonzero(result.x[program.assign] > self.params.whole_from)
             self.chosen[program.option_job[whole]] = program.option_cluster[whole]
             self._offer(self._realised(where, stopped))
 
@@ -143,24 +135,24 @@ class _RuinAndRecreate:
     def _rounds(self) -> str:
         """Go on until a limit, the asked gap, or a plan that no neighbourhood improves; returns what is to be said."""
         watch, count = self.watch, len(self.p.clusters)
-        since, width, every = 0, min(2, count), EXACT_EVERY
-        compared, due = np.inf, 2 * count
+        since, width, every = 0, min(2, count), self.params.sub_mip_interval
+        compared, due = np.inf, self.params.relaxation_passes * count
         """Value of the batch that was last compared with the relaxation, and the latest round for the next."""
         while not watch.done:
             if since >= every * count:
                 if width == count:
                     return ", none of the last helped: every cluster was tried"
-                since, width, every = 0, width + 1, EXACT_EVERY_WIDE
+                since, width, every = 0, width + 1, self.params.sub_mip_interval_wide
             before = self.value
             if before < compared and (since >= count or watch.round >= due):
-                compared, due = before, watch.round + 2 * count
+                compared, due = before, watch.round + self.params.relaxation_passes * count
                 self._offer_plan(self.exact.of_jobs(self.best.plan(), self._doubtful()))
             elif (since + 1) % every == 0:
                 self._offer_plan(self.exact.of_clusters(self.best.plan(), self._together(since // every, width)))
             else:
                 self._offer(self._recreated(since % count))
             watch.round += 1
-            since = 0 if self.value < before - NO_GAIN * abs(before) else since + 1
+            since = 0 if self.value < before - self.params.least_gain * abs(before) else since + 1
         return ""
 
     def _together(self, at: int, width: int) -> Ints:
@@ -183,10 +175,10 @@ class _RuinAndRecreate:
         p, rng, batch = self.p, self.tools.rng, self.best.copy()
         chosen = {cluster, int(rng.integers(len(p.clusters)))}
         for j, at in list(batch.placed.items()):
-            if batch.cluster_of(at) in chosen or rng.random() < 0.1:
+            if batch.cluster_of(at) in chosen or rng.random() < self.params.ruin_share:
                 batch.remove(j)
         batch.restore_unneeded(self.local_search.stopped)
-        noise = rng.normal(1, rng.choice([0.1, 0.3, 1.0]), len(p.jobs))
+        noise = rng.normal(1, rng.choice(self.params.recreate_noise), len(p.jobs))
         rank = (-self.local_search.rejected * np.maximum(noise, 0.0)).astype(np.int64)
         self.local_search.run(batch, batch.waiting().tolist(), self.watch, rank)
         return batch

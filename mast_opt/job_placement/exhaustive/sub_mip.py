@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
 
+from mast_opt.core.arrays import FloatArray
 from mast_opt.core.solve_result import SolveParams
+from mast_opt.job_placement.exhaustive.params import ExhaustiveRepairParams
 from mast_opt.job_placement.formulation.formulation import PerServer, state
 from mast_opt.job_placement.plan import Plan
 from mast_opt.job_placement.problem import JobPlacement
@@ -14,24 +17,19 @@ from mast_opt.job_placement.units import Bools, Ints
 from mast_opt.job_placement.verification.verifier import verify
 from mast_opt.kind.kind import Formulation
 from mast_opt.search.interface import SearchContext
-
-MOST_COLUMNS = 200_000
-"""Programs beyond this are not built."""
-SECONDS = 2.0
-"""For one sub-problem."""
-NODES, COUNTED = 300, 20_000
-"""Where rounds are counted instead, most nodes of its tree, so that the answer does not depend on the machine; and most
-columns of a program that has no clock."""
+from mast_opt.search.sub_mip import LEAST_S, SubMip
 
 
-class SubMip:
-    """The base formulation of a problem, of which parts are solved with the rest held fixed; made when first used."""
+class FixAndOptimise:
+    """Fix-and-optimise over the base formulation of a problem, which is built when it is first used."""
 
-    def __init__(self, problem: JobPlacement, tools: SearchContext) -> None:
+    def __init__(self, problem: JobPlacement, tools: SearchContext, params: ExhaustiveRepairParams) -> None:
         self._problem = problem
-        self._tools = tools
+        self._tools, self._params = tools, params
+        self.sub_mip = SubMip(tools, params.sub_mip)
         self._counted = tools.watch.stop.iterations is not None
-        self._large = _pairs(problem) > (COUNTED if self._counted else MOST_COLUMNS)
+        most = params.sub_mip_columns_counted if self._counted else params.sub_mip_columns
+        self._large = _pairs(problem) > most
 
     @cached_property
     def _statement(self) -> PerServer:
@@ -42,31 +40,31 @@ class SubMip:
         return self._statement.finished()
 
     def of_clusters(self, plan: Plan, clusters: Ints) -> Plan | None:
-        """The plan with these clusters, the jobs in them and those that wait solved anew; None if the program is too
+        """The plan with these clusters, the jobs in them and those that wait solved again; None if the program is too
         large or nothing was found."""
         return None if self._large else self._solved(plan, self._in_clusters(plan, clusters))
 
     def of_jobs(self, plan: Plan, jobs: Bools) -> Plan | None:
-        """The plan with these jobs [J] and all victims solved anew, likewise."""
+        """The plan with these jobs [J] and all victims solved again, likewise."""
         return None if self._large else self._solved(plan, self._of_jobs(jobs))
 
     def _solved(self, plan: Plan, free: Bools) -> Plan | None:
         formulation = self._formulation
         x = formulation.encode(plan)
         fixed = np.flatnonzero(~free & formulation.mip.integral)
-        limit = min(np.inf if self._counted else SECONDS, self._tools.watch.remaining_s)
-        params = SolveParams(
-            time_limit_s=None if np.isinf(limit) else max(limit, 0.01),
-            threads=self._tools.threads,
-            start=x,
-            cancel=self._tools.watch.stop.cancel,
-            options=(("mip_max_nodes", NODES),) if self._counted else (),
-        )
-        result = self._tools.mip_solver(formulation.mip.fix(fixed, x[fixed]), params)
+        result = self.sub_mip(formulation.mip.fix(fixed, x[fixed]), self._limits(x))
         if result.x is None:
             return None
         better = formulation.decode(result.x)
         return better if verify(self._problem, better).ok else None
+
+    def _limits(self, start: FloatArray) -> SolveParams:
+        """Limits of a sub-MIP: in nodes where rounds are counted, in seconds otherwise."""
+        limits, remaining_s = self.sub_mip.limits(start=start), self._tools.watch.remaining_s
+        if not self._counted:
+            return replace(limits, time_limit_s=max(min(self._params.sub_mip.time_limit_s, remaining_s), LEAST_S))
+        nodes = self._params.sub_mip_nodes
+        return replace(limits, node_limit=nodes if limits.node_limit is None else min(nodes, limits.node_limit))
 
     def _of_jobs(self, jobs: Bools) -> Bools:
         """Columns that may change: those of the jobs and of no job."""

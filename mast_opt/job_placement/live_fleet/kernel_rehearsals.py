@@ -7,6 +7,7 @@ import numpy as np
 from mast_opt.job_placement.engine.best_bid import NOBODY, needed
 from mast_opt.job_placement.engine.free_capacity_search import level_in
 from mast_opt.job_placement.exhaustive.batch_state import batch_state_of
+from mast_opt.job_placement.exhaustive.params import ExhaustiveParams, ExhaustiveRepairParams
 from mast_opt.job_placement.exhaustive.ruin_and_recreate import exhaustive_repair
 from mast_opt.job_placement.exhaustive.solver import exhaustive
 from mast_opt.job_placement.generate import FAMILIES
@@ -45,13 +46,13 @@ def _sample() -> JobPlacement:
 
 
 def _repair(tools: SearchContext) -> None:
-    exhaustive_repair(_sample(), tools, None)
+    exhaustive_repair(_sample(), tools, None, ExhaustiveRepairParams())
 
 
 def _queue(tools: SearchContext) -> None:
     """Place a batch, repeat its plan, and do everything that may be done with a batch in progress."""
     problem = _sample()
-    plan = exhaustive(problem, tools, None).plan
+    plan = exhaustive(problem, tools, None, ExhaustiveParams()).plan
     batch = batch_state_of(problem)
     request = batch.request(0)
     level_in(batch.state, 0, request)

@@ -79,7 +79,7 @@ def test_every_bid_is_the_best_there_is(fractions: bool) -> None:
     for seed in range(INSTANCES):
         problem = crowded(np.random.default_rng([seed, fractions]), fractions=fractions)
         batch = batch_state_of(problem)
-        offer = exhaustively(batch, 0, batch.request(0))
+        offer = exhaustively()(batch, 0, batch.request(0))
         expected = best_bid(problem)
         if expected is None:
             assert offer is None, seed

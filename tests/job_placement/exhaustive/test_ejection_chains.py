@@ -7,10 +7,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from mast_opt.job_placement import JobPlacement
-from mast_opt.job_placement.exhaustive.batch import admit_in_order
+from mast_opt.job_placement.exhaustive.batch import admit_in_order, exhaustively
 from mast_opt.job_placement.exhaustive.batch_state import BatchState, batch_state_of
 from mast_opt.job_placement.exhaustive.ejection_chains import ejection_chains
 from mast_opt.job_placement.exhaustive.objective import term_prices_of
+from mast_opt.job_placement.exhaustive.params import ExhaustiveParams
 from mast_opt.job_placement.generate import FAMILIES
 from mast_opt.job_placement.generate.blank import GeneratedFleet, Pending, Running, assemble, labels
 from mast_opt.job_placement.verification.verifier import verify
@@ -21,8 +22,8 @@ from tests.job_placement.strategies import problems
 def twice(problem: JobPlacement) -> tuple[BatchState, BatchState]:
     """The batch after the first pass, and after second chances."""
     batch, watch = batch_state_of(problem), SearchMonitor(StoppingCriteria())
-    admit_in_order(batch, problem.order, watch)
-    return batch, ejection_chains(batch.copy(), problem.order, watch)
+    admit_in_order(batch, problem.order, watch, exhaustively())
+    return batch, ejection_chains(batch.copy(), problem.order, watch, ExhaustiveParams())
 
 
 def in_queue(problem: JobPlacement, batch: BatchState) -> list[bool]:
@@ -95,11 +96,11 @@ def test_a_job_that_is_pushed_out_takes_the_cheapest_of_equal_places() -> None:
         problem = FAMILIES["features"].generate(np.random.default_rng(seed), **FAMILIES["features"].sizes)
         watch = SearchMonitor(StoppingCriteria())
         batch = batch_state_of(problem)
-        admit_in_order(batch, problem.order, watch)
+        admit_in_order(batch, problem.order, watch, exhaustively())
         blind = batch.copy()
         blind.group_prices = dict.fromkeys(range(len(problem.jobs)))
         prices = term_prices_of(problem, batch.layout)
-        found = [ejection_chains(one, problem.order, watch).value(prices) for one in (batch, blind)]
+        found = [ejection_chains(one, problem.order, watch, ExhaustiveParams()).value(prices) for one in (batch, blind)]
         cheaper.append(found[0] < found[1] - 1e-9)
         assert found[0] <= found[1] + 1e-9
     assert any(cheaper)

@@ -9,10 +9,11 @@ from hypothesis import HealthCheck, given, settings
 from mast_opt.job_placement import JobPlacement
 from mast_opt.job_placement.engine.state import J_COST, VICTIM
 from mast_opt.job_placement.engine.state_allocation import copied
-from mast_opt.job_placement.exhaustive.batch import admit_in_order
+from mast_opt.job_placement.exhaustive.batch import admit_in_order, exhaustively
 from mast_opt.job_placement.exhaustive.batch_state import BatchState, batch_state_of
 from mast_opt.job_placement.exhaustive.local_search import SCALE, EvictionLocalSearch
 from mast_opt.job_placement.exhaustive.objective import term_prices_of
+from mast_opt.job_placement.exhaustive.params import ExhaustiveRepairParams
 from mast_opt.job_placement.generate import FAMILIES
 from mast_opt.job_placement.verification.verifier import verify
 from mast_opt.search.interface import SearchMonitor, StoppingCriteria
@@ -41,9 +42,9 @@ def check_insertions(problem: JobPlacement) -> int:
     how many evict something."""
     batch, monitor = batch_state_of(problem), SearchMonitor(StoppingCriteria())
     prices = term_prices_of(problem, batch.layout)
-    search = EvictionLocalSearch(prices)
+    search = EvictionLocalSearch(prices, ExhaustiveRepairParams())
     unit = float(prices.rejected.sum() + prices.stopped.sum()) / (SCALE * VICTIM)
-    admit_in_order(batch, problem.order[::-1], monitor)
+    admit_in_order(batch, problem.order[::-1], monitor, exhaustively())
     search.set_costs(batch)
     before, evicting = lost(problem, batch), 0
     for j in batch.waiting().tolist():

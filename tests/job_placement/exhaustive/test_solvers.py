@@ -15,7 +15,8 @@ from mast_opt.io.importers.gap import Gap, job_placement
 from mast_opt.job_placement import JobPlacement
 from mast_opt.job_placement.exhaustive.batch_state import batch_state_of
 from mast_opt.job_placement.exhaustive.objective import term_prices_of
-from mast_opt.job_placement.exhaustive.sub_mip import SubMip
+from mast_opt.job_placement.exhaustive.params import ExhaustiveRepairParams
+from mast_opt.job_placement.exhaustive.sub_mip import FixAndOptimise
 from mast_opt.job_placement.formulation.aggregated import relaxation
 from mast_opt.job_placement.formulation.formulation import base
 from mast_opt.job_placement.formulation.strengthened import strong
@@ -138,12 +139,12 @@ def test_where_rounds_are_counted_the_clock_has_no_say(iterations: int | None, c
         np.random.default_rng(0), SearchMonitor(StoppingCriteria(iterations=iterations)), 1, recording
     )
     begin = solve(problem, "exhaustive").plan
-    better = SubMip(problem, tools).of_clusters(some(begin), np.arange(2))
+    better = FixAndOptimise(problem, tools, ExhaustiveRepairParams()).of_clusters(some(begin), np.arange(2))
     assert better is not None
     assert verify(problem, better).objective <= verify(problem, some(begin)).objective + 1e-9
     (params,) = seen
     assert (params.time_limit_s is not None) == clock
-    assert ("mip_max_nodes" in dict(params.options)) != clock
+    assert (params.node_limit is not None) != clock
 
 
 def test_a_start_is_never_lost() -> None:

@@ -1,0 +1,161 @@
+"""Parameters of exhaustive and exhaustive+repair (job placement), with effect, range and reason of the default."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mast_opt.job_placement.engine.limits import DEFAULT_LIMITS, SearchLimits
+from mast_opt.search.params import Params, group, parameter
+from mast_opt.search.sub_mip import SubMipParams
+
+NODES_IN_TURN = 60
+"""Nodes of a search that is one of thousands."""
+
+
+@dataclass(frozen=True)
+class VictimSearchParams(Params):
+    """Limits of the search for the jobs that are stopped for another one."""
+
+    nodes: int = parameter(
+        DEFAULT_LIMITS.nodes,
+        "Most nodes of the branch and bound over jobs that lie on several servers; a set that is found within them is "
+        "the cheapest.",
+        "Set by hand; every bid of the ablation (docs/benchmarks/ablation.md) is proven within them.",
+        low=1,
+    )
+    candidates: int = parameter(
+        DEFAULT_LIMITS.candidates,
+        "Jobs on one server that are considered, the cheapest ones that free something that is lacking.",
+        "A subset is the bits of one number of 64 bits.",
+        low=1,
+        high=62,
+    )
+    subsets: int = parameter(
+        DEFAULT_LIMITS.subsets,
+        "Most subsets of them that are enumerated, where cores, memory or shared GPUs decide what fits.",
+        "Set by hand, so that one crowded server cannot take all of the time.",
+        low=1,
+    )
+    cells: int = parameter(
+        DEFAULT_LIMITS.cells,
+        "Most servers of a group times tasks of a gang; in larger ones all that may be stopped and helps is stopped.",
+        "A table of that size takes a gigabyte.",
+        low=1,
+    )
+
+    def limits(self) -> SearchLimits:
+        """The same, as the engine is handed them."""
+        return SearchLimits(self.nodes, self.candidates, self.subsets, self.cells)
+
+
+@dataclass(frozen=True)
+class ExhaustiveParams(Params):
+    """Parameters of the solver ``exhaustive``."""
+
+    victims: VictimSearchParams = group(VictimSearchParams(), "Search for the victims of a bid.")
+    chain_victims: VictimSearchParams = group(
+        VictimSearchParams(nodes=NODES_IN_TURN),
+        "Search for the jobs that a chain pushes out; a chain takes many of them, and need not find the cheapest.",
+    )
+    chain_tries: int = parameter(
+        2,
+        "Ejection chains for a refused job, and one more for each GPU that it needs; 0 for none but these.",
+        "The job at which a chain fails is not pushed out again, so that each chain is another one.",
+        low=0,
+    )
+    chain_depth: int = parameter(
+        4,
+        "How often a chain goes on from a job that was pushed out to others that it pushes out in turn.",
+        "Chains that end at depth 1 leave the objective 9% higher (docs/benchmarks/ablation.md).",
+        low=0,
+    )
+
+
+@dataclass(frozen=True)
+class ExhaustiveRepairParams(Params):
+    """Parameters of the solver ``exhaustive+repair``."""
+
+    victims: VictimSearchParams = group(VictimSearchParams(), "Search for the victims of a bid, in the first batch.")
+    local_victims: VictimSearchParams = group(
+        VictimSearchParams(nodes=NODES_IN_TURN),
+        "Search for the jobs that the local search evicts; every round takes hundreds of them.",
+    )
+    relocation_failures: int = parameter(
+        8,
+        "Attempts in a row to make room by relocating others that may fail; 0 for no relocation.",
+        "Without relocation the objective is 8% higher on shared GPUs (docs/benchmarks/ablation.md).",
+        low=0,
+    )
+    relaxation_share: float = parameter(
+        0.5,
+        "Share of the remaining time that the linear relaxation may take.",
+        "The rest is for rounds, without which its choices have no servers.",
+        above=0,
+        high=1,
+    )
+    whole_from: float = parameter(
+        0.999,
+        "The relaxation's choice for a job counts as whole from here.",
+        "Above the tolerances of a simplex.",
+        above=0,
+        high=1,
+    )
+    ruin_share: float = parameter(
+        0.1,
+        "Share of the jobs outside the chosen clusters that a round takes out too.",
+        "Without them and the second cluster, generalised assignment is 1.3% worse (docs/benchmarks/ablation.md).",
+        low=0,
+        high=1,
+    )
+    recreate_noise: tuple[float, ...] = parameter(
+        (0.1, 0.3, 1.0),
+        "Standard deviations of the factor on what a job is worth in the order in which jobs are put back; a round "
+        "draws one of them.",
+        "Small ones keep the order, large ones leave a bad one.",
+        low=0,
+    )
+    relaxation_passes: int = parameter(
+        2,
+        "Passes over the clusters from one sub-MIP of the jobs that are not where the relaxation sends them to the "
+        "next, at most; one without gain brings it earlier.",
+        "Without it generalised assignment is 20% worse (docs/benchmarks/ablation.md).",
+        low=1,
+    )
+    sub_mip_interval: int = parameter(
+        8,
+        "Rounds from one sub-MIP of clusters to the next.",
+        "Set by hand: an exact solve takes far longer than another round.",
+        low=1,
+    )
+    sub_mip_interval_wide: int = parameter(
+        2,
+        "The same once more than two clusters are solved as one.",
+        "What taking out and putting back can do has been done then.",
+        low=1,
+    )
+    sub_mip: SubMipParams = group(
+        SubMipParams(time_limit_s=2.0),
+        "Exact solves of the relaxation (which has a time limit of its own) and of some clusters or jobs. Seconds, so "
+        "that rounds stay many; with rounds counted, nodes (sub_mip_nodes).",
+    )
+    sub_mip_nodes: int = parameter(
+        300,
+        "Most nodes of a sub-MIP where rounds are counted, beside sub_mip.node_limit.",
+        "So that the answer does not depend on the machine.",
+        low=1,
+    )
+    sub_mip_columns: int = parameter(
+        200_000,
+        "Most columns (jobs times servers that they accept, about) of an instance with sub-MIPs.",
+        "Set by hand: to build and solve larger ones leaves no time for rounds.",
+        low=0,
+    )
+    sub_mip_columns_counted: int = parameter(
+        20_000,
+        "The same where rounds are counted.",
+        "Such a program has no clock, and its first linear program alone may take long.",
+        low=0,
+    )
+    least_gain: float = parameter(
+        1e-9, "A round that gains less, as a share of the objective, gains nothing.", "Rounding errors.", low=0
+    )

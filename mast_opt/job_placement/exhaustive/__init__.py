@@ -1,11 +1,9 @@
-"""Solvers of our own for job placement: exhaustive, exhaustive+repair and baseline policies.
+"""Batch solvers of job placement: exhaustive, exhaustive+repair and baseline policies.
 
-state, layout              what is free, who holds what, and in which order servers lie in memory
-ledger                     taking and giving back
-fit, search                where a job fits without stopping anything
-frontier, victims, gangs   which running jobs to stop for it, and what that costs
-place                      one job: search, then victims, then the servers
-batch, chances             a whole queue, in order; second chances for those that were refused
-exhaustive, baselines      the solvers that take every job once
-repair                     improving a batch
+solver, baselines          take every job of the queue once
+batch, batch_state         admission in the order of the queue; the decisions so far beside the engine's ledger
+ejection_chains            second chances for jobs that were refused
+ruin_and_recreate          exhaustive+repair; local_search and sub_mip are its neighbourhoods
+objective, priced_terms    the objective from the ledger; the terms that each solver takes into account
+params                     parameters of exhaustive and exhaustive+repair
 """

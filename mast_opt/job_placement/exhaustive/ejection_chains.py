@@ -42,12 +42,12 @@ class _EjectionChains:
         self.batch, self.params = batch, params
         self.limits = params.chain_victims.limits()
         self.place_in_queue = place_in_queue
-        self.lowest = len(batch.problem.tiers)
+        self.tier_count = len(batch.problem.tiers)
         self.prices = term_prices_of(batch.problem, batch.layout)
         self.value = batch.value(self.prices)
 
     def run(self, watch: SearchMonitor) -> BatchState:
-        self._free_to_move(self.batch)
+        self._make_movable(self.batch)
         heap = [(int(self.place_in_queue[j]), j) for j in self.batch.waiting().tolist()]
         heapq.heapify(heap)
         while heap and watch.limit() is None:
@@ -60,7 +60,7 @@ class _EjectionChains:
     def _admitted(self, j: int, job: Request) -> list[int] | None:
         """Admit a job; returns those behind it that lost their places, or None if there is no way."""
         for _ in range(self.params.chain_tries + job.tasks * int(job.mgpu.max()) // WHOLE):
-            found = self._room(self.batch, j)
+            found = self._evictions(self.batch, j)
             if found is None:
                 break
             trial = self.batch.copy()
@@ -70,17 +70,17 @@ class _EjectionChains:
                 if value >= self.value:
                     break
                 self.batch, self.value = trial, value
-                self._free_to_move(trial)
+                self._make_movable(trial)
                 return lost
             if failed == j:
                 break
-            set_price(self.batch.state, np.array([self.batch.placed[failed]]), self.lowest, np.array([STUCK]))
+            set_price(self.batch.state, np.array([self.batch.placed[failed]]), self.tier_count, np.array([STUCK]))
         return None
 
     def _chain(self, batch: BatchState, first: int, found: Victims) -> tuple[list[int], int | None]:
         """Carry out a chain: the jobs behind the first one that are out now, and the job that found no place."""
         behind, lost = self.place_in_queue > self.place_in_queue[first], list[int]()
-        pushed = self._put(batch, first, batch.request(first), found.group, NOWHERE, found.jobs)
+        pushed = self._apply(batch, first, batch.request(first), found.group, NOWHERE, found.jobs)
         if pushed is None:
             return lost, first
         out = [(int(self.place_in_queue[k]), k, 1) for k in pushed]
@@ -89,35 +89,37 @@ class _EjectionChains:
             _, k, depth = heapq.heappop(out)
             job = batch.request(k)
             group, level = search_priced(batch.state, job, batch.all_groups, batch.price(k))
-            pushed = self._put(batch, k, job, group, level, NOBODY) if group >= 0 else None
+            pushed = self._apply(batch, k, job, group, level, NOBODY) if group >= 0 else None
             if pushed is None and behind[k]:
                 lost.append(k)
                 continue
             if pushed is None and depth < self.params.chain_depth:
-                room = self._room(batch, k)
-                pushed = self._put(batch, k, job, room.group, NOWHERE, room.jobs) if room is not None else None
+                found = self._evictions(batch, k)
+                pushed = self._apply(batch, k, job, found.group, NOWHERE, found.jobs) if found is not None else None
             if pushed is None:
                 return lost, k
             for other in pushed:
                 heapq.heappush(out, (int(self.place_in_queue[other]), other, depth + 1))
         return lost, None
 
-    def _put(self, batch: BatchState, j: int, job: Request, group: int, level: int, victims: Ints) -> list[int] | None:
+    def _apply(
+        self, batch: BatchState, j: int, job: Request, group: int, level: int, victims: Ints
+    ) -> list[int] | None:
         """Place a job, never to move again in this chain; returns whom it pushed out, or None if it does not fit."""
         placed = on_servers(batch.state, group, level, job, TIGHT, victims)
         return batch.admit(j, job, placed, victims) if len(placed.server) else None
 
-    def _room(self, batch: BatchState, j: int) -> Victims | None:
+    def _evictions(self, batch: BatchState, j: int) -> Victims | None:
         """Whom to push out for a job, and which less important running jobs to stop."""
         job = batch.request(j)
         groups = groups_by_price(batch.state, job, batch.all_groups, batch.price(j))
-        for threshold in range(self.lowest, job.tier, -1):
+        for threshold in range(self.tier_count, job.tier, -1):
             found = cheapest(batch.state, job, groups, threshold, self.limits)
             if found is not None and not (batch.state.job[J_COST, found.jobs] == STUCK).any():
                 return found
         return None
 
-    def _free_to_move(self, batch: BatchState) -> None:
-        """Let all placed jobs be pushed out; the larger, the dearer."""
+    def _make_movable(self, batch: BatchState) -> None:
+        """Let all placed jobs be pushed out; the larger, the more expensive."""
         places = np.fromiter(batch.pending, np.int64, len(batch.pending))
-        set_price(batch.state, places, self.lowest, 1 + batch.state.job[J_MGPU, places] // WHOLE)
+        set_price(batch.state, places, self.tier_count, 1 + batch.state.job[J_MGPU, places] // WHOLE)

@@ -49,18 +49,18 @@ class _RuinAndRecreate:
         self.p, self.params = problem, params
         self.tools = tools
         self.watch = tools.watch
-        self.empty = batch_state_of(problem)
-        self.prices = term_prices_of(problem, self.empty.layout)
+        self.initial = batch_state_of(problem)
+        self.prices = term_prices_of(problem, self.initial.layout)
         self.local_search = EvictionLocalSearch(self.prices, params)
-        self.exact = FixAndOptimise(problem, tools, params)
-        self.best = self.empty
+        self.sub_mips = FixAndOptimise(problem, tools, params)
+        self.best = self.initial
         self.value = np.inf
         self.bound: float | None = None
-        self.chosen = np.full(len(problem.jobs), -1)
-        """[J] the cluster to which the relaxation would send the whole job; −1 if it is of two minds."""
+        self.relaxed_cluster = np.full(len(problem.jobs), -1)
+        """[J] the cluster to which the relaxation would send the whole job; −1 if it splits it."""
 
     def run(self, start: Plan | None) -> SearchResult[Plan]:
-        batch = self.empty.copy()
+        batch = self.initial.copy()
         admit_in_order(batch, self.p.order, self.watch, exhaustively(self.params.victims.limits()))
         self._offer(batch)
         if start is not None:
@@ -84,7 +84,7 @@ class _RuinAndRecreate:
     def _offer_plan(self, plan: Plan | None) -> None:
         """Keep a plan that breaks no rule, if it is no worse than the best."""
         if plan is not None and verify(self.p, plan).ok:
-            batch = self.empty.copy()
+            batch = self.initial.copy()
             batch.replay(plan)
             self.local_search.set_costs(batch)
             self._offer(batch)
@@ -98,19 +98,19 @@ class _RuinAndRecreate:
             threads=self.tools.threads,
             cancel=self.watch.stop.cancel,
         )
-        result = self.exact.sub_mip(replace(program.mip, integral=np.zeros_like(program.mip.integral)), params)
+        result = self.sub_mips.sub_mip(replace(program.mip, integral=np.zeros_like(program.mip.integral)), params)
         if result.bound is not None:
             self.bound = max(0.0, min(result.bound, self.value))
             self.watch.report(bound=self.bound)
         if result.x is not None:
             where, stopped = program.choices(result.x)
             whole = np.flatnonzero(result.x[program.assign] > self.params.whole_from)
-            self.chosen[program.option_job[whole]] = program.option_cluster[whole]
-            self._offer(self._realised(where, stopped))
+            self.relaxed_cluster[program.option_job[whole]] = program.option_cluster[whole]
+            self._offer(self._rounded(where, stopped))
 
-    def _realised(self, where: dict[int, tuple[int, int]], stopped: Ints) -> BatchState:
+    def _rounded(self, where: dict[int, tuple[int, int]], stopped: Ints) -> BatchState:
         """Carry out what the relaxation chose, the widest tasks and largest gangs first, then place the rest."""
-        p, batch = self.p, self.empty.copy()
+        p, batch = self.p, self.initial.copy()
         for v in stopped.tolist():
             batch.stop(v)
         keys = zip(batch.layout.group_cluster.tolist(), batch.layout.group_type.tolist())
@@ -124,51 +124,53 @@ class _RuinAndRecreate:
             g, level = search(batch.state, job, only)
             if g >= 0:
                 batch.admit(j, job, on_servers(batch.state, g, level, job, TIGHT, NOBODY), NOBODY)
-        return self._moved(batch)
+        return self._improved(batch)
 
-    def _moved(self, batch: BatchState) -> BatchState:
+    def _improved(self, batch: BatchState) -> BatchState:
         """The batch after a local search for all that waits."""
         self.local_search.set_costs(batch)
         self.local_search.run(batch, batch.waiting().tolist(), self.watch)
         return self.local_search.relocate(batch, self.watch)
 
     def _rounds(self) -> str:
-        """Go on until a limit, the asked gap, or a plan that no neighbourhood improves; returns what is to be said."""
+        """Go on until a limit, the requested gap, or a plan that no neighbourhood improves; returns why it ended."""
         watch, count = self.watch, len(self.p.clusters)
-        since, width, every = 0, min(2, count), self.params.sub_mip_interval
+        without_gain, width, every = 0, min(2, count), self.params.sub_mip_interval
         compared, due = np.inf, self.params.relaxation_passes * count
         """Value of the batch that was last compared with the relaxation, and the latest round for the next."""
         while not watch.done:
-            if since >= every * count:
+            if without_gain >= every * count:
                 if width == count:
                     return ", none of the last helped: every cluster was tried"
-                since, width, every = 0, width + 1, self.params.sub_mip_interval_wide
+                without_gain, width, every = 0, width + 1, self.params.sub_mip_interval_wide
             before = self.value
-            if before < compared and (since >= count or watch.round >= due):
+            if before < compared and (without_gain >= count or watch.round >= due):
                 compared, due = before, watch.round + self.params.relaxation_passes * count
-                self._offer_plan(self.exact.of_jobs(self.best.plan(), self._doubtful()))
-            elif (since + 1) % every == 0:
-                self._offer_plan(self.exact.of_clusters(self.best.plan(), self._together(since // every, width)))
+                self._offer_plan(self.sub_mips.of_jobs(self.best.plan(), self._differs_from_relaxation()))
+            elif (without_gain + 1) % every == 0:
+                self._offer_plan(
+                    self.sub_mips.of_clusters(self.best.plan(), self._joined_clusters(without_gain // every, width))
+                )
             else:
-                self._offer(self._recreated(since % count))
+                self._offer(self._recreated(without_gain % count))
             watch.round += 1
-            since = 0 if self.value < before - self.params.least_gain * abs(before) else since + 1
+            without_gain = 0 if self.value < before - self.params.least_gain * abs(before) else without_gain + 1
         return ""
 
-    def _together(self, at: int, width: int) -> Ints:
+    def _joined_clusters(self, at: int, width: int) -> Ints:
         """Clusters to be solved as one: neighbours while they are two, then any."""
         clusters = np.arange(len(self.p.clusters))
         if width <= 2:
             return np.unique(clusters[[at, (at + 1) % len(clusters)]])
         return np.append(self.tools.rng.choice(np.delete(clusters, at), width - 1, replace=False), at)
 
-    def _doubtful(self) -> Bools:
-        """[J] is the job elsewhere than the relaxation would send it, or is that of two minds?"""
+    def _differs_from_relaxation(self) -> Bools:
+        """[J] is the job elsewhere than the relaxation would send it, or does that split it?"""
         there = np.full(len(self.p.jobs), -2)
         for j, at in self.best.placed.items():
             there[j] = self.best.cluster_of(at)
-        doubtful: Bools = there != self.chosen
-        return doubtful
+        differs: Bools = there != self.relaxed_cluster
+        return differs
 
     def _recreated(self, cluster: int) -> BatchState:
         """The best batch with a part taken out and put back in another order."""

@@ -94,8 +94,9 @@ class _EjectionChains:
                 lost.append(k)
                 continue
             if pushed is None and depth < self.params.chain_depth:
-                found = self._evictions(batch, k)
-                pushed = self._apply(batch, k, job, found.group, NOWHERE, found.jobs) if found is not None else None
+                next_ones = self._evictions(batch, k)
+                if next_ones is not None:
+                    pushed = self._apply(batch, k, job, next_ones.group, NOWHERE, next_ones.jobs)
             if pushed is None:
                 return lost, k
             for other in pushed:

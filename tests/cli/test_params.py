@@ -54,12 +54,17 @@ def test_file_and_option_reach_the_solver_and_are_recorded(call: Call, fleet: Pa
     file, plan = tmp_path / "ras.toml", tmp_path / "plan"
     file.write_text("price_steps = 20\nbound_interval = 10\n[sub_mip]\ngap = 0.01\n")
     set_here = ("--params", file, "--param", "price_steps=10")
-    ended = call("solve", fleet, "--solver", "ras", "--iterations", 1, *set_here, "--out", plan, "--json")
+    ended = call("solve", fleet, "--solver", "ras", "--iterations", 1, *set_here, "--out", plan, "--json", "--log")
     assert ended.code == 0
+    assert "ras: seed = 0, gap = 0.0001, iterations = 1\nparameters: price_steps = 10, sub_mip.gap = 0.01\n" in ended.err
+    assert "\nstrategy: stages = none, linear_relaxation = true, sub_mips = true, " in ended.err
+    assert " s  objective " in ended.err
+    assert ended.record["strategy"]["integer_bound"] == "every round"
     assert ended.record["params"] == {"price_steps": 10, "sub_mip.gap": 0.01}
     assert ended.record["versions"]["highs"]
     header = tomllib.loads((plan / "plan.toml").read_text())
     assert header["params"] == ended.record["params"]
+    assert header["strategy"] == ended.record["strategy"]
     assert header["versions"] == ended.record["versions"]
     assert call("verify", fleet, plan).code == 0
     again = mast_opt.solve(mast_opt.read(fleet), "ras", iterations=1, params=header["params"])

@@ -16,6 +16,7 @@ import pytest
 import mast_opt
 from mast_opt.core.arguments import COMMON, a_whole, checked
 from mast_opt.core.errors import MastOptError, PlanError, UsageError
+from mast_opt.registry import kind_named
 
 WRONG: dict[str, Any] = {
     "nothing": None,
@@ -111,6 +112,7 @@ def good(folder: Path) -> dict[str, Callable[[], tuple[Any, dict[str, Any]]]]:
         if hasattr(mast_opt.Server, "__slots__")
         else (mast_opt.Server, dict(vars(SERVERS[0]))),
         "Scenario": (mast_opt.Scenario, {"name": "more"}),
+        **{name: (getattr(mast_opt, name), {}) for name in PARAMS},
         "checksum": (mast_opt.checksum, {"problem": problem()}),
         "diff": (mast_opt.diff, {"problem": problem(), "before": plan, "after": plan}),
         "explain": (mast_opt.explain, {"problem": problem(), "plan": plan}),
@@ -154,7 +156,10 @@ PLAIN |= {"Stage", "Event", "Order", "Verdict", "Violation", "Conflict", "Bid", 
 """What mast_opt makes and callers only read."""
 CONSTRUCTORS = {"DataPlacement", "JobPlacement", "ServerAssignment", "TaskReassignment"}
 """See ``test_constructors``."""
+PARAMS = sorted({cls.__name__ for name in KINDS for cls in kind_named(name).params.values()})
+"""Classes of the parameters of solvers."""
 NAMES = [
+    *PARAMS,
     *("Fleet", "Fleet.of", "Job", "Job.of", "Server", "Scenario", "checksum", "diff", "explain", "generate"),
     *("marginal_values", "pareto", "read", "read_plan", "read_scenarios", "risk", "solve", "steps", "verify"),
     *("warm_up", "whatif", "write", "write_plan", "write_report", "write_template"),

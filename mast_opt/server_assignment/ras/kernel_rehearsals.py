@@ -10,7 +10,6 @@ from mast_opt.server_assignment.generate import FAMILIES
 from mast_opt.server_assignment.problem import ServerAssignment
 from mast_opt.server_assignment.ras.lagrangian.aggregated_lp_duals import aggregated_lp_duals
 from mast_opt.server_assignment.ras.lagrangian.integer_bound import integer_bound, never
-from mast_opt.server_assignment.ras.local_search import TAKEN
 from mast_opt.server_assignment.ras.operators.transfers import transfer_servers
 from mast_opt.server_assignment.ras.params import RasParams
 from mast_opt.server_assignment.ras.ras_search import RasSearch
@@ -45,7 +44,8 @@ def _settle(tools: SearchContext) -> None:
     turns = _begun(tools)
     state = turns.state(turns.best)
     turns.passes.settle(state, turns.relaxed.limits.least)
-    transfer_servers(turns.fleet, state, 0, TAKEN)
+    local = turns.params.local_search
+    transfer_servers(turns.fleet, state, 0, local.transfers, local.transfer_failures)
 
 
 def _price(tools: SearchContext) -> None:
@@ -54,4 +54,4 @@ def _price(tools: SearchContext) -> None:
     assert prices is not None
     solved = turns.relaxed.solved(prices)
     turns.relaxed.bought(prices, solved[1])
-    integer_bound(turns.relaxed, prices, solved, turns.best, turns.work, never)
+    integer_bound(turns.relaxed, prices, solved, turns.best, turns.params.integer_bound, turns.work, never)

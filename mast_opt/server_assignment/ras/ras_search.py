@@ -51,7 +51,7 @@ class RasSearch:
         self.earlier = params.lexicographic_weight * sum(caps.values())
         """What the terms before contribute to the cost at most."""
         self.until_s: float | None = None
-        self.relaxed = Relaxed(problem, weights, self._look)
+        self.relaxed = Relaxed(problem, weights, params.integer_bound.floor_servers, self._look)
         self.fleet = ras_arrays_of(self.relaxed)
         self.size = problem.stocks.size
         pairs, order = self.relaxed.pairs, self.relaxed.order
@@ -59,7 +59,7 @@ class RasSearch:
         """``shown``: the cost without the terms before."""
         today = cost(self.fleet, self.state(self.best))
         self.fleet = self.fleet._replace(forbidden=max(self.fleet.forbidden, 2 * today))
-        self.passes = LocalSearch(self.fleet, tools.rng, self._stopped)
+        self.passes = LocalSearch(self.fleet, tools.rng, self._stopped, params.local_search)
         self._offer(self.state(self.best))
         if start is not None:
             self._offer(self.state(counted(problem, pairs, start.reservation)[order]))
@@ -67,7 +67,7 @@ class RasSearch:
         self.bound: float | None = None
         self.certificate: Certificate | None = None
         self.whole_s, self.whole_at = 0.0, 0.0
-        self.work = params.first_work
+        self.work = params.integer_bound.first_work
         self.slices: ReservationSubMip | None = None
         self.formulation: Formulation[Plan] | None = None
         self.limit: Limit | None = None
@@ -80,8 +80,8 @@ class RasSearch:
         if self._stopped():
             self.limit = self.watch.limit()
             return
-        first = aggregated_lp_duals(self.relaxed, self.sub_mip, self._limits(share))
-        self.prices = PriceSearch(self.relaxed, first)
+        first = aggregated_lp_duals(self.relaxed, self.sub_mip, self._lp_limits(share))
+        self.prices = PriceSearch(self.relaxed, self.params.volume, first)
         while not self.watch.done and not self._stopped():
             try:
                 if self.watch.round == self.params.lp_round:
@@ -114,10 +114,10 @@ class RasSearch:
         if not wide or len(self.fleet.stock) > self.params.lp_pairs:
             return
         mip, solver = self._program().minimise(self.weights), self.sub_mip
-        found = lp_duals(self.relaxed, mip, solver, self._limits(self.params.lp_share * self.watch.remaining_s))
+        found = lp_duals(self.relaxed, mip, solver, self._lp_limits(self.params.lp_share * self.watch.remaining_s))
         bound = -np.inf if found is None else self.relaxed.bound(found, self.relaxed.solved(found)[0])
         if found is not None and bound > self.prices.bound:
-            self.prices = PriceSearch(self.relaxed, found)
+            self.prices = PriceSearch(self.relaxed, self.params.volume, found)
             self._bounded(bound, Certificate.in_fractions(found))
         best = self.prices.best
         relaxed = replace(mip, integral=np.zeros_like(mip.integral))
@@ -144,10 +144,8 @@ class RasSearch:
                 self._bounded(self.prices.bound, Certificate.in_fractions(self.prices.best))
             if self._stopped() or self.watch.done:
                 return
-        if (
-            self.watch.stop.iterations is not None
-            or self.watch.elapsed_s - self.whole_at >= self.params.bound_patience * self.whole_s
-        ):
+        waited_s, patience = self.watch.elapsed_s - self.whole_at, self.params.integer_bound.patience
+        if self.watch.stop.iterations is not None or waited_s >= patience * self.whole_s:
             self._prove()
 
     def _prove(self) -> None:
@@ -156,8 +154,9 @@ class RasSearch:
         assert self.prices is not None
         began, prices, relaxed = self.watch.elapsed_s, self.prices.best, self.prices.bound
         solved, stop = self.relaxed.solved(prices), lambda raised: self._stopped() or self._enough(relaxed + raised)
-        least, certificate = integer_bound(self.relaxed, prices, solved, self.best, self.work, stop)
-        self.work = min(2 * self.work, self.params.most_work)
+        params = self.params.integer_bound
+        least, certificate = integer_bound(self.relaxed, prices, solved, self.best, params, self.work, stop)
+        self.work = min(2 * self.work, params.most_work)
         self._bounded(self.relaxed.bound(prices, least), certificate)
         self.whole_at = self.watch.elapsed_s
         self.whole_s = self.whole_at - began
@@ -247,6 +246,10 @@ class RasSearch:
 
     def state(self, count: Ints) -> RasState:
         return state_of(self.fleet, self.size, count)
+
+    def _lp_limits(self, at_most_s: float | None) -> SolveParams:
+        """Of a linear program for prices."""
+        return replace(self._limits(at_most_s), gap=self.params.lp_dual_gap)
 
     def _limits(self, at_most_s: float | None = None) -> SolveParams:
         return self.sub_mip.limits(seed=int(self.tools.rng.integers(2**31)), at_most_s=at_most_s)

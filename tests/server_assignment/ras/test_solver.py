@@ -81,7 +81,7 @@ def test_tiny_cases_against_enumeration(problem: ServerAssignment) -> None:
 @given(data=st.data(), problem=problems())
 def test_changes_keep_every_sum(data: st.DataObject, problem: ServerAssignment) -> None:
     """After changes, and after reservations have chosen again, the cost is that of a fresh state and the verifier's."""
-    r = Relaxed(problem, problem.objective.weights)
+    r = Relaxed(problem, problem.objective.weights, 60)
     fleet, size = ras_arrays_of(r), problem.stocks.size
     count = (r.pairs.today)[r.order]
     state = state_of(fleet, size, count)
@@ -94,13 +94,13 @@ def test_changes_keep_every_sum(data: st.DataObject, problem: ServerAssignment) 
     before = cost(fleet, state)
     prices = np.zeros(len(size))
     hint = np.full(len(problem.reservations), float(data.draw(st.integers(0, 5000))))
-    settle(fleet, state, np.arange(len(problem.reservations)), hint.astype(np.int64))
+    settle(fleet, state, np.arange(len(problem.reservations)), hint.astype(np.int64), 3, 24)
     assert cost(fleet, state) <= before * (1 + 1e-12) + 1e-9
     before = cost(fleet, state)
-    gain = reoptimise_reservation(fleet, state, np.arange(len(problem.reservations)), hint, prices, 2)
+    gain = reoptimise_reservation(fleet, state, np.arange(len(problem.reservations)), hint, prices, 2, 24)
     lack = lacking(fleet, state)
     if lack.any() and cost(fleet, state) < fleet.forbidden:
-        taken = transfer_servers(fleet, state, int(lack.argmax()), 5)
+        taken = transfer_servers(fleet, state, int(lack.argmax()), 5, 5)
         event(f"taken: {taken > 0}")
         gain += taken
     after = cost(fleet, state)
@@ -122,7 +122,7 @@ def test_changes_keep_every_sum(data: st.DataObject, problem: ServerAssignment) 
 @examples(100)
 @given(problem=problems(), seed=st.integers(0, 2**32))
 def test_rounding_fits_every_stock(problem: ServerAssignment, seed: int) -> None:
-    fleet = ras_arrays_of(Relaxed(problem, problem.objective.weights))
+    fleet = ras_arrays_of(Relaxed(problem, problem.objective.weights, 60))
     size = problem.stocks.size
     servers = np.random.default_rng(seed).random(len(fleet.stock)) * fleet.most * 1.5
     count = round_relaxation(fleet, size, servers)
@@ -279,20 +279,20 @@ def test_capacity_goes_to_whom_it_is_worth_most() -> None:
         affinity_share_milli=np.zeros(0, np.int64),
         affinity_tolerance_milli=np.zeros(0, np.int64),
     )
-    r = Relaxed(problem, problem.objective.weights)
+    r = Relaxed(problem, problem.objective.weights, 60)
     fleet = ras_arrays_of(r)._replace(short_most=np.full(2, 10**9))  # nobody has what today must not lose
     state = state_of(fleet, problem.stocks.size, r.pairs.today[r.order])
     before = cost(fleet, state)
-    gain = transfer_servers(fleet, state, 1, 10)
+    gain = transfer_servers(fleet, state, 1, 10, 5)
     assert state.total.tolist() == [28_000, 4_000]
     assert cost(fleet, state) == pytest.approx(before - gain)
-    assert transfer_servers(fleet, state, 1, 10) == 0
+    assert transfer_servers(fleet, state, 1, 10, 5) == 0
 
 
 @examples(40)
 @given(problem=problems(), seed=st.integers(0, 2**16))
 def test_exact_prices_prove_the_linear_relaxation(problem: ServerAssignment, seed: int) -> None:
-    r, mip = Relaxed(problem, problem.objective.weights), base(problem).mip
+    r, mip = Relaxed(problem, problem.objective.weights, 60), base(problem).mip
     solver = backends.get("highs").solve
     prices = lp_duals(r, mip, solver, SolveParams(threads=1, seed=seed))
     assert prices is not None

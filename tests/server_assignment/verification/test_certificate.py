@@ -20,6 +20,7 @@ from mast_opt.server_assignment.formulation.formulation import base
 from mast_opt.server_assignment.ras.lagrangian.integer_bound import integer_bound
 from mast_opt.server_assignment.ras.lagrangian.integer_subproblem import least_cost
 from mast_opt.server_assignment.ras.lagrangian.relaxation import Relaxed, SearchStopped
+from mast_opt.server_assignment.ras.params import RasParams
 from mast_opt.server_assignment.verification.certificate import Certificate, Prices
 from mast_opt.server_assignment.verification.certificate_bound import certified_bound
 from mast_opt.server_assignment.verification.measures import Measure
@@ -52,9 +53,9 @@ def random_prices(r: Relaxed, seed: int) -> Prices:
 
 def random_proof(problem: ServerAssignment, seed: int) -> tuple[float, Certificate]:
     """What the search says such prices prove, whole servers counted, and the certificate of it."""
-    r = Relaxed(problem, problem.objective.weights)
+    r = Relaxed(problem, problem.objective.weights, 60)
     prices = random_prices(r, seed)
-    least, certificate = integer_bound(r, prices, r.solved(prices), r.pairs.today[r.order])
+    least, certificate = integer_bound(r, prices, r.solved(prices), r.pairs.today[r.order], RasParams().integer_bound)
     return r.bound(prices, least), certificate
 
 
@@ -82,7 +83,7 @@ def test_the_checker_proves_what_the_search_says(problem: ServerAssignment, seed
 @examples(60)
 @given(problem=problems(), seed=st.integers(0, 2**32))
 def test_in_fractions_both_say_the_same(problem: ServerAssignment, seed: int) -> None:
-    r = Relaxed(problem, problem.objective.weights)
+    r = Relaxed(problem, problem.objective.weights, 60)
     prices = random_prices(r, seed)
     said = max(0.0, r.bound(prices, r.solved(prices)[0]))
     checked = certified_bound(problem, Certificate.in_fractions(prices).arrays())
@@ -136,10 +137,10 @@ def test_any_prices_bound_what_enumeration_finds(problem: ServerAssignment, seed
 @examples(60)
 @given(problem=problems(), seed=st.integers(0, 2**32))
 def test_whole_servers_only_tighten_the_bound(problem: ServerAssignment, seed: int) -> None:
-    r = Relaxed(problem, problem.objective.weights)
+    r = Relaxed(problem, problem.objective.weights, 60)
     prices = random_prices(r, seed)
     relaxed, _ = r.solved(prices)
-    whole, _ = integer_bound(r, prices, r.solved(prices), r.pairs.today[r.order])
+    whole, _ = integer_bound(r, prices, r.solved(prices), r.pairs.today[r.order], RasParams().integer_bound)
     event(f"tighter: {bool((whole > relaxed + 1e-9).any())}")
     assert (whole >= relaxed - 1e-9 * np.maximum(np.abs(relaxed), 1)).all()
 
@@ -148,7 +149,7 @@ def test_whole_servers_only_tighten_the_bound(problem: ServerAssignment, seed: i
 @given(problem=problems(), seed=st.integers(0, 2**32), whole=st.integers(0, 2))
 def test_a_proof_that_is_halted_keeps_what_it_has(problem: ServerAssignment, seed: int, whole: int) -> None:
     """Asked to stop in the middle of the reservation after the first so many."""
-    r = Relaxed(problem, problem.objective.weights)
+    r = Relaxed(problem, problem.objective.weights, 60)
     prices = random_prices(r, seed)
     solved = r.solved(prices)
     counted = iter([least_cost] * whole)
@@ -160,7 +161,7 @@ def test_a_proof_that_is_halted_keeps_what_it_has(problem: ServerAssignment, see
         return one(*given)
 
     with patch("mast_opt.server_assignment.ras.lagrangian.integer_bound.least_cost", side_effect=halting) as asked:
-        least, certificate = integer_bound(r, prices, solved, r.pairs.today[r.order])
+        least, certificate = integer_bound(r, prices, solved, r.pairs.today[r.order], RasParams().integer_bound)
     event(f"halted: {asked.call_count > whole}, tighter: {bool((least > solved[0] + 1e-9).any())}")
     assert (least >= solved[0] - 1e-9 * np.maximum(np.abs(solved[0]), 1)).all()
     bound = r.bound(prices, least)

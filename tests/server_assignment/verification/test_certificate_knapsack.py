@@ -49,7 +49,7 @@ def test_both_halves_find_the_least_of_all_combinations(
     best = enumerated(base, unit, claim)
     target = best + beyond
     event(f"within the target: {beyond > 0}")
-    found, _ = Knapsack.of(base, unit, claim).least_cost(target, np.inf, never_stop)
+    found, _ = Knapsack.of(base, unit, claim, 40).least_cost(target, np.inf, never_stop)
     checked = Choices(base, unit, claim.asked, claim.buffer, claim.shortfall).least(target)
     assert found == pytest.approx(min(best, target), abs=1e-8)
     assert checked == pytest.approx(min(best, target), abs=1e-8)
@@ -60,7 +60,7 @@ def test_both_halves_find_the_least_of_all_combinations(
 def test_work_that_ends_early_claims_too_little(reservation: tuple[np.ndarray, int, Claim], work: int) -> None:
     base, unit, claim = reservation
     best = enumerated(base, unit, claim)
-    found, steps = Knapsack.of(base, unit, claim).least_cost(best + 1, work, never_stop)
+    found, steps = Knapsack.of(base, unit, claim, 40).least_cost(best + 1, work, never_stop)
     event(f"enough work: {steps <= work}")
     assert found <= best + 1e-8
     assert steps > work or found == pytest.approx(best, abs=1e-8)

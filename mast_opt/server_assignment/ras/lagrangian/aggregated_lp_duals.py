@@ -5,8 +5,6 @@ Written as the dual program, whose columns are the prices; a few thousand of the
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from mast_opt.core.solve_result import SolveParams
@@ -20,7 +18,7 @@ from mast_opt.server_assignment.verification.certificate import Prices
 def aggregated_lp_duals(r: Relaxed, solver: MipSolver, params: SolveParams) -> Prices | None:
     """Prices of types and of guaranteed capacity; None where the solver found none in its time."""
     p = r.problem
-    result = solver(_dual(r), replace(params, gap=1e-6))
+    result = solver(_dual(r), params)
     if result.x is None:
         return None
     types, reservations = len(p.types), len(p.reservations)

@@ -11,20 +11,8 @@ from mast_opt.server_assignment.problem import Ints
 from mast_opt.server_assignment.ras.lagrangian.integer_subproblem import Claim, least_cost, tabulated
 from mast_opt.server_assignment.ras.lagrangian.multiple_choice_knapsack import Knapsack
 from mast_opt.server_assignment.ras.lagrangian.relaxation import Relaxed, SearchStopped
+from mast_opt.server_assignment.ras.params import IntegerBoundParams
 from mast_opt.server_assignment.verification.certificate import MOST_CELLS, Certificate, Prices
-
-COUNTED_CELLS = 7000
-"""Amounts at a switchboard up to which whole servers are counted of every reservation; beyond, rounding matters
-little."""
-STRIDES = (1.0, 0.5, 0.25, 0.12, 0.06, 0.03)
-"""Relative changes of a price that are tried, each twice up and down."""
-MARGIN = 20
-"""Servers by which the levels tried go beyond the relaxed one and today's."""
-REACH = 1.1
-"""Levels are tried to somewhat beyond where the buffer alone should cost too much."""
-ALL = 10
-WORTH = 0.01
-"""Reservations that together miss less than this share of what all miss are not solved as knapsacks."""
 
 
 def never(raised: float) -> bool:
@@ -37,6 +25,7 @@ def integer_bound(
     c: Prices,
     solved: tuple[FloatArray, FloatArray],
     servers: Ints,
+    params: IntegerBoundParams,
     work: float = np.inf,
     enough: Callable[[float], bool] = never,
 ) -> tuple[FloatArray, Certificate]:
@@ -49,17 +38,17 @@ def integer_bound(
     Args:
         solved: in fractions, as ``Relaxed.solved`` gives it.
         servers: [N] the plan's, in the order of the offers.
-        work: steps for one knapsack at most, and for all of them ``ALL`` times as many.
+        work: steps for one knapsack at most, and for all of them ``params.total_work`` times as many.
         enough: is asked after each reservation, with the rise of the bound so far. What has been proven
             when it is, or when the search is halted in the middle of a reservation, is kept.
     """
-    counting = _Counting(r, c, *solved, work)
+    counting = _Counting(r, c, *solved, params, work)
     for phase in (counting.count, counting.solve):
         wasted = r.wasted(c, counting.least, servers)
         order = np.argsort(-wasted, kind="stable")
         missing = np.cumsum(np.maximum(wasted[order], 0.0)[::-1])[::-1]
         for q, rest in zip(order.tolist(), missing.tolist(), strict=True):
-            if phase == counting.solve and (rest <= WORTH * missing[0] or counting.left <= 0):
+            if phase == counting.solve and (rest <= params.least_waste * missing[0] or counting.left <= 0):
                 break
             try:
                 phase(q, float(wasted[q]))
@@ -76,12 +65,15 @@ class _Counting:
     Up to a level ``top`` somewhat above the relaxed one all amounts are tried; beyond it, the relaxed cost is a bound.
     """
 
-    def __init__(self, r: Relaxed, c: Prices, least: FloatArray, level: FloatArray, work: float) -> None:
-        p = r.problem
+    def __init__(
+        self, r: Relaxed, c: Prices, least: FloatArray, level: FloatArray, params: IntegerBoundParams, work: float
+    ) -> None:
+        p, self.params = r.problem, params
         self.r, self.c, self.least = r, c, least.copy()
         self.unit = np.maximum(r.unit, 1)
         reach = np.maximum(np.maximum(level, r.limits.least), r.now.largest)
-        top = np.minimum(reach + MARGIN * r.widest, COUNTED_CELLS * self.unit).astype(np.int64) // self.unit * self.unit
+        top = np.minimum(reach + params.margin * r.widest, params.cells * self.unit).astype(np.int64)
+        top = top // self.unit * self.unit
         small = (r.limits.embedded > 0) & (r.unit > 0) & (top > reach) & ~r.worthless
         self.top = np.where(small & (p.asked_mrru > 0) & (c.survive <= r.shortfall), top, 0)
         self.uncharged = r.cost(c) + c.survive[r.reservation] * r.offers.worth
@@ -91,13 +83,13 @@ class _Counting:
         self.counted_to = np.zeros(len(top), np.int64)
         self.others: list[tuple[int, float]] = []
         self.exact: dict[int, float] = {}
-        self.work, self.left = work, ALL * work
+        self.work, self.left = work, params.total_work * work
 
     def count(self, q: int, wasted: float) -> None:
         """Every amount, and each level at the price of capacity that makes it dearest."""
         if self.top[q]:
             gain, beyond = float(self.c.survive[q]), float(self.beyond[q])
-            best, gains = least_cost(self._base(q), self._claim(q), int(self.unit[q]), gain, beyond)
+            best, gains = least_cost(self._base(q), self._claim(q), int(self.unit[q]), gain, beyond, self.params)
             if self._raise(q, best):
                 self.counted_to[q] = self.top[q]
                 self.others += [(q, price) for price in (float(self.gain[q]), *gains)]
@@ -108,7 +100,7 @@ class _Counting:
             target = self._own(q) + wasted
             self._reach(q, target)
             target = min(target, float(self.beyond[q]))
-            knapsack = Knapsack.of(self._base(q), int(self.unit[q]), self._claim(q))
+            knapsack = Knapsack.of(self._base(q), int(self.unit[q]), self._claim(q), self.params.bisections)
             best, steps = knapsack.least_cost(target, min(self.work, self.left), self.r.look)
             self.left -= steps
             if self._raise(q, best):
@@ -121,7 +113,7 @@ class _Counting:
         lacking = target - float(self.beyond[q])
         if lacking > 0:
             unit = int(self.unit[q])
-            top = int(self.top[q]) + int(REACH * lacking / self.r.buffer) if self.r.buffer else np.inf
+            top = int(self.top[q]) + int(self.params.reach * lacking / self.r.buffer) if self.r.buffer else np.inf
             self.top[q] = min(top, MOST_CELLS * unit) // unit * unit
             (self.beyond[q],), (self.gain[q],) = self._beyond(q, q + 1)
 
@@ -181,7 +173,7 @@ class _Counting:
         never, best = np.full(len(survive), np.inf), np.full(end - begin, -np.inf)
         pairs = slice(r.offers.start[begin], r.offers.start[end])
         cost = np.empty_like(self.uncharged)
-        for factor in (1.0, *(turn for step in STRIDES for turn in (1 + step, 1 / (1 + step)) * 2)):
+        for factor in (1.0, *(turn for step in self.params.price_strides for turn in (1 + step, 1 / (1 + step)) * 2)):
             tried = np.minimum(survive * factor, r.shortfall)
             cost[pairs] = self.uncharged[pairs] - tried[r.reservation[pairs]] * r.offers.worth[pairs]
             least, _ = r.cheapest_within(begin, end, limits, cost, r.buffer + tried, never)

@@ -15,12 +15,7 @@ import numpy as np
 from mast_opt.core.arrays import FloatArray
 from mast_opt.core.jit import compiled, kernel
 from mast_opt.server_assignment.ras.lagrangian.reservation_subproblem import PricedItems
-
-ROUNDS = 60
-"""Prices of capacity that are tried for a reservation, at most."""
-ENOUGH = 1e-9
-"""Another price is looked for while the last one raised the cost by more than this share."""
-BISECTIONS = 40
+from mast_opt.server_assignment.ras.params import IntegerBoundParams
 
 
 @kernel
@@ -108,7 +103,7 @@ def _corners(row, level, corner):
 
 
 @compiled
-def dearest_gain(base, level, needed, most):
+def dearest_gain(base, level, needed, most, bisections):
     """The price of a unit at which a level costs most: where what is held passes what is needed; at most ``most``."""
     corner = np.empty(level + 1, np.int64)
     slope, width = np.empty((2, base.shape[0] * (level + 1)))
@@ -121,7 +116,7 @@ def dearest_gain(base, level, needed, most):
             slope[count], width[count] = (base[b, corner[k]] - base[b, corner[k - 1]]) / step, step
             count += 1
     low, high = 0.0, most
-    for _ in range(BISECTIONS):
+    for _ in range(bisections):
         middle = 0.5 * (low + high)
         held = units
         for k in range(count):
@@ -149,7 +144,9 @@ class Claim:
     """Largest price of capacity, per mrru."""
 
 
-def least_cost(base: FloatArray, claim: Claim, unit: int, gain: float, beyond: float) -> tuple[float, list[float]]:
+def least_cost(
+    base: FloatArray, claim: Claim, unit: int, gain: float, beyond: float, params: IntegerBoundParams
+) -> tuple[float, list[float]]:
     """What the reservation costs at least with whole servers, what it asks included at its price; and the prices of
     capacity that show it.
 
@@ -166,18 +163,18 @@ def least_cost(base: FloatArray, claim: Claim, unit: int, gain: float, beyond: f
     value, total = np.full(len(levels), -np.inf), np.empty(len(levels))
     gains: list[float] = []
     best, before = -np.inf, -1
-    for _ in range(ROUNDS):
+    for _ in range(params.capacity_prices):
         raised(base, gain * unit, total)
         total += (claim.buffer + gain) * levels + gain * claim.asked
         total[low] += (claim.shortfall - gain) * claim.lacking
         np.maximum(value, total, out=value)
         at = int(value.argmin())
-        if at == before and value[at] <= best + ENOUGH * abs(best):
+        if at == before and value[at] <= best + params.price_tolerance * abs(best):
             break
         gains.append(gain)
         best, before = float(value[at]), at
         if best >= beyond:
             return beyond, gains
         needed = (claim.asked + levels[at] - (claim.lacking if levels[at] < claim.least else 0)) / unit
-        gain = dearest_gain(base, at, needed, claim.shortfall * unit) / unit
+        gain = dearest_gain(base, at, needed, claim.shortfall * unit, params.bisections) / unit
     return min(best, beyond), gains

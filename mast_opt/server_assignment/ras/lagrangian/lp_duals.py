@@ -7,7 +7,6 @@ outweighs all else and prices are needed to four digits. A simplex finds them ex
 from __future__ import annotations
 
 import itertools
-from dataclasses import replace
 
 import numpy as np
 from scipy.sparse import csr_array, diags_array, hstack
@@ -27,7 +26,7 @@ def lp_duals(r: Relaxed, mip: Mip, solver: MipSolver, params: SolveParams) -> Pr
         mip: the program of the problem, with the weights of the search as its cost.
     """
     p, scale = r.problem, len(r.problem.servers)
-    result = solver(_dual(r, mip, scale), replace(params, gap=1e-6))
+    result = solver(_dual(r, mip, scale), params)
     if result.x is None:
         return None
     price = dict(zip([block.name for block in mip.rows], np.split(result.x / scale, _ends(mip)), strict=False))

@@ -19,18 +19,18 @@ import numpy as np
 from mast_opt.core.arrays import FloatArray
 from mast_opt.core.jit import compiled
 from mast_opt.server_assignment.problem import Ints
-from mast_opt.server_assignment.ras.lagrangian.integer_subproblem import BISECTIONS, Claim
+from mast_opt.server_assignment.ras.lagrangian.integer_subproblem import Claim
 
 PORTION = 10_000_000
 """Steps between two looks at the clock, about."""
 
 
 @compiled
-def best_gain(base, units, last, needed, most):
+def best_gain(base, units, last, needed, most, bisections):
     """(price of a unit, least cost at it): the price, of at most ``most``, at which amounts up to position ``last``
     cost most when so many units are needed."""
     low, high = 0.0, most
-    for _ in range(BISECTIONS):
+    for _ in range(bisections):
         gain, held = 0.5 * (low + high), 0.0
         for b in range(len(base)):
             best, at = np.inf, 0
@@ -77,12 +77,14 @@ class Knapsack:
     unit: int
     """mrru"""
     claim: Claim
+    bisections: int
+    """Steps of a bisection for a price of capacity"""
 
     @classmethod
-    def of(cls, base: FloatArray, unit: int, claim: Claim) -> Knapsack:
+    def of(cls, base: FloatArray, unit: int, claim: Claim, bisections: int) -> Knapsack:
         """``base`` as ``whole.tabulated`` gives it."""
         attained = np.union1d([0], np.flatnonzero(np.isfinite(base).any(axis=0)))
-        return cls(np.ascontiguousarray(base[:, attained]), attained, unit, claim)
+        return cls(np.ascontiguousarray(base[:, attained]), attained, unit, claim, bisections)
 
     def least_cost(self, target: float, work: float, look: Callable[[], None]) -> tuple[float, int]:
         """(cost, steps): what the reservation costs at least, or ``target`` where that is less, what it asks included
@@ -110,7 +112,8 @@ class Knapsack:
         where that takes too many steps."""
         claim, least = self.claim, int(self.units[i]) * self.unit
         needed = claim.asked + least
-        gain, value = best_gain(self.base, self.units, j, needed / self.unit, claim.shortfall * self.unit)
+        dearest = claim.shortfall * self.unit
+        gain, value = best_gain(self.base, self.units, j, needed / self.unit, dearest, self.bisections)
         value += claim.buffer * least
         most = target - value
         if most <= 0.0:

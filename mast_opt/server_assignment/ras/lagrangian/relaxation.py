@@ -34,7 +34,11 @@ class Relaxed:
     """Lagrangian relaxation of one instance, prepared once to compute the bounds of many prices."""
 
     def __init__(
-        self, problem: ServerAssignment, weights: Mapping[str, float], look: Callable[[], None] = never_stop
+        self,
+        problem: ServerAssignment,
+        weights: Mapping[str, float],
+        floor_servers: int,
+        look: Callable[[], None] = never_stop,
     ) -> None:
         """``look`` is called every few hundredths of a second; the computation ends if it raises ``SearchStopped``."""
         self.look = look
@@ -65,7 +69,7 @@ class Relaxed:
         edges = np.unique(np.append(parts, [0, len(p.reservations)]).clip(0, len(p.reservations))).tolist()
         self.portions = list(itertools.pairwise(edges))
         """Reservations from … to …, so many at a time that a kernel is back soon."""
-        floor = min_risk_bounds(p)
+        floor = min_risk_bounds(p, floor_servers)
         self.lacking = floor.short
         low, high = around(p)
         limit = p.spread_limit_mrru

@@ -15,9 +15,7 @@ import numpy as np
 from mast_opt.server_assignment.problem import EMBEDDED, Ints, ServerAssignment
 
 MOST_CELLS = 20_000
-"""Amounts that are looked at for one reservation; a larger floor adds next to nothing to a relaxation."""
-MOST_SERVERS = 60
-"""Floors above so many of the smallest servers are not looked for, for the same reason."""
+"""Amounts that are looked at for one reservation, as many as the check of certificates looks at."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,18 +28,18 @@ class MinRiskBounds:
     """[Q] … a reservation lacks at least this much of what it asks."""
 
 
-def min_risk_bounds(problem: ServerAssignment) -> MinRiskBounds:
-    """The floors of every reservation."""
+def min_risk_bounds(problem: ServerAssignment, most_servers: int) -> MinRiskBounds:
+    """The floors of every reservation, unless they are above so many of its smallest servers."""
     p, stocks = problem, problem.stocks
     room = np.zeros((len(p.types), len(p.switchboards)), np.int64)
     room[p.server_type[stocks.first], p.server_switchboard[stocks.first]] = stocks.size
     least, short = np.zeros((2, len(p.reservations)), np.int64)
     for q in np.flatnonzero((p.buffer == EMBEDDED) & (p.asked_mrru > 0)).tolist():
-        least[q], short[q] = _floor(p.value_mrru[q], room, int(p.asked_mrru[q]))
+        least[q], short[q] = _floor(p.value_mrru[q], room, int(p.asked_mrru[q]), most_servers)
     return MinRiskBounds(least, short)
 
 
-def _floor(value: Ints, room: Ints, asked: int) -> tuple[int, int]:
+def _floor(value: Ints, room: Ints, asked: int, most_servers: int) -> tuple[int, int]:
     """(least, short) of one reservation; ``room`` is [T, B] servers."""
     kinds = np.flatnonzero(value > 0)
     kinds = kinds[room[kinds].any(axis=1)]
@@ -51,7 +49,7 @@ def _floor(value: Ints, room: Ints, asked: int) -> tuple[int, int]:
     room = room[kinds]
     room = room[:, room.any(axis=0)]
     even = asked // max(room.shape[1] - 1, 1)
-    cells = min(MOST_SERVERS * int(value[kinds].min()), even + 3 * int(value[kinds].max())) // unit + 1
+    cells = min(most_servers * int(value[kinds].min()), even + 3 * int(value[kinds].max())) // unit + 1
     if cells > MOST_CELLS or even > cells * unit:
         return 0, 0
     there = room > 0

@@ -14,20 +14,18 @@ import numpy as np
 from mast_opt.core.arrays import FloatArray
 from mast_opt.server_assignment.problem import POOL, SHARE, SHARED
 from mast_opt.server_assignment.ras.lagrangian.relaxation import Relaxed
+from mast_opt.server_assignment.ras.params import VolumeParams
 from mast_opt.server_assignment.verification.certificate import Prices
 
-MEMORY = 0.1
-"""Share of the newest round in the average."""
-LONGER, SHORTER, PATIENCE = 1.1, 0.66, 10
-"""The step grows with every improvement and shrinks after so many rounds without one."""
 NAMES = tuple(item.name for item in fields(Prices))
 
 
 class PriceSearch:
     """Volume algorithm: ``step`` improves the prices ``best`` and their ``bound``; ``servers`` is the average plan."""
 
-    def __init__(self, relaxed: Relaxed, start: Prices | None = None) -> None:
-        r = self._r = relaxed
+    def __init__(self, relaxed: Relaxed, params: VolumeParams, start: Prices | None = None) -> None:
+        r, self._params = relaxed, params
+        self._r = relaxed
         p, order = r.problem, r.order
         self._reservation, self._stock = r.pairs.reservation[order], r.pairs.stock[order]
         self._board = r.pairs.switchboard[order]
@@ -39,7 +37,7 @@ class PriceSearch:
         unit = (r.use + r.idle + r.buffer) / 2 or 1 / max(len(p.servers), 1)
         size = np.maximum(p.asked_mrru, typical)
         near = unit / typical / size
-        near = near[p.affinity_reservation] / SHARE**2 * 10
+        near = near[p.affinity_reservation] / SHARE**2 * params.affinity_step
         held = max(float(size[backed].sum()) / max(len(p.switchboards), 1), 1.0)
         self._scale = {
             "once": unit / p.stocks.size,
@@ -50,7 +48,7 @@ class PriceSearch:
         }
         first = Prices(
             np.zeros(len(p.stocks)),
-            2 * r.use / typical,
+            params.first_price * r.use / typical,
             np.zeros(len(p.switchboards)),
             *np.zeros((2, len(p.affinity_reservation))),
         )
@@ -63,7 +61,7 @@ class PriceSearch:
 
     def step(self, target: float) -> None:
         """One round; ``target`` is what the bound might reach."""
-        r, c = self._r, self._at
+        r, c, params = self._r, self._at, self._params
         least, level = r.solved(c)
         value = r.bound(c, least)
         servers = r.bought(c, level)
@@ -71,16 +69,17 @@ class PriceSearch:
         if self._mean is None:
             self._mean, self.servers, self.level = now, servers, level
         else:
-            self._mean = {name: MEMORY * now[name] + (1 - MEMORY) * self._mean[name] for name in NAMES}
-            self.servers = MEMORY * servers + (1 - MEMORY) * self.servers
-            self.level = MEMORY * level + (1 - MEMORY) * self.level
-        if value > self.bound + 1e-7 * abs(self.bound) or not np.isfinite(self.bound):
+            new, old = params.newest_share, 1 - params.newest_share
+            self._mean = {name: new * now[name] + old * self._mean[name] for name in NAMES}
+            self.servers = new * servers + old * self.servers
+            self.level = new * level + old * self.level
+        if value > self.bound + params.improvement * abs(self.bound) or not np.isfinite(self.bound):
             self.bound, self.best = value, c
-            self._pace, self._still = self._pace * LONGER, 0
+            self._pace, self._still = self._pace * params.growth, 0
         else:
             self._still += 1
-            if self._still >= PATIENCE:
-                self._pace, self._still = max(self._pace * SHORTER, 1e-3), 0
+            if self._still >= params.patience:
+                self._pace, self._still = max(self._pace * params.shrinkage, params.least_pace), 0
         self._move(target)
 
     def _move(self, target: float) -> None:
@@ -90,7 +89,7 @@ class PriceSearch:
         size = sum(float((self._scale[name] * ways[name] ** 2).sum()) for name in NAMES)
         if size <= 0:
             return
-        reach = self._pace * max(target - self.bound, 0.02 * abs(self.bound)) / size
+        reach = self._pace * max(target - self.bound, self._params.least_reach * abs(self.bound)) / size
         moved = {name: prices[name] + reach * self._scale[name] * ways[name] for name in NAMES}
         self._at = self._r.within(Prices(**moved))
 

@@ -21,11 +21,6 @@ from mast_opt.server_assignment.ras.operators.delta_costs import (
 )
 from mast_opt.server_assignment.ras.state import RasArrays, RasState
 
-ABOVE = 3
-"""Servers by which a level is raised at most where a reservation lacks something."""
-CHUNK = 24
-"""What is lacking is filled in about so many portions."""
-
 
 @kernel
 def extra_cost(f: RasArrays, s: RasState, n, more, stock_price, pool_level):
@@ -84,7 +79,7 @@ def _extras(f: RasArrays, s: RasState, q, changed, more, stock_price, pool_level
 
 
 @kernel
-def _fill(f: RasArrays, s: RasState, q, level, stock_price, pool_level, extra):
+def _fill(f: RasArrays, s: RasState, q, level, stock_price, pool_level, portions, extra):
     """Take what is lacking from free servers, the least cost for what it adds first."""
     changed = -1
     while True:
@@ -105,7 +100,7 @@ def _fill(f: RasArrays, s: RasState, q, level, stock_price, pool_level, extra):
         if best < 0:
             return
         worth = f.worth[best]
-        number = max(lack // (worth * CHUNK), 1)
+        number = max(lack // (worth * portions), 1)
         number = min(number, s.free[f.stock[best]], f.most[best] - s.servers[best])
         if f.embedded[q]:
             number = min(number, (level - s.held[q, f.board[best]]) // worth)
@@ -117,7 +112,7 @@ def _fill(f: RasArrays, s: RasState, q, level, stock_price, pool_level, extra):
 
 
 @kernel
-def _thin(f: RasArrays, s: RasState, q, level, stock_price, pool_level, extra):
+def _thin(f: RasArrays, s: RasState, q, level, stock_price, pool_level, portions, extra):
     """Give up what is not needed, as long as that saves something."""
     changed = -1
     while True:
@@ -132,13 +127,13 @@ def _thin(f: RasArrays, s: RasState, q, level, stock_price, pool_level, extra):
         number = 1
         beyond = s.servers[best] - f.in_use[best] - f.idle[best]
         if beyond > 1 and f.worth[best] > 0:
-            number = max(min(beyond, spare // (f.worth[best] * CHUNK)), 1)
+            number = max(min(beyond, spare // (f.worth[best] * portions)), 1)
         change(f, s, best, -number)
         changed = best
 
 
 @kernel
-def _try(f: RasArrays, s: RasState, q, level, stock_price, before, kept, extra, from_today, mild):
+def _try(f: RasArrays, s: RasState, q, level, stock_price, portions, before, kept, extra, from_today, mild):
     """Go to a level if that costs less; returns the cost.
 
     ``from_today``: from no more than it has today. ``mild``: without a buffer of its own it gives up only what is too
@@ -153,9 +148,9 @@ def _try(f: RasArrays, s: RasState, q, level, stock_price, before, kept, extra, 
             change(f, s, n, -more)
     if not mild or f.embedded[q]:
         _lower(f, s, q, level, stock_price, pool_level)
-    _fill(f, s, q, level, stock_price, pool_level, extra)
+    _fill(f, s, q, level, stock_price, pool_level, portions, extra)
     reached = max_domain_loss(f, s, q) if f.embedded[q] else level
-    _thin(f, s, q, reached, stock_price, pool_level, extra)
+    _thin(f, s, q, reached, stock_price, pool_level, portions, extra)
     after = worth_of(f, s, q, stock_price)
     if after < before - 1e-13:
         return after
@@ -187,25 +182,25 @@ def _least(f: RasArrays, q):
 
 
 @kernel
-def _levels(f: RasArrays, s: RasState, q, step, hint, stock_price, tries, now, kept, extra):
+def _levels(f: RasArrays, s: RasState, q, step, hint, stock_price, tries, portions, now, kept, extra):
     """Try levels around the hint and q's own; returns the cost."""
-    now = _try(f, s, q, max_domain_loss(f, s, q), stock_price, now, kept, extra, False, False)
+    now = _try(f, s, q, max_domain_loss(f, s, q), stock_price, portions, now, kept, extra, False, False)
     if not f.embedded[q]:
         return now
     if hint > 0:
         for turn in range(tries):
-            now = _try(f, s, q, hint + turn * step // 2, stock_price, now, kept, extra, False, False)
+            now = _try(f, s, q, hint + turn * step // 2, stock_price, portions, now, kept, extra, False, False)
     for _ in range(tries):
         level = max_domain_loss(f, s, q)
-        lower = _try(f, s, q, max(level - 1, 0), stock_price, now, kept, extra, False, False)
+        lower = _try(f, s, q, max(level - 1, 0), stock_price, portions, now, kept, extra, False, False)
         if lower >= now:
-            lower = _try(f, s, q, max(level - step, 0), stock_price, now, kept, extra, False, False)
+            lower = _try(f, s, q, max(level - step, 0), stock_price, portions, now, kept, extra, False, False)
         if lower >= now:
             break
         now = lower
     level = max_domain_loss(f, s, q)
     for turn in range(1, tries + 1):
-        now = _try(f, s, q, level + turn * step // 2, stock_price, now, kept, extra, False, False)
+        now = _try(f, s, q, level + turn * step // 2, stock_price, portions, now, kept, extra, False, False)
     return now
 
 
@@ -219,24 +214,25 @@ def _widest(f: RasArrays):
 
 
 @compiled
-def settle(f: RasArrays, s: RasState, who, even):
+def settle(f: RasArrays, s: RasState, who, even, above, portions):
     """Let some reservations fill what they lack, or give up what they have too much, at the level that they have; where
-    that is not enough, some servers above it, or at the level ``even`` [Q] if that is higher."""
+    that is not enough, up to ``above`` servers above it, or at the level ``even`` [Q] if that is higher. What is
+    lacking is filled in about ``portions`` portions."""
     kept, extra = np.empty(_widest(f), np.int64), np.empty(_widest(f))
     nothing = np.zeros(len(s.free))
     for k in range(len(who)):
         q = who[k]
         before = worth_of(f, s, q, nothing)
-        now = _try(f, s, q, max_domain_loss(f, s, q), nothing, before, kept, extra, False, True)
+        now = _try(f, s, q, max_domain_loss(f, s, q), nothing, portions, before, kept, extra, False, True)
         own, step = max_domain_loss(f, s, q), _least(f, q)
-        for more in range(1, ABOVE + 1):
+        for more in range(1, above + 1):
             if f.embedded[q] and f.asked[q] + max_domain_loss(f, s, q) > s.total[q]:
-                now = _try(f, s, q, max(own + more * step, even[q]), nothing, now, kept, extra, False, True)
+                now = _try(f, s, q, max(own + more * step, even[q]), nothing, portions, now, kept, extra, False, True)
 
 
 @compiled
-def reoptimise_reservation(f: RasArrays, s: RasState, who, hint, stock_price, tries):
-    """Let some reservations choose again, each at the levels around ``hint`` [Q] and around its own.
+def reoptimise_reservation(f: RasArrays, s: RasState, who, hint, stock_price, tries, portions):
+    """Let some reservations choose again, each at ``tries`` levels around ``hint`` [Q] and around its own.
 
     ``stock_price`` [K] is what a free server is worth to others. Returns how much the cost has fallen, with stocks at
     those prices.
@@ -251,10 +247,10 @@ def reoptimise_reservation(f: RasArrays, s: RasState, who, hint, stock_price, tr
         first = worth_of(f, s, q, stock_price)
         now = first
         level = int(hint[q])
-        now = _levels(f, s, q, step, level, stock_price, tries, now, kept, extra)
+        now = _levels(f, s, q, step, level, stock_price, tries, portions, now, kept, extra)
         own = max_domain_loss(f, s, q)
-        now = _try(f, s, q, own, stock_price, now, kept, extra, True, False)
+        now = _try(f, s, q, own, stock_price, portions, now, kept, extra, True, False)
         if f.embedded[q] and level > 0 and abs(level - own) >= step:
-            now = _try(f, s, q, level, stock_price, now, kept, extra, True, False)
+            now = _try(f, s, q, level, stock_price, portions, now, kept, extra, True, False)
         gain += first - now
     return gain

@@ -15,8 +15,6 @@ from mast_opt.server_assignment.ras.operators.reservation_reoptimise import extr
 from mast_opt.server_assignment.ras.state import RasArrays, RasState
 
 NO_POOL_LEVEL = 1 << 62
-FAILURES = 5
-"""Exchanges that did not pay before it gives up."""
 ROUNDING = 4e-15
 """A smaller share of a cost is no gain: where a rule is broken, costs are large and round."""
 
@@ -75,16 +73,19 @@ def _together(f: RasArrays, s: RasState, q, r):
 
 
 @compiled
-def transfer_servers(f: RasArrays, s: RasState, q, most):
-    """Let q take up to ``most`` servers, one after another, while it lacks something; returns by how much the cost has
-    fallen. Its level rises only where it lacks more than it may."""
+def transfer_servers(f: RasArrays, s: RasState, q, most, failures):
+    """Let q take up to ``most`` servers, one after another, while it lacks something and fewer than ``failures``
+    exchanges did not pay; returns by how much the cost has fallen.
+
+    Its level rises only where it lacks more than it may.
+    """
     nothing, tried = np.zeros(len(s.free)), np.full(len(f.stock), -1)
     spare = np.empty(len(f.asked), np.int64)
     for r in range(len(f.asked)):
         spare[r] = _spare(f, s, r)
     gain, failed = 0.0, 0
     for _ in range(most):
-        if spare[q] >= 0 or failed == FAILURES:
+        if spare[q] >= 0 or failed == failures:
             break
         mine, theirs = _best(f, s, q, spare, nothing, tried)
         if mine < 0:

@@ -24,7 +24,7 @@ from tests.server_assignment.support import examples
 def test_no_assignment_is_below_the_floors(data: st.DataObject, problem: ServerAssignment) -> None:
     owner = data.draw(st.lists(st.integers(0, len(problem.reservations)), min_size=8, max_size=8))
     plan = Measure(problem, np.array(owner)[: len(problem.servers)])
-    floor = min_risk_bounds(problem)
+    floor = min_risk_bounds(problem, 60)
     below = (problem.buffer == 0) & (plan.lost < floor.least)
     event(f"some reservation is below: {bool(below.any())}")
     assert (plan.short[below] >= floor.short[below]).all()
@@ -65,7 +65,7 @@ def types_apart(types: int) -> ServerAssignment:
 def test_a_server_of_each_of_many_types_is_enough(types: int) -> None:
     """With one at every switchboard, all but one are left when one is lost."""
     problem = types_apart(types)
-    floor, asked = min_risk_bounds(problem), int(problem.asked_mrru[0])
+    floor, asked = min_risk_bounds(problem, 60), int(problem.asked_mrru[0])
     assert (floor.least.tolist(), floor.short.tolist()) == ([1000], [asked])
     solution = mast_opt.solve(problem, "ras", iterations=1, threads=1)
     assert solution.bound is not None

@@ -1,0 +1,62 @@
+"""Parameters of ras: every one is read in a search, and some of them change what is found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+import pytest
+
+import mast_opt
+from mast_opt import RasParams, backends
+from mast_opt.search.interface import MipSolver, SearchContext, SearchMonitor, StoppingCriteria
+from mast_opt.search.sub_mip import SubMipParams
+from mast_opt.server_assignment.ras.solver import ras
+
+PROBLEM = mast_opt.generate("server-assignment", "standard", seed=1, servers=300, reservations=8)
+
+
+def context(rounds: int) -> SearchContext:
+    """One thread, and the solvers that are asked for."""
+
+    def backend(name: str) -> MipSolver:
+        return backends.get(name).solve
+
+    stop = StoppingCriteria(gap=0.0, iterations=rounds)
+    return SearchContext(np.random.default_rng(0), SearchMonitor(stop), 1, backend("highs"), backends=backend)
+
+
+def recorder(read: set[str], prefix: str) -> Callable[[Any, str], Any]:
+    """What reads an attribute and records its name."""
+
+    def get(self: Any, name: str) -> Any:
+        read.add(f"{prefix}{name}")
+        return object.__getattribute__(self, name)
+
+    return get
+
+
+def test_a_search_reads_every_parameter(monkeypatch: pytest.MonkeyPatch) -> None:
+    """But those of sub-MIPs, whose tests are in ``tests/search``."""
+    params, read = RasParams(sub_mip_round=1), set[str]()
+    names = {name for name in RasParams.parameters() if not name.startswith("sub_mip.")}
+    for one in fields(RasParams):
+        held = getattr(params, one.name)
+        if hasattr(held, "differences") and not isinstance(held, SubMipParams):
+            monkeypatch.setattr(type(held), "__getattribute__", recorder(read, f"{one.name}."), raising=False)
+    monkeypatch.setattr(RasParams, "__getattribute__", recorder(read, ""), raising=False)
+    ras(PROBLEM, context(rounds=4), None, params)
+    assert not names - read
+
+
+def test_parameters_change_the_search() -> None:
+    def bound(**given: Any) -> float | None:
+        return ras(PROBLEM, context(rounds=1), None, RasParams.of(given)).bound
+
+    usual = bound()
+    assert bound() == usual
+    assert bound(price_steps=80) != usual
+    assert bound(volume={"newest_share": 0.5}) != usual
+    assert bound(sub_mip={"solver": "scip"}) is not None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+from collections.abc import Mapping
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from mast_opt.analysis.whatif import Outcome, WhatIf
     from mast_opt.core.verdict import Verdict
     from mast_opt.kind.analysis_hooks import Loss, Risk
+    from mast_opt.search.params import Value
 
 
 Record = dict[str, Any]
@@ -62,11 +64,16 @@ def solution_keys(solution: Solution[Any]) -> Record:
             for stage in solution.stages
         ],
         "seed": solution.seed,
-        "params": {name: list(value) if isinstance(value, tuple) else value for name, value in solution.params.items()},
+        "params": _plain(solution.params),
+        "strategy": _plain(solution.strategy),
         "limit": None if solution.limit is None else solution.limit.value,
         "message": solution.message,
         "conflicts": [conflict.message for conflict in solution.conflicts],
     }
+
+
+def _plain(values: Mapping[str, Value]) -> Record:
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
 
 
 def today_keys(state: CurrentState | None) -> Record | None:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from mast_opt.core.solve_result import Event, Limit, SolveParams, SolveResult, relative_gap, within_gap
 from mast_opt.mip import Mip
 from mast_opt.search.params import Params
+from mast_opt.search.strategy import LOG, Strategy
 
 PlanT = TypeVar("PlanT")
 ParamsT = TypeVar("ParamsT", bound=Params)
@@ -67,6 +68,12 @@ class SearchMonitor:
         self.bound: float | None = None
         self.round = 0
         self.stage: str | None = None
+        self.strategy: Strategy | None = None
+
+    def chose(self, strategy: Strategy) -> None:
+        """Record what the solver does on this instance."""
+        self.strategy = strategy
+        LOG.info("strategy: %s", strategy)
 
     def begin(self, stage: str) -> None:
         """Turn to another term of a lexicographic objective: what was known of the last one is forgotten."""

@@ -34,7 +34,8 @@ from mast_opt.search.interface import (
     StageBound,
     StoppingCriteria,
 )
-from mast_opt.search.params import Params
+from mast_opt.search.params import Params, Value, value_text
+from mast_opt.search.strategy import LOG, Strategy
 from mast_opt.solving.clock import COMPILE, Clock
 from mast_opt.solving.fixed_parts import Frozen, frozen
 from mast_opt.solving.kernel_compilation import needed, rehearse
@@ -139,10 +140,15 @@ def solve(
         options=tuple(options.items()) if isinstance(options, Mapping) else options,
     )
     check_params(asked)
+    settings = {"seed": seed, "gap": gap, "time_limit_s": time_limit_s, "threads": threads, "iterations": iterations}
+    changed = {} if chosen is None else chosen.differences()
+    LOG.info("%s: %s", solver, _listed({name: value for name, value in settings.items() if value is not None}))
+    LOG.info("parameters: %s", _listed(changed) or "defaults")
     fixed = frozen(kind, problem, start, freeze) if freeze else None
     stated = problem if fixed is None or solver not in kind.heuristics else fixed.rules(solver)
     conflicts = kind.conflicts(stated)
     certificate: Certificate | None = None
+    strategy: Strategy | None = None
     versions: dict[str, str] = {}
     inside = SubSolvers()
     backend: Backend | None = None
@@ -173,6 +179,7 @@ def solve(
     elif backend is None:
         tools = _search_context(asked, iterations, clock, inside, chosen)
         answer, certificate = _by_heuristic(kind, stated, solver, tools, begin, clock)
+        strategy = tools.watch.strategy
     else:
         formulate: Callable[[Any], Formulation[Any]] = partial(kind.formulate, name=formulation)
         if fixed is not None:
@@ -194,7 +201,8 @@ def solve(
         seed=seed,
         runtime_s=dict(clock.spent_s),
         versions={"mast-opt": version("mast-opt"), "python": platform.python_version(), **versions, **inside.versions},
-        params={} if chosen is None else chosen.differences(),
+        params=changed,
+        strategy={} if strategy is None else strategy.facts,
         stages=answer.stages,
         term=answer.term,
         conflicts=conflicts,
@@ -203,6 +211,10 @@ def solve(
         frozen={} if fixed is None else fixed.parts,
         labels=labels_of(problem),
     )
+
+
+def _listed(values: Mapping[str, Value]) -> str:
+    return ", ".join(f"{name} = {value_text(value)}" for name, value in values.items())
 
 
 def _compile(kind: Kind[Any, Any], solver: str, problem: Problem[Any], params: SolveParams, clock: Clock) -> None:

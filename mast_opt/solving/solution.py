@@ -74,6 +74,8 @@ class Solution(Generic[PlanT]):
     """Name → value, of the solver's parameters that were not at their defaults; ``solve`` takes it back."""
     labels: Mapping[str, Sequence[str]] = field(default_factory=dict, repr=False)
     """The labels of the instance's axes. The plan holds positions on them."""
+    strategy: Mapping[str, Value] = field(default_factory=dict)
+    """What the solver decided to do on this instance, where it says so."""
 
     @property
     def gap(self) -> float | None:
@@ -147,6 +149,7 @@ def plan_fields(solution: Solution[Any]) -> dict[str, Any]:
         "solver": solution.solver,
         "seed": solution.seed,
         "params": dict(solution.params) or None,
+        "strategy": dict(solution.strategy) or None,
         "frozen": {what: list(names) for what, names in solution.frozen.items()} or None,
         "stages": stages or None,
         "versions": dict(solution.versions),

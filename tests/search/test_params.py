@@ -47,7 +47,8 @@ def another(one: Parameter) -> Value:
         return next((choice for choice in one.choices if choice != one.default), "scip")
     if isinstance(one.default, int):
         return one.default + (1 if one.high is None or one.default < one.high else -1)
-    return one.default * 0.5 or min(0.5, one.high or 0.5)
+    low, high = max(one.low or 0.0, one.above or 0.0), 2 * one.default + 1 if one.high is None else one.high
+    return next(value for value in (low + share * (high - low) for share in (0.5, 0.25)) if value != one.default)
 
 
 @pytest.mark.parametrize(("cls", "one"), EVERY)

@@ -130,6 +130,7 @@ def _solve(trial: Trial, problem: Problem[Any], plan_folder: Path | None) -> dic
         "runtime_s": dict(solution.runtime_s),
         "cpu_s": time.process_time() - cpu_began,
         "versions": dict(solution.versions),
+        **({"strategy": dict(solution.strategy)} if solution.strategy else {}),
         "events": thinned(solution.events),
     }
     if solution.verdict is not None:

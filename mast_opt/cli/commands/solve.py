@@ -15,7 +15,19 @@ from mast_opt.cli.exit_codes import Exit
 from mast_opt.cli.interrupt import Interrupt
 from mast_opt.cli.invocation import Answer, Run
 from mast_opt.cli.json_record import solution_keys, today_keys
-from mast_opt.cli.options import Full, Instance, Json, Param, ParamFile, Strict, TheRun, params_given, parts_to_freeze
+from mast_opt.cli.options import (
+    Full,
+    Instance,
+    Json,
+    Param,
+    ParamFile,
+    Strict,
+    TheRun,
+    flag,
+    params_given,
+    parts_to_freeze,
+)
+from mast_opt.cli.search_log import SearchLog
 from mast_opt.core.errors import UsageError
 from mast_opt.core.solve_result import Event, Status
 from mast_opt.io import check_plan_target, read_plan, validate
@@ -74,6 +86,9 @@ def command(
     events: Annotated[
         Path | None, Parameter(help="Write each incumbent and bound as it comes, one JSON line each.")
     ] = None,
+    log: Annotated[
+        bool, flag("Say on stderr how the solver searches: settings, parameters, strategy, incumbents and bounds.")
+    ] = False,
     strict: Strict = False,
     full: Full = False,
     json: Json = False,
@@ -89,6 +104,7 @@ def command(
         mast-opt solve my-instance --start my-plan --freeze region=us-east,us-west --freeze dataset=clicks
         mast-opt solve my-instance --option mip_heuristic_effort=0.2
         mast-opt solve my-fleet --solver ras --param price_steps=80 --param sub_mip.solver=scip
+        mast-opt solve my-instance --solver tetris --log
         mast-opt solve my-instance --json | jq .objective
     """
     run.record["solver"] = solver
@@ -111,14 +127,16 @@ def command(
         return _out_of_time(run, path, time_limit)
     with (
         Interrupt(run, "the best plan so far") as interrupt,
-        EventLog(events) as log,
+        EventLog(events) as event_log,
+        SearchLog(run.say if log else None) as search_log,
         Progress(run.err, solver, time_limit, run.elapsed_s, waiting="no plan yet") as progress,
     ):
 
         def on_event(event: Event) -> None:
             if event.compiling:
                 run.say(f"compiling for {solver}, once for this installation; the time limit starts afterwards")
-            log(event)
+            event_log(event)
+            search_log(event)
             progress(event)
 
         solution = solve(
@@ -139,8 +157,8 @@ def command(
         )
         if out is not None and solution.plan is not None:
             write_plan(problem, solution, out)
-    if log.failure is not None:
-        run.say(f"{events} is incomplete: {log.failure.strerror}", label="warning:")
+    if event_log.failure is not None:
+        run.say(f"{events} is incomplete: {event_log.failure.strerror}", label="warning:")
     return _answer(run, path, problem, solution, out, interrupted=interrupt.happened, full=full)
 
 

@@ -164,4 +164,7 @@ def _versions(report: Report) -> str:
     stated = report.fields.get("versions")
     known = dict(stated) if isinstance(stated, Mapping) else {}
     known.setdefault("mast-opt", version("mast-opt"))
-    return ", ".join(f"{name} {number}" for name, number in known.items())
+    params = report.fields.get("params")
+    changed = params.items() if isinstance(params, Mapping) else ()
+    set_here = f"; parameters {', '.join(f'{name} = {value}' for name, value in changed)}" if changed else ""
+    return ", ".join(f"{name} {number}" for name, number in known.items()) + set_here

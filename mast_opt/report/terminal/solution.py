@@ -16,6 +16,7 @@ from mast_opt.kind.problem import PlanT, Problem
 from mast_opt.registry import kind_of
 from mast_opt.report.terminal.layout import light_table, print_table, print_words
 from mast_opt.report.terminal.sections import TOP_ROWS, show_section
+from mast_opt.search.params import value_text
 from mast_opt.solving import Solution
 
 _STYLES = {Status.OPTIMAL: "bold green", Status.FEASIBLE: "bold cyan"}
@@ -68,6 +69,8 @@ def _headline(console: Console, problem: Problem[PlanT], solution: Solution[Plan
     console.print(Text.assemble((problem.name, "bold"), f"  {solution.kind}"))
     console.print(Text.assemble((status.value, _STYLES.get(status, "bold red")), f"  {_MEANING[status]}{stopped}"))
     figures = [("solver", solver), ("time", seconds(elapsed_s))]
+    changed = ", ".join(f"{name}={value_text(value)}" for name, value in solution.params.items())
+    figures += [("parameters", changed)] if changed else []
     if solution.verdict is not None:
         known = [("objective", of_term(solution.objective, solution.term)), ("bound", plain(solution.bound))]
         figures = [*known, ("gap", percent(solution.gap)), *figures]

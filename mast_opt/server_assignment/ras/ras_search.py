@@ -28,6 +28,7 @@ from mast_opt.server_assignment.ras.local_search import LocalSearch
 from mast_opt.server_assignment.ras.operators.delta_costs import cost
 from mast_opt.server_assignment.ras.params import RasParams
 from mast_opt.server_assignment.ras.state import RasState, infeasible_reservations, ras_arrays_of, state_of
+from mast_opt.server_assignment.ras.strategy import choose_strategy
 from mast_opt.server_assignment.ras.sub_mip import ReservationSubMip
 from mast_opt.server_assignment.verification.certificate import Certificate
 from mast_opt.server_assignment.verification.verifier import verify
@@ -53,6 +54,9 @@ class RasSearch:
         self.until_s: float | None = None
         self.relaxed = Relaxed(problem, weights, params.integer_bound.floor_servers, self._look)
         self.fleet = ras_arrays_of(self.relaxed)
+        self.strategy = choose_strategy(len(self.fleet.stock), problem.objective, self.watch.stop, params)
+        if self.strategy != self.watch.strategy:  # one for all terms of a lexicographic objective
+            self.watch.chose(self.strategy)
         self.size = problem.stocks.size
         pairs, order = self.relaxed.pairs, self.relaxed.order
         self.best, self.cost, self.shown = pairs.today[order], np.inf, np.inf
@@ -84,14 +88,15 @@ class RasSearch:
         self.prices = PriceSearch(self.relaxed, self.params.volume, first)
         while not self.watch.done and not self._stopped():
             try:
-                if self.watch.round == self.params.lp_round:
+                if self.strategy.linear_relaxation and self.watch.round == self.params.lp_round:
                     self._exact()
                 self._price()
             except SearchStopped:
                 break
             if not self.watch.done:
                 self._plan()
-            if self.watch.round >= self.params.sub_mip_round and not self.watch.done:
+            sub_mips = self.strategy.sub_mips and self.watch.round >= self.params.sub_mip_round
+            if sub_mips and not self.watch.done:
                 self._slice()
             self.watch.round += 1
         self._bounded(self.prices.bound, Certificate.in_fractions(self.prices.best))
@@ -100,18 +105,18 @@ class RasSearch:
     def found(self) -> SearchResult[Plan]:
         """The plan, its racks chosen again where there is time."""
         plan = self._named(self.best)
-        if self.limit is None and self.params.rack_reservations:
-            worst = worst_in_racks(self.p, plan, self.params.rack_reservations)
+        if self.limit is None and self.strategy.racks:
+            worst = worst_in_racks(self.p, plan, self.strategy.racks)
             plan = refined(self.p, plan, worst, self.sub_mip, self._limits(self.params.rack_time_limit_s))
         bound = None if self.bound is None else self._alone(self.bound)
         return SearchResult(plan, bound, self.limit, f"{self.watch.round} rounds", self.certificate)
 
     def _exact(self) -> None:
-        """Where the program is small and the gap is wide, solve its linear relaxation: go on from its prices, and
+        """Where the gap is wide, solve its linear relaxation: go on from its prices, and
         round its plan."""
         assert self.prices is not None
         wide = self.watch.gap is None or self.watch.gap > self.params.lp_gap
-        if not wide or len(self.fleet.stock) > self.params.lp_pairs:
+        if not wide:
             return
         mip, solver = self._program().minimise(self.weights), self.sub_mip
         found = lp_duals(self.relaxed, mip, solver, self._lp_limits(self.params.lp_share * self.watch.remaining_s))
@@ -145,7 +150,7 @@ class RasSearch:
             if self._stopped() or self.watch.done:
                 return
         waited_s, patience = self.watch.elapsed_s - self.whole_at, self.params.integer_bound.patience
-        if self.watch.stop.iterations is not None or waited_s >= patience * self.whole_s:
+        if self.strategy.integer_bound == "every round" or waited_s >= patience * self.whole_s:
             self._prove()
 
     def _prove(self) -> None:
@@ -207,8 +212,6 @@ class RasSearch:
     def _slice(self) -> None:
         """The reservations that cost most beyond what their prices say, and some others, solved exactly together."""
         assert self.prices is not None
-        if len(self.fleet.stock) > self.params.sub_mip_most_pairs:
-            return
         if self.slices is None:
             self.slices = ReservationSubMip(self.p, self._program().minimise(self.weights))
         assert self.formulation is not None

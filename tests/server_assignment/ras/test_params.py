@@ -18,13 +18,13 @@ from mast_opt.server_assignment.ras.solver import ras
 PROBLEM = mast_opt.generate("server-assignment", "standard", seed=1, servers=300, reservations=8)
 
 
-def context(rounds: int) -> SearchContext:
-    """One thread, and the solvers that are asked for."""
+def context(rounds: int | None, gap: float = 0.0) -> SearchContext:
+    """One thread, and the solvers that are asked for; a minute where rounds are not counted."""
 
     def backend(name: str) -> MipSolver:
         return backends.get(name).solve
 
-    stop = StoppingCriteria(gap=0.0, iterations=rounds)
+    stop = StoppingCriteria(60.0 if rounds is None else None, gap, rounds)
     return SearchContext(np.random.default_rng(0), SearchMonitor(stop), 1, backend("highs"), backends=backend)
 
 
@@ -40,7 +40,8 @@ def recorder(read: set[str], prefix: str) -> Callable[[Any, str], Any]:
 
 def test_a_search_reads_every_parameter(monkeypatch: pytest.MonkeyPatch) -> None:
     """But those of sub-MIPs, whose tests are in ``tests/search``."""
-    params, read = RasParams(sub_mip_round=1), set[str]()
+    every_part = {"sub_mip_round": 1, "lp_round": 1, "lp_gap": 0.0, "integer_bound.margin": 1}
+    params, read = RasParams.of(every_part), set[str]()
     names = {name for name in RasParams.parameters() if not name.startswith("sub_mip.")}
     for one in fields(RasParams):
         held = getattr(params, one.name)
@@ -48,7 +49,8 @@ def test_a_search_reads_every_parameter(monkeypatch: pytest.MonkeyPatch) -> None
             monkeypatch.setattr(type(held), "__getattribute__", recorder(read, f"{one.name}."), raising=False)
     monkeypatch.setattr(RasParams, "__getattribute__", recorder(read, ""), raising=False)
     ras(PROBLEM, context(rounds=4), None, params)
-    assert not names - read
+    ras(PROBLEM, context(rounds=None, gap=0.9), None, params)
+    assert names - read == set()
 
 
 def test_parameters_change_the_search() -> None:
@@ -57,6 +59,6 @@ def test_parameters_change_the_search() -> None:
 
     usual = bound()
     assert bound() == usual
-    assert bound(price_steps=80) != usual
+    assert bound(price_steps=1) != usual
     assert bound(volume={"newest_share": 0.5}) != usual
     assert bound(sub_mip={"solver": "scip"}) is not None

@@ -11,7 +11,10 @@ from mast_opt.search.interface import StoppingCriteria
 from mast_opt.server_assignment.ras.params import RasParams
 from mast_opt.server_assignment.ras.strategy import RasStrategy, choose_strategy
 
-WEIGHTED, ORDERED = Objective({"use": 1.0, "buffer": 1.0}), Objective({"use": 1.0, "buffer": 1.0}, order=("buffer", "use"))
+WEIGHTED, ORDERED = (
+    Objective({"use": 1.0, "buffer": 1.0}),
+    Objective({"use": 1.0, "buffer": 1.0}, order=("buffer", "use")),
+)
 CLOCK, ROUNDS = StoppingCriteria(time_limit_s=60), StoppingCriteria(iterations=9)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import platform
 import threading
@@ -34,7 +33,7 @@ from mast_opt.search.interface import (
     StageBound,
     StoppingCriteria,
 )
-from mast_opt.search.params import Params, Value, value_text
+from mast_opt.search.params import Params, value_text
 from mast_opt.search.strategy import LOG, Strategy
 from mast_opt.solving.clock import COMPILE, Clock
 from mast_opt.solving.fixed_parts import Frozen, frozen
@@ -42,10 +41,6 @@ from mast_opt.solving.kernel_compilation import needed, rehearse
 from mast_opt.solving.mip_route import Answer, ExactSolve
 from mast_opt.solving.solution import Solution, Stage
 from mast_opt.solving.solver_params import SubSolvers, solver_params
-
-LOG = logging.getLogger("mast_opt")
-"""The logger of the library, silent unless it gets a handler: INFO for begin and end of a solve, DEBUG for events."""
-LOG.addHandler(logging.NullHandler())
 
 OptionValue = str | int | float | bool
 
@@ -140,10 +135,10 @@ def solve(
         options=tuple(options.items()) if isinstance(options, Mapping) else options,
     )
     check_params(asked)
-    settings = {"seed": seed, "gap": gap, "time_limit_s": time_limit_s, "threads": threads, "iterations": iterations}
     changed = {} if chosen is None else chosen.differences()
-    LOG.info("%s: %s", solver, _listed({name: value for name, value in settings.items() if value is not None}))
-    LOG.info("parameters: %s", _listed(changed) or "defaults")
+    if chosen is not None:
+        words = ", ".join(f"{name} = {value_text(value)}" for name, value in changed.items())
+        LOG.info("parameters: %s", words or "defaults")
     fixed = frozen(kind, problem, start, freeze) if freeze else None
     stated = problem if fixed is None or solver not in kind.heuristics else fixed.rules(solver)
     conflicts = kind.conflicts(stated)
@@ -211,10 +206,6 @@ def solve(
         frozen={} if fixed is None else fixed.parts,
         labels=labels_of(problem),
     )
-
-
-def _listed(values: Mapping[str, Value]) -> str:
-    return ", ".join(f"{name} = {value_text(value)}" for name, value in values.items())
 
 
 def _compile(kind: Kind[Any, Any], solver: str, problem: Problem[Any], params: SolveParams, clock: Clock) -> None:

@@ -56,9 +56,7 @@ def test_file_and_option_reach_the_solver_and_are_recorded(call: Call, fleet: Pa
     set_here = ("--params", file, "--param", "price_steps=10")
     ended = call("solve", fleet, "--solver", "ras", "--iterations", 1, *set_here, "--out", plan, "--json", "--log")
     assert ended.code == 0
-    assert (
-        "ras: seed = 0, gap = 0.0001, iterations = 1\nparameters: price_steps = 10, sub_mip.gap = 0.01\n" in ended.err
-    )
+    assert "\nparameters: price_steps = 10, sub_mip.gap = 0.01\n" in ended.err
     assert "\nstrategy: stages = none, linear_relaxation = true, sub_mips = true, " in ended.err
     assert " s  objective " in ended.err
     assert ended.record["strategy"]["integer_bound"] == "every round"

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mast_opt.search.interface import SearchContext, SearchResult
+from mast_opt.search.strategy import Strategy
 from mast_opt.task_reassignment.plan import Plan
 from mast_opt.task_reassignment.problem import TaskReassignment
 from mast_opt.task_reassignment.twine.annealing.chain import Chain
@@ -29,7 +30,7 @@ from mast_opt.task_reassignment.verification.verifier import verify
 
 
 @dataclass(frozen=True)
-class Strategy:
+class TwineStrategy(Strategy):
     """Strategy of one search: what the size of the instance decides."""
 
     schedule: ScheduleParams
@@ -41,13 +42,14 @@ class Strategy:
     hot_rounds: float
     """Rounds of a cooling from hot, unless that takes less or more than its share of the time."""
 
-    def __str__(self) -> str:
-        """In words, for the message of the solution."""
+    @property
+    def words(self) -> str:
+        """For the message of the solution."""
         kind = "coolings race" if self.schedule.race else "one long cooling"
         return f"{kind} and being away costs {self.away:g} temperatures" if self.away else kind
 
 
-def choose_strategy(processes: int, machines: int, listed: bool, params: TwineParams) -> Strategy:
+def choose_strategy(processes: int, machines: int, listed: bool, params: TwineParams) -> TwineStrategy:
     """The strategy for an instance of this size; ``listed``: are there lists of similar processes?"""
     operators, prices = params.operators, params.prices
     shares = OperatorShares(
@@ -57,7 +59,7 @@ def choose_strategy(processes: int, machines: int, listed: bool, params: TwinePa
         ways_home=operators.ways_home,
         similar=operators.similar_swaps,
     )
-    return Strategy(
+    return TwineStrategy(
         schedule=params.few if processes < params.many_processes else params.many,
         shares=shares,
         away=prices.away if processes >= prices.away_processes * machines else 0.0,
@@ -75,6 +77,7 @@ def twine(
     fleet = twine_arrays_of(problem, params.operators)
     listed = fleet.alike.shape[1] > 0
     strategy = choose_strategy(len(problem.processes), len(problem.machines), listed, params)
+    tools.watch.chose(strategy)
     begin = opening(problem, problem.initial if start is None else start.machine)
     chains = [Chain(problem, fleet, begin, rng, params, strategy.away) for rng in tools.rng.spawn(tools.threads)]
     turns = _Turns(strategy, params.racing)
@@ -101,13 +104,13 @@ def twine(
     counts = f"{watch.round} rounds, {len(chains)} chains, {turns.heats} coolings from hot, {turns.reheats} reheats"
     plan = Plan(best.best.astype(np.int64))
     feasible = np.isfinite(best.cost) and verify(problem, plan).ok
-    return SearchResult(plan if feasible else None, bound, watch.limit(), f"{strategy}; {counts}")
+    return SearchResult(plan if feasible else None, bound, watch.limit(), f"{strategy.words}; {counts}")
 
 
 class _Turns:
     """Sequence of coolings: what kind comes next."""
 
-    def __init__(self, strategy: Strategy, params: RaceParams) -> None:
+    def __init__(self, strategy: TwineStrategy, params: RaceParams) -> None:
         self._schedule, self._enough, self._params = strategy.schedule, strategy.hot_rounds, params
         self._race = Racing(params) if self._schedule.race else None
         shares = strategy.shares

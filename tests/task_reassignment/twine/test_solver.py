@@ -90,7 +90,8 @@ def test_the_strategy_by_size(
     assert strategy.shares.same_service == same_service
     assert strategy.away == away
     assert strategy.hot_rounds == 6 * processes
-    assert ("race" in str(strategy), "3 temperatures" in str(strategy)) == (race, away > 0)
+    assert strategy.facts["schedule.race"] == race
+    assert ("race" in strategy.words, "3 temperatures" in strategy.words) == (race, away > 0)
 
 
 def test_a_start_is_never_lost() -> None:

@@ -17,7 +17,7 @@ from mast_opt.backends.base import Backend
 from mast_opt.core.arguments import a_text, a_whole, checked, texts
 from mast_opt.core.errors import BackendError, Interrupted, UsageError
 from mast_opt.core.solve_result import SolveParams, Status
-from mast_opt.kind.analysis_hooks import Resource
+from mast_opt.kind.analysis_hooks import AnalysisHooks, Resource
 from mast_opt.kind.kind import Kind
 from mast_opt.kind.problem import PlanT, Problem
 from mast_opt.mip import frozen
@@ -65,7 +65,7 @@ class Marginals:
     units=a_whole(1),
     resources=texts,
 )
-def marginal_values(
+def marginal_values(  # noqa: PLR0913 - one question, with the limits of its solves
     problem: Problem[PlanT],
     plan: PlanT | None = None,
     *,
@@ -110,19 +110,7 @@ def marginal_values(
         UsageError: this kind has nothing to buy, the plan breaks limits, or an argument cannot be honoured.
     """
     kind, questions = asked(problem)
-    if not questions.resources:
-        raise UsageError(f"{kind.name} has no resources that are bought by the unit; ask 'mast-opt whatif' instead")
-    if integers not in ("fixed", "free"):
-        raise UsageError(f"integers is {integers!r}; expected 'fixed' or 'free'")
-    if integers == "free" and problem.objective.lexicographic:
-        raise UsageError(
-            "worth is stated in units of the weighted objective, and this instance has a lexicographic one; ask with "
-            'fixed integers, or set mode = "weighted"'
-        )
-    if plan is not None and integers == "fixed" and gap != DEFAULT_GAP:
-        raise UsageError("where a plan's whole decisions are kept, what is left is solved without a gap; leave out gap")
-    if plan is not None:
-        check_plan(kind, problem, plan)
+    _check(kind, questions, problem, plan, integers, gap)
     chosen = _chosen(questions.resources, resources)
     cancel = cancel or threading.Event()
     if integers == "fixed":
@@ -142,17 +130,9 @@ def marginal_values(
         plan = first.plan
     elif not verify(problem, plan).ok:
         raise UsageError("the plan breaks limits; 'mast-opt verify' lists them, and worth is asked of plans without")
-    ask: Callable[[Problem[PlanT]], tuple[float, float, float] | None]
-    if integers == "fixed":
-        backend = backends.get(solver)
-        params = SolveParams(time_limit_s=time_limit_s, seed=seed, threads=threads, cancel=cancel)
-
-        def ask(instance: Problem[PlanT]) -> tuple[float, float, float] | None:
-            return _fixed(kind, instance, plan, backend, params)
-    else:
-
-        def ask(instance: Problem[PlanT]) -> tuple[float, float, float] | None:
-            return _free(solved(instance, plan))
+    params = SolveParams(time_limit_s=time_limit_s, seed=seed, threads=threads, cancel=cancel)
+    held = _fixed_of(kind, plan, backends.get(solver), params) if integers == "fixed" else None
+    ask = held or (lambda instance: _free(solved(instance, plan)))
 
     before = ask(problem)
     if before is None and cancel.is_set():
@@ -173,6 +153,37 @@ def marginal_values(
     values = in_parallel(worth, places, jobs, cancel)
     values.sort(key=lambda one: math.inf if one.value is None else -one.value)
     return replace(nothing, objective=before[0], values=tuple(values), status=Status.FEASIBLE)
+
+
+def _check(
+    kind: Kind[Any, PlanT],
+    questions: AnalysisHooks,
+    problem: Problem[PlanT],
+    plan: PlanT | None,
+    integers: str,
+    gap: float,
+) -> None:
+    """Raises UsageError for what cannot be asked of this kind, objective and plan; PlanError for another's plan."""
+    if not questions.resources:
+        raise UsageError(f"{kind.name} has no resources that are bought by the unit; ask 'mast-opt whatif' instead")
+    if integers not in ("fixed", "free"):
+        raise UsageError(f"integers is {integers!r}; expected 'fixed' or 'free'")
+    if integers == "free" and problem.objective.lexicographic:
+        raise UsageError(
+            "worth is stated in units of the weighted objective, and this instance has a lexicographic one; ask with "
+            'fixed integers, or set mode = "weighted"'
+        )
+    if plan is not None and integers == "fixed" and gap != DEFAULT_GAP:
+        raise UsageError("where a plan's whole decisions are kept, what is left is solved without a gap; leave out gap")
+    if plan is not None:
+        check_plan(kind, problem, plan)
+
+
+def _fixed_of(
+    kind: Kind[Any, PlanT], plan: PlanT, backend: Backend, params: SolveParams
+) -> Callable[[Problem[PlanT]], tuple[float, float, float] | None]:
+    """``_fixed`` as a function of the instance."""
+    return lambda instance: _fixed(kind, instance, plan, backend, params)
 
 
 def _chosen(known: Sequence[Resource], names: Sequence[str]) -> list[Resource]:

@@ -68,7 +68,7 @@ class Frontier(Generic[PlanT]):
     points=a_whole(2),
     keep=optional(mapping_of(a_finite)),
 )
-def pareto(
+def pareto(  # noqa: PLR0913 - one question, with the limits of its solves
     problem: Problem[PlanT],
     terms: Sequence[str],
     *,

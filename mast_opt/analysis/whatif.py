@@ -18,6 +18,7 @@ from mast_opt.core.errors import UsageError
 from mast_opt.core.solve_result import SolveParams
 from mast_opt.core.verdict import Verdict
 from mast_opt.kind.analysis_hooks import AnalysisHooks, Loss
+from mast_opt.kind.kind import Kind
 from mast_opt.kind.problem import PlanT, Problem, ProblemT
 from mast_opt.registry import check_plan
 from mast_opt.search.params import Params
@@ -62,7 +63,7 @@ class WhatIf(Generic[PlanT]):
     scenarios=each(a(Scenario)),
     robust=optional(a_text),
 )
-def whatif(
+def whatif(  # noqa: PLR0913 - one question, with the limits of its solves
     problem: Problem[PlanT],
     scenarios: Sequence[Scenario],
     plan: PlanT | None = None,
@@ -117,12 +118,7 @@ def whatif(
     if plan is not None:
         check_plan(kind, problem, plan)
     if robust is not None:
-        if robust not in OBJECTIVES:
-            raise UsageError(f"robust is {robust!r}; expected one of: {', '.join(OBJECTIVES)}")
-        if questions.two_stage is None:
-            raise UsageError(f"{kind.name} has no plan that is made before it is known which scenario comes")
-        if problem.objective.lexicographic:
-            raise UsageError("a robust plan needs a weighted objective; this instance has a lexicographic one")
+        _check_robust(kind, questions, problem, robust)
         exact_solver(kind, solver)
     cancel = cancel or threading.Event()
     instances = {BASE: questions.priced(problem)}
@@ -174,6 +170,16 @@ def whatif(
 
         stochastic = replace(stochastic, robust_lost=by_name(stochastic.plan), base_lost=by_name(before))
     return WhatIf(kind.name, first, tuple(others), stochastic)
+
+
+def _check_robust(kind: Kind[Any, Any], questions: AnalysisHooks, problem: Problem[Any], robust: str) -> None:
+    """Raises UsageError where there can be no robust plan."""
+    if robust not in OBJECTIVES:
+        raise UsageError(f"robust is {robust!r}; expected one of: {', '.join(OBJECTIVES)}")
+    if questions.two_stage is None:
+        raise UsageError(f"{kind.name} has no plan that is made before it is known which scenario comes")
+    if problem.objective.lexicographic:
+        raise UsageError("a robust plan needs a weighted objective; this instance has a lexicographic one")
 
 
 def _settled(

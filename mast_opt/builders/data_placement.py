@@ -97,7 +97,7 @@ class DataPlacementBuilder(ProblemBuilder):
             rows += [("rules", {"dataset": dataset, "region": one, "rule": rule}) for one in names(rule, regions)]
         return self._add(rows)
 
-    def add_workload(
+    def add_workload(  # noqa: PLR0913 - the columns of a workload
         self,
         workload: str,
         *,

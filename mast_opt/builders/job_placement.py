@@ -84,7 +84,7 @@ class JobPlacementBuilder(ProblemBuilder):
             rows += [(table, {"dataset": dataset, "region": region}) for region in names(table, regions)]
         return self._add(rows)
 
-    def add_job(
+    def add_job(  # noqa: PLR0913 - the columns of a job
         self,
         job: str,
         *,

@@ -58,6 +58,18 @@ def read_devices(server_mgpu: Ints, server: Ints, tasks: Ints, need: Ints, index
     return Devices(row, device, amount, tuple(misfits))
 
 
+def _packed(room: list[int], mgpu: int, tasks: int) -> dict[int, int] | None:
+    """device → milli-GPUs taken there, each fraction where it leaves least; None if they do not all fit."""
+    taken: dict[int, int] = {}
+    for _ in range(tasks):
+        fits = [(left - taken.get(d, 0), d) for d, left in enumerate(room) if left - taken.get(d, 0) >= mgpu]
+        if not fits:
+            return None
+        device = min(fits)[1]
+        taken[device] = taken.get(device, 0) + mgpu
+    return taken
+
+
 def _place(room: list[int], mgpu: int, tasks: int, index: int | None) -> dict[int, int] | None:
     """device → milli-GPUs taken there, subtracted from ``room``; None (and nothing taken) if it does not fit."""
     if mgpu >= WHOLE:
@@ -76,13 +88,10 @@ def _place(room: list[int], mgpu: int, tasks: int, index: int | None) -> dict[in
     elif index is not None:
         taken = {index: mgpu * tasks}
     else:
-        taken = {}
-        for _ in range(tasks):
-            fits = [(left - taken.get(d, 0), d) for d, left in enumerate(room) if left - taken.get(d, 0) >= mgpu]
-            if not fits:
-                return None
-            chosen_device = min(fits)[1]
-            taken[chosen_device] = taken.get(chosen_device, 0) + mgpu
+        packed = _packed(room, mgpu, tasks)
+        if packed is None:
+            return None
+        taken = packed
     if any(d >= len(room) or room[d] < amount for d, amount in taken.items()):
         return None
     for d, amount in taken.items():

@@ -68,7 +68,7 @@ def verify(problem: Problem[PlanT], plan: PlanT) -> Verdict:
     options=option_values,
     freeze=optional(mapping_of(texts)),
 )
-def solve(
+def solve(  # noqa: PLR0913 - what can be asked of a solve is said in one call
     problem: Problem[PlanT],
     solver: str = "highs",
     *,
@@ -149,15 +149,7 @@ def solve(
     backend: Backend | None = None
     uncompiled: Interrupted | None = None
     if not conflicts:
-        if solver not in kind.heuristics:
-            backend = backends.get(solver)
-            with clock.phase(COMPILE):  # the solver's library is loaded
-                versions = {solver: backend.version()}
-        elif options:
-            raise UsageError(f"{solver} takes no options of its own; {asked.options[0][0]} is for MIP backends")
-        else:
-            with clock.phase(COMPILE):
-                inside.check(chosen)
+        backend, versions = _loaded(kind, solver, asked, clock, inside, chosen)
         try:
             _compile(kind, solver, stated, asked, clock)
         except Interrupted as interrupted:
@@ -206,6 +198,24 @@ def solve(
         frozen={} if fixed is None else fixed.parts,
         labels=labels_of(problem),
     )
+
+
+def _loaded(
+    kind: Kind[Any, Any], solver: str, asked: SolveParams, clock: Clock, inside: SubSolvers, chosen: Params | None
+) -> tuple[Backend | None, dict[str, str]]:
+    """The backend, its library loaded, and its version; neither for a heuristic, whose solvers inside are checked.
+
+    Raises UsageError for options that no backend gets, BackendUnavailable for a library that is missing.
+    """
+    if solver not in kind.heuristics:
+        backend = backends.get(solver)
+        with clock.phase(COMPILE):
+            return backend, {solver: backend.version()}
+    if asked.options:
+        raise UsageError(f"{solver} takes no options of its own; {asked.options[0][0]} is for MIP backends")
+    with clock.phase(COMPILE):
+        inside.check(chosen)
+    return None, {}
 
 
 def _compile(kind: Kind[Any, Any], solver: str, problem: Problem[Any], params: SolveParams, clock: Clock) -> None:

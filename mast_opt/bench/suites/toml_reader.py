@@ -201,17 +201,7 @@ class _Reader:
         if "name" not in entry:
             self._faults.add(f"{self._path.name}, {place}", "a name")
         elif "kind" in entry:
-            kind = kind_named(entry["kind"])
-            family = entry.get("family", next(iter(kind.families)))
-            if family not in kind.families:
-                known = ", ".join(kind.families)
-                raise UsageError(f"{kind.name} has no family called {family!r}; expected one of: {known}")
-            sizes = kind.families[family].sizes
-            for name in entry.get("sizes", {}):
-                if name not in sizes:
-                    raise UsageError(f"{family} has no size called {name!r}; expected some of: {', '.join(sizes)}")
-            for seed in entry.get("instance_seeds", [0]):
-                yield Generated(kind.name, family, dict(entry.get("sizes", {})), seed)
+            yield from self._generated(entry)
         elif "instances" in entry:
             for path in (self._folder / name for name in entry["instances"]):
                 yield Stored(kind_of_file(path), path)
@@ -221,6 +211,20 @@ class _Reader:
             yield Program(self._folder / entry["program"], dict(entry.get("arguments", {})))
         else:
             self._faults.add(f"{self._path.name}, {place}", "one of: kind, instances, importer, program")
+
+    @staticmethod
+    def _generated(entry: Mapping[str, Any]) -> Iterator[Source]:
+        kind = kind_named(entry["kind"])
+        family = entry.get("family", next(iter(kind.families)))
+        if family not in kind.families:
+            known = ", ".join(kind.families)
+            raise UsageError(f"{kind.name} has no family called {family!r}; expected one of: {known}")
+        sizes = kind.families[family].sizes
+        for name in entry.get("sizes", {}):
+            if name not in sizes:
+                raise UsageError(f"{family} has no size called {name!r}; expected some of: {', '.join(sizes)}")
+        for seed in entry.get("instance_seeds", [0]):
+            yield Generated(kind.name, family, dict(entry.get("sizes", {})), seed)
 
     def _imported(self, place: str, entry: Mapping[str, Any]) -> Iterator[Source]:
         if self._data is None:

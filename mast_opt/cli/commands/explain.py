@@ -33,7 +33,7 @@ def _about(noun: str) -> Parameter:
     )
 
 
-def command(
+def command(  # noqa: C901 - one branch for each sort of question
     path: Instance,
     /,
     *,

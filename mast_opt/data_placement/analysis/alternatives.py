@@ -58,7 +58,7 @@ def alternatives(problem: DataPlacement, plan: Plan, w: int) -> tuple[Alternativ
     return tuple(found)
 
 
-def phrase(problem: DataPlacement, violation: Violation) -> str:
+def phrase(problem: DataPlacement, violation: Violation) -> str:  # noqa: C901 - one branch for each limit
     """A broken limit: what it is, how large, and by how much it is exceeded."""
     name, index, over, limit = violation.constraint, violation.index, violation.amount, violation.limit
     if name in ("storage", "ingress"):

@@ -136,7 +136,7 @@ class _Search:
                         if following is not None:
                             yield (0, self.m.size_mb[i]), following
 
-    def _after(self, state: _State, op: Operation) -> _State | None:
+    def _after(self, state: _State, op: Operation) -> _State | None:  # noqa: C901 - one branch for each sort of step
         world = state.world
         if op.kind == "copy":
             if not world.may_begin(op.at, op.region):

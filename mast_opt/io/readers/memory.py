@@ -75,6 +75,10 @@ class MemorySource:
         else:
             self._faults.add(name, EXPECTED, value=type(table).__name__)
             return None
+        return self._named(name, given)
+
+    def _named(self, name: str, given: Iterable[tuple[Any, Any]]) -> dict[str, pl.Series]:
+        """The columns whose heads are text and come once; the others are faults."""
         columns: dict[str, pl.Series] = {}
         for head, values in given:
             if not isinstance(head, str) or head != whole_letters(head):

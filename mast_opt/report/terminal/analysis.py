@@ -45,22 +45,25 @@ def show_explanation(console: Console, name: str, answer: Explanation, *, full: 
     console.print(Text.assemble(("INFEASIBLE", "bold red"), "  these limits contradict one another:"))
     for words in answer.conflict:
         print_words(console, f"- {words}")
-    if answer.minimal:
-        note = "Without any one of them the others can be kept: each was left out once, and a plan was found."
-    elif answer.proven and answer.limits is not None:
-        count = sum(map(len, answer.limits.values()))
-        note = (
-            f"Of these {count:,} limits {answer.proven:,} are needed: without any one of them there is a plan for "
-            f"the others. Of the other {count - answer.proven:,} that was not found out in time."
-        )
-    else:
-        note = "Some of them may not be needed for that: the time did not suffice to try each."
-    print_words(console, note, style="dim")
+    print_words(console, _minimality(answer), style="dim")
     if answer.repairs:
         console.print("\nWhat would help, the cheapest first (each was tried out):", style="bold")
     for repair in answer.repairs:
         proof = "" if repair.cheapest else ", perhaps not the cheapest of its sort"
         print_words(console, f"- {'; and '.join(repair.changes)}  (price {plain(repair.price)}{proof})")
+
+
+def _minimality(answer: Explanation) -> str:
+    """How many of the limits are known to be needed, in words."""
+    if answer.minimal:
+        return "Without any one of them the others can be kept: each was left out once, and a plan was found."
+    if answer.proven and answer.limits is not None:
+        count = sum(map(len, answer.limits.values()))
+        return (
+            f"Of these {count:,} limits {answer.proven:,} are needed: without any one of them there is a plan for "
+            f"the others. Of the other {count - answer.proven:,} that was not found out in time."
+        )
+    return "Some of them may not be needed for that: the time did not suffice to try each."
 
 
 def _show_reasons(console: Console, one: Reasons, rows: int | None) -> None:

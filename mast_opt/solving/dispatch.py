@@ -33,7 +33,7 @@ from mast_opt.search.interface import (
     StageBound,
     StoppingCriteria,
 )
-from mast_opt.search.params import Params, value_text
+from mast_opt.search.params import Params, Value, value_text
 from mast_opt.search.strategy import LOG, Strategy
 from mast_opt.solving.clock import COMPILE, Clock
 from mast_opt.solving.fixed_parts import Frozen, frozen
@@ -135,10 +135,7 @@ def solve(  # noqa: PLR0913 - what can be asked of a solve is said in one call
         options=tuple(options.items()) if isinstance(options, Mapping) else options,
     )
     check_params(asked)
-    changed = {} if chosen is None else chosen.differences()
-    if chosen is not None:
-        words = ", ".join(f"{name} = {value_text(value)}" for name, value in changed.items())
-        LOG.info("parameters: %s", words or "defaults")
+    changed = {} if chosen is None else _logged(chosen)
     fixed = frozen(kind, problem, start, freeze) if freeze else None
     stated = problem if fixed is None or solver not in kind.heuristics else fixed.rules(solver)
     conflicts = kind.conflicts(stated)
@@ -198,6 +195,14 @@ def solve(  # noqa: PLR0913 - what can be asked of a solve is said in one call
         frozen={} if fixed is None else fixed.parts,
         labels=labels_of(problem),
     )
+
+
+def _logged(params: Params) -> dict[str, Value]:
+    """The parameters that are not at their defaults, which the log states."""
+    changed = params.differences()
+    words = ", ".join(f"{name} = {value_text(value)}" for name, value in changed.items())
+    LOG.info("parameters: %s", words or "defaults")
+    return changed
 
 
 def _loaded(

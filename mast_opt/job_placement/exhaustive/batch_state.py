@@ -46,7 +46,7 @@ from mast_opt.job_placement.units import CPU, MEMORY, WHOLE, Bools, Ints
 
 @dataclass
 class BatchState:
-    """Positions in ``state`` on one side, those of the problem on the other."""
+    """Batch of a problem in progress: the engine's ledger, and what has been decided, by jobs of the problem."""
 
     problem: JobPlacement
     layout: Layout

@@ -38,6 +38,8 @@ def ejection_chains(batch: BatchState, order: Ints, watch: SearchMonitor, params
 
 
 class _EjectionChains:
+    """Second chances for one batch; ``batch`` is the best so far."""
+
     def __init__(self, batch: BatchState, place_in_queue: Ints, params: ExhaustiveParams) -> None:
         self.batch, self.params = batch, params
         self.limits = params.chain_victims.limits()

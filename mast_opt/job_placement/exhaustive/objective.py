@@ -28,7 +28,7 @@ Floats = NDArray[np.float64]
 
 
 class TermPrices(NamedTuple):
-    """What the terms of the objective are made of, weights and denominators included."""
+    """Prices of the terms of the objective, weights and denominators included."""
 
     rejected: Floats
     """[J] of not admitting a job."""
@@ -49,6 +49,7 @@ class TermPrices(NamedTuple):
 
 
 def term_prices_of(problem: JobPlacement, layout: Layout) -> TermPrices:
+    """The prices of a problem, for servers in the order of the layout."""
     p = problem
     weights = p.objective.weights
     worth = p.tier_weight[p.queue_tier] * p.value_milli

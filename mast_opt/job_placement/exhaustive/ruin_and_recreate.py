@@ -45,6 +45,8 @@ def exhaustive_repair(
 
 
 class _RuinAndRecreate:
+    """One run of exhaustive+repair; ``best`` is the incumbent and ``value`` its objective."""
+
     def __init__(self, problem: JobPlacement, tools: SearchContext, params: ExhaustiveRepairParams) -> None:
         self.p, self.params = problem, params
         self.tools = tools

@@ -94,6 +94,7 @@ def read(path: str | PathLike[str]) -> Any:  # noqa: ANN401 - the file says of w
     return validate(path).problem
 
 
+@checked(path=_a_path_of_files)
 def validate(path: str | PathLike[str]) -> Reading:
     """As ``read``, with warnings, rounded cells, row counts, missing tables and conflicts."""
     use_tables("read an instance")

@@ -8,7 +8,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from mast_opt.core.arguments import a_flag, a_path, a_text, checked, optional
+from mast_opt.core.arguments import a, a_flag, a_path, a_text, checked, optional
 from mast_opt.core.errors import UsageError
 from mast_opt.io import write
 from mast_opt.io.atomic import check_free, new_file
@@ -103,7 +103,7 @@ def check_format(problem: Problem[Any], out: Path, formulation: str | None = Non
         raise UsageError(f"a formulation is for {' and '.join(PROGRAM_WRITERS)}; {out} holds no program")
 
 
-@checked(path=a_path, force=a_flag)
+@checked(mip=a(Mip), path=a_path, force=a_flag)
 def write_program(mip: Mip, path: str | PathLike[str], *, force: bool = False) -> None:
     """Write a program as ``.lp`` or ``.mps``, with names that these formats can carry.
 

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 import mast_opt
+from mast_opt.registry import kind_of
 
 DEFAULTS = "defaults"
 T95 = (12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23, 2.20, 2.18, 2.16, 2.14, 2.13)
@@ -115,6 +116,7 @@ def main() -> None:
     runs: list[Run] = [run for run in map(json.loads, lines) if run["solver"] == chosen.solver]
     keys = ("instance", "rounds", "seed", "variant", "params")
     done = [[run[key] for key in keys] for run in runs]
+    mast_opt.warm_up(*{kind_of(instance(one)).name for one in instances.values()})
     for seed in range(chosen.seeds):
         for name, one in instances.items():
             problem = None

@@ -8,18 +8,20 @@ from mast_opt.task_reassignment.problem import Ints, TaskReassignment
 from mast_opt.task_reassignment.twine.state import spare, untracked_violations
 
 
-def opening(problem: TaskReassignment, machine: Ints) -> Ints:
-    """The assignment, with as few processes elsewhere as it takes to have no two of a service on a machine and no
-    transient resource short; today's, so mended, where that leaves less broken. What is left the search has to mend.
+def initial_assignment(problem: TaskReassignment, machine: Ints) -> Ints:
+    """The start, repaired: no two processes of a service on a machine, and no transient resource short.
+
+    As few processes as possible move. Today's assignment, repaired, where that leaves fewer violations; the search
+    has to repair what is left.
     """
-    begin = _with_room(problem, _parted(problem, machine))
+    begin = _within_transient_capacity(problem, _without_conflicts(problem, machine))
     if machine is problem.initial or not untracked_violations(problem, begin):
         return begin
-    today = opening(problem, problem.initial)
+    today = initial_assignment(problem, problem.initial)
     return min(begin, today, key=lambda one: untracked_violations(problem, one))
 
 
-def _parted(problem: TaskReassignment, machine: Ints) -> Ints:
+def _without_conflicts(problem: TaskReassignment, machine: Ints) -> Ints:
     """Processes that share a machine with one of their own service go elsewhere.
 
     Each goes to the machine without its service where the largest share of the capacity is left after it, transient
@@ -53,7 +55,7 @@ def _parted(problem: TaskReassignment, machine: Ints) -> Ints:
     return machine
 
 
-def _with_room(problem: TaskReassignment, machine: Ints) -> Ints:
+def _within_transient_capacity(problem: TaskReassignment, machine: Ints) -> Ints:
     """Where a transient resource is short, processes go home that run elsewhere, those that need most of it first and
     only where nothing of their service runs: what they need of it at home is held there as it is."""
     p = problem

@@ -38,7 +38,10 @@ Small = NDArray[np.int32]
 
 
 class TwineArrays(NamedTuple):
-    """What does not change during a search. P processes, M machines, K resources, J levels, S services."""
+    """Instance of task reassignment as flat arrays for kernels.
+
+    P processes, M machines, K resources, J levels, S services.
+    """
 
     home: Small
     """[P] machine of today."""

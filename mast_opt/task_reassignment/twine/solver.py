@@ -21,7 +21,7 @@ from mast_opt.task_reassignment.problem import TaskReassignment
 from mast_opt.task_reassignment.twine.annealing.chain import Chain
 from mast_opt.task_reassignment.twine.annealing.kernel import OperatorShares
 from mast_opt.task_reassignment.twine.annealing.racing import Racing, Runner
-from mast_opt.task_reassignment.twine.initial_solution import opening
+from mast_opt.task_reassignment.twine.initial_solution import initial_assignment
 from mast_opt.task_reassignment.twine.instance_arrays import twine_arrays_of
 from mast_opt.task_reassignment.twine.params import RaceParams, ScheduleParams, TwineParams
 from mast_opt.task_reassignment.twine.state import ROUND
@@ -78,9 +78,9 @@ def twine(
     listed = fleet.alike.shape[1] > 0
     strategy = choose_strategy(len(problem.processes), len(problem.machines), listed, params)
     tools.watch.chose(strategy)
-    begin = opening(problem, problem.initial if start is None else start.machine)
+    begin = initial_assignment(problem, problem.initial if start is None else start.machine)
     chains = [Chain(problem, fleet, begin, rng, params, strategy.away) for rng in tools.rng.spawn(tools.threads)]
-    turns = _Turns(strategy, params.racing)
+    turns = _CoolingSequence(strategy, params.racing)
     watch, bound = tools.watch, aggregate_bound(problem)
     watch.report(_objective(chains), bound)
     for chain in chains:
@@ -107,7 +107,7 @@ def twine(
     return SearchResult(plan if feasible else None, bound, watch.limit(), f"{strategy.words}; {counts}")
 
 
-class _Turns:
+class _CoolingSequence:
     """Sequence of coolings: what kind comes next."""
 
     def __init__(self, strategy: TwineStrategy, params: RaceParams) -> None:

@@ -10,7 +10,7 @@ from mast_opt.task_reassignment.problem import Ints, TaskReassignment
 from mast_opt.task_reassignment.twine.instance_arrays import Floats, Small, TwineArrays, base_levels
 
 COST, EXCESS, BROKEN = 0, 1, 2
-"""Positions in ``State.total``."""
+"""Positions in ``TwineState.total``."""
 ROUND = 50_000
 """Largest number of changes proposed before the trail begins again; a few milliseconds."""
 MOST_MOVES = 4
@@ -18,7 +18,7 @@ MOST_MOVES = 4
 
 
 class TwineState(NamedTuple):
-    """The kernels change these arrays in place."""
+    """Incremental state of one assignment: the counts that price a move; kernels change the arrays in place."""
 
     machine: Small
     """[P]"""
@@ -53,7 +53,7 @@ class TwineState(NamedTuple):
 
 
 def state_of(problem: TaskReassignment, fleet: TwineArrays, machine: Ints, rng: np.random.Generator) -> TwineState:
-    """The state of an assignment, counted from scratch. What is ``uncounted`` counts as broken until ``recount``."""
+    """The state of an assignment, counted from scratch. Untracked violations count as broken until ``recount``."""
     p = problem
     moved = np.flatnonzero(machine != p.initial)
     level = base_levels(p)
@@ -91,7 +91,7 @@ def state_of(problem: TaskReassignment, fleet: TwineArrays, machine: Ints, rng: 
 
 
 def recount(problem: TaskReassignment, state: TwineState, before: int) -> int:
-    """Take note of what has been mended of so much that is ``uncounted``; returns what is left."""
+    """Count untracked violations again, of which there were ``before``; returns how many are left."""
     left = untracked_violations(problem, state.machine.astype(np.int64))
     state.total[BROKEN] += left - before
     return left

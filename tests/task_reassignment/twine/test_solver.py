@@ -16,7 +16,7 @@ from mast_opt.task_reassignment.generate import FAMILIES
 from mast_opt.task_reassignment.plan import Plan
 from mast_opt.task_reassignment.problem import Ints, TaskReassignment
 from mast_opt.task_reassignment.twine.annealing.chain import Chain
-from mast_opt.task_reassignment.twine.initial_solution import opening
+from mast_opt.task_reassignment.twine.initial_solution import initial_assignment
 from mast_opt.task_reassignment.twine.instance_arrays import twine_arrays_of
 from mast_opt.task_reassignment.twine.params import TwineParams
 from mast_opt.task_reassignment.twine.solver import choose_strategy, twine
@@ -187,8 +187,8 @@ def searched(problem: TaskReassignment, *start: int) -> float:
     assert solution.verdict is not None
     assert solution.verdict.ok
     assert solution.objective is not None
-    told = [event.incumbent for event in events if event.incumbent is not None]
-    assert min(told) == solution.objective
+    incumbents = [event.incumbent for event in events if event.incumbent is not None]
+    assert min(incumbents) == solution.objective
     return solution.objective
 
 
@@ -221,14 +221,14 @@ def test_a_start_that_breaks_a_transient_capacity_is_mended(
     assert not broken.ok
     assert today.ok
     assert broken.objective < today.objective
-    assert opening(problem, np.array(start)).tolist() == [0, 1]
+    assert initial_assignment(problem, np.array(start)).tolist() == [0, 1]
     assert searched(problem, *start) == today.objective
 
 
 def test_only_as_many_go_home_as_have_to() -> None:
     """The largest guest is enough; the other one stays."""
     problem = few(need=[[2], [4], [5]], capacity=[[9], [9], [9]], initial=[0, 1, 2], transient=[True])
-    assert opening(problem, np.array([2, 2, 2])).tolist() == [2, 1, 2]
+    assert initial_assignment(problem, np.array([2, 2, 2])).tolist() == [2, 1, 2]
 
 
 def test_of_two_of_a_service_one_goes_where_transient_room_is() -> None:
@@ -240,14 +240,14 @@ def test_of_two_of_a_service_one_goes_where_transient_room_is() -> None:
         service=[0, 0, 1],
         transient=[False, True],
     )
-    assert opening(problem, problem.initial).tolist() == [0, 2, 1]
+    assert initial_assignment(problem, problem.initial).tolist() == [0, 2, 1]
     assert searched(problem) > 0
 
 
 def test_of_two_of_a_service_the_search_finds_which_has_to_go() -> None:
-    """The opening looks for room for the second only, and there is none; for the first there is."""
+    """The initial assignment looks for room for the second only, and there is none; for the first there is."""
     problem = few(need=[[2], [8], [5]], capacity=[[10], [10]], initial=[0, 0, 1], service=[0, 0, 1], transient=[True])
-    assert opening(problem, problem.initial).tolist() == [0, 0, 1]
+    assert initial_assignment(problem, problem.initial).tolist() == [0, 0, 1]
     assert not verify(problem, Plan(problem.initial)).ok
     assert searched(problem) == 1 + 10
 

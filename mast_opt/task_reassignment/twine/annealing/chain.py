@@ -31,7 +31,7 @@ class Chain:
         Args:
             away: price of a process that is not on today's machine, in temperatures, but in ``stay_near``.
         """
-        self._problem, self._fleet, self._rng, self._opening = problem, fleet, rng, begin
+        self._problem, self._fleet, self._rng, self._initial = problem, fleet, rng, begin
         self._params, self._cooling, self._prices = params, params.cooling, params.prices
         self._usual_away = away
         self._stand(begin)
@@ -49,7 +49,7 @@ class Chain:
     def _stand(self, machine: Ints) -> None:
         """Go to an assignment, with everything counted from scratch."""
         self._state: TwineState = state_of(self._problem, self._fleet, machine, self._rng)
-        self._uncounted = untracked_violations(self._problem, machine)
+        self._untracked = untracked_violations(self._problem, machine)
 
     @property
     def cost(self) -> float:
@@ -91,7 +91,7 @@ class Chain:
         Excess costs more if the last such cooling was lost.
         """
         strict = self._prices.stricter if self._from_hot and self.lost else 1.0
-        self._stand(self._opening)
+        self._stand(self._initial)
         self._begin(0.0, self._cooling.hot_end, mix, begin, end, strict)
         self._from_hot, self.runner = True, runner
 
@@ -154,8 +154,8 @@ class Chain:
             self.best,
             self._best_cost,
         )
-        if self._uncounted:
-            self._uncounted = recount(self._problem, self._state, self._uncounted)
+        if self._untracked:
+            self._untracked = recount(self._problem, self._state, self._untracked)
             if not self._state.total[1:].any():
                 self.adopt(self._state.machine, float(self._state.total[COST]))
         if self.runner is not None:

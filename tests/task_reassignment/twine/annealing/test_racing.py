@@ -10,7 +10,7 @@ from mast_opt.task_reassignment.generate import FAMILIES
 from mast_opt.task_reassignment.plan import Plan
 from mast_opt.task_reassignment.twine.annealing.chain import Chain
 from mast_opt.task_reassignment.twine.annealing.racing import Racing, Runner
-from mast_opt.task_reassignment.twine.initial_solution import opening
+from mast_opt.task_reassignment.twine.initial_solution import initial_assignment
 from mast_opt.task_reassignment.twine.solver import twine
 from mast_opt.task_reassignment.verification.verifier import verify
 from tests.task_reassignment.twine.test_solver import PARAMS, SHARES, chain_at, no_solver
@@ -36,7 +36,7 @@ def behind(race: Racing, rung: int, energy: float) -> bool:
 def cooled(runner: Runner | None, end: float = 0.5) -> tuple[Chain, int]:
     """A chain after a cooling from hot, and the rounds that it was given."""
     problem = FAMILIES["challenge"].generate(np.random.default_rng(3), processes=150, machines=12, resources=4)
-    begin = opening(problem, problem.initial)
+    begin = initial_assignment(problem, problem.initial)
     chain = chain_at(problem, begin)
     chain.heat(SHARES, 0.0, end, runner)
     for at in range(ROUNDS):

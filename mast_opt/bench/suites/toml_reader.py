@@ -193,7 +193,8 @@ class _Reader:
         try:
             solver_params(kind, chosen.solver, chosen.params)
         except UsageError as error:
-            self._faults.add(f"{self._path.name}, contestants.{chosen.name}: params", str(error))
+            where = f"{self._path.name}, contestants.{chosen.name}: params"
+            self._faults.add(where, f"parameters that {chosen.solver} takes ({error})")
             return False
         return True
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from mast_opt.bench import Suite, read_suite
+from mast_opt.bench.results.store import used_by
 from mast_opt.bench.suites.instances import Imported, Program
 from mast_opt.bench.suites.toml_reader import suite_path
 from mast_opt.core.errors import SuiteError, UsageError
@@ -39,6 +40,52 @@ def test_a_contestant_may_have_threads_of_its_own(suite_file: Path) -> None:
 def test_a_contestant_may_have_seeds_of_its_own(suite_file: Path) -> None:
     suite_file.write_text(SUITE.replace('formulation = "strong"', 'formulation = "strong"\nseeds = [4, 5]'))
     assert [trial.seed for trial in read_suite(suite_file).trials] == [0, 4, 5, 0, 0]
+
+
+FLEETS = """
+title = "Fleets"
+solvers = ["ras", "ras fast"]
+
+[contestants."ras fast"]
+solver = "ras"
+params = { price_steps = 20, sub_mip = { solver = "scip" } }
+
+[[entry]]
+name = "drawn"
+kind = "server-assignment"
+sizes = { servers = 20, reservations = 2 }
+"""
+
+
+def test_a_contestant_may_have_parameters(tmp_path: Path) -> None:
+    file = tmp_path / "fleets.toml"
+    file.write_text(FLEETS)
+    usual, fast = read_suite(file).trials
+    assert fast.facts["contestant"]["params"] == {"price_steps": 20, "sub_mip": {"solver": "scip"}}
+    assert "params" not in usual.facts["contestant"]
+    assert "scip" in used_by(fast)
+    assert "scip" not in used_by(usual)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        (
+            "price_steps",
+            "price_stps",
+            "expected parameters that ras takes (RasParams has no parameter 'price_stps'",
+        ),
+        ("= 20, sub", "= 0, sub", "parameter price_steps of RasParams is 0; expected a whole number of at least 1"),
+        ('solver = "ras"\n', 'solver = "highs"\n', "highs is a MIP backend: it takes options by its own names"),
+        ("params = {", "params = 3 #", "contestants.ras fast: params: found '3'; expected a table"),
+    ],
+)
+def test_parameters_of_a_contestant_that_do_not_fit_are_faults(tmp_path: Path, old: str, new: str, words: str) -> None:
+    file = tmp_path / "fleets.toml"
+    file.write_text(FLEETS.replace(old, new))
+    with pytest.raises(SuiteError) as told:
+        read_suite(file)
+    assert words in str(told.value)
 
 
 def test_public_data_come_from_a_folder_of_the_user(suite_file: Path, tmp_path: Path) -> None:

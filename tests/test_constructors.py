@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import fields, replace
 from functools import cache
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -21,23 +22,22 @@ from mast_opt.core.solve_result import Status
 from mast_opt.data_placement import problem as data
 from mast_opt.job_placement import problem as jobs
 from mast_opt.kind.header import MOST_WEIGHT, Objective
+from mast_opt.kind.problem_data import Group, GroupedProblem
 from mast_opt.registry import kind_named, kind_names
 from mast_opt.server_assignment import problem as servers
 from mast_opt.solving.solution import Solution
-from mast_opt.task_reassignment import problem as tasks
 from tests.data_placement.workshop import PROBLEM
 
-COLUMNS: dict[str, tuple[Column, ...]] = {
-    "data-placement": data.COLUMNS,
-    "job-placement": jobs.COLUMNS,
-    "server-assignment": servers.COLUMNS,
-    "task-reassignment": tasks.COLUMNS,
-}
 KEYS = {
     "data-placement": (("option_workload", "option_type"), ("read_workload", "read_dataset")),
     "job-placement": (("option_job", "option_type"), ("read_job", "read_dataset")),
     "server-assignment": (("affinity_reservation", "affinity_datacenter"),),
-    "task-reassignment": (("dependent", "dependency"),),
+    "task-reassignment": (("dependencies.service", "dependencies.needs"),),
+}
+FLAT: dict[str, tuple[Column, ...]] = {
+    "data-placement": data.COLUMNS,
+    "job-placement": jobs.COLUMNS,
+    "server-assignment": servers.COLUMNS,
 }
 
 
@@ -48,6 +48,27 @@ def instance(kind: str) -> Any:
         return PROBLEM
     family = "challenge" if kind == "task-reassignment" else "features"
     return mast_opt.generate(kind, family, seed=1)
+
+
+def groups(kind: str) -> dict[str, Group]:
+    found = {item.name: getattr(instance(kind), item.name) for item in fields(instance(kind))}
+    return {name: value for name, value in found.items() if isinstance(value, Group)}
+
+
+def columns(kind: str) -> dict[str, Column]:
+    """Name, as in ``regions.storage_mb``, and what the array has to be."""
+    if kind in FLAT:
+        return {column.name: column for column in FLAT[kind]}
+    return {f"{name}.{column.name}": column for name, group in groups(kind).items() for column in group.COLUMNS}
+
+
+def array_of(kind: str, name: str) -> Any:
+    return attrgetter(name)(instance(kind))
+
+
+def changed(kind: str, arrays: dict[str, Any]) -> Any:
+    problem = instance(kind)
+    return problem.with_columns(arrays) if isinstance(problem, GroupedProblem) else replace(problem, **arrays)
 
 
 def spoilt(column: Column, array: np.ndarray[Any, Any]) -> Iterator[tuple[str, Any]]:
@@ -77,50 +98,56 @@ def spoilt(column: Column, array: np.ndarray[Any, Any]) -> Iterator[tuple[str, A
 
 def cases() -> Iterator[Any]:
     for kind in kind_names():
-        for column in COLUMNS[kind]:
-            for what, wrong in spoilt(column, getattr(instance(kind), column.name)):
-                yield pytest.param(kind, column, wrong, id=f"{kind}-{column.name}-{what}")
+        for name, column in columns(kind).items():
+            for what, wrong in spoilt(column, array_of(kind, name)):
+                yield pytest.param(kind, name, wrong, id=f"{kind}-{name}-{what}")
 
 
 @pytest.mark.parametrize(("kind", "column", "wrong"), list(cases()))
-def test_one_wrong_array_is_named(kind: str, column: Column, wrong: Any) -> None:
+def test_one_wrong_array_is_named(kind: str, column: str, wrong: Any) -> None:
     with pytest.raises(InstanceError) as caught:
-        replace(instance(kind), **{column.name: wrong})
+        changed(kind, {column: wrong})
     names = {re.split(r"[\[ ]", fault.file)[0] for fault in caught.value.faults}
-    axis = {other.name for other in COLUMNS[kind] if other.shape[0] == column.shape[0]}
-    assert column.name in names or names <= axis
+    axis = {name for name, other in columns(kind).items() if other.shape[0] == columns(kind)[column].shape[0]}
+    assert column in names or names <= axis
     assert all(fault.expected for fault in caught.value.faults)
 
 
 @pytest.mark.parametrize("kind", kind_names())
 def test_every_array_is_declared(kind: str) -> None:
-    found = {item.name for item in fields(instance(kind)) if isinstance(getattr(instance(kind), item.name), np.ndarray)}
-    assert found == {column.name for column in COLUMNS[kind]}
+    owners: dict[str, Any] = {f"{name}.": group for name, group in groups(kind).items()} or {"": instance(kind)}
+    found = {
+        place + item.name
+        for place, owner in owners.items()
+        for item in fields(owner)
+        if isinstance(getattr(owner, item.name), np.ndarray)
+    }
+    assert found == set(columns(kind))
 
 
 @pytest.mark.parametrize(("kind", "key"), [(kind, key) for kind, keys in KEYS.items() for key in keys])
 def test_a_key_that_occurs_twice(kind: str, key: tuple[str, str]) -> None:
-    problem = instance(kind)
-    relation = next(column.shape for column in COLUMNS[kind] if column.name == key[0])
+    relation = columns(kind)[key[0]].shape[0]
     twice = {
-        column.name: np.concatenate([getattr(problem, column.name)[:1], getattr(problem, column.name)])
-        for column in COLUMNS[kind]
-        if column.shape[0] == relation[0]
+        name: np.concatenate([array_of(kind, name)[:1], array_of(kind, name)])
+        for name, column in columns(kind).items()
+        if column.shape[0] == relation
     }
     assert all(len(array) > 1 for array in twice.values())
-    with pytest.raises(InstanceError, match=f"{key[0]}\\[1\\].*{key[0]}, {key[1]} that differ"):
-        replace(problem, **twice)
+    names = ", ".join(name.split(".")[-1] for name in key)
+    with pytest.raises(InstanceError, match=f"{key[0]}\\[1\\].*{names} that differ"):
+        changed(kind, twice)
 
 
 @pytest.mark.parametrize("kind", kind_names())
 def test_labels(kind: str) -> None:
-    problem = instance(kind)
     axes = {"data-placement": "datasets", "job-placement": "jobs"}.get(kind, "services")
     axis = "servers" if kind == "server-assignment" else axes
-    labels = getattr(problem, axis)
+    axis = axis if kind in FLAT else f"{axis}.labels"
+    labels = array_of(kind, axis)
     for wrong in (list(labels), (labels[1], *labels[1:]), ("", *labels[1:]), (7, *labels[1:]), None):
         with pytest.raises(InstanceError, match=axis):
-            replace(problem, **{axis: wrong})
+            changed(kind, {axis: wrong})
 
 
 @pytest.mark.parametrize("kind", kind_names())
@@ -232,7 +259,8 @@ def test_a_solution_of_an_instance_with_other_names(kind: str, tmp_path: Path) -
     found = Solution(kind, "none", Status.FEASIBLE, plan, None, 0.0, None, None, "", 0, {}, labels=labels_of(problem))
     mast_opt.write_plan(problem, found, tmp_path / "plan")
     for axis, labels in labels_of(problem).items():
-        other = replace(problem, **{axis: (*labels[:-1], "another")})
+        renamed = {axis: (*labels[:-1], "another")}
+        other = problem.relabelled(renamed) if isinstance(problem, GroupedProblem) else replace(problem, **renamed)
         with pytest.raises(PlanError, match=rf"the plan does not fit[^$]*{axis}.{len(labels) - 1}.*another"):
             mast_opt.write_plan(other, found, tmp_path / "other")
     assert not (tmp_path / "other").exists()

@@ -9,6 +9,9 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
+from functools import cached_property
+from itertools import zip_longest
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -89,10 +92,20 @@ class Labels(tuple[str, ...]):
         made.has_empty = "" in different
         return made
 
+    def __reduce__(self) -> tuple[type[Labels], tuple[tuple[str, ...]]]:
+        return Labels, (tuple(self),)
+
+    @cached_property
+    def first(self) -> Mapping[str, int]:
+        """Label → its first position."""
+        return dict(zip(reversed(self), range(len(self) - 1, -1, -1)))
+
 
 def labels_of(instance: Any) -> dict[str, Labels]:  # noqa: ANN401 - any dataclass
     """The labels of an instance's axes, by field."""
-    return {axis.name: found for axis in fields(instance) if isinstance(found := getattr(instance, axis.name), Labels)}
+    values = {axis.name: getattr(instance, axis.name) for axis in fields(instance)}
+    labels = {axis: getattr(value, "labels", value) for axis, value in values.items()}
+    return {axis: found for axis, found in labels.items() if isinstance(found, Labels)}
 
 
 class Arrays:
@@ -102,25 +115,37 @@ class Arrays:
     nobody can write into the instance's.
     """
 
-    def __init__(self, owner: object, axes: Mapping[str, int] | None = None) -> None:
-        """``axes``: lengths by name."""
+    def __init__(self, owner: object, axes: Mapping[str, int] | None = None, place: str = "") -> None:
+        """``axes``: lengths by name. ``place``: what the owner is called in faults."""
         self.owner = owner
         self.axes = dict(axes or {})
+        self.place = f"{place}." if place else ""
+        self.names: dict[str, Sequence[str]] = {}
+        """Axis → its labels, by which faults name positions."""
+        self.shapes: dict[str, Shape] = {}
         self.faults: list[Fault] = []
 
     def get(self, name: str) -> NDArray[Any]:
-        """The array in the field of that name."""
-        found: NDArray[Any] = getattr(self.owner, name)
+        """A field by name, or a field of a field, as in ``regions.storage_mb``."""
+        found: NDArray[Any] = attrgetter(name)(self.owner)
         return found
 
-    def labels(self, name: str, *, unique: bool = True, empty: bool = False) -> None:
-        """A check of a tuple of texts, which becomes the axis of that name. ``empty``: one of them may be empty."""
+    def labels(self, name: str, axis: str = "", *, unique: bool = True, empty: bool = False) -> None:
+        """A tuple of texts, which becomes the axis (of the same name, unless given).
+
+        Args:
+            name: of the field.
+            axis: that it labels.
+            unique: must they differ?
+            empty: may one of them be empty?
+        """
         found = getattr(self.owner, name)
-        self.axes[name] = 0
+        axis = axis or name
+        self.axes[axis] = 0
         if not isinstance(found, tuple):
             self.fault(name, "a tuple of texts", type(found).__name__)
             return
-        self.axes[name] = len(found)
+        self.axes[axis] = len(found)
         if not isinstance(found, Labels):
             if set(map(type, found)) - {str}:
                 at = next(at for at, label in enumerate(found) if type(label) is not str)
@@ -128,6 +153,7 @@ class Arrays:
                 return
             found = Labels(found)
             object.__setattr__(self.owner, name, found)
+        self.names[axis] = found
         if unique and not found.unique:
             first: dict[str, int] = {}
             at = next(at for at, label in enumerate(found) if first.setdefault(label, at) != at)
@@ -135,11 +161,45 @@ class Arrays:
         elif not empty and found.has_empty:
             self.fault(f"{name}[{found.index('')}]", "a label that is not empty", "")
 
+    def tiers(self, name: str) -> None:
+        """A tuple of tiers, which are whole numbers from 0, ascending; it becomes the axis of that name."""
+        found = getattr(self.owner, name)
+        self.axes[name] = 0
+        if not isinstance(found, tuple) or any(type(tier) is not int or tier < 0 for tier in found):
+            self.fault(name, "a tuple of whole numbers of at least 0", repr(found)[:80])
+        elif any(first >= second for first, second in itertools.pairwise(found)):
+            self.fault(name, "tiers in ascending order, each once", repr(found)[:80])
+        else:
+            self.axes[name] = len(found)
+
     def take(self, *columns: Column) -> None:
         """Copy each array that is not owned, and check it by itself."""
         for column in columns:
+            self.shapes[column.name] = column.shape
             if self._own(column) and self._fits(column) and self.get(column.name).size:
                 self._check(column)
+
+    def join(self, group: str, columns: Iterable[Column]) -> None:
+        """Check the arrays of a field, which are sound by themselves, against the axes of other fields."""
+        for column in columns:
+            name = f"{group}.{column.name}"
+            self.shapes[name] = column.shape
+            found = self.get(name)
+            expected = tuple(
+                self.axes.get(axis, length) if isinstance(axis, str) else axis
+                for axis, length in zip(column.shape, found.shape, strict=True)
+            )
+            if found.shape != expected:
+                axes = ", ".join(str(axis) for axis in column.shape)
+                self.fault(name, f"shape {expected} ({axes})", f"shape {found.shape}")
+            elif column.into and found.size:
+                most = self.axes[column.into] - 1 + column.beyond
+                counted = found[self.get(f"{group}.{column.where}")] if column.where else found
+                if counted.size and counted.max() > most:
+                    broken = found > most
+                    if column.where:
+                        broken &= self.get(f"{group}.{column.where}")
+                    self.wrong(name, broken, _range(column, most))
 
     def key(self, *names: str, where: Mapping[str, str] | None = None) -> None:
         """No two entries are equal in all of these arrays of positions.
@@ -163,18 +223,18 @@ class Arrays:
         """A fault for the first entry that is broken; the others are counted."""
         at = np.argwhere(broken)
         if len(at):
-            place = ", ".join(str(int(part)) for part in at[0])
+            axes = self.shapes.get(name, ())
+            place = ", ".join(self._called(axis, int(part)) for axis, part in zip_longest(axes, at[0]))
             self._fault_at(name, place, self.get(name)[tuple(at[0])], expected, len(at))
 
     def fault(self, where: str, expected: str, value: str | None = None) -> None:
-        """A further fault of the instance.
+        """A fault of a field, or of an entry of it, as in ``initial[p1]``."""
+        self.faults.append(Fault(f"{self.place}{where}", expected, value=value))
 
-        Args:
-            where: the field, with the position where there is one.
-            expected: what should be there.
-            value: what is there.
-        """
-        self.faults.append(Fault(where, expected, value=value))
+    def _called(self, axis: str | int | None, position: int) -> str:
+        """A position in a fault: its label, where the axis has labels."""
+        known = self.names.get(axis, ()) if isinstance(axis, str) else ()
+        return known[position] if position < len(known) else str(position)
 
     def _own(self, column: Column) -> bool:
         found = getattr(self.owner, column.name)
@@ -215,7 +275,7 @@ class Arrays:
             return
         counted = values if where is None else values[where]
         least, most = column.least, column.most
-        if column.into:
+        if column.into in self.axes:
             most = self.axes[column.into] - 1 + column.beyond
         if column.content == NUMBERS and not np.isfinite(values).all():
             self.wrong(column.name, ~np.isfinite(values), "a finite number")
@@ -281,9 +341,9 @@ def _numbered(parts: Sequence[NDArray[Any]]) -> NDArray[np.int64]:
 
 
 def _range(column: Column, most: int | float | None) -> str:
-    if column.into:
+    if column.into and most is not None:
         none = ", the last for none" if column.beyond else ""
-        if most is None or most < 0:
+        if most < 0:
             return f"no entries: there are no {column.into.replace('_', ' ')}"
         return f"a position on {column.into}, from 0 to {most}{none}"
     if most is None:
@@ -293,12 +353,14 @@ def _range(column: Column, most: int | float | None) -> str:
     return f"from {column.least} to {most}"
 
 
-def scalars(owner: object, fields: Mapping[str, type]) -> Iterator[Fault]:
-    """Faults of fields that are not of their type."""
+def scalars(owner: object, fields: Mapping[str, type | tuple[type, ...]]) -> Iterator[Fault]:
+    """Faults of fields that are not of their type, or of one of their types."""
     for name, wanted in fields.items():
         found = getattr(owner, name)
         if not isinstance(found, wanted):
-            yield Fault(name, f"a {wanted.__name__}", value=f"{type(found).__name__} {found!r}"[:80])
+            types = wanted if isinstance(wanted, tuple) else (wanted,)
+            names = " or ".join(one.__name__.replace("NoneType", "None") for one in types)
+            yield Fault(name, f"a {names}", value=f"{type(found).__name__} {found!r}"[:80])
 
 
 def tier_faults(tiers: object) -> Iterator[Fault]:

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 from numpy.typing import NDArray
 
 from mast_opt.kind.problem import Problem
+from mast_opt.kind.problem_data import GroupedProblem
 
 ProblemT = TypeVar("ProblemT")
 
@@ -43,8 +44,10 @@ def with_symbols(problem: ProblemT, axes: Mapping[str, Iterable[str]]) -> Proble
     Args:
         axes: name of each axis, and symbols that its labels must not take.
     """
-    renamed: dict[str, Any] = {axis: symbols(getattr(problem, axis), reserved) for axis, reserved in axes.items()}
-    return replace(problem, **renamed)  # type: ignore[type-var]
+    if not isinstance(problem, GroupedProblem):
+        renamed: dict[str, Any] = {axis: symbols(getattr(problem, axis), reserved) for axis, reserved in axes.items()}
+        return replace(problem, **renamed)  # type: ignore[type-var]
+    return problem.relabelled({axis: symbols(problem.labels_of(axis), reserved) for axis, reserved in axes.items()})
 
 
 def write_data(
@@ -72,10 +75,15 @@ def write_data(
 def _about(problem: Problem[Any], printable: Problem[Any], model: str, axes: Iterable[str]) -> Iterator[str]:
     yield f"# {ascii(problem.name)[1:-1]}: data for {model}"
     for axis in axes:
-        for label, symbol in zip(getattr(problem, axis), getattr(printable, axis)):
+        for label, symbol in zip(_labels(problem, axis), _labels(printable, axis)):
             if label != symbol:
                 yield f"# {symbol} stands for {label!a} among the {axis}"
     yield "data;"
+
+
+def _labels(problem: Problem[Any], axis: str) -> tuple[str, ...]:
+    found: tuple[str, ...] = problem.labels_of(axis) if isinstance(problem, GroupedProblem) else getattr(problem, axis)
+    return found
 
 
 def section(head: str, *columns: NDArray[Any]) -> Iterator[str]:

@@ -33,4 +33,4 @@ def check_plan(problem: TaskReassignment, plan: Plan) -> None:
 
 def today(problem: TaskReassignment) -> Plan:
     """Every process where it runs."""
-    return Plan(problem.initial.copy())
+    return Plan(problem.processes.initial.copy())

@@ -34,13 +34,13 @@ def test_the_answer_is_the_one_worked_out(crowded: TaskReassignment, tmp_path: P
     assert solution.status is Status.OPTIMAL
     assert solution.objective == OPTIMUM
     assert solution.plan is not None
-    assert [crowded.machines[m] for m in solution.plan.machine] == ["a1", "b1", "b1", "a2"]
+    assert [crowded.machines.labels[m] for m in solution.plan.machine] == ["a1", "b1", "b1", "a2"]
     write_dat(crowded, tmp_path / "instance.dat")
     assert optimum(ROOT / "models" / "task_reassignment.mod", tmp_path / "instance.dat") == pytest.approx(OPTIMUM)
 
 
 def test_the_other_ways_out_are_barred_as_told(crowded: TaskReassignment) -> None:
-    today = verify(crowded, plan(*crowded.initial.tolist()))
+    today = verify(crowded, plan(*crowded.processes.initial.tolist()))
     assert (today.ok, today.objective) == (True, 308)
     barred = {
         "capacity[a2,disk]": plan(0, 2, 1, 2),
@@ -53,6 +53,8 @@ def test_the_other_ways_out_are_barred_as_told(crowded: TaskReassignment) -> Non
 
 def test_disk_that_is_free_at_once_opens_a_cheaper_way(crowded: TaskReassignment) -> None:
     """cache-1 to a2 and batch-1 to a1: two services move one process each, within east."""
-    solution = mast_opt.solve(replace(crowded, transient=np.zeros(2, np.bool_)), "highs", gap=0)
+    solution = mast_opt.solve(
+        replace(crowded, resources=replace(crowded.resources, transient=np.zeros(2, np.bool_))), "highs", gap=0
+    )
     assert solution.status is Status.OPTIMAL
     assert solution.objective == 8 + 2 + 10

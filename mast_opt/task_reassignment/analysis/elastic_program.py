@@ -35,14 +35,16 @@ def relief(problem: TaskReassignment) -> ElasticProgram:
             _spread_services(p),
             np.full(len(_spread_services(p)), RULE),
             rows["spread"].ids,
-            lambda s: f"service {p.services[s]} in at least {p.spread_min[s]} locations",
-            lambda s, fewer: f"let service {p.services[s]} run in {int(p.spread_min[s]) - round(fewer)} locations",
+            lambda s: f"service {p.services.labels[s]} in at least {p.services.spread_min[s]} locations",
+            lambda s, fewer: (
+                f"let service {p.services.labels[s]} run in {int(p.services.spread_min[s]) - round(fewer)} locations"
+            ),
             _fewer_locations(p),
         ),
         _grouped(
             "dependency",
             _pairs(p),
-            p.service[listed_dependency[0]] * len(p.services) + listed_dependency[1],
+            p.processes.service[listed_dependency[0]] * len(p.services) + listed_dependency[1],
             rows["dependency"].ids,
             lambda pair: f"service {_ends(p, pair)[0]} needs {_ends(p, pair)[1]} in its neighbourhood",
             lambda pair: f"let service {_ends(p, pair)[0]} run without {_ends(p, pair)[1]} nearby",
@@ -53,13 +55,15 @@ def relief(problem: TaskReassignment) -> ElasticProgram:
             np.unique(listed_conflict[0]),
             listed_conflict[0],
             rows["conflict"].ids,
-            lambda s: f"the {p.service_size[s]} processes of {p.services[s]} on machines of their own",
+            lambda s: f"the {p.service_size[s]} processes of {p.services.labels[s]} on machines of their own",
         ),
         ElasticLimits(
             "assigned",
             "lower",
             np.full(len(every), np.inf),
-            describe=lambda members: f"{named('process', [p.processes[m] for m in members], 'processes')} must run",
+            describe=lambda members: (
+                f"{named('process', [p.processes.labels[m] for m in members], 'processes')} must run"
+            ),
             row_member=every,
             row=rows["assigned"].ids,
             column_member=NONE,
@@ -78,22 +82,22 @@ def relief(problem: TaskReassignment) -> ElasticProgram:
 def _capacity(p: TaskReassignment, rows: IntArray) -> ElasticLimits:
     """[M, K] machine after machine; what is transient is also held by what moves away."""
     resources = len(p.resources)
-    mean = np.maximum(p.capacity.mean(axis=0), 1.0) if len(p.machines) else np.ones(resources)
+    mean = np.maximum(p.machines.capacity.mean(axis=0), 1.0) if len(p.machines) else np.ones(resources)
 
     def called(member: int) -> str:
         m, k = divmod(member, resources)
-        return f"{p.resources[k]} of machine {p.machines[m]}"
+        return f"{p.resources.labels[k]} of machine {p.machines.labels[m]}"
 
     def amount(member: int) -> str:
         m, k = divmod(member, resources)
-        held = f", {p.held[m, k]:,} held by what runs there now" if p.transient[k] else ""
-        return f"{p.capacity[m, k]:,}{held}"
+        held = f", {p.held[m, k]:,} held by what runs there now" if p.resources.transient[k] else ""
+        return f"{p.machines.capacity[m, k]:,}{held}"
 
     def more(problem: TaskReassignment, amounts: Mapping[int, float]) -> TaskReassignment:
-        capacity = problem.capacity.copy()
+        capacity = problem.machines.capacity.copy()
         for member, units in amounts.items():
             capacity[divmod(member, resources)] += round(units)
-        return replace(problem, capacity=capacity)
+        return replace(problem, machines=replace(problem.machines, capacity=capacity))
 
     return ElasticLimits(
         "capacity",
@@ -112,7 +116,7 @@ def _capacity(p: TaskReassignment, rows: IntArray) -> ElasticLimits:
 
 
 def _spread_services(p: TaskReassignment) -> Ints:
-    services: Ints = np.flatnonzero((p.spread_min > 1) & (p.service_size > 0))
+    services: Ints = np.flatnonzero((p.services.spread_min > 1) & (p.service_size > 0))
     return services
 
 
@@ -170,24 +174,24 @@ def _fewer_locations(p: TaskReassignment) -> Callable[[TaskReassignment, Mapping
     services = _spread_services(p)
 
     def edit(problem: TaskReassignment, amounts: Mapping[int, float]) -> TaskReassignment:
-        fewest = problem.spread_min.copy()
+        fewest = problem.services.spread_min.copy()
         for member, units in amounts.items():
             fewest[services[member]] -= round(units)
-        return replace(problem, spread_min=fewest)
+        return replace(problem, services=replace(problem.services, spread_min=fewest))
 
     return edit
 
 
 def _pairs(p: TaskReassignment) -> Ints:
     """Dependencies as dependent · S + dependency, ascending; those on the service itself say nothing."""
-    other = p.dependent != p.dependency
-    pairs: Ints = np.unique(p.dependent[other] * len(p.services) + p.dependency[other])
+    other = p.dependencies.service != p.dependencies.needs
+    pairs: Ints = np.unique(p.dependencies.service[other] * len(p.services) + p.dependencies.needs[other])
     return pairs
 
 
 def _ends(p: TaskReassignment, pair: int) -> tuple[str, str]:
     dependent, dependency = divmod(pair, len(p.services))
-    return p.services[dependent], p.services[dependency]
+    return p.services.labels[dependent], p.services.labels[dependency]
 
 
 def _without_dependencies(
@@ -197,7 +201,12 @@ def _without_dependencies(
 
     def edit(problem: TaskReassignment, amounts: Mapping[int, float]) -> TaskReassignment:
         gone = pairs[list(amounts)]
-        kept = ~np.isin(problem.dependent * len(problem.services) + problem.dependency, gone)
-        return replace(problem, dependent=problem.dependent[kept], dependency=problem.dependency[kept])
+        kept = ~np.isin(problem.dependencies.service * len(problem.services) + problem.dependencies.needs, gone)
+        return replace(
+            problem,
+            dependencies=replace(
+                problem.dependencies, service=problem.dependencies.service[kept], needs=problem.dependencies.needs[kept]
+            ),
+        )
 
     return edit

@@ -17,7 +17,7 @@ MACHINES = 200
 
 def now(problem: TaskReassignment, plan: Plan, process: int) -> str:
     """Where a process runs in a plan, in words."""
-    return f"on {problem.machines[int(plan.machine[process])]}"
+    return f"on {problem.machines.labels[int(plan.machine[process])]}"
 
 
 def alternatives(problem: TaskReassignment, plan: Plan, process: int) -> tuple[Alternative, ...]:
@@ -26,19 +26,19 @@ def alternatives(problem: TaskReassignment, plan: Plan, process: int) -> tuple[A
     for m in _roomy(problem, plan, process).tolist():
         machine = plan.machine.copy()
         machine[process] = m
-        home = " (where it runs today)" if m == problem.initial[process] else ""
-        found.append(Alternative(f"on {problem.machines[m]}{home}", problem.machines[m], Plan(machine)))
+        home = " (where it runs today)" if m == problem.processes.initial[process] else ""
+        found.append(Alternative(f"on {problem.machines.labels[m]}{home}", problem.machines.labels[m], Plan(machine)))
     return tuple(found)
 
 
 def _roomy(problem: TaskReassignment, plan: Plan, process: int) -> Ints:
     p = problem
-    use = np.zeros_like(p.capacity)
-    np.add.at(use, plan.machine, p.need)
-    left = (p.safety - use - p.need[process]) / np.maximum(p.capacity, 1)
+    use = np.zeros_like(p.machines.capacity)
+    np.add.at(use, plan.machine, p.processes.need)
+    left = (p.machines.safety - use - p.processes.need[process]) / np.maximum(p.machines.capacity, 1)
     order = np.argsort(-left.min(axis=1, initial=np.inf), kind="stable")
     order = order[order != plan.machine[process]]
-    home = int(p.initial[process])
+    home = int(p.processes.initial[process])
     chosen = order[:MACHINES]
     if home != plan.machine[process] and home not in chosen:
         chosen = np.append(chosen[: MACHINES - 1], home)
@@ -61,14 +61,14 @@ def phrase(problem: TaskReassignment, violation: Violation) -> str:
 
 def _heaviest(problem: TaskReassignment) -> list[int]:
     """Those that need the largest part of what all machines have of some resource."""
-    share = problem.need / np.maximum(problem.capacity.sum(axis=0), 1)
+    share = problem.processes.need / np.maximum(problem.machines.capacity.sum(axis=0), 1)
     order: list[int] = np.argsort(-share.max(axis=1, initial=0), kind="stable").tolist()
     return order
 
 
 QUESTIONS = AnalysisHooks(
     relief=relief,
-    choices=Decisions("process", lambda problem: problem.processes, _heaviest, now, alternatives, phrase),
+    choices=Decisions("process", lambda problem: problem.processes.labels, _heaviest, now, alternatives, phrase),
     changes=CHANGES,
     moved=moved,
 )

@@ -19,36 +19,41 @@ MOST = int(np.iinfo(np.int64).max)
 
 def drain_machines(problem: TaskReassignment, value: object) -> TaskReassignment:
     """The instance in which these machines have to be empty."""
-    return _drained(problem, positions("drain_machines", "machine", problem.machines, value))
+    return _drained(problem, positions("drain_machines", "machine", problem.machines.labels, value))
 
 
 def drain_locations(problem: TaskReassignment, value: object) -> TaskReassignment:
     """The instance in which all machines of these locations have to be empty."""
     lost = positions("drain_locations", "location", problem.locations, value)
-    return _drained(problem, np.flatnonzero(np.isin(problem.location, lost)).tolist())
+    return _drained(problem, np.flatnonzero(np.isin(problem.machines.location, lost)).tolist())
 
 
 def _drained(problem: TaskReassignment, machines: list[int]) -> TaskReassignment:
     """Whatever needs a resource that is not transient has to leave, and nothing comes that needs anything. What leaves
     still holds its transient resources there, as in every move; so what needs no others may stay. Balance goals do not
     count there."""
-    capacity, safety, balanced = problem.capacity.copy(), problem.safety.copy(), problem.balanced.copy()
-    capacity[machines] = np.where(problem.transient, problem.held[machines], 0)
+    capacity, safety, balanced = (
+        problem.machines.capacity.copy(),
+        problem.machines.safety.copy(),
+        problem.machines.balanced.copy(),
+    )
+    capacity[machines] = np.where(problem.resources.transient, problem.held[machines], 0)
     safety[machines] = 0
     balanced[machines] = False
-    return replace(problem, capacity=capacity, safety=safety, balanced=balanced)
+    return replace(problem, machines=replace(problem.machines, capacity=capacity, safety=safety, balanced=balanced))
 
 
 def grow_demand(problem: TaskReassignment, value: object) -> TaskReassignment:
     """Needs of all processes, of all resources or by resource, times a factor, rounded up."""
-    times = factors("grow_demand", "resource", problem.resources, value)
-    return _exact("grow_demand", replace(problem, need=grown("grow_demand", problem.need, times)))
+    times = factors("grow_demand", "resource", problem.resources.labels, value)
+    need = grown("grow_demand", problem.processes.need, times)
+    return _exact("grow_demand", replace(problem, processes=replace(problem.processes, need=need)))
 
 
 def add_capacity(problem: TaskReassignment, value: object) -> TaskReassignment:
     """Capacity and safety capacity of machines, by resource; below 0 takes away."""
-    capacity, safety = problem.capacity.copy(), problem.safety.copy()
-    axes = {"machine": problem.machines, "resource": problem.resources}
+    capacity, safety = problem.machines.capacity.copy(), problem.machines.safety.copy()
+    axes = {"machine": problem.machines.labels, "resource": problem.resources.labels}
     for record in records("add_capacity", axes, "amount", value):
         cell = record.at["machine"], record.at["resource"]
         amount = whole("add_capacity.amount", record.amount)
@@ -56,8 +61,12 @@ def add_capacity(problem: TaskReassignment, value: object) -> TaskReassignment:
         safety[cell] = min(max(int(safety[cell]) + amount, 0), MOST)
     if (capacity < 0).any():
         m, k = (int(part[0]) for part in np.nonzero(capacity < 0))
-        raise UsageError(f"add_capacity takes more {problem.resources[k]} from {problem.machines[m]} than there is")
-    return _exact("add_capacity", replace(problem, capacity=capacity, safety=safety))
+        raise UsageError(
+            f"add_capacity takes more {problem.resources.labels[k]} from {problem.machines.labels[m]} than there is"
+        )
+    return _exact(
+        "add_capacity", replace(problem, machines=replace(problem.machines, capacity=capacity, safety=safety))
+    )
 
 
 def _exact(key: str, problem: TaskReassignment) -> TaskReassignment:

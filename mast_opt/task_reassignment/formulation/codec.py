@@ -40,16 +40,16 @@ class Codec:
         p = self.problem
         values = np.zeros(self.width)
         values[self.x[np.arange(len(p.processes)), plan.machine]] = 1
-        use = np.zeros_like(p.capacity)
-        np.add.at(use, plan.machine, p.need)
-        values[self.over] = np.maximum(use - p.safety, 0)
-        free = p.capacity - use
-        missing = p.balance_target * free[:, p.balance_first] - free[:, p.balance_second]
-        values[self.missing] = (np.maximum(missing, 0) * p.balanced[:, None]).T
-        moved = p.service[plan.machine != p.initial]
+        use = np.zeros_like(p.machines.capacity)
+        np.add.at(use, plan.machine, p.processes.need)
+        values[self.over] = np.maximum(use - p.machines.safety, 0)
+        free = p.machines.capacity - use
+        missing = p.balances.target * free[:, p.balances.first] - free[:, p.balances.second]
+        values[self.missing] = (np.maximum(missing, 0) * p.machines.balanced[:, None]).T
+        moved = p.processes.service[plan.machine != p.processes.initial]
         values[self.most_moved] = np.bincount(moved, minlength=1).max()
         hosted = np.zeros((len(p.services), len(p.locations)), np.bool_)
-        hosted[p.service, p.location[plan.machine]] = True
+        hosted[p.processes.service, p.machines.location[plan.machine]] = True
         values[self.hosts] = hosted[self.spread]
         return values
 
@@ -58,8 +58,8 @@ FREEZING: FixedParts[TaskReassignment, Plan] = FixedParts(
     tables=("assignments",),
     blocks={"x": ("process", "machine")},
     groups={
-        "service": lambda p: ("process", p.services, p.service),
-        "neighbourhood": lambda p: ("machine", p.neighbourhoods, p.neighbourhood),
-        "location": lambda p: ("machine", p.locations, p.location),
+        "service": lambda p: ("process", p.services.labels, p.processes.service),
+        "neighbourhood": lambda p: ("machine", p.neighbourhoods, p.machines.neighbourhood),
+        "location": lambda p: ("machine", p.locations, p.machines.location),
     },
 )

@@ -13,14 +13,14 @@ def size(problem: TaskReassignment) -> Size:
     balance goals on machines where they do not count."""
     p = problem
     processes, machines, services = len(p.processes), len(p.machines), len(p.services)
-    loads, goals = machines * len(p.resources), machines * len(p.balance_target)
-    needs = machines * int(np.count_nonzero(p.need))
-    short = p.need[:, p.balance_second] - p.balance_target * p.need[:, p.balance_first]
+    loads, goals = machines * len(p.resources), machines * len(p.balances.target)
+    needs = machines * int(np.count_nonzero(p.processes.need))
+    short = p.processes.need[:, p.balances.second] - p.balances.target * p.processes.need[:, p.balances.first]
     shortages = machines * int(np.count_nonzero(short))
-    several, spread = p.service_size > 1, (p.spread_min > 1) & (p.service_size > 0)
+    several, spread = p.service_size > 1, (p.services.spread_min > 1) & (p.service_size > 0)
     hosts = int(spread.sum()) * len(p.locations)
-    between = p.dependent != p.dependency
-    members, helpers = p.service_size[p.dependent[between]], p.service_size[p.dependency[between]]
+    between = p.dependencies.service != p.dependencies.needs
+    members, helpers = p.service_size[p.dependencies.service[between]], p.service_size[p.dependencies.needs[between]]
     return Size.of(
         {"x": processes * machines, "over": loads, "missing": goals, "most_moved": 1, "hosts": hosts},
         {

@@ -5,6 +5,15 @@ from __future__ import annotations
 import numpy as np
 
 from mast_opt.kind.header import Objective
+from mast_opt.task_reassignment.entities import (
+    Balances,
+    Dependencies,
+    Machines,
+    MoveGroups,
+    Processes,
+    Resources,
+    Services,
+)
 from mast_opt.task_reassignment.generate.distributions import machine_sizes, needs, random_fit
 from mast_opt.task_reassignment.problem import TERMS, Ints, TaskReassignment, labels
 
@@ -41,33 +50,34 @@ def challenge(rng: np.random.Generator, *, processes: int, machines: int, resour
     return TaskReassignment(
         name=f"challenge-{processes}x{machines}x{resources}",
         provenance="generated: family challenge",
-        resources=labels("r", resources),
-        machines=labels("m", machines),
+        resources=Resources(labels=labels("r", resources), transient=transient, load_weight=np.full(resources, 10)),
+        machines=Machines(
+            labels=labels("m", machines),
+            location=location,
+            neighbourhood=neighbourhood,
+            balanced=np.ones(machines, np.bool_),
+            move_group=group,
+            capacity=capacity,
+            safety=(capacity * rng.uniform(0.7, 0.95, capacity.shape)).astype(np.int64),
+        ),
         locations=labels("l", locations),
         neighbourhoods=labels("n", neighbourhoods),
-        move_groups=labels("g", pair.shape[1]),
-        services=labels("s", int(service.max()) + 1),
-        processes=labels("p", processes),
-        transient=transient,
-        load_weight=np.full(resources, 10),
-        location=location,
-        neighbourhood=neighbourhood,
-        balanced=np.ones(machines, np.bool_),
-        move_group=group,
-        capacity=capacity,
-        safety=(capacity * rng.uniform(0.7, 0.95, capacity.shape)).astype(np.int64),
-        group_move_cost=np.where(apart, np.where(far, 2, 1), 0),
-        spread_min=spread_min,
-        dependent=dependent,
-        dependency=dependency,
-        service=service,
-        need=need,
-        move_cost=np.ones(processes, np.int64),
-        initial=initial,
-        balance_first=np.zeros(goals, np.int64),
-        balance_second=np.ones(goals, np.int64),
-        balance_target=np.full(goals, 2),
-        balance_weight=np.full(goals, 10),
+        move_groups=MoveGroups(labels=labels("g", pair.shape[1]), move_cost=np.where(apart, np.where(far, 2, 1), 0)),
+        services=Services(labels=labels("s", int(service.max()) + 1), spread_min=spread_min),
+        processes=Processes(
+            labels=labels("p", processes),
+            service=service,
+            need=need,
+            move_cost=np.ones(processes, np.int64),
+            initial=initial,
+        ),
+        dependencies=Dependencies(service=dependent, needs=dependency),
+        balances=Balances(
+            first=np.zeros(goals, np.int64),
+            second=np.ones(goals, np.int64),
+            target=np.full(goals, 2),
+            weight=np.full(goals, 10),
+        ),
         objective=Objective(dict(TERMS)),
     )
 

@@ -5,6 +5,15 @@ from __future__ import annotations
 import numpy as np
 
 from mast_opt.kind.header import Objective
+from mast_opt.task_reassignment.entities import (
+    Balances,
+    Dependencies,
+    Machines,
+    MoveGroups,
+    Processes,
+    Resources,
+    Services,
+)
 from mast_opt.task_reassignment.generate.distributions import machine_sizes, needs
 from mast_opt.task_reassignment.problem import TERMS, TaskReassignment, labels
 
@@ -23,32 +32,30 @@ def containers(rng: np.random.Generator, *, processes: int, machines: int, resou
     return TaskReassignment(
         name=f"containers-{processes}x{machines}x{resources}",
         provenance="generated: family containers",
-        resources=labels("r", resources),
-        machines=labels("m", machines),
+        resources=Resources(
+            labels=labels("r", resources), transient=np.zeros(resources, np.bool_), load_weight=np.full(resources, 10)
+        ),
+        machines=Machines(
+            labels=labels("m", machines),
+            location=np.zeros(machines, np.int64),
+            neighbourhood=np.zeros(machines, np.int64),
+            move_group=np.zeros(machines, np.int64),
+            capacity=capacity,
+            safety=capacity * 4 // 5,
+            balanced=np.ones(machines, np.bool_),
+        ),
         locations=("l0",),
         neighbourhoods=("n0",),
-        move_groups=("g0",),
-        services=labels("s", processes),
-        processes=labels("p", processes),
-        transient=np.zeros(resources, np.bool_),
-        load_weight=np.full(resources, 10),
-        location=np.zeros(machines, np.int64),
-        neighbourhood=np.zeros(machines, np.int64),
-        move_group=np.zeros(machines, np.int64),
-        capacity=capacity,
-        safety=capacity * 4 // 5,
-        balanced=np.ones(machines, np.bool_),
-        group_move_cost=np.zeros((1, 1), np.int64),
-        spread_min=np.ones(processes, np.int64),
-        dependent=none,
-        dependency=none.copy(),
-        service=np.arange(processes),
-        need=need,
-        move_cost=np.ones(processes, np.int64),
-        initial=rng.choice(machines, processes, p=chance),
-        balance_first=none.copy(),
-        balance_second=none.copy(),
-        balance_target=none.copy(),
-        balance_weight=none.copy(),
+        move_groups=MoveGroups(labels=("g0",), move_cost=np.zeros((1, 1), np.int64)),
+        services=Services(labels=labels("s", processes), spread_min=np.ones(processes, np.int64)),
+        processes=Processes(
+            labels=labels("p", processes),
+            service=np.arange(processes),
+            need=need,
+            move_cost=np.ones(processes, np.int64),
+            initial=rng.choice(machines, processes, p=chance),
+        ),
+        dependencies=Dependencies(service=none, needs=none.copy()),
+        balances=Balances(first=none.copy(), second=none.copy(), target=none.copy(), weight=none.copy()),
         objective=Objective(dict(TERMS)),
     )

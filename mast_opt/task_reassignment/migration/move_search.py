@@ -39,10 +39,10 @@ def search(problem: TaskReassignment, machine: Ints, free: Ints, target: Ints) -
         target: [P]
     """
     p = problem
-    cells = max(p.need.shape[0] * p.capacity.shape[0] * p.capacity.shape[1], 1)
+    cells = max(p.processes.need.shape[0] * p.machines.capacity.shape[0] * p.machines.capacity.shape[1], 1)
     limit = min(STATES, CELLS // cells)
-    kept = p.need * p.transient
-    leaving = p.need - kept
+    kept = p.processes.need * p.resources.transient
+    leaving = p.processes.need - kept
     ties = itertools.count()
     start = (machine.tobytes(), free.tobytes())
     came: dict[tuple[bytes, bytes], tuple[tuple[bytes, bytes], tuple[int, int, int]] | None] = {start: None}
@@ -61,15 +61,15 @@ def search(problem: TaskReassignment, machine: Ints, free: Ints, target: Ints) -
         seen.add(state)
         here = np.frombuffer(state[0], machine.dtype)
         room = np.frombuffer(state[1], free.dtype).reshape(free.shape)
-        fits = (p.need[:, None, :] <= room[None]).all(axis=2)
+        fits = (p.processes.need[:, None, :] <= room[None]).all(axis=2)
         hosts = np.zeros((len(p.services), len(p.machines)), np.bool_)
-        hosts[p.service, here] = True
-        fits &= ~hosts[p.service]
+        hosts[p.processes.service, here] = True
+        fits &= ~hosts[p.processes.service]
         for process, to in np.argwhere(fits).tolist():
             source = int(here[process])
             then, left = here.copy(), room.copy()
             then[process] = to
-            left[to] -= p.need[process]
+            left[to] -= p.processes.need[process]
             left[source] += leaving[process]
             after = (then.tobytes(), left.tobytes())
             steps = depth[state] + 1

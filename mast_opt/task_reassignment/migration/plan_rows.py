@@ -16,15 +16,15 @@ def migration_plan(problem: TaskReassignment, plan: Plan) -> Order:
         Move(
             wave=step.wave,
             action="move",
-            what=p.processes[step.process],
-            source=p.machines[step.source],
-            target=p.machines[step.target],
+            what=p.processes.labels[step.process],
+            source=p.machines.labels[step.source],
+            target=p.machines.labels[step.target],
             hop=step.hop,
         )
         for step in found.moves
     )
     stuck = tuple(
-        Stuck(p.processes[blocked.process], p.machines[blocked.target], _reason(p, blocked))
+        Stuck(p.processes.labels[blocked.process], p.machines.labels[blocked.target], _reason(p, blocked))
         for blocked in found.blocked
     )
     return Order(moves, stuck, _relief(problem, found.blocked), proven=found.proven)
@@ -39,7 +39,7 @@ def _reason(problem: TaskReassignment, blocked: Blocked) -> str:
 
 
 def _missing(problem: TaskReassignment, blocked: Blocked) -> str:
-    lacks = zip(problem.resources, blocked.missing.tolist(), strict=True)
+    lacks = zip(problem.resources.labels, blocked.missing.tolist(), strict=True)
     words = [f"{amount:,} of {resource}" for resource, amount in lacks if amount]
     return f"{' and '.join(words)} are missing there" if words else ""
 
@@ -51,8 +51,8 @@ def _relief(problem: TaskReassignment, blocked: tuple[Blocked, ...]) -> tuple[st
     lacking = [one for one in blocked if one.missing.any() and not one.conflict]
     if not lacking:
         return ()
-    nearest = min(lacking, key=lambda one: float((one.missing / p.capacity[one.target].clip(1)).max()))
-    lacks = zip(p.resources, nearest.missing.tolist(), strict=True)
+    nearest = min(lacking, key=lambda one: float((one.missing / p.machines.capacity[one.target].clip(1)).max()))
+    lacks = zip(p.resources.labels, nearest.missing.tolist(), strict=True)
     room = " and ".join(f"{amount:,} more of {resource}" for resource, amount in lacks if amount)
-    machine, process = p.machines[nearest.target], p.processes[nearest.process]
+    machine, process = p.machines.labels[nearest.target], p.processes.labels[nearest.process]
     return (f"after these steps, {room} on {machine} would let {process} move there",)

@@ -80,8 +80,8 @@ def _searched(problem: TaskReassignment, plan: Plan, order: _Order) -> Steps:
     if found.moves is not None:
         return Steps((*order.moves, *_single(order.now, found.moves, plan)), ())
     proven = found.exhausted
-    if order.moves and problem.need[:, problem.transient].any():
-        found = search(problem, problem.initial, problem.capacity - problem.held, plan.machine)
+    if order.moves and problem.processes.need[:, problem.resources.transient].any():
+        found = search(problem, problem.processes.initial, problem.machines.capacity - problem.held, plan.machine)
         if found.moves is not None:
             return Steps(_single(0, found.moves, plan), ())
         proven = found.exhausted
@@ -102,16 +102,16 @@ class _Order:
     def __init__(self, problem: TaskReassignment, plan: Plan) -> None:
         self.p = problem
         self.target = plan.machine
-        self.machine = problem.initial.copy()
-        self.free: Ints = problem.capacity - problem.held
+        self.machine = problem.processes.initial.copy()
+        self.free: Ints = problem.machines.capacity - problem.held
         self.pending: Bools = self.machine != self.target
         self.moves: list[Step] = []
         self.now = 0
-        size = (problem.need / np.maximum(problem.capacity.sum(axis=0), 1)).max(axis=1)
+        size = (problem.processes.need / np.maximum(problem.machines.capacity.sum(axis=0), 1)).max(axis=1)
         self.by_size: Ints = np.argsort(-size, kind="stable")
         self.changed: Bools = np.ones(len(problem.machines), np.bool_)
-        self.on: list[set[int]] = [set() for _ in problem.machines]
-        for service, machine in zip(problem.service.tolist(), self.machine.tolist(), strict=True):
+        self.on: list[set[int]] = [set() for _ in problem.machines.labels]
+        for service, machine in zip(problem.processes.service.tolist(), self.machine.tolist(), strict=True):
             self.on[machine].add(service)
 
     def wave(self) -> bool:
@@ -140,7 +140,7 @@ class _Order:
             source = int(self.machine[process])
             if not self._helps(process, source):
                 continue
-            roomy = (self.free >= self.p.need[process]).all(axis=1)
+            roomy = (self.free >= self.p.processes.need[process]).all(axis=1)
             for machine in np.flatnonzero(roomy).tolist():
                 if machine != source and self._fits(process, machine) and not self._awaited(machine):
                     self._finish([(process, self._start(process, machine, hop=True))])
@@ -153,25 +153,26 @@ class _Order:
             Blocked(
                 process,
                 target,
-                np.maximum(self.p.need[process] - self.free[target], 0),
-                int(self.p.service[process]) in self.on[target],
+                np.maximum(self.p.processes.need[process] - self.free[target], 0),
+                int(self.p.processes.service[process]) in self.on[target],
             )
             for process in np.flatnonzero(self.pending).tolist()
             for target in [int(self.target[process])]
         )
 
     def _fits(self, process: int, machine: int) -> bool:
-        fits = bool((self.p.need[process] <= self.free[machine]).all())
-        return fits and int(self.p.service[process]) not in self.on[machine]
+        fits = bool((self.p.processes.need[process] <= self.free[machine]).all())
+        return fits and int(self.p.processes.service[process]) not in self.on[machine]
 
     def _helps(self, process: int, source: int) -> bool:
         """Whether anyone who waits for this machine fits once the process is gone."""
-        room = self.free[source] + self.p.need[process] * ~self.p.transient
-        mine = self.p.service[process]
+        room = self.free[source] + self.p.processes.need[process] * ~self.p.resources.transient
+        mine = self.p.processes.service[process]
         waiting = np.flatnonzero(self.pending & (self.target == source))
-        fits = (self.p.need[waiting] <= room).all(axis=1)
+        fits = (self.p.processes.need[waiting] <= room).all(axis=1)
         return any(
-            service == mine or service not in self.on[source] for service in self.p.service[waiting[fits]].tolist()
+            service == mine or service not in self.on[source]
+            for service in self.p.processes.service[waiting[fits]].tolist()
         )
 
     def _awaited(self, machine: int) -> bool:
@@ -180,8 +181,8 @@ class _Order:
     def _start(self, process: int, target: int, *, hop: bool) -> int:
         """Begin a move: from now on the process holds room on both machines. Returns the machine it leaves."""
         source = int(self.machine[process])
-        self.free[target] -= self.p.need[process]
-        self.on[target].add(int(self.p.service[process]))
+        self.free[target] -= self.p.processes.need[process]
+        self.on[target].add(int(self.p.processes.service[process]))
         self.machine[process] = target
         self.pending[process] = target != self.target[process]
         self.moves.append(Step(self.now, process, source, target, hop))
@@ -190,7 +191,7 @@ class _Order:
     def _finish(self, left: list[tuple[int, int]]) -> None:
         """End a wave: what its processes held on their old machines is free, but for transient resources."""
         for process, source in left:
-            self.free[source] += self.p.need[process] * ~self.p.transient
-            self.on[source].discard(int(self.p.service[process]))
+            self.free[source] += self.p.processes.need[process] * ~self.p.resources.transient
+            self.on[source].discard(int(self.p.processes.service[process]))
             self.changed[source] = True
         self.now += 1

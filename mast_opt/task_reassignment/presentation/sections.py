@@ -23,8 +23,8 @@ def sections(problem: TaskReassignment, plan: Plan) -> tuple[Section, ...]:
 
 
 def _use(problem: TaskReassignment, plan: Plan) -> Ints:
-    use = np.zeros_like(problem.capacity)
-    np.add.at(use, plan.machine, problem.need)
+    use = np.zeros_like(problem.machines.capacity)
+    np.add.at(use, plan.machine, problem.processes.need)
     return use
 
 
@@ -35,19 +35,19 @@ def _share(amount: float, of: float) -> float | None:
 def _resources(problem: TaskReassignment, before: Ints, after: Ints) -> Section:
     """A row per resource; the one furthest above its safety capacity first."""
     p = problem
-    over = np.maximum(after - p.safety, 0).sum(axis=0)
-    over_before = np.maximum(before - p.safety, 0).sum(axis=0)
-    total, use = p.capacity.sum(axis=0), after.sum(axis=0)
+    over = np.maximum(after - p.machines.safety, 0).sum(axis=0)
+    over_before = np.maximum(before - p.machines.safety, 0).sum(axis=0)
+    total, use = p.machines.capacity.sum(axis=0), after.sum(axis=0)
     rows: list[tuple[Cell, ...]] = [
         (
-            p.resources[k],
+            p.resources.labels[k],
             float(total[k]),
             _share(use[k], total[k]),
             float(over_before[k]),
             float(over[k]),
-            int((after[:, k] > p.safety[:, k]).sum()),
+            int((after[:, k] > p.machines.safety[:, k]).sum()),
         )
-        for k in np.argsort(-over * p.load_weight, kind="stable").tolist()
+        for k in np.argsort(-over * p.resources.load_weight, kind="stable").tolist()
     ]
     heads = (
         Head("resource"),
@@ -57,25 +57,26 @@ def _resources(problem: TaskReassignment, before: Ints, after: Ints) -> Section:
         Head("over safety", Form.AMOUNT),
         Head("machines over safety", Form.COUNT),
     )
-    note = f"{int((after > p.safety).any(axis=1).sum())} of {len(p.machines)} machines are above a safety capacity."
+    above = int((after > p.machines.safety).any(axis=1).sum())
+    note = f"{above} of {len(p.machines)} machines are above a safety capacity."
     return Section("Resources", heads, tuple(rows), note)
 
 
 def _machines(problem: TaskReassignment, before: Ints, after: Ints) -> Section:
     """A row per machine with its tightest resource; the one that costs most first."""
     p = problem
-    has = p.capacity > 0
-    fill = np.divide(after, p.capacity, out=np.zeros(after.shape), where=has)
-    fill_before = np.divide(before, p.capacity, out=np.zeros(after.shape), where=has)
+    has = p.machines.capacity > 0
+    fill = np.divide(after, p.machines.capacity, out=np.zeros(after.shape), where=has)
+    fill_before = np.divide(before, p.machines.capacity, out=np.zeros(after.shape), where=has)
     tightest = fill.argmax(axis=1)
-    cost = np.maximum(after - p.safety, 0) @ p.load_weight
-    cost_before = np.maximum(before - p.safety, 0) @ p.load_weight
+    cost = np.maximum(after - p.machines.safety, 0) @ p.resources.load_weight
+    cost_before = np.maximum(before - p.machines.safety, 0) @ p.resources.load_weight
     order = np.lexsort((-fill.max(axis=1), -cost))
     rows: list[tuple[Cell, ...]] = [
         (
-            p.machines[m],
-            p.locations[p.location[m]],
-            p.resources[tightest[m]],
+            p.machines.labels[m],
+            p.locations[p.machines.location[m]],
+            p.resources.labels[tightest[m]],
             float(fill_before[m].max()),
             float(fill[m].max()),
             float(cost_before[m]),
@@ -98,9 +99,9 @@ def _machines(problem: TaskReassignment, before: Ints, after: Ints) -> Section:
 def _moves(problem: TaskReassignment, plan: Plan) -> Section:
     """A row per pair of locations; the busiest first."""
     p = problem
-    moved = np.flatnonzero(plan.machine != p.initial)
+    moved = np.flatnonzero(plan.machine != p.processes.initial)
     places = len(p.locations)
-    pair = p.location[p.initial[moved]] * places + p.location[plan.machine[moved]]
+    pair = p.machines.location[p.processes.initial[moved]] * places + p.machines.location[plan.machine[moved]]
     at, count = np.unique(pair, return_counts=True)
     rows: list[tuple[Cell, ...]] = [
         (p.locations[at[row] // places], p.locations[at[row] % places], int(count[row]))
@@ -114,10 +115,10 @@ def _moves(problem: TaskReassignment, plan: Plan) -> Section:
 def _services(problem: TaskReassignment, plan: Plan) -> Section:
     """A row per service that moves; the one with most moves first."""
     p = problem
-    moved = np.bincount(p.service[plan.machine != p.initial], minlength=len(p.services))
+    moved = np.bincount(p.processes.service[plan.machine != p.processes.initial], minlength=len(p.services))
     order = np.argsort(-moved, kind="stable")
     rows: list[tuple[Cell, ...]] = [
-        (p.services[s], int(p.service_size[s]), int(moved[s])) for s in order[: int((moved > 0).sum())].tolist()
+        (p.services.labels[s], int(p.service_size[s]), int(moved[s])) for s in order[: int((moved > 0).sum())].tolist()
     ]
     heads = (Head("service"), Head("processes", Form.COUNT), Head("moved", Form.COUNT))
     return Section("Services that move", heads, tuple(rows))

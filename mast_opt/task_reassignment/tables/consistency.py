@@ -15,14 +15,16 @@ LARGEST = 2**53
 def faults(problem: TaskReassignment) -> list[Fault]:
     """Sums and costs that could leave the range of exact integers, one fault for each kind of them."""
     p = problem
-    use, capacity = exact_column_sums(p.need), exact_column_sums(p.capacity)
-    load = sum(weight * total for weight, total in zip(p.load_weight.tolist(), use, strict=True))
-    goals = np.stack([p.balance_first, p.balance_second, p.balance_target, p.balance_weight], axis=1).tolist()
+    use, capacity = exact_column_sums(p.processes.need), exact_column_sums(p.machines.capacity)
+    load = sum(weight * total for weight, total in zip(p.resources.load_weight.tolist(), use, strict=True))
+    goals = np.stack([p.balances.first, p.balances.second, p.balances.target, p.balances.weight], axis=1).tolist()
     balance = sum(
         weight * (target * (capacity[first] + use[first]) + capacity[second] + use[second])
         for first, second, target, weight in goals
     )
-    moves = exact_column_sums(p.move_cost[:, None])[0] + len(p.processes) * int(p.group_move_cost.max(initial=0))
+    moves = exact_column_sums(p.processes.move_cost[:, None])[0] + len(p.processes) * int(
+        p.move_groups.move_cost.max(initial=0)
+    )
     checks = (
         ("needs", "amount", max(use, default=0), "needs of one resource that add up to"),
         ("capacities", "capacity", max(capacity, default=0), "capacities of one resource that add up to"),

@@ -34,55 +34,60 @@ def _sections(p: TaskReassignment) -> Iterator[Iterator[str]]:
 
 
 def _machines(p: TaskReassignment) -> Iterator[Iterator[str]]:
-    resource, machine, group = np.array(p.resources), np.array(p.machines), np.array(p.move_groups)
+    resource, machine, group = np.array(p.resources.labels), np.array(p.machines.labels), np.array(p.move_groups.labels)
     location, neighbourhood = np.array(p.locations), np.array(p.neighbourhoods)
-    yield section("param : RESOURCE : transient load_weight", resource, p.transient.astype(np.int64), p.load_weight)
+    yield section(
+        "param : RESOURCE : transient load_weight",
+        resource,
+        p.resources.transient.astype(np.int64),
+        p.resources.load_weight,
+    )
     yield section("set LOCATION", location)
     yield section("set NEIGHBOURHOOD", neighbourhood)
     yield section("set GROUP", group)
     yield section(
         "param : MACHINE : location neighbourhood move_group balanced",
         machine,
-        location[p.location],
-        neighbourhood[p.neighbourhood],
-        group[p.move_group],
-        p.balanced.astype(np.int64),
+        location[p.machines.location],
+        neighbourhood[p.machines.neighbourhood],
+        group[p.machines.move_group],
+        p.machines.balanced.astype(np.int64),
     )
     yield section(
         "param : capacity_of safety",
         np.repeat(machine, len(resource)),
         np.tile(resource, len(machine)),
-        p.capacity.ravel(),
-        p.safety.ravel(),
+        p.machines.capacity.ravel(),
+        p.machines.safety.ravel(),
     )
-    src, dst = np.nonzero(p.group_move_cost)
-    yield section("param group_move_cost", group[src], group[dst], p.group_move_cost[src, dst])
+    src, dst = np.nonzero(p.move_groups.move_cost)
+    yield section("param group_move_cost", group[src], group[dst], p.move_groups.move_cost[src, dst])
 
 
 def _processes(p: TaskReassignment) -> Iterator[Iterator[str]]:
-    service, process, resource = np.array(p.services), np.array(p.processes), np.array(p.resources)
-    yield section("param : SERVICE : spread_min", service, p.spread_min)
-    yield section("set DEPENDS", service[p.dependent], service[p.dependency])
+    service, process, resource = np.array(p.services.labels), np.array(p.processes.labels), np.array(p.resources.labels)
+    yield section("param : SERVICE : spread_min", service, p.services.spread_min)
+    yield section("set DEPENDS", service[p.dependencies.service], service[p.dependencies.needs])
     yield section(
         "param : PROCESS : service initial move_cost",
         process,
-        service[p.service],
-        np.array(p.machines)[p.initial],
-        p.move_cost,
+        service[p.processes.service],
+        np.array(p.machines.labels)[p.processes.initial],
+        p.processes.move_cost,
     )
-    who, what = np.nonzero(p.need)
-    yield section("param need", process[who], resource[what], p.need[who, what])
+    who, what = np.nonzero(p.processes.need)
+    yield section("param need", process[who], resource[what], p.processes.need[who, what])
 
 
 def _costs(p: TaskReassignment) -> Iterator[Iterator[str]]:
-    resource = np.array(p.resources)
+    resource = np.array(p.resources.labels)
     yield section(
         "param : GOAL : first second target balance_weight",
-        np.array([f"b{goal}" for goal in range(len(p.balance_target))], str),
-        resource[p.balance_first],
-        resource[p.balance_second],
-        p.balance_target,
-        p.balance_weight,
+        np.array([f"b{goal}" for goal in range(len(p.balances.target))], str),
+        resource[p.balances.first],
+        resource[p.balances.second],
+        p.balances.target,
+        p.balances.weight,
     )
     weights = p.objective.weights
     yield section("param weight", np.array(list(weights)), np.array(list(weights.values()), float))

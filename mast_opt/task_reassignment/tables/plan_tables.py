@@ -18,7 +18,7 @@ def plan_from_tables(problem: TaskReassignment, tables: Tables) -> Plan:
     left_out = np.flatnonzero(machine < 0).tolist()
     if left_out:
         raise PlanError(
-            Fault("assignments", f"a row that gives process {problem.processes[p]} a machine", column="process")
+            Fault("assignments", f"a row that gives process {problem.processes.labels[p]} a machine", column="process")
             for p in left_out
         )
     return Plan(machine)

@@ -7,6 +7,15 @@ import numpy as np
 from mast_opt.core.errors import InstanceError
 from mast_opt.kind.header import Header
 from mast_opt.kind.schema import Axis, Schema, Table, Tables, boolean, integer, label, need, supply
+from mast_opt.task_reassignment.entities import (
+    Balances,
+    Dependencies,
+    Machines,
+    MoveGroups,
+    Processes,
+    Resources,
+    Services,
+)
 from mast_opt.task_reassignment.problem import Ints, TaskReassignment
 from mast_opt.task_reassignment.tables.consistency import faults
 
@@ -145,33 +154,43 @@ def problem_from_tables(header: Header, tables: Tables) -> TaskReassignment:
     problem = TaskReassignment(
         name=header.name,
         provenance=header.provenance,
-        resources=resources,
-        machines=machines,
+        resources=Resources(
+            labels=resources,
+            transient=tables.get("resources", "transient"),
+            load_weight=tables.get("resources", "load_weight"),
+        ),
+        machines=Machines(
+            labels=machines,
+            location=tables.get("machines", "location"),
+            neighbourhood=tables.get("machines", "neighbourhood"),
+            move_group=np.where(grouped, tables.get("machines", "move_group"), len(groups) - 1),
+            capacity=grid("capacities", "machine", "resource", stated, by_resource),
+            safety=grid("capacities", "machine", "resource", safety, by_resource),
+            balanced=tables.get("machines", "balanced"),
+        ),
         locations=axes["location"],
         neighbourhoods=axes["neighbourhood"],
-        move_groups=groups,
-        services=axes["service"],
-        processes=processes,
-        transient=tables.get("resources", "transient"),
-        load_weight=tables.get("resources", "load_weight"),
-        location=tables.get("machines", "location"),
-        neighbourhood=tables.get("machines", "neighbourhood"),
-        move_group=np.where(grouped, tables.get("machines", "move_group"), len(groups) - 1),
-        capacity=grid("capacities", "machine", "resource", stated, by_resource),
-        safety=grid("capacities", "machine", "resource", safety, by_resource),
-        group_move_cost=grid("move_costs", "src", "dst", tables.get("move_costs", "cost"), (len(groups), len(groups))),
-        balanced=tables.get("machines", "balanced"),
-        spread_min=tables.get("services", "spread_min"),
-        dependent=tables.get("dependencies", "service"),
-        dependency=tables.get("dependencies", "needs"),
-        service=tables.get("processes", "service"),
-        need=grid("needs", "process", "resource", tables.get("needs", "amount"), (len(processes), len(resources))),
-        move_cost=tables.get("processes", "move_cost"),
-        initial=tables.get("processes", "machine"),
-        balance_first=tables.get("balances", "first"),
-        balance_second=tables.get("balances", "second"),
-        balance_target=tables.get("balances", "target"),
-        balance_weight=tables.get("balances", "weight"),
+        move_groups=MoveGroups(
+            labels=groups,
+            move_cost=grid("move_costs", "src", "dst", tables.get("move_costs", "cost"), (len(groups), len(groups))),
+        ),
+        services=Services(labels=axes["service"], spread_min=tables.get("services", "spread_min")),
+        processes=Processes(
+            labels=processes,
+            service=tables.get("processes", "service"),
+            need=grid("needs", "process", "resource", tables.get("needs", "amount"), (len(processes), len(resources))),
+            move_cost=tables.get("processes", "move_cost"),
+            initial=tables.get("processes", "machine"),
+        ),
+        dependencies=Dependencies(
+            service=tables.get("dependencies", "service"), needs=tables.get("dependencies", "needs")
+        ),
+        balances=Balances(
+            first=tables.get("balances", "first"),
+            second=tables.get("balances", "second"),
+            target=tables.get("balances", "target"),
+            weight=tables.get("balances", "weight"),
+        ),
         objective=header.objective,
     )
     found = faults(problem)
@@ -184,48 +203,48 @@ def problem_to_tables(problem: TaskReassignment) -> tuple[Header, Tables]:
     """The header and tables that ``build`` turns into this problem."""
     p = problem
     header = Header(p.kind, p.name, p.objective, {}, p.provenance)
-    unnamed = p.move_groups.index("") if "" in p.move_groups else None
-    grouped = np.ones(len(p.machines), np.bool_) if unnamed is None else p.move_group != unnamed
+    unnamed = p.move_groups.labels.index("") if "" in p.move_groups.labels else None
+    grouped = np.ones(len(p.machines), np.bool_) if unnamed is None else p.machines.move_group != unnamed
     capacity_at, need_at, cost_at = (
-        np.nonzero((p.capacity > 0) | (p.safety > 0)),
-        np.nonzero(p.need),
-        np.nonzero(p.group_move_cost),
+        np.nonzero((p.machines.capacity > 0) | (p.machines.safety > 0)),
+        np.nonzero(p.processes.need),
+        np.nonzero(p.move_groups.move_cost),
     )
     values = {
         "resources": {
             "resource": np.arange(len(p.resources)),
-            "transient": p.transient,
-            "load_weight": p.load_weight,
+            "transient": p.resources.transient,
+            "load_weight": p.resources.load_weight,
         },
         "machines": {
             "machine": np.arange(len(p.machines)),
-            "location": p.location,
-            "neighbourhood": p.neighbourhood,
-            "move_group": np.where(grouped, p.move_group, 0),
-            "balanced": p.balanced,
+            "location": p.machines.location,
+            "neighbourhood": p.machines.neighbourhood,
+            "move_group": np.where(grouped, p.machines.move_group, 0),
+            "balanced": p.machines.balanced,
         },
         "capacities": {
             "machine": capacity_at[0],
             "resource": capacity_at[1],
-            "capacity": p.capacity[capacity_at],
-            "safety": p.safety[capacity_at],
+            "capacity": p.machines.capacity[capacity_at],
+            "safety": p.machines.safety[capacity_at],
         },
-        "services": {"service": np.arange(len(p.services)), "spread_min": p.spread_min},
-        "dependencies": {"service": p.dependent, "needs": p.dependency},
+        "services": {"service": np.arange(len(p.services)), "spread_min": p.services.spread_min},
+        "dependencies": {"service": p.dependencies.service, "needs": p.dependencies.needs},
         "processes": {
             "process": np.arange(len(p.processes)),
-            "service": p.service,
-            "machine": p.initial,
-            "move_cost": p.move_cost,
+            "service": p.processes.service,
+            "machine": p.processes.initial,
+            "move_cost": p.processes.move_cost,
         },
-        "needs": {"process": need_at[0], "resource": need_at[1], "amount": p.need[need_at]},
+        "needs": {"process": need_at[0], "resource": need_at[1], "amount": p.processes.need[need_at]},
         "balances": {
-            "first": p.balance_first,
-            "second": p.balance_second,
-            "target": p.balance_target,
-            "weight": p.balance_weight,
+            "first": p.balances.first,
+            "second": p.balances.second,
+            "target": p.balances.target,
+            "weight": p.balances.weight,
         },
-        "move_costs": {"src": cost_at[0], "dst": cost_at[1], "cost": p.group_move_cost[cost_at]},
+        "move_costs": {"src": cost_at[0], "dst": cost_at[1], "cost": p.move_groups.move_cost[cost_at]},
     }
     present = {"machines": {"move_group": grouped}}
     missing = frozenset(
@@ -237,11 +256,11 @@ def problem_to_tables(problem: TaskReassignment) -> tuple[Header, Tables]:
 def problem_axes(problem: TaskReassignment) -> dict[str, tuple[str, ...]]:
     """The labels of every axis of the instance's tables."""
     return {
-        "resource": problem.resources,
-        "machine": problem.machines,
-        "service": problem.services,
-        "process": problem.processes,
+        "resource": problem.resources.labels,
+        "machine": problem.machines.labels,
+        "service": problem.services.labels,
+        "process": problem.processes.labels,
         "location": problem.locations,
         "neighbourhood": problem.neighbourhoods,
-        "move_group": tuple(group for group in problem.move_groups if group),
+        "move_group": tuple(group for group in problem.move_groups.labels if group),
     }

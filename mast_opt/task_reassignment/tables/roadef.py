@@ -23,6 +23,15 @@ import numpy as np
 from mast_opt.core.errors import Fault, InputError, InstanceError
 from mast_opt.core.limits import read_regular, unzipped
 from mast_opt.kind.header import MOST_WEIGHT, Objective
+from mast_opt.task_reassignment.entities import (
+    Balances,
+    Dependencies,
+    Machines,
+    MoveGroups,
+    Processes,
+    Resources,
+    Services,
+)
 from mast_opt.task_reassignment.problem import TERMS, Bools, Ints, TaskReassignment, labels
 from mast_opt.task_reassignment.tables.consistency import faults
 
@@ -145,33 +154,30 @@ class _Reader:
         problem = TaskReassignment(
             name=name,
             provenance="ROADEF/EURO challenge 2012, machine reassignment (Google)",
-            resources=labels("r", resources),
-            machines=labels("m", len(capacity)),
+            resources=Resources(labels=labels("r", resources), transient=transient, load_weight=load_weight),
+            machines=Machines(
+                labels=labels("m", len(capacity)),
+                location=where,
+                neighbourhood=near,
+                move_group=group,
+                capacity=capacity,
+                safety=safety,
+                balanced=np.ones(len(capacity), np.bool_),
+            ),
             locations=tuple(f"l{place}" for place in locations.tolist()),
             neighbourhoods=tuple(f"n{place}" for place in neighbourhoods.tolist()),
-            move_groups=labels("g", len(group_cost)),
-            services=labels("s", len(spread_min)),
-            processes=labels("p", len(service)),
-            transient=transient,
-            load_weight=load_weight,
-            location=where,
-            neighbourhood=near,
-            move_group=group,
-            capacity=capacity,
-            safety=safety,
-            group_move_cost=group_cost,
-            balanced=np.ones(len(capacity), np.bool_),
-            spread_min=spread_min,
-            dependent=dependent,
-            dependency=dependency,
-            service=service,
-            need=need,
-            move_cost=move_cost,
-            initial=initial,
-            balance_first=balances[:, 0].copy(),
-            balance_second=balances[:, 1].copy(),
-            balance_target=balances[:, 2].copy(),
-            balance_weight=balances[:, 3].copy(),
+            move_groups=MoveGroups(labels=labels("g", len(group_cost)), move_cost=group_cost),
+            services=Services(labels=labels("s", len(spread_min)), spread_min=spread_min),
+            processes=Processes(
+                labels=labels("p", len(service)), service=service, need=need, move_cost=move_cost, initial=initial
+            ),
+            dependencies=Dependencies(service=dependent, needs=dependency),
+            balances=Balances(
+                first=balances[:, 0].copy(),
+                second=balances[:, 1].copy(),
+                target=balances[:, 2].copy(),
+                weight=balances[:, 3].copy(),
+            ),
             objective=Objective({**TERMS, **{term: float(weight) for term, weight in weights.items()}}),
         )
         found = faults(problem)

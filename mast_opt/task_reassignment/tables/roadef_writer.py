@@ -38,20 +38,23 @@ def model_text(problem: TaskReassignment) -> str:
     weight = {name: _whole(name, value) for name, value in p.objective.weights.items()}
     if p.objective.lexicographic:
         raise UsageError("the challenge's format has no lexicographic objectives; write tables instead")
-    if len(p.balance_target) and not p.balanced.all():
+    if len(p.balances.target) and not p.machines.balanced.all():
         raise UsageError("the challenge's format has no machines without balance goals; write tables instead")
-    order = np.argsort(p.dependent, kind="stable")
-    count = np.bincount(p.dependent, minlength=len(p.services))
-    needed = np.split(p.dependency[order], np.cumsum(count)[:-1])
-    cost = p.group_move_cost[np.ix_(p.move_group, p.move_group)].copy()
+    order = np.argsort(p.dependencies.service, kind="stable")
+    count = np.bincount(p.dependencies.service, minlength=len(p.services))
+    needed = np.split(p.dependencies.needs[order], np.cumsum(count)[:-1])
+    cost = p.move_groups.move_cost[np.ix_(p.machines.move_group, p.machines.move_group)].copy()
     np.fill_diagonal(cost, 0)
-    machines = np.concatenate([p.neighbourhood[:, None], p.location[:, None], p.capacity, p.safety, cost], axis=1)
-    processes = np.concatenate([p.service[:, None], p.need, p.move_cost[:, None]], axis=1)
-    balances = [p.balance_first, p.balance_second, p.balance_target, p.balance_weight * weight["balance"]]
+    machines = np.concatenate(
+        [p.machines.neighbourhood[:, None], p.machines.location[:, None], p.machines.capacity, p.machines.safety, cost],
+        axis=1,
+    )
+    processes = np.concatenate([p.processes.service[:, None], p.processes.need, p.processes.move_cost[:, None]], axis=1)
+    balances = [p.balances.first, p.balances.second, p.balances.target, p.balances.weight * weight["balance"]]
     lines = [
-        *_section(np.stack([p.transient.astype(np.int64), p.load_weight * weight["load"]], axis=1)),
+        *_section(np.stack([p.resources.transient.astype(np.int64), p.resources.load_weight * weight["load"]], axis=1)),
         *_section(machines),
-        *_section([[spread, len(row), *row.tolist()] for spread, row in zip(p.spread_min.tolist(), needed)]),
+        *_section([[spread, len(row), *row.tolist()] for spread, row in zip(p.services.spread_min.tolist(), needed)]),
         *_section(processes),
         *_section(np.stack(balances, axis=1)),
         " ".join(str(weight[name]) for name in ("process_move", "service_move", "machine_move")),

@@ -15,9 +15,9 @@ def initial_assignment(problem: TaskReassignment, machine: Ints) -> Ints:
     has to repair what is left.
     """
     begin = _within_transient_capacity(problem, _without_conflicts(problem, machine))
-    if machine is problem.initial or not untracked_violations(problem, begin):
+    if machine is problem.processes.initial or not untracked_violations(problem, begin):
         return begin
-    today = initial_assignment(problem, problem.initial)
+    today = initial_assignment(problem, problem.processes.initial)
     return min(begin, today, key=lambda one: untracked_violations(problem, one))
 
 
@@ -28,29 +28,29 @@ def _without_conflicts(problem: TaskReassignment, machine: Ints) -> Ints:
     resources that it leaves behind included; it stays where none has room for what it needs of these.
     """
     p = problem
-    pair = p.service * len(p.machines) + machine
+    pair = p.processes.service * len(p.machines) + machine
     _, first = np.unique(pair, return_index=True)
     crowded = np.setdiff1d(np.arange(len(machine)), first)
     if not len(crowded):
         return machine
     machine = machine.copy()
-    held = np.zeros_like(p.capacity)
-    np.add.at(held, machine, p.need)
-    away = np.flatnonzero(machine != p.initial)
-    np.add.at(held, p.initial[away], p.need[away] * p.transient)
+    held = np.zeros_like(p.machines.capacity)
+    np.add.at(held, machine, p.processes.need)
+    away = np.flatnonzero(machine != p.processes.initial)
+    np.add.at(held, p.processes.initial[away], p.processes.need[away] * p.resources.transient)
     for process in crowded.tolist():
-        left = p.capacity - held - p.need[process]
-        possible = (left[:, p.transient] >= 0).all(axis=1)
-        possible[p.initial[process]] = True
-        possible[machine[p.service == p.service[process]]] = False
-        score = np.where(possible, (left / np.maximum(p.capacity, 1)).min(axis=1), -np.inf)
+        left = p.machines.capacity - held - p.processes.need[process]
+        possible = (left[:, p.resources.transient] >= 0).all(axis=1)
+        possible[p.processes.initial[process]] = True
+        possible[machine[p.processes.service == p.processes.service[process]]] = False
+        score = np.where(possible, (left / np.maximum(p.machines.capacity, 1)).min(axis=1), -np.inf)
         target = int(score.argmax())
         if np.isneginf(score[target]):
             continue
         source = int(machine[process])
-        stays = p.transient & (source == p.initial[process])
-        held[source] -= p.need[process] * ~stays
-        held[target] += p.need[process] * ~(p.transient & (target == p.initial[process]))
+        stays = p.resources.transient & (source == p.processes.initial[process])
+        held[source] -= p.processes.need[process] * ~stays
+        held[target] += p.processes.need[process] * ~(p.resources.transient & (target == p.processes.initial[process]))
         machine[process] = target
     return machine
 
@@ -64,14 +64,14 @@ def _within_transient_capacity(problem: TaskReassignment, machine: Ints) -> Ints
     if not len(short):
         return machine
     machine = machine.copy()
-    need = p.need[:, p.transient]
+    need = p.processes.need[:, p.resources.transient]
     for m in short.tolist():
-        guests = np.flatnonzero((machine == m) & (p.initial != m))
+        guests = np.flatnonzero((machine == m) & (p.processes.initial != m))
         share = (need[guests] / np.maximum(-room[m], 1) * (room[m] < 0)).max(axis=1)
         for guest in guests[np.argsort(-share, kind="stable")].tolist():
-            home = p.initial[guest]
+            home = p.processes.initial[guest]
             helps = (need[guest, room[m] < 0] > 0).any()
-            if helps and not (machine[p.service == p.service[guest]] == home).any():
+            if helps and not (machine[p.processes.service == p.processes.service[guest]] == home).any():
                 machine[guest] = home
                 room[m] += need[guest]
     return machine

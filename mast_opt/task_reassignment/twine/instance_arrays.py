@@ -107,42 +107,42 @@ def twine_arrays_of(problem: TaskReassignment, params: OperatorParams) -> TwineA
     p = problem
     weights = p.objective.weights
     feature, price = _features(p)
-    size = (np.abs(feature) * price).max(axis=1, initial=0.0) + p.move_cost * weights["process_move"]
+    size = (np.abs(feature) * price).max(axis=1, initial=0.0) + p.processes.move_cost * weights["process_move"]
     fits = _fits(p, params.listed_pairs)
     reach_start, reach = _reach(p, fits, params.listed_share)
-    several = np.flatnonzero((p.spread_min > 1) & (p.service_size > 0))
-    distinct = p.dependent != p.dependency
-    dependent, dependency = p.dependent[distinct], p.dependency[distinct]
+    several = np.flatnonzero((p.services.spread_min > 1) & (p.service_size > 0))
+    distinct = p.dependencies.service != p.dependencies.needs
+    dependent, dependency = p.dependencies.service[distinct], p.dependencies.needs[distinct]
     involved = np.unique(np.concatenate([dependent, dependency]))
     near_row = _rows(len(p.services), involved)
     asks_start, asks = _lists(near_row[dependent], near_row[dependency], len(involved))
     asked_start, asked = _lists(near_row[dependency], near_row[dependent], len(involved))
-    member_start, member = _lists(p.service, np.arange(len(p.processes)), len(p.services))
-    total = p.capacity.sum(axis=0)
+    member_start, member = _lists(p.processes.service, np.arange(len(p.processes)), len(p.services))
+    total = p.machines.capacity.sum(axis=0)
     return TwineArrays(
-        home=_small(p.initial),
-        service=_small(p.service),
+        home=_small(p.processes.initial),
+        service=_small(p.processes.service),
         feature=feature,
         price=price,
-        slack=(p.capacity - _safety(p)).astype(np.float64),
-        firm=_small(np.flatnonzero(p.transient)),
-        scarcity=np.rint(total.max() / np.maximum(total, 1)) * ~p.transient,
+        slack=(p.machines.capacity - _safety(p)).astype(np.float64),
+        firm=_small(np.flatnonzero(p.resources.transient)),
+        scarcity=np.rint(total.max() / np.maximum(total, 1)) * ~p.resources.transient,
         size=size,
         by_size=_small(np.argsort(-size, kind="stable")),
         alike=_small(alike(feature * price, params)),
         reach_start=reach_start,
         reach=reach,
         fits=fits if fits.size <= params.table_pairs else fits[:0],
-        location=_small(p.location),
-        neighbourhood=_small(p.neighbourhood),
-        group=_small(p.move_group),
-        move_price=np.asarray(p.move_cost * weights["process_move"], np.float64),
-        group_price=np.asarray(p.group_move_cost * weights["machine_move"], np.float64),
+        location=_small(p.machines.location),
+        neighbourhood=_small(p.machines.neighbourhood),
+        group=_small(p.machines.move_group),
+        move_price=np.asarray(p.processes.move_cost * weights["process_move"], np.float64),
+        group_price=np.asarray(p.move_groups.move_cost * weights["machine_move"], np.float64),
         service_price=float(weights["service_move"]),
         member_start=member_start,
         member=member,
         spread_row=_small(_rows(len(p.services), several)),
-        spread_min=_small(p.spread_min[several]),
+        spread_min=_small(p.services.spread_min[several]),
         near_row=_small(near_row),
         asks_start=asks_start,
         asks=asks,
@@ -154,25 +154,25 @@ def twine_arrays_of(problem: TaskReassignment, params: OperatorParams) -> TwineA
 def base_levels(problem: TaskReassignment) -> Floats:
     """[M, J] the levels of empty machines; where balance goals do not count, no processes lift them above 0."""
     p = problem
-    wanted = p.balance_target * p.capacity[:, p.balance_first] - p.capacity[:, p.balance_second]
-    asked = p.need[:, p.balance_second] - p.balance_target * p.need[:, p.balance_first]
+    wanted = p.balances.target * p.machines.capacity[:, p.balances.first] - p.machines.capacity[:, p.balances.second]
+    asked = p.processes.need[:, p.balances.second] - p.balances.target * p.processes.need[:, p.balances.first]
     never = -np.maximum(asked, 0).sum(axis=0)
-    wanted = np.where(p.balanced[:, None], wanted, never)
+    wanted = np.where(p.machines.balanced[:, None], wanted, never)
     return np.concatenate([-_safety(p), wanted], axis=1).astype(np.float64)
 
 
 def _safety(problem: TaskReassignment) -> Ints:
     """[M, K] safety capacities, of which what is above all needs together means nothing more."""
-    most: Ints = np.minimum(problem.safety, problem.need.sum(axis=0))
+    most: Ints = np.minimum(problem.machines.safety, problem.processes.need.sum(axis=0))
     return most
 
 
 def _features(problem: TaskReassignment) -> tuple[Floats, Floats]:
     p = problem
     weights = p.objective.weights
-    asked = p.need[:, p.balance_second] - p.balance_target * p.need[:, p.balance_first]
-    price = np.concatenate([p.load_weight * weights["load"], p.balance_weight * weights["balance"]])
-    return np.concatenate([p.need, asked], axis=1).astype(np.float64), price
+    asked = p.processes.need[:, p.balances.second] - p.balances.target * p.processes.need[:, p.balances.first]
+    price = np.concatenate([p.resources.load_weight * weights["load"], p.balances.weight * weights["balance"]])
+    return np.concatenate([p.processes.need, asked], axis=1).astype(np.float64), price
 
 
 def _fits(problem: TaskReassignment, most: int) -> Bools:
@@ -181,11 +181,11 @@ def _fits(problem: TaskReassignment, most: int) -> Bools:
     processes, machines = len(p.processes), len(p.machines)
     if processes * machines > most:
         return np.zeros((0, machines), np.bool_)
-    room = p.capacity - p.held * p.transient
+    room = p.machines.capacity - p.held * p.resources.transient
     fits: Bools = np.ones((processes, machines), np.bool_)
     for k in range(len(p.resources)):
-        fits &= p.need[:, k, None] <= room[:, k]
-    fits[np.arange(processes), p.initial] = True
+        fits &= p.processes.need[:, k, None] <= room[:, k]
+    fits[np.arange(processes), p.processes.initial] = True
     return fits
 
 

@@ -78,7 +78,7 @@ def twine(
     listed = fleet.alike.shape[1] > 0
     strategy = choose_strategy(len(problem.processes), len(problem.machines), listed, params)
     tools.watch.chose(strategy)
-    begin = initial_assignment(problem, problem.initial if start is None else start.machine)
+    begin = initial_assignment(problem, problem.processes.initial if start is None else start.machine)
     chains = [Chain(problem, fleet, begin, rng, params, strategy.away) for rng in tools.rng.spawn(tools.threads)]
     turns = _CoolingSequence(strategy, params.racing)
     watch, bound = tools.watch, aggregate_bound(problem)

@@ -55,18 +55,20 @@ class TwineState(NamedTuple):
 def state_of(problem: TaskReassignment, fleet: TwineArrays, machine: Ints, rng: np.random.Generator) -> TwineState:
     """The state of an assignment, counted from scratch. Untracked violations count as broken until ``recount``."""
     p = problem
-    moved = np.flatnonzero(machine != p.initial)
+    moved = np.flatnonzero(machine != p.processes.initial)
     level = base_levels(p)
     np.add.at(level, machine, fleet.feature)
     cost = np.maximum(level, 0.0) @ fleet.price
     excess = np.maximum(level[:, : len(p.resources)] - fleet.slack, 0.0) @ fleet.scarcity
-    at_location = _counts(fleet.spread_row[p.service], p.location[machine], len(fleet.spread_min), len(p.locations))
+    at_location = _counts(
+        fleet.spread_row[p.processes.service], p.machines.location[machine], len(fleet.spread_min), len(p.locations)
+    )
     locations = (at_location > 0).sum(axis=1).astype(np.int32)
     rows = len(fleet.asks_start) - 1
-    near = _counts(fleet.near_row[p.service], p.neighbourhood[machine], rows, len(p.neighbourhoods))
-    of_service = np.bincount(p.service[moved], minlength=len(p.services))
+    near = _counts(fleet.near_row[p.processes.service], p.machines.neighbourhood[machine], rows, len(p.neighbourhoods))
+    of_service = np.bincount(p.processes.service[moved], minlength=len(p.services))
     most = int(of_service.max())
-    travel = fleet.group_price[fleet.group[p.initial[moved]], fleet.group[machine[moved]]]
+    travel = fleet.group_price[fleet.group[p.processes.initial[moved]], fleet.group[machine[moved]]]
     total = cost.sum() + fleet.move_price[moved].sum() + travel.sum() + fleet.service_price * most
     asker = np.repeat(np.arange(rows), np.diff(fleet.asks_start))
     lonely = (near[asker] > 0) & (near[fleet.asks] == 0)
@@ -107,15 +109,15 @@ def _counts(row: Small, column: Ints, rows: int, columns: int) -> Small:
 def spare(problem: TaskReassignment, machine: Ints) -> Ints:
     """[M, ·] capacity of the transient resources less what is held, by moved processes too."""
     p = problem
-    firm = np.flatnonzero(p.transient)
-    moved = np.flatnonzero(machine != p.initial)
-    room = (p.capacity - p.held)[:, firm]
-    np.subtract.at(room, machine[moved], p.need[moved][:, firm])
+    firm = np.flatnonzero(p.resources.transient)
+    moved = np.flatnonzero(machine != p.processes.initial)
+    room = (p.machines.capacity - p.held)[:, firm]
+    np.subtract.at(room, machine[moved], p.processes.need[moved][:, firm])
     return room
 
 
 def untracked_violations(problem: TaskReassignment, machine: Ints) -> int:
     """Machines short of a transient resource, and processes beyond the first of their service on a machine."""
     short = (spare(problem, machine) < 0).any(axis=1).sum()
-    place = problem.service * len(problem.machines) + machine
+    place = problem.processes.service * len(problem.machines) + machine
     return int(short) + len(place) - len(np.unique(place))

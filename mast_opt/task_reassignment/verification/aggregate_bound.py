@@ -16,12 +16,15 @@ def aggregate_bound(problem: TaskReassignment) -> float:
     p = problem
     order = p.objective.order
     weights = p.objective.weights if not order else dict.fromkeys(p.objective.weights, 0.0) | {order[0]: 1.0}
-    need = exact_column_sums(p.need)
-    room, other = exact_column_sums(p.capacity[p.balanced]), exact_column_sums(p.capacity[~p.balanced])
+    need = exact_column_sums(p.processes.need)
+    room, other = (
+        exact_column_sums(p.machines.capacity[p.machines.balanced]),
+        exact_column_sums(p.machines.capacity[~p.machines.balanced]),
+    )
     least = [total - used for total, used in zip(room, need, strict=True)]
     most = [total - max(0, used - away) for total, used, away in zip(room, need, other, strict=True)]
-    over = [max(0, used - safe) for used, safe in zip(need, exact_column_sums(p.safety), strict=True)]
-    load = sum(int(weight) * amount for weight, amount in zip(p.load_weight, over, strict=True))
-    goals = zip(p.balance_first, p.balance_second, p.balance_target, p.balance_weight, strict=True)
+    over = [max(0, used - safe) for used, safe in zip(need, exact_column_sums(p.machines.safety), strict=True)]
+    load = sum(int(weight) * amount for weight, amount in zip(p.resources.load_weight, over, strict=True))
+    goals = zip(p.balances.first, p.balances.second, p.balances.target, p.balances.weight, strict=True)
     balance = sum(int(w) * max(0, int(target) * least[first] - most[second]) for first, second, target, w in goals)
     return float(weights["load"] * load + weights["balance"] * balance)

@@ -27,7 +27,7 @@ def verify(problem: TaskReassignment, plan: Plan) -> Verdict:
     terms = {
         "load": check.load(),
         "balance": check.balance(),
-        "process_move": int(problem.move_cost[check.moved].sum()),
+        "process_move": int(problem.processes.move_cost[check.moved].sum()),
         "service_move": check.service_move(),
         "machine_move": check.machine_move(),
     }
@@ -50,46 +50,46 @@ class _Check:
         self.plan = plan
         self.running = np.flatnonzero((plan.machine >= 0) & (plan.machine < len(p.machines)))
         self.machine = plan.machine[self.running]
-        self.service = p.service[self.running]
-        self.moved = self.running[self.machine != p.initial[self.running]]
-        self.use = np.zeros_like(p.capacity)
-        np.add.at(self.use, self.machine, p.need[self.running])
+        self.service = p.processes.service[self.running]
+        self.moved = self.running[self.machine != p.processes.initial[self.running]]
+        self.use = np.zeros_like(p.machines.capacity)
+        np.add.at(self.use, self.machine, p.processes.need[self.running])
 
     def load(self) -> int:
-        return int((np.maximum(self.use - self.p.safety, 0) @ self.p.load_weight).sum())
+        return int((np.maximum(self.use - self.p.machines.safety, 0) @ self.p.resources.load_weight).sum())
 
     def balance(self) -> int:
-        free = self.p.capacity - self.use
-        missing = self.p.balance_target * free[:, self.p.balance_first] - free[:, self.p.balance_second]
-        missing = missing[self.p.balanced]
-        return int((np.maximum(missing, 0) @ self.p.balance_weight).sum())
+        free = self.p.machines.capacity - self.use
+        missing = self.p.balances.target * free[:, self.p.balances.first] - free[:, self.p.balances.second]
+        missing = missing[self.p.machines.balanced]
+        return int((np.maximum(missing, 0) @ self.p.balances.weight).sum())
 
     def service_move(self) -> int:
         """The largest number of moved processes of one service."""
-        return int(np.bincount(self.p.service[self.moved], minlength=1).max())
+        return int(np.bincount(self.p.processes.service[self.moved], minlength=1).max())
 
     def machine_move(self) -> int:
-        group = self.p.move_group
-        old, new = self.p.initial[self.moved], self.plan.machine[self.moved]
-        return int(self.p.group_move_cost[group[old], group[new]].sum())
+        group = self.p.machines.move_group
+        old, new = self.p.processes.initial[self.moved], self.plan.machine[self.moved]
+        return int(self.p.move_groups.move_cost[group[old], group[new]].sum())
 
     def assigned(self) -> list[Violation]:
         lost = np.setdiff1d(np.arange(len(self.p.processes)), self.running)
-        return [Violation("assigned", (self.p.processes[at],), 1.0, 1.0, "machines") for at in lost.tolist()]
+        return [Violation("assigned", (self.p.processes.labels[at],), 1.0, 1.0, "machines") for at in lost.tolist()]
 
     def capacity(self) -> list[Violation]:
         """A moved process holds the transient resources of the machine that it left as well."""
         p = self.p
         held = self.use.copy()
-        np.add.at(held, p.initial[self.moved], p.need[self.moved] * p.transient)
-        over = held - p.capacity
+        np.add.at(held, p.processes.initial[self.moved], p.processes.need[self.moved] * p.resources.transient)
+        over = held - p.machines.capacity
         return [
             Violation(
                 "capacity",
-                (p.machines[m], p.resources[k]),
+                (p.machines.labels[m], p.resources.labels[k]),
                 float(over[m, k]),
-                float(p.capacity[m, k]),
-                f"units of {p.resources[k]}",
+                float(p.machines.capacity[m, k]),
+                f"units of {p.resources.labels[k]}",
             )
             for m, k in np.argwhere(over > 0).tolist()
         ]
@@ -98,39 +98,43 @@ class _Check:
         pairs, count = np.unique(np.stack([self.service, self.machine], axis=1), axis=0, return_counts=True)
         crowded = count > 1
         return [
-            Violation("conflict", (self.p.services[s], self.p.machines[m]), float(n - 1), 1.0, "processes")
+            Violation(
+                "conflict", (self.p.services.labels[s], self.p.machines.labels[m]), float(n - 1), 1.0, "processes"
+            )
             for (s, m), n in zip(pairs[crowded].tolist(), count[crowded].tolist(), strict=True)
         ]
 
     def spread(self) -> list[Violation]:
         """A service without processes has nothing to spread."""
         p = self.p
-        pairs = np.unique(np.stack([self.service, p.location[self.machine]], axis=1), axis=0)
-        missing = p.spread_min - np.bincount(pairs[:, 0], minlength=len(p.services))
+        pairs = np.unique(np.stack([self.service, p.machines.location[self.machine]], axis=1), axis=0)
+        missing = p.services.spread_min - np.bincount(pairs[:, 0], minlength=len(p.services))
         missing[p.service_size == 0] = 0
         return [
-            Violation("spread", (p.services[s],), float(missing[s]), float(p.spread_min[s]), "locations")
+            Violation(
+                "spread", (p.services.labels[s],), float(missing[s]), float(p.services.spread_min[s]), "locations"
+            )
             for s in np.flatnonzero(missing > 0).tolist()
         ]
 
     def dependency(self) -> list[Violation]:
         """Looks at every pair of a dependency and a neighbourhood that hosts its dependent service."""
         p = self.p
-        near = p.neighbourhood[self.machine]
+        near = p.machines.neighbourhood[self.machine]
         width = len(p.neighbourhoods)
         hosted = np.unique(self.service * width + near)
         host, place = hosted // width, hosted % width
-        order = np.argsort(p.dependent, kind="stable")
-        first = np.searchsorted(p.dependent[order], host)
-        count = np.searchsorted(p.dependent[order], host, side="right") - first
+        order = np.argsort(p.dependencies.service, kind="stable")
+        first = np.searchsorted(p.dependencies.service[order], host)
+        count = np.searchsorted(p.dependencies.service[order], host, side="right") - first
         pair = np.repeat(np.arange(len(hosted)), count)
         within = np.arange(len(pair)) - np.repeat(np.cumsum(count) - count, count)
-        needed = p.dependency[order][first[pair] + within]
+        needed = p.dependencies.needs[order][first[pair] + within]
         lonely = np.flatnonzero(~np.isin(needed * width + place[pair], hosted))
         return [
             Violation(
                 "dependency",
-                (p.processes[at], p.services[needed[row]], p.neighbourhoods[place[pair[row]]]),
+                (p.processes.labels[at], p.services.labels[needed[row]], p.neighbourhoods[place[pair[row]]]),
                 1.0,
                 0.0,
                 "processes",
@@ -142,13 +146,15 @@ class _Check:
     def metrics(self) -> dict[str, float]:
         """``mean_excess``: use above the safety capacity as a share of the capacity, averaged over machines and
         added up over resources."""
-        over = np.maximum(self.use - self.p.safety, 0)
-        has = self.p.capacity > 0
+        over = np.maximum(self.use - self.p.machines.safety, 0)
+        has = self.p.machines.capacity > 0
         nothing = np.zeros(self.use.shape)
         return {
             "moved_processes": float(len(self.moved)),
             "moved_share": len(self.moved) / len(self.p.processes),
             "machines_over_safety": float((over > 0).any(axis=1).sum()),
-            "peak_utilisation": float(np.divide(self.use, self.p.capacity, out=nothing.copy(), where=has).max()),
-            "mean_excess": float(np.divide(over, self.p.capacity, out=nothing, where=has).mean(axis=0).sum()),
+            "peak_utilisation": float(
+                np.divide(self.use, self.p.machines.capacity, out=nothing.copy(), where=has).max()
+            ),
+            "mean_excess": float(np.divide(over, self.p.machines.capacity, out=nothing, where=has).mean(axis=0).sum()),
         }

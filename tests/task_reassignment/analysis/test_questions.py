@@ -19,19 +19,19 @@ from tests.narrowing import some
 
 CROWDED = mast_opt.read(Path(__file__).parents[3] / "instances" / "task_reassignment" / "crowded-machine")
 BEST = Plan(
-    np.array([CROWDED.machines.index(name) for name in ("a1", "b1", "b1", "a2")])[
-        [("web-1", "web-2", "cache-1", "batch-1").index(name) for name in CROWDED.processes]
+    np.array([CROWDED.machines.labels.index(name) for name in ("a1", "b1", "b1", "a2")])[
+        [("web-1", "web-2", "cache-1", "batch-1").index(name) for name in CROWDED.processes.labels]
     ]
 )
 """cache-1 moves to b1; all else stays."""
-CPU = CROWDED.resources.index("cpu")
+CPU = CROWDED.resources.labels.index("cpu")
 
 
 def half() -> TaskReassignment:
     """Half the CPU everywhere: nothing that shows without solving, and no plan."""
-    capacity = CROWDED.capacity.copy()
+    capacity = CROWDED.machines.capacity.copy()
     capacity[:, CPU] //= 2
-    problem: TaskReassignment = replace(CROWDED, capacity=capacity)
+    problem: TaskReassignment = replace(CROWDED, machines=replace(CROWDED.machines, capacity=capacity))
     return problem
 
 
@@ -46,15 +46,17 @@ def test_too_little_cpu() -> None:
 
 
 SHORT: dict[str, TaskReassignment] = {
-    "resources": replace(CROWDED, capacity=CROWDED.capacity // 4),
-    "transient": replace(CROWDED, capacity=np.minimum(CROWDED.capacity, [[9, 8], [9, 4], [9, 8]])),
-    "spread": replace(CROWDED, spread_min=np.full(len(CROWDED.services), 3)),
+    "resources": replace(CROWDED, machines=replace(CROWDED.machines, capacity=CROWDED.machines.capacity // 4)),
+    "transient": replace(
+        CROWDED,
+        machines=replace(CROWDED.machines, capacity=np.minimum(CROWDED.machines.capacity, [[9, 8], [9, 4], [9, 8]])),
+    ),
+    "spread": replace(CROWDED, services=replace(CROWDED.services, spread_min=np.full(len(CROWDED.services), 3))),
     "conflict": replace(
         CROWDED,
-        service=np.zeros(len(CROWDED.processes), np.int64),
-        spread_min=np.zeros_like(CROWDED.spread_min),
-        dependent=np.zeros(0, np.int64),
-        dependency=np.zeros(0, np.int64),
+        processes=replace(CROWDED.processes, service=np.zeros(len(CROWDED.processes), np.int64)),
+        services=replace(CROWDED.services, spread_min=np.zeros_like(CROWDED.services.spread_min)),
+        dependencies=replace(CROWDED.dependencies, service=np.zeros(0, np.int64), needs=np.zeros(0, np.int64)),
     ),
 }
 
@@ -95,12 +97,12 @@ def test_scenarios() -> None:
     answer = mast_opt.whatif(CROWDED, scenarios, BEST)
     assert answer.base.solution.objective == 219
     drained, grown, roomy = answer.outcomes
-    assert CROWDED.machines.index("a2") not in some(drained.solution.plan).machine
+    assert CROWDED.machines.labels.index("a2") not in some(drained.solution.plan).machine
     assert drained.moved["reassigned_processes"] >= 1
     assert drained.base_verdict is not None
     assert not drained.base_verdict.ok
     assert grown.problem.objective.weights["load"] == 2
-    assert int(roomy.problem.safety[CROWDED.machines.index("a1"), CPU]) == 11
+    assert int(roomy.problem.machines.safety[CROWDED.machines.labels.index("a1"), CPU]) == 11
     assert some(roomy.solution.objective) <= 219
     assert all(mast_opt.verify(one.problem, one.solution.plan).ok for one in answer.outcomes)
 
@@ -117,7 +119,7 @@ def test_scenarios() -> None:
                     {
                         "machine": "a1",
                         "resource": "cpu",
-                        "amount": -int(CROWDED.capacity[CROWDED.machines.index("a1"), CPU]),
+                        "amount": -int(CROWDED.machines.capacity[CROWDED.machines.labels.index("a1"), CPU]),
                     },
                     {"machine": "a2", "resource": "cpu", "amount": -99},
                 ]
@@ -144,47 +146,69 @@ def test_values_that_make_no_sense(changes: dict[str, Any], words: str) -> None:
     ],
 )
 def test_sums_that_are_no_longer_exact(changes: dict[str, Any], words: str) -> None:
-    large = replace(CROWDED, need=CROWDED.need * 10**9, capacity=CROWDED.capacity * 10**9)
+    large = replace(
+        CROWDED,
+        processes=replace(CROWDED.processes, need=CROWDED.processes.need * 10**9),
+        machines=replace(CROWDED.machines, capacity=CROWDED.machines.capacity * 10**9),
+    )
     with pytest.raises(mast_opt.UsageError, match=words):
         happened(kind_of(large), large, Scenario("it", changes))
 
 
 def test_a_safety_capacity_without_end_stays_one() -> None:
-    endless = replace(CROWDED, safety=np.full_like(CROWDED.safety, np.iinfo(np.int64).max))
+    endless = replace(
+        CROWDED,
+        machines=replace(CROWDED.machines, safety=np.full_like(CROWDED.machines.safety, np.iinfo(np.int64).max)),
+    )
     change = {"add_capacity": {"machine": "a1", "resource": "cpu", "amount": 8}}
-    assert (happened(kind_of(endless), endless, Scenario("it", change)).safety == endless.safety).all()
+    assert (
+        happened(kind_of(endless), endless, Scenario("it", change)).machines.safety == endless.machines.safety
+    ).all()
 
 
 @pytest.mark.parametrize(("needs", "stays"), [("disk", True), ("cpu", False)])
 def test_what_needs_only_transient_resources_may_stay_on_a_drained_machine(needs: str, stays: bool) -> None:
-    need = CROWDED.need.copy()
-    process = int(np.flatnonzero(CROWDED.initial == CROWDED.machines.index("a2"))[0])
-    need[process] = [int(name == needs) for name in CROWDED.resources]
-    drained = happened(kind_of(CROWDED), replace(CROWDED, need=need), Scenario("it", {"drain_machines": "a2"}))
-    broken = mast_opt.verify(drained, Plan(CROWDED.initial)).violations
+    need = CROWDED.processes.need.copy()
+    process = int(np.flatnonzero(CROWDED.processes.initial == CROWDED.machines.labels.index("a2"))[0])
+    need[process] = [int(name == needs) for name in CROWDED.resources.labels]
+    drained = happened(
+        kind_of(CROWDED),
+        replace(CROWDED, processes=replace(CROWDED.processes, need=need)),
+        Scenario("it", {"drain_machines": "a2"}),
+    )
+    broken = mast_opt.verify(drained, Plan(CROWDED.processes.initial)).violations
     assert (("a2", needs) not in [one.index for one in broken]) == stays
 
 
 def test_a_drained_machine_costs_no_balance() -> None:
     """Its disk is transient and stays as capacity; with nothing there, the goal would ask for cores."""
-    disk = CROWDED.resources.index("disk")
+    disk = CROWDED.resources.labels.index("disk")
     transient = np.arange(len(CROWDED.resources)) == disk
     goal = replace(
         CROWDED,
-        transient=transient,
-        balance_first=np.array([disk]),
-        balance_second=np.array([CPU]),
-        balance_target=np.array([10]),
-        balance_weight=np.array([1]),
+        resources=replace(CROWDED.resources, transient=transient),
+        balances=replace(
+            CROWDED.balances,
+            first=np.array([disk]),
+            second=np.array([CPU]),
+            target=np.array([10]),
+            weight=np.array([1]),
+        ),
     )
     drained = happened(kind_of(goal), goal, Scenario("it", {"drain_machines": ["a2"]}))
-    away = np.where(CROWDED.initial == CROWDED.machines.index("a2"), CROWDED.machines.index("b1"), BEST.machine)
-    free = goal.capacity.copy()
-    np.subtract.at(free, away, goal.need)
+    away = np.where(
+        CROWDED.processes.initial == CROWDED.machines.labels.index("a2"),
+        CROWDED.machines.labels.index("b1"),
+        BEST.machine,
+    )
+    free = goal.machines.capacity.copy()
+    np.subtract.at(free, away, goal.processes.need)
     lacks = np.maximum(10 * free[:, disk] - free[:, CPU], 0)
-    left = np.arange(len(goal.machines)) != goal.machines.index("a2")
+    left = np.arange(len(goal.machines)) != goal.machines.labels.index("a2")
     assert mast_opt.verify(drained, Plan(away)).terms["balance"] == lacks[left].sum()
-    drained_load = replace(drained, balanced=np.ones_like(drained.balanced))
+    drained_load = replace(
+        drained, machines=replace(drained.machines, balanced=np.ones_like(drained.machines.balanced))
+    )
     assert mast_opt.verify(drained_load, Plan(away)).terms["balance"] > lacks[left].sum()
 
 
@@ -205,16 +229,16 @@ def test_the_frontier_of_load_and_moves() -> None:
 
 def test_all_capacity_may_be_taken_and_a_drained_machine_has_no_safety_capacity() -> None:
     """Safety capacity below what is taken ends at 0; a drained machine has none, whatever it had."""
-    a1 = CROWDED.machines.index("a1")
-    low = replace(CROWDED, safety=np.minimum(CROWDED.safety, 1))
-    everything = {"machine": "a1", "resource": "cpu", "amount": -int(CROWDED.capacity[a1, CPU])}
+    a1 = CROWDED.machines.labels.index("a1")
+    low = replace(CROWDED, machines=replace(CROWDED.machines, safety=np.minimum(CROWDED.machines.safety, 1)))
+    everything = {"machine": "a1", "resource": "cpu", "amount": -int(CROWDED.machines.capacity[a1, CPU])}
     emptied = happened(kind_of(low), low, Scenario("it", {"add_capacity": everything}))
-    assert (emptied.capacity[a1, CPU], emptied.safety[a1, CPU]) == (0, 0)
+    assert (emptied.machines.capacity[a1, CPU], emptied.machines.safety[a1, CPU]) == (0, 0)
     drained = happened(kind_of(CROWDED), CROWDED, Scenario("it", {"drain_machines": "a1"}))
-    assert CROWDED.safety[a1].any()
-    assert not drained.safety[a1].any()
+    assert CROWDED.machines.safety[a1].any()
+    assert not drained.machines.safety[a1].any()
 
 
 def test_reassigned_processes_are_those_on_another_machine() -> None:
-    moved = kind_of(CROWDED).questions().moved(CROWDED, CROWDED, Plan(CROWDED.initial), BEST)
+    moved = kind_of(CROWDED).questions().moved(CROWDED, CROWDED, Plan(CROWDED.processes.initial), BEST)
     assert moved == {"reassigned_processes": 1}

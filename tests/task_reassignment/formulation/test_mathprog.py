@@ -50,40 +50,41 @@ def test_machines_without_balance_goals(seed: int, tmp_path: Path) -> None:
     problem = challenge(rng, processes=6, machines=4, resources=3)
     problem = replace(
         problem,
-        balanced=np.array([False, True, True, seed % 2 > 0]),
-        balance_first=np.array([0, 1]),
-        balance_second=np.array([1, 2]),
-        balance_target=np.array([5, 3]),
-        balance_weight=np.array([7, 2]),
+        machines=replace(problem.machines, balanced=np.array([False, True, True, seed % 2 > 0])),
+        balances=replace(
+            problem.balances,
+            first=np.array([0, 1]),
+            second=np.array([1, 2]),
+            target=np.array([5, 3]),
+            weight=np.array([7, 2]),
+        ),
     )
     data = same(problem, tmp_path)
     solution = mast_opt.solve(problem, "highs", gap=0, threads=1)
     assert optimum(MODEL, data) == pytest.approx(solution.objective, rel=1e-9)
     assert aggregate_bound(problem) <= some(solution.objective) + 1e-6
-    free = problem.capacity.copy()
-    np.subtract.at(free, some(solution.plan).machine, problem.need)
+    free = problem.machines.capacity.copy()
+    np.subtract.at(free, some(solution.plan).machine, problem.processes.need)
     lacks = [
         weight * max(0, target * free[m, first] - free[m, second])
         for first, second, target, weight in ((0, 1, 5, 7), (1, 2, 3, 2))
-        for m in np.flatnonzero(problem.balanced)
+        for m in np.flatnonzero(problem.machines.balanced)
     ]
     assert some(solution.verdict).terms["balance"] == sum(lacks)
     level = base_levels(problem)
     fleet = twine_arrays_of(problem, OperatorParams())
     np.add.at(level, some(solution.plan).machine, fleet.feature)
     goals = slice(len(problem.resources), None)
-    assert (np.maximum(level[:, goals], 0) @ problem.balance_weight).sum() == sum(lacks)
+    assert (np.maximum(level[:, goals], 0) @ problem.balances.weight).sum() == sum(lacks)
 
 
 def test_labels_of_any_kind_and_services_without_processes(tmp_path: Path) -> None:
     problem = hand(tmp_path)
     odd = replace(
         problem,
-        machines=("a b", "a_b", "ä"),
-        move_groups=("", "0", "g 1"),
-        services=("data;", "end", "'", "empty"),
-        spread_min=np.array([2, 1, 0, 5]),
-        dependent=np.array([1, 1, 2]),
-        dependency=np.array([0, 1, 3]),
+        machines=replace(problem.machines, labels=("a b", "a_b", "ä")),
+        move_groups=replace(problem.move_groups, labels=("", "0", "g 1")),
+        services=replace(problem.services, labels=("data;", "end", "'", "empty"), spread_min=np.array([2, 1, 0, 5])),
+        dependencies=replace(problem.dependencies, service=np.array([1, 1, 2]), needs=np.array([0, 1, 3])),
     )
     same(odd, tmp_path)

@@ -22,24 +22,24 @@ from tests.narrowing import some
 
 def replay(problem: TaskReassignment, plan: Plan, migration_plan: Steps) -> None:
     """Hold everything on both machines during a wave, transient resources to the end; compare with capacities."""
-    machine = problem.initial.copy()
+    machine = problem.processes.initial.copy()
     left: list[tuple[int, int]] = []
     for wave in range(migration_plan.waves):
         moves = [step for step in migration_plan.moves if step.wave == wave]
         assert moves
-        held = np.zeros_like(problem.capacity)
-        np.add.at(held, machine, problem.need)
-        services = {(int(problem.service[p]), int(m)) for p, m in enumerate(machine)}
+        held = np.zeros_like(problem.machines.capacity)
+        np.add.at(held, machine, problem.processes.need)
+        services = {(int(problem.processes.service[p]), int(m)) for p, m in enumerate(machine)}
         for step in moves:
             assert machine[step.process] == step.source
-            assert (int(problem.service[step.process]), step.target) not in services
-            services.add((int(problem.service[step.process]), step.target))
+            assert (int(problem.processes.service[step.process]), step.target) not in services
+            services.add((int(problem.processes.service[step.process]), step.target))
         for process, source in left:
-            held[source] += problem.need[process] * problem.transient
+            held[source] += problem.processes.need[process] * problem.resources.transient
         for step in moves:
-            held[step.target] += problem.need[step.process]
+            held[step.target] += problem.processes.need[step.process]
             machine[step.process] = step.target
-        assert (held <= problem.capacity).all()
+        assert (held <= problem.machines.capacity).all()
         left += [(step.process, step.source) for step in moves]
     reached = machine == plan.machine
     assert reached.all() == (not migration_plan.blocked)
@@ -61,15 +61,18 @@ def tight(spare: int) -> TaskReassignment:
     problem = challenge(np.random.default_rng(0), processes=2, machines=3, resources=1)
     return replace(
         problem,
-        need=np.array([[5], [5]]),
-        capacity=np.array([[5], [5], [spare]]),
-        initial=np.array([0, 1]),
-        service=np.array([0, 1]),
-        transient=np.array([False]),
-        balance_first=np.zeros(0, np.int64),
-        balance_second=np.zeros(0, np.int64),
-        balance_target=np.zeros(0, np.int64),
-        balance_weight=np.zeros(0, np.int64),
+        processes=replace(
+            problem.processes, need=np.array([[5], [5]]), initial=np.array([0, 1]), service=np.array([0, 1])
+        ),
+        machines=replace(problem.machines, capacity=np.array([[5], [5], [spare]])),
+        resources=replace(problem.resources, transient=np.array([False])),
+        balances=replace(
+            problem.balances,
+            first=np.zeros(0, np.int64),
+            second=np.zeros(0, np.int64),
+            target=np.zeros(0, np.int64),
+            weight=np.zeros(0, np.int64),
+        ),
     )
 
 
@@ -118,29 +121,30 @@ def exchanges(
     moved = np.flatnonzero(initial != target)
     np.add.at(stay, initial[moved], need[moved] * transient)
     spare = np.minimum([draw(amounts) for _ in range(M)], most_spare)
-    problem = replace(
-        challenge(np.random.default_rng(0), processes=P, machines=M, resources=K),
-        services=tuple(f"s{n}" for n in range(P)),
-        spread_min=np.ones(P, np.int64),
-        dependent=np.zeros(0, np.int64),
-        dependency=np.zeros(0, np.int64),
-        service=service,
-        need=need,
-        capacity=np.maximum(held, then + stay) + spare,
-        initial=initial,
-        transient=transient,
+    problem = challenge(np.random.default_rng(0), processes=P, machines=M, resources=K).with_columns(
+        {
+            "services.labels": tuple(f"s{n}" for n in range(P)),
+            "services.spread_min": np.ones(P, np.int64),
+            "dependencies.service": np.zeros(0, np.int64),
+            "dependencies.needs": np.zeros(0, np.int64),
+            "processes.service": service,
+            "processes.need": need,
+            "machines.capacity": np.maximum(held, then + stay) + spare,
+            "processes.initial": initial,
+            "resources.transient": transient,
+        }
     )
     return problem, Plan(target)
 
 
 def fewest(problem: TaskReassignment, plan: Plan) -> int | None:
     """The fewest single moves that lead to the plan, None where no order does. Every one is tried, in plain Python."""
-    need, transient = problem.need.tolist(), problem.transient.tolist()
-    service, goal = problem.service.tolist(), tuple(plan.machine.tolist())
+    need, transient = problem.processes.need.tolist(), problem.resources.transient.tolist()
+    service, goal = problem.processes.service.tolist(), tuple(plan.machine.tolist())
     resources = range(len(transient))
 
     def feasible(at: tuple[int, ...], left: tuple[tuple[int, int], ...], moving: int, source: int) -> bool:
-        held = [[0] * len(transient) for _ in problem.machines]
+        held = [[0] * len(transient) for _ in problem.machines.labels]
         for q, m in enumerate(at):
             for k in resources:
                 held[m][k] += need[q][k]
@@ -148,10 +152,10 @@ def fewest(problem: TaskReassignment, plan: Plan) -> int | None:
             held[source][k] += need[moving][k]
             for q, m in left:
                 held[m][k] += need[q][k] * transient[k]
-        full = all(held[m][k] <= problem.capacity[m, k] for m in range(len(held)) for k in resources)
+        full = all(held[m][k] <= problem.machines.capacity[m, k] for m in range(len(held)) for k in resources)
         return full and all(q == moving or (service[q], at[q]) != (service[moving], at[moving]) for q in range(len(at)))
 
-    start: tuple[tuple[int, ...], tuple[tuple[int, int], ...]] = (tuple(problem.initial.tolist()), ())
+    start: tuple[tuple[int, ...], tuple[tuple[int, int], ...]] = (tuple(problem.processes.initial.tolist()), ())
     seen, todo = {start}, deque([(0, start)])
     while todo:
         moves, (at, left) = todo.popleft()
@@ -173,7 +177,9 @@ def fewest(problem: TaskReassignment, plan: Plan) -> int | None:
 @given(exchanges(processes=4, machines=3, most_spare=2))
 def test_the_search_finds_the_fewest_moves(case: tuple[TaskReassignment, Plan]) -> None:
     problem, plan = case
-    found = steps_search.search(problem, problem.initial, problem.capacity - problem.held, plan.machine)
+    found = steps_search.search(
+        problem, problem.processes.initial, problem.machines.capacity - problem.held, plan.machine
+    )
     assert found.exhausted
     assert (None if found.moves is None else len(found.moves)) == fewest(problem, plan)
 
@@ -192,25 +198,25 @@ def test_a_stuck_answer_has_no_order_and_what_it_names_helps(case: tuple[TaskRea
         return
     assert found.proven
     assert fewest(problem, plan) is None
-    machine = problem.initial.copy()
-    free = problem.capacity - problem.held
+    machine = problem.processes.initial.copy()
+    free = problem.machines.capacity - problem.held
     for step in found.moves:
-        free[step.target] -= problem.need[step.process]
-        free[step.source] += problem.need[step.process] * ~problem.transient
+        free[step.target] -= problem.processes.need[step.process]
+        free[step.source] += problem.processes.need[step.process] * ~problem.resources.transient
         machine[step.process] = step.target
     for one in found.blocked:
         there = machine == one.target
-        assert one.conflict == (problem.service[one.process] in problem.service[there])
-        assert one.missing.tolist() == np.maximum(problem.need[one.process] - free[one.target], 0).tolist()
+        assert one.conflict == (problem.processes.service[one.process] in problem.processes.service[there])
+        assert one.missing.tolist() == np.maximum(problem.processes.need[one.process] - free[one.target], 0).tolist()
         assert one.conflict or one.missing.any()
     able = [one for one in found.blocked if not one.conflict]
     assert bool(plan_steps.relief) == bool(able)
     for words in plan_steps.relief:
-        assert any(words.endswith(f"would let {problem.processes[one.process]} move there") for one in able)
+        assert any(words.endswith(f"would let {problem.processes.labels[one.process]} move there") for one in able)
 
 
 def test_where_a_process_of_the_same_service_is_in_the_way_room_is_no_relief() -> None:
-    problem = replace(tight(4), service=np.array([0, 0]))
+    problem = tight(4).with_columns({"processes.service": np.array([0, 0])})
     plan_steps = migration_plan(problem, Plan(np.array([1, 0])))
     assert [one.reason for one in plan_steps.stuck] == [
         "5 of r0 are missing there; a process of the same service is still there"
@@ -223,11 +229,11 @@ def aside() -> TaskReassignment:
     problem = challenge(np.random.default_rng(0), processes=3, machines=4, resources=1)
     return replace(
         problem,
-        need=np.array([[5], [5], [1]]),
-        capacity=np.array([[5], [5], [5], [1]]),
-        initial=np.array([0, 1, 2]),
-        service=np.array([0, 1, 2]),
-        transient=np.array([False]),
+        processes=replace(
+            problem.processes, need=np.array([[5], [5], [1]]), initial=np.array([0, 1, 2]), service=np.array([0, 1, 2])
+        ),
+        machines=replace(problem.machines, capacity=np.array([[5], [5], [5], [1]])),
+        resources=replace(problem.resources, transient=np.array([False])),
     )
 
 
@@ -250,17 +256,18 @@ def crowd(
 ) -> TaskReassignment:
     """Processes by what they need, and machines by what they have, of each resource."""
     P, M, K = len(need), len(capacity), len(capacity[0])
-    return replace(
-        challenge(np.random.default_rng(0), processes=P, machines=M, resources=K),
-        services=tuple(f"s{n}" for n in range(P)),
-        spread_min=np.ones(P, np.int64),
-        dependent=np.zeros(0, np.int64),
-        dependency=np.zeros(0, np.int64),
-        service=np.array(range(P) if service is None else service),
-        need=np.array(need),
-        capacity=np.array(capacity),
-        initial=np.array(initial),
-        transient=np.array([False] * K if transient is None else transient),
+    return challenge(np.random.default_rng(0), processes=P, machines=M, resources=K).with_columns(
+        {
+            "services.labels": tuple(f"s{n}" for n in range(P)),
+            "services.spread_min": np.ones(P, np.int64),
+            "dependencies.service": np.zeros(0, np.int64),
+            "dependencies.needs": np.zeros(0, np.int64),
+            "processes.service": np.array(range(P) if service is None else service),
+            "processes.need": np.array(need),
+            "machines.capacity": np.array(capacity),
+            "processes.initial": np.array(initial),
+            "resources.transient": np.array([False] * K if transient is None else transient),
+        }
     )
 
 
@@ -268,7 +275,7 @@ def test_a_direct_move_that_makes_others_longer_waits() -> None:
     """1 and 2 change machines, and 0 comes to machine 0. If 0 comes first, 1 has to make a stopover."""
     problem = crowd(need=[[1], [1], [1]], capacity=[[2], [1], [1]], initial=[2, 0, 1])
     target = np.array([0, 1, 0])
-    found = steps_search.search(problem, problem.initial, problem.capacity - problem.held, target)
+    found = steps_search.search(problem, problem.processes.initial, problem.machines.capacity - problem.held, target)
     assert found.moves == ((2, 1, 0), (1, 0, 1), (0, 2, 0))
 
 
@@ -290,10 +297,12 @@ def test_the_smallest_process_makes_the_stopover() -> None:
     found = steps(problem, plan)
     replay(problem, plan, found)
     assert rows(found) == [(0, 1, 1, 2, True), (1, 0, 0, 1, False), (2, 1, 2, 0, False)]
-    narrow = replace(problem, capacity=np.array([[5, 1], [5, 1], [3, 1]]))
+    narrow = replace(problem, machines=replace(problem.machines, capacity=np.array([[5, 1], [5, 1], [3, 1]])))
     assert rows(steps(narrow, plan)) == rows(found)
     for lacking in ([2, 1], [3, 0]):
-        assert steps(replace(problem, capacity=np.array([[5, 1], [5, 1], lacking])), plan).blocked
+        assert steps(
+            replace(problem, machines=replace(problem.machines, capacity=np.array([[5, 1], [5, 1], lacking]))), plan
+        ).blocked
 
 
 @pytest.mark.usefixtures("no_search")
@@ -342,7 +351,11 @@ def test_what_transient_resources_block_is_searched_from_the_beginning() -> None
     replay(problem, plan, found)
     assert rows(found) == [(0, 2, 0, 1, False), (1, 0, 1, 0, False), (2, 1, 0, 1, False)]
     assert found.proven
-    stuck = replace(problem, capacity=np.array([[3, 1], [3, 1], [0, 1]]), need=np.array([[2, 0], [1, 1], [1, 0]]))
+    stuck = replace(
+        problem,
+        machines=replace(problem.machines, capacity=np.array([[3, 1], [3, 1], [0, 1]])),
+        processes=replace(problem.processes, need=np.array([[2, 0], [1, 1], [1, 0]])),
+    )
     plan_steps = steps(stuck, plan)
     replay(stuck, plan, plan_steps)
     assert bool(plan_steps.blocked) == (fewest(stuck, plan) is None)

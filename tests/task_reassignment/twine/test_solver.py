@@ -52,7 +52,7 @@ def test_between_the_bound_and_today(family: str, seed: int) -> None:
     assert solution.verdict is not None
     assert solution.verdict.ok
     assert solution.objective is not None
-    today = verify(problem, Plan(problem.initial.copy()))
+    today = verify(problem, Plan(problem.processes.initial.copy()))
     assert solution.objective <= today.objective or not today.ok
     if exact.bound is not None:
         assert solution.objective >= exact.bound - 1e-6 * abs(exact.bound) - 1e-9
@@ -110,18 +110,18 @@ def test_a_cooling_that_ends_with_excess_is_made_good(seed: int) -> None:
     watch = SearchMonitor(StoppingCriteria(gap=0.0, iterations=100))
     found = twine(problem, SearchContext(np.random.default_rng(seed), watch, 1, no_solver), None, PARAMS)
     assert found.plan is not None
-    today = verify(problem, Plan(problem.initial))
+    today = verify(problem, Plan(problem.processes.initial))
     assert verify(problem, found.plan).objective < 0.9 * today.objective
 
 
 def test_a_retry_keeps_to_capacities_where_an_assignment_is_known() -> None:
     problem = FAMILIES["challenge"].generate(np.random.default_rng(3), processes=300, machines=12, resources=4)
-    chain = chain_at(problem, problem.initial)
+    chain = chain_at(problem, problem.processes.initial)
     chain.retry(SHARES, 0.0)
     for at in range(20):
         chain.round(at / 20)
         assert chain._state.total[EXCESS] == 0.0
-    assert chain.cost < verify(problem, Plan(problem.initial)).objective
+    assert chain.cost < verify(problem, Plan(problem.processes.initial)).objective
 
 
 def test_a_request_to_stop_ends_the_round_and_keeps_the_plan() -> None:
@@ -159,10 +159,8 @@ def test_a_broken_start_is_no_plan() -> None:
     problem = FAMILIES["containers"].generate(np.random.default_rng(0), processes=2, machines=2, resources=1)
     problem = replace(
         problem,
-        need=np.array([[10], [10]]),
-        capacity=np.array([[15], [5]]),
-        safety=np.array([[15], [5]]),
-        initial=np.array([0, 0]),
+        processes=replace(problem.processes, need=np.array([[10], [10]]), initial=np.array([0, 0])),
+        machines=replace(problem.machines, capacity=np.array([[15], [5]]), safety=np.array([[15], [5]])),
     )
     watch = SearchMonitor(StoppingCriteria(gap=0.0, iterations=2))
     found = twine(problem, SearchContext(np.random.default_rng(0), watch, 1, no_solver), None, PARAMS)
@@ -175,8 +173,9 @@ def few(**given: Any) -> TaskReassignment:
     sizes = {"processes": len(given["need"]), "machines": len(given["capacity"]), "resources": len(given["need"][0])}
     problem = FAMILIES["containers"].generate(np.random.default_rng(0), **sizes)
     changes: dict[str, Any] = {"safety": given["capacity"], **given}
-    arrays: dict[str, Any] = {name: np.array(value) for name, value in changes.items()}
-    return replace(problem, **arrays)
+    groups = {"service": "processes", "need": "processes", "initial": "processes", "move_cost": "processes"}
+    groups |= {"capacity": "machines", "safety": "machines", "transient": "resources", "load_weight": "resources"}
+    return problem.with_columns({f"{groups[name]}.{name}": np.array(value) for name, value in changes.items()})
 
 
 def searched(problem: TaskReassignment, *start: int) -> float:
@@ -194,7 +193,10 @@ def searched(problem: TaskReassignment, *start: int) -> float:
 
 def test_a_service_without_processes_spreads_nowhere() -> None:
     problem = few(need=[[5], [6]], capacity=[[10], [10]], initial=[0, 1])
-    empty = replace(problem, services=(*problem.services, "empty"), spread_min=np.array([1, 1, 2]))
+    empty = replace(
+        problem,
+        services=replace(problem.services, labels=(*problem.services.labels, "empty"), spread_min=np.array([1, 1, 2])),
+    )
     assert searched(empty) == 0
 
 
@@ -217,7 +219,7 @@ def test_a_start_that_breaks_a_transient_capacity_is_mended(
         transient=[True],
         load_weight=[99],
     )
-    broken, today = verify(problem, Plan(np.array(start))), verify(problem, Plan(problem.initial))
+    broken, today = verify(problem, Plan(np.array(start))), verify(problem, Plan(problem.processes.initial))
     assert not broken.ok
     assert today.ok
     assert broken.objective < today.objective
@@ -240,15 +242,15 @@ def test_of_two_of_a_service_one_goes_where_transient_room_is() -> None:
         service=[0, 0, 1],
         transient=[False, True],
     )
-    assert initial_assignment(problem, problem.initial).tolist() == [0, 2, 1]
+    assert initial_assignment(problem, problem.processes.initial).tolist() == [0, 2, 1]
     assert searched(problem) > 0
 
 
 def test_of_two_of_a_service_the_search_finds_which_has_to_go() -> None:
     """The initial assignment looks for room for the second only, and there is none; for the first there is."""
     problem = few(need=[[2], [8], [5]], capacity=[[10], [10]], initial=[0, 0, 1], service=[0, 0, 1], transient=[True])
-    assert initial_assignment(problem, problem.initial).tolist() == [0, 0, 1]
-    assert not verify(problem, Plan(problem.initial)).ok
+    assert initial_assignment(problem, problem.processes.initial).tolist() == [0, 0, 1]
+    assert not verify(problem, Plan(problem.processes.initial)).ok
     assert searched(problem) == 1 + 10
 
 
@@ -263,12 +265,11 @@ def test_two_of_a_service_on_one_machine_are_parted() -> None:
     problem = FAMILIES["containers"].generate(np.random.default_rng(0), processes=6, machines=3, resources=2)
     together = replace(
         problem,
-        service=np.array([0, 0, 0, 1, 2, 3]),
-        services=("a", "b", "c", "d"),
-        spread_min=np.ones(4, np.int64),
-        initial=np.array([0, 0, 0, 1, 1, 2]),
-        capacity=problem.capacity * 2,
-        safety=problem.safety * 2,
+        processes=replace(
+            problem.processes, service=np.array([0, 0, 0, 1, 2, 3]), initial=np.array([0, 0, 0, 1, 1, 2])
+        ),
+        services=replace(problem.services, labels=("a", "b", "c", "d"), spread_min=np.ones(4, np.int64)),
+        machines=replace(problem.machines, capacity=problem.machines.capacity * 2, safety=problem.machines.safety * 2),
     )
     solution = mast_opt.solve(together, "twine", iterations=3, seed=0, threads=1)
     assert solution.plan is not None
@@ -278,9 +279,13 @@ def test_two_of_a_service_on_one_machine_are_parted() -> None:
 def test_where_only_moves_are_left_each_of_them_counts() -> None:
     """Needs weigh millions, but all have room: what an assignment costs is one for each move."""
     problem = mast_opt.generate("task-reassignment", "containers", seed=1, processes=50, machines=5, resources=1)
-    wide = problem.capacity * 50
-    problem = replace(problem, capacity=wide, safety=wide, load_weight=problem.load_weight * 10**6)
-    chain = chain_at(problem, (problem.initial + 1) % 5)
+    wide = problem.machines.capacity * 50
+    problem = replace(
+        problem,
+        machines=replace(problem.machines, capacity=wide, safety=wide),
+        resources=replace(problem.resources, load_weight=problem.resources.load_weight * 10**6),
+    )
+    chain = chain_at(problem, (problem.processes.initial + 1) % 5)
     assert chain.cost == 50 + 10  # a move each, and the most moves of a service, which weigh 10
     chain.reheat(0.2, 0.4, SHARES, 0.0, 1.0)
     assert chain._to < 0.1

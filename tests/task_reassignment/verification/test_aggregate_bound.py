@@ -25,17 +25,17 @@ def weighted(problem: TaskReassignment, order: tuple[str, ...] = (), **weights: 
 def test_need_and_room_are_summed(tmp_path: Path) -> None:
     """27 − 14 and 24 − 12 are free; 2 · 13 − 12 are missing, at 5 each. The safety capacities sum to 17 and 19."""
     assert aggregate_bound(hand(tmp_path)) == 70
-    assert aggregate_bound(replace(hand(tmp_path), safety=SAFETY)) == 45 + 70
+    assert aggregate_bound(hand(tmp_path).with_columns({"machines.safety": SAFETY})) == 45 + 70
 
 
 def test_both_terms_have_their_weight(tmp_path: Path) -> None:
-    problem = replace(hand(tmp_path), safety=SAFETY)
+    problem = hand(tmp_path).with_columns({"machines.safety": SAFETY})
     assert aggregate_bound(weighted(problem, load=3.0, balance=2.0)) == 3 * 45 + 2 * 70
 
 
 @pytest.mark.parametrize(("first", "bound"), [("load", 45), ("balance", 70), ("machine_move", 0)])
 def test_a_lexicographic_objective_is_bounded_in_its_first_term(tmp_path: Path, first: str, bound: float) -> None:
-    problem = replace(hand(tmp_path), safety=SAFETY)
+    problem = hand(tmp_path).with_columns({"machines.safety": SAFETY})
     terms = list(problem.objective.weights)
     order = (first, *(term for term in terms if term != first))
     assert aggregate_bound(weighted(problem, order, load=3.0, balance=2.0)) == bound
@@ -45,14 +45,17 @@ def test_a_lexicographic_objective_is_bounded_in_its_first_term(tmp_path: Path, 
     ("changes", "bound"),
     [
         # m0 and m1 have 20 and 16, m2 takes at most 7 and 8 of 14 and 12: least free 6, 4, most free 13, 12
-        ({"balance_target": np.array([3])}, 5 * (3 * 6 - 12)),
-        ({"balance_target": np.array([2])}, 0),
+        ({"balances.target": np.array([3])}, 5 * (3 * 6 - 12)),
+        ({"balances.target": np.array([2])}, 0),
         # m2 could take all of it: most free 20, 16
-        ({"balance_target": np.array([3]), "capacity": np.array([[10, 8], [10, 8], [20, 20]])}, 5 * (3 * 6 - 16)),
+        (
+            {"balances.target": np.array([3]), "machines.capacity": np.array([[10, 8], [10, 8], [20, 20]])},
+            5 * (3 * 6 - 16),
+        ),
     ],
 )
 def test_machines_without_balance_goals_take_what_they_have_room_for(
     tmp_path: Path, changes: dict[str, Any], bound: float
 ) -> None:
-    problem = replace(hand(tmp_path), balanced=np.array([True, True, False]), **changes)
+    problem = hand(tmp_path).with_columns({"machines.balanced": np.array([True, True, False]), **changes})
     assert aggregate_bound(problem) == bound

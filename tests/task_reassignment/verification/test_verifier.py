@@ -57,21 +57,30 @@ def test_a_broken_limit_is_named(tmp_path: Path, machine: tuple[int, ...], name:
 def test_a_machine_may_be_full(tmp_path: Path) -> None:
     """Today m0 holds 7 of r0 and 5 of r1."""
     problem = hand(tmp_path)
-    full = problem.capacity.copy()
+    full = problem.machines.capacity.copy()
     full[0] = [7, 5]
-    assert verify(replace(problem, capacity=full), plan(0, 2, 0, 1, 2)).ok
+    assert verify(replace(problem, machines=replace(problem.machines, capacity=full)), plan(0, 2, 0, 1, 2)).ok
 
 
 def test_a_service_without_processes_has_nothing_to_spread(tmp_path: Path) -> None:
     problem = hand(tmp_path)
-    more = replace(problem, services=(*problem.services, "s3"), spread_min=np.append(problem.spread_min, 2))
+    more = replace(
+        problem,
+        services=replace(
+            problem.services,
+            labels=(*problem.services.labels, "s3"),
+            spread_min=np.append(problem.services.spread_min, 2),
+        ),
+    )
     assert verify(more, plan(0, 2, 0, 1, 2)).ok
 
 
 @pytest.mark.parametrize("needed", [(0, 2), (2, 0)])
 def test_every_dependency_of_a_service_counts(tmp_path: Path, needed: tuple[int, int]) -> None:
     """s1, which is p2 on m0, needs s0 and s2 near; of s2 only p3 is. s2 needs s0."""
-    problem = replace(hand(tmp_path), dependent=np.array([1, 1, 2]), dependency=np.array([*needed, 0]))
+    problem = hand(tmp_path).with_columns(
+        {"dependencies.service": np.array([1, 1, 2]), "dependencies.needs": np.array([*needed, 0])}
+    )
     assert verify(problem, plan(0, 2, 0, 1, 2)).ok
     found = verify(problem, plan(0, 2, 0, -1, 2)).violations
     assert {one.name for one in found} == {"assigned[p3]", "dependency[p2,s2,n0]"}
@@ -80,7 +89,9 @@ def test_every_dependency_of_a_service_counts(tmp_path: Path, needed: tuple[int,
 def test_a_resource_that_is_not_transient_is_free_at_once(tmp_path: Path) -> None:
     """The swap that breaks capacity[m0,r1] above does so only by what p2 still holds there."""
     problem = hand(tmp_path)
-    assert verify(replace(problem, transient=np.zeros(2, np.bool_)), plan(0, 2, 1, 0, 2)).ok
+    assert verify(
+        replace(problem, resources=replace(problem.resources, transient=np.zeros(2, np.bool_))), plan(0, 2, 1, 0, 2)
+    ).ok
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -88,14 +99,17 @@ def test_metrics_are_what_the_documentation_says(seed: int) -> None:
     """Plain loops, on plans that break limits too; some capacities are 0, and some machines exceed one safety only."""
     rng = np.random.default_rng(seed)
     problem = challenge(rng, processes=9, machines=4, resources=2)
-    capacity, need = problem.capacity.copy(), problem.need
+    capacity, need = problem.machines.capacity.copy(), problem.processes.need
     capacity[0, 0], capacity[1, 1] = 0, 1
-    problem = replace(problem, capacity=capacity, safety=rng.integers(0, need.sum(axis=0), capacity.shape))
+    problem = replace(
+        problem,
+        machines=replace(problem.machines, capacity=capacity, safety=rng.integers(0, need.sum(axis=0), capacity.shape)),
+    )
     machine = rng.integers(0, 4, 9)
     use = [[sum(int(need[p, k]) for p in range(9) if machine[p] == m) for k in range(2)] for m in range(4)]
     cells = [(m, k, capacity[m, k]) for m in range(4) for k in range(2)]
-    over = {(m, k): max(0, use[m][k] - int(problem.safety[m, k])) for m, k, _ in cells}
-    moved = sum(machine[p] != problem.initial[p] for p in range(9))
+    over = {(m, k): max(0, use[m][k] - int(problem.machines.safety[m, k])) for m, k, _ in cells}
+    moved = sum(machine[p] != problem.processes.initial[p] for p in range(9))
     assert verify(problem, plan(*machine.tolist())).metrics == pytest.approx(
         {
             "moved_processes": moved,
@@ -115,12 +129,12 @@ def test_a_plan_of_another_length_is_an_error(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "name", "index"),
     [
-        ({"capacity": np.full((3, 2), 3)}, "capacity", ("r0",)),
-        ({"capacity": np.full((3, 2), 3)}, "capacity", ("p0",)),
-        ({"capacity": np.full((3, 2), 3)}, "capacity", ("m0", "r1")),
-        ({"spread_min": np.array([3, 1, 1])}, "spread", ("s0",)),
-        ({"service": np.array([0, 0, 0, 0, 2])}, "conflict", ("s0",)),
-        ({"service": np.array([1, 1, 1, 2, 2])}, "dependency", ("s1", "s0")),
+        ({"machines.capacity": np.full((3, 2), 3)}, "capacity", ("r0",)),
+        ({"machines.capacity": np.full((3, 2), 3)}, "capacity", ("p0",)),
+        ({"machines.capacity": np.full((3, 2), 3)}, "capacity", ("m0", "r1")),
+        ({"services.spread_min": np.array([3, 1, 1])}, "spread", ("s0",)),
+        ({"processes.service": np.array([0, 0, 0, 0, 2])}, "conflict", ("s0",)),
+        ({"processes.service": np.array([1, 1, 1, 2, 2])}, "dependency", ("s1", "s0")),
     ],
 )
 def test_what_no_plan_can_meet_is_seen_before_solving(
@@ -128,4 +142,4 @@ def test_what_no_plan_can_meet_is_seen_before_solving(
 ) -> None:
     problem = hand(tmp_path)
     assert conflicts(problem) == ()
-    assert (name, index) in [(found.constraint, found.index) for found in conflicts(replace(problem, **change))]
+    assert (name, index) in [(found.constraint, found.index) for found in conflicts(problem.with_columns(change))]

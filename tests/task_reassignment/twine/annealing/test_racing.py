@@ -36,7 +36,7 @@ def behind(race: Racing, rung: int, energy: float) -> bool:
 def cooled(runner: Runner | None, end: float = 0.5) -> tuple[Chain, int]:
     """A chain after a cooling from hot, and the rounds that it was given."""
     problem = FAMILIES["challenge"].generate(np.random.default_rng(3), processes=150, machines=12, resources=4)
-    begin = initial_assignment(problem, problem.initial)
+    begin = initial_assignment(problem, problem.processes.initial)
     chain = chain_at(problem, begin)
     chain.heat(SHARES, 0.0, end, runner)
     for at in range(ROUNDS):
@@ -111,7 +111,7 @@ def test_a_cooling_that_leads_passes_every_rung() -> None:
     chain, _ = cooled(runner)
     problem = chain._problem
     assert len(runner.energies) == len(RACE.rungs)
-    assert chain.cost < verify(problem, Plan(problem.initial)).objective
+    assert chain.cost < verify(problem, Plan(problem.processes.initial)).objective
 
 
 def test_the_pace_only_falls_and_ends_cold() -> None:

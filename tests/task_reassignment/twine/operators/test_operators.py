@@ -40,7 +40,7 @@ def drawn(seed: int, family: str = "challenge") -> TaskReassignment:
 
 def begun(problem: TaskReassignment, seed: int) -> tuple[TwineArrays, TwineState]:
     fleet = twine_arrays_of(problem, OperatorParams())
-    return fleet, state_of(problem, fleet, problem.initial, np.random.default_rng(seed))
+    return fleet, state_of(problem, fleet, problem.processes.initial, np.random.default_rng(seed))
 
 
 def weighed(state: TwineState) -> float:
@@ -57,7 +57,11 @@ def assert_counted(problem: TaskReassignment, fleet: TwineArrays, state: TwineSt
 def assert_allowed(problem: TaskReassignment, state: TwineState) -> None:
     """Conflicts and transient capacities are never broken on the way."""
     verdict = verify(problem, Plan(state.machine.astype(np.int64)))
-    transient = {name for name, is_transient in zip(problem.resources, problem.transient, strict=True) if is_transient}
+    transient = {
+        name
+        for name, is_transient in zip(problem.resources.labels, problem.resources.transient, strict=True)
+        if is_transient
+    }
     for violation in verdict.violations:
         assert violation.constraint != "conflict"
         assert violation.constraint != "capacity" or violation.index[1] not in transient
@@ -147,10 +151,8 @@ def test_no_change_puts_a_process_where_it_never_fits() -> None:
     problem = FAMILIES["containers"].generate(np.random.default_rng(0), processes=2, machines=3, resources=1)
     problem = replace(
         problem,
-        need=np.array([[20], [10]]),
-        capacity=np.array([[40], [15], [40]]),
-        safety=np.array([[0], [15], [0]]),
-        initial=np.array([0, 2]),
+        processes=replace(problem.processes, need=np.array([[20], [10]]), initial=np.array([0, 2])),
+        machines=replace(problem.machines, capacity=np.array([[40], [15], [40]]), safety=np.array([[0], [15], [0]])),
     )
     fleet, state = begun(problem, 0)
     assert not shift_process(fleet, state, 0, 1, 1e9, *PRICES)

@@ -1,0 +1,149 @@
+"""Problems as values: equality, hashes, texts, pickles, and rows that are replaced by label."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from dataclasses import FrozenInstanceError, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from mast_opt.core.errors import InstanceError, UsageError
+from mast_opt.task_reassignment import TaskReassignment
+from mast_opt.task_reassignment.entities import Machines
+from tests.task_reassignment.hand import hand
+
+
+@pytest.fixture
+def problem(tmp_path: Path) -> TaskReassignment:
+    return hand(tmp_path)
+
+
+def test_equal_content_is_equal(problem: TaskReassignment, tmp_path: Path) -> None:
+    twin = hand(tmp_path)
+    assert problem is not twin
+    assert problem == twin
+    assert problem.machines == twin.machines
+    assert hash(problem) == hash(twin)
+    assert hash(problem.machines) == hash(twin.machines)
+    other = problem.replace("machines", "m0", balanced=not problem.machines.balanced[0])
+    assert problem != other
+    assert problem.machines != other.machines
+    assert problem.processes == other.processes
+    assert problem != "model"
+
+
+@pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy, lambda value: pickle.loads(pickle.dumps(value))])
+def test_copies_are_equal_and_read_only(problem: TaskReassignment, duplicate: Any) -> None:
+    assert problem.held.any()
+    twin = duplicate(problem)
+    assert twin == problem
+    assert np.array_equal(twin.held, problem.held)
+    assert type(twin.machines.labels) is type(problem.machines.labels)
+    with pytest.raises(ValueError, match="read-only"):
+        twin.machines.capacity[0, 0] = 1
+    with pytest.raises(FrozenInstanceError):
+        twin.machines.capacity = problem.machines.capacity
+
+
+def test_texts_are_short(problem: TaskReassignment) -> None:
+    assert repr(problem).startswith("TaskReassignment('hand': 2 resources, ")
+    assert repr(problem.machines).startswith("Machines(3 machines: location, ")
+
+
+def test_groups_that_do_not_change_are_shared(problem: TaskReassignment) -> None:
+    other = problem.replace("machines", "m1", capacity={"r0": 99})
+    assert other.processes is problem.processes
+    assert other.machines.safety is problem.machines.safety
+    assert other.machines.capacity[1].tolist() == [99, problem.machines.capacity[1, 1]]
+    assert problem.machines.capacity[1, 0] != 99
+
+
+def test_rows_of_entities_by_label(problem: TaskReassignment) -> None:
+    moved = problem.replace("processes", "p0", initial="m1", move_cost=7, need=[1, 2])
+    assert moved.processes.initial[0] == 1
+    assert moved.processes.move_cost[0] == 7
+    assert moved.processes.need[0].tolist() == [1, 2]
+
+
+def test_rows_of_relations_by_key(problem: TaskReassignment) -> None:
+    goal = problem.balances
+    row = ("r0", "r1", int(goal.target[0]))
+    assert problem.replace("balances", row, weight=3).balances.weight.tolist() == [3]
+    assert problem.replace("dependencies", ("s1", "s0"), needs="s2").dependencies.needs.tolist() == [2]
+
+
+@pytest.mark.parametrize(
+    ("group", "row", "values", "words"),
+    [
+        ("machine", "m0", {}, "there is no group 'machine'; expected one of: resources, "),
+        ("machines", "m9", {}, "row of machines: there is no 'm9' among the 3 machines"),
+        ("machines", ("m0",), {}, "among the 3 machines"),
+        ("machines", "M1", {}, "did you mean 'm1'"),
+        ("machines", "m0", {"size": 1}, "machines has no column 'size'; expected one of: location, "),
+        ("machines", "m0", {"location": "l7"}, "location of 'm0' in machines: there is no 'l7' among the 2 locations"),
+        ("machines", "m0", {"location": 1}, "there is no 1 among the 2 locations"),
+        ("machines", "m0", {"location": None}, "there is no None among the 2 locations"),
+        ("machines", "m0", {"capacity": {"r5": 1}}, "there is no 'r5' among the 2 resources"),
+        (
+            "machines",
+            "m0",
+            {"capacity": {"r0": 1.5}},
+            "capacity of 'm0' in machines, r0 is 1.5; expected a whole number",
+        ),
+        ("machines", "m0", {"capacity": [1, 2, 3]}, "expected 2 values, or a mapping from labels"),
+        ("machines", "m0", {"capacity": 4}, "expected 2 values, or a mapping from labels"),
+        ("machines", "m0", {"balanced": 1}, "is 1; expected true or false"),
+        ("processes", "p0", {"move_cost": True}, "is True; expected a whole number"),
+        ("processes", "p0", {"move_cost": 2**63}, "fits in 64 bits"),
+        ("dependencies", ("s0", "s1"), {}, r"dependencies has no row \(s0, s1\)"),
+        ("dependencies", "s0", {}, r"expected a tuple \(service, needs\)"),
+    ],
+)
+def test_what_cannot_be_replaced(
+    problem: TaskReassignment, group: str, row: Any, values: dict[str, Any], words: str
+) -> None:
+    with pytest.raises(UsageError, match=words):
+        problem.replace(group, row, **values)
+
+
+def test_faults_name_entity_label_value_and_expectation(problem: TaskReassignment) -> None:
+    with pytest.raises(InstanceError, match=r"processes\.need\[p3, 1\]: found '-2'; expected at least 0"):
+        problem.replace("processes", "p3", need={"r1": -2})
+    need = problem.processes.need.copy()
+    need[2, 0] = -1
+    with pytest.raises(InstanceError, match=r"processes\.need\[p2, 0\]: found '-1'; expected at least 0"):
+        replace(problem.processes, need=need)
+    wrong = problem.processes.initial.copy()
+    wrong[1] = 3
+    with pytest.raises(
+        InstanceError, match=r"processes\.initial\[p1\]: found '3'; expected a position on machines, from 0"
+    ):
+        replace(problem, processes=replace(problem.processes, initial=wrong))
+
+
+def test_groups_that_do_not_fit_one_another(problem: TaskReassignment) -> None:
+    narrow = replace(problem.machines, capacity=problem.machines.capacity[:, :1], safety=problem.machines.safety[:, :1])
+    with pytest.raises(InstanceError, match=r"machines\.capacity: found 'shape \(3, 1\)'; expected shape \(3, 2\)"):
+        replace(problem, machines=narrow)
+    with pytest.raises(InstanceError, match=r"machines: found .*expected a Machines"):
+        replace(problem, machines=problem.services)  # type: ignore[arg-type]
+
+
+def test_relabelled(problem: TaskReassignment) -> None:
+    other = problem.relabelled({"machines": ("a", "b", "c"), "locations": ("x", "y")})
+    assert other.labels_of("machines") == ("a", "b", "c")
+    assert other.locations == ("x", "y")
+    with pytest.raises(UsageError, match="there is no axis 'need'; expected one of: locations, neighbourhoods, resour"):
+        other.labels_of("need")
+
+
+def test_the_arrays_of_the_caller_stay_theirs(problem: TaskReassignment) -> None:
+    capacity = problem.machines.capacity.copy()
+    machines: Machines = replace(problem.machines, capacity=capacity)
+    capacity[0, 0] = 0
+    assert machines.capacity[0, 0] == problem.machines.capacity[0, 0] > 0
+    assert not machines.capacity.flags.writeable

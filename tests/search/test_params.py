@@ -145,9 +145,9 @@ def test_values_come_in_the_type_of_the_default() -> None:
     ],
 )
 def test_what_is_wrong_is_told_with_name_value_and_range(texts: list[str], words: str) -> None:
-    with pytest.raises(UsageError) as told:
+    with pytest.raises(UsageError) as raised:
         Sample.parse(texts)
-    assert words in str(told.value)
+    assert words in str(raised.value)
 
 
 def test_what_is_wrong_in_python_is_told_too() -> None:

@@ -40,8 +40,8 @@ solution.plna  # error
 def test_the_types_that_a_user_sees(tmp_path: Path) -> None:
     program = tmp_path / "program.py"
     program.write_text(PROGRAM, encoding="utf-8")
-    told, failed, _ = api.run(["--config-file", str(CONFIGURATION), str(program)])
+    output, failed, _ = api.run(["--config-file", str(CONFIGURATION), str(program)])
     said = [line.split("  # ")[1] if "  # " in line else "" for line in PROGRAM.splitlines()]
-    found = {int(line): text for line, text in re.findall(r':(\d+): note: Revealed type is "(.*)"', told)}
-    found |= {int(line): "error" for line in re.findall(r":(\d+): error: ", told)}
-    assert found == {number: text for number, text in enumerate(said, start=1) if text}, told + failed
+    found = {int(line): text for line, text in re.findall(r':(\d+): note: Revealed type is "(.*)"', output)}
+    found |= {int(line): "error" for line in re.findall(r":(\d+): error: ", output)}
+    assert found == {number: text for number, text in enumerate(said, start=1) if text}, output + failed

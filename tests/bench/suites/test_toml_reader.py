@@ -83,9 +83,9 @@ def test_a_contestant_may_have_parameters(tmp_path: Path) -> None:
 def test_parameters_of_a_contestant_that_do_not_fit_are_faults(tmp_path: Path, old: str, new: str, words: str) -> None:
     file = tmp_path / "fleets.toml"
     file.write_text(FLEETS.replace(old, new))
-    with pytest.raises(SuiteError) as told:
+    with pytest.raises(SuiteError) as raised:
         read_suite(file)
-    assert words in str(told.value)
+    assert words in str(raised.value)
 
 
 def test_public_data_come_from_a_folder_of_the_user(suite_file: Path, tmp_path: Path) -> None:

@@ -62,6 +62,7 @@ class _RuinAndRecreate:
         """[J] the cluster to which the relaxation would send the whole job; −1 if it splits it."""
 
     def run(self, start: Plan | None) -> SearchResult[Plan]:
+        self.watch.chose(self.sub_mips.strategy)
         batch = self.initial.copy()
         admit_in_order(batch, self.p.order, self.watch, exhaustively(self.params.victims.limits()))
         self._offer(batch)

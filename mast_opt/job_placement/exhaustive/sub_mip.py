@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from functools import cached_property
 
@@ -10,6 +11,7 @@ import numpy as np
 from mast_opt.core.arrays import FloatArray
 from mast_opt.core.solve_result import SolveParams
 from mast_opt.job_placement.exhaustive.params import ExhaustiveRepairParams
+from mast_opt.job_placement.exhaustive.strategy import choose_strategy
 from mast_opt.job_placement.formulation.formulation import PerServer, state
 from mast_opt.job_placement.plan import Plan
 from mast_opt.job_placement.problem import JobPlacement
@@ -17,7 +19,7 @@ from mast_opt.job_placement.units import Bools, Ints
 from mast_opt.job_placement.verification.verifier import verify
 from mast_opt.kind.kind import Formulation
 from mast_opt.search.interface import SearchContext
-from mast_opt.search.sub_mip import LEAST_S, SubMip
+from mast_opt.search.sub_mip import LEAST_S, NO_NODE_LIMIT, SubMip
 
 
 class FixAndOptimise:
@@ -25,11 +27,9 @@ class FixAndOptimise:
 
     def __init__(self, problem: JobPlacement, tools: SearchContext, params: ExhaustiveRepairParams) -> None:
         self._problem = problem
-        self._tools, self._params = tools, params
+        self._tools = tools
         self.sub_mip = SubMip(tools, params.sub_mip)
-        self._counted = tools.watch.stop.iterations is not None
-        most = params.sub_mip_columns_counted if self._counted else params.sub_mip_columns
-        self._large = _pairs(problem) > most
+        self.strategy = choose_strategy(_pairs(problem), tools.watch.stop, params)
 
     @cached_property
     def _statement(self) -> PerServer:
@@ -42,11 +42,11 @@ class FixAndOptimise:
     def of_clusters(self, plan: Plan, clusters: Ints) -> Plan | None:
         """The plan with these clusters, the jobs in them and those that wait solved again; None if the program is too
         large or nothing was found."""
-        return None if self._large else self._solved(plan, self._in_clusters(plan, clusters))
+        return self._solved(plan, self._in_clusters(plan, clusters)) if self.strategy.sub_mips else None
 
     def of_jobs(self, plan: Plan, jobs: Bools) -> Plan | None:
         """The plan with these jobs [J] and all victims solved again, likewise."""
-        return None if self._large else self._solved(plan, self._of_jobs(jobs))
+        return self._solved(plan, self._of_jobs(jobs)) if self.strategy.sub_mips else None
 
     def _solved(self, plan: Plan, free: Bools) -> Plan | None:
         formulation = self._formulation
@@ -59,12 +59,14 @@ class FixAndOptimise:
         return better if verify(self._problem, better).ok else None
 
     def _limits(self, start: FloatArray) -> SolveParams:
-        """Limits of a sub-MIP: in nodes where rounds are counted, in seconds otherwise."""
-        limits, remaining_s = self.sub_mip.limits(start=start), self._tools.watch.remaining_s
-        if not self._counted:
-            return replace(limits, time_limit_s=max(min(self._params.sub_mip.time_limit_s, remaining_s), LEAST_S))
-        nodes = self._params.sub_mip_nodes
-        return replace(limits, node_limit=nodes if limits.node_limit is None else min(nodes, limits.node_limit))
+        """Limits of a sub-MIP: those of the strategy, and what remains of the search's time."""
+        nodes = self.strategy.sub_mip_nodes
+        limit_s = min(self.strategy.sub_mip_time_limit_s or math.inf, self._tools.watch.remaining_s)
+        return replace(
+            self.sub_mip.limits(start=start),
+            node_limit=None if nodes == NO_NODE_LIMIT else nodes,
+            time_limit_s=None if math.isinf(limit_s) else max(limit_s, LEAST_S),
+        )
 
     def _of_jobs(self, jobs: Bools) -> Bools:
         """Columns that may change: those of the jobs and of no job."""

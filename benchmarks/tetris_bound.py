@@ -9,15 +9,14 @@ are, with roundings, and with trees after so many seconds in all.
 from __future__ import annotations
 
 import time
-from unittest.mock import patch
 
 import numpy as np
 
 from benchmarks.standard import asked, instances
 from mast_opt.data_placement.tetris.instance_arrays import arrays_of
-from mast_opt.data_placement.tetris.lagrangian import mir_rows as gangs
 from mast_opt.data_placement.tetris.lagrangian.relaxation import Relaxation
 from mast_opt.data_placement.tetris.lagrangian.tree_cut_relaxation import TreeCutRelaxation
+from mast_opt.data_placement.tetris.params import RelaxationParams
 from mast_opt.data_placement.verification.peak_bound import bin_packing_peak_bound
 
 
@@ -35,8 +34,7 @@ def main() -> None:
     shares = []
     for seed, problem in instances(options):
         a, floor = arrays_of(problem, dict(problem.objective.weights)), bin_packing_peak_bound(problem)
-        with patch.object(gangs, "ROUNDINGS", 0):
-            plain = converged(Relaxation(a, floor, problem.splittable), options.seconds)
+        plain = converged(Relaxation(a, floor, problem.splittable, RelaxationParams(roundings=0)), options.seconds)
         rounded = converged(Relaxation(a, floor, problem.splittable), options.seconds)
         trees = TreeCutRelaxation(a, floor, problem.splittable, np.random.default_rng(seed))
         treed = converged(trees, options.seconds)

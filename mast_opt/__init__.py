@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from mast_opt.core.solve_result import Event, Limit, Status
     from mast_opt.core.verdict import Conflict, Verdict, Violation
     from mast_opt.data_placement import DataPlacement
+    from mast_opt.data_placement.tetris.params import TetrisParams
     from mast_opt.io import (
         checksum,
         from_tables,
@@ -135,6 +136,7 @@ __all__ = [
     "Status",
     "TaskReassignment",
     "TaskReassignmentBuilder",
+    "TetrisParams",
     "TwineParams",
     "UnsupportedOption",
     "UsageError",
@@ -228,6 +230,7 @@ _HOMES = {
     "mast_opt.server_assignment": ("ServerAssignment",),
     "mast_opt.job_placement.exhaustive.params": ("ExhaustiveParams", "ExhaustiveRepairParams"),
     "mast_opt.server_assignment.ras.params": ("RasParams",),
+    "mast_opt.data_placement.tetris.params": ("TetrisParams",),
     "mast_opt.solving": (
         "Solution",
         "SolveRun",

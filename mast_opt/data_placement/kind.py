@@ -21,6 +21,7 @@ from mast_opt.data_placement.tables.mathprog import write_dat
 from mast_opt.data_placement.tables.plan_tables import plan_from_tables, plan_to_tables
 from mast_opt.data_placement.tables.problem_tables import problem_from_tables, problem_to_tables
 from mast_opt.data_placement.tables.schema import PLAN_SCHEMA, RULES, SCHEMA
+from mast_opt.data_placement.tetris.params import TetrisParams
 from mast_opt.data_placement.tetris.priced_terms import TETRIS
 from mast_opt.data_placement.verification.certificate import certified_bound
 from mast_opt.data_placement.verification.verifier import verify
@@ -32,7 +33,7 @@ from mast_opt.search.interface import Rehearsal, SearchContext, SearchResult
 def _tetris(problem: DataPlacement, tools: SearchContext, start: Plan | None) -> SearchResult[Plan]:
     from mast_opt.data_placement.tetris.solver import tetris  # compiles kernels: only when asked for
 
-    return tetris(problem, tools, start)
+    return tetris(problem, tools, start, tools.params_as(TetrisParams))
 
 
 def _rehearsals(solver: str, problem: DataPlacement | None) -> tuple[Rehearsal, ...]:
@@ -67,6 +68,7 @@ KIND: Kind[DataPlacement, Any] = Kind(
     formulations={"base": base},
     size=size,
     heuristics={"tetris": _tetris},
+    params={"tetris": TetrisParams},
     rehearsals=_rehearsals,
     pricing={"tetris": TETRIS},
     families=FAMILIES,

@@ -16,9 +16,6 @@ from mast_opt.data_placement.problem import Bools, Ints
 from mast_opt.data_placement.tetris.instance_arrays import TetrisArrays
 from mast_opt.data_placement.tetris.state import TetrisState, peaks_of
 
-MOST = 128
-"""Parts; what belongs to no region draws the number of its part in eight bits."""
-
 
 class Subproblem(NamedTuple):
     """What one thread changes."""

@@ -12,23 +12,24 @@ from mast_opt.data_placement.generate import FAMILIES
 from mast_opt.data_placement.problem import DataPlacement
 from mast_opt.data_placement.tetris.annealing.cooling_schedule import Cooling
 from mast_opt.data_placement.tetris.annealing.kernel_runs import KernelRuns
-from mast_opt.data_placement.tetris.annealing.multistart import MOST_WORKLOADS, RestartGenerator
+from mast_opt.data_placement.tetris.annealing.multistart import RestartGenerator
 from mast_opt.data_placement.tetris.annealing.parallel import ParallelAnnealing
 from mast_opt.data_placement.tetris.decomposition import undivided
-from mast_opt.data_placement.tetris.gibbs.sweeps import REPAIR_EVERY, GibbsSweeps
+from mast_opt.data_placement.tetris.gibbs.sweeps import GibbsSweeps
 from mast_opt.data_placement.tetris.incumbent import SearchPlan, decisions
 from mast_opt.data_placement.tetris.initial_solution import first_state
 from mast_opt.data_placement.tetris.instance_arrays import TetrisArrays, arrays_of
-from mast_opt.data_placement.tetris.lagrangian.bounding import MOST_FOR_TREES
 from mast_opt.data_placement.tetris.lagrangian.relaxation import Relaxation
-from mast_opt.data_placement.tetris.lagrangian.tree_cut_relaxation import EPOCH, TreeCutRelaxation
-from mast_opt.data_placement.tetris.params import MANY
+from mast_opt.data_placement.tetris.lagrangian.tree_cut_relaxation import TreeCutRelaxation
+from mast_opt.data_placement.tetris.params import TetrisParams
 from mast_opt.data_placement.tetris.replica_repair import evict_excess
 from mast_opt.data_placement.tetris.state import cost, state_of
 from mast_opt.data_placement.verification.peak_bound import bin_packing_peak_bound
 from mast_opt.search.budget import TimeBudget
 from mast_opt.search.interface import Rehearsal, SearchContext, SearchMonitor, StoppingCriteria
 
+PARAMS = TetrisParams()
+"""The sizes of arrays depend on parameters, their types do not."""
 ITERATIONS = 12
 """Of the relaxation, after which it has looked at its bound."""
 STANDS_STILL = 10_000
@@ -43,18 +44,18 @@ def rehearsals(problem: DataPlacement | None) -> tuple[Rehearsal, ...]:
     found.append(Rehearsal("bound", _bound))
     if problem is None or _has_trees(problem):
         found.append(Rehearsal("trees", _trees))
-    if problem is None or len(problem.workloads) <= MOST_WORKLOADS:
+    if problem is None or len(problem.workloads) <= PARAMS.multistart.most_workloads:
         found.append(Rehearsal("restarts", _begin))
     found.append(Rehearsal("construction", _construct))
     return tuple(found)
 
 
 def _has_sweeps(problem: DataPlacement) -> bool:
-    return len(problem.workloads) >= MANY and problem.links is None and problem.remote_reads
+    return len(problem.workloads) >= PARAMS.gibbs.workloads and problem.links is None and problem.remote_reads
 
 
 def _has_trees(problem: DataPlacement) -> bool:
-    return problem.links is not None or len(problem.read_workload) * len(problem.regions) <= MOST_FOR_TREES
+    return problem.links is not None or len(problem.read_workload) * len(problem.regions) <= PARAMS.tree_cuts.most_cells
 
 
 def _sample() -> tuple[DataPlacement, TetrisArrays]:
@@ -70,12 +71,14 @@ def _construct(tools: SearchContext) -> None:
 def _anneal(tools: SearchContext) -> None:
     _, a = _sample()
     s = state_of(a, a.option_start[:-1], np.zeros(len(a.tier), np.int64), a.stored, 1)
-    KernelRuns(a, False, 1).run(0, undivided(a, s), 1, [(1.0, 0.5)], lambda: True)
+    KernelRuns(a, False, 1, PARAMS.operators).run(0, undivided(a, s), 1, [(1.0, 0.5)], lambda: True)
 
 
 def _begin(tools: SearchContext) -> None:
     _, a = _sample()
-    RestartGenerator(a, decisions(first_state(a, False, 1)), False, 1.0, 1.0).begin(1, None, tools.rng)
+    RestartGenerator(a, decisions(first_state(a, False, 1)), False, 1.0, 1.0, PARAMS.multistart).begin(
+        1, None, tools.rng
+    )
 
 
 def _bound(tools: SearchContext) -> None:
@@ -90,22 +93,22 @@ def _trees(tools: SearchContext) -> None:
         relaxation.step(1)
         if relaxation.has_cuts:
             break
-    relaxation.step(2 * EPOCH)
+    relaxation.step(2 * PARAMS.tree_cuts.epoch)
 
 
 def _sweep(tools: SearchContext) -> None:
     _, a = _sample()
     first = first_state(a, False, 1)
     random: list[Any] = [np.ones(1, np.uint64)]
-    watch = SearchMonitor(StoppingCriteria(iterations=4 * REPAIR_EVERY))
+    watch = SearchMonitor(StoppingCriteria(iterations=4 * PARAMS.gibbs.repair_every))
     tools = replace(tools, watch=watch)
     pace = TimeBudget(watch, 1.0)
-    slices = KernelRuns(a, False, 1)
+    slices = KernelRuns(a, False, 1, PARAMS.operators)
     annealing = ParallelAnnealing(
-        a, SearchPlan(first, cost(a, first)), slices, Cooling(1.0, 1.0), pace, tools.rng, random
+        a, SearchPlan(first, cost(a, first)), slices, Cooling(1.0, 1.0, PARAMS.cooling), pace, tools.rng, random
     )
-    sweeps = GibbsSweeps(a, False, 1.0, annealing, pace, tools.rng)
+    sweeps = GibbsSweeps(a, False, 1.0, annealing, pace, tools.rng, PARAMS.gibbs)
     with ThreadPoolExecutor(max_workers=1, thread_name_prefix="mast-opt-tetris") as pool:
-        for _ in range(REPAIR_EVERY + 1):
+        for _ in range(PARAMS.gibbs.repair_every + 1):
             sweeps.round(pool, 1, None)
             watch.round += 1

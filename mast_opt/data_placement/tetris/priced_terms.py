@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from mast_opt.data_placement.problem import DataPlacement
-from mast_opt.data_placement.tetris.params import LINKED, SETTLED
+from mast_opt.data_placement.tetris.params import TetrisParams
 from mast_opt.search.interface import Pricing
 
 _TERMS = ("peak", "overload", "idle", "remote", "egress", "copy", "storage", "moved_work", "unserved")
@@ -17,7 +17,9 @@ def _unpriced(problem: DataPlacement) -> Mapping[str, str]:
     if p.links is None or not p.links.price_usd_per_tb.any():
         return {}
     reads = len(p.read_workload)
-    for count, most, what in ((len(p.links.source), LINKED, "links"), (len(p.regions), SETTLED, "regions")):
+    params = TetrisParams()
+    links, regions = params.neighbourhoods.link_cells, params.completion.read_cells
+    for count, most, what in ((len(p.links.source), links, "links"), (len(p.regions), regions, "regions")):
         if reads * count > most:
             return {
                 "egress": f"up to {most:,} reads times {what} only, and this instance has {reads:,} reads and "

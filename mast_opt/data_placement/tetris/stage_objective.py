@@ -15,8 +15,6 @@ from mast_opt.mip import Mip
 GPU_TERMS = frozenset(("peak", "overload", "idle"))
 WORK_TERMS = GPU_TERMS | {"moved_work", "unserved"}
 """Those that depend on where work runs, and on nothing else."""
-EARLIER = 1e3
-"""Weight of the terms that come before, when the objective is lexicographic."""
 
 
 @dataclass(frozen=True)

@@ -11,37 +11,23 @@ import numpy as np
 
 from mast_opt.data_placement.plan import Plan
 from mast_opt.data_placement.problem import DataPlacement
-from mast_opt.data_placement.tetris.annealing.cooling_schedule import BOUND, GPUS_ALONE, HOT, LATER, WARM, Cooling
+from mast_opt.data_placement.tetris.annealing.cooling_schedule import Cooling
 from mast_opt.data_placement.tetris.annealing.kernel_runs import KernelRuns
-from mast_opt.data_placement.tetris.annealing.multistart import (
-    MOST_WORKLOADS,
-    MultistartAnnealing,
-    RestartGenerator,
-    rounds_for,
-)
+from mast_opt.data_placement.tetris.annealing.multistart import MultistartAnnealing, RestartGenerator, rounds_for
 from mast_opt.data_placement.tetris.annealing.parallel import ParallelAnnealing
-from mast_opt.data_placement.tetris.decomposition import MOST
-from mast_opt.data_placement.tetris.gibbs.congestion_prices import gang_share
-from mast_opt.data_placement.tetris.gibbs.sweeps import GibbsSweeps, warm_after
+from mast_opt.data_placement.tetris.gibbs.sweeps import GibbsSweeps
 from mast_opt.data_placement.tetris.incumbent import Assignment, SearchPlan, assignment_of, decisions, plan_of
 from mast_opt.data_placement.tetris.initial_solution import first_state, given_state
 from mast_opt.data_placement.tetris.instance_arrays import TetrisArrays, arrays_of
 from mast_opt.data_placement.tetris.lagrangian.bounding import Bounding
-from mast_opt.data_placement.tetris.params import FINE, MANY
-from mast_opt.data_placement.tetris.stage_objective import EARLIER, StageObjective
+from mast_opt.data_placement.tetris.params import TetrisParams
+from mast_opt.data_placement.tetris.stage_objective import StageObjective
 from mast_opt.data_placement.tetris.state import TetrisState, cost, forbidden
+from mast_opt.data_placement.tetris.strategy import Budget, Features, Search, choose_strategy
 from mast_opt.data_placement.tetris.sub_mip.completion import complete_plan
-from mast_opt.data_placement.tetris.sub_mip.fix_and_optimise import search_seconds_before_sub_mips, sub_mip_applicable
 from mast_opt.search.budget import ROUNDS, TimeBudget
 from mast_opt.search.interface import SearchContext, SearchResult
 from mast_opt.search.throttle import Throttle
-
-RESERVE = 0.04
-"""Share of the time that is reserved for handing the plan over, multistart from what its size takes."""
-LINK_SURCHARGE = 20.0
-"""Times that remote reads and copies are priced while links are taken for wide, so that few are left to fit in."""
-HANDOVER_S = 1e-7
-"""Seconds for each read and region that the last pass, the certificate and the verifier take."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,6 +45,7 @@ class TetrisSearch:
     Args:
         weights: of every term.
         caps: terms that come before.
+        params: of the solver.
         share: part of the remaining time that this search may take.
     """
 
@@ -69,54 +56,53 @@ class TetrisSearch:
         start: Plan | None,
         weights: dict[str, float],
         caps: tuple[EpsilonConstraint, ...],
+        params: TetrisParams,
         share: float = 1.0,
     ) -> None:
         self.problem, self.tools, self.watch = problem, tools, tools.watch
-        self.start, self.caps = start, caps
+        self.start, self.caps, self.params = start, caps, params
         self.objective = StageObjective(weights, {cap.term: cap.value for cap in caps})
-        self.handover_s = HANDOVER_S * len(problem.read_workload) * len(problem.regions)
-        left_s = self.watch.remaining_s * share
+        counted, left_s = self.watch.stop.iterations is not None, self.watch.remaining_s * share
+        features, budget = Features.of(problem, start), Budget(left_s, counted, tools.threads)
+        self.strategy = choose_strategy(features, self.objective, budget, params)
+        self.watch.chose(self.strategy)
+        self.handover_s = params.handover_s_per_cell * features.read_cells
         self.until_s = self.watch.elapsed_s + left_s
-        budget_s = max(left_s * (1 - RESERVE) - self.handover_s, left_s / 2)
-        if self.watch.stop.iterations is None:
-            budget_s = search_seconds_before_sub_mips(problem, self.objective, budget_s)
-        multistart = start is None and problem.remote_reads and len(problem.workloads) <= MOST_WORKLOADS
-        self.pace = TimeBudget(self.watch, budget_s, rounds_for(len(problem.workloads)) if multistart else ROUNDS)
+        multistart = self.strategy.search is Search.MULTISTART
+        slice_changes, workloads = params.operators.slice_changes, features.workloads
+        rounds = rounds_for(workloads, params.multistart, slice_changes) if multistart else ROUNDS
+        self.pace = TimeBudget(self.watch, self.strategy.search_s, rounds)
         bounded = arrays_of(problem, weights)
-        self.a: TetrisArrays = bounded
-        if problem.links is not None and sub_mip_applicable(problem, self.objective):
-            raised = {term: LINK_SURCHARGE * weights[term] for term in ("remote", "copy")}
-            self.a = arrays_of(problem, weights | raised)
+        surcharge = self.strategy.link_surcharge
+        raised = weights | {term: surcharge * weights[term] for term in ("remote", "copy")}
+        self.a: TetrisArrays = bounded if surcharge == 1.0 else arrays_of(problem, raised)
         refuse = problem.may_refuse
         if start is None:
             first: TetrisState = first_state(self.a, refuse, 1)
         else:
             first = given_state(self.a, *assignment_of(problem, start), refuse, 1)
-        most = tools.threads if multistart else min(tools.threads, len(problem.regions) // 2)
         self.rng = np.random.default_rng(tools.rng.integers(2**63))
-        self.random = [self.rng.integers(1, 2**63, size=1).astype(np.uint64) for _ in range(max(1, min(most, MOST)))]
+        self.random = [self.rng.integers(1, 2**63, size=1).astype(np.uint64) for _ in range(self.strategy.chains)]
         proving = np.random.default_rng(self.rng.integers(2**63))
-        self.bounding = Bounding(problem, tools, self.objective, bounded, self.pace.counted, budget_s, proving)
+        self.bounding = Bounding(problem, tools, self.objective, bounded, self.strategy.tree_cuts, proving, params)
         first_cost = cost(self.a, first)
-        unit = max(first_cost - forbidden(self.a, first) - self._earlier_cost(first), 1e-12) / max(
-            len(problem.workloads), 1
-        )
-        cooling, slices = (
-            Cooling(unit, self._hot() * self._temperature_scale()),
-            KernelRuns(self.a, refuse, len(self.random)),
-        )
+        mean = max(first_cost - forbidden(self.a, first) - self._earlier_cost(first), 1e-12) / max(workloads, 1)
+        cooling = Cooling(mean, self.strategy.hot, params.cooling)
+        slices = KernelRuns(self.a, refuse, len(self.random), params.operators)
         self.method: MultistartAnnealing | ParallelAnnealing | GibbsSweeps
         if multistart:
-            beginning = decisions(first)
             plans = [SearchPlan(first.copy()._replace(random=random), first_cost) for random in self.random]
-            restarts = RestartGenerator(self.a, beginning, refuse, unit, self._temperature_scale())
-            self.method = MultistartAnnealing(self.a, restarts, plans, slices, cooling, self.pace, self.rng)
+            scale = self.strategy.temperature_scale
+            restarts = RestartGenerator(self.a, decisions(first), refuse, mean, scale, params.multistart)
+            self.method = MultistartAnnealing(
+                self.a, restarts, plans, slices, cooling, self.pace, self.rng, params.multistart
+            )
         else:
             searched = SearchPlan(first, first_cost)
             annealing = ParallelAnnealing(self.a, searched, slices, cooling, self.pace, self.rng, self.random)
             self.method = annealing
-            if self._sweeps:
-                self.method = GibbsSweeps(self.a, refuse, unit, annealing, self.pace, self.rng)
+            if self.strategy.search is Search.GIBBS:
+                self.method = GibbsSweeps(self.a, refuse, mean, annealing, self.pace, self.rng, params.gibbs)
         self.best: Assignment | None = None
         self.best_cost = math.inf
         self.best_shown = math.inf
@@ -126,28 +112,11 @@ class TetrisSearch:
 
     def _earlier_cost(self, first: TetrisState) -> float:
         """What the terms before contribute to the cost, where that says nothing of what a change may cost now."""
-        return 0.0 if self.objective.work_alone else EARLIER * sum(cost(cap.arrays, first) for cap in self.caps)
-
-    @property
-    def _sweeps(self) -> bool:
-        """Do sweeps come before the annealing? Prices make sense of what is scarce where there is much of all."""
-        reads = self.problem.remote_reads and self.objective.weights["remote"] > 0
-        scratch = self.start is None and not self.caps and self.problem.links is None
-        many = len(self.problem.workloads) >= MANY and gang_share(self.a) <= FINE
-        return scratch and reads and many and not self.objective.gpus_alone
-
-    def _hot(self) -> float:
-        if self._sweeps:
-            return warm_after(self.a)
-        if self.caps and not self.objective.work_alone:
-            return LATER
-        return HOT if self.start is None else WARM
-
-    def _temperature_scale(self) -> float:
-        """What changes cost relative to the mean cost of a workload, compared with the usual case."""
-        if self.objective.gpus_alone and not self.caps:
-            return GPUS_ALONE
-        return 1.0 if self.problem.remote_reads else BOUND
+        return (
+            0.0
+            if self.objective.work_alone
+            else self.params.lexicographic_weight * sum(cost(cap.arrays, first) for cap in self.caps)
+        )
 
     def run(self) -> None:
         """Rounds of annealing, with the relaxation in parallel, until a limit or the asked gap is reached."""
@@ -177,7 +146,7 @@ class TetrisSearch:
         """Copy the best plan seen between rounds (``every`` better one, or now and then) and report what is known."""
         for plan in self.method.plans:
             self._look_at(plan, every)
-        bound = self.bounding.bound - EARLIER * sum(cap.value for cap in self.caps)
+        bound = self.bounding.bound - self.params.lexicographic_weight * sum(cap.value for cap in self.caps)
         self.watch.report(
             objective=self.best_shown if self.best is not None and self.problem.links is None else None,
             bound=max(0.0, bound) if math.isfinite(bound) else None,
@@ -192,7 +161,9 @@ class TetrisSearch:
                 s = plan.state
                 self.best = decisions(s)
                 plan.cost = self.best_cost = cost(self.a, s)
-                self.best_shown = self.best_cost - EARLIER * sum(cost(cap.arrays, s) for cap in self.caps)
+                self.best_shown = self.best_cost - self.params.lexicographic_weight * sum(
+                    cost(cap.arrays, s) for cap in self.caps
+                )
 
     def _may_copy(self) -> bool:
         """Copying a plan takes time on large instances; where rounds are counted the clock has no say."""
@@ -210,7 +181,16 @@ class TetrisSearch:
         words = f"{self.watch.round} rounds, {len(self.random)} {self.method.name}"
         plan = None if self.best is None else plan_of(self.problem, self.best)
         with self.bounding.during_sub_mips():
-            plan = complete_plan(self.problem, self.tools, plan, self.objective, self.start, self.until_s)
+            plan = complete_plan(
+                self.problem,
+                self.tools,
+                plan,
+                self.objective,
+                self.start,
+                self.until_s,
+                self.strategy.finish,
+                self.params,
+            )
         certificate = self.bounding.certificate()
         limit = self.watch.limit()  # only now: what finishes the plan is stopped too
         if plan is None:

@@ -13,23 +13,19 @@ from mast_opt.core.errors import BackendError
 from mast_opt.core.solve_result import SolveParams, SolveResult, Status
 from mast_opt.data_placement import DataPlacement
 from mast_opt.data_placement.plan import Plan
-from mast_opt.data_placement.tetris.annealing.cooling_schedule import COLD
 from mast_opt.data_placement.tetris.annealing.parallel import ParallelAnnealing
 from mast_opt.data_placement.tetris.instance_arrays import arrays_of
-from mast_opt.data_placement.tetris.stage_objective import EARLIER, StageObjective
-from mast_opt.data_placement.tetris.sub_mip import workloads_only as module
-from mast_opt.data_placement.tetris.sub_mip.fix_and_optimise import (
-    FixAndOptimise,
-    search_seconds_before_sub_mips,
-    solve_full_mip,
-)
-from mast_opt.data_placement.tetris.sub_mip.workloads_only import place_work, workloads_only
+from mast_opt.data_placement.tetris.params import TetrisParams
+from mast_opt.data_placement.tetris.stage_objective import StageObjective
+from mast_opt.data_placement.tetris.sub_mip.fix_and_optimise import FixAndOptimise
+from mast_opt.data_placement.tetris.sub_mip.workloads_only import place_work
 from mast_opt.data_placement.tetris.tetris_search import EpsilonConstraint, TetrisSearch
 from mast_opt.data_placement.verification.verifier import verify
 from mast_opt.mip import Mip
 from mast_opt.search.interface import MipSolver, SearchContext, SearchMonitor, StoppingCriteria
 from tests.narrowing import some
 
+PARAMS = TetrisParams()
 SIZES = {"datasets": 12, "workloads": 18, "regions": 3}
 HIGHS, CPSAT = backends.get("highs").solve, backends.get("cpsat").solve
 
@@ -45,7 +41,9 @@ def by(order: tuple[str, ...], problem: DataPlacement) -> DataPlacement:
 
 def objective_of(problem: DataPlacement, term: str, caps: dict[str, float] | None = None) -> StageObjective:
     caps = caps or {}
-    weights = dict.fromkeys(problem.objective.weights, 0.0) | dict.fromkeys(caps, EARLIER) | {term: 1.0}
+    weights = (
+        dict.fromkeys(problem.objective.weights, 0.0) | dict.fromkeys(caps, PARAMS.lexicographic_weight) | {term: 1.0}
+    )
     return StageObjective(weights, {name: value * (1 + 1e-6) + 1e-9 for name, value in caps.items()})
 
 
@@ -69,30 +67,6 @@ def first_plan(problem: DataPlacement) -> Plan:
     return plan
 
 
-def test_work_is_alone_where_nothing_else_counts() -> None:
-    problem = made()
-    assert workloads_only(problem, objective_of(problem, "overload"))
-    assert workloads_only(problem, objective_of(problem, "peak", {"overload": 0.2, "unserved": 0.0}))
-    assert not workloads_only(problem, objective_of(problem, "remote", {"overload": 0.2}))
-    assert not workloads_only(problem, objective_of(problem, "peak", {"storage": 1.0}))
-    assert not workloads_only(problem, StageObjective(dict(problem.objective.weights), {}))
-
-
-@pytest.mark.parametrize("family", ["weakly-coupled", "links"])
-def test_work_is_not_alone_where_data_limits_where_it_runs(family: str) -> None:
-    assert not workloads_only(made(family), objective_of(made(family), "peak"))
-
-
-def test_programs_that_are_too_large_are_annealed(monkeypatch: pytest.MonkeyPatch) -> None:
-    problem, cells = made(), int(made().option_regions.sum())
-    objective = objective_of(problem, "peak")
-    monkeypatch.setattr(module, "MOST_CELLS", cells)
-    assert search_seconds_before_sub_mips(problem, objective, 10.0) < 10.0
-    assert workloads_only(problem, objective)
-    monkeypatch.setattr(module, "MOST_CELLS", cells - 1)
-    assert not workloads_only(problem, objective)
-
-
 @pytest.mark.parametrize(
     ("mip", "integer"), [(never, CPSAT), (HIGHS, None), (HIGHS, too_large)], ids=["integers", "alone", "too large"]
 )
@@ -104,7 +78,7 @@ def test_the_optimum_of_work_is_that_of_everything(seed: int, mip: MipSolver, in
     start = first_plan(problem)
     plan: Plan | None = start
     for objective in (objective_of(problem, "overload"), objective_of(problem, "peak", {"overload": best["overload"]})):
-        plan = place_work(problem, tools_of(mip, integer), objective, some(plan), 60.0)
+        plan = place_work(problem, tools_of(mip, integer), objective, some(plan), 60.0, PARAMS.workloads_only)
         assert plan is not None
         verdict = verify(problem, plan)
         assert verdict.ok, verdict.violations
@@ -119,7 +93,9 @@ def test_the_optimum_of_work_is_that_of_everything(seed: int, mip: MipSolver, in
 def test_splittable_work_is_for_the_mixed_solver() -> None:
     problem = replace(made(), splittable=np.arange(SIZES["workloads"]) < 3)
     start = first_plan(problem)
-    plan = place_work(problem, tools_of(HIGHS, never), objective_of(problem, "peak"), start, 60.0)
+    plan = place_work(
+        problem, tools_of(HIGHS, never), objective_of(problem, "peak"), start, 60.0, PARAMS.workloads_only
+    )
     assert plan is not None
     assert verify(problem, plan).terms["peak"] <= verify(problem, start).terms["peak"]
 
@@ -128,7 +104,7 @@ def test_without_room_for_the_data_nothing_is_found() -> None:
     problem = made()
     start = first_plan(problem)
     full = replace(problem, storage_mb=problem.storage_mb // 100)
-    assert place_work(full, tools_of(), objective_of(problem, "peak"), start, 60.0) is None
+    assert place_work(full, tools_of(), objective_of(problem, "peak"), start, 60.0, PARAMS.workloads_only) is None
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
@@ -147,14 +123,15 @@ def test_under_the_terms_before_a_program_with_remote_reads_is_one_of_integers()
     start = first_plan(problem)
     terms = verify(problem, start).terms
     objective = objective_of(problem, "remote", {"overload": terms["overload"], "peak": terms["peak"]})
-    assert solve_full_mip(problem, objective)
     taken: list[int] = []
 
     def integers(mip: Mip, params: SolveParams) -> SolveResult:
         taken.append(len(mip.cost))
         return CPSAT(mip, params)
 
-    better = FixAndOptimise(problem, tools_of(HIGHS, integers), objective, 60.0).improve(start)
+    better = FixAndOptimise(
+        problem, tools_of(HIGHS, integers), objective, PARAMS.neighbourhoods, 60.0, whole=True
+    ).improve(start)
     assert len(taken) == 1
     assert better is not None
     assert objective.worth(problem, better) <= objective.worth(problem, start)
@@ -172,7 +149,7 @@ def test_the_first_temperature_of_a_later_term_is_of_that_term() -> None:
         EpsilonConstraint(name, objective.caps[name], arrays_of(problem, dict.fromkeys(weights, 0.0) | {name: 1.0}))
         for name in caps
     )
-    method = TetrisSearch(problem, tools_of(), start, weights, kept).method
+    method = TetrisSearch(problem, tools_of(), start, weights, kept, PARAMS).method
     assert isinstance(method, ParallelAnnealing)
     own = terms["storage"] / len(problem.workloads)
-    assert method.cooling.coldest == pytest.approx(COLD * own, rel=1e-6)
+    assert method.cooling.coldest == pytest.approx(PARAMS.cooling.cold * own, rel=1e-6)

@@ -19,7 +19,7 @@ from mast_opt.data_placement.generate import FAMILIES
 from mast_opt.data_placement.tetris import instance_arrays as arrays_module
 from mast_opt.data_placement.tetris.initial_solution import first_state
 from mast_opt.data_placement.tetris.instance_arrays import arrays_of
-from mast_opt.data_placement.tetris.stage_objective import EARLIER
+from mast_opt.data_placement.tetris.params import TetrisParams
 from mast_opt.data_placement.tetris.state import excess, state_of
 from mast_opt.data_placement.verification.certificate import certified_bound
 from mast_opt.mip import Mip
@@ -178,7 +178,7 @@ def test_a_later_term_costs_split_work_nothing_of_the_first(order: tuple[str, ..
     assert both.verdict is not None
     before, after = one.verdict.terms, both.verdict.terms
     assert after[order[0]] <= before[order[0]] * (1 + 1e-6) + 1e-9
-    worth = [EARLIER * terms[order[0]] + terms[order[1]] for terms in (before, after)]
+    worth = [TetrisParams().lexicographic_weight * terms[order[0]] + terms[order[1]] for terms in (before, after)]
     assert worth[1] <= worth[0] + 1e-9
 
 
@@ -202,7 +202,7 @@ def test_whole_work_without_links_needs_no_mip_solver() -> None:
     tools = SearchContext(
         np.random.default_rng(1), SearchMonitor(StoppingCriteria(gap=0.0, iterations=5)), 2, no_solver
     )
-    found = tetris(made("weakly-coupled"), tools, None)
+    found = tetris(made("weakly-coupled"), tools, None, TetrisParams())
     assert found.plan is not None
     assert found.limit is Limit.ITERATIONS
 
@@ -256,9 +256,9 @@ def test_where_rounds_are_counted_the_solver_counts_nodes() -> None:
     from mast_opt.data_placement.tetris.solver import tetris
 
     tools = SearchContext(np.random.default_rng(1), SearchMonitor(StoppingCriteria(gap=0.0, iterations=3)), 1, solver)
-    assert tetris(made("links"), tools, None).plan is not None
+    assert tetris(made("links"), tools, None, TetrisParams()).plan is not None
     assert len(asked) == 2  # with what the annealing decided, which exceeds links, and with nothing held
-    assert all(params.time_limit_s is None and int(dict(params.options)["mip_max_nodes"]) > 0 for params in asked)
+    assert all(params.time_limit_s is None and params.node_limit for params in asked)
 
 
 def test_an_interrupt_while_the_plan_is_finished_is_told() -> None:
@@ -271,6 +271,6 @@ def test_an_interrupt_while_the_plan_is_finished_is_told() -> None:
         return backends.get("highs").solve(mip, replace(params, cancel=threading.Event()))
 
     tools = SearchContext(np.random.default_rng(1), SearchMonitor(stop), 1, solver, solver)
-    found = tetris(made("weakly-coupled"), tools, None)
+    found = tetris(made("weakly-coupled"), tools, None, TetrisParams())
     assert found.plan is not None
     assert found.limit is Limit.INTERRUPT

@@ -8,7 +8,6 @@ from mast_opt.core.jit import compiled, kernel
 from mast_opt.data_placement.tetris.decomposition import Subproblem
 from mast_opt.data_placement.tetris.instance_arrays import TetrisArrays
 from mast_opt.data_placement.tetris.operators.candidate_lists import (
-    WIDTH,
     ActiveWindow,
     draw_index,
     draw_window,
@@ -17,16 +16,11 @@ from mast_opt.data_placement.tetris.operators.candidate_lists import (
     sample_swap_partner,
 )
 from mast_opt.data_placement.tetris.operators.compound_moves import compound_move
+from mast_opt.data_placement.tetris.operators.proposals import COMPOUND_MOVE, MOVE, SWAP, TWINS, Proposals
 from mast_opt.data_placement.tetris.operators.workload_moves import move_workload, swap_workloads
 from mast_opt.data_placement.tetris.operators.workspace import Workspace
-from mast_opt.data_placement.tetris.params import COMPOUND_MOVE, MOVE, SWAP, TWINS, OperatorWeights
 from mast_opt.data_placement.tetris.state import TetrisState
 from mast_opt.search.random_scalar import below, uniform
-
-SURROGATE_SHARE = 0.5
-"""Share of the moves whose region is guessed where they are guided."""
-NEAR = 0.6
-"""Share of the others that objective at a region which already holds something that the workload reads."""
 
 
 @kernel
@@ -43,11 +37,11 @@ def _holder(s: TetrisState, part: Subproblem, i, other):
 
 
 @kernel
-def _target(a: TetrisArrays, s: TetrisState, part: Subproblem, w, refuse):
+def _target(a: TetrisArrays, s: TetrisState, part: Subproblem, w, refuse, holder_share):
     """A region to try w in."""
     regions = len(part.regions)
     reads = a.read_start[w + 1] - a.read_start[w]
-    if reads > 0 and uniform(s.random) < NEAR:
+    if reads > 0 and uniform(s.random) < holder_share:
         i = a.read_dataset[a.read_start[w] + below(s.random, reads)]
         r = _holder(s, part, i, s.region[w])
         if r >= 0:
@@ -66,23 +60,23 @@ def _change_work(
     temperature,
     refuse,
     workspace: Workspace,
-    mix: OperatorWeights,
+    mix: Proposals,
 ):
     """Try to move a workload, or to exchange two."""
     w = part.workloads[draw_index(s.random, window.begin, window.share, len(part.workloads))]
     if kind < mix.upto[MOVE]:
         o = a.option_start[w] + below(s.random, a.option_start[w + 1] - a.option_start[w])
         r = -1
-        if mix.guided and uniform(s.random) < SURROGATE_SHARE:
+        if mix.guided and uniform(s.random) < mix.surrogate_share:
             r = sample_region_by_surrogate(a, s, part, w, o, temperature, workspace.surrogate)
         if r < 0:
-            r = _target(a, s, part, w, refuse)
+            r = _target(a, s, part, w, refuse, mix.holder_share)
         if a.option_region[o, r] and (r != s.region[w] or o != s.option[w]):
             return move_workload(a, s, w, o, r, temperature, workspace.first)
         return 0.0
     if kind < mix.upto[TWINS]:
         if mix.guided:
-            v = sample_swap_partner(a, s, part, window, w, temperature, workspace.surrogate)
+            v = sample_swap_partner(a, s, part, window, w, mix.partners, temperature, workspace.surrogate)
         else:
             first, last = a.twin_start[a.twin_class[w]], a.twin_start[a.twin_class[w] + 1]
             v = a.twin[first + draw_index(s.random, window.partners, window.share, last - first)]
@@ -105,7 +99,7 @@ def _change_data(
     kind,
     temperature,
     workspace: Workspace,
-    mix: OperatorWeights,
+    mix: Proposals,
 ):
     """Try to move a dataset with its closure, alone or in exchange for another one."""
     datasets = s.place.shape[0]
@@ -131,12 +125,12 @@ def _anneal(
     cooling,
     refuse,
     workspace: Workspace,
-    mix: OperatorWeights,
+    mix: Proposals,
 ):
     temperature, total, count = hot, 0.0, len(part.workloads)
-    share = WIDTH / max(count, WIDTH)
+    share = mix.window / max(count, mix.window)
     for step in range(steps):
-        if step % WIDTH == 0:
+        if step % mix.window == 0:
             window = draw_window(s.random, share)
             invalidate_cache(workspace.surrogate)
         temperature *= cooling
@@ -150,10 +144,10 @@ def _anneal(
 
 
 @compiled
-def anneal(part: Subproblem, steps, hot, cold, refuse, workspace: Workspace, mix: OperatorWeights):
+def anneal(part: Subproblem, steps, hot, cold, refuse, workspace: Workspace, mix: Proposals):
     """Try ``steps`` changes while the temperature falls from ``hot`` to ``cold``; returns the change in cost.
 
-    ``mix`` is what ``operator_weights`` makes.
+    ``mix`` is what ``proposals_of`` makes.
     """
     cooling = math.exp(math.log(cold / hot) / max(steps, 1)) if hot > 0.0 else 1.0
     return _anneal(part.arrays, part.state, part, steps, hot, cooling, refuse, workspace, mix)

@@ -4,14 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+import numpy as np
+
 from mast_opt.data_placement.tetris.annealing.kernel import anneal
 from mast_opt.data_placement.tetris.decomposition import Subproblem
 from mast_opt.data_placement.tetris.instance_arrays import TetrisArrays
+from mast_opt.data_placement.tetris.operators.proposals import Proposals
 from mast_opt.data_placement.tetris.operators.workspace import Workspace, workspace_for
-from mast_opt.data_placement.tetris.params import operator_weights, shares_for
+from mast_opt.data_placement.tetris.params import OperatorParams
 
-STEPS = 20_000
-"""Changes of a slice, where nothing is known of the machine or may be."""
+
+def proposals_of(params: OperatorParams, compound: bool, guided: bool = False) -> Proposals:
+    """What the kernel tries: with compound moves or without, guided or not. A share of 0 switches an operator off."""
+    closures = (params.compound_move, params.compound_swap) if compound else (0.0, 0.0)
+    amounts = np.cumsum([params.move, params.guided_twins if guided else params.twins, params.swap, *closures])
+    return Proposals(
+        np.asarray(amounts / amounts[-1], np.float64),
+        guided,
+        params.surrogate_share,
+        params.holder_share,
+        params.window,
+        params.partners,
+    )
+
+
+def annealing_workspace(a: TetrisArrays, params: OperatorParams) -> Workspace:
+    """Space for one thread of the annealing."""
+    return workspace_for(a, params.closure_workloads, params.closure_datasets, params.partners)
 
 
 class KernelRuns:
@@ -21,16 +40,16 @@ class KernelRuns:
         refuse: may work be left out?
     """
 
-    def __init__(self, a: TetrisArrays, refuse: bool, threads: int) -> None:
-        self.refuse = refuse
-        self._scratch: list[Workspace] = [workspace_for(a) for _ in range(threads)]
+    def __init__(self, a: TetrisArrays, refuse: bool, threads: int, params: OperatorParams) -> None:
+        self.refuse, self.params = refuse, params
+        self._scratch: list[Workspace] = [annealing_workspace(a, params) for _ in range(threads)]
         self._reads_have_a_price = a.remote_reads and a.remote_price > 0
-        self.mix = operator_weights(shares_for(a.remote_reads))
+        self.mix = proposals_of(params, compound=not a.remote_reads)
 
     def guide(self) -> None:
         """From now on, propose changes where the data is, unless remote reads cost nothing or are forbidden."""
         if self._reads_have_a_price:
-            self.mix = operator_weights(shares_for(remote_reads=True, guided=True), guided=True)
+            self.mix = proposals_of(self.params, compound=False, guided=True)
 
     def run(
         self, thread: int, part: Subproblem, steps: int, falls: Iterable[tuple[float, float]], over: Callable[[], bool]

@@ -10,8 +10,8 @@ import numpy as np
 
 from mast_opt.data_placement.problem import Bools, Ints
 from mast_opt.data_placement.tetris.annealing.beam_packing import largest_first, pack
-from mast_opt.data_placement.tetris.annealing.cooling_schedule import FINISH, Cooling
-from mast_opt.data_placement.tetris.annealing.kernel_runs import STEPS, KernelRuns
+from mast_opt.data_placement.tetris.annealing.cooling_schedule import Cooling
+from mast_opt.data_placement.tetris.annealing.kernel_runs import KernelRuns
 from mast_opt.data_placement.tetris.decomposition import undivided
 from mast_opt.data_placement.tetris.incumbent import Assignment, SearchPlan, decisions
 from mast_opt.data_placement.tetris.initial_solution import (
@@ -20,23 +20,9 @@ from mast_opt.data_placement.tetris.initial_solution import (
     randomised_state,
 )
 from mast_opt.data_placement.tetris.instance_arrays import TetrisArrays
+from mast_opt.data_placement.tetris.params import MultistartParams
 from mast_opt.data_placement.tetris.state import state_of
 from mast_opt.search.budget import ROUNDS, TimeBudget
-
-REPACKED = (None, 1.0, 0.2, 0.0)
-"""How coolings begin, in turn: share of the gangs that are packed again while the others stay where the best plan has
-them; None: from the first plan or from scattered data, without packing."""
-PACKED = 0.3
-"""First temperature after packing: data and all other work follow, but gangs stay annealing."""
-WITHOUT = (1.0, 4.0, 1.0, 16.0)
-"""First temperatures without packing, in turn: a dataset that fills most of a region only moves in a hot cooling."""
-SCATTERED = 1
-"""Which of these begins from scattered data."""
-WIDTHS, EVENNESS, NOISE = (50.0, 400.0), (1e-3, 0.1), 0.5
-"""Ranges in which the width of a beam and its worth of evenness are drawn, evenly by order of magnitude; and its noise
-at most, in units of the mean cost of a workload. Which of them finds the best packing differs among instances."""
-CHOICE = 0.3
-"""One packing of a beam is drawn by its cost, at this temperature in the same units."""
 
 
 class RestartGenerator:
@@ -49,9 +35,18 @@ class RestartGenerator:
         temperature_scale: how much hotter than usual first temperatures are, but for those after packing.
     """
 
-    def __init__(self, a: TetrisArrays, first: Assignment, refuse: bool, unit: float, temperature_scale: float) -> None:
-        self._a, self._first, self._refuse, self._unit = a, first, refuse, unit
-        self._after_packing = PACKED / temperature_scale
+    def __init__(
+        self,
+        a: TetrisArrays,
+        first: Assignment,
+        refuse: bool,
+        unit: float,
+        temperature_scale: float,
+        params: MultistartParams,
+    ) -> None:
+        self._a, self._first, self._refuse, self._unit, self._params = a, first, refuse, unit, params
+        self._after_packing = params.packed / temperature_scale
+        self._repacked = None, 1.0, params.repacked, 0.0
         self._gangs = largest_first(a)
         self._today = feasible_replicas(a)
 
@@ -63,18 +58,19 @@ class RestartGenerator:
         """
         if not len(self._gangs):
             return self._without_packing(number, rng)
-        lap, position = divmod(number, len(REPACKED))
-        share = REPACKED[position]
+        lap, position = divmod(number, len(self._repacked))
+        share = self._repacked[position]
         if share is None:
             return self._without_packing(lap, rng)
         packed = rng.random(len(self._gangs)) < (1.0 if best is None else share)
         return self._packed(best or self._first, packed, rng), self._after_packing
 
     def _without_packing(self, number: int, rng: np.random.Generator) -> tuple[Assignment, float]:
-        turn = number % len(WITHOUT)
-        if turn != SCATTERED:
-            return self._first, WITHOUT[turn]
-        return decisions(randomised_state(self._a, self._refuse, rng)), WITHOUT[turn]
+        hot = self._params.unpacked
+        turn = number % len(hot)
+        if turn != self._params.scattered:
+            return self._first, hot[turn]
+        return decisions(randomised_state(self._a, self._refuse, rng)), hot[turn]
 
     def _packed(self, plan: Assignment, packed: Bools, rng: np.random.Generator) -> Assignment:
         """The gangs of a plan, some of them packed again; and all other work, in an order drawn at random, where it
@@ -90,33 +86,27 @@ class RestartGenerator:
 
     def _pack(self, option: Ints, region: Ints, loose: Ints, rng: np.random.Generator) -> None:
         """Write where one of the packings has these gangs."""
-        width, even = (math.exp(rng.uniform(*np.log(ends))) for ends in (WIDTHS, EVENNESS))
-        noise, random = NOISE * self._unit * rng.random(), rng.integers(1, 2**63, size=1).astype(np.uint64)
+        params = self._params
+        width, even = (math.exp(rng.uniform(*np.log(ends))) for ends in (params.beam_width, params.evenness))
+        noise, random = params.noise * self._unit * rng.random(), rng.integers(1, 2**63, size=1).astype(np.uint64)
         others = state_of(self._a, option, region, self._today, 1)
         packings = pack(self._a, others, loose, round(width), even, noise, random)
-        weight = np.exp((packings.cost.min() - packings.cost) / (CHOICE * self._unit))
+        weight = np.exp((packings.cost.min() - packings.cost) / (params.choice * self._unit))
         chosen = rng.choice(len(weight), p=weight / weight.sum())
         packed = packings.region[chosen] >= 0
         option[loose[packed]], region[loose[packed]] = packings.option[chosen, packed], packings.region[chosen, packed]
 
 
-MOST_WORKLOADS = 500
-"""Of an instance that is searched so."""
-CHANGES, LEAST = 1_500, 750
-"""Changes per workload of a cooling; and changes in all of the last cooling, at least."""
-SMALL, MANY = 100, 100
-"""Workloads, and coolings so far, beyond which coolings are longer in proportion."""
+def changes_of(workloads: int, params: MultistartParams, slice_changes: int, coolings: int = 0) -> int:
+    """Changes of a cooling, after that many; at least a slice."""
+    usual = max(params.changes * workloads, slice_changes)
+    for_size, for_time = workloads / params.longer_from_workloads, coolings / params.longer_from_coolings
+    return int(usual * max(1.0, for_size) * max(1.0, for_time))
 
 
-def changes_of(workloads: int, coolings: int = 0) -> int:
-    """Changes of a cooling, after that many."""
-    usual = max(CHANGES * workloads, STEPS)
-    return int(usual * max(1.0, workloads / SMALL) * max(1.0, coolings / MANY))
-
-
-def rounds_for(workloads: int) -> int:
+def rounds_for(workloads: int, params: MultistartParams, slice_changes: int) -> int:
     """Rounds where neither a time limit nor a number of rounds is given: as many changes as on larger instances."""
-    return max(1, ROUNDS * STEPS // changes_of(workloads))
+    return max(1, ROUNDS * slice_changes // changes_of(workloads, params, slice_changes))
 
 
 class MultistartAnnealing:
@@ -139,8 +129,10 @@ class MultistartAnnealing:
         cooling: Cooling,
         pace: TimeBudget,
         rng: np.random.Generator,
+        params: MultistartParams,
     ) -> None:
         self._a, self._slices, self._cooling, self._pace, self._rng = a, slices, cooling, pace, rng
+        self._params = params
         self._workloads = len(a.tier)
         self._restarts = restarts
         self.plans = plans
@@ -149,9 +141,9 @@ class MultistartAnnealing:
 
     def round(self, pool: ThreadPoolExecutor, threads: int, best: Assignment | None) -> None:
         """One cooling of every plan; a shorter one where that is all there is time for."""
-        changes = changes_of(self._workloads, self.coolings)
+        changes = changes_of(self._workloads, self._params, self._slices.params.slice_changes, self.coolings)
         if self._pace.rounds_left < 2:
-            changes = max(LEAST, int(changes * min(1.0, self._pace.rounds_left)))
+            changes = max(self._params.least_changes, int(changes * min(1.0, self._pace.rounds_left)))
         work: list[Future[None]] = []
         for thread in range(threads):
             rng = np.random.default_rng(self._rng.integers(2**63))
@@ -164,12 +156,13 @@ class MultistartAnnealing:
         plan, over = self.plans[thread], self._pace.over
         beginning, times = self._restarts.begin(cooling, best, rng)
         plan.go_to(self._a, beginning)
-        number = math.ceil((1 - FINISH) * changes / STEPS)
-        edges = [self._cooling.within((1 - FINISH) * edge / number, times) for edge in range(number)]
+        finish = self._cooling.params.finish
+        number = math.ceil((1 - finish) * changes / self._slices.params.slice_changes)
+        edges = [self._cooling.within((1 - finish) * edge / number, times) for edge in range(number)]
         part = undivided(self._a, plan.state)
-        steps = int((1 - FINISH) * changes / number)
+        steps = int((1 - finish) * changes / number)
         plan.cost += self._slices.run(thread, part, steps, zip(edges, [*edges[1:], self._cooling.coldest]), over)
-        plan.cost += self._slices.run(thread, part, int(FINISH * changes), [(0.0, 0.0)], over)
+        plan.cost += self._slices.run(thread, part, int(finish * changes), [(0.0, 0.0)], over)
 
     def finish(self, over: Callable[[], bool]) -> None:
         """Every cooling has been finished."""

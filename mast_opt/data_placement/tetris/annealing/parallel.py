@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mast_opt.data_placement.tetris.annealing.cooling_schedule import Cooling
-from mast_opt.data_placement.tetris.annealing.kernel_runs import STEPS, KernelRuns
+from mast_opt.data_placement.tetris.annealing.kernel_runs import KernelRuns
 from mast_opt.data_placement.tetris.decomposition import Subproblem, decompose, merge, undivided
 from mast_opt.data_placement.tetris.incumbent import Assignment, SearchPlan
 from mast_opt.data_placement.tetris.instance_arrays import TetrisArrays
@@ -18,8 +18,6 @@ from mast_opt.search.budget import SLICE_S, TimeBudget
 
 WORKLOADS_PER_SLICE = 50_000
 """A round has one slice for every so many workloads: splitting a plan into parts takes time that grows with them."""
-FEW = 5_000
-"""Changes per workload with fewer of which guided ones, which take longer, find more."""
 
 
 class ParallelAnnealing:
@@ -43,7 +41,7 @@ class ParallelAnnealing:
         self.plans, self.cooling = [plan], cooling
         self._workloads = len(plan.state.region)
         self._times = 1 + self._workloads // WORKLOADS_PER_SLICE
-        self._steps = STEPS
+        self._steps = slices.params.slice_changes
         self.slice_s = SLICE_S
         """Seconds that a slice took in the last round."""
         self._number, self._planned = 0, False
@@ -66,7 +64,7 @@ class ParallelAnnealing:
             self._planned = True
             self._plan_cooling()
         if not self.pace.counted:
-            self._steps = int(np.clip(self._steps * SLICE_S / self.slice_s, 500, 50 * STEPS))
+            self._steps = int(np.clip(self._steps * SLICE_S / self.slice_s, 500, 50 * self.slices.params.slice_changes))
 
     def _change(self, thread: int, part: Subproblem, level: float) -> float:
         """The slices of one part. They are timed here: they may have to wait for a thread."""
@@ -81,12 +79,12 @@ class ParallelAnnealing:
         rounds = self.pace.in_all(self.slice_s * self._times)
         changes = len(self._random) * self._times * self._steps * rounds / max(self._workloads, 1)
         self.cooling.plan(changes)
-        if changes < FEW:
+        if changes < self.slices.params.guided_below:
             self.slices.guide()
 
     def finish(self, over: Callable[[], bool]) -> None:
         """A last pass that takes improvements only, until it is ``over``."""
         if not over():
-            plan, steps = self.plans[0], min(4 * self._workloads, 4 * STEPS)
+            plan, steps = self.plans[0], 4 * min(self._workloads, self.slices.params.slice_changes)
             falls = [(0.0, 0.0)] * self._times
             plan.cost += self.slices.run(0, undivided(self._a, plan.state), steps, falls, over)

@@ -21,10 +21,7 @@ from mast_opt.data_placement.problem import Ints
 from mast_opt.data_placement.tetris.instance_arrays import TetrisArrays
 from mast_opt.data_placement.tetris.lagrangian.projections import SINGLE
 from mast_opt.data_placement.tetris.lagrangian.workload_step import Singles
-from mast_opt.data_placement.tetris.params import usual_share
 
-RAMP = 0.02
-"""Demand over supply within which overload comes and idleness goes: a price that jumps would make work jump."""
 TRIES = 40
 
 
@@ -41,14 +38,11 @@ class CongestionPrices(NamedTuple):
     """[K, P, R] price of a milli-GPU for work of a tier."""
     growth: Singles
     """[K, P, R] half of what the price rises for each milli-GPU that comes at once."""
+    ramp: float
+    """Demand over supply within which overload comes and idleness goes."""
 
 
-def gang_share(a: TetrisArrays) -> float:
-    """What the gang of the usual GPU takes of the GPUs that a region has of its type, on average."""
-    return usual_share(a.option_mgpu, a.supply)
-
-
-def congestion_prices_of(a: TetrisArrays, demand: Ints) -> CongestionPrices:
+def congestion_prices_of(a: TetrisArrays, demand: Ints, ramp: float) -> CongestionPrices:
     """With multipliers in proportion to supply."""
     regions, kinds, tiers = demand.shape
     share = a.supply / np.maximum(a.supply.sum(axis=0), 1)
@@ -58,6 +52,7 @@ def congestion_prices_of(a: TetrisArrays, demand: Ints) -> CongestionPrices:
         peak=np.zeros((kinds, tiers)),
         entry=np.zeros((kinds, tiers, regions), SINGLE),
         growth=np.zeros((kinds, tiers, regions), SINGLE),
+        ramp=ramp,
     )
 
 
@@ -77,7 +72,7 @@ def price_region(a: TetrisArrays, g: CongestionPrices, r, k, stiffness):
     entry, growth = 0.0, 0.0
     for back in range(last + 1):
         p = last - back
-        over = min(max((g.demand[r, k, p] / supply - 1.0) / RAMP + 0.5, 0.0), 1.0)
+        over = min(max((g.demand[r, k, p] / supply - 1.0) / g.ramp + 0.5, 0.0), 1.0)
         entry += _raised(a, g, r, k, p, stiffness) / supply + a.overload_price[k, p] * over
         if p == last:
             entry -= a.idle_price[k] * (1.0 - over)

@@ -26,10 +26,6 @@ from mast_opt.search.random_scalar import below
 
 AHEAD = 12
 """Reads ahead of which the reduced costs of their datasets are fetched."""
-OFTEN = 100
-"""Workloads after which the level of the peaks and the prices of cores are recomputed."""
-FULL = 0.985
-"""Use of a region's cores at which they have the price of the sweeps before."""
 
 
 class GibbsState(NamedTuple):
@@ -51,9 +47,13 @@ class GibbsState(NamedTuple):
     """[R] price of a millicore."""
     core_before: FloatArray
     """[R] the same in the sweeps before."""
+    core_level: float
+    """Use of a region's cores at which they have the price of the sweeps before."""
     steep: float
-    """Use above ``FULL`` at which the price has risen twice as far as evenly, and farther and farther from there on:
+    """Use above ``core_level`` at which the price has risen twice as far as evenly, and ever farther from there on:
     into a full region nothing comes, so whoever came first must be driven out."""
+    refresh: int
+    """Workloads after which the level of the peaks and the prices of cores are recomputed."""
     noise: Singles
     """Quantiles of a Gumbel distribution in random order; a choice takes R + 1 in a row."""
     random: Any
@@ -77,7 +77,7 @@ def _has_room(a: TetrisArrays, b: GibbsState, w, r):
 @kernel
 def _price_cores(a: TetrisArrays, b: GibbsState, stiffness):
     for r in range(len(b.core)):
-        full = b.cpu[r] / max(a.cpu[r], 1) - FULL
+        full = b.cpu[r] / max(a.cpu[r], 1) - b.core_level
         steeper = 1.0 + (max(full, 0.0) / b.steep) ** 2
         b.core[r] = SINGLE(max(b.core_before[r] + stiffness * full * steeper, 0.0))
 
@@ -174,7 +174,7 @@ def gibbs_sweep(a: TetrisArrays, b: GibbsState, first, last, temperature, stiffn
     """
     regions, moved = len(b.reads), 0
     for w in range(first, last):
-        if (w - first) % OFTEN == 0:
+        if (w - first) % b.refresh == 0:
             price_regions(a, b.gpus, stiffness)
             _price_cores(a, b, core_stiffness)
         _price_reads(a, b, w)

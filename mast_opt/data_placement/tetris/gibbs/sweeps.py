@@ -14,10 +14,8 @@ import numpy as np
 
 from mast_opt.core.arrays import FloatArray
 from mast_opt.data_placement.problem import Ints
-from mast_opt.data_placement.tetris.annealing.cooling_schedule import HOT as FIRST
-from mast_opt.data_placement.tetris.annealing.cooling_schedule import WARM
 from mast_opt.data_placement.tetris.annealing.parallel import ParallelAnnealing
-from mast_opt.data_placement.tetris.gibbs.congestion_prices import congestion_prices_of, gang_share, update_prices
+from mast_opt.data_placement.tetris.gibbs.congestion_prices import congestion_prices_of, update_prices
 from mast_opt.data_placement.tetris.gibbs.replica_reduced_costs import (
     change_prices,
     fill_reduced_costs,
@@ -28,41 +26,17 @@ from mast_opt.data_placement.tetris.gibbs.sampler import GibbsState, gibbs_sweep
 from mast_opt.data_placement.tetris.incumbent import Assignment, SearchPlan
 from mast_opt.data_placement.tetris.instance_arrays import TetrisArrays
 from mast_opt.data_placement.tetris.lagrangian.projections import SINGLE
-from mast_opt.data_placement.tetris.params import usual_share
+from mast_opt.data_placement.tetris.params import GibbsParams
 from mast_opt.data_placement.tetris.replica_repair import repair_replicas
 from mast_opt.data_placement.tetris.state import TetrisState, cost, excess, state_of
+from mast_opt.data_placement.tetris.strategy import usual_share
 from mast_opt.search.budget import TimeBudget
 from mast_opt.search.random_scalar import gumbel
 from mast_opt.search.throttle import Throttle
 
-SHARE, LESS, MOST = 0.8, 20.0, 600
-"""Share of the search that is sweeps; how much less that is the more of a region's GPUs a gang takes, since balancing
-them is then left to the annealing; and how many there are at most, if all took as long as the first, the hottest."""
-WARMER = 2.0
-"""First temperature of the annealing that follows, for each part of a region's GPUs that a gang takes."""
-HOT, COLD = 0.15, 0.005
-"""First and last temperature, in units of the mean cost of a workload."""
-STIFF, LUMPS, STIFFER = 20.0, 0.02, 5.0
-"""By how many times their usual price GPUs of a region cost more, at first, where demand is higher by all its supply:
-as much, or so much over what a gang takes of the supply where that is less, since gangs that raise prices by coming
-stay where they are; and how many times as much that is in the end."""
-CORES_STIFF, STEEP = 2.5, 0.0025
-"""What all cores of a region cost when all are in use, relative to what all work costs, if the price rose evenly;
-and the least use above ``FULL`` at which it has risen twice as far, unless two usual workloads take more."""
-LEARNT = 0.1
-"""Share of a step that prices of cores take for the sweeps to come; those of GPUs twice as much."""
-STORAGE_PACE, NEARLY = 0.5, 0.995
-"""How fast prices of storage rise, relative to what copies cost; and use of it at which they stand still."""
 BLOCK = 10_000
 """Workloads or datasets that one call of a kernel looks at."""
 NOISES = 1 << 15
-REPAIR_EVERY = 25
-"""Sweeps between two repairs, where rounds are counted; otherwise as many as there is time for."""
-
-
-def warm_after(a: TetrisArrays) -> float:
-    """First temperature of the annealing that goes on after sweeps, in units of the mean cost of a workload."""
-    return min(max(WARM, WARMER * gang_share(a)), FIRST)
 
 
 class GibbsSweeps:
@@ -86,16 +60,18 @@ class GibbsSweeps:
         annealing: ParallelAnnealing,
         pace: TimeBudget,
         rng: np.random.Generator,
+        params: GibbsParams,
     ) -> None:
         self._a, self._refuse, self._unit, self._annealing, self._pace = a, refuse, unit, annealing, pace
         self.plans, self.name = annealing.plans, annealing.name
-        gang = gang_share(a)
-        self._share = SHARE / (1 + LESS * gang)
+        self._params = params
+        gang = usual_share(a.option_mgpu, a.supply)
+        self._share = params.share / (1 + params.gang_discount * gang)
         self._sweeps, self._repairing = 0, Throttle()
-        self._stiff = min(STIFF, LUMPS / max(gang, 1e-9)) / len(a.cpu)
-        self._cores = CORES_STIFF * unit * len(a.tier) / max(int(a.cpu_need.sum()), 1)
+        self._stiff = min(params.stiffness, params.gang_stiffness / max(gang, 1e-9)) / len(a.cpu)
+        self._cores = params.core_stiffness * unit * len(a.tier) / max(int(a.cpu_need.sum()), 1)
         copies = float(a.new_price.sum()) or float((a.read_volume * a.remote_price).sum())
-        self._storage = STORAGE_PACE * copies / max(int(a.size.sum()), 1)
+        self._storage = params.storage_step * copies / max(int(a.size.sum()), 1)
         self._held, self._new = np.zeros(len(a.cpu)), np.zeros(len(a.cpu))
         self._rise = self._held, self._new
         self._gibbs: GibbsState | None = self._gibbs_state(annealing.plans[0].state, rng)
@@ -105,7 +81,7 @@ class GibbsSweeps:
         gibbs = GibbsState(
             option=s.option.copy(),
             region=s.region.copy(),
-            gpus=congestion_prices_of(a, s.demand),
+            gpus=congestion_prices_of(a, s.demand, self._params.ramp),
             cpu=s.cpu.copy(),
             quota=s.quota.copy(),
             reduced_cost=reduced_cost_buffers(len(a.size), regions),
@@ -113,7 +89,9 @@ class GibbsSweeps:
             held=np.zeros(regions, SINGLE),
             core=np.zeros(regions, SINGLE),
             core_before=np.zeros(regions),
-            steep=max(STEEP, 2 * usual_share(a.cpu_need, a.cpu)),
+            core_level=self._params.core_level,
+            steep=max(self._params.core_steepness, 2 * usual_share(a.cpu_need, a.cpu)),
+            refresh=self._params.refresh,
             noise=gumbel(NOISES, regions + 1),
             random=rng.integers(1, 2**63, size=1).astype(np.uint64),
             reads=np.zeros(regions, SINGLE),
@@ -129,7 +107,9 @@ class GibbsSweeps:
             began = time.perf_counter()
             pool.submit(self._sweep, self._gibbs, self._pace.done / self._share).result()
             if self._sweeps == 1:
-                self._share = min(self._share, MOST / max(self._pace.in_all(time.perf_counter() - began), 1.0))
+                self._share = min(
+                    self._share, self._params.most_sweeps / max(self._pace.in_all(time.perf_counter() - began), 1.0)
+                )
             if self._pace.done < self._share or self._pace.over():
                 return
             self._hand_over(self._gibbs)
@@ -137,17 +117,18 @@ class GibbsSweeps:
 
     def _sweep(self, b: GibbsState, done: float) -> None:
         a, workloads = self._a, len(self._a.tier)
-        stiffness = self._stiff * STIFFER**done
-        temperature = self._unit * HOT * (COLD / HOT) ** done
+        params = self._params
+        stiffness = self._stiff * params.stiffening**done
+        temperature = self._unit * params.hot * (params.cold / params.hot) ** done
         for first in range(0, workloads, BLOCK):
             gibbs_sweep(a, b, first, min(first + BLOCK, workloads), temperature, stiffness, self._cores)
             if self._pace.over():
                 return
-        update_prices(a, b.gpus, stiffness, 2 * LEARNT)
-        learn_cores(a, b, self._cores, LEARNT)
+        update_prices(a, b.gpus, stiffness, 2 * params.learning)
+        learn_cores(a, b, self._cores, params.learning)
         self._price_storage(b)
         self._sweeps += 1
-        if self._sweeps % REPAIR_EVERY == 0 if self._pace.counted else self._repairing.due:
+        if self._sweeps % params.repair_every == 0 if self._pace.counted else self._repairing.due:
             with self._repairing.doing():
                 plan = self._repaired(b)
                 if plan.within_limits:
@@ -169,7 +150,9 @@ class GibbsSweeps:
         b.held[:] = self._held
 
     def _raised_price(self, price: FloatArray, used: FloatArray, limit: Ints) -> FloatArray:
-        return np.asarray(np.maximum(price + self._storage * (used / np.maximum(limit, 1) - NEARLY), 0.0))
+        return np.asarray(
+            np.maximum(price + self._storage * (used / np.maximum(limit, 1) - self._params.storage_level), 0.0)
+        )
 
     def _repaired(self, b: GibbsState) -> SearchPlan:
         """The plan of the sampler, with the replicas that are worth their room."""

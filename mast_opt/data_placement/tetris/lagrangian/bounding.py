@@ -14,33 +14,21 @@ from mast_opt.data_placement.problem import DataPlacement
 from mast_opt.data_placement.tetris.instance_arrays import TetrisArrays
 from mast_opt.data_placement.tetris.lagrangian.relaxation import Relaxation
 from mast_opt.data_placement.tetris.lagrangian.tree_cut_relaxation import TreeCutRelaxation, saved_cuts
+from mast_opt.data_placement.tetris.params import TetrisParams
 from mast_opt.data_placement.tetris.stage_objective import StageObjective
-from mast_opt.data_placement.tetris.sub_mip.fix_and_optimise import sub_mip_applicable
+from mast_opt.data_placement.tetris.strategy import TreeCuts
 from mast_opt.data_placement.verification.certificate import Certificate
 from mast_opt.data_placement.verification.peak_bound import bin_packing_peak_bound
 from mast_opt.search.budget import SLICE_S
 from mast_opt.search.interface import SearchContext
 
-ITERATIONS = 5
-"""Of the relaxation in a round, where rounds are counted."""
-SECONDS_FOR_TREES = 5e-4
-"""Seconds for each read and region from which on tree cuts, in parallel with the annealing, prove more than they cost
-the plan. Where sub-MIPs follow, tree cuts are found in parallel with those instead, which use one thread."""
-FEW_FOR_TREES = 20_000
-"""Reads times regions up to which tree cuts always prove more than they cost."""
-MOST_FOR_TREES = 500_000
-"""Reads times regions up to which there are trees at all: more would take gigabytes, and get nowhere."""
-ROUNDS_TO_TREES = 4
-"""With a single thread, trees have a slice in one of so many rounds."""
-
 
 class Bounding:
-    """The relaxation of a search, with trees where those are worth their time.
+    """The relaxation of a search, with tree cuts where the strategy has them.
 
     Args:
         a: the problem priced by ``objective``.
-        counted: are rounds counted instead of seconds?
-        budget_s: of the annealing.
+        tree_cuts: when they are separated.
     """
 
     def __init__(
@@ -49,22 +37,19 @@ class Bounding:
         tools: SearchContext,
         objective: StageObjective,
         a: TetrisArrays,
-        counted: bool,
-        budget_s: float,
+        tree_cuts: TreeCuts,
         rng: np.random.Generator,
+        params: TetrisParams,
     ) -> None:
-        self._problem, self._objective = problem, objective
-        self._alone, self._counted = tools.threads == 1, counted
-        floor, cells = bin_packing_peak_bound(problem), len(problem.read_workload) * len(problem.regions)
-        free = problem.remote_reads and objective.weights["remote"] == 0
-        free |= not (a.keep_price.any() or a.new_price.any())
-        patient = not counted and cells <= MOST_FOR_TREES and budget_s >= SECONDS_FOR_TREES * cells
-        sub_mips = sub_mip_applicable(problem, objective)
+        self._problem, self._objective, self._params = problem, objective, params
+        self._alone, self._counted = tools.threads == 1, tools.watch.stop.iterations is not None
+        floor = bin_packing_peak_bound(problem)
         self._with_cuts: TreeCutRelaxation | None = None
-        if (sub_mips or cells <= FEW_FOR_TREES or patient) and not free:
-            waits = sub_mips and not counted and not self._alone
-            self._with_cuts = TreeCutRelaxation(a, floor, problem.splittable, rng, waits)
-        self._relaxation = self._with_cuts or Relaxation(a, floor, problem.splittable)
+        if tree_cuts is not TreeCuts.NEVER:
+            waits = tree_cuts is TreeCuts.WITH_SUB_MIPS
+            rows = params.relaxation, params.tree_cuts
+            self._with_cuts = TreeCutRelaxation(a, floor, problem.splittable, rng, waits, *rows)
+        self._relaxation = self._with_cuts or Relaxation(a, floor, problem.splittable, params.relaxation)
 
     @property
     def bound(self) -> float:
@@ -78,12 +63,12 @@ class Bounding:
     def in_round(self, number: int) -> Callable[[], None] | None:
         """What to do in a round where the relaxation has no thread of its own: iterations or a slice of time."""
         has_cuts = self._with_cuts is not None and self._with_cuts.has_cuts
-        if self.converged or (has_cuts and not self._counted and number % ROUNDS_TO_TREES):
+        if self.converged or (has_cuts and not self._counted and number % self._params.tree_cuts.round_interval):
             return None
         return self._some if self._counted else self._slice
 
     def _some(self) -> None:
-        self._relaxation.step(ITERATIONS)
+        self._relaxation.step(self._params.relaxation.iterations)
 
     def _slice(self) -> None:
         began = time.perf_counter()

@@ -18,16 +18,7 @@ import numpy as np
 from mast_opt.core.arrays import FloatArray
 from mast_opt.data_placement.problem import Bools, Ints
 from mast_opt.data_placement.tetris.instance_arrays import TetrisArrays
-
-ROUNDINGS = 8
-"""Sizes of a type by which rows are rounded: those that most is asked in."""
-SIZES = 64
-"""Sizes of a type and tier that have a class of their own."""
-CROWD = 12
-"""Whole gangs in a region of a type from which on rounding buys nothing: 0.4% of the bound at 8, 0.0% at 19. One that
-may run on several types counts as a part of each."""
-MOST = 4_000_000
-"""Entries of a table at most; beyond, rows are rounded by fewer sizes."""
+from mast_opt.data_placement.tetris.params import RelaxationParams
 
 
 class MirRows(NamedTuple):
@@ -64,7 +55,7 @@ class MirRows(NamedTuple):
         return np.ascontiguousarray(np.concatenate([each[:, 0].T, np.zeros((1, regions))]))
 
 
-def mir_rows_of(a: TetrisArrays, floor: FloatArray, splittable: Bools) -> MirRows:
+def mir_rows_of(a: TetrisArrays, floor: FloatArray, splittable: Bools, params: RelaxationParams) -> MirRows:
     """The classes and rows of a problem whose peaks [K, P] are at least ``floor``."""
     regions, kinds = a.supply.shape
     tiers = len(a.peak_price)
@@ -74,10 +65,12 @@ def mir_rows_of(a: TetrisArrays, floor: FloatArray, splittable: Bools) -> MirRow
     key = np.stack([a.option_type[whole], a.tier[owner[whole]], a.option_mgpu[whole]])
     alike, member, count = np.unique(key, axis=1, return_inverse=True, return_counts=True)
     member = member.reshape(-1)
-    distinct = _commonest(alike[:2], alike[2] * count, SIZES)
+    distinct = _commonest(alike[:2], alike[2] * count, params.sizes)
     likely = np.bincount(a.option_type[whole], weights=1 / np.diff(a.option_start)[owner[whole]], minlength=kinds)
-    crowded = likely > CROWD * (a.supply > 0).sum(axis=0)
-    rounded = _sizes_of(alike, np.where(crowded[alike[0]], 0, count), regions * kinds * tiers, kinds, distinct.sum())
+    crowded = likely > params.crowd * (a.supply > 0).sum(axis=0)
+    rounded = _sizes_of(
+        alike, np.where(crowded[alike[0]], 0, count), regions * kinds * tiers, kinds, distinct.sum(), params
+    )
     distinct &= rounded.shape[1] > 0
     # first the classes that are counted in milli-GPUs, then those with a size of their own
     class_type = np.concatenate([np.repeat(np.arange(kinds), tiers), alike[0, distinct]])
@@ -132,9 +125,9 @@ def _commonest(group: Ints, volume: Ints, most: int) -> Bools:
     return chosen
 
 
-def _sizes_of(alike: Ints, count: Ints, rows: int, kinds: int, distinct: int) -> Ints:
+def _sizes_of(alike: Ints, count: Ints, rows: int, kinds: int, distinct: int, params: RelaxationParams) -> Ints:
     """[K, J − 1] the sizes of each type that most is asked in, as many as a table has room for."""
-    room = min(ROUNDINGS, max(MOST // max(rows * (distinct + rows), 1) - 1, 0))
+    room = min(params.roundings, max(params.table_entries // max(rows * (distinct + rows), 1) - 1, 0))
     by_type: list[list[int]] = []
     for k in range(kinds):
         mine = (alike[0] == k) & (count > 0)

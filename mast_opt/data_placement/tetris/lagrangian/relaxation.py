@@ -23,27 +23,20 @@ from mast_opt.data_placement.tetris.lagrangian.dual_step import Multipliers, ove
 from mast_opt.data_placement.tetris.lagrangian.mir_rows import mir_rows_of
 from mast_opt.data_placement.tetris.lagrangian.projections import SINGLE
 from mast_opt.data_placement.tetris.lagrangian.workload_step import Loads, PrimalIterate, RowPrices, workload_pass
+from mast_opt.data_placement.tetris.params import RelaxationParams
 
-EPOCH = 50
-"""Iterations between averages."""
-LOOK = 5
-"""Iterations between looks at what the prices prove."""
-READ_PACE = 0.4
-"""Dual step of the reads' prices, half of them being the most that Pock & Chambolle allow."""
-LONGER = 1.6
-"""Primal steps, times those of Pock & Chambolle: at 2 the bounds of eight instances still rose faster, at 2.5 two of
-them stood still. With 4/3 convergence is proven (Ma, Cai, Jiang & Han 2023), and rows of reads leave a quarter more."""
-PATIENCE, LEAST, STILL = 200, 400, 3e-4
-"""The bound stands still when so many iterations, after the first ones, improve it by no more than this share."""
+DEFAULTS = RelaxationParams()
 
 
 class Relaxation:
     """Improves prices step by step; ``bound`` and ``best`` are the best so far."""
 
-    def __init__(self, a: TetrisArrays, floor: FloatArray, splittable: Bools) -> None:
-        self._a = a
+    def __init__(
+        self, a: TetrisArrays, floor: FloatArray, splittable: Bools, params: RelaxationParams = DEFAULTS
+    ) -> None:
+        self._a, self._params = a, params
         self._floor = floor
-        self.gangs = mir_rows_of(a, floor, splittable)
+        self.gangs = mir_rows_of(a, floor, splittable, params)
         datasets, regions = a.stored.shape
         kinds, tiers = a.supply.shape[1], len(a.peak_price)
         cells = a.option_region.sum(axis=1, dtype=np.int64)
@@ -162,13 +155,14 @@ class Relaxation:
     def step(self, iterations: int) -> None:
         """Take some iterations; a fraction of a second on small instances, so call it often."""
         for _ in range(iterations):
-            read_pace = READ_PACE / self._omega if self._follows else 0.0
-            self._dual(*self._primal(self.prices, read_pace, self._iterations % LOOK == 0))
+            read_pace = self._params.read_step / self._omega if self._follows else 0.0
+            self._dual(*self._primal(self.prices, read_pace, self._iterations % self._params.evaluate_every == 0))
             self._follows = True
             self._average()
             self._iterations += 1
-            if self._iterations % PATIENCE == 0:
-                self.converged = self._iterations >= LEAST and self.bound - self._last <= STILL * abs(self.bound)
+            if self._iterations % self._params.patience == 0:
+                gained, enough = self.bound - self._last, self._iterations >= self._params.least_iterations
+                self.converged = enough and gained <= self._params.progress * abs(self.bound)
                 self._last = self.bound
 
     def _primal(self, prices: Multipliers, read_pace: float = 0.0, look: bool = False) -> tuple[FloatArray, ...]:
@@ -196,7 +190,7 @@ class Relaxation:
 
     def _pace(self, weight: FloatArray) -> NDArray[np.float32]:
         """Primal steps of columns whose scaled rows add up to so much."""
-        return (LONGER * self._omega / weight).astype(SINGLE)
+        return (self._params.primal_step * self._omega / weight).astype(SINGLE)
 
     def _charges(self, prices: Multipliers) -> RowPrices:
         cpu = np.tile(prices.cpu, (len(self._limited), 1))
@@ -242,7 +236,7 @@ class Relaxation:
         for total, price in zip(self._sum, self.prices):
             total += price
         self._count += 1
-        if self._count < EPOCH:
+        if self._count < self._params.average_every:
             return
         mean = Multipliers(*(np.divide(total, self._count, dtype=total.dtype) for total in self._sum))
         for total in self._sum:

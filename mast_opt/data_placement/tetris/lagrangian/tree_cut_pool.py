@@ -18,16 +18,9 @@ from mast_opt.data_placement.tetris.lagrangian.tree_cut_separation import (
     separate,
     tree_step,
 )
+from mast_opt.data_placement.tetris.params import TreeCutParams
 
 Singles = NDArray[np.float32]
-
-ROOTS = 60
-"""Roots of a region that are tried in a search."""
-DETOUR, DETOURS = 0.3, 100
-"""Length of a dataset of mean size on the way of a tree, as a part of the root's share, at first; and searches until it
-is 0."""
-PACE = 4.0
-"""Times the safe step of the rows of trees: it is far below what they bear."""
 
 
 class TreeCutPool:
@@ -39,12 +32,18 @@ class TreeCutPool:
     """
 
     def __init__(
-        self, a: TetrisArrays, cap: Singles, splittable: Bools, read: Singles, rng: np.random.Generator
+        self,
+        a: TetrisArrays,
+        cap: Singles,
+        splittable: Bools,
+        read: Singles,
+        rng: np.random.Generator,
+        params: TreeCutParams,
     ) -> None:
         datasets, regions = a.stored.shape
         reads, workloads = read.shape[0], len(a.tier)
-        self._a, self._rng = a, rng
-        self.pool = CutBuffers.empty()
+        self._a, self._rng, self._params = a, rng, params
+        self.pool = CutBuffers.empty(params.most_trees, params.most_reads)
         self.cap = cap.astype(np.float64)
         self.own = read.astype(np.float64)
         self.remote = np.zeros((reads, regions))
@@ -60,7 +59,7 @@ class TreeCutPool:
         self._need[0, datasets:] = a.cpu_need
         self._need[1, :datasets], self._need[1, datasets:] = a.size, a.output
         mean = max(float(a.size.mean()), 1.0)
-        self._detour = DETOUR * np.minimum(4.0, np.sqrt(mean / np.maximum(a.size, 1)))
+        self._detour = params.detour * np.minimum(4.0, np.sqrt(mean / np.maximum(a.size, 1)))
         self._searches = 0
         self.work_sums, self.data_sums = np.zeros(workloads), np.zeros(datasets)
         """What the rows of trees add to the column sums of runs and replicas."""
@@ -106,7 +105,7 @@ class TreeCutPool:
         a, pool, nodes = self._a, self.pool, len(self._need[0])
         pool.age[: pool.count] += 1
         pool.prune()
-        detour = max(0.0, 1 - self._searches / DETOURS) * self._detour
+        detour = max(0.0, 1 - self._searches / self._params.detours) * self._detour
         self._searches += 1
         by_arc = (pool.read, pool.parent, pool.down, pool.share)
         by_tree = (pool.root, pool.region, pool.limit, pool.needs, pool.spare, pool.price, pool.age)
@@ -114,10 +113,12 @@ class TreeCutPool:
             inside = np.concatenate([places[:, r], runs[:, r]]).astype(np.float64)
             down = np.maximum(places[a.read_dataset, r] - runs[self.owner, r] + up[r], 0.0)
             limit = np.array([a.cpu[r], a.storage[r]], np.float64)
-            roots: Ints = self._rng.choice(nodes, min(ROOTS, nodes), replace=False)
+            roots: Ints = self._rng.choice(nodes, min(self._params.roots, nodes), replace=False)
             held = ((pool.start, *by_arc, *by_tree), pool.count)
             lengths = (down, np.ascontiguousarray(up[r]))
-            pool.count = separate(a, held, r, roots, inside, self._whole, *lengths, self._need, limit, detour)
+            pool.count = separate(
+                a, held, r, roots, inside, self._whole, *lengths, self._need, limit, detour, self._params.violation
+            )
             yield r
         self.weigh()
 
@@ -137,4 +138,4 @@ class TreeCutPool:
         np.add.at(nodes, (trees.root, trees.region), trees.spare)
         self.data_sums, self.work_sums = nodes[:datasets].max(axis=1), nodes[datasets:].max(axis=1)
         row = np.bincount(of, weights=trees.share * np.where(trees.down, 3.0, 1.0), minlength=trees.count)
-        self._tree_pace = PACE / (row + trees.spare)
+        self._tree_pace = self._params.step / (row + trees.spare)

@@ -18,21 +18,15 @@ from mast_opt.data_placement.problem import Bools
 from mast_opt.data_placement.tetris.instance_arrays import TetrisArrays
 from mast_opt.data_placement.tetris.lagrangian.dual_step import Multipliers
 from mast_opt.data_placement.tetris.lagrangian.projections import SINGLE
-from mast_opt.data_placement.tetris.lagrangian.relaxation import Relaxation
-from mast_opt.data_placement.tetris.lagrangian.tree_cut_pool import DETOURS, TreeCutPool
+from mast_opt.data_placement.tetris.lagrangian.relaxation import DEFAULTS, Relaxation
+from mast_opt.data_placement.tetris.lagrangian.tree_cut_pool import TreeCutPool
 from mast_opt.data_placement.tetris.lagrangian.tree_cut_separation import CutBuffers
+from mast_opt.data_placement.tetris.params import RelaxationParams, TreeCutParams
 from mast_opt.data_placement.verification.certificate_tree_cuts import KeptTrees
 
-EPOCH = 30
-"""Iterations between searches for trees."""
-PATIENCE, STILL = 25, 1e-4
-"""The bound stands still when so many epochs improve it by no more than this share."""
-ENOUGH = 600
-"""Iterations without trees after which a relaxation that waits has said nearly all."""
+CUT_DEFAULTS = TreeCutParams()
 SAVED_STEP = 1e-5
 """Share by which the bound must improve for its trees to be copied."""
-PARTS = (1.0, 0.95)
-"""Of the trees' average prices: as they are, and a little lower, where fewer charges exceed their room."""
 
 
 class TreeCutRelaxation(Relaxation):
@@ -44,10 +38,17 @@ class TreeCutRelaxation(Relaxation):
     """
 
     def __init__(
-        self, a: TetrisArrays, floor: FloatArray, splittable: Bools, rng: np.random.Generator, waits: bool = False
+        self,
+        a: TetrisArrays,
+        floor: FloatArray,
+        splittable: Bools,
+        rng: np.random.Generator,
+        waits: bool = False,
+        params: RelaxationParams = DEFAULTS,
+        cut_params: TreeCutParams = CUT_DEFAULTS,
     ) -> None:
-        super().__init__(a, floor, splittable)
-        self._rng, self._waits = rng, waits
+        super().__init__(a, floor, splittable, params)
+        self._rng, self._waits, self._cut_params = rng, waits, cut_params
         self._stalled = False
         self._cuts: TreeCutPool | None = None
         self._plain_weights = self._work_weight, self._data_weight
@@ -55,7 +56,7 @@ class TreeCutRelaxation(Relaxation):
         """The rest of an epoch's end, region by region, so that no step takes long."""
         self._turns, self._epochs, self._bound_before = 0, 0, -np.inf
         self._sums: list[FloatArray] = []
-        self.trees = CutBuffers.empty().taken(np.zeros(0, np.int64))
+        self.trees = CutBuffers.empty(0, 0)
 
     def step(self, iterations: int) -> None:
         for _ in range(iterations):
@@ -65,12 +66,12 @@ class TreeCutRelaxation(Relaxation):
                 super().step(1)
                 self._stalled |= self.converged
                 if self._waits:
-                    self.converged = self._stalled or self._iterations >= ENOUGH
+                    self.converged = self._stalled or self._iterations >= self._cut_params.wait_after
                 elif self._stalled:
                     self._add_cuts()
             elif self._search is None:
                 self._iterate(self._cuts)
-                if self._turns == EPOCH:
+                if self._turns == self._cut_params.epoch:
                     self._search = self._end_epoch(self._cuts)
             elif next(self._search, None) is None:
                 self._search = None
@@ -94,7 +95,7 @@ class TreeCutRelaxation(Relaxation):
         for price, best in zip(self.prices, self.best):
             price[...] = best
         self._bound_before = self.bound
-        self._cuts = TreeCutPool(self._a, self._read_cap, self._splittable, self.best.read, self._rng)
+        self._cuts = TreeCutPool(self._a, self._read_cap, self._splittable, self.best.read, self._rng, self._cut_params)
         self._begin_epoch(self._cuts)
 
     def _begin_epoch(self, cuts: TreeCutPool) -> None:
@@ -126,13 +127,15 @@ class TreeCutRelaxation(Relaxation):
         runs, places, up, own, price, *of_regions = (total / self._turns for total in self._sums)
         for current, average in zip((cuts.own, cuts.price, *self.prices.of_regions), (own, price, *of_regions)):
             current[...] = average
-        for part in PARTS:
+        for part in (1.0, self._cut_params.lower):
             self._prove(cuts, own, price * part)
         yield from cuts.search(np.maximum(runs, 0.0), np.maximum(places, 0.0), np.maximum(up, 0.0))
         self._begin_epoch(cuts)
         self._epochs += 1
-        if self._epochs % PATIENCE == 0:
-            self.converged = self._epochs > DETOURS and self.bound - self._bound_before <= STILL * abs(self.bound)
+        if self._epochs % self._cut_params.patience == 0:
+            gained = self.bound - self._bound_before
+            limits = self._cut_params
+            self.converged = self._epochs > limits.detours and gained <= limits.progress * abs(self.bound)
             self._bound_before = self.bound
 
     def _prove(self, cuts: TreeCutPool, own: FloatArray, price: FloatArray) -> None:

@@ -21,10 +21,6 @@ from mast_opt.core.arrays import FloatArray
 from mast_opt.core.jit import compiled, kernel
 from mast_opt.data_placement.problem import Ints
 
-ARCS, TREES = 4_000_000, 30_000
-"""Room for reads of trees, and for trees. When it is full, trees whose price is 0 make room."""
-LEAST = 1e-3
-"""Violation, as a share of what a tree needs, from which on it is added."""
 LIMITS = 2
 """Cores and storage."""
 
@@ -62,21 +58,22 @@ class CutBuffers:
     """[T] separations since the tree was found."""
 
     @classmethod
-    def empty(cls) -> CutBuffers:
+    def empty(cls, trees: int, reads: int) -> CutBuffers:
+        """Room for so many trees and reads of trees."""
         return cls(
             0,
-            np.zeros(TREES + 1, np.int64),
-            np.zeros(ARCS, np.int32),
-            np.zeros(ARCS, np.int32),
-            np.zeros(ARCS, np.bool_),
-            np.zeros(ARCS, np.float32),
-            np.zeros(TREES, np.int64),
-            np.zeros(TREES, np.int64),
-            np.zeros(TREES, np.int64),
-            np.zeros(TREES),
-            np.zeros(TREES),
-            np.zeros(TREES),
-            np.zeros(TREES, np.int64),
+            np.zeros(trees + 1, np.int64),
+            np.zeros(reads, np.int32),
+            np.zeros(reads, np.int32),
+            np.zeros(reads, np.bool_),
+            np.zeros(reads, np.float32),
+            np.zeros(trees, np.int64),
+            np.zeros(trees, np.int64),
+            np.zeros(trees, np.int64),
+            np.zeros(trees),
+            np.zeros(trees),
+            np.zeros(trees),
+            np.zeros(trees, np.int64),
         )
 
     def taken(self, trees: Ints) -> CutBuffers:
@@ -169,7 +166,7 @@ def _reach(a, root, here, whole, down, up, detour, order, led_from, led_by, dist
 
 
 @compiled
-def separate(a, pool, region, roots, inside, whole, down, up, need, limit, detour):
+def separate(a, pool, region, roots, inside, whole, down, up, need, limit, detour, violation):
     """Add violated trees of one region to the pool, as far as there is room; returns how many trees it holds then.
 
     Args:
@@ -178,6 +175,7 @@ def separate(a, pool, region, roots, inside, whole, down, up, need, limit, detou
         down, up: [N] by how much the relaxation parts the ends of each read, downwards and upwards.
         need: [2, I + W] of cores and storage; limit: [2] those of the region.
         detour: [I]
+        violation: the least of a tree that is added, as a share of what it needs.
     """
     (start, read, parent, is_down, share, root_of, region_of, limit_of, needs, spare_of, price, age), trees = pool
     datasets, nodes_in_all = len(a.size), len(inside)
@@ -204,7 +202,7 @@ def separate(a, pool, region, roots, inside, whole, down, up, need, limit, detou
                 below[v] = need[which, v]
                 total += need[which, v]
                 held += need[which, v] * (here - parted[v])
-            if total <= limit[which] or held - limit[which] * here <= LEAST * total:
+            if total <= limit[which] or held - limit[which] * here <= violation * total:
                 continue
             at = start[trees]
             if at + count > len(read) or trees + 1 >= len(root_of):

@@ -10,7 +10,7 @@ from mast_opt.core.jit import kernel
 from mast_opt.data_placement.tetris.decomposition import Subproblem
 from mast_opt.data_placement.tetris.instance_arrays import TetrisArrays
 from mast_opt.data_placement.tetris.operators.delta_costs import gpu_change
-from mast_opt.data_placement.tetris.operators.workspace import CANDIDATES, NOISES, SurrogateBuffers
+from mast_opt.data_placement.tetris.operators.workspace import NOISES, SurrogateBuffers
 from mast_opt.data_placement.tetris.state import TetrisState
 from mast_opt.search.random_scalar import below, uniform
 
@@ -67,16 +67,23 @@ def sample_region_by_surrogate(
 
 @kernel
 def sample_swap_partner(
-    a: TetrisArrays, s: TetrisState, part: Subproblem, window: ActiveWindow, w, temperature, surrogate: SurrogateBuffers
+    a: TetrisArrays,
+    s: TetrisState,
+    part: Subproblem,
+    window: ActiveWindow,
+    w,
+    partners,
+    temperature,
+    surrogate: SurrogateBuffers,
 ):
-    """Of some twins of w in other regions of the part, the one that it had best change places with, give or take the
-    temperature; w itself if there is none."""
+    """Of so many ``partners`` drawn among the twins of w, the one in another region of the part that it had best change
+    places with, give or take the temperature; w itself if there is none."""
     _local_reads(a, s, w, surrogate.saved)
     c, here = a.twin_class[w], s.region[w]
     first, count = a.twin_start[c], a.twin_start[c + 1] - a.twin_start[c]
     noise, scale = below(s.random, NOISES), np.float32(temperature)
     most, best = np.float32(-np.inf), w
-    for at in range(CANDIDATES):
+    for at in range(partners):
         v = a.twin[first + draw_index(s.random, window.partners, window.share, count)]
         r = s.region[v]
         if r == here or r == len(surrogate.saved) or not part.mine[r]:
@@ -89,11 +96,6 @@ def sample_swap_partner(
         if saved > most:
             most, best = saved, v
     return best
-
-
-WIDTH = 2_000
-"""Workloads in a window, which lasts for as many changes. Fewer, and they find too few partners; more, and changes take
-longer."""
 
 
 class ActiveWindow(NamedTuple):

@@ -8,7 +8,7 @@ from mast_opt.data_placement.tetris.operators.delta_costs import gpu_change, rep
 from mast_opt.data_placement.tetris.operators.induced_moves import apply_induced_moves, undo_induced_moves
 from mast_opt.data_placement.tetris.operators.replicas import set_replica
 from mast_opt.data_placement.tetris.operators.workload_moves import add_load
-from mast_opt.data_placement.tetris.operators.workspace import DATASETS, WORKLOADS, Workspace
+from mast_opt.data_placement.tetris.operators.workspace import Workspace
 from mast_opt.data_placement.tetris.state import TetrisState
 from mast_opt.search.random_scalar import metropolis_threshold
 
@@ -37,14 +37,14 @@ def dependency_closure(a: TetrisArrays, s: TetrisState, i, r0, works, data):
             w = a.reader[j]
             if s.region[w] != r0 or _among(works, workloads, w):
                 continue
-            if workloads == WORKLOADS:
+            if workloads == len(works):
                 return -1, -1
             works[workloads] = w
             workloads += 1
             for n in range(a.read_start[w], a.read_start[w + 1]):
                 e = a.read_dataset[n]
                 if s.place[e, r0] and s.copies[e] >= a.copies_max[e] and not _among(data, datasets, e):
-                    if datasets == DATASETS:
+                    if datasets == len(data):
                         return -1, -1
                     data[datasets] = e
                     datasets += 1

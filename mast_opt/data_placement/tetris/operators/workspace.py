@@ -11,12 +11,8 @@ from mast_opt.data_placement.problem import Ints
 from mast_opt.data_placement.tetris.instance_arrays import TetrisArrays
 from mast_opt.search.random_scalar import gumbel
 
-WORKLOADS, DATASETS = 48, 12
-"""Largest dependency closure of a compound move."""
 NOISES, ENTRIES = 4096, 256
 """Draws of noise, and options of which GPU prices are cached."""
-CANDIDATES = 16
-"""Twins of which one is chosen for an exchange."""
 
 
 class CompoundMoveBuffers(NamedTuple):
@@ -25,7 +21,7 @@ class CompoundMoveBuffers(NamedTuple):
     workloads: Ints
     datasets: Ints
     action: Ints
-    """[WORKLOADS, …] what became of the replicas that each workload reads, for undoing the change."""
+    """[workloads, …] what became of the replicas that each workload reads, for undoing the change."""
 
 
 class SurrogateBuffers(NamedTuple):
@@ -52,30 +48,32 @@ class Workspace(NamedTuple):
     surrogate: SurrogateBuffers
 
 
-def workspace_for(a: TetrisArrays) -> Workspace:
-    """Scratch space that is large enough for every change."""
+def workspace_for(
+    a: TetrisArrays, closure_workloads: int = 0, closure_datasets: int = 0, partners: int = 0
+) -> Workspace:
+    """Space for every change: for dependency closures up to a size, and for so many partners of an exchange."""
     widest = max(1, int(np.diff(a.read_start).max(initial=1)))
     return Workspace(
         first=np.zeros(widest, np.int8),
         second=np.zeros(widest, np.int8),
-        closure=_closure_for(widest),
-        other_closure=_closure_for(widest),
-        surrogate=_surrogate_for(a.supply.shape[0]),
+        closure=_closure_for(closure_workloads, closure_datasets, widest),
+        other_closure=_closure_for(closure_workloads, closure_datasets, widest),
+        surrogate=_surrogate_for(a.supply.shape[0], partners),
     )
 
 
-def _closure_for(widest: int) -> CompoundMoveBuffers:
+def _closure_for(workloads: int, datasets: int, widest: int) -> CompoundMoveBuffers:
     return CompoundMoveBuffers(
-        workloads=np.zeros(WORKLOADS, np.int64),
-        datasets=np.zeros(DATASETS, np.int64),
-        action=np.zeros((WORKLOADS, widest), np.int8),
+        workloads=np.zeros(workloads, np.int64),
+        datasets=np.zeros(datasets, np.int64),
+        action=np.zeros((workloads, widest), np.int8),
     )
 
 
-def _surrogate_for(regions: int) -> SurrogateBuffers:
+def _surrogate_for(regions: int, partners: int) -> SurrogateBuffers:
     return SurrogateBuffers(
         saved=np.zeros(regions, np.float32),
         entry=np.zeros((ENTRIES, regions), np.float32),
         entry_of=np.full(ENTRIES, -1, np.int64),
-        noise=gumbel(NOISES, max(regions, CANDIDATES)),
+        noise=gumbel(NOISES, max(regions, partners)),
     )

@@ -11,18 +11,13 @@ from mast_opt.core.solve_result import SolveParams
 from mast_opt.data_placement.formulation.formulation import base, exact_shares
 from mast_opt.data_placement.plan import Plan, today
 from mast_opt.data_placement.problem import DataPlacement
-from mast_opt.data_placement.tetris.params import SETTLED
-from mast_opt.data_placement.tetris.stage_objective import EARLIER, StageObjective
-from mast_opt.data_placement.tetris.sub_mip.fix_and_optimise import FixAndOptimise, sub_mip_applicable
-from mast_opt.data_placement.tetris.sub_mip.workloads_only import place_work, workloads_only
+from mast_opt.data_placement.tetris.params import TetrisParams
+from mast_opt.data_placement.tetris.stage_objective import StageObjective
+from mast_opt.data_placement.tetris.strategy import Finish
+from mast_opt.data_placement.tetris.sub_mip.fix_and_optimise import FixAndOptimise
+from mast_opt.data_placement.tetris.sub_mip.workloads_only import place_work
 from mast_opt.mip import Mip
 from mast_opt.search.interface import SearchContext
-
-LEAST_S, MOST_S = 1.0, 30.0
-"""Seconds that the MIP solver is given at least, and where there is no time limit."""
-NODES, COUNTED = 300, 20_000
-"""Where rounds are counted instead, most nodes of its tree, so that the answer does not depend on the machine; and
-reads times regions up to which those may look for a plan where the search found none: on more they take too long."""
 
 
 def complete_plan(
@@ -32,31 +27,39 @@ def complete_plan(
     objective: StageObjective,
     start: Plan | None,
     until_s: float,
+    finish: Finish,
+    params: TetrisParams,
 ) -> Plan | None:
-    """The plan with what the annealing leaves open completed, and improved by neighbourhoods where that is worthwhile,
-    until the watch shows ``until_s``.
+    """The plan with what the search leaves open completed, and improved by sub-MIPs where the strategy has them, until
+    the watch shows ``until_s``.
 
     Never worse than ``start``, where that breaks no rule and no cap.
     """
-    counted, alone = tools.watch.stop.iterations is not None, workloads_only(problem, objective)
-    if counted or not (alone or sub_mip_applicable(problem, objective)):
-        return optimise_shares(problem, tools, plan, objective, start)
-    before = optimise_shares(problem, tools, plan, objective, start) if problem.links is None else None
+    if finish is Finish.SHARES:
+        return optimise_shares(problem, tools, plan, objective, start, params)
+    before = optimise_shares(problem, tools, plan, objective, start, params) if problem.links is None else None
     first = before or plan or start
     better = None
-    if first is not None and alone:
-        better = place_work(problem, tools, objective, first, until_s - tools.watch.elapsed_s)
+    if first is not None and finish is Finish.WORKLOADS:
+        left_s = until_s - tools.watch.elapsed_s
+        better = place_work(problem, tools, objective, first, left_s, params.workloads_only)
     elif first is not None:
-        better = FixAndOptimise(problem, tools, objective, until_s).improve(first)
+        whole = finish is Finish.WHOLE
+        better = FixAndOptimise(problem, tools, objective, params.neighbourhoods, until_s, whole).improve(first)
     if better is not None and math.isinf(objective.worth(problem, better)):
-        better = optimise_shares(problem, tools, better, objective, None)
+        better = optimise_shares(problem, tools, better, objective, None, params)
     return _best(problem, objective, before, today(problem), start, better) or optimise_shares(
-        problem, tools, None, objective, None
+        problem, tools, None, objective, None, params
     )
 
 
 def optimise_shares(
-    problem: DataPlacement, tools: SearchContext, plan: Plan | None, objective: StageObjective, start: Plan | None
+    problem: DataPlacement,
+    tools: SearchContext,
+    plan: Plan | None,
+    objective: StageObjective,
+    start: Plan | None,
+    params: TetrisParams,
 ) -> Plan | None:
     """The plan with its open shares optimised, or a feasible one where there was none; never worse than plan or start.
 
@@ -67,13 +70,13 @@ def optimise_shares(
         return plan
     start, best = _best(problem, objective, start), _best(problem, objective, plan, start)
     size = len(problem.read_workload) * len(problem.regions)
-    if size > SETTLED:
+    if size > params.completion.read_cells:
         return best
     formulation = exact_shares(problem) if rounds else base(problem)
     mip = objective.stated(formulation.mip)
 
     def solved(program: Mip, x: FloatArray | None) -> Plan | None:
-        result = tools.mip_solver(program, _params(tools, objective, x))
+        result = tools.mip_solver(program, _params(tools, objective, x, params))
         return None if result.x is None else formulation.decode(result.x)
 
     for held in (plan, start):
@@ -81,7 +84,7 @@ def optimise_shares(
             x, fixed = formulation.encode(held), _fixed_integers(mip)
             feasible = _best(problem, objective, held) is not None
             best = _best(problem, objective, best, solved(mip.fix(fixed, np.rint(x[fixed])), x if feasible else None))
-    if best is None and (tools.watch.stop.iterations is None or size <= COUNTED):
+    if best is None and (tools.watch.stop.iterations is None or size <= params.completion.counted_cells):
         best = _best(problem, objective, solved(mip, None))
     return best
 
@@ -93,17 +96,19 @@ def _best(problem: DataPlacement, objective: StageObjective, *plans: Plan | None
     return best if math.isfinite(worth) else None
 
 
-def _params(tools: SearchContext, objective: StageObjective, start: FloatArray | None) -> SolveParams:
+def _params(
+    tools: SearchContext, objective: StageObjective, start: FloatArray | None, params: TetrisParams
+) -> SolveParams:
     """Where rounds are counted, so are nodes, and the clock has no say."""
     stop = tools.watch.stop
-    counted = stop.iterations is not None
+    counted, own = stop.iterations is not None, params.completion
     return SolveParams(
-        time_limit_s=None if counted else max(LEAST_S, min(MOST_S, tools.watch.remaining_s)),
-        gap=stop.gap / EARLIER if objective.caps else stop.gap,
+        time_limit_s=None if counted else max(own.least_s, min(own.most_s, tools.watch.remaining_s)),
+        gap=stop.gap / params.lexicographic_weight if objective.caps else stop.gap,
         threads=tools.threads,
         start=start,
         cancel=stop.cancel,
-        options=(("mip_max_nodes", NODES),) if counted else (),
+        node_limit=own.nodes if counted else None,
     )
 
 

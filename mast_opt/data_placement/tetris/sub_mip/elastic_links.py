@@ -11,21 +11,23 @@ from mast_opt.data_placement.problem import DataPlacement
 from mast_opt.mip import Mip
 from mast_opt.mip.transforms import Extension, extended
 
-EXCESS = 100.0
-"""Price of exceeding a link by its own capacity."""
 NONE_LEFT = 1e-9
 """Excess, in units of a link's capacity, that counts as none."""
 
 
 class ElasticLinks:
-    """The program with a priced column on every link by which it may be exceeded, in units of its capacity."""
+    """The program with a priced column on every link by which it may be exceeded, in units of its capacity.
 
-    def __init__(self, problem: DataPlacement, mip: Mip) -> None:
+    Args:
+        excess_price: of exceeding a link by its own capacity.
+    """
+
+    def __init__(self, problem: DataPlacement, mip: Mip, excess_price: float) -> None:
         self._problem = problem
         wider = _with_excess(mip)
         self.excess = slice(len(mip.cost), len(wider.cost))
         """The new columns."""
-        self.mip = _priced(wider, self.excess, EXCESS)
+        self.mip = _priced(wider, self.excess, excess_price)
         flows = [block for block in mip.columns if block.name in ("remote_from", "copy") and block.cells is not None]
         nothing = np.zeros(0, np.int64)
         self._flow = np.concatenate([nothing, *(block.ids.ravel() for block in flows)])

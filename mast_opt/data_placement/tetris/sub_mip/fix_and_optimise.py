@@ -18,77 +18,14 @@ from mast_opt.core.solve_result import SolveParams, Status
 from mast_opt.data_placement.formulation.formulation import base
 from mast_opt.data_placement.plan import Plan
 from mast_opt.data_placement.problem import Bools, DataPlacement
-from mast_opt.data_placement.tetris.params import LINKED
+from mast_opt.data_placement.tetris.params import NeighbourhoodParams
 from mast_opt.data_placement.tetris.stage_objective import StageObjective
-from mast_opt.data_placement.tetris.sub_mip.elastic_links import EXCESS, ElasticLinks
+from mast_opt.data_placement.tetris.sub_mip.elastic_links import ElasticLinks
 from mast_opt.data_placement.tetris.sub_mip.free_columns import FreeColumns
-from mast_opt.data_placement.tetris.sub_mip.workloads_only import share_before, workloads_only
 from mast_opt.data_placement.verification.verifier import verify
 from mast_opt.mip import Mip
 from mast_opt.search.interface import SearchContext
-
-SMALL = 20_000
-"""Reads times regions up to which neighbourhoods are better than more annealing, where earlier terms have caps. Without
-caps and links they find nothing that annealing does not."""
-BEFORE_LINKS, BEFORE_LATER = 0.3, 0.2
-"""Share of the time that is annealed before: where links are limited, as if they were not; and where earlier terms have
-caps, which few changes of one or two workloads stay within."""
-WHOLE, BEFORE_WHOLE = 600, 0.3
-"""Reads times regions up to which a program of whole decisions without remote reads is solved as one, and the share of
-the time before."""
-WHOLE_LATER = 2_500
-"""The same where remote reads have a price and earlier terms have caps, which leaves little freedom."""
-FOR_WHOLE = 0.7
-"""Share of the time left that the whole program may take."""
-NEAR, FOR_NEAR = 10.0, 0.4
-"""Excess, in units of links' capacities, up to which neighbourhoods are let bring a plan within the links, and the
-share of the time left that they may take."""
-EXCESS_GROWTH, MOST_EXCESS = 10.0, 1e6
-"""Times that the excess is priced after a neighbourhood that left it, and the highest price."""
-FOR_STAYING = 0.5
-"""Share of the time left that may go to finding any plan within the links, with replicas where they are today."""
-FOR_WORK = 0.4
-"""Share of the time left that may go to placing all work with those replicas."""
-SECONDS = 2.0
-"""For one neighbourhood."""
-FIRST, FEWEST, GROWTH = 6, 2, 1.1
-"""Workloads that a neighbourhood frees at first and at least; more after one that was solved in time, fewer after
-one that was not."""
-PATIENCE = 50
-"""Neighbourhoods in a row without an improvement that end the search where there is no time limit; the whole program
-then takes no longer than they may."""
-BY_REGIONS = 0.25
-"""Share of the neighbourhoods that free two regions."""
-RESERVE = 0.1
-"""Share of the time that is reserved for completing the plan."""
-
-
-def sub_mip_applicable(problem: DataPlacement, objective: StageObjective) -> bool:
-    """Should a part of the time go to neighbourhoods?"""
-    reads = len(problem.read_workload)
-    if problem.links is not None:
-        return reads * len(problem.links.source) <= LINKED
-    if objective.caps:
-        return reads * len(problem.regions) <= SMALL
-    return solve_full_mip(problem, objective)
-
-
-def search_seconds_before_sub_mips(problem: DataPlacement, objective: StageObjective, left_s: float) -> float:
-    """Seconds of those left that are better annealed; the rest is for what is solved exactly."""
-    if workloads_only(problem, objective):
-        return share_before(problem) * left_s
-    if not sub_mip_applicable(problem, objective):
-        return left_s
-    if problem.links is not None:
-        return BEFORE_LINKS * left_s
-    return (BEFORE_LATER if objective.caps and problem.remote_reads else BEFORE_WHOLE) * left_s
-
-
-def solve_full_mip(problem: DataPlacement, objective: StageObjective) -> bool:
-    """Is the whole program one for a solver of integer programs? Then that beats every search."""
-    if problem.links is not None or problem.splittable.any() or (problem.remote_reads and not objective.caps):
-        return False
-    return len(problem.read_workload) * len(problem.regions) <= (WHOLE_LATER if problem.remote_reads else WHOLE)
+from mast_opt.search.sub_mip import SubMip
 
 
 class FixAndOptimise:
@@ -97,21 +34,30 @@ class FixAndOptimise:
     Args:
         objective: what is minimised, and the caps.
         until_s: seconds on the watch at which the search ends; infinite where time has no limit.
+        whole: is a solver of integer programs given the whole program first?
     """
 
     def __init__(
-        self, problem: DataPlacement, tools: SearchContext, objective: StageObjective, until_s: float = math.inf
+        self,
+        problem: DataPlacement,
+        tools: SearchContext,
+        objective: StageObjective,
+        params: NeighbourhoodParams,
+        until_s: float = math.inf,
+        whole: bool = False,
     ) -> None:
+        self._limits, self._whole_first = params, whole
+        self._sub_mip = SubMip(tools, params.sub_mip)
         self._problem, self._tools, self._objective, self._until_s = problem, tools, objective, until_s
         self._formulation = base(problem)
         stated = objective.staged(self._formulation.mip)
         self._width = len(stated.cost)
-        self._links = ElasticLinks(problem, stated)
+        self._links = ElasticLinks(problem, stated, params.excess_price)
         self._mip = self._links.mip
         self._decisions = FreeColumns(problem, self._mip)
-        self._most = float(FIRST)
+        self._most = float(params.first_workloads)
         self._started = False
-        self._reserve_s = 0.0 if math.isinf(self._left_s) else max(0.2, RESERVE * self._left_s)
+        self._reserve_s = 0.0 if math.isinf(self._left_s) else max(0.2, params.reserve * self._left_s)
         self._complete = False
         """Has the whole program been solved?"""
 
@@ -126,25 +72,20 @@ class FixAndOptimise:
 
     def _params(self, share: float, start: FloatArray | None = None) -> SolveParams:
         """For a program that may take a share of the time left; without a limit, as long as neighbourhoods may."""
-        left_s = max(0.05, self._left_s - self._reserve_s)
-        return SolveParams(
-            time_limit_s=share * left_s if math.isfinite(left_s) else PATIENCE * SECONDS,
-            gap=1e-4,
-            threads=1,
-            start=start,
-            cancel=self._tools.watch.stop.cancel,
-        )
+        left_s, own = max(0.05, self._left_s - self._reserve_s), self._limits
+        longest_s = share * left_s if math.isfinite(left_s) else own.patience * own.sub_mip.time_limit_s
+        return replace(self._sub_mip.limits(start=start), time_limit_s=longest_s)
 
     def improve(self, plan: Plan) -> Plan | None:
         """The best plan found from this one until time is almost over or the search is cancelled.
 
-        Without a time limit it ends after ``PATIENCE`` neighbourhoods. The plan's shares are rounded and may exceed a
+        Without a time limit it ends after ``patience`` neighbourhoods. The plan's shares are rounded and may exceed a
         limit by that. None if nothing was found within the links.
         """
         watch, best, value, failures = self._tools.watch, None, math.inf, 0
         unlimited = math.isinf(self._left_s)
         x = self._begin(plan)
-        if x is not None and solve_full_mip(self._problem, self._objective):
+        if x is not None and self._whole_first:
             x = self._whole(x)
         while x is not None:
             if self._links.within(x) and self._mip.objective(x) < value - 1e-9:
@@ -155,7 +96,7 @@ class FixAndOptimise:
                     watch.report(objective=self._objective.shown(verdict))
             if self._complete or self._over:
                 break
-            if unlimited and failures == PATIENCE:
+            if unlimited and failures == self._limits.patience:
                 break
             better = self._step(x)
             failures = 0 if self._mip.objective(x) - self._mip.objective(better) > 1e-9 else failures + 1
@@ -171,7 +112,7 @@ class FixAndOptimise:
         chosen = self._decisions.of(plan)
         x = self._solve(self._mip, chosen, self._decisions.all)
         x = self._solve(self._mip, chosen, self._decisions.workload >= 0) if x is None else x
-        if x is not None and self._links.exceeded(x) <= NEAR:
+        if x is not None and self._links.exceeded(x) <= self._limits.near_excess:
             x = self._brought_within(x)
         if x is not None and self._links.within(x):
             return x
@@ -186,13 +127,15 @@ class FixAndOptimise:
 
         The price of the excess rises where a neighbourhood leaves it: a solver's gap may hide what is small.
         """
-        left_s, tried, price = self._left_s - self._reserve_s, 0, EXCESS
-        until_s = self._left_s - FOR_NEAR * left_s if math.isfinite(left_s) else -math.inf
-        while not (self._links.within(x) or self._tools.watch.done or self._left_s < until_s or tried == PATIENCE):
+        left_s, tried, price = self._left_s - self._reserve_s, 0, self._limits.excess_price
+        until_s = self._left_s - self._limits.near_share * left_s if math.isfinite(left_s) else -math.inf
+        while not (
+            self._links.within(x) or self._tools.watch.done or self._left_s < until_s or tried == self._limits.patience
+        ):
             before = self._links.exceeded(x)
             x, tried = self._step(x), tried + 1
             if self._links.exceeded(x) >= before:
-                price = min(EXCESS_GROWTH * price, MOST_EXCESS)
+                price = min(self._limits.excess_growth * price, self._limits.most_excess_price)
                 self._mip = self._links.priced(price)
         self._mip = self._links.mip
         return x
@@ -203,7 +146,7 @@ class FixAndOptimise:
             return x
         held = np.flatnonzero(self._decisions.dataset >= 0)
         program = self._strict(x).fix(held, np.rint(x[held]))
-        result = self._tools.mip_solver(program, self._params(FOR_WORK, x))
+        result = self._sub_mip(program, self._params(self._limits.work_share, x))
         return x if result.x is None else result.x
 
     def _strict(self, x: FloatArray) -> Mip:
@@ -225,7 +168,7 @@ class FixAndOptimise:
         held = np.flatnonzero((self._decisions.dataset >= 0) & np.append(feasible, False)[self._decisions.dataset])
         today = p.stored[self._decisions.dataset[held], self._decisions.region[held]]
         program = self._links.only_excess().fix(held, today.astype(np.float64))
-        return self._tools.mip_solver(program, self._params(FOR_STAYING)).x
+        return self._sub_mip(program, self._params(self._limits.today_share)).x
 
     def _step(self, x: FloatArray) -> FloatArray:
         """The best that is found around x in one neighbourhood, which may be x."""
@@ -234,21 +177,16 @@ class FixAndOptimise:
 
     def _solve(self, mip: Mip, x: FloatArray, held: Bools) -> FloatArray | None:
         """A program with some columns held at their values in x; None if nothing was found in time."""
-        tools = self._tools
+        own = self._limits
         fixed = np.flatnonzero(held)
-        params = SolveParams(
-            time_limit_s=max(0.05, min(SECONDS, self._left_s - self._reserve_s)),
-            gap=1e-4,
-            threads=1,
-            start=x if self._started else None,
-            cancel=tools.watch.stop.cancel,
-        )
-        result = tools.mip_solver(mip.fix(fixed, np.rint(x[fixed])), params)
+        longest_s = max(0.05, min(own.sub_mip.time_limit_s, self._left_s - self._reserve_s))
+        params = replace(self._sub_mip.limits(start=x if self._started else None), time_limit_s=longest_s)
+        result = self._sub_mip(mip.fix(fixed, np.rint(x[fixed])), params)
         self._started = self._started or result.x is not None
         solved = result.status is Status.OPTIMAL
         self._complete = solved and not len(fixed)
-        grown = self._most * (GROWTH if solved else 1 / GROWTH)
-        self._most = float(np.clip(grown, FEWEST, max(FEWEST, len(self._problem.workloads))))
+        grown = self._most * (own.growth if solved else 1 / own.growth)
+        self._most = float(np.clip(grown, own.least_workloads, max(own.least_workloads, len(self._problem.workloads))))
         return result.x
 
     def _whole(self, x: FloatArray) -> FloatArray:
@@ -256,7 +194,7 @@ class FixAndOptimise:
         tools = self._tools
         if tools.integer_solver is None or self._over:
             return x
-        params = replace(self._params(FOR_WHOLE, x), gap=tools.watch.stop.gap, threads=tools.threads)
+        params = replace(self._params(self._limits.whole_share, x), gap=tools.watch.stop.gap, threads=tools.threads)
         try:
             result = tools.integer_solver(self._mip, params)
         except BackendError:  # such as amounts too large for it; the plan so far stands
@@ -269,7 +207,7 @@ class FixAndOptimise:
         p, rng = self._problem, self._tools.rng
         if self._most >= len(p.workloads):
             return np.ones(len(x), np.bool_)
-        if rng.random() < BY_REGIONS and len(p.regions) > 2:
+        if rng.random() < self._limits.two_regions and len(p.regions) > 2:
             return self._decisions.in_two_regions(x, self._most, rng)
         crossing_dataset = self._links.crossing_dataset(x, rng)
         dataset = int(rng.integers(len(p.datasets))) if crossing_dataset is None else crossing_dataset

@@ -16,36 +16,21 @@ from mast_opt.core.solve_result import SolveParams
 from mast_opt.data_placement.formulation.formulation import base
 from mast_opt.data_placement.plan import Plan, fill_remote
 from mast_opt.data_placement.problem import DataPlacement
+from mast_opt.data_placement.tetris.params import WorkloadsOnlyParams
 from mast_opt.data_placement.tetris.stage_objective import StageObjective
 from mast_opt.search.interface import SearchContext
 
-MOST_CELLS = 20_000
-"""Options times regions up to which such a solver beats more annealing."""
-BEFORE, WHOLLY = (0.1, 0.6), 14_000
-"""Share of the time that is annealed before: options times regions over this number, between these."""
-RESERVE, LEAST_S = 0.05, 0.2
-"""Share of the time left that is reserved for handing the plan over, and its least seconds."""
-UNHURRIED_S = 60.0
-"""Seconds where there is no time limit."""
-
-
-def workloads_only(problem: DataPlacement, objective: StageObjective) -> bool:
-    """Does nothing count but where work runs, and is the program small enough?"""
-    anywhere = problem.remote_reads and problem.links is None
-    return anywhere and objective.work_alone and _cells(problem) <= MOST_CELLS
-
-
-def share_before(problem: DataPlacement) -> float:
-    """Share of the time that is better annealed, where work is alone."""
-    return float(np.clip(_cells(problem) / WHOLLY, *BEFORE))
-
-
-def _cells(problem: DataPlacement) -> int:
-    return int(problem.option_regions.sum())
+LEAST_RESERVE_S = 0.2
+"""Least seconds that are reserved for handing the plan over."""
 
 
 def place_work(
-    problem: DataPlacement, tools: SearchContext, objective: StageObjective, plan: Plan, left_s: float
+    problem: DataPlacement,
+    tools: SearchContext,
+    objective: StageObjective,
+    plan: Plan,
+    left_s: float,
+    params: WorkloadsOnlyParams,
 ) -> Plan | None:
     """The plan with its work placed again, its replicas as they are; None if nothing was found within ``left_s``."""
     none = np.zeros(0, np.int64)
@@ -60,8 +45,9 @@ def place_work(
     mip, x = objective.staged(formulation.mip), formulation.encode(plan)
     replicas = np.concatenate([block.ids.ravel() for block in mip.columns if block.name == "place"])
     mip = mip.fix(replicas, np.rint(x[replicas]))
-    params = SolveParams(
-        time_limit_s=UNHURRIED_S if math.isinf(left_s) else max(left_s - max(RESERVE * left_s, LEAST_S), 0.01),
+    reserved_s = max(params.reserve * left_s, LEAST_RESERVE_S)
+    limits = SolveParams(
+        time_limit_s=params.unhurried_s if math.isinf(left_s) else max(left_s - reserved_s, 0.01),
         gap=tools.watch.stop.gap,
         threads=tools.threads,
         start=x,
@@ -71,7 +57,7 @@ def place_work(
     for solver in (tools.integer_solver, tools.mip_solver) if whole else (tools.mip_solver,):
         assert solver is not None
         try:
-            result = solver(mip, params)
+            result = solver(mip, limits)
         except BackendError:  # such as amounts too large for it
             continue
         return None if result.x is None else _with_remote_reads(problem, formulation.decode(result.x))

@@ -11,21 +11,25 @@ import pytest
 
 import mast_opt
 from mast_opt.data_placement import DataPlacement, Plan
-from mast_opt.data_placement.tetris.annealing.multistart import MOST_WORKLOADS, MultistartAnnealing
+from mast_opt.data_placement.tetris.annealing.multistart import MultistartAnnealing
 from mast_opt.data_placement.tetris.annealing.parallel import ParallelAnnealing
-from mast_opt.data_placement.tetris.decomposition import MOST, decompose
+from mast_opt.data_placement.tetris.decomposition import decompose
 from mast_opt.data_placement.tetris.initial_solution import first_state, randomised_state
 from mast_opt.data_placement.tetris.instance_arrays import arrays_of
+from mast_opt.data_placement.tetris.params import TetrisParams
 from mast_opt.data_placement.tetris.state import cost, excess, forbidden, state_of
+from mast_opt.data_placement.tetris.strategy import MOST_PARTS
 from mast_opt.data_placement.tetris.tetris_search import TetrisSearch
 from mast_opt.search.budget import TimeBudget
 from mast_opt.search.interface import SearchContext, SearchMonitor, StoppingCriteria
 from tests.data_placement.support import made, no_solver
 
+MOST_WORKLOADS = TetrisParams().multistart.most_workloads
+
 
 def searching(problem: DataPlacement, stop: StoppingCriteria, threads: int, start: Plan | None = None) -> TetrisSearch:
     tools = SearchContext(np.random.default_rng(1), SearchMonitor(stop), threads, no_solver)
-    return TetrisSearch(problem, tools, start, dict(problem.objective.weights), ())
+    return TetrisSearch(problem, tools, start, dict(problem.objective.weights), (), TetrisParams())
 
 
 def test_temperatures_do_not_count_the_forbidden_reads_of_a_start() -> None:
@@ -40,10 +44,10 @@ def test_temperatures_do_not_count_the_forbidden_reads_of_a_start() -> None:
 
 
 def test_there_are_no_more_parts_than_numbers_for_them() -> None:
-    problem = made("standard", datasets=20, workloads=30, regions=2 * MOST + 2)
-    search = searching(problem, StoppingCriteria(iterations=1), MOST + 2)
+    problem = made("standard", datasets=20, workloads=30, regions=2 * MOST_PARTS + 2)
+    search = searching(problem, StoppingCriteria(iterations=1), MOST_PARTS + 2)
     parts = decompose(search.a, search.method.plans[0].state, search.rng, search.random)
-    assert len(parts) == MOST
+    assert len(parts) == MOST_PARTS
 
 
 def test_on_a_small_instance_every_thread_cools_plans_of_its_own() -> None:

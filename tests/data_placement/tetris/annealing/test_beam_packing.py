@@ -12,20 +12,18 @@ import pytest
 from mast_opt.data_placement import DataPlacement
 from mast_opt.data_placement.problem import Bools, Ints
 from mast_opt.data_placement.tetris.annealing.beam_packing import largest_first, pack
-from mast_opt.data_placement.tetris.annealing.multistart import (
-    PACKED,
-    REPACKED,
-    SCATTERED,
-    WITHOUT,
-    RestartGenerator,
-)
+from mast_opt.data_placement.tetris.annealing.multistart import RestartGenerator
 from mast_opt.data_placement.tetris.incumbent import Assignment, decisions
 from mast_opt.data_placement.tetris.initial_solution import feasible_replicas, first_state
 from mast_opt.data_placement.tetris.instance_arrays import TetrisArrays, arrays_of
+from mast_opt.data_placement.tetris.params import MultistartParams
 from mast_opt.data_placement.tetris.state import TetrisState, cost, state_of
 from tests.data_placement.support import made
 
 WIDE = 5_000
+PARAMS = MultistartParams()
+REPACKED = (None, 1.0, PARAMS.repacked, 0.0)
+"""Share of the gangs that the coolings pack again, in turn; None: a cooling without packing."""
 
 
 def gpus_alone(problem: DataPlacement, peak: float = 1.0, overload: float = 3.0, idle: float = 0.5) -> TetrisArrays:
@@ -170,29 +168,31 @@ def test_restarts_hold_the_gangs_of_the_best_plan_that_are_not_packed_again() ->
     problem = made("standard", seed=4, datasets=30, workloads=45, regions=5)
     a = arrays_of(problem, dict(problem.objective.weights))
     best = decisions(first_state(a, False, 1))
-    restarts = RestartGenerator(a, best, False, 0.2, 1.0)
+    restarts = RestartGenerator(a, best, False, 0.2, 1.0, PARAMS)
     today = feasible_replicas(a)
     changed: dict[float | None, list[float]] = {share: [] for share in REPACKED}
     stays: dict[bool, list[float]] = {True: [], False: []}
     for number, share in enumerate(20 * REPACKED):
         begun, times = restarts.begin(number, best, np.random.default_rng(number))
-        assert times in WITHOUT if share is None else times == PACKED
+        assert times in PARAMS.unpacked if share is None else times == PARAMS.packed
         assert (begun.region < 5).all()
         changed[share].append(float(moved(a, best, begun).mean()))
-        stays[times == WITHOUT[SCATTERED]].append(today[begun.place].mean())
+        stays[times == PARAMS.unpacked[PARAMS.scattered]].append(today[begun.place].mean())
     assert max(stays[True]) < min(stays[False])
     assert max(changed[0.0]) == 0.0
     assert 0.0 < np.mean(changed[0.2]) < np.mean(changed[1.0])
     unpacked = [number for number, share in enumerate(8 * REPACKED) if share is None]
     begun_from = [restarts.begin(number, best, np.random.default_rng(1))[0] for number in unpacked]
-    assert sum(begun is best for begun in begun_from) == len(unpacked) * (len(WITHOUT) - 1) // len(WITHOUT)
+    assert sum(begun is best for begun in begun_from) == len(unpacked) * (len(PARAMS.unpacked) - 1) // len(
+        PARAMS.unpacked
+    )
 
 
 def test_restarts_without_a_plan_yet_pack_all_gangs() -> None:
     problem = made("standard", seed=4, datasets=30, workloads=45, regions=5)
     a = arrays_of(problem, dict(problem.objective.weights))
     first = decisions(first_state(a, False, 1))
-    restarts = RestartGenerator(a, first, False, 0.2, 1.0)
+    restarts = RestartGenerator(a, first, False, 0.2, 1.0, PARAMS)
     for number, share in enumerate(REPACKED):
         begun, _ = restarts.begin(number, None, np.random.default_rng(1))
         again, _ = restarts.begin(number, None, np.random.default_rng(1))
@@ -205,5 +205,5 @@ def test_restarts_without_gangs_take_turns_too() -> None:
     a = arrays_of(problem, dict(problem.objective.weights))
     a = a._replace(option_mgpu=np.zeros_like(a.option_mgpu))
     first = decisions(first_state(a, False, 1))
-    restarts = RestartGenerator(a, first, False, 0.2, 1.0)
-    assert [restarts.begin(number, first, np.random.default_rng(1))[1] for number in range(4)] == list(WITHOUT)
+    restarts = RestartGenerator(a, first, False, 0.2, 1.0, PARAMS)
+    assert [restarts.begin(number, first, np.random.default_rng(1))[1] for number in range(4)] == list(PARAMS.unpacked)

@@ -13,7 +13,6 @@ import pytest
 import mast_opt
 from mast_opt.core.jit import compiled
 from mast_opt.core.solve_result import SolveParams, SolveResult
-from mast_opt.data_placement.tetris import tetris_search as annealing
 from mast_opt.data_placement.tetris.gibbs.congestion_prices import congestion_prices_of, price_regions
 from mast_opt.data_placement.tetris.gibbs.replica_reduced_costs import (
     change_reduced_cost,
@@ -30,6 +29,7 @@ from mast_opt.data_placement.tetris.incumbent import SearchPlan
 from mast_opt.data_placement.tetris.initial_solution import first_state
 from mast_opt.data_placement.tetris.instance_arrays import TetrisArrays, arrays_of
 from mast_opt.data_placement.tetris.kernel_rehearsals import rehearsals
+from mast_opt.data_placement.tetris.params import GibbsParams
 from mast_opt.data_placement.tetris.state import TetrisState, cost, excess, state_of
 from mast_opt.mip import Mip
 from mast_opt.search.budget import TimeBudget
@@ -38,6 +38,7 @@ from tests.data_placement.support import made
 from tests.narrowing import some
 
 REGIONS = 6
+PARAMS = GibbsParams()
 
 
 @compiled
@@ -85,7 +86,7 @@ def searching(
         plans = (SearchPlan(s, cost(a, s)),)
 
     pace = TimeBudget(SearchMonitor(stop or StoppingCriteria(iterations=100)), 1.0)
-    return GibbsSweeps(a, refuse, cost(a, s) / len(a.tier), Nothing(), pace, np.random.default_rng(1))  # type: ignore[arg-type]
+    return GibbsSweeps(a, refuse, cost(a, s) / len(a.tier), Nothing(), pace, np.random.default_rng(1), PARAMS)  # type: ignore[arg-type]
 
 
 def best_sets(values: np.ndarray, fewest: int, most: int) -> float:
@@ -163,7 +164,7 @@ def test_sweeps_keep_count_and_stay_within_cores_and_quotas(family: str) -> None
 def test_prices_of_the_regions_add_up_to_that_of_the_peak(begun: tuple[TetrisArrays, TetrisState]) -> None:
     a, s = begun
     a = a._replace(overload_price=0 * a.overload_price, idle_price=0 * a.idle_price)
-    levelling = congestion_prices_of(a, s.demand)
+    levelling = congestion_prices_of(a, s.demand, PARAMS.ramp)
     priced(a, levelling, 3.0)
     paid = levelling.entry.astype(float) * a.supply.T[:, None, :]  # cumulative over the tiers that count
     expected = np.cumsum(a.peak_price[::-1])[::-1]
@@ -231,19 +232,17 @@ def test_the_rest_of_a_search_has_a_course_of_its_own() -> None:
 
 
 @pytest.mark.parametrize("family", ["standard", "features"])
-def test_solving_with_sweeps_gives_the_same_plan_again(family: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(annealing, "MANY", 1)
-    monkeypatch.setattr(annealing, "FINE", 1.0)
+def test_solving_with_sweeps_gives_the_same_plan_again(family: str) -> None:
+    sweeps = {"gibbs.workloads": 1, "gibbs.gang_share": 1.0}
     problem = replace(made(family, datasets=300, workloads=600, regions=REGIONS), links=None)
     first, again = (
-        mast_opt.solve(problem, "tetris", iterations=60, time_limit_s=None, threads=2, seed=3) for _ in range(2)
+        mast_opt.solve(problem, "tetris", iterations=60, threads=2, seed=3, params=sweeps) for _ in range(2)
     )
     assert first.verdict is not None
     assert first.verdict.ok
     assert first.objective == again.objective
     np.testing.assert_array_equal(some(first.plan).place, some(again.plan).place)
-    monkeypatch.setattr(annealing, "MANY", 10**9)
-    without = mast_opt.solve(problem, "tetris", iterations=60, time_limit_s=None, threads=2, seed=3)
+    without = mast_opt.solve(problem, "tetris", iterations=60, threads=2, seed=3, params={"gibbs.workloads": 10**9})
     assert first.objective != without.objective
 
 

@@ -12,11 +12,13 @@ import mast_opt
 from mast_opt.data_placement import DataPlacement
 from mast_opt.data_placement.generate import FAMILIES
 from mast_opt.data_placement.tetris.instance_arrays import arrays_of
-from mast_opt.data_placement.tetris.lagrangian.mir_rows import CROWD, MirRows, mir_rows_of
+from mast_opt.data_placement.tetris.lagrangian.mir_rows import MirRows, mir_rows_of
 from mast_opt.data_placement.tetris.lagrangian.relaxation import Relaxation
+from mast_opt.data_placement.tetris.params import RelaxationParams
 from mast_opt.data_placement.verification.peak_bound import bin_packing_peak_bound
 
 CLOUD = Path(__file__).parents[4] / "instances" / "data_placement" / "cloud-regions"
+PARAMS = RelaxationParams()
 REGIONS, GANG = 2, 64_000
 
 
@@ -35,11 +37,11 @@ def on_any_of(types: int, gangs: int) -> DataPlacement:
 
 def rounded(problem: DataPlacement) -> MirRows:
     arrays = arrays_of(problem, dict(problem.objective.weights))
-    return mir_rows_of(arrays, bin_packing_peak_bound(problem), problem.splittable)
+    return mir_rows_of(arrays, bin_packing_peak_bound(problem), problem.splittable, PARAMS)
 
 
 @pytest.mark.parametrize("types", [1, 3])
-@pytest.mark.parametrize(("each", "worth_it"), [(CROWD, True), (CROWD + 1, False)])
+@pytest.mark.parametrize(("each", "worth_it"), [(PARAMS.crowd, True), (PARAMS.crowd + 1, False)])
 def test_a_gang_counts_once_however_many_types_it_may_run_on(types: int, each: int, worth_it: bool) -> None:
     sizes = rounded(on_any_of(types, each * REGIONS * types)).size
     assert sizes.shape[0] == types

@@ -13,17 +13,19 @@ from hypothesis import strategies as st
 from mast_opt.data_placement import DataPlacement
 from mast_opt.data_placement.generate import FAMILIES
 from mast_opt.data_placement.tetris.annealing.kernel import anneal
+from mast_opt.data_placement.tetris.annealing.kernel_runs import annealing_workspace, proposals_of
 from mast_opt.data_placement.tetris.decomposition import Subproblem, decompose, merge, undivided
 from mast_opt.data_placement.tetris.incumbent import Assignment, assignment_of, plan_of, restore
 from mast_opt.data_placement.tetris.initial_solution import first_state, given_state
 from mast_opt.data_placement.tetris.instance_arrays import TetrisArrays, arrays_of
-from mast_opt.data_placement.tetris.operators.workspace import workspace_for
-from mast_opt.data_placement.tetris.params import SHARES, operator_weights
+from mast_opt.data_placement.tetris.operators.proposals import Proposals
+from mast_opt.data_placement.tetris.params import OperatorParams
 from mast_opt.data_placement.tetris.state import TetrisState, cost, excess, state_of
 from mast_opt.data_placement.verification.verifier import verify
 from tests.data_placement.strategies import problems
 from tests.data_placement.support import examples
 
+PARAMS = OperatorParams()
 TEMPERATURES = (0.0, 1e-3, 0.1, 10.0)
 SUMS = [name for name in TetrisState._fields if name != "random"]
 
@@ -37,8 +39,12 @@ def search(
     problem: DataPlacement, a: TetrisArrays, s: TetrisState, steps: int, temperature: float, guided: bool = False
 ) -> float:
     """Anneal at one temperature; returns the change in cost that the kernels report."""
-    mix = operator_weights(guided=guided)
-    return float(anneal(undivided(a, s), steps, temperature, temperature, problem.may_refuse, workspace_for(a), mix))
+    mix = proposals_of(PARAMS, compound=True, guided=guided)
+    return float(
+        anneal(
+            undivided(a, s), steps, temperature, temperature, problem.may_refuse, annealing_workspace(a, PARAMS), mix
+        )
+    )
 
 
 def search_in_parts(
@@ -50,8 +56,10 @@ def search_in_parts(
     assert sorted(r for part in split_up for r in part.regions.tolist()) == list(range(len(problem.regions)))
 
     def work(part: Subproblem) -> float:
-        mix = operator_weights(guided=guided)
-        return float(anneal(part, steps, temperature, temperature, problem.may_refuse, workspace_for(a), mix))
+        mix = proposals_of(PARAMS, compound=True, guided=guided)
+        return float(
+            anneal(part, steps, temperature, temperature, problem.may_refuse, annealing_workspace(a, PARAMS), mix)
+        )
 
     with ThreadPoolExecutor(parts) as pool:
         change = sum(pool.map(work, split_up))
@@ -203,14 +211,20 @@ def two_full_regions() -> DataPlacement:
 COMPOUND = ("compound_move", "compound_swap")
 
 
+def with_only(operator: str) -> Proposals:
+    """Of the compound moves one kind, or none."""
+    move, swap = (float(operator == name) for name in COMPOUND)
+    return proposals_of(replace(PARAMS, compound_move=move, compound_swap=swap), compound=True)
+
+
 @pytest.mark.parametrize("operator", ["none", *COMPOUND])
 def test_only_a_compound_swap_exchanges_datasets_that_fill_their_regions(operator: str) -> None:
     problem = two_full_regions()
     a = arrays_of(problem, dict(problem.objective.weights))
     s = state_of(a, np.arange(2), np.arange(2), np.eye(2, dtype=np.bool_), 1)
     before = cost(a, s)
-    mix = operator_weights(SHARES | {name: float(name == operator) for name in COMPOUND})
-    change = anneal(undivided(a, s), 3000, 0.0, 0.0, False, workspace_for(a), mix)
+    mix = with_only(operator)
+    change = anneal(undivided(a, s), 3000, 0.0, 0.0, False, annealing_workspace(a, PARAMS), mix)
     check_sums(a, s)
     assert excess(a, s, False) == 0
     assert cost(a, s) == pytest.approx(before + change, rel=1e-9)
@@ -233,7 +247,7 @@ def test_only_a_compound_move_takes_a_dataset_with_its_readers_to_an_empty_regio
     for name in ("none", *COMPOUND):
         a = arrays_of(together, dict(together.objective.weights))
         s = state_of(a, np.arange(2), np.zeros(2, np.int64), place, 1)
-        mix = operator_weights(SHARES | {other: float(name == other) for other in COMPOUND})
-        anneal(undivided(a, s), 3000, 0.0, 0.0, False, workspace_for(a), mix)
+        mix = with_only(name)
+        anneal(undivided(a, s), 3000, 0.0, 0.0, False, annealing_workspace(a, PARAMS), mix)
         check_sums(a, s)
         np.testing.assert_array_equal(s.region, [1, 1] if name == "compound_move" else [0, 0])

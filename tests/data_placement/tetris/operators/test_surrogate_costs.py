@@ -8,6 +8,7 @@ import pytest
 from mast_opt.core.jit import compiled
 from mast_opt.data_placement.problem import Ints
 from mast_opt.data_placement.tetris.annealing.kernel import anneal
+from mast_opt.data_placement.tetris.annealing.kernel_runs import annealing_workspace, proposals_of
 from mast_opt.data_placement.tetris.decomposition import Subproblem, decompose, undivided
 from mast_opt.data_placement.tetris.initial_solution import first_state
 from mast_opt.data_placement.tetris.instance_arrays import TetrisArrays, arrays_of
@@ -18,12 +19,12 @@ from mast_opt.data_placement.tetris.operators.candidate_lists import (
     sample_region_by_surrogate,
     sample_swap_partner,
 )
-from mast_opt.data_placement.tetris.operators.workspace import workspace_for
-from mast_opt.data_placement.tetris.params import operator_weights, shares_for
+from mast_opt.data_placement.tetris.params import OperatorParams
 from mast_opt.data_placement.tetris.state import TetrisState, cost
 from tests.data_placement.support import made
 
 ALL = ActiveWindow(0.0, 0.0, 1.0)
+PARAMS = OperatorParams()
 
 
 @compiled
@@ -40,7 +41,7 @@ def twins_for(a, s, part, window, surrogate, temperature):
     """[W] a partner guessed for each workload."""
     guessed = np.empty(len(s.region), np.int64)
     for w in range(len(guessed)):
-        guessed[w] = sample_swap_partner(a, s, part, window, w, temperature, surrogate)
+        guessed[w] = sample_swap_partner(a, s, part, window, w, 16, temperature, surrogate)
     return guessed
 
 
@@ -82,7 +83,7 @@ def test_without_noise_the_region_is_the_one_that_holds_most_of_what_is_read(
     a = a._replace(
         overload_price=0 * a.overload_price, idle_price=0 * a.idle_price, peak_price=0 * a.peak_price, cpu=2 * a.cpu
     )
-    guessed = regions_for(a, s, undivided(a, s), a.option_start[:-1], workspace_for(a).surrogate, 0.0)
+    guessed = regions_for(a, s, undivided(a, s), a.option_start[:-1], annealing_workspace(a, PARAMS).surrogate, 0.0)
     saved = local_reads(a, s)
     allowed = a.option_region[a.option_start[:-1], :-1] & (s.cpu + a.cpu_need[:, None] <= a.cpu)
     np.put_along_axis(allowed, s.region[:, None], False, axis=1)
@@ -95,7 +96,7 @@ def test_a_guessed_region_has_room_and_is_one_of_the_part(begun: tuple[TetrisArr
     a, s = begun
     for part in parts_of(a, s, 2):
         option = np.array([a.option_start[w + 1] - 1 for w in range(len(s.region))])
-        guessed = regions_for(a, part.state, part, option, workspace_for(a).surrogate, 1e-3)
+        guessed = regions_for(a, part.state, part, option, annealing_workspace(a, PARAMS).surrogate, 1e-3)
         found = np.flatnonzero(guessed >= 0)
         assert len(found) > 0
         r = guessed[found]
@@ -108,7 +109,7 @@ def test_a_guessed_region_has_room_and_is_one_of_the_part(begun: tuple[TetrisArr
 def test_a_guessed_partner_is_a_twin_elsewhere_in_the_part(begun: tuple[TetrisArrays, TetrisState]) -> None:
     a, s = begun
     part = parts_of(a, s, 2)[0]
-    guessed = twins_for(a, part.state, part, ALL, workspace_for(a).surrogate, 1e-3)
+    guessed = twins_for(a, part.state, part, ALL, annealing_workspace(a, PARAMS).surrogate, 1e-3)
     found = np.flatnonzero(guessed != np.arange(len(guessed)))
     assert len(found) > 0
     v = guessed[found]
@@ -125,7 +126,7 @@ def test_partners_keep_more_reads_at_home_than_twins_drawn_at_random(begun: tupl
         here, there = s.region[w], s.region[v]
         return float((saved[w, there] + saved[v, here] - saved[w, here] - saved[v, there]).sum())
 
-    guessed = twins_for(a, s, undivided(a, s), ALL, workspace_for(a).surrogate, 0.0)
+    guessed = twins_for(a, s, undivided(a, s), ALL, annealing_workspace(a, PARAMS).surrogate, 0.0)
     rng = np.random.default_rng(1)
     first, count = a.twin_start[a.twin_class], np.diff(a.twin_start)[a.twin_class]
     random = [gain(a.twin[first + rng.integers(count)]) for _ in range(20)]
@@ -153,8 +154,8 @@ def test_a_few_guided_changes_find_more_than_as_many_at_random(seed: int) -> Non
     for guided in (False, True):
         s = first_state(a, False, seed)
         hot = 0.1 * cost(a, s) / len(problem.workloads)
-        mix = operator_weights(shares_for(True, guided), guided)
-        anneal(undivided(a, s), 100 * len(problem.workloads), hot, hot / 40, False, workspace_for(a), mix)
+        mix = proposals_of(PARAMS, compound=False, guided=guided)
+        anneal(undivided(a, s), 100 * len(problem.workloads), hot, hot / 40, False, annealing_workspace(a, PARAMS), mix)
         found[guided] = cost(a, s)
     assert found[True] < found[False]
 

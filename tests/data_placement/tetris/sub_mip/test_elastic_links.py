@@ -12,15 +12,18 @@ from mast_opt import backends
 from mast_opt.core.solve_result import SolveParams, SolveResult
 from mast_opt.data_placement import DataPlacement
 from mast_opt.data_placement.plan import Plan
+from mast_opt.data_placement.tetris.params import NeighbourhoodParams
 from mast_opt.data_placement.tetris.stage_objective import StageObjective
-from mast_opt.data_placement.tetris.sub_mip import fix_and_optimise as module
-from mast_opt.data_placement.tetris.sub_mip.elastic_links import EXCESS, NONE_LEFT
-from mast_opt.data_placement.tetris.sub_mip.fix_and_optimise import EXCESS_GROWTH, MOST_EXCESS, PATIENCE, FixAndOptimise
+from mast_opt.data_placement.tetris.sub_mip.elastic_links import NONE_LEFT
+from mast_opt.data_placement.tetris.sub_mip.fix_and_optimise import FixAndOptimise
 from mast_opt.data_placement.verification.verifier import verify
 from mast_opt.mip import Mip
 from mast_opt.search.interface import MipSolver, SearchContext, SearchMonitor, StoppingCriteria
 
 HIGHS = backends.get("highs").solve
+PARAMS = NeighbourhoodParams()
+ANY = 1e9
+"""Above any excess."""
 
 
 def made(seed: int) -> DataPlacement:
@@ -38,11 +41,10 @@ def annealed(problem: DataPlacement) -> Plan:
     return plan
 
 
-def improved(problem: DataPlacement, solver: MipSolver) -> Plan | None:
+def improved(problem: DataPlacement, solver: MipSolver, near: float = PARAMS.near_excess) -> Plan | None:
     tools = SearchContext(np.random.default_rng(1), SearchMonitor(StoppingCriteria(gap=0.0)), 1, solver)
-    return FixAndOptimise(problem, tools, StageObjective(dict(problem.objective.weights), {})).improve(
-        annealed(problem)
-    )
+    params, objective = replace(PARAMS, near_excess=near), StageObjective(dict(problem.objective.weights), {})
+    return FixAndOptimise(problem, tools, objective, params).improve(annealed(problem))
 
 
 class Spy:
@@ -66,13 +68,12 @@ class Spy:
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3, 4])
-@pytest.mark.parametrize("near", [0.0, np.inf], ids=["with today's replicas", "from the annealed plan"])
-def test_small_programs_end_at_their_optimum(seed: int, near: float, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("near", [0.0, ANY], ids=["with today's replicas", "from the annealed plan"])
+def test_small_programs_end_at_their_optimum(seed: int, near: float) -> None:
     """The neighbourhoods grow until nothing is held."""
-    monkeypatch.setattr(module, "NEAR", near)
     problem = made(seed)
     exact = mast_opt.solve(problem, "highs", gap=0.0, threads=1)
-    plan = improved(problem, HIGHS)
+    plan = improved(problem, HIGHS, near)
     assert plan is not None
     verdict = verify(problem, plan)
     assert verdict.ok
@@ -80,14 +81,11 @@ def test_small_programs_end_at_their_optimum(seed: int, near: float, monkeypatch
     assert verdict.objective == pytest.approx(exact.objective, rel=1e-3)
 
 
-@pytest.mark.parametrize(("near", "elsewhere"), [(0.0, True), (np.inf, False)])
-def test_a_plan_that_nearly_keeps_the_links_is_not_given_up(
-    near: float, elsewhere: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(module, "NEAR", near)
+@pytest.mark.parametrize(("near", "elsewhere"), [(0.0, True), (ANY, False)])
+def test_a_plan_that_is_nearly_within_the_links_is_not_given_up(near: float, elsewhere: bool) -> None:
     problem = made(1)
     spy = Spy(problem)
-    assert improved(problem, spy) is not None
+    assert improved(problem, spy, near) is not None
     assert any(spy.only_excess) is elsewhere
 
 
@@ -100,21 +98,19 @@ def test_work_where_no_link_leads_is_placed_elsewhere() -> None:
     assert spy.only_excess[2]
 
 
-@pytest.mark.parametrize(("near", "seed"), [(0.0, 1), (0.0, 2), (np.inf, 4)])
-def test_links_that_are_kept_are_not_exceeded_again(near: float, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "NEAR", near)
+@pytest.mark.parametrize(("near", "seed"), [(0.0, 1), (0.0, 2), (ANY, 4)])
+def test_links_that_are_kept_are_not_exceeded_again(near: float, seed: int) -> None:
     problem = made(seed)
     spy = Spy(problem)
-    improved(problem, spy)
+    improved(problem, spy, near)
     kept = next(at for at, excess in enumerate(spy.excess) if excess < NONE_LEFT)
     assert 0 < kept < len(spy.asked) - 1
     assert all(mip.col_upper[-spy.links :].any() for mip in spy.asked[: kept + 1])
     assert not any(mip.col_upper[-spy.links :].any() for mip in spy.asked[kept + 1 :])
 
 
-def test_what_stays_exceeded_becomes_dearer(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_price_of_an_excess_that_stays_rises() -> None:
     """To a solver that finds nothing better; afterwards it costs what it did."""
-    monkeypatch.setattr(module, "NEAR", np.inf)
     problem = made(1)
     spy = Spy(problem)
 
@@ -122,9 +118,9 @@ def test_what_stays_exceeded_becomes_dearer(monkeypatch: pytest.MonkeyPatch) -> 
         result = spy(mip, params)
         return result if params.start is None else replace(result, x=params.start)
 
-    improved(problem, stubborn)
+    improved(problem, stubborn, ANY)
     prices = np.array([mip.cost[-1] for mip in spy.asked])
-    assert prices[1 : 1 + PATIENCE] == pytest.approx(
-        np.minimum(EXCESS * EXCESS_GROWTH ** np.arange(PATIENCE), MOST_EXCESS)
+    assert prices[1 : 1 + PARAMS.patience] == pytest.approx(
+        np.minimum(PARAMS.excess_price * PARAMS.excess_growth ** np.arange(PARAMS.patience), PARAMS.most_excess_price)
     )
-    assert prices[-1] == EXCESS
+    assert prices[-1] == PARAMS.excess_price

@@ -13,19 +13,15 @@ from mast_opt.core.solve_result import SolveParams, SolveResult, Status
 from mast_opt.data_placement import DataPlacement
 from mast_opt.data_placement.generate import FAMILIES
 from mast_opt.data_placement.plan import Plan
-from mast_opt.data_placement.tetris.stage_objective import EARLIER, StageObjective
-from mast_opt.data_placement.tetris.sub_mip.fix_and_optimise import (
-    PATIENCE,
-    FixAndOptimise,
-    search_seconds_before_sub_mips,
-    solve_full_mip,
-    sub_mip_applicable,
-)
+from mast_opt.data_placement.tetris.params import NeighbourhoodParams
+from mast_opt.data_placement.tetris.stage_objective import StageObjective
+from mast_opt.data_placement.tetris.sub_mip.fix_and_optimise import FixAndOptimise
 from mast_opt.data_placement.verification.verifier import verify
 from mast_opt.mip import Mip
 from mast_opt.search.interface import SearchContext, SearchMonitor, StoppingCriteria
 from tests.narrowing import some
 
+PARAMS = NeighbourhoodParams()
 SIZES = {"datasets": 5, "workloads": 7, "regions": 3}
 
 
@@ -39,7 +35,7 @@ def improved(problem: DataPlacement, plan: Plan, objective: StageObjective | Non
     tools = SearchContext(
         np.random.default_rng(1), SearchMonitor(StoppingCriteria(gap=0.0, time_limit_s=60)), 1, highs.solve
     )
-    found = FixAndOptimise(problem, tools, objective or whole(problem)).improve(plan)
+    found = FixAndOptimise(problem, tools, objective or whole(problem), PARAMS).improve(plan)
     assert found is not None
     return found
 
@@ -94,7 +90,7 @@ def test_a_plan_within_the_links_is_looked_for_with_all_data_where_it_is() -> No
         return result
 
     tools = SearchContext(np.random.default_rng(1), SearchMonitor(stop), 1, solver)
-    found = FixAndOptimise(problem, tools, whole(problem)).improve(start)
+    found = FixAndOptimise(problem, tools, whole(problem), PARAMS).improve(start)
     assert problem.links is not None
     assert objectives[-1] == len(problem.links.source)  # nothing but the excess of each
     assert found is not None
@@ -124,7 +120,7 @@ def test_a_plan_that_exceeds_links_less_is_a_beginning_too() -> None:
         return result
 
     tools = SearchContext(np.random.default_rng(1), SearchMonitor(stop), 1, solver)
-    FixAndOptimise(problem, tools, whole(problem)).improve(without_links(problem))
+    FixAndOptimise(problem, tools, whole(problem), PARAMS).improve(without_links(problem))
     assert excess == [1e-6, 1e-6]
 
 
@@ -144,7 +140,7 @@ def test_work_is_placed_again_with_the_replicas_that_are_within_the_links() -> N
         return result
 
     tools = SearchContext(np.random.default_rng(1), SearchMonitor(stop), 1, solver)
-    found = FixAndOptimise(problem, tools, whole(problem)).improve(without_links(problem))
+    found = FixAndOptimise(problem, tools, whole(problem), PARAMS).improve(without_links(problem))
     assert len(programs) == 3
     assert found is not None
     assert np.array_equal(found.place, problem.stored)
@@ -164,7 +160,7 @@ def test_plans_stay_within_the_caps() -> None:
     assert first.plan is not None
     best = exact.verdict.terms
     assert verify(problem, first.plan).terms[term] > best[term] + 1e-3
-    weights = dict.fromkeys(best, 0.0) | dict.fromkeys(before, EARLIER) | {term: 1.0}
+    weights = dict.fromkeys(best, 0.0) | dict.fromkeys(before, 1e3) | {term: 1.0}
     objective = StageObjective(weights, {name: best[name] * (1 + 1e-6) + 1e-9 for name in before})
     after = verify(problem, improved(problem, first.plan, objective))
     assert after.ok
@@ -177,7 +173,6 @@ def test_plans_stay_within_the_caps() -> None:
 @pytest.mark.parametrize("family", ["standard", "weakly-coupled"])
 def test_without_a_time_limit_the_search_ends_when_nothing_improves(family: str) -> None:
     problem = made(family) if family == "weakly-coupled" else beyond_whole()
-    assert solve_full_mip(problem, whole(problem)) == (family == "weakly-coupled")
     start = mast_opt.solve(problem, "tetris", iterations=1, threads=1).plan
     assert start is not None
     first: list[SolveResult] = []
@@ -185,34 +180,20 @@ def test_without_a_time_limit_the_search_ends_when_nothing_improves(family: str)
 
     def as_before(mip: Mip, params: SolveParams) -> SolveResult:
         limits.append(params.time_limit_s)
-        assert len(limits) <= PATIENCE + 2
+        assert len(limits) <= PARAMS.patience + 2
         if not first:
             first.append(replace(backends.get("highs").solve(mip, params), status=Status.FEASIBLE))
         return first[0]
 
     tools = SearchContext(np.random.default_rng(1), SearchMonitor(StoppingCriteria(gap=0.0)), 1, as_before, as_before)
-    assert FixAndOptimise(problem, tools, whole(problem)).improve(start) is not None
-    assert len(limits) > PATIENCE
+    search = FixAndOptimise(problem, tools, whole(problem), PARAMS, whole=family == "weakly-coupled")
+    assert search.improve(start) is not None
+    assert len(limits) > PARAMS.patience
     assert None not in limits
-
-
-def test_only_links_caps_and_small_programs_of_whole_decisions_are_for_sub_mips() -> None:
-    capped = StageObjective(dict(made("standard").objective.weights), {"overload": 1.0})
-    large = mast_opt.generate("data-placement", "standard", seed=1, datasets=800, workloads=1200, regions=10)
-    for problem, objective, applicable in (
-        (made("standard"), whole(made("standard")), False),
-        (made("weakly-coupled"), whole(made("weakly-coupled")), True),
-        (made("links"), whole(made("links")), True),
-        (made("standard"), capped, True),
-        (large, capped, False),
-    ):
-        assert sub_mip_applicable(problem, objective) is applicable
-        assert (search_seconds_before_sub_mips(problem, objective, 10.0) < 10.0) is applicable
 
 
 def test_a_small_program_of_whole_decisions_is_solved_as_one() -> None:
     problem = mast_opt.generate("data-placement", "weakly-coupled", seed=2, datasets=20, workloads=20, regions=5)
-    assert solve_full_mip(problem, whole(problem))
     start = mast_opt.solve(problem, "tetris", iterations=1, threads=1).plan
     exact = mast_opt.solve(problem, "cpsat", gap=0.0, threads=1)
     assert start is not None
@@ -221,10 +202,7 @@ def test_a_small_program_of_whole_decisions_is_solved_as_one() -> None:
     tools = SearchContext(
         np.random.default_rng(1), SearchMonitor(stop), 1, backends.get("highs").solve, backends.get("cpsat").solve
     )
-    found = FixAndOptimise(problem, tools, whole(problem)).improve(start)
+    found = FixAndOptimise(problem, tools, whole(problem), PARAMS, whole=True).improve(start)
     assert found is not None
     assert verify(problem, start).objective > verify(problem, found).objective
     assert verify(problem, found).objective == pytest.approx(exact.objective, rel=1e-6)
-    assert not solve_full_mip(beyond_whole(), whole(beyond_whole()))
-    assert not solve_full_mip(made("links"), whole(made("links")))
-    assert not solve_full_mip(made("standard"), whole(made("standard")))

@@ -110,8 +110,8 @@ def _read_instance(path: Path, started: float) -> Reading:
     name = kind_in(fields, source.header_file, faults) if source and fields is not None else None
     if source is None or fields is None or name is None:
         raise InstanceError(faults.found, "" if fields is not None else _mistaken(path, "plan"))
-    problem, checked, warnings = problem_from(source, fields, kind_named(name), faults)
-    kind = kind_of(problem)
+    kind = kind_named(name)
+    problem, checked, warnings = problem_from(source, fields, kind, faults)
     there = [table.name for table in kind.schema.tables if table.name not in checked.tables.missing]
     return Reading(
         problem=problem,

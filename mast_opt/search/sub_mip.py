@@ -62,9 +62,6 @@ class SubMipParams(Params):
     )
 
 
-NO_NODE_LIMIT = 2**31 - 1
-
-
 class SubMip:
     """The exact solver of a heuristic's sub-problems; callable as a ``MipSolver``."""
 

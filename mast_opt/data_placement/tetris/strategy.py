@@ -173,7 +173,8 @@ def _finish(f: Features, objective: StageObjective, params: TetrisParams) -> Fin
     capped, most = bool(objective.caps), limits.whole_cells_later if f.remote_reads else limits.whole_cells
     if (capped or not f.remote_reads) and not f.splittable and f.read_cells <= most:
         return Finish.WHOLE
-    return Finish.NEIGHBOURHOODS if capped and f.read_cells <= limits.read_cells else Finish.SHARES
+    follows = capped or f.remote_reads
+    return Finish.NEIGHBOURHOODS if follows and f.read_cells <= limits.read_cells else Finish.SHARES
 
 
 def _search_share(f: Features, objective: StageObjective, finish: Finish, params: TetrisParams) -> float:
@@ -185,8 +186,14 @@ def _search_share(f: Features, objective: StageObjective, finish: Finish, params
         return float(np.clip(f.option_cells / own.cells_per_search, own.least_search, own.most_search))
     if f.link_cells is not None:
         return params.neighbourhoods.search_share_links
-    later = bool(objective.caps) and f.remote_reads
-    return params.neighbourhoods.search_share_later if later else params.neighbourhoods.search_share_whole
+    limits = params.neighbourhoods
+    if objective.caps and f.remote_reads:
+        return limits.search_share_later
+    if finish is Finish.WHOLE:
+        return limits.search_share_whole
+    if f.workloads <= params.multistart.most_workloads:
+        return limits.search_share_multistart
+    return float(np.clip(f.read_cells / limits.cells_per_search, limits.least_search, limits.most_search))
 
 
 def _hot(f: Features, objective: StageObjective, search: Search, params: TetrisParams) -> float:

@@ -50,6 +50,12 @@ CASES: dict[str, tuple[dict[str, Any], StageObjective, tuple[Any, ...]]] = {
     "ordinary": ({}, WHOLE, (PARALLEL, SHARES, SEARCH, 1.0)),
     "500 workloads": ({"workloads": 500}, WHOLE, (MULTISTART, SHARES, SEARCH, 1.0)),
     "501 workloads": ({"workloads": 501}, WHOLE, (PARALLEL, SHARES, SEARCH, 1.0)),
+    "few reads": ({"read_cells": 20_000}, WHOLE, (PARALLEL, NEIGHBOURS, SUB_MIPS, 1.0)),
+    "few reads, 500 workloads": (
+        {"workloads": 500, "read_cells": 20_000},
+        WHOLE,
+        (MULTISTART, NEIGHBOURS, SUB_MIPS, 1.0),
+    ),
     "small, with a start": ({"workloads": 500, "start": True}, WHOLE, (PARALLEL, SHARES, SEARCH, 0.05)),
     "2,000 workloads": ({"workloads": 2_000}, WHOLE, (GIBBS, SHARES, SEARCH, 0.1)),
     "large, with a start": ({"workloads": 2_000, "start": True}, WHOLE, (PARALLEL, SHARES, SEARCH, 0.05)),
@@ -94,7 +100,10 @@ def test_algorithms_of(case: str) -> None:
 def test_time_is_shared_between_search_and_sub_mips() -> None:
     usable = 60.0 * 0.96
     few = replace(ORDINARY, read_cells=0)
-    assert strategy(few).search_s == pytest.approx(usable)
+    assert strategy(replace(few, read_cells=20_001)).search_s == pytest.approx(usable, rel=0.01)
+    for cells, share in ((0, 0.2), (9_000, 0.3), (20_000, 0.5)):
+        assert strategy(replace(few, read_cells=cells)).search_share == pytest.approx(share)
+    assert strategy(replace(few, workloads=500)).search_share == 0.8
     assert strategy(replace(few, link_cells=9)).search_s == pytest.approx(0.3 * usable)
     assert strategy(few, LATER).search_s == pytest.approx(0.2 * usable)
     assert strategy(replace(few, remote_reads=False)).search_s == pytest.approx(0.3 * usable)

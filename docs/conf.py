@@ -40,7 +40,7 @@ MENU: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("Start", ("tutorial.md", "explanation.md", "glossary.md", "limits.md", "security.md")),
     ("How to", ("how-to",)),
     ("Problems", ("problems", "models.md", "instances.md")),
-    ("Solvers", ("heuristics", "benchmarks.md", "benchmarks")),
+    ("Solvers", ("heuristics", "benchmarks.md", "benchmarks", "research")),
     ("Reference", ("api.md",)),
     ("Decisions", ("decisions/README.md", "decisions")),
 )

@@ -12,6 +12,8 @@ from mast_opt.data_placement.problem import DataPlacement
 class DataPlacementBuilder(ProblemBuilder):
     """A data placement instance, one region, dataset and workload after another.
 
+    Example::
+
         from mast_opt import DataPlacementBuilder
 
         builder = DataPlacementBuilder("two regions")

@@ -12,6 +12,8 @@ from mast_opt.job_placement.problem import JobPlacement
 class JobPlacementBuilder(ProblemBuilder):
     """A job placement instance, one cluster, server and job after another.
 
+    Example::
+
         from mast_opt import JobPlacementBuilder
 
         builder = JobPlacementBuilder("one cluster")

@@ -12,6 +12,8 @@ from mast_opt.server_assignment.problem import ServerAssignment
 class ServerAssignmentBuilder(ProblemBuilder):
     """A server assignment instance, one reservation and server after another.
 
+    Example::
+
         from mast_opt import ServerAssignmentBuilder
 
         builder = ServerAssignmentBuilder("one datacenter")

@@ -12,6 +12,8 @@ from mast_opt.task_reassignment.problem import TaskReassignment
 class TaskReassignmentBuilder(ProblemBuilder):
     """A task reassignment instance, one machine, service and process after another.
 
+    Example::
+
         from mast_opt import TaskReassignmentBuilder
 
         builder = TaskReassignmentBuilder("two machines")

@@ -19,6 +19,8 @@ GivenT = ParamSpec("GivenT")
 class SolveRun(Generic[PlanT]):
     """A solve that runs in a thread of its own; ``mast_opt.start`` makes it.
 
+    Example::
+
         run = mast_opt.start(problem, "tetris", time_limit_s=60)
         for event in run:
             print(event.elapsed_s, event.incumbent, event.bound)

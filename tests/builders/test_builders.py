@@ -181,7 +181,7 @@ BUILDERS = (
 
 @pytest.mark.parametrize("builder", BUILDERS)
 def test_the_example_in_the_docstring_has_an_optimal_plan(builder: type) -> None:
-    found = re.search(r"\n\n(.*?)\n\n    Args", builder.__doc__ or "", re.S)
+    found = re.search(r"Example::\n\n(.*?)\n\n    Args", builder.__doc__ or "", re.S)
     assert found is not None
     names: dict[str, Any] = {}
     exec(textwrap.dedent(found[1]), names)

@@ -39,7 +39,7 @@ class StoppingCriteria:
     cancel: threading.Event = field(default_factory=threading.Event)
 
 
-def _always(problem: object) -> Mapping[str, str]:
+def _always(problem: object, params: Params | None) -> Mapping[str, str]:
     return {}
 
 
@@ -48,12 +48,16 @@ class Pricing:
     """Which terms of the objective a heuristic takes into account."""
 
     terms: frozenset[str]
-    unless: Callable[[Any], Mapping[str, str]] = _always
-    """problem → those of the terms that it does not take into account on this problem, and why."""
+    unless: Callable[[Any, Any], Mapping[str, str]] = _always
+    """(problem, parameters of the solver or None) → those of the terms that it does not take into account on this
+    problem, and why."""
 
-    def missing(self, problem: object, weighted: Iterable[str]) -> dict[str, str]:
-        """Those of the weighted terms that are not taken into account, and why ("" where they never are)."""
-        unpriced = self.unless(problem)
+    def missing(self, problem: object, weighted: Iterable[str], params: Params | None = None) -> dict[str, str]:
+        """Those of the weighted terms that are not taken into account, and why ("" where they never are).
+
+        ``params``: of the solver; its defaults unless given.
+        """
+        unpriced = self.unless(problem, params)
         return {term: unpriced.get(term, "") for term in weighted if term not in self.terms or term in unpriced}
 
 

@@ -120,11 +120,11 @@ def solve(  # noqa: PLR0913 - what can be asked of a solve is said in one call
     clock = Clock(time_limit_s)
     kind = kind_of(problem)
     _check(kind, solver, iterations, formulation)
-    _check_terms(kind, problem, solver)
+    chosen = solver_params(kind, solver, params)
+    _check_terms(kind, problem, solver, chosen)
     _check_start(kind, problem, solver, start, freeze)
     LOG.info("solving %s (%s) with %s, seed %d, time limit %s s", problem.name, kind.name, solver, seed, time_limit_s)
     events: list[Event] = []
-    chosen = solver_params(kind, solver, params)
     asked = SolveParams(
         time_limit_s=time_limit_s,
         gap=gap,
@@ -290,13 +290,13 @@ def _check(kind: Kind[Any, Any], solver: str, iterations: int | None, formulatio
         raise UsageError(f"{solver} has no iterations: it {_one_plan(kind)}")
 
 
-def _check_terms(kind: Kind[Any, Any], problem: Problem[Any], solver: str) -> None:
+def _check_terms(kind: Kind[Any, Any], problem: Problem[Any], solver: str, params: Params | None) -> None:
     """Raises UnsupportedOption for a term with a weight that the heuristic does not take into account."""
     if solver not in kind.heuristics:
         return
     weights, order = problem.objective.weights, problem.objective.order
     weighted = order or tuple(term for term, weight in weights.items() if weight)
-    missing = kind.pricing.get(solver, Pricing(frozenset())).missing(problem, weighted)
+    missing = kind.pricing.get(solver, Pricing(frozenset())).missing(problem, weighted, params)
     if not missing:
         return
     reasons = "; ".join(f"{solver} does not price {term}{f': {why}' if why else ''}" for term, why in missing.items())

@@ -10,7 +10,6 @@ import pytest
 
 import mast_opt
 from mast_opt.core.errors import UnsupportedOption
-from mast_opt.data_placement.tetris import priced_terms as pricing
 from mast_opt.registry import kind_named, kind_names
 from tests.data_placement.workshop import PROBLEM
 
@@ -24,14 +23,16 @@ def small(name: str, family: str | None = None) -> Any:
 
 
 @pytest.mark.parametrize(("name", "solver"), EVERY)
-def test_a_term_that_a_heuristic_does_not_know_is_refused(name: str, solver: str) -> None:
+def test_a_term_that_a_heuristic_does_not_price_is_refused(
+    name: str, solver: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     kind, problem = small(name)
-    weights = dict(problem.objective.weights)
-    assert set(weights) == set(kind.terms)
-    strange = replace(problem, objective=replace(problem.objective, weights=weights | {"latency": 1.0}))
-    with pytest.raises(UnsupportedOption, match=f"{solver} does not price latency".replace("+", r"\+")):
-        mast_opt.solve(strange, solver=solver)
-    first = replace(problem, objective=replace(problem.objective, order=("latency",)))
+    term = max(problem.objective.weights, key=lambda one: float(problem.objective.weights[one]))
+    pricing = kind.pricing[solver]
+    monkeypatch.setitem(kind.pricing, solver, replace(pricing, terms=pricing.terms - {term}))
+    with pytest.raises(UnsupportedOption, match=f"{solver} does not price {term}".replace("+", r"\+")):
+        mast_opt.solve(problem, solver=solver)
+    first = replace(problem, objective=replace(problem.objective, order=(term,)))
     with pytest.raises(UnsupportedOption, match="leave it out of the order"):
         mast_opt.solve(first, solver=solver)
 
@@ -42,16 +43,18 @@ def test_every_heuristic_says_what_it_prices(name: str, solver: str) -> None:
     assert kind.pricing[solver].terms == set(kind.terms)
 
 
-def test_egress_beyond_what_a_mip_solver_can_settle_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_egress_beyond_what_a_mip_solver_can_settle_is_refused() -> None:
     weights = dict(PROBLEM.objective.weights) | {"egress": 1e-3}
     problem = replace(PROBLEM, objective=replace(PROBLEM.objective, weights=weights))
     assert mast_opt.solve(problem, solver="tetris", iterations=3, threads=1).verdict is not None
-    for limit, words in (("LINKED", "4 reads and 4 links"), ("SETTLED", "4 reads and 3 regions")):
-        with monkeypatch.context() as patched:
-            patched.setattr(pricing, limit, 11)
-            with pytest.raises(UnsupportedOption, match=f"tetris does not price egress.*{words}.*weight to 0"):
-                mast_opt.solve(problem, solver="tetris")
-            assert mast_opt.solve(PROBLEM, solver="tetris", iterations=3, threads=1).verdict is not None
+    for limit, words in (
+        ("neighbourhoods.link_cells", "4 reads and 4 links"),
+        ("completion.read_cells", "4 reads and 3 regions"),
+    ):
+        with pytest.raises(UnsupportedOption, match=f"tetris does not price egress.*{words}.*weight to 0"):
+            mast_opt.solve(problem, solver="tetris", params={limit: 11})
+        free = mast_opt.solve(PROBLEM, solver="tetris", iterations=3, threads=1, params={limit: 11})
+        assert free.verdict is not None
 
 
 def test_rules_that_do_not_look_at_costs_or_remote_reads_are_refused_where_these_differ() -> None:

@@ -11,13 +11,13 @@ from mast_opt.search.interface import Pricing
 _TERMS = ("peak", "overload", "idle", "remote", "egress", "copy", "storage", "moved_work", "unserved")
 
 
-def _unpriced(problem: DataPlacement) -> Mapping[str, str]:
+def _unpriced(problem: DataPlacement, params: TetrisParams | None) -> Mapping[str, str]:
     """egress, where no MIP solver chooses the sources: the annealing does not price links."""
     p = problem
     if p.links is None or not p.links.price_usd_per_tb.any():
         return {}
     reads = len(p.read_workload)
-    params = TetrisParams()
+    params = params or TetrisParams()
     links, regions = params.neighbourhoods.link_cells, params.completion.read_cells
     for count, most, what in ((len(p.links.source), links, "links"), (len(p.regions), regions, "regions")):
         if reads * count > most:

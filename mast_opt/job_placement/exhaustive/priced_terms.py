@@ -8,12 +8,13 @@ import numpy as np
 
 from mast_opt.job_placement.problem import JobPlacement
 from mast_opt.search.interface import Pricing
+from mast_opt.search.params import Params
 
 _IN_ORDER = ("rejected", "preemption", "balance", "spread", "fragmentation")
 """Terms that the order of the queue and of the bids stands for, whatever their weights."""
 
 
-def _unpriced(problem: JobPlacement) -> Mapping[str, str]:
+def _unpriced(problem: JobPlacement, params: Params | None) -> Mapping[str, str]:
     """What no rule looks at, where it is not the same in all clusters that are open to a job."""
     p = problem
     found = {}

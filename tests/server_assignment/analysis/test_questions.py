@@ -17,6 +17,7 @@ from mast_opt import Scenario
 from mast_opt.analysis.scenario_files import happened
 from mast_opt.registry import kind_of
 from mast_opt.server_assignment import Plan, ServerAssignment
+from mast_opt.server_assignment.problem import TERMS
 from tests.narrowing import some
 from tests.server_assignment.brute import Brute
 from tests.server_assignment.strategies import plans, problems
@@ -206,8 +207,9 @@ def test_the_frontier_of_buffer_and_moves() -> None:
 def test_idle_servers_are_traded_after_those_in_use() -> None:
     frontier = mast_opt.pareto(REPAIR, ("buffer", "moves_idle"), points=3)
     assert frontier.points
+    weights = dict.fromkeys(TERMS, 0.0) | {"shortfall": 1000.0, "moves_in_use": 1.0}
     fewest = mast_opt.solve(
-        replace(REPAIR, objective=replace(REPAIR.objective, weights={"shortfall": 1000.0, "moves_in_use": 1.0})),
+        replace(REPAIR, objective=replace(REPAIR.objective, weights=weights)),
         gap=0.0,
     )
     for point in frontier.points:

@@ -290,7 +290,7 @@ def test_costs_out_of_their_range_are_refused(cost: float) -> None:
     certificate = replace(
         Certificate.in_fractions(free_prices(drifting())), exact_of=np.array([0]), exact_to=np.array([cost])
     )
-    with pytest.raises(PlanError, match="costs from") as error:
+    with pytest.raises(PlanError, match="expected numbers from") as error:
         certified_bound(drifting(), certificate.arrays())
     assert "exact_to" in str(error.value)
     for end in (LARGEST_PRICE, -LARGEST_PRICE):

@@ -62,16 +62,20 @@ def drifted(problem: ServerAssignment, solution: Solution[Any], percent: float) 
     assert solution.plan is not None
     owner = solution.plan.reservation
     way = np.random.default_rng(1).choice([-1, 1], len(problem.reservations))
-    asked = np.round(problem.asked_mrru * (1 + way * percent / 100)).astype(np.int64)
-    kept = owner == problem.owner
-    return replace(problem, owner=owner.copy(), in_use=problem.in_use & kept, asked_mrru=asked)
+    asked = np.round(problem.reservations.asked_mrru * (1 + way * percent / 100)).astype(np.int64)
+    kept = owner == problem.servers.owner
+    return replace(
+        problem,
+        servers=replace(problem.servers, owner=owner.copy(), in_use=problem.servers.in_use & kept),
+        reservations=replace(problem.reservations, asked_mrru=asked),
+    )
 
 
 def changed(problem: ServerAssignment, solution: Solution[Any]) -> tuple[int, int]:
     """Servers that are taken from somebody, and servers that somebody gains."""
     assert solution.plan is not None
     after = solution.plan.reservation
-    moves = after != problem.owner
+    moves = after != problem.servers.owner
     return int((moves & problem.owned).sum()), int((moves & (after < len(problem.reservations))).sum())
 
 

@@ -24,20 +24,18 @@ from mast_opt.job_placement import problem as jobs
 from mast_opt.kind.header import MOST_WEIGHT, Objective
 from mast_opt.kind.problem_data import Group, GroupedProblem
 from mast_opt.registry import kind_named, kind_names
-from mast_opt.server_assignment import problem as servers
 from mast_opt.solving.solution import Solution
 from tests.data_placement.workshop import PROBLEM
 
 KEYS = {
     "data-placement": (("option_workload", "option_type"), ("read_workload", "read_dataset")),
     "job-placement": (("option_job", "option_type"), ("read_job", "read_dataset")),
-    "server-assignment": (("affinity_reservation", "affinity_datacenter"),),
+    "server-assignment": (("affinities.reservation", "affinities.datacenter"),),
     "task-reassignment": (("dependencies.service", "dependencies.needs"),),
 }
 FLAT: dict[str, tuple[Column, ...]] = {
     "data-placement": data.COLUMNS,
     "job-placement": jobs.COLUMNS,
-    "server-assignment": servers.COLUMNS,
 }
 
 

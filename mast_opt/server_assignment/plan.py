@@ -33,4 +33,4 @@ def check_plan(problem: ServerAssignment, plan: Plan) -> None:
 
 def today(problem: ServerAssignment) -> Plan:
     """Nobody gains or loses a server. It breaks no limit: nothing is worse than today."""
-    return Plan(problem.owner.copy())
+    return Plan(problem.servers.owner.copy())

@@ -182,7 +182,7 @@ def _read_certified(name: str, folder: Path) -> None:
 
 def _make_certified_servers(folder: Path) -> None:
     problem = generated("server-assignment")
-    affinities = len(problem.affinity_reservation)
+    affinities = len(problem.affinities)
     prices = Prices(
         once=np.full(len(problem.stocks), 0.01),
         survive=np.full(len(problem.reservations), 1e-6),

@@ -182,7 +182,7 @@ def test_labels_may_be_numbers_and_categories() -> None:
             "values": {"reservation": ["web"], "type": ["c1"], "rru": [1]},
         },
     )
-    assert problem.servers == ("1", "2")
+    assert problem.servers.labels == ("1", "2")
     assert mast_opt.to_tables(problem)["reservations"]["rru"].to_list() == [0.1]
 
 

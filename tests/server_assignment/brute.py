@@ -18,13 +18,13 @@ class Brute:
         self.servers = range(len(p.servers))
         self.claims = range(len(p.reservations))
         self.boards = range(len(p.switchboards))
-        self.type = p.server_type.tolist()
-        self.board = [p.rack_switchboard.tolist()[rack] for rack in p.server_rack.tolist()]
-        self.owner = p.owner.tolist()
-        self.in_use = p.in_use.tolist()
-        self.value = p.value_mrru.tolist()
-        self.asked = p.asked_mrru.tolist()
-        self.buffer = [BUFFERS[kind] for kind in p.buffer.tolist()]
+        self.type = p.servers.type.tolist()
+        self.board = [p.racks.switchboard.tolist()[rack] for rack in p.servers.rack.tolist()]
+        self.owner = p.servers.owner.tolist()
+        self.in_use = p.servers.in_use.tolist()
+        self.value = p.reservations.value_mrru.tolist()
+        self.asked = p.reservations.asked_mrru.tolist()
+        self.buffer = [BUFFERS[kind] for kind in p.reservations.buffer.tolist()]
         self.today = self.degrees(self.owner)
 
     def held(self, assigned: list[int], q: int, b: int) -> int:
@@ -44,18 +44,22 @@ class Brute:
             if self.buffer[q] in ("shared", "none"):
                 largest = 0
             found["buffer"] += largest
-            found["short", p.reservations[q]] = Fraction(max(0, self.asked[q] - (total[q] - largest)))
-            if p.spread_limited[q]:
-                limit = int(p.spread_limit_milli[q]) * self.asked[q] // 1000
+            found["short", p.reservations.labels[q]] = Fraction(max(0, self.asked[q] - (total[q] - largest)))
+            if p.reservations.spread_limited[q]:
+                limit = int(p.reservations.spread_limit_milli[q]) * self.asked[q] // 1000
                 for b in self.boards:
-                    found["excess", p.reservations[q], p.switchboards[b]] = Fraction(max(0, held[q, b] - limit))
-        for a, (q, d) in enumerate(zip(p.affinity_reservation.tolist(), p.affinity_datacenter.tolist(), strict=True)):
-            there = sum(held[q, b] for b in self.boards if p.switchboard_datacenter[b] == d)
+                    found["excess", p.reservations.labels[q], p.switchboards.labels[b]] = Fraction(
+                        max(0, held[q, b] - limit)
+                    )
+        for a, (q, d) in enumerate(
+            zip(p.affinities.reservation.tolist(), p.affinities.datacenter.tolist(), strict=True)
+        ):
+            there = sum(held[q, b] for b in self.boards if p.switchboards.datacenter[b] == d)
             share, tolerance = (
-                Fraction(int(at[a]), 1000) for at in (p.affinity_share_milli, p.affinity_tolerance_milli)
+                Fraction(int(at[a]), 1000) for at in (p.affinities.share_milli, p.affinities.tolerance_milli)
             )
             off = abs(there - share * total[q]) - tolerance * total[q]
-            found["slack", p.reservations[q], p.datacenters[d]] = max(Fraction(0), off)
+            found["slack", p.reservations.labels[q], p.datacenters[d]] = max(Fraction(0), off)
         return found
 
     def broken(self, assigned: list[int]) -> dict[str, Fraction]:
@@ -65,7 +69,7 @@ class Brute:
         for s in self.servers:
             q = assigned[s]
             if q in self.claims and q != self.owner[s] and self.value[q][self.type[s]] == 0:
-                name = f"n[{p.types[self.type[s]]},{p.switchboards[self.board[s]]},{p.reservations[q]}]"
+                name = f"n[{p.types[self.type[s]]},{p.switchboards.labels[self.board[s]]},{p.reservations.labels[q]}]"
                 found[name] = found.get(name, Fraction(0)) + 1
         then = self.degrees(assigned)
         rows = {"short": "no_shorter", "excess": "no_denser", "slack": "no_farther"}

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from mast_opt.kind.header import Objective
 from mast_opt.server_assignment import Plan, ServerAssignment
+from mast_opt.server_assignment.entities import Affinities, Racks, Reservations, Servers, Switchboards
 from mast_opt.server_assignment.problem import EMBEDDED, NONE, POOL, SHARED, TERMS
 
 ODD_LABELS = ("a b", "a_b", "ä", "data;", "end", "'", "1", "x,y", "über-schalt")
@@ -47,26 +48,30 @@ def problems(
     return ServerAssignment(
         name="drawn",
         datacenters=names[:centers],
-        switchboards=names[:boards],
-        racks=names[:racks],
+        switchboards=Switchboards(labels=names[:boards], datacenter=np.arange(boards) % centers),
+        racks=Racks(labels=names[:racks], switchboard=np.arange(racks) % boards),
         types=names[:kinds],
-        reservations=names[:width],
-        servers=tuple(f"s{position}" for position in range(count)),
-        switchboard_datacenter=np.arange(boards) % centers,
-        rack_switchboard=np.arange(racks) % boards,
-        server_type=array(draw, st.integers(0, kinds - 1), count),
-        server_rack=array(draw, st.integers(0, racks - 1), count),
-        owner=array(draw, st.integers(0, width), count),
-        in_use=array(draw, st.integers(0, 1), count) > 0,
-        asked_mrru=array(draw, st.sampled_from([0, 500, 1000, 1999, 3000, 4200]), width),
-        buffer=buffer,
-        spread_limited=limited,
-        spread_limit_milli=np.where(limited, array(draw, st.integers(0, 1000), width), 0),
-        value_mrru=array(draw, st.sampled_from([0, 700, 1000, 1000, 2500]), width * kinds).reshape(width, kinds),
-        affinity_reservation=affinity[:, 0].copy(),
-        affinity_datacenter=affinity[:, 1].copy(),
-        affinity_share_milli=array(draw, st.integers(0, 1000), len(wanted)),
-        affinity_tolerance_milli=array(draw, st.integers(0, 400), len(wanted)),
+        reservations=Reservations(
+            labels=names[:width],
+            asked_mrru=array(draw, st.sampled_from([0, 500, 1000, 1999, 3000, 4200]), width),
+            buffer=buffer,
+            spread_limited=limited,
+            spread_limit_milli=np.where(limited, array(draw, st.integers(0, 1000), width), 0),
+            value_mrru=array(draw, st.sampled_from([0, 700, 1000, 1000, 2500]), width * kinds).reshape(width, kinds),
+        ),
+        servers=Servers(
+            labels=tuple(f"s{position}" for position in range(count)),
+            type=array(draw, st.integers(0, kinds - 1), count),
+            rack=array(draw, st.integers(0, racks - 1), count),
+            owner=array(draw, st.integers(0, width), count),
+            in_use=array(draw, st.integers(0, 1), count) > 0,
+        ),
+        affinities=Affinities(
+            reservation=affinity[:, 0].copy(),
+            datacenter=affinity[:, 1].copy(),
+            share_milli=array(draw, st.integers(0, 1000), len(wanted)),
+            tolerance_milli=array(draw, st.integers(0, 400), len(wanted)),
+        ),
         objective=Objective(weights),
     )
 

@@ -42,14 +42,14 @@ def test_spread_out_keeps_two_and_gains_two() -> None:
     has = solution.plan.reservation == 0
     assert np.bincount(problem.server_switchboard[has]).tolist() == [1, 1, 1, 1]
     assert verify(problem, today(problem)).objective == pytest.approx(1.05)
-    busy = replace(problem, in_use=problem.owned)
+    busy = replace(problem, servers=replace(problem.servers, in_use=problem.owned))
     assert mast_opt.solve(busy, "highs", gap=0).objective == pytest.approx(1.05)
 
 
 def test_repair_first_repairs_and_bars_what_is_worse() -> None:
     problem = instance("repair-first")
     assert verify(problem, today(problem)).objective == pytest.approx(0.25 + 25 + 0.4 / 7)
-    more = problem.owner.copy()
+    more = problem.servers.owner.copy()
     more[3] = 0
     verdict = verify(problem, Plan(more))
     assert [violation.name for violation in verdict.violations] == ["no_denser[web,sb-1]"]
@@ -57,12 +57,17 @@ def test_repair_first_repairs_and_bars_what_is_worse() -> None:
     idle = replace(problem, objective=replace(problem.objective, weights=weights))
     solution = mast_opt.solve(idle, "highs", gap=0)
     assert solution.plan is not None
-    assert solution.plan.reservation.tolist() == problem.owner.tolist()
+    assert solution.plan.reservation.tolist() == problem.servers.owner.tolist()
 
 
 def test_without_a_pool_the_teams_of_shared_pool_would_need_three_servers_more() -> None:
     problem = instance("shared-pool")
-    alone = replace(problem, buffer=np.where(np.arange(7) < 6, EMBEDDED, problem.buffer))
+    alone = replace(
+        problem,
+        reservations=replace(
+            problem.reservations, buffer=np.where(np.arange(7) < 6, EMBEDDED, problem.reservations.buffer)
+        ),
+    )
     verdict = mast_opt.solve(alone, "highs", gap=0).verdict
     assert verdict is not None
     assert verdict.metrics["shortfall_rru"] == 2

@@ -38,18 +38,24 @@ def test_the_order_of_servers_and_reservations_means_nothing(data: st.DataObject
     back = np.append(np.argsort(claims), len(claims))
     shuffled = replace(
         p,
-        servers=tuple(p.servers[s] for s in servers.tolist()),
-        server_type=p.server_type[servers],
-        server_rack=p.server_rack[servers],
-        owner=back[p.owner[servers]],
-        in_use=p.in_use[servers],
-        reservations=tuple(p.reservations[q] for q in claims.tolist()),
-        asked_mrru=p.asked_mrru[claims],
-        buffer=p.buffer[claims],
-        spread_limited=p.spread_limited[claims],
-        spread_limit_milli=p.spread_limit_milli[claims],
-        value_mrru=p.value_mrru[claims],
-        affinity_reservation=back[p.affinity_reservation],
+        servers=replace(
+            p.servers,
+            labels=tuple(p.servers.labels[s] for s in servers.tolist()),
+            type=p.servers.type[servers],
+            rack=p.servers.rack[servers],
+            owner=back[p.servers.owner[servers]],
+            in_use=p.servers.in_use[servers],
+        ),
+        reservations=replace(
+            p.reservations,
+            labels=tuple(p.reservations.labels[q] for q in claims.tolist()),
+            asked_mrru=p.reservations.asked_mrru[claims],
+            buffer=p.reservations.buffer[claims],
+            spread_limited=p.reservations.spread_limited[claims],
+            spread_limit_milli=p.reservations.spread_limit_milli[claims],
+            value_mrru=p.reservations.value_mrru[claims],
+        ),
+        affinities=replace(p.affinities, reservation=back[p.affinities.reservation]),
     )
     assert optimum(shuffled) == pytest.approx(optimum(p), rel=RELATIVE, abs=1e-9)
 
@@ -58,9 +64,12 @@ def test_the_order_of_servers_and_reservations_means_nothing(data: st.DataObject
 @given(problem=problems())
 def test_the_unit_of_capacity_means_nothing(problem: ServerAssignment) -> None:
     """Seven RRU where one was; limits are rounded, so they are whole thousandths of it here."""
-    asked = problem.asked_mrru - problem.asked_mrru % 1000
-    one = replace(problem, asked_mrru=asked)
-    seven = replace(one, asked_mrru=7 * asked, value_mrru=7 * problem.value_mrru)
+    asked = problem.reservations.asked_mrru - problem.reservations.asked_mrru % 1000
+    one = replace(problem, reservations=replace(problem.reservations, asked_mrru=asked))
+    seven = replace(
+        one,
+        reservations=replace(one.reservations, asked_mrru=7 * asked, value_mrru=7 * problem.reservations.value_mrru),
+    )
     assert optimum(seven) == pytest.approx(optimum(one), rel=RELATIVE, abs=1e-9)
 
 
@@ -69,11 +78,14 @@ def another(problem: ServerAssignment, like: int = 0) -> ServerAssignment:
     p = problem
     return replace(
         p,
-        servers=(*p.servers, "another"),
-        server_type=np.append(p.server_type, p.server_type[like]),
-        server_rack=np.append(p.server_rack, p.server_rack[like]),
-        owner=np.append(p.owner, len(p.reservations)),
-        in_use=np.append(p.in_use, False),
+        servers=replace(
+            p.servers,
+            labels=(*p.servers.labels, "another"),
+            type=np.append(p.servers.type, p.servers.type[like]),
+            rack=np.append(p.servers.rack, p.servers.rack[like]),
+            owner=np.append(p.servers.owner, len(p.reservations)),
+            in_use=np.append(p.servers.in_use, False),
+        ),
     )
 
 
@@ -90,11 +102,25 @@ def test_another_server_never_hurts(problem: ServerAssignment) -> None:
 
 
 LIGHTER: dict[str, Change] = {
-    "a buffer less": lambda p: replace(p, buffer=np.where(p.buffer == EMBEDDED, NONE, p.buffer)),
-    "nobody backed": lambda p: replace(p, buffer=np.where(p.buffer == SHARED, NONE, p.buffer)),
-    "no limits": lambda p: replace(p, spread_limited=p.spread_limited & False),
-    "wider tolerance": lambda p: replace(p, affinity_tolerance_milli=np.full_like(p.affinity_tolerance_milli, 1000)),
-    "idle today": lambda p: replace(p, in_use=p.in_use & False),
+    "a buffer less": lambda p: replace(
+        p,
+        reservations=replace(
+            p.reservations, buffer=np.where(p.reservations.buffer == EMBEDDED, NONE, p.reservations.buffer)
+        ),
+    ),
+    "nobody backed": lambda p: replace(
+        p,
+        reservations=replace(
+            p.reservations, buffer=np.where(p.reservations.buffer == SHARED, NONE, p.reservations.buffer)
+        ),
+    ),
+    "no limits": lambda p: replace(
+        p, reservations=replace(p.reservations, spread_limited=p.reservations.spread_limited & False)
+    ),
+    "wider tolerance": lambda p: replace(
+        p, affinities=replace(p.affinities, tolerance_milli=np.full_like(p.affinities.tolerance_milli, 1000))
+    ),
+    "idle today": lambda p: replace(p, servers=replace(p.servers, in_use=p.servers.in_use & False)),
 }
 
 
@@ -103,7 +129,9 @@ LIGHTER: dict[str, Change] = {
 @given(problem=problems(default_weights=True))
 def test_what_asks_less_never_costs_more(change: Change, problem: ServerAssignment) -> None:
     """Of everything but what may not be worse than today, which depends on how today is judged."""
-    unowned = replace(problem, owner=np.full(len(problem.servers), len(problem.reservations)))
+    unowned = replace(
+        problem, servers=replace(problem.servers, owner=np.full(len(problem.servers), len(problem.reservations)))
+    )
     start = problem if change is LIGHTER["idle today"] else unowned
     assert at_most(optimum(change(start)), optimum(start))
 
@@ -112,13 +140,17 @@ def test_what_asks_less_never_costs_more(change: Change, problem: ServerAssignme
 @given(data=st.data(), problem=problems(default_weights=True))
 def test_more_demand_never_helps(data: st.DataObject, problem: ServerAssignment) -> None:
     """Denominators frozen: what one reservation asks more, the weights make up for. No limits: they grow with it."""
-    p = replace(problem, spread_limited=problem.spread_limited & False)
-    p = replace(p, owner=np.full(len(p.servers), len(p.reservations)))
-    asked = p.asked_mrru.copy()
+    p = replace(
+        problem, reservations=replace(problem.reservations, spread_limited=problem.reservations.spread_limited & False)
+    )
+    p = replace(p, servers=replace(p.servers, owner=np.full(len(p.servers), len(p.reservations))))
+    asked = p.reservations.asked_mrru.copy()
     asked[data.draw(st.integers(0, len(asked) - 1))] += 700
     weights = dict(p.objective.weights)
-    if p.asked_mrru.any():
+    if p.reservations.asked_mrru.any():
         for name in ("shortfall", "spread", "buffer", "affinity", "repair"):
-            weights[name] *= asked.sum() / p.asked_mrru.sum()
-    more = replace(p, asked_mrru=asked, objective=replace(p.objective, weights=weights))
+            weights[name] *= asked.sum() / p.reservations.asked_mrru.sum()
+    more = replace(
+        p, reservations=replace(p.reservations, asked_mrru=asked), objective=replace(p.objective, weights=weights)
+    )
     assert at_most(optimum(p), optimum(more))

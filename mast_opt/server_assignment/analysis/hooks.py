@@ -28,28 +28,30 @@ def alternatives(problem: ServerAssignment, plan: Plan, q: int) -> tuple[Alterna
     groups = partition(p.classes.of, plan.reservation)
     found = []
     for server in groups.first.tolist():
-        holder, kind = int(plan.reservation[server]), int(p.server_type[server])
-        board = p.switchboards[int(p.server_switchboard[server])]
+        holder, kind = int(plan.reservation[server]), int(p.servers.type[server])
+        board = p.switchboards.labels[int(p.server_switchboard[server])]
         which = _which(p, plan, server)
         if holder != q:
-            if p.value_mrru[q, kind] or p.owner[server] == q:
-                source = "nobody" if holder == nobody else p.reservations[holder]
+            if p.reservations.value_mrru[q, kind] or p.servers.owner[server] == q:
+                source = "nobody" if holder == nobody else p.reservations.labels[holder]
                 found.append(_handed(plan, server, q, f"with one {which} more at {board}, from {source}", board))
             continue
         found.append(_handed(plan, server, nobody, f"without one {which} at {board}", board))
-        for r in np.flatnonzero((p.value_mrru[:, kind] > 0) | (np.arange(nobody) == p.owner[server])).tolist():
+        for r in np.flatnonzero(
+            (p.reservations.value_mrru[:, kind] > 0) | (np.arange(nobody) == p.servers.owner[server])
+        ).tolist():
             if r != q:
-                words = f"without one {which} at {board}, given to {p.reservations[r]}"
+                words = f"without one {which} at {board}, given to {p.reservations.labels[r]}"
                 found.append(_handed(plan, server, r, words, board))
     return tuple(found)
 
 
 def _which(problem: ServerAssignment, plan: Plan, server: int) -> str:
     """The server's type, and what sets it apart: who else has it today, and whether work runs on it."""
-    kind, owner = problem.types[int(problem.server_type[server])], int(problem.owner[server])
+    kind, owner = problem.types[int(problem.servers.type[server])], int(problem.servers.owner[server])
     marks = []
     if owner != plan.reservation[server]:
-        marks.append(f"{problem.reservations[owner] if problem.owned[server] else 'nobody'} has it today")
+        marks.append(f"{problem.reservations.labels[owner] if problem.owned[server] else 'nobody'} has it today")
     if problem.working[server]:
         marks.append("in use")
     return f"{kind} ({', '.join(marks)})" if marks else kind
@@ -76,13 +78,13 @@ def phrase(problem: ServerAssignment, violation: Violation) -> str:
 
 
 def _largest(problem: ServerAssignment) -> list[int]:
-    order: list[int] = np.argsort(-problem.asked_mrru, kind="stable").tolist()
+    order: list[int] = np.argsort(-problem.reservations.asked_mrru, kind="stable").tolist()
     return order
 
 
 QUESTIONS = AnalysisHooks(
     choices=Decisions(
-        "reservation", lambda problem: problem.reservations, _largest, now, alternatives, phrase, "holds"
+        "reservation", lambda problem: problem.reservations.labels, _largest, now, alternatives, phrase, "holds"
     ),
     changes=CHANGES,
     moved=moved,

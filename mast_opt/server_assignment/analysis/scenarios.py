@@ -24,14 +24,14 @@ LOST = "lost"
 
 def lose_switchboards(problem: ServerAssignment, value: object) -> ServerAssignment:
     """The instance whose servers behind these switchboards are worth nothing and nobody's."""
-    lost = positions("lose_switchboards", "switchboard", problem.switchboards, value)
+    lost = positions("lose_switchboards", "switchboard", problem.switchboards.labels, value)
     return _lose(problem, np.isin(problem.server_switchboard, lost))
 
 
 def lose_datacenters(problem: ServerAssignment, value: object) -> ServerAssignment:
     """The instance whose servers in these datacenters are worth nothing and nobody's."""
     lost = positions("lose_datacenters", "datacenter", problem.datacenters, value)
-    return _lose(problem, np.isin(problem.switchboard_datacenter[problem.server_switchboard], lost))
+    return _lose(problem, np.isin(problem.switchboards.datacenter[problem.server_switchboard], lost))
 
 
 def _lose(problem: ServerAssignment, lost: Bools) -> ServerAssignment:
@@ -39,34 +39,53 @@ def _lose(problem: ServerAssignment, lost: Bools) -> ServerAssignment:
     return replace(
         p,
         types=(*p.types, unused(LOST, p.types)),
-        value_mrru=np.concatenate([p.value_mrru, np.zeros((len(p.reservations), 1), np.int64)], axis=1),
-        server_type=np.where(lost, len(p.types), p.server_type),
-        owner=np.where(lost, len(p.reservations), p.owner),
-        in_use=p.in_use & ~lost,
+        reservations=replace(
+            p.reservations,
+            value_mrru=np.concatenate(
+                [p.reservations.value_mrru, np.zeros((len(p.reservations), 1), np.int64)], axis=1
+            ),
+        ),
+        servers=replace(
+            p.servers,
+            type=np.where(lost, len(p.types), p.servers.type),
+            owner=np.where(lost, len(p.reservations), p.servers.owner),
+            in_use=p.servers.in_use & ~lost,
+        ),
     )
 
 
 def grow_demand(problem: ServerAssignment, value: object) -> ServerAssignment:
     """What reservations ask for, times a factor, of all or by reservation, rounded up."""
-    times = factors("grow_demand", "reservation", problem.reservations, value)
-    return replace(problem, asked_mrru=grown("grow_demand", problem.asked_mrru, times))
+    times = factors("grow_demand", "reservation", problem.reservations.labels, value)
+    return replace(
+        problem,
+        reservations=replace(
+            problem.reservations, asked_mrru=grown("grow_demand", problem.reservations.asked_mrru, times)
+        ),
+    )
 
 
 def add_servers(problem: ServerAssignment, value: object) -> ServerAssignment:
     """New servers that nobody has, in a rack of their own."""
     p = problem
-    for record in records("add_servers", {"switchboard": p.switchboards, "type": p.types}, "servers", value):
+    for record in records("add_servers", {"switchboard": p.switchboards.labels, "type": p.types}, "servers", value):
         count = whole("add_servers.servers", record.amount, 1)
-        rack = unused("new-rack", p.racks)
+        rack = unused("new-rack", p.racks.labels)
         p = replace(
             p,
-            racks=(*p.racks, rack),
-            rack_switchboard=np.append(p.rack_switchboard, record.at["switchboard"]),
-            servers=(*p.servers, *unused_labels("new-server", p.servers, count)),
-            server_type=np.append(p.server_type, np.full(count, record.at["type"])),
-            server_rack=np.append(p.server_rack, np.full(count, len(p.racks))),
-            owner=np.append(p.owner, np.full(count, len(p.reservations))),
-            in_use=np.append(p.in_use, np.zeros(count, np.bool_)),
+            racks=replace(
+                p.racks,
+                labels=(*p.racks.labels, rack),
+                switchboard=np.append(p.racks.switchboard, record.at["switchboard"]),
+            ),
+            servers=replace(
+                p.servers,
+                labels=(*p.servers.labels, *unused_labels("new-server", p.servers.labels, count)),
+                type=np.append(p.servers.type, np.full(count, record.at["type"])),
+                rack=np.append(p.servers.rack, np.full(count, len(p.racks))),
+                owner=np.append(p.servers.owner, np.full(count, len(p.reservations))),
+                in_use=np.append(p.servers.in_use, np.zeros(count, np.bool_)),
+            ),
         )
     return p
 
@@ -107,5 +126,5 @@ def moved(problem: ServerAssignment, scenario: ServerAssignment, before: Plan, a
     """Servers that change hands; new ones count where somebody gets them, lost ones do not count."""
     changed = adapted(scenario, before).reservation != after.reservation
     there = len(problem.servers)
-    changed[:there] &= scenario.server_type[:there] == problem.server_type
+    changed[:there] &= scenario.servers.type[:there] == problem.servers.type
     return {"reassigned_servers": float(changed.sum())}

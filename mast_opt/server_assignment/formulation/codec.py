@@ -55,7 +55,7 @@ class Codec:
         values[self.left_idle] = left_idle[pairs.idle > 0]
         values[self.short] = then.short
         values[self.largest] = then.largest[p.buffered]
-        values[self.excess] = then.excess[p.spread_limited]
+        values[self.excess] = then.excess[p.reservations.spread_limited]
         values[self.slack] = then.slack_milli / SHARE
         return values
 
@@ -83,7 +83,7 @@ class Holdings:
         if pool is None:
             return self.held
         at_risk = self.held.copy()
-        at_risk[pool] += self.held[self.p.buffer == SHARED].sum(axis=0)
+        at_risk[pool] += self.held[self.p.reservations.buffer == SHARED].sum(axis=0)
         return at_risk
 
     @cached_property
@@ -94,26 +94,26 @@ class Holdings:
     @cached_property
     def short(self) -> Ints:
         """RRUs [Q] that are missing once the worst switchboard is lost."""
-        return np.asarray(np.maximum(self.p.asked_mrru + self.largest - self.held.sum(axis=1), 0))
+        return np.asarray(np.maximum(self.p.reservations.asked_mrru + self.largest - self.held.sum(axis=1), 0))
 
     @cached_property
     def excess(self) -> Ints:
         """[Q, B] above the spread limit, 0 where there is none."""
-        limited = self.p.spread_limited[:, None]
+        limited = self.p.reservations.spread_limited[:, None]
         return np.where(limited, np.maximum(self.held - self.p.spread_limit_mrru[:, None], 0), 0)
 
     @cached_property
     def slack_milli(self) -> Ints:
         """[A] thousandths of mrru outside the tolerance."""
         p = self.p
-        held = self.held[p.affinity_reservation]
-        here = np.where(p.switchboard_datacenter == p.affinity_datacenter[:, None], SHARE, 0)
-        off = np.abs(((here - p.affinity_share_milli[:, None]) * held).sum(axis=1))
-        return np.asarray(np.maximum(off - p.affinity_tolerance_milli * held.sum(axis=1), 0))
+        held = self.held[p.affinities.reservation]
+        here = np.where(p.switchboards.datacenter == p.affinities.datacenter[:, None], SHARE, 0)
+        off = np.abs(((here - p.affinities.share_milli[:, None]) * held).sum(axis=1))
+        return np.asarray(np.maximum(off - p.affinities.tolerance_milli * held.sum(axis=1), 0))
 
 
 FREEZING: FixedParts[ServerAssignment, Plan] = FixedParts(
     tables=("assignments",),
     blocks={"n": (None, "switchboard", "reservation")},
-    groups={"switchboard": lambda p: ("server", p.switchboards, p.server_switchboard)},
+    groups={"switchboard": lambda p: ("server", p.switchboards.labels, p.server_switchboard)},
 )

@@ -51,12 +51,12 @@ def given_out(
         raise ValueError(f"class {short} has {members[short]} servers, its counts add up to {wanted[short]}")
     reservation = np.where(open_to_all, width, before)
     kept, number = _kept(p, classes, at * width + who, count, open_to_all)
-    reservation[kept] = p.owner[kept]
+    reservation[kept] = p.servers.owner[kept]
 
     gained = count - number
     there = np.flatnonzero(open_to_all & (reservation == width))
     state = np.where(~p.owned, FREE, np.where(p.working, IN_USE, IDLE))[there]
-    there = there[_in_turn(classes.of[there], state, rack=p.server_rack[there])]
+    there = there[_in_turn(classes.of[there], state, rack=p.servers.rack[there])]
     needed = np.bincount(at, gained, len(classes)).astype(np.int64)
     taken = there[_rank(classes.of[there]) < needed[classes.of[there]]]
     reservation[taken] = np.repeat(who, gained)
@@ -68,11 +68,11 @@ def _kept(
 ) -> tuple[Ints, Ints]:
     """The servers that stay with their owners, and how many of each pair (class · Q + reservation) do."""
     owned = np.flatnonzero(p.owned & open_to_all)
-    key = classes.of[owned] * len(p.reservations) + p.owner[owned]
+    key = classes.of[owned] * len(p.reservations) + p.servers.owner[owned]
     row = np.searchsorted(pair, key)
     known = np.append(pair, -1)[row] == key
     owned, row = owned[known], row[known]
-    order = _in_turn(row, np.where(p.in_use[owned], 0, 1), rack=p.server_rack[owned])
+    order = _in_turn(row, np.where(p.servers.in_use[owned], 0, 1), rack=p.servers.rack[owned])
     owned, row = owned[order], row[order]
     stays = _rank(row) < count[row]
     return owned[stays], np.bincount(row[stays], minlength=len(pair))

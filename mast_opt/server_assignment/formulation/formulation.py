@@ -45,11 +45,11 @@ class _Statement:
         pairs = self.pairs = pairs_of(problem)
         self.now = Holdings(p, pairs, pairs.today)
         self.rru = pairs.worth_mrru
-        self.buffered, self.limited = np.flatnonzero(p.buffered), np.flatnonzero(p.spread_limited)
-        self.asked = max(int(p.asked_mrru.sum()), 1)
+        self.buffered, self.limited = np.flatnonzero(p.buffered), np.flatnonzero(p.reservations.spread_limited)
+        self.asked = max(int(p.reservations.asked_mrru.sum()), 1)
         """The denominator of what is in RRU; where nothing is asked, costs are 0."""
-        self.priced = float(p.asked_mrru.any())
-        self.per_pair = [p.types, p.switchboards, p.reservations]
+        self.priced = float(p.reservations.asked_mrru.any())
+        self.per_pair = [p.types, p.switchboards.labels, p.reservations.labels]
         self.at_pair = np.stack([pairs.type, pairs.switchboard, pairs.reservation])
         self.n = m.columns("n", self.per_pair, list(self.at_pair), upper=pairs.most, integral=True)
         self.works, self.idles = np.flatnonzero(pairs.in_use), np.flatnonzero(pairs.idle)
@@ -59,14 +59,14 @@ class _Statement:
         self.left_idle = m.columns(
             "left_idle", self.per_pair, list(self.at_pair[:, self.idles]), upper=pairs.idle[self.idles]
         )
-        self.short = m.columns("short", [p.reservations])
-        self.largest = m.columns("largest", [p.reservations], [self.buffered])
-        self.per_board = [p.reservations, p.switchboards]
+        self.short = m.columns("short", [p.reservations.labels])
+        self.largest = m.columns("largest", [p.reservations.labels], [self.buffered])
+        self.per_board = [p.reservations.labels, p.switchboards.labels]
         self.excess = m.columns("excess", self.per_board, self._at_boards(self.limited)).reshape(
             len(self.limited), len(p.switchboards)
         )
-        self.per_affinity = [p.reservations, p.datacenters]
-        self.at_affinity = [p.affinity_reservation, p.affinity_datacenter]
+        self.per_affinity = [p.reservations.labels, p.datacenters]
+        self.at_affinity = [p.affinities.reservation, p.affinities.datacenter]
         self.slack = m.columns("slack", self.per_affinity, self.at_affinity)
 
     def servers(self) -> None:
@@ -74,8 +74,8 @@ class _Statement:
         terms moves_in_use, moves_idle, use."""
         p, m, pairs = self.p, self.m, self.pairs
         stocks = p.stocks
-        at = [p.server_type[stocks.first], p.server_switchboard[stocks.first]]
-        once = m.rows("once", [p.types, p.switchboards], at, upper=stocks.size)
+        at = [p.servers.type[stocks.first], p.server_switchboard[stocks.first]]
+        once = m.rows("once", [p.types, p.switchboards.labels], at, upper=stocks.size)
         once.add(pairs.stock, self.n)
         held = np.flatnonzero(pairs.today)
         stays = m.rows("stays", self.per_pair, list(self.at_pair[:, held]), lower=pairs.today[held])
@@ -91,7 +91,7 @@ class _Statement:
         """survive: Σ rru·n − largest[q] + short[q] ≥ asked[q];   loss: Σ_{t} rru·n at b ≤ largest[q], for the pool
         together with those that share it;   terms shortfall, buffer."""
         p, m, pairs = self.p, self.m, self.pairs
-        survive = m.rows("survive", [p.reservations], lower=p.asked_mrru)
+        survive = m.rows("survive", [p.reservations.labels], lower=p.reservations.asked_mrru)
         survive.add(pairs.reservation, self.n, self.rru)
         survive.add(self.buffered, self.largest, -1)
         survive.add(np.arange(len(p.reservations)), self.short)
@@ -100,7 +100,7 @@ class _Statement:
         row = np.full(len(p.reservations), -1)
         row[self.buffered] = np.arange(len(self.buffered))
         if p.pool is not None:
-            row[p.buffer == SHARED] = row[p.pool]
+            row[p.reservations.buffer == SHARED] = row[p.pool]
         counts = row[pairs.reservation] >= 0
         loss.add((row[pairs.reservation] * boards + pairs.switchboard)[counts], self.n[counts], self.rru[counts])
         loss.add(np.arange(len(self.buffered) * boards), np.repeat(self.largest, boards), -1)
@@ -131,8 +131,8 @@ class _Statement:
         start = np.searchsorted(pairs.reservation[by_reservation], np.arange(len(p.reservations) + 1))
         for a, (q, d) in enumerate(zip(*(at.tolist() for at in self.at_affinity), strict=True)):
             mine = by_reservation[start[q] : start[q + 1]]
-            here = np.where(p.switchboard_datacenter[pairs.switchboard[mine]] == d, SHARE, 0)
-            off, tolerance = here - p.affinity_share_milli[a], p.affinity_tolerance_milli[a]
+            here = np.where(p.switchboards.datacenter[pairs.switchboard[mine]] == d, SHARE, 0)
+            off, tolerance = here - p.affinities.share_milli[a], p.affinities.tolerance_milli[a]
             most.add(a, self.n[mine], (off - tolerance) * self.rru[mine])
             least.add(a, self.n[mine], (off + tolerance) * self.rru[mine])
         every = np.arange(len(self.slack))
@@ -145,7 +145,7 @@ class _Statement:
         """no_shorter, no_denser, no_farther: short, excess and slack ≤ what they are today, where that is above 0."""
         p, m, now = self.p, self.m, self.now
         q = np.flatnonzero(now.short)
-        m.rows("no_shorter", [p.reservations], [q], upper=now.short[q]).add(np.arange(len(q)), self.short[q])
+        m.rows("no_shorter", [p.reservations.labels], [q], upper=now.short[q]).add(np.arange(len(q)), self.short[q])
         at = np.nonzero(now.excess[self.limited])
         denser = m.rows("no_denser", self.per_board, [self.limited[at[0]], at[1]], upper=now.excess[self.limited][at])
         denser.add(np.arange(len(at[0])), self.excess[at])

@@ -47,16 +47,16 @@ def pairs_of(problem: ServerAssignment) -> IndexSets:
     """All pairs of an instance."""
     p, stocks = problem, problem.stocks
     width = len(p.reservations)
-    kind = p.server_type[stocks.first]
+    kind = p.servers.type[stocks.first]
     owned = np.flatnonzero(p.owned)
-    together = (p.value_mrru > 0).T[kind]
-    together[stocks.of[owned], p.owner[owned]] = True
+    together = (p.reservations.value_mrru > 0).T[kind]
+    together[stocks.of[owned], p.servers.owner[owned]] = True
     pair = np.flatnonzero(together)
-    key = stocks.of[owned] * width + p.owner[owned]
-    works = p.in_use[owned]
+    key = stocks.of[owned] * width + p.servers.owner[owned]
+    works = p.servers.in_use[owned]
     in_use, idle = (np.bincount(np.searchsorted(pair, key[chosen]), minlength=len(pair)) for chosen in (works, ~works))
     stock, reservation = pair // width, pair % width
-    worth = p.value_mrru[reservation, kind[stock]]
+    worth = p.reservations.value_mrru[reservation, kind[stock]]
     return IndexSets(
         stock=stock,
         type=kind[stock],

@@ -100,8 +100,8 @@ class _Racks:
         c = self.cells = self._cells()
         m = self.m = MipBuilder("server_assignment_racks")
         self.first = self.stocks.first[c.stock]
-        self.axes = [p.types, p.racks, p.reservations]
-        self.at = np.stack([p.server_type[self.first], p.server_rack[self.first], c.reservation])
+        self.axes = [p.types, p.racks.labels, p.reservations.labels]
+        self.at = np.stack([p.servers.type[self.first], p.servers.rack[self.first], c.reservation])
         self.works, self.idles = np.flatnonzero(c.in_use), np.flatnonzero(c.idle)
         self.room = np.bincount(self.stocks.of[self.open], minlength=len(self.stocks))
         self.n = m.columns("n", self.axes, list(self.at), upper=self.room[c.stock], integral=True)
@@ -110,11 +110,11 @@ class _Racks:
             for name, some, today in (("left_in_use", self.works, c.in_use), ("left_idle", self.idles, c.idle))
         )
         self.who = np.flatnonzero(self.chosen)
-        self.densest = m.columns("densest", [p.reservations], [self.who])
+        self.densest = m.columns("densest", [p.reservations.labels], [self.who])
         stock, who = self.fixed_key // self.width, self.fixed_key % self.width
         first = p.stocks.first[stock]
-        self.per_board = [p.types, p.switchboards, p.reservations]
-        self.at_board = [p.server_type[first], p.server_switchboard[first], who]
+        self.per_board = [p.types, p.switchboards.labels, p.reservations.labels]
+        self.at_board = [p.servers.type[first], p.server_switchboard[first], who]
         self.board_row = np.searchsorted(self.fixed_key, self.board_stock[c.stock] * self.width + c.reservation)
 
     def counts(self) -> None:
@@ -123,7 +123,7 @@ class _Racks:
         m.equals("fixed", self.per_board, self.at_board, value=self.fixed).add(self.board_row, self.n)
         used = np.unique(c.stock)
         first = self.stocks.first[used]
-        room = m.rows("room", self.axes[:2], [p.server_type[first], p.server_rack[first]], upper=self.room[used])
+        room = m.rows("room", self.axes[:2], [p.servers.type[first], p.servers.rack[first]], upper=self.room[used])
         room.add(np.searchsorted(used, c.stock), self.n)
 
     def moves(self) -> None:
@@ -143,11 +143,11 @@ class _Racks:
     def largest(self) -> None:
         """densest, and the objective."""
         p, m, c = self.p, self.m, self.cells
-        key = p.server_rack[self.first] * self.width + c.reservation
+        key = p.servers.rack[self.first] * self.width + c.reservation
         pair, row = np.unique(key, return_inverse=True)
         rack, who = pair // self.width, pair % self.width
-        rows = m.rows("densest", [p.racks, p.reservations], [rack, who], upper=0)
-        rows.add(row.reshape(-1), self.n, p.value_mrru[c.reservation, p.server_type[self.first]])
+        rows = m.rows("densest", [p.racks.labels, p.reservations.labels], [rack, who], upper=0)
+        rows.add(row.reshape(-1), self.n, p.reservations.value_mrru[c.reservation, p.servers.type[self.first]])
         rows.add(np.arange(len(pair)), self.densest[np.searchsorted(self.who, who)], -1)
         held = Measure(p, self.plan.reservation).total[self.who]
         m.term("densest", self.densest, 1 / np.maximum(held, 1))
@@ -187,24 +187,26 @@ class _Racks:
         within = np.arange(len(stock)) - np.repeat(np.cumsum(number) - number, number)
         reservation = self.fixed_key[np.repeat(first, number) + within] % self.width
         mine = np.flatnonzero(self.open & p.owned)
-        mine = mine[self.chosen[p.owner[mine]]]
-        key = self.stocks.of[mine] * self.width + p.owner[mine]
+        mine = mine[self.chosen[p.servers.owner[mine]]]
+        key = self.stocks.of[mine] * self.width + p.servers.owner[mine]
         cell = stock * self.width + reservation
         at = np.searchsorted(cell, key)
         known = np.append(cell, -1)[at] == key
         in_use, idle = (
-            np.bincount(at[known & which], minlength=len(cell)) for which in (p.in_use[mine], ~p.in_use[mine])
+            np.bincount(at[known & which], minlength=len(cell))
+            for which in (p.servers.in_use[mine], ~p.servers.in_use[mine])
         )
         return _Cells(stock, reservation, in_use, idle)
 
     def _left(self) -> tuple[Ints, Ints]:
         """[·] servers that the plan takes from each chosen reservation at each of its stocks and that stay open."""
         p = self.p
-        gone = np.flatnonzero(self.open & p.owned & (self.plan.reservation != p.owner))
-        key = p.stocks.of[gone] * self.width + p.owner[gone]
+        gone = np.flatnonzero(self.open & p.owned & (self.plan.reservation != p.servers.owner))
+        key = p.stocks.of[gone] * self.width + p.servers.owner[gone]
         at = np.searchsorted(self.fixed_key, key)
         known = np.append(self.fixed_key, -1)[at] == key
         in_use, idle = (
-            np.bincount(at[known & which], minlength=len(self.fixed_key)) for which in (p.in_use[gone], ~p.in_use[gone])
+            np.bincount(at[known & which], minlength=len(self.fixed_key))
+            for which in (p.servers.in_use[gone], ~p.servers.in_use[gone])
         )
         return in_use, idle

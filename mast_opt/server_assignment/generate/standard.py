@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from mast_opt.kind.header import Objective
+from mast_opt.server_assignment.entities import Affinities, Racks, Reservations, Servers, Switchboards
 from mast_opt.server_assignment.generate import reservations as claims
 from mast_opt.server_assignment.generate.fleets import TYPES, fleet, labels
 from mast_opt.server_assignment.problem import POOL, SHARE, TERMS, ServerAssignment
@@ -54,26 +55,25 @@ def drifted(
         name=f"{name}-{servers}x{reservations}x{datacenters}",
         provenance=f"generated: family {name}",
         datacenters=labels("dc", datacenters),
-        switchboards=labels("sb", len(place.switchboard_datacenter)),
-        racks=labels("rack", len(place.rack_switchboard)),
+        switchboards=Switchboards(
+            labels=labels("sb", len(place.switchboard_datacenter)), datacenter=place.switchboard_datacenter
+        ),
+        racks=Racks(labels=labels("rack", len(place.rack_switchboard)), switchboard=place.rack_switchboard),
         types=TYPES,
-        reservations=labels("q", reservations),
-        servers=labels("s", servers),
-        switchboard_datacenter=place.switchboard_datacenter,
-        rack_switchboard=place.rack_switchboard,
-        server_type=place.server_type,
-        server_rack=place.server_rack,
-        owner=owner,
-        in_use=in_use,
-        asked_mrru=np.zeros(reservations, np.int64),
-        buffer=buffer,
-        spread_limited=np.zeros(reservations, np.bool_),
-        spread_limit_milli=np.zeros(reservations, np.int64),
-        value_mrru=value,
-        affinity_reservation=nothing,
-        affinity_datacenter=nothing.copy(),
-        affinity_share_milli=nothing.copy(),
-        affinity_tolerance_milli=nothing.copy(),
+        reservations=Reservations(
+            labels=labels("q", reservations),
+            asked_mrru=np.zeros(reservations, np.int64),
+            buffer=buffer,
+            spread_limited=np.zeros(reservations, np.bool_),
+            spread_limit_milli=np.zeros(reservations, np.int64),
+            value_mrru=value,
+        ),
+        servers=Servers(
+            labels=labels("s", servers), type=place.server_type, rack=place.server_rack, owner=owner, in_use=in_use
+        ),
+        affinities=Affinities(
+            reservation=nothing, datacenter=nothing.copy(), share_milli=nothing.copy(), tolerance_milli=nothing.copy()
+        ),
         objective=Objective(dict(TERMS)),
     )
     return _asking(rng, problem, growth)
@@ -82,23 +82,24 @@ def drifted(
 def _asking(rng: np.random.Generator, problem: ServerAssignment, growth: float) -> ServerAssignment:
     """The same with what is asked, spread limits and affinities, made from what today guarantees and holds: who has an
     affinity wants to stay about as it is in its largest datacenter."""
-    now = Measure(problem, problem.owner)
+    now = Measure(problem, problem.servers.owner)
     drift = growth * np.exp(rng.normal(0.0, DRIFT, len(problem.reservations)))
     asked = np.floor(np.maximum(now.guaranteed, 0) * drift).astype(np.int64)
-    asked[problem.buffer == POOL] = 0
-    limited, limit = claims.limits(rng, asked, problem.buffer, len(problem.switchboards))
-    chosen = np.flatnonzero((rng.random(len(asked)) < 0.3) & (asked > 0) & (problem.buffer != POOL))
+    asked[problem.reservations.buffer == POOL] = 0
+    limited, limit = claims.limits(rng, asked, problem.reservations.buffer, len(problem.switchboards))
+    chosen = np.flatnonzero((rng.random(len(asked)) < 0.3) & (asked > 0) & (problem.reservations.buffer != POOL))
     there = np.zeros((len(chosen), len(problem.datacenters)), np.int64)
-    np.add.at(there.T, problem.switchboard_datacenter, now.held[chosen].T)
+    np.add.at(there.T, problem.switchboards.datacenter, now.held[chosen].T)
     share = SHARE * there.max(axis=1, initial=0) / np.maximum(now.total[chosen], 1)
     share = np.round(share + rng.normal(0, SHIFT, len(chosen)))
     return replace(
         problem,
-        asked_mrru=asked,
-        spread_limited=limited,
-        spread_limit_milli=limit,
-        affinity_reservation=chosen,
-        affinity_datacenter=there.argmax(axis=1).astype(np.int64),
-        affinity_share_milli=np.clip(share, 0, SHARE).astype(np.int64),
-        affinity_tolerance_milli=np.full(len(chosen), TOLERANCE),
+        reservations=replace(problem.reservations, asked_mrru=asked, spread_limited=limited, spread_limit_milli=limit),
+        affinities=replace(
+            problem.affinities,
+            reservation=chosen,
+            datacenter=there.argmax(axis=1).astype(np.int64),
+            share_milli=np.clip(share, 0, SHARE).astype(np.int64),
+            tolerance_milli=np.full(len(chosen), TOLERANCE),
+        ),
     )

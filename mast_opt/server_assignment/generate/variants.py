@@ -21,24 +21,37 @@ def features(rng: np.random.Generator, *, servers: int, reservations: int, datac
     swapped = rng.random(servers) < 0.1
     count = min(reservations, 2 + reservations // 3)
     affinity = rng.permutation(reservations)[:count]
+    mixed = replace(
+        problem.servers,
+        owner=np.where(swapped, rng.integers(0, reservations + 1, servers), problem.servers.owner),
+        in_use=problem.servers.in_use | (rng.random(servers) < 0.1),
+    )
     return replace(
         problem,
-        buffer=buffer,
-        owner=np.where(swapped, rng.integers(0, reservations + 1, servers), problem.owner),
-        in_use=problem.in_use | (rng.random(servers) < 0.1),
-        spread_limited=limited,
-        spread_limit_milli=np.where(limited, rng.integers(50, 700, reservations), 0),
-        affinity_reservation=affinity,
-        affinity_datacenter=rng.integers(0, datacenters, count),
-        affinity_share_milli=rng.integers(0, 1001, count),
-        affinity_tolerance_milli=rng.integers(0, 300, count),
+        reservations=replace(
+            problem.reservations,
+            buffer=buffer,
+            spread_limited=limited,
+            spread_limit_milli=np.where(limited, rng.integers(50, 700, reservations), 0),
+        ),
+        servers=mixed,
+        affinities=replace(
+            problem.affinities,
+            reservation=affinity,
+            datacenter=rng.integers(0, datacenters, count),
+            share_milli=rng.integers(0, 1001, count),
+            tolerance_milli=rng.integers(0, 300, count),
+        ),
     )
 
 
 def fresh(rng: np.random.Generator, *, servers: int, reservations: int, datacenters: int) -> ServerAssignment:
     """Nobody has a server yet; what is asked could be met as in standard."""
     problem = drifted(rng, servers, reservations, datacenters, name="fresh")
-    return replace(problem, owner=np.full(servers, reservations), in_use=np.zeros(servers, np.bool_))
+    return replace(
+        problem,
+        servers=replace(problem.servers, owner=np.full(servers, reservations), in_use=np.zeros(servers, np.bool_)),
+    )
 
 
 def scarce(rng: np.random.Generator, *, servers: int, reservations: int, datacenters: int) -> ServerAssignment:

@@ -14,19 +14,19 @@ class Guarantees:
     def __init__(self, problem: ServerAssignment, after: Ints) -> None:
         """``after``: [S] the plan's assignment."""
         self.p = problem
-        now, then = Measure(problem, problem.owner), Measure(problem, after)
-        self.floor: Ints = np.minimum(problem.asked_mrru, np.minimum(now.guaranteed, then.guaranteed))
+        now, then = Measure(problem, problem.servers.owner), Measure(problem, after)
+        self.floor: Ints = np.minimum(problem.reservations.asked_mrru, np.minimum(now.guaranteed, then.guaranteed))
         """[Q] what is asked, or less where today or the plan guarantees less."""
-        self.shares = (problem.buffer == SHARED) & (problem.pool is not None)
+        self.shares = (problem.reservations.buffer == SHARED) & (problem.pool is not None)
         self.total: Ints = now.total.copy()
         self.at_risk: Ints = now.held.copy()
         """[Q, B] what a switchboard's loss takes; from the pool also what it must then stand in for."""
         if problem.pool is not None:
-            self.at_risk[problem.pool] += now.held[problem.buffer == SHARED].sum(axis=0)
+            self.at_risk[problem.pool] += now.held[problem.reservations.buffer == SHARED].sum(axis=0)
 
     def may_leave(self, q: int, kind: int, board: int) -> int | None:
         """How many servers of a type can leave q from a switchboard; None: any number."""
-        worth = int(self.p.value_mrru[q, kind])
+        worth = int(self.p.reservations.value_mrru[q, kind])
         if worth == 0:
             return None
         return max(int(self.total[q] - self._worst_elsewhere(q, board) - self.floor[q]) // worth, 0)
@@ -40,7 +40,7 @@ class Guarantees:
 
     def below(self, q: int, kind: int, board: int) -> int:
         """By how much q falls below its floor if one such server leaves."""
-        worth = int(self.p.value_mrru[q, kind])
+        worth = int(self.p.reservations.value_mrru[q, kind])
         return int(self.floor[q] - self.total[q] + worth + self._worst_elsewhere(q, board))
 
     def pool_below(self, q: int, source: int, kind: int, board: int) -> int:
@@ -54,7 +54,7 @@ class Guarantees:
         """Servers leave ``source`` (Q: nobody). What they put at risk for a pool counts from now on; what they no
         longer do, only when they have arrived: in a wave, whatever comes first must do no harm."""
         if source < len(self.shares):
-            worth = count * self.p.value_mrru[source, kind]
+            worth = count * self.p.reservations.value_mrru[source, kind]
             self.total[source] -= worth
             self.at_risk[source, board] -= worth
         if self.p.pool is not None:
@@ -63,7 +63,7 @@ class Guarantees:
     def arrive(self, source: int, target: int, kind: int, board: int, count: int) -> None:
         """Servers from ``source`` are at ``target`` (Q: nobody)."""
         if target < len(self.shares):
-            worth = count * self.p.value_mrru[target, kind]
+            worth = count * self.p.reservations.value_mrru[target, kind]
             self.total[target] += worth
             self.at_risk[target, board] += worth
         if self.p.pool is not None:
@@ -72,7 +72,7 @@ class Guarantees:
     def _more_at_risk(self, q: int, source: int, kind: int) -> int:
         """What the pool must stand in for in addition when one server of a type goes from ``source`` to q."""
         coming, going = (
-            int(self.p.value_mrru[who, kind]) if who < len(self.shares) and self.shares[who] else 0
+            int(self.p.reservations.value_mrru[who, kind]) if who < len(self.shares) and self.shares[who] else 0
             for who in (q, source)
         )
         return coming - going

@@ -12,13 +12,13 @@ def migration_plan(problem: ServerAssignment, plan: Plan) -> Order:
     """Waves of servers that change hands; a loan is a stopover."""
     p = problem
     found = steps(problem, plan)
-    names = (*p.reservations, None)
+    names = (*p.reservations.labels, None)
     columns = (found.wave, found.server, found.source, found.target, found.loan)
     moves = tuple(
         Move(
             wave,
             "take" if target == len(p.reservations) else "give",
-            p.servers[server],
+            p.servers.labels[server],
             names[source],
             names[target],
             hop=loan,
@@ -29,11 +29,11 @@ def migration_plan(problem: ServerAssignment, plan: Plan) -> Order:
 
 
 def _words(p: ServerAssignment, deadlock: Deadlock) -> str:
-    names = [p.reservations[q] for q in deadlock.ring]
+    names = [p.reservations.labels[q] for q in deadlock.ring]
     wave = deadlock.wave + 1
     ring = " waits for ".join([*names, names[0]])
-    who = p.reservations[deadlock.reservation]
+    who = p.reservations.labels[deadlock.reservation]
     if deadlock.loan:
-        lent = ", ".join(p.servers[server] for server in deadlock.loan)
+        lent = ", ".join(p.servers.labels[server] for server in deadlock.loan)
         return f"wave {wave}: {ring}; {lent} is lent to {who} for a while"
     return f"wave {wave}: {ring}; {who} falls {deadlock.below_mrru / 1000:,g} RRU below its guarantee for a while"

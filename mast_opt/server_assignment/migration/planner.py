@@ -131,7 +131,7 @@ class _Order:
         free = np.flatnonzero((self.plan.reservation == self.nobody) & ~self.p.owned)
         self.spare: dict[tuple[int, int], list[int]] = {}
         """(type, switchboard) → servers that nobody has and nobody gets."""
-        where = zip(self.p.server_type[free].tolist(), self.p.server_switchboard[free].tolist(), strict=True)
+        where = zip(self.p.servers.type[free].tolist(), self.p.server_switchboard[free].tolist(), strict=True)
         for server, at in zip(free.tolist(), where, strict=True):
             self.spare.setdefault(at, []).append(server)
 
@@ -268,7 +268,9 @@ class _Order:
         of the least worth. Servers of one type at one switchboard are tried first, then mixtures, ``budget`` of them.
         """
         best: tuple[int, int, _Loan] | None = None
-        worth = {cell: int(self.p.value_mrru[who, cell[0]]) for cell, servers in self.spare.items() if servers}
+        worth = {
+            cell: int(self.p.reservations.value_mrru[who, cell[0]]) for cell, servers in self.spare.items() if servers
+        }
         worth = {cell: amount for cell, amount in worth.items() if amount}
         for cell, amount in worth.items():
             needed = max(-(-below // amount), 1)
@@ -314,7 +316,7 @@ class _Order:
     def _lend(self, servers: list[int], who: int) -> None:
         started = []
         for server in servers:
-            kind, board = int(self.p.server_type[server]), int(self.p.server_switchboard[server])
+            kind, board = int(self.p.servers.type[server]), int(self.p.server_switchboard[server])
             self.spare[kind, board].remove(server)
             there = _Flow(self.nobody, who, kind, board, [server], loan=True)
             started.append((there, self.start(there, 1)))
@@ -340,9 +342,9 @@ def _mixtures(left: _Loan, count: int) -> Iterator[_Loan]:
 
 def _flows(p: ServerAssignment, plan: Plan) -> list[_Flow]:
     """Everything that has to move, servers that nobody has first."""
-    moved = np.flatnonzero(plan.reservation != p.owner)
+    moved = np.flatnonzero(plan.reservation != p.servers.owner)
     keys = np.stack(
-        [p.owner[moved], plan.reservation[moved], p.server_type[moved], p.server_switchboard[moved]], axis=1
+        [p.servers.owner[moved], plan.reservation[moved], p.servers.type[moved], p.server_switchboard[moved]], axis=1
     )
     order = np.lexsort((moved, *keys.T[::-1], keys[:, 0] < len(p.reservations)))
     keys, moved = keys[order], moved[order]

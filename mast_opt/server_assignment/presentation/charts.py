@@ -19,7 +19,7 @@ NOBODY = "nobody"
 def charts(problem: ServerAssignment, plan: Plan) -> tuple[Chart, ...]:
     """In the order of reading: servers in use, guarantees, the largest loss, servers that change hands."""
     p = problem
-    before, after = Measure(p, p.owner), Measure(p, plan.reservation)
+    before, after = Measure(p, p.servers.owner), Measure(p, plan.reservation)
     changes = _changes(p, plan)
     return (
         _heat(p, plan),
@@ -34,8 +34,8 @@ def _heat(problem: ServerAssignment, plan: Plan) -> HeatMap:
 
     def count(servers: Ints) -> Ints:
         total = np.zeros((len(p.datacenters), len(p.types)), np.int64)
-        place = p.switchboard_datacenter[p.server_switchboard[servers]]
-        np.add.at(total, (place, p.server_type[servers]), 1)
+        place = p.switchboards.datacenter[p.server_switchboard[servers]]
+        np.add.at(total, (place, p.servers.type[servers]), 1)
         return total
 
     there = count(np.arange(len(p.servers)))
@@ -58,13 +58,17 @@ def _ratios(part: Ints, whole: Ints) -> tuple[Values, ...]:
 
 def _guarantees(problem: ServerAssignment, before: Measure, after: Measure) -> Bars:
     p = problem
-    named = (("asked", p.asked_mrru), ("guaranteed before", before.guaranteed), ("guaranteed", after.guaranteed))
+    named = (
+        ("asked", p.reservations.asked_mrru),
+        ("guaranteed before", before.guaranteed),
+        ("guaranteed", after.guaranteed),
+    )
     series = tuple((name, tuple((np.maximum(amount, 0) / MILLI).tolist())) for name, amount in named)
     missing = float(after.short.sum()) / MILLI
     note = (
         f"What is left whichever switchboard is lost. {f'{missing:,.6g} RRU are' if missing else 'Nothing is'} missing."
     )
-    return Bars("Capacity asked and guaranteed", "reservation", p.reservations, series, "RRU", note=note)
+    return Bars("Capacity asked and guaranteed", "reservation", p.reservations.labels, series, "RRU", note=note)
 
 
 def _largest(problem: ServerAssignment, before: Measure, after: Measure) -> Bars:
@@ -74,14 +78,14 @@ def _largest(problem: ServerAssignment, before: Measure, after: Measure) -> Bars
 
     series = (("before", share(before)), ("after", share(after)))
     title = "Share of the fullest switchboard"
-    return Bars(title, "reservation", problem.reservations, series, scale=Scale.FILL)
+    return Bars(title, "reservation", problem.reservations.labels, series, scale=Scale.FILL)
 
 
 def _changes(problem: ServerAssignment, plan: Plan) -> Flows:
     p = problem
-    names = (*p.reservations, NOBODY)
-    moved = plan.reservation != p.owner
-    pair, count = np.unique(p.owner[moved] * len(names) + plan.reservation[moved], return_counts=True)
+    names = (*p.reservations.labels, NOBODY)
+    moved = plan.reservation != p.servers.owner
+    pair, count = np.unique(p.servers.owner[moved] * len(names) + plan.reservation[moved], return_counts=True)
     flows = tuple(
         (names[at // len(names)], names[at % len(names)], float(number))
         for at, number in zip(pair.tolist(), count.tolist(), strict=True)

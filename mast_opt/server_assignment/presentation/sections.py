@@ -16,22 +16,22 @@ Cell = str | float | int | None
 
 def sections(problem: ServerAssignment, plan: Plan) -> tuple[Section, ...]:
     """In the order of reading: reservations, who takes servers from whom, switchboards, types."""
-    now, then = Measure(problem, problem.owner), Measure(problem, plan.reservation)
+    now, then = Measure(problem, problem.servers.owner), Measure(problem, plan.reservation)
     return (_reservations(problem, now, then), _moves(problem, then), _switchboards(problem, then), _types(now, then))
 
 
 def _reservations(p: ServerAssignment, now: Measure, then: Measure) -> Section:
     """A row per reservation; the one that is shortest first, then the one with most moves."""
     width = len(p.reservations)
-    changed = np.flatnonzero(then.reservation != p.owner)
+    changed = np.flatnonzero(then.reservation != p.servers.owner)
     gained = np.bincount(then.reservation[changed], minlength=width + 1)[:width]
-    lost = np.bincount(p.owner[changed], minlength=width + 1)[:width]
+    lost = np.bincount(p.servers.owner[changed], minlength=width + 1)[:width]
     worst = then.held.max(axis=1, initial=0)
     rows: list[tuple[Cell, ...]] = [
         (
-            p.reservations[q],
-            BUFFERS[p.buffer[q]],
-            p.asked_mrru[q] / MILLI,
+            p.reservations.labels[q],
+            BUFFERS[p.reservations.buffer[q]],
+            p.reservations.asked_mrru[q] / MILLI,
             now.guaranteed[q] / MILLI,
             then.guaranteed[q] / MILLI,
             then.short[q] / MILLI,
@@ -39,7 +39,7 @@ def _reservations(p: ServerAssignment, now: Measure, then: Measure) -> Section:
             int(lost[q]),
             _share(then.lost[q], then.total[q]) if p.buffered[q] else None,
             _share(worst[q], then.total[q]),
-            p.switchboards[int(then.held[q].argmax())] if then.total[q] else None,
+            p.switchboards.labels[int(then.held[q].argmax())] if then.total[q] else None,
         )
         for q in np.lexsort((-(gained + lost), -then.short)).tolist()
     ]
@@ -68,11 +68,11 @@ def _reservations(p: ServerAssignment, now: Measure, then: Measure) -> Section:
 def _moves(p: ServerAssignment, then: Measure) -> Section:
     """A row per pair of old and new owner; the busiest first."""
     width = len(p.reservations) + 1
-    changed = np.flatnonzero(then.reservation != p.owner)
-    pair = p.owner[changed] * width + then.reservation[changed]
+    changed = np.flatnonzero(then.reservation != p.servers.owner)
+    pair = p.servers.owner[changed] * width + then.reservation[changed]
     at, inverse, count = np.unique(pair, return_inverse=True, return_counts=True)
     in_use = np.bincount(inverse.reshape(-1), p.working[changed], len(at)).astype(np.int64)
-    names = (*p.reservations, NOBODY)
+    names = (*p.reservations.labels, NOBODY)
     rows: list[tuple[Cell, ...]] = [
         (names[at[row] // width], names[at[row] % width], int(count[row]), int(in_use[row]))
         for row in np.argsort(-count, kind="stable").tolist()
@@ -91,8 +91,8 @@ def _switchboards(p: ServerAssignment, then: Measure) -> Section:
     takes = then.held.sum(axis=0)
     rows: list[tuple[Cell, ...]] = [
         (
-            p.switchboards[b],
-            p.datacenters[p.switchboard_datacenter[b]],
+            p.switchboards.labels[b],
+            p.datacenters[p.switchboards.datacenter[b]],
             int(servers[b]),
             _share(given[b], servers[b]),
             takes[b] / MILLI,
@@ -115,8 +115,8 @@ def _types(now: Measure, then: Measure) -> Section:
     """A row per type of server; the scarcest first."""
     p = now.p
     kinds = len(p.types)
-    servers = np.bincount(p.server_type, minlength=kinds)
-    before, after = (np.bincount(p.server_type[side.given], minlength=kinds) for side in (now, then))
+    servers = np.bincount(p.servers.type, minlength=kinds)
+    before, after = (np.bincount(p.servers.type[side.given], minlength=kinds) for side in (now, then))
     fill = after / np.maximum(servers, 1)
     rows: list[tuple[Cell, ...]] = [
         (p.types[t], int(servers[t]), _share(before[t], servers[t]), _share(after[t], servers[t]))

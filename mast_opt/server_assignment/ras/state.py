@@ -86,8 +86,8 @@ class RasState(NamedTuple):
 def ras_arrays_of(r: Relaxed) -> RasArrays:
     """The arrays of a problem; prices are the objective's weights per unit."""
     p, pairs, order = r.problem, r.pairs, r.order
-    asked = int(p.asked_mrru.sum())
-    by = np.argsort(p.affinity_reservation, kind="stable")
+    asked = int(p.reservations.asked_mrru.sum())
+    by = np.argsort(p.affinities.reservation, kind="stable")
     dense = r.now.excess
     stock = pairs.stock[order]
     by_stock = np.argsort(stock, kind="stable")
@@ -100,18 +100,19 @@ def ras_arrays_of(r: Relaxed) -> RasArrays:
         in_use=pairs.in_use[order],
         idle=pairs.idle[order],
         most=pairs.most[order],
-        datacenter=p.switchboard_datacenter,
-        asked=p.asked_mrru,
-        embedded=(p.buffer == EMBEDDED).astype(np.int64),
-        backed=((p.buffer == SHARED) | (p.buffer == POOL)).astype(np.int64) * int(p.pool is not None),
+        datacenter=p.switchboards.datacenter,
+        asked=p.reservations.asked_mrru,
+        embedded=(p.reservations.buffer == EMBEDDED).astype(np.int64),
+        backed=((p.reservations.buffer == SHARED) | (p.reservations.buffer == POOL)).astype(np.int64)
+        * int(p.pool is not None),
         pool=len(p.reservations) if p.pool is None else p.pool,
-        limit=np.where(p.spread_limited, p.spread_limit_mrru, NO_LIMIT),
+        limit=np.where(p.reservations.spread_limited, p.spread_limit_mrru, NO_LIMIT),
         short_most=np.where(r.now.short > 0, r.now.short, NO_LIMIT),
         excess_most=np.where(dense > 0, dense, NO_LIMIT),
-        near_start=np.searchsorted(p.affinity_reservation[by], np.arange(len(p.reservations) + 1)),
-        near_place=p.affinity_datacenter[by],
-        near_share=p.affinity_share_milli[by],
-        near_tolerance=p.affinity_tolerance_milli[by],
+        near_start=np.searchsorted(p.affinities.reservation[by], np.arange(len(p.reservations) + 1)),
+        near_place=p.affinities.datacenter[by],
+        near_share=p.affinities.share_milli[by],
+        near_tolerance=p.affinities.tolerance_milli[by],
         slack_most=np.where(r.now.slack_milli > 0, r.now.slack_milli, NO_LIMIT)[by],
         stock_start=np.searchsorted(stock[by_stock], np.arange(len(p.stocks) + 1)),
         stock_pairs=by_stock,

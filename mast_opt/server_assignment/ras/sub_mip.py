@@ -23,7 +23,11 @@ class ReservationSubMip:
         self._by_column = rows.tocsc()
         owner = np.concatenate(
             [
-                (np.arange(block.size) if block.cells is None else block.cells[block.axes.index(problem.reservations)])
+                (
+                    np.arange(block.size)
+                    if block.cells is None
+                    else block.cells[block.axes.index(problem.reservations.labels)]
+                )
                 for block in mip.columns
                 if block.size
             ]

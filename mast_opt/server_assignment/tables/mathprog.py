@@ -26,30 +26,37 @@ def write_dat(problem: ServerAssignment, path: Path) -> None:
 
 def _sections(p: ServerAssignment) -> Iterator[Iterator[str]]:
     """Servers, then reservations, as the .mod declares them."""
-    datacenter, switchboard = np.array(p.datacenters), np.array(p.switchboards)
-    kind, reservation = np.array(p.types), np.array(p.reservations)
+    datacenter, switchboard = np.array(p.datacenters), np.array(p.switchboards.labels)
+    kind, reservation = np.array(p.types), np.array(p.reservations.labels)
     stock = p.stocks.first
     pairs = pairs_of(p)
     yield section("set DATACENTER", datacenter)
-    yield section("param : SWITCHBOARD : datacenter", switchboard, datacenter[p.switchboard_datacenter])
+    yield section("param : SWITCHBOARD : datacenter", switchboard, datacenter[p.switchboards.datacenter])
     yield section("set TYPE", kind)
-    at_stock = (kind[p.server_type[stock]], switchboard[p.server_switchboard[stock]])
+    at_stock = (kind[p.servers.type[stock]], switchboard[p.server_switchboard[stock]])
     yield section("param : STOCK : size", *at_stock, p.stocks.size)
-    yield section("param : RESERVATION : asked buffer", reservation, p.asked_mrru, np.array(BUFFERS)[p.buffer])
-    q, t = np.nonzero(p.value_mrru)
-    yield section("param rru", reservation[q], kind[t], p.value_mrru[q, t])
+    yield section(
+        "param : RESERVATION : asked buffer",
+        reservation,
+        p.reservations.asked_mrru,
+        np.array(BUFFERS)[p.reservations.buffer],
+    )
+    q, t = np.nonzero(p.reservations.value_mrru)
+    yield section("param rru", reservation[q], kind[t], p.reservations.value_mrru[q, t])
     for name, count in (("in_use", pairs.in_use), ("idle", pairs.idle)):
         has = np.flatnonzero(count)
         at_pair = (kind[pairs.type[has]], switchboard[pairs.switchboard[has]], reservation[pairs.reservation[has]])
         yield section(f"param {name}", *at_pair, count[has])
-    limited = np.flatnonzero(p.spread_limited)
-    yield section("param : LIMITED : spread_limit_milli", reservation[limited], p.spread_limit_milli[limited])
+    limited = np.flatnonzero(p.reservations.spread_limited)
+    yield section(
+        "param : LIMITED : spread_limit_milli", reservation[limited], p.reservations.spread_limit_milli[limited]
+    )
     yield section(
         "param : AFFINITY : share_milli tolerance_milli",
-        reservation[p.affinity_reservation],
-        datacenter[p.affinity_datacenter],
-        p.affinity_share_milli,
-        p.affinity_tolerance_milli,
+        reservation[p.affinities.reservation],
+        datacenter[p.affinities.datacenter],
+        p.affinities.share_milli,
+        p.affinities.tolerance_milli,
     )
     weights = p.objective.weights
     yield section("param weight", np.array(list(weights)), np.array(list(weights.values()), float))

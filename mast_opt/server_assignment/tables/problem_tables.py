@@ -8,6 +8,7 @@ from mast_opt.core.errors import Fault, InstanceError
 from mast_opt.core.wording import unused
 from mast_opt.kind.header import Header
 from mast_opt.kind.schema import Tables
+from mast_opt.server_assignment.entities import Affinities, Racks, Reservations, Servers, Switchboards
 from mast_opt.server_assignment.problem import LARGEST, POOL, SHARE, SHARED, Ints, ServerAssignment, weight_faults
 
 POOL_NAME = "shared-buffer"
@@ -47,26 +48,30 @@ def problem_from_tables(header: Header, tables: Tables) -> ServerAssignment:
         name=header.name,
         provenance=header.provenance,
         datacenters=axes["datacenter"],
-        switchboards=axes["switchboard"],
-        racks=tuple(axes["rack"][at] for at in (rack % racks).tolist()),
+        switchboards=Switchboards(labels=axes["switchboard"], datacenter=switchboard_datacenter),
+        racks=Racks(labels=tuple(axes["rack"][at] for at in (rack % racks).tolist()), switchboard=rack // racks),
         types=axes["type"],
-        reservations=reservations,
-        servers=axes["server"],
-        switchboard_datacenter=switchboard_datacenter,
-        rack_switchboard=rack // racks,
-        server_type=tables.get("servers", "type"),
-        server_rack=server_rack.reshape(-1),
-        owner=np.where(owned, tables.get("servers", "reservation"), len(reservations)),
-        in_use=tables.get("servers", "in_use"),
-        asked_mrru=asked,
-        buffer=buffer,
-        spread_limited=limited,
-        spread_limit_milli=limit,
-        value_mrru=value,
-        affinity_reservation=tables.get("affinity", "reservation"),
-        affinity_datacenter=tables.get("affinity", "datacenter"),
-        affinity_share_milli=tables.get("affinity", "share"),
-        affinity_tolerance_milli=tables.get("affinity", "tolerance"),
+        reservations=Reservations(
+            labels=reservations,
+            asked_mrru=asked,
+            buffer=buffer,
+            spread_limited=limited,
+            spread_limit_milli=limit,
+            value_mrru=value,
+        ),
+        servers=Servers(
+            labels=axes["server"],
+            type=tables.get("servers", "type"),
+            rack=server_rack.reshape(-1),
+            owner=np.where(owned, tables.get("servers", "reservation"), len(reservations)),
+            in_use=tables.get("servers", "in_use"),
+        ),
+        affinities=Affinities(
+            reservation=tables.get("affinity", "reservation"),
+            datacenter=tables.get("affinity", "datacenter"),
+            share_milli=tables.get("affinity", "share"),
+            tolerance_milli=tables.get("affinity", "tolerance"),
+        ),
         objective=header.objective,
     )
 
@@ -121,46 +126,46 @@ def problem_to_tables(problem: ServerAssignment) -> tuple[Header, Tables]:
     """The header and tables that ``build`` turns into this problem."""
     p = problem
     header = Header(p.kind, p.name, p.objective, {}, p.provenance)
-    valued = np.nonzero(p.value_mrru)
+    valued = np.nonzero(p.reservations.value_mrru)
     switchboard = p.server_switchboard
-    label_at = {label: position for position, label in enumerate(dict.fromkeys(p.racks))}
-    rack_label = np.array([label_at[label] for label in p.racks], np.int64)
+    label_at = {label: position for position, label in enumerate(dict.fromkeys(p.racks.labels))}
+    rack_label = np.array([label_at[label] for label in p.racks.labels], np.int64)
     values = {
         "servers": {
             "server": np.arange(len(p.servers)),
-            "type": p.server_type,
-            "rack": rack_label[p.server_rack],
+            "type": p.servers.type,
+            "rack": rack_label[p.servers.rack],
             "switchboard": switchboard,
-            "datacenter": p.switchboard_datacenter[switchboard],
-            "reservation": np.where(p.owned, p.owner, 0),
-            "in_use": p.in_use,
+            "datacenter": p.switchboards.datacenter[switchboard],
+            "reservation": np.where(p.owned, p.servers.owner, 0),
+            "in_use": p.servers.in_use,
         },
         "reservations": {
             "reservation": np.arange(len(p.reservations)),
-            "rru": p.asked_mrru,
-            "buffer": p.buffer,
-            "spread_limit": np.where(p.spread_limited, p.spread_limit_milli, 0),
+            "rru": p.reservations.asked_mrru,
+            "buffer": p.reservations.buffer,
+            "spread_limit": np.where(p.reservations.spread_limited, p.reservations.spread_limit_milli, 0),
         },
-        "values": {"reservation": valued[0], "type": valued[1], "rru": p.value_mrru[valued]},
+        "values": {"reservation": valued[0], "type": valued[1], "rru": p.reservations.value_mrru[valued]},
         "affinity": {
-            "reservation": p.affinity_reservation,
-            "datacenter": p.affinity_datacenter,
-            "share": p.affinity_share_milli,
-            "tolerance": p.affinity_tolerance_milli,
+            "reservation": p.affinities.reservation,
+            "datacenter": p.affinities.datacenter,
+            "share": p.affinities.share_milli,
+            "tolerance": p.affinities.tolerance_milli,
         },
     }
-    present = {"servers": {"reservation": p.owned}, "reservations": {"spread_limit": p.spread_limited}}
-    missing = frozenset() if len(p.affinity_reservation) else frozenset({"affinity"})
+    present = {"servers": {"reservation": p.owned}, "reservations": {"spread_limit": p.reservations.spread_limited}}
+    missing = frozenset() if len(p.affinities) else frozenset({"affinity"})
     return header, Tables(problem_axes(p), values, present, missing)
 
 
 def problem_axes(problem: ServerAssignment) -> dict[str, tuple[str, ...]]:
     """The labels of every axis of the schema."""
     return {
-        "server": problem.servers,
-        "reservation": problem.reservations,
+        "server": problem.servers.labels,
+        "reservation": problem.reservations.labels,
         "type": problem.types,
-        "rack": tuple(dict.fromkeys(problem.racks)),
-        "switchboard": problem.switchboards,
+        "rack": tuple(dict.fromkeys(problem.racks.labels)),
+        "switchboard": problem.switchboards.labels,
         "datacenter": problem.datacenters,
     }

@@ -82,7 +82,7 @@ def read_certificate(problem: ServerAssignment, arrays: Mapping[str, NDArray[Any
     Raises:
         PlanError: arrays lack, or have another type or length than the problem's.
     """
-    p, affinities = problem, len(problem.affinity_reservation)
+    p, affinities = problem, len(problem.affinities)
     others, exact = (np.asarray(arrays.get(name, np.zeros(0))).size for name in ("other_of", "exact_of"))
     reservations = len(p.reservations)
     formats = {
@@ -129,8 +129,8 @@ def faults(
     if ((SHARE * (c.affinity_most + c.affinity_least) > slack * EXACT) & (now.slack_milli == 0)).any():
         found.append(Fault(FILE, "prices up to that of slack", column="affinity_most"))
     to, of = certificate.counted_to, certificate.other_of
-    unit = np.gcd.reduce(p.value_mrru, axis=1, initial=0)
-    if (to < 0).any() or (to > np.where(p.buffer == EMBEDDED, MOST_CELLS * unit, 0)).any():
+    unit = np.gcd.reduce(p.reservations.value_mrru, axis=1, initial=0)
+    if (to < 0).any() or (to > np.where(p.reservations.buffer == EMBEDDED, MOST_CELLS * unit, 0)).any():
         words = f"amounts of up to {MOST_CELLS} units, 0 for who has no buffer of its own or no use for any server"
         found.append(Fault(FILE, words, column="counted_to"))
     for name, those in (("other_of", of), ("exact_of", certificate.exact_of)):

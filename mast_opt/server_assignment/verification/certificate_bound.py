@@ -38,8 +38,8 @@ def certified_bound(problem: ServerAssignment, arrays: Mapping[str, NDArray[Any]
     weights = dict(objective.weights)
     if objective.lexicographic:
         weights = dict.fromkeys(weights, 0.0) | {objective.order[0]: 1.0}
-    now = Measure(problem, problem.owner)
-    asked = int(problem.asked_mrru.sum())
+    now = Measure(problem, problem.servers.owner)
+    asked = int(problem.reservations.asked_mrru.sum())
     unit = {name: weight / asked if asked else 0.0 for name, weight in weights.items()}
     server = {name: weight / len(problem.servers) for name, weight in weights.items()}
     slack = unit["affinity"] + np.where(now.slack_milli > 0, unit["repair"], 0.0)
@@ -61,7 +61,7 @@ class _Stocks:
 
 
 def _stocks(p: ServerAssignment) -> _Stocks:
-    code = p.server_type * len(p.switchboards) + p.server_switchboard
+    code = p.servers.type * len(p.switchboards) + p.server_switchboard
     known, of, size = np.unique(code, return_inverse=True, return_counts=True)
     return _Stocks(known // len(p.switchboards), known % len(p.switchboards), size, of.reshape(-1))
 
@@ -80,8 +80,8 @@ class _Bound:
         self.p, self.c, self.now = problem, certificate, now
         self.unit, self.server = unit, server
         self.stocks = _stocks(problem)
-        self.by_owner = np.argsort(problem.owner, kind="stable")
-        self.first = np.searchsorted(problem.owner[self.by_owner], np.arange(len(problem.reservations) + 1))
+        self.by_owner = np.argsort(problem.servers.owner, kind="stable")
+        self.first = np.searchsorted(problem.servers.owner[self.by_owner], np.arange(len(problem.reservations) + 1))
 
     def value(self, slack: Floats) -> float:
         """The bound, less an allowance for rounding. ``slack``: [A] price of slack, per mrru."""
@@ -89,7 +89,7 @@ class _Bound:
         own = [self._reservation(q) for q in range(len(p.reservations))]
         near = np.minimum(slack - SHARE * (c.affinity_most + c.affinity_least), 0.0)
         stocks = float(c.once @ self.stocks.size)
-        given = float(c.survive @ p.asked_mrru)
+        given = float(c.survive @ p.reservations.asked_mrru)
         parts = [*own, -stocks, float(near @ self.now.slack_milli / SHARE)]
         return math.fsum(parts) - ROUNDING * (math.fsum(abs(part) for part in parts) + stocks + given)
 
@@ -97,9 +97,9 @@ class _Bound:
         """What q costs at least, with what it asks at its price."""
         p, c, stocks = self.p, self.c.prices, self.stocks
         mine = self.by_owner[self.first[q] : self.first[q + 1]]
-        works = p.in_use[mine]
+        works = p.servers.in_use[mine]
         in_use, idle = (np.bincount(stocks.of[mine[some]], minlength=len(stocks.size)) for some in (works, ~works))
-        worth = p.value_mrru[q, stocks.kind]
+        worth = p.reservations.value_mrru[q, stocks.kind]
         here = np.flatnonzero((worth > 0) | (in_use + idle > 0))
         in_use, idle, worth = in_use[here], idle[here], worth[here]
         keep_in_use, keep_idle = self.server["moves_in_use"], self.server["moves_idle"]
@@ -115,10 +115,10 @@ class _Bound:
             price=np.concatenate([charged - keep_in_use, charged - keep_idle, charged]),
             **self._limits(q),
         )
-        asked = int(p.asked_mrru[q])
+        asked = int(p.reservations.asked_mrru[q])
         spare = self.unit["shortfall"] - survive
         cost = taken + survive * asked + min(spare, 0.0) * float(self.now.short[q])
-        if p.buffer[q] != EMBEDDED:
+        if p.reservations.buffer[q] != EMBEDDED:
             return cost + offers.without_level(survive)
         useful = worth > 0
         least, lacking = floor(worth[useful], board[useful], stocks.size[here][useful], asked)
@@ -138,24 +138,24 @@ class _Bound:
         """[B] what an mrru of q pays at each switchboard, guaranteed capacity apart."""
         p, c = self.p, self.c.prices
         price = np.zeros(len(p.switchboards))
-        if p.pool is not None and p.buffer[q] in (SHARED, POOL):
+        if p.pool is not None and p.reservations.buffer[q] in (SHARED, POOL):
             price += c.loss
-        for a in np.flatnonzero(p.affinity_reservation == q).tolist():
-            off = SHARE * (p.switchboard_datacenter == p.affinity_datacenter[a]) - p.affinity_share_milli[a]
-            tolerance = p.affinity_tolerance_milli[a]
+        for a in np.flatnonzero(p.affinities.reservation == q).tolist():
+            off = SHARE * (p.switchboards.datacenter == p.affinities.datacenter[a]) - p.affinities.share_milli[a]
+            tolerance = p.affinities.tolerance_milli[a]
             price += c.affinity_most[a] * (off - tolerance) - c.affinity_least[a] * (off + tolerance)
         return price
 
     def _limits(self, q: int) -> dict[str, Any]:
         """Of the reservation: from where and at which price [B] excess counts, and the most it may hold [B]."""
         p, boards = self.p, len(self.p.switchboards)
-        if not p.spread_limited[q]:
+        if not p.reservations.spread_limited[q]:
             never = math.inf
             return {"limit": never, "around": (never, never), "steep": np.zeros(boards), "cap": np.full(boards, never)}
         limit, today = int(p.spread_limit_mrru[q]), self.now.excess[q]
         return {
             "limit": float(limit),
-            "around": around(p.value_mrru[q], limit),
+            "around": around(p.reservations.value_mrru[q], limit),
             "steep": self.unit["spread"] + np.where(today > 0, self.unit["repair"], 0.0),
             "cap": np.where(today > 0, (limit + today).astype(float), math.inf),
         }

@@ -21,7 +21,7 @@ class Measure:
         self.reservation = reservation
         self.given: Ints = np.flatnonzero(reservation < len(problem.reservations))
         self.holder: Ints = reservation[self.given]
-        self.worth: Ints = problem.value_mrru[self.holder, problem.server_type[self.given]]
+        self.worth: Ints = problem.reservations.value_mrru[self.holder, problem.servers.type[self.given]]
 
     @cached_property
     def held(self) -> Ints:
@@ -33,7 +33,7 @@ class Measure:
     @cached_property
     def held_in_rack(self) -> Ints:
         """[Q] what each reservation holds in its fullest rack."""
-        key = self.holder * len(self.p.racks) + self.p.server_rack[self.given]
+        key = self.holder * len(self.p.racks) + self.p.servers.rack[self.given]
         pair, at = np.unique(key, return_inverse=True)
         amount = np.zeros(len(pair), np.int64)
         np.add.at(amount, at, self.worth)
@@ -52,7 +52,7 @@ class Measure:
         takes what it must then stand in for."""
         at_risk = self.held.copy()
         if self.p.pool is not None:
-            at_risk[self.p.pool] += self.held[self.p.buffer == SHARED].sum(axis=0)
+            at_risk[self.p.pool] += self.held[self.p.reservations.buffer == SHARED].sum(axis=0)
         return np.where(self.p.buffered, at_risk.max(axis=1), 0)
 
     @cached_property
@@ -63,25 +63,25 @@ class Measure:
     @cached_property
     def short(self) -> Ints:
         """RRUs [Q] that are missing to what is asked, in mrru."""
-        return np.asarray(np.maximum(self.p.asked_mrru - self.guaranteed, 0))
+        return np.asarray(np.maximum(self.p.reservations.asked_mrru - self.guaranteed, 0))
 
     @cached_property
     def excess(self) -> Ints:
         """[Q, B] above the spread limit; 0 where there is none."""
         over = np.maximum(self.held - self.p.spread_limit_mrru[:, None], 0)
-        return np.where(self.p.spread_limited[:, None], over, 0)
+        return np.where(self.p.reservations.spread_limited[:, None], over, 0)
 
     @cached_property
     def slack_milli(self) -> Ints:
         """[A] outside the tolerance of each affinity, in thousandths of mrru."""
         p = self.p
-        q = p.affinity_reservation
-        there = p.switchboard_datacenter == p.affinity_datacenter[:, None]
+        q = p.affinities.reservation
+        there = p.switchboards.datacenter == p.affinities.datacenter[:, None]
         held = (self.held[q] * there).sum(axis=1)
-        off = np.abs(SHARE * held - p.affinity_share_milli * self.total[q])
-        return np.asarray(np.maximum(off - p.affinity_tolerance_milli * self.total[q], 0))
+        off = np.abs(SHARE * held - p.affinities.share_milli * self.total[q])
+        return np.asarray(np.maximum(off - p.affinities.tolerance_milli * self.total[q], 0))
 
     @cached_property
     def taken(self) -> Ints:
         """[·] servers that somebody has today and that this assignment takes from them."""
-        return np.flatnonzero(self.p.owned & (self.reservation != self.p.owner))
+        return np.flatnonzero(self.p.owned & (self.reservation != self.p.servers.owner))

@@ -41,17 +41,19 @@ class _Check:
     def __init__(self, problem: ServerAssignment, plan: Plan) -> None:
         self.p = problem
         self.plan = plan
-        self.now = Measure(problem, problem.owner)
+        self.now = Measure(problem, problem.servers.owner)
         self.then = Measure(problem, plan.reservation)
 
     def worthless(self) -> list[Violation]:
         """n: a server goes where it is worth something, or stays where it is."""
         p, then = self.p, self.then
-        wrong = then.given[(then.worth == 0) & (then.holder != p.owner[then.given])]
-        at = np.stack([p.server_type[wrong], p.server_switchboard[wrong], self.plan.reservation[wrong]], axis=1)
+        wrong = then.given[(then.worth == 0) & (then.holder != p.servers.owner[then.given])]
+        at = np.stack([p.servers.type[wrong], p.server_switchboard[wrong], self.plan.reservation[wrong]], axis=1)
         cells, count = np.unique(at, axis=0, return_counts=True)
         return [
-            Violation("n", (p.types[t], p.switchboards[b], p.reservations[q]), float(number), 0.0, "servers")
+            Violation(
+                "n", (p.types[t], p.switchboards.labels[b], p.reservations.labels[q]), float(number), 0.0, "servers"
+            )
             for (t, b, q), number in zip(cells.tolist(), count.tolist(), strict=True)
         ]
 
@@ -59,7 +61,7 @@ class _Check:
         """A reservation that is short today may not be shorter."""
         now, then = self.now.short, self.then.short
         return [
-            Violation("no_shorter", (self.p.reservations[q],), float(then[q] - now[q]), float(now[q]), MRRU)
+            Violation("no_shorter", (self.p.reservations.labels[q],), float(then[q] - now[q]), float(now[q]), MRRU)
             for q in np.flatnonzero((now > 0) & (then > now)).tolist()
         ]
 
@@ -69,7 +71,7 @@ class _Check:
         return [
             Violation(
                 "no_denser",
-                (self.p.reservations[q], self.p.switchboards[b]),
+                (self.p.reservations.labels[q], self.p.switchboards.labels[b]),
                 float(then[q, b] - now[q, b]),
                 float(now[q, b]),
                 MRRU,
@@ -83,7 +85,7 @@ class _Check:
         return [
             Violation(
                 "no_farther",
-                (p.reservations[p.affinity_reservation[a]], p.datacenters[p.affinity_datacenter[a]]),
+                (p.reservations.labels[p.affinities.reservation[a]], p.datacenters[p.affinities.datacenter[a]]),
                 float(then[a] - now[a]) / SHARE,
                 float(now[a]) / SHARE,
                 MRRU,
@@ -93,8 +95,8 @@ class _Check:
 
     def terms(self) -> dict[str, float]:
         p, now, then = self.p, self.now, self.then
-        asked, servers = int(p.asked_mrru.sum()), len(p.servers)
-        in_use = int(p.in_use[then.taken].sum())
+        asked, servers = int(p.reservations.asked_mrru.sum()), len(p.servers)
+        in_use = int(p.servers.in_use[then.taken].sum())
         still = int(then.excess[now.excess > 0].sum()) + int(then.slack_milli[now.slack_milli > 0].sum()) / SHARE
         return {
             "shortfall": _share(int(then.short.sum()), asked),
@@ -115,7 +117,7 @@ class _Check:
         return {
             "shortfall_rru": int(then.short.sum()) / 1000,
             "moved_servers": float(len(then.taken)),
-            "moved_in_use": float(self.p.in_use[then.taken].sum()),
+            "moved_in_use": float(self.p.servers.in_use[then.taken].sum()),
             "buffer_rru": int(then.lost.sum()) / 1000,
             "assigned_servers": float(len(then.given)),
             "worst_domain_share": float((then.held.max(axis=1)[has] / then.total[has]).max(initial=0.0)),

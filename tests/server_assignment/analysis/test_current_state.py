@@ -17,15 +17,18 @@ def test_limits_that_today_breaks_and_no_others() -> None:
     width = len(one.types)
     problem = replace(
         one,
-        reservations=("ads", "feed"),
-        owner=np.array([0, 1]),
-        buffer=np.repeat(one.buffer, 2),
-        asked_mrru=np.array([2000, 0]),
-        spread_limited=np.ones(2, np.bool_),
-        spread_limit_milli=np.array([250, 1000]),
-        value_mrru=np.array([[1000] * width, [0] * width]),
+        reservations=replace(
+            one.reservations,
+            labels=("ads", "feed"),
+            buffer=np.repeat(one.reservations.buffer, 2),
+            asked_mrru=np.array([2000, 0]),
+            spread_limited=np.ones(2, np.bool_),
+            spread_limit_milli=np.array([250, 1000]),
+            value_mrru=np.array([[1000] * width, [0] * width]),
+        ),
+        servers=replace(one.servers, owner=np.array([0, 1])),
     )
-    board, datacenter, kind = problem.switchboards[0], problem.datacenters[0], problem.types[0]
+    board, datacenter, kind = problem.switchboards.labels[0], problem.datacenters[0], problem.types[0]
     state = present(problem)
     assert [(row.limit, row.index, row.message) for row in state.broken] == [
         ("worth", ("feed", kind), f"feed has 1 server of type {kind}, which are worth nothing to it"),
@@ -35,6 +38,9 @@ def test_limits_that_today_breaks_and_no_others() -> None:
     ]
     assert [(row.what, row.known, row.of) for row in state.known] == [("servers", 2, 2)]
     fine = replace(
-        problem, asked_mrru=np.zeros(2, np.int64), affinity_reservation=np.array([1]), owner=np.array([2, 2])
+        problem,
+        reservations=replace(problem.reservations, asked_mrru=np.zeros(2, np.int64)),
+        affinities=replace(problem.affinities, reservation=np.array([1])),
+        servers=replace(problem.servers, owner=np.array([2, 2])),
     )
     assert present(fine).broken == ()

@@ -33,21 +33,23 @@ def after(problem: Any, changes: dict[str, Any]) -> Any:
 
 
 def today(problem: Any) -> Plan:
-    return Plan(problem.owner.copy())
+    return Plan(problem.servers.owner.copy())
 
 
 def test_a_lost_switchboard_takes_its_servers_and_no_others() -> None:
-    board = REPAIR.switchboards.index("sb-2")
+    board = REPAIR.switchboards.labels.index("sb-2")
     lost = REPAIR.server_switchboard == board
-    assert REPAIR.in_use[~lost].any()
-    assert not REPAIR.in_use[~lost].all()
+    assert REPAIR.servers.in_use[~lost].any()
+    assert not REPAIR.servers.in_use[~lost].all()
     left = after(REPAIR, {"lose_switchboards": ["sb-2"]})
-    assert left.in_use.tolist() == [bool(used) and not gone for used, gone in zip(REPAIR.in_use, lost)]
+    assert left.servers.in_use.tolist() == [bool(used) and not gone for used, gone in zip(REPAIR.servers.in_use, lost)]
     nobody = len(REPAIR.reservations)
-    assert left.owner.tolist() == [nobody if gone else who for who, gone in zip(REPAIR.owner.tolist(), lost)]
-    assert (left.server_type[lost] == len(REPAIR.types)).all()
-    assert (left.server_type[~lost] == REPAIR.server_type[~lost]).all()
-    assert not left.value_mrru[:, -1].any()
+    assert left.servers.owner.tolist() == [
+        nobody if gone else who for who, gone in zip(REPAIR.servers.owner.tolist(), lost)
+    ]
+    assert (left.servers.type[lost] == len(REPAIR.types)).all()
+    assert (left.servers.type[~lost] == REPAIR.servers.type[~lost]).all()
+    assert not left.reservations.value_mrru[:, -1].any()
 
 
 def test_there_is_always_a_plan() -> None:
@@ -58,7 +60,7 @@ def test_there_is_always_a_plan() -> None:
 @pytest.mark.parametrize("problem", [REPAIR, POOL, SPREAD], ids=lambda problem: str(problem.name))
 def test_no_single_server_betters_the_optimum(problem: Any) -> None:
     solution = mast_opt.solve(problem, gap=0.0)
-    for one in mast_opt.explain(problem, solution.plan, problem.reservations).reasons:
+    for one in mast_opt.explain(problem, solution.plan, problem.reservations.labels).reasons:
         assert one.now.startswith("holds ")
         for option in one.options:
             assert option.change is not None
@@ -70,8 +72,9 @@ def test_one_server_more_or_less_is_measured_exactly() -> None:
     plan = mast_opt.solve(REPAIR).plan
     (web,) = mast_opt.explain(REPAIR, plan, ["web"]).reasons
     less = next(option for option in web.options if option.words == "without one compute (nobody has it today) at sb-2")
-    board = REPAIR.switchboards.index("sb-2")
-    at = np.flatnonzero((some(plan).reservation == 0) & (REPAIR.server_switchboard == board) & ~REPAIR.in_use)[0]
+    board = REPAIR.switchboards.labels.index("sb-2")
+    idle_there = (REPAIR.server_switchboard == board) & ~REPAIR.servers.in_use
+    at = np.flatnonzero((some(plan).reservation == 0) & idle_there)[0]
     fewer = some(plan).reservation.copy()
     fewer[at] = len(REPAIR.reservations)
     before = mast_opt.verify(REPAIR, plan).objective
@@ -87,7 +90,7 @@ def test_every_change_of_one_server_is_covered(data: st.DataObject, problem: Ser
     width, brute = len(problem.reservations), Brute(problem)
     assigned = plan.reservation.tolist()
     before, broken = brute.objective(assigned), brute.broken(assigned)
-    answers = mast_opt.explain(problem, plan, problem.reservations).reasons
+    answers = mast_opt.explain(problem, plan, problem.reservations.labels).reasons
     for q, answer in enumerate(answers):
         changes = []
         for server, to in itertools.product(range(len(assigned)), range(width + 1)):
@@ -107,15 +110,15 @@ def test_every_change_of_one_server_is_covered(data: st.DataObject, problem: Ser
 
 def test_what_is_forbidden_is_told() -> None:
     """Today's assignment is short, so nothing may make it shorter."""
-    short = replace(REPAIR, asked_mrru=REPAIR.asked_mrru * 3)
-    today = Plan(short.owner.copy())
+    short = replace(REPAIR, reservations=replace(REPAIR.reservations, asked_mrru=REPAIR.reservations.asked_mrru * 3))
+    today = Plan(short.servers.owner.copy())
     (web,) = mast_opt.explain(short, today, ["web"]).reasons
     barred = [words for option in web.options for words in option.forbidden]
     assert any("lacks capacity today and would lack" in words for words in barred)
 
 
 def test_scenarios() -> None:
-    board, kind = SPREAD.switchboards[0], SPREAD.types[0]
+    board, kind = SPREAD.switchboards.labels[0], SPREAD.types[0]
     scenarios = [
         Scenario("board lost", {"lose_switchboards": [board]}),
         Scenario("all lost", {"lose_datacenters": list(SPREAD.datacenters)}),
@@ -130,7 +133,7 @@ def test_scenarios() -> None:
     assert not lost.base_verdict.ok
     assert gone.solution.verdict is not None
     assert gone.solution.verdict.terms["shortfall"] == 1
-    assert more.problem.asked_mrru.tolist() == (2 * SPREAD.asked_mrru).tolist()
+    assert more.problem.reservations.asked_mrru.tolist() == (2 * SPREAD.reservations.asked_mrru).tolist()
     assert len(new.problem.servers) == len(SPREAD.servers) + 2
     assert new.base_verdict is not None
     assert new.base_verdict.ok
@@ -143,42 +146,54 @@ def test_a_type_called_lost_is_not_the_type_of_lost_servers() -> None:
     for problem in (SPREAD, named):
         gone = after(problem, {"lose_datacenters": list(problem.datacenters)})
         assert len(set(gone.types)) == len(gone.types)
-        assert not gone.value_mrru[:, gone.server_type].any()
-        assert gone.value_mrru[:, : len(problem.types)].tolist() == problem.value_mrru.tolist()
+        assert not gone.reservations.value_mrru[:, gone.servers.type].any()
+        known = gone.reservations.value_mrru[:, : len(problem.types)]
+        assert known.tolist() == problem.reservations.value_mrru.tolist()
 
 
 def test_servers_can_be_lost_twice() -> None:
-    boards = list(SPREAD.switchboards)
+    boards = list(SPREAD.switchboards.labels)
     both = after(SPREAD, {"lose_switchboards": boards[:2]})
     again = after(both, {"lose_switchboards": boards[1]})
-    assert not again.value_mrru[:, again.server_type[np.isin(SPREAD.server_switchboard, [0, 1])]].any()
+    assert not again.reservations.value_mrru[:, again.servers.type[np.isin(SPREAD.server_switchboard, [0, 1])]].any()
     assert len(set(again.types)) == len(again.types)
 
 
 def test_labels_of_new_servers_and_racks_are_new() -> None:
-    add = {"add_servers": [{"switchboard": SPREAD.switchboards[0], "type": SPREAD.types[0], "servers": 2}]}
+    add = {"add_servers": [{"switchboard": SPREAD.switchboards.labels[0], "type": SPREAD.types[0], "servers": 2}]}
     taken = after(SPREAD, add)
     twice = after(taken, add)
-    assert len(set(twice.servers)) == len(twice.servers) == len(SPREAD.servers) + 4
-    assert len(set(twice.racks[len(SPREAD.racks) :])) == 2
-    assert not set(twice.racks[len(SPREAD.racks) :]) & set(SPREAD.racks)
+    assert len(set(twice.servers.labels)) == len(twice.servers) == len(SPREAD.servers) + 4
+    assert len(set(twice.racks.labels[len(SPREAD.racks) :])) == 2
+    assert not set(twice.racks.labels[len(SPREAD.racks) :]) & set(SPREAD.racks.labels)
 
 
 def test_lost_servers_do_not_move() -> None:
     """Nothing else changes hands: nobody asks for anything."""
-    quiet = replace(SPREAD, asked_mrru=np.zeros_like(SPREAD.asked_mrru), spread_limited=np.zeros(1, np.bool_))
+    quiet = replace(
+        SPREAD,
+        reservations=replace(
+            SPREAD.reservations,
+            asked_mrru=np.zeros_like(SPREAD.reservations.asked_mrru),
+            spread_limited=np.zeros(1, np.bool_),
+        ),
+    )
     quiet = replace(quiet, objective=replace(quiet.objective, weights={**quiet.objective.weights, "use": 0.0}))
-    lost = mast_opt.whatif(quiet, [Scenario("it", {"lose_switchboards": list(quiet.switchboards[:1])})], today(quiet))
+    lost = mast_opt.whatif(
+        quiet, [Scenario("it", {"lose_switchboards": list(quiet.switchboards.labels[:1])})], today(quiet)
+    )
     assert lost.outcomes[0].moved == {"reassigned_servers": 0}
 
 
 def test_reassigned_servers_are_those_left_that_change_hands_and_the_new_ones_that_are_used() -> None:
-    add = [{"switchboard": SPREAD.switchboards[1], "type": SPREAD.types[0], "servers": 2}]
-    scenario = after(SPREAD, {"lose_switchboards": SPREAD.switchboards[0], "add_servers": add})
+    add = [{"switchboard": SPREAD.switchboards.labels[1], "type": SPREAD.types[0], "servers": 2}]
+    scenario = after(SPREAD, {"lose_switchboards": SPREAD.switchboards.labels[0], "add_servers": add})
     before = today(SPREAD)
     there = np.flatnonzero(SPREAD.server_switchboard != 0)
-    reservation = np.append(np.where(scenario.server_type[:-2] == SPREAD.server_type, SPREAD.owner, 1), [0, 1])
-    held = there[SPREAD.owner[there] == 0]
+    reservation = np.append(
+        np.where(scenario.servers.type[:-2] == SPREAD.servers.type, SPREAD.servers.owner, 1), [0, 1]
+    )
+    held = there[SPREAD.servers.owner[there] == 0]
     reservation[held[:1]] = 1
     after_plan = type(before)(reservation)
     assert kind_of(SPREAD).questions().moved(SPREAD, scenario, before, after_plan) == {"reassigned_servers": 2}

@@ -58,7 +58,7 @@ def test_expansion_keeps_the_counts_and_moves_no_more_than_the_plan(
     then = Measure(problem, plan.reservation)
     left = np.maximum(pairs.today - count, 0)
     assert len(then.taken) == left.sum()
-    assert problem.in_use[then.taken].sum() == np.maximum(left - pairs.idle, 0).sum()
+    assert problem.servers.in_use[then.taken].sum() == np.maximum(left - pairs.idle, 0).sum()
 
 
 def test_free_servers_go_before_idle_ones_and_racks_take_turns() -> None:
@@ -68,7 +68,7 @@ def test_free_servers_go_before_idle_ones_and_racks_take_turns() -> None:
     used = plan.reservation == 0
     for stock in range(len(problem.stocks)):
         members = problem.stocks.members(stock)
-        racks = problem.server_rack[members]
+        racks = problem.servers.rack[members]
         per_rack = np.array([used[members[racks == rack]].sum() for rack in np.unique(racks)])
         sizes = np.array([(racks == rack).sum() for rack in np.unique(racks)])
         assert np.ptp(per_rack[sizes == sizes.max()]) <= 1
@@ -88,4 +88,4 @@ def test_today_is_a_plan_that_breaks_nothing_and_moves_nobody(problem: ServerAss
     assert verdict.ok
     assert verdict.terms["moves_in_use"] == verdict.terms["moves_idle"] == 0
     formulation = base(problem)
-    assert formulation.decode(formulation.encode(today(problem))).reservation.tolist() == problem.owner.tolist()
+    assert formulation.decode(formulation.encode(today(problem))).reservation.tolist() == problem.servers.owner.tolist()

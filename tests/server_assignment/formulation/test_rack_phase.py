@@ -77,7 +77,7 @@ def exchanges(problem: ServerAssignment, plan: Plan, chosen: list[int]) -> list[
 
 def test_a_crowded_reservation_is_spread_and_the_rest_is_left_alone() -> None:
     problem = mast_opt.generate("server-assignment", "fresh", servers=400, reservations=6, datacenters=1, seed=3)
-    problem = replace(problem, rack_switchboard=problem.rack_switchboard // 20)
+    problem = replace(problem, racks=replace(problem.racks, switchboard=problem.racks.switchboard // 20))
     pairs = pairs_of(problem)
     plan = expand(problem, pairs, pairs.most // 8)
     crowded = Plan(crowd(problem, plan))
@@ -100,19 +100,23 @@ def crowd(problem: ServerAssignment, plan: Plan) -> np.ndarray:
 
 def test_what_cannot_be_better_stays_as_it_is() -> None:
     problem = mast_opt.generate("server-assignment", "standard", servers=60, reservations=3, datacenters=1)
-    frozen = replace(problem, rack_switchboard=np.zeros(1, np.int64), racks=("r",), server_rack=np.zeros(60, np.int64))
-    plan = Plan(frozen.owner.copy())
+    frozen = replace(
+        problem,
+        racks=replace(problem.racks, labels=("r",), switchboard=np.zeros(1, np.int64)),
+        servers=replace(problem.servers, rack=np.zeros(60, np.int64)),
+    )
+    plan = Plan(frozen.servers.owner.copy())
     assert refined(frozen, plan, np.array([0]), HIGHS.solve, SolveParams(threads=1)) is plan
 
 
 def test_the_worst_come_first_and_single_servers_do_not_count() -> None:
     problem = mast_opt.generate("server-assignment", "standard", servers=200, reservations=6, datacenters=2)
-    plan = Plan(problem.owner.copy())
-    then = Measure(problem, problem.owner)
+    plan = Plan(problem.servers.owner.copy())
+    then = Measure(problem, problem.servers.owner)
     worst = worst_in_racks(problem, plan, 3)
     share = then.held_in_rack[worst] / then.total[worst]
     assert (np.diff(share) <= 0).all()
     alone = Plan(np.full(200, 6))
     alone.reservation.setflags(write=True)
-    alone.reservation[0] = int(np.argmax(problem.value_mrru[:, problem.server_type[0]] > 0))
+    alone.reservation[0] = int(np.argmax(problem.reservations.value_mrru[:, problem.servers.type[0]] > 0))
     assert len(worst_in_racks(problem, alone, 3)) == 0

@@ -31,11 +31,11 @@ def shorts(brute: Brute, assigned: list[int]) -> dict[str, int]:
 def carry_out(problem: ServerAssignment, plan: Plan, found: Steps) -> None:
     """Wave by wave, what happens in a wave in any order: each server leaves, is nobody's for a while, and arrives."""
     brute, nobody, rng = Brute(problem), len(problem.reservations), np.random.default_rng(len(found.server))
-    now = problem.owner.tolist()
+    now = problem.servers.owner.tolist()
     before, after = shorts(brute, now), shorts(brute, plan.reservation.tolist())
     allowed = {name: max(before[name], after[name]) for name in before}
     for deadlock in found.deadlocks:
-        name = problem.reservations[deadlock.reservation]
+        name = problem.reservations.labels[deadlock.reservation]
         allowed[name] = max(allowed[name], max(before[name], after[name]) + deadlock.below_mrru)
 
     worst: dict[str, int] = {}
@@ -62,11 +62,11 @@ def carry_out(problem: ServerAssignment, plan: Plan, found: Steps) -> None:
             check()
         for deadlock in found.deadlocks:
             if deadlock.wave == wave and not deadlock.loan:
-                name = problem.reservations[deadlock.reservation]
+                name = problem.reservations.labels[deadlock.reservation]
                 assert worst[name] == max(before[name], after[name]) + deadlock.below_mrru
     assert now == plan.reservation.tolist()
     own = ~found.loan
-    assert len(set(found.server[own].tolist())) == own.sum() == (plan.reservation != problem.owner).sum()
+    assert len(set(found.server[own].tolist())) == own.sum() == (plan.reservation != problem.servers.owner).sum()
 
 
 @examples(150)
@@ -82,8 +82,13 @@ def test_any_plan_can_be_carried_out(data: st.DataObject, problem: ServerAssignm
 @given(data=st.data(), problem=problems(servers=10))
 def test_where_nothing_is_to_spare_rings_are_broken(data: st.DataObject, problem: ServerAssignment) -> None:
     """Everything that today guarantees is asked, and servers change hands at random."""
-    problem = replace(problem, asked_mrru=np.maximum(Measure(problem, problem.owner).guaranteed, 0))
-    plan = Plan(np.array(data.draw(st.permutations(problem.owner.tolist())), np.int64))
+    problem = replace(
+        problem,
+        reservations=replace(
+            problem.reservations, asked_mrru=np.maximum(Measure(problem, problem.servers.owner).guaranteed, 0)
+        ),
+    )
+    plan = Plan(np.array(data.draw(st.permutations(problem.servers.owner.tolist())), np.int64))
     found = steps(problem, plan)
     loans = sum(bool(lock.loan) for lock in found.deadlocks)
     event(f"falls: {min(len(found.deadlocks) - loans, 2)}, loans: {min(loans, 2)}")
@@ -94,7 +99,7 @@ def smaller_loan(problem: ServerAssignment, plan: Plan, found: Steps, at: int) -
     """The fewest servers that nobody needs which, lent to one of a deadlock's ring, let a waiting server start; by
     trying every set of them."""
     brute, nobody, deadlock = Brute(problem), len(problem.reservations), found.deadlocks[at]
-    now = problem.owner.tolist()
+    now = problem.servers.owner.tolist()
     before, after = shorts(brute, now), shorts(brute, plan.reservation.tolist())
     allowed = {name: max(before[name], after[name]) for name in before}
     for row in np.flatnonzero(found.wave < deadlock.wave).tolist():
@@ -126,10 +131,15 @@ def smaller_loan(problem: ServerAssignment, plan: Plan, found: Steps, at: int) -
 @given(data=st.data(), problem=problems(servers=9))
 def test_no_smaller_loan_would_do(data: st.DataObject, problem: ServerAssignment) -> None:
     """Nobody shares a buffer, and nothing is above what its owner needs, so that rings occur."""
-    buffer = np.array([NONE if kind in (SHARED, POOL) else kind for kind in problem.buffer.tolist()])
-    problem = replace(problem, buffer=buffer)
-    problem = replace(problem, asked_mrru=np.maximum(Measure(problem, problem.owner).guaranteed, 0))
-    plan = Plan(np.array(data.draw(st.permutations(problem.owner.tolist())), np.int64))
+    buffer = np.array([NONE if kind in (SHARED, POOL) else kind for kind in problem.reservations.buffer.tolist()])
+    problem = replace(problem, reservations=replace(problem.reservations, buffer=buffer))
+    problem = replace(
+        problem,
+        reservations=replace(
+            problem.reservations, asked_mrru=np.maximum(Measure(problem, problem.servers.owner).guaranteed, 0)
+        ),
+    )
+    plan = Plan(np.array(data.draw(st.permutations(problem.servers.owner.tolist())), np.int64))
     found = steps(problem, plan)
     carry_out(problem, plan, found)
     first = next((at for at, one in enumerate(found.deadlocks) if one.wave == found.deadlocks[0].wave), None)
@@ -137,7 +147,7 @@ def test_no_smaller_loan_would_do(data: st.DataObject, problem: ServerAssignment
         return
     fewest = smaller_loan(problem, plan, found, first)
     loan = len(found.deadlocks[first].loan)
-    event(f"loan: {loan}, kinds: {len(set(problem.server_type[list(found.deadlocks[first].loan)].tolist()))}")
+    event(f"loan: {loan}, kinds: {len(set(problem.servers.type[list(found.deadlocks[first].loan)].tolist()))}")
     assert fewest is None or fewest == loan
 
 
@@ -159,8 +169,8 @@ def test_a_loan_mixes_types_where_one_is_not_enough() -> None:
     problem = replace(
         problem,
         types=("a", "b", "c", "d"),
-        server_type=np.array([0, 1, 2, 3]),
-        value_mrru=value,
+        servers=replace(problem.servers, type=np.array([0, 1, 2, 3])),
+        reservations=replace(problem.reservations, value_mrru=value),
     )
     plan = Plan(np.array([1, 0, 2, 2]))
     found = steps(problem, plan)
@@ -169,7 +179,12 @@ def test_a_loan_mixes_types_where_one_is_not_enough() -> None:
     carry_out(problem, plan, found)
     more = swap(free=3)
     value = np.array([[1000, 1000, 500, 500, 100], [1000, 1000, 0, 0, 0]])
-    more = replace(more, types=("a", "b", "c", "d", "e"), server_type=np.array([0, 1, 2, 3, 4]), value_mrru=value)
+    more = replace(
+        more,
+        types=("a", "b", "c", "d", "e"),
+        servers=replace(more.servers, type=np.array([0, 1, 2, 3, 4])),
+        reservations=replace(more.reservations, value_mrru=value),
+    )
     (deadlock,) = steps(more, Plan(np.array([1, 0, 2, 2, 2]))).deadlocks
     assert (deadlock.reservation, sorted(deadlock.loan), deadlock.below_mrru) == (0, [2, 3], 0)
 
@@ -180,8 +195,13 @@ def test_pools_and_those_that_share_them_wait_for_one_another_too(first: int) ->
         rng = np.random.default_rng(seed)
         sizes = {"servers": int(rng.integers(8, 40)), "reservations": int(rng.integers(3, 7)), "datacenters": 2}
         problem = mast_opt.generate("server-assignment", "features", seed=seed, **sizes)
-        problem = replace(problem, asked_mrru=np.maximum(Measure(problem, problem.owner).guaranteed, 0))
-        after = problem.owner.copy()
+        problem = replace(
+            problem,
+            reservations=replace(
+                problem.reservations, asked_mrru=np.maximum(Measure(problem, problem.servers.owner).guaranteed, 0)
+            ),
+        )
+        after = problem.servers.owner.copy()
         some = rng.choice(len(after), rng.integers(2, len(after)), replace=False)
         after[some] = after[rng.permutation(some)]
         carry_out(problem, Plan(after), steps(problem, Plan(after)))
@@ -205,14 +225,16 @@ def swap(free: int) -> ServerAssignment:
     width = len(fleet.types)
     return replace(
         fleet,
-        reservations=("ads", "feed"),
-        server_type=np.array([0, 1] + [0] * free),
-        owner=np.array([0, 1] + [2] * free),
-        buffer=np.full(2, NONE),
-        asked_mrru=np.array([1000, 1000]),
-        spread_limited=np.zeros(2, np.bool_),
-        value_mrru=np.full((2, width), 1000),
-        affinity_reservation=np.zeros(0, np.int64),
+        reservations=replace(
+            fleet.reservations,
+            labels=("ads", "feed"),
+            buffer=np.full(2, NONE),
+            asked_mrru=np.array([1000, 1000]),
+            spread_limited=np.zeros(2, np.bool_),
+            value_mrru=np.full((2, width), 1000),
+        ),
+        servers=replace(fleet.servers, type=np.array([0, 1] + [0] * free), owner=np.array([0, 1] + [2] * free)),
+        affinities=replace(fleet.affinities, reservation=np.zeros(0, np.int64)),
     )
 
 
@@ -227,8 +249,8 @@ def test_a_ring_is_broken_by_a_loan() -> None:
     carry_out(problem, plan, found)
     plan_steps = migration_plan(problem, plan)
     assert [move.hop for move in plan_steps.moves].count(True) == 2
-    who, other = (problem.reservations[q] for q in (deadlock.reservation, 1 - deadlock.reservation))
-    lent = problem.servers[2]
+    who, other = (problem.reservations.labels[q] for q in (deadlock.reservation, 1 - deadlock.reservation))
+    lent = problem.servers.labels[2]
     assert plan_steps.relief == (
         f"wave 1: {who} waits for {other} waits for {who}; {lent} is lent to {who} for a while",
     )
@@ -255,16 +277,17 @@ def test_by_how_much_a_pool_would_fall() -> None:
     problem = replace(
         problem,
         datacenters=("d",),
-        switchboards=("left", "right"),
-        racks=("left", "right"),
-        switchboard_datacenter=np.zeros(2, np.int64),
-        rack_switchboard=np.arange(2),
-        server_type=np.zeros(6, np.int64),
-        server_rack=np.array([1, 0, 0, 1, 1, 0]),
-        owner=np.array([0, 1, 1, 1, 1, 2]),
-        buffer=np.array([SHARED, POOL]),
+        switchboards=replace(problem.switchboards, labels=("left", "right"), datacenter=np.zeros(2, np.int64)),
+        racks=replace(problem.racks, labels=("left", "right"), switchboard=np.arange(2)),
+        servers=replace(
+            problem.servers,
+            type=np.zeros(6, np.int64),
+            rack=np.array([1, 0, 0, 1, 1, 0]),
+            owner=np.array([0, 1, 1, 1, 1, 2]),
+        ),
+        reservations=replace(problem.reservations, buffer=np.array([SHARED, POOL])),
     )
-    guarantees = Guarantees(problem, problem.owner)
+    guarantees = Guarantees(problem, problem.servers.owner)
     assert guarantees.floor.tolist() == [1000, 1000]
     ads, pool, nobody, left, right = 0, 1, 2, 0, 1
     assert [guarantees.pool_below(ads, nobody, 0, board) for board in (left, right)] == [0, 1000]
@@ -274,14 +297,14 @@ def test_by_how_much_a_pool_would_fall() -> None:
 
 def test_the_smallest_fall_is_chosen() -> None:
     """Half of what ads holds is more than it asks: it has to fall by 300 only, feed by 1000."""
-    problem = replace(swap(free=0), asked_mrru=np.array([300, 1000]))
+    problem = swap(free=0).with_columns({"reservations.asked_mrru": np.array([300, 1000])})
     (deadlock,) = steps(problem, Plan(np.array([1, 0]))).deadlocks
     assert (deadlock.reservation, deadlock.below_mrru) == (0, 300)
 
 
 def test_nothing_to_do_takes_no_wave() -> None:
     problem = swap(free=1)
-    found = steps(problem, Plan(problem.owner.copy()))
+    found = steps(problem, Plan(problem.servers.owner.copy()))
     assert (found.waves, len(found.server), found.deadlocks) == (0, 0, ())
 
 
@@ -293,9 +316,9 @@ def test_a_plan_of_another_length_is_an_error() -> None:
 def in_some_order(problem: ServerAssignment, plan: Plan) -> bool:
     """Is there an order of single moves in which nobody falls short? By trying every set of moved servers."""
     brute, nobody = Brute(problem), len(problem.reservations)
-    before, after = shorts(brute, problem.owner.tolist()), shorts(brute, plan.reservation.tolist())
+    before, after = shorts(brute, problem.servers.owner.tolist()), shorts(brute, plan.reservation.tolist())
     allowed = {name: max(before[name], after[name]) for name in before}
-    moving = frozenset(np.flatnonzero(plan.reservation != problem.owner).tolist())
+    moving = frozenset(np.flatnonzero(plan.reservation != problem.servers.owner).tolist())
     none: frozenset[int] = frozenset()
     seen, todo = {none}, [none]
     while todo:
@@ -303,7 +326,9 @@ def in_some_order(problem: ServerAssignment, plan: Plan) -> bool:
         if moved == moving:
             return True
         for server in moving - moved:
-            now = [int((plan.reservation if s in moved else problem.owner)[s]) for s in range(len(problem.servers))]
+            now = [
+                int((plan.reservation if s in moved else problem.servers.owner)[s]) for s in range(len(problem.servers))
+            ]
             now[server] = nobody
             reached = moved | {server}
             if reached not in seen and all(short <= allowed[name] for name, short in shorts(brute, now).items()):
@@ -315,10 +340,15 @@ def in_some_order(problem: ServerAssignment, plan: Plan) -> bool:
 @examples(150)
 @given(data=st.data(), problem=problems(servers=8))
 def test_a_deadlock_is_one_of_every_order(data: st.DataObject, problem: ServerAssignment) -> None:
-    buffer = np.array([NONE if kind in (SHARED, POOL) else kind for kind in problem.buffer.tolist()])
-    problem = replace(problem, buffer=buffer)
-    problem = replace(problem, asked_mrru=np.maximum(Measure(problem, problem.owner).guaranteed, 0))
-    plan = Plan(np.array(data.draw(st.permutations(problem.owner.tolist())), np.int64))
+    buffer = np.array([NONE if kind in (SHARED, POOL) else kind for kind in problem.reservations.buffer.tolist()])
+    problem = replace(problem, reservations=replace(problem.reservations, buffer=buffer))
+    problem = replace(
+        problem,
+        reservations=replace(
+            problem.reservations, asked_mrru=np.maximum(Measure(problem, problem.servers.owner).guaranteed, 0)
+        ),
+    )
+    plan = Plan(np.array(data.draw(st.permutations(problem.servers.owner.tolist())), np.int64))
     found = steps(problem, plan)
     carry_out(problem, plan, found)
     event(f"deadlocks: {bool(found.deadlocks)}")
@@ -331,17 +361,26 @@ def test_another_order_of_the_earlier_moves_needs_no_loan() -> None:
     problem = replace(
         problem,
         datacenters=("d",),
-        switchboards=("left", "right"),
-        racks=("left", "right"),
-        switchboard_datacenter=np.zeros(2, np.int64),
-        rack_switchboard=np.arange(2),
-        server_type=np.zeros(6, np.int64),
-        server_rack=np.array([1, 0, 0, 1, 0, 1]),
-        owner=np.array([1, 0, 0, 2, 1, 0]),
-        buffer=np.array([EMBEDDED, NONE]),
-        value_mrru=np.array([2000, 1000])[:, None] * np.ones((2, len(problem.types)), np.int64),
+        switchboards=replace(problem.switchboards, labels=("left", "right"), datacenter=np.zeros(2, np.int64)),
+        racks=replace(problem.racks, labels=("left", "right"), switchboard=np.arange(2)),
+        servers=replace(
+            problem.servers,
+            type=np.zeros(6, np.int64),
+            rack=np.array([1, 0, 0, 1, 0, 1]),
+            owner=np.array([1, 0, 0, 2, 1, 0]),
+        ),
+        reservations=replace(
+            problem.reservations,
+            buffer=np.array([EMBEDDED, NONE]),
+            value_mrru=np.array([2000, 1000])[:, None] * np.ones((2, len(problem.types)), np.int64),
+        ),
     )
-    problem = replace(problem, asked_mrru=np.maximum(Measure(problem, problem.owner).guaranteed, 0))
+    problem = replace(
+        problem,
+        reservations=replace(
+            problem.reservations, asked_mrru=np.maximum(Measure(problem, problem.servers.owner).guaranteed, 0)
+        ),
+    )
     plan = Plan(np.array([0, 1, 0, 2, 0, 1]))
     assert in_some_order(problem, plan)
     found = steps(problem, plan)

@@ -138,7 +138,7 @@ def test_weights_of_any_size_leave_the_search_working() -> None:
     heavy = {name: 1e14 * weight for name, weight in problem.objective.weights.items()}
     heavy_problem = replace(problem, objective=replace(problem.objective, weights=heavy))
     solution = run(heavy_problem)
-    today = verify(heavy_problem, Plan(problem.owner.copy())).objective
+    today = verify(heavy_problem, Plan(problem.servers.owner.copy())).objective
     assert today > 1e12
     assert solution.objective is not None
     assert solution.bound is not None
@@ -156,14 +156,18 @@ def test_the_same_seed_gives_the_same_plan_and_bound() -> None:
 def drifted(problem: ServerAssignment, plan: Plan, percent: int) -> ServerAssignment:
     """The plan as today, and what is asked up or down by so many percent."""
     way = np.where(np.arange(len(problem.reservations)) % 2 == 0, 1, -1)
-    asked = problem.asked_mrru * (100 + way * percent) // 100
-    return replace(problem, owner=plan.reservation.copy(), asked_mrru=asked)
+    asked = problem.reservations.asked_mrru * (100 + way * percent) // 100
+    return replace(
+        problem,
+        servers=replace(problem.servers, owner=plan.reservation.copy()),
+        reservations=replace(problem.reservations, asked_mrru=asked),
+    )
 
 
 def changed(problem: ServerAssignment, solution: Solution[Any]) -> tuple[int, int]:
     """Servers that are taken from somebody, and servers that somebody gains."""
     after = solution.plan.reservation  # type: ignore[union-attr]
-    moves = after != problem.owner
+    moves = after != problem.servers.owner
     return int((moves & problem.owned).sum()), int((moves & (after < len(problem.reservations))).sum())
 
 
@@ -198,7 +202,7 @@ def test_cancelled_before_it_begins_it_returns_today() -> None:
     solution = run(problem, cancel=cancel)
     assert solution.limit is Limit.INTERRUPT
     assert solution.objective is not None
-    assert solution.objective <= verify(problem, Plan(problem.owner.copy())).objective
+    assert solution.objective <= verify(problem, Plan(problem.servers.owner.copy())).objective
 
 
 class Asked(threading.Event):
@@ -266,18 +270,19 @@ def test_a_gap_that_is_reached_is_proven() -> None:
 
 def test_capacity_goes_to_whom_it_is_worth_most() -> None:
     """Two servers, both at a reservation that values them half as much as the one that lacks them: one moves."""
-    problem = replace(
-        made("standard", 30, 2),
-        owner=np.zeros(30, np.int64),
-        in_use=np.zeros(30, np.bool_),
-        buffer=np.full(2, NONE),
-        asked_mrru=np.array([30_000, 4_000]),
-        spread_limited=np.zeros(2, np.bool_),
-        value_mrru=np.array([[1000], [2000]]) * np.ones((2, 5), np.int64),
-        affinity_reservation=np.zeros(0, np.int64),
-        affinity_datacenter=np.zeros(0, np.int64),
-        affinity_share_milli=np.zeros(0, np.int64),
-        affinity_tolerance_milli=np.zeros(0, np.int64),
+    problem = made("standard", 30, 2).with_columns(
+        {
+            "servers.owner": np.zeros(30, np.int64),
+            "servers.in_use": np.zeros(30, np.bool_),
+            "reservations.buffer": np.full(2, NONE),
+            "reservations.asked_mrru": np.array([30_000, 4_000]),
+            "reservations.spread_limited": np.zeros(2, np.bool_),
+            "reservations.value_mrru": np.array([[1000], [2000]]) * np.ones((2, 5), np.int64),
+            "affinities.reservation": np.zeros(0, np.int64),
+            "affinities.datacenter": np.zeros(0, np.int64),
+            "affinities.share_milli": np.zeros(0, np.int64),
+            "affinities.tolerance_milli": np.zeros(0, np.int64),
+        }
     )
     r = Relaxed(problem, problem.objective.weights, 60)
     fleet = ras_arrays_of(r)._replace(short_most=np.full(2, 10**9))  # nobody has what today must not lose

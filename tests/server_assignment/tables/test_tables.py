@@ -29,16 +29,16 @@ from tests.server_assignment.support import examples
 def parts_of(problem: ServerAssignment) -> dict[str, Any]:
     """Everything in labels, so that nothing depends on the order of an axis."""
     p = problem
-    claims, boards = (*p.reservations, None), p.server_switchboard.tolist()
+    claims, boards = (*p.reservations.labels, None), p.server_switchboard.tolist()
     servers = [
         (
-            p.servers[s],
-            p.types[p.server_type[s]],
-            p.racks[p.server_rack[s]],
-            p.switchboards[boards[s]],
-            p.datacenters[p.switchboard_datacenter[boards[s]]],
-            claims[p.owner[s]],
-            bool(p.in_use[s]),
+            p.servers.labels[s],
+            p.types[p.servers.type[s]],
+            p.racks.labels[p.servers.rack[s]],
+            p.switchboards.labels[boards[s]],
+            p.datacenters[p.switchboards.datacenter[boards[s]]],
+            claims[p.servers.owner[s]],
+            bool(p.servers.in_use[s]),
         )
         for s in range(len(p.servers))
     ]
@@ -47,20 +47,23 @@ def parts_of(problem: ServerAssignment) -> dict[str, Any]:
         "claims": [
             (
                 name,
-                int(p.asked_mrru[q]),
-                BUFFERS[p.buffer[q]],
-                int(p.spread_limit_milli[q]) if p.spread_limited[q] else None,
-                {p.types[t]: int(p.value_mrru[q, t]) for t in np.flatnonzero(p.value_mrru[q]).tolist()},
+                int(p.reservations.asked_mrru[q]),
+                BUFFERS[p.reservations.buffer[q]],
+                int(p.reservations.spread_limit_milli[q]) if p.reservations.spread_limited[q] else None,
+                {
+                    p.types[t]: int(p.reservations.value_mrru[q, t])
+                    for t in np.flatnonzero(p.reservations.value_mrru[q]).tolist()
+                },
             )
-            for q, name in enumerate(p.reservations)
+            for q, name in enumerate(p.reservations.labels)
         ],
         "affinity": [
-            (p.reservations[q], p.datacenters[d], share, tolerance)
+            (p.reservations.labels[q], p.datacenters[d], share, tolerance)
             for q, d, share, tolerance in zip(
-                p.affinity_reservation.tolist(),
-                p.affinity_datacenter.tolist(),
-                p.affinity_share_milli.tolist(),
-                p.affinity_tolerance_milli.tolist(),
+                p.affinities.reservation.tolist(),
+                p.affinities.datacenter.tolist(),
+                p.affinities.share_milli.tolist(),
+                p.affinities.tolerance_milli.tolist(),
                 strict=True,
             )
         ],
@@ -127,21 +130,21 @@ def test_defaults_and_rounding_against_the_plan(tmp_path: Path) -> None:
     """What is asked is rounded up, what a server is worth down; a buffer is embedded unless stated; the same label
     of a rack at two switchboards means two racks."""
     problem = stated(tmp_path)
-    assert problem.asked_mrru.tolist() == [1001, 2000]
-    assert problem.value_mrru.tolist() == [[1000], [2000]]
-    assert problem.buffer.tolist() == [0, 0]
-    assert not problem.spread_limited.any()
-    assert problem.racks == ("r1", "r1")
-    assert problem.owner.tolist() == [0, 2]
+    assert problem.reservations.asked_mrru.tolist() == [1001, 2000]
+    assert problem.reservations.value_mrru.tolist() == [[1000], [2000]]
+    assert problem.reservations.buffer.tolist() == [0, 0]
+    assert not problem.reservations.spread_limited.any()
+    assert problem.racks.labels == ("r1", "r1")
+    assert problem.servers.owner.tolist() == [0, 2]
 
 
 def test_those_that_share_a_buffer_get_a_pool(tmp_path: Path) -> None:
     claims = [{"reservation": name, "rru": 1, "buffer": "shared"} for name in ("ads", "feed", "shared-buffer")]
     problem = stated(tmp_path, reservations=claims)
-    assert problem.reservations[3:] == ("shared-buffer-2",)
+    assert problem.reservations.labels[3:] == ("shared-buffer-2",)
     assert problem.pool == 3
-    assert problem.value_mrru[3].tolist() == [0], "worth nothing to the third, so nothing in the pool"
-    assert problem.owner.tolist() == [0, 4]
+    assert problem.reservations.value_mrru[3].tolist() == [0], "worth nothing to the third, so nothing in the pool"
+    assert problem.servers.owner.tolist() == [0, 4]
     write(problem, tmp_path / "again.json")
     assert parts_of(read(tmp_path / "again.json")) == parts_of(problem)
 

@@ -39,7 +39,7 @@ def random_prices(r: Relaxed, seed: int) -> Prices:
         share = np.clip(rng.uniform(-0.5, 1.5, count), 0, 1)
         return np.asarray(most * share * rng.choice([0.0, 0.01, 0.1, 1.0], count))
 
-    affinities = len(problem.affinity_reservation)
+    affinities = len(problem.affinities)
     return r.within(
         Prices(
             once=drawn(len(problem.stocks), max(r.shortfall * 2000, 10 * r.use)),
@@ -61,7 +61,7 @@ def random_proof(problem: ServerAssignment, seed: int) -> tuple[float, Certifica
 
 def scale(problem: ServerAssignment, prices: Prices) -> float:
     """The size of the largest sums, which round."""
-    sums = prices.once @ problem.stocks.size + prices.survive @ problem.asked_mrru
+    sums = prices.once @ problem.stocks.size + prices.survive @ problem.reservations.asked_mrru
     return float(sums) + sum(problem.objective.weights.values()) + 1.0
 
 
@@ -251,7 +251,7 @@ def test_a_lacking_array_is_named(problem: ServerAssignment, name: str) -> None:
 def test_prices_out_of_their_boxes_are_refused() -> None:
     """Where today breaks nothing, capacity is worth no more than what its lack costs."""
     calm = mast_opt.generate("server-assignment", "fresh", servers=30, reservations=6, datacenters=2, seed=3)
-    short = Measure(calm, calm.owner).short
+    short = Measure(calm, calm.servers.owner).short
     assert short.any()  # nobody has a server: what today lacks is a limit, so its price has no box
     for name in ("loss", "affinity_most"):
         with pytest.raises(PlanError, match=f"{name}|affinity"):

@@ -221,19 +221,23 @@ def drifting() -> ServerAssignment:
     weights = dict.fromkeys(fleet.objective.weights, 0.0) | {"shortfall": 1.0}
     return replace(
         fleet,
-        reservations=("ads",),
-        server_type=np.array([0, 0]),
-        owner=np.array([0, 1]),
-        in_use=np.zeros(2, np.bool_),
-        buffer=np.full(1, NONE),
-        asked_mrru=np.array([2000]),
-        spread_limited=np.zeros(1, np.bool_),
-        spread_limit_milli=np.zeros(1, np.int64),
-        value_mrru=np.full((1, width), 1000),
-        affinity_reservation=np.array([0]),
-        affinity_datacenter=np.array([0]),
-        affinity_share_milli=np.array([0]),
-        affinity_tolerance_milli=np.array([0]),
+        reservations=replace(
+            fleet.reservations,
+            labels=("ads",),
+            buffer=np.full(1, NONE),
+            asked_mrru=np.array([2000]),
+            spread_limited=np.zeros(1, np.bool_),
+            spread_limit_milli=np.zeros(1, np.int64),
+            value_mrru=np.full((1, width), 1000),
+        ),
+        servers=replace(fleet.servers, type=np.array([0, 0]), owner=np.array([0, 1]), in_use=np.zeros(2, np.bool_)),
+        affinities=replace(
+            fleet.affinities,
+            reservation=np.array([0]),
+            datacenter=np.array([0]),
+            share_milli=np.array([0]),
+            tolerance_milli=np.array([0]),
+        ),
         objective=replace(fleet.objective, weights=weights),
     )
 
@@ -243,8 +247,8 @@ def free_prices(problem: ServerAssignment) -> Prices:
         once=np.zeros(len(problem.stocks)),
         survive=np.zeros(len(problem.reservations)),
         loss=np.zeros(len(problem.switchboards)),
-        affinity_most=np.zeros(len(problem.affinity_reservation)),
-        affinity_least=np.zeros(len(problem.affinity_reservation)),
+        affinity_most=np.zeros(len(problem.affinities)),
+        affinity_least=np.zeros(len(problem.affinities)),
     )
 
 
@@ -265,7 +269,7 @@ def test_levels_are_counted_only_for_who_has_a_buffer_of_its_own() -> None:
     assert certified_bound(problem, certificate.arrays()) == 0.0
     with pytest.raises(PlanError, match="counted_to"):
         certified_bound(problem, replace(certificate, counted_to=np.array([1])).arrays())
-    own = replace(problem, buffer=np.array([EMBEDDED]))
+    own = replace(problem, reservations=replace(problem.reservations, buffer=np.array([EMBEDDED])))
     for most, fine in ((20_000_000, True), (20_000_001, False), (-1, False)):
         arrays = replace(certificate, counted_to=np.array([most])).arrays()
         if fine:
@@ -303,8 +307,8 @@ def test_prices_of_0_are_in_every_box() -> None:
     weights = dict.fromkeys(problem.objective.weights, 0.0)
     calm = replace(
         problem,
-        asked_mrru=np.array([1000]),
-        affinity_share_milli=np.array([1000]),
+        reservations=replace(problem.reservations, asked_mrru=np.array([1000])),
+        affinities=replace(problem.affinities, share_milli=np.array([1000])),
         objective=replace(problem.objective, weights=weights),
     )
     assert certified_bound(calm, Certificate.in_fractions(free_prices(calm)).arrays()) == 0.0
@@ -315,24 +319,33 @@ def test_a_buffer_is_needed_whatever_the_prices() -> None:
     one of them is its buffer. Free servers that are worth nothing change nothing."""
     problem = mast_opt.generate("server-assignment", "fresh", servers=4, reservations=1, datacenters=3)
     assert len(problem.switchboards) >= 3
-    racks = [problem.rack_switchboard.tolist().index(board) for board in range(3)]
+    racks = [problem.racks.switchboard.tolist().index(board) for board in range(3)]
     weights = dict.fromkeys(problem.objective.weights, 0.0) | {"shortfall": 1.0, "buffer": 0.1}
     problem = replace(
         problem,
         types=("good", "useless"),
-        server_type=np.array([0, 0, 0, 1]),
-        server_rack=np.array([*racks, racks[0]]),
-        owner=np.full(4, 1),
-        in_use=np.zeros(4, np.bool_),
-        buffer=np.array([EMBEDDED]),
-        asked_mrru=np.array([2000]),
-        spread_limited=np.zeros(1, np.bool_),
-        spread_limit_milli=np.zeros(1, np.int64),
-        value_mrru=np.array([[1000, 0]]),
-        affinity_reservation=np.zeros(0, np.int64),
-        affinity_datacenter=np.zeros(0, np.int64),
-        affinity_share_milli=np.zeros(0, np.int64),
-        affinity_tolerance_milli=np.zeros(0, np.int64),
+        servers=replace(
+            problem.servers,
+            type=np.array([0, 0, 0, 1]),
+            rack=np.array([*racks, racks[0]]),
+            owner=np.full(4, 1),
+            in_use=np.zeros(4, np.bool_),
+        ),
+        reservations=replace(
+            problem.reservations,
+            buffer=np.array([EMBEDDED]),
+            asked_mrru=np.array([2000]),
+            spread_limited=np.zeros(1, np.bool_),
+            spread_limit_milli=np.zeros(1, np.int64),
+            value_mrru=np.array([[1000, 0]]),
+        ),
+        affinities=replace(
+            problem.affinities,
+            reservation=np.zeros(0, np.int64),
+            datacenter=np.zeros(0, np.int64),
+            share_milli=np.zeros(0, np.int64),
+            tolerance_milli=np.zeros(0, np.int64),
+        ),
         objective=replace(problem.objective, weights=weights),
     )
     assert Brute(problem).optimum() == pytest.approx(0.05)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,6 +10,7 @@ from hypothesis import event, given
 
 from mast_opt.kind.header import Objective
 from mast_opt.server_assignment import Plan, ServerAssignment
+from mast_opt.server_assignment.entities import Affinities, Racks, Reservations, Servers, Switchboards
 from mast_opt.server_assignment.formulation.formulation import base
 from mast_opt.server_assignment.problem import EMBEDDED, POOL, SHARED, TERMS
 from mast_opt.server_assignment.verification.verifier import verify
@@ -35,32 +35,33 @@ def problem() -> ServerAssignment:
     return ServerAssignment(
         name="hand",
         datacenters=("east", "west"),
-        switchboards=("sb1", "sb2"),
-        racks=("r1", "r2", "r3"),
+        switchboards=Switchboards(labels=("sb1", "sb2"), datacenter=ints(0, 1)),
+        racks=Racks(labels=("r1", "r2", "r3"), switchboard=ints(0, 0, 1)),
         types=("old", "new"),
-        reservations=("ads", "feed", "spare"),
-        servers=tuple(f"s{number}" for number in range(8)),
-        switchboard_datacenter=ints(0, 1),
-        rack_switchboard=ints(0, 0, 1),
-        server_type=ints(0, 0, 1, 1, 0, 0, 1, 1),
-        server_rack=ints(0, 1, 0, 1, 2, 2, 2, 2),
-        owner=ints(ADS, ADS, FEED, FEED, ADS, NOBODY, FEED, NOBODY),
-        in_use=np.array([True, False, True, True, False, True, False, False]),
-        asked_mrru=ints(2000, 4000, 0),
-        buffer=ints(EMBEDDED, SHARED, POOL),
-        spread_limited=np.array([True, False, False]),
-        spread_limit_milli=ints(500, 0, 0),
-        value_mrru=np.array([[1000, 2000], [0, 1500], [1000, 1000]]),
-        affinity_reservation=ints(FEED),
-        affinity_datacenter=ints(1),
-        affinity_share_milli=ints(500),
-        affinity_tolerance_milli=ints(100),
+        reservations=Reservations(
+            labels=("ads", "feed", "spare"),
+            asked_mrru=ints(2000, 4000, 0),
+            buffer=ints(EMBEDDED, SHARED, POOL),
+            spread_limited=np.array([True, False, False]),
+            spread_limit_milli=ints(500, 0, 0),
+            value_mrru=np.array([[1000, 2000], [0, 1500], [1000, 1000]]),
+        ),
+        servers=Servers(
+            labels=tuple(f"s{number}" for number in range(8)),
+            type=ints(0, 0, 1, 1, 0, 0, 1, 1),
+            rack=ints(0, 1, 0, 1, 2, 2, 2, 2),
+            owner=ints(ADS, ADS, FEED, FEED, ADS, NOBODY, FEED, NOBODY),
+            in_use=np.array([True, False, True, True, False, True, False, False]),
+        ),
+        affinities=Affinities(
+            reservation=ints(FEED), datacenter=ints(1), share_milli=ints(500), tolerance_milli=ints(100)
+        ),
         objective=Objective(dict(TERMS)),
     )
 
 
 def changed(problem: ServerAssignment, *moves: tuple[int, int]) -> Plan:
-    after = problem.owner.copy()
+    after = problem.servers.owner.copy()
     for server, reservation in moves:
         after[server] = reservation
     return Plan(after)
@@ -100,7 +101,9 @@ def test_the_figures_of_today(problem: ServerAssignment) -> None:
 
 def test_the_smallest_holding_has_a_share_too(problem: ServerAssignment) -> None:
     """One server that is worth a thousandth of an RRU, all of it at one switchboard and in one rack."""
-    tiny = replace(problem, value_mrru=np.ones_like(problem.value_mrru))
+    tiny = replace(
+        problem, reservations=replace(problem.reservations, value_mrru=np.ones_like(problem.reservations.value_mrru))
+    )
     alone = np.full(len(problem.servers), NOBODY)
     alone[0] = ADS
     metrics = verify(tiny, Plan(alone)).metrics
@@ -134,26 +137,25 @@ def test_a_broken_limit_is_named(
 
 def test_a_pool_that_is_too_small_today_may_not_be_smaller(problem: ServerAssignment) -> None:
     """A new server for feed at sb1 would be 1.5 more at risk there."""
-    more = replace(problem, server_type=ints(0, 0, 1, 1, 0, 0, 1, 1), owner=ints(0, 0, 1, 1, 0, 3, 3, 3))
-    assert verify(more, changed(more, (6, FEED), (7, FEED))).ok
-    none: dict[str, Any] = dict.fromkeys(
-        (item.name for item in fields(more) if item.name.startswith("affinity_")), ints()
+    more = replace(
+        problem, servers=replace(problem.servers, type=ints(0, 0, 1, 1, 0, 0, 1, 1), owner=ints(0, 0, 1, 1, 0, 3, 3, 3))
     )
-    worse = replace(more, rack_switchboard=ints(0, 0, 0), **none)
-    worse = replace(worse, affinity_share_milli=ints(), affinity_tolerance_milli=ints())
+    assert verify(more, changed(more, (6, FEED), (7, FEED))).ok
+    none = Affinities(ints(), ints(), ints(), ints())
+    worse = replace(more, racks=replace(more.racks, switchboard=ints(0, 0, 0)), affinities=none)
     (violation,) = verify(worse, changed(worse, (7, FEED))).violations
     assert (violation.name, violation.amount, violation.limit) == ("no_shorter[spare]", 1500, 3000)
 
 
 def test_where_the_limit_is_exceeded_nothing_may_be_added(problem: ServerAssignment) -> None:
-    more = replace(problem, owner=ints(0, 0, 3, 1, 0, 3, 1, 3))
+    more = replace(problem, servers=replace(problem.servers, owner=ints(0, 0, 3, 1, 0, 3, 1, 3)))
     (violation,) = verify(more, changed(more, (2, ADS))).violations
     assert (violation.name, violation.amount, violation.limit) == ("no_denser[ads,sb1]", 2000, 1000)
     assert verify(more, changed(more, (7, ADS))).ok, "at sb2 the limit is kept today, so more has only its price"
 
 
 def test_who_has_worthless_servers_today_may_keep_them(problem: ServerAssignment) -> None:
-    held = replace(problem, owner=ints(FEED, 0, 1, 1, 0, 3, 1, 3))
+    held = replace(problem, servers=replace(problem.servers, owner=ints(FEED, 0, 1, 1, 0, 3, 1, 3)))
     assert verify(held, changed(held)).ok
     exchanged = verify(held, changed(held, (0, NOBODY), (1, FEED)))
     assert "n[old,sb1,feed]" in [violation.name for violation in exchanged.violations]
@@ -166,7 +168,9 @@ def test_what_is_no_plan_is_an_error(problem: ServerAssignment, reservation: np.
 
 
 def test_nothing_asked_costs_nothing_per_rru(problem: ServerAssignment) -> None:
-    terms = verify(replace(problem, asked_mrru=ints(0, 0, 0)), changed(problem)).terms
+    terms = verify(
+        replace(problem, reservations=replace(problem.reservations, asked_mrru=ints(0, 0, 0))), changed(problem)
+    ).terms
     assert [terms[name] for name in ("shortfall", "spread", "buffer", "affinity", "repair")] == [0] * 5
 
 

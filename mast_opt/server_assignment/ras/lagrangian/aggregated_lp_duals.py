@@ -30,8 +30,8 @@ def aggregated_lp_duals(r: Relaxed, solver: MipSolver, params: SolveParams) -> P
     loss = np.zeros(boards)
     if p.pool is not None:
         loss += (r.buffer + survive[p.pool]) / boards
-    none = np.zeros(len(p.affinity_reservation))
-    return r.within(Prices(once[p.server_type[p.stocks.first]], survive, loss, none, none.copy()))
+    none = np.zeros(len(p.affinities))
+    return r.within(Prices(once[p.servers.type[p.stocks.first]], survive, loss, none, none.copy()))
 
 
 def _dual(r: Relaxed) -> Mip:
@@ -41,21 +41,21 @@ def _dual(r: Relaxed) -> Mip:
     code, at = np.unique(pairs.type * width + pairs.reservation, return_inverse=True)
     kind, who = code // width, code % width
     in_use, idle = (np.bincount(at, number, len(code)) for number in (pairs.in_use, pairs.idle))
-    size = np.bincount(p.server_type, minlength=types)
-    asked = p.asked_mrru
-    backed = (p.buffer == SHARED) & (p.pool is not None)
+    size = np.bincount(p.servers.type, minlength=types)
+    asked = p.reservations.asked_mrru
+    backed = (p.reservations.buffer == SHARED) & (p.pool is not None)
     kept = np.where(p.buffered, 1 - 1 / boards, 1.0)
     least = np.where(p.buffered | backed, r.buffer / boards, 0.0)
     m = MipBuilder("server_assignment_prices")
     once = m.columns("once", [p.types])
-    survive = m.columns("survive", [p.reservations], upper=np.full(width, r.shortfall))
-    cells = [p.types, p.reservations]
+    survive = m.columns("survive", [p.reservations.labels], upper=np.full(width, r.shortfall))
+    cells = [p.types, p.reservations.labels]
     short = np.flatnonzero(r.short_today)
-    beyond = m.columns("beyond", [p.reservations], [short])
+    beyond = m.columns("beyond", [p.reservations.labels], [short])
     stays = m.columns("stays", cells, [kind, who])
     over_in_use = m.columns("over_in_use", cells, [kind, who])
     over_idle = m.columns("over_idle", cells, [kind, who])
-    worth = p.value_mrru[who, kind]
+    worth = p.reservations.value_mrru[who, kind]
     rows = m.rows("worth", cells, [kind, who], upper=r.use + least[who] * worth)
     every = np.arange(len(code))
     rows.add(every, survive[who], worth * kept[who])

@@ -75,7 +75,7 @@ class _Counting:
         top = np.minimum(reach + params.margin * r.widest, params.cells * self.unit).astype(np.int64)
         top = top // self.unit * self.unit
         small = (r.limits.embedded > 0) & (r.unit > 0) & (top > reach) & ~r.worthless
-        self.top = np.where(small & (p.asked_mrru > 0) & (c.survive <= r.shortfall), top, 0)
+        self.top = np.where(small & (p.reservations.asked_mrru > 0) & (c.survive <= r.shortfall), top, 0)
         self.uncharged = r.cost(c) + c.survive[r.reservation] * r.offers.worth
         self.beyond, self.gain = self._beyond(0, len(top))
         self.raised = 0.0
@@ -131,10 +131,10 @@ class _Counting:
 
     def _own(self, q: int) -> float:
         """The least cost so far, with what is asked at its price."""
-        return float(self.least[q] + self.c.survive[q] * self.r.problem.asked_mrru[q])
+        return float(self.least[q] + self.c.survive[q] * self.r.problem.reservations.asked_mrru[q])
 
     def _raise(self, q: int, cost: float) -> bool:
-        better = cost - float(self.c.survive[q] * self.r.problem.asked_mrru[q])
+        better = cost - float(self.c.survive[q] * self.r.problem.reservations.asked_mrru[q])
         rise = better - float(self.least[q])
         if rise <= 0:
             return False
@@ -144,7 +144,9 @@ class _Counting:
 
     def _claim(self, q: int) -> Claim:
         r, p = self.r, self.r.problem
-        return Claim(int(p.asked_mrru[q]), int(r.limits.least[q]), int(r.lacking[q]), r.buffer, r.shortfall)
+        return Claim(
+            int(p.reservations.asked_mrru[q]), int(r.limits.least[q]), int(r.lacking[q]), r.buffer, r.shortfall
+        )
 
     def _base(self, q: int) -> FloatArray:
         """[boards, amounts] what each amount costs at least, capacity at no price."""
@@ -177,7 +179,7 @@ class _Counting:
             tried = np.minimum(survive * factor, r.shortfall)
             cost[pairs] = self.uncharged[pairs] - tried[r.reservation[pairs]] * r.offers.worth[pairs]
             least, _ = r.cheapest_within(begin, end, limits, cost, r.buffer + tried, never)
-            value = least + (tried * r.problem.asked_mrru)[some]
+            value = least + (tried * r.problem.reservations.asked_mrru)[some]
             survive[some] = np.where(value > best, tried[some], survive[some])
             best = np.maximum(value, best)
         return best, survive[some]

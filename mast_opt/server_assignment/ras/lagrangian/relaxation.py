@@ -46,7 +46,7 @@ class Relaxed:
         self.problem, self.pairs = p, pairs
         now = self.now = Holdings(p, pairs, pairs.today)
         self.weights = weights
-        asked = int(p.asked_mrru.sum())
+        asked = int(p.reservations.asked_mrru.sum())
         per_mrru = {name: weight / asked if asked else 0.0 for name, weight in weights.items()}
         per_server = {name: weight / len(p.servers) for name, weight in weights.items()}
         self.in_use, self.idle, self.use = (per_server[name] for name in ("moves_in_use", "moves_idle", "use"))
@@ -75,11 +75,11 @@ class Relaxed:
         limit = p.spread_limit_mrru
         dense = now.excess > 0
         self.limits = Limits(
-            embedded=(p.buffer == EMBEDDED).astype(np.int64),
+            embedded=(p.reservations.buffer == EMBEDDED).astype(np.int64),
             least=floor.least,
-            limit=np.where(p.spread_limited, limit.astype(float), np.inf),
-            low=np.where(p.spread_limited, low, np.inf),
-            high=np.where(p.spread_limited, high, np.inf),
+            limit=np.where(p.reservations.spread_limited, limit.astype(float), np.inf),
+            low=np.where(p.reservations.spread_limited, low, np.inf),
+            high=np.where(p.reservations.spread_limited, high, np.inf),
             share=np.where(high > low, (high - limit) / np.maximum(high - low, 1), 1.0),
             steep=per_mrru["spread"] + np.where(dense, per_mrru["repair"], 0.0),
             cap=np.where(dense, (limit[:, None] + now.excess).astype(float), np.inf),
@@ -87,8 +87,8 @@ class Relaxed:
         key = self.reservation * len(p.switchboards) + self.offers.board
         self.boards = np.bincount(self.reservation[np.diff(key, prepend=-1) != 0], minlength=len(p.reservations))
         """[Q] switchboards with something for the reservation"""
-        self.unit = np.gcd.reduce(p.value_mrru, axis=1, initial=0)
-        self.widest = p.value_mrru.max(axis=1, initial=0)
+        self.unit = np.gcd.reduce(p.reservations.value_mrru, axis=1, initial=0)
+        self.widest = p.reservations.value_mrru.max(axis=1, initial=0)
         self.worthless = np.bincount(pairs.reservation[pairs.worth_mrru == 0], minlength=len(p.reservations)) > 0
         self.moved = float(self.in_use * pairs.in_use.sum() + self.idle * pairs.idle.sum())
         """What it costs to take everything from everybody."""
@@ -112,14 +112,14 @@ class Relaxed:
         """The lower bound that prices inside their boxes prove, given what each reservation costs at least."""
         p = self.problem
         spare = self.shortfall - c.survive
-        own = least + c.survive * p.asked_mrru + np.where(spare < 0, spare * self.short_today, 0.0)
+        own = least + c.survive * p.reservations.asked_mrru + np.where(spare < 0, spare * self.short_today, 0.0)
         near = np.minimum(self.slack - SHARE * (c.affinity_most + c.affinity_least), 0.0)
         parts = (self.moved, -float(c.once @ p.stocks.size), float(near @ self.off_today / SHARE))
         sizes = float(np.abs(own).sum()) + sum(abs(part) for part in parts)
         return float(math.fsum(own.tolist()) + math.fsum(parts) - ROUNDING * sizes - self._rounding(c))
 
     def _rounding(self, c: Prices) -> float:
-        return ROUNDING * float(c.survive @ self.problem.asked_mrru + c.once @ self.problem.stocks.size)
+        return ROUNDING * float(c.survive @ self.problem.reservations.asked_mrru + c.once @ self.problem.stocks.size)
 
     def solved(self, c: Prices) -> tuple[FloatArray, FloatArray]:
         """[Q] the least cost of each reservation's servers at these prices, and its L."""
@@ -158,7 +158,7 @@ class Relaxed:
         cell = self.reservation * len(p.switchboards) + o.board
         held = np.bincount(cell, o.worth * servers, self.limits.steep.size).reshape(self.limits.steep.shape)
         level = np.where(self.limits.embedded > 0, held.max(axis=1), 0.0)
-        short = np.maximum(p.asked_mrru + level - held.sum(axis=1), 0.0)
+        short = np.maximum(p.reservations.asked_mrru + level - held.sum(axis=1), 0.0)
         excess = (np.maximum(held - self.limits.limit[:, None], 0.0) * self.limits.steep).sum(axis=1)
         own = np.bincount(self.reservation, each, len(p.reservations)) + excess + (self.buffer + c.survive) * level
         return np.asarray(own + (self.shortfall - c.survive) * short - least)
@@ -168,13 +168,13 @@ class Relaxed:
         p, pairs = self.problem, self.pairs
         per_mrru = -c.survive[pairs.reservation]
         if p.pool is not None:
-            backed = (p.buffer == SHARED) | (p.buffer == POOL)
+            backed = (p.reservations.buffer == SHARED) | (p.reservations.buffer == POOL)
             per_mrru = per_mrru + np.where(backed[pairs.reservation], c.loss[pairs.switchboard], 0.0)
         near = np.zeros((len(p.reservations), len(p.datacenters)))
-        off, tolerance = p.affinity_share_milli, p.affinity_tolerance_milli
+        off, tolerance = p.affinities.share_milli, p.affinities.tolerance_milli
         every = c.affinity_least * (off - tolerance) - c.affinity_most * (off + tolerance)
-        np.add.at(near, p.affinity_reservation, every[:, None])
+        np.add.at(near, p.affinities.reservation, every[:, None])
         here = SHARE * (c.affinity_most - c.affinity_least)
-        np.add.at(near, (p.affinity_reservation, p.affinity_datacenter), here)
-        per_mrru = per_mrru + near[pairs.reservation, p.switchboard_datacenter[pairs.switchboard]]
+        np.add.at(near, (p.affinities.reservation, p.affinities.datacenter), here)
+        per_mrru = per_mrru + near[pairs.reservation, p.switchboards.datacenter[pairs.switchboard]]
         return np.asarray((self.use + c.once[pairs.stock] + per_mrru * pairs.worth_mrru)[self.order])

@@ -32,10 +32,10 @@ def min_risk_bounds(problem: ServerAssignment, most_servers: int) -> MinRiskBoun
     """The floors of every reservation, unless they are above so many of its smallest servers."""
     p, stocks = problem, problem.stocks
     room = np.zeros((len(p.types), len(p.switchboards)), np.int64)
-    room[p.server_type[stocks.first], p.server_switchboard[stocks.first]] = stocks.size
+    room[p.servers.type[stocks.first], p.server_switchboard[stocks.first]] = stocks.size
     least, short = np.zeros((2, len(p.reservations)), np.int64)
-    for q in np.flatnonzero((p.buffer == EMBEDDED) & (p.asked_mrru > 0)).tolist():
-        least[q], short[q] = _floor(p.value_mrru[q], room, int(p.asked_mrru[q]), most_servers)
+    for q in np.flatnonzero((p.reservations.buffer == EMBEDDED) & (p.reservations.asked_mrru > 0)).tolist():
+        least[q], short[q] = _floor(p.reservations.value_mrru[q], room, int(p.reservations.asked_mrru[q]), most_servers)
     return MinRiskBounds(least, short)
 
 
@@ -92,8 +92,8 @@ def around(problem: ServerAssignment) -> tuple[Ints, Ints]:
     """
     p, limit = problem, problem.spread_limit_mrru
     low, high = limit.copy(), limit.copy()
-    for q in np.flatnonzero(p.spread_limited).tolist():
-        values = p.value_mrru[q][p.value_mrru[q] > 0]
+    for q in np.flatnonzero(p.reservations.spread_limited).tolist():
+        values = p.reservations.value_mrru[q][p.reservations.value_mrru[q] > 0]
         if len(values) == 0:
             continue
         unit = gcd(*values.tolist())

@@ -29,15 +29,17 @@ class PriceSearch:
         p, order = r.problem, r.order
         self._reservation, self._stock = r.pairs.reservation[order], r.pairs.stock[order]
         self._board = r.pairs.switchboard[order]
-        self._cell = self._reservation * len(p.datacenters) + p.switchboard_datacenter[self._board]
-        backed = ((p.buffer == SHARED) | (p.buffer == POOL)) & (p.pool is not None)
+        self._cell = self._reservation * len(p.datacenters) + p.switchboards.datacenter[self._board]
+        backed = ((p.reservations.buffer == SHARED) | (p.reservations.buffer == POOL)) & (p.pool is not None)
         self._backed = np.flatnonzero(backed[self._reservation])
-        useful = p.value_mrru > 0
-        typical = np.where(useful.any(axis=1), p.value_mrru.sum(axis=1) / np.maximum(useful.sum(axis=1), 1), 1000.0)
+        useful = p.reservations.value_mrru > 0
+        typical = np.where(
+            useful.any(axis=1), p.reservations.value_mrru.sum(axis=1) / np.maximum(useful.sum(axis=1), 1), 1000.0
+        )
         unit = (r.use + r.idle + r.buffer) / 2 or 1 / max(len(p.servers), 1)
-        size = np.maximum(p.asked_mrru, typical)
+        size = np.maximum(p.reservations.asked_mrru, typical)
         near = unit / typical / size
-        near = near[p.affinity_reservation] / SHARE**2 * params.affinity_step
+        near = near[p.affinities.reservation] / SHARE**2 * params.affinity_step
         held = max(float(size[backed].sum()) / max(len(p.switchboards), 1), 1.0)
         self._scale = {
             "once": unit / p.stocks.size,
@@ -50,7 +52,7 @@ class PriceSearch:
             np.zeros(len(p.stocks)),
             params.first_price * r.use / typical,
             np.zeros(len(p.switchboards)),
-            *np.zeros((2, len(p.affinity_reservation))),
+            *np.zeros((2, len(p.affinities))),
         )
         self._at = self.best = r.within(first if start is None else start)
         self.bound = -np.inf
@@ -99,9 +101,9 @@ class PriceSearch:
         total = np.bincount(self._reservation, amount, len(p.reservations))
         there = np.bincount(self._cell, amount, len(p.reservations) * len(p.datacenters))
         there = there.reshape(len(p.reservations), len(p.datacenters))
-        mine = p.affinity_reservation
-        off = SHARE * there[mine, p.affinity_datacenter] - p.affinity_share_milli * total[mine]
-        tolerated = p.affinity_tolerance_milli * total[mine]
+        mine = p.affinities.reservation
+        off = SHARE * there[mine, p.affinities.datacenter] - p.affinities.share_milli * total[mine]
+        tolerated = p.affinities.tolerance_milli * total[mine]
         short = np.where(c.survive > self._r.shortfall, self._r.short_today, 0)
         loss = np.bincount(self._board[self._backed], amount[self._backed], len(p.switchboards))
         lost = np.zeros(len(p.reservations))
@@ -110,7 +112,7 @@ class PriceSearch:
             loss = loss - lost[p.pool]
         return {
             "once": np.bincount(self._stock, servers, len(p.stocks)) - p.stocks.size,
-            "survive": p.asked_mrru + level + lost - total - short,
+            "survive": p.reservations.asked_mrru + level + lost - total - short,
             "loss": loss,
             "affinity_most": off - tolerated,
             "affinity_least": -off - tolerated,

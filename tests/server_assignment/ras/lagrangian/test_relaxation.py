@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 import mast_opt
 from mast_opt.kind.header import Objective
 from mast_opt.server_assignment import ServerAssignment
+from mast_opt.server_assignment.entities import Affinities, Racks, Reservations, Servers, Switchboards
 from mast_opt.server_assignment.problem import EMBEDDED, TERMS
 from mast_opt.server_assignment.ras.lagrangian.reservation_subproblem import Limits, PricedItems, bought
 from mast_opt.server_assignment.ras.lagrangian.risk_bounds import min_risk_bounds
@@ -25,7 +26,7 @@ def test_no_assignment_is_below_the_floors(data: st.DataObject, problem: ServerA
     owner = data.draw(st.lists(st.integers(0, len(problem.reservations)), min_size=8, max_size=8))
     plan = Measure(problem, np.array(owner)[: len(problem.servers)])
     floor = min_risk_bounds(problem, 60)
-    below = (problem.buffer == 0) & (plan.lost < floor.least)
+    below = (problem.reservations.buffer == 0) & (plan.lost < floor.least)
     event(f"some reservation is below: {bool(below.any())}")
     assert (plan.short[below] >= floor.short[below]).all()
 
@@ -37,26 +38,25 @@ def types_apart(types: int) -> ServerAssignment:
     return ServerAssignment(
         name="apart",
         datacenters=("d",),
-        switchboards=kinds,
-        racks=kinds,
+        switchboards=Switchboards(labels=kinds, datacenter=np.zeros(types, np.int64)),
+        racks=Racks(labels=kinds, switchboard=np.arange(types)),
         types=kinds,
-        reservations=("q",),
-        servers=tuple(f"s{position}" for position in range(servers)),
-        switchboard_datacenter=np.zeros(types, np.int64),
-        rack_switchboard=np.arange(types),
-        server_type=at,
-        server_rack=at,
-        owner=np.ones(servers, np.int64),
-        in_use=np.zeros(servers, np.bool_),
-        asked_mrru=np.array([1000 * (types - 1)]),
-        buffer=np.array([EMBEDDED]),
-        spread_limited=np.zeros(1, np.bool_),
-        spread_limit_milli=np.zeros(1, np.int64),
-        value_mrru=np.full((1, types), 1000),
-        affinity_reservation=none,
-        affinity_datacenter=none,
-        affinity_share_milli=none,
-        affinity_tolerance_milli=none,
+        reservations=Reservations(
+            labels=("q",),
+            asked_mrru=np.array([1000 * (types - 1)]),
+            buffer=np.array([EMBEDDED]),
+            spread_limited=np.zeros(1, np.bool_),
+            spread_limit_milli=np.zeros(1, np.int64),
+            value_mrru=np.full((1, types), 1000),
+        ),
+        servers=Servers(
+            labels=tuple(f"s{position}" for position in range(servers)),
+            type=at,
+            rack=at,
+            owner=np.ones(servers, np.int64),
+            in_use=np.zeros(servers, np.bool_),
+        ),
+        affinities=Affinities(reservation=none, datacenter=none, share_milli=none, tolerance_milli=none),
         objective=Objective(dict(TERMS)),
     )
 
@@ -65,7 +65,7 @@ def types_apart(types: int) -> ServerAssignment:
 def test_a_server_of_each_of_many_types_is_enough(types: int) -> None:
     """With one at every switchboard, all but one are left when one is lost."""
     problem = types_apart(types)
-    floor, asked = min_risk_bounds(problem, 60), int(problem.asked_mrru[0])
+    floor, asked = min_risk_bounds(problem, 60), int(problem.reservations.asked_mrru[0])
     assert (floor.least.tolist(), floor.short.tolist()) == ([1000], [asked])
     solution = mast_opt.solve(problem, "ras", iterations=1, threads=1)
     assert solution.bound is not None

@@ -14,7 +14,7 @@ One process measures all. After a warm-up on a small instance (which loads the c
 turns, and medians are shown; PuLP is measured once on a smaller instance of the same shape, next to ours and bare on
 that one, because it takes about 0.5 kB an entry (``--pulp-datasets`` equal to ``--datasets`` measures it in full).
 CPU time is that of the process; memory is the highest resident size above that before (Linux only). Where the first
-touch of memory is dear, set MALLOC_MMAP_MAX_=0 and MALLOC_TRIM_THRESHOLD_=1000000000000: the process then keeps its
+touch of memory is slow, set MALLOC_MMAP_MAX_=0 and MALLOC_TRIM_THRESHOLD_=1000000000000: the process then keeps its
 memory between turns, and the column for memory says nothing.
 """
 

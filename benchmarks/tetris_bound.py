@@ -14,9 +14,9 @@ import numpy as np
 
 from benchmarks.standard import asked, instances
 from mast_opt.data_placement.tetris.instance_arrays import arrays_of
+from mast_opt.data_placement.tetris.lagrangian.params import RelaxationParams
 from mast_opt.data_placement.tetris.lagrangian.relaxation import Relaxation
 from mast_opt.data_placement.tetris.lagrangian.tree_cut_relaxation import TreeCutRelaxation
-from mast_opt.data_placement.tetris.params import RelaxationParams
 from mast_opt.data_placement.verification.peak_bound import bin_packing_peak_bound
 
 

@@ -12,5 +12,5 @@ MICRO = 1_000_000
 MB_PER_TB = 1_000_000
 MIB_PER_GIB = 1024
 
-KIB, MIB, GIB = 2**10, 2**20, 2**30
+MIB, GIB = 2**20, 2**30
 """Bytes."""

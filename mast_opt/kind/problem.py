@@ -1,4 +1,7 @@
-"""Base of every problem's instances: what all of them have, and the type of their plans."""
+"""Base of every problem's instances: what all have, and the type of their plans.
+
+Imports no numpy, so that commands can name it without loading anything heavy; ``problem_data`` has the arrays.
+"""
 
 from __future__ import annotations
 

@@ -8,6 +8,7 @@ the group's; ``dataclasses.replace`` shares the arrays of groups that do not cha
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from numbers import Integral, Real
@@ -49,7 +50,7 @@ class Frozen:
             object.__setattr__(self, name, owned(value) if isinstance(value, np.ndarray) else value)
 
 
-class Group(Frozen):
+class Group(Frozen, ABC):
     """Arrays of a problem that have their first axis in common: the rows of one entity or relation.
 
     A subclass is a frozen dataclass (``eq=False, repr=False``) that names its axis and declares its columns.
@@ -76,9 +77,9 @@ class Group(Frozen):
         columns = ", ".join(column.name for column in self.COLUMNS)
         return f"{type(self).__name__}({len(self):,} {self.AXIS.replace('_', ' ')}: {columns})"
 
+    @abstractmethod
     def __len__(self) -> int:
         """The number of rows."""
-        raise NotImplementedError
 
     def _check_labels(self, check: Arrays) -> None:
         """Faults of what is not an array."""
@@ -167,20 +168,6 @@ class GroupedProblem(Frozen, Problem[PlanT]):
 
     def _check_rows(self, check: Arrays) -> None:
         """Faults of sound groups that only several of them show."""
-
-    @classmethod
-    def from_columns(cls, columns: Mapping[str, object]) -> Self:
-        """The problem with these fields (``name``) and columns of groups (``regions.storage_mb``).
-
-        Raises:
-            InstanceError: groups that are not sound, or do not fit one another.
-        """
-        given: dict[str, Any] = {name: value for name, value in columns.items() if "." not in name}
-        for group, arrays in _by_group(columns).items():
-            made = cls.TYPES[group]
-            assert isinstance(made, type)
-            given[group] = made(**arrays)
-        return cls(**given)
 
     def with_columns(self, columns: Mapping[str, object]) -> Self:
         """The problem with other arrays or labels in some columns: ``regions.storage_mb`` → array.

@@ -164,8 +164,3 @@ class ServerAssignment(GroupedProblem["Plan"]):
     def classes(self) -> ServerClasses:
         """Servers of a type at a switchboard with the same owner, all in use or all not."""
         return partition(self.servers.type, self.server_switchboard, self.servers.owner, self.working)
-
-    @cached_property
-    def rack_classes(self) -> ServerClasses:
-        """Servers of a type in a rack with the same owner, all in use or all not."""
-        return partition(self.servers.type, self.servers.rack, self.servers.owner, self.working)

@@ -45,7 +45,7 @@ def test_gpus_against_resolving_with_one_more() -> None:
 
 
 def test_cores_and_links_against_resolving() -> None:
-    """etl is split: a core more in a lets more of it run next to its data, a wider link spares the dear one."""
+    """etl is split: a core more in a lets more of it run next to its data, a wider link saves the expensive one."""
     links = PROBLEM.links
     assert links is not None
     narrow = replace(links, capacity_mb_per_day=np.array([4 * TB, TB, 10 * TB, TB // 5]))

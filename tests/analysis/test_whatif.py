@@ -77,10 +77,10 @@ def test_hardware_storage_prices_weights_and_rules() -> None:
     assert after(PROBLEM, add_cpu_cores={"c": 5}).cpu_mcores[C] == 105_000
     wide = after(PROBLEM, add_ingress_tb_per_day={"b": 1})
     assert wide.ingress_mb_per_day.tolist() == [0, 5 * TB, 0]
-    dear = after(PROBLEM, scale_link_prices=2, weights={"egress": 0.5})
-    assert dear.links is not None
-    assert dear.links.price_usd_per_tb.tolist() == [40, 100, 20, 20]
-    assert dear.objective.weights["egress"] == 0.5
+    expensive = after(PROBLEM, scale_link_prices=2, weights={"egress": 0.5})
+    assert expensive.links is not None
+    assert expensive.links.price_usd_per_tb.tolist() == [40, 100, 20, 20]
+    assert expensive.objective.weights["egress"] == 0.5
     ruled = after(PROBLEM, pin=[{"dataset": "logs", "region": "a"}], forbid={"dataset": "video", "region": "a"})
     assert ruled.pinned[LOGS, A]
     assert ruled.forbidden[2, A]

@@ -54,7 +54,7 @@ def problems(
 
     Args:
         links, splits, refuse: with or without; None draws it.
-        roomy: capacities that seldom bind, so that most instances are feasible.
+        roomy: capacities that rarely bind, so that most instances are feasible.
         parts: shares of current runs are multiples of 1 / parts.
         odd_labels: name things in ways that no modelling language prints as they are.
     """

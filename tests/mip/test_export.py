@@ -29,7 +29,7 @@ def read(path: Path) -> highspy.Highs:
 TIGHT = {f"{which}_feasibility_tolerance": 1e-9 for which in ("primal", "dual", "mip")}
 WAYS: tuple[dict[str, float], ...] = ({}, TIGHT, {"simplex_scale_strategy": 0})
 """HiGHS errs once in a thousand of these programs, whose rows are in billions and costs in hundred-thousandths.
-Seldom do two of these ways to solve err on the same one, and none makes up for a coefficient written wrongly."""
+Two of these ways to solve rarely err on the same one, and none makes up for a coefficient written wrongly."""
 
 
 def outcome(path: Path, options: dict[str, float]) -> float | highspy.HighsModelStatus:

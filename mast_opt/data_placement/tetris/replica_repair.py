@@ -14,8 +14,7 @@ from mast_opt.core.arrays import FloatArray
 from mast_opt.core.jit import compiled
 from mast_opt.data_placement.problem import Bools, Ints
 from mast_opt.data_placement.tetris.instance_arrays import TetrisArrays
-from mast_opt.data_placement.tetris.operators.replicas import replica_fits, set_replica
-from mast_opt.data_placement.tetris.state import TetrisState
+from mast_opt.data_placement.tetris.state import TetrisState, replica_fits, set_replica
 
 SPARE = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2)
 """Share of their storage that regions clear for what others cannot hold, more and more until it is enough."""

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mast_opt.core.arrays import FloatArray
+from mast_opt.core.jit import kernel
 from mast_opt.data_placement.problem import Bools, Ints
 from mast_opt.data_placement.tetris.instance_arrays import TetrisArrays
 
@@ -121,3 +122,22 @@ def excess(a: TetrisArrays, s: TetrisState, refuse: bool) -> float:
     if not a.remote_reads:
         total += float(s.volume[~s.place].sum())
     return total
+
+
+@kernel
+def set_replica(a: TetrisArrays, s: TetrisState, i, r, present):
+    """Add the replica of dataset i in region r, or drop it."""
+    sign = 1 if present else -1
+    s.place[i, r] = present
+    s.copies[i] += sign
+    s.storage[r] += sign * a.size[i]
+    if not a.stored[i, r]:
+        s.ingress[r] += sign * a.size[i]
+
+
+@kernel
+def replica_fits(a: TetrisArrays, s: TetrisState, i, r):
+    """May a replica of dataset i be added in region r, by residency, storage and ingress?"""
+    if a.forbidden[i, r] or s.storage[r] + a.size[i] > a.storage[r]:
+        return False
+    return a.stored[i, r] or s.ingress[r] + a.size[i] <= a.ingress[r]

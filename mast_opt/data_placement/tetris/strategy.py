@@ -189,11 +189,7 @@ def _search_share(f: Features, objective: StageObjective, finish: Finish, params
     limits = params.neighbourhoods
     if objective.caps and f.remote_reads:
         return limits.search_share_later
-    if finish is Finish.WHOLE:
-        return limits.search_share_whole
-    if f.workloads <= params.multistart.most_workloads:
-        return limits.search_share_multistart
-    return float(np.clip(f.read_cells / limits.cells_per_search, limits.least_search, limits.most_search))
+    return limits.search_share_whole if finish is Finish.WHOLE else limits.search_share_priced
 
 
 def _hot(f: Features, objective: StageObjective, search: Search, params: TetrisParams) -> float:

@@ -30,7 +30,7 @@ class Request(NamedTuple):
 
 @kernel
 def tasks_on(state: EngineState, s: int, mgpu: int, job: Request) -> int:
-    """Tasks of the job that fit on the server beside all that it holds; at most as many as the job has."""
+    """Tasks of the job that fit on the server in addition to all that it holds; at most as many as the job has."""
     tier, most = job.tier, job.tasks
     if mgpu >= WHOLE:
         most = min(most, state.room[A_WHOLE, tier, s] // (mgpu // WHOLE))

@@ -1,4 +1,4 @@
-"""Limits of the search for victims (job-placement engine), as the kernels are handed them."""
+"""Limits of the search for victims (job-placement engine). Imports no kernel, so that parameters can name them."""
 
 from __future__ import annotations
 

@@ -211,7 +211,7 @@ class BatchState:
         self.stopped.add(v)
 
     def restore_unneeded(self, cost: Ints) -> None:
-        """Let stopped jobs go on where what they held is still there, the dearest by ``cost`` [V] first."""
+        """Let stopped jobs go on where what they held is still there, the most expensive by ``cost`` [V] first."""
         for v in sorted(self.stopped, key=lambda v: (-cost[v], v)):
             if self._still_there(v):
                 self.stopped.remove(v)

@@ -140,7 +140,7 @@ class ExhaustiveRepairParams(Params):
     )
     sub_mip_nodes: int = parameter(
         300,
-        "Most nodes of a sub-MIP where rounds are counted, beside sub_mip.node_limit.",
+        "Most nodes of a sub-MIP where rounds are counted, in addition to sub_mip.node_limit.",
         "So that the answer does not depend on the machine.",
         low=1,
     )

@@ -12,7 +12,7 @@ from mast_opt.server_assignment.ras.params import RasParams
 
 @dataclass(frozen=True)
 class RasStrategy(Strategy):
-    """What ras does on an instance, beside prices, rounding and local search, which always run."""
+    """Parts of ras that run on an instance, in addition to prices, rounding and local search, which always run."""
 
     stages: tuple[str, ...]
     """Terms that are minimised one after another; empty for a weighted sum."""

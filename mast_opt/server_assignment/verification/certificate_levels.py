@@ -72,12 +72,12 @@ class Fractions:
         steep, cap = self.steep[board], self.cap[board]
         part = (high - self.limit) / (high - low) if high > low else 1.0
         parts = []
-        for lower, upper, dear in (
+        for lower, upper, penalty in (
             (np.zeros_like(cap), np.minimum(low, cap), 0.0 * steep),
             (np.minimum(low, cap), np.minimum(high, cap), part * steep),
             (np.minimum(high, cap), cap, steep),
         ):
-            parts.append((np.clip(begin, lower, upper), np.clip(end, lower, upper), ratio + dear))
+            parts.append((np.clip(begin, lower, upper), np.clip(end, lower, upper), ratio + penalty))
         begin, end, slope = (np.concatenate(every) for every in zip(*parts, strict=True))
         saves = (slope < 0) & (end > begin)
         return begin[saves], end[saves], slope[saves]

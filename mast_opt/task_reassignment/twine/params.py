@@ -18,7 +18,7 @@ class OperatorParams(Params):
     swaps: float = parameter(
         0.5,
         "Share of swaps of two processes; what swaps and ejections leave are shifts of one process.",
-        "Where capacities are nearly full, hardly a process finds room elsewhere unless another makes it.",
+        "Where capacities are nearly full, a process finds room elsewhere only if another makes it.",
         low=0,
         high=1,
     )
@@ -32,7 +32,7 @@ class OperatorParams(Params):
     same_service_unlisted: float = parameter(
         0.6,
         "The same where similar processes are not listed.",
-        "Other swaps are seldom made then.",
+        "Other swaps are rarely accepted then.",
         low=0,
         high=1,
     )
@@ -53,7 +53,7 @@ class OperatorParams(Params):
     similar_swaps: float = parameter(
         0.8,
         "Share of swaps and ejections with a process that needs almost the same, where such processes are listed.",
-        "Hardly any others can trade places where capacities are nearly full.",
+        "Few others can change places where capacities are nearly full.",
         low=0,
         high=1,
     )
@@ -157,7 +157,7 @@ class PriceParams(Params):
         30.0,
         "Price of a missing location or dependency at the first temperature, in temperatures; later it falls as the "
         "square root of the temperature.",
-        "Set by hand: seldom broken while it is hot, hardly ever later.",
+        "Set by hand: it is rarely broken while it is hot, and almost never later.",
         above=0,
     )
     urgency: float = parameter(

@@ -131,8 +131,8 @@ def test_one_core_is_no_cores() -> None:
 
 
 def test_prices_choose_the_repair() -> None:
-    dear = mast_opt.explain(PINS, prices={"storage": 10.0}, alternatives=1)
-    assert dear.repairs[0].changes[0].startswith("drop the pin")
+    expensive = mast_opt.explain(PINS, prices={"storage": 10.0}, alternatives=1)
+    assert expensive.repairs[0].changes[0].startswith("drop the pin")
     never = mast_opt.explain(PINS, prices={"pin": float("inf"), "storage": float("inf"), "copies_min": 2.0})
     assert not never.repairs
 

@@ -209,19 +209,19 @@ def test_whole_work_without_links_needs_no_mip_solver() -> None:
 
 @pytest.mark.parametrize("price", [1e3, 1e7])
 def test_remote_reads_at_any_price_are_allowed(price: float) -> None:
-    """Dear is not the same as forbidden, even at the very price that stands for it."""
+    """Expensive is not the same as forbidden, even at the very price that stands for it."""
     problem = made("standard", datasets=6, workloads=12, regions=3)
     tight = replace(problem, copies_max=np.ones(6, np.int64), copies_min=np.ones(6, np.int64))
     weights = dict(problem.objective.weights) | {"remote": price * float(problem.read_mb_per_day.sum())}
-    dear = replace(tight, objective=replace(problem.objective, weights=weights))
-    arrays = arrays_of(dear, weights)
+    expensive = replace(tight, objective=replace(problem.objective, weights=weights))
+    arrays = arrays_of(expensive, weights)
     assert arrays.remote_price == pytest.approx(price)
     state = first_state(arrays, False, 1)
     state.place[:] = False
     apart = state_of(arrays, state.option, state.region, state.place, 1)
     apart.copies[:] = 1
     assert excess(arrays, apart, True) == 0
-    closed = arrays_of(replace(dear, remote_reads=False), weights)
+    closed = arrays_of(replace(expensive, remote_reads=False), weights)
     assert excess(closed, apart, True) > 0
 
 
@@ -232,8 +232,10 @@ def test_no_plan_with_a_forbidden_read_is_kept(times: float, price: float, monke
     start = run(problem).plan
     assert start is not None
     monkeypatch.setattr(arrays_module, "FORBIDDEN_READ", price)
-    dear = {term: times * weight for term, weight in problem.objective.weights.items()}
-    assert run(replace(problem, objective=replace(problem.objective, weights=dear)), start=start).status.has_solution
+    expensive = {term: times * weight for term, weight in problem.objective.weights.items()}
+    assert run(
+        replace(problem, objective=replace(problem.objective, weights=expensive)), start=start
+    ).status.has_solution
 
 
 def test_forbidden_reads_are_as_dear_as_the_objective() -> None:

@@ -101,9 +101,8 @@ def test_time_is_shared_between_search_and_sub_mips() -> None:
     usable = 60.0 * 0.96
     few = replace(ORDINARY, read_cells=0)
     assert strategy(replace(few, read_cells=20_001)).search_s == pytest.approx(usable, rel=0.01)
-    for cells, share in ((0, 0.2), (9_000, 0.3), (20_000, 0.5)):
-        assert strategy(replace(few, read_cells=cells)).search_share == pytest.approx(share)
-    assert strategy(replace(few, workloads=500)).search_share == 0.8
+    for workloads in (500, 1_000):
+        assert strategy(replace(few, workloads=workloads)).search_share == 0.8
     assert strategy(replace(few, link_cells=9)).search_s == pytest.approx(0.3 * usable)
     assert strategy(few, LATER).search_s == pytest.approx(0.2 * usable)
     assert strategy(replace(few, remote_reads=False)).search_s == pytest.approx(0.3 * usable)

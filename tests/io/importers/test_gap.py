@@ -67,7 +67,7 @@ def test_exact_solvers_find_the_optimum(solver: str, formulation: str, tmp_path:
 
 @pytest.mark.parametrize("seed", range(8))
 def test_no_plan_gains_by_rejecting_a_job(seed: int) -> None:
-    """Tight capacities and wild costs: rejecting one dear item would make room for cheap moves of the others."""
+    """Tight capacities and wild costs: rejecting one expensive item would make room for cheap moves of the others."""
     rng = np.random.default_rng(seed)
     weight = rng.integers(3, 9, (3, 6))
     gap = Gap(rng.integers(1, 60, (3, 6)), weight, weight.sum(axis=1) * 3 // 7 + 2)

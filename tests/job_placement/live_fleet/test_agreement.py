@@ -179,8 +179,8 @@ def servers(count: int = 2) -> list[Server]:
 
 def test_a_bid_takes_the_cheapest_cluster_before_the_least_loaded() -> None:
     fleet = Fleet(servers(), tiers=(0, 1))
-    dear = Job("x", 0, mgpu=1000, costs={"c0": 1500.0, "c1": 1000.0})
-    bid = fleet.place(dear)
+    expensive = Job("x", 0, mgpu=1000, costs={"c0": 1500.0, "c1": 1000.0})
+    bid = fleet.place(expensive)
     assert isinstance(bid, Bid)
     assert (bid.cluster, bid.price) == ("c1", 1000.0)
     far = Job("y", 0, mgpu=1000, datasets=("logs",), read_mb_per_day={"logs": 10})

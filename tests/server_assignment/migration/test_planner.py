@@ -270,21 +270,24 @@ def test_without_a_spare_server_one_falls_below_its_guarantee() -> None:
     assert "falls 1 RRU below its guarantee" in plan_steps.relief[0]
 
 
-def test_by_how_much_a_pool_would_fall() -> None:
-    """The pool holds 2000 at each of two switchboards, and ads, which shares it, 1000 on the right: without the right
-    one 2000 are left, of which the pool stands in for 1000."""
+def two_switchboards(rack: list[int], owner: list[int]) -> ServerAssignment:
+    """Six servers of one type, two reservations, and a rack at each of two switchboards: left and right."""
     problem = swap(free=4)
-    problem = replace(
+    return replace(
         problem,
         datacenters=("d",),
         switchboards=replace(problem.switchboards, labels=("left", "right"), datacenter=np.zeros(2, np.int64)),
         racks=replace(problem.racks, labels=("left", "right"), switchboard=np.arange(2)),
-        servers=replace(
-            problem.servers,
-            type=np.zeros(6, np.int64),
-            rack=np.array([1, 0, 0, 1, 1, 0]),
-            owner=np.array([0, 1, 1, 1, 1, 2]),
-        ),
+        servers=replace(problem.servers, type=np.zeros(6, np.int64), rack=np.array(rack), owner=np.array(owner)),
+    )
+
+
+def test_by_how_much_a_pool_would_fall() -> None:
+    """The pool holds 2000 at each of two switchboards, and ads, which shares it, 1000 on the right: without the right
+    one 2000 are left, of which the pool stands in for 1000."""
+    problem = two_switchboards(rack=[1, 0, 0, 1, 1, 0], owner=[0, 1, 1, 1, 1, 2])
+    problem = replace(
+        problem,
         reservations=replace(problem.reservations, buffer=np.array([SHARED, POOL])),
     )
     guarantees = Guarantees(problem, problem.servers.owner)
@@ -357,18 +360,9 @@ def test_a_deadlock_is_one_of_every_order(data: st.DataObject, problem: ServerAs
 
 def test_another_order_of_the_earlier_moves_needs_no_loan() -> None:
     """Moving whatever may move, large groups first, ends in a ring; the same moves in another order do not."""
-    problem = swap(free=4)
+    problem = two_switchboards(rack=[1, 0, 0, 1, 0, 1], owner=[1, 0, 0, 2, 1, 0])
     problem = replace(
         problem,
-        datacenters=("d",),
-        switchboards=replace(problem.switchboards, labels=("left", "right"), datacenter=np.zeros(2, np.int64)),
-        racks=replace(problem.racks, labels=("left", "right"), switchboard=np.arange(2)),
-        servers=replace(
-            problem.servers,
-            type=np.zeros(6, np.int64),
-            rack=np.array([1, 0, 0, 1, 0, 1]),
-            owner=np.array([1, 0, 0, 2, 1, 0]),
-        ),
         reservations=replace(
             problem.reservations,
             buffer=np.array([EMBEDDED, NONE]),

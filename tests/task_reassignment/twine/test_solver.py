@@ -208,7 +208,7 @@ def test_a_service_without_processes_spreads_nowhere() -> None:
 def test_a_start_that_breaks_a_transient_capacity_is_mended(
     need: list[int], service: list[int], start: list[int]
 ) -> None:
-    """What runs on the first machine is dear, so the start costs less than today, all that is allowed."""
+    """What runs on the first machine is expensive, so the start costs less than today, all that is allowed."""
     capacity, safety = [[10], [10]], [[0], [10]]
     problem = few(
         need=[[amount] for amount in need],

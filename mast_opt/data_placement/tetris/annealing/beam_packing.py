@@ -47,7 +47,7 @@ class _Beam(NamedTuple):
     uneven: FloatArray
     """[B] sum of the squares of demand over supply, more than in the beginning."""
     mark: NDArray[np.uint64]
-    """[B] equal where demand is, and hardly ever elsewhere."""
+    """[B] equal where demand is, and almost never elsewhere."""
 
 
 class _Ways(NamedTuple):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mast_opt.data_placement.tetris.params import CoolingParams
+from mast_opt.data_placement.tetris.annealing.params import CoolingParams
 
 
 class Cooling:

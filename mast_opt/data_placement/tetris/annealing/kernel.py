@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
+from mast_opt.core.arrays import FloatArray
 from mast_opt.core.jit import compiled, kernel
 from mast_opt.data_placement.tetris.decomposition import Subproblem
 from mast_opt.data_placement.tetris.instance_arrays import TetrisArrays
@@ -16,11 +18,26 @@ from mast_opt.data_placement.tetris.operators.candidate_lists import (
     sample_swap_partner,
 )
 from mast_opt.data_placement.tetris.operators.compound_moves import compound_move
-from mast_opt.data_placement.tetris.operators.proposals import COMPOUND_MOVE, MOVE, SWAP, TWINS, Proposals
 from mast_opt.data_placement.tetris.operators.workload_moves import move_workload, swap_workloads
 from mast_opt.data_placement.tetris.operators.workspace import Workspace
 from mast_opt.data_placement.tetris.state import TetrisState
 from mast_opt.search.random_scalar import below, uniform
+
+MOVE, TWINS, SWAP, COMPOUND_MOVE = range(4)
+"""Positions in ``Proposals.upto``; the compound swap is last."""
+
+
+class Proposals(NamedTuple):
+    """What the kernel tries; the fields but the first are those of ``OperatorParams``."""
+
+    upto: FloatArray
+    """[5] cumulative shares of the operators, scaled to 1."""
+    guided: bool
+    """Does a surrogate of the cost guide moves and exchanges of twins?"""
+    surrogate_share: float
+    holder_share: float
+    window: int
+    partners: int
 
 
 @kernel

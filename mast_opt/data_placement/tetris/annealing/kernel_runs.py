@@ -6,12 +6,11 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 
-from mast_opt.data_placement.tetris.annealing.kernel import anneal
+from mast_opt.data_placement.tetris.annealing.kernel import Proposals, anneal
+from mast_opt.data_placement.tetris.annealing.params import OperatorParams
 from mast_opt.data_placement.tetris.decomposition import Subproblem
 from mast_opt.data_placement.tetris.instance_arrays import TetrisArrays
-from mast_opt.data_placement.tetris.operators.proposals import Proposals
 from mast_opt.data_placement.tetris.operators.workspace import Workspace, workspace_for
-from mast_opt.data_placement.tetris.params import OperatorParams
 
 
 def proposals_of(params: OperatorParams, compound: bool, guided: bool = False) -> Proposals:

@@ -12,6 +12,7 @@ from mast_opt.data_placement.problem import Bools, Ints
 from mast_opt.data_placement.tetris.annealing.beam_packing import largest_first, pack
 from mast_opt.data_placement.tetris.annealing.cooling_schedule import Cooling
 from mast_opt.data_placement.tetris.annealing.kernel_runs import KernelRuns
+from mast_opt.data_placement.tetris.annealing.params import MultistartParams
 from mast_opt.data_placement.tetris.decomposition import undivided
 from mast_opt.data_placement.tetris.incumbent import Assignment, SearchPlan, decisions
 from mast_opt.data_placement.tetris.initial_solution import (
@@ -20,7 +21,6 @@ from mast_opt.data_placement.tetris.initial_solution import (
     randomised_state,
 )
 from mast_opt.data_placement.tetris.instance_arrays import TetrisArrays
-from mast_opt.data_placement.tetris.params import MultistartParams
 from mast_opt.data_placement.tetris.state import state_of
 from mast_opt.search.budget import ROUNDS, TimeBudget
 

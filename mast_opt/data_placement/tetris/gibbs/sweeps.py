@@ -16,6 +16,7 @@ from mast_opt.core.arrays import FloatArray
 from mast_opt.data_placement.problem import Ints
 from mast_opt.data_placement.tetris.annealing.parallel import ParallelAnnealing
 from mast_opt.data_placement.tetris.gibbs.congestion_prices import congestion_prices_of, update_prices
+from mast_opt.data_placement.tetris.gibbs.params import GibbsParams
 from mast_opt.data_placement.tetris.gibbs.replica_reduced_costs import (
     change_prices,
     fill_reduced_costs,
@@ -26,7 +27,6 @@ from mast_opt.data_placement.tetris.gibbs.sampler import GibbsState, gibbs_sweep
 from mast_opt.data_placement.tetris.incumbent import Assignment, SearchPlan
 from mast_opt.data_placement.tetris.instance_arrays import TetrisArrays
 from mast_opt.data_placement.tetris.lagrangian.projections import SINGLE
-from mast_opt.data_placement.tetris.params import GibbsParams
 from mast_opt.data_placement.tetris.replica_repair import repair_replicas
 from mast_opt.data_placement.tetris.state import TetrisState, cost, excess, state_of
 from mast_opt.data_placement.tetris.strategy import usual_share

@@ -18,7 +18,7 @@ import numpy as np
 from mast_opt.core.arrays import FloatArray
 from mast_opt.data_placement.problem import Bools, Ints
 from mast_opt.data_placement.tetris.instance_arrays import TetrisArrays
-from mast_opt.data_placement.tetris.params import RelaxationParams
+from mast_opt.data_placement.tetris.lagrangian.params import RelaxationParams
 
 
 class MirRows(NamedTuple):

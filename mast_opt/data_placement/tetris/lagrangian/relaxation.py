@@ -21,9 +21,9 @@ from mast_opt.data_placement.tetris.instance_arrays import UNLIMITED, TetrisArra
 from mast_opt.data_placement.tetris.lagrangian.dataset_step import dataset_pass, dataset_value
 from mast_opt.data_placement.tetris.lagrangian.dual_step import Multipliers, over_step, worst_step
 from mast_opt.data_placement.tetris.lagrangian.mir_rows import mir_rows_of
+from mast_opt.data_placement.tetris.lagrangian.params import RelaxationParams
 from mast_opt.data_placement.tetris.lagrangian.projections import SINGLE
 from mast_opt.data_placement.tetris.lagrangian.workload_step import Loads, PrimalIterate, RowPrices, workload_pass
-from mast_opt.data_placement.tetris.params import RelaxationParams
 
 DEFAULTS = RelaxationParams()
 

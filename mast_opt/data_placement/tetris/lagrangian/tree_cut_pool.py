@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from mast_opt.core.arrays import FloatArray
 from mast_opt.data_placement.problem import Bools, Ints
 from mast_opt.data_placement.tetris.instance_arrays import TetrisArrays
+from mast_opt.data_placement.tetris.lagrangian.params import TreeCutParams
 from mast_opt.data_placement.tetris.lagrangian.tree_cut_separation import (
     LIMITS,
     CutBuffers,
@@ -18,7 +19,6 @@ from mast_opt.data_placement.tetris.lagrangian.tree_cut_separation import (
     separate,
     tree_step,
 )
-from mast_opt.data_placement.tetris.params import TreeCutParams
 
 Singles = NDArray[np.float32]
 

@@ -17,11 +17,11 @@ from mast_opt.core.arrays import FloatArray
 from mast_opt.data_placement.problem import Bools
 from mast_opt.data_placement.tetris.instance_arrays import TetrisArrays
 from mast_opt.data_placement.tetris.lagrangian.dual_step import Multipliers
+from mast_opt.data_placement.tetris.lagrangian.params import RelaxationParams, TreeCutParams
 from mast_opt.data_placement.tetris.lagrangian.projections import SINGLE
 from mast_opt.data_placement.tetris.lagrangian.relaxation import DEFAULTS, Relaxation
 from mast_opt.data_placement.tetris.lagrangian.tree_cut_pool import TreeCutPool
 from mast_opt.data_placement.tetris.lagrangian.tree_cut_separation import CutBuffers
-from mast_opt.data_placement.tetris.params import RelaxationParams, TreeCutParams
 from mast_opt.data_placement.verification.certificate_tree_cuts import KeptTrees
 
 CUT_DEFAULTS = TreeCutParams()

@@ -6,10 +6,9 @@ from mast_opt.core.jit import kernel
 from mast_opt.data_placement.tetris.instance_arrays import TetrisArrays
 from mast_opt.data_placement.tetris.operators.delta_costs import gpu_change, replica_price, stay_worth
 from mast_opt.data_placement.tetris.operators.induced_moves import apply_induced_moves, undo_induced_moves
-from mast_opt.data_placement.tetris.operators.replicas import set_replica
 from mast_opt.data_placement.tetris.operators.workload_moves import add_load
 from mast_opt.data_placement.tetris.operators.workspace import Workspace
-from mast_opt.data_placement.tetris.state import TetrisState
+from mast_opt.data_placement.tetris.state import TetrisState, set_replica
 from mast_opt.search.random_scalar import metropolis_threshold
 
 

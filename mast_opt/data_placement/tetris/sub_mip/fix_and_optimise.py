@@ -18,10 +18,10 @@ from mast_opt.core.solve_result import SolveParams, Status
 from mast_opt.data_placement.formulation.formulation import base
 from mast_opt.data_placement.plan import Plan
 from mast_opt.data_placement.problem import Bools, DataPlacement
-from mast_opt.data_placement.tetris.params import NeighbourhoodParams
 from mast_opt.data_placement.tetris.stage_objective import StageObjective
 from mast_opt.data_placement.tetris.sub_mip.elastic_links import ElasticLinks
 from mast_opt.data_placement.tetris.sub_mip.free_columns import FreeColumns
+from mast_opt.data_placement.tetris.sub_mip.params import NeighbourhoodParams
 from mast_opt.data_placement.verification.verifier import verify
 from mast_opt.mip import Mip
 from mast_opt.search.interface import SearchContext

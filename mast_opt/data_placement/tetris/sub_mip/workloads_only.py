@@ -16,8 +16,8 @@ from mast_opt.core.solve_result import SolveParams
 from mast_opt.data_placement.formulation.formulation import base
 from mast_opt.data_placement.plan import Plan, fill_remote
 from mast_opt.data_placement.problem import DataPlacement
-from mast_opt.data_placement.tetris.params import WorkloadsOnlyParams
 from mast_opt.data_placement.tetris.stage_objective import StageObjective
+from mast_opt.data_placement.tetris.sub_mip.params import WorkloadsOnlyParams
 from mast_opt.search.interface import SearchContext
 
 LEAST_RESERVE_S = 0.2

@@ -33,7 +33,7 @@ def integer_bound(
     the others' in fractions; and what certifies it.
 
     Reservations for which a plan pays most beyond their least come first: each level at the price of capacity that
-    makes it dearest, and where that leaves something, the knapsack.
+    makes it most expensive, and where that leaves something, the knapsack.
 
     Args:
         solved: in fractions, as ``Relaxed.solved`` gives it.
@@ -86,7 +86,7 @@ class _Counting:
         self.work, self.left = work, params.total_work * work
 
     def count(self, q: int, wasted: float) -> None:
-        """Every amount, and each level at the price of capacity that makes it dearest."""
+        """Every amount, and each level at the price of capacity that makes it most expensive."""
         if self.top[q]:
             gain, beyond = float(self.c.survive[q]), float(self.beyond[q])
             best, gains = least_cost(self._base(q), self._claim(q), int(self.unit[q]), gain, beyond, self.params)

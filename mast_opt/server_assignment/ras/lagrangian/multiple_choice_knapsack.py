@@ -112,8 +112,8 @@ class Knapsack:
         where that takes too many steps."""
         claim, least = self.claim, int(self.units[i]) * self.unit
         needed = claim.asked + least
-        dearest = claim.shortfall * self.unit
-        gain, value = best_gain(self.base, self.units, j, needed / self.unit, dearest, self.bisections)
+        highest_price = claim.shortfall * self.unit
+        gain, value = best_gain(self.base, self.units, j, needed / self.unit, highest_price, self.bisections)
         value += claim.buffer * least
         most = target - value
         if most <= 0.0:

@@ -13,10 +13,10 @@ from mast_opt.data_placement import DataPlacement
 from mast_opt.data_placement.problem import Bools, Ints
 from mast_opt.data_placement.tetris.annealing.beam_packing import largest_first, pack
 from mast_opt.data_placement.tetris.annealing.multistart import RestartGenerator
+from mast_opt.data_placement.tetris.annealing.params import MultistartParams
 from mast_opt.data_placement.tetris.incumbent import Assignment, decisions
 from mast_opt.data_placement.tetris.initial_solution import feasible_replicas, first_state
 from mast_opt.data_placement.tetris.instance_arrays import TetrisArrays, arrays_of
-from mast_opt.data_placement.tetris.params import MultistartParams
 from mast_opt.data_placement.tetris.state import TetrisState, cost, state_of
 from tests.data_placement.support import made
 
@@ -40,25 +40,25 @@ def without(a: TetrisArrays, gangs: Ints) -> TetrisState:
     return state_of(a, s.option, region, s.place, 1)
 
 
-def packed(a: TetrisArrays, beside: TetrisState, gangs: Ints, option: Ints, region: Ints) -> TetrisState:
+def packed(a: TetrisArrays, others: TetrisState, gangs: Ints, option: Ints, region: Ints) -> TetrisState:
     """The state with the gangs there."""
-    options, regions = beside.option.copy(), beside.region.copy()
+    options, regions = others.option.copy(), others.region.copy()
     options[gangs], regions[gangs] = option, region
-    return state_of(a, options, regions, beside.place, 1)
+    return state_of(a, options, regions, others.place, 1)
 
 
-def costs_more(a: TetrisArrays, beside: TetrisState, gangs: Ints, option: Ints, region: Ints) -> float:
+def costs_more(a: TetrisArrays, others: TetrisState, gangs: Ints, option: Ints, region: Ints) -> float:
     """What a packing adds to the cost, computed afresh."""
-    return cost(a, packed(a, beside, gangs, option, region)) - cost(a, beside)
+    return cost(a, packed(a, others, gangs, option, region)) - cost(a, others)
 
 
-def ways_of(a: TetrisArrays, beside: TetrisState, gangs: Ints) -> Iterator[tuple[Ints, Ints]]:
+def ways_of(a: TetrisArrays, others: TetrisState, gangs: Ints) -> Iterator[tuple[Ints, Ints]]:
     """Options and regions of each way of packing the gangs within cores."""
     options = [range(a.option_start[w], a.option_start[w + 1]) for w in gangs]
     choices = [[(o, r) for o in mine for r in range(len(a.cpu)) if a.option_region[o, r]] for mine in options]
     for packing in product(*choices):
         option, region = np.array(packing, np.int64).T
-        if (packed(a, beside, gangs, option, region).cpu <= a.cpu).all():
+        if (packed(a, others, gangs, option, region).cpu <= a.cpu).all():
             yield option, region
 
 
@@ -67,10 +67,10 @@ def ways_of(a: TetrisArrays, beside: TetrisState, gangs: Ints) -> Iterator[tuple
 def test_a_wide_beam_holds_the_cheapest_of_all_packings(seed: int, even: float) -> None:
     a = gpus_alone(made("standard", seed=seed, datasets=6, workloads=10, regions=3))
     gangs = largest_first(a)[:5]
-    beside = without(a, gangs)
-    all_costs = [costs_more(a, beside, gangs, *way) for way in ways_of(a, beside, gangs)]
+    others = without(a, gangs)
+    all_costs = [costs_more(a, others, gangs, *way) for way in ways_of(a, others, gangs)]
     assert len(set(np.round(all_costs, 9))) > 10
-    packings = pack(a, beside, gangs, WIDE, even, 0.0, np.array([seed + 1], np.uint64))
+    packings = pack(a, others, gangs, WIDE, even, 0.0, np.array([seed + 1], np.uint64))
     assert packings.cost.min() == pytest.approx(min(all_costs), abs=1e-9)
     assert packings.cost.max() <= max(all_costs) + 1e-9
 
@@ -83,14 +83,14 @@ def test_a_narrow_beam_holds_the_cheapest_even_where_many_cost_the_same(
     """All ways of the first gang fit into it, and then the cheapest of all ways of two, one for each demand."""
     a = gpus_alone(made("standard", seed=seed, datasets=6, workloads=14, regions=4), *weights)
     gangs = largest_first(a)[:2]
-    beside = without(a, gangs)
+    others = without(a, gangs)
     cheapest: dict[bytes, float] = {}
-    for option, region in ways_of(a, beside, gangs):
-        demand = packed(a, beside, gangs, option, region).demand.tobytes()
-        cheapest[demand] = costs_more(a, beside, gangs, option, region)
+    for option, region in ways_of(a, others, gangs):
+        demand = packed(a, others, gangs, option, region).demand.tobytes()
+        cheapest[demand] = costs_more(a, others, gangs, option, region)
     first = int(a.option_region[a.option_start[gangs[0]] : a.option_start[gangs[0] + 1], :-1].sum())
     for width in range(first, len(cheapest) + 1):
-        packings = pack(a, beside, gangs, width, 0.0, 0.0, np.array([1], np.uint64))
+        packings = pack(a, others, gangs, width, 0.0, 0.0, np.array([1], np.uint64))
         assert np.sort(packings.cost) == pytest.approx(sorted(cheapest.values())[:width], abs=1e-9)
 
 
@@ -99,13 +99,13 @@ def test_a_narrow_beam_holds_the_cheapest_even_where_many_cost_the_same(
 def test_packings_cost_what_they_say_and_differ_in_demand(family: str, width: int, noise: float) -> None:
     a = gpus_alone(made(family, seed=3, datasets=20, workloads=30, regions=4))
     gangs = largest_first(a)
-    beside = without(a, gangs)
-    packings = pack(a, beside, gangs, width, 0.01, noise, np.array([7], np.uint64))
+    others = without(a, gangs)
+    packings = pack(a, others, gangs, width, 0.01, noise, np.array([7], np.uint64))
     assert len(packings.cost) == width
     demands = set()
     for option, region, says in zip(packings.option, packings.region, packings.cost):
-        assert costs_more(a, beside, gangs, option, region) == pytest.approx(says, abs=1e-9)
-        after = packed(a, beside, gangs, option, region)
+        assert costs_more(a, others, gangs, option, region) == pytest.approx(says, abs=1e-9)
+        after = packed(a, others, gangs, option, region)
         assert (after.cpu <= a.cpu).all()
         assert a.option_region[option, region].all()
         demands.add(after.demand.tobytes())
@@ -115,10 +115,10 @@ def test_packings_cost_what_they_say_and_differ_in_demand(family: str, width: in
 def test_noise_is_drawn_from_the_given_generator() -> None:
     a = gpus_alone(made("standard", seed=1, datasets=20, workloads=30, regions=4))
     gangs = largest_first(a)
-    beside = without(a, gangs)
+    others = without(a, gangs)
 
     def regions(seed: int, noise: float) -> bytes:
-        return pack(a, beside, gangs, 20, 0.01, noise, np.array([seed], np.uint64)).region.tobytes()
+        return pack(a, others, gangs, 20, 0.01, noise, np.array([seed], np.uint64)).region.tobytes()
 
     assert regions(1, 0.5) == regions(1, 0.5) != regions(2, 0.5)
     assert regions(1, 0.0) == regions(2, 0.0) != regions(1, 0.5)

@@ -14,6 +14,7 @@ import mast_opt
 from mast_opt.core.jit import compiled
 from mast_opt.core.solve_result import SolveParams, SolveResult
 from mast_opt.data_placement.tetris.gibbs.congestion_prices import congestion_prices_of, price_regions
+from mast_opt.data_placement.tetris.gibbs.params import GibbsParams
 from mast_opt.data_placement.tetris.gibbs.replica_reduced_costs import (
     change_reduced_cost,
     fill_reduced_costs,
@@ -29,7 +30,6 @@ from mast_opt.data_placement.tetris.incumbent import SearchPlan
 from mast_opt.data_placement.tetris.initial_solution import first_state
 from mast_opt.data_placement.tetris.instance_arrays import TetrisArrays, arrays_of
 from mast_opt.data_placement.tetris.kernel_rehearsals import rehearsals
-from mast_opt.data_placement.tetris.params import GibbsParams
 from mast_opt.data_placement.tetris.state import TetrisState, cost, excess, state_of
 from mast_opt.mip import Mip
 from mast_opt.search.budget import TimeBudget
@@ -247,16 +247,16 @@ def test_solving_with_sweeps_gives_the_same_plan_again(family: str) -> None:
 
 
 def test_warming_up_goes_on_until_a_plan_is_repaired(monkeypatch: pytest.MonkeyPatch) -> None:
-    mended, mend = [], GibbsSweeps._repaired
+    repairs, repair = [], GibbsSweeps._repaired
 
     def watched(search: GibbsSweeps, b: GibbsState) -> SearchPlan:
-        mended.append(mend(search, b))
-        return mended[-1]
+        repairs.append(repair(search, b))
+        return repairs[-1]
 
     monkeypatch.setattr(GibbsSweeps, "_repaired", watched)
     (sweeps,) = (rehearsal for rehearsal in rehearsals(None) if rehearsal.name == "sweeps")
     sweeps.run(SearchContext(np.random.default_rng(0), SearchMonitor(StoppingCriteria(iterations=1)), 1, never))
-    assert len(mended) == 1
+    assert len(repairs) == 1
 
 
 def never(mip: Mip, params: SolveParams) -> SolveResult:

@@ -13,8 +13,8 @@ from mast_opt.data_placement import DataPlacement
 from mast_opt.data_placement.generate import FAMILIES
 from mast_opt.data_placement.tetris.instance_arrays import arrays_of
 from mast_opt.data_placement.tetris.lagrangian.mir_rows import MirRows, mir_rows_of
+from mast_opt.data_placement.tetris.lagrangian.params import RelaxationParams
 from mast_opt.data_placement.tetris.lagrangian.relaxation import Relaxation
-from mast_opt.data_placement.tetris.params import RelaxationParams
 from mast_opt.data_placement.verification.peak_bound import bin_packing_peak_bound
 
 CLOUD = Path(__file__).parents[4] / "instances" / "data_placement" / "cloud-regions"

@@ -1,4 +1,4 @@
-"""The projections of the relaxation, beside ones that sort and bisect."""
+"""The projections of the relaxation, compared with ones that sort and bisect."""
 
 from __future__ import annotations
 

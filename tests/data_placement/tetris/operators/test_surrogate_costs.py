@@ -9,6 +9,7 @@ from mast_opt.core.jit import compiled
 from mast_opt.data_placement.problem import Ints
 from mast_opt.data_placement.tetris.annealing.kernel import anneal
 from mast_opt.data_placement.tetris.annealing.kernel_runs import annealing_workspace, proposals_of
+from mast_opt.data_placement.tetris.annealing.params import OperatorParams
 from mast_opt.data_placement.tetris.decomposition import Subproblem, decompose, undivided
 from mast_opt.data_placement.tetris.initial_solution import first_state
 from mast_opt.data_placement.tetris.instance_arrays import TetrisArrays, arrays_of
@@ -19,7 +20,6 @@ from mast_opt.data_placement.tetris.operators.candidate_lists import (
     sample_region_by_surrogate,
     sample_swap_partner,
 )
-from mast_opt.data_placement.tetris.params import OperatorParams
 from mast_opt.data_placement.tetris.state import TetrisState, cost
 from tests.data_placement.support import made
 

@@ -13,9 +13,9 @@ from mast_opt.core.solve_result import SolveParams, SolveResult, Status
 from mast_opt.data_placement import DataPlacement
 from mast_opt.data_placement.generate import FAMILIES
 from mast_opt.data_placement.plan import Plan
-from mast_opt.data_placement.tetris.params import NeighbourhoodParams
 from mast_opt.data_placement.tetris.stage_objective import StageObjective
 from mast_opt.data_placement.tetris.sub_mip.fix_and_optimise import FixAndOptimise
+from mast_opt.data_placement.tetris.sub_mip.params import NeighbourhoodParams
 from mast_opt.data_placement.verification.verifier import verify
 from mast_opt.mip import Mip
 from mast_opt.search.interface import SearchContext, SearchMonitor, StoppingCriteria

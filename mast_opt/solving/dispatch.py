@@ -19,6 +19,7 @@ from mast_opt.backends.supervise import check_params
 from mast_opt.core.arguments import a_function, a_whole, checked, mapping_of, option_values, optional, texts
 from mast_opt.core.arrays import labels_of
 from mast_opt.core.errors import Interrupted, UnsupportedOption, UsageError, VerificationError
+from mast_opt.core.number_format import plain, seconds
 from mast_opt.core.solve_result import Event, Limit, SolveParams, Status, within_gap
 from mast_opt.core.verdict import Verdict
 from mast_opt.kind.kind import Formulation, Kind
@@ -123,7 +124,10 @@ def solve(  # noqa: PLR0913 - what can be asked of a solve is said in one call
     chosen = solver_params(kind, solver, params)
     _check_terms(kind, problem, solver, chosen)
     _check_start(kind, problem, solver, start, freeze)
-    LOG.info("solving %s (%s) with %s, seed %d, time limit %s s", problem.name, kind.name, solver, seed, time_limit_s)
+    LOG.info(
+        "solving %s (%s) with %s, seed %d, time limit %s",
+        *(problem.name, kind.name, solver, seed, "none" if time_limit_s is None else seconds(time_limit_s)),
+    )
     events: list[Event] = []
     asked = SolveParams(
         time_limit_s=time_limit_s,
@@ -171,7 +175,9 @@ def solve(  # noqa: PLR0913 - what can be asked of a solve is said in one call
         answer = ExactSolve(kind, problem, backend, asked, clock).run(formulate, begin)
     if fixed is not None and answer.plan is not None:
         answer, certificate = _verified_with_rules(answer, fixed), None
-    LOG.info("%s ended %s, objective %s, bound %s", solver, answer.status.value, answer.objective, answer.bound)
+    LOG.info(
+        "%s ended %s, objective %s, bound %s", solver, answer.status.value, plain(answer.objective), plain(answer.bound)
+    )
     return Solution(
         kind=kind.name,
         solver=solver,
@@ -326,7 +332,7 @@ def _recorder(events: list[Event], on_event: Callable[[Event], None] | None, clo
     def record(event: Event) -> None:
         since_start = replace(event, elapsed_s=clock.elapsed_s)
         events.append(since_start)
-        LOG.debug("%.1f s: incumbent %s, bound %s", since_start.elapsed_s, event.incumbent, event.bound)
+        LOG.debug("%.1f s: incumbent %s, bound %s", since_start.elapsed_s, plain(event.incumbent), plain(event.bound))
         if on_event is not None:
             on_event(since_start)
 

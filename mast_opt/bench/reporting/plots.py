@@ -88,15 +88,15 @@ def file_name(suite: str, kind: str, plot: str) -> str:
 
 def profile(axes: Any, results: Sequence[Result], best: Mapping[Instance, float]) -> None:
     """Performance profile of the time until within 1% of the best known value."""
-    costs: dict[str, dict[Any, float | None]] = defaultdict(dict)
+    times: dict[str, dict[Any, list[float]]] = defaultdict(lambda: defaultdict(list))
     for result in results:
         value = best.get(figures.instance(result))
         if value is None:
             continue
-        task = (*figures.instance(result), result["time_limit_s"], result["seed"])
+        task = (*figures.instance(result), result["time_limit_s"])
         reached = figures.time_to(result, figures.target_of(value, figures.TARGETS[1]))
-        costs[figures.contestant(result)][task] = None if reached is None else max(reached, LEAST_S)
-    profiles = figures.performance_profile(costs)
+        times[figures.contestant(result)][task].append(math.inf if reached is None else max(reached, LEAST_S))
+    profiles = figures.performance_profile(times)
     end = max([10.0, *(factors[-1] for factors, _ in profiles.values() if len(factors))])
     for name, (factors, shares) in profiles.items():
         last = shares[-1] if len(shares) else 0.0
@@ -205,7 +205,7 @@ PLOTS: Mapping[str, Callable[[Any, Sequence[Result], Mapping[Instance, float]], 
 """What a suite may ask for."""
 TITLES = {
     "profile": "Performance profile: the share of runs within 1% of the best known value, by how much longer than the "
-    "quickest contestant that took",
+    "quickest run on the instance that took",
     "time-to-target": "Time to target: the share of runs within 10% of the best known value, by seconds",
     "over-time": "Quality over time: gap to the best known value, geometric middle of the runs (their number)",
     "scaling": "Gap to the best known value at the limit, by entry",

@@ -198,31 +198,27 @@ def target_of(best: float, gap: float) -> float:
     return best + gap * max(abs(best), 1e-9)
 
 
-def performance_profile(
-    costs: Mapping[str, Mapping[Any, float | None]],
-) -> dict[str, tuple[Floats, Floats]]:
-    """For each contestant the share of tasks that it does within a factor of the quickest one.
+def performance_profile(costs: Mapping[str, Mapping[Any, Sequence[float]]]) -> dict[str, tuple[Floats, Floats]]:
+    """For each contestant the share of its runs that do their task within a factor of the quickest run of any.
 
     After Dolan and Moré, Benchmarking optimization software with performance profiles, Mathematical Programming
-    91, 2002. Tasks that nobody does count for none.
+    91, 2002, with several runs of a task where a contestant has several seeds. Tasks that nobody does count for none.
 
     Args:
-        costs: contestant → task → cost > 0, None where it failed.
+        costs: contestant → task → cost of each run, above 0; infinite where it failed.
 
     Returns:
-        contestant → (factors ascending from 1, share of tasks done within each).
+        contestant → (factors ascending from 1, share of runs done within each).
     """
-    tasks = {task for done in costs.values() for task in done}
-    least = {
-        task: min((done[task] for done in costs.values() if done.get(task) is not None), default=None)  # type: ignore[type-var]
-        for task in tasks
-    }
-    possible = [task for task in tasks if least[task] is not None]
+    least: dict[Any, float] = {}
+    for done in costs.values():
+        for task, runs in done.items():
+            least[task] = min(least.get(task, math.inf), *runs)
     profile = {}
     for name, done in costs.items():
-        ratios = [done[task] / least[task] for task in possible if done.get(task) is not None]  # type: ignore[operator]
-        factors = np.sort(np.array(ratios, dtype=np.float64))
-        profile[name] = (factors, np.arange(1, len(factors) + 1) / max(len(possible), 1))
+        ratios = [cost / least[task] for task, runs in done.items() if math.isfinite(least[task]) for cost in runs]
+        factors = np.sort(np.array([ratio for ratio in ratios if math.isfinite(ratio)], dtype=np.float64))
+        profile[name] = (factors, np.arange(1, len(factors) + 1) / max(len(ratios), 1))
     return profile
 
 

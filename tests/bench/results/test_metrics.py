@@ -89,8 +89,16 @@ def test_what_is_proven() -> None:
 
 def test_the_performance_profile() -> None:
     """Task 1: a 1 s, b 2 s. Task 2: a fails, b 3 s. Task 3: nobody."""
-    costs = {"a": {1: 1.0, 2: None, 3: None}, "b": {1: 2.0, 2: 3.0, 3: None}}
+    never = math.inf
+    costs = {"a": {1: [1.0], 2: [never], 3: [never]}, "b": {1: [2.0], 2: [3.0], 3: [never]}}
     profile = figures.performance_profile(costs)
     assert [part.tolist() for part in profile["a"]] == [[1.0], [0.5]]
     assert [part.tolist() for part in profile["b"]] == [[1.0, 2.0], [0.5, 1.0]]
     assert math.isclose(profile["b"][1][-1], 1.0)
+
+
+def test_a_profile_counts_the_runs_that_a_contestant_has() -> None:
+    """a has four seeds on one task, b one on each of two: the quickest run of a task is the measure for all."""
+    profile = figures.performance_profile({"a": {1: [2.0, 1.0, math.inf, 4.0]}, "b": {1: [3.0], 2: [5.0]}})
+    assert [part.tolist() for part in profile["a"]] == [[1.0, 2.0, 4.0], [0.25, 0.5, 0.75]]
+    assert [part.tolist() for part in profile["b"]] == [[1.0, 3.0], [0.5, 1.0]]

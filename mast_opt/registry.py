@@ -54,7 +54,7 @@ def check_plan(kind: Kind[Any, PlanT], problem: Problem[PlanT], plan: object) ->
     if not isinstance(plan, kind.plan_type):
         ours, theirs = (f"{type_.__module__}.{type_.__name__}" for type_ in (kind.plan_type, type(plan)))
         raise UsageError(f"a plan for {kind.name} is a {ours}; this is a {theirs}")
-    kind.check_plan(problem, plan)
+    kind.verification.check_plan(problem, plan)
 
 
 @overload
@@ -88,7 +88,7 @@ def generate(kind: str, family: str | None = None, *, seed: int = 0, **sizes: in
     Raises:
         UsageError: there is no such kind, family or size, or a number is out of range.
     """
-    families = kind_named(kind).families
+    families = kind_named(kind).generate.families
     name = next(iter(families)) if family is None else family
     if name not in families:
         raise UsageError(f"{kind} has no family called {name!r}; expected one of: {', '.join(families)}")

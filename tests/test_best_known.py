@@ -25,12 +25,12 @@ def instances() -> list[Path]:
 def test_the_best_known_plan_is_what_it_claims_to_be(path: Path) -> None:
     problem = read(path)
     kept = best_known.folder_of(path)
-    if kind_of(problem).conflicts(problem):
+    if kind_of(problem).analysis.conflicts(problem):
         assert not kept.exists(), "there is no plan for an instance that contradicts itself"
         return
     assert kept.is_dir(), "add it to benchmarks/suites/best-known.toml: mast-opt bench best-known --update-best-known"
     reading = read_plan_of(problem, kept)
-    verdict = kind_of(problem).verify(problem, reading.plan)
+    verdict = kind_of(problem).verification.verify(problem, reading.plan)
     assert verdict.violations == ()
     assert reading.same_instance, "the instance has changed since; find its best plan again"
     if not problem.objective.lexicographic:

@@ -253,7 +253,7 @@ def test_a_solution_of_an_instance_with_other_names(kind: str, tmp_path: Path) -
     if kind == "job-placement":
         plan = kind_named(kind).plan_type(none, none, none, none, none > 0, np.zeros(len(problem.running), np.bool_))
     else:
-        plan = kind_named(kind).today(problem)
+        plan = kind_named(kind).analysis.current_plan(problem)
     found = Solution(kind, "none", Status.FEASIBLE, plan, None, 0.0, None, None, "", 0, {}, labels=labels_of(problem))
     mast_opt.write_plan(problem, found, tmp_path / "plan")
     for axis, labels in labels_of(problem).items():

@@ -63,7 +63,7 @@ class Reasons:
 
 def reasons(kind: Kind[Any, PlanT], choices: Decisions, problem: Problem[PlanT], plan: PlanT, position: int) -> Reasons:
     """Every alternative, measured by the verifier on the changed plan."""
-    before = kind.verify(problem, plan)
+    before = kind.verification.verify(problem, plan)
     ranked = [
         _ranked(kind, choices, problem, before, alternative)
         for alternative in choices.alternatives(problem, plan, position)
@@ -80,7 +80,7 @@ def _ranked(
     """How much worse the option is, in the objective or in each of its terms in order; and the option."""
     if alternative.plan is None:
         return (math.inf,), Option(alternative.words, alternative.place, None, {}, (alternative.why_not,))
-    after = kind.verify(problem, alternative.plan)
+    after = kind.verification.verify(problem, alternative.plan)
     known = {_key(violation): violation.amount for violation in before.violations}
     broken = [violation for violation in after.violations if violation.amount > known.get(_key(violation), 0.0)]
     terms = {

@@ -22,12 +22,12 @@ FoundT = TypeVar("FoundT")
 def asked(problem: Problem[PlanT]) -> tuple[Kind[Any, PlanT], AnalysisHooks]:
     """The problem's kind and what it can be asked."""
     kind = kind_of(problem)
-    return kind, kind.questions()
+    return kind, kind.analysis.hooks()
 
 
 def exact_solver(kind: Kind[Any, Any], solver: str) -> str:
     """The name of a MIP backend. Raises UsageError for anything else."""
-    if solver in kind.heuristics:
+    if solver in kind.solvers.heuristics:
         known = ", ".join(backends.names())
         raise UsageError(f"{solver} searches for plans and cannot prove that there is none; use one of: {known}")
     if solver not in backends.names():
@@ -43,7 +43,7 @@ def solve_from(
     Args:
         limits: further arguments of ``mast_opt.solve``.
     """
-    return solve(instance, solver, start=None if solver in kind.constructive else start, **limits)
+    return solve(instance, solver, start=None if solver in kind.solvers.constructive else start, **limits)
 
 
 def in_parallel(

@@ -127,7 +127,7 @@ def explain(
     check_params(replace(params, time_limit_s=time_limit_s))
     rehearse(kind, needed(kind, backend.name, problem), params.cancel)
     clock = Clock(time_limit_s)
-    seen = kind.conflicts(problem)
+    seen = kind.analysis.conflicts(problem)
     kind.check_memory(problem, heuristics_too=False)
     elastic = Elastic(questions.relief(problem))
     price = price_list(elastic.relief, prices or {})

@@ -20,7 +20,7 @@ def steps(problem: Problem[PlanT], plan: PlanT) -> Order:
         UsageError: the kind of problem has no order of steps, or the plan breaks a limit.
     """
     kind = kind_of(problem)
-    if kind.steps is None:
+    if kind.migration.steps is None:
         raise UsageError(f"a plan for {kind.name} has no steps to order")
     verdict = verify(problem, plan)
     if not verdict.ok:
@@ -28,4 +28,4 @@ def steps(problem: Problem[PlanT], plan: PlanT) -> Order:
             f"the plan breaks {verdict.violations[0]}, so there is no way to it within the limits; "
             "'mast-opt verify' lists every violation"
         )
-    return kind.steps(problem, plan)
+    return kind.migration.steps(problem, plan)

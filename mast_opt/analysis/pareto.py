@@ -16,7 +16,8 @@ from mast_opt.core.arguments import a_finite, a_whole, checked, mapping_of, opti
 from mast_opt.core.errors import UsageError
 from mast_opt.core.solve_result import SolveParams, Status
 from mast_opt.core.verdict import Verdict
-from mast_opt.kind.kind import Formulation, Kind
+from mast_opt.kind.formulation import Formulation
+from mast_opt.kind.kind import Kind
 from mast_opt.kind.problem import PlanT, Problem, with_weights
 from mast_opt.search.params import Params
 from mast_opt.solving import feasible_current_plan, solve, solver_names
@@ -117,9 +118,9 @@ def pareto(  # noqa: PLR0913 - one question, with the limits of its solves
     chosen = solver_params(kind, solver, params)
     limits = SolveParams(gap=gap, seed=seed, threads=threads, cancel=cancel)
     check_params(replace(limits, time_limit_s=time_limit_s))
-    method = "weights" if solver in kind.heuristics else "epsilon"
+    method = "weights" if solver in kind.solvers.heuristics else "epsilon"
     nothing: Frontier[PlanT] = Frontier(kind.name, solver, (first, second), method, (), 0, 0, Status.INFEASIBLE)
-    if kind.conflicts(problem):
+    if kind.analysis.conflicts(problem):
         return nothing
     rehearse(kind, needed(kind, solver, problem), cancel)
     if method == "weights":
@@ -146,18 +147,18 @@ def _checked(
             raise UsageError(f"{kind.name} has no term called {name!r}; expected some of: {known}")
     if len(terms) != 2 or terms[0] == terms[1]:
         raise UsageError(f"a frontier is between two terms; expected two different ones of: {known}")
-    for name, before in kind.questions().ahead.items():
+    for name, before in kind.analysis.hooks().ahead.items():
         if {name, before} == set(terms):
             raise UsageError(f"{name} cannot be traded for {before}, which always comes first; choose another term")
     if solver not in solver_names(kind):
         names = ", ".join(solver_names(kind))
         raise UsageError(f"no solver for {kind.name} is called {solver!r}; expected one of: {names}")
-    if solver in kind.heuristics and keep:
+    if solver in kind.solvers.heuristics and keep:
         raise UsageError(f"{solver} cannot keep {next(iter(keep))} below a value; choose a MIP backend")
-    if formulation not in kind.formulations:
-        names = ", ".join(kind.formulations)
+    if formulation not in kind.formulation.formulations:
+        names = ", ".join(kind.formulation.formulations)
         raise UsageError(f"{kind.name} has no formulation called {formulation!r}; expected one of: {names}")
-    if formulation != "base" and solver in kind.heuristics:
+    if formulation != "base" and solver in kind.solvers.heuristics:
         raise UsageError(f"{solver} uses no formulation; leave it out, or choose a MIP backend")
     return terms[0], terms[1]
 
@@ -189,7 +190,7 @@ class _Epsilon(Generic[PlanT]):
 
     def points(self, count: int) -> list[Point[PlanT] | None]:
         """The two ends, then what lies between them."""
-        questions = self._kind.questions()
+        questions = self._kind.analysis.hooks()
         ahead = [questions.ahead[name] for name in (self._first, self._second) if name in questions.ahead]
         guards = [name for name in (*questions.guards(self._problem), *ahead) if name not in self._caps]
         for name in guards:

@@ -103,7 +103,7 @@ def diff(
     if kind_of(first).name != kind.name:
         raise UsageError(f"a plan for {kind_of(first).name} and one for {kind.name} have nothing to compare")
     if before is None:
-        before = kind.today(first)
+        before = kind.analysis.current_plan(first)
         if before is None:
             raise UsageError(f"{first.name} does not give the present state; give the plan to compare with")
     check_plan(kind, first, before)
@@ -111,18 +111,24 @@ def diff(
     verdicts = verify(first, before), verify(problem, after)
     instance: tuple[TableDiff, ...] = ()
     if problem_before is not None:
-        found = tables_diff(kind.schema, kind.unbuild(first)[1], kind.unbuild(problem)[1])
+        found = tables_diff(
+            kind.tables.schema, kind.tables.problem_to_tables(first)[1], kind.tables.problem_to_tables(problem)[1]
+        )
         instance = tuple(table for table in found if table.differs)
     return Diff(
         kind=kind.name,
-        tables=tables_diff(kind.plan_schema, kind.unbuild_plan(first, before), kind.unbuild_plan(problem, after)),
+        tables=tables_diff(
+            kind.tables.plan_schema,
+            kind.tables.plan_to_tables(first, before),
+            kind.tables.plan_to_tables(problem, after),
+        ),
         instance=instance,
         objective=Change(verdicts[0].objective, verdicts[1].objective),
         terms=_changes(verdicts[0].terms, verdicts[1].terms),
         metrics=_changes(verdicts[0].metrics, verdicts[1].metrics),
         violations=(len(verdicts[0].violations), len(verdicts[1].violations)),
         from_today=from_today,
-        today=kind.present(first),
+        today=kind.analysis.current_state(first),
     )
 
 

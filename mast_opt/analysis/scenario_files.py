@@ -88,7 +88,7 @@ def _brief(value: object) -> str:
 
 def check_scenarios(kind: Kind[Any, Any], scenarios: Sequence[Scenario]) -> None:
     """Raises UsageError for names twice, no changes at all, or a key that the kind does not know."""
-    known = kind.questions().changes
+    known = kind.analysis.hooks().changes
     if not known:
         raise UsageError(f"{kind.name} knows no scenarios")
     if not scenarios:
@@ -113,7 +113,7 @@ def scenario_warnings(kind: Kind[Any, Any], scenarios: Sequence[Scenario], file:
 
     ``file``: what the warnings call the file of the scenarios.
     """
-    known = kind.questions().changes
+    known = kind.analysis.hooks().changes
     found = []
     for scenario in scenarios:
         for key, value in scenario.changes.items():
@@ -149,7 +149,7 @@ def _written(factor: float) -> str:
 
 def happened(kind: Kind[ProblemT, Any], problem: ProblemT, scenario: Scenario) -> ProblemT:
     """The instance after the scenario; what is wrong with a value is stated with the scenario's name."""
-    known = kind.questions().changes
+    known = kind.analysis.hooks().changes
     for key, value in scenario.changes.items():
         try:
             problem = known[key].apply(problem, value)

@@ -16,7 +16,8 @@ from mast_opt import backends
 from mast_opt.core.arrays import FloatArray, IntArray
 from mast_opt.core.solve_result import SolveParams, Status
 from mast_opt.kind.analysis_hooks import Loss, TwoStage
-from mast_opt.kind.kind import Formulation, Kind
+from mast_opt.kind.formulation import Formulation
+from mast_opt.kind.kind import Kind
 from mast_opt.kind.problem import PlanT
 from mast_opt.mip import Block, Mip, frozen
 from mast_opt.mip.transforms import Extension, extended
@@ -218,7 +219,7 @@ class RobustSearch(Generic[PlanT]):
         instance, is_base = self.instances[name], name == next(iter(self.instances))
         if is_base:
             self.kind.check_memory(instance, together=len(self.instances), heuristics_too=False)
-        formulate = self.kind.formulations["base"] if is_base else self.stages.formulate
+        formulate = self.kind.formulation.formulations["base"] if is_base else self.stages.formulate
         formulation: Formulation[Any] = formulate(instance)
         return formulation
 

@@ -145,7 +145,7 @@ def whatif(  # noqa: PLR0913 - one question, with the limits of its solves
         solution = base if name == BASE else solved(instance, begin)
         unknown = before is None or solution.plan is None
         moved = {} if unknown else questions.moved(problem, instance, before, solution.plan)
-        base_verdict = None if begin is None else kind.verify(instance, begin)
+        base_verdict = None if begin is None else kind.verification.verify(instance, begin)
         return Outcome(name, instance, solution, moved, base_verdict, losses[name])
 
     first, *others = in_parallel(outcome, instances, jobs, cancel)

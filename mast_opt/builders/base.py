@@ -60,9 +60,9 @@ class ProblemBuilder:
             "provenance": provenance,
         }
         self._check_header()
-        self._rows: dict[str, list[Mapping[str, Any]]] = {table.name: [] for table in self._kind.schema.tables}
+        self._rows: dict[str, list[Mapping[str, Any]]] = {table.name: [] for table in self._kind.tables.schema.tables}
         self._keys: dict[str, set[tuple[str | None, ...]]] = {name: set() for name in self._rows}
-        self._listed: dict[str, set[str]] = {axis.name: set() for axis in self._kind.schema.axes if axis.table}
+        self._listed: dict[str, set[str]] = {axis.name: set() for axis in self._kind.tables.schema.axes if axis.table}
 
     def _check_header(self) -> None:
         """Raises InstanceError for faults of the header: those of an instance without tables that name no table."""
@@ -81,7 +81,7 @@ class ProblemBuilder:
         faults = Faults()
         checked = _Pending(self, faults)
         for table, cells in rows:
-            checked.add(self._kind.schema.table(table), cells)
+            checked.add(self._kind.tables.schema.table(table), cells)
         if faults:
             raise InstanceError(faults.found)
         checked.keep()
@@ -93,7 +93,7 @@ class ProblemBuilder:
         Raises:
             InstanceError: an entity that every instance needs is missing, or entities contradict one another.
         """
-        required = {table.name for table in self._kind.schema.tables if table.required}
+        required = {table.name for table in self._kind.tables.schema.tables if table.required}
         rows = {name: rows for name, rows in self._rows.items() if rows or name in required}
         return from_tables(self._kind.name, rows, **self._header)
 
@@ -103,7 +103,7 @@ class _Pending:
 
     def __init__(self, builder: ProblemBuilder, faults: Faults) -> None:
         self._builder, self._faults = builder, faults
-        self._axes = {axis.name: axis.table for axis in builder._kind.schema.axes}
+        self._axes = {axis.name: axis.table for axis in builder._kind.tables.schema.axes}
         self._rows: list[tuple[str, Mapping[str, Any], tuple[str | None, ...], dict[str, str]]] = []
 
     def add(self, table: Table, cells: Mapping[str, Any]) -> None:

@@ -45,6 +45,6 @@ def _with_a_plan(path: Path, solution: Solution[Any], out: Path | None, *, inter
 def _heuristics(solution: Solution[Any]) -> str:
     """The heuristics to try instead of an exact solver; none where a part is frozen, which not all of them can."""
     kind = kind_named(solution.kind)
-    if solution.solver in kind.heuristics or solution.frozen:
+    if solution.solver in kind.solvers.heuristics or solution.frozen:
         return ""
-    return " or ".join(f"--solver {name}" for name in kind.heuristics if name not in kind.constructive)
+    return " or ".join(f"--solver {name}" for name in kind.solvers.heuristics if name not in kind.solvers.constructive)

@@ -64,7 +64,7 @@ def check_bound(
         PlanError: there is a certificate and the kind of problem has none.
     """
     kind = kind_of(problem)
-    if arrays is not None and kind.certified_bound is None:
+    if arrays is not None and kind.verification.certified_bound is None:
         raise PlanError([Fault("certificate.npz", f"no such file in a plan for {kind.name}")])
     order = problem.objective.order
     stated = _first_bound(fields, order)
@@ -72,14 +72,14 @@ def check_bound(
     wrong: list[Violation] = []
     faults: tuple[str, ...] = ()
     bound, source = None, ""
-    if arrays is not None and kind.certified_bound is not None:
+    if arrays is not None and kind.verification.certified_bound is not None:
         try:
-            bound, source = kind.certified_bound(problem, arrays), "certificate.npz"
+            bound, source = kind.verification.certified_bound(problem, arrays), "certificate.npz"
         except PlanError as error:
             wrong.append(Violation("certificate", (), 0.0 if stated is None else stated, 0.0, "proven"))
             faults = tuple(map(str, error.faults))
-    elif kind.instance_bound is not None:
-        bound, source = kind.instance_bound(problem), "the instance alone"
+    elif kind.verification.instance_bound is not None:
+        bound, source = kind.verification.instance_bound(problem), "the instance alone"
     if stated is not None and bound is not None and not _reaches(bound, stated):
         if arrays is not None:
             wrong.append(Violation("bound", (), stated - bound, bound, "as certificate.npz proves"))
@@ -97,7 +97,7 @@ def _reaches(bound: float, stated: float) -> bool:
 
 def _is_heuristic(kind: Kind[Any, Any], fields: Mapping[str, Any]) -> bool:
     """Is the stated bound one of our heuristic's for the whole instance? With a frozen part it is of the rest."""
-    return text_in(fields, "solver") in kind.heuristics and not fields.get("frozen")
+    return text_in(fields, "solver") in kind.solvers.heuristics and not fields.get("frozen")
 
 
 def _first_bound(fields: Mapping[str, Any], order: tuple[str, ...]) -> float | None:

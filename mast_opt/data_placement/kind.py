@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from mast_opt.data_placement.analysis.current_state import present
 from mast_opt.data_placement.analysis.static_conflicts import conflicts
 from mast_opt.data_placement.formulation.codec import FREEZING
@@ -26,8 +24,18 @@ from mast_opt.data_placement.tetris.priced_terms import TETRIS
 from mast_opt.data_placement.verification.certificate import certified_bound
 from mast_opt.data_placement.verification.verifier import verify
 from mast_opt.kind.analysis_hooks import AnalysisHooks
+from mast_opt.kind.interfaces import (
+    AnalysisInterface,
+    FormulationInterface,
+    GenerateInterface,
+    MigrationInterface,
+    PresentationInterface,
+    SolverInterface,
+    TableInterface,
+    VerificationInterface,
+)
 from mast_opt.kind.kind import Kind
-from mast_opt.search.interface import Rehearsal, SearchContext, SearchResult
+from mast_opt.search.interface import HeuristicSolver, Rehearsal, SearchContext, SearchResult
 
 
 def _tetris(problem: DataPlacement, tools: SearchContext, start: Plan | None) -> SearchResult[Plan]:
@@ -36,50 +44,41 @@ def _tetris(problem: DataPlacement, tools: SearchContext, start: Plan | None) ->
     return tetris(problem, tools, start, tools.params_as(TetrisParams))
 
 
-def _rehearsals(solver: str, problem: DataPlacement | None) -> tuple[Rehearsal, ...]:
+def _rehearsals(problem: DataPlacement | None) -> tuple[Rehearsal, ...]:
     from mast_opt.data_placement.tetris.kernel_rehearsals import rehearsals
 
     return rehearsals(problem)
 
 
-def _questions() -> AnalysisHooks:
+def _hooks() -> AnalysisHooks:
     from mast_opt.data_placement.analysis.hooks import QUESTIONS  # only when something is asked
 
     return QUESTIONS
 
 
-KIND: Kind[DataPlacement, Any] = Kind(
+KIND: Kind[DataPlacement, Plan] = Kind(
     name=DataPlacement.kind,
     title="Data placement: where each dataset lives and each workload runs",
     problem_type=DataPlacement,
     plan_type=Plan,
-    schema=SCHEMA,
-    plan_schema=PLAN_SCHEMA,
     terms=TERMS,
-    rules=RULES,
-    build=problem_from_tables,
-    unbuild=problem_to_tables,
-    build_plan=plan_from_tables,
-    unbuild_plan=plan_to_tables,
-    check_plan=check_plan,
-    conflicts=conflicts,
-    warnings=warnings,
-    verify=verify,
-    formulations={"base": base},
-    size=size,
-    heuristics={"tetris": _tetris},
-    params={"tetris": TetrisParams},
-    rehearsals=_rehearsals,
-    pricing={"tetris": TETRIS},
-    families=FAMILIES,
-    sections=sections,
-    present=present,
-    today=today,
-    certified_bound=certified_bound,
-    exporters={".dat": write_dat},
-    questions=_questions,
-    steps=migration_plan,
-    charts=charts,
-    freezing=FREEZING,
-    example=EXAMPLE,
+    tables=TableInterface(
+        schema=SCHEMA,
+        plan_schema=PLAN_SCHEMA,
+        rules=RULES,
+        problem_from_tables=problem_from_tables,
+        problem_to_tables=problem_to_tables,
+        plan_from_tables=plan_from_tables,
+        plan_to_tables=plan_to_tables,
+        warnings=warnings,
+        exporters={".dat": write_dat},
+        example=EXAMPLE,
+    ),
+    formulation=FormulationInterface({"base": base}, size=size, fixed_parts=FREEZING),
+    verification=VerificationInterface(verify, check_plan, certified_bound),
+    solvers=SolverInterface({"tetris": HeuristicSolver(_tetris, TETRIS, TetrisParams, rehearsals=_rehearsals)}),
+    generate=GenerateInterface(FAMILIES),
+    presentation=PresentationInterface(sections, charts),
+    analysis=AnalysisInterface(conflicts, current_state=present, current_plan=today, hooks=_hooks),
+    migration=MigrationInterface(migration_plan),
 )

@@ -25,7 +25,7 @@ def checksum(problem: Problem[Any]) -> str:
     """
     use_tables("compute a checksum")
     kind = kind_of(problem)
-    return checksum_of(kind.schema, *kind.unbuild(problem))
+    return checksum_of(kind.tables.schema, *kind.tables.problem_to_tables(problem))
 
 
 def checksum_of(schema: Schema, header: Header, tables: Tables) -> str:

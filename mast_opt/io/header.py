@@ -63,7 +63,7 @@ def from_fields(fields: Mapping[str, Any], kind: Kind[Any, Any], file: str, faul
     top = _Fields(fields, file, faults)
     top.refuse_unknown(_TOP)
     rules, objective = top.inner("rules"), top.inner("objective")
-    rules.refuse_unknown(rule.name for rule in kind.rules)
+    rules.refuse_unknown(rule.name for rule in kind.tables.rules)
     objective.refuse_unknown(_OBJECTIVE)
     mode = objective.choice("mode", MODES, MODES[0]) or MODES[0]
     return Header(
@@ -74,7 +74,7 @@ def from_fields(fields: Mapping[str, Any], kind: Kind[Any, Any], file: str, faul
             tier_weights=_tier_weights(objective.inner("tier_weights")),
             order=_order(objective, mode, tuple(kind.terms)),
         ),
-        rules={rule.name: _rule(rules, rule) for rule in kind.rules},
+        rules={rule.name: _rule(rules, rule) for rule in kind.tables.rules},
         provenance=top.text("provenance", ""),
     )
 

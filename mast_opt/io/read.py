@@ -57,12 +57,12 @@ class Reading:
     @cached_property
     def conflicts(self) -> tuple[Conflict, ...]:
         """Limits that contradict one another: the files are well-formed, but no plan can meet them."""
-        return self.kind.conflicts(self.problem)
+        return self.kind.analysis.conflicts(self.problem)
 
     @property
     def notes(self) -> tuple[str, ...]:
         """Sentences for a person; nothing in them is wrong."""
-        absent = [f"no table {name}: {self.kind.schema.table(name).missing}" for name in self.missing]
+        absent = [f"no table {name}: {self.kind.tables.schema.table(name).missing}" for name in self.missing]
         return (*(str(rounding) for rounding in self.roundings), *absent)
 
 
@@ -112,14 +112,14 @@ def _read_instance(path: Path, started: float) -> Reading:
         raise InstanceError(faults.found, "" if fields is not None else _mistaken(path, "plan"))
     kind = kind_named(name)
     problem, checked, warnings = problem_from(source, fields, kind, faults)
-    there = [table.name for table in kind.schema.tables if table.name not in checked.tables.missing]
+    there = [table.name for table in kind.tables.schema.tables if table.name not in checked.tables.missing]
     return Reading(
         problem=problem,
         kind=kind,
         path=path,
         format=source.format,
         rows={name: checked.tables.rows(name) for name in there},
-        missing=tuple(table.name for table in kind.schema.tables if table.name in checked.tables.missing),
+        missing=tuple(table.name for table in kind.tables.schema.tables if table.name in checked.tables.missing),
         roundings=checked.roundings,
         warnings=warnings,
         seconds=time.perf_counter() - started,
@@ -134,14 +134,14 @@ def problem_from(
     ``fields`` are those of the source's header. Raises InstanceError with these faults and all that are found here.
     """
     header = from_fields(fields, kind, source.header_file, faults)
-    checked = _check(source, kind.schema, faults)
+    checked = _check(source, kind.tables.schema, faults)
     if checked is None or faults:
         raise InstanceError(faults.found)
     try:
-        problem = kind.build(header, checked.tables)
+        problem = kind.tables.problem_from_tables(header, checked.tables)
     except InstanceError as error:
         raise InstanceError([_placed(fault, source, checked) for fault in error.faults]) from None
-    suspicious = (*kind.warnings(checked.tables), *label_warnings(kind.schema, checked.tables))
+    suspicious = (*kind.tables.warnings(checked.tables), *label_warnings(kind.tables.schema, checked.tables))
     return problem, checked, tuple(_placed(one, source, checked) for one in suspicious)
 
 
@@ -180,8 +180,8 @@ def _read_plan_of(problem: Problem[PlanT], path: Path) -> PlanReading[PlanT]:
     if source is None:
         raise PlanError(faults.found)
     fields = _plan_fields(source, kind, faults)
-    header, instance = kind.unbuild(problem)
-    foreign = _foreign(fields, header.name, checksum_of(kind.schema, header, instance))
+    header, instance = kind.tables.problem_to_tables(problem)
+    foreign = _foreign(fields, header.name, checksum_of(kind.tables.schema, header, instance))
     plan = plan_from(problem, source, instance.axes, faults, foreign or ("" if fields else _mistaken(path, "instance")))
     return PlanReading(plan, fields, None if "checksum" not in fields else not foreign, foreign)
 
@@ -195,11 +195,11 @@ def plan_from(
     Raises PlanError with these faults and all that are found here.
     """
     kind = kind_of(problem)
-    checked = _check(source, kind.plan_schema, faults, axes)
+    checked = _check(source, kind.tables.plan_schema, faults, axes)
     if checked is None or faults:
         raise PlanError(faults.found, cause)
     try:
-        return kind.build_plan(problem, checked.tables)
+        return kind.tables.plan_from_tables(problem, checked.tables)
     except (InstanceError, PlanError) as error:
         raise PlanError([_placed(fault, source, checked) for fault in error.faults], cause) from None
 

@@ -110,7 +110,7 @@ def plan_from_tables(problem: Problem[PlanT], tables: Mapping[str, Any]) -> Plan
     """
     use_tables("read a plan")
     kind = kind_of(problem)
-    _, instance = kind.unbuild(problem)
+    _, instance = kind.tables.problem_to_tables(problem)
     faults = Faults()
     return plan_from(problem, MemorySource(tables, {}, "plan_from_tables", faults), instance.axes, faults)
 
@@ -135,13 +135,13 @@ def to_tables(problem: Problem[PlanT], plan: PlanT | Planned[PlanT] | None = Non
     use_tables("read an instance")
     kind = kind_of(problem)
     if plan is None:
-        _, tables = kind.unbuild(problem)
-        return _frames(kind.schema, tables)
+        _, tables = kind.tables.problem_to_tables(problem)
+        return _frames(kind.tables.schema, tables)
     given: Any = plan
     if not isinstance(given, kind.plan_type) and hasattr(given, "status"):
         given = _plan_of(given)
     check_plan(kind, problem, given)
-    return _frames(kind.plan_schema, kind.unbuild_plan(problem, given))
+    return _frames(kind.tables.plan_schema, kind.tables.plan_to_tables(problem, given))
 
 
 def _plan_of(solution: Planned[PlanT]) -> PlanT:

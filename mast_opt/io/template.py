@@ -34,7 +34,9 @@ def write_template(kind: str, path: str | PathLike[str], *, force: bool = False)
     if target.suffix.lower() != ".xlsx":
         raise UsageError(f"{path}: expected a name that ends in .xlsx")
     check_free(target, force=force)
-    rules = {rule.name: rule.default for rule in chosen.rules}
+    rules = {rule.name: rule.default for rule in chosen.tables.rules}
     header = Header(chosen.name, f"my-{chosen.name}", Objective(dict(chosen.terms)), rules)
     with new_file(target) as partial:
-        template.write_template(partial, chosen.schema, to_fields(header), chosen.rules, chosen.example)
+        template.write_template(
+            partial, chosen.tables.schema, to_fields(header), chosen.tables.rules, chosen.tables.example
+        )

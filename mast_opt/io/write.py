@@ -53,7 +53,7 @@ def write(problem: Problem[Any], path: str | PathLike[str], format: str | None =
     if format not in FORMATS:
         raise UsageError(f"there is no format {format!r}; expected one of: {one_of(FORMATS)}")
     kind = kind_of(problem)
-    header, tables = kind.unbuild(problem)
+    header, tables = kind.tables.problem_to_tables(problem)
     if not header.name.strip():
         raise InstanceError([Fault("instance: name", "a name that is not empty", value=header.name)])
     if UNSAFE.search(header.name) and faulty_labels(pl.Series([whole_letters(header.name.strip(" "))]))[0]:
@@ -64,13 +64,13 @@ def write(problem: Problem[Any], path: str | PathLike[str], format: str | None =
             raise UsageError(f"{target.name}: a file in the format {format} needs a name that ends in .{format}")
         check_free(target, force=force)
         with new_file(target) as partial:
-            _FILE_WRITERS[format](partial, fields, kind.schema, tables)
+            _FILE_WRITERS[format](partial, fields, kind.tables.schema, tables)
     else:
         if _format_of(target) in _FILE_WRITERS:
             raise UsageError(f"{target.name}: {format} tables make a folder; choose a name without {target.suffix}")
-        with new_folder(target, _only("instance", kind.schema, force)) as partial:
+        with new_folder(target, _only("instance", kind.tables.schema, force)) as partial:
             (partial / "instance.toml").write_text(toml_text(fields), encoding="utf-8", newline="\n")
-            write_tables(partial, format, kind.schema, tables)
+            write_tables(partial, format, kind.tables.schema, tables)
 
 
 def check_target(problem: Problem[Any], path: str | PathLike[str], *, force: bool = False) -> None:
@@ -79,7 +79,7 @@ def check_target(problem: Problem[Any], path: str | PathLike[str], *, force: boo
     if _format_of(target) in _FILE_WRITERS:
         check_free(target, force=force)
     else:
-        _only("instance", kind_of(problem).schema, force)(target)
+        _only("instance", kind_of(problem).tables.schema, force)(target)
     check_writable(target)
 
 
@@ -111,17 +111,17 @@ def write_plan(
         raise UsageError(f"plan.toml gets {one_of(_RESERVED)} by itself; leave out {one_of(clash)}")
     kind = kind_of(problem)
     check_plan(kind, problem, plan)
-    header, instance = kind.unbuild(problem)
+    header, instance = kind.tables.problem_to_tables(problem)
     stated = {
         "format": FORMAT,
         "kind": kind.name,
         "instance": header.name,
-        "checksum": checksum_of(kind.schema, header, instance),
+        "checksum": checksum_of(kind.tables.schema, header, instance),
         **fields,
     }
-    with new_folder(Path(path).absolute(), _only("plan", kind.plan_schema, force=True)) as partial:
+    with new_folder(Path(path).absolute(), _only("plan", kind.tables.plan_schema, force=True)) as partial:
         (partial / "plan.toml").write_text(toml_text(stated), encoding="utf-8", newline="\n")
-        write_tables(partial, "csv", kind.plan_schema, kind.unbuild_plan(problem, plan))
+        write_tables(partial, "csv", kind.tables.plan_schema, kind.tables.plan_to_tables(problem, plan))
         if certificate is not None:
             write_certificate(partial, certificate)
         write_events(partial, events)
@@ -130,7 +130,7 @@ def write_plan(
 def check_plan_target(problem: Problem[Any], path: str | PathLike[str]) -> None:
     """Raises InputError where ``write_plan`` would refuse to write because of what is there, or could not write."""
     target = Path(path).absolute()
-    _only("plan", kind_of(problem).plan_schema, force=True)(target)
+    _only("plan", kind_of(problem).tables.plan_schema, force=True)(target)
     check_writable(target)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any
 
 from mast_opt.job_placement.analysis.current_state import present
 from mast_opt.job_placement.exhaustive.params import ExhaustiveParams, ExhaustiveRepairParams
@@ -26,39 +25,49 @@ from mast_opt.job_placement.tables.problem_tables import problem_from_tables, pr
 from mast_opt.job_placement.tables.schema import PLAN_SCHEMA, RULES, SCHEMA
 from mast_opt.job_placement.verification.verifier import verify
 from mast_opt.kind.analysis_hooks import AnalysisHooks
+from mast_opt.kind.interfaces import (
+    AnalysisInterface,
+    FormulationInterface,
+    GenerateInterface,
+    MigrationInterface,
+    PresentationInterface,
+    SolverInterface,
+    TableInterface,
+    VerificationInterface,
+)
 from mast_opt.kind.kind import Kind
-from mast_opt.search.interface import Heuristic, Rehearsal, SearchContext, SearchResult
+from mast_opt.search.interface import HeuristicSolver, Pricing, Rehearsal, SearchContext, SearchResult
 from mast_opt.search.params import Params
 
 
-def _lazy(module: str, function: str, params: type[Params] | None = None) -> Heuristic:
-    """A solver of the room ``exhaustive``, with parameters if it has some; its kernels are loaded when it is first
-    asked for."""
+def _solver(module: str, function: str, priced: Pricing, params: type[Params] | None = None) -> HeuristicSolver:
+    """A solver of the subpackage ``exhaustive``, with parameters if it has some; its kernels are loaded when it is
+    first asked for."""
 
-    def solver(problem: JobPlacement, tools: SearchContext, start: Plan | None) -> SearchResult[Plan]:
+    repairs = params is ExhaustiveRepairParams
+
+    def search(problem: JobPlacement, tools: SearchContext, start: Plan | None) -> SearchResult[Plan]:
         loaded = import_module(f"mast_opt.job_placement.exhaustive.{module}")
         given = () if params is None else (tools.params_as(params),)
         found: SearchResult[Plan] = getattr(loaded, function)(problem, tools, start, *given)
         return found
 
-    return solver
+    def own_rehearsals(problem: JobPlacement | None) -> tuple[Rehearsal, ...]:
+        from mast_opt.job_placement.live_fleet.kernel_rehearsals import rehearsals
+
+        return rehearsals(problem, repairs=repairs)
+
+    return HeuristicSolver(search, priced, params, constructive=not repairs, rehearsals=own_rehearsals)
 
 
-_REPAIR = "exhaustive+repair"
 _SOLVERS = {
-    "exhaustive": _lazy("solver", "exhaustive", ExhaustiveParams),
-    _REPAIR: _lazy("ruin_and_recreate", "exhaustive_repair", ExhaustiveRepairParams),
-    "federated": _lazy("baselines", "federated"),
-    "random": _lazy("baselines", "random"),
-    "least-loaded": _lazy("baselines", "least_loaded"),
-    "best-fit": _lazy("baselines", "best_fit"),
+    "exhaustive": _solver("solver", "exhaustive", PRICED, ExhaustiveParams),
+    "exhaustive+repair": _solver("ruin_and_recreate", "exhaustive_repair", PRICED, ExhaustiveRepairParams),
+    "federated": _solver("baselines", "federated", BY_RULE),
+    "random": _solver("baselines", "random", BY_RULE),
+    "least-loaded": _solver("baselines", "least_loaded", BY_RULE),
+    "best-fit": _solver("baselines", "best_fit", BY_RULE),
 }
-
-
-def _rehearsals(solver: str, problem: JobPlacement | None) -> tuple[Rehearsal, ...]:
-    from mast_opt.job_placement.live_fleet.kernel_rehearsals import rehearsals
-
-    return rehearsals(solver, problem)
 
 
 def _live() -> tuple[Rehearsal, ...]:
@@ -67,44 +76,35 @@ def _live() -> tuple[Rehearsal, ...]:
     return live()
 
 
-def _questions() -> AnalysisHooks:
+def _hooks() -> AnalysisHooks:
     from mast_opt.job_placement.analysis.hooks import QUESTIONS  # only when something is asked
 
     return QUESTIONS
 
 
-KIND: Kind[JobPlacement, Any] = Kind(
+KIND: Kind[JobPlacement, Plan] = Kind(
     name=JobPlacement.kind,
     title="Job placement: which pending job runs where, and which running one makes room",
     problem_type=JobPlacement,
     plan_type=Plan,
-    schema=SCHEMA,
-    plan_schema=PLAN_SCHEMA,
     terms=TERMS,
-    rules=RULES,
-    build=problem_from_tables,
-    unbuild=problem_to_tables,
-    build_plan=plan_from_tables,
-    unbuild_plan=plan_to_tables,
-    check_plan=check_plan,
-    warnings=warnings,
-    verify=verify,
-    formulations={"base": base, "strong": strong},
-    size=size,
-    heuristics=_SOLVERS,
-    params={"exhaustive": ExhaustiveParams, _REPAIR: ExhaustiveRepairParams},
-    pricing={name: PRICED if name.startswith("exhaustive") else BY_RULE for name in _SOLVERS},
-    constructive=frozenset(_SOLVERS) - {_REPAIR},
-    rehearsals=_rehearsals,
-    live=_live,
-    families=FAMILIES,
-    sizes_help=SIZES_HELP,
-    sections=sections,
-    present=present,
-    exporters={".dat": write_dat},
-    steps=migration_plan,
-    charts=charts,
-    freezing=FREEZING,
-    example=EXAMPLE,
-    questions=_questions,
+    tables=TableInterface(
+        schema=SCHEMA,
+        plan_schema=PLAN_SCHEMA,
+        rules=RULES,
+        problem_from_tables=problem_from_tables,
+        problem_to_tables=problem_to_tables,
+        plan_from_tables=plan_from_tables,
+        plan_to_tables=plan_to_tables,
+        warnings=warnings,
+        exporters={".dat": write_dat},
+        example=EXAMPLE,
+    ),
+    formulation=FormulationInterface({"base": base, "strong": strong}, size=size, fixed_parts=FREEZING),
+    verification=VerificationInterface(verify, check_plan),
+    solvers=SolverInterface(_SOLVERS, _live),
+    generate=GenerateInterface(FAMILIES, SIZES_HELP),
+    presentation=PresentationInterface(sections, charts),
+    analysis=AnalysisInterface(current_state=present, hooks=_hooks),
+    migration=MigrationInterface(migration_plan),
 )

@@ -82,3 +82,32 @@ Chart = HeatMap | Bars | Flows | Lines
 def grid(values: Sequence[Sequence[float | None]]) -> tuple[Values, ...]:
     """Rows of values, made immutable."""
     return tuple(tuple(None if value is None else float(value) for value in row) for row in values)
+
+
+class Form(enum.Enum):
+    """What the cells of a section's column are, so that a report knows how to show them."""
+
+    TEXT = "text"
+    COUNT = "a number of things"
+    AMOUNT = "a quantity, in the unit of the column's title"
+    RATIO = "demand over supply; above 1 is too much"
+    FILL = "the used share of something that cannot be exceeded"
+
+
+@dataclass(frozen=True)
+class Head:
+    """The head of a section's column."""
+
+    title: str
+    form: Form = Form.TEXT
+
+
+@dataclass(frozen=True)
+class Section:
+    """A table for people; what matters most comes first, so that a report may cut it."""
+
+    title: str
+    heads: tuple[Head, ...]
+    rows: tuple[tuple[str | float | int | None, ...], ...]
+    note: str = ""
+    """One sentence that says what to remember."""

@@ -211,3 +211,23 @@ class Heuristic(Protocol):
             tools: limits, random numbers, progress, and a solver of sub-problems.
             start: the plan to begin from; None for none.
         """
+
+
+def _no_rehearsals(problem: object) -> tuple[()]:
+    return ()
+
+
+@dataclass(frozen=True)
+class HeuristicSolver:
+    """A heuristic with what ``solve`` has to know of it."""
+
+    search: Heuristic
+    pricing: Pricing
+    """The terms that it takes into account; ``solve`` refuses it where a weighted term is missing."""
+    params: type[Params] | None = None
+    """The class of its parameters, of which it finds an object in ``SearchContext.params``; None: it has none."""
+    constructive: bool = False
+    """Does it build one plan and end? It takes neither a start nor a number of iterations then."""
+    rehearsals: Callable[[Any], tuple[Rehearsal, ...]] = _no_rehearsals
+    """Problem → what compiles every kernel that it can call on this problem, the longest first; for None, on any
+    problem."""

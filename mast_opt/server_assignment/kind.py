@@ -3,8 +3,18 @@
 from __future__ import annotations
 
 from mast_opt.kind.analysis_hooks import AnalysisHooks
+from mast_opt.kind.interfaces import (
+    AnalysisInterface,
+    FormulationInterface,
+    GenerateInterface,
+    MigrationInterface,
+    PresentationInterface,
+    SolverInterface,
+    TableInterface,
+    VerificationInterface,
+)
 from mast_opt.kind.kind import Kind
-from mast_opt.search.interface import Pricing, Rehearsal, SearchContext, SearchResult
+from mast_opt.search.interface import HeuristicSolver, Pricing, Rehearsal, SearchContext, SearchResult
 from mast_opt.server_assignment.analysis.current_state import present
 from mast_opt.server_assignment.formulation.codec import FREEZING
 from mast_opt.server_assignment.formulation.formulation import base
@@ -32,13 +42,13 @@ def _ras(problem: ServerAssignment, tools: SearchContext, start: Plan | None) ->
     return ras(problem, tools, start, tools.params_as(RasParams))
 
 
-def _rehearsals(solver: str, problem: ServerAssignment | None) -> tuple[Rehearsal, ...]:
+def _rehearsals(problem: ServerAssignment | None) -> tuple[Rehearsal, ...]:
     from mast_opt.server_assignment.ras.kernel_rehearsals import rehearsals
 
     return rehearsals()
 
 
-def _questions() -> AnalysisHooks:
+def _hooks() -> AnalysisHooks:
     from mast_opt.server_assignment.analysis.hooks import QUESTIONS  # only when something is asked
 
     return QUESTIONS
@@ -52,32 +62,26 @@ KIND: Kind[ServerAssignment, Plan] = Kind(
     title="Server assignment: which servers form which cluster",
     problem_type=ServerAssignment,
     plan_type=Plan,
-    schema=SCHEMA,
-    plan_schema=PLAN_SCHEMA,
     terms=TERMS,
-    rules=(),
-    build=problem_from_tables,
-    unbuild=problem_to_tables,
-    build_plan=plan_from_tables,
-    unbuild_plan=plan_to_tables,
-    check_plan=check_plan,
-    warnings=warnings,
-    verify=verify,
-    formulations={"base": base},
-    size=size,
-    heuristics={"ras": _ras},
-    params={"ras": RasParams},
-    rehearsals=_rehearsals,
-    pricing={"ras": Pricing(frozenset(_PRICED))},
-    families=FAMILIES,
-    sections=sections,
-    present=present,
-    today=today,
-    certified_bound=certified_bound,
-    exporters={".dat": write_dat},
-    steps=migration_plan,
-    charts=charts,
-    freezing=FREEZING,
-    example=EXAMPLE,
-    questions=_questions,
+    tables=TableInterface(
+        schema=SCHEMA,
+        plan_schema=PLAN_SCHEMA,
+        rules=(),
+        problem_from_tables=problem_from_tables,
+        problem_to_tables=problem_to_tables,
+        plan_from_tables=plan_from_tables,
+        plan_to_tables=plan_to_tables,
+        warnings=warnings,
+        exporters={".dat": write_dat},
+        example=EXAMPLE,
+    ),
+    formulation=FormulationInterface({"base": base}, size=size, fixed_parts=FREEZING),
+    verification=VerificationInterface(verify, check_plan, certified_bound),
+    solvers=SolverInterface(
+        {"ras": HeuristicSolver(_ras, Pricing(frozenset(_PRICED)), RasParams, rehearsals=_rehearsals)}
+    ),
+    generate=GenerateInterface(FAMILIES),
+    presentation=PresentationInterface(sections, charts),
+    analysis=AnalysisInterface(current_state=present, current_plan=today, hooks=_hooks),
+    migration=MigrationInterface(migration_plan),
 )

@@ -22,12 +22,12 @@ from mast_opt.core.errors import Interrupted, UnsupportedOption, UsageError, Ver
 from mast_opt.core.number_format import plain, seconds
 from mast_opt.core.solve_result import Event, Limit, SolveParams, Status, within_gap
 from mast_opt.core.verdict import Verdict
-from mast_opt.kind.kind import Formulation, Kind
+from mast_opt.kind.formulation import Formulation
+from mast_opt.kind.kind import Kind
 from mast_opt.kind.problem import PlanT, Problem
 from mast_opt.registry import check_plan, kind_of
 from mast_opt.search.interface import (
     Certificate,
-    Pricing,
     SearchContext,
     SearchMonitor,
     SearchResult,
@@ -48,7 +48,7 @@ OptionValue = str | int | float | bool
 
 def solver_names(kind: Kind[Any, Any]) -> tuple[str, ...]:
     """Every solver that takes this kind of problem: the backends, then our heuristics."""
-    return (*backends.names(), *kind.heuristics)
+    return (*backends.names(), *kind.solvers.heuristics)
 
 
 def verify(problem: Problem[PlanT], plan: PlanT) -> Verdict:
@@ -60,7 +60,7 @@ def verify(problem: Problem[PlanT], plan: PlanT) -> Verdict:
     """
     kind = kind_of(problem)
     check_plan(kind, problem, plan)
-    return kind.verify(problem, plan)
+    return kind.verification.verify(problem, plan)
 
 
 @checked(
@@ -141,8 +141,8 @@ def solve(  # noqa: PLR0913 - what can be asked of a solve is said in one call
     check_params(asked)
     changed = {} if chosen is None else _logged(chosen)
     fixed = frozen(kind, problem, start, freeze) if freeze else None
-    stated = problem if fixed is None or solver not in kind.heuristics else fixed.rules(solver)
-    conflicts = kind.conflicts(stated)
+    stated = problem if fixed is None or solver not in kind.solvers.heuristics else fixed.rules(solver)
+    conflicts = kind.analysis.conflicts(stated)
     certificate: Certificate | None = None
     strategy: Strategy | None = None
     versions: dict[str, str] = {}
@@ -218,7 +218,7 @@ def _loaded(
 
     Raises UsageError for options that no backend gets, BackendUnavailable for a library that is missing.
     """
-    if solver not in kind.heuristics:
+    if solver not in kind.solvers.heuristics:
         backend = backends.get(solver)
         with clock.phase(COMPILE):
             return backend, {solver: backend.version()}
@@ -249,7 +249,7 @@ def _compile(kind: Kind[Any, Any], solver: str, problem: Problem[Any], params: S
 def _unsolved(kind: Kind[Any, PlanT], problem: Problem[PlanT], start: PlanT | None, words: str, clock: Clock) -> Answer:
     """What is known before there was a search: the start, if it is valid."""
     with clock.phase("verify"):
-        verdict = None if start is None else kind.verify(problem, start)
+        verdict = None if start is None else kind.verification.verify(problem, start)
     if verdict is None or not verdict.ok:
         return Answer(Status.NO_SOLUTION, None, None, None, None, Limit.INTERRUPT, words)
     stages = tuple(Stage(term, verdict.terms[term], 0.0) for term in problem.objective.order)
@@ -267,7 +267,7 @@ def _after(
 def _verified_with_rules(answer: Answer, fixed: Frozen) -> Answer:
     """The answer, once it is sure that it keeps the part and that the rules which did so changed nothing else."""
     fixed.check(answer.plan)
-    verdict = fixed.kind.verify(fixed.problem, answer.plan)
+    verdict = fixed.kind.verification.verify(fixed.problem, answer.plan)
     if not verdict.ok or answer.verdict is None or verdict.terms != answer.verdict.terms:
         raise VerificationError("the rules that keep a part of the plan change what the plan is worth")
     return replace(answer, verdict=verdict)
@@ -275,40 +275,38 @@ def _verified_with_rules(answer: Answer, fixed: Frozen) -> Answer:
 
 def feasible_current_plan(kind: Kind[Any, PlanT], problem: Problem[PlanT]) -> PlanT | None:
     """The present state, if it is known and breaks no rule."""
-    plan = kind.today(problem)
-    return plan if plan is not None and kind.verify(problem, plan).ok else None
+    plan = kind.analysis.current_plan(problem)
+    return plan if plan is not None and kind.verification.verify(problem, plan).ok else None
 
 
 def _check(kind: Kind[Any, Any], solver: str, iterations: int | None, formulation: str) -> None:
-    if solver not in kind.heuristics and solver not in backends.names():
+    if solver not in kind.solvers.heuristics and solver not in backends.names():
         known = ", ".join(solver_names(kind))
         raise UsageError(f"no solver for {kind.name} is called {solver!r}; expected one of: {known}")
-    if iterations is not None and solver not in kind.heuristics:
+    if iterations is not None and solver not in kind.solvers.heuristics:
         raise UsageError(
-            f"iterations is for {', '.join(kind.heuristics)}; {solver} has its own limits among its options"
+            f"iterations is for {', '.join(kind.solvers.heuristics)}; {solver} has its own limits among its options"
         )
-    if formulation not in kind.formulations:
-        known = ", ".join(kind.formulations)
+    if formulation not in kind.formulation.formulations:
+        known = ", ".join(kind.formulation.formulations)
         raise UsageError(f"{kind.name} has no formulation called {formulation!r}; expected one of: {known}")
-    if formulation != "base" and solver in kind.heuristics:
+    if formulation != "base" and solver in kind.solvers.heuristics:
         raise UsageError(f"{solver} uses no formulation; leave it out, or choose a MIP backend")
-    if iterations is not None and solver in kind.constructive:
+    if iterations is not None and solver in kind.solvers.constructive:
         raise UsageError(f"{solver} has no iterations: it {_one_plan(kind)}")
 
 
 def _check_terms(kind: Kind[Any, Any], problem: Problem[Any], solver: str, params: Params | None) -> None:
     """Raises UnsupportedOption for a term with a weight that the heuristic does not take into account."""
-    if solver not in kind.heuristics:
+    if solver not in kind.solvers.heuristics:
         return
     weights, order = problem.objective.weights, problem.objective.order
     weighted = order or tuple(term for term, weight in weights.items() if weight)
-    missing = kind.pricing.get(solver, Pricing(frozenset())).missing(problem, weighted, params)
+    missing = kind.solvers.heuristics[solver].pricing.missing(problem, weighted, params)
     if not missing:
         return
     reasons = "; ".join(f"{solver} does not price {term}{f': {why}' if why else ''}" for term, why in missing.items())
-    able = [
-        name for name in kind.heuristics if name in kind.pricing and not kind.pricing[name].missing(problem, weighted)
-    ]
+    able = [name for name, ours in kind.solvers.heuristics.items() if not ours.pricing.missing(problem, weighted)]
     change = "leave it out of the order" if order else "set its weight to 0"
     raise UnsupportedOption(f"{reasons}. Choose {', '.join([*able, 'a MIP backend such as highs'])}, or {change}")
 
@@ -319,12 +317,12 @@ def _check_start(
     if start is None:
         return
     check_plan(kind, problem, start)
-    if solver in kind.constructive and not freeze:
+    if solver in kind.solvers.constructive and not freeze:
         raise UsageError(f"{solver} takes no start: it {_one_plan(kind)}")
 
 
 def _one_plan(kind: Kind[Any, Any]) -> str:
-    others = ", ".join(name for name in kind.heuristics if name not in kind.constructive)
+    others = ", ".join(name for name in kind.solvers.heuristics if name not in kind.solvers.constructive)
     return f"builds one plan and ends; leave it out, or choose {others} or a MIP backend"
 
 
@@ -364,13 +362,13 @@ def _by_heuristic(
 ) -> tuple[Answer, Certificate | None]:
     stop = tools.watch.stop
     with clock.phase("solve"):
-        found = interruptibly(lambda: kind.heuristics[solver](problem, tools, start), stop.cancel)
+        found = interruptibly(lambda: kind.solvers.heuristics[solver].search(problem, tools, start), stop.cancel)
     if problem.objective.lexicographic and not found.stages:
         found = _unguided(problem.objective.order, found)
     if found.plan is None:
         return Answer(Status.NO_SOLUTION, None, None, None, found.bound, found.limit, found.message), found.certificate
     with clock.phase("verify"):
-        verdict = kind.verify(problem, found.plan)
+        verdict = kind.verification.verify(problem, found.plan)
     if not verdict.ok:
         raise VerificationError(f"{solver} returned a plan that breaks {verdict.violations[0]}")
     stages = tuple(

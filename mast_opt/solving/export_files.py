@@ -34,8 +34,8 @@ def formulate(problem: Problem[Any], formulation: str = "base") -> Mip:
         FormulationTooLarge: the program would need more memory than there is.
     """
     kind = kind_of(problem)
-    if formulation not in kind.formulations:
-        known = ", ".join(kind.formulations)
+    if formulation not in kind.formulation.formulations:
+        known = ", ".join(kind.formulation.formulations)
         raise UsageError(f"{kind.name} has no formulation called {formulation!r}; expected one of: {known}")
     mip: Mip = kind.formulate(problem, formulation, to_solve=False).mip
     order = problem.objective.order
@@ -73,14 +73,14 @@ def export(
     if plan is not None:
         check_plan(kind, problem, plan)
         with _fresh_file(out, force) as partial:
-            kind.plan_exporters[suffix](problem, plan, partial)
+            kind.tables.plan_exporters[suffix](problem, plan, partial)
     elif suffix in _TABLES:
         write(problem, out, force=force)
     elif suffix in PROGRAM_WRITERS:
         write_program(formulate(problem, formulation or "base"), out, force=force)
     else:
         with _fresh_file(out, force) as partial:
-            kind.exporters[suffix](problem, partial)
+            kind.tables.exporters[suffix](problem, partial)
 
 
 def check_format(problem: Problem[Any], out: Path, formulation: str | None = None, *, of_plan: bool = False) -> None:
@@ -89,12 +89,14 @@ def check_format(problem: Problem[Any], out: Path, formulation: str | None = Non
     if of_plan:
         if formulation is not None:
             raise UsageError("a formulation is how an instance is stated; it has no meaning with a plan")
-        if not kind.plan_exporters:
+        if not kind.tables.plan_exporters:
             raise UsageError(f"there is no format of another tool for plans of {kind.name}; leave out the plan")
-        if suffix not in kind.plan_exporters:
-            raise UsageError(f"{out}: expected a name that ends in {' or '.join(kind.plan_exporters)}, for a plan")
+        if suffix not in kind.tables.plan_exporters:
+            raise UsageError(
+                f"{out}: expected a name that ends in {' or '.join(kind.tables.plan_exporters)}, for a plan"
+            )
         return
-    known = (*PROGRAM_WRITERS, *kind.exporters, *_TABLES[:-1])
+    known = (*PROGRAM_WRITERS, *kind.tables.exporters, *_TABLES[:-1])
     if suffix not in (*known, ""):
         raise UsageError(
             f"{out}: expected a name that ends in one of {', '.join(known)}, or none for a folder of tables"

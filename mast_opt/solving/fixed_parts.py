@@ -14,7 +14,8 @@ from mast_opt.core.arrays import IntArray
 from mast_opt.core.errors import UnsupportedOption, UsageError
 from mast_opt.core.wording import did_you_mean
 from mast_opt.io.faults import one_of
-from mast_opt.kind.kind import FixedParts, Formulation, Kind
+from mast_opt.kind.formulation import FixedParts, Formulation
+from mast_opt.kind.kind import Kind
 from mast_opt.kind.problem import PlanT, Problem
 from mast_opt.kind.schema import Table, Tables
 from mast_opt.mip.program import Block
@@ -98,10 +99,10 @@ class Frozen:
     def check(self, plan: object) -> None:
         """Raises UsageError where a plan does not keep the part: its rows cannot be distinguished from equal ones, or
         break a rule."""
-        unbuild = self.kind.unbuild_plan
+        unbuild = self.kind.tables.plan_to_tables
         before, after = unbuild(self.problem, self.plan), unbuild(self.problem, plan)
         for name in self.freezing.tables:
-            table = self.kind.plan_schema.table(name)
+            table = self.kind.tables.plan_schema.table(name)
             lost = self._rows(table, before) ^ self._rows(table, after)
             if lost:
                 raise UsageError(
@@ -135,10 +136,10 @@ def frozen(
     Raises:
         UsageError: there is nothing to keep, or no such part or name.
     """
-    freezing = kind.freezing
+    freezing = kind.formulation.fixed_parts
     if freezing is None:
         raise UsageError(f"parts of a plan for {kind.name} cannot be frozen")
-    plan = kind.today(problem) if start is None else start
+    plan = kind.analysis.current_plan(problem) if start is None else start
     if plan is None:
         raise UsageError(f"{problem.name} does not give the present state; give the plan whose part is frozen as start")
     axes = _axes(kind, problem)
@@ -155,7 +156,7 @@ def frozen(
 
 
 def _axes(kind: Kind[Any, Any], problem: Problem[Any]) -> Mapping[str, tuple[str, ...]]:
-    return kind.unbuild(problem)[1].axes
+    return kind.tables.problem_to_tables(problem)[1].axes
 
 
 def _positions(what: str, names: Sequence[str], labels: Sequence[str]) -> Positions:

@@ -41,16 +41,17 @@ _lock = threading.RLock()
 
 def needed(kind: Kind[Any, Any], solver: str, problem: Any | None = None) -> tuple[Rehearsal, ...]:
     """The rehearsals for a solver on a problem; without a problem, on any."""
-    own = kind.rehearsals(solver, problem) if solver in kind.heuristics else ()
-    if solver in kind.constructive:
+    ours = kind.solvers.heuristics.get(solver)
+    own = ours.rehearsals(problem) if ours is not None else ()
+    if ours is not None and ours.constructive:
         return own
     return (*own, Rehearsal(PROGRAMS, partial(_state_program, kind)))
 
 
 def all_needed(kind: Kind[Any, Any]) -> tuple[Rehearsal, ...]:
     """The rehearsals for every solver and every live object of a kind."""
-    every = [rehearsal for solver in kind.heuristics for rehearsal in needed(kind, solver)]
-    return tuple({rehearsal.name: rehearsal for rehearsal in (*every, *kind.live())}.values())
+    every = [rehearsal for solver in kind.solvers.heuristics for rehearsal in needed(kind, solver)]
+    return tuple({rehearsal.name: rehearsal for rehearsal in (*every, *kind.solvers.live())}.values())
 
 
 def rehearse(
@@ -302,13 +303,13 @@ def _state_program(kind: Kind[Any, Any], tools: SearchContext) -> None:
     """State a small instance in every formulation, and scale it as backends do."""
     from mast_opt.mip.scaling import scale
 
-    for formulation in kind.formulations.values():
+    for formulation in kind.formulation.formulations.values():
         scale(formulation(smallest(kind)).mip)
 
 
 def smallest(kind: Kind[Any, Any]) -> Any:
     """An instance of the kind's first family, as small as does not matter."""
-    (family, *_) = kind.families.values()
+    (family, *_) = kind.generate.families.values()
     sizes = {size: min(default, SMALLEST) for size, default in family.sizes.items()}
     return family.generate(np.random.default_rng(0), **sizes)
 

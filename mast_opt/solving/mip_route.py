@@ -15,7 +15,8 @@ from mast_opt.backends.base import Backend
 from mast_opt.core.errors import BackendError, VerificationError
 from mast_opt.core.solve_result import AGREEMENT, Event, Limit, SolveParams, SolveResult, Status, within_gap
 from mast_opt.core.verdict import Verdict
-from mast_opt.kind.kind import Formulation, Kind
+from mast_opt.kind.formulation import Formulation
+from mast_opt.kind.kind import Kind
 from mast_opt.kind.problem import PlanT, Problem
 from mast_opt.mip import Mip
 from mast_opt.solving.clock import Clock
@@ -227,7 +228,7 @@ class ExactSolve:
             bound = result.bound if not slack else bound
             with self._clock.phase("verify"):
                 plan = formulation.decode(result.x)
-                verdict = self._kind.verify(self._problem, plan)
+                verdict = self._kind.verification.verify(self._problem, plan)
             if verdict.ok or formulation.exact is not None:
                 self._agree(mip, result, formulation, plan, verdict)
                 return _Checked(replace(result, bound=bound), plan, verdict)

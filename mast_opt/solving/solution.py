@@ -104,7 +104,7 @@ def write_plan(problem: Problem[PlanT], solution: Solution[PlanT], path: str | P
         raise UsageError(f"there is no plan to write: the solve ended {solution.status.value}")
     check_plan(kind, problem, solution.plan)
     _check_labels(problem, solution)
-    _check_worth(kind.verify(problem, solution.plan), solution)
+    _check_worth(kind.verification.verify(problem, solution.plan), solution)
     certificate = None if solution.certificate is None else solution.certificate.arrays()
     io.write_plan(problem, solution.plan, plan_fields(solution), path, certificate, solution.events)
 

@@ -44,6 +44,6 @@ def solvers(kind: str | None = None) -> tuple[SolverInfo, ...]:
     )
     taken: dict[str, list[str]] = {}
     for one in kinds:
-        for name in kind_named(one).heuristics:
+        for name in kind_named(one).solvers.heuristics:
             taken.setdefault(name, []).append(one)
     return (*exact, *(SolverInfo(name, tuple(of), False) for name, of in taken.items()))

@@ -23,10 +23,10 @@ def params_class(kind: Kind[Any, Any], solver: str) -> type[Params]:
     Raises:
         UsageError: it has none, or is a MIP backend; says which solvers of the kind have some.
     """
-    cls = kind.params.get(solver)
+    cls = kind.solvers.params.get(solver)
     if cls is not None:
         return cls
-    able = ", ".join(kind.params)
+    able = ", ".join(kind.solvers.params)
     others = f"; of the solvers for {kind.name} these have: {able}" if able else ""
     if solver in backends.names():
         raise UsageError(f"{solver} is a MIP backend: it takes options by its own names and has no parameters{others}")
@@ -40,7 +40,7 @@ def solver_params(kind: Kind[Any, Any], solver: str, given: Params | Mapping[str
         UsageError: parameters of another solver, a name that there is not, or a value that does not fit.
     """
     if given is None or (isinstance(given, Mapping) and not given):
-        cls = kind.params.get(solver)
+        cls = kind.solvers.params.get(solver)
         return None if cls is None else cls()
     if not isinstance(given, (Params, Mapping)):
         raise refuse("params", given, 'the parameters of a solver, or a mapping as in {"sub_mip.gap": 0.01}')

@@ -3,8 +3,18 @@
 from __future__ import annotations
 
 from mast_opt.kind.analysis_hooks import AnalysisHooks
+from mast_opt.kind.interfaces import (
+    AnalysisInterface,
+    FormulationInterface,
+    GenerateInterface,
+    MigrationInterface,
+    PresentationInterface,
+    SolverInterface,
+    TableInterface,
+    VerificationInterface,
+)
 from mast_opt.kind.kind import Kind
-from mast_opt.search.interface import Pricing, Rehearsal, SearchContext, SearchResult
+from mast_opt.search.interface import HeuristicSolver, Pricing, Rehearsal, SearchContext, SearchResult
 from mast_opt.task_reassignment.analysis.current_state import present
 from mast_opt.task_reassignment.analysis.static_conflicts import conflicts
 from mast_opt.task_reassignment.formulation.codec import FREEZING
@@ -33,13 +43,13 @@ def _twine(problem: TaskReassignment, tools: SearchContext, start: Plan | None) 
     return twine(problem, tools, start, tools.params_as(TwineParams))
 
 
-def _rehearsals(solver: str, problem: TaskReassignment | None) -> tuple[Rehearsal, ...]:
+def _rehearsals(problem: TaskReassignment | None) -> tuple[Rehearsal, ...]:
     from mast_opt.task_reassignment.twine.kernel_rehearsals import rehearsals
 
     return rehearsals()
 
 
-def _questions() -> AnalysisHooks:
+def _hooks() -> AnalysisHooks:
     from mast_opt.task_reassignment.analysis.hooks import QUESTIONS  # only when something is asked
 
     return QUESTIONS
@@ -53,34 +63,27 @@ KIND: Kind[TaskReassignment, Plan] = Kind(
     title="Task reassignment: which machine runs which process",
     problem_type=TaskReassignment,
     plan_type=Plan,
-    schema=SCHEMA,
-    plan_schema=PLAN_SCHEMA,
     terms=TERMS,
-    rules=(),
-    build=problem_from_tables,
-    unbuild=problem_to_tables,
-    build_plan=plan_from_tables,
-    unbuild_plan=plan_to_tables,
-    check_plan=check_plan,
-    conflicts=conflicts,
-    warnings=warnings,
-    verify=verify,
-    formulations={"base": base},
-    size=size,
-    heuristics={"twine": _twine},
-    params={"twine": TwineParams},
-    rehearsals=_rehearsals,
-    pricing={"twine": Pricing(frozenset(_PRICED))},
-    families=FAMILIES,
-    sections=sections,
-    present=present,
-    exporters={".dat": write_dat, ".txt": write_model},
-    plan_exporters={".txt": write_assignment},
-    today=today,
-    instance_bound=aggregate_bound,
-    steps=migration_plan,
-    charts=charts,
-    freezing=FREEZING,
-    example=EXAMPLE,
-    questions=_questions,
+    tables=TableInterface(
+        schema=SCHEMA,
+        plan_schema=PLAN_SCHEMA,
+        rules=(),
+        problem_from_tables=problem_from_tables,
+        problem_to_tables=problem_to_tables,
+        plan_from_tables=plan_from_tables,
+        plan_to_tables=plan_to_tables,
+        warnings=warnings,
+        exporters={".dat": write_dat, ".txt": write_model},
+        plan_exporters={".txt": write_assignment},
+        example=EXAMPLE,
+    ),
+    formulation=FormulationInterface({"base": base}, size=size, fixed_parts=FREEZING),
+    verification=VerificationInterface(verify, check_plan, instance_bound=aggregate_bound),
+    solvers=SolverInterface(
+        {"twine": HeuristicSolver(_twine, Pricing(frozenset(_PRICED)), TwineParams, rehearsals=_rehearsals)}
+    ),
+    generate=GenerateInterface(FAMILIES),
+    presentation=PresentationInterface(sections, charts),
+    analysis=AnalysisInterface(conflicts, current_state=present, current_plan=today, hooks=_hooks),
+    migration=MigrationInterface(migration_plan),
 )

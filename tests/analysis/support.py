@@ -16,7 +16,7 @@ from tests.data_placement.support import proven
 
 def members(problem: Any, answer: Explanation) -> tuple[Elastic, list[int]]:
     """The limits of a conflict as numbers of an Elastic."""
-    relief = kind_of(problem).questions().relief
+    relief = kind_of(problem).analysis.hooks().relief
     assert relief is not None
     elastic = Elastic(relief(problem))
     assert answer.limits is not None
@@ -48,6 +48,6 @@ def check_repairs(problem: Any, answer: Explanation) -> None:
         assert repair.changes
         assert all(repair.changes)
         assert mast_opt.verify(repair.problem, repair.plan).ok
-        assert not kind_of(problem).conflicts(repair.problem)
+        assert not kind_of(problem).analysis.conflicts(repair.problem)
     prices = [repair.price for repair in answer.repairs]
     assert prices == sorted(prices)

@@ -131,7 +131,7 @@ def test_every_alternative_moves_the_whole_workload_and_nothing_else(
             assert np.array_equal(some(one.plan).run_share[kept], plan.run_share[others])
             assert (some(one.plan).run_workload[~kept] == w).all()
             assert some(one.plan).run_share[~kept].sum() == (0 if one.words == "left out" else SHARE)
-            kind.verify(problem, some(one.plan))
+            kind.verification.verify(problem, some(one.plan))
 
 
 def test_unknown_names_and_broken_plans() -> None:

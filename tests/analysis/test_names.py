@@ -16,6 +16,6 @@ def test_what_scenarios_count_from_the_base_plan_is_no_metric(kind: str, tmp_pat
     problem = mast_opt.read(tmp_path / "example.xlsx")
     solution = mast_opt.solve(problem)
     assert solution.verdict is not None
-    counted = kind_named(kind).questions().moved(problem, problem, solution.plan, solution.plan)
+    counted = kind_named(kind).analysis.hooks().moved(problem, problem, solution.plan, solution.plan)
     assert counted
     assert not set(counted) & {*solution.verdict.metrics, *solution.verdict.terms}

@@ -82,8 +82,8 @@ def test_the_robust_plan_with_residency_is_the_best_of_all_replicas() -> None:
         pinned=grid(),
     )
     scenario = Scenario("it", {"lose_regions": ["b"]})
-    base = kind_of(one).questions().priced(one)
-    changed = kind_of(one).questions().priced(happened(kind_of(one), one, scenario))
+    base = kind_of(one).analysis.hooks().priced(one)
+    changed = kind_of(one).analysis.hooks().priced(happened(kind_of(one), one, scenario))
     best = np.inf
     for logs, images in product([(1, 0, 0), (0, 1, 0), (1, 1, 0)], [(0, 1, 0), (0, 0, 1), (0, 1, 1)]):
         place = np.array([logs, images, (0, 0, 1)], np.bool_)

@@ -28,7 +28,7 @@ def test_what_a_region_would_take_is_what_losing_it_takes(problem: DataPlacement
     assert [one.region for one in answer.regions] == list(problem.regions)
     for one in answer.regions:
         changes = {"lose_regions": [one.region]}
-        scenario = kind_of(problem).questions().changes["lose_regions"].apply(problem, [one.region])
+        scenario = kind_of(problem).analysis.hooks().changes["lose_regions"].apply(problem, [one.region])
         assert QUESTIONS.loss is not None
         assert one.loss == QUESTIONS.loss(problem, scenario, changes, plan)[1]
     single = {problem.datasets[i]: problem.regions[held[i].argmax()] for i in range(len(held)) if held[i].sum() == 1}

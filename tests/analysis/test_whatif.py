@@ -215,7 +215,7 @@ def test_recourse_and_its_formulation_agree(problem: DataPlacement, data: st.Dat
     scenario = after(problem, **rule, lose_regions=[data.draw(st.sampled_from(problem.regions))])
     held = plan.place & TWO_STAGE.alive(scenario).reshape(plan.place.shape)
     if (scenario.pinned & ~held).any():  # lacking, or both pinned and forbidden
-        assert kind_of(problem).conflicts(TWO_STAGE.recourse(scenario, plan, False))
+        assert kind_of(problem).analysis.conflicts(TWO_STAGE.recourse(scenario, plan, False))
         return
     formulation = TWO_STAGE.formulate(scenario)
     fixed = formulation.mip.fix(TWO_STAGE.shared(formulation.mip), held.ravel().astype(float))

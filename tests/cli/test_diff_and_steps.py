@@ -131,14 +131,14 @@ def test_there_is_no_way_to_a_plan_that_breaks_limits(call: Call, instance: Path
 @pytest.mark.parametrize("name", kind_names())
 def test_every_kind_has_differences_and_steps(name: str) -> None:
     kind = kind_named(name)
-    family = next(iter(kind.families.values()))
+    family = next(iter(kind.generate.families.values()))
     problem = mast_opt.generate(name, None, **{size: min(default, 5) for size, default in family.sizes.items()})
     solution = mast_opt.solve(problem, time_limit_s=20, gap=0.5)
     assert solution.plan is not None
     same = mast_opt.diff(problem, solution.plan, solution.plan)
     assert not same.differs
     assert same.objective.by == 0
-    if kind.steps is not None:
+    if kind.migration.steps is not None:
         assert not mast_opt.steps(problem, solution.plan).stuck
     else:
         with pytest.raises(mast_opt.UsageError, match="no steps"):

@@ -51,11 +51,11 @@ def stored(instance: str) -> Any:
 def use(problem: Any) -> None:
     """What is done with any instance before a solve; and it is written."""
     kind = kind_of(problem)
-    kind.conflicts(problem)
-    kind.present(problem)
-    today = kind.today(problem)
+    kind.analysis.conflicts(problem)
+    kind.analysis.current_state(problem)
+    today = kind.analysis.current_plan(problem)
     if today is not None:
-        kind.verify(problem, today)
+        kind.verification.verify(problem, today)
     with tempfile.TemporaryDirectory() as folder:
         mast_opt.write(problem, Path(folder) / "again")
 

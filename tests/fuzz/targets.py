@@ -98,7 +98,7 @@ def _read_instance(folder: Path) -> None:
 
 def _make_plan(kind: str, form: str, folder: Path) -> None:
     source = INSTANCES / PLANS[kind][1]
-    tables = {table.name: source / f"{table.name}.csv" for table in kind_named(kind).plan_schema.tables}
+    tables = {table.name: source / f"{table.name}.csv" for table in kind_named(kind).tables.plan_schema.tables}
     frames = {name: pl.read_csv(file) for name, file in tables.items() if file.exists()}
     if form == "csv":
         shutil.copytree(source, folder / "p", ignore=shutil.ignore_patterns("certificate.npz", "events.jsonl"))
@@ -133,12 +133,12 @@ def _read_plan(kind: str, folder: Path) -> None:
     (path,) = folder.iterdir()
     problem = stored(PLANS[kind][0])
     reading = read_plan_of(problem, path)
-    verdict = kind_of(problem).verify(problem, reading.plan)
+    verdict = kind_of(problem).verification.verify(problem, reading.plan)
     [str(violation) for violation in verdict.violations]
 
 
 def _make_scenarios(kind: str, folder: Path) -> None:
-    changes = kind_named(kind).questions().changes
+    changes = kind_named(kind).analysis.hooks().changes
     lines = [f'[[scenario]]\nname = "{key}"\nweight = 2\n{change.example}\n' for key, change in changes.items()]
     everything = "\n".join(change.example for change in changes.values())
     text = "\n".join([*lines, f'[[scenario]]\nname = "all"\n{everything}\n'])
@@ -206,7 +206,7 @@ def _read_certified_servers(folder: Path) -> None:
 
 def _check_certificate(problem: Any, folder: Path) -> None:
     arrays = read_certificate(folder)
-    bound = kind_of(problem).certified_bound
+    bound = kind_of(problem).verification.certified_bound
     assert bound is not None
     if arrays is not None:
         bound(problem, arrays)

@@ -12,31 +12,31 @@ from mast_opt.data_placement import Plan
 from mast_opt.io import FORMATS, checksum, read, read_plan, write, write_plan
 from mast_opt.registry import kind_named, kind_names
 
-FAMILIES = [(kind, family) for kind in kind_names() for family in kind_named(kind).families]
+FAMILIES = [(kind, family) for kind in kind_names() for family in kind_named(kind).generate.families]
 
 
 @pytest.mark.parametrize(("name", "family"), FAMILIES)
 def test_a_generated_instance_survives(name: str, family: str, tmp_path: Path) -> None:
     kind = kind_named(name)
-    recipe = kind.families[family]
+    recipe = kind.generate.families[family]
     sizes = {size: max(3, count // 20) for size, count in recipe.sizes.items()}
     problem = recipe.generate(np.random.default_rng(1), **sizes)
-    header, tables = kind.unbuild(problem)
+    header, tables = kind.tables.problem_to_tables(problem)
     for format in FORMATS:
         path = tmp_path / (f"a.{format}" if format in ("xlsx", "json") else format)
         write(problem, path, format)
         again = read(path)
         assert checksum(again) == checksum(problem), format
-        found_header, found = kind.unbuild(again)
+        found_header, found = kind.tables.problem_to_tables(again)
         assert found_header == header
         assert found.missing == tables.missing
-        for table in kind.schema.tables:
+        for table in kind.tables.schema.tables:
             assert found.rows(table.name) == tables.rows(table.name)
 
 
 def test_a_data_placement_plan_survives(tmp_path: Path) -> None:
     kind = kind_named("data-placement")
-    problem = kind.families["features"].generate(np.random.default_rng(2), datasets=6, workloads=5, regions=3)
+    problem = kind.generate.families["features"].generate(np.random.default_rng(2), datasets=6, workloads=5, regions=3)
     plan = Plan(
         place=problem.stored | problem.pinned,
         run_workload=np.array([0, 0, 3]),

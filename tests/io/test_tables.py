@@ -51,7 +51,7 @@ SHAPES: dict[str, Callable[[pl.DataFrame], Any]] = {
 
 
 def header_of(problem: Any) -> dict[str, Any]:
-    header, _ = kind_named(problem.kind).unbuild(problem)
+    header, _ = kind_named(problem.kind).tables.problem_to_tables(problem)
     return {name: value for name, value in to_fields(header).items() if name in HEADER}
 
 
@@ -218,6 +218,6 @@ def test_plans_are_checked_against_the_problem() -> None:
     elsewhere = {"assignments": first.with_columns(machine=pl.lit("moon"))}
     with pytest.raises(PlanError, match=r"assignments, row 1, column machine: found 'moon'; expected a label that"):
         mast_opt.plan_from_tables(problem, elsewhere)
-    plan = kind_named("task-reassignment").today(problem)
+    plan = kind_named("task-reassignment").analysis.current_plan(problem)
     with pytest.raises(UsageError, match="a plan for data-placement"):
         mast_opt.to_tables(other, plan)

@@ -25,7 +25,7 @@ def test_the_examples_solve(call: Call, name: str, tmp_path: Path) -> None:
     assert record["kind"] == name
     problem = mast_opt.read(path)
     assert dict(problem.objective.weights) == dict(kind_named(name).terms)
-    assert set(kind_named(name).example) == {table.name for table in kind_named(name).schema.tables}
+    assert set(kind_named(name).tables.example) == {table.name for table in kind_named(name).tables.schema.tables}
 
 
 @pytest.mark.parametrize("name", kind_names())
@@ -33,7 +33,7 @@ def test_every_column_is_explained_and_checked(name: str, tmp_path: Path) -> Non
     path = tmp_path / "template.xlsx"
     mast_opt.write_template(name, path)
     book = openpyxl.load_workbook(path)
-    schema = kind_named(name).schema
+    schema = kind_named(name).tables.schema
     assert book.sheetnames == ["instance", *(table.name for table in schema.tables)]
     homes = {axis.name: axis.table for axis in schema.axes}
     for table in schema.tables:

@@ -22,7 +22,7 @@ COMMITTED = sorted(
     for path in ROOT.glob("*/*")
     if path.name != "best_known" and (path.suffix == ".json" or (path / "instance.toml").exists())
 )
-FAMILIES = [(kind, family) for kind in kind_names() for family in kind_named(kind).families]
+FAMILIES = [(kind, family) for kind in kind_names() for family in kind_named(kind).generate.families]
 
 
 def found(path: Path) -> list[str]:
@@ -38,8 +38,8 @@ def test_none_on_committed_instances(path: Path) -> None:
 @pytest.mark.parametrize("seed", range(3))
 def test_none_on_generated_instances(kind: str, family: str, seed: int) -> None:
     problem = mast_opt.generate(kind, family, seed=seed)
-    _, tables = kind_of(problem).unbuild(problem)
-    assert kind_of(problem).warnings(tables) == ()
+    _, tables = kind_of(problem).tables.problem_to_tables(problem)
+    assert kind_of(problem).tables.warnings(tables) == ()
 
 
 @pytest.mark.parametrize("kind", kind_names())

@@ -11,6 +11,15 @@ import pytest
 from mast_opt.core.errors import Fault, InstanceError
 from mast_opt.core.verdict import Conflict
 from mast_opt.kind.header import Header, Rule
+from mast_opt.kind.interfaces import (
+    AnalysisInterface,
+    FormulationInterface,
+    GenerateInterface,
+    PresentationInterface,
+    SolverInterface,
+    TableInterface,
+    VerificationInterface,
+)
 from mast_opt.kind.kind import Kind
 from mast_opt.kind.problem import Problem
 from mast_opt.kind.schema import Axis, Schema, Table, Tables, boolean, choice, integer, label, need, supply
@@ -113,24 +122,25 @@ KIND: Kind[Toy, Any] = Kind(
     title="Toy",
     problem_type=Toy,
     plan_type=Tables,
-    schema=SCHEMA,
-    plan_schema=PLAN_SCHEMA,
-    terms={"peak": 1.0, "overload": 10.0, "idle": 0.0},
-    rules=(
-        Rule("remote_reads", "price", ("price", "forbid"), "may it read elsewhere?"),
-        Rule("days", Fraction(1), (), "days that copies may take"),
+    tables=TableInterface(
+        schema=SCHEMA,
+        plan_schema=PLAN_SCHEMA,
+        rules=(
+            Rule("remote_reads", "price", ("price", "forbid"), "may it read elsewhere?"),
+            Rule("days", Fraction(1), (), "days that copies may take"),
+        ),
+        problem_from_tables=_build,
+        problem_to_tables=lambda toy: (toy.header, toy.tables),
+        plan_from_tables=lambda toy, tables: tables,
+        plan_to_tables=lambda toy, plan: plan,
     ),
-    build=_build,
-    unbuild=lambda toy: (toy.header, toy.tables),
-    build_plan=lambda toy, tables: tables,
-    unbuild_plan=lambda toy, plan: plan,
-    conflicts=_conflicts,
-    verify=_unused,
-    formulations={},
-    heuristics={},
-    pricing={},
-    families={},
-    sections=_unused,
+    terms={"peak": 1.0, "overload": 10.0, "idle": 0.0},
+    analysis=AnalysisInterface(conflicts=_conflicts),
+    verification=VerificationInterface(verify=_unused),
+    formulation=FormulationInterface(formulations={}),
+    solvers=SolverInterface(heuristics={}),
+    generate=GenerateInterface(families={}),
+    presentation=PresentationInterface(sections=_unused),
 )
 
 HEADER = """\

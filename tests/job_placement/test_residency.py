@@ -36,10 +36,10 @@ def regions_of(problem: JobPlacement, plan: mast_opt.job_placement.Plan) -> set[
     return set(problem.server_region[plan.server[reads]].tolist())
 
 
-@pytest.mark.parametrize("solver", ["highs", *KIND.heuristics])
+@pytest.mark.parametrize("solver", ["highs", *KIND.solvers.heuristics])
 def test_every_solver_keeps_jobs_within_the_residency_of_their_data(solver: str, resident: JobPlacement) -> None:
     free = replace(resident, residency=np.zeros_like(resident.residency))
-    iterations = None if solver == "highs" or solver in KIND.constructive else 5
+    iterations = None if solver == "highs" or solver in KIND.solvers.constructive else 5
     plans = [
         mast_opt.solve(problem, solver=solver, threads=1, gap=0.01, iterations=iterations).plan
         for problem in (free, resident)

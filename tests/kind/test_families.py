@@ -13,7 +13,7 @@ from mast_opt.registry import kind_named, kind_names
 SIZES = [
     (kind, family, size)
     for kind in kind_names()
-    for family, made in kind_named(kind).families.items()
+    for family, made in kind_named(kind).generate.families.items()
     for size in made.sizes
 ]
 
@@ -40,7 +40,7 @@ def test_numbers_are_whole(given: dict[str, Any], words: str) -> None:
 
 @pytest.mark.parametrize("kind", kind_names())
 def test_an_unknown_family_or_size_is_named_with_those_there_are(kind: str) -> None:
-    first = next(iter(kind_named(kind).families))
+    first = next(iter(kind_named(kind).generate.families))
     with pytest.raises(UsageError, match=first):
         mast_opt.generate(kind, "no-such-family")
     with pytest.raises(UsageError, match=r"no size called 'lions'"):

@@ -62,7 +62,7 @@ def figures(text: str) -> Figures:
 
 def solved(name: str) -> tuple[Any, Any, mast_opt.Verdict, tuple[Event, ...]]:
     """A small instance of a kind and a plan of it."""
-    family = next(iter(kind_named(name).families.values()))
+    family = next(iter(kind_named(name).generate.families.values()))
     problem = mast_opt.generate(name, None, seed=1, **{size: min(default, 6) for size, default in family.sizes.items()})
     solution = mast_opt.solve(problem, time_limit_s=20, gap=0.3)
     assert solution.verdict is not None
@@ -72,7 +72,7 @@ def solved(name: str) -> tuple[Any, Any, mast_opt.Verdict, tuple[Event, ...]]:
 @pytest.mark.parametrize("name", kind_names())
 def test_every_figure_is_the_verifiers(name: str) -> None:
     problem, plan, verdict, events = solved(name)
-    charts = kind_named(name).charts(problem, plan)
+    charts = kind_named(name).presentation.charts(problem, plan)
     assert any(isinstance(chart, HeatMap) for chart in charts)
     text = page(report(problem, plan, events=events))
     found = figures(text)
@@ -97,7 +97,7 @@ def _values(chart: HeatMap | Bars | Flows | Lines) -> set[float]:
 
 
 def of(kind: str, problem: Any, plan: Any, title: str) -> Any:
-    return next(chart for chart in kind_named(kind).charts(problem, plan) if chart.title == title)
+    return next(chart for chart in kind_named(kind).presentation.charts(problem, plan) if chart.title == title)
 
 
 def flows_of(chart: Chart | None) -> tuple[tuple[str, str, float], ...]:
@@ -110,11 +110,11 @@ def flows_of(chart: Chart | None) -> tuple[tuple[str, str, float], ...]:
 
 def test_charts_of_data_placement_add_up_to_the_metrics() -> None:
     real = mast_opt.read("instances/data_placement/cloud-regions")
-    for problem, plan in ((real, kind_named("data-placement").today(real)), (PROBLEM, PLAN)):
+    for problem, plan in ((real, kind_named("data-placement").analysis.current_plan(real)), (PROBLEM, PLAN)):
         verdict = mast_opt.verify(problem, plan)
         heat = of("data-placement", problem, plan, "GPU demand over supply")
         assert max(_values(replace(heat, before=None))) == verdict.metrics["peak_ratio"]
-        charts = {chart.title: chart for chart in kind_named("data-placement").charts(problem, plan)}
+        charts = {chart.title: chart for chart in kind_named("data-placement").presentation.charts(problem, plan)}
         for title, metric in (("Copies to make", "copied_tb"), ("Reads that stay remote", "remote_tb_per_day")):
             total = sum(amount for *_, amount in flows_of(charts.get(title)))
             assert total == pytest.approx(verdict.metrics[metric], rel=1e-12)
@@ -138,7 +138,7 @@ def test_charts_of_job_placement_add_up_to_the_metrics() -> None:
 
 def test_charts_of_task_reassignment_add_up_to_the_metrics() -> None:
     problem, plan, verdict, _ = solved("task-reassignment")
-    charts = {chart.title: chart for chart in kind_named("task-reassignment").charts(problem, plan)}
+    charts = {chart.title: chart for chart in kind_named("task-reassignment").presentation.charts(problem, plan)}
     flows = flows_of(charts.get("Moves between locations"))
     assert sum(amount for *_, amount in flows) == verdict.metrics["moved_processes"]
 
@@ -185,8 +185,10 @@ def test_reads_that_nobody_does_are_no_flows() -> None:
         remote_share=1000 * one,
     )
     kind = kind_named("data-placement")
-    assert not [chart for chart in kind.charts(PROBLEM, odd) if chart.title == "Reads that stay remote"]
-    [section] = [section for section in kind.sections(PROBLEM, odd) if section.title == "Reads that stay remote"]
+    assert not [chart for chart in kind.presentation.charts(PROBLEM, odd) if chart.title == "Reads that stay remote"]
+    [section] = [
+        section for section in kind.presentation.sections(PROBLEM, odd) if section.title == "Reads that stay remote"
+    ]
     assert section.rows == ()
     assert section.note.startswith("0 of ")
 
@@ -277,7 +279,7 @@ def real(tmp_path_factory: pytest.TempPathFactory) -> Path:
     problem = mast_opt.read("instances/data_placement/cloud-regions")
     path = tmp_path_factory.mktemp("page") / "report.html"
     events = [Event(float(n), 50.0 - n, 10.0 + n / 2) for n in range(20)]
-    write_report(problem, kind_named("data-placement").today(problem), path, events=events)
+    write_report(problem, kind_named("data-placement").analysis.current_plan(problem), path, events=events)
     return path
 
 

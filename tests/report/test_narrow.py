@@ -13,7 +13,7 @@ from rich.console import Console
 import mast_opt
 from mast_opt.analysis.pareto import Frontier, Point
 from mast_opt.analysis.whatif import Outcome
-from mast_opt.kind.kind import Form, Head, Section
+from mast_opt.kind.presentation import Form, Head, Section
 from mast_opt.registry import kind_named, kind_names
 from mast_opt.report.terminal.analysis import _abreast, show_frontier, show_whatif
 from mast_opt.report.terminal.layout import light_table, print_table
@@ -126,7 +126,7 @@ def test_the_tables_of_every_kind_fit_eighty_columns(kind: str, tmp_path: Path) 
     console, text = shown_in(80)
     show_solution(console, problem, solution, 1.0, None)
     assert max(map(len, text.getvalue().splitlines())) <= 80
-    for section in kind_named(kind).sections(problem, solution.plan):
+    for section in kind_named(kind).presentation.sections(problem, solution.plan):
         console, text = shown_in(80)
         show_section(console, section)
         table = text.getvalue().split()

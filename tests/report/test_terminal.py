@@ -14,7 +14,7 @@ import mast_opt
 from mast_opt.analysis.two_stage import Robust
 from mast_opt.core.number_format import UNKNOWN, amounts, percent, plain, seconds
 from mast_opt.core.solve_result import Event, Limit, Status
-from mast_opt.kind.kind import Form, Head, Section
+from mast_opt.kind.presentation import Form, Head, Section
 from mast_opt.report.terminal.analysis import show_robust
 from mast_opt.report.terminal.progress import Progress
 from mast_opt.report.terminal.sections import TOP_ROWS, show_section

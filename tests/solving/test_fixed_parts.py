@@ -26,15 +26,15 @@ def problem_of(seed: int = 0) -> Any:
 
 
 PROBLEM = problem_of()
-TODAY = kind_named("data-placement").today(PROBLEM)
+TODAY = kind_named("data-placement").analysis.current_plan(PROBLEM)
 PARTS = {"dataset": PROBLEM.datasets, "workload": PROBLEM.workloads, "region": PROBLEM.regions}
 
 
 def rows(plan: Any, table: str, what: str, names: set[str]) -> set[tuple[str | None, ...]]:
     """The rows of a table of a plan that mention one of the names, as text."""
     kind = kind_named("data-placement")
-    tables = kind.unbuild_plan(PROBLEM, plan)
-    schema = kind.plan_schema.table(table)
+    tables = kind.tables.plan_to_tables(PROBLEM, plan)
+    schema = kind.tables.plan_schema.table(table)
     columns = []
     for column in schema.columns:
         labels = tables.axes.get(column.axis or "")
@@ -118,18 +118,18 @@ def test_other_heuristics_refuse(kind: str, what: str, solver: str) -> None:
     ],
 )
 def test_every_kind_keeps_a_part(kind: str, what: str) -> None:
-    family = next(iter(kind_named(kind).families.values()))
+    family = next(iter(kind_named(kind).generate.families.values()))
     sizes = {size: min(default, 6) for size, default in family.sizes.items()}
     problem = mast_opt.generate(kind, None, seed=4, **sizes)
-    today = kind_named(kind).today(problem)
+    today = kind_named(kind).analysis.current_plan(problem)
     start = today if today is not None else mast_opt.solve(problem, gap=0.9, time_limit_s=10).plan
-    names = kind_named(kind).unbuild(problem)[1].axes[what][:2]
+    names = kind_named(kind).tables.problem_to_tables(problem)[1].axes[what][:2]
     solution = mast_opt.solve(problem, gap=0.01, time_limit_s=20, start=start, freeze={what: names})
     assert solution.plan is not None
     assert mast_opt.verify(problem, solution.plan).ok
-    table = some(kind_named(kind).freezing).tables[0]
+    table = some(kind_named(kind).formulation.fixed_parts).tables[0]
     changed = next(diff for diff in mast_opt.diff(problem, start, solution.plan).tables if diff.name == table)
-    columns = {column.axis: column.name for column in kind_named(kind).plan_schema.table(table).columns}
+    columns = {column.axis: column.name for column in kind_named(kind).tables.plan_schema.table(table).columns}
     if what in columns and columns[what] in changed.key:
         at = changed.key.index(columns[what])
         touched = {row[0][at] for row in (*changed.added, *changed.removed, *changed.changed)}

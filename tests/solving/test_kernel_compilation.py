@@ -50,17 +50,17 @@ kind = kind_named(KIND)
 
 def priced(problem, solver):
     weights = dict(problem.objective.weights)
-    unpriced = kind.pricing[solver].missing(problem, weights) if solver in kind.pricing else {}
+    unpriced = kind.solvers.heuristics[solver].pricing.missing(problem, weights)
     return replace(problem, objective=replace(problem.objective, weights=weights | dict.fromkeys(unpriced, 0.0)))
 
-for name, family in kind.families.items():
+for name, family in kind.generate.families.items():
     sizes = {size: max(1, default // 8) for size, default in family.sizes.items()}
     small = mast_opt.generate(KIND, name, **sizes)
     mast_opt.solve(small, "highs", gap=0.9, threads=1, time_limit_s=20, options={"mip_max_nodes": 1})
     problem = mast_opt.generate(KIND, name, **EXTRA[name]) if name in EXTRA else small
-    for solver in kind.heuristics:
+    for solver in kind.solvers.heuristics:
         stated = priced(problem, solver)
-        constructive = solver in kind.constructive
+        constructive = solver in kind.solvers.constructive
         for threads in (1,) if constructive else (1, 2):
             mast_opt.solve(stated, solver, iterations=None if constructive else 3, threads=threads, time_limit_s=20)
 """
@@ -150,8 +150,8 @@ def test_every_heuristic_says_what_it_needs() -> None:
         kind = kind_named(name)
         names = [rehearsal.name for rehearsal in compiling.all_needed(kind)]
         assert len(names) == len(set(names))
-        for solver in kind.heuristics:
-            assert kind.rehearsals(solver, None)
+        for solver in kind.solvers.heuristics:
+            assert kind.solvers.heuristics[solver].rehearsals(None)
 
 
 CANCELLED = """

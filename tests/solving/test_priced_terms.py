@@ -13,12 +13,12 @@ from mast_opt.core.errors import UnsupportedOption
 from mast_opt.registry import kind_named, kind_names
 from tests.data_placement.workshop import PROBLEM
 
-EVERY = [(name, solver) for name in kind_names() for solver in kind_named(name).heuristics]
+EVERY = [(name, solver) for name in kind_names() for solver in kind_named(name).solvers.heuristics]
 
 
 def small(name: str, family: str | None = None) -> Any:
     kind = kind_named(name)
-    chosen = kind.families[family or next(iter(kind.families))]
+    chosen = kind.generate.families[family or next(iter(kind.generate.families))]
     return kind, chosen.generate(np.random.default_rng(1), **{size: min(n, 6) for size, n in chosen.sizes.items()})
 
 
@@ -28,8 +28,9 @@ def test_a_term_that_a_heuristic_does_not_price_is_refused(
 ) -> None:
     kind, problem = small(name)
     term = max(problem.objective.weights, key=lambda one: float(problem.objective.weights[one]))
-    pricing = kind.pricing[solver]
-    monkeypatch.setitem(kind.pricing, solver, replace(pricing, terms=pricing.terms - {term}))
+    ours = kind.solvers.heuristics[solver]
+    lacking = replace(ours, pricing=replace(ours.pricing, terms=ours.pricing.terms - {term}))
+    monkeypatch.setitem(kind.solvers.heuristics, solver, lacking)
     with pytest.raises(UnsupportedOption, match=f"{solver} does not price {term}".replace("+", r"\+")):
         mast_opt.solve(problem, solver=solver)
     first = replace(problem, objective=replace(problem.objective, order=(term,)))
@@ -40,7 +41,7 @@ def test_a_term_that_a_heuristic_does_not_price_is_refused(
 @pytest.mark.parametrize(("name", "solver"), EVERY)
 def test_every_heuristic_says_what_it_prices(name: str, solver: str) -> None:
     kind = kind_named(name)
-    assert kind.pricing[solver].terms == set(kind.terms)
+    assert kind.solvers.heuristics[solver].pricing.terms == set(kind.terms)
 
 
 def test_egress_beyond_what_a_mip_solver_can_settle_is_refused() -> None:

@@ -90,7 +90,7 @@ def last_object(printed: str, name: str) -> dict[str, Any]:
 
 
 def _judged(problem: Problem[Any], plan_file: Path) -> dict[str, Any]:
-    verdict = kind_of(problem).verify(problem, read_plan(problem, plan_file))
+    verdict = kind_of(problem).verification.verify(problem, read_plan(problem, plan_file))
     if not verdict.ok:
         broken = "; ".join(str(violation) for violation in verdict.violations[:SHOWN])
         return {"status": Ended.REJECTED.value, "error": f"{len(verdict.violations)} violations: {broken}"}

@@ -132,7 +132,8 @@ def warm(trials: Iterable[Trial], announce: Callable[[str], None]) -> None:
     kinds = {
         trial.source.kind
         for trial in trials
-        if not isinstance(trial.source, Program) and trial.contestant.solver in kind_named(trial.source.kind).heuristics
+        if not isinstance(trial.source, Program)
+        and trial.contestant.solver in kind_named(trial.source.kind).solvers.heuristics
     }
     for kind in sorted(kinds):
         announce(f"compiling the kernels for {kind}, or loading them: up to minutes, once")

@@ -100,7 +100,7 @@ def _warm(trial: Trial, kind: Kind[Any, Any], problem: Problem[Any]) -> None:
     """Load the solver's library and the kernels, which a run is not charged for."""
     solver = trial.contestant.solver
     assert solver is not None
-    if solver not in kind.heuristics:
+    if solver not in kind.solvers.heuristics:
         backends.get(solver).version()
     rehearse(kind, needed(kind, solver, problem))
 

@@ -155,7 +155,7 @@ def _issue(issue: KnownIssue) -> str:
 def is_own(result: Result) -> bool:
     """Whether the solver is one of mast-opt's heuristics."""
     kind = result["source"].get("kind")
-    return kind is not None and result["contestant"].get("solver") in kind_named(kind).heuristics
+    return kind is not None and result["contestant"].get("solver") in kind_named(kind).solvers.heuristics
 
 
 def _losses(chapters: Sequence[Chapter]) -> Iterator[str]:

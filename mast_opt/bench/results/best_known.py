@@ -52,7 +52,7 @@ def offer(instance: Path, folder: Path) -> str:
     """
     problem = read(instance)
     offered = read_plan_of(problem, folder)
-    verdict = kind_of(problem).verify(problem, offered.plan)
+    verdict = kind_of(problem).verification.verify(problem, offered.plan)
     if not verdict.ok or not offered.same_instance:
         why = verdict.violations[0] if verdict.violations else "it is for another version of the instance"
         raise InputError(f"the plan in {folder} is not one for {instance}: {why}")
@@ -60,7 +60,7 @@ def offer(instance: Path, folder: Path) -> str:
     stored = _stored(problem, place)
     before: Verdict | None = None
     if stored is not None:
-        before = kind_of(problem).verify(problem, stored.plan)
+        before = kind_of(problem).verification.verify(problem, stored.plan)
         if before.ok and not better(problem, verdict, before):
             return ""
     with new_folder(place, _keep_nothing) as fresh:

@@ -173,16 +173,16 @@ class _Reader:
         kind = kind_named(source.kind)
         for what, name, known in (
             ("solver", chosen.solver, solver_names(kind)),
-            ("formulation", chosen.formulation, tuple(kind.formulations)),
+            ("formulation", chosen.formulation, tuple(kind.formulation.formulations)),
         ):
             if name not in known:
                 hint = did_you_mean(name, known) or f"; there are: {', '.join(known)}"
                 self._faults.add(f"{self._path.name}, {place}", f"a {what} of {kind.name}{hint}", value=name)
                 return False
-        ours, stated = chosen.solver in kind.heuristics, chosen.formulation
+        ours, stated = chosen.solver in kind.solvers.heuristics, chosen.formulation
         for what, given, wrong, why in (
             ("iterations", chosen.iterations, not ours, "has its own limits among its options"),
-            ("iterations", chosen.iterations, chosen.solver in kind.constructive, "builds one plan and ends"),
+            ("iterations", chosen.iterations, chosen.solver in kind.solvers.constructive, "builds one plan and ends"),
             ("formulation", None if stated == "base" else stated, ours, "uses none"),
             ("options", dict(chosen.options) or None, ours, "has no options"),
         ):
@@ -216,11 +216,11 @@ class _Reader:
     @staticmethod
     def _generated(entry: Mapping[str, Any]) -> Iterator[Source]:
         kind = kind_named(entry["kind"])
-        family = entry.get("family", next(iter(kind.families)))
-        if family not in kind.families:
-            known = ", ".join(kind.families)
+        family = entry.get("family", next(iter(kind.generate.families)))
+        if family not in kind.generate.families:
+            known = ", ".join(kind.generate.families)
             raise UsageError(f"{kind.name} has no family called {family!r}; expected one of: {known}")
-        sizes = kind.families[family].sizes
+        sizes = kind.generate.families[family].sizes
         for name in entry.get("sizes", {}):
             if name not in sizes:
                 raise UsageError(f"{family} has no size called {name!r}; expected some of: {', '.join(sizes)}")

@@ -37,7 +37,7 @@ def command(
         mast-opt backends ras
         mast-opt backends --json
     """
-    classes = {name: cls for kind in kind_names() for name, cls in kind_named(kind).params.items()}
+    classes = {name: cls for kind in kind_names() for name, cls in kind_named(kind).solvers.params.items()}
     run.record["parameters"] = {name: _described(cls) for name, cls in classes.items() if solver in (None, name)}
     if solver is not None:
         chosen = _class_of(solver, classes)

@@ -157,7 +157,7 @@ def _risk(run: Run, problem: Problem[PlanT], plan: PlanT | None, *, full: bool) 
 def _names(problem: Problem[Any], given: Mapping[str, list[str]]) -> list[str]:
     """The names to ask about. Raises UsageError for an option of another kind of problem."""
     kind = kind_of(problem)
-    choices = kind.questions().choices
+    choices = kind.analysis.hooks().choices
     for noun in given:
         if choices is None or noun != choices.noun:
             instead = "" if choices is None else f"; its option is --{choices.noun}"

@@ -64,9 +64,9 @@ def _families() -> str:
     for kind in kind_names():
         about = kind_named(kind)
         lines.append(f"{kind}, families and sizes:")
-        if about.sizes_help:
-            lines.append(entry(f"({about.sizes_help})"))
-        for name, family in about.families.items():
+        if about.generate.sizes_help:
+            lines.append(entry(f"({about.generate.sizes_help})"))
+        for name, family in about.generate.families.items():
             sizes = " ".join(f"--{size.replace('_', '-')} {default}" for size, default in family.sizes.items())
             lines += [entry(f"{name}: {family.help}"), entry(sizes, indent=6)]
         lines.append("")
@@ -75,7 +75,7 @@ def _families() -> str:
 
 def _whole(kind: str, name: str, text: str) -> int:
     """A size as a number. Raises UsageError for what is none, and for what no family of the kind knows as a size."""
-    known = {size for family in kind_named(kind).families.values() for size in family.sizes}
+    known = {size for family in kind_named(kind).generate.families.values() for size in family.sizes}
     if name not in known:
         options = (*_OPTIONS, *(size.replace("_", "-") for size in sorted(known)))
         near = did_you_mean(name.replace("_", "-"), options) or f"; expected some of: {', '.join(sorted(known))}"

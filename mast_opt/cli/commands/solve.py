@@ -226,7 +226,7 @@ def _answer(
     compile_s = run.record["runtime_s"]["compile"] + solution.runtime_s["compile"]
     runtime_s = run.record["runtime_s"] | dict(solution.runtime_s) | {"compile": compile_s}
     run.record.update(solution_keys(solution), runtime_s=runtime_s)
-    today = kind_of(problem).present(problem)
+    today = kind_of(problem).analysis.current_state(problem)
     run.record["today"] = today_keys(today)
     run.record["out"] = None if out is None or solution.plan is None else str(out)
     words = next_step(path, solution, out, interrupted=interrupted)

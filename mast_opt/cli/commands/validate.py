@@ -32,7 +32,7 @@ def command(path: Instance, /, *, strict: Strict = False, json: Json = False, ru
         run.warn(reading.warnings, strict=strict, show=False)
     with run.phase("verify", "checking"):
         conflicts = reading.conflicts
-        today = reading.kind.present(reading.problem)
+        today = reading.kind.analysis.current_state(reading.problem)
     problem = reading.problem
     run.record.update(
         kind=reading.kind.name,

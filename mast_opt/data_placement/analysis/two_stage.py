@@ -18,7 +18,7 @@ from mast_opt.data_placement.formulation.formulation import base
 from mast_opt.data_placement.plan import Plan
 from mast_opt.data_placement.problem import Bools, DataPlacement
 from mast_opt.kind.analysis_hooks import TwoStage
-from mast_opt.kind.kind import Formulation
+from mast_opt.kind.formulation import Formulation
 from mast_opt.mip import Mip
 from mast_opt.mip.transforms import Extension, extended
 

@@ -12,7 +12,7 @@ from mast_opt.core.errors import UnsupportedOption
 from mast_opt.data_placement.formulation.index_sets import IndexSets
 from mast_opt.data_placement.plan import Plan, fill_copies, fill_remote, gpu_demand
 from mast_opt.data_placement.problem import SHARE, Bools, DataPlacement, Ints
-from mast_opt.kind.kind import FixedParts
+from mast_opt.kind.formulation import FixedParts
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,7 +11,7 @@ from mast_opt.data_placement.formulation.codec import Codec, Columns
 from mast_opt.data_placement.formulation.index_sets import IndexSets, cells_of
 from mast_opt.data_placement.plan import Plan
 from mast_opt.data_placement.problem import NO_GPU, SHARE, DataPlacement, Ints
-from mast_opt.kind.kind import Formulation
+from mast_opt.kind.formulation import Formulation
 from mast_opt.mip import Axis, MipBuilder
 
 

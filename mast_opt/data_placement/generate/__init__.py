@@ -24,7 +24,7 @@ from mast_opt.data_placement.generate.variants import (
     weakly_coupled,
 )
 from mast_opt.data_placement.problem import DataPlacement
-from mast_opt.kind.kind import Family
+from mast_opt.kind.family import Family
 
 
 def _family(

@@ -13,7 +13,7 @@ from mast_opt.data_placement.analysis.current_state import complete
 from mast_opt.data_placement.plan import Plan, gpu_demand, read_positions, today
 from mast_opt.data_placement.problem import SHARE, Bools, DataPlacement, Ints
 from mast_opt.data_placement.tables.plan_tables import in_full
-from mast_opt.kind.kind import Form, Head, Section
+from mast_opt.kind.presentation import Form, Head, Section
 
 Cell = str | float | int | None
 

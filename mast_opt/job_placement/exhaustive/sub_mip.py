@@ -17,7 +17,7 @@ from mast_opt.job_placement.plan import Plan
 from mast_opt.job_placement.problem import JobPlacement
 from mast_opt.job_placement.units import Bools, Ints
 from mast_opt.job_placement.verification.verifier import verify
-from mast_opt.kind.kind import Formulation
+from mast_opt.kind.formulation import Formulation
 from mast_opt.search.interface import SearchContext
 from mast_opt.search.sub_mip import LEAST_S, NO_NODE_LIMIT, SubMip
 

@@ -12,7 +12,7 @@ from mast_opt.job_placement.formulation.index_sets import IndexSets
 from mast_opt.job_placement.plan import Plan
 from mast_opt.job_placement.problem import JobPlacement
 from mast_opt.job_placement.units import GPU, WHOLE, Bools, Ints
-from mast_opt.kind.kind import FixedParts
+from mast_opt.kind.formulation import FixedParts
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,7 +12,7 @@ from mast_opt.job_placement.formulation.index_sets import IndexSets, cells_of
 from mast_opt.job_placement.plan import Plan
 from mast_opt.job_placement.problem import JobPlacement
 from mast_opt.job_placement.units import GPU, RACK, RESOURCES, SERVER, WHOLE, Ints
-from mast_opt.kind.kind import Formulation
+from mast_opt.kind.formulation import Formulation
 
 
 def base(problem: JobPlacement) -> Formulation[Plan]:

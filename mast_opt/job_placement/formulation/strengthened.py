@@ -17,7 +17,7 @@ from mast_opt.job_placement.formulation.formulation import PerServer, state
 from mast_opt.job_placement.plan import Plan
 from mast_opt.job_placement.problem import JobPlacement
 from mast_opt.job_placement.units import GPU, WHOLE, Ints
-from mast_opt.kind.kind import Formulation
+from mast_opt.kind.formulation import Formulation
 from mast_opt.mip import frozen
 
 

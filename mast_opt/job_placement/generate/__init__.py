@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 from mast_opt.job_placement.generate.families import features, lexicographic, shared_gpus, standard, study
 from mast_opt.job_placement.problem import JobPlacement
-from mast_opt.kind.kind import Family
+from mast_opt.kind.family import Family
 
 
 def _family(make: Callable[..., JobPlacement], help: str, **sizes: int) -> Family[JobPlacement]:

@@ -21,14 +21,17 @@ SMALL = 6
 """Sizes, at most, of the batch that is placed."""
 
 
-def rehearsals(solver: str, problem: JobPlacement | None) -> tuple[Rehearsal, ...]:
-    """Those that a solver needs on a problem, or on any; the one that takes longest comes first."""
+def rehearsals(problem: JobPlacement | None, *, repairs: bool) -> tuple[Rehearsal, ...]:
+    """Those that a solver needs on a problem, or on any; the one that takes longest comes first.
+
+    ``repairs``: is the solver ``exhaustive+repair``?
+    """
     found = []
     if problem is None or len(problem.tiers) > 1:
         if problem is None or bool((problem.tasks > 1).any()):
             found.append(Rehearsal("victims in a group", _stop_in_a_group))
         found.append(Rehearsal("victims on a server", _stop_on_a_server))
-    if solver == REPAIR:
+    if repairs:
         found.append(Rehearsal("repair", _repair))
     return (*found, Rehearsal("queue", _queue))
 

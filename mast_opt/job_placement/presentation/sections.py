@@ -10,7 +10,7 @@ from mast_opt.job_placement.plan import Plan
 from mast_opt.job_placement.problem import JobPlacement
 from mast_opt.job_placement.units import GPU, WHOLE, Bools
 from mast_opt.job_placement.verification.measures import free_after
-from mast_opt.kind.kind import Form, Head, Section
+from mast_opt.kind.presentation import Form, Head, Section
 
 Cell = str | float | int | None
 MOST_EXPLAINED = 200

@@ -8,8 +8,7 @@ from typing import Any
 
 from mast_opt.core.solve_result import Event
 from mast_opt.core.verdict import Verdict
-from mast_opt.kind.kind import Form, Head, Section
-from mast_opt.kind.presentation import Bars, Chart, Flows, HeatMap, Lines, Scale, Values
+from mast_opt.kind.presentation import Bars, Chart, Flows, Form, Head, HeatMap, Lines, Scale, Section, Values
 from mast_opt.kind.problem import PlanT, Problem
 from mast_opt.registry import kind_of
 from mast_opt.report.html.render import Picture, draw
@@ -122,8 +121,8 @@ def report(
         bound_checked: was the bound in ``fields`` computed again?
     """
     kind = kind_of(problem)
-    today, state = kind.today(problem), kind.present(problem)
-    charts: list[Chart] = list(kind.charts(problem, plan))
+    today, state = kind.analysis.current_plan(problem), kind.analysis.current_state(problem)
+    charts: list[Chart] = list(kind.presentation.charts(problem, plan))
     search = convergence(events)
     if search is not None:
         charts.append(search)
@@ -137,7 +136,7 @@ def report(
         order=problem.objective.order,
         fields=fields or {},
         pictures=tuple((draw(chart), table_of(chart)) for chart in charts),
-        sections=(*kind.sections(problem, plan), *(() if state is None else (today_section(state),))),
+        sections=(*kind.presentation.sections(problem, plan), *(() if state is None else (today_section(state),))),
         provenance=problem.provenance,
         notes=tuple(notes),
         bound_checked=bound_checked,

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from mast_opt.core.number_format import UNKNOWN, amounts, percent, plain
-from mast_opt.kind.kind import Form, Section
+from mast_opt.kind.presentation import Form, Section
 from mast_opt.report.html.content import Report
 from mast_opt.report.html.palette import DARK, LIGHT
 

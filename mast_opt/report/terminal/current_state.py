@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mast_opt.core.wording import counted
 from mast_opt.kind.current_state import CurrentState
-from mast_opt.kind.kind import Form, Head, Section
+from mast_opt.kind.presentation import Form, Head, Section
 
 
 def today_section(state: CurrentState) -> Section:

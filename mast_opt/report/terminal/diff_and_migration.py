@@ -10,8 +10,8 @@ from rich.text import Text
 from mast_opt.analysis.plan_diff import Change, Diff, TableDiff
 from mast_opt.core.number_format import UNKNOWN, plain
 from mast_opt.core.wording import counted
-from mast_opt.kind.kind import Form, Head, Section
 from mast_opt.kind.migration_plan import Move, Order
+from mast_opt.kind.presentation import Form, Head, Section
 from mast_opt.report.terminal.current_state import today_section
 from mast_opt.report.terminal.layout import light_table, print_table, print_words
 from mast_opt.report.terminal.sections import TOP_ROWS, show_section

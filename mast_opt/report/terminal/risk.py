@@ -7,7 +7,7 @@ from rich.text import Text
 
 from mast_opt.core.wording import counted
 from mast_opt.kind.analysis_hooks import Risk
-from mast_opt.kind.kind import Form, Head, Section
+from mast_opt.kind.presentation import Form, Head, Section
 from mast_opt.report.terminal.sections import TOP_ROWS, show_section
 
 

@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from mast_opt.core.number_format import UNKNOWN, amounts, percent
-from mast_opt.kind.kind import Form, Head, Section
+from mast_opt.kind.presentation import Form, Head, Section
 
 TOP_ROWS = 12
 """Rows of a long table that are shown unless all are asked for."""

@@ -57,7 +57,7 @@ def show_solution(
     else:
         _terms(console, problem.objective.weights, solution.verdict)
     _metrics(console, solution.verdict.metrics)
-    for section in kind_of(problem).sections(problem, solution.plan):
+    for section in kind_of(problem).presentation.sections(problem, solution.plan):
         show_section(console, section, rows)
 
 

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from mast_opt.core.arrays import FloatArray, IntArray
-from mast_opt.kind.kind import FixedParts
+from mast_opt.kind.formulation import FixedParts
 from mast_opt.server_assignment.formulation.disaggregation import expand
 from mast_opt.server_assignment.formulation.index_sets import IndexSets, counted
 from mast_opt.server_assignment.plan import Plan

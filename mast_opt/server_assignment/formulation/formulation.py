@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mast_opt.kind.kind import Formulation
+from mast_opt.kind.formulation import Formulation
 from mast_opt.mip import MipBuilder
 from mast_opt.server_assignment.formulation.codec import Codec, Holdings
 from mast_opt.server_assignment.formulation.index_sets import pairs_of

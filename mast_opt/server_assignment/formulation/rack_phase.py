@@ -13,7 +13,7 @@ import numpy as np
 
 from mast_opt.core.arrays import FloatArray
 from mast_opt.core.solve_result import SolveParams
-from mast_opt.kind.kind import Formulation
+from mast_opt.kind.formulation import Formulation
 from mast_opt.mip import MipBuilder
 from mast_opt.search.interface import MipSolver
 from mast_opt.server_assignment.formulation.disaggregation import given_out

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from mast_opt.kind.kind import Family
+from mast_opt.kind.family import Family
 from mast_opt.server_assignment.generate.standard import standard
 from mast_opt.server_assignment.generate.variants import crowded, features, fresh, scarce
 from mast_opt.server_assignment.problem import ServerAssignment

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from mast_opt.core.units import MILLI
-from mast_opt.kind.kind import Form, Head, Section
+from mast_opt.kind.presentation import Form, Head, Section
 from mast_opt.server_assignment.plan import Plan
 from mast_opt.server_assignment.problem import BUFFERS, ServerAssignment
 from mast_opt.server_assignment.verification.measures import Measure

@@ -8,7 +8,7 @@ import numpy as np
 
 from mast_opt.core.arrays import FloatArray
 from mast_opt.core.solve_result import Limit, SolveParams, relative_gap
-from mast_opt.kind.kind import Formulation
+from mast_opt.kind.formulation import Formulation
 from mast_opt.mip import Mip
 from mast_opt.search.interface import SearchContext, SearchResult
 from mast_opt.search.sub_mip import SubMip

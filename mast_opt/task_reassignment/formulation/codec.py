@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mast_opt.core.arrays import FloatArray, IntArray
-from mast_opt.kind.kind import FixedParts
+from mast_opt.kind.formulation import FixedParts
 from mast_opt.task_reassignment.plan import Plan
 from mast_opt.task_reassignment.problem import TaskReassignment
 

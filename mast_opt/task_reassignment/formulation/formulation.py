@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mast_opt.kind.kind import Formulation
+from mast_opt.kind.formulation import Formulation
 from mast_opt.mip import MipBuilder
 from mast_opt.task_reassignment.formulation.codec import Codec
 from mast_opt.task_reassignment.plan import Plan

@@ -8,7 +8,7 @@ A family, its sizes and the state of a NumPy ``Generator`` determine the instanc
 
 from __future__ import annotations
 
-from mast_opt.kind.kind import Family
+from mast_opt.kind.family import Family
 from mast_opt.task_reassignment.generate.challenge import challenge
 from mast_opt.task_reassignment.generate.containers import containers
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mast_opt.kind.kind import Form, Head, Section
+from mast_opt.kind.presentation import Form, Head, Section
 from mast_opt.task_reassignment.plan import Plan
 from mast_opt.task_reassignment.problem import Ints, TaskReassignment
 

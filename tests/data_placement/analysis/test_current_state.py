@@ -195,14 +195,14 @@ def test_partial_figures_are_called_so() -> None:
     part = replace(WHOLE, **{name: STATED[name][1:] for name in STATED if name != "stored"})
     plan = mast_opt.solve(part).plan
     for problem, title in ((part, "known ratio before"), (WHOLE, "ratio before")):
-        gpus = kind_of(problem).sections(problem, some(plan))[0]
+        gpus = kind_of(problem).presentation.sections(problem, some(plan))[0]
         assert title in [head.title for head in gpus.heads]
 
 
 @pytest.mark.parametrize("kind", ["job-placement", "server-assignment", "task-reassignment"])
 def test_other_kinds_have_a_present_state(kind: str) -> None:
     problem = mast_opt.generate(kind, seed=1)
-    state = kind_of(problem).present(problem)
+    state = kind_of(problem).analysis.current_state(problem)
     assert state is not None
     assert state.known
     assert all(0 <= one.known <= one.of for one in state.known)
@@ -211,20 +211,20 @@ def test_other_kinds_have_a_present_state(kind: str) -> None:
 def test_a_server_that_holds_more_than_it_has() -> None:
     problem = mast_opt.generate("job-placement", seed=1)
     assert len(problem.held_job)
-    state = kind_of(problem).present(problem)
+    state = kind_of(problem).analysis.current_state(problem)
     assert state is not None
     assert "capacity" not in {one.limit for one in state.broken}
     s = int(problem.held_server[0])
     supply = problem.supply.copy()
     supply[s] = 0
-    state = kind_of(problem).present(replace(problem, supply=supply))
+    state = kind_of(problem).analysis.current_state(replace(problem, supply=supply))
     assert state is not None
     assert (problem.servers[s], "cores") in {one.index for one in state.broken}
 
 
 def test_what_a_first_assignment_breaks() -> None:
     problem = mast_opt.generate("task-reassignment", seed=1)
-    verdict = mast_opt.verify(problem, some(kind_of(problem).today(problem)))
-    state = kind_of(problem).present(problem)
+    verdict = mast_opt.verify(problem, some(kind_of(problem).analysis.current_plan(problem)))
+    state = kind_of(problem).analysis.current_state(problem)
     assert state is not None
     assert len(state.broken) == len(verdict.violations)

@@ -37,13 +37,13 @@ SMALL = {
     "shared-gpus": {"servers": 2, "jobs": 20},
     "features": {"jobs": 16},
 }
-OURS = tuple(KIND.heuristics)
+OURS = tuple(KIND.solvers.heuristics)
 
 
 def priced(problem: JobPlacement, solver: str) -> JobPlacement:
     """The problem with no weight on terms that the solver does not price."""
     weights = dict(problem.objective.weights)
-    unpriced = dict.fromkeys(KIND.pricing[solver].missing(problem, weights), 0.0)
+    unpriced = dict.fromkeys(KIND.solvers.heuristics[solver].pricing.missing(problem, weights), 0.0)
     return replace(problem, objective=replace(problem.objective, weights=weights | unpriced))
 
 
@@ -154,7 +154,7 @@ def test_a_start_is_never_lost() -> None:
     assert some(found.objective) <= some(start.objective) + 1e-9
 
 
-@pytest.mark.parametrize("name", sorted(KIND.constructive))
+@pytest.mark.parametrize("name", sorted(KIND.solvers.constructive))
 def test_what_builds_one_plan_refuses_what_it_would_ignore(name: str) -> None:
     problem = instance("standard", 2)
     plan = solve(problem, name).plan
@@ -279,5 +279,5 @@ def test_names_do_not_matter_to_the_optimum() -> None:
 def test_the_kind_lists_what_there_is() -> None:
     baselines = ("federated", "random", "least-loaded", "best-fit")
     assert ("exhaustive", "exhaustive+repair", *baselines) == OURS
-    assert KIND.constructive == {"exhaustive", *baselines}
-    assert tuple(KIND.formulations) == ("base", "strong")
+    assert KIND.solvers.constructive == {"exhaustive", *baselines}
+    assert tuple(KIND.formulation.formulations) == ("base", "strong")

@@ -15,10 +15,10 @@ from mast_opt.job_placement.units import CPU, GPU, MEMORY, RACK, SERVER, WHOLE
 SMALL = {"jobs": 25, "servers": 4}
 
 
-@pytest.fixture(params=[(family, seed) for family in KIND.families for seed in range(3)], ids=str)
+@pytest.fixture(params=[(family, seed) for family in KIND.generate.families for seed in range(3)], ids=str)
 def problem(request: pytest.FixtureRequest) -> JobPlacement:
     family, seed = request.param
-    sizes = {name: size for name, size in SMALL.items() if name in KIND.families[family].sizes}
+    sizes = {name: size for name, size in SMALL.items() if name in KIND.generate.families[family].sizes}
     found: JobPlacement = mast_opt.generate(KIND.name, family, seed=seed, **sizes)
     return found
 

@@ -196,7 +196,7 @@ def test_reassigned_servers_are_those_left_that_change_hands_and_the_new_ones_th
     held = there[SPREAD.servers.owner[there] == 0]
     reservation[held[:1]] = 1
     after_plan = type(before)(reservation)
-    assert kind_of(SPREAD).questions().moved(SPREAD, scenario, before, after_plan) == {"reassigned_servers": 2}
+    assert kind_of(SPREAD).analysis.hooks().moved(SPREAD, scenario, before, after_plan) == {"reassigned_servers": 2}
 
 
 @pytest.mark.parametrize(

@@ -240,5 +240,5 @@ def test_all_capacity_may_be_taken_and_a_drained_machine_has_no_safety_capacity(
 
 
 def test_reassigned_processes_are_those_on_another_machine() -> None:
-    moved = kind_of(CROWDED).questions().moved(CROWDED, CROWDED, Plan(CROWDED.processes.initial), BEST)
+    moved = kind_of(CROWDED).analysis.hooks().moved(CROWDED, CROWDED, Plan(CROWDED.processes.initial), BEST)
     assert moved == {"reassigned_processes": 1}

@@ -100,7 +100,7 @@ def queue(gpus: int, count: int, fill: int) -> None:
     began, cpu = time.perf_counter(), time.thread_time()
     placed = 0
     with fleet.round():
-        for j in rank(problem.tier, problem.credit_milli, problem.submitted_ms).tolist():
+        for j in rank(problem.jobs.tier, problem.jobs.credit_milli, problem.jobs.submitted_ms).tolist():
             answer = fleet.place(jobs[j])
             if isinstance(answer, Bid):
                 fleet.commit(answer)

@@ -20,7 +20,6 @@ from mast_opt.core.arrays import BOOLEANS, NUMBERS, Column, labels_of, repeated
 from mast_opt.core.errors import InstanceError, PlanError
 from mast_opt.core.solve_result import Status
 from mast_opt.data_placement import problem as data
-from mast_opt.job_placement import problem as jobs
 from mast_opt.kind.header import MOST_WEIGHT, Objective
 from mast_opt.kind.problem_data import Group, GroupedProblem
 from mast_opt.registry import kind_named, kind_names
@@ -29,13 +28,12 @@ from tests.data_placement.workshop import PROBLEM
 
 KEYS = {
     "data-placement": (("option_workload", "option_type"), ("read_workload", "read_dataset")),
-    "job-placement": (("option_job", "option_type"), ("read_job", "read_dataset")),
+    "job-placement": (("options.job", "options.gpu_type"), ("reads.job", "reads.dataset")),
     "server-assignment": (("affinities.reservation", "affinities.datacenter"),),
     "task-reassignment": (("dependencies.service", "dependencies.needs"),),
 }
 FLAT: dict[str, tuple[Column, ...]] = {
     "data-placement": data.COLUMNS,
-    "job-placement": jobs.COLUMNS,
 }
 
 

@@ -138,9 +138,9 @@ def _recorded(problem: JobPlacement, solution: Solution[Any], batch: str, seed: 
     p, plan, verdict = problem, solution.plan, solution.verdict
     if plan is None or verdict is None:
         raise RuntimeError(f"{solution.solver} found no plan for {batch}, seed {seed}: {solution.message}")
-    worth = p.tier_weight[p.queue_tier] * p.value_milli / 1000
+    worth = p.tier_weight[p.queue_tier] * p.jobs.value_milli / 1000
     admitted = np.unique(plan.job)
-    widest = p.tasks * p.need_mgpu.max(axis=1) / 1000
+    widest = p.jobs.tasks * p.need_mgpu.max(axis=1) / 1000
     return Run(
         batch=batch,
         seed=seed,

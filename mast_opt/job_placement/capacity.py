@@ -34,44 +34,46 @@ def fewest_racks(problem: JobPlacement) -> Ints:
     """
     p = problem
     fewest = np.ones(len(p.jobs), np.int64)
-    gangs = np.flatnonzero(p.tasks[p.option_job] > 1)
+    gangs = np.flatnonzero(p.jobs.tasks[p.options.job] > 1)
     if not len(gangs):
         return fewest
-    shapes, shape = np.unique(p.supply, axis=0, return_inverse=True)
+    shapes, shape = np.unique(p.servers.supply, axis=0, return_inverse=True)
     shape = shape.reshape(-1)
-    need = np.stack([p.option_mgpu, p.cpu_mcores[p.option_job], p.memory_mib[p.option_job], p.option_type], axis=1)
+    need = np.stack(
+        [p.options.mgpu, p.jobs.cpu_mcores[p.options.job], p.jobs.memory_mib[p.options.job], p.options.gpu_type], axis=1
+    )
     kinds, kind = np.unique(need[gangs], axis=0, return_inverse=True)
     best = np.full(len(p.jobs), MANY)
     for number, (mgpu, mcores, mib, gpu_type) in enumerate(kinds.tolist()):
-        fits = np.minimum(tasks_that_fit(shapes, mgpu, mcores, mib), p.tasks.max())
-        of_type = p.server_type == gpu_type
+        fits = np.minimum(tasks_that_fit(shapes, mgpu, mcores, mib), p.jobs.tasks.max())
+        of_type = p.servers.gpu_type == gpu_type
         in_rack = np.zeros(len(p.racks), np.int64)
-        np.add.at(in_rack, p.server_rack[of_type], fits[shape[of_type]])
+        np.add.at(in_rack, p.servers.rack[of_type], fits[shape[of_type]])
         options = gangs[kind.reshape(-1) == number]
-        _fewest(p, in_rack, p.option_job[options], best)
-    return np.where((p.tasks > 1) & (best < MANY), best, fewest)
+        _fewest(p, in_rack, p.options.job[options], best)
+    return np.where((p.jobs.tasks > 1) & (best < MANY), best, fewest)
 
 
 def _fewest(problem: JobPlacement, in_rack: Ints, jobs: Ints, best: Ints) -> None:
     """Lower ``best`` of each job to the racks it needs in its best cluster, filling the largest racks first."""
     p = problem
-    order = np.lexsort((-in_rack, p.rack_cluster))
-    cluster = p.rack_cluster[order]
+    order = np.lexsort((-in_rack, p.racks.cluster))
+    cluster = p.racks.cluster[order]
     total = np.cumsum(in_rack[order])
     first = np.searchsorted(cluster, np.arange(len(p.clusters)))
     last = np.searchsorted(cluster, np.arange(len(p.clusters)), side="right")
     before = np.where(first > 0, total[first - 1], 0)
     after = np.where(last > first, total[last - 1], before)
     for j in jobs.tolist():
-        reached = np.searchsorted(total, before + p.tasks[j]) + 1 - first
-        holds = (after - before >= p.tasks[j]) & p.open_region[j][p.cluster_region]
+        reached = np.searchsorted(total, before + p.jobs.tasks[j]) + 1 - first
+        holds = (after - before >= p.jobs.tasks[j]) & p.open_region[j][p.clusters.region]
         if holds.any():
             best[j] = min(best[j], int(reached[holds].min()))
 
 
 def remote_mb_price(problem: JobPlacement) -> float:
     """What a MB a day from another region adds to the objective."""
-    return problem.objective.weights["remote"] / max(int(problem.read_mb_per_day.sum()), 1)
+    return problem.objective.weights["remote"] / max(int(problem.reads.mb_per_day.sum()), 1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,21 +89,23 @@ class WholeServerTasks:
 def whole_server_tasks(problem: JobPlacement) -> WholeServerTasks:
     """Commonest counts tasks of jobs that accept the type; of equals, the one of the job listed first."""
     p = problem
-    tasks = p.tasks[p.option_job]
+    tasks = p.jobs.tasks[p.options.job]
     commonest: dict[tuple[int, int], tuple[int, int]] = {}
     count: dict[tuple[int, int, int, int], int] = {}
     first: dict[tuple[int, int, int, int], int] = {}
-    sizes = {(k, n) for k, n in zip(p.server_type.tolist(), p.supply[:, GPU].tolist()) if n}
-    for j, k, mgpu, n in zip(p.option_job.tolist(), p.option_type.tolist(), p.option_mgpu.tolist(), tasks.tolist()):
+    sizes = {(k, n) for k, n in zip(p.servers.gpu_type.tolist(), p.servers.supply[:, GPU].tolist()) if n}
+    for j, k, mgpu, n in zip(
+        p.options.job.tolist(), p.options.gpu_type.tolist(), p.options.mgpu.tolist(), tasks.tolist()
+    ):
         if (k, mgpu) in sizes:
-            key = (k, mgpu, int(p.cpu_mcores[j]), int(p.memory_mib[j]))
+            key = (k, mgpu, int(p.jobs.cpu_mcores[j]), int(p.jobs.memory_mib[j]))
             count[key] = count.get(key, 0) + n
             first.setdefault(key, j)
     for key in sorted(count, key=lambda key: (-count[key], first[key])):
         commonest.setdefault(key[:2], key[2:])
     rows = [
         (s, n, *commonest[k, n])
-        for s, (k, n) in enumerate(zip(p.server_type.tolist(), p.supply[:, GPU].tolist()))
+        for s, (k, n) in enumerate(zip(p.servers.gpu_type.tolist(), p.servers.supply[:, GPU].tolist()))
         if (k, n) in commonest
     ]
     table = np.array(rows, np.int64).reshape(-1, 4)
@@ -134,7 +138,7 @@ class ServerClasses:
 def server_classes(problem: JobPlacement) -> ServerClasses:
     """The classes of all servers."""
     p = problem
-    keys = np.column_stack([p.server_cluster, p.server_type, p.supply])
+    keys = np.column_stack([p.server_cluster, p.servers.gpu_type, p.servers.supply])
     rows, of, size = np.unique(keys, axis=0, return_inverse=True, return_counts=True)
     return ServerClasses(rows[:, 0], rows[:, 1], rows[:, 2:], size, of.reshape(-1))
 
@@ -149,9 +153,9 @@ def jobs_at_once(problem: JobPlacement, classes: ServerClasses) -> Iterator[Ints
 def may_run(problem: JobPlacement, classes: ServerClasses, jobs: Ints) -> Bools:
     """Mask [jobs, E]: the job accepts the type, the region is open to it, and an empty server has room for a task."""
     p = problem
-    reach: Bools = p.accepts[jobs][:, classes.type] & p.open_region[jobs][:, p.cluster_region[classes.cluster]]
+    reach: Bools = p.accepts[jobs][:, classes.type] & p.open_region[jobs][:, p.clusters.region[classes.cluster]]
     row, at = np.nonzero(reach)
     job = jobs[row]
     mgpu = p.need_mgpu[job, classes.type[at]]
-    reach[row, at] = tasks_that_fit(classes.supply[at], mgpu, p.cpu_mcores[job], p.memory_mib[job]) > 0
+    reach[row, at] = tasks_that_fit(classes.supply[at], mgpu, p.jobs.cpu_mcores[job], p.jobs.memory_mib[job]) > 0
     return reach

@@ -29,12 +29,12 @@ class Allocations:
 def allocations_of(problem: JobPlacement) -> Allocations:
     """The allocations of an instance, those of one job on one server added up."""
     p = problem
-    where, at = np.unique(np.stack([p.held_job, p.held_server], axis=1), axis=0, return_inverse=True)
+    where, at = np.unique(np.stack([p.allocations.running, p.allocations.server], axis=1), axis=0, return_inverse=True)
     at = at.reshape(-1)
     amount, tasks = np.zeros((len(where), 3), np.int64), np.zeros(len(where), np.int64)
     np.add.at(amount, at, p.held)
-    np.add.at(tasks, at, p.held_tasks)
-    most = max(int(p.supply[:, GPU].max(initial=0)) // WHOLE, 1)
+    np.add.at(tasks, at, p.allocations.tasks)
+    most = max(int(p.servers.supply[:, GPU].max(initial=0)) // WHOLE, 1)
     device = np.zeros((len(where), most), np.int32)
     entries = p.held_devices
     np.add.at(device, (at[entries.row], entries.device), entries.mgpu)

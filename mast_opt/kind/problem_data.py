@@ -81,6 +81,20 @@ class Group(Frozen, ABC):
     def __len__(self) -> int:
         """The number of rows."""
 
+    def rows(self, which: Bools | Ints) -> Self:
+        """The group with only these rows: a mask [rows], or positions in the order that is wanted."""
+        return replace(self, **self._rows(np.arange(len(self))[which]))  # type: ignore[type-var]
+
+    def _rows(self, at: Ints) -> dict[str, Any]:
+        """Field → what it is at these positions."""
+        found: dict[str, Any] = {}
+        for column in self.COLUMNS:
+            found[column.name] = getattr(self, column.name)
+            for place, axis in enumerate(column.shape):
+                if axis == self.AXIS:
+                    found[column.name] = found[column.name].take(at, axis=place)
+        return found
+
     def _check_labels(self, check: Arrays) -> None:
         """Faults of what is not an array."""
 
@@ -105,6 +119,9 @@ class Entities(Group):
 
     def __len__(self) -> int:
         return len(self.labels)
+
+    def _rows(self, at: Ints) -> dict[str, Any]:
+        return {"labels": tuple(self.labels[row] for row in at.tolist()), **super()._rows(at)}
 
     def _check_labels(self, check: Arrays) -> None:
         check.labels("labels", self.AXIS, unique=not self.MAY_REPEAT, empty=self.MAY_BE_EMPTY)
@@ -260,8 +277,7 @@ class GroupedProblem(Frozen, Problem[PlanT]):
             return np.array([self._value(place, column, part) for part in parts], now.dtype)
         entry = now.copy()
         for label, part in value.items():
-            axis = column.shape[1]
-            at = self._position(place, axis, label) if isinstance(axis, str) else label
+            at = self._place(place, column.shape[1], label)
             entry[at] = self._value(f"{place}, {label}", column, part)
         return entry
 
@@ -280,6 +296,14 @@ class GroupedProblem(Frozen, Problem[PlanT]):
         elif isinstance(value, Integral) and column.content == INTEGERS and not -(2**63) <= int(value) < 2**63:
             raise UsageError(f"{place} is {value}; expected a whole number that fits in 64 bits")
         return value
+
+    def _place(self, place: str, axis: str | int, label: object) -> int:
+        """The position of a label; of a position itself, on an axis that has a fixed length."""
+        if isinstance(axis, str):
+            return self._position(place, axis, label)
+        if not isinstance(label, int) or not 0 <= label < axis:
+            raise UsageError(f"{place} has no part {label!r}; expected a position from 0 to {axis - 1}")
+        return label
 
     def _position(self, place: str, axis: str, label: object) -> int:
         """The position of a label, or of a tier."""

@@ -19,33 +19,36 @@ class Brute:
     def __init__(self, problem: JobPlacement) -> None:
         p = self.p = problem
         self.J, self.S, self.V, self.P = len(p.jobs), len(p.servers), len(p.running), len(p.tiers)
-        self.cluster = [int(p.rack_cluster[b]) for b in p.server_rack.tolist()]
-        self.region = [int(p.cluster_region[c]) for c in self.cluster]
-        self.kind = p.server_type.tolist()
-        self.rack = p.server_rack.tolist()
-        self.supply = p.supply.tolist()
+        self.cluster = [int(p.racks.cluster[b]) for b in p.servers.rack.tolist()]
+        self.region = [int(p.clusters.region[c]) for c in self.cluster]
+        self.kind = p.servers.gpu_type.tolist()
+        self.rack = p.servers.rack.tolist()
+        self.supply = p.servers.supply.tolist()
         self.tier = p.queue_tier.tolist()
-        self.tasks = p.tasks.tolist()
+        self.tasks = p.jobs.tasks.tolist()
         self.need = {}
-        for j, k, mgpu in zip(p.option_job.tolist(), p.option_type.tolist(), p.option_mgpu.tolist()):
-            self.need[j, k] = (mgpu, int(p.cpu_mcores[j]), int(p.memory_mib[j]))
+        for j, k, mgpu in zip(p.options.job.tolist(), p.options.gpu_type.tolist(), p.options.mgpu.tolist()):
+            self.need[j, k] = (mgpu, int(p.jobs.cpu_mcores[j]), int(p.jobs.memory_mib[j]))
         self.reads = [
             [
                 (i, mb)
-                for jj, i, mb in zip(p.read_job.tolist(), p.read_dataset.tolist(), p.read_mb_per_day.tolist())
+                for jj, i, mb in zip(p.reads.job.tolist(), p.reads.dataset.tolist(), p.reads.mb_per_day.tolist())
                 if jj == j
             ]
             for j in range(self.J)
         ]
         self.held = {(v, s): [0, 0, 0] for v in range(self.V) for s in range(self.S)}
         for v, s, n, need in zip(
-            p.held_job.tolist(), p.held_server.tolist(), p.held_tasks.tolist(), p.held_need.tolist()
+            p.allocations.running.tolist(),
+            p.allocations.server.tolist(),
+            p.allocations.tasks.tolist(),
+            p.allocations.need.tolist(),
         ):
             self.held[v, s] = [had + n * more for had, more in zip(self.held[v, s], need)]
         self.on_device: dict[tuple[int, int, int], int] = {}
         devices = p.held_devices
         for row, d, mgpu in zip(devices.row.tolist(), devices.device.tolist(), devices.mgpu.tolist()):
-            key = (int(p.held_job[row]), int(p.held_server[row]), d)
+            key = (int(p.allocations.running[row]), int(p.allocations.server[row]), d)
             self.on_device[key] = self.on_device.get(key, 0) + mgpu
         self.tier_weight = [p.objective.tier_weights.get(t, 4.0**-rank) for rank, t in enumerate(p.tiers)]
         self.fewest = [self.fewest_racks(j) for j in range(self.J)]
@@ -54,7 +57,7 @@ class Brute:
         """The smallest objective, and a plan that has it."""
         best = None
         choices = [[None, *self.gangs(j)] for j in range(self.J)]
-        may_stop = [[False, True] if self.p.preemptible[v] else [False] for v in range(self.V)]
+        may_stop = [[False, True] if self.p.running.preemptible[v] else [False] for v in range(self.V)]
         for stopped in product(*may_stop):
             for gangs in product(*choices):
                 value = self.objective(gangs, stopped)
@@ -73,16 +76,18 @@ class Brute:
                 for split in compositions(self.tasks[j], len(servers)):
                     gang = tuple((s, n) for s, n in zip(servers, split) if n)
                     racks = {self.rack[s] for s, _ in gang}
-                    limit = int(self.p.within[j])
+                    limit = int(self.p.jobs.within[j])
                     if not ((limit == 0 and len(gang) > 1) or (limit == 1 and len(racks) > 1)):
                         yield gang
 
     def data(self, j: int, s: int) -> bool:
         r = self.region[s]
-        homes = [[q for q, home in enumerate(self.p.residency[i].tolist()) if home] for i, _ in self.reads[j]]
+        homes = [[q for q, home in enumerate(self.p.datasets.residency[i].tolist()) if home] for i, _ in self.reads[j]]
         resident = all(not regions or r in regions for regions in homes)
-        exists = all(self.p.stored[i].any() for i, _ in self.reads[j])
-        return resident and exists and (self.p.remote_reads or all(self.p.stored[i, r] for i, _ in self.reads[j]))
+        exists = all(self.p.datasets.stored[i].any() for i, _ in self.reads[j])
+        return (
+            resident and exists and (self.p.remote_reads or all(self.p.datasets.stored[i, r] for i, _ in self.reads[j]))
+        )
 
     def feasible(self, gangs: tuple[Gang, ...], stopped: tuple[bool, ...]) -> bool:
         return all(self.server_feasible(s, gangs, stopped) for s in range(self.S))
@@ -102,14 +107,14 @@ class Brute:
 
     def room(self, s: int, p: int, stopped: tuple[bool, ...], n: int) -> int:
         left = self.supply[s][n] - sum(self.held[v, s][n] for v in range(self.V))
-        freed = (self.held[v, s][n] for v in range(self.V) if stopped[v] and self.p.running_tier[v] > p)
+        freed = (self.held[v, s][n] for v in range(self.V) if stopped[v] and self.p.running.tier[v] > p)
         return int(left + sum(freed))
 
     def device_room(self, s: int, d: int, p: int, stopped: tuple[bool, ...]) -> int:
         return 1000 - sum(
             mgpu
             for (v, at, e), mgpu in self.on_device.items()
-            if (at, e) == (s, d) and not (stopped[v] and self.p.running_tier[v] > p)
+            if (at, e) == (s, d) and not (stopped[v] and self.p.running.tier[v] > p)
         )
 
     def fewest_racks(self, j: int) -> int:
@@ -137,11 +142,12 @@ class Brute:
 
     def terms(self, gangs: tuple[Gang, ...], stopped: tuple[bool, ...]) -> dict[str, float]:
         p = self.p
-        worth = [self.tier_weight[self.tier[j]] * int(p.value_milli[j]) for j in range(self.J)]
+        worth = [self.tier_weight[self.tier[j]] * int(p.jobs.value_milli[j]) for j in range(self.J)]
         lost = sum(w for w, gang in zip(worth, gangs) if gang is None)
         gpus = sum(row[0] for row in self.supply)
         price = sum(
-            self.tier_weight[p.running_tier[v]] * (int(p.at_risk[v]) + sum(self.held[v, s][0] for s in range(self.S)))
+            self.tier_weight[p.running.tier[v]]
+            * (int(p.running.at_risk_mgpu_hours[v]) + sum(self.held[v, s][0] for s in range(self.S)))
             for v in range(self.V)
             if stopped[v]
         )
@@ -158,9 +164,9 @@ class Brute:
             for j, gang in enumerate(gangs)
             if gang
             for i, mb in self.reads[j]
-            if not p.stored[i, self.region[gang[0][0]]]
+            if not p.datasets.stored[i, self.region[gang[0][0]]]
         )
-        prices = zip(p.cost_job.tolist(), p.cost_cluster.tolist(), p.cost_micro.tolist())
+        prices = zip(p.costs.job.tolist(), p.costs.cluster.tolist(), p.costs.cost_micro.tolist())
         cost = sum(micro for j, c, micro in prices if gangs[j] and self.cluster[gangs[j][0][0]] == c)
         return {
             "rejected": lost / sum(worth) if sum(worth) else 0.0,

@@ -14,6 +14,19 @@ import numpy as np
 from hypothesis import strategies as st
 
 from mast_opt.job_placement import JobPlacement
+from mast_opt.job_placement.entities import (
+    Allocations,
+    Clusters,
+    Costs,
+    Datasets,
+    Jobs,
+    Options,
+    Racks,
+    Reads,
+    RunningJobs,
+    Servers,
+    TenantQuotas,
+)
 from mast_opt.job_placement.gpu_assignment import read_devices
 from mast_opt.job_placement.problem import TERMS
 from mast_opt.kind.header import Objective
@@ -66,7 +79,7 @@ def problems(
     base = array(draw, J, gpus)
     mgpu = np.where(array(draw, len(option_job), (0, 0, 1)) > 0, array(draw, len(option_job), gpus), base[option_job])
 
-    held: dict[str, Any] = _allocations(draw, V, supply, fractions)
+    held = _allocations(draw, V, supply, fractions)
     datasets = draw(st.integers(0, 2))
     reads = np.nonzero(array(draw, (J, datasets), (0, 1)))
     tenants = ("t1", "t2", "")
@@ -76,56 +89,58 @@ def problems(
     return JobPlacement(
         name="random",
         regions=names("r", R),
-        clusters=names("c", C),
-        racks=names("b", len(used)),
-        servers=names("s", S),
+        clusters=Clusters(labels=names("c", C), region=cluster_region),
+        racks=Racks(labels=names("b", len(used)), cluster=used // 2),
+        servers=Servers(
+            labels=names("s", S),
+            rack=server_rack.astype(np.int64),
+            gpu_type=server_type.astype(np.int64),
+            supply=supply,
+        ),
         gpu_types=names("k", K),
-        jobs=names("j", J),
-        running=names("v", V),
-        datasets=names("i", datasets),
+        jobs=Jobs(
+            labels=names("j", J),
+            tier=tier[:J].astype(np.int64),
+            value_milli=array(draw, J, (1000, 2000, 3000, 0)),
+            tasks=array(draw, J, (1, 2, 3)),
+            cpu_mcores=array(draw, J, (1, 0, 2)),
+            memory_mib=array(draw, J, (1, 0, 4)),
+            within=array(draw, J, (2, 1, 0)),
+            prefer=array(draw, J, (0, 1, 2)),
+            tenant=array(draw, J, (2, 0, 1)),
+            credit_milli=array(draw, J, (0, 1000, -1000)),
+            submitted_ms=array(draw, J, (0, 1, 2)),
+        ),
+        running=RunningJobs(
+            labels=names("v", V),
+            tier=tier[J:].astype(np.int64),
+            preemptible=array(draw, V, (1, 1, 0)) > 0,
+            at_risk_mgpu_hours=array(draw, V, (1000, 0, 500, 7000)),
+            tenant=array(draw, V, (2, 0, 1)),
+        ),
+        datasets=Datasets(
+            labels=names("i", datasets),
+            stored=array(draw, (datasets, R), (1, 0)) > 0,
+            residency=(array(draw, (datasets, R), (1, 0)) > 0) & (array(draw, (datasets, 1), (0, 0, 1)) > 0),
+        ),
         tenants=tenants,
         tiers=tuple(np.array(tiers)[present].tolist()),
-        cluster_region=cluster_region,
-        rack_cluster=used // 2,
-        server_rack=server_rack.astype(np.int64),
-        server_type=server_type.astype(np.int64),
-        supply=supply,
-        tier=tier[:J].astype(np.int64),
-        value_milli=array(draw, J, (1000, 2000, 3000, 0)),
-        tasks=array(draw, J, (1, 2, 3)),
-        cpu_mcores=array(draw, J, (1, 0, 2)),
-        memory_mib=array(draw, J, (1, 0, 4)),
-        within=array(draw, J, (2, 1, 0)),
-        prefer=array(draw, J, (0, 1, 2)),
-        tenant=array(draw, J, (2, 0, 1)),
-        credit_milli=array(draw, J, (0, 1000, -1000)),
-        submitted_ms=array(draw, J, (0, 1, 2)),
-        option_job=option_job,
-        option_type=option_type,
-        option_mgpu=mgpu,
-        read_job=reads[0],
-        read_dataset=reads[1],
-        read_mb_per_day=array(draw, len(reads[0]), (10, 0, 25)),
-        stored=array(draw, (datasets, R), (1, 0)) > 0,
-        residency=(array(draw, (datasets, R), (1, 0)) > 0) & (array(draw, (datasets, 1), (0, 0, 1)) > 0),
-        running_tier=tier[J:].astype(np.int64),
-        preemptible=array(draw, V, (1, 1, 0)) > 0,
-        at_risk=array(draw, V, (1000, 0, 500, 7000)),
-        running_tenant=array(draw, V, (2, 0, 1)),
-        **held,
-        quota_tenant=np.array([0, 1] if quotas else [], np.int64),
-        quota_type=np.array([0, K - 1] if quotas else [], np.int64),
-        quota_typed=np.array([False, True] if quotas else [], np.bool_),
-        quota_mgpu=array(draw, 2 if quotas else 0, (1000, 0, 3000)),
-        cost_job=costs[0],
-        cost_cluster=costs[1],
-        cost_micro=array(draw, len(costs[0]), (1000, 500_000)),
+        options=Options(job=option_job, gpu_type=option_type, mgpu=mgpu),
+        reads=Reads(job=reads[0], dataset=reads[1], mb_per_day=array(draw, len(reads[0]), (10, 0, 25))),
+        allocations=held,
+        quotas=TenantQuotas(
+            tenant=np.array([0, 1] if quotas else [], np.int64),
+            gpu_type=np.array([0, K - 1] if quotas else [], np.int64),
+            typed=np.array([False, True] if quotas else [], np.bool_),
+            mgpu=array(draw, 2 if quotas else 0, (1000, 0, 3000)),
+        ),
+        costs=Costs(job=costs[0], cluster=costs[1], cost_micro=array(draw, len(costs[0]), (1000, 500_000))),
         objective=Objective({name: draw(st.sampled_from((weight, 1.0, 0.0))) for name, weight in TERMS.items()}),
         remote_reads=draw(st.booleans()),
     )
 
 
-def _allocations(draw: Draw, running: int, supply: np.ndarray, fractions: bool) -> dict[str, np.ndarray]:
+def _allocations(draw: Draw, running: int, supply: np.ndarray, fractions: bool) -> Allocations:
     """Rows that fit on the servers; a running job may hold rows on several servers, or none."""
     rows: list[tuple[int, int, int, int, int, int, int, bool]] = []
     gpus = (1000, 2000, 300, 500, 0) if fractions else (1000, 2000, 0)
@@ -137,14 +152,8 @@ def _allocations(draw: Draw, running: int, supply: np.ndarray, fractions: bool) 
             if _fits([*rows, row], supply):
                 rows.append(row)
     table = np.array([row[:7] for row in rows], np.int64).reshape(-1, 7)
-    return {
-        "held_job": table[:, 0],
-        "held_server": table[:, 1],
-        "held_tasks": table[:, 2],
-        "held_need": table[:, 3:6],
-        "held_index": table[:, 6],
-        "held_indexed": np.array([row[7] for row in rows], np.bool_),
-    }
+    indexed = np.array([row[7] for row in rows], np.bool_)
+    return Allocations(table[:, 0], table[:, 1], table[:, 2], table[:, 3:6], table[:, 6], indexed)
 
 
 def _fits(rows: list[tuple[int, int, int, int, int, int, int, bool]], supply: np.ndarray) -> bool:

@@ -35,7 +35,7 @@ def test_hand_made_instances_have_the_answers_worked_out_by_hand(name: str, solv
     objective, where, stopped = ANSWERS[name]
     solution = solve(problem, solver, iterations=3 if "repair" in solver else None)
     assert solution.objective == pytest.approx(objective, abs=1e-9)
-    assert {problem.running[v] for v in np.flatnonzero(some(solution.plan).preempt)} == stopped
+    assert {problem.running.labels[v] for v in np.flatnonzero(some(solution.plan).preempt)} == stopped
     if where is not None:
         found = placements(problem, solution)
         assert found.keys() == where.keys()
@@ -52,7 +52,7 @@ def placements(problem: JobPlacement, solution: Solution[Any]) -> dict[str, dict
     plan = some(solution.plan)
     found: dict[str, dict[str, int]] = {}
     for j, s, n in zip(plan.job.tolist(), plan.server.tolist(), plan.tasks.tolist()):
-        found.setdefault(problem.jobs[j], {})[problem.servers[s]] = n
+        found.setdefault(problem.jobs.labels[j], {})[problem.servers.labels[s]] = n
     return found
 
 

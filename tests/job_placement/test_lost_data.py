@@ -43,7 +43,7 @@ def test_no_solver_admits_a_job_whose_data_no_region_holds(solver: str, tmp_path
     found = mast_opt.solve(problem, solver, threads=1, iterations=iterations).plan
     assert len(some(found).job) == 0
     assert reason_in_words(problem, 0).endswith("no region holds a dataset that the job reads")
-    there = replace(problem, stored=np.array([[False, True]]))
+    there = replace(problem, datasets=replace(problem.datasets, stored=np.array([[False, True]])))
     assert len(some(mast_opt.solve(there, solver, threads=1, iterations=iterations).plan).job) == 1
 
 
@@ -52,7 +52,7 @@ def test_the_verifier_rejects_a_plan_that_reads_lost_data(tmp_path: Path) -> Non
     one, none = np.ones(1, np.int64), np.zeros(1, np.int64)
     plan = Plan(none, none, one, none, np.zeros(1, np.bool_), np.zeros(len(problem.running), np.bool_))
     assert [violation.name for violation in verify(problem, plan).violations] == ["data[j,r]"]
-    assert verify(replace(problem, stored=np.array([[False, True]])), plan).ok
+    assert verify(replace(problem, datasets=replace(problem.datasets, stored=np.array([[False, True]]))), plan).ok
 
 
 def test_validate_warns_of_data_without_replicas(tmp_path: Path) -> None:
@@ -61,7 +61,7 @@ def test_validate_warns_of_data_without_replicas(tmp_path: Path) -> None:
     assert [(one.value, one.message) for one in warnings] == [
         ("logs", "no region holds this dataset, so the job cannot run")
     ]
-    write(replace(read(tmp_path / "lost"), stored=np.array([[False, True]])), tmp_path / "there")
+    write(read(tmp_path / "lost").with_columns({"datasets.stored": np.array([[False, True]])}), tmp_path / "there")
     assert not validate(tmp_path / "there").warnings
 
 
@@ -102,4 +102,4 @@ def test_quotas_take_types_in_the_order_of_the_job(
     assert [problem.tiers[tier] for tier in problem.queue_tier.tolist()] == [0, second]
     again = problem_from_tables(*problem_to_tables(problem))
     assert np.array_equal(again.queue_tier, problem.queue_tier)
-    assert np.array_equal(again.option_type, problem.option_type)
+    assert np.array_equal(again.options.gpu_type, problem.options.gpu_type)

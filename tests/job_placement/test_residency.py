@@ -25,20 +25,22 @@ def resident() -> JobPlacement:
     """Every dataset is everywhere; those that are read may be read only in the first region."""
     problem = FAMILIES["standard"].generate(np.random.default_rng(3), jobs=12, servers=24)
     assert len(problem.regions) > 1
-    assert len(problem.read_job)
-    home = np.zeros_like(problem.stored)
+    assert len(problem.reads.job)
+    home = np.zeros_like(problem.datasets.stored)
     home[:, 0] = True
-    return replace(problem, stored=np.ones_like(problem.stored), residency=home)
+    return replace(
+        problem, datasets=replace(problem.datasets, stored=np.ones_like(problem.datasets.stored), residency=home)
+    )
 
 
 def regions_of(problem: JobPlacement, plan: mast_opt.job_placement.Plan) -> set[int]:
-    reads = np.isin(plan.job, problem.read_job)
+    reads = np.isin(plan.job, problem.reads.job)
     return set(problem.server_region[plan.server[reads]].tolist())
 
 
 @pytest.mark.parametrize("solver", ["highs", *KIND.solvers.heuristics])
 def test_every_solver_keeps_jobs_within_the_residency_of_their_data(solver: str, resident: JobPlacement) -> None:
-    free = replace(resident, residency=np.zeros_like(resident.residency))
+    free = replace(resident, datasets=replace(resident.datasets, residency=np.zeros_like(resident.datasets.residency)))
     iterations = None if solver == "highs" or solver in KIND.solvers.constructive else 5
     plans = [
         mast_opt.solve(problem, solver=solver, threads=1, gap=0.01, iterations=iterations).plan
@@ -52,24 +54,28 @@ def test_every_solver_keeps_jobs_within_the_residency_of_their_data(solver: str,
 
 
 def test_the_verifier_names_job_dataset_and_region(resident: JobPlacement) -> None:
-    free = replace(resident, residency=np.zeros_like(resident.residency))
+    free = replace(resident, datasets=replace(resident.datasets, residency=np.zeros_like(resident.datasets.residency)))
     found = mast_opt.solve(free, solver="exhaustive").plan
-    outside = np.flatnonzero((free.server_region[some(found).server] > 0) & np.isin(some(found).job, free.read_job))
+    outside = np.flatnonzero((free.server_region[some(found).server] > 0) & np.isin(some(found).job, free.reads.job))
     assert len(outside)
     j, r = int(some(found).job[outside[0]]), int(free.server_region[some(found).server[outside[0]]])
     named = {violation.name for violation in verify(resident, some(found)).violations}
-    for i in resident.read_dataset[resident.read_job == j].tolist():
-        assert f"residency[{resident.jobs[j]},{resident.datasets[i]},{resident.regions[r]}]" in named
-    assert {reason.obstacle for reason in reasons(resident, j) if resident.cluster_region[reason.cluster] == r} == {
+    for i in resident.reads.dataset[resident.reads.job == j].tolist():
+        assert f"residency[{resident.jobs.labels[j]},{resident.datasets.labels[i]},{resident.regions[r]}]" in named
+    assert {reason.obstacle for reason in reasons(resident, j) if resident.clusters.region[reason.cluster] == r} == {
         Obstacle.RESIDENCY
     }
 
 
 def test_remote_reads_at_a_price_do_not_open_other_regions(resident: JobPlacement) -> None:
     elsewhere = np.arange(len(resident.regions)) == 1
-    priced = replace(resident, remote_reads=True, stored=np.zeros_like(resident.stored) | elsewhere)
-    assert not priced.open_region[priced.read_job, 1].any()
-    assert priced.open_region[priced.read_job, 0].all()
+    priced = replace(
+        resident,
+        remote_reads=True,
+        datasets=replace(resident.datasets, stored=np.zeros_like(resident.datasets.stored) | elsewhere),
+    )
+    assert not priced.open_region[priced.reads.job, 1].any()
+    assert priced.open_region[priced.reads.job, 0].all()
 
 
 def test_the_table_is_read_back_and_an_instance_without_it_keeps_its_checksum(
@@ -78,7 +84,9 @@ def test_the_table_is_read_back_and_an_instance_without_it_keeps_its_checksum(
     mast_opt.write(resident, tmp_path / "jobs")
     again = mast_opt.read(tmp_path / "jobs")
     assert checksum(again) == checksum(resident)
-    assert checksum(resident) != checksum(replace(resident, residency=np.zeros_like(resident.residency)))
+    assert checksum(resident) != checksum(
+        replace(resident, datasets=replace(resident.datasets, residency=np.zeros_like(resident.datasets.residency)))
+    )
 
 
 SERVERS = [
@@ -102,6 +110,6 @@ def test_a_live_fleet_keeps_residency_whatever_the_replicas() -> None:
 
 def test_the_fleet_of_an_instance_has_its_residency(resident: JobPlacement) -> None:
     fleet = Fleet.of(resident)
-    for j in np.unique(resident.read_job).tolist():
+    for j in np.unique(resident.reads.job).tolist():
         bid = fleet.place(Job.of(resident, j))
         assert isinstance(bid, Refused) or bid.region == resident.regions[0]

@@ -69,6 +69,17 @@ def test_rows_of_entities_by_label(problem: TaskReassignment) -> None:
     assert moved.processes.need[0].tolist() == [1, 2]
 
 
+def test_some_rows_only(problem: TaskReassignment) -> None:
+    machines = problem.machines.rows(np.array([2, 0]))
+    assert machines.labels == (problem.machines.labels[2], problem.machines.labels[0])
+    assert machines.capacity.tolist() == problem.machines.capacity[[2, 0]].tolist()
+    groups = problem.move_groups
+    last = np.arange(len(groups)) == len(groups) - 1
+    assert groups.rows(last).move_cost.tolist() == [[groups.move_cost[-1, -1]]]
+    assert problem.processes.rows(problem.processes.initial >= 0) == problem.processes
+    assert len(problem.balances.rows(problem.balances.weight < 0)) == 0
+
+
 def test_rows_of_relations_by_key(problem: TaskReassignment) -> None:
     goal = problem.balances
     row = ("r0", "r1", int(goal.target[0]))

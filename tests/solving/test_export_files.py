@@ -87,7 +87,7 @@ def test_solvers_are_listed_for_each_kind() -> None:
 def test_an_instance_is_imported(tmp_path: Path) -> None:
     (tmp_path / "one.txt").write_text("1 1 5 2 3")
     problem = mast_opt.import_instance("gap", tmp_path / "one.txt")
-    assert problem.jobs == ("item-1",)
+    assert problem.jobs.labels == ("item-1",)
     with pytest.raises(UsageError, match="no setting 'colour'"):
         mast_opt.import_instance("gap", tmp_path / "one.txt", colour="red")
 

@@ -100,7 +100,7 @@ def test_what_rules_cannot_say_is_an_error() -> None:
 def test_other_heuristics_refuse(kind: str, what: str, solver: str) -> None:
     problem = mast_opt.generate(kind)
     solution = mast_opt.solve(problem, gap=0.5, time_limit_s=10)
-    name = problem.jobs[0] if what == "job" else problem.processes.labels[0]
+    name = problem.jobs.labels[0] if what == "job" else problem.processes.labels[0]
     with pytest.raises(mast_opt.UnsupportedOption, match="needs an exact solver"):
         mast_opt.solve(problem, solver, start=solution.plan, freeze={what: [name]})
 

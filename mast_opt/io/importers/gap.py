@@ -10,7 +10,7 @@ numbers apart by white space, m agents, n items, m × n costs, m × n weights, m
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +21,7 @@ from mast_opt.core.units import MICRO
 from mast_opt.io.faults import Faults
 from mast_opt.io.importers.base import Importer, Input, setting
 from mast_opt.io.readers.base import read_bytes
+from mast_opt.job_placement.entities import Costs
 from mast_opt.job_placement.generate.blank import GeneratedFleet, Pending, Running, assemble, labels
 from mast_opt.job_placement.problem import TERMS, JobPlacement
 from mast_opt.job_placement.units import WHOLE
@@ -116,18 +117,13 @@ def job_placement(gap: Gap, name: str) -> JobPlacement:
         options=(item, agent),
     )
     weights = {**dict.fromkeys(TERMS, 0.0), "cost": 1.0, "rejected": float(items * penalty(gap))}
-    return assemble(
-        name,
-        fleet,
-        Running(),
-        waiting,
-        jobs=labels("item", items),
-        option_mgpu=gap.weight[agent, item] * WHOLE,
-        cost_job=np.tile(np.arange(items), agents),
-        cost_cluster=np.repeat(each, items),
-        cost_micro=gap.cost.reshape(-1) * MICRO,
+    problem = assemble(name, fleet, Running(), waiting)
+    return replace(
+        problem,
+        jobs=replace(problem.jobs, labels=labels("item", items), submitted_ms=nothing),
+        options=replace(problem.options, mgpu=gap.weight[agent, item] * WHOLE),
+        costs=Costs(np.tile(np.arange(items), agents), np.repeat(each, items), gap.cost.reshape(-1) * MICRO),
         objective=Objective(weights),
-        submitted_ms=nothing,
         provenance=f"generalised assignment instance {name}: {agents} agents, {items} items",
     )
 

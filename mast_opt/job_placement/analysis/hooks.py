@@ -27,7 +27,7 @@ def now(problem: JobPlacement, plan: Plan, j: int) -> str:
     servers = np.unique(plan.server[plan.job == j])
     if not len(servers):
         return "nowhere (it is not admitted)"
-    cluster = problem.clusters[problem.server_cluster[servers[0]]]
+    cluster = problem.clusters.labels[problem.server_cluster[servers[0]]]
     return f"in cluster {cluster} on {counted(len(servers), 'server')}"
 
 
@@ -45,7 +45,7 @@ def alternatives(problem: JobPlacement, plan: Plan, j: int) -> tuple[Alternative
         batch.remove(j)
     found = []
     for c, obstacle in ((reason.cluster, reason.obstacle) for reason in reasons(problem, j)):
-        cluster = problem.clusters[c]
+        cluster = problem.clusters.labels[c]
         words = f"in cluster {cluster}"
         trial = batch.copy()
         job = trial.request(j)
@@ -70,7 +70,7 @@ def alternatives(problem: JobPlacement, plan: Plan, j: int) -> tuple[Alternative
             stopped = int(changed.preempt.sum()) - int(plan.preempt.sum())
             expense = f", stopping {counted(stopped, 'more job')}" if stopped > 0 else ""
             if ejected:
-                expense += f", leaving {listed([problem.jobs[k] for k in sorted(ejected)])} waiting"
+                expense += f", leaving {listed([problem.jobs.labels[k] for k in sorted(ejected)])} waiting"
             elsewhere = ", on other servers" if c == here else ""
             found.append(Alternative(f"{words}{elsewhere}{expense}", cluster, changed))
     if admitted:
@@ -104,7 +104,7 @@ def _phrase(problem: JobPlacement, violation: Violation) -> str:
 
 
 def _heaviest(problem: JobPlacement) -> list[int]:
-    gpus = problem.need_mgpu.max(axis=1, initial=0) * problem.tasks
+    gpus = problem.need_mgpu.max(axis=1, initial=0) * problem.jobs.tasks
     order: list[int] = np.argsort(-gpus, kind="stable").tolist()
     return order
 
@@ -117,7 +117,7 @@ def moved(problem: JobPlacement, scenario: JobPlacement, before: Plan, after: Pl
 
 
 QUESTIONS = AnalysisHooks(
-    choices=Decisions("job", lambda problem: problem.jobs, _heaviest, now, alternatives, _phrase),
+    choices=Decisions("job", lambda problem: problem.jobs.labels, _heaviest, now, alternatives, _phrase),
     changes=CHANGES,
     moved=moved,
     adapted=adapted,

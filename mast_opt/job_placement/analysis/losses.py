@@ -22,7 +22,7 @@ def settle_loss(
     """
     if "lose_regions" not in changes:
         return scenario, Loss(tb=None, noun="job")
-    lost: Bools = (problem.stored.sum(axis=1) > 0) & (scenario.stored.sum(axis=1) == 0)
-    readers = np.unique(problem.read_job[lost[problem.read_dataset]])
-    datasets = tuple(problem.datasets[i] for i in np.flatnonzero(lost).tolist())
-    return scenario, Loss(datasets, None, tuple(problem.jobs[j] for j in readers.tolist()), "job")
+    lost: Bools = (problem.datasets.stored.sum(axis=1) > 0) & (scenario.datasets.stored.sum(axis=1) == 0)
+    readers = np.unique(problem.reads.job[lost[problem.reads.dataset]])
+    datasets = tuple(problem.datasets.labels[i] for i in np.flatnonzero(lost).tolist())
+    return scenario, Loss(datasets, None, tuple(problem.jobs.labels[j] for j in readers.tolist()), "job")

@@ -69,18 +69,20 @@ def _largest(key: Ints, amount: Ints) -> int:
 def reasons(problem: JobPlacement, job: int) -> tuple[Reason, ...]:
     """For each cluster, what rules it out for the job; ``IN_USE`` where only other jobs do."""
     p = problem
-    need = (np.where(p.accepts[job], p.need_mgpu[job], -1), int(p.cpu_mcores[job]), int(p.memory_mib[job]))
+    need = (np.where(p.accepts[job], p.need_mgpu[job], -1), int(p.jobs.cpu_mcores[job]), int(p.jobs.memory_mib[job]))
     found = []
     for c in range(len(p.clusters)):
         at = np.flatnonzero(p.server_cluster == c)
-        outside = p.reads_outside[job, p.cluster_region[c]]
+        outside = p.reads_outside[job, p.clusters.region[c]]
         lacks = Obstacle.LOST if p.reads_lost[job] else Obstacle.DATA
         obstacle: Obstacle | None = Obstacle.RESIDENCY if outside else lacks
-        if p.open_region[job, p.cluster_region[c]]:
-            here = (p.supply[at], p.server_type[at], p.server_rack[at])
+        if p.open_region[job, p.clusters.region[c]]:
+            here = (p.servers.supply[at], p.servers.gpu_type[at], p.servers.rack[at])
             empty = len(at) == 0
             obstacle = (
-                Obstacle.GPU_TYPE if empty else obstacle_when_empty(*here, need, int(p.tasks[job]), int(p.within[job]))
+                Obstacle.GPU_TYPE
+                if empty
+                else obstacle_when_empty(*here, need, int(p.jobs.tasks[job]), int(p.jobs.within[job]))
             )
         found.append(Reason(c, obstacle or Obstacle.IN_USE))
     return tuple(found)

@@ -6,7 +6,6 @@ Labels keep their positions, so that a plan of the instance can be checked again
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -22,14 +21,16 @@ from mast_opt.kind.scenario_values import grown, positions, records, reweighted,
 def lose_regions(problem: JobPlacement, value: object) -> JobPlacement:
     """Their servers are empty shells, and the datasets there are gone."""
     lost = positions("lose_regions", "region", problem.regions, value)
-    stored = problem.stored.copy()
+    stored = problem.datasets.stored.copy()
     stored[:, lost] = False
-    return _lose(replace(problem, stored=stored), np.isin(problem.server_region, lost))
+    return _lose(
+        replace(problem, datasets=replace(problem.datasets, stored=stored)), np.isin(problem.server_region, lost)
+    )
 
 
 def lose_clusters(problem: JobPlacement, value: object) -> JobPlacement:
     """The instance whose servers in these clusters have nothing to give; jobs that ran there have ended."""
-    lost = positions("lose_clusters", "cluster", problem.clusters, value)
+    lost = positions("lose_clusters", "cluster", problem.clusters.labels, value)
     return _lose(problem, np.isin(problem.server_cluster, lost))
 
 
@@ -37,30 +38,32 @@ def _lose(problem: JobPlacement, lost: Bools) -> JobPlacement:
     """The servers have nothing to give; running jobs that held something there run no more."""
     p = problem
     ended = np.zeros(len(p.running), np.bool_)
-    ended[p.held_job[lost[p.held_server]]] = True
-    stays = ~ended[p.held_job]
-    columns = ("held_job", "held_server", "held_tasks", "held_need", "held_index", "held_indexed")
-    held: dict[str, Any] = {name: getattr(p, name)[stays] for name in columns}
+    ended[p.allocations.running[lost[p.allocations.server]]] = True
     return replace(
         p,
-        supply=np.where(lost[:, None], 0, p.supply),
-        preemptible=p.preemptible & ~ended,
-        at_risk=np.where(ended, 0, p.at_risk),
-        **held,
+        servers=replace(p.servers, supply=np.where(lost[:, None], 0, p.servers.supply)),
+        running=replace(
+            p.running,
+            preemptible=p.running.preemptible & ~ended,
+            at_risk_mgpu_hours=np.where(ended, 0, p.running.at_risk_mgpu_hours),
+        ),
+        allocations=p.allocations.rows(~ended[p.allocations.running]),
     )
 
 
 def adapted(scenario: JobPlacement, plan: Plan) -> Plan:
     """A plan for the instance before the scenario, without the stops of jobs that have ended with their servers."""
-    return replace(plan, preempt=plan.preempt & scenario.preemptible)
+    return replace(plan, preempt=plan.preempt & scenario.running.preemptible)
 
 
 def grow_demand(problem: JobPlacement, value: object) -> JobPlacement:
     """Tasks and value of all pending jobs times a factor, or another one for some tiers; tasks are rounded up."""
     p = problem
-    each = tier_factors("grow_demand", p.tiers, value)[p.tier]
-    tasks = np.maximum(grown("grow_demand", p.tasks, each), 1)
-    return replace(p, tasks=tasks, value_milli=np.rint(p.value_milli * each).astype(np.int64))
+    each = tier_factors("grow_demand", p.tiers, value)[p.jobs.tier]
+    tasks = np.maximum(grown("grow_demand", p.jobs.tasks, each), 1)
+    return replace(
+        p, jobs=replace(p.jobs, tasks=tasks, value_milli=np.rint(p.jobs.value_milli * each).astype(np.int64))
+    )
 
 
 def add_servers(problem: JobPlacement, value: object) -> JobPlacement:
@@ -70,34 +73,36 @@ def add_servers(problem: JobPlacement, value: object) -> JobPlacement:
         UsageError: there is none.
     """
     p = problem
-    for record in records("add_servers", {"cluster": p.clusters, "gpu_type": p.gpu_types}, "servers", value):
+    for record in records("add_servers", {"cluster": p.clusters.labels, "gpu_type": p.gpu_types}, "servers", value):
         count = whole("add_servers.servers", record.amount, 1)
         cluster, kind = record.at["cluster"], record.at["gpu_type"]
-        alike = np.flatnonzero((p.server_type == kind) & p.supply.any(axis=1))
+        alike = np.flatnonzero((p.servers.gpu_type == kind) & p.servers.supply.any(axis=1))
         if not len(alike):
             name = p.gpu_types[kind]
             raise UsageError(f"add_servers: no server of type {name} is left that new ones could be equal to")
         near = alike[p.server_cluster[alike] == cluster]
         like = int((near if len(near) else alike)[0])
-        rack = unused("new-rack", p.racks)
+        rack = unused("new-rack", p.racks.labels)
         p = replace(
             p,
-            racks=(*p.racks, rack),
-            rack_cluster=np.append(p.rack_cluster, cluster),
-            servers=(*p.servers, *unused_labels("new-server", p.servers, count)),
-            server_rack=np.append(p.server_rack, np.full(count, len(p.racks))),
-            server_type=np.append(p.server_type, np.full(count, kind)),
-            supply=np.concatenate([p.supply, np.repeat(p.supply[like][None], count, axis=0)]),
+            racks=replace(p.racks, labels=(*p.racks.labels, rack), cluster=np.append(p.racks.cluster, cluster)),
+            servers=replace(
+                p.servers,
+                labels=(*p.servers.labels, *unused_labels("new-server", p.servers.labels, count)),
+                rack=np.append(p.servers.rack, np.full(count, len(p.racks))),
+                gpu_type=np.append(p.servers.gpu_type, np.full(count, kind)),
+                supply=np.concatenate([p.servers.supply, np.repeat(p.servers.supply[like][None], count, axis=0)]),
+            ),
         )
     return p
 
 
 def replicate(problem: JobPlacement, value: object) -> JobPlacement:
     """The instance with further replicas of datasets."""
-    stored = problem.stored.copy()
-    for record in records("replicate", {"dataset": problem.datasets, "region": problem.regions}, None, value):
+    stored = problem.datasets.stored.copy()
+    for record in records("replicate", {"dataset": problem.datasets.labels, "region": problem.regions}, None, value):
         stored[record.at["dataset"], record.at["region"]] = True
-    return replace(problem, stored=stored)
+    return replace(problem, datasets=replace(problem.datasets, stored=stored))
 
 
 CHANGES = {

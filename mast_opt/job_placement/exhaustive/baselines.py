@@ -77,7 +77,7 @@ def best_fit(problem: JobPlacement, tools: SearchContext, start: Plan | None) ->
 def _supply(batch: BatchState) -> Ints:
     """[G] milli-GPUs of each group."""
     supply = np.zeros(len(batch.layout.group_cluster), np.int64)
-    np.add.at(supply, batch.layout.group, batch.problem.supply[batch.layout.server, GPU])
+    np.add.at(supply, batch.layout.group, batch.problem.servers.supply[batch.layout.server, GPU])
     return supply
 
 

@@ -85,11 +85,11 @@ class BatchState:
         return Request(
             mgpu=np.where(p.accepts[j], p.need_mgpu[j], -1),
             open=p.open_region[j].copy(),
-            cpu=int(p.cpu_mcores[j]),
-            memory=int(p.memory_mib[j]),
-            tasks=int(p.tasks[j]),
-            within=int(p.within[j]),
-            prefer=int(p.prefer[j]),
+            cpu=int(p.jobs.cpu_mcores[j]),
+            memory=int(p.jobs.memory_mib[j]),
+            tasks=int(p.jobs.tasks[j]),
+            within=int(p.jobs.within[j]),
+            prefer=int(p.jobs.prefer[j]),
             tier=int(p.queue_tier[j]),
         )
 
@@ -101,11 +101,11 @@ class BatchState:
 
     def _price(self, j: int) -> NDArray[np.float64] | None:
         p = self.problem
-        rows = p.cost_job == j
+        rows = p.costs.job == j
         if not rows.any() and not p.remote_reads:
             return None
         cost = np.zeros(len(p.clusters))
-        cost[p.cost_cluster[rows]] = p.objective.weights["cost"] * (p.cost_micro[rows] / MICRO)
+        cost[p.costs.cluster[rows]] = p.objective.weights["cost"] * (p.costs.cost_micro[rows] / MICRO)
         price = cost[self.layout.group_cluster] + p.missing_mb[j, self.layout.group_region] * remote_mb_price(p)
         return price if (price != price[0]).any() else None
 
@@ -168,7 +168,7 @@ class BatchState:
             self.stop(v)
         first = np.flatnonzero(np.diff(plan.job, prepend=-1))
         parts = [slice(begin, end) for begin, end in zip(first.tolist(), [*first[1:].tolist(), len(plan.job)])]
-        need = self.problem.need_mgpu[plan.job, self.problem.server_type[plan.server]]
+        need = self.problem.need_mgpu[plan.job, self.problem.servers.gpu_type[plan.server]]
         named = plan.indexed & (need > 0) & (need < WHOLE)
         for rows in sorted(parts, key=lambda rows: not named[rows].all()):
             placed = self._as_stated(plan, rows, int(need[rows][0]), bool(named[rows].all()))
@@ -219,7 +219,7 @@ class BatchState:
 
     def _tier_above(self, v: int) -> int:
         """The least important tier that may use what a victim frees, −1 if there is none."""
-        return int(self.problem.running_tier[v]) - 1
+        return int(self.problem.running.tier[v]) - 1
 
     def _still_there(self, v: int) -> bool:
         tiers = slice(0, self._tier_above(v) + 1)
@@ -233,8 +233,8 @@ class BatchState:
     def _run(self, v: int, last: int, cost: int) -> None:
         """Start a running job of the problem where it runs, at the expense of tiers 0 … last."""
         p, state = self.problem, self.state
-        tier = int(p.running_tier[v])
-        at = new_job(state, tier, tier if p.preemptible[v] else 0, cost, False)
+        tier = int(p.running.tier[v])
+        at = new_job(state, tier, tier if p.running.preemptible[v] else 0, cost, False)
         for s, need, device in self._held_by(v):
             new_row(state, at, s, int(need[CPU]), int(need[MEMORY]), device)
         start(state, at, last)
@@ -263,7 +263,7 @@ class BatchState:
         row = int(state.job[J_ROW, self.placed[j]])
         while row >= 0:
             s = int(self.layout.server[state.row[L_SERVER, row]])
-            mgpu = int(p.need_mgpu[j, p.server_type[s]])
+            mgpu = int(p.need_mgpu[j, p.servers.gpu_type[s]])
             device = state.row_device[row]
             if 0 < mgpu < WHOLE:
                 rows += [(j, s, int(device[d]) // mgpu, d, 1) for d in np.flatnonzero(device).tolist()]
@@ -271,7 +271,7 @@ class BatchState:
                 rows.append((j, s, self._tasks(j, row, mgpu), 0, 0))
             row = int(state.row[L_NEXT, row])
         rows.sort()
-        missing = int(p.tasks[j]) - sum(row[2] for row in rows)
+        missing = int(p.jobs.tasks[j]) - sum(row[2] for row in rows)
         rows[0] = (j, rows[0][1], rows[0][2] + missing, *rows[0][3:])
         return rows
 
@@ -280,7 +280,10 @@ class BatchState:
         p, state = self.problem, self.state
         if mgpu:
             return int(state.row_device[row].sum()) // mgpu
-        for need, held in ((p.cpu_mcores[j], state.row[L_CPU, row]), (p.memory_mib[j], state.row[L_MEMORY, row])):
+        for need, held in (
+            (p.jobs.cpu_mcores[j], state.row[L_CPU, row]),
+            (p.jobs.memory_mib[j], state.row[L_MEMORY, row]),
+        ):
             if need:
                 return int(held // need)
         return 1
@@ -290,13 +293,21 @@ def batch_state_of(problem: JobPlacement) -> BatchState:
     """The fleet of the problem with its running jobs, nothing decided yet."""
     p = problem
     layout = lay_out(
-        p.server_cluster, p.server_type, p.server_rack, p.cluster_region, p.regions, p.clusters, p.gpu_types
+        p.server_cluster,
+        p.servers.gpu_type,
+        p.servers.rack,
+        p.clusters.region,
+        p.regions,
+        p.clusters.labels,
+        p.gpu_types,
     )
     held = allocations_of(p)
     most_rows = len(held.server) + _most_rows(p)
-    state = empty_state(layout, p.supply, len(p.tiers), len(p.running) + len(p.jobs), most_rows)
-    tier = p.running_tier
-    running = np.stack([tier, np.where(p.preemptible, tier, 0), p.at_risk * VICTIM + 1], axis=1)
+    state = empty_state(layout, p.servers.supply, len(p.tiers), len(p.running) + len(p.jobs), most_rows)
+    tier = p.running.tier
+    running = np.stack(
+        [tier, np.where(p.running.preemptible, tier, 0), p.running.at_risk_mgpu_hours * VICTIM + 1], axis=1
+    )
     rows = np.stack([layout.position[held.server], held.amount[:, CPU], held.amount[:, MEMORY]], axis=1)
     places = load(state, running, held.first, rows, held.device)
     return BatchState(p, layout, state, places, {at: v for v, at in enumerate(places.tolist())}, held)
@@ -304,4 +315,4 @@ def batch_state_of(problem: JobPlacement) -> BatchState:
 
 def _most_rows(problem: JobPlacement) -> int:
     """No more allocations than this can be held by pending jobs."""
-    return int(np.minimum(problem.tasks, len(problem.servers)).sum())
+    return int(np.minimum(problem.jobs.tasks, len(problem.servers)).sum())

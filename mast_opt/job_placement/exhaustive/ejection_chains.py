@@ -56,7 +56,7 @@ class _EjectionChains:
             _, j = heapq.heappop(heap)
             for other in self._admitted(j, self.batch.request(j)) or ():
                 heapq.heappush(heap, (int(self.place_in_queue[other]), other))
-        self.batch.restore_unneeded(self.batch.problem.at_risk * VICTIM + 1)
+        self.batch.restore_unneeded(self.batch.problem.running.at_risk_mgpu_hours * VICTIM + 1)
         return self.batch
 
     def _admitted(self, j: int, job: Request) -> list[int] | None:

@@ -52,22 +52,22 @@ def term_prices_of(problem: JobPlacement, layout: Layout) -> TermPrices:
     """The prices of a problem, for servers in the order of the layout."""
     p = problem
     weights = p.objective.weights
-    worth = p.tier_weight[p.queue_tier] * p.value_milli
-    held = np.bincount(p.held_job, weights=p.held[:, GPU], minlength=len(p.running))
+    worth = p.tier_weight[p.queue_tier] * p.jobs.value_milli
+    held = np.bincount(p.allocations.running, weights=p.held[:, GPU], minlength=len(p.running))
     gpus = max(p.all_mgpu, 1)
-    rack = weights["spread"] / float(p.tasks.sum())
-    far = p.missing_mb[:, layout.group_region] / max(int(p.read_mb_per_day.sum()), 1)
+    rack = weights["spread"] / float(p.jobs.tasks.sum())
+    far = p.missing_mb[:, layout.group_region] / max(int(p.reads.mb_per_day.sum()), 1)
     cost = np.zeros((len(p.jobs), len(p.clusters)))
-    cost[p.cost_job, p.cost_cluster] = p.cost_micro / 1e6
+    cost[p.costs.job, p.costs.cluster] = p.costs.cost_micro / 1e6
     admitted = weights["remote"] * far + weights["cost"] * cost[:, layout.group_cluster]
     supply = np.zeros((len(p.regions), len(p.gpu_types)))
-    np.add.at(supply, (p.server_region, p.server_type), p.supply[:, GPU])
+    np.add.at(supply, (p.server_region, p.servers.gpu_type), p.servers.supply[:, GPU])
     common = whole_server_tasks(p)
     whole_task = np.full((len(p.servers), 2), -1, np.int64)
     whole_task[layout.position[common.servers]] = common.need[:, 1:]
     return TermPrices(
         rejected=weights["rejected"] * worth / (worth.sum() if worth.any() else 1.0),
-        stopped=weights["preemption"] * p.tier_weight[p.running_tier] * (p.at_risk + held) / gpus,
+        stopped=weights["preemption"] * p.tier_weight[p.running.tier] * (p.running.at_risk_mgpu_hours + held) / gpus,
         admitted=np.ascontiguousarray(admitted - rack * fewest_racks(p)[:, None]),
         rack=rack,
         balance=weights["balance"] / gpus,

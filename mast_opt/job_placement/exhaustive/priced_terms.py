@@ -19,7 +19,7 @@ def _unpriced(problem: JobPlacement, params: Params | None) -> Mapping[str, str]
     p = problem
     found = {}
     rule = "the solver follows a fixed order, in which {} does not occur"
-    if (p.cost_micro > 0).any():
+    if (p.costs.cost_micro > 0).any():
         found["cost"] = rule.format("cost")
     if p.remote_reads and np.ptp(np.where(p.open_region, p.missing_mb, 0), axis=1).any():
         found["remote"] = rule.format("the volume of remote reads")

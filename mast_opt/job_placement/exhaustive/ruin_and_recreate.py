@@ -120,7 +120,7 @@ class _RuinAndRecreate:
         group_of = {pair: g for g, pair in enumerate(keys)}
         jobs = np.array(sorted(where), np.int64)
         width = np.array([p.need_mgpu[j, where[j][1]] for j in jobs.tolist()], np.int64)
-        for j in jobs[np.lexsort((-p.tasks[jobs], -width))].tolist():
+        for j in jobs[np.lexsort((-p.jobs.tasks[jobs], -width))].tolist():
             only = np.zeros_like(batch.all_groups)
             only[group_of[where[j]]] = True
             job = batch.request(j)

@@ -89,12 +89,12 @@ class FixAndOptimise:
         elsewhere[plan.job[~np.isin(p.server_cluster[plan.server], clusters)]] = True
         near = np.isin(p.server_cluster, clusters)
         outside = np.zeros(len(p.running), np.bool_)
-        outside[p.held_job[~near[p.held_server]]] = True
+        outside[p.allocations.running[~near[p.allocations.server]]] = True
         free = np.zeros(len(self._formulation.mip.cost), np.bool_)
         cell = near[c.server] & ~elsewhere[c.job]
         free[s.assign] = np.isin(s.options.cluster, clusters) & ~elsewhere[s.options.job]
         free[s.count] = cell
-        free[s.uses_rack] = np.isin(p.rack_cluster[c.rack], clusters) & ~elsewhere[c.rack_job]
+        free[s.uses_rack] = np.isin(p.racks.cluster[c.rack], clusters) & ~elsewhere[c.rack_job]
         free[s.uses_server] = cell[c.tied]
         free[s.preempt] = ~outside[s.victims]
         free[s.on] = cell[c.fraction[c.part_fraction]]
@@ -106,5 +106,5 @@ class FixAndOptimise:
 def _pairs(problem: JobPlacement) -> int:
     """Jobs and servers of a type that the job accepts: about the columns of the formulation."""
     p = problem
-    per_type = np.bincount(p.server_type, minlength=len(p.gpu_types))
-    return int(per_type[p.option_type].sum())
+    per_type = np.bincount(p.servers.gpu_type, minlength=len(p.gpu_types))
+    return int(per_type[p.options.gpu_type].sum())

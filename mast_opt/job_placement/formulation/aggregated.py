@@ -74,14 +74,14 @@ class _Totals(ClusterRows):
         o = self.options
         self.option_tier = self.p.queue_tier[o.job]
         """[o]"""
-        pairs = np.stack([self.p.server_cluster, self.p.server_type], axis=1)
+        pairs = np.stack([self.p.server_cluster, self.p.servers.gpu_type], axis=1)
         self.groups, group = np.unique(pairs, axis=0, return_inverse=True)
         self.group_of: Ints = group.reshape(-1)
         """[S]"""
         key = self.groups[:, 0] * len(self.p.gpu_types) + self.groups[:, 1]
         self.option_group: Ints = np.searchsorted(key, o.cluster * len(self.p.gpu_types) + o.type)
         """[o]"""
-        self.group_names = tuple(f"{self.p.clusters[a]}/{self.p.gpu_types[k]}" for a, k in self.groups.tolist())
+        self.group_names = tuple(f"{self.p.clusters.labels[a]}/{self.p.gpu_types[k]}" for a, k in self.groups.tolist())
 
     def amounts(self) -> None:
         """total: Σ_{j: tier ≥ p} tasks[j]·need[j]·assign[j,c,k] ≤ what the group has free + what victims of tier > p
@@ -96,10 +96,10 @@ class _Totals(ClusterRows):
         server, victim, held = self.victims_held()
         for tier in range(tiers):
             mine = np.flatnonzero(self.option_tier >= tier)
-            gives = np.flatnonzero(p.running_tier[self.victims[victim]] > tier)
+            gives = np.flatnonzero(p.running.tier[self.victims[victim]] > tier)
             for resource in range(3):
                 row = (self.option_group[mine] * tiers + tier) * 3 + resource
-                total.add(row, self.assign[mine], o.need[mine, resource] * p.tasks[o.job[mine]])
+                total.add(row, self.assign[mine], o.need[mine, resource] * p.jobs.tasks[o.job[mine]])
                 row = (self.group_of[server[gives]] * tiers + tier) * 3 + resource
                 total.add(row, self.preempt[victim[gives]], -held[gives, resource])
 
@@ -110,7 +110,7 @@ class _Totals(ClusterRows):
         widths = np.unique(o.need[:, GPU] // WHOLE)
         server, victim, held = self.victims_held()
         for tier in range(len(p.tiers)):
-            gives = (p.running_tier[self.victims[victim]] > tier) & (held[:, GPU] > 0)
+            gives = (p.running.tier[self.victims[victim]] > tier) & (held[:, GPU] > 0)
             for width in widths[widths > 1].tolist():
                 wide = (self.option_tier >= tier) & (o.need[:, GPU] >= width * WHOLE)
                 if wide.any():
@@ -128,13 +128,13 @@ class _Totals(ClusterRows):
         there = np.zeros(len(self.groups), np.int64)
         np.add.at(there, self.group_of, sure)
         name = f"{p.tiers[tier]},{width}"
-        most = p.supply[unsure, GPU] // WHOLE // width
-        slots = m.columns(f"slots_{name}", [p.servers], [unsure], upper=most, integral=True)
-        slot = m.rows(f"slot_{name}", [p.servers], [unsure], upper=p.free[unsure, GPU])
+        most = p.servers.supply[unsure, GPU] // WHOLE // width
+        slots = m.columns(f"slots_{name}", [p.servers.labels], [unsure], upper=most, integral=True)
+        slot = m.rows(f"slot_{name}", [p.servers.labels], [unsure], upper=p.free[unsure, GPU])
         slot.add(np.arange(len(unsure)), slots, width * WHOLE)
         slot.add(np.searchsorted(unsure, server), self.preempt[victim], -mgpu)
         rows = m.rows(f"wide_{name}", [self.group_names], [groups], upper=there[groups])
         options = np.flatnonzero(wide)
-        number = p.tasks[o.job[options]] * (o.need[options, GPU] // WHOLE // width)
+        number = p.jobs.tasks[o.job[options]] * (o.need[options, GPU] // WHOLE // width)
         rows.add(np.searchsorted(groups, self.option_group[options]), self.assign[options], number)
         rows.add(np.searchsorted(groups, self.group_of[unsure]), slots, -1)

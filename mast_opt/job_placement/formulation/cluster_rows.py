@@ -20,42 +20,42 @@ class ClusterRows:
         o = self.options
         self.m = m = MipBuilder("job_placement")
         self.tiers = tuple(str(tier) for tier in p.tiers)
-        self.victims = np.flatnonzero(p.preemptible)
+        self.victims = np.flatnonzero(p.running.preemptible)
         """[·] running jobs that may be stopped."""
         self.victim_of = np.full(len(p.running), -1)
         self.victim_of[self.victims] = np.arange(len(self.victims))
 
         self.assign = m.columns(
             "assign",
-            [p.jobs, p.clusters, p.gpu_types],
+            [p.jobs.labels, p.clusters.labels, p.gpu_types],
             [o.job, o.cluster, o.type],
             upper=1,
             integral=True,
         )
-        self.preempt = m.columns("preempt", [p.running], [self.victims], upper=1, integral=True)
+        self.preempt = m.columns("preempt", [p.running.labels], [self.victims], upper=1, integral=True)
 
     def victims_held(self) -> tuple[Ints, Ints, Ints]:
         """(server, position among the victims, [·, 3] amount) of what victims hold."""
         p = self.p
-        rows = np.flatnonzero(p.preemptible[p.held_job])
-        return p.held_server[rows], self.victim_of[p.held_job[rows]], p.held[rows]
+        rows = np.flatnonzero(p.running.preemptible[p.allocations.running])
+        return p.allocations.server[rows], self.victim_of[p.allocations.running[rows]], p.held[rows]
 
     def admitted(self) -> None:
         """admitted: Σ_{c,k} assign[j,c,k] ≤ 1."""
-        self.m.rows("admitted", [self.p.jobs], upper=1).add(self.options.job, self.assign)
+        self.m.rows("admitted", [self.p.jobs.labels], upper=1).add(self.options.job, self.assign)
 
     def admission(self) -> None:
         """Terms rejected, remote and cost."""
         p, o, m = self.p, self.options, self.m
-        worth = p.tier_weight[p.queue_tier] * p.value_milli
+        worth = p.tier_weight[p.queue_tier] * p.jobs.value_milli
         share = worth / worth.sum() if worth.any() else np.zeros(len(worth))
         m.term("rejected", self.assign, -share[o.job], constant=1.0 if worth.any() else 0.0)
-        volume = max(int(p.read_mb_per_day.sum()), 1)
-        far = p.missing_mb[o.job, p.cluster_region[o.cluster]]
+        volume = max(int(p.reads.mb_per_day.sum()), 1)
+        far = p.missing_mb[o.job, p.clusters.region[o.cluster]]
         reads = np.flatnonzero(far)
         m.term("remote", self.assign[reads], far[reads] / volume)
         price = np.zeros((len(p.jobs), len(p.clusters)))
-        price[p.cost_job, p.cost_cluster] = p.cost_micro / MICRO
+        price[p.costs.job, p.costs.cluster] = p.costs.cost_micro / MICRO
         priced = np.flatnonzero(price[o.job, o.cluster])
         m.term("cost", self.assign[priced], price[o.job[priced], o.cluster[priced]])
 
@@ -63,8 +63,8 @@ class ClusterRows:
         """Term preemption."""
         p, m = self.p, self.m
         held = np.zeros(len(p.running), np.int64)
-        np.add.at(held, p.held_job, p.held[:, GPU])
-        price = p.tier_weight[p.running_tier] * (p.at_risk + held) / max(p.all_mgpu, 1)
+        np.add.at(held, p.allocations.running, p.held[:, GPU])
+        price = p.tier_weight[p.running.tier] * (p.running.at_risk_mgpu_hours + held) / max(p.all_mgpu, 1)
         m.term("preemption", self.preempt, (price if p.all_mgpu else np.zeros_like(price))[self.victims])
 
     def balance(self) -> None:
@@ -72,9 +72,9 @@ class ClusterRows:
         Stated for types that several regions have."""
         p, o, m = self.p, self.options, self.m
         supply = np.zeros((len(p.regions), len(p.gpu_types)), np.int64)
-        np.add.at(supply, (p.server_region, p.server_type), p.supply[:, GPU])
+        np.add.at(supply, (p.server_region, p.servers.gpu_type), p.servers.supply[:, GPU])
         busy = np.zeros_like(supply)
-        at_held = (p.server_region[p.held_server], p.server_type[p.held_server])
+        at_held = (p.server_region[p.allocations.server], p.servers.gpu_type[p.allocations.server])
         np.add.at(busy, at_held, p.held[:, GPU])
         several = (supply > 0).sum(axis=0) > 1
         region, kind = np.nonzero((supply > 0) & several)
@@ -87,12 +87,12 @@ class ClusterRows:
         row_of[region, kind] = np.arange(len(region))
         used = m.equals("used", axes, at, value=busy[region, kind])
         used.add(np.arange(len(region)), self.use, 1)
-        rows = np.flatnonzero(p.preemptible[p.held_job] & (p.held[:, GPU] > 0))
+        rows = np.flatnonzero(p.running.preemptible[p.allocations.running] & (p.held[:, GPU] > 0))
         row = row_of[at_held[0][rows], at_held[1][rows]]
         rows, row = rows[row >= 0], row[row >= 0]
-        used.add(row, self.preempt[self.victim_of[p.held_job[rows]]], p.held[rows, GPU])
-        row = row_of[p.cluster_region[o.cluster], o.type]
-        asks = p.need_mgpu[o.job, o.type] * p.tasks[o.job]
+        used.add(row, self.preempt[self.victim_of[p.allocations.running[rows]]], p.held[rows, GPU])
+        row = row_of[p.clusters.region[o.cluster], o.type]
+        asks = p.need_mgpu[o.job, o.type] * p.jobs.tasks[o.job]
         takes = np.flatnonzero((row >= 0) & (asks > 0))
         used.add(row[takes], self.assign[takes], -asks[takes])
 

@@ -97,7 +97,7 @@ class Codec:
         fraction_of[c.fraction] = np.arange(len(c.fraction))
         first_part = np.searchsorted(c.part_fraction, np.arange(len(c.fraction)))
         touched = np.zeros(len(c.device_server), np.bool_)
-        number = p.supply[:, GPU] // WHOLE
+        number = p.servers.supply[:, GPU] // WHOLE
         for row in np.flatnonzero((cell >= 0) & plan.indexed).tolist():
             f, d, s = fraction_of[cell[row]], int(plan.gpu_index[row]), int(plan.server[row])
             if f >= 0 and 0 <= d < number[s]:
@@ -113,13 +113,13 @@ class Codec:
         room = self._device_room(plan)
         take_of = np.full((len(c.device_server), len(p.tiers)), -1)
         take_of[at.take_device, at.take_tier] = np.arange(len(at.takes))
-        gpus = p.need_mgpu[plan.job, p.server_type[plan.server]] // WHOLE * plan.tasks
+        gpus = p.need_mgpu[plan.job, p.servers.gpu_type[plan.server]] // WHOLE * plan.tasks
         tier = p.queue_tier[plan.job]
         rows = np.flatnonzero((gpus > 0) & c.shared[plan.server])
         for row in rows[np.lexsort((-tier[rows], ~plan.indexed[rows]))].tolist():
             s, n = int(plan.server[row]), int(gpus[row])
             first = int(c.device_start[s])
-            devices = np.arange(first, first + int(p.supply[s, GPU]) // WHOLE)
+            devices = np.arange(first, first + int(p.servers.supply[s, GPU]) // WHOLE)
             if plan.indexed[row]:
                 chosen = devices[plan.gpu_index[row] : plan.gpu_index[row] + n]
             else:
@@ -133,11 +133,11 @@ class Codec:
         p, c = self.problem, self.cells
         entries = p.held_devices
         room = np.full((len(c.device_server), len(p.tiers)), WHOLE)
-        kept = c.shared[p.held_server[entries.row]]
+        kept = c.shared[p.allocations.server[entries.row]]
         row = entries.row[kept]
-        device = c.device_start[p.held_server[row]] + entries.device[kept]
+        device = c.device_start[p.allocations.server[row]] + entries.device[kept]
         for tier in range(len(p.tiers)):
-            stays = ~(plan.preempt[p.held_job[row]] & (p.running_tier[p.held_job[row]] > tier))
+            stays = ~(plan.preempt[p.allocations.running[row]] & (p.running.tier[p.allocations.running[row]] > tier))
             np.subtract.at(room[:, tier], device[stays], entries.mgpu[kept][stays])
         return room
 
@@ -147,16 +147,16 @@ class Codec:
         free = p.free.copy()
         stopped = np.zeros(len(p.running), np.bool_)
         stopped[self.victims] = x[at.preempt] > 0.5
-        rows = stopped[p.held_job]
-        np.add.at(free, p.held_server[rows], p.held[rows])
+        rows = stopped[p.allocations.running]
+        np.add.at(free, p.allocations.server[rows], p.held[rows])
         tasks = x[at.count].astype(np.int64)
         np.subtract.at(free, c.server, c.need * tasks[:, None])
 
         shape = (len(p.regions), len(p.gpu_types))
         supply, used = np.zeros(shape), np.zeros(shape)
-        place = (p.server_region, p.server_type)
-        np.add.at(supply, place, p.supply[:, GPU])
-        np.add.at(used, place, p.supply[:, GPU] - free[:, GPU])
+        place = (p.server_region, p.servers.gpu_type)
+        np.add.at(supply, place, p.servers.supply[:, GPU])
+        np.add.at(used, place, p.servers.supply[:, GPU] - free[:, GPU])
         mean = used.sum(axis=0) / np.maximum(supply.sum(axis=0), 1)
         x[at.use] = used[at.balanced]
         x[at.off] = np.abs(used - supply * mean)[at.balanced]
@@ -176,8 +176,8 @@ FREEZING: FixedParts[JobPlacement, Plan] = FixedParts(
         "preempt": ("running",),
     },
     groups={
-        "rack": lambda p: ("server", p.racks, p.server_rack),
-        "cluster": lambda p: ("server", p.clusters, p.server_cluster),
+        "rack": lambda p: ("server", p.racks.labels, p.servers.rack),
+        "cluster": lambda p: ("server", p.clusters.labels, p.server_cluster),
         "region": lambda p: ("server", p.regions, p.server_region),
     },
 )

@@ -14,8 +14,8 @@ def room_by_tier(problem: JobPlacement) -> Ints:
     p = problem
     room = np.repeat(p.free[:, :, None], len(p.tiers), axis=2)
     for tier in range(len(p.tiers)):
-        rows = p.preemptible[p.held_job] & (p.running_tier[p.held_job] > tier)
-        np.add.at(room[:, :, tier], p.held_server[rows], p.held[rows])
+        rows = p.running.preemptible[p.allocations.running] & (p.running.tier[p.allocations.running] > tier)
+        np.add.at(room[:, :, tier], p.allocations.server[rows], p.held[rows])
     return room
 
 
@@ -25,11 +25,11 @@ def most_tasks(problem: JobPlacement, cells: IndexSets) -> Ints:
     room = room_by_tier(p)[cells.server, :, p.queue_tier[cells.job]]
     whole = room[:, GPU] // WHOLE // np.maximum(need[:, GPU] // WHOLE, 1)
     shared = room[:, GPU] // np.maximum(need[:, GPU], 1)
-    most = np.where(need[:, GPU] >= WHOLE, whole, np.where(need[:, GPU] > 0, shared, p.tasks[cells.job]))
+    most = np.where(need[:, GPU] >= WHOLE, whole, np.where(need[:, GPU] > 0, shared, p.jobs.tasks[cells.job]))
     for resource in (CPU, MEMORY):
         fits = room[:, resource] // np.maximum(need[:, resource], 1)
         most = np.where(need[:, resource] > 0, np.minimum(most, fits), most)
-    return np.minimum(most, p.tasks[cells.job])
+    return np.minimum(most, p.jobs.tasks[cells.job])
 
 
 def possible_options(problem: JobPlacement, options: JobOptions) -> Bools:
@@ -39,19 +39,19 @@ def possible_options(problem: JobPlacement, options: JobOptions) -> Bools:
     )
 
     p, o = problem, options
-    order = np.lexsort((p.server_rack, p.server_type, p.server_cluster))
-    group = (p.server_cluster * len(p.gpu_types) + p.server_type)[order]
+    order = np.lexsort((p.servers.rack, p.servers.gpu_type, p.server_cluster))
+    group = (p.server_cluster * len(p.gpu_types) + p.servers.gpu_type)[order]
     own = o.cluster * len(p.gpu_types) + o.type
     possible = np.zeros(len(o.job), np.bool_)
     mark_possible(
         np.searchsorted(group, own),
         np.searchsorted(group, own, side="right"),
-        p.server_rack[order],
+        p.servers.rack[order],
         room_by_tier(p)[order],
         o.need,
         p.queue_tier[o.job],
-        p.tasks[o.job],
-        p.within[o.job],
+        p.jobs.tasks[o.job],
+        p.jobs.within[o.job],
         possible,
     )
     return possible

@@ -46,10 +46,14 @@ class PerServer(ClusterRows):
         self.cells = c
         self.job_tier = p.queue_tier[c.job]
         """[c] of each cell."""
-        self.count = m.columns("count", [p.jobs, p.servers], [c.job, c.server], upper=p.tasks[c.job], integral=True)
-        self.uses_rack = m.columns("uses_rack", [p.jobs, p.racks], [c.rack_job, c.rack], upper=1, integral=True)
+        self.count = m.columns(
+            "count", [p.jobs.labels, p.servers.labels], [c.job, c.server], upper=p.jobs.tasks[c.job], integral=True
+        )
+        self.uses_rack = m.columns(
+            "uses_rack", [p.jobs.labels, p.racks.labels], [c.rack_job, c.rack], upper=1, integral=True
+        )
         self.uses_server = m.columns(
-            "uses_server", [p.jobs, p.servers], [c.job[c.tied], c.server[c.tied]], upper=1, integral=True
+            "uses_server", [p.jobs.labels, p.servers.labels], [c.job[c.tied], c.server[c.tied]], upper=1, integral=True
         )
         self._device_columns()
 
@@ -60,20 +64,20 @@ class PerServer(ClusterRows):
         cell = c.fraction[c.part_fraction]
         self.on = m.columns(
             "on",
-            [p.jobs, p.servers, places],
+            [p.jobs.labels, p.servers.labels, places],
             [c.job[cell], c.server[cell], c.device[c.part_device]],
-            upper=p.tasks[c.job[cell]],
+            upper=p.jobs.tasks[c.job[cell]],
             integral=True,
         )
         pairs = np.unique(np.stack([c.server[c.whole], self.job_tier[c.whole]], axis=1), axis=0)
         self.whole_server, self.whole_tier = pairs[:, 0], pairs[:, 1]
-        number = p.supply[self.whole_server, GPU] // WHOLE
+        number = p.servers.supply[self.whole_server, GPU] // WHOLE
         self.take_row = np.repeat(np.arange(len(pairs)), number)
         step = np.arange(len(self.take_row)) - np.repeat(np.cumsum(number) - number, number)
         self.take_device = c.device_start[self.whole_server[self.take_row]] + step
         self.takes = m.columns(
             "takes",
-            [p.servers, self.tiers, places],
+            [p.servers.labels, self.tiers, places],
             [self.whole_server[self.take_row], self.whole_tier[self.take_row], step],
             upper=1,
             integral=True,
@@ -105,38 +109,38 @@ class PerServer(ClusterRows):
     def gangs(self) -> None:
         """gang: Σ_{s∈c of type k} count[j,s] = tasks[j]·assign[j,c,k]."""
         p, o, m = self.p, self.options, self.m
-        gang = m.equals("gang", [p.jobs, p.clusters, p.gpu_types], [o.job, o.cluster, o.type])
+        gang = m.equals("gang", [p.jobs.labels, p.clusters.labels, p.gpu_types], [o.job, o.cluster, o.type])
         gang.add(self.cells.option, self.count, 1)
-        gang.add(np.arange(len(o.job)), self.assign, -p.tasks[o.job])
+        gang.add(np.arange(len(o.job)), self.assign, -p.jobs.tasks[o.job])
 
     def levels(self) -> None:
         """in_rack: count[j,s] ≤ tasks[j]·uses_rack[j,rack(s)] and in_server likewise, for gangs of several tasks;
         one_rack, one_server: at most one where the job must stay within it."""
         p, c, m = self.p, self.cells, self.m
         job, server = c.job[c.gang], c.server[c.gang]
-        in_rack = m.rows("in_rack", [p.jobs, p.servers], [job, server], upper=0)
+        in_rack = m.rows("in_rack", [p.jobs.labels, p.servers.labels], [job, server], upper=0)
         in_rack.add(np.arange(len(job)), self.count[c.gang], 1)
-        in_rack.add(np.arange(len(job)), self.uses_rack[c.gang_rack], -p.tasks[job])
+        in_rack.add(np.arange(len(job)), self.uses_rack[c.gang_rack], -p.jobs.tasks[job])
         job, server = c.job[c.tied], c.server[c.tied]
-        in_server = m.rows("in_server", [p.jobs, p.servers], [job, server], upper=0)
+        in_server = m.rows("in_server", [p.jobs.labels, p.servers.labels], [job, server], upper=0)
         in_server.add(np.arange(len(job)), self.count[c.tied], 1)
-        in_server.add(np.arange(len(job)), self.uses_server, -p.tasks[job])
+        in_server.add(np.arange(len(job)), self.uses_server, -p.jobs.tasks[job])
 
         self._at_most_one("one_rack", c.rack_job, self.uses_rack, RACK)
         self._at_most_one("one_server", job, self.uses_server, SERVER)
 
-        racks = np.zeros(len(p.tasks))
+        racks = np.zeros(len(p.jobs.tasks))
         racks[:] = fewest_racks(p)
-        scale = 1 / float(p.tasks.sum())
+        scale = 1 / float(p.jobs.tasks.sum())
         m.term("spread", self.uses_rack, scale)
         jobs = self.options.job
-        gangs = p.tasks[jobs] > 1
+        gangs = p.jobs.tasks[jobs] > 1
         m.term("spread", self.assign[gangs], -racks[jobs[gangs]] * scale)
 
     def _at_most_one(self, name: str, job: Ints, columns: IntArray, level: int) -> None:
         p = self.p
-        limited = np.flatnonzero((p.within == level) & (p.tasks > 1))
-        rows = self.m.rows(name, [p.jobs], [limited], upper=1)
+        limited = np.flatnonzero((p.jobs.within == level) & (p.jobs.tasks > 1))
+        rows = self.m.rows(name, [p.jobs.labels], [limited], upper=1)
         row_of = np.full(len(p.jobs), -1)
         row_of[limited] = np.arange(len(limited))
         at = row_of[job]
@@ -150,7 +154,7 @@ class PerServer(ClusterRows):
         resources = np.arange(3)
         rows = len(c.row_server)
         at = [np.repeat(c.row_server, 3), np.repeat(c.row_tier, 3), np.tile(resources, rows)]
-        capacity = m.rows("capacity", [p.servers, self.tiers, RESOURCES], at, upper=p.free[c.row_server].ravel())
+        capacity = m.rows("capacity", [p.servers.labels, self.tiers, RESOURCES], at, upper=p.free[c.row_server].ravel())
         row_of = np.full((len(p.servers), len(p.tiers)), -1)
         row_of[c.row_server, c.row_tier] = np.arange(rows)
         held_server, held_victim, held = self.victims_held()
@@ -161,7 +165,7 @@ class PerServer(ClusterRows):
                 capacity.add(row[mine] * 3 + resource, self.count[mine], c.need[mine, resource])
                 freed = row_of[held_server, tier]
                 gives = np.flatnonzero(
-                    (freed >= 0) & (p.running_tier[self.victims[held_victim]] > tier) & (held[:, resource] > 0)
+                    (freed >= 0) & (p.running.tier[self.victims[held_victim]] > tier) & (held[:, resource] > 0)
                 )
                 capacity.add(freed[gives] * 3 + resource, self.preempt[held_victim[gives]], -held[gives, resource])
 
@@ -169,11 +173,11 @@ class PerServer(ClusterRows):
         """split: Σ_d on[j,s,d] = count[j,s] for fractions; whole: Σ_d takes[s,p,d] = Σ_j gpus[j]·count[j,s] for the
         others of tier p; device: what fractions and whole tasks of tier ≥ p take of GPU d is there."""
         p, c, m = self.p, self.cells, self.m
-        split = m.equals("split", [p.jobs, p.servers], [c.job[c.fraction], c.server[c.fraction]])
+        split = m.equals("split", [p.jobs.labels, p.servers.labels], [c.job[c.fraction], c.server[c.fraction]])
         split.add(c.part_fraction, self.on, 1)
         split.add(np.arange(len(c.fraction)), self.count[c.fraction], -1)
 
-        whole = m.equals("whole", [p.servers, self.tiers], [self.whole_server, self.whole_tier])
+        whole = m.equals("whole", [p.servers.labels, self.tiers], [self.whole_server, self.whole_tier])
         row_of = np.full((len(p.servers), len(p.tiers)), -1)
         row_of[self.whole_server, self.whole_tier] = np.arange(len(self.whole_server))
         whole.add(self.take_row, self.takes, 1)
@@ -192,23 +196,23 @@ class PerServer(ClusterRows):
         row_of[device, tier] = np.arange(len(device))
 
         entries = p.held_devices
-        kept = c.shared[p.held_server[entries.row]]
+        kept = c.shared[p.allocations.server[entries.row]]
         row, mgpu = entries.row[kept], entries.mgpu[kept]
-        held_device = c.device_start[p.held_server[row]] + entries.device[kept]
+        held_device = c.device_start[p.allocations.server[row]] + entries.device[kept]
         free = np.full(len(c.device_server), WHOLE)
         np.subtract.at(free, held_device, mgpu)
         at = [c.device_server[device], tier, c.device[device]]
-        rows = m.rows("device", [p.servers, self.tiers, self.places], at, upper=free[device])
+        rows = m.rows("device", [p.servers.labels, self.tiers, self.places], at, upper=free[device])
 
         cell = c.fraction[c.part_fraction]
-        victim = self.victim_of[p.held_job[row]]
+        victim = self.victim_of[p.allocations.running[row]]
         for level in range(len(p.tiers)):
             mine = np.flatnonzero((row_of[c.part_device, level] >= 0) & (self.job_tier[cell] >= level))
             rows.add(row_of[c.part_device[mine], level], self.on[mine], c.need[cell[mine], GPU])
             mine = np.flatnonzero((row_of[self.take_device, level] >= 0) & (self.whole_tier[self.take_row] >= level))
             rows.add(row_of[self.take_device[mine], level], self.takes[mine], WHOLE)
             gives = np.flatnonzero(
-                (row_of[held_device, level] >= 0) & (victim >= 0) & (p.running_tier[p.held_job[row]] > level)
+                (row_of[held_device, level] >= 0) & (victim >= 0) & (p.running.tier[p.allocations.running[row]] > level)
             )
             rows.add(row_of[held_device[gives], level], self.preempt[victim[gives]], -mgpu[gives])
 
@@ -218,13 +222,15 @@ class PerServer(ClusterRows):
         p, c, m = self.p, self.cells, self.m
         self.common = common = whole_server_tasks(p)
         n = len(common.servers)
-        self.fits = m.columns("fits", [p.servers], [common.servers], upper=1, integral=True)
-        self.fragment = m.columns("fragment", [p.servers], [common.servers], upper=p.supply[common.servers, GPU])
+        self.fits = m.columns("fits", [p.servers.labels], [common.servers], upper=1, integral=True)
+        self.fragment = m.columns(
+            "fragment", [p.servers.labels], [common.servers], upper=p.servers.supply[common.servers, GPU]
+        )
         at, resource = np.nonzero(common.need)
         row_of = np.full((len(p.servers), 3), -1)
         row_of[common.servers[at], resource] = np.arange(len(at))
         free = p.free[common.servers]
-        room = m.rows("room", [p.servers, RESOURCES], [common.servers[at], resource], upper=free[at, resource])
+        room = m.rows("room", [p.servers.labels, RESOURCES], [common.servers[at], resource], upper=free[at, resource])
         room.add(np.arange(len(at)), self.fits[at], common.need[at, resource])
         held_server, held_victim, held = self.victims_held()
         for resource_at in range(3):
@@ -235,7 +241,7 @@ class PerServer(ClusterRows):
             gives = np.flatnonzero((row >= 0) & (held[:, resource_at] > 0))
             room.add(row[gives], self.preempt[held_victim[gives]], -held[gives, resource_at])
 
-        waste = m.rows("waste", [p.servers], [common.servers], lower=free[:, GPU])
+        waste = m.rows("waste", [p.servers.labels], [common.servers], lower=free[:, GPU])
         waste.add(np.arange(n), self.fragment, 1)
         waste.add(np.arange(n), self.fits, common.need[:, GPU])
         row_at = np.full(len(p.servers), -1)

@@ -36,7 +36,7 @@ def options_of(problem: JobPlacement) -> JobOptions:
         parts.append((jobs[row], group[at]))
     job, place = (np.concatenate([part[at] for part in parts]) for at in range(2))
     cluster, kind = place // len(p.gpu_types), place % len(p.gpu_types)
-    need = np.stack([p.need_mgpu[job, kind], p.cpu_mcores[job], p.memory_mib[job]], axis=1)
+    need = np.stack([p.need_mgpu[job, kind], p.jobs.cpu_mcores[job], p.jobs.memory_mib[job]], axis=1)
     return JobOptions(job, cluster, kind, need)
 
 
@@ -55,10 +55,10 @@ def job_servers(problem: JobPlacement) -> tuple[Ints, Ints]:
 
 def _pairs_of(problem: JobPlacement, jobs: Ints) -> tuple[Ints, Ints]:
     p = problem
-    row, server = np.nonzero(p.accepts[jobs][:, p.server_type] & p.open_region[jobs][:, p.server_region])
+    row, server = np.nonzero(p.accepts[jobs][:, p.servers.gpu_type] & p.open_region[jobs][:, p.server_region])
     job = jobs[row]
-    mgpu = p.need_mgpu[job, p.server_type[server]]
-    fits = tasks_that_fit(p.supply[server], mgpu, p.cpu_mcores[job], p.memory_mib[job]) > 0
+    mgpu = p.need_mgpu[job, p.servers.gpu_type[server]]
+    fits = tasks_that_fit(p.servers.supply[server], mgpu, p.jobs.cpu_mcores[job], p.jobs.memory_mib[job]) > 0
     return job[fits], server[fits]
 
 
@@ -121,22 +121,22 @@ def cells_of(problem: JobPlacement, options: JobOptions) -> IndexSets:
     """The index sets of a problem with these options."""
     p = problem
     job, server = job_servers(p)
-    kind = p.server_type[server]
-    need = np.stack([p.need_mgpu[job, kind], p.cpu_mcores[job], p.memory_mib[job]], axis=1)
+    kind = p.servers.gpu_type[server]
+    need = np.stack([p.need_mgpu[job, kind], p.jobs.cpu_mcores[job], p.jobs.memory_mib[job]], axis=1)
     clusters, types = len(p.clusters), len(p.gpu_types)
     known = (options.job * clusters + options.cluster) * types + options.type
     option = np.searchsorted(known, (job * clusters + p.server_cluster[server]) * types + kind)
 
-    gang = np.flatnonzero(p.tasks[job] > 1)
-    racks, gang_rack = unique_rows(job[gang], p.server_rack[server[gang]])
-    tied = gang[p.within[job[gang]] == SERVER]
+    gang = np.flatnonzero(p.jobs.tasks[job] > 1)
+    racks, gang_rack = unique_rows(job[gang], p.servers.rack[server[gang]])
+    tied = gang[p.jobs.within[job[gang]] == SERVER]
 
     is_fraction = (need[:, GPU] > 0) & (need[:, GPU] < WHOLE)
     shared = np.zeros(len(p.servers), np.bool_)
     shared[server[is_fraction]] = True
-    running_fraction = (p.held_need[:, GPU] > 0) & (p.held_need[:, GPU] < WHOLE)
-    shared[p.held_server[running_fraction]] = True
-    devices = np.where(shared, p.supply[:, GPU] // WHOLE, 0)
+    running_fraction = (p.allocations.need[:, GPU] > 0) & (p.allocations.need[:, GPU] < WHOLE)
+    shared[p.allocations.server[running_fraction]] = True
+    devices = np.where(shared, p.servers.supply[:, GPU] // WHOLE, 0)
     device_start = np.cumsum(devices) - devices
     device_server = np.repeat(np.arange(len(p.servers)), devices)
 

@@ -41,8 +41,8 @@ class _Count:
         """Likewise of jobs that need GPUs, and of those that need whole ones."""
         self.fraction = np.zeros(len(c), np.bool_)
         """[E] may a fraction of a GPU run there?"""
-        part = (p.held_need[:, GPU] > 0) & (p.held_need[:, GPU] < WHOLE)
-        self.running_fraction = np.bincount(c.of[np.unique(p.held_server[part])], minlength=len(c))
+        part = (p.allocations.need[:, GPU] > 0) & (p.allocations.need[:, GPU] < WHOLE)
+        self.running_fraction = np.bincount(c.of[np.unique(p.allocations.server[part])], minlength=len(c))
         """[E] servers on which one runs."""
 
     def look(self, jobs: Ints) -> None:
@@ -65,9 +65,9 @@ class _Count:
         at, e = np.nonzero(runs)
         job, servers = jobs[at], c.size[e]
         mgpu = p.need_mgpu[job, c.type[e]]
-        need = np.stack([mgpu, p.cpu_mcores[job], p.memory_mib[job]], axis=1) > 0
-        gang = p.tasks[job] > 1
-        tied = gang & (p.within[job] == SERVER)
+        need = np.stack([mgpu, p.jobs.cpu_mcores[job], p.jobs.memory_mib[job]], axis=1) > 0
+        gang = p.jobs.tasks[job] > 1
+        tied = gang & (p.jobs.within[job] == SERVER)
         fraction = (mgpu > 0) & (mgpu < WHOLE)
         whole = self.shared()[e] * (mgpu >= WHOLE)
         cells, gangs = int(servers.sum()), int(servers[gang].sum())
@@ -77,14 +77,14 @@ class _Count:
 
         self.columns += options + cells + int(racks.sum() + servers[tied].sum() + parts.sum())
         self.rows += len(jobs) + options + gangs + int(servers[tied].sum() + servers[fraction].sum())
-        self.rows += int(((p.within[jobs] < 2) & (p.tasks[jobs] > 1)).sum())
+        self.rows += int(((p.jobs.within[jobs] < 2) & (p.jobs.tasks[jobs] > 1)).sum())
         tier = p.queue_tier[job]
         levels = np.cumsum(self.reached, axis=1)[e, tier]
         on_gpus = np.cumsum(self.on_gpus, axis=1)[e, tier]
         a_server = 1 + 2 * gang + 3 * tied + levels * need.sum(axis=1) + fraction
         a_server += (need & self.common[e]).sum(axis=1) + (need[:, GPU] & self.common[e, GPU])
         self.entries += int((servers * a_server + whole).sum() + (parts * (1 + on_gpus)).sum())
-        self.entries += 3 * options + int(racks[p.within[job] == RACK].sum())
+        self.entries += 3 * options + int(racks[p.jobs.within[job] == RACK].sum())
 
     def _options(self, runs: Bools) -> int:
         """Pairs of a job and a cluster's servers of a type."""
@@ -99,12 +99,14 @@ class _Count:
         shared = servers * self.gpus
         takes = shared[:, None] * self.whole
         devices = int((shared[:, None] * self.on_gpus).sum())
-        self.columns += int(p.preemptible.sum()) + int(takes.sum()) + 2 * self.fragments
+        self.columns += int(p.running.preemptible.sum()) + int(takes.sum()) + 2 * self.fragments
         self.rows += 3 * int((c.size[:, None] * self.reached).sum()) + devices
         self.rows += int((servers * self.whole.sum(axis=1)).sum()) + 4 * self.fragments
         self.entries += int((takes * (1 + np.cumsum(self.on_gpus, axis=1))).sum()) + 5 * self.fragments
-        held = np.flatnonzero(p.preemptible[p.held_job])
-        below = np.cumsum(self.reached, axis=1)[c.of[p.held_server[held]], p.running_tier[p.held_job[held]]]
+        held = np.flatnonzero(p.running.preemptible[p.allocations.running])
+        below = np.cumsum(self.reached, axis=1)[
+            c.of[p.allocations.server[held]], p.running.tier[p.allocations.running[held]]
+        ]
         self.entries += int((3 * below + 5).sum())
         balanced = len(p.regions) * len(p.gpu_types)
         self.columns += 2 * balanced
@@ -114,5 +116,5 @@ class _Count:
 
 def _racks(problem: JobPlacement, classes: ServerClasses) -> Ints:
     """[E] racks with a server of the class."""
-    pairs = np.unique(classes.of * len(problem.racks) + problem.server_rack)
+    pairs = np.unique(classes.of * len(problem.racks) + problem.servers.rack)
     return np.bincount(pairs // len(problem.racks), minlength=len(classes))

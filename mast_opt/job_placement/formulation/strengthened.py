@@ -63,8 +63,8 @@ def _slot_rows(statement: PerServer, widths: Widths) -> IntArray:
     slot: w · slots[s,p,w] ≤ free GPUs + what victims of tier > p free."""
     p, c, m = statement.p, statement.cells, statement.m
     labels = tuple(str(width) for width in range(int(widths.width.max(initial=0)) + 1))
-    axes, at = [p.servers, statement.tiers, labels], [widths.server, widths.tier, widths.width]
-    most = p.supply[widths.server, GPU] // WHOLE // np.maximum(widths.width, 1)
+    axes, at = [p.servers.labels, statement.tiers, labels], [widths.server, widths.tier, widths.width]
+    most = p.servers.supply[widths.server, GPU] // WHOLE // np.maximum(widths.width, 1)
     slots = m.columns("slots", axes, at, upper=most, integral=True)
     wide = m.rows("wide", axes, at, upper=0)
     slot = m.rows("slot", axes, at, upper=p.free[widths.server, GPU])
@@ -80,7 +80,7 @@ def _slot_rows(statement: PerServer, widths: Widths) -> IntArray:
 
     server, victim, held = statement.victims_held()
     row, entry = _pairs(widths.server, server, len(p.servers))
-    gives = (p.running_tier[statement.victims[victim[entry]]] > widths.tier[row]) & (held[entry, GPU] > 0)
+    gives = (p.running.tier[statement.victims[victim[entry]]] > widths.tier[row]) & (held[entry, GPU] > 0)
     row, entry = row[gives], entry[gives]
     slot.add(row, statement.preempt[victim[entry]], -held[entry, GPU])
     return slots
@@ -101,7 +101,7 @@ def _floors(problem: JobPlacement, plan: Plan, widths: Widths) -> Ints:
     p = problem
     room = p.free[:, GPU, None] + np.zeros(len(p.tiers), np.int64)
     for tier in range(len(p.tiers)):
-        rows = plan.preempt[p.held_job] & (p.running_tier[p.held_job] > tier)
-        np.add.at(room[:, tier], p.held_server[rows], p.held[rows, GPU])
+        rows = plan.preempt[p.allocations.running] & (p.running.tier[p.allocations.running] > tier)
+        np.add.at(room[:, tier], p.allocations.server[rows], p.held[rows, GPU])
     floors: Ints = room[widths.server, widths.tier] // WHOLE // widths.width
     return floors

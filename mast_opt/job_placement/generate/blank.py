@@ -3,10 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
+from mast_opt.job_placement.entities import (
+    Allocations,
+    Clusters,
+    Costs,
+    Datasets,
+    Jobs,
+    Options,
+    Racks,
+    Reads,
+    RunningJobs,
+    Servers,
+    TenantQuotas,
+)
 from mast_opt.job_placement.problem import TERMS, JobPlacement
 from mast_opt.job_placement.units import CLUSTER, SERVER, Ints
 from mast_opt.kind.header import Objective
@@ -58,68 +70,78 @@ class Pending:
     """(job, type) pairs, sorted."""
 
 
-def assemble(name: str, fleet: GeneratedFleet, running: Running, pending: Pending, **more: Any) -> JobPlacement:  # noqa: ANN401 - fields of different types
-    """The problem with this fleet, these running and these pending jobs. ``more`` sets any other field."""
+def assemble(
+    name: str,
+    fleet: GeneratedFleet,
+    running: Running,
+    pending: Pending,
+    data: tuple[Datasets, Reads] | None = None,
+    *,
+    within: Ints | None = None,
+    prefer: Ints | None = None,
+) -> JobPlacement:
+    """The problem with this fleet, these running and these pending jobs.
+
+    Args:
+        name: of the problem.
+        fleet: its servers.
+        running: what runs.
+        pending: what waits.
+        data: datasets, and what pending jobs read; none unless given.
+        within: [J] limit of each pending job; ``CLUSTER`` unless given.
+        prefer: [J] level that is close enough; ``SERVER`` unless given.
+    """
     jobs, count = len(pending.tier), len(running.tier)
     held = np.array(running.held, np.int64).reshape(-1, 6)
     tiers, at = np.unique(np.concatenate([pending.tier, np.array(running.tier, np.int64)]), return_inverse=True)
     none = np.zeros(0, np.int64)
-    given: dict[str, Any] = {
-        "name": name,
-        "regions": fleet.regions,
-        "clusters": fleet.clusters,
-        "racks": fleet.racks,
-        "servers": fleet.servers,
-        "gpu_types": fleet.gpu_types,
-        "jobs": labels("job", jobs),
-        "running": labels("run", count),
-        "datasets": (),
-        "tenants": ("",),
-        "tiers": tuple(tiers.tolist()),
-        "cluster_region": fleet.cluster_region,
-        "rack_cluster": fleet.rack_cluster,
-        "server_rack": fleet.server_rack,
-        "server_type": fleet.server_type,
-        "supply": fleet.supply,
-        "tier": at[:jobs].astype(np.int64),
-        "value_milli": pending.value_milli,
-        "tasks": pending.tasks,
-        "cpu_mcores": pending.mcores,
-        "memory_mib": pending.mib,
-        "within": np.full(jobs, CLUSTER),
-        "prefer": np.full(jobs, SERVER),
-        "tenant": np.zeros(jobs, np.int64),
-        "credit_milli": np.zeros(jobs, np.int64),
-        "submitted_ms": np.arange(jobs) * 60_000,
-        "option_job": pending.options[0],
-        "option_type": pending.options[1],
-        "option_mgpu": pending.mgpu[pending.options[0]],
-        "read_job": none,
-        "read_dataset": none,
-        "read_mb_per_day": none,
-        "stored": np.zeros((0, len(fleet.regions)), np.bool_),
-        "residency": np.zeros((len(more.get("datasets", ())), len(fleet.regions)), np.bool_),
-        "running_tier": at[jobs:].astype(np.int64),
-        "preemptible": np.array(running.preemptible, np.bool_),
-        "at_risk": np.array(running.at_risk, np.int64),
-        "running_tenant": np.zeros(count, np.int64),
-        "held_job": held[:, 0],
-        "held_server": held[:, 1],
-        "held_tasks": held[:, 2],
-        "held_need": held[:, 3:],
-        "held_index": np.zeros(len(held), np.int64),
-        "held_indexed": np.zeros(len(held), np.bool_),
-        "quota_tenant": none,
-        "quota_type": none,
-        "quota_typed": np.zeros(0, np.bool_),
-        "quota_mgpu": none,
-        "cost_job": none,
-        "cost_cluster": none,
-        "cost_micro": none,
-        "objective": Objective(dict(TERMS)),
-        "remote_reads": False,
-    }
-    return JobPlacement(**(given | more))
+    nowhere = np.zeros((0, len(fleet.regions)), np.bool_)
+    datasets, reads = data or (Datasets((), nowhere, nowhere), Reads(none, none, none))
+    return JobPlacement(
+        name=name,
+        regions=fleet.regions,
+        gpu_types=fleet.gpu_types,
+        tenants=("",),
+        tiers=tuple(tiers.tolist()),
+        clusters=Clusters(fleet.clusters, fleet.cluster_region),
+        racks=Racks(fleet.racks, fleet.rack_cluster),
+        servers=Servers(fleet.servers, fleet.server_rack, fleet.server_type, fleet.supply),
+        jobs=Jobs(
+            labels=labels("job", jobs),
+            tier=at[:jobs].astype(np.int64),
+            value_milli=pending.value_milli,
+            tasks=pending.tasks,
+            cpu_mcores=pending.mcores,
+            memory_mib=pending.mib,
+            within=np.full(jobs, CLUSTER) if within is None else within,
+            prefer=np.full(jobs, SERVER) if prefer is None else prefer,
+            tenant=np.zeros(jobs, np.int64),
+            credit_milli=np.zeros(jobs, np.int64),
+            submitted_ms=np.arange(jobs) * 60_000,
+        ),
+        options=Options(*pending.options, pending.mgpu[pending.options[0]]),
+        reads=reads,
+        datasets=datasets,
+        running=RunningJobs(
+            labels=labels("run", count),
+            tier=at[jobs:].astype(np.int64),
+            preemptible=np.array(running.preemptible, np.bool_),
+            at_risk_mgpu_hours=np.array(running.at_risk, np.int64),
+            tenant=np.zeros(count, np.int64),
+        ),
+        allocations=Allocations(
+            running=held[:, 0],
+            server=held[:, 1],
+            tasks=held[:, 2],
+            need=held[:, 3:],
+            gpu_index=np.zeros(len(held), np.int64),
+            indexed=np.zeros(len(held), np.bool_),
+        ),
+        quotas=TenantQuotas(none, none, np.zeros(0, np.bool_), none),
+        costs=Costs(none, none, none),
+        objective=Objective(dict(TERMS)),
+        remote_reads=False,
+    )
 
 
 def labels(stem: str, count: int) -> tuple[str, ...]:

@@ -20,27 +20,13 @@ def with_queue_for(problem: JobPlacement, ratio: float) -> JobPlacement:
 def first_jobs(problem: JobPlacement, count: int) -> JobPlacement:
     """The problem with only the first ``count`` jobs."""
     p = problem
-    kept = {name: getattr(p, name)[:count] for name in _PER_JOB}
-    options, reads, costs = p.option_job < count, p.read_job < count, p.cost_job < count
-    kept |= {name: getattr(p, name)[options] for name in ("option_job", "option_type", "option_mgpu")}
-    kept |= {name: getattr(p, name)[reads] for name in ("read_job", "read_dataset", "read_mb_per_day")}
-    kept |= {name: getattr(p, name)[costs] for name in ("cost_job", "cost_cluster", "cost_micro")}
-    return replace(p, **kept)
-
-
-_PER_JOB = (
-    "jobs",
-    "tier",
-    "value_milli",
-    "tasks",
-    "cpu_mcores",
-    "memory_mib",
-    "within",
-    "prefer",
-    "tenant",
-    "credit_milli",
-    "submitted_ms",
-)
+    return replace(
+        p,
+        jobs=p.jobs.rows(np.arange(count)),
+        options=p.options.rows(p.options.job < count),
+        reads=p.reads.rows(p.reads.job < count),
+        costs=p.costs.rows(p.costs.job < count),
+    )
 
 
 def asked_and_taken(problem: JobPlacement) -> tuple[Ints, Ints]:
@@ -50,12 +36,12 @@ def asked_and_taken(problem: JobPlacement) -> tuple[Ints, Ints]:
     room = _room(p)
     asked, taken = np.zeros(len(p.jobs), np.int64), np.zeros(len(p.jobs), np.int64)
     for j in range(len(p.jobs)):
-        asked[j] = p.tasks[j] * p.need_mgpu[j].max()
-        left = room[:, :, : p.tier[j] + 1].min(axis=2)
+        asked[j] = p.jobs.tasks[j] * p.need_mgpu[j].max()
+        left = room[:, :, : p.jobs.tier[j] + 1].min(axis=2)
         left = np.where(p.open_region[j][:, None] & p.accepts[j], left, 0)
         at = np.unravel_index(int(left.argmax()), left.shape)
         taken[j] = min(asked[j], left[at])
-        room[at][: p.tier[j] + 1] -= taken[j]
+        room[at][: p.jobs.tier[j] + 1] -= taken[j]
     return np.cumsum(asked), np.cumsum(taken)
 
 
@@ -64,9 +50,11 @@ def _room(problem: JobPlacement) -> Ints:
     tiers hold."""
     p = problem
     room = np.zeros((len(p.regions), len(p.gpu_types), len(p.tiers)), np.int64)
-    np.add.at(room, (p.server_region, p.server_type), p.free[:, GPU, None])
+    np.add.at(room, (p.server_region, p.servers.gpu_type), p.free[:, GPU, None])
     for tier in range(len(p.tiers)):
-        rows = np.flatnonzero(p.preemptible[p.held_job] & (p.running_tier[p.held_job] > tier))
-        server = p.held_server[rows]
-        np.add.at(room[:, :, tier], (p.server_region[server], p.server_type[server]), p.held[rows, GPU])
+        rows = np.flatnonzero(
+            p.running.preemptible[p.allocations.running] & (p.running.tier[p.allocations.running] > tier)
+        )
+        server = p.allocations.server[rows]
+        np.add.at(room[:, :, tier], (p.server_region[server], p.servers.gpu_type[server]), p.held[rows, GPU])
     return room

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from mast_opt.job_placement.entities import Costs, TenantQuotas
 from mast_opt.job_placement.generate.blank import Pending, assemble, labels
 from mast_opt.job_placement.generate.demand import with_queue_for
 from mast_opt.job_placement.generate.fleets import fill, fleet, task_needs
@@ -26,7 +27,7 @@ def standard(
     running = fill(rng, here, fill_percent)
     waiting = pending(rng, len(here.gpu_types), sizes(rng, jobs))
     data = reads(rng, regions, jobs, max(2, jobs // 4))
-    return assemble("standard", here, running, waiting, **data, **levels(rng, waiting))
+    return assemble("standard", here, running, waiting, data, **levels(rng, waiting))
 
 
 def study(rng: np.random.Generator, *, regions: int, clusters: int, servers: int, fill_percent: int) -> JobPlacement:
@@ -36,7 +37,7 @@ def study(rng: np.random.Generator, *, regions: int, clusters: int, servers: int
     most = int(here.supply[:, GPU].sum()) // WHOLE
     waiting = pending(rng, len(here.gpu_types), philly_sizes(rng, most), STUDY_TIER_SHARE)
     data = reads(rng, regions, most, max(2, most // 3), least=0.6)
-    problem = assemble("study", here, running, waiting, **data, **levels(rng, waiting))
+    problem = assemble("study", here, running, waiting, data, **levels(rng, waiting))
     return with_queue_for(problem, rng.uniform(1.1, 1.5))
 
 
@@ -78,25 +79,30 @@ def features(
     mgpu = np.where((mixed.tasks == 1) & (few < 0.3), share, np.where(few > 0.95, 0, mixed.mgpu))
     waiting = replace(mixed, mgpu=mgpu, value_milli=rng.integers(1, 20, size=jobs) * 500)
     tenants = (*labels("tenant", 3), "")
-    problem = assemble("features", here, running, waiting, **reads(rng, regions, jobs, max(2, jobs // 3)))
+    problem = assemble("features", here, running, waiting, reads(rng, regions, jobs, max(2, jobs // 3)))
     costs = np.argwhere(rng.random((jobs, len(here.clusters))) < 0.4)
-    count = len(running.tier)
-    return replace(
-        problem,
-        within=rng.choice(3, size=jobs, p=[0.15, 0.25, 0.6]),
-        prefer=rng.integers(3, size=jobs),
-        tenants=tenants,
-        tenant=rng.integers(len(tenants), size=jobs),
-        running_tenant=rng.integers(len(tenants), size=count),
+    within, prefer = rng.choice(3, size=jobs, p=[0.15, 0.25, 0.6]), rng.integers(3, size=jobs)
+    tenant, running_tenant = (rng.integers(len(tenants), size=count) for count in (jobs, len(running.tier)))
+    changed = replace(
+        problem.jobs,
+        within=within,
+        prefer=prefer,
+        tenant=tenant,
         credit_milli=rng.integers(-5, 6, size=jobs) * 1000,
         submitted_ms=rng.integers(0, 10, size=jobs) * 1000,
-        quota_tenant=np.array([0, 1, 1]),
-        quota_type=np.array([0, 0, len(here.gpu_types) - 1]),
-        quota_typed=np.array([False, True, len(here.gpu_types) > 1]),
-        quota_mgpu=rng.integers(1, 30, size=3) * WHOLE,
-        cost_job=costs[:, 0],
-        cost_cluster=costs[:, 1],
-        cost_micro=rng.integers(1, 100, size=len(costs)) * 1000,
+    )
+    return replace(
+        problem,
+        tenants=tenants,
+        jobs=changed,
+        running=replace(problem.running, tenant=running_tenant),
+        quotas=TenantQuotas(
+            tenant=np.array([0, 1, 1]),
+            gpu_type=np.array([0, 0, len(here.gpu_types) - 1]),
+            typed=np.array([False, True, len(here.gpu_types) > 1]),
+            mgpu=rng.integers(1, 30, size=3) * WHOLE,
+        ),
+        costs=Costs(costs[:, 0], costs[:, 1], rng.integers(1, 100, size=len(costs)) * 1000),
         remote_reads=bool(rng.random() < 0.5),
         objective=Objective(dict(TERMS), {0: 1.0, 1: 0.3}),
     )

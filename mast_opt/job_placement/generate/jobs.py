@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
+from mast_opt.job_placement.entities import Datasets, Reads
 from mast_opt.job_placement.generate.blank import Pending, labels
 from mast_opt.job_placement.generate.fleets import SIZE_SHARE, SIZES, TIER_SHARE, TIERS, task_needs
 from mast_opt.job_placement.units import CLUSTER, RACK, SERVER, WHOLE, Ints
@@ -48,7 +47,9 @@ def philly_sizes(rng: np.random.Generator, count: int) -> Ints:
     return rng.choice(np.array(list(PHILLY)), size=count, p=number / number.sum())
 
 
-def reads(rng: np.random.Generator, regions: int, jobs: int, datasets: int, least: float = 0.25) -> dict[str, Any]:
+def reads(
+    rng: np.random.Generator, regions: int, jobs: int, datasets: int, least: float = 0.25
+) -> tuple[Datasets, Reads]:
     """Datasets in one to all regions (each in a share between ``least`` and 0.85), and for 60% of the jobs one or two
     that they read."""
     share = rng.uniform(least, 0.85, (datasets, 1))
@@ -61,16 +62,10 @@ def reads(rng: np.random.Generator, regions: int, jobs: int, datasets: int, leas
     rows = np.concatenate([np.stack([np.arange(jobs), first], 1)[has], np.stack([np.arange(jobs), second], 1)[has]])
     rows = np.unique(rows, axis=0)
     volume = np.maximum(np.rint(rng.lognormal(np.log(200_000), 1.0, len(rows))), 1).astype(np.int64)
-    return {
-        "datasets": labels("data", datasets),
-        "stored": stored,
-        "read_job": rows[:, 0],
-        "read_dataset": rows[:, 1],
-        "read_mb_per_day": volume,
-    }
+    return Datasets(labels("data", datasets), stored, np.zeros_like(stored)), Reads(rows[:, 0], rows[:, 1], volume)
 
 
-def levels(rng: np.random.Generator, here: Pending) -> dict[str, Any]:
+def levels(rng: np.random.Generator, here: Pending) -> dict[str, Ints]:
     """Some gangs must stay within a rack; some jobs are content with one."""
     draw = rng.random(len(here.tasks))
     within = np.where((draw < 0.15) & (here.tasks <= 4), RACK, CLUSTER)

@@ -25,24 +25,24 @@ def books_of(problem: JobPlacement, tiers: Iterable[int] = ()) -> FleetInventory
     p = problem
     servers = [
         Server(
-            name=p.servers[s],
+            name=p.servers.labels[s],
             region=p.regions[p.server_region[s]],
-            cluster=p.clusters[p.server_cluster[s]],
-            rack=p.racks[p.server_rack[s]],
-            gpu_type=p.gpu_types[p.server_type[s]],
-            gpus=int(p.supply[s, GPU]) // WHOLE,
-            cpu_mcores=int(p.supply[s, CPU]),
-            memory_mib=int(p.supply[s, MEMORY]),
+            cluster=p.clusters.labels[p.server_cluster[s]],
+            rack=p.racks.labels[p.servers.rack[s]],
+            gpu_type=p.gpu_types[p.servers.gpu_type[s]],
+            gpus=int(p.servers.supply[s, GPU]) // WHOLE,
+            cpu_mcores=int(p.servers.supply[s, CPU]),
+            memory_mib=int(p.servers.supply[s, MEMORY]),
         )
         for s in range(len(p.servers))
     ]
     replicas = {
         dataset: {p.regions[r] for r in np.flatnonzero(holders).tolist()}
-        for dataset, holders in zip(p.datasets, p.stored)
+        for dataset, holders in zip(p.datasets.labels, p.datasets.stored)
     }
     residency = {
-        p.datasets[i]: {p.regions[r] for r in np.flatnonzero(p.residency[i]).tolist()}
-        for i in np.flatnonzero(p.residency.any(axis=1)).tolist()
+        p.datasets.labels[i]: {p.regions[r] for r in np.flatnonzero(p.datasets.residency[i]).tolist()}
+        for i in np.flatnonzero(p.datasets.residency.any(axis=1)).tolist()
     }
     books = FleetInventory(
         servers, tuple(sorted({*p.tiers, *tiers})), replicas, residency, remote_mb_price(p) if p.remote_reads else None
@@ -50,10 +50,10 @@ def books_of(problem: JobPlacement, tiers: Iterable[int] = ()) -> FleetInventory
     held = allocations_of(p)
     running: dict[str, Running] = {}
     holdings: dict[str, tuple[Holding, ...]] = {}
-    for v, name in enumerate(p.running):
+    for v, name in enumerate(p.running.labels):
         rows = range(int(held.first[v]), int(held.first[v + 1]))
         holdings[name] = tuple(
-            Holding(p.servers[s], int(amount[CPU]), int(amount[MEMORY]), device)
+            Holding(p.servers.labels[s], int(amount[CPU]), int(amount[MEMORY]), device)
             for s, amount, device in ((held.server[at], held.amount[at], held.device[at]) for at in rows)
         )
         shares = tuple(
@@ -62,11 +62,11 @@ def books_of(problem: JobPlacement, tiers: Iterable[int] = ()) -> FleetInventory
         )
         job = Job(
             name,
-            p.tiers[p.running_tier[v]],
+            p.tiers[p.running.tier[v]],
             tasks=max(1, sum(share.tasks for share in shares)),
-            preemptible=bool(p.preemptible[v]),
-            gpu_hours_at_risk=int(p.at_risk[v]) / MILLI,
-            tenant=p.tenants[p.running_tenant[v]],
+            preemptible=bool(p.running.preemptible[v]),
+            gpu_hours_at_risk=int(p.running.at_risk_mgpu_hours[v]) / MILLI,
+            tenant=p.tenants[p.running.tenant[v]],
         )
         running[name] = Running(job, books.tiers.index(job.tier), shares)
     books.adopt(running, holdings)
@@ -76,10 +76,10 @@ def books_of(problem: JobPlacement, tiers: Iterable[int] = ()) -> FleetInventory
 def quotas_of(problem: JobPlacement) -> Limits:
     """The quotas of an instance."""
     p, limits = problem, Limits({}, {})
-    for row, tenant in enumerate(p.quota_tenant.tolist()):
-        name, mgpu = p.tenants[tenant], int(p.quota_mgpu[row])
-        if p.quota_typed[row]:
-            limits.typed.setdefault(name, {})[p.gpu_types[p.quota_type[row]]] = mgpu
+    for row, tenant in enumerate(p.quotas.tenant.tolist()):
+        name, mgpu = p.tenants[tenant], int(p.quotas.mgpu[row])
+        if p.quotas.typed[row]:
+            limits.typed.setdefault(name, {})[p.gpu_types[p.quotas.gpu_type[row]]] = mgpu
         else:
             limits.total[name] = mgpu
     return limits

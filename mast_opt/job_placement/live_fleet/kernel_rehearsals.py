@@ -28,7 +28,7 @@ def rehearsals(problem: JobPlacement | None, *, repairs: bool) -> tuple[Rehearsa
     """
     found = []
     if problem is None or len(problem.tiers) > 1:
-        if problem is None or bool((problem.tasks > 1).any()):
+        if problem is None or bool((problem.jobs.tasks > 1).any()):
             found.append(Rehearsal("victims in a group", _stop_in_a_group))
         found.append(Rehearsal("victims on a server", _stop_on_a_server))
     if repairs:

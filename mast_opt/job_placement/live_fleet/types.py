@@ -164,23 +164,26 @@ class Job:
         weighted as in the instance's objective."""
         p = problem
         j = whole(f"jobs of {p.name}", "j", j, most=len(p.jobs) - 1)
-        accepted = p.option_type[p.option_job == j].tolist()
-        read, priced = np.flatnonzero(p.read_job == j).tolist(), np.flatnonzero(p.cost_job == j).tolist()
+        accepted = p.options.gpu_type[p.options.job == j].tolist()
+        read, priced = np.flatnonzero(p.reads.job == j).tolist(), np.flatnonzero(p.costs.job == j).tolist()
         weight = p.objective.weights["cost"]
         return cls(
-            name=p.jobs[j],
-            tier=p.tiers[p.tier[j]],
-            tasks=int(p.tasks[j]),
+            name=p.jobs.labels[j],
+            tier=p.tiers[p.jobs.tier[j]],
+            tasks=int(p.jobs.tasks[j]),
             gpu_types={p.gpu_types[k]: int(p.need_mgpu[j, k]) for k in accepted},
-            cpu_mcores=int(p.cpu_mcores[j]),
-            memory_mib=int(p.memory_mib[j]),
-            datasets=tuple(p.datasets[p.read_dataset[row]] for row in read),
-            read_mb_per_day={p.datasets[p.read_dataset[row]]: int(p.read_mb_per_day[row]) for row in read},
-            costs={p.clusters[p.cost_cluster[row]]: weight * (int(p.cost_micro[row]) / MICRO) for row in priced},
-            within=LEVELS[p.within[j]],
-            prefer=LEVELS[p.prefer[j]],
-            preemptible=bool(p.tier[j] > 0),
-            tenant=p.tenants[p.tenant[j]],
+            cpu_mcores=int(p.jobs.cpu_mcores[j]),
+            memory_mib=int(p.jobs.memory_mib[j]),
+            datasets=tuple(p.datasets.labels[p.reads.dataset[row]] for row in read),
+            read_mb_per_day={p.datasets.labels[p.reads.dataset[row]]: int(p.reads.mb_per_day[row]) for row in read},
+            costs={
+                p.clusters.labels[p.costs.cluster[row]]: weight * (int(p.costs.cost_micro[row]) / MICRO)
+                for row in priced
+            },
+            within=LEVELS[p.jobs.within[j]],
+            prefer=LEVELS[p.jobs.prefer[j]],
+            preemptible=bool(p.jobs.tier[j] > 0),
+            tenant=p.tenants[p.jobs.tenant[j]],
         )
 
 

@@ -18,25 +18,35 @@ def migration_plan(problem: JobPlacement, plan: Plan) -> Order:
     """
     p = problem
     stopped = np.flatnonzero(plan.preempt).tolist()
-    held = np.bincount(p.held_job, weights=p.held[:, GPU], minlength=len(p.running)) / WHOLE
+    held = np.bincount(p.allocations.running, weights=p.held[:, GPU], minlength=len(p.running)) / WHOLE
     moves = [
-        Move(0, "stop", p.running[v], _at(p, p.held_server[p.held_job == v]), None, float(held[v]), unit="GPUs")
+        Move(
+            0,
+            "stop",
+            p.running.labels[v],
+            _at(p, p.allocations.server[p.allocations.running == v]),
+            None,
+            float(held[v]),
+            unit="GPUs",
+        )
         for v in stopped
     ]
-    gpus = p.need_mgpu[plan.job, p.server_type[plan.server]] * plan.tasks / WHOLE
+    gpus = p.need_mgpu[plan.job, p.servers.gpu_type[plan.server]] * plan.tasks / WHOLE
     rank = np.empty(len(p.jobs), np.int64)
     rank[p.order] = np.arange(len(p.jobs))
     for j in sorted(set(plan.job.tolist()), key=rank.__getitem__):
         rows = plan.job == j
         amount = float(gpus[rows].sum())
-        moves.append(Move(int(bool(stopped)), "start", p.jobs[j], None, _at(p, plan.server[rows]), amount, unit="GPUs"))
+        moves.append(
+            Move(int(bool(stopped)), "start", p.jobs.labels[j], None, _at(p, plan.server[rows]), amount, unit="GPUs")
+        )
     return Order(tuple(moves), unit="GPUs")
 
 
 def _at(problem: JobPlacement, servers: np.ndarray) -> str | None:
     """The servers by name while they are few, else how many of which cluster."""
-    names = sorted({problem.servers[s] for s in servers.tolist()})
+    names = sorted({problem.servers.labels[s] for s in servers.tolist()})
     if len(names) <= 3:
         return ", ".join(names) or None
-    clusters = sorted({problem.clusters[problem.server_cluster[s]] for s in servers.tolist()})
+    clusters = sorted({problem.clusters.labels[problem.server_cluster[s]] for s in servers.tolist()})
     return f"{len(names)} servers of {', '.join(clusters)}"

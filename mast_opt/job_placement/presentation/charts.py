@@ -17,7 +17,7 @@ from mast_opt.kind.presentation import Bars, Chart, HeatMap, Scale, Values, grid
 def charts(problem: JobPlacement, plan: Plan) -> tuple[Chart, ...]:
     """In the order of reading: GPUs in use by region, by cluster, and admission by tier."""
     p = problem
-    before, after = p.supply - p.free, p.supply - free_after(p, plan)
+    before, after = p.servers.supply - p.free, p.servers.supply - free_after(p, plan)
     return (
         _heat(p, p.server_region, p.regions, "region", before[:, GPU], after[:, GPU]),
         _clusters(p, before[:, GPU], after[:, GPU]),
@@ -32,10 +32,10 @@ def _heat(problem: JobPlacement, place: Ints, names: tuple[str, ...], name: str,
 
     def spread(amount: Ints) -> Ints:
         total = np.zeros(shape, np.int64)
-        np.add.at(total, (place, p.server_type), amount)
+        np.add.at(total, (place, p.servers.gpu_type), amount)
         return total
 
-    supply = spread(p.supply[:, GPU])
+    supply = spread(p.servers.supply[:, GPU])
     kept = np.flatnonzero(supply.any(axis=0))
     return HeatMap(
         title="GPUs in use",
@@ -63,13 +63,15 @@ def _clusters(problem: JobPlacement, before: Ints, after: Ints) -> Bars:
         np.add.at(total, p.server_cluster, amount)
         return total
 
-    supply, used, now = spread(p.supply[:, GPU]), spread(after), spread(before)
+    supply, used, now = spread(p.servers.supply[:, GPU]), spread(after), spread(before)
     order = [c for c in np.argsort(-used / np.maximum(supply, 1), kind="stable").tolist() if supply[c]]
     series = tuple(
         (name, tuple(float(amount[c] / supply[c]) for c in order))
         for name, amount in (("before", now), ("after", used))
     )
-    return Bars("GPUs in use by cluster", "cluster", tuple(p.clusters[c] for c in order), series, scale=Scale.FILL)
+    return Bars(
+        "GPUs in use by cluster", "cluster", tuple(p.clusters.labels[c] for c in order), series, scale=Scale.FILL
+    )
 
 
 def _gpus(problem: JobPlacement, plan: Plan) -> Bars:
@@ -77,9 +79,9 @@ def _gpus(problem: JobPlacement, plan: Plan) -> Bars:
     p = problem
     tiers = len(p.tiers)
     held, kept, started = (np.zeros(tiers, np.int64) for _ in range(3))
-    tier = p.running_tier[p.held_job]
+    tier = p.running.tier[p.allocations.running]
     np.add.at(held, tier, p.held[:, GPU])
-    stays = ~plan.preempt[p.held_job]
+    stays = ~plan.preempt[p.allocations.running]
     np.add.at(kept, tier[stays], p.held[stays, GPU])
     np.add.at(started, p.queue_tier[plan.job], row_needs(p, plan)[:, GPU])
     named = (("running before", held), ("still running", kept), ("started", started))

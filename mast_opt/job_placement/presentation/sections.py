@@ -35,8 +35,8 @@ def _admission(problem: JobPlacement, admitted: Bools) -> Section:
     for at, tier in enumerate(p.tiers):
         of_tier = p.queue_tier == at
         if of_tier.any():
-            value = float(p.value_milli[of_tier].sum()) / MILLI
-            got = float(p.value_milli[of_tier & admitted].sum()) / MILLI
+            value = float(p.jobs.value_milli[of_tier].sum()) / MILLI
+            got = float(p.jobs.value_milli[of_tier & admitted].sum()) / MILLI
             rows.append((str(tier), int(of_tier.sum()), int((of_tier & admitted).sum()), value, got))
     heads = (
         Head("tier"),
@@ -45,7 +45,7 @@ def _admission(problem: JobPlacement, admitted: Bools) -> Section:
         Head("value", Form.AMOUNT),
         Head("value admitted", Form.AMOUNT),
     )
-    dropped = int((p.queue_tier != p.tier).sum())
+    dropped = int((p.queue_tier != p.jobs.tier).sum())
     quota = f" {dropped} are over their tenant's quota and count in the lowest tier." if dropped else ""
     note = f"{int(admitted.sum())} of {len(p.jobs)} jobs are admitted.{quota}"
     return Section("Jobs admitted", heads, tuple(rows), note)
@@ -55,14 +55,14 @@ def _fullness(problem: JobPlacement, plan: Plan) -> Section:
     """Clusters, fullest first."""
     p = problem
     count = len(p.clusters)
-    supply = np.bincount(p.server_cluster, weights=p.supply[:, GPU], minlength=count)
+    supply = np.bincount(p.server_cluster, weights=p.servers.supply[:, GPU], minlength=count)
     before = supply - np.bincount(p.server_cluster, weights=p.free[:, GPU], minlength=count)
     free = np.bincount(p.server_cluster, weights=free_after(p, plan)[:, GPU], minlength=count)
     fill = np.where(supply > 0, (supply - free) / np.maximum(supply, 1), 0)
     rows = tuple(
         (
-            p.clusters[c],
-            p.regions[p.cluster_region[c]],
+            p.clusters.labels[c],
+            p.regions[p.clusters.region[c]],
             float(supply[c]) / WHOLE,
             float(before[c] / supply[c]) if supply[c] else None,
             float(fill[c]) if supply[c] else None,
@@ -89,14 +89,19 @@ def _victims(problem: JobPlacement, plan: Plan) -> tuple[Section, ...]:
     stopped = np.flatnonzero(plan.preempt)
     if not len(stopped):
         return ()
-    held = np.bincount(p.held_job, weights=p.held[:, GPU], minlength=len(p.running))
-    order = stopped[np.lexsort((stopped, -p.at_risk[stopped]))]
+    held = np.bincount(p.allocations.running, weights=p.held[:, GPU], minlength=len(p.running))
+    order = stopped[np.lexsort((stopped, -p.running.at_risk_mgpu_hours[stopped]))]
     rows = tuple(
-        (p.running[v], str(p.tiers[p.running_tier[v]]), float(held[v]) / WHOLE, float(p.at_risk[v]) / MILLI)
+        (
+            p.running.labels[v],
+            str(p.tiers[p.running.tier[v]]),
+            float(held[v]) / WHOLE,
+            float(p.running.at_risk_mgpu_hours[v]) / MILLI,
+        )
         for v in order.tolist()
     )
     heads = (Head("job"), Head("tier"), Head("GPUs", Form.AMOUNT), Head("GPU-hours lost", Form.AMOUNT))
-    lost = float(p.at_risk[stopped].sum()) / MILLI
+    lost = float(p.running.at_risk_mgpu_hours[stopped].sum()) / MILLI
     stops = "1 job is" if len(stopped) == 1 else f"{len(stopped)} jobs are"
     return (Section("Jobs stopped", heads, rows, f"{stops} stopped; {lost:,.1f} GPU-hours are lost."),)
 
@@ -109,10 +114,10 @@ def _waiting(problem: JobPlacement, admitted: Bools) -> tuple[Section, ...]:
         return ()
     rows = tuple(
         (
-            p.jobs[j],
+            p.jobs.labels[j],
             str(p.tiers[p.queue_tier[j]]),
-            int(p.tasks[j]),
-            float(p.option_mgpu[p.option_job == j][0]) / WHOLE,
+            int(p.jobs.tasks[j]),
+            float(p.options.mgpu[p.options.job == j][0]) / WHOLE,
             reason_in_words(p, j),
         )
         for j in waiting[:MOST_EXPLAINED].tolist()

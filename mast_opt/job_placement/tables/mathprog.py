@@ -39,60 +39,60 @@ def _sections(p: JobPlacement) -> Iterator[Iterator[str]]:
 
 
 def _fleet(p: JobPlacement) -> Iterator[Iterator[str]]:
-    region, cluster, rack = np.array(p.regions), np.array(p.clusters), np.array(p.racks)
-    server, kind, resource = np.array(p.servers), np.array(p.gpu_types), np.array(RESOURCES)
+    region, cluster, rack = np.array(p.regions), np.array(p.clusters.labels), np.array(p.racks.labels)
+    server, kind, resource = np.array(p.servers.labels), np.array(p.gpu_types), np.array(RESOURCES)
     yield section("set REGION", region)
-    yield section("param : CLUSTER : region", cluster, region[p.cluster_region])
-    yield section("param : RACK : cluster rack_at", rack, cluster[p.rack_cluster], np.arange(len(rack)))
+    yield section("param : CLUSTER : region", cluster, region[p.clusters.region])
+    yield section("param : RACK : cluster rack_at", rack, cluster[p.racks.cluster], np.arange(len(rack)))
     yield section("set TYPE", kind)
-    yield section("param : SERVER : rack type", server, rack[p.server_rack], kind[p.server_type])
-    yield section("param supply", np.repeat(server, 3), np.tile(resource, len(server)), p.supply.ravel())
+    yield section("param : SERVER : rack type", server, rack[p.servers.rack], kind[p.servers.gpu_type])
+    yield section("param supply", np.repeat(server, 3), np.tile(resource, len(server)), p.servers.supply.ravel())
 
 
 def _waiting(p: JobPlacement) -> Iterator[Iterator[str]]:
-    job, kind, cluster = np.array(p.jobs), np.array(p.gpu_types), np.array(p.clusters)
-    region, dataset = np.array(p.regions), np.array(p.datasets, str)
+    job, kind, cluster = np.array(p.jobs.labels), np.array(p.gpu_types), np.array(p.clusters.labels)
+    region, dataset = np.array(p.regions), np.array(p.datasets.labels, str)
     yield section(
         "param : JOB : tier value_milli tasks mcores mib level job_at",
         job,
         np.array(p.tiers)[p.queue_tier],
-        p.value_milli,
-        p.tasks,
-        p.cpu_mcores,
-        p.memory_mib,
-        np.array(LEVELS)[p.within],
+        p.jobs.value_milli,
+        p.jobs.tasks,
+        p.jobs.cpu_mcores,
+        p.jobs.memory_mib,
+        np.array(LEVELS)[p.jobs.within],
         np.arange(len(job)),
     )
-    yield section("param : OPTION : mgpu", job[p.option_job], kind[p.option_type], p.option_mgpu)
+    yield section("param : OPTION : mgpu", job[p.options.job], kind[p.options.gpu_type], p.options.mgpu)
     yield section("set DATASET", dataset)
-    held, where = np.nonzero(p.stored)
+    held, where = np.nonzero(p.datasets.stored)
     yield section("set STORED", dataset[held], region[where])
-    resident, home = np.nonzero(p.residency)
+    resident, home = np.nonzero(p.datasets.residency)
     yield section("set RESIDENCY", dataset[resident], region[home])
-    yield section("param : READ : read_mb_per_day", job[p.read_job], dataset[p.read_dataset], p.read_mb_per_day)
-    yield section("param : PRICED : cost_micro", job[p.cost_job], cluster[p.cost_cluster], p.cost_micro)
+    yield section("param : READ : read_mb_per_day", job[p.reads.job], dataset[p.reads.dataset], p.reads.mb_per_day)
+    yield section("param : PRICED : cost_micro", job[p.costs.job], cluster[p.costs.cluster], p.costs.cost_micro)
 
 
 def _running(p: JobPlacement) -> Iterator[Iterator[str]]:
-    running, server, resource = np.array(p.running, str), np.array(p.servers), np.array(RESOURCES)
+    running, server, resource = np.array(p.running.labels, str), np.array(p.servers.labels), np.array(RESOURCES)
     yield section(
         "param : RUNNING : running_tier preemptible at_risk",
         running,
-        np.array(p.tiers)[p.running_tier],
-        p.preemptible.astype(np.int64),
-        p.at_risk,
+        np.array(p.tiers)[p.running.tier],
+        p.running.preemptible.astype(np.int64),
+        p.running.at_risk_mgpu_hours,
     )
-    pairs, at = np.unique(np.stack([p.held_job, p.held_server], axis=1), axis=0, return_inverse=True)
+    pairs, at = np.unique(np.stack([p.allocations.running, p.allocations.server], axis=1), axis=0, return_inverse=True)
     held = np.zeros((len(pairs), 3), np.int64)
     np.add.at(held, at.reshape(-1), p.held)
     v, s = running[pairs[:, 0]], server[pairs[:, 1]]
     yield section("set HOLDS", v, s)
     yield section("param held", np.repeat(v, 3), np.repeat(s, 3), np.tile(resource, len(v)), held.ravel())
     entries = p.held_devices
-    where = np.stack([p.held_job[entries.row], p.held_server[entries.row], entries.device], axis=1)
+    where = np.stack([p.allocations.running[entries.row], p.allocations.server[entries.row], entries.device], axis=1)
     places, at = np.unique(where, axis=0, return_inverse=True)
     mgpu = np.zeros(len(places), np.int64)
     np.add.at(mgpu, at.reshape(-1), entries.mgpu)
     yield section("param : HOLDS_DEVICE : held_device", running[places[:, 0]], server[places[:, 1]], places[:, 2], mgpu)
-    fraction = (p.held_need[:, GPU] > 0) & (p.held_need[:, GPU] < WHOLE)
-    yield section("set FRACTION_RUNS", server[np.unique(p.held_server[fraction])])
+    fraction = (p.allocations.need[:, GPU] > 0) & (p.allocations.need[:, GPU] < WHOLE)
+    yield section("set FRACTION_RUNS", server[np.unique(p.allocations.server[fraction])])

@@ -20,10 +20,10 @@ def plan_from_tables(problem: JobPlacement, tables: Tables) -> Plan:
         raise PlanError(
             Fault(
                 "assignments",
-                f"{problem.clusters[true[row]]}, the cluster of {problem.servers[server[row]]}",
+                f"{problem.clusters.labels[true[row]]}, the cluster of {problem.servers.labels[server[row]]}",
                 row + 1,
                 "cluster",
-                problem.clusters[cluster[row]],
+                problem.clusters.labels[cluster[row]],
             )
             for row in wrong.tolist()
         )

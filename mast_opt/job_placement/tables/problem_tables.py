@@ -5,6 +5,19 @@ from __future__ import annotations
 import numpy as np
 
 from mast_opt.core.errors import InstanceError
+from mast_opt.job_placement.entities import (
+    Allocations,
+    Clusters,
+    Costs,
+    Datasets,
+    Jobs,
+    Options,
+    Racks,
+    Reads,
+    RunningJobs,
+    Servers,
+    TenantQuotas,
+)
 from mast_opt.job_placement.problem import JobPlacement
 from mast_opt.job_placement.tables.consistency import faults_of
 from mast_opt.job_placement.units import NO_GPU, SERVER, Ints
@@ -32,55 +45,60 @@ def problem_from_tables(header: Header, tables: Tables) -> JobPlacement:
         name=header.name,
         provenance=header.provenance,
         regions=tables.axes["region"],
-        clusters=tables.axes["cluster"],
-        racks=racks,
-        servers=tables.axes["server"],
+        clusters=Clusters(labels=tables.axes["cluster"], region=tables.get("clusters", "region")),
+        racks=Racks(labels=racks, cluster=rack_cluster),
+        servers=Servers(
+            labels=tables.axes["server"], rack=server_rack, gpu_type=server_type, supply=_resources(tables, "servers")
+        ),
         gpu_types=types,
-        jobs=tables.axes["job"],
-        running=tables.axes["running"],
-        datasets=tables.axes["dataset"],
+        jobs=Jobs(
+            labels=tables.axes["job"],
+            tier=tier,
+            value_milli=np.where(tables.has("jobs", "value"), tables.get("jobs", "value"), jobs_mgpu * tasks),
+            tasks=tasks,
+            cpu_mcores=tables.get("jobs", "cpu_cores"),
+            memory_mib=tables.get("jobs", "memory_gb"),
+            within=tables.get("jobs", "within"),
+            prefer=np.where(tables.has("jobs", "prefer"), tables.get("jobs", "prefer"), SERVER),
+            tenant=tenant,
+            credit_milli=tables.get("jobs", "credit"),
+            submitted_ms=tables.get("jobs", "submitted_s"),
+        ),
+        running=RunningJobs(
+            labels=tables.axes["running"],
+            tier=running_tier,
+            preemptible=tables.get("running", "preemptible"),
+            at_risk_mgpu_hours=tables.get("running", "gpu_hours_at_risk"),
+            tenant=running_tenant,
+        ),
+        datasets=Datasets(labels=tables.axes["dataset"], stored=stored, residency=residency),
         tenants=tenants,
         tiers=tiers,
-        cluster_region=tables.get("clusters", "region"),
-        rack_cluster=rack_cluster,
-        server_rack=server_rack,
-        server_type=server_type,
-        supply=_resources(tables, "servers"),
-        tier=tier,
-        value_milli=np.where(tables.has("jobs", "value"), tables.get("jobs", "value"), jobs_mgpu * tasks),
-        tasks=tasks,
-        cpu_mcores=tables.get("jobs", "cpu_cores"),
-        memory_mib=tables.get("jobs", "memory_gb"),
-        within=tables.get("jobs", "within"),
-        prefer=np.where(tables.has("jobs", "prefer"), tables.get("jobs", "prefer"), SERVER),
-        tenant=tenant,
-        credit_milli=tables.get("jobs", "credit"),
-        submitted_ms=tables.get("jobs", "submitted_s"),
-        option_job=option_job,
-        option_type=option_type,
-        option_mgpu=option_mgpu,
-        read_job=tables.get("job_datasets", "job")[reads],
-        read_dataset=tables.get("job_datasets", "dataset")[reads],
-        read_mb_per_day=tables.get("job_datasets", "tb_per_day")[reads],
-        stored=stored,
-        residency=residency,
-        running_tier=running_tier,
-        preemptible=tables.get("running", "preemptible"),
-        at_risk=tables.get("running", "gpu_hours_at_risk"),
-        running_tenant=running_tenant,
-        held_job=tables.get("allocations", "job"),
-        held_server=tables.get("allocations", "server"),
-        held_tasks=tables.get("allocations", "tasks"),
-        held_need=_resources(tables, "allocations"),
-        held_index=tables.get("allocations", "gpu_index"),
-        held_indexed=tables.has("allocations", "gpu_index"),
-        quota_tenant=tables.get("quotas", "tenant"),
-        quota_type=_renumbered(tables.get("quotas", "gpu_type"), tables.axes["gpu_type"], types),
-        quota_typed=tables.has("quotas", "gpu_type"),
-        quota_mgpu=tables.get("quotas", "gpus"),
-        cost_job=tables.get("costs", "job"),
-        cost_cluster=tables.get("costs", "cluster"),
-        cost_micro=tables.get("costs", "cost"),
+        options=Options(job=option_job, gpu_type=option_type, mgpu=option_mgpu),
+        reads=Reads(
+            job=tables.get("job_datasets", "job")[reads],
+            dataset=tables.get("job_datasets", "dataset")[reads],
+            mb_per_day=tables.get("job_datasets", "tb_per_day")[reads],
+        ),
+        allocations=Allocations(
+            running=tables.get("allocations", "job"),
+            server=tables.get("allocations", "server"),
+            tasks=tables.get("allocations", "tasks"),
+            need=_resources(tables, "allocations"),
+            gpu_index=tables.get("allocations", "gpu_index"),
+            indexed=tables.has("allocations", "gpu_index"),
+        ),
+        quotas=TenantQuotas(
+            tenant=tables.get("quotas", "tenant"),
+            gpu_type=_renumbered(tables.get("quotas", "gpu_type"), tables.axes["gpu_type"], types),
+            typed=tables.has("quotas", "gpu_type"),
+            mgpu=tables.get("quotas", "gpus"),
+        ),
+        costs=Costs(
+            job=tables.get("costs", "job"),
+            cluster=tables.get("costs", "cluster"),
+            cost_micro=tables.get("costs", "cost"),
+        ),
         objective=header.objective,
         remote_reads=header.rules["remote_reads"] == "price",
     )
@@ -169,74 +187,74 @@ def problem_to_tables(problem: JobPlacement) -> tuple[Header, Tables]:
     rules = {"remote_reads": "price" if p.remote_reads else "forbid"}
     header = Header(p.kind, p.name, p.objective, rules, p.provenance)
     is_named = np.array([tenant != "" for tenant in p.tenants], np.bool_)
-    named, running_named = is_named[p.tenant], is_named[p.running_tenant]
+    named, running_named = is_named[p.jobs.tenant], is_named[p.running.tenant]
     base = np.zeros(len(p.jobs), np.int64)
-    first = np.unique(p.option_job, return_index=True)[1]
-    base[p.option_job[first]] = p.option_mgpu[first]
-    place = np.argsort(_by_name(p.gpu_types))[p.option_type]
-    out_of_order = p.option_job[1:][(np.diff(p.option_job) == 0) & (np.diff(place) < 0)]
+    first = np.unique(p.options.job, return_index=True)[1]
+    base[p.options.job[first]] = p.options.mgpu[first]
+    place = np.argsort(_by_name(p.gpu_types))[p.options.gpu_type]
+    out_of_order = p.options.job[1:][(np.diff(p.options.job) == 0) & (np.diff(place) < 0)]
     any_type = p.accepts.all(axis=1) & (p.need_mgpu == base[:, None]).all(axis=1)
-    if len(p.quota_tenant):
+    if len(p.quotas.tenant):
         any_type[out_of_order] = False
-    listed = ~any_type[p.option_job]
+    listed = ~any_type[p.options.job]
     tiers = np.array(p.tiers, np.int64)
-    dataset, region = np.nonzero(p.stored)
+    dataset, region = np.nonzero(p.datasets.stored)
     values = {
         "regions": {"region": np.arange(len(p.regions))},
-        "clusters": {"cluster": np.arange(len(p.clusters)), "region": p.cluster_region},
+        "clusters": {"cluster": np.arange(len(p.clusters)), "region": p.clusters.region},
         "servers": {
             "server": np.arange(len(p.servers)),
             "cluster": p.server_cluster,
-            "rack": p.server_rack,
-            "gpu_type": p.server_type,
-            **_columns(p.supply),
+            "rack": p.servers.rack,
+            "gpu_type": p.servers.gpu_type,
+            **_columns(p.servers.supply),
         },
         "jobs": {
             "job": np.arange(len(p.jobs)),
-            "tier": tiers[p.tier],
-            "value": p.value_milli,
-            "tasks": p.tasks,
+            "tier": tiers[p.jobs.tier],
+            "value": p.jobs.value_milli,
+            "tasks": p.jobs.tasks,
             "gpus": base,
-            "cpu_cores": p.cpu_mcores,
-            "memory_gb": p.memory_mib,
-            "within": p.within,
-            "prefer": p.prefer,
-            "tenant": np.where(named, p.tenant, 0),
-            "credit": p.credit_milli,
-            "submitted_s": p.submitted_ms,
+            "cpu_cores": p.jobs.cpu_mcores,
+            "memory_gb": p.jobs.memory_mib,
+            "within": p.jobs.within,
+            "prefer": p.jobs.prefer,
+            "tenant": np.where(named, p.jobs.tenant, 0),
+            "credit": p.jobs.credit_milli,
+            "submitted_s": p.jobs.submitted_ms,
         },
         "job_gpu_types": {
-            "job": p.option_job[listed],
-            "gpu_type": p.option_type[listed],
-            "gpus": p.option_mgpu[listed],
+            "job": p.options.job[listed],
+            "gpu_type": p.options.gpu_type[listed],
+            "gpus": p.options.mgpu[listed],
         },
-        "job_datasets": {"job": p.read_job, "dataset": p.read_dataset, "tb_per_day": p.read_mb_per_day},
+        "job_datasets": {"job": p.reads.job, "dataset": p.reads.dataset, "tb_per_day": p.reads.mb_per_day},
         "replicas": {"dataset": dataset, "region": region},
-        "residency": dict(zip(("dataset", "region"), np.nonzero(p.residency))),
+        "residency": dict(zip(("dataset", "region"), np.nonzero(p.datasets.residency))),
         "running": {
             "job": np.arange(len(p.running)),
-            "tier": tiers[p.running_tier],
-            "preemptible": p.preemptible,
-            "gpu_hours_at_risk": p.at_risk,
-            "tenant": np.where(running_named, p.running_tenant, 0),
+            "tier": tiers[p.running.tier],
+            "preemptible": p.running.preemptible,
+            "gpu_hours_at_risk": p.running.at_risk_mgpu_hours,
+            "tenant": np.where(running_named, p.running.tenant, 0),
         },
         "allocations": {
-            "job": p.held_job,
-            "server": p.held_server,
-            "tasks": p.held_tasks,
-            **_columns(p.held_need),
-            "gpu_index": p.held_index,
+            "job": p.allocations.running,
+            "server": p.allocations.server,
+            "tasks": p.allocations.tasks,
+            **_columns(p.allocations.need),
+            "gpu_index": p.allocations.gpu_index,
         },
-        "quotas": {"tenant": p.quota_tenant, "gpus": p.quota_mgpu, "gpu_type": p.quota_type},
-        "costs": {"job": p.cost_job, "cluster": p.cost_cluster, "cost": p.cost_micro},
+        "quotas": {"tenant": p.quotas.tenant, "gpus": p.quotas.mgpu, "gpu_type": p.quotas.gpu_type},
+        "costs": {"job": p.costs.job, "cluster": p.costs.cluster, "cost": p.costs.cost_micro},
     }
     present = {
         "jobs": {"tenant": named},
         "running": {"tenant": running_named},
-        "allocations": {"gpu_index": p.held_indexed},
-        "quotas": {"gpu_type": p.quota_typed},
+        "allocations": {"gpu_index": p.allocations.indexed},
+        "quotas": {"gpu_type": p.quotas.typed},
     }
-    empty = {"quotas": len(p.quota_tenant), "costs": len(p.cost_job), "residency": int(p.residency.sum())}
+    empty = {"quotas": len(p.quotas.tenant), "costs": len(p.costs.job), "residency": int(p.datasets.residency.sum())}
     missing = frozenset(name for name, rows in empty.items() if not rows)
     return header, Tables(axes_of(p), values, present, missing)
 
@@ -250,12 +268,12 @@ def axes_of(problem: JobPlacement) -> dict[str, tuple[str, ...]]:
     p = problem
     return {
         "region": p.regions,
-        "cluster": p.clusters,
-        "rack": p.racks,
-        "server": p.servers,
+        "cluster": p.clusters.labels,
+        "rack": p.racks.labels,
+        "server": p.servers.labels,
         "gpu_type": p.gpu_types,
-        "job": p.jobs,
-        "running": p.running,
-        "dataset": p.datasets,
+        "job": p.jobs.labels,
+        "running": p.running.labels,
+        "dataset": p.datasets.labels,
         "tenant": tuple(tenant for tenant in p.tenants if tenant),
     }

@@ -22,10 +22,10 @@ def measure(problem: JobPlacement, plan: Plan) -> tuple[dict[str, float], dict[s
     admitted = np.zeros(len(p.jobs), np.bool_)
     admitted[plan.job] = True
     held_mgpu = np.zeros(len(p.running), np.int64)
-    np.add.at(held_mgpu, p.held_job, p.held[:, GPU])
+    np.add.at(held_mgpu, p.allocations.running, p.held[:, GPU])
     free = free_after(p, plan)
     fragmented = _fragmented_mgpu(p, free)
-    used = p.supply[:, GPU] - free[:, GPU]
+    used = p.servers.supply[:, GPU] - free[:, GPU]
     terms = {
         "rejected": _rejected(p, admitted),
         "preemption": _preemption(p, plan.preempt, held_mgpu),
@@ -35,13 +35,13 @@ def measure(problem: JobPlacement, plan: Plan) -> tuple[dict[str, float], dict[s
         "fragmentation": _ratio(fragmented, p.all_mgpu),
         "cost": _cost(p, plan),
     }
-    needs = p.need_mgpu[plan.job, p.server_type[plan.server]]
+    needs = p.need_mgpu[plan.job, p.servers.gpu_type[plan.server]]
     metrics = {
         "admitted_jobs": float(admitted.sum()),
-        "admitted_value": _total(p.value_milli[admitted]) / MILLI,
+        "admitted_value": _total(p.jobs.value_milli[admitted]) / MILLI,
         "admitted_gpus": _total(needs * plan.tasks) / MILLI,
         "preempted_jobs": float(plan.preempt.sum()),
-        "preempted_gpu_hours": _total(p.at_risk[plan.preempt]) / MILLI,
+        "preempted_gpu_hours": _total(p.running.at_risk_mgpu_hours[plan.preempt]) / MILLI,
         "gpu_allocation_rate": _ratio(_total(used), p.all_mgpu),
         "peak_utilisation": _peak(p, used),
         "fragmented_gpus": fragmented / MILLI,
@@ -52,9 +52,9 @@ def measure(problem: JobPlacement, plan: Plan) -> tuple[dict[str, float], dict[s
 def free_after(problem: JobPlacement, plan: Plan) -> Ints:
     """[S, 3] what is free when the plan is carried out."""
     p = problem
-    free = p.supply.copy()
-    stays = ~plan.preempt[p.held_job]
-    np.subtract.at(free, p.held_server[stays], p.held[stays])
+    free = p.servers.supply.copy()
+    stays = ~plan.preempt[p.allocations.running]
+    np.subtract.at(free, p.allocations.server[stays], p.held[stays])
     np.subtract.at(free, plan.server, row_needs(p, plan))
     return free
 
@@ -62,7 +62,9 @@ def free_after(problem: JobPlacement, plan: Plan) -> Ints:
 def row_needs(problem: JobPlacement, plan: Plan) -> Ints:
     """[·, 3] what each row of the plan takes."""
     p, j = problem, plan.job
-    per_task = np.stack([p.need_mgpu[j, p.server_type[plan.server]], p.cpu_mcores[j], p.memory_mib[j]], axis=1)
+    per_task = np.stack(
+        [p.need_mgpu[j, p.servers.gpu_type[plan.server]], p.jobs.cpu_mcores[j], p.jobs.memory_mib[j]], axis=1
+    )
     return per_task * plan.tasks[:, None]
 
 
@@ -72,8 +74,8 @@ def _rejected(problem: JobPlacement, admitted: Bools) -> float:
     lost = asked = 0.0
     for tier, weight in enumerate(p.tier_weight.tolist()):
         of_tier = p.queue_tier == tier
-        lost += weight * _total(p.value_milli[of_tier & ~admitted])
-        asked += weight * _total(p.value_milli[of_tier])
+        lost += weight * _total(p.jobs.value_milli[of_tier & ~admitted])
+        asked += weight * _total(p.jobs.value_milli[of_tier])
     return _ratio(lost, asked)
 
 
@@ -82,8 +84,8 @@ def _preemption(problem: JobPlacement, preempt: Bools, held_mgpu: Ints) -> float
     p = problem
     price = 0.0
     for tier, weight in enumerate(p.tier_weight.tolist()):
-        of_tier = preempt & (p.running_tier == tier)
-        price += weight * (_total(p.at_risk[of_tier]) + _total(held_mgpu[of_tier]))
+        of_tier = preempt & (p.running.tier == tier)
+        price += weight * (_total(p.running.at_risk_mgpu_hours[of_tier]) + _total(held_mgpu[of_tier]))
     return _ratio(price, p.all_mgpu)
 
 
@@ -92,8 +94,8 @@ def _balance(problem: JobPlacement, used_mgpu: Ints) -> float:
     p = problem
     shape = (len(p.regions), len(p.gpu_types))
     used, supply = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
-    np.add.at(used, (p.server_region, p.server_type), used_mgpu)
-    np.add.at(supply, (p.server_region, p.server_type), p.supply[:, GPU])
+    np.add.at(used, (p.server_region, p.servers.gpu_type), used_mgpu)
+    np.add.at(supply, (p.server_region, p.servers.gpu_type), p.servers.supply[:, GPU])
     off = Fraction(0)
     for k in range(len(p.gpu_types)):
         whole, taken = _total(supply[:, k]), _total(used[:, k])
@@ -106,10 +108,10 @@ def _balance(problem: JobPlacement, used_mgpu: Ints) -> float:
 def _spread(problem: JobPlacement, plan: Plan) -> float:
     """Σ_j (racks used − fewest racks possible) / Σ_j tasks, over the admitted jobs and all tasks that wait."""
     p = problem
-    pairs = np.unique(plan.job * len(p.racks) + p.server_rack[plan.server])
+    pairs = np.unique(plan.job * len(p.racks) + p.servers.rack[plan.server])
     racks = np.bincount(pairs // len(p.racks), minlength=len(p.jobs))
     over = np.where(racks > 0, racks - fewest_racks(p), 0)
-    return _ratio(_total(over), _total(p.tasks))
+    return _ratio(_total(over), _total(p.jobs.tasks))
 
 
 def _remote(problem: JobPlacement, plan: Plan) -> float:
@@ -117,14 +119,14 @@ def _remote(problem: JobPlacement, plan: Plan) -> float:
     p = problem
     job, first = np.unique(plan.job, return_index=True)
     far = p.missing_mb[job, p.server_region[plan.server[first]]]
-    return _ratio(_total(far), _total(p.read_mb_per_day))
+    return _ratio(_total(far), _total(p.reads.mb_per_day))
 
 
 def _cost(problem: JobPlacement, plan: Plan) -> float:
     p = problem
     job, first = np.unique(plan.job, return_index=True)
     cluster = dict(zip(job.tolist(), p.server_cluster[plan.server[first]].tolist()))
-    rows = zip(p.cost_job.tolist(), p.cost_cluster.tolist(), p.cost_micro.tolist())
+    rows = zip(p.costs.job.tolist(), p.costs.cluster.tolist(), p.costs.cost_micro.tolist())
     total: int = sum(micro for j, c, micro in rows if cluster.get(j) == c)
     return total / MICRO
 
@@ -142,7 +144,7 @@ def _peak(problem: JobPlacement, used_mgpu: Ints) -> float:
     p = problem
     used, supply = np.zeros(len(p.clusters), np.int64), np.zeros(len(p.clusters), np.int64)
     np.add.at(used, p.server_cluster, used_mgpu)
-    np.add.at(supply, p.server_cluster, p.supply[:, GPU])
+    np.add.at(supply, p.server_cluster, p.servers.supply[:, GPU])
     return max((u / s for u, s in zip(used.tolist(), supply.tolist()) if s), default=0.0)
 
 

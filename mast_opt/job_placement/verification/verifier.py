@@ -46,7 +46,7 @@ class _Check:
         if len(plan.preempt) != len(p.running):
             raise ValueError(f"preempt has {len(plan.preempt)} entries; expected {len(p.running)}, one per running job")
         kept = np.ones(len(plan.job), np.bool_)
-        for axis, at in ((p.jobs, plan.job), (p.servers, plan.server)):
+        for axis, at in ((p.jobs.labels, plan.job), (p.servers.labels, plan.server)):
             for row in np.flatnonzero((at < 0) | (at >= len(axis))).tolist():
                 limit = len(axis) - 1
                 self.report("assignments", self._row(row), max(int(at[row]) - limit, -int(at[row])), limit, "position")
@@ -61,64 +61,64 @@ class _Check:
         at = np.flatnonzero(kept)
         at = at[np.lexsort((plan.server[at], plan.job[at]))]
         job = plan.job[at]
-        tasks = np.minimum(plan.tasks[at], p.tasks[job] + 1)
+        tasks = np.minimum(plan.tasks[at], p.jobs.tasks[job] + 1)
         self.plan = Plan(job, plan.server[at], tasks, plan.gpu_index[at], plan.indexed[at], plan.preempt.copy())
 
     def _row(self, row: int) -> tuple[str, str]:
         plan = self.plan
-        return _label(self.p.jobs, int(plan.job[row])), _label(self.p.servers, int(plan.server[row]))
+        return _label(self.p.jobs.labels, int(plan.job[row])), _label(self.p.servers.labels, int(plan.server[row]))
 
     def gangs(self) -> None:
         """admitted: one cluster and one type; gang: all tasks there."""
         p, plan = self.p, self.plan
-        clusters, types = p.server_cluster[plan.server], p.server_type[plan.server]
+        clusters, types = p.server_cluster[plan.server], p.servers.gpu_type[plan.server]
         cells, at = np.unique(np.stack([plan.job, clusters, types], axis=1), axis=0, return_inverse=True)
         placed = np.zeros(len(cells), np.int64)
         np.add.at(placed, at.reshape(-1), plan.tasks)
         jobs, count = np.unique(cells[:, 0], return_counts=True)
         for j, n in zip(jobs[count > 1].tolist(), count[count > 1].tolist()):
-            self.report("admitted", (p.jobs[j],), n - 1, 1, "clusters and types")
+            self.report("admitted", (p.jobs.labels[j],), n - 1, 1, "clusters and types")
         for (j, c, k), n in zip(cells.tolist(), placed.tolist()):
-            if n != p.tasks[j]:
-                labels = (p.jobs[j], p.clusters[c], p.gpu_types[k])
-                self.report("gang", labels, abs(n - int(p.tasks[j])), int(p.tasks[j]), "tasks")
+            if n != p.jobs.tasks[j]:
+                labels = (p.jobs.labels[j], p.clusters.labels[c], p.gpu_types[k])
+                self.report("gang", labels, abs(n - int(p.jobs.tasks[j])), int(p.jobs.tasks[j]), "tasks")
 
     def regions_and_types(self) -> None:
         """data: the region (with priced remote reads, any) holds what the job reads; residency: it may be read there;
         accepts: the type is one of the job's."""
         p, plan = self.p, self.plan
-        restricted = p.residency.sum(axis=1) > 0
+        restricted = p.datasets.residency.sum(axis=1) > 0
         pairs = np.unique(np.stack([plan.job, p.server_region[plan.server]], axis=1), axis=0)
-        reads = np.argsort(p.read_job, kind="stable")
-        first = np.searchsorted(p.read_job[reads], np.arange(len(p.jobs) + 1))
+        reads = np.argsort(p.reads.job, kind="stable")
+        first = np.searchsorted(p.reads.job[reads], np.arange(len(p.jobs) + 1))
         for j, r in pairs.tolist():
-            data = p.read_dataset[reads[first[j] : first[j + 1]]]
-            lost = p.stored[data].sum(axis=1) == 0
-            lacks = int((lost if p.remote_reads else ~p.stored[data, r]).sum())
+            data = p.reads.dataset[reads[first[j] : first[j + 1]]]
+            lost = p.datasets.stored[data].sum(axis=1) == 0
+            lacks = int((lost if p.remote_reads else ~p.datasets.stored[data, r]).sum())
             if lacks:
-                self.report("data", (p.jobs[j], p.regions[r]), lacks, 0, "datasets")
-            for i in data[restricted[data] & ~p.residency[data, r]].tolist():
-                self.report("residency", (p.jobs[j], p.datasets[i], p.regions[r]), 1, 0, "jobs")
-        refused = ~p.accepts[plan.job, p.server_type[plan.server]]
+                self.report("data", (p.jobs.labels[j], p.regions[r]), lacks, 0, "datasets")
+            for i in data[restricted[data] & ~p.datasets.residency[data, r]].tolist():
+                self.report("residency", (p.jobs.labels[j], p.datasets.labels[i], p.regions[r]), 1, 0, "jobs")
+        refused = ~p.accepts[plan.job, p.servers.gpu_type[plan.server]]
         for row in np.flatnonzero(refused).tolist():
-            labels = (p.jobs[plan.job[row]], p.servers[plan.server[row]])
+            labels = (p.jobs.labels[plan.job[row]], p.servers.labels[plan.server[row]])
             self.report("accepts", labels, int(plan.tasks[row]), 0, "tasks")
 
     def levels(self) -> None:
         """one_server, one_rack: no more than the level that the job must stay within."""
         p, plan = self.p, self.plan
-        for level, place in ((SERVER, plan.server), (RACK, p.server_rack[plan.server])):
+        for level, place in ((SERVER, plan.server), (RACK, p.servers.rack[plan.server])):
             pairs = np.unique(np.stack([plan.job, place], axis=1), axis=0)
             jobs, count = np.unique(pairs[:, 0], return_counts=True)
             for j, n in zip(jobs.tolist(), count.tolist()):
-                if n > 1 and p.within[j] == level:
-                    self.report(f"one_{LEVELS[level]}", (p.jobs[j],), n - 1, 1, f"{LEVELS[level]}s")
+                if n > 1 and p.jobs.within[j] == level:
+                    self.report(f"one_{LEVELS[level]}", (p.jobs.labels[j],), n - 1, 1, f"{LEVELS[level]}s")
 
     def victims(self) -> None:
         """preemptible: only jobs that may be stopped are."""
         p = self.p
-        for v in np.flatnonzero(self.plan.preempt & ~p.preemptible).tolist():
-            self.report("preemptible", (p.running[v],), 1, 0, "jobs")
+        for v in np.flatnonzero(self.plan.preempt & ~p.running.preemptible).tolist():
+            self.report("preemptible", (p.running.labels[v],), 1, 0, "jobs")
 
     def capacity(self) -> None:
         """Σ_{j: tier ≥ p} need ≤ free + Σ_{v: tier > p} held, for every server, resource and tier."""
@@ -127,34 +127,34 @@ class _Check:
         tiers = len(p.tiers)
         asked = np.zeros((len(p.servers), 3, tiers), np.int64)
         room = np.repeat(p.free[:, :, None], tiers, axis=2)
-        stopped = plan.preempt[p.held_job]
+        stopped = plan.preempt[p.allocations.running]
         for tier in range(tiers):
             rows = p.queue_tier[plan.job] >= tier
             np.add.at(asked[:, :, tier], plan.server[rows], need[rows])
-            gives = stopped & (p.running_tier[p.held_job] > tier)
-            np.add.at(room[:, :, tier], p.held_server[gives], p.held[gives])
+            gives = stopped & (p.running.tier[p.allocations.running] > tier)
+            np.add.at(room[:, :, tier], p.allocations.server[gives], p.held[gives])
         self.short_of_gpus = asked[:, GPU] > room[:, GPU]
         for s, resource, tier in np.argwhere(asked > room).tolist():
-            labels = (p.servers[s], str(p.tiers[tier]), RESOURCES[resource])
+            labels = (p.servers.labels[s], str(p.tiers[tier]), RESOURCES[resource])
             limit = int(room[s, resource, tier])
             self.report("capacity", labels, int(asked[s, resource, tier]) - limit, limit, UNITS[resource])
 
     def _needs(self) -> Ints:
         p, plan = self.p, self.plan
-        mgpu = p.need_mgpu[plan.job, p.server_type[plan.server]]
-        per_task = np.stack([mgpu, p.cpu_mcores[plan.job], p.memory_mib[plan.job]], axis=1)
+        mgpu = p.need_mgpu[plan.job, p.servers.gpu_type[plan.server]]
+        per_task = np.stack([mgpu, p.jobs.cpu_mcores[plan.job], p.jobs.memory_mib[plan.job]], axis=1)
         return per_task * plan.tasks[:, None]
 
     def devices(self) -> None:
         """device: what shares a GPU fits on it; split: a fraction names its GPU; whole: whole GPUs are left."""
         p, plan = self.p, self.plan
-        count = p.supply[:, GPU] // WHOLE
+        count = p.servers.supply[:, GPU] // WHOLE
         start = np.cumsum(count) - count
         tier = p.queue_tier[plan.job]
-        mgpu = p.need_mgpu[plan.job, p.server_type[plan.server]]
+        mgpu = p.need_mgpu[plan.job, p.servers.gpu_type[plan.server]]
         fraction = (mgpu > 0) & (mgpu < WHOLE)
         for row in np.flatnonzero(fraction & ~plan.indexed).tolist():
-            labels = (p.jobs[plan.job[row]], p.servers[plan.server[row]])
+            labels = (p.jobs.labels[plan.job[row]], p.servers.labels[plan.server[row]])
             self.report("split", labels, int(plan.tasks[row]), 0, "tasks without gpu_index")
         room = self._device_room(start, int(count.sum()))
         used = np.zeros_like(room)
@@ -163,14 +163,14 @@ class _Check:
             wide = 1 if fraction[row] else int(mgpu[row]) // WHOLE * int(plan.tasks[row])
             amount = int(mgpu[row]) * int(plan.tasks[row]) if fraction[row] else WHOLE
             if not 0 <= first <= first + wide <= count[s]:
-                place = (p.servers[s], str(p.tiers[tier[row]]), str(first))
+                place = (p.servers.labels[s], str(p.tiers[tier[row]]), str(first))
                 self.report("device", place, wide, int(count[s]), "GPUs")
                 continue
             used[start[s] + first : start[s] + first + wide, : tier[row] + 1] += amount
         owner = np.repeat(np.arange(len(count)), count)
         for d, at in np.argwhere(used > room).tolist():
             s = int(owner[d])
-            place = (p.servers[s], str(p.tiers[at]), str(d - int(start[s])))
+            place = (p.servers.labels[s], str(p.tiers[at]), str(d - int(start[s])))
             self.report("device", place, int(used[d, at] - room[d, at]), int(room[d, at]), UNITS[GPU])
         rows = ~fraction & ~plan.indexed & (mgpu > 0)
         self._whole(owner, room, used, rows, mgpu // WHOLE * plan.tasks, tier)
@@ -179,11 +179,11 @@ class _Check:
         """[device, P] milli-GPUs that work of each tier and less important work may use."""
         p = self.p
         entries = p.held_devices
-        at = start[p.held_server[entries.row]] + entries.device
+        at = start[p.allocations.server[entries.row]] + entries.device
         room = np.full((devices, len(p.tiers)), WHOLE)
-        stopped = self.plan.preempt[p.held_job[entries.row]]
+        stopped = self.plan.preempt[p.allocations.running[entries.row]]
         for tier in range(len(p.tiers)):
-            stays = ~(stopped & (p.running_tier[p.held_job[entries.row]] > tier))
+            stays = ~(stopped & (p.running.tier[p.allocations.running[entries.row]] > tier))
             np.subtract.at(room[:, tier], at[stays], entries.mgpu[stays])
         return room
 
@@ -197,7 +197,9 @@ class _Check:
             counted = rows & (tier >= at)
             np.add.at(asked, self.plan.server[counted], gpus[counted])
             for s in np.flatnonzero((asked > left) & ~self.short_of_gpus[:, at]).tolist():
-                self.report("whole", (p.servers[s], str(p.tiers[at])), int(asked[s] - left[s]), int(left[s]), "GPUs")
+                self.report(
+                    "whole", (p.servers.labels[s], str(p.tiers[at])), int(asked[s] - left[s]), int(left[s]), "GPUs"
+                )
 
 
 def _label(axis: tuple[str, ...], position: int) -> str:

@@ -196,7 +196,7 @@ def test_a_peer_is_judged_by_the_verifier(suite: Suite, tmp_path: Path, monkeypa
     problem = trial.source.load()
     assert isinstance(problem, JobPlacement)
     half = {"job": "gang", "server": "w1", "tasks": 1, "gpu_index": None}
-    half["cluster"] = problem.clusters[problem.server_cluster[problem.servers.index("w1")]]
+    half["cluster"] = problem.clusters.labels[problem.server_cluster[problem.servers.labels.index("w1")]]
     peer.with_suffix(".json").write_text(json.dumps({**plan, "assignments": [half]}))
     wrong = run_child(trial)
     assert wrong["status"] == "REJECTED"

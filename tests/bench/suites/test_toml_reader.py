@@ -101,7 +101,7 @@ def test_public_data_come_from_a_folder_of_the_user(suite_file: Path, tmp_path: 
     assert isinstance(trial.source, Imported)
     problem = trial.source.load()
     assert isinstance(problem, JobPlacement)
-    assert problem.jobs == ("item-1",)
+    assert problem.jobs.labels == ("item-1",)
 
 
 def test_a_published_value_is_a_number(suite_file: Path, tmp_path: Path) -> None:

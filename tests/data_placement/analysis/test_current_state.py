@@ -210,16 +210,14 @@ def test_other_kinds_have_a_present_state(kind: str) -> None:
 
 def test_a_server_that_holds_more_than_it_has() -> None:
     problem = mast_opt.generate("job-placement", seed=1)
-    assert len(problem.held_job)
+    assert len(problem.allocations)
     state = kind_of(problem).analysis.current_state(problem)
     assert state is not None
     assert "capacity" not in {one.limit for one in state.broken}
-    s = int(problem.held_server[0])
-    supply = problem.supply.copy()
-    supply[s] = 0
-    state = kind_of(problem).analysis.current_state(replace(problem, supply=supply))
+    server = problem.servers.labels[problem.allocations.server[0]]
+    state = kind_of(problem).analysis.current_state(problem.replace("servers", server, supply=[0, 0, 0]))
     assert state is not None
-    assert (problem.servers[s], "cores") in {one.index for one in state.broken}
+    assert (server, "cores") in {one.index for one in state.broken}
 
 
 def test_what_a_first_assignment_breaks() -> None:

@@ -18,7 +18,7 @@ from tests.narrowing import some
 FOLDER = Path(__file__).parents[3] / "instances" / "job_placement"
 VICTIMS = mast_opt.read(FOLDER / "tiny-victims.json")
 REGIONS = mast_opt.read(FOLDER / "tiny-regions.json")
-ROOM = {"cluster": VICTIMS.clusters[0], "gpu_type": VICTIMS.gpu_types[0]}
+ROOM = {"cluster": VICTIMS.clusters.labels[0], "gpu_type": VICTIMS.gpu_types[0]}
 
 
 def test_there_is_always_a_plan() -> None:
@@ -30,8 +30,8 @@ def test_there_is_always_a_plan() -> None:
 def test_every_alternative_that_is_offered_is_lawful(problem: Any) -> None:
     plan = mast_opt.solve(problem).plan
     best = mast_opt.verify(problem, plan).objective
-    answer = mast_opt.explain(problem, plan, problem.jobs)
-    assert [one.name for one in answer.reasons] == list(problem.jobs)
+    answer = mast_opt.explain(problem, plan, problem.jobs.labels)
+    assert [one.name for one in answer.reasons] == list(problem.jobs.labels)
     for one in answer.reasons:
         for option in one.options:
             assert bool(option.forbidden) == (option.change is None)
@@ -59,7 +59,7 @@ def test_an_empty_plan_is_asked_what_admitting_takes() -> None:
 
 
 def test_scenarios() -> None:
-    cluster, kind = VICTIMS.clusters[0], VICTIMS.gpu_types[0]
+    cluster, kind = VICTIMS.clusters.labels[0], VICTIMS.gpu_types[0]
     scenarios = [
         Scenario("cluster lost", {"lose_clusters": [cluster]}),
         Scenario("region lost", {"lose_regions": [VICTIMS.regions[0]]}),
@@ -71,15 +71,15 @@ def test_scenarios() -> None:
     assert lost.solution.objective == region.solution.objective == pytest.approx(1000)
     assert lost.base_verdict is not None
     assert not lost.base_verdict.ok
-    assert double.problem.tasks.tolist() == (2 * VICTIMS.tasks).tolist()
+    assert double.problem.jobs.tasks.tolist() == (2 * VICTIMS.jobs.tasks).tolist()
     assert more.solution.objective == 0
     assert len(more.problem.servers) == len(VICTIMS.servers) + 2
     assert all(mast_opt.verify(one.problem, one.solution.plan).ok for one in answer.outcomes)
 
 
 def test_a_plan_that_stopped_a_job_on_what_is_lost_is_not_broken_by_that() -> None:
-    plan = replace(empty(VICTIMS), preempt=np.arange(len(VICTIMS.running)) == VICTIMS.preemptible.argmax())
-    scenario = Scenario("lost", {"lose_clusters": list(VICTIMS.clusters)})
+    plan = replace(empty(VICTIMS), preempt=np.arange(len(VICTIMS.running)) == VICTIMS.running.preemptible.argmax())
+    scenario = Scenario("lost", {"lose_clusters": list(VICTIMS.clusters.labels)})
     (outcome,) = mast_opt.whatif(VICTIMS, [scenario], plan=plan, threads=1).outcomes
     assert outcome.base_verdict is not None
     assert outcome.base_verdict.violations == ()
@@ -92,15 +92,19 @@ def test_new_servers_are_like_those_that_are_not_lost() -> None:
     (more,) = mast_opt.whatif(REGIONS, [Scenario("more", {"add_servers": [elsewhere]})]).outcomes
     changes = {"lose_regions": ["east"], "add_servers": [elsewhere | {"servers": 2}]}
     (outcome,) = mast_opt.whatif(more.problem, [Scenario("moved", changes)]).outcomes
-    assert not outcome.problem.supply[0].any()
-    assert (outcome.problem.supply[-2:] == REGIONS.supply[0]).all()
+    assert not outcome.problem.servers.supply[0].any()
+    assert (outcome.problem.servers.supply[-2:] == REGIONS.servers.supply[0]).all()
 
 
 def test_new_servers_may_be_like_servers_without_memory() -> None:
     """Only a server that has nothing is lost."""
-    bare = replace(VICTIMS, supply=VICTIMS.supply * [1, 1, 0], held_need=VICTIMS.held_need * [1, 1, 0])
+    bare = replace(
+        VICTIMS,
+        servers=replace(VICTIMS.servers, supply=VICTIMS.servers.supply * [1, 1, 0]),
+        allocations=replace(VICTIMS.allocations, need=VICTIMS.allocations.need * [1, 1, 0]),
+    )
     more = add_servers(bare, [ROOM | {"servers": 1}])
-    assert more.supply[-1].tolist() == bare.supply[bare.server_type == 0][0].tolist()
+    assert more.servers.supply[-1].tolist() == bare.servers.supply[bare.servers.gpu_type == 0][0].tolist()
 
 
 def test_new_servers_need_one_that_is_not_lost() -> None:
@@ -110,14 +114,14 @@ def test_new_servers_need_one_that_is_not_lost() -> None:
 
 
 def test_replicas_open_regions() -> None:
-    name = REGIONS.datasets[0]
+    name = REGIONS.datasets.labels[0]
     everywhere = [{"dataset": name, "region": region} for region in REGIONS.regions]
     (outcome,) = mast_opt.whatif(REGIONS, [Scenario("copied", {"replicate": everywhere})]).outcomes
-    assert outcome.problem.stored[0].all()
+    assert outcome.problem.datasets.stored[0].all()
 
 
 def test_heuristics_answer_too() -> None:
-    scenario = Scenario("lost", {"lose_clusters": [VICTIMS.clusters[0]]})
+    scenario = Scenario("lost", {"lose_clusters": [VICTIMS.clusters.labels[0]]})
     answer = mast_opt.whatif(VICTIMS, [scenario], solver="exhaustive")
     assert answer.outcomes[0].solution.objective == pytest.approx(1000)
 

@@ -23,7 +23,7 @@ def best_bid(problem: JobPlacement) -> Key | None:
     """The least key of any bid for the only job: highest victim tier, GPU-hours, victims, level, load, names."""
     brute = Brute(problem)
     p, tier = problem, int(problem.queue_tier[0])
-    may_stop = [v for v in range(brute.V) if p.preemptible[v] and p.running_tier[v] > tier]
+    may_stop = [v for v in range(brute.V) if p.running.preemptible[v] and p.running.tier[v] > tier]
     best = None
     for number in range(len(may_stop) + 1):
         for chosen in combinations(may_stop, number):
@@ -38,17 +38,17 @@ def best_bid(problem: JobPlacement) -> Key | None:
 
 def key(brute: Brute, victims: tuple[int, ...], level: int, c: int, k: int) -> Key:
     p = brute.p
-    r = int(p.cluster_region[c])
+    r = int(p.clusters.region[c])
     here = [s for s in range(brute.S) if brute.region[s] == r]
     used = sum(brute.held[v, s][0] for v in range(brute.V) for s in here)
     return (
-        max((brute.P - int(p.running_tier[v]) for v in victims), default=0),
-        sum(int(p.at_risk[v]) for v in victims),
+        max((brute.P - int(p.running.tier[v]) for v in victims), default=0),
+        sum(int(p.running.at_risk_mgpu_hours[v]) for v in victims),
         len(victims),
-        max(0, level - int(p.prefer[0])),
+        max(0, level - int(p.jobs.prefer[0])),
         used / sum(brute.supply[s][0] for s in here),
         p.regions[r],
-        p.clusters[c],
+        p.clusters.labels[c],
         p.gpu_types[k],
     )
 
@@ -63,7 +63,7 @@ def closest_level(brute: Brute, c: int, k: int, stopped: tuple[bool, ...]) -> in
     for s in servers:
         by_rack[brute.rack[s]] = by_rack.get(brute.rack[s], 0) + fit[s]
     widest = [max(fit.values()), max(by_rack.values()), sum(fit.values())]
-    return next((level for level in range(int(p.within[0]) + 1) if widest[level] >= brute.tasks[0]), None)
+    return next((level for level in range(int(p.jobs.within[0]) + 1) if widest[level] >= brute.tasks[0]), None)
 
 
 def most_tasks(brute: Brute, s: int, stopped: tuple[bool, ...]) -> int:

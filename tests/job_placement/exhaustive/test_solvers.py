@@ -263,15 +263,23 @@ def test_more_capacity_never_hurts_and_more_demand_never_helps() -> None:
         problem = FAMILIES["features"].generate(np.random.default_rng(seed), jobs=8, servers=2)
         weights = {**problem.objective.weights, "balance": 0.0, "fragmentation": 0.0, "preemption": 0.0}
         problem = replace(problem, objective=replace(problem.objective, weights=weights))
-        more = problem.supply.copy()
+        more = problem.servers.supply.copy()
         more[0] += [2000, 20_000, 20_000]
-        before, after = (solve(p, "highs", threads=1).objective for p in (problem, replace(problem, supply=more)))
+        before, after = (
+            solve(p, "highs", threads=1).objective
+            for p in (problem, replace(problem, servers=replace(problem.servers, supply=more)))
+        )
         assert some(after) <= some(before) + 1e-3 * (1 + some(before))
 
 
 def test_names_do_not_matter_to_the_optimum() -> None:
     problem = FAMILIES["features"].generate(np.random.default_rng(9), jobs=8, servers=2)
-    renamed = replace(problem, servers=problem.servers[::-1], jobs=problem.jobs[::-1], clusters=problem.clusters[::-1])
+    renamed = replace(
+        problem,
+        servers=replace(problem.servers, labels=problem.servers.labels[::-1]),
+        jobs=replace(problem.jobs, labels=problem.jobs.labels[::-1]),
+        clusters=replace(problem.clusters, labels=problem.clusters.labels[::-1]),
+    )
     one, other = (solve(p, "highs", threads=1, gap=1e-6).objective for p in (problem, renamed))
     assert one == pytest.approx(other, rel=1e-5)
 

@@ -26,7 +26,7 @@ def problem(request: pytest.FixtureRequest) -> JobPlacement:
 def test_options_are_where_some_server_has_room(problem: JobPlacement) -> None:
     p, options = problem, options_of(problem)
     job, server = job_servers(p)
-    true = sorted(set(zip(job.tolist(), p.server_cluster[server].tolist(), p.server_type[server].tolist())))
+    true = sorted(set(zip(job.tolist(), p.server_cluster[server].tolist(), p.servers.gpu_type[server].tolist())))
     assert list(zip(options.job.tolist(), options.cluster.tolist(), options.type.tolist())) == true
 
 
@@ -36,19 +36,21 @@ def test_an_option_is_possible_where_one_place_holds_all_tasks(problem: JobPlace
     true = []
     for job, cluster, kind in zip(options.job.tolist(), options.cluster.tolist(), options.type.tolist()):
         held: dict[int, int] = {}
-        for s in np.flatnonzero((p.server_cluster == cluster) & (p.server_type == kind)).tolist():
-            place = {SERVER: s, RACK: int(p.server_rack[s])}.get(int(p.within[job]), 0)
+        for s in np.flatnonzero((p.server_cluster == cluster) & (p.servers.gpu_type == kind)).tolist():
+            place = {SERVER: s, RACK: int(p.servers.rack[s])}.get(int(p.jobs.within[job]), 0)
             held[place] = held.get(place, 0) + _tasks(p, job, kind, room[s, :, p.queue_tier[job]].tolist())
-        true.append(max(held.values()) >= p.tasks[job])
+        true.append(max(held.values()) >= p.jobs.tasks[job])
     assert possible_options(p, options).tolist() == true
 
 
 def _tasks(problem: JobPlacement, job: int, kind: int, room: list[int]) -> int:
     p, mgpu = problem, int(problem.need_mgpu[job, kind])
-    most = [int(p.tasks[job])]
+    most = [int(p.jobs.tasks[job])]
     if mgpu >= WHOLE:
         most.append(room[GPU] // WHOLE // (mgpu // WHOLE))
     elif mgpu:
         most.append(room[GPU] // mgpu)
-    most += [room[at] // int(need[job]) for at, need in ((CPU, p.cpu_mcores), (MEMORY, p.memory_mib)) if need[job]]
+    most += [
+        room[at] // int(need[job]) for at, need in ((CPU, p.jobs.cpu_mcores), (MEMORY, p.jobs.memory_mib)) if need[job]
+    ]
     return min(most)

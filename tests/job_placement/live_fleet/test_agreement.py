@@ -27,27 +27,19 @@ from tests.job_placement.strategies import problems
 
 FRACTION: Any = 1.0
 """What a type checker would refuse as a number of tasks."""
-JOB_FIELDS = (
-    *("jobs", "tier", "value_milli", "tasks", "cpu_mcores", "memory_mib", "within", "prefer", "tenant"),
-    *("credit_milli", "submitted_ms"),
-)
 
 
 def alone(problem: JobPlacement, j: int) -> JobPlacement:
     """The instance with one of its pending jobs only."""
     p = problem
-    parts: dict[str, Any] = {
-        name: (p.jobs[j],) if name == "jobs" else getattr(p, name)[j : j + 1] for name in JOB_FIELDS
-    }
-    for stem, names in {
-        "option": ("type", "mgpu"),
-        "read": ("dataset", "mb_per_day"),
-        "cost": ("cluster", "micro"),
-    }.items():
-        rows = getattr(p, f"{stem}_job") == j
-        parts |= {f"{stem}_{name}": getattr(p, f"{stem}_{name}")[rows] for name in names}
-        parts[f"{stem}_job"] = np.zeros(int(rows.sum()), np.int64)
-    return replace(p, **parts)
+    options, reads, costs = p.options, p.reads, p.costs
+    return replace(
+        p,
+        jobs=p.jobs.rows(np.array([j])),
+        options=replace(options.rows(options.job == j), job=np.zeros((options.job == j).sum(), np.int64)),
+        reads=replace(reads.rows(reads.job == j), job=np.zeros((reads.job == j).sum(), np.int64)),
+        costs=replace(costs.rows(costs.job == j), job=np.zeros((costs.job == j).sum(), np.int64)),
+    )
 
 
 def placed(problem: JobPlacement) -> BatchState:
@@ -67,9 +59,9 @@ def agree(problem: JobPlacement) -> str:
     assert len(plan.job)
     p, (s, *_) = problem, plan.server.tolist()
     assert answer.tier == p.tiers[p.queue_tier[0]]
-    assert (answer.region, answer.cluster) == (p.regions[p.server_region[s]], p.clusters[p.server_cluster[s]])
-    assert answer.gpu_type == p.gpu_types[p.server_type[s]]
-    assert set(answer.victims) == {p.running[v] for v in np.flatnonzero(plan.preempt).tolist()}
+    assert (answer.region, answer.cluster) == (p.regions[p.server_region[s]], p.clusters.labels[p.server_cluster[s]])
+    assert answer.gpu_type == p.gpu_types[p.servers.gpu_type[s]]
+    assert set(answer.victims) == {p.running.labels[v] for v in np.flatnonzero(plan.preempt).tolist()}
     assert answer.price == pytest.approx(p.objective.weights["cost"] * paid(p, s) + read_remotely(p, s))
     assert chosen(p, plan) == {(share.server, share.tasks, fractions(p, share)) for share in answer.shares}
     return "with victims" if answer.victims else "free"
@@ -81,23 +73,23 @@ def chosen(p: JobPlacement, plan: Plan) -> set[tuple[str, int, tuple[tuple[int, 
     for s in np.unique(plan.server).tolist():
         rows = np.flatnonzero(plan.server == s)
         named = [row for row in rows.tolist() if plan.indexed[row]]
-        need = int(p.need_mgpu[0, p.server_type[s]])
+        need = int(p.need_mgpu[0, p.servers.gpu_type[s]])
         on = tuple(sorted((int(plan.gpu_index[row]), int(plan.tasks[row]) * need) for row in named))
-        found.add((p.servers[s], int(plan.tasks[rows].sum()), on))
+        found.add((p.servers.labels[s], int(plan.tasks[rows].sum()), on))
     return found
 
 
 def fractions(p: JobPlacement, share: Share) -> tuple[tuple[int, int], ...]:
-    need = int(p.need_mgpu[0, p.server_type[p.servers.index(share.server)]])
+    need = int(p.need_mgpu[0, p.servers.gpu_type[p.servers.labels.index(share.server)]])
     return tuple(sorted(share.gpus.items())) if need < 1000 else ()
 
 
 def paid(p: JobPlacement, s: int) -> float:
-    return float(p.cost_micro[p.cost_cluster == p.server_cluster[s]].sum()) / 1e6
+    return float(p.costs.cost_micro[p.costs.cluster == p.server_cluster[s]].sum()) / 1e6
 
 
 def read_remotely(p: JobPlacement, s: int) -> float:
-    share = int(p.missing_mb[0, p.server_region[s]]) / max(int(p.read_mb_per_day.sum()), 1)
+    share = int(p.missing_mb[0, p.server_region[s]]) / max(int(p.reads.mb_per_day.sum()), 1)
     return p.objective.weights["remote"] * share
 
 
@@ -111,24 +103,27 @@ def racks_renumbered(p: JobPlacement, rng: np.random.Generator) -> JobPlacement:
     order = rng.permutation(len(p.racks))
     return replace(
         p,
-        racks=tuple(p.racks[b] for b in order.tolist()),
-        rack_cluster=p.rack_cluster[order],
-        server_rack=np.argsort(order)[p.server_rack],
+        racks=replace(p.racks, labels=tuple(p.racks.labels[b] for b in order.tolist()), cluster=p.racks.cluster[order]),
+        servers=replace(p.servers, rack=np.argsort(order)[p.servers.rack]),
     )
 
 
 def with_residency(p: JobPlacement, rng: np.random.Generator) -> JobPlacement:
-    return replace(p, residency=rng.random(p.stored.shape) < 0.6)
+    return replace(p, datasets=replace(p.datasets, residency=rng.random(p.datasets.stored.shape) < 0.6))
 
 
 def with_lost_data(p: JobPlacement, rng: np.random.Generator) -> JobPlacement:
-    return replace(p, stored=p.stored & (rng.random((len(p.datasets), 1)) < 0.7), remote_reads=True)
+    return replace(
+        p,
+        datasets=replace(p.datasets, stored=p.datasets.stored & (rng.random((len(p.datasets), 1)) < 0.7)),
+        remote_reads=True,
+    )
 
 
 def with_costs(p: JobPlacement, rng: np.random.Generator) -> JobPlacement:
     at = np.argwhere(rng.random((len(p.jobs), len(p.clusters))) < 0.7)
     micro = rng.integers(1, 4, len(at)) * 500_000
-    return replace(p, cost_job=at[:, 0], cost_cluster=at[:, 1], cost_micro=micro, remote_reads=True)
+    return replace(p, costs=replace(p.costs, job=at[:, 0], cluster=at[:, 1], cost_micro=micro), remote_reads=True)
 
 
 def with_quotas(p: JobPlacement, rng: np.random.Generator) -> JobPlacement:
@@ -138,12 +133,15 @@ def with_quotas(p: JobPlacement, rng: np.random.Generator) -> JobPlacement:
     return replace(
         p,
         tenants=("lab",),
-        tenant=np.zeros(len(p.jobs), np.int64),
-        running_tenant=np.zeros(len(p.running), np.int64),
-        quota_tenant=np.zeros(kinds + 1, np.int64),
-        quota_type=np.arange(kinds + 1) % kinds,
-        quota_typed=np.arange(kinds + 1) < kinds,
-        quota_mgpu=in_use // np.array([3] * kinds + [1]) + rng.integers(-10, 11, kinds + 1) * 1000 + 10_000,
+        jobs=replace(p.jobs, tenant=np.zeros(len(p.jobs), np.int64)),
+        running=replace(p.running, tenant=np.zeros(len(p.running), np.int64)),
+        quotas=replace(
+            p.quotas,
+            tenant=np.zeros(kinds + 1, np.int64),
+            gpu_type=np.arange(kinds + 1) % kinds,
+            typed=np.arange(kinds + 1) < kinds,
+            mgpu=in_use // np.array([3] * kinds + [1]) + rng.integers(-10, 11, kinds + 1) * 1000 + 10_000,
+        ),
     )
 
 

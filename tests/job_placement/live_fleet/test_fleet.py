@@ -285,9 +285,9 @@ def test_several_threads_lose_nothing() -> None:
 def test_a_fleet_from_an_instance_holds_what_runs_there() -> None:
     problem = FAMILIES["features"].generate(np.random.default_rng(3))
     fleet = Fleet.of(problem)
-    used = int(problem.supply[:, 0].sum() - problem.free[:, 0].sum())
+    used = int(problem.servers.supply[:, 0].sum() - problem.free[:, 0].sum())
     assert fleet.gpus() == (used, problem.all_mgpu)
-    assert set(fleet.running()) == set(problem.running)
+    assert set(fleet.running()) == set(problem.running.labels)
 
 
 def test_a_fleet_from_an_instance_takes_tiers_that_do_not_occur_there() -> None:

@@ -27,16 +27,16 @@ def test_starts_find_room(seed: int, solver: str) -> None:
     for wave in range(found.waves):
         for move in (move for move in found.moves if move.wave == wave):
             if move.action == "stop":
-                held = problem.held_job == problem.running.index(move.what)
-                np.add.at(free, problem.held_server[held], problem.held[held])
+                held = problem.allocations.running == problem.running.labels.index(move.what)
+                np.add.at(free, problem.allocations.server[held], problem.held[held])
             else:
-                rows = some(plan).job == problem.jobs.index(move.what)
+                rows = some(plan).job == problem.jobs.labels.index(move.what)
                 np.subtract.at(free, some(plan).server[rows], needs[rows])
                 started.add(move.what)
                 assert (free >= 0).all()
-    assert started == {problem.jobs[j] for j in some(plan).job.tolist()}
+    assert started == {problem.jobs.labels[j] for j in some(plan).job.tolist()}
     stopped = {move.what for move in found.moves if move.action == "stop"}
-    assert stopped == {problem.running[v] for v in np.flatnonzero(some(plan).preempt).tolist()}
+    assert stopped == {problem.running.labels[v] for v in np.flatnonzero(some(plan).preempt).tolist()}
 
 
 def test_nothing_to_do() -> None:

@@ -38,16 +38,18 @@ def test_metrics_of_a_plan() -> None:
 def test_terms_of_a_plan() -> None:
     """The two GPUs of e1 that are left are too few for a task that takes a whole server; e3 is free, e2 full."""
     problem = two_clusters()
-    whole = replace(problem, option_mgpu=np.where(problem.option_job == 0, 4000, problem.option_mgpu))
+    whole = replace(
+        problem, options=replace(problem.options, mgpu=np.where(problem.options.job == 0, 4000, problem.options.mgpu))
+    )
     terms, metrics = measure(whole, empty(whole))
     assert metrics["fragmented_gpus"] == 2
     assert terms["fragmentation"] == pytest.approx(2 / 16)
     assert terms["rejected"] == 1
     over = replace(
-        whole, held_server=np.array([1, 1])
+        whole, allocations=replace(whole.allocations, server=np.array([1, 1]))
     )  # e2 is over its GPUs by 2, which makes up for nothing elsewhere
     assert measure(over, empty(over))[1]["fragmented_gpus"] == 0
-    weight = problem.tier_weight[problem.running_tier[problem.running.index("soft")]]
+    weight = problem.tier_weight[problem.running.tier[problem.running.labels.index("soft")]]
     terms, _ = measure(problem, plan(problem, ("one", "w1", 1, None), stop=("soft",)))
     assert terms["preemption"] == pytest.approx(weight * (4 + 4) * 1000 / 16_000)
 
@@ -66,7 +68,7 @@ def test_the_order_says_what_stops_and_starts_where() -> None:
     ]
     (start,) = migration_plan(problem, plan(problem, ("one", "w1", 1, None))).moves
     assert (start.wave, start.target) == (0, "w1")
-    wide = replace(problem, tasks=np.array([4, 3, 1]))
+    wide = replace(problem, jobs=replace(problem.jobs, tasks=np.array([4, 3, 1])))
     for servers, words in ((("e1", "e2", "e3"), "e1, e2, e3"), (("e1", "e2", "e3", "w1"), "4 servers of ce, cw")):
         (start,) = migration_plan(wide, plan(wide, *(("gang", server, 1, None) for server in servers))).moves
         assert start.target == words
@@ -80,13 +82,19 @@ def test_what_today_breaks() -> None:
     assert [(one.what, one.known, one.of) for one in present(problem).known] == [("running jobs", 2, 2)]
     crowded = replace(
         problem,
-        held_job=np.array([1, 1]),
-        held_server=np.array([1, 3]),
-        held_need=np.array([[5000, 17_000, 64 + 512], [1000, 0, 0]]),
-        quota_tenant=np.array([0, 0]),
-        quota_type=np.array([0, 0]),
-        quota_typed=np.array([False, True]),
-        quota_mgpu=np.array([5000, 3000]),
+        allocations=replace(
+            problem.allocations,
+            running=np.array([1, 1]),
+            server=np.array([1, 3]),
+            need=np.array([[5000, 17_000, 64 + 512], [1000, 0, 0]]),
+        ),
+        quotas=replace(
+            problem.quotas,
+            tenant=np.array([0, 0]),
+            gpu_type=np.array([0, 0]),
+            typed=np.array([False, True]),
+            mgpu=np.array([5000, 3000]),
+        ),
     )
     state = present(crowded)
     tenant = problem.tenants[0]
@@ -99,5 +107,5 @@ def test_what_today_breaks() -> None:
         ("quota", (tenant, "a100"), f"tenant {tenant} is over its quota on a100 by 2 GPUs"),
     ]
     assert [(one.what, one.known, one.of) for one in state.known] == [("running jobs", 1, 2)]
-    exact = replace(crowded, quota_mgpu=np.array([6000, 5000]))
+    exact = replace(crowded, quotas=replace(crowded.quotas, mgpu=np.array([6000, 5000])))
     assert {one.limit for one in present(exact).broken} == {"capacity", "gang"}

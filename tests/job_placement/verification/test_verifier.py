@@ -21,12 +21,12 @@ FIELDS = ("job", "server", "tasks", "gpu_index", "indexed")
 
 def plan(problem: JobPlacement, *rows: tuple[str, str, int, int | None], stop: tuple[str, ...] = ()) -> Plan:
     """Rows are (job, server, tasks, GPU or None)."""
-    job = np.array([problem.jobs.index(row[0]) for row in rows], np.int64)
-    server = np.array([problem.servers.index(row[1]) for row in rows], np.int64)
+    job = np.array([problem.jobs.labels.index(row[0]) for row in rows], np.int64)
+    server = np.array([problem.servers.labels.index(row[1]) for row in rows], np.int64)
     index = np.array([row[3] or 0 for row in rows], np.int64)
     indexed = np.array([row[3] is not None for row in rows], np.bool_)
     tasks = np.array([row[2] for row in rows], np.int64)
-    return Plan(job, server, tasks, index, indexed, np.isin(problem.running, stop))
+    return Plan(job, server, tasks, index, indexed, np.isin(problem.running.labels, stop))
 
 
 def broken(problem: JobPlacement, spoilt: Plan) -> list[str]:
@@ -62,17 +62,18 @@ def two_clusters() -> JobPlacement:
         value_milli=np.array([4000, 1200, 1000]),
         options=(np.array([0, 1, 1, 2, 2]), np.array([0, 0, 1, 0, 1])),
     )
-    return replace(
-        assemble("spoil", here, running, waiting),
-        jobs=("gang", "share", "one"),
-        running=("fixed", "soft"),
-        within=np.array([1, 2, 0]),
-        datasets=("logs",),
-        stored=np.array([[True, False]]),
-        residency=np.array([[False, False]]),
-        read_job=np.array([0]),
-        read_dataset=np.array([0]),
-        read_mb_per_day=np.array([10]),
+    return assemble("spoil", here, running, waiting).with_columns(
+        {
+            "jobs.labels": ("gang", "share", "one"),
+            "running.labels": ("fixed", "soft"),
+            "jobs.within": np.array([1, 2, 0]),
+            "datasets.labels": ("logs",),
+            "datasets.stored": np.array([[True, False]]),
+            "datasets.residency": np.array([[False, False]]),
+            "reads.job": np.array([0]),
+            "reads.dataset": np.array([0]),
+            "reads.mb_per_day": np.array([10]),
+        }
     )
 
 
@@ -142,7 +143,7 @@ def test_every_rule_is_named_where_it_is_broken(
 
 def test_whole_tasks_need_gpus_that_nothing_else_uses(fleet: JobPlacement) -> None:
     """Four GPUs hold fractions of 0.4 on each of three, and then no two whole ones, although 2.8 are left."""
-    roomy = replace(fleet, tasks=np.array([2, 3, 2]), within=np.array([2, 2, 2]))
+    roomy = replace(fleet, jobs=replace(fleet.jobs, tasks=np.array([2, 3, 2]), within=np.array([2, 2, 2])))
     rows = [("share", "e3", 1, d) for d in range(3)] + [("one", "e3", 2, None)]
     assert broken(roomy, plan(roomy, *rows)) == ["whole[e3,0]", "whole[e3,1]", "whole[e3,2]"]
 
@@ -190,10 +191,10 @@ def test_amounts_and_limits(
 
 
 def test_amounts_of_residency_and_whole_gpus(fleet: JobPlacement) -> None:
-    listed = replace(fleet, residency=np.array([[False, True]]))
+    listed = replace(fleet, datasets=replace(fleet.datasets, residency=np.array([[False, True]])))
     (violation,) = verify(listed, plan(listed, ("gang", "e3", 2, None))).violations
     assert (violation.name, violation.amount, violation.limit) == ("residency[gang,logs,east]", 1, 0)
-    roomy = replace(fleet, tasks=np.array([2, 3, 2]), within=np.array([2, 2, 2]))
+    roomy = replace(fleet, jobs=replace(fleet.jobs, tasks=np.array([2, 3, 2]), within=np.array([2, 2, 2])))
     rows = [("share", "e3", 1, d) for d in range(3)] + [("one", "e3", 2, None)]
     assert {(one.name, one.amount, one.limit) for one in verify(roomy, plan(roomy, *rows)).violations} == {
         (f"whole[e3,{tier}]", 1, 1) for tier in range(3)
@@ -201,17 +202,19 @@ def test_amounts_of_residency_and_whole_gpus(fleet: JobPlacement) -> None:
 
 
 def test_work_of_any_tier_touches_a_gpu(fleet: JobPlacement) -> None:
-    roomy = replace(fleet, tasks=np.array([2, 3, 2]), within=np.array([2, 2, 2]), tier=np.array([0, 0, 2]))
+    roomy = replace(
+        fleet, jobs=replace(fleet.jobs, tasks=np.array([2, 3, 2]), within=np.array([2, 2, 2]), tier=np.array([0, 0, 2]))
+    )
     rows = [("share", "e3", 1, d) for d in range(3)] + [("one", "e3", 2, None)]
     assert broken(roomy, plan(roomy, *rows)) == ["whole[e3,0]", "whole[e3,1]", "whole[e3,2]"]
 
 
 def test_whole_tasks_may_name_their_gpu_or_not(fleet: JobPlacement) -> None:
     """Rows of one job on one server, with GPU 0, with GPU 1 and with any, are three rows and not one three times."""
-    three = replace(fleet, tasks=np.array([2, 3, 3]))
+    three = replace(fleet, jobs=replace(fleet.jobs, tasks=np.array([2, 3, 3])))
     rows = [("one", "e3", 1, 0), ("one", "e3", 1, 1), ("one", "e3", 1, None)]
     assert broken(three, plan(three, *rows)) == []
-    four = replace(fleet, tasks=np.array([2, 3, 4]))
+    four = replace(fleet, jobs=replace(fleet.jobs, tasks=np.array([2, 3, 4])))
     assert broken(four, plan(four, *rows[:2], ("one", "e3", 2, None))) == []
 
 
@@ -227,9 +230,8 @@ def test_a_victim_frees_its_gpu_only_for_more_important_fractions() -> None:
     changed = replace(
         problem,
         tiers=(0, 1),
-        running_tier=np.array([1]),
-        preemptible=np.array([True]),
-        tier=np.array([0, 1, 0, 0]),
+        running=replace(problem.running, tier=np.array([1]), preemptible=np.array([True])),
+        jobs=replace(problem.jobs, tier=np.array([0, 1, 0, 0])),
     )
     assert broken(changed, plan(changed, ("a", "s1", 1, 1), stop=("old",))) == []
     assert broken(changed, plan(changed, ("b", "s1", 1, 1), stop=("old",))) == ["device[s1,1,1]"]
@@ -238,7 +240,7 @@ def test_a_victim_frees_its_gpu_only_for_more_important_fractions() -> None:
 def test_over_quota_work_has_the_lowest_tier() -> None:
     problem = read(FOLDER / "tiny-quota.json")
     assert [problem.tiers[t] for t in problem.queue_tier] == [0, 1, 1]
-    assert [problem.jobs[j] for j in problem.order] == ["first", "other", "second"]
+    assert [problem.jobs.labels[j] for j in problem.order] == ["first", "other", "second"]
 
 
 @pytest.mark.parametrize("field", ["job", "server"])

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -165,16 +164,19 @@ def _assemble(
         options=_options(fleet, pods, more),
     )
     tenants = (*sorted(set(gangs.tenant)), "")
-    held: dict[str, Any] = {"held_index": load.index, "held_indexed": load.indexed}
-    problem = assemble(settings.name, fleet, load.running, waiting, **held)
+    problem = assemble(settings.name, fleet, load.running, waiting)
     return replace(
         problem,
         provenance=_provenance(settings, nodes, fleet, count, more),
-        jobs=(*(f"pod-{n + 1}" for n in range(count)), *(f"gang-{n + 1}" for n in range(more))),
+        jobs=replace(
+            problem.jobs,
+            labels=(*(f"pod-{n + 1}" for n in range(count)), *(f"gang-{n + 1}" for n in range(more))),
+            tenant=np.array([*[len(tenants) - 1] * count, *(tenants.index(t) for t in gangs.tenant)], np.int64),
+            submitted_ms=rng.permutation(count + more) * 1000,
+        ),
         tenants=tenants,
-        tenant=np.array([*[len(tenants) - 1] * count, *(tenants.index(t) for t in gangs.tenant)], np.int64),
-        running_tenant=np.full(len(load.running.tier), len(tenants) - 1),
-        submitted_ms=rng.permutation(count + more) * 1000,
+        running=replace(problem.running, tenant=np.full(len(load.running.tier), len(tenants) - 1)),
+        allocations=replace(problem.allocations, gpu_index=load.index, indexed=load.indexed),
     )
 
 

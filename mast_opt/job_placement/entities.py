@@ -1,0 +1,267 @@
+"""What a job-placement problem is made of: its groups of arrays, one class for each entity or relation.
+
+J, V, R, C, B, S, K, P count pending jobs, running jobs, regions, clusters, racks, servers, types, tiers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from mast_opt.core.arrays import Arrays, amounts, flags, positions
+from mast_opt.job_placement.units import GPU, LARGEST, LEVELS, MOST_GPUS, MOST_TASKS, RESOURCES, WHOLE, Bools, Ints
+from mast_opt.kind.problem_data import Entities, Relation
+
+_GPU_COLUMN = np.arange(len(RESOURCES)) == GPU
+IN_ALL = f"a product with the number of tasks of at most {LARGEST}"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Clusters(Entities):
+    """Servers that one cluster manager runs."""
+
+    AXIS = "clusters"
+    COLUMNS = (positions("region", "clusters", "regions"),)
+
+    region: Ints
+    """[C]"""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Racks(Entities):
+    """Racks; each belongs to one cluster."""
+
+    AXIS = "racks"
+    COLUMNS = (positions("cluster", "racks", "clusters"),)
+
+    cluster: Ints
+    """[B]"""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Servers(Entities):
+    """Servers, and what they have when they are empty."""
+
+    AXIS = "servers"
+    COLUMNS = (
+        positions("rack", "servers", "racks"),
+        positions("gpu_type", "servers", "gpu_types"),
+        amounts("supply", "servers", len(RESOURCES), most=LARGEST),
+    )
+
+    rack: Ints
+    """[S]"""
+    gpu_type: Ints
+    """[S]"""
+    supply: Ints
+    """[S, 3] milli-GPUs, CPU millicores, MiB of memory of an empty server; its GPUs are whole."""
+
+    def _check_rows(self, check: Arrays) -> None:
+        gpus = self.supply[:, GPU]
+        check.wrong("supply", (gpus % WHOLE != 0)[:, None] & _GPU_COLUMN, "whole GPUs, in thousandths")
+        check.wrong("supply", (gpus > MOST_GPUS * WHOLE)[:, None] & _GPU_COLUMN, f"at most {MOST_GPUS} GPUs, × {WHOLE}")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Jobs(Entities):
+    """Pending jobs; what they need is per task."""
+
+    AXIS = "jobs"
+    COLUMNS = (
+        positions("tier", "jobs", "tiers"),
+        amounts("value_milli", "jobs"),
+        amounts("tasks", "jobs", least=1, most=MOST_TASKS),
+        amounts("cpu_mcores", "jobs"),
+        amounts("memory_mib", "jobs"),
+        amounts("within", "jobs", most=len(LEVELS) - 1),
+        amounts("prefer", "jobs", most=len(LEVELS) - 1),
+        positions("tenant", "jobs", "tenants"),
+        amounts("credit_milli", "jobs", least=None, total=False),
+        amounts("submitted_ms", "jobs", least=None, total=False),
+    )
+
+    tier: Ints
+    """[J] position in ``tiers``, as stated; ``queue_tier`` is the one that counts."""
+    value_milli: Ints
+    """[J]"""
+    tasks: Ints
+    """[J] at least 1."""
+    cpu_mcores: Ints
+    """[J] per task."""
+    memory_mib: Ints
+    """[J] per task."""
+    within: Ints
+    """[J] position in ``LEVELS``: a hard limit."""
+    prefer: Ints
+    """[J] position in ``LEVELS``: any plan within it is close enough for the fast path."""
+    tenant: Ints
+    """[J] position in ``tenants``."""
+    credit_milli: Ints
+    """[J] more goes first within a tier."""
+    submitted_ms: Ints
+    """[J] earlier goes first within a tier and credit."""
+
+    def _check_rows(self, check: Arrays) -> None:
+        tasks = self.tasks.astype(np.float64)
+        check.wrong("cpu_mcores", self.cpu_mcores * tasks > LARGEST, IN_ALL)
+        check.wrong("memory_mib", self.memory_mib * tasks > LARGEST, IN_ALL)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Options(Relation):
+    """The GPU types that jobs accept, by job. Every job has at least one; the first ones count first against quotas."""
+
+    AXIS = "options"
+    KEY = ("job", "gpu_type")
+    COLUMNS = (
+        positions("job", "options", "jobs", ascending=True),
+        positions("gpu_type", "options", "gpu_types"),
+        amounts("mgpu", "options"),
+    )
+
+    job: Ints
+    """[O] ascending."""
+    gpu_type: Ints
+    """[O]"""
+    mgpu: Ints
+    """[O] per task, on that type: whole GPUs, or less than one."""
+
+    def _check_rows(self, check: Arrays) -> None:
+        check.wrong("mgpu", _in_part(self.mgpu), "whole GPUs, or less than one")
+        super()._check_rows(check)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Reads(Relation):
+    """What jobs read, by job."""
+
+    AXIS = "reads"
+    KEY = ("job", "dataset")
+    COLUMNS = (
+        positions("job", "reads", "jobs", ascending=True),
+        positions("dataset", "reads", "datasets"),
+        amounts("mb_per_day", "reads"),
+    )
+
+    job: Ints
+    """[N] ascending."""
+    dataset: Ints
+    """[N]"""
+    mb_per_day: Ints
+    """[N]"""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Datasets(Entities):
+    """Datasets, and where they are."""
+
+    AXIS = "datasets"
+    COLUMNS = (flags("stored", "datasets", "regions"), flags("residency", "datasets", "regions"))
+
+    stored: Bools
+    """[I, R] which region holds which dataset."""
+    residency: Bools
+    """[I, R] where any region is listed for a dataset, jobs that read it run in no other."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RunningJobs(Entities):
+    """Jobs that run now."""
+
+    AXIS = "running"
+    COLUMNS = (
+        positions("tier", "running", "tiers"),
+        flags("preemptible", "running"),
+        amounts("at_risk_mgpu_hours", "running"),
+        positions("tenant", "running", "tenants"),
+    )
+
+    tier: Ints
+    """[V] position in ``tiers``."""
+    preemptible: Bools
+    """[V]"""
+    at_risk_mgpu_hours: Ints
+    """[V] thousandths of the GPU-hours that are lost if the job is preempted now."""
+    tenant: Ints
+    """[V] position in ``tenants``."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Allocations(Relation):
+    """What running jobs hold: equal tasks on one server."""
+
+    AXIS = "allocations"
+    COLUMNS = (
+        flags("indexed", "allocations"),
+        positions("running", "allocations", "running"),
+        positions("server", "allocations", "servers"),
+        amounts("tasks", "allocations", least=1, most=MOST_TASKS),
+        amounts("need", "allocations", len(RESOURCES)),
+        amounts("gpu_index", "allocations", most=MOST_GPUS - 1, where="indexed", total=False),
+    )
+
+    running: Ints
+    """[A] position in ``running``."""
+    server: Ints
+    """[A]"""
+    tasks: Ints
+    """[A]"""
+    need: Ints
+    """[A, 3] per task: milli-GPUs, CPU millicores, MiB of memory."""
+    gpu_index: Ints
+    """[A] the first device held; meaningful where ``indexed``."""
+    indexed: Bools
+    """[A]"""
+
+    def _check_rows(self, check: Arrays) -> None:
+        check.wrong("need", _in_part(self.need) & _GPU_COLUMN, "whole GPUs, or less than one")
+        check.wrong("need", self.need * self.tasks.astype(np.float64)[:, None] > LARGEST, IN_ALL)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TenantQuotas(Relation):
+    """The most GPUs of a tenant that count as what their jobs' tiers say."""
+
+    AXIS = "quotas"
+    KEY = ("tenant", "gpu_type")
+    COLUMNS = (
+        flags("typed", "quotas"),
+        positions("tenant", "quotas", "tenants"),
+        positions("gpu_type", "quotas", "gpu_types", where="typed"),
+        amounts("mgpu", "quotas"),
+    )
+
+    tenant: Ints
+    """[·]"""
+    gpu_type: Ints
+    """[·] meaningful where ``typed``; elsewhere the quota is on all types together."""
+    typed: Bools
+    """[·]"""
+    mgpu: Ints
+    """[·]"""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Costs(Relation):
+    """What jobs cost in clusters; 0 for pairs that are not listed."""
+
+    AXIS = "costs"
+    KEY = ("job", "cluster")
+    COLUMNS = (
+        positions("job", "costs", "jobs"),
+        positions("cluster", "costs", "clusters"),
+        amounts("cost_micro", "costs"),
+    )
+
+    job: Ints
+    """[·]"""
+    cluster: Ints
+    """[·]"""
+    cost_micro: Ints
+    """[·] millionths."""
+
+
+def _in_part(mgpu: Ints) -> Bools:
+    """More than one GPU, and not whole ones."""
+    return np.asarray((mgpu > WHOLE) & (mgpu % WHOLE != 0))

@@ -41,6 +41,7 @@ MENU: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("How to", ("how-to",)),
     ("Problems", ("problems", "models.md", "instances.md")),
     ("Solvers", ("heuristics", "benchmarks.md", "benchmarks", "research")),
+    ("Schedulers", ("policies.md",)),
     ("Reference", ("api.md",)),
     ("Decisions", ("decisions/README.md", "decisions")),
 )

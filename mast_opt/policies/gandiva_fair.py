@@ -1,0 +1,124 @@
+"""Gandiva-Fair (EuroSys'20): shares of GPUs by tickets, and trading of fast GPUs for slow ones.
+
+Tickets give each user a share of all GPUs, and what a user cannot use goes to the others (``ticket_shares``). On
+GPUs of several types each user then owns that share of every type. ``solve`` trades: it maximises the total value
+under the limit that nobody is worth less than what its own share is worth to it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.optimize import linprog
+from scipy.sparse import coo_array
+
+from mast_opt.core.arrays import FloatArray
+from mast_opt.core.errors import BackendError
+from mast_opt.policies.arguments import numbers
+from mast_opt.policies.program import Program, names
+
+
+@dataclass(frozen=True)
+class Trade:
+    """Holdings after trading. U counts users, G GPU types.
+
+    Prices are the duals of the program: what the total value gains for one unit more of the limit.
+    """
+
+    gpus: FloatArray
+    """[U, G]"""
+    fair_gpus: FloatArray
+    """[U, G] before trading: each user's ticket share of each type."""
+    value: FloatArray
+    """[U]"""
+    fair_value: FloatArray
+    """[U] what the share before trading is worth; no value is below it."""
+    gpu_price: FloatArray
+    """[G] total value of one GPU more; the ratio of two of them is the price of one type in GPUs of the other."""
+    share_price: FloatArray
+    """[U] total value lost for each unit of value that the user is guaranteed; above 0 for those who sell fast GPUs."""
+
+    @property
+    def total(self) -> float:
+        """Σ of values."""
+        return float(self.value.sum())
+
+
+def ticket_shares(tickets: ArrayLike, demand: ArrayLike, gpus: float) -> FloatArray:
+    """[U] GPUs of each user: by tickets, at most its demand; what it cannot use goes to the others by their tickets.
+
+    Args:
+        tickets: [U] above 0.
+        demand: [U] GPUs that the user's jobs could use together.
+        gpus: GPUs that there are.
+    """
+    ticket = numbers("tickets", tickets, (None,), above=0.0)
+    wanted = numbers("demand", demand, ticket.shape)
+    total = float(numbers("gpus", gpus, ()))
+    if wanted.sum() <= total:
+        return wanted
+    order = np.argsort(wanted / ticket, kind="stable")  # the first in this order have enough first
+    taken = np.r_[0.0, np.cumsum(wanted[order])[:-1]]
+    claims = np.cumsum(ticket[order][::-1])[::-1]
+    level = (total - taken) / claims  # GPUs per ticket if those before have their demand, and nobody else has
+    short = int(np.argmax(level < (wanted / ticket)[order]))
+    shares: FloatArray = np.minimum(wanted, ticket * level[short])
+    return shares
+
+
+def solve(value: ArrayLike, gpus: ArrayLike, *, tickets: ArrayLike = 1.0, demand: ArrayLike | None = None) -> Trade:
+    """The holdings of the highest total value, where nobody is worse off than with its own share.
+
+    Args:
+        value: [U, G] rate of a user's work on one GPU of each type, such as speedups over the slowest type.
+        gpus: [G] GPUs of each type.
+        tickets: [U]
+        demand: [U] GPUs of all types that a user's jobs can use together; unlimited unless given.
+
+    Raises:
+        BackendError: the linear program was not solved; carries the solver's words.
+    """
+    worth, supply, wanted, fair = _inputs(value, gpus, tickets, demand)
+    users, types = worth.shape
+    fair_value = (worth * fair).sum(axis=1)
+    user, kind = (axis.ravel() for axis in np.indices(worth.shape))
+    column = np.arange(users * types)
+    rows = np.r_[kind, types + user, types + users + user]
+    entries = np.r_[np.ones(2 * len(column)), -worth.ravel()]
+    matrix = coo_array((entries, (rows, np.tile(column, 3))), shape=(types + 2 * users, len(column))).tocsr()
+    answer = linprog(-worth.ravel(), A_ub=matrix, b_ub=np.r_[supply, wanted, -fair_value], method="highs")
+    if answer.status != 0:
+        raise BackendError(f"the trade was not solved: {answer.message}")
+    held = answer.x.reshape(worth.shape)
+    duals = -answer.ineqlin.marginals
+    return Trade(held, fair, (worth * held).sum(axis=1), fair_value, duals[:types], duals[types + users :])
+
+
+def tables(value: ArrayLike, gpus: ArrayLike, *, tickets: ArrayLike = 1.0, demand: ArrayLike | None = None) -> Program:
+    """The same trade as a resource allocation: a share is a part of the user's demand, held in GPUs of one type."""
+    worth, supply, wanted, fair = _inputs(value, gpus, tickets, demand)
+    users, types = names("u", len(worth)), names("g", len(supply))
+    label = [f"{user}-{kind}" for user in users for kind in types]
+    each = np.repeat(wanted, len(types))
+    return Program(
+        policy="total-rate",
+        resources={"resource": types, "amount": supply},
+        jobs={"job": users, "min_rate": (worth * fair).sum(axis=1)},
+        configurations={"configuration": label},
+        members={"configuration": label, "job": np.repeat(users, len(types)).tolist(), "rate": worth.ravel() * each},
+        uses={"configuration": label, "resource": types * len(users), "amount": each},
+    )
+
+
+def _inputs(
+    value: ArrayLike, gpus: ArrayLike, tickets: ArrayLike, demand: ArrayLike | None
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """Values [U, G], supply [G], demand [U] and fair shares [U, G]."""
+    supply = numbers("gpus", gpus, (None,))
+    worth = numbers("value", value, (None, len(supply)))
+    total = float(supply.sum())
+    wanted = np.minimum(numbers("demand", total if demand is None else demand, (len(worth),)), total)
+    shares = ticket_shares(numbers("tickets", tickets, (len(worth),), above=0.0), wanted, total)
+    return worth, supply, wanted, shares[:, None] * (supply / max(total, 1e-300))

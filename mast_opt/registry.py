@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
 
 import numpy as np
 
@@ -17,6 +17,27 @@ if TYPE_CHECKING:
     from mast_opt.job_placement import JobPlacement
     from mast_opt.server_assignment import ServerAssignment
     from mast_opt.task_reassignment import TaskReassignment
+
+KindName: TypeAlias = Literal["data-placement", "job-placement", "server-assignment", "task-reassignment"] | str
+"""The name of a kind. Editors complete the names there are."""
+SolverName: TypeAlias = (
+    Literal[
+        "highs", "cpsat", "scip", "cbc", "gurobi", "xpress", "copt", "cplex",
+        "tetris", "exhaustive", "exhaustive+repair", "federated", "best-fit", "least-loaded", "random", "ras", "twine",
+    ]
+    | str
+)  # fmt: skip
+"""The name of a MIP backend or of a heuristic; plug-ins may add further ones."""
+TermName: TypeAlias = (
+    Literal[
+        "peak", "overload", "idle", "remote", "egress", "copy", "storage", "moved_work", "unserved",
+        "rejected", "preemption", "cost", "fragmentation",
+        "shortfall", "moves_in_use", "moves_idle", "spread", "buffer", "affinity", "use", "repair",
+        "load", "balance", "process_move", "service_move", "machine_move",
+    ]
+    | str
+)  # fmt: skip
+"""The name of a term of some kind's objective."""
 
 _MODULES = {
     "data-placement": "mast_opt.data_placement.kind",
@@ -74,9 +95,9 @@ def generate(
     kind: Literal["task-reassignment"], family: str | None = None, *, seed: int = 0, **sizes: int
 ) -> TaskReassignment: ...
 @overload
-def generate(kind: str, family: str | None = None, *, seed: int = 0, **sizes: int) -> Any: ...  # noqa: ANN401 - a kind that is not written out
+def generate(kind: KindName, family: str | None = None, *, seed: int = 0, **sizes: int) -> Any: ...  # noqa: ANN401 - a kind that is not written out
 @checked(kind=a_text, family=optional(a_text), seed=a_whole(0))
-def generate(kind: str, family: str | None = None, *, seed: int = 0, **sizes: int) -> Any:
+def generate(kind: KindName, family: str | None = None, *, seed: int = 0, **sizes: int) -> Any:
     """A synthetic instance; the same arguments give the same instance.
 
     Args:

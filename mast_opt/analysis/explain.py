@@ -23,7 +23,7 @@ from mast_opt.core.verdict import Conflict
 from mast_opt.core.wording import did_you_mean, listed
 from mast_opt.kind.kind import Kind
 from mast_opt.kind.problem import PlanT, Problem
-from mast_opt.registry import check_plan
+from mast_opt.registry import SolverName, check_plan
 from mast_opt.solving import verify
 from mast_opt.solving.clock import Clock
 from mast_opt.solving.kernel_compilation import needed, rehearse
@@ -72,7 +72,7 @@ def explain(
     plan: PlanT | None = None,
     names: Sequence[str] = (),
     *,
-    solver: str = DEFAULT_SOLVER,
+    solver: SolverName = DEFAULT_SOLVER,
     time_limit_s: float | None = None,
     prices: Mapping[str, float] | None = None,
     alternatives: int = DEFAULT_ALTERNATIVES,

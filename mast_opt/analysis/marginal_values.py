@@ -21,7 +21,7 @@ from mast_opt.kind.analysis_hooks import AnalysisHooks, Resource
 from mast_opt.kind.kind import Kind
 from mast_opt.kind.problem import PlanT, Problem
 from mast_opt.mip import frozen
-from mast_opt.registry import check_plan
+from mast_opt.registry import SolverName, check_plan
 from mast_opt.solving import Solution, verify
 from mast_opt.solving.kernel_compilation import needed, rehearse
 
@@ -72,7 +72,7 @@ def marginal_values(  # noqa: PLR0913 - one question, with the limits of its sol
     integers: str = "fixed",
     units: int = 1,
     resources: Sequence[str] = (),
-    solver: str = "highs",
+    solver: SolverName = "highs",
     time_limit_s: float | None = None,
     gap: float = DEFAULT_GAP,
     seed: int = 0,

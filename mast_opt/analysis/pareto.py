@@ -19,6 +19,7 @@ from mast_opt.core.verdict import Verdict
 from mast_opt.kind.formulation import Formulation
 from mast_opt.kind.kind import Kind
 from mast_opt.kind.problem import PlanT, Problem, with_weights
+from mast_opt.registry import SolverName, TermName
 from mast_opt.search.params import Params
 from mast_opt.solving import feasible_current_plan, solve, solver_names
 from mast_opt.solving.clock import Clock
@@ -71,11 +72,11 @@ class Frontier(Generic[PlanT]):
 )
 def pareto(  # noqa: PLR0913 - one question, with the limits of its solves
     problem: Problem[PlanT],
-    terms: Sequence[str],
+    terms: Sequence[TermName],
     *,
     points: int = 7,
     keep: Mapping[str, float] | None = None,
-    solver: str = "highs",
+    solver: SolverName = "highs",
     time_limit_s: float | None = None,
     gap: float = 1e-3,
     seed: int = 0,

@@ -9,6 +9,8 @@ import polars as pl
 
 from mast_opt.core.errors import UsageError
 from mast_opt.core.fork_safety import use_tables
+from mast_opt.core.number_format import plain
+from mast_opt.core.summary import Summarised, Summary
 from mast_opt.io.validation.frames import table_frames
 from mast_opt.kind.current_state import CurrentState
 from mast_opt.kind.problem import PlanT, Problem
@@ -56,8 +58,8 @@ class Change:
         return None if self.before is None or self.after is None else self.after - self.before
 
 
-@dataclass(frozen=True)
-class Diff:
+@dataclass(frozen=True, repr=False)
+class Diff(Summarised):
     """What changed between two plans."""
 
     kind: str
@@ -80,6 +82,25 @@ class Diff:
     def differs(self) -> bool:
         """Whether plans or instances differ in any row of any table."""
         return any(table.differs for table in (*self.tables, *self.instance))
+
+    def _summary(self) -> Summary:
+        before, after = self.objective.before, self.objective.after
+        facts = (
+            ("kind", self.kind),
+            ("objective", f"{plain(before)} → {plain(after)}"),
+            ("violations", f"{self.violations[0]:,} → {self.violations[1]:,}"),
+        )
+        rows = tuple(
+            (
+                table.name,
+                f"{len(table.added):,}",
+                f"{len(table.removed):,}",
+                f"{len(table.changed):,}",
+                f"{table.same:,}",
+            )
+            for table in (*self.tables, *self.instance)
+        )
+        return Summary("Diff", facts, ("table", "added", "removed", "changed", "same"), rows)
 
 
 def diff(

@@ -20,7 +20,7 @@ from mast_opt.core.verdict import Verdict
 from mast_opt.kind.analysis_hooks import AnalysisHooks, Loss
 from mast_opt.kind.kind import Kind
 from mast_opt.kind.problem import PlanT, Problem, ProblemT
-from mast_opt.registry import check_plan
+from mast_opt.registry import SolverName, check_plan
 from mast_opt.search.params import Params
 from mast_opt.solving import Solution, verify
 from mast_opt.solving.clock import Clock
@@ -69,7 +69,7 @@ def whatif(  # noqa: PLR0913 - one question, with the limits of its solves
     plan: PlanT | None = None,
     *,
     robust: str | None = None,
-    solver: str = "highs",
+    solver: SolverName = "highs",
     time_limit_s: float | None = None,
     gap: float = 1e-4,
     seed: int = 0,

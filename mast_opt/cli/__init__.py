@@ -52,6 +52,7 @@ def _ended(run: Run) -> Exit:
     except BaseException as error:
         if os.environ.get(DEBUG, "") not in ("", "0"):
             traceback.print_exc()
+        run.record["error_code"] = error.code if isinstance(error, MastOptError) else None
         run.record["faults"] = [asdict(fault) for fault in getattr(error, "faults", ())]
         return run.fail(_words(error, run), exit_for(error))
 

@@ -37,7 +37,8 @@ def refuse(name: str, value: object, expected: str) -> UsageError:
     text = repr(value)
     text = text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
     plain = isinstance(value, (str, int, float, bool, type(None)))
-    return UsageError(f"{name} is {text if plain else f'a {type(value).__name__}, {text}'}; expected {expected}")
+    found = text if plain else f"a {type(value).__name__}, {text}"
+    return UsageError(f"{name} is {found}; expected {expected}", argument=name, expected=expected)
 
 
 def optional(check: Check) -> Check:

@@ -16,13 +16,15 @@
     ├── StaleBid                 a bid that the fleet has changed since
     └── VerificationError        the verifier and the solver truly disagree
 
-Infeasible and out of time are statuses (``mast_opt.core.solve_result.Status``), not exceptions.
+Each has a ``code`` that programs can rely on, and its fields in ``details``. Infeasible and out of time are statuses
+(``mast_opt.core.solve_result.Status``), not exceptions.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar
 
 from mast_opt.core.wording import counted, shown
 
@@ -30,21 +32,49 @@ from mast_opt.core.wording import counted, shown
 class MastOptError(Exception):
     """Root of every exception that mast-opt raises on purpose."""
 
+    code: ClassVar[str] = "error"
+    """What happened, in a word that does not change; the message may."""
+
+    def details(self) -> dict[str, Any]:
+        """Code, message and fields, ready for JSON."""
+        return {"code": self.code, "message": str(self), **self._fields()}
+
+    def _fields(self) -> dict[str, Any]:
+        """The fields of this class."""
+        return {}
+
 
 class UsageError(MastOptError):
     """An argument or option that cannot be honoured; the message says what is accepted."""
+
+    code = "usage"
+
+    def __init__(self, message: str, *, argument: str | None = None, expected: str | None = None) -> None:
+        """``argument``: its name; ``expected``: what would have been accepted. None where it is about more."""
+        super().__init__(message)
+        self.argument = argument
+        self.expected = expected
+
+    def _fields(self) -> dict[str, Any]:
+        return {"argument": self.argument, "expected": self.expected}
 
 
 class UnsupportedOption(UsageError):
     """A solver was asked for something it cannot do (options are never ignored silently)."""
 
+    code = "unsupported-option"
+
 
 class FormulationTooLarge(UsageError):
     """The program that a MIP solver needs takes more memory than there is; nothing of it was built."""
 
+    code = "formulation-too-large"
+
 
 class InputError(MastOptError):
     """A file or folder that cannot be used."""
+
+    code = "input"
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,55 +112,78 @@ class _Faulty(InputError):
     def __init__(self, faults: Iterable[Fault], cause: str = "") -> None:
         """``cause``: a line that explains them, to be read first."""
         self.faults = tuple(faults)
+        self.cause = cause
         lines = "\n".join(f"  {fault}" for fault in self.faults)
         count = sum(fault.count for fault in self.faults)
         found = f"{counted(count, 'fault')} in the {self.noun}:\n{lines}"
         super().__init__(f"{shown(cause)}\n{found}" if cause else found)
 
+    def __reduce__(self) -> tuple[type[_Faulty], tuple[tuple[Fault, ...], str]]:
+        return type(self), (self.faults, self.cause)
+
+    def _fields(self) -> dict[str, Any]:
+        return {"faults": [asdict(fault) for fault in self.faults]}
+
 
 class InstanceError(_Faulty):
     """An instance with faults; ``faults`` lists every one that was found."""
 
+    code = "instance"
     noun = "instance"
 
 
 class PlanError(_Faulty):
     """A plan file with faults; ``faults`` lists every one that was found."""
 
+    code = "plan"
     noun = "plan"
 
 
 class SourceError(_Faulty):
     """Public data that an importer cannot use; ``faults`` lists everything wrong with its files."""
 
+    code = "source"
     noun = "source data"
 
 
 class SuiteError(_Faulty):
     """A benchmark suite with faults; ``faults`` lists every one that was found."""
 
+    code = "suite"
     noun = "suite"
 
 
 class BackendError(MastOptError):
     """A solver library reported a failure; the message carries the solver's own words."""
 
+    code = "backend"
+
 
 class BackendUnavailable(BackendError):
     """The solver's package or licence is missing; the message says how to install it."""
+
+    code = "backend-unavailable"
 
 
 class SizeLimitExceeded(BackendError):
     """The problem is larger than the installed licence allows; names the size and an alternative."""
 
+    code = "size-limit-exceeded"
+
 
 class VerificationError(MastOptError):
     """The verifier rejects what the solver calls a solution, beyond solver tolerance."""
+
+    code = "verification"
 
 
 class Interrupted(MastOptError):
     """``cancel`` was set before there was anything to return."""
 
+    code = "interrupted"
+
 
 class StaleBid(MastOptError):
     """A bid for an older state of the fleet; ask for a new one. Nothing was changed."""
+
+    code = "stale-bid"

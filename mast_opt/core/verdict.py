@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from mast_opt.core.number_format import plain
+from mast_opt.core.summary import Summarised, Summary
+
 
 @dataclass(frozen=True, slots=True)
 class Violation:
@@ -30,8 +33,8 @@ class Violation:
         return f"{self.name}: off by {self.amount:g}{unit} (limit {self.limit:g}{unit})"
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+@dataclass(frozen=True, slots=True, repr=False)
+class Verdict(Summarised):
     """Every violation of a plan, and its objective recomputed from the plan alone."""
 
     violations: tuple[Violation, ...]
@@ -46,6 +49,16 @@ class Verdict:
     def ok(self) -> bool:
         """Whether the plan violates nothing."""
         return not self.violations
+
+    def _summary(self) -> Summary:
+        facts = (
+            ("ok", str(self.ok)),
+            ("violations", f"{len(self.violations):,}"),
+            ("objective", plain(self.objective)),
+        )
+        terms = tuple((name, plain(value)) for name, value in self.terms.items())
+        broken = tuple((violation.name, f"{violation.amount:g} {violation.unit}") for violation in self.violations)
+        return Summary("Verdict", facts, ("violation", "off by") if broken else ("term", "value"), broken or terms)
 
 
 @dataclass(frozen=True, slots=True)

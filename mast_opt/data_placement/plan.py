@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 from mast_opt.core.arrays import OTHER_INSTANCE, Arrays, amounts, flags, positions
 from mast_opt.core.errors import PlanError
 from mast_opt.data_placement.problem import SHARE, Bools, DataPlacement, Ints
+from mast_opt.kind.problem_data import Decisions
 
 
-@dataclass(frozen=True, eq=False)
-class Plan:
+@dataclass(frozen=True, eq=False, repr=False)
+class Plan(Decisions):
     """The decisions. Shares are integers out of ``problem.SHARE``.
 
     Raises:

@@ -18,7 +18,7 @@ from mast_opt.io.readers.memory import MemorySource
 from mast_opt.io.validation.frames import table_frames, with_numbers
 from mast_opt.kind.problem import PlanT, Problem
 from mast_opt.kind.schema import Schema, Tables
-from mast_opt.registry import check_plan, kind_named, kind_of
+from mast_opt.registry import KindName, check_plan, kind_named, kind_of
 
 if TYPE_CHECKING:
     from mast_opt.data_placement import DataPlacement
@@ -68,8 +68,8 @@ def from_tables(
     kind: Literal["task-reassignment"], tables: Mapping[str, Any], **header: Unpack[HeaderFields]
 ) -> TaskReassignment: ...
 @overload
-def from_tables(kind: str, tables: Mapping[str, Any], **header: Unpack[HeaderFields]) -> Any: ...  # noqa: ANN401 - a kind that is not written out
-def from_tables(kind: str, tables: Mapping[str, Any], **header: Unpack[HeaderFields]) -> Any:
+def from_tables(kind: KindName, tables: Mapping[str, Any], **header: Unpack[HeaderFields]) -> Any: ...  # noqa: ANN401 - a kind that is not written out
+def from_tables(kind: KindName, tables: Mapping[str, Any], **header: Unpack[HeaderFields]) -> Any:
     """A problem from tables in memory: the same tables, columns, units and faults as in files.
 
     Args:

@@ -12,11 +12,11 @@ from mast_opt.io.atomic import check_free, new_file
 from mast_opt.io.header import to_fields
 from mast_opt.io.writers import excel_template as template
 from mast_opt.kind.header import Header, Objective
-from mast_opt.registry import kind_named
+from mast_opt.registry import KindName, kind_named
 
 
 @checked(kind=a_text, path=a_path, force=a_flag)
-def write_template(kind: str, path: str | PathLike[str], *, force: bool = False) -> None:
+def write_template(kind: KindName, path: str | PathLike[str], *, force: bool = False) -> None:
     """Write an Excel workbook with a sheet a table: explained, checked while typing, with rows that can be solved.
 
     Args:

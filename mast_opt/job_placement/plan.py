@@ -10,10 +10,11 @@ from mast_opt.core.arrays import OTHER_INSTANCE, Arrays, amounts, flags, positio
 from mast_opt.core.errors import PlanError
 from mast_opt.job_placement.problem import JobPlacement
 from mast_opt.job_placement.units import MOST_TASKS, Bools, Ints
+from mast_opt.kind.problem_data import Decisions
 
 
-@dataclass(frozen=True, eq=False)
-class Plan:
+@dataclass(frozen=True, eq=False, repr=False)
+class Plan(Decisions):
     """The decisions. A job that occurs in no row is not admitted.
 
     Raises:

@@ -19,6 +19,8 @@ from numpy.typing import NDArray
 
 from mast_opt.core.arrays import BOOLEANS, INTEGERS, Arrays, Column, Labels, owned, scalars
 from mast_opt.core.errors import InstanceError, UsageError
+from mast_opt.core.number_format import plain
+from mast_opt.core.summary import Summarised, Summary
 from mast_opt.core.wording import did_you_mean
 from mast_opt.kind.header import term_faults
 from mast_opt.kind.problem import PlanT, Problem
@@ -146,7 +148,7 @@ class Relation(Group):
             check.key(*self.KEY, where=where)
 
 
-class GroupedProblem(Frozen, Problem[PlanT]):
+class GroupedProblem(Summarised, Frozen, Problem[PlanT]):
     """One instance: groups, axes that have nothing but labels, and an objective.
 
     A subclass is a frozen dataclass (``eq=False, repr=False``). Whatever follows from its fields is a property.
@@ -179,9 +181,13 @@ class GroupedProblem(Frozen, Problem[PlanT]):
         if check.faults:
             raise InstanceError(check.faults)
 
-    def __repr__(self) -> str:
-        groups = (f"{len(group):,} {axis.replace('_', ' ')}" for axis, group in _groups(self).items())
-        return f"{type(self).__name__}({self.name!r}: {', '.join(groups)})"
+    def _summary(self) -> Summary:
+        groups = tuple((axis, f"{len(group):,}") for axis, group in _groups(self).items())
+        order = self.objective.order
+        objective = order or tuple(name for name, weight in self.objective.weights.items() if weight)
+        rows = tuple((name, "" if order else plain(self.objective.weights[name])) for name in objective)
+        facts = (("name", repr(self.name)), *groups)
+        return Summary(type(self).__name__, facts, ("objective, in order" if order else "term", "weight"), rows)
 
     def _check_rows(self, check: Arrays) -> None:
         """Faults of sound groups that only several of them show."""
@@ -321,6 +327,17 @@ class GroupedProblem(Frozen, Problem[PlanT]):
         if not labels.unique and labels.count(label) > 1:
             raise UsageError(f"{place}: {label!r} is the label of several {axis}; expected one that is unique")
         return at
+
+
+class Decisions(Summarised, Frozen):
+    """A plan: the arrays of its decisions, equal by content.
+
+    A subclass is a frozen dataclass (``eq=False, repr=False``).
+    """
+
+    def _summary(self) -> Summary:
+        sizes = ((item.name, "×".join(map(str, getattr(self, item.name).shape))) for item in _fields(self))
+        return Summary("Plan", tuple(sizes))
 
 
 def _fields(owner: object) -> tuple[Any, ...]:

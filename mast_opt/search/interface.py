@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from mast_opt.core.solve_result import Event, Limit, SolveParams, SolveResult, relative_gap, within_gap
 from mast_opt.mip import Mip
 from mast_opt.search.params import Params
-from mast_opt.search.strategy import LOG, Strategy
+from mast_opt.search.strategy import Strategy
 
 PlanT = TypeVar("PlanT")
 ParamsT = TypeVar("ParamsT", bound=Params)
@@ -64,9 +64,15 @@ class Pricing:
 class SearchMonitor:
     """The clock of one search: keeps incumbent and bound, emits events, says when to stop."""
 
-    def __init__(self, stop: StoppingCriteria, on_event: Callable[[Event], None] | None = None) -> None:
+    def __init__(
+        self,
+        stop: StoppingCriteria,
+        on_event: Callable[[Event], None] | None = None,
+        on_strategy: Callable[[Strategy], None] | None = None,
+    ) -> None:
         self.stop = stop
         self._on_event = on_event
+        self._on_strategy = on_strategy
         self._began = time.perf_counter()
         self.objective: float | None = None
         self.bound: float | None = None
@@ -77,7 +83,8 @@ class SearchMonitor:
     def chose(self, strategy: Strategy) -> None:
         """Record what the solver does on this instance."""
         self.strategy = strategy
-        LOG.info("strategy: %s", strategy)
+        if self._on_strategy is not None:
+            self._on_strategy(strategy)
 
     def begin(self, stage: str) -> None:
         """Turn to another term of a lexicographic objective: what was known of the last one is forgotten."""

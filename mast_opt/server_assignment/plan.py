@@ -6,11 +6,12 @@ from dataclasses import dataclass
 
 from mast_opt.core.arrays import OTHER_INSTANCE, Arrays, amounts, positions
 from mast_opt.core.errors import PlanError
+from mast_opt.kind.problem_data import Decisions
 from mast_opt.server_assignment.problem import Ints, ServerAssignment
 
 
-@dataclass(frozen=True, eq=False)
-class Plan:
+@dataclass(frozen=True, eq=False, repr=False)
+class Plan(Decisions):
     """The decisions. Raises PlanError for an array of another type or shape."""
 
     reservation: Ints

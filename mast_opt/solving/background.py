@@ -8,7 +8,9 @@ from collections.abc import AsyncIterator, Callable, Generator, Iterator
 from concurrent.futures import Future
 from typing import Any, Generic, ParamSpec
 
+from mast_opt.core.number_format import of_term, percent, plain, seconds
 from mast_opt.core.solve_result import Event
+from mast_opt.core.summary import Summarised, Summary
 from mast_opt.kind.problem import PlanT
 from mast_opt.solving.dispatch import solve
 from mast_opt.solving.solution import Solution
@@ -16,7 +18,7 @@ from mast_opt.solving.solution import Solution
 GivenT = ParamSpec("GivenT")
 
 
-class SolveRun(Generic[PlanT]):
+class SolveRun(Summarised, Generic[PlanT]):
     """A solve that runs in a thread of its own; ``mast_opt.start`` makes it.
 
     Example::
@@ -76,6 +78,18 @@ class SolveRun(Generic[PlanT]):
     def done(self) -> bool:
         """Whether the solve has ended, with a result or an error."""
         return self._future.done()
+
+    def _summary(self) -> Summary:
+        with self._changed:
+            last = self._events[-1] if self._events else Event(0.0, None, None)
+        facts = (
+            ("done", str(self.done)),
+            ("elapsed", seconds(last.elapsed_s)),
+            ("incumbent", of_term(last.incumbent, last.stage)),
+            ("bound", plain(last.bound)),
+            ("gap", percent(last.gap)),
+        )
+        return Summary("SolveRun", facts)
 
     def cancel(self) -> None:
         """Stop the solve soon; its result is the incumbent. Without effect on a solve that has ended."""

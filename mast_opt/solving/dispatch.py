@@ -25,7 +25,7 @@ from mast_opt.core.verdict import Verdict
 from mast_opt.kind.formulation import Formulation
 from mast_opt.kind.kind import Kind
 from mast_opt.kind.problem import PlanT, Problem
-from mast_opt.registry import check_plan, kind_of
+from mast_opt.registry import SolverName, check_plan, kind_of
 from mast_opt.search.interface import (
     Certificate,
     SearchContext,
@@ -71,7 +71,7 @@ def verify(problem: Problem[PlanT], plan: PlanT) -> Verdict:
 )
 def solve(  # noqa: PLR0913 - what can be asked of a solve is said in one call
     problem: Problem[PlanT],
-    solver: str = "highs",
+    solver: SolverName = "highs",
     *,
     time_limit_s: float | None = None,
     gap: float = 1e-4,
@@ -343,7 +343,7 @@ def _search_context(
     stop = StoppingCriteria(clock.budget_s(), asked.gap, iterations, asked.cancel)
     return SearchContext(
         rng=np.random.default_rng(asked.seed),
-        watch=SearchMonitor(stop, asked.on_event),
+        watch=SearchMonitor(stop, asked.on_event, lambda strategy: LOG.info("strategy: %s", strategy)),
         threads=asked.threads if asked.threads is not None else os.cpu_count() or 1,
         mip_solver=inside("highs"),
         integer_solver=inside("cpsat"),

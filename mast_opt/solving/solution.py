@@ -12,7 +12,9 @@ from mast_opt import io
 from mast_opt.core.arguments import a_path, refuse
 from mast_opt.core.arrays import OTHER_INSTANCE, labels_of
 from mast_opt.core.errors import Fault, PlanError, UsageError
+from mast_opt.core.number_format import of_term, percent, plain, seconds
 from mast_opt.core.solve_result import AGREEMENT, Event, Limit, Status, relative_gap
+from mast_opt.core.summary import Summarised, Summary
 from mast_opt.core.verdict import Conflict, Verdict
 from mast_opt.core.wording import counted
 from mast_opt.kind.problem import PlanT, Problem
@@ -35,8 +37,8 @@ class Stage:
         return relative_gap(self.objective, self.bound)
 
 
-@dataclass(frozen=True)
-class Solution(Generic[PlanT]):
+@dataclass(frozen=True, repr=False)
+class Solution(Summarised, Generic[PlanT]):
     """A verified plan, or the reason why there is none.
 
     ``plan``, ``verdict`` and ``objective`` are present exactly when ``status.has_solution``. The objective
@@ -72,7 +74,7 @@ class Solution(Generic[PlanT]):
     """The part of the start that was frozen; bound and status are those of the rest."""
     params: Mapping[str, Value] = field(default_factory=dict)
     """Name → value, of the solver's parameters that were not at their defaults; ``solve`` takes it back."""
-    labels: Mapping[str, Sequence[str]] = field(default_factory=dict, repr=False)
+    labels: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """The labels of the instance's axes. The plan holds positions on them."""
     strategy: Mapping[str, Value] = field(default_factory=dict)
     """What the solver decided to do on this instance, where it says so."""
@@ -81,6 +83,19 @@ class Solution(Generic[PlanT]):
     def gap(self) -> float | None:
         """``(objective − bound) / max(|objective|, 1e-9)``, or None if either is unknown."""
         return relative_gap(self.objective, self.bound)
+
+    def _summary(self) -> Summary:
+        facts = (
+            ("kind", self.kind),
+            ("solver", self.solver),
+            ("status", self.status.value),
+            ("objective", of_term(self.objective, self.term)),
+            ("bound", plain(self.bound)),
+            ("gap", percent(self.gap)),
+            ("runtime", seconds(sum(spent for phase, spent in self.runtime_s.items() if phase != "compile"))),
+        )
+        terms = {} if self.verdict is None else self.verdict.terms
+        return Summary("Solution", facts, ("term", "value"), tuple((name, plain(terms[name])) for name in terms))
 
 
 def write_plan(problem: Problem[PlanT], solution: Solution[PlanT], path: str | PathLike[str]) -> None:

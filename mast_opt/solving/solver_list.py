@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mast_opt import backends
-from mast_opt.registry import kind_named, kind_names
+from mast_opt.registry import KindName, kind_named, kind_names
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class SolverInfo:
         return self.reason is None
 
 
-def solvers(kind: str | None = None) -> tuple[SolverInfo, ...]:
+def solvers(kind: KindName | None = None) -> tuple[SolverInfo, ...]:
     """Every solver, or those that take a kind of problem: the MIP backends, then the heuristics.
 
     Loads every solver library there is, so it takes a moment.

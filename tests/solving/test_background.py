@@ -13,6 +13,8 @@ import pytest
 
 import mast_opt
 from mast_opt.core.errors import UsageError
+from mast_opt.search.interface import SearchMonitor, StoppingCriteria
+from mast_opt.server_assignment.ras.strategy import RasStrategy
 
 
 def problem() -> mast_opt.DataPlacement:
@@ -100,6 +102,15 @@ def test_the_logger_says_when_a_solve_begins_and_ends(caplog: pytest.LogCaptureF
     levels = [record.levelname for record in caplog.records]
     assert levels == ["INFO", *["DEBUG"] * len(solution.events), "INFO"]
     assert "ended OPTIMAL" in caplog.messages[-1]
+
+
+def test_the_logger_has_the_strategy_of_the_solve_and_none_of_compiling(caplog: pytest.LogCaptureFixture) -> None:
+    problem = mast_opt.generate("server-assignment", servers=8, reservations=2)
+    with caplog.at_level(logging.INFO, "mast_opt"):
+        SearchMonitor(StoppingCriteria()).chose(RasStrategy((), True, True, "every round", 3))
+        assert caplog.messages == []
+        mast_opt.solve(problem, "ras", iterations=1)
+    assert sum(message.startswith("strategy: ") for message in caplog.messages) == 1
 
 
 def test_the_logger_is_silent_by_default() -> None:

@@ -361,3 +361,53 @@ def test_work_that_ends_is_stopped_once() -> None:
     order = steps(problem, plan)
     assert [(row.source, row.target) for row in order.runs if row.workload == 1] == [((0, 0), None)]
     replay(problem, plan, order)
+
+
+@pytest.mark.parametrize("most", [10_000, 0], ids=["exhaustive", "without a search"])
+def test_a_replica_in_between_leaves_the_room_of_outputs_to_come(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """d0 and d1 change places over r2, where w0 holds 10 of 20 MB until w1 brings its output there. w0 waits for w2,
+    w2 for w1, and r1 has room for d0 only without w1. A d1 that came to r2 first would hold all of them up."""
+    monkeypatch.setattr(steps_exact, "MOST_STEPS", most)
+    problem, plan = case(
+        room=(20, 20, 20, 10),
+        data=[(20, (0,), (1,)), (10, (1,), (0,))],
+        work=[(8, 2, 3, ()), (8, 1, 2, ()), (8, 3, 1, ())],
+        gpus=(0, 8, 16, 8),
+        output_mb=ints(10, 10, 0),
+    )
+    found = carried_out(problem, plan)
+    assert not found.stops
+    assert [run.workload for run in found.runs] == [1, 2, 0]
+    assert [step.region for step in found.steps if step.hop] == [2, 2]
+
+
+def test_a_new_day_lets_a_replica_go_whose_readers_need_the_link() -> None:
+    """w0 and w1 will read d0 over the link of 25 MB a day. On day 0, w2 reads 10 MB over it until it moves, and the
+    copy of d2 takes 10."""
+    problem, plan = case(
+        room=(100, 100),
+        data=[(10, (0, 1), (1,)), (10, (1,), (1,)), (10, (1,), (0, 1))],
+        work=[(1, 0, 0, (0,)), (1, 0, 0, (0,)), (1, 0, 1, (1,))],
+        gpus=(8, 8),
+        links={(1, 0): 25},
+    )
+    found = carried_out(problem, plan)
+    assert [(step.dataset, step.day, step.deletes) for step in found.steps] == [(2, 0, False), (0, 1, True)]
+    assert not found.stops
+
+
+def test_work_that_moves_lets_a_replica_go_whose_readers_need_its_link(monkeypatch: pytest.MonkeyPatch) -> None:
+    """w0 will read d0 over the link of 15 MB a day, over which w1 reads d1 until it moves, on the same day. The order
+    needs no search."""
+    monkeypatch.setattr(steps_exact, "MOST_STEPS", 0)
+    problem, plan = case(
+        room=(100, 100),
+        data=[(10, (0, 1), (1,)), (10, (1,), (1,))],
+        work=[(1, 0, 0, (0,)), (1, 0, 1, (1,))],
+        gpus=(8, 8),
+        links={(1, 0): 15},
+    )
+    found = carried_out(problem, plan)
+    assert [(step.dataset, step.day, step.deletes) for step in found.steps] == [(0, 0, True)]
+    assert not found.stops
+    assert found.proven

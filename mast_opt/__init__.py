@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from mast_opt.core.verdict import Conflict, Verdict, Violation
     from mast_opt.data_placement import DataPlacement
     from mast_opt.data_placement.tetris.params import TetrisParams
+    from mast_opt.importers import import_instance
     from mast_opt.io import (
         checksum,
         from_tables,
@@ -64,7 +65,6 @@ if TYPE_CHECKING:
         write,
         write_template,
     )
-    from mast_opt.io.importers import import_instance
     from mast_opt.io.read import Reading
     from mast_opt.job_placement import JobPlacement
     from mast_opt.job_placement.exhaustive.params import ExhaustiveParams, ExhaustiveRepairParams
@@ -218,7 +218,7 @@ _HOMES = {
         "write",
         "write_template",
     ),
-    "mast_opt.io.importers": ("import_instance",),
+    "mast_opt.importers": ("import_instance",),
     "mast_opt.io.read": ("Reading",),
     "mast_opt.job_placement": ("JobPlacement",),
     "mast_opt.job_placement.live_fleet.fleet": ("Fleet",),

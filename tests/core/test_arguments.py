@@ -173,7 +173,7 @@ CONSTRUCTORS = {"DataPlacement", "JobPlacement", "ServerAssignment", "TaskReassi
 CONSTRUCTORS |= {f"{name}Builder" for name in CONSTRUCTORS}
 """See ``test_constructors`` and ``tests/builders``."""
 OTHERS = {"import_instance", "start"}
-"""Takes files of many sorts, see ``tests/io/importers``; takes the arguments of ``solve``."""
+"""Takes files of many sorts, see ``tests/importers``; takes the arguments of ``solve``."""
 PARAMS = sorted({cls.__name__ for name in KINDS for cls in kind_named(name).solvers.params.values()})
 """Classes of the parameters of solvers."""
 NAMES = [

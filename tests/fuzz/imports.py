@@ -5,10 +5,10 @@ from __future__ import annotations
 import gzip
 from pathlib import Path
 
-from mast_opt.io.importers import IMPORTERS
+from mast_opt.importers import IMPORTERS
 from tests.fuzz.common import texts, use
-from tests.io.importers import test_gpu_fleet as gpu_fleet
-from tests.io.importers import test_importers
+from tests.importers import test_gpu_fleet as gpu_fleet
+from tests.importers import test_importers
 from tests.task_reassignment import hand
 
 

@@ -10,7 +10,7 @@ from mast_opt.bench.results.store import latest, load
 from mast_opt.bench.suites.toml_reader import read_suite as suite_in
 from mast_opt.bench.suites.toml_reader import suite_path
 from tests.fuzz.common import generated, texts
-from tests.io.importers import test_gap
+from tests.importers import test_gap
 
 RESULTS = Path(__file__).parents[2] / "benchmarks/results/model-building.jsonl"
 

@@ -28,7 +28,7 @@ from mast_opt.registry import kind_named, kind_names, kind_of
 from mast_opt.server_assignment.verification.certificate import Certificate, Prices
 from tests.fuzz import imports, suites
 from tests.fuzz.common import CHEAP_ROWS, INSTANCES, Target, generated, stored, texts, use
-from tests.io.importers import test_gap
+from tests.importers import test_gap
 
 PLANS = {
     "data-placement": ("data_placement/residency", "data_placement/best_known/residency"),

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from mast_opt.importers import importer_named
 from mast_opt.io import read
-from mast_opt.io.importers import importer_named
 from mast_opt.kind.problem import Problem
 from mast_opt.registry import generate
 

@@ -15,8 +15,8 @@ from mast_opt.cli.help_text import entry
 from mast_opt.cli.invocation import Answer
 from mast_opt.cli.options import Force, Json, TheRun
 from mast_opt.core.errors import UsageError
+from mast_opt.importers import IMPORTERS, importer_named
 from mast_opt.io import write
-from mast_opt.io.importers import IMPORTERS, importer_named
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from mast_opt import backends
 from mast_opt.core.errors import UsageError
 from mast_opt.core.solve_result import SolveParams, SolveResult, Status
-from mast_opt.io.importers.gap import Gap, job_placement
+from mast_opt.importers.gap import Gap, job_placement
 from mast_opt.job_placement import JobPlacement
 from mast_opt.job_placement.exhaustive.batch_state import batch_state_of
 from mast_opt.job_placement.exhaustive.objective import term_prices_of

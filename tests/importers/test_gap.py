@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from mast_opt.core.errors import SourceError
-from mast_opt.io.importers import importer_named
-from mast_opt.io.importers.gap import Gap, job_placement, penalty, read_gap
+from mast_opt.importers import importer_named
+from mast_opt.importers.gap import Gap, job_placement, penalty, read_gap
 from mast_opt.solving import solve
 from tests.narrowing import some
 from tests.solvers import OPEN

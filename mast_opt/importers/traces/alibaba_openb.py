@@ -11,8 +11,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from mast_opt.core.limits import MOST_GPUS_A_NODE
+from mast_opt.importers.traces.csv_table import SourceTable, find, read_table
 from mast_opt.io.faults import Faults
-from mast_opt.io.importers.traces.csv_table import SourceTable, find, read_table
 from mast_opt.kind.schema import integer, label
 
 Ints = NDArray[np.int64]

@@ -9,8 +9,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from mast_opt.importers.traces.csv_table import find, read_table
 from mast_opt.io.faults import Faults
-from mast_opt.io.importers.traces.csv_table import find, read_table
 from mast_opt.kind.schema import integer, label, need
 
 HOUR_S = 3600

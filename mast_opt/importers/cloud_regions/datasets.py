@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mast_opt.data_placement.generate import distributions as draws
-from mast_opt.io.importers.cloud_regions.workloads import CloudWork
+from mast_opt.importers.cloud_regions.workloads import CloudWork
 
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]

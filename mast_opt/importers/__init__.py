@@ -1,12 +1,11 @@
 """Public data in, problems out. A further importer is a module here and a line in ``IMPORTERS``.
 
-importer       what an importer is: inputs, settings, a pure function
-source_table   reading other people's CSV files with every fault named
-georegions, openb, philly                 the sources
-cloud_work, cloud_data, cloud_regions     an instance from all three
-gpu_nodes, gpu_pods, gpu_load, gpu_fleet  a job-placement instance from machines, pods and jobs
-gap            a job-placement instance from the generalised assignment problem
-roadef         a task-reassignment instance in the format of the ROADEF/EURO challenge 2012
+base           what an importer is: inputs, settings, a pure function
+traces         other people's files, with every fault named
+cloud_regions  an instance of data placement from regions, machines and jobs
+gpu_fleet      an instance of job placement from machines, pods and jobs
+gap            an instance of job placement from the generalised assignment problem
+roadef         an instance of task reassignment in the format of the ROADEF/EURO challenge 2012
 """
 
 from __future__ import annotations
@@ -18,11 +17,11 @@ from typing import Any
 
 from mast_opt.core.arguments import a_path, a_text, a_whole, checked
 from mast_opt.core.errors import UsageError
-from mast_opt.io.importers.base import Importer, Input, Setting
-from mast_opt.io.importers.cloud_regions.instance import CLOUD_REGIONS
-from mast_opt.io.importers.gap import GAP
-from mast_opt.io.importers.gpu_fleet.instance import GPU_FLEET
-from mast_opt.io.importers.roadef import ROADEF
+from mast_opt.importers.base import Importer, Input, Setting
+from mast_opt.importers.cloud_regions.instance import CLOUD_REGIONS
+from mast_opt.importers.gap import GAP
+from mast_opt.importers.gpu_fleet.instance import GPU_FLEET
+from mast_opt.importers.roadef import ROADEF
 
 IMPORTERS: Mapping[str, Importer[Any]] = {
     "cloud-regions": CLOUD_REGIONS,

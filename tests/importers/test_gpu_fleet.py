@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from mast_opt.core.errors import SourceError, UsageError
-from mast_opt.io.importers import importer_named
+from mast_opt.importers import importer_named
 from mast_opt.job_placement import JobPlacement
 from mast_opt.job_placement.plan import empty
 from mast_opt.job_placement.tables.problem_tables import problem_from_tables, problem_to_tables

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from mast_opt.core.errors import InstanceError, SourceError
-from mast_opt.io.importers.base import Importer, Input, setting
+from mast_opt.importers.base import Importer, Input, setting
 from mast_opt.task_reassignment import TaskReassignment
 from mast_opt.task_reassignment.tables.roadef import read
 

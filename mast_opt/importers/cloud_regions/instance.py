@@ -22,13 +22,13 @@ from mast_opt.data_placement import DataPlacement, Links
 from mast_opt.data_placement.generate import distributions as draws
 from mast_opt.data_placement.generate.blank import plain
 from mast_opt.data_placement.problem import SHARE, TERMS
+from mast_opt.importers.base import Importer, Input, setting
+from mast_opt.importers.cloud_regions.datasets import COPIES, CloudData, datasets_and_readers, near_home
+from mast_opt.importers.cloud_regions.workloads import CloudWork, recurring_work
+from mast_opt.importers.traces.alibaba_openb import OpenbTrace, read_fleet
+from mast_opt.importers.traces.georegions import CloudRegions, read_regions
+from mast_opt.importers.traces.philly import read_jobs
 from mast_opt.io.faults import Faults
-from mast_opt.io.importers.base import Importer, Input, setting
-from mast_opt.io.importers.cloud_regions.datasets import COPIES, CloudData, datasets_and_readers, near_home
-from mast_opt.io.importers.cloud_regions.workloads import CloudWork, recurring_work
-from mast_opt.io.importers.traces.alibaba_openb import OpenbTrace, read_fleet
-from mast_opt.io.importers.traces.georegions import CloudRegions, read_regions
-from mast_opt.io.importers.traces.philly import read_jobs
 from mast_opt.kind.header import Objective
 
 Ints = NDArray[np.int64]

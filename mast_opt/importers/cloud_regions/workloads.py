@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mast_opt.data_placement.generate.distributions import shared_out
-from mast_opt.io.importers.traces.alibaba_openb import Nodes, OpenbTrace, Pods
-from mast_opt.io.importers.traces.philly import JobClass
+from mast_opt.importers.traces.alibaba_openb import Nodes, OpenbTrace, Pods
+from mast_opt.importers.traces.philly import JobClass
 
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]

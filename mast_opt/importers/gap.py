@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from mast_opt.core.errors import SourceError
 from mast_opt.core.units import MICRO
+from mast_opt.importers.base import Importer, Input, setting
 from mast_opt.io.faults import Faults
-from mast_opt.io.importers.base import Importer, Input, setting
 from mast_opt.io.readers.base import read_bytes
 from mast_opt.job_placement.entities import Costs
 from mast_opt.job_placement.generate.blank import GeneratedFleet, Pending, Running, assemble, labels

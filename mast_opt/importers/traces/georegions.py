@@ -15,8 +15,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from mast_opt.core.units import MICRO
+from mast_opt.importers.traces.csv_table import find, read_table
 from mast_opt.io.faults import Faults, at
-from mast_opt.io.importers.traces.csv_table import find, read_table
 from mast_opt.kind.schema import label, supply
 
 OFFERS = {

@@ -16,12 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mast_opt.core.errors import SourceError, UsageError
+from mast_opt.importers.base import Importer, Input, setting
+from mast_opt.importers.gpu_fleet.running_load import Load, running_pods
+from mast_opt.importers.traces.alibaba_nodes import GpuNodes, read_nodes
+from mast_opt.importers.traces.alibaba_pods import GpuPods, read_pods
+from mast_opt.importers.traces.philly import Jobs, read_jobs
 from mast_opt.io.faults import Faults
-from mast_opt.io.importers.base import Importer, Input, setting
-from mast_opt.io.importers.gpu_fleet.running_load import Load, running_pods
-from mast_opt.io.importers.traces.alibaba_nodes import GpuNodes, read_nodes
-from mast_opt.io.importers.traces.alibaba_pods import GpuPods, read_pods
-from mast_opt.io.importers.traces.philly import Jobs, read_jobs
 from mast_opt.job_placement import JobPlacement
 from mast_opt.job_placement.generate.blank import GeneratedFleet, Pending, assemble, labels
 from mast_opt.job_placement.units import GPU, NO_GPU, WHOLE

@@ -73,6 +73,7 @@ if TYPE_CHECKING:
     from mast_opt.kind.migration_plan import Order
     from mast_opt.registry import generate
     from mast_opt.report.html import write_report
+    from mast_opt.resource_allocation import ResourceAllocation
     from mast_opt.server_assignment import ServerAssignment
     from mast_opt.server_assignment.ras.params import RasParams
     from mast_opt.solving import (
@@ -123,6 +124,7 @@ __all__ = [
     "RasParams",
     "Reading",
     "Refused",
+    "ResourceAllocation",
     "Scenario",
     "Server",
     "ServerAssignment",
@@ -226,6 +228,7 @@ _HOMES = {
     "mast_opt.registry": ("generate",),
     "mast_opt.kind.migration_plan": ("Order",),
     "mast_opt.report.html": ("write_report",),
+    "mast_opt.resource_allocation": ("ResourceAllocation",),
     "mast_opt.core.solve_result": ("Event", "Limit", "Status"),
     "mast_opt.server_assignment": ("ServerAssignment",),
     "mast_opt.job_placement.exhaustive.params": ("ExhaustiveParams", "ExhaustiveRepairParams"),

@@ -15,6 +15,7 @@ from mast_opt.kind.problem import PlanT, Problem
 if TYPE_CHECKING:
     from mast_opt.data_placement import DataPlacement
     from mast_opt.job_placement import JobPlacement
+    from mast_opt.resource_allocation import ResourceAllocation
     from mast_opt.server_assignment import ServerAssignment
     from mast_opt.task_reassignment import TaskReassignment
 
@@ -44,6 +45,7 @@ _MODULES = {
     "job-placement": "mast_opt.job_placement.kind",
     "server-assignment": "mast_opt.server_assignment.kind",
     "task-reassignment": "mast_opt.task_reassignment.kind",
+    "resource-allocation": "mast_opt.resource_allocation.kind",
 }
 
 
@@ -94,6 +96,10 @@ def generate(
 def generate(
     kind: Literal["task-reassignment"], family: str | None = None, *, seed: int = 0, **sizes: int
 ) -> TaskReassignment: ...
+@overload
+def generate(
+    kind: Literal["resource-allocation"], family: str | None = None, *, seed: int = 0, **sizes: int
+) -> ResourceAllocation: ...
 @overload
 def generate(kind: KindName, family: str | None = None, *, seed: int = 0, **sizes: int) -> Any: ...  # noqa: ANN401 - a kind that is not written out
 @checked(kind=a_text, family=optional(a_text), seed=a_whole(0))

@@ -31,6 +31,7 @@ KEYS = {
     "job-placement": (("options.job", "options.gpu_type"), ("reads.job", "reads.dataset")),
     "server-assignment": (("affinities.reservation", "affinities.datacenter"),),
     "task-reassignment": (("dependencies.service", "dependencies.needs"),),
+    "resource-allocation": (("members.configuration", "members.job"), ("uses.configuration", "uses.resource")),
 }
 FLAT: dict[str, tuple[Column, ...]] = {
     "data-placement": data.COLUMNS,
@@ -137,8 +138,8 @@ def test_a_key_that_occurs_twice(kind: str, key: tuple[str, str]) -> None:
 
 @pytest.mark.parametrize("kind", kind_names())
 def test_labels(kind: str) -> None:
-    axes = {"data-placement": "datasets", "job-placement": "jobs"}.get(kind, "services")
-    axis = "servers" if kind == "server-assignment" else axes
+    names = ("datasets", "jobs", "servers", "services", "jobs")
+    axis = dict(zip(kind_names(), names, strict=True))[kind]
     axis = axis if kind in FLAT else f"{axis}.labels"
     labels = array_of(kind, axis)
     for wrong in (list(labels), (labels[1], *labels[1:]), ("", *labels[1:]), (7, *labels[1:]), None):
@@ -230,7 +231,7 @@ def test_an_objective_names_what_is_wrong() -> None:
         Objective({}, order="remote")  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("kind", kind_names())
+@pytest.mark.parametrize("kind", [kind for kind in kind_names() if kind_named(kind).terms])
 def test_an_objective_of_other_terms(kind: str) -> None:
     problem = instance(kind)
     objective = problem.objective
@@ -244,6 +245,21 @@ def test_an_objective_of_other_terms(kind: str) -> None:
             replace(problem, objective=wrong)
 
 
+@pytest.mark.parametrize("kind", [kind for kind in kind_names() if kind_named(kind).policies])
+def test_a_policy_of_another_kind(kind: str) -> None:
+    problem = instance(kind)
+    for wrong, words in (
+        (replace(problem.objective, policy="joy"), r"objective.policy.*joy"),
+        (replace(problem.objective, inside="joy"), r"objective.inside.*joy"),
+        (replace(problem.objective, mechanism="joy"), r"objective.mechanism.*joy"),
+        (replace(problem.objective, weights={"joy": 1.0}), r"objective.weights.*joy"),
+    ):
+        with pytest.raises(InstanceError, match=words):
+            replace(problem, objective=wrong)
+    with pytest.raises(mast_opt.UsageError, match=r"objective\.policy is 3"):
+        Objective({}, policy=3)  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize("kind", kind_names())
 def test_a_solution_of_an_instance_with_other_names(kind: str, tmp_path: Path) -> None:
     problem = instance(kind)
@@ -251,7 +267,7 @@ def test_a_solution_of_an_instance_with_other_names(kind: str, tmp_path: Path) -
     if kind == "job-placement":
         plan = kind_named(kind).plan_type(none, none, none, none, none > 0, np.zeros(len(problem.running), np.bool_))
     else:
-        plan = kind_named(kind).analysis.current_plan(problem)
+        plan = kind_named(kind).analysis.current_plan(problem) or foreign(kind, problem)
     found = Solution(kind, "none", Status.FEASIBLE, plan, None, 0.0, None, None, "", 0, {}, labels=labels_of(problem))
     mast_opt.write_plan(problem, found, tmp_path / "plan")
     for axis, labels in labels_of(problem).items():
@@ -265,7 +281,7 @@ def test_a_solution_of_an_instance_with_other_names(kind: str, tmp_path: Path) -
 @pytest.mark.parametrize("kind", kind_names())
 def test_a_plan_of_another_instance(kind: str) -> None:
     problem = mast_opt.generate(kind)
-    plan = foreign(kind, problem)
+    plan = foreign(kind, problem, 1)
     doors = (
         lambda: mast_opt.verify(problem, plan),
         lambda: mast_opt.solve(problem, start=plan),
@@ -276,8 +292,8 @@ def test_a_plan_of_another_instance(kind: str) -> None:
             door()
 
 
-def foreign(kind: str, problem: Any) -> Any:
-    """A plan with a position that the problem lacks."""
+def foreign(kind: str, problem: Any, lacking: int = 0) -> Any:
+    """A plan with a position that the problem lacks; for resource allocation, one of another length."""
     if kind == "data-placement":
         from tests.data_placement.workshop import PLAN
 
@@ -287,6 +303,9 @@ def foreign(kind: str, problem: Any) -> Any:
         at = np.array([len(problem.jobs)])
         one = np.ones(1, np.int64)
         return plan_type(at, one, one, one, one > 5, np.zeros(len(problem.running), np.bool_))
+    if kind == "resource-allocation":
+        jobs = len(problem.jobs) + lacking
+        return plan_type(np.zeros(len(problem.configurations)), np.zeros(jobs), np.ones(jobs))
     rows, into = ("servers", "reservations") if kind == "server-assignment" else ("processes", "machines")
     wrong = np.zeros(len(getattr(problem, rows)), np.int64)
     wrong[-1] = len(getattr(problem, into)) + 1
@@ -300,7 +319,7 @@ def test_a_plan_of_the_wrong_type_of_array(kind: str) -> None:
     with pytest.raises(PlanError, match=names[0]):
         plan_type(*([[0]] * len(names)))
     with pytest.raises(PlanError, match="array of"):
-        plan_type(*([np.zeros(1)] * len(names)))
+        plan_type(*([np.zeros(1, complex)] * len(names)))
 
 
 def test_repeated_entries_are_found_in_any_order() -> None:

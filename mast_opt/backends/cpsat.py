@@ -45,6 +45,8 @@ class CpSat:
 
     name = "cpsat"
     package = "ortools>=9.15"
+    grid = True
+    """Continuous columns are placed on a grid."""
 
     def version(self) -> str:
         """The version of OR-Tools. Raises BackendUnavailable without it."""

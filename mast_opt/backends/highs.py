@@ -138,8 +138,12 @@ class _Run:
             bound = self._scaled.to_original_objective(info.objective_function_value)
         if info.primal_solution_status != int(self._highspy.SolutionStatus.kSolutionStatusFeasible):
             return Outcome(Status.NO_SOLUTION, None, bound, limit or Limit.OTHER, words)
-        x = self._scaled.to_original(np.array(self._solver.getSolution().col_value))
-        return Outcome(Status.OPTIMAL if optimal else Status.FEASIBLE, x, bound, limit, words)
+        solution = self._solver.getSolution()
+        x = self._scaled.to_original(np.array(solution.col_value))
+        price: FloatArray | None = None
+        if optimal and solution.dual_valid and not self._scaled.mip.integral.any():
+            price = self._scaled.to_original_price(np.array(solution.row_dual))
+        return Outcome(Status.OPTIMAL if optimal else Status.FEASIBLE, x, bound, limit, words, price)
 
     def _configure(self) -> None:
         params = self._params

@@ -39,6 +39,8 @@ class Outcome:
     """A lower bound on the handed program's objective, its offset included; ±inf counts as unknown."""
     limit: Limit | None = None
     message: str = ""
+    row_price: FloatArray | None = None
+    """[rows] of the handed program; see ``SolveResult``."""
 
 
 def supervised(minimise: Callable[[Mip, SolveParams, Progress], Outcome], mip: Mip, params: SolveParams) -> SolveResult:
@@ -183,7 +185,8 @@ def _concluded(mip: Mip, params: SolveParams, outcome: Outcome, start: FloatArra
     elif status is Status.OPTIMAL and not within_gap(objective, bound, params.gap, claimed=True):
         status = Status.FEASIBLE
     x.setflags(write=False)
-    return SolveResult(status, x, objective, bound if math.isfinite(bound) else None, limit, words)
+    price = outcome.row_price if status is Status.OPTIMAL else None
+    return SolveResult(status, x, objective, bound if math.isfinite(bound) else None, limit, words, price)
 
 
 def _known(bound: float | None) -> float:

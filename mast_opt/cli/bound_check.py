@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from mast_opt.cli.plan_claims import close, number_in, stages_in, text_in
 from mast_opt.core.errors import Fault, PlanError
+from mast_opt.core.sense import Sense
 from mast_opt.core.verdict import Verdict, Violation
 from mast_opt.kind.kind import Kind
 from mast_opt.kind.problem import Problem
@@ -35,13 +36,14 @@ class Proof:
     """What proves ``bound``."""
     what: str = "objective"
     """What ``bound`` is a bound on."""
+    sense: Sense = Sense.MIN
 
     @property
     def notes(self) -> tuple[str, ...]:
         """Sentences for a person."""
-        proven = (
-            () if self.bound is None else (f"{self.source} proves that every plan has {self.what} ≥ {self.bound:g}",)
-        )
+        sign = "≥" if self.sense is Sense.MIN else "≤"
+        words = f"{self.source} proves that every plan has {self.what} {sign} {self.bound or 0.0:g}"
+        proven = () if self.bound is None else (words,)
         return (*proven, *self.faults, *((UNCHECKED,) if self.checked is False else ()))
 
 
@@ -80,19 +82,21 @@ def check_bound(
             faults = tuple(map(str, error.faults))
     elif kind.verification.instance_bound is not None:
         bound, source = kind.verification.instance_bound(problem), "the instance alone"
-    if stated is not None and bound is not None and not _reaches(bound, stated):
+    sense = problem.sense
+    if stated is not None and bound is not None and not _reaches(bound, stated, sense):
         if arrays is not None:
-            wrong.append(Violation("bound", (), stated - bound, bound, "as certificate.npz proves"))
+            wrong.append(Violation("bound", (), abs(stated - bound), bound, "as certificate.npz proves"))
         elif _is_heuristic(kind, fields):
             wrong.append(Violation("bound", (), stated - bound, bound, "as the instance alone proves"))
     reached = verdict.terms[order[0]] if order else verdict.objective
-    if bound is not None and bound > reached and not close(bound, reached):
-        wrong.append(Violation("certificate", (), bound - reached, reached, "above the objective"))
-    return Proof(bound, _checked(fields, order, bound), tuple(wrong), faults, source, what)
+    if bound is not None and sense.within(bound, reached) != bound and not close(bound, reached):
+        side = "above the objective" if sense is Sense.MIN else "below the objective"
+        wrong.append(Violation("certificate", (), abs(bound - reached), reached, side))
+    return Proof(bound, _checked(fields, order, bound, sense), tuple(wrong), faults, source, what, sense)
 
 
-def _reaches(bound: float, stated: float) -> bool:
-    return bound >= stated - PROVEN * max(1.0, abs(stated))
+def _reaches(bound: float, stated: float, sense: Sense = Sense.MIN) -> bool:
+    return sense.minimised(bound - stated) >= -PROVEN * max(1.0, abs(stated))
 
 
 def _is_heuristic(kind: Kind[Any, Any], fields: Mapping[str, Any]) -> bool:
@@ -107,8 +111,8 @@ def _first_bound(fields: Mapping[str, Any], order: tuple[str, ...]) -> float | N
     return next((number_in(stage, "bound") for stage in stages_in(fields) if stage.get("term") == order[0]), None)
 
 
-def _checked(fields: Mapping[str, Any], order: tuple[str, ...], bound: float | None) -> bool | None:
-    """Is every bound that is stated proven? No term is below 0, so that neither is the objective."""
+def _checked(fields: Mapping[str, Any], order: tuple[str, ...], bound: float | None, sense: Sense) -> bool | None:
+    """Is every bound that is stated proven? No term is below 0, so that neither is an objective made of them."""
     terms: list[tuple[str, float | None]] = [(order[0] if order else "", number_in(fields, "bound"))]
     if order:
         stages = [(str(stage.get("term")), number_in(stage, "bound")) for stage in stages_in(fields)]
@@ -116,6 +120,8 @@ def _checked(fields: Mapping[str, Any], order: tuple[str, ...], bound: float | N
     stated = [(term, value) for term, value in terms if value is not None]
     if not stated:
         return None
+    if sense is Sense.MAX:
+        return bound is not None and all(_reaches(bound, value, sense) for _, value in stated)
     first = order[0] if order else ""
     proven = {first: max(0.0, bound) if bound is not None else 0.0}
     return all(_reaches(proven.get(term, 0.0), value) for term, value in stated)

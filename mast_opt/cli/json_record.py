@@ -32,6 +32,7 @@ def blank() -> Record:
     """Every key of the contract, nothing known yet."""
     return {
         "kind": None,
+        "sense": None,
         "solver": None,
         "versions": {"mast-opt": version("mast-opt"), "python": platform.python_version()},
         "status": None,
@@ -52,6 +53,7 @@ def solution_keys(solution: Solution[Any]) -> Record:
     verdict = {} if solution.verdict is None else verdict_keys(solution.verdict)
     return {
         "kind": solution.kind,
+        "sense": solution.sense.value,
         "solver": solution.solver,
         "versions": dict(solution.versions),
         "status": solution.status.value,

@@ -28,8 +28,8 @@ def wrong_claims(problem: Problem[Any], verdict: Verdict, fields: Mapping[str, A
     stated, bound = number_in(fields, "objective"), number_in(fields, "bound")
     if stated is not None and not close(stated, right):
         return [Violation("objective", (), abs(stated - right), right, "as stated in plan.toml")]
-    if bound is not None and bound > right and not close(bound, right):
-        return [Violation("bound", (), bound - right, right, "as stated in plan.toml")]
+    if bound is not None and problem.sense.within(bound, right) != bound and not close(bound, right):
+        return [Violation("bound", (), abs(bound - right), right, "as stated in plan.toml")]
     return _wrong_stages(verdict, fields)
 
 

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from mast_opt.core.sense import Sense
+
 AGREEMENT = 1e-6
 """Relative difference allowed between a stated figure, such as a solver's objective, and the verifier's."""
 ROUND_OFF = 1e-9
@@ -63,34 +65,40 @@ class Event:
     """The term being minimised, when the objective is lexicographic."""
     compiling: bool = False
     """True for the event which says that kernels are being compiled; the search begins afterwards."""
+    sense: Sense = Sense.MIN
+    """Of the objective."""
 
     @property
     def gap(self) -> float | None:
         """Relative gap of incumbent and bound; None while either is missing."""
-        return relative_gap(self.incumbent, self.bound)
+        return relative_gap(self.incumbent, self.bound, self.sense)
 
 
-def relative_gap(objective: float | None, bound: float | None) -> float | None:
-    """(objective − bound) / max(|objective|, 1e-9), or None when either is unknown."""
+def relative_gap(objective: float | None, bound: float | None, sense: Sense = Sense.MIN) -> float | None:
+    """(objective − bound) / max(|objective|, 1e-9), or None when either is unknown; bound − objective if maximised."""
     if objective is None or bound is None:
         return None
-    return max(0.0, (objective - bound) / max(abs(objective), 1e-9))
+    return max(0.0, sense.minimised(objective - bound) / max(abs(objective), 1e-9))
 
 
-def within_gap(objective: float | None, bound: float | None, gap: float, *, claimed: bool = False) -> bool:
+def within_gap(
+    objective: float | None, bound: float | None, gap: float, *, claimed: bool = False, sense: Sense = Sense.MIN
+) -> bool:
     """Whether a bound proves an objective within a relative gap: the one definition, for solvers of all sorts.
 
     Args:
         objective: of the best solution known; None proves nothing, nor does an unknown bound.
-        bound: a lower bound on the minimum.
+        bound: a lower bound on the minimum, or an upper one on the maximum.
         gap: the requested gap, relative to the objective as in ``relative_gap``.
         claimed: a solver has stopped there by its own arithmetic, which may differ from ours by ``AGREEMENT`` of the
             objective and by ``ROUND_OFF``. Without a claim, as where a search asks whether to stop, nothing is allowed.
+        sense: of the objective.
     """
-    reached = relative_gap(objective, bound)
+    reached = relative_gap(objective, bound, sense)
     if reached is None or objective is None or bound is None:
         return False
-    return reached <= gap or (claimed and objective - bound <= (gap + AGREEMENT) * abs(objective) + ROUND_OFF)
+    left = sense.minimised(objective - bound)
+    return reached <= gap or (claimed and left <= (gap + AGREEMENT) * abs(objective) + ROUND_OFF)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +135,9 @@ class SolveResult:
     limit: Limit | None
     message: str
     """The solver's own words."""
+    row_price: NDArray[np.float64] | None = None
+    """[rows] of a linear program solved to its optimum: by how much the minimum rises with a row's limit, per unit.
+    None where the solver does not say; ``mast_opt.mip.duality`` then finds them."""
 
     def __post_init__(self) -> None:
         if self.status.has_solution != (self.x is not None and self.objective is not None):

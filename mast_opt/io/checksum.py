@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from mast_opt.core.fork_safety import use_tables
 from mast_opt.kind.header import Header
 from mast_opt.kind.problem import Problem
-from mast_opt.kind.schema import Schema, Table, Tables
+from mast_opt.kind.schema import ColumnType, Schema, Table, Tables
 from mast_opt.registry import kind_of
 
 
@@ -45,13 +45,15 @@ def checksum_of(schema: Schema, header: Header, tables: Tables) -> str:
 
 def _header_text(header: Header) -> str:
     objective = header.objective
-    content = {
+    content: dict[str, Any] = {
         "kind": header.kind,
         "rules": {name: str(value) for name, value in header.rules.items()},
         "weights": {term: float(weight) for term, weight in objective.weights.items()},
         "tier_weights": {str(tier): float(weight) for tier, weight in objective.tier_weights.items()},
         "order": list(objective.order),
     }
+    if objective.policy:
+        content |= {name: getattr(objective, name) for name in ("policy", "mechanism", "inside")}
     return json.dumps(content, sort_keys=True)
 
 
@@ -79,6 +81,8 @@ def _content(table: Table, tables: Tables, ranks: dict[str, NDArray[np.int64]]) 
             continue
         if column.axis is not None:
             values = ranks[column.axis][values] if len(ranks[column.axis]) else values
+        if column.type is ColumnType.REAL:
+            values = (values + 0.0).astype("<f8").view("<i8")  # + 0.0: there is one zero
         columns += [np.where(present, values, 0).astype("<i8"), present.astype("<i8")]
         keys[column.name] = np.where(present, values, -1)
     order = np.lexsort([keys[name] for name in reversed(table.key)])

@@ -14,7 +14,7 @@ from mast_opt.core.wording import did_you_mean
 from mast_opt.io.faults import Faults, one_of, whole_letters
 from mast_opt.io.readers.base import Number, Untyped
 from mast_opt.io.validation.cells import faulty_labels
-from mast_opt.kind.header import MOST_WEIGHT, Header, Objective, Rule, sound_weight
+from mast_opt.kind.header import MOST_WEIGHT, Header, Objective, Policy, Rule, sound_weight
 from mast_opt.kind.kind import Kind
 from mast_opt.registry import kind_names
 
@@ -24,6 +24,7 @@ MODES = ("weighted", "lexicographic")
 
 _TOP = ("format", "kind", "name", "provenance", "rules", "objective")
 _OBJECTIVE = ("mode", "order", "tier_weights", "weights")
+_POLICY = ("policy", "mechanism", "inside")
 
 
 def to_fields(header: Header) -> dict[str, Any]:
@@ -33,6 +34,9 @@ def to_fields(header: Header) -> dict[str, Any]:
     if header.provenance:
         fields["provenance"] = header.provenance
     fields["rules"] = {name: _plain(value) for name, value in header.rules.items()}
+    if objective.policy:
+        fields["objective"] = {name: value for name in _POLICY if (value := getattr(objective, name))}
+        return fields
     fields["objective"] = {"mode": MODES[objective.lexicographic]}
     if objective.lexicographic:
         fields["objective"]["order"] = list(objective.order)
@@ -64,19 +68,44 @@ def from_fields(fields: Mapping[str, Any], kind: Kind[Any, Any], file: str, faul
     top.refuse_unknown(_TOP)
     rules, objective = top.inner("rules"), top.inner("objective")
     rules.refuse_unknown(rule.name for rule in kind.tables.rules)
-    objective.refuse_unknown(_OBJECTIVE)
-    mode = objective.choice("mode", MODES, MODES[0]) or MODES[0]
     return Header(
         kind=kind.name,
         name=top.name(),
-        objective=Objective(
-            weights=_weights(objective.inner("weights"), kind.terms),
-            tier_weights=_tier_weights(objective.inner("tier_weights")),
-            order=_order(objective, mode, tuple(kind.terms)),
-        ),
+        objective=_policy(objective, kind.policies) if kind.policies else _terms(objective, kind.terms),
         rules={rule.name: _rule(rules, rule) for rule in kind.tables.rules},
         provenance=top.text("provenance", ""),
     )
+
+
+def _terms(read: _Fields, terms: Mapping[str, float]) -> Objective:
+    """An objective of weighted terms."""
+    read.refuse_unknown(_OBJECTIVE)
+    mode = read.choice("mode", MODES, MODES[0]) or MODES[0]
+    return Objective(
+        weights=_weights(read.inner("weights"), terms),
+        tier_weights=_tier_weights(read.inner("tier_weights")),
+        order=_order(read, mode, tuple(terms)),
+    )
+
+
+def _policy(read: _Fields, policies: Mapping[str, Policy]) -> Objective:
+    """An objective that is a policy, with its settings."""
+    read.refuse_unknown(_POLICY)
+    name = read.choice("policy", tuple(policies), None)
+    policy = policies[name or next(iter(policies))]
+    mechanism = inside = ""
+    if name is not None and "mechanism" in read.fields:
+        mechanism = _setting(read, "mechanism", policy.mechanisms, name)
+    if name is not None and (policy.inside or "inside" in read.fields):
+        inside = _setting(read, "inside", policy.inside, name)
+    return Objective({}, policy=name or "", mechanism=mechanism, inside=inside)
+
+
+def _setting(read: _Fields, key: str, choices: tuple[str, ...], policy: str) -> str:
+    if choices:
+        return read.choice(key, choices, choices[0]) or choices[0]
+    read.fault(key, f"no such key: {policy} has no {key}", read.fields[key])
+    return ""
 
 
 def _weights(read: _Fields, terms: Mapping[str, float]) -> dict[str, float]:

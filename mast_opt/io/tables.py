@@ -23,6 +23,7 @@ from mast_opt.registry import KindName, check_plan, kind_named, kind_of
 if TYPE_CHECKING:
     from mast_opt.data_placement import DataPlacement
     from mast_opt.job_placement import JobPlacement
+    from mast_opt.resource_allocation import ResourceAllocation
     from mast_opt.server_assignment import ServerAssignment
     from mast_opt.task_reassignment import TaskReassignment
 
@@ -68,6 +69,10 @@ def from_tables(
     kind: Literal["task-reassignment"], tables: Mapping[str, Any], **header: Unpack[HeaderFields]
 ) -> TaskReassignment: ...
 @overload
+def from_tables(
+    kind: Literal["resource-allocation"], tables: Mapping[str, Any], **header: Unpack[HeaderFields]
+) -> ResourceAllocation: ...
+@overload
 def from_tables(kind: KindName, tables: Mapping[str, Any], **header: Unpack[HeaderFields]) -> Any: ...  # noqa: ANN401 - a kind that is not written out
 def from_tables(kind: KindName, tables: Mapping[str, Any], **header: Unpack[HeaderFields]) -> Any:
     """A problem from tables in memory: the same tables, columns, units and faults as in files.
@@ -79,7 +84,8 @@ def from_tables(kind: KindName, tables: Mapping[str, Any], **header: Unpack[Head
             elsewhere NaN is a fault. Nothing given is changed, and nothing of it is shared with the problem.
         name: of the instance; ``instance`` unless given.
         rules: as in ``[rules]`` of ``instance.toml``, such as ``{"remote_reads": "forbid"}``.
-        objective: as in ``[objective]`` of ``instance.toml``, such as ``{"weights": {"peak": 2.0}}``.
+        objective: as in ``[objective]`` of ``instance.toml``, such as ``{"weights": {"peak": 2.0}}``, or
+            ``{"policy": "max-min"}`` for a kind that has policies.
         provenance: where the data come from, in words.
 
     Raises:

@@ -35,7 +35,8 @@ def write_template(kind: KindName, path: str | PathLike[str], *, force: bool = F
         raise UsageError(f"{path}: expected a name that ends in .xlsx")
     check_free(target, force=force)
     rules = {rule.name: rule.default for rule in chosen.tables.rules}
-    header = Header(chosen.name, f"my-{chosen.name}", Objective(dict(chosen.terms)), rules)
+    policy = next(iter(chosen.policies), "")
+    header = Header(chosen.name, f"my-{chosen.name}", Objective(dict(chosen.terms), policy=policy), rules)
     with new_file(target) as partial:
         template.write_template(
             partial, chosen.tables.schema, to_fields(header), chosen.tables.rules, chosen.tables.example

@@ -8,14 +8,27 @@ from fractions import Fraction
 from numbers import Real
 
 from mast_opt.core.errors import Fault, UsageError
+from mast_opt.core.sense import Sense
 
 MOST_WEIGHT = 1e18
 """Largest weight of a term or a tier. Products with amounts stay finite; solvers lose precision long before."""
 
 
 @dataclass(frozen=True)
+class Policy:
+    """An objective that has a name instead of weighted terms."""
+
+    sense: Sense
+    mechanisms: tuple[str, ...] = ()
+    """Mechanisms that may be put on top of it; none unless one is named."""
+    inside: tuple[str, ...] = ()
+    """Policies that may rule inside of groups, the default first; empty where groups have none."""
+
+
+@dataclass(frozen=True)
 class Objective:
-    """What is minimised: a weighted sum of terms, or the terms of ``order`` one after another.
+    """What is minimised: a weighted sum of terms, or the terms of ``order`` one after another; or a ``policy``, which
+    has a sense of its own and no terms.
 
     Raises:
         UsageError: a weight is not a number from 0 to ``MOST_WEIGHT``, or a name is not of its type.
@@ -27,6 +40,12 @@ class Objective:
     """Weight of a tier; tiers that are not listed take the problem's default."""
     order: tuple[str, ...] = ()
     """Non-empty means lexicographic: the first term is minimised first, and so on."""
+    policy: str = ""
+    """One of the policies of the kind; empty for a kind that has terms."""
+    mechanism: str = ""
+    """What is put on top of the policy; empty for nothing."""
+    inside: str = ""
+    """The policy inside of groups; empty where the policy has none."""
 
     def __post_init__(self) -> None:
         for name, key, what in (("weights", str, "name of a term"), ("tier_weights", int, "tier, a whole number")):
@@ -44,6 +63,9 @@ class Objective:
             raise UsageError(f"objective.order is {self.order!r}; expected a tuple of names of terms")
         if len(set(self.order)) != len(self.order):
             raise UsageError(f"objective.order is {', '.join(self.order)}; expected each term once")
+        for name in ("policy", "mechanism", "inside"):
+            if not isinstance(getattr(self, name), str):
+                raise UsageError(f"objective.{name} is {getattr(self, name)!r}; expected a text")
 
     @property
     def lexicographic(self) -> bool:
@@ -65,6 +87,20 @@ def term_faults(objective: object, terms: Collection[str]) -> Iterator[Fault]:
         yield Fault(
             "objective.weights", f"a weight for each of the terms {known}", value=f"none for {', '.join(missing)}"
         )
+
+
+def policy_faults(objective: Objective, policies: Mapping[str, Policy]) -> Iterator[Fault]:
+    """Faults of an objective that is a policy: names that the kind does not have, or that do not go together."""
+    policy = policies.get(objective.policy)
+    if policy is None:
+        yield Fault("objective.policy", f"one of: {', '.join(policies)}", value=objective.policy)
+        return
+    if objective.mechanism and objective.mechanism not in policy.mechanisms:
+        known = f"none, or one of: {', '.join(policy.mechanisms)}" if policy.mechanisms else "none with this policy"
+        yield Fault("objective.mechanism", known, value=objective.mechanism)
+    if objective.inside not in (policy.inside or ("",)):
+        known = f"one of: {', '.join(policy.inside)}" if policy.inside else "none with this policy"
+        yield Fault("objective.inside", known, value=objective.inside)
 
 
 def sound_weight(weight: object) -> bool:

@@ -21,7 +21,7 @@ from mast_opt.kind.presentation import Chart, Section
 from mast_opt.kind.problem import PlanT
 from mast_opt.kind.schema import Schema, Tables
 from mast_opt.mip import Size
-from mast_opt.search.interface import HeuristicSolver, Rehearsal
+from mast_opt.search.interface import Heuristic, HeuristicSolver, Rehearsal
 from mast_opt.search.params import Params
 
 ProblemT = TypeVar("ProblemT")
@@ -106,6 +106,9 @@ class SolverInterface:
 
     heuristics: Mapping[str, HeuristicSolver]
     """By name."""
+    method: Heuristic | None = None
+    """How a MIP backend, the ``mip_solver`` of the context, solves a problem of a kind whose objective is no single
+    program; the formulations are then for export. None: the backend gets the formulation."""
     live: Callable[[], tuple[Rehearsal, ...]] = tuple
     """What compiles the kernels of live objects, such as ``Fleet``, that no heuristic needs."""
 

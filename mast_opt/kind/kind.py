@@ -13,6 +13,7 @@ from typing import Generic, TypeVar
 from mast_opt.core.errors import FormulationTooLarge
 from mast_opt.core.memory import GB, available_bytes
 from mast_opt.kind.formulation import Formulation
+from mast_opt.kind.header import Policy
 from mast_opt.kind.interfaces import (
     AnalysisInterface,
     FormulationInterface,
@@ -38,7 +39,7 @@ class Kind(Generic[ProblemT, PlanT]):
     problem_type: type[ProblemT]
     plan_type: type[PlanT]
     terms: Mapping[str, float]
-    """Every objective term with its default weight."""
+    """Every objective term with its default weight; empty for a kind that has ``policies``."""
     tables: TableInterface[ProblemT, PlanT]
     formulation: FormulationInterface[ProblemT, PlanT]
     verification: VerificationInterface[ProblemT, PlanT]
@@ -47,6 +48,8 @@ class Kind(Generic[ProblemT, PlanT]):
     presentation: PresentationInterface[ProblemT, PlanT]
     analysis: AnalysisInterface[ProblemT, PlanT] = field(default_factory=AnalysisInterface)
     migration: MigrationInterface[ProblemT, PlanT] = field(default_factory=MigrationInterface)
+    policies: Mapping[str, Policy] = field(default_factory=dict)
+    """The policies of which ``[objective]`` names one; empty for a kind whose objective has weighted terms."""
 
     def formulate(
         self,

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, ClassVar, Generic, TypeVar
 
+from mast_opt.core.sense import Sense
 from mast_opt.kind.header import Objective
 
 PlanT = TypeVar("PlanT")
@@ -28,6 +29,11 @@ class Problem(Generic[PlanT]):
     objective: Objective
     provenance: str
     """Where the data is from."""
+
+    @property
+    def sense(self) -> Sense:
+        """Whether the objective is minimised or maximised."""
+        return Sense.MIN
 
 
 def with_weights(problem: ProblemT, weights: Mapping[str, float], order: tuple[str, ...]) -> ProblemT:

@@ -22,6 +22,7 @@ class ColumnType(enum.Enum):
     LABEL = "text"
     INTEGER = "a whole number"
     QUANTITY = "a number"
+    REAL = "a decimal number"
     BOOLEAN = "true or false"
     CHOICE = "one of a list"
 
@@ -45,12 +46,14 @@ class Column:
     """For quantities: base units per unit in the file (1 TB = 1,000,000 MB)."""
     role: Role = Role.NEED
     choices: tuple[str, ...] = ()
-    minimum: int = 0
+    minimum: float = 0
     """Smallest value allowed, in base units."""
-    maximum: int | None = None
+    maximum: float | None = None
+    above: bool = False
+    """For reals: is the minimum itself not allowed?"""
     required: bool = True
     """False: the column may be missing and its cells empty."""
-    default: int | bool | None = None
+    default: float | bool | None = None
     """Value of an empty cell in base units; None leaves it absent (see ``Tables.present``)."""
     later: bool = False
     """True: the column was added to the format later. A checksum does not mention it where every cell has the default,
@@ -97,6 +100,27 @@ def need(name: str, scale: int, **said: Unpack[Amount]) -> Column:
 def supply(name: str, scale: int, **said: Unpack[Amount]) -> Column:
     """A quantity offered: finer decimals round down."""
     return Column(name, ColumnType.QUANTITY, scale=scale, role=Role.SUPPLY, **said)
+
+
+def real(
+    name: str,
+    *,
+    above: bool = False,
+    maximum: float | None = None,
+    default: float | None = None,
+    required: bool = True,
+    help: str = "",
+) -> Column:
+    """A column of floating-point numbers of at least 0, or above 0."""
+    return Column(
+        name,
+        ColumnType.REAL,
+        maximum=maximum,
+        above=above,
+        default=default,
+        required=required,
+        help=help,
+    )
 
 
 def boolean(
@@ -169,7 +193,7 @@ class Tables:
 
     axes: Mapping[str, tuple[str, ...]]
     values: Mapping[str, Mapping[str, NDArray[Any]]]
-    """table → column → array: int64 in base units, int64 positions for labels and choices, bool.
+    """table → column → array: int64 in base units, float64 for reals, int64 positions for labels and choices, bool.
     Where a cell is absent, 0 or False stands in its place; ask ``present`` first."""
     present: Mapping[str, Mapping[str, NDArray[np.bool_]]] = field(default_factory=dict)
     """table → column → which cells hold a value, only for columns where some do not."""

@@ -35,6 +35,10 @@ class Scaled:
         """A point of the original program as one of the scaled."""
         return x / self.column_factor
 
+    def to_original_price(self, price: FloatArray) -> FloatArray:
+        """Prices of the scaled program's rows as those of the original's."""
+        return price * self.row_factor / self.cost_factor
+
     def to_original_objective(self, objective: float) -> float:
         """An objective of the scaled program in units of the original."""
         return objective / self.cost_factor

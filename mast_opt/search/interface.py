@@ -11,7 +11,8 @@ from typing import Any, Generic, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from mast_opt.core.solve_result import Event, Limit, SolveParams, SolveResult, relative_gap, within_gap
+from mast_opt.core.sense import Sense
+from mast_opt.core.solve_result import Event, Limit, SolveParams, SolveResult, Status, relative_gap, within_gap
 from mast_opt.mip import Mip
 from mast_opt.search.params import Params
 from mast_opt.search.strategy import Strategy
@@ -69,8 +70,10 @@ class SearchMonitor:
         stop: StoppingCriteria,
         on_event: Callable[[Event], None] | None = None,
         on_strategy: Callable[[Strategy], None] | None = None,
+        sense: Sense = Sense.MIN,
     ) -> None:
         self.stop = stop
+        self.sense = sense
         self._on_event = on_event
         self._on_strategy = on_strategy
         self._began = time.perf_counter()
@@ -106,18 +109,21 @@ class SearchMonitor:
     @property
     def gap(self) -> float | None:
         """Relative gap of incumbent and bound; None while either is missing."""
-        return relative_gap(self.objective, self.bound)
+        return relative_gap(self.objective, self.bound, self.sense)
 
     def report(self, objective: float | None = None, bound: float | None = None) -> None:
         """Record what is known now; an event is emitted if either improved."""
-        better = objective is not None and (self.objective is None or objective < self.objective)
-        tighter = bound is not None and (self.bound is None or bound > self.bound)
+        better = objective is not None and (self.objective is None or self._less(objective, self.objective))
+        tighter = bound is not None and (self.bound is None or self._less(self.bound, bound))
         if better:
             self.objective = objective
         if tighter:
             self.bound = bound
         if (better or tighter) and self._on_event is not None:
-            self._on_event(Event(self.elapsed_s, self.objective, self.bound, self.stage))
+            self._on_event(Event(self.elapsed_s, self.objective, self.bound, self.stage, sense=self.sense))
+
+    def _less(self, one: float, other: float) -> bool:
+        return self.sense.minimised(one) < self.sense.minimised(other)
 
     def limit(self) -> Limit | None:
         """The limit that has been reached, if any; a reached gap is not a limit (see ``done``)."""
@@ -136,7 +142,7 @@ class SearchMonitor:
 
     def near_enough(self, objective: float | None) -> bool:
         """Whether an objective is within the requested gap of the bound."""
-        return within_gap(objective, self.bound, self.stop.gap)
+        return within_gap(objective, self.bound, self.stop.gap, sense=self.sense)
 
 
 @dataclass(frozen=True)
@@ -168,6 +174,8 @@ class SearchResult(Generic[PlanT]):
     """Of ``bound``; None where there is none."""
     stages: tuple[StageBound, ...] = ()
     """One for each term that was minimised, where the objective is lexicographic; ``bound`` is then the first's."""
+    status: Status | None = None
+    """What is proven where there is no plan, such as INFEASIBLE; None where nothing is."""
 
 
 @dataclass(frozen=True)

@@ -20,14 +20,18 @@ from mast_opt.core.arguments import a_function, a_whole, checked, mapping_of, op
 from mast_opt.core.arrays import labels_of
 from mast_opt.core.errors import Interrupted, UnsupportedOption, UsageError, VerificationError
 from mast_opt.core.number_format import plain, seconds
-from mast_opt.core.solve_result import Event, Limit, SolveParams, Status, within_gap
+from mast_opt.core.sense import Sense
+from mast_opt.core.solve_result import Event, Limit, SolveParams, SolveResult, Status, within_gap
 from mast_opt.core.verdict import Verdict
 from mast_opt.kind.formulation import Formulation
 from mast_opt.kind.kind import Kind
 from mast_opt.kind.problem import PlanT, Problem
+from mast_opt.mip import Mip
 from mast_opt.registry import SolverName, check_plan, kind_of
 from mast_opt.search.interface import (
     Certificate,
+    Heuristic,
+    MipSolver,
     SearchContext,
     SearchMonitor,
     SearchResult,
@@ -164,9 +168,10 @@ def solve(  # noqa: PLR0913 - what can be asked of a solve is said in one call
         answer = Answer(Status.INFEASIBLE, None, None, None, None, None, words)
     elif uncompiled is not None:
         answer = _unsolved(kind, stated, begin, str(uncompiled), clock)
-    elif backend is None:
-        tools = _search_context(asked, iterations, clock, inside, chosen)
-        answer, certificate = _by_heuristic(kind, stated, solver, tools, begin, clock)
+    elif backend is None or kind.solvers.method is not None:
+        tools = _search_context(asked, iterations, clock, inside, chosen, problem.sense, backend)
+        search = kind.solvers.heuristics[solver].search if backend is None else kind.solvers.method
+        answer, certificate = _by_search(kind, search, stated, solver, tools, begin, clock)
         strategy = tools.watch.strategy
     else:
         formulate: Callable[[Any], Formulation[Any]] = partial(kind.formulate, name=formulation)
@@ -200,6 +205,7 @@ def solve(  # noqa: PLR0913 - what can be asked of a solve is said in one call
         certificate=certificate,
         frozen={} if fixed is None else fixed.parts,
         labels=labels_of(problem),
+        sense=problem.sense,
     )
 
 
@@ -337,52 +343,76 @@ def _recorder(events: list[Event], on_event: Callable[[Event], None] | None, clo
     return record
 
 
+def _as_asked(backend: Backend, asked: SolveParams) -> MipSolver:
+    """The backend with the options, threads and seed that the caller asked for."""
+
+    def solve(mip: Mip, params: SolveParams) -> SolveResult:
+        if getattr(backend, "grid", False) and not mip.integral.all():
+            raise UnsupportedOption(
+                f"{backend.name} places fractions on a grid, and this problem needs them to nine digits; "
+                "choose highs, scip or cbc"
+            )
+        return backend.solve(mip, replace(params, options=asked.options, threads=asked.threads, seed=asked.seed))
+
+    return solve
+
+
 def _search_context(
-    asked: SolveParams, iterations: int | None, clock: Clock, inside: SubSolvers, params: Params | None
+    asked: SolveParams,
+    iterations: int | None,
+    clock: Clock,
+    inside: SubSolvers,
+    params: Params | None,
+    sense: Sense,
+    backend: Backend | None,
 ) -> SearchContext:
+    """What a search is given; ``backend``: that of a kind's own method, None for a heuristic."""
     stop = StoppingCriteria(clock.budget_s(), asked.gap, iterations, asked.cancel)
     return SearchContext(
         rng=np.random.default_rng(asked.seed),
-        watch=SearchMonitor(stop, asked.on_event, lambda strategy: LOG.info("strategy: %s", strategy)),
+        watch=SearchMonitor(stop, asked.on_event, lambda strategy: LOG.info("strategy: %s", strategy), sense),
         threads=asked.threads if asked.threads is not None else os.cpu_count() or 1,
-        mip_solver=inside("highs"),
+        mip_solver=inside("highs") if backend is None else _as_asked(backend, asked),
         integer_solver=inside("cpsat"),
         backends=inside,
         params=params,
     )
 
 
-def _by_heuristic(
+def _by_search(
     kind: Kind[Any, PlanT],
+    search: Heuristic | None,
     problem: Problem[PlanT],
     solver: str,
     tools: SearchContext,
     start: PlanT | None,
     clock: Clock,
 ) -> tuple[Answer, Certificate | None]:
-    stop = tools.watch.stop
+    assert search is not None
+    stop, sense = tools.watch.stop, tools.watch.sense
     with clock.phase("solve"):
-        found = interruptibly(lambda: kind.solvers.heuristics[solver].search(problem, tools, start), stop.cancel)
+        found = interruptibly(lambda: search(problem, tools, start), stop.cancel)
     if problem.objective.lexicographic and not found.stages:
         found = _unguided(problem.objective.order, found)
     if found.plan is None:
-        return Answer(Status.NO_SOLUTION, None, None, None, found.bound, found.limit, found.message), found.certificate
+        status = found.status or Status.NO_SOLUTION
+        return Answer(status, None, None, None, found.bound, found.limit, found.message), found.certificate
     with clock.phase("verify"):
         verdict = kind.verification.verify(problem, found.plan)
     if not verdict.ok:
         raise VerificationError(f"{solver} returned a plan that breaks {verdict.violations[0]}")
     stages = tuple(
-        Stage(stage.term, verdict.terms[stage.term], _below(stage.bound, verdict.terms[stage.term]))
+        Stage(stage.term, verdict.terms[stage.term], _within(Sense.MIN, stage.bound, verdict.terms[stage.term]))
         for stage in found.stages
     )
-    objective, bound, term = verdict.objective, _below(found.bound, verdict.objective), None
+    objective, bound, term = verdict.objective, _within(sense, found.bound, verdict.objective), None
     if stages:
         open_stages = (stage for stage in stages if not within_gap(stage.objective, stage.bound, stop.gap))
         headline = next(open_stages, stages[-1])
         assert headline.objective is not None
         objective, bound, term = headline.objective, headline.bound, headline.term
     finished = not stages or len(stages) == len(problem.objective.order)
-    proven = finished and within_gap(objective, bound, stop.gap)
+    proven = finished and within_gap(objective, bound, stop.gap, sense=sense)
     status = Status.OPTIMAL if proven else Status.FEASIBLE
     limit = None if proven else found.limit
     answer = Answer(status, found.plan, verdict, objective, bound, limit, found.message, stages, term)
@@ -396,6 +426,6 @@ def _unguided(order: tuple[str, ...], found: SearchResult[Any]) -> SearchResult[
     return replace(found, bound=None, message=words, stages=stages)
 
 
-def _below(bound: float | None, objective: float) -> float | None:
-    """A bound that rounding does not lift over the objective."""
-    return None if bound is None else min(bound, objective)
+def _within(sense: Sense, bound: float | None, objective: float) -> float | None:
+    """A bound that rounding does not put on the wrong side of the objective."""
+    return None if bound is None else sense.within(bound, objective)

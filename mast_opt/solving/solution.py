@@ -13,6 +13,7 @@ from mast_opt.core.arguments import a_path, refuse
 from mast_opt.core.arrays import OTHER_INSTANCE, labels_of
 from mast_opt.core.errors import Fault, PlanError, UsageError
 from mast_opt.core.number_format import of_term, percent, plain, seconds
+from mast_opt.core.sense import Sense
 from mast_opt.core.solve_result import AGREEMENT, Event, Limit, Status, relative_gap
 from mast_opt.core.summary import Summarised, Summary
 from mast_opt.core.verdict import Conflict, Verdict
@@ -52,7 +53,7 @@ class Solution(Summarised, Generic[PlanT]):
     verdict: Verdict | None
     objective: float | None
     bound: float | None
-    """A proven lower bound on the objective, or None."""
+    """A proven bound on the objective (a lower one where it is minimised), or None."""
     limit: Limit | None
     """The limit that stopped the search, if one did."""
     message: str
@@ -78,11 +79,13 @@ class Solution(Summarised, Generic[PlanT]):
     """The labels of the instance's axes. The plan holds positions on them."""
     strategy: Mapping[str, Value] = field(default_factory=dict)
     """What the solver decided to do on this instance, where it says so."""
+    sense: Sense = Sense.MIN
+    """Whether the objective is minimised or maximised; ``bound`` lies on the other side of it."""
 
     @property
     def gap(self) -> float | None:
-        """``(objective − bound) / max(|objective|, 1e-9)``, or None if either is unknown."""
-        return relative_gap(self.objective, self.bound)
+        """``|objective − bound| / max(|objective|, 1e-9)``, or None if either is unknown."""
+        return relative_gap(self.objective, self.bound, self.sense)
 
     def _summary(self) -> Summary:
         facts = (

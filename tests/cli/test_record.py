@@ -15,6 +15,7 @@ from tests.cli.conftest import OPTIMUM, Call, write_tables
 
 KEYS = {
     "kind",
+    "sense",
     "solver",
     "versions",
     "status",
@@ -36,6 +37,7 @@ def test_a_solved_instance(call: Call, instance: Path) -> None:
     assert ended.code == 0
     assert set(record) >= KEYS
     assert record["kind"] == "data-placement"
+    assert record["sense"] == "min"
     assert record["solver"] == "highs"
     assert set(record["versions"]) >= {"mast-opt", "python", "highs"}
     assert record["status"] == "OPTIMAL"

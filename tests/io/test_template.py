@@ -43,7 +43,7 @@ def test_every_column_is_explained_and_checked(name: str, tmp_path: Path) -> Non
         for cell, column in zip(sheet[1], table.columns, strict=True):
             assert cell.comment is not None
             assert column.help in cell.comment.text
-            assert ("required" in cell.comment.text) == column.required
+            assert (cell.comment.text.splitlines()[-1] == "required") == column.required
             check = checks.get(cell.column_letter)
             if column.type is not ColumnType.LABEL:
                 assert check is not None

@@ -14,10 +14,13 @@ from numpy.typing import NDArray
 from mast_opt.core.wording import did_you_mean
 from mast_opt.io.faults import Faults, at, one_of
 from mast_opt.io.raw_table import RawTable
-from mast_opt.io.validation.quantities import LARGEST, Bools, Converted, Ints, to_base, to_text
+from mast_opt.io.validation.quantities import INFINITE, LARGEST, Bools, Converted, Ints, to_base, to_text
 from mast_opt.kind.schema import Column, ColumnType
 
+Values = NDArray[np.int64] | NDArray[np.float64] | NDArray[np.bool_]
+
 _NUMBER = r"([+-]?\d+(?:[.,]\d+)?)"
+_REAL = r"^\s*[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?\s*$"
 _DATE = re.compile(r"\d{4}-\d\d-\d\d(?:[ T].*)?")
 _PERCENTAGE = re.compile(_NUMBER + r"\s*%")
 _WITH_UNIT = re.compile(_NUMBER + r"\s*[^\W\d_]+")
@@ -60,8 +63,8 @@ class Cells:
     """Cells without a fault: a proper value, or empty where that is allowed."""
     filled: Bools
     """Cells that are not empty."""
-    values: NDArray[np.int64] | NDArray[np.bool_] | None
-    """Integers in base units, positions of choices, or truth values, defaults filled in; None for labels."""
+    values: Values | None
+    """Integers in base units, floats, positions of choices, or truth values, defaults filled in; None for labels."""
     text: pl.Series | None = None
     """For labels: the text."""
     rounded: int = 0
@@ -77,6 +80,8 @@ def convert(raw: RawTable, column: Column, faults: Faults) -> Cells:
         return reader.booleans()
     if column.type is ColumnType.CHOICE:
         return reader.choices()
+    if column.type is ColumnType.REAL:
+        return reader.reals()
     return reader.numbers()
 
 
@@ -96,7 +101,9 @@ def faulty_labels(text: pl.Series) -> Bools:
 LABEL_EXPECTED = "a label without blanks around it and without control characters"
 
 
-def _defaults(column: Column, rows: int) -> NDArray[np.int64] | NDArray[np.bool_]:
+def _defaults(column: Column, rows: int) -> Values:
+    if column.type is ColumnType.REAL:
+        return np.full(rows, column.default or 0.0, np.float64)
     if column.type is ColumnType.BOOLEAN:
         return np.full(rows, bool(column.default), np.bool_)
     return np.full(rows, column.default or 0, np.int64)
@@ -178,19 +185,38 @@ class _Reader:
         rounded = 0 if whole else int((self.good & self.filled & found.rounded).sum())
         return self._done(values, rounded)
 
+    def reals(self) -> Cells:
+        column = self.column
+        noun = "a number" + self.meaning
+        text = self.text if self.filled.all() else self.text.fill_null("0")
+        infinite = text.str.contains(INFINITE).to_numpy()
+        decimal = text.str.contains(_REAL)
+        self.refuse(~(infinite | decimal.to_numpy()), noun, number_meant)
+        self.refuse(infinite, f"a finite number{self.meaning}")
+        read = pl.select(pl.when(decimal).then(text.str.strip_chars()).otherwise(pl.lit("0"))).to_series()
+        values = read.cast(pl.Float64).to_numpy()
+        self.refuse(~np.isfinite(values), f"{noun} that a 64-bit float can hold")
+        low = values <= column.minimum if column.above else values < column.minimum
+        words = f"above {column.minimum:g}" if column.above else f"of at least {column.minimum:g}"
+        self.refuse(self.good & self.filled & low, f"{noun} {words}")
+        if column.maximum is not None:
+            high = self.good & self.filled & (values > column.maximum)
+            self.refuse(high, f"{noun} of at most {column.maximum:g}")
+        return self._done(np.where(self.good, values, 0.0))
+
     def _below(self, found: Converted) -> Bools:
         low = found.values < self.column.minimum
         if self.column.minimum == 0:
             low = found.negative
         return self.good & self.filled & low
 
-    def _done(self, values: NDArray[np.int64] | NDArray[np.bool_], rounded: int = 0) -> Cells:
+    def _done(self, values: Values, rounded: int = 0) -> Cells:
         if not self.filled.all():
             values = np.where(self.filled, values, _defaults(self.column, len(values)))
         return Cells(self.good, self.filled, values, rounded=rounded)
 
 
-def _written(value: int, column: Column) -> str:
+def _written(value: float, column: Column) -> str:
     """A limit as it would be written in the file."""
     text: str = to_text(np.array([value], np.int64), column.scale)[0]
     return text

@@ -56,6 +56,8 @@ def _column(table: Table, column: Column, tables: Tables, labels: Mapping[str, p
         text = pl.Series(column.choices, dtype=pl.String).gather(values)
     elif column.type is ColumnType.QUANTITY:
         text = to_text(values, column.scale)
+    elif column.type is ColumnType.REAL:
+        text = pl.Series(values, dtype=pl.Float64).cast(pl.String).str.replace(r"\.0$", "")
     elif column.type is ColumnType.BOOLEAN:
         text = pl.Series(values, dtype=pl.Boolean)
     else:
@@ -67,7 +69,7 @@ def _column(table: Table, column: Column, tables: Tables, labels: Mapping[str, p
 
 def is_number(column: Column) -> bool:
     """Whether cells of the column are numbers."""
-    return column.type in (ColumnType.QUANTITY, ColumnType.INTEGER)
+    return column.type in (ColumnType.QUANTITY, ColumnType.INTEGER, ColumnType.REAL)
 
 
 def digits(text: pl.Series) -> pl.Series:
@@ -85,5 +87,9 @@ def exact_numbers(text: pl.Series) -> pl.Series:
 
 def with_numbers(table: Table, frame: pl.DataFrame) -> pl.DataFrame:
     """The frame of a table, its quantities as numbers instead of decimal text."""
-    quantities = [name for name in frame.columns if table.column(name).type is ColumnType.QUANTITY]
-    return frame.with_columns(exact_numbers(frame[name]) for name in quantities)
+    of_type = {name: table.column(name).type for name in frame.columns}
+    return frame.with_columns(
+        exact_numbers(frame[name]) if type_ is ColumnType.QUANTITY else frame[name].cast(pl.Float64)
+        for name, type_ in of_type.items()
+        if type_ in (ColumnType.QUANTITY, ColumnType.REAL)
+    )

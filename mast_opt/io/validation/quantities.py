@@ -23,7 +23,7 @@ Bools = NDArray[np.bool_]
 
 _PLAIN = r"^[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)$"
 _WITH_EXPONENT = re.compile(r"\s*([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+))(?:[eE]([+-]?[0-9]+))?\s*", re.ASCII)
-_INFINITE = r"(?i)^\s*[+-]?(?:nan|inf|infinity)\s*$"
+INFINITE = r"(?i)^\s*[+-]?(?:nan|inf|infinity)\s*$"
 _GROUP = 9
 """Digits of a fraction that are handled at a time: a group times a scale of up to 10⁹ fits in 64 bits."""
 
@@ -101,7 +101,7 @@ def _convert_unusual(result: Converted, text: pl.Series, where: Ints, scale: int
     if not len(where):
         return
     unusual = text.gather(where)
-    infinite = unusual.str.contains(_INFINITE).to_numpy()
+    infinite = unusual.str.contains(INFINITE).to_numpy()
     result.infinite[where[infinite]] = True
     for index, written in zip(where[~infinite].tolist(), unusual.filter(pl.Series(~infinite)).to_list()):
         match = _WITH_EXPONENT.fullmatch(written)

@@ -114,7 +114,7 @@ class _Book:
             return _listed(list(column.choices))
         if column.type is ColumnType.INTEGER:
             return {**_at_least(column.minimum), "validate": "integer"}
-        if column.type is ColumnType.QUANTITY:
+        if column.type in (ColumnType.QUANTITY, ColumnType.REAL):
             least = column.minimum / column.scale
             if column.maximum is None:
                 return _at_least(least)
@@ -198,7 +198,7 @@ def _words(table: Table, column: Column) -> str:
 def _default(column: Column) -> str:
     if column.type is ColumnType.CHOICE:
         return column.choices[int(column.default or 0)]
-    if column.type is ColumnType.QUANTITY:
+    if column.type in (ColumnType.QUANTITY, ColumnType.REAL):
         return f"{(column.default or 0) / column.scale:g}"
     return str(column.default).lower()
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from mast_opt.core.sense import Sense
 from mast_opt.core.solve_result import Event
 from mast_opt.core.verdict import Verdict
 from mast_opt.kind.presentation import Bars, Chart, Flows, Form, Head, HeatMap, Lines, Scale, Section, Values
@@ -99,6 +100,9 @@ class Report:
     """What a reader should know before the figures."""
     bound_checked: bool | None = None
     """Was the bound in ``fields`` computed again? None where that is not known, or there is none."""
+    sense: Sense = Sense.MIN
+    policy: str = ""
+    """Of a kind whose objective has a name instead of terms."""
 
 
 def report(
@@ -140,4 +144,6 @@ def report(
         provenance=problem.provenance,
         notes=tuple(notes),
         bound_checked=bound_checked,
+        sense=problem.sense,
+        policy=problem.objective.policy,
     )

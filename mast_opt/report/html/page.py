@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from mast_opt.core.number_format import UNKNOWN, amounts, percent, plain
+from mast_opt.core.solve_result import relative_gap
 from mast_opt.kind.presentation import Form, Section
 from mast_opt.report.html.content import Report
 from mast_opt.report.html.palette import DARK, LIGHT
@@ -67,8 +68,8 @@ def _figures(report: Report) -> list[tuple[str, str]]:
         ("bound", plain(None if bound is None else float(bound)) + unchecked),
     ]
     if objective is not None and bound is not None:
-        gap = max(0.0, (float(objective) - float(bound)) / max(abs(float(objective)), 1e-9))
-        stated.append(("gap", percent(gap)))
+        stated.append(("gap", percent(relative_gap(float(objective), float(bound), report.sense))))
+    stated += [("policy", report.policy)] if report.policy else []
     stated += [(name, str(fields[name])) for name in ("solver", "status") if fields.get(name) is not None]
     return stated
 

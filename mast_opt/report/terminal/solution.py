@@ -54,7 +54,7 @@ def show_solution(
         return
     if solution.stages:
         _stages(console, solution)
-    else:
+    elif solution.verdict.terms:
         _terms(console, problem.objective.weights, solution.verdict)
     _metrics(console, solution.verdict.metrics)
     for section in kind_of(problem).presentation.sections(problem, solution.plan):
@@ -71,6 +71,7 @@ def _headline(console: Console, problem: Problem[PlanT], solution: Solution[Plan
     figures = [("solver", solver), ("time", seconds(elapsed_s))]
     changed = ", ".join(f"{name}={value_text(value)}" for name, value in solution.params.items())
     figures += [("parameters", changed)] if changed else []
+    figures += [("policy", problem.objective.policy)] if problem.objective.policy else []
     if solution.verdict is not None:
         known = [("objective", of_term(solution.objective, solution.term)), ("bound", plain(solution.bound))]
         figures = [*known, ("gap", percent(solution.gap)), *figures]

@@ -1,0 +1,27 @@
+"""Sense of an objective: whether less or more of it is better."""
+
+from __future__ import annotations
+
+import enum
+from typing import overload
+
+
+class Sense(enum.Enum):
+    """Whether an objective is minimised or maximised; a bound lies on the other side of it."""
+
+    MIN = "min"
+    MAX = "max"
+
+    @overload
+    def minimised(self, value: float) -> float: ...
+    @overload
+    def minimised(self, value: None) -> None: ...
+    @overload
+    def minimised(self, value: float | None) -> float | None: ...
+    def minimised(self, value: float | None) -> float | None:
+        """The value of an objective or bound as one that is minimised; applied twice, the value itself."""
+        return value if value is None or self is Sense.MIN else -value
+
+    def within(self, bound: float, objective: float) -> float:
+        """The bound, or the objective where rounding has put the bound on its wrong side."""
+        return min(bound, objective) if self is Sense.MIN else max(bound, objective)

@@ -1,0 +1,1 @@
+"""Analysis hooks of resource allocation: conflicts, explanations and scenarios."""

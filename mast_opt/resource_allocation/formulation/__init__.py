@@ -1,0 +1,1 @@
+"""Linear and mixed-integer programs of resource allocation, and the way from their shares to a plan."""

@@ -1,0 +1,53 @@
+"""Registration record of resource allocation (``Kind``): the problem as the layers above see it."""
+
+from __future__ import annotations
+
+from mast_opt.kind.interfaces import (
+    FormulationInterface,
+    GenerateInterface,
+    PresentationInterface,
+    SolverInterface,
+    TableInterface,
+    VerificationInterface,
+)
+from mast_opt.kind.kind import Kind
+from mast_opt.resource_allocation.formulation.formulation import base, size
+from mast_opt.resource_allocation.generate import FAMILIES
+from mast_opt.resource_allocation.methods.solver import solve_policy
+from mast_opt.resource_allocation.plan import Plan, check_plan
+from mast_opt.resource_allocation.policies import POLICIES
+from mast_opt.resource_allocation.presentation.charts import charts
+from mast_opt.resource_allocation.presentation.sections import sections
+from mast_opt.resource_allocation.problem import TERMS, ResourceAllocation
+from mast_opt.resource_allocation.tables.example import EXAMPLE
+from mast_opt.resource_allocation.tables.plan_tables import plan_from_tables, plan_to_tables
+from mast_opt.resource_allocation.tables.problem_tables import RULES, problem_from_tables, problem_to_tables
+from mast_opt.resource_allocation.tables.schema import PLAN_SCHEMA, SCHEMA
+from mast_opt.resource_allocation.verification.price_bound import certified_bound
+from mast_opt.resource_allocation.verification.verifier import verify
+
+KIND: Kind[ResourceAllocation, Plan] = Kind(
+    name=ResourceAllocation.kind,
+    title="Resource allocation: how much of which resources each running job gets",
+    problem_type=ResourceAllocation,
+    plan_type=Plan,
+    schema=SCHEMA,
+    plan_schema=PLAN_SCHEMA,
+    terms=TERMS,
+    tables=TableInterface(
+        schema=SCHEMA,
+        plan_schema=PLAN_SCHEMA,
+        rules=RULES,
+        problem_from_tables=problem_from_tables,
+        problem_to_tables=problem_to_tables,
+        plan_from_tables=plan_from_tables,
+        plan_to_tables=plan_to_tables,
+        example=EXAMPLE,
+    ),
+    formulation=FormulationInterface({"base": base}, size=size),
+    verification=VerificationInterface(verify, check_plan, certified_bound),
+    solvers=SolverInterface({}, method=solve_policy),
+    generate=GenerateInterface(FAMILIES),
+    presentation=PresentationInterface(sections, charts),
+    policies=POLICIES,
+)

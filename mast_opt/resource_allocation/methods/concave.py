@@ -1,0 +1,116 @@
+"""Nash welfare and the harmonic mean of speedups, by linear programs with tangents (Kelley's cutting planes).
+
+Each job's value is a concave function of its own rate, so tangents at a few rates enclose it; every round adds one at
+the rate of each job. The prices of the rates prove a bound that is at least as good as that of the program: for
+example Σ w·ln r ≤ Σ w·(ln(w/p) − 1) + max Σ p·r, for every p > 0.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mast_opt.kind.problem_data import Floats, Ints
+from mast_opt.mip import Mip
+from mast_opt.resource_allocation.formulation.program import OBJECTIVE, AllocationProgram, block_values
+from mast_opt.resource_allocation.methods.incumbent import Incumbent
+from mast_opt.resource_allocation.methods.levels import one_level
+from mast_opt.resource_allocation.methods.prices import prices_of
+from mast_opt.resource_allocation.methods.solves import Solves, Stopped
+from mast_opt.resource_allocation.plan import job_rates
+from mast_opt.resource_allocation.policies import NASH
+from mast_opt.resource_allocation.problem import ResourceAllocation
+
+GAP = 1e-6
+"""Relative gap at which the iteration ends, also where a larger one is asked for."""
+ROUNDS = 80
+"""Programs at most."""
+GRID = np.geomspace(0.02, 1.0, 12)
+"""Rates of the first tangents, as parts of a job's largest rate."""
+APART = 1e-9
+"""Tangents closer together than this, relative to the rate, are one."""
+
+
+def concave(problem: ResourceAllocation, solves: Solves, incumbent: Incumbent) -> str:
+    """Iterate until objective and bound agree; returns what stopped it, or nothing."""
+    shares, jobs = len(problem.configurations), len(problem.jobs)
+    level, solved, _ = one_level(problem, solves, problem.jobs.fair_rate)
+    best = incumbent.offer(solved.x[:shares]).share
+    if level <= 0:
+        return ""
+    most = np.zeros(jobs)
+    np.maximum.at(most, problem.members.job, problem.members.rate)
+    at_job, at_rate = np.repeat(np.arange(jobs), len(GRID)), np.outer(most, GRID).ravel()
+    at_job, at_rate = _with(at_job, at_rate, job_rates(problem, best))
+    for _ in range(ROUNDS):
+        mip = _program(problem, at_job, at_rate)
+        try:
+            solved = solves(mip, prices=True)
+        except Stopped as stopped:
+            return f"a limit stopped the iteration: {stopped}"
+        assert solved.prices is not None
+        weight = np.abs(block_values(mip, "progress", solved.prices, jobs))
+        incumbent.prove(prices_of(problem, mip, solved.prices, weight))
+        share = solved.x[:shares]
+        best = _on_segment(problem, best, share)
+        incumbent.offer(best)
+        if incumbent.gap() <= GAP:
+            break
+        before = len(at_job)
+        at_job, at_rate = _with(at_job, at_rate, job_rates(problem, share))
+        at_job, at_rate = _with(at_job, at_rate, job_rates(problem, best))
+        if len(at_job) == before:
+            return "the tangents cannot be told apart any more"
+    return ""
+
+
+def _program(problem: ResourceAllocation, job: Ints, rate: Floats) -> Mip:
+    """Values of the jobs' rates under tangents; for ``harmonic``, costs above them."""
+    program = AllocationProgram(problem)
+    m, p = program.m, problem
+    rates = program.rates()
+    value = m.columns("value", [p.jobs.labels], lower=-np.inf)
+    labels = tuple(str(at) for at in range(len(job)))
+    if p.objective.policy == NASH:
+        tangent = m.rows("tangent", [labels], upper=np.log(rate) - 1.0)
+        tangent.add(np.arange(len(job)), rates[job], -1.0 / rate)
+        m.term(OBJECTIVE, value, p.jobs.weight)
+    else:
+        tangent = m.rows("tangent", [labels], lower=2.0 / rate)
+        tangent.add(np.arange(len(job)), rates[job], 1.0 / rate**2)
+        m.term(OBJECTIVE, value, p.normal_rate)
+    tangent.add(np.arange(len(job)), value[job])
+    return program.build(maximise=p.objective.policy == NASH)
+
+
+def _with(job: Ints, rate: Floats, more: Floats) -> tuple[Ints, Floats]:
+    """The tangents with one more at each of these rates [J] that is above 0 and not there yet."""
+    new = np.flatnonzero(more > 0)
+    job, rate = np.concatenate([job, new]), np.concatenate([rate, more[new]])
+    order = np.lexsort((rate, job))
+    job, rate = job[order], rate[order]
+    same = np.zeros(len(job), np.bool_)
+    same[1:] = (job[1:] == job[:-1]) & (rate[1:] - rate[:-1] <= APART * rate[1:])
+    return job[~same], rate[~same]
+
+
+def _on_segment(problem: ResourceAllocation, one: Floats, other: Floats) -> Floats:
+    """The best shares between two, by bisection on the derivative: the objective is concave."""
+    start, end = job_rates(problem, one), job_rates(problem, other)
+    step = end - start
+    nash = problem.objective.policy == NASH
+
+    def slope(part: float) -> float:
+        rate = start + part * step
+        if (rate <= 0).any():
+            return -np.inf
+        if nash:
+            return float((problem.jobs.weight * step / rate).sum())
+        return float((problem.normal_rate * step / rate**2).sum())
+
+    low, high = 0.0, 1.0
+    if slope(1.0) >= 0:
+        return other
+    for _ in range(50):
+        middle = (low + high) / 2
+        low, high = (middle, high) if slope(middle) > 0 else (low, middle)
+    return one + low * (other - one)

@@ -1,0 +1,44 @@
+"""Finish-time fairness: the smallest ratio ρ at which every job can finish within ρ times its fair time.
+
+A ratio needs the rates steps/(ρ·fair − elapsed). One linear program says by which factor an allocation can exceed (or
+must miss) all of them together; its prices say at which ratio they cease to be affordable. That is a bound on every
+ratio, and the next ratio to try: Newton's method on a convex function, which converges quadratically from below.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mast_opt.resource_allocation.methods.incumbent import Incumbent
+from mast_opt.resource_allocation.methods.levels import one_level
+from mast_opt.resource_allocation.methods.solves import Solves, Stopped
+from mast_opt.resource_allocation.problem import ResourceAllocation
+
+GAP = 1e-9
+"""Relative gap at which the iteration ends."""
+ROUNDS = 60
+"""Programs at most; a handful suffices."""
+
+
+def finish_time(problem: ResourceAllocation, solves: Solves, incumbent: Incumbent) -> str:
+    """Iterate until objective and bound agree; returns what stopped it, or nothing."""
+    jobs, shares = problem.jobs, len(problem.configurations)
+    fair = problem.fair_finish_s
+    least = float((jobs.elapsed_s / fair).max())
+    slope = jobs.steps / fair
+    for round_ in range(ROUNDS):
+        try:
+            level, solved, prices = one_level(problem, solves, slope)
+        except Stopped:
+            if round_:
+                return "a limit stopped the iteration"
+            raise
+        incumbent.offer(solved.x[:shares])
+        incumbent.prove(prices)
+        if level <= 0 or incumbent.objective is None or incumbent.bound is None or incumbent.gap() <= GAP:
+            break
+        ratio = incumbent.bound
+        if not ratio > least * (1 + 1e-12):
+            ratio = (max(ratio, least) + incumbent.objective) / 2
+        slope = jobs.steps / np.maximum(ratio * fair - jobs.elapsed_s, np.finfo(float).tiny)
+    return ""

@@ -1,0 +1,76 @@
+"""Incumbent of a method: the best plan so far and the best proven bound, in the policy's own sense."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from mast_opt.core.sense import Sense
+from mast_opt.kind.problem_data import Floats
+from mast_opt.resource_allocation.formulation.feasibility import within_limits
+from mast_opt.resource_allocation.methods.prices import Prices
+from mast_opt.resource_allocation.plan import Plan
+from mast_opt.resource_allocation.problem import ResourceAllocation
+from mast_opt.resource_allocation.verification.price_bound import certified_bound
+from mast_opt.resource_allocation.verification.verifier import verify
+from mast_opt.search.interface import SearchMonitor
+
+
+class Incumbent:
+    """What is known of one solve."""
+
+    def __init__(self, problem: ResourceAllocation, watch: SearchMonitor) -> None:
+        self._problem, self._watch = problem, watch
+        self.plan: Plan | None = None
+        self.objective: float | None = None
+        self.bound: float | None = None
+        self.prices: Prices | None = None
+        """Prove the bound; None where a solver claims it."""
+
+    @property
+    def sense(self) -> Sense:
+        """Of the policy."""
+        return self._problem.sense
+
+    def offer(self, share: Floats) -> Plan:
+        """The plan of some shares, made feasible; kept where it is valid and better than the incumbent."""
+        plan = Plan.of_shares(self._problem, within_limits(self._problem, share))
+        verdict = verify(self._problem, plan)
+        if verdict.ok and (self.objective is None or self._less(verdict.objective, self.objective)):
+            self.plan, self.objective = plan, verdict.objective
+            self._watch.report(objective=verdict.objective)
+        return plan
+
+    def settle(self, plan: Plan) -> None:
+        """Make this plan the incumbent: one that is better in what the objective does not show."""
+        self.plan, self.objective = plan, verify(self._problem, plan).objective
+
+    def prove(self, prices: Prices) -> float:
+        """The bound that prices prove; kept where it is tighter."""
+        arrays: Mapping[str, Floats] = prices.arrays()
+        bound = certified_bound(self._problem, arrays)
+        if self._claimed(bound):
+            self.prices = prices
+        return bound
+
+    def claim(self, bound: float | None) -> None:
+        """A bound that a solver states."""
+        if bound is not None and self._claimed(bound):
+            self.prices = None
+
+    def gap(self) -> float:
+        """Relative gap; infinite while objective or bound is missing."""
+        if self.objective is None or self.bound is None:
+            return float("inf")
+        return abs(self.objective - self.bound) / max(abs(self.objective), 1e-9)
+
+    def _claimed(self, bound: float) -> bool:
+        if self.sense.minimised(bound) == float("inf") or abs(bound) == float("inf"):
+            return False
+        if self.bound is not None and not self._less(self.bound, bound):
+            return False
+        self.bound = bound
+        self._watch.report(bound=bound)
+        return True
+
+    def _less(self, one: float, other: float) -> bool:
+        return self.sense.minimised(one) < self.sense.minimised(other)

@@ -1,0 +1,1 @@
+"""Presentation of resource-allocation plans: tables and charts for people."""

@@ -1,0 +1,109 @@
+"""The resource-allocation problem: jobs choose among configurations under shared capacities.
+
+A configuration is a way to run one job, or several packed together; its share is a part of the time, or a choice.
+Index letters, here and everywhere: k resource, g group, j job, c configuration.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from mast_opt.core.arrays import Arrays
+from mast_opt.core.sense import Sense
+from mast_opt.kind.header import Objective, policy_faults
+from mast_opt.kind.problem_data import Floats, GroupedProblem
+from mast_opt.resource_allocation.entities import (
+    ABOVE_0,
+    Configurations,
+    Groups,
+    Jobs,
+    Members,
+    Resources,
+    Uses,
+)
+from mast_opt.resource_allocation.policies import FIFO, HIERARCHICAL, NEEDS_STEPS, POLICIES, RATE_PER_COST
+
+if TYPE_CHECKING:
+    from mast_opt.resource_allocation.plan import Plan  # noqa: F401 - named in a string below
+
+TERMS: Mapping[str, float] = {}
+"""The objective is a policy, and has no weighted terms."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ResourceAllocation(GroupedProblem["Plan"]):
+    """One instance, validated and read-only. K, G, J, C count resources, groups, jobs, configurations.
+
+    Raises:
+        InstanceError: groups that do not fit one another, a job without a configuration, a configuration without a
+            job, or what the policy needs and the jobs do not state; it lists every fault.
+    """
+
+    kind: ClassVar[str] = "resource-allocation"
+    WEIGHTS = TERMS
+    TYPES: ClassVar[Mapping[str, type]] = {
+        "name": str,
+        "resources": Resources,
+        "groups": Groups,
+        "jobs": Jobs,
+        "configurations": Configurations,
+        "members": Members,
+        "uses": Uses,
+        "whole": bool,
+        "objective": Objective,
+        "provenance": str,
+    }
+
+    name: str
+    resources: Resources
+    groups: Groups
+    jobs: Jobs
+    configurations: Configurations
+    members: Members
+    uses: Uses
+    whole: bool
+    """Is every share 0 or 1?"""
+    objective: Objective
+    """Names the policy, one of ``POLICIES``."""
+    provenance: str = ""
+
+    def _check_rows(self, check: Arrays) -> None:
+        check.faults += policy_faults(self.objective, POLICIES)
+        for axis, other in (("job", "configuration"), ("configuration", "job")):
+            labels = self.labels_of(f"{axis}s")
+            lone = np.flatnonzero(np.bincount(getattr(self.members, axis), minlength=len(labels)) == 0)
+            if len(lone):
+                words = f"a {other} in members for each {axis}"
+                check.fault(f"{axis}s[{labels[lone[0]]}]", words, f"{len(lone)} without")
+        policy = self.objective.policy
+        if policy in NEEDS_STEPS:
+            check.wrong("jobs.steps", self.jobs.steps <= 0, f"{ABOVE_0}: {policy} needs the work that is left")
+        if policy == RATE_PER_COST:
+            check.wrong("configurations.cost", self.configurations.cost <= 0, f"{ABOVE_0}: {policy} divides by it")
+        if policy == HIERARCHICAL:
+            check.wrong("jobs.group", self.jobs.group >= len(self.groups), f"a group for each job: {policy} needs it")
+
+    @property
+    def sense(self) -> Sense:
+        """Whether the policy maximises or minimises."""
+        return POLICIES[self.objective.policy].sense
+
+    @property
+    def fifo(self) -> bool:
+        """Whether the objective serves the jobs of a group one after another."""
+        return self.objective.inside == FIFO
+
+    @cached_property
+    def normal_rate(self) -> Floats:
+        """[J] the rate at which a job's normalised rate is 1 in ``max-min``: weight · fair_rate."""
+        return self.jobs.weight * self.jobs.fair_rate
+
+    @cached_property
+    def fair_finish_s(self) -> Floats:
+        """[J] when the job would finish under an equal split: fair_elapsed_s + steps/fair_rate."""
+        return self.jobs.fair_elapsed_s + self.jobs.steps / self.jobs.fair_rate

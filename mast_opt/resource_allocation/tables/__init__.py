@@ -1,0 +1,1 @@
+"""Tables of resource allocation: schemas, the problem and plans from tables and back, an example, warnings."""

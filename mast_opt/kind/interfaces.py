@@ -106,11 +106,11 @@ class SolverInterface:
 
     heuristics: Mapping[str, HeuristicSolver]
     """By name."""
+    live: Callable[[], tuple[Rehearsal, ...]] = tuple
+    """What compiles the kernels of live objects, such as ``Fleet``, that no heuristic needs."""
     method: Heuristic | None = None
     """How a MIP backend, the ``mip_solver`` of the context, solves a problem of a kind whose objective is no single
     program; the formulations are then for export. None: the backend gets the formulation."""
-    live: Callable[[], tuple[Rehearsal, ...]] = tuple
-    """What compiles the kernels of live objects, such as ``Fleet``, that no heuristic needs."""
 
     @property
     def constructive(self) -> frozenset[str]:

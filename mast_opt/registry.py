@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from mast_opt.server_assignment import ServerAssignment
     from mast_opt.task_reassignment import TaskReassignment
 
-KindName: TypeAlias = Literal["data-placement", "job-placement", "server-assignment", "task-reassignment"] | str
+KindName: TypeAlias = (
+    Literal["data-placement", "job-placement", "server-assignment", "task-reassignment", "resource-allocation"] | str
+)
 """The name of a kind. Editors complete the names there are."""
 SolverName: TypeAlias = (
     Literal[

@@ -89,6 +89,8 @@ def _ranked(
         if abs(after.terms[name] - value) > SAME * max(1.0, abs(value))
     }
     rank = _rank(problem.objective, before, terms)
+    if problem.objective.policy:
+        rank = (problem.sense.minimised(after.objective - before.objective),)
     at = next((at for at, value in enumerate(rank) if value), 0)
     decides = problem.objective.order[at] if problem.objective.lexicographic and rank[at] else None
     broken.sort(key=lambda violation: not choices.lasting(violation))

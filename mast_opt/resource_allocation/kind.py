@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from mast_opt.kind.analysis_hooks import AnalysisHooks
 from mast_opt.kind.interfaces import (
+    AnalysisInterface,
     FormulationInterface,
     GenerateInterface,
     PresentationInterface,
@@ -11,6 +13,7 @@ from mast_opt.kind.interfaces import (
     VerificationInterface,
 )
 from mast_opt.kind.kind import Kind
+from mast_opt.resource_allocation.analysis.static_conflicts import conflicts
 from mast_opt.resource_allocation.formulation.formulation import base, size
 from mast_opt.resource_allocation.generate import FAMILIES
 from mast_opt.resource_allocation.methods.solver import solve_policy
@@ -25,6 +28,13 @@ from mast_opt.resource_allocation.tables.problem_tables import RULES, problem_fr
 from mast_opt.resource_allocation.tables.schema import PLAN_SCHEMA, SCHEMA
 from mast_opt.resource_allocation.verification.price_bound import certified_bound
 from mast_opt.resource_allocation.verification.verifier import verify
+
+
+def _hooks() -> AnalysisHooks:
+    from mast_opt.resource_allocation.analysis.hooks import QUESTIONS  # only when something is asked
+
+    return QUESTIONS
+
 
 KIND: Kind[ResourceAllocation, Plan] = Kind(
     name=ResourceAllocation.kind,
@@ -47,5 +57,6 @@ KIND: Kind[ResourceAllocation, Plan] = Kind(
     solvers=SolverInterface({}, method=solve_policy),
     generate=GenerateInterface(FAMILIES),
     presentation=PresentationInterface(sections, charts),
+    analysis=AnalysisInterface(conflicts=conflicts, hooks=_hooks),
     policies=POLICIES,
 )

@@ -8,12 +8,12 @@ import numpy as np
 
 from mast_opt.core.arrays import OTHER_INSTANCE, Arrays, reals
 from mast_opt.core.errors import PlanError
-from mast_opt.kind.problem_data import Floats
+from mast_opt.kind.problem_data import Decisions, Floats
 from mast_opt.resource_allocation.problem import ResourceAllocation
 
 
-@dataclass(frozen=True, eq=False)
-class Plan:
+@dataclass(frozen=True, eq=False, repr=False)
+class Plan(Decisions):
     """The decisions. Raises PlanError for arrays of another type or shape, or numbers that are not finite."""
 
     share: Floats

@@ -61,6 +61,7 @@ def small(kind: str) -> Any:
         "job-placement": {"regions": 2, "clusters": 2, "servers": 3, "fill_percent": 80},
         "server-assignment": {"servers": 20, "reservations": 3, "datacenters": 2},
         "task-reassignment": {"processes": 12, "machines": 4, "resources": 2},
+        "resource-allocation": {"jobs": 5, "types": 2},
     }[kind]
     return mast_opt.generate(kind, None, seed=3, **sizes)
 

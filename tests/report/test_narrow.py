@@ -73,6 +73,7 @@ LOSSES: dict[str, dict[str, object]] = {
     "job-placement": {"lose_regions": ["us-east"]},
     "server-assignment": {"lose_switchboards": ["board-1"]},
     "task-reassignment": {"drain_machines": ["m1"]},
+    "resource-allocation": {"lose_resources": ["k80"]},
 }
 
 

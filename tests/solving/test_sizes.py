@@ -46,7 +46,7 @@ def test_what_does_not_fit_is_never_begun(name: str, monkeypatch: pytest.MonkeyP
         name,
         f"{size.columns:,} columns",
         f"{size.entries:,} coefficients",
-        next(iter(kind.solvers.heuristics)),
+        next(iter(kind.solvers.heuristics), ""),
     ):
         assert part in str(refused.value)
     with pytest.raises(Begun):

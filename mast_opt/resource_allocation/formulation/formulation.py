@@ -94,15 +94,17 @@ def level_weights(problem: ResourceAllocation, done: np.ndarray[tuple[int], np.d
 
 
 def size(problem: ResourceAllocation) -> Size:
-    """Of the base formulation, all floors counted."""
-    members, jobs = len(problem.members), len(problem.jobs)
+    """Exact but for jobs that a level leaves out, which count."""
+    p, members, jobs = problem, len(problem.members), len(problem.jobs)
+    floors, group_floors = p.jobs.min_rate > 0, np.append(p.groups.min_rate > 0, False)
+    levels = p.objective.policy in LEVELS
     return Size.of(
-        {"share": len(problem.configurations), "level": 1},
+        {"share": len(problem.configurations), "level": int(levels)},
         {
             "one": (jobs, members),
             "capacity": (len(problem.resources), len(problem.uses)),
-            "floor": (jobs, members),
-            "group_floor": (len(problem.groups), members),
-            "reach": (jobs, members + jobs),
+            "floor": (int(floors.sum()), int(floors[p.members.job].sum())),
+            "group_floor": (int(group_floors.sum()), int(group_floors[p.jobs.group][p.members.job].sum())),
+            "reach": (jobs * levels, (members + jobs) * levels),
         },
     )

@@ -4,27 +4,35 @@ from __future__ import annotations
 
 import numpy as np
 
-from mast_opt.kind.presentation import Bars, Chart, Lines, Scale
+from mast_opt.kind.presentation import Chart, HeatMap, Lines, Scale, grid
+from mast_opt.kind.problem_data import Floats
 from mast_opt.resource_allocation.plan import Plan
 from mast_opt.resource_allocation.problem import ResourceAllocation
 from mast_opt.resource_allocation.verification.measures import Measure
 
 
 def charts(problem: ResourceAllocation, plan: Plan) -> tuple[Chart, ...]:
-    """Use of each resource, and the normalised rates of all jobs in ascending order."""
+    """Use of each resource by groups of jobs, and the normalised rates of all jobs in ascending order."""
     p, measure = problem, Measure(problem, plan)
-    fill = [
-        float(used / there) if there > 0 else None for used, there in zip(measure.use, p.resources.amount, strict=True)
-    ]
     normal = np.sort(measure.rate / p.normal_rate)
     points = tuple((float(at + 1) / len(normal), float(rate)) for at, rate in enumerate(normal))
+    use = _use(p, plan)
+    names = (*p.groups.labels, "in no group") if len(p.groups) else ("all jobs",)
+    rows = [
+        [float(used / there) if there > 0 else None for used in row]
+        for row, there in zip(use.tolist(), p.resources.amount.tolist(), strict=True)
+    ]
     return (
-        Bars(
+        HeatMap(
             "Use of the resources",
             "resource",
-            p.resources.labels,
-            (("used share", tuple(fill)),),
-            scale=Scale.FILL,
+            "group",
+            (*p.resources.labels,),
+            (*names, "together"),
+            None,
+            grid([[*row, None if None in row else sum(filter(None, row))] for row in rows]),
+            Scale.FILL,
+            "What several jobs of a configuration use is split evenly among them.",
         ),
         Lines(
             "Rates over those of an equal split",
@@ -34,3 +42,14 @@ def charts(problem: ResourceAllocation, plan: Plan) -> tuple[Chart, ...]:
             "The jobs in ascending order of rate/(weight · fair rate).",
         ),
     )
+
+
+def _use(p: ResourceAllocation, plan: Plan) -> Floats:
+    """[K, groups and none] how much of each resource each group uses."""
+    size = np.bincount(p.members.configuration, minlength=len(p.configurations))
+    part = np.zeros((len(p.configurations), len(p.groups) + 1))
+    np.add.at(part, (p.members.configuration, p.jobs.group[p.members.job]), 1.0 / size[p.members.configuration])
+    use = np.zeros((len(p.resources), len(p.groups) + 1))
+    at = p.uses.configuration
+    np.add.at(use, p.uses.resource, (p.uses.amount * plan.share[at])[:, None] * part[at])
+    return use

@@ -61,7 +61,7 @@ def test_egress_beyond_what_a_mip_solver_can_settle_is_refused() -> None:
 def test_rules_that_do_not_look_at_costs_or_remote_reads_are_refused_where_these_differ() -> None:
     _, problem = small("job-placement", "features")
     problem = replace(problem, remote_reads=False)
-    assert problem.cost_micro.any()
+    assert problem.costs.cost_micro.any()
     with pytest.raises(
         UnsupportedOption, match=r"federated does not price cost.*Choose exhaustive, exhaustive\+repair"
     ):

@@ -78,6 +78,7 @@ def refresh(state: EngineState, s: int) -> None:
 
 @entry
 def refresh_all(state: EngineState) -> None:
+    """Recompute what every server has, and what could be had there by stopping jobs."""
     for s in range(state.server.shape[1]):
         refresh(state, s)
         refresh_reclaim(state, s)

@@ -42,6 +42,7 @@ class NegativeCache:
         )
 
     def remember(self, job: Request, stamp: int = 0) -> None:
+        """Note that the request fits nowhere in the state of this stamp."""
         key = self._key(job)
         then, asked = self._asked.get(key, (stamp, []))
         if then != stamp or len(asked) >= MOST_KEPT:

@@ -168,7 +168,7 @@ class _RuinAndRecreate:
         return np.append(self.tools.rng.choice(np.delete(clusters, at), width - 1, replace=False), at)
 
     def _differs_from_relaxation(self) -> Bools:
-        """[J] is the job elsewhere than the relaxation would send it, or does that split it?"""
+        """Mask [J] of the jobs that are elsewhere than the relaxation would send them, or that it splits."""
         there = np.full(len(self.p.jobs), -2)
         for j, at in self.best.placed.items():
             there[j] = self.best.cluster_of(at)

@@ -167,7 +167,7 @@ class RasSearch:
         self.whole_s = self.whole_at - began
 
     def _enough(self, bound: float) -> bool:
-        """Would it prove the asked gap?"""
+        """Whether the bound would prove the asked gap."""
         gap = relative_gap(self.shown, self._alone(bound))
         return gap is not None and gap <= self.watch.stop.gap * (1 - 1e-6)
 
@@ -248,6 +248,7 @@ class RasSearch:
         return expand(self.p, self.relaxed.pairs, count)
 
     def state(self, count: Ints) -> RasState:
+        """The search state of these counts [P]."""
         return state_of(self.fleet, self.size, count)
 
     def _lp_limits(self, at_most_s: float | None) -> SolveParams:

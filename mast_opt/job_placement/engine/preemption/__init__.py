@@ -1,0 +1,1 @@
+"""Which running jobs to stop for a job: candidates, bounds of groups, and exact searches on servers and groups."""

@@ -137,20 +137,12 @@ def _search_sets(
         nodes += 1
         proven &= _update(state, group, job, best // LEVELS, tree)
         bound, level = _relaxed(state, group, job, tree)
-        spent = 0
-        for local in range(len(status)):
-            if status[local] == IN:
-                spent += state.job[J_COST, group.job[local]]
-        bound = bound + spent * LEVELS if bound < NEVER else NEVER
+        bound = bound + _spent(state, group, status) * LEVELS if bound < NEVER else NEVER
         branch = -1
         if bound < best:
             value, branch = _realised(state, group, job, status, chosen, level)
             if value < best:
-                best, count = value, 0
-                for local in range(len(chosen)):
-                    if chosen[local] > 0 or status[local] == IN:
-                        jobs[count] = group.job[local]
-                        count += 1
+                best, count = value, _list_stopped(group, status, chosen, jobs)
         if bound < best and branch >= 0 and nodes < budget:
             path[depth] = branch
             depth += 1
@@ -166,6 +158,27 @@ def _search_sets(
         if nodes >= budget:
             return best, count, nodes, False
         _decide(group, status, stale, path[depth - 1], OUT)
+
+
+@kernel
+def _spent(state: EngineState, group: Group, status: Ints) -> int:
+    """Cost of the jobs that are decided to be stopped."""
+    spent = 0
+    for local in range(len(status)):
+        if status[local] == IN:
+            spent += state.job[J_COST, group.job[local]]
+    return spent
+
+
+@kernel
+def _list_stopped(group: Group, status: Ints, chosen: Ints, jobs: Ints) -> int:
+    """Write into ``jobs`` those that are chosen or decided to be stopped; returns how many they are."""
+    count = 0
+    for local in range(len(chosen)):
+        if chosen[local] > 0 or status[local] == IN:
+            jobs[count] = group.job[local]
+            count += 1
+    return count
 
 
 @kernel
@@ -211,12 +224,8 @@ def _relaxed(state: EngineState, group: Group, job: Request, tree: Tree) -> tupl
     fronts = tree.fronts
     size = len(fronts.base)
     tree.chosen[:] = 0
-    best, level, begin, end = NEVER, SERVER, 0, 0
-    for i in range(size):
-        if fronts.base[i] + fronts.extra[i] >= job.tasks:
-            cost = fronts.cost[i, max(0, job.tasks - fronts.base[i])]
-            if cost * LEVELS + excess(SERVER, job) < best:
-                best, level, begin, end = cost * LEVELS + excess(SERVER, job), SERVER, i, i + 1
+    best, begin = _one_server(fronts, job)
+    level, end = SERVER, begin + 1
     if job.within >= RACK:
         low = 0
         while low < size:
@@ -234,6 +243,18 @@ def _relaxed(state: EngineState, group: Group, job: Request, tree: Tree) -> tupl
     if best < NEVER:
         _mark(group, tree, begin, end, job.tasks)
     return best, level
+
+
+@kernel
+def _one_server(fronts: Frontiers, job: Request) -> tuple[int, int]:
+    """(value, server) of the cheapest choice of one server, or NEVER."""
+    best, server = NEVER, 0
+    for i in range(len(fronts.base)):
+        if fronts.base[i] + fronts.extra[i] >= job.tasks:
+            cost = fronts.cost[i, max(0, job.tasks - fronts.base[i])]
+            if cost * LEVELS + excess(SERVER, job) < best:
+                best, server = cost * LEVELS + excess(SERVER, job), i
+    return best, server
 
 
 @kernel

@@ -11,6 +11,7 @@ from mast_opt.server_assignment.problem import Ints
 from mast_opt.server_assignment.ras.lagrangian.integer_subproblem import Claim, least_cost, tabulated
 from mast_opt.server_assignment.ras.lagrangian.multiple_choice_knapsack import Knapsack
 from mast_opt.server_assignment.ras.lagrangian.relaxation import Relaxed, SearchStopped
+from mast_opt.server_assignment.ras.lagrangian.reservation_subproblem import ServerPrices
 from mast_opt.server_assignment.ras.params import IntegerBoundParams
 from mast_opt.server_assignment.verification.certificate import MOST_CELLS, Certificate, Prices
 
@@ -156,9 +157,7 @@ class _Counting:
             r.offers,
             r.offers.start[q],
             r.offers.start[q + 1],
-            self.uncharged,
-            r.in_use,
-            r.idle,
+            ServerPrices(self.uncharged, r.in_use, r.idle),
             unit,
             r.limits.limit[q],
             r.limits.steep[q],

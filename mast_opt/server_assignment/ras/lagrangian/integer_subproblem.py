@@ -14,12 +14,13 @@ import numpy as np
 
 from mast_opt.core.arrays import FloatArray
 from mast_opt.core.jit import compiled, kernel
-from mast_opt.server_assignment.ras.lagrangian.reservation_subproblem import PricedItems
+from mast_opt.server_assignment.problem import Ints
+from mast_opt.server_assignment.ras.lagrangian.reservation_subproblem import PricedItems, ServerPrices
 from mast_opt.server_assignment.ras.params import IntegerBoundParams
 
 
 @kernel
-def _add(least, reach, cells, units, number, price):
+def _add(least: FloatArray, reach: int, cells: int, units: int, number: int, price: float) -> int:
     """Up to ``number`` servers of so many units at one price each, in portions that double: any count is a sum of some.
     Returns how far amounts reach then."""
     portion = 1
@@ -37,7 +38,15 @@ def _add(least, reach, cells, units, number, price):
 
 
 @kernel
-def _amounts(o: PricedItems, first, last, cost, in_use_price, idle_price, unit, cells, least):
+def _amounts(
+    o: PricedItems,
+    first: int,
+    last: int,
+    prices: ServerPrices,
+    unit: int,
+    cells: int,
+    least: FloatArray,
+) -> None:
     """``least`` [cells]: least cost of holding exactly so many units at a switchboard."""
     reach = 0
     least[0] = 0.0
@@ -47,13 +56,23 @@ def _amounts(o: PricedItems, first, last, cost, in_use_price, idle_price, unit, 
         units = o.worth[n] // unit
         if units == 0:
             continue
-        reach = _add(least, reach, cells, units, o.in_use[n], cost[n] - in_use_price)
-        reach = _add(least, reach, cells, units, o.idle[n], cost[n] - idle_price)
-        reach = _add(least, reach, cells, units, o.most[n] - o.in_use[n] - o.idle[n], cost[n])
+        reach = _add(least, reach, cells, units, o.in_use[n], prices.each[n] - prices.in_use)
+        reach = _add(least, reach, cells, units, o.idle[n], prices.each[n] - prices.idle)
+        reach = _add(least, reach, cells, units, o.most[n] - o.in_use[n] - o.idle[n], prices.each[n])
 
 
 @compiled
-def tabulated(o: PricedItems, first, end, cost, in_use_price, idle_price, unit, limit, steep, cap, base):
+def tabulated(
+    o: PricedItems,
+    first: int,
+    end: int,
+    prices: ServerPrices,
+    unit: int,
+    limit: float,
+    steep: FloatArray,
+    cap: FloatArray,
+    base: FloatArray,
+) -> None:
     """The rows of ``base`` [·, cells] for the switchboards of the offers from ``first`` to ``end``: the least cost of
     every amount there, with what is above ``limit`` at the price ``steep`` [B] and nothing above ``cap`` [B]."""
     cells, row = base.shape[1], 0
@@ -61,7 +80,7 @@ def tabulated(o: PricedItems, first, end, cost, in_use_price, idle_price, unit, 
         last, b = first, o.board[first]
         while last < end and o.board[last] == b:
             last += 1
-        _amounts(o, first, last, cost, in_use_price, idle_price, unit, cells, base[row])
+        _amounts(o, first, last, prices, unit, cells, base[row])
         for c in range(cells):
             held = float(c * unit)
             if held > cap[b]:
@@ -73,7 +92,7 @@ def tabulated(o: PricedItems, first, end, cost, in_use_price, idle_price, unit, 
 
 
 @compiled
-def raised(base, gain, total):
+def raised(base: FloatArray, gain: float, total: FloatArray) -> None:
     """``total`` [cells]: the least cost with at most so many units at a switchboard, each unit worth ``gain``."""
     boards, cells = base.shape
     for c in range(cells):
@@ -86,7 +105,7 @@ def raised(base, gain, total):
 
 
 @kernel
-def _corners(row, level, corner):
+def _corners(row: FloatArray, level: int, corner: Ints) -> int:
     """Where the lower convex hull of a row's amounts up to a level has its corners; returns how many."""
     count = 0
     for c in range(level + 1):
@@ -103,7 +122,7 @@ def _corners(row, level, corner):
 
 
 @compiled
-def dearest_gain(base, level, needed, most, bisections):
+def dearest_gain(base: FloatArray, level: int, needed: float, most: float, bisections: int) -> float:
     """The price of a unit at which a level costs most: where what is held passes what is needed; at most ``most``."""
     corner = np.empty(level + 1, np.int64)
     slope, width = np.empty((2, base.shape[0] * (level + 1)))

@@ -26,7 +26,9 @@ PORTION = 10_000_000
 
 
 @compiled
-def best_gain(base, units, last, needed, most, bisections):
+def best_gain(
+    base: FloatArray, units: Ints, last: int, needed: float, most: float, bisections: int
+) -> tuple[float, float]:
     """(price of a unit, least cost at it): the price, of at most ``most``, at which amounts up to position ``last``
     cost most when so many units are needed."""
     low, high = 0.0, most
@@ -53,7 +55,7 @@ def best_gain(base, units, last, needed, most, bisections):
 
 
 @compiled
-def extended(sums, units, price, after):
+def extended(sums: FloatArray, units: Ints, price: FloatArray, after: FloatArray) -> None:
     """Lowers ``after``, the least costs of all sums, by adding one of the amounts ``units``, each at its price."""
     for k in range(len(units)):
         for s in range(len(sums)):

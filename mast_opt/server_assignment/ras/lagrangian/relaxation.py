@@ -12,7 +12,13 @@ from mast_opt.core.arrays import FloatArray
 from mast_opt.server_assignment.formulation.codec import Holdings
 from mast_opt.server_assignment.formulation.index_sets import pairs_of
 from mast_opt.server_assignment.problem import EMBEDDED, POOL, SHARE, SHARED, Ints, ServerAssignment
-from mast_opt.server_assignment.ras.lagrangian.reservation_subproblem import Limits, PricedItems, bought, cheapest
+from mast_opt.server_assignment.ras.lagrangian.reservation_subproblem import (
+    Limits,
+    PricedItems,
+    ServerPrices,
+    bought,
+    cheapest,
+)
 from mast_opt.server_assignment.ras.lagrangian.risk_bounds import around, min_risk_bounds
 from mast_opt.server_assignment.verification.certificate import Prices
 
@@ -128,10 +134,10 @@ class Relaxed:
 
     def bought(self, c: Prices, level: FloatArray) -> FloatArray:
         """[N] the servers of that least cost, in the order of the offers; fractional at the margin."""
-        cost, amount = self.cost(c), np.zeros(len(self.reservation))
+        prices, amount = ServerPrices(self.cost(c), self.in_use, self.idle), np.zeros(len(self.reservation))
         for begin, end in self.portions:
             self.look()
-            bought(self.offers, self.limits, begin, end, cost, self.in_use, self.idle, level, amount)
+            bought(self.offers, self.limits, begin, end, prices, level, amount)
         return amount
 
     def cheapest_within(
@@ -139,14 +145,13 @@ class Relaxed:
     ) -> tuple[FloatArray, FloatArray]:
         """``solved``, for the reservations from ``begin`` to ``end``, with other limits, prices and shortages."""
         least, level = np.empty((2, end - begin))
+        prices = ServerPrices(cost, self.in_use, self.idle)
         for first, last in self.portions:
             first, last = max(first, begin), min(last, end)
             if first < last:
                 self.look()
                 some = slice(first - begin, last - begin)
-                least[some], level[some] = cheapest(
-                    self.offers, limits, first, last, cost, self.in_use, self.idle, level_price, shortage
-                )
+                least[some], level[some] = cheapest(self.offers, limits, first, last, prices, level_price, shortage)
         return least, level
 
     def wasted(self, c: Prices, least: FloatArray, servers: Ints) -> FloatArray:

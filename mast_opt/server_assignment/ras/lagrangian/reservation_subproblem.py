@@ -30,6 +30,17 @@ class PricedItems(NamedTuple):
     most: Ints
 
 
+class ServerPrices(NamedTuple):
+    """What servers cost at some prices."""
+
+    each: FloatArray
+    """[N] of a server of each pair"""
+    in_use: float
+    """Of it that is saved where the server is in use by the reservation today"""
+    idle: float
+    """Of it that is saved where the reservation has the server today, idle"""
+
+
 class Limits(NamedTuple):
     """Limits on what each reservation holds at one switchboard, and the price of excess; amounts in mrru."""
 
@@ -52,18 +63,25 @@ class Limits(NamedTuple):
 
 
 @kernel
-def _items(o: PricedItems, first, last, cost, in_use_price, idle_price, width, ratio):
+def _items(
+    o: PricedItems,
+    first: int,
+    last: int,
+    prices: ServerPrices,
+    width: FloatArray,
+    ratio: FloatArray,
+) -> tuple[int, float]:
     """Pieces of the switchboard's pairs that are worth their price, best first; returns (pieces, what worthless
     servers cost)."""
     count, worthless = 0, 0.0
     for n in range(first, last):
         for piece in range(3):
             if piece == 0:
-                amount, price = o.in_use[n], cost[n] - in_use_price
+                amount, price = o.in_use[n], prices.each[n] - prices.in_use
             elif piece == 1:
-                amount, price = o.idle[n], cost[n] - idle_price
+                amount, price = o.idle[n], prices.each[n] - prices.idle
             else:
-                amount, price = o.most[n] - o.in_use[n] - o.idle[n], cost[n]
+                amount, price = o.most[n] - o.in_use[n] - o.idle[n], prices.each[n]
             if amount <= 0 or price >= 0.0:
                 continue
             if o.worth[n] == 0:
@@ -80,7 +98,16 @@ def _items(o: PricedItems, first, last, cost, in_use_price, idle_price, width, r
 
 
 @kernel
-def _events(count, width, ratio, border, price, at, jump, events):
+def _events(
+    count: int,
+    width: FloatArray,
+    ratio: FloatArray,
+    border: FloatArray,
+    price: FloatArray,
+    at: FloatArray,
+    jump: FloatArray,
+    events: int,
+) -> tuple[int, float, float]:
     """Adds where the slope of a switchboard's cost changes; returns (events, slope at 0, cost at the end)."""
     if count == 0:
         return events, 0.0, 0.0
@@ -115,11 +142,42 @@ def _events(count, width, ratio, border, price, at, jump, events):
     return events, begin, cost
 
 
+@kernel
+def _sweep(
+    order: Ints, at: FloatArray, jump: FloatArray, events: int, slope: float, floor: float, shortage: float
+) -> tuple[float, float]:
+    """(least, level): the minimum over L, with the slope at 0 and its changes; below ``floor`` there is a shortage."""
+    value, position, lowest, above, level = 0.0, 0.0, 0.0, np.inf, 0.0
+    for k in range(events + 1):
+        reach = at[order[k]] if k < events else max(position, floor)
+        if position <= floor <= reach:
+            above = min(above, value + slope * (floor - position))
+            if floor == 0.0:
+                above = min(above, value)
+        value += slope * (reach - position)
+        position = reach
+        if value < lowest:
+            lowest, level = value, position
+        if position >= floor and value < above:
+            above, level = value, position
+        if k < events:
+            slope += jump[order[k]]
+    return min(above, lowest + shortage), level
+
+
 @compiled
-def cheapest(o: PricedItems, bounds: Limits, begin_q, end_q, cost, in_use_price, idle_price, level_price, shortage):
+def cheapest(
+    o: PricedItems,
+    bounds: Limits,
+    begin_q: int,
+    end_q: int,
+    prices: ServerPrices,
+    level_price: FloatArray,
+    shortage: FloatArray,
+) -> tuple[FloatArray, FloatArray]:
     """(least, level) of the reservations from ``begin_q`` to ``end_q``: what servers cost at least, and at which L.
 
-    ``cost`` [N]: of a server; ``level_price`` [Q]: of L, per mrru; ``shortage`` [Q]: what it costs at least to stay
+    ``level_price`` [Q]: of L, per mrru; ``shortage`` [Q]: what it costs at least to stay
     below ``least``.
     """
     every_least, every_level = np.zeros(end_q - begin_q), np.zeros(end_q - begin_q)
@@ -135,7 +193,7 @@ def cheapest(o: PricedItems, bounds: Limits, begin_q, end_q, cost, in_use_price,
             last, b = first, o.board[first]
             while last < o.start[q + 1] and o.board[last] == b:
                 last += 1
-            count, worthless = _items(o, first, last, cost, in_use_price, idle_price, width, ratio)
+            count, worthless = _items(o, first, last, prices, width, ratio)
             border[0], border[1], border[2] = bounds.low[q], bounds.high[q], bounds.cap[q, b]
             price[1], price[2] = bounds.share[q] * bounds.steep[q, b], bounds.steep[q, b]
             events, begin, whole = _events(count, width, ratio, border, price, at, jump, events)
@@ -148,28 +206,21 @@ def cheapest(o: PricedItems, bounds: Limits, begin_q, end_q, cost, in_use_price,
             every_least[q - begin_q] = free
             continue
         order = np.argsort(at[:events])
-        value, position, lowest, above = 0.0, 0.0, 0.0, np.inf
-        floor = float(bounds.least[q])
-        for k in range(events + 1):
-            reach = at[order[k]] if k < events else max(position, floor)
-            if position <= floor <= reach:
-                above = min(above, value + slope * (floor - position))
-                if floor == 0.0:
-                    above = min(above, value)
-            value += slope * (reach - position)
-            position = reach
-            if value < lowest:
-                lowest, every_level[q - begin_q] = value, position
-            if position >= floor and value < above:
-                above, every_level[q - begin_q] = value, position
-            if k < events:
-                slope += jump[order[k]]
-        every_least[q - begin_q] = free + min(above, lowest + shortage[q])
+        own, every_level[q - begin_q] = _sweep(order, at, jump, events, slope, float(bounds.least[q]), shortage[q])
+        every_least[q - begin_q] = free + own
     return every_least, every_level
 
 
 @compiled
-def bought(o: PricedItems, bounds: Limits, begin_q, end_q, cost, in_use_price, idle_price, level, amount):
+def bought(
+    o: PricedItems,
+    bounds: Limits,
+    begin_q: int,
+    end_q: int,
+    prices: ServerPrices,
+    level: FloatArray,
+    amount: FloatArray,
+) -> None:
     """``amount`` [N], 0 before: of the reservations from ``begin_q`` to ``end_q`` the servers of each pair at which
     ``cheapest`` is reached, with L as ``level`` [Q] says; fractional at the margin."""
     border, price = np.array([0.0, 0.0, 0.0, np.inf]), np.array([0.0, 0.0, 0.0, np.inf])
@@ -181,25 +232,39 @@ def bought(o: PricedItems, bounds: Limits, begin_q, end_q, cost, in_use_price, i
                 last += 1
             border[0], border[1], border[2] = bounds.low[q], bounds.high[q], bounds.cap[q, b]
             price[1], price[2] = bounds.share[q] * bounds.steep[q, b], bounds.steep[q, b]
-            _buy(o, first, last, cost, in_use_price, idle_price, border, price, level[q], bounds.embedded[q], amount)
+            _buy(o, first, last, prices, border, price, level[q], bounds.embedded[q], amount)
             first = last
 
 
 @kernel
-def _buy(o, first, last, cost, in_use_price, idle_price, border, price, level, embedded, amount):
+def _next_piece(o: PricedItems, n: int, have: float, prices: ServerPrices) -> tuple[float, float]:
+    """(servers, price of each) of a pair that come after those that are bought: in use, then idle, then others."""
+    if have < o.in_use[n]:
+        return o.in_use[n] - have, prices.each[n] - prices.in_use
+    if have < o.in_use[n] + o.idle[n]:
+        return o.in_use[n] + o.idle[n] - have, prices.each[n] - prices.idle
+    return o.most[n] - have, prices.each[n]
+
+
+@kernel
+def _buy(
+    o: PricedItems,
+    first: int,
+    last: int,
+    prices: ServerPrices,
+    border: FloatArray,
+    price: FloatArray,
+    level: float,
+    embedded: bool,
+    amount: FloatArray,
+) -> None:
     """The best pieces of a switchboard's pairs, one after another, until its limits or no piece is worth its price."""
     position, zone = 0.0, 0
     end = level if embedded else np.inf
     while True:
         best, slope, room = -1, 0.0, 0.0
         for n in range(first, last):
-            have = amount[n]
-            if have < o.in_use[n]:
-                piece, own = o.in_use[n] - have, cost[n] - in_use_price
-            elif have < o.in_use[n] + o.idle[n]:
-                piece, own = o.in_use[n] + o.idle[n] - have, cost[n] - idle_price
-            else:
-                piece, own = o.most[n] - have, cost[n]
+            piece, own = _next_piece(o, n, amount[n], prices)
             if piece <= 0.0 or own >= 0.0:
                 continue
             if o.worth[n] == 0:

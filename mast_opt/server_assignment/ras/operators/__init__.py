@@ -1,0 +1,1 @@
+"""Changes that the local search of ras tries, and what they cost."""

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from mast_opt.core.jit import compiled, kernel
+from mast_opt.server_assignment.problem import Ints
 from mast_opt.server_assignment.ras.state import NO_LIMIT, RasArrays, RasState
 
 
 @kernel
-def max_domain_loss(f: RasArrays, s: RasState, q):
+def max_domain_loss(f: RasArrays, s: RasState, q: int) -> int:
     """What q loses with one switchboard at most; 0 without a buffer of its own."""
     most = 0
     if f.embedded[q]:
@@ -20,29 +21,29 @@ def max_domain_loss(f: RasArrays, s: RasState, q):
 
 
 @kernel
-def short_cost(f: RasArrays, s: RasState, q, level):
+def short_cost(f: RasArrays, s: RasState, q: int, level: int) -> float:
     """Of what q lacks with ``level`` at risk, and of the level."""
     lack = max(f.asked[q] + level - s.total[q], 0)
-    cost = f.short_price * lack
+    cost: float = f.short_price * lack
     if lack > f.short_most[q]:
         cost += f.forbidden
     return cost + f.largest_price * level
 
 
 @kernel
-def excess_cost(f: RasArrays, q, b, held):
+def excess_cost(f: RasArrays, q: int, b: int, held: int) -> float:
     """Of holding so much at a switchboard."""
-    over = held - f.limit[q]
+    over: int = held - f.limit[q]
     if over <= 0:
         return 0.0
-    most = f.excess_most[q, b]
+    most: int = f.excess_most[q, b]
     if most == NO_LIMIT:
         return f.excess_price * over
     return (f.excess_price + f.repair_price) * over + (f.forbidden if over > most else 0.0)
 
 
 @kernel
-def slack_cost(f: RasArrays, s: RasState, q, d, more):
+def slack_cost(f: RasArrays, s: RasState, q: int, d: int, more: int) -> float:
     """Of affinities missed, if q held ``more`` in datacenter d."""
     cost = 0.0
     for a in range(f.near_start[q], f.near_start[q + 1]):
@@ -59,15 +60,15 @@ def slack_cost(f: RasArrays, s: RasState, q, d, more):
 
 
 @kernel
-def server_cost(f: RasArrays, n, count):
+def server_cost(f: RasArrays, n: int, count: int) -> float:
     """Of so many servers of a pair, and of what is taken from it."""
-    idle = min(max(f.in_use[n] + f.idle[n] - count, 0), f.idle[n])
-    in_use = max(f.in_use[n] - count, 0)
+    idle: int = min(max(f.in_use[n] + f.idle[n] - count, 0), f.idle[n])
+    in_use: int = max(f.in_use[n] - count, 0)
     return f.use_price * count + f.idle_price * idle + f.in_use_price * in_use
 
 
 @kernel
-def reservation_cost(f: RasArrays, s: RasState, q):
+def reservation_cost(f: RasArrays, s: RasState, q: int) -> float:
     """All that q pays for; what the pool pays for q is the pool's."""
     cost = short_cost(f, s, q, max_domain_loss(f, s, q)) + slack_cost(f, s, q, 0, 0)
     if f.limit[q] != NO_LIMIT:
@@ -79,7 +80,7 @@ def reservation_cost(f: RasArrays, s: RasState, q):
 
 
 @kernel
-def change(f: RasArrays, s: RasState, n, more):
+def change(f: RasArrays, s: RasState, n: int, more: int) -> None:
     """Give so many servers of the pair to its reservation; fewer where it is negative."""
     q, b, worth = f.reservation[n], f.board[n], f.worth[n] * more
     s.servers[n] += more
@@ -92,7 +93,7 @@ def change(f: RasArrays, s: RasState, n, more):
 
 
 @compiled
-def cost(f: RasArrays, s: RasState):
+def cost(f: RasArrays, s: RasState) -> float:
     """The objective of the state; at least ``forbidden`` where a rule is broken."""
     total = 0.0
     for q in range(len(f.asked)):
@@ -101,7 +102,7 @@ def cost(f: RasArrays, s: RasState):
 
 
 @compiled
-def change_some(f: RasArrays, s: RasState, pairs, more):
+def change_some(f: RasArrays, s: RasState, pairs: Ints, more: Ints) -> None:
     """Change several pairs."""
     for k in range(len(pairs)):
         change(f, s, pairs[k], more[k])

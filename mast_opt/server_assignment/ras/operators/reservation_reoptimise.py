@@ -7,9 +7,13 @@ from free servers where there is room below it, and what is too much is given up
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
+from mast_opt.core.arrays import FloatArray
 from mast_opt.core.jit import compiled, kernel
+from mast_opt.server_assignment.problem import Ints
 from mast_opt.server_assignment.ras.operators.delta_costs import (
     change,
     excess_cost,
@@ -22,12 +26,23 @@ from mast_opt.server_assignment.ras.operators.delta_costs import (
 from mast_opt.server_assignment.ras.state import RasArrays, RasState
 
 
+class Scratch(NamedTuple):
+    """Room for the pairs of any one reservation."""
+
+    kept: Ints
+    """Servers of each pair before a level is tried."""
+    extra: FloatArray
+    """Cost of one server more or less of each pair."""
+
+
 @kernel
-def extra_cost(f: RasArrays, s: RasState, n, more, stock_price, pool_level):
+def extra_cost(f: RasArrays, s: RasState, n: int, more: int, stock_price: FloatArray, pool_level: int) -> float:
     """Cost of ``more`` servers of a pair apart from what is guaranteed: servers, excess, affinity, stock, pool."""
     q, b = f.reservation[n], f.board[n]
     worth = f.worth[n] * more
-    cost = server_cost(f, n, s.servers[n] + more) - server_cost(f, n, s.servers[n]) + stock_price[f.stock[n]] * more
+    cost: float = (
+        server_cost(f, n, s.servers[n] + more) - server_cost(f, n, s.servers[n]) + stock_price[f.stock[n]] * more
+    )
     if worth == 0:
         return cost
     cost += excess_cost(f, q, b, s.held[q, b] + worth) - excess_cost(f, q, b, s.held[q, b])
@@ -39,7 +54,7 @@ def extra_cost(f: RasArrays, s: RasState, n, more, stock_price, pool_level):
 
 
 @kernel
-def _lower(f: RasArrays, s: RasState, q, level, stock_price, pool_level):
+def _lower(f: RasArrays, s: RasState, q: int, level: int, stock_price: FloatArray, pool_level: int) -> None:
     """Give up what a switchboard has above the level."""
     first = f.start[q]
     while first < f.start[q + 1]:
@@ -62,7 +77,16 @@ def _lower(f: RasArrays, s: RasState, q, level, stock_price, pool_level):
 
 
 @kernel
-def _extras(f: RasArrays, s: RasState, q, changed, more, stock_price, pool_level, extra):
+def _extras(
+    f: RasArrays,
+    s: RasState,
+    q: int,
+    changed: int,
+    more: int,
+    stock_price: FloatArray,
+    pool_level: int,
+    extra: FloatArray,
+) -> None:
     """``extra`` [pairs of q]: the cost of ``more`` servers of each, brought up to date after the pair ``changed`` has;
     of all, where it is negative."""
     first, last = f.start[q], f.start[q + 1]
@@ -79,7 +103,16 @@ def _extras(f: RasArrays, s: RasState, q, changed, more, stock_price, pool_level
 
 
 @kernel
-def _fill(f: RasArrays, s: RasState, q, level, stock_price, pool_level, portions, extra):
+def _fill(
+    f: RasArrays,
+    s: RasState,
+    q: int,
+    level: int,
+    stock_price: FloatArray,
+    pool_level: int,
+    portions: int,
+    extra: FloatArray,
+) -> None:
     """Take what is lacking from free servers, the least cost for what it adds first."""
     changed = -1
     while True:
@@ -112,7 +145,16 @@ def _fill(f: RasArrays, s: RasState, q, level, stock_price, pool_level, portions
 
 
 @kernel
-def _thin(f: RasArrays, s: RasState, q, level, stock_price, pool_level, portions, extra):
+def _thin(
+    f: RasArrays,
+    s: RasState,
+    q: int,
+    level: int,
+    stock_price: FloatArray,
+    pool_level: int,
+    portions: int,
+    extra: FloatArray,
+) -> None:
     """Give up what is not needed, as long as that saves something."""
     changed = -1
     while True:
@@ -133,12 +175,24 @@ def _thin(f: RasArrays, s: RasState, q, level, stock_price, pool_level, portions
 
 
 @kernel
-def _try(f: RasArrays, s: RasState, q, level, stock_price, portions, before, kept, extra, from_today, mild):
+def _try(
+    f: RasArrays,
+    s: RasState,
+    q: int,
+    level: int,
+    stock_price: FloatArray,
+    portions: int,
+    before: float,
+    scratch: Scratch,
+    from_today: bool,
+    mild: bool,
+) -> float:
     """Go to a level if that costs less; returns the cost.
 
     ``from_today``: from no more than it has today. ``mild``: without a buffer of its own it gives up only what is too
-    much, not everything. ``kept`` and ``extra`` are scratch.
+    much, not everything.
     """
+    kept, extra = scratch.kept, scratch.extra
     first, last = f.start[q], f.start[q + 1]
     pool_level = max_domain_loss(f, s, f.pool) if f.backed[q] and q != f.pool else 1 << 62
     for n in range(first, last):
@@ -161,7 +215,7 @@ def _try(f: RasArrays, s: RasState, q, level, stock_price, portions, before, kep
 
 
 @kernel
-def worth_of(f: RasArrays, s: RasState, q, stock_price):
+def worth_of(f: RasArrays, s: RasState, q: int, stock_price: FloatArray) -> float:
     """What q costs, with what the pool pays for it and the stocks at their prices."""
     cost = reservation_cost(f, s, q)
     if f.backed[q] and q != f.pool:
@@ -172,7 +226,7 @@ def worth_of(f: RasArrays, s: RasState, q, stock_price):
 
 
 @kernel
-def _least(f: RasArrays, q):
+def _least(f: RasArrays, q: int) -> int:
     """The smallest worth of a server to q; 0 if nothing is worth anything to it."""
     least = 0
     for n in range(f.start[q], f.start[q + 1]):
@@ -182,30 +236,41 @@ def _least(f: RasArrays, q):
 
 
 @kernel
-def _levels(f: RasArrays, s: RasState, q, step, hint, stock_price, tries, portions, now, kept, extra):
+def _levels(
+    f: RasArrays,
+    s: RasState,
+    q: int,
+    step: int,
+    hint: int,
+    stock_price: FloatArray,
+    tries: int,
+    portions: int,
+    now: float,
+    scratch: Scratch,
+) -> float:
     """Try levels around the hint and q's own; returns the cost."""
-    now = _try(f, s, q, max_domain_loss(f, s, q), stock_price, portions, now, kept, extra, False, False)
+    now = _try(f, s, q, max_domain_loss(f, s, q), stock_price, portions, now, scratch, False, False)
     if not f.embedded[q]:
         return now
     if hint > 0:
         for turn in range(tries):
-            now = _try(f, s, q, hint + turn * step // 2, stock_price, portions, now, kept, extra, False, False)
+            now = _try(f, s, q, hint + turn * step // 2, stock_price, portions, now, scratch, False, False)
     for _ in range(tries):
         level = max_domain_loss(f, s, q)
-        lower = _try(f, s, q, max(level - 1, 0), stock_price, portions, now, kept, extra, False, False)
+        lower = _try(f, s, q, max(level - 1, 0), stock_price, portions, now, scratch, False, False)
         if lower >= now:
-            lower = _try(f, s, q, max(level - step, 0), stock_price, portions, now, kept, extra, False, False)
+            lower = _try(f, s, q, max(level - step, 0), stock_price, portions, now, scratch, False, False)
         if lower >= now:
             break
         now = lower
     level = max_domain_loss(f, s, q)
     for turn in range(1, tries + 1):
-        now = _try(f, s, q, level + turn * step // 2, stock_price, portions, now, kept, extra, False, False)
+        now = _try(f, s, q, level + turn * step // 2, stock_price, portions, now, scratch, False, False)
     return now
 
 
 @kernel
-def _widest(f: RasArrays):
+def _widest(f: RasArrays) -> int:
     """Most pairs that a reservation has."""
     widest = 1
     for q in range(len(f.asked)):
@@ -214,30 +279,32 @@ def _widest(f: RasArrays):
 
 
 @compiled
-def settle(f: RasArrays, s: RasState, who, even, above, portions):
+def settle(f: RasArrays, s: RasState, who: Ints, even: Ints, above: int, portions: int) -> None:
     """Let some reservations fill what they lack, or give up what they have too much, at the level that they have; where
     that is not enough, up to ``above`` servers above it, or at the level ``even`` [Q] if that is higher. What is
     lacking is filled in about ``portions`` portions."""
-    kept, extra = np.empty(_widest(f), np.int64), np.empty(_widest(f))
+    scratch = Scratch(np.empty(_widest(f), np.int64), np.empty(_widest(f)))
     nothing = np.zeros(len(s.free))
     for k in range(len(who)):
         q = who[k]
         before = worth_of(f, s, q, nothing)
-        now = _try(f, s, q, max_domain_loss(f, s, q), nothing, portions, before, kept, extra, False, True)
+        now = _try(f, s, q, max_domain_loss(f, s, q), nothing, portions, before, scratch, False, True)
         own, step = max_domain_loss(f, s, q), _least(f, q)
         for more in range(1, above + 1):
             if f.embedded[q] and f.asked[q] + max_domain_loss(f, s, q) > s.total[q]:
-                now = _try(f, s, q, max(own + more * step, even[q]), nothing, portions, now, kept, extra, False, True)
+                now = _try(f, s, q, max(own + more * step, even[q]), nothing, portions, now, scratch, False, True)
 
 
 @compiled
-def reoptimise_reservation(f: RasArrays, s: RasState, who, hint, stock_price, tries, portions):
+def reoptimise_reservation(
+    f: RasArrays, s: RasState, who: Ints, hint: FloatArray, stock_price: FloatArray, tries: int, portions: int
+) -> float:
     """Let some reservations choose again, each at ``tries`` levels around ``hint`` [Q] and around its own.
 
     ``stock_price`` [K] is what a free server is worth to others. Returns how much the cost has fallen, with stocks at
     those prices.
     """
-    kept, extra = np.empty(_widest(f), np.int64), np.empty(_widest(f))
+    scratch = Scratch(np.empty(_widest(f), np.int64), np.empty(_widest(f)))
     gain = 0.0
     for k in range(len(who)):
         q = who[k]
@@ -247,10 +314,10 @@ def reoptimise_reservation(f: RasArrays, s: RasState, who, hint, stock_price, tr
         first = worth_of(f, s, q, stock_price)
         now = first
         level = int(hint[q])
-        now = _levels(f, s, q, step, level, stock_price, tries, portions, now, kept, extra)
+        now = _levels(f, s, q, step, level, stock_price, tries, portions, now, scratch)
         own = max_domain_loss(f, s, q)
-        now = _try(f, s, q, own, stock_price, portions, now, kept, extra, True, False)
+        now = _try(f, s, q, own, stock_price, portions, now, scratch, True, False)
         if f.embedded[q] and level > 0 and abs(level - own) >= step:
-            now = _try(f, s, q, level, stock_price, portions, now, kept, extra, True, False)
+            now = _try(f, s, q, level, stock_price, portions, now, scratch, True, False)
         gain += first - now
     return gain

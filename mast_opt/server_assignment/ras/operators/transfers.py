@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from mast_opt.core.arrays import FloatArray
 from mast_opt.core.jit import compiled, kernel
+from mast_opt.server_assignment.problem import Ints
 from mast_opt.server_assignment.ras.operators.delta_costs import change, max_domain_loss, reservation_cost, short_cost
 from mast_opt.server_assignment.ras.operators.reservation_reoptimise import extra_cost
 from mast_opt.server_assignment.ras.state import RasArrays, RasState
@@ -20,13 +22,14 @@ ROUNDING = 4e-15
 
 
 @kernel
-def _spare(f: RasArrays, s: RasState, q):
+def _spare(f: RasArrays, s: RasState, q: int) -> int:
     """What q is guaranteed beyond what it asks; below 0 where it lacks something."""
-    return s.total[q] - max_domain_loss(f, s, q) - f.asked[q]
+    spare: int = s.total[q] - max_domain_loss(f, s, q) - f.asked[q]
+    return spare
 
 
 @kernel
-def _missed(f: RasArrays, q, spare, worth):
+def _missed(f: RasArrays, q: int, spare: int, worth: int) -> float:
     """What it costs q at least to lack what it then does, if so much is taken from it."""
     lack = max(worth - spare, 0)
     if lack > f.short_most[q]:
@@ -35,7 +38,7 @@ def _missed(f: RasArrays, q, spare, worth):
 
 
 @kernel
-def _best(f: RasArrays, s: RasState, q, spare, nothing, tried):
+def _best(f: RasArrays, s: RasState, q: int, spare: Ints, nothing: FloatArray, tried: Ints) -> tuple[int, int]:
     """(pair of q, pair of another, estimate) of the exchange that seems to save most."""
     level, lack = max_domain_loss(f, s, q), -spare[q]
     mine, theirs, least = -1, -1, -1e-13
@@ -64,7 +67,7 @@ def _best(f: RasArrays, s: RasState, q, spare, nothing, tried):
 
 
 @kernel
-def _together(f: RasArrays, s: RasState, q, r):
+def _together(f: RasArrays, s: RasState, q: int, r: int) -> float:
     """What two reservations cost, with what the pool pays for them."""
     cost = reservation_cost(f, s, q) + reservation_cost(f, s, r)
     if f.pool != q and f.pool != r and (f.backed[q] or f.backed[r]):
@@ -73,7 +76,7 @@ def _together(f: RasArrays, s: RasState, q, r):
 
 
 @compiled
-def transfer_servers(f: RasArrays, s: RasState, q, most, failures):
+def transfer_servers(f: RasArrays, s: RasState, q: int, most: int, failures: int) -> float:
     """Let q take up to ``most`` servers, one after another, while it lacks something and fewer than ``failures``
     exchanges did not pay; returns by how much the cost has fallen.
 

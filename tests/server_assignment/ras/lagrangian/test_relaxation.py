@@ -12,7 +12,7 @@ from mast_opt.kind.header import Objective
 from mast_opt.server_assignment import ServerAssignment
 from mast_opt.server_assignment.entities import Affinities, Racks, Reservations, Servers, Switchboards
 from mast_opt.server_assignment.problem import EMBEDDED, TERMS
-from mast_opt.server_assignment.ras.lagrangian.reservation_subproblem import Limits, PricedItems, bought
+from mast_opt.server_assignment.ras.lagrangian.reservation_subproblem import Limits, PricedItems, ServerPrices, bought
 from mast_opt.server_assignment.ras.lagrangian.risk_bounds import min_risk_bounds
 from mast_opt.server_assignment.verification.certificate_bound import certified_bound
 from mast_opt.server_assignment.verification.measures import Measure
@@ -88,5 +88,5 @@ def test_what_rounding_leaves_of_a_server_is_bought_with_it() -> None:
         cap=np.array([[np.inf]]),
     )
     amount = np.zeros(2)
-    bought(offers, limits, 0, 1, np.array([-2.0, -72.0]), 0.1, 0.05, np.zeros(1), amount)
+    bought(offers, limits, 0, 1, ServerPrices(np.array([-2.0, -72.0]), 0.1, 0.05), np.zeros(1), amount)
     assert amount == pytest.approx([1.0, 2.0])

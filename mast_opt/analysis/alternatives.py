@@ -90,7 +90,8 @@ def _ranked(
     }
     rank = _rank(problem.objective, before, terms)
     if problem.objective.policy:
-        rank = (problem.sense.minimised(after.objective - before.objective),)
+        change = problem.sense.minimised(after.objective - before.objective)
+        rank = (change if abs(change) > SAME * max(1.0, abs(before.objective)) else 0.0,)
     at = next((at for at, value in enumerate(rank) if value), 0)
     decides = problem.objective.order[at] if problem.objective.lexicographic and rank[at] else None
     broken.sort(key=lambda violation: not choices.lasting(violation))

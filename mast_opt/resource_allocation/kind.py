@@ -23,6 +23,7 @@ from mast_opt.resource_allocation.presentation.charts import charts
 from mast_opt.resource_allocation.presentation.sections import sections
 from mast_opt.resource_allocation.problem import TERMS, ResourceAllocation
 from mast_opt.resource_allocation.tables.example import EXAMPLE
+from mast_opt.resource_allocation.tables.mathprog import write_dat
 from mast_opt.resource_allocation.tables.plan_tables import plan_from_tables, plan_to_tables
 from mast_opt.resource_allocation.tables.problem_tables import RULES, problem_from_tables, problem_to_tables
 from mast_opt.resource_allocation.tables.schema import PLAN_SCHEMA, SCHEMA
@@ -50,6 +51,7 @@ KIND: Kind[ResourceAllocation, Plan] = Kind(
         problem_to_tables=problem_to_tables,
         plan_from_tables=plan_from_tables,
         plan_to_tables=plan_to_tables,
+        exporters={".dat": write_dat},
         example=EXAMPLE,
     ),
     formulation=FormulationInterface({"base": base}, size=size),

@@ -122,11 +122,11 @@ def _finish_time(problem: ResourceAllocation, p: Floats, best: float) -> float:
         left = ratio * fair - elapsed
         return bool((left <= 0).any()) or math.fsum((p * steps / left).tolist()) > best
 
+    if best <= 0:
+        return math.inf
     high = 1.0
     while impossible(high):
         high *= 2.0
-        if math.isinf(high):
-            return math.inf
     for _ in range(HALVINGS):
         middle = (low + high) / 2
         if not low < middle < high:

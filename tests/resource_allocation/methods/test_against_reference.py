@@ -1,0 +1,169 @@
+"""Solved instances against brute force, SciPy on dense matrices, and bounds that certificates prove."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+import mast_opt
+from mast_opt.core.sense import Sense
+from mast_opt.core.solve_result import Status
+from mast_opt.resource_allocation.policies import EVERY_JOB_RUNS, POLICIES
+from mast_opt.resource_allocation.verification.price_bound import certified_bound
+from tests.resource_allocation.reference import Dense, every_choice, least_level, leximin_rates, value_of
+from tests.resource_allocation.support import small
+
+SEEDS = range(4)
+SMOOTH = ("nash", "harmonic")
+WHOLE = tuple(policy for policy in POLICIES if policy != "hierarchical")
+
+
+@pytest.mark.parametrize("policy", WHOLE)
+@pytest.mark.parametrize("seed", SEEDS)
+def test_whole_shares_are_the_best_of_all_choices(seed: int, policy: str) -> None:
+    problem = small(seed, policy, whole=True, jobs=3)
+    free = replace(problem.jobs, min_rate=np.where(np.arange(3) == seed % 3, problem.jobs.min_rate, 0.0))
+    problem = replace(
+        problem,
+        jobs=replace(free, required=np.zeros(3, np.bool_)),
+        resources=replace(problem.resources, amount=np.array([2.0, 1.0])),
+    )
+    values = [value_of(problem, share) for share in every_choice(problem)]
+    finite = [value for value in values if math.isfinite(value)]
+    solution = mast_opt.solve(problem, "highs", gap=0)
+    if not finite:
+        assert solution.status is Status.INFEASIBLE
+        return
+    best = max(finite) if problem.sense is Sense.MAX else min(finite)
+    assert solution.status is Status.OPTIMAL
+    assert solution.objective == pytest.approx(best, rel=1e-9, abs=1e-12)
+    assert solution.certificate is None
+
+
+@pytest.mark.parametrize("policy", ["total-rate", "rate-per-cost", "cost"])
+@pytest.mark.parametrize("seed", SEEDS)
+def test_linear_policies(seed: int, policy: str) -> None:
+    problem = small(seed, policy)
+    corners = np.eye(len(problem.configurations))
+    sign = 1 if problem.sense is Sense.MAX else -1
+    found = Dense(problem).best(sign * np.array([value_of(problem, corner) for corner in corners]))
+    assert found is not None
+    assert mast_opt.solve(problem).objective == pytest.approx(sign * found[0], rel=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_max_min_is_leximin(seed: int) -> None:
+    problem = small(seed, "max-min", jobs=5)
+    free = replace(problem.jobs, min_rate=np.zeros(5), required=np.zeros(5, np.bool_))
+    problem = replace(problem, jobs=free, groups=replace(problem.groups, min_rate=np.zeros(2)))
+    plan = mast_opt.solve(problem).plan
+    assert plan is not None
+    np.testing.assert_allclose(plan.rate, leximin_rates(problem), rtol=1e-5, atol=1e-8)
+
+
+@pytest.mark.parametrize("policy", ["makespan", "finish-time-fairness"])
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_worst_job(seed: int, policy: str) -> None:
+    problem = small(seed, policy)
+    solution = mast_opt.solve(problem)
+    assert solution.objective == pytest.approx(least_level(problem, policy != "makespan"), rel=1e-6)
+
+
+@pytest.mark.parametrize("policy", SMOOTH)
+@pytest.mark.parametrize("seed", range(2))
+def test_smooth_policies(seed: int, policy: str) -> None:
+    problem = small(seed, policy)
+    solution = mast_opt.solve(problem)
+    assert solution.plan is not None
+    assert solution.objective is not None
+    dense, sign = Dense(problem), -1 if problem.sense is Sense.MAX else 1
+    start = mast_opt.solve(replace(problem, objective=replace(problem.objective, policy="max-min"))).plan
+    assert start is not None
+    found = minimize(
+        lambda share: sign * value_of(problem, share),
+        start.share,
+        method="SLSQP",
+        bounds=[(0, 1)] * len(start.share),
+        constraints={"type": "ineq", "fun": lambda share: dense.limit - dense.upper @ share},
+        options={"ftol": 1e-12, "maxiter": 200},
+    )
+    assert (dense.upper @ found.x <= dense.limit + 1e-6).all()
+    assert sign * solution.objective <= found.fun + 2e-6 * abs(found.fun)
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_certificate_proves_the_bound(seed: int, policy: str) -> None:
+    problem = small(seed, policy)
+    solution = mast_opt.solve(problem)
+    assert solution.status is Status.OPTIMAL
+    assert solution.certificate is not None
+    assert solution.bound is not None
+    proven = certified_bound(problem, solution.certificate.arrays())
+    assert proven == pytest.approx(solution.bound, rel=1e-12)
+    assert solution.gap is not None
+    assert solution.gap <= 1e-6
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_any_prices_prove_a_bound_that_no_plan_passes(policy: str) -> None:
+    """Prices are weak where they are not those of the optimum, and never wrong."""
+    rng = np.random.default_rng(5)
+    problem = small(3, policy)
+    solution = mast_opt.solve(problem)
+    assert solution.certificate is not None
+    assert solution.objective is not None
+    exact = solution.certificate.arrays()
+    for _ in range(200):
+        arrays = {name: values * rng.lognormal(0, 0.5, len(values)) for name, values in exact.items()}
+        bound = certified_bound(problem, arrays)
+        assert problem.sense.minimised(bound - solution.objective) <= 1e-9 * abs(solution.objective)
+
+
+@pytest.mark.parametrize("policy", sorted(EVERY_JOB_RUNS))
+def test_jobs_that_cannot_run_together_with_floors_are_named(policy: str) -> None:
+    """The floor of job-1 takes the whole of the only resource that job-2 can use."""
+    names = ["job-1", "job-2", "job-3"]
+    tables = {
+        "resources": {"resource": ["gpu", "cpu"], "amount": [1.0, 1.0]},
+        "jobs": {"job": names, "min_rate": [2.0, 0.0, 0.0], "steps": [10.0, 10.0, 10.0]},
+        "configurations": {"configuration": names},
+        "members": {"configuration": names, "job": names, "rate": [2.0, 1.0, 1.0]},
+        "uses": {"configuration": names, "resource": ["gpu", "gpu", "cpu"], "amount": [1.0, 1.0, 1.0]},
+    }
+    problem = mast_opt.from_tables("resource-allocation", tables, objective={"policy": policy})
+    solution = mast_opt.solve(problem)
+    assert solution.status is Status.INFEASIBLE
+    assert solution.message.endswith("no allocation lets these run: job-2")
+    explanation = mast_opt.explain(problem)
+    assert explanation.status is Status.INFEASIBLE
+    text = "; ".join(explanation.conflict)
+    assert "gpu (1)" in text
+    assert "job-1 at a rate of at least 2" in text
+    assert "job-2 has to run" in text
+    assert explanation.repairs
+
+
+def test_floors_that_no_allocation_meets_are_explained() -> None:
+    problem = small(1, "total-rate")
+    most = np.zeros(4)
+    np.maximum.at(most, problem.members.job, problem.members.rate)
+    high = replace(problem, jobs=replace(problem.jobs, min_rate=most))
+    assert mast_opt.solve(high).status is Status.INFEASIBLE
+    explanation = mast_opt.explain(high)
+    assert explanation.status is Status.INFEASIBLE
+    assert explanation.minimal
+    assert "at a rate of at least" in "; ".join(explanation.conflict)
+    assert explanation.repairs
+
+
+def test_a_floor_above_every_configuration_is_seen_before_solving() -> None:
+    problem = small(1, "total-rate")
+    floor = np.where(np.arange(4) == 2, 1e6, 0.0)
+    solution = mast_opt.solve(replace(problem, jobs=replace(problem.jobs, min_rate=floor)))
+    assert solution.status is Status.INFEASIBLE
+    assert [conflict.index for conflict in solution.conflicts] == [("job-3",)]

@@ -86,7 +86,7 @@ def better(problem: Problem[Any], one: Verdict, other: Verdict) -> bool:
     """Whether a plan is strictly better than another."""
     order = problem.objective.order
     pairs = [(one.terms[term], other.terms[term]) for term in order] if order else [(one.objective, other.objective)]
-    for ours, theirs in pairs:
+    for ours, theirs in ((problem.sense.minimised(a), problem.sense.minimised(b)) for a, b in pairs):
         margin = TOLERANCE * max(1.0, abs(theirs))
         if ours < theirs - margin:
             return True

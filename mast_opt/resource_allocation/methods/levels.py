@@ -20,7 +20,7 @@ from mast_opt.resource_allocation.problem import ResourceAllocation
 
 SATURATED = 1e-7
 """Price of a job's rate, as a part of those of all jobs of the level, above which it is no round-off."""
-GIVE = 1e-10
+GIVE = 1e-12
 """Part of a level by which later levels may fall short of it: solvers round."""
 
 

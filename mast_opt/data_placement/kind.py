@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mast_opt.data_placement.analysis.current_state import present
+from mast_opt.data_placement.analysis.current_state import current_state
 from mast_opt.data_placement.analysis.static_conflicts import conflicts
 from mast_opt.data_placement.formulation.codec import FREEZING
 from mast_opt.data_placement.formulation.formulation import base
@@ -79,6 +79,6 @@ KIND: Kind[DataPlacement, Plan] = Kind(
     solvers=SolverInterface({"tetris": HeuristicSolver(_tetris, TETRIS, TetrisParams, rehearsals=_rehearsals)}),
     generate=GenerateInterface(FAMILIES),
     presentation=PresentationInterface(sections, charts),
-    analysis=AnalysisInterface(conflicts, current_state=present, current_plan=today, hooks=_hooks),
+    analysis=AnalysisInterface(conflicts, current_state=current_state, current_plan=today, hooks=_hooks),
     migration=MigrationInterface(migration_plan),
 )

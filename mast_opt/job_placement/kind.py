@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib import import_module
 
-from mast_opt.job_placement.analysis.current_state import present
+from mast_opt.job_placement.analysis.current_state import current_state
 from mast_opt.job_placement.exhaustive.params import ExhaustiveParams, ExhaustiveRepairParams
 from mast_opt.job_placement.exhaustive.priced_terms import BY_RULE, PRICED
 from mast_opt.job_placement.formulation.codec import FREEZING
@@ -105,6 +105,6 @@ KIND: Kind[JobPlacement, Plan] = Kind(
     solvers=SolverInterface(_SOLVERS, _live),
     generate=GenerateInterface(FAMILIES, SIZES_HELP),
     presentation=PresentationInterface(sections, charts),
-    analysis=AnalysisInterface(current_state=present, hooks=_hooks),
+    analysis=AnalysisInterface(current_state=current_state, hooks=_hooks),
     migration=MigrationInterface(migration_plan),
 )

@@ -15,7 +15,7 @@ from mast_opt.kind.interfaces import (
 )
 from mast_opt.kind.kind import Kind
 from mast_opt.search.interface import HeuristicSolver, Pricing, Rehearsal, SearchContext, SearchResult
-from mast_opt.server_assignment.analysis.current_state import present
+from mast_opt.server_assignment.analysis.current_state import current_state
 from mast_opt.server_assignment.formulation.codec import FREEZING
 from mast_opt.server_assignment.formulation.formulation import base
 from mast_opt.server_assignment.formulation.size import size
@@ -82,6 +82,6 @@ KIND: Kind[ServerAssignment, Plan] = Kind(
     ),
     generate=GenerateInterface(FAMILIES),
     presentation=PresentationInterface(sections, charts),
-    analysis=AnalysisInterface(current_state=present, current_plan=today, hooks=_hooks),
+    analysis=AnalysisInterface(current_state=current_state, current_plan=today, hooks=_hooks),
     migration=MigrationInterface(migration_plan),
 )

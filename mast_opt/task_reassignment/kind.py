@@ -15,7 +15,7 @@ from mast_opt.kind.interfaces import (
 )
 from mast_opt.kind.kind import Kind
 from mast_opt.search.interface import HeuristicSolver, Pricing, Rehearsal, SearchContext, SearchResult
-from mast_opt.task_reassignment.analysis.current_state import present
+from mast_opt.task_reassignment.analysis.current_state import current_state
 from mast_opt.task_reassignment.analysis.static_conflicts import conflicts
 from mast_opt.task_reassignment.formulation.codec import FREEZING
 from mast_opt.task_reassignment.formulation.formulation import base
@@ -84,6 +84,6 @@ KIND: Kind[TaskReassignment, Plan] = Kind(
     ),
     generate=GenerateInterface(FAMILIES),
     presentation=PresentationInterface(sections, charts),
-    analysis=AnalysisInterface(conflicts, current_state=present, current_plan=today, hooks=_hooks),
+    analysis=AnalysisInterface(conflicts, current_state=current_state, current_plan=today, hooks=_hooks),
     migration=MigrationInterface(migration_plan),
 )

@@ -21,7 +21,7 @@ _UNKNOWN_READS = ("local", "remote", "link", "sourced", "copy", "copied")
 """Limits on flows, of which an instance states nothing."""
 
 
-def present(problem: DataPlacement) -> CurrentState:
+def current_state(problem: DataPlacement) -> CurrentState:
     """How much of the work is known, and every limit that today's replicas and runs break."""
     plan = today(problem) or _without_runs(problem)
     words = _Words(problem, plan)

@@ -12,7 +12,7 @@ from mast_opt.kind.current_state import BrokenLimit, CurrentState, Known
 _RESOURCES = ((GPU, "GPUs", 1000), (CPU, "cores", 1000), (MEMORY, "GiB", 1024))
 
 
-def present(problem: JobPlacement) -> CurrentState:
+def current_state(problem: JobPlacement) -> CurrentState:
     """A running job is known if it has allocations. Servers that hold more than they have, gangs in several clusters
     and tenants over their quotas are listed."""
     p = problem

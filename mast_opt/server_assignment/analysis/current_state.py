@@ -10,7 +10,7 @@ from mast_opt.server_assignment.problem import SHARE, ServerAssignment
 from mast_opt.server_assignment.verification.measures import Measure
 
 
-def present(problem: ServerAssignment) -> CurrentState:
+def current_state(problem: ServerAssignment) -> CurrentState:
     """Every server is known: it has an owner or is free. What a plan may leave as bad as today is listed."""
     p, now = problem, Measure(problem, problem.servers.owner)
     broken = []

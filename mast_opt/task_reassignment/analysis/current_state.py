@@ -8,7 +8,7 @@ from mast_opt.task_reassignment.problem import TaskReassignment
 from mast_opt.task_reassignment.verification.verifier import verify
 
 
-def present(problem: TaskReassignment) -> CurrentState:
+def current_state(problem: TaskReassignment) -> CurrentState:
     """Every process has a machine; each limit that the initial assignment breaks is listed."""
     broken = tuple(
         BrokenLimit(

@@ -10,7 +10,7 @@ from hypothesis import given
 
 import mast_opt
 from mast_opt.data_placement import DataPlacement
-from mast_opt.data_placement.analysis.current_state import complete, known, present
+from mast_opt.data_placement.analysis.current_state import complete, current_state, known
 from mast_opt.registry import kind_of
 from tests.data_placement.strategies import problems
 from tests.data_placement.support import examples
@@ -45,7 +45,7 @@ WHOLE = replace(PROBLEM, **STATED)
 
 
 def test_a_state_that_is_known_and_keeps_every_limit() -> None:
-    state = present(WHOLE)
+    state = current_state(WHOLE)
     assert state.complete
     assert state.broken == ()
     assert [(one.what, one.known, one.of) for one in state.known] == [
@@ -61,8 +61,8 @@ def test_missing_runs_are_counted() -> None:
     assert not complete(part)
     nothing = replace(WHOLE, **{name: STATED[name][:0] for name in STATED if name != "stored"})
     assert [one.known for one in known(nothing)] == [0, 0, 0]
-    assert "where work runs is not known" in present(nothing).notes[0]
-    assert present(nothing).broken == ()
+    assert "where work runs is not known" in current_state(nothing).notes[0]
+    assert current_state(nothing).broken == ()
 
 
 def test_a_type_that_is_not_stated_is_not_known() -> None:
@@ -70,7 +70,7 @@ def test_a_type_that_is_not_stated_is_not_known() -> None:
     vague = replace(WHOLE, current_type=ints(NO_GPU, NO_GPU, NO_GPU))
     assert [one.known for one in known(vague)] == [3, 4, 65]
     assert not complete(vague)
-    assert "1 workload runs on a GPU type that is not stated" in present(vague).notes[0]
+    assert "1 workload runs on a GPU type that is not stated" in current_state(vague).notes[0]
 
 
 @pytest.mark.parametrize(
@@ -153,26 +153,26 @@ def test_a_type_that_is_not_stated_is_not_known() -> None:
 def test_each_limit_that_today_breaks_is_named(
     changes: dict[str, Any], limit: str, index: tuple[str, ...], message: str
 ) -> None:
-    broken = present(replace(WHOLE, **changes)).broken
+    broken = current_state(replace(WHOLE, **changes)).broken
     assert message in [one.message for one in broken if (one.limit, one.index) == (limit, index)]
 
 
 def test_reads_over_a_link_break_nothing() -> None:
     """images are in b alone, from where a link leads to a."""
-    assert present(replace(WHOLE, stored=grid((LOGS, A), (IMAGES, B), (VIDEO, C)))).broken == ()
+    assert current_state(replace(WHOLE, stored=grid((LOGS, A), (IMAGES, B), (VIDEO, C)))).broken == ()
 
 
 def test_a_run_on_a_type_that_is_not_accepted_is_no_known_demand() -> None:
     wrong = replace(WHOLE, current_type=ints(H100, NO_GPU, H100))
     assert [one.known for one in known(wrong)] == [3, 8, 65]
-    message = next(one.message for one in present(wrong).broken if one.limit == "run")
+    message = next(one.message for one in current_state(wrong).broken if one.limit == "run")
     assert message == "view runs in c on h100, which it does not accept"
 
 
 @examples(60)
 @given(problem=problems())
 def test_counts_and_storage_against_brute_force(problem: DataPlacement) -> None:
-    p, state = problem, present(problem)
+    p, state = problem, current_state(problem)
     accepts = {w: set(p.option_type[p.option_workload == w].tolist()) for w in range(len(p.workloads))}
     fewest = {w: int(p.option_mgpu[p.option_workload == w].min()) for w in accepts}
     shares = gpus = cores = 0.0

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from mast_opt.job_placement.analysis.current_state import present
+from mast_opt.job_placement.analysis.current_state import current_state
 from mast_opt.job_placement.migration.plan_rows import migration_plan
 from mast_opt.job_placement.plan import empty
 from mast_opt.job_placement.verification.measures import measure
@@ -78,8 +78,8 @@ def test_what_today_breaks() -> None:
     """soft holds more of all three resources of e2 than there are, and is in two clusters; its tenant has a quota of 5
     GPUs in all and of 3 on a100."""
     problem = two_clusters()
-    assert present(problem).broken == ()
-    assert [(one.what, one.known, one.of) for one in present(problem).known] == [("running jobs", 2, 2)]
+    assert current_state(problem).broken == ()
+    assert [(one.what, one.known, one.of) for one in current_state(problem).known] == [("running jobs", 2, 2)]
     crowded = replace(
         problem,
         allocations=replace(
@@ -96,7 +96,7 @@ def test_what_today_breaks() -> None:
             mgpu=np.array([5000, 3000]),
         ),
     )
-    state = present(crowded)
+    state = current_state(crowded)
     tenant = problem.tenants[0]
     assert [(one.limit, one.index, one.message) for one in state.broken] == [
         ("capacity", ("e2", "GPUs"), "server e2 is over its GPUs by 1"),
@@ -108,4 +108,4 @@ def test_what_today_breaks() -> None:
     ]
     assert [(one.what, one.known, one.of) for one in state.known] == [("running jobs", 1, 2)]
     exact = replace(crowded, quotas=replace(crowded.quotas, mgpu=np.array([6000, 5000])))
-    assert {one.limit for one in present(exact).broken} == {"capacity", "gang"}
+    assert {one.limit for one in current_state(exact).broken} == {"capacity", "gang"}

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from mast_opt.server_assignment.analysis.current_state import present
+from mast_opt.server_assignment.analysis.current_state import current_state
 from tests.server_assignment.verification.test_certificate_cases import drifting
 
 
@@ -29,7 +29,7 @@ def test_limits_that_today_breaks_and_no_others() -> None:
         servers=replace(one.servers, owner=np.array([0, 1])),
     )
     board, datacenter, kind = problem.switchboards.labels[0], problem.datacenters[0], problem.types[0]
-    state = present(problem)
+    state = current_state(problem)
     assert [(row.limit, row.index, row.message) for row in state.broken] == [
         ("worth", ("feed", kind), f"feed has 1 server of type {kind}, which are worth nothing to it"),
         ("shortfall", ("ads",), "ads lacks 1 RRU"),
@@ -43,4 +43,4 @@ def test_limits_that_today_breaks_and_no_others() -> None:
         affinities=replace(problem.affinities, reservation=np.array([1])),
         servers=replace(problem.servers, owner=np.array([2, 2])),
     )
-    assert present(fine).broken == ()
+    assert current_state(fine).broken == ()

@@ -50,7 +50,7 @@ def test_copies_are_equal_and_read_only(problem: TaskReassignment, duplicate: An
 
 
 def test_texts_are_short(problem: TaskReassignment) -> None:
-    assert repr(problem).startswith("TaskReassignment('hand': 2 resources, ")
+    assert repr(problem).startswith("TaskReassignment(name='hand', resources=2, ")
     assert repr(problem.machines).startswith("Machines(3 machines: location, ")
 
 

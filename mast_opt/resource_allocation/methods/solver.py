@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
-from mast_opt.core.solve_result import Limit, Status
+from mast_opt.core.errors import InstanceError
+from mast_opt.core.solve_result import AGREEMENT, Limit, Status
+from mast_opt.kind.problem_data import Floats
 from mast_opt.resource_allocation.formulation.formulation import LINEAR, gains
 from mast_opt.resource_allocation.formulation.program import AllocationProgram
-from mast_opt.resource_allocation.methods.concave import concave
+from mast_opt.resource_allocation.mechanisms.partial_allocation import partial_allocation, without_job
+from mast_opt.resource_allocation.methods.concave import GAP, concave
 from mast_opt.resource_allocation.methods.finish_time import finish_time
 from mast_opt.resource_allocation.methods.incumbent import Incumbent
 from mast_opt.resource_allocation.methods.levels import leximin, one_level
@@ -15,19 +20,67 @@ from mast_opt.resource_allocation.methods.prices import prices_of
 from mast_opt.resource_allocation.methods.solves import Solves, Stopped
 from mast_opt.resource_allocation.methods.whole import whole
 from mast_opt.resource_allocation.plan import Plan
-from mast_opt.resource_allocation.policies import COST, FINISH_TIME, HARMONIC, MAKESPAN, NASH, TOTAL_RATE
+from mast_opt.resource_allocation.policies import (
+    COST,
+    FINISH_TIME,
+    HARMONIC,
+    MAKESPAN,
+    NASH,
+    PARTIAL_ALLOCATION,
+    TOTAL_RATE,
+)
 from mast_opt.resource_allocation.problem import ResourceAllocation
 from mast_opt.resource_allocation.verification.verifier import verify
-from mast_opt.search.interface import SearchContext, SearchResult
+from mast_opt.search.interface import SearchContext, SearchMonitor, SearchResult
 
 
 def solve_policy(problem: ResourceAllocation, tools: SearchContext, start: Plan | None) -> SearchResult[Plan]:
-    """Solve the policy of a problem by programs that ``tools.mip_solver`` solves.
+    """Solve the policy of a problem by programs that ``tools.mip_solver`` solves, and apply its mechanism.
 
     Args:
         start: a plan to begin with; a MIP backend gets it as an incumbent where shares are whole. With fractional
             shares it is what remains if a limit comes before the first program is solved.
     """
+    result = _allocation(problem, tools, start)
+    if problem.objective.mechanism != PARTIAL_ALLOCATION or result.plan is None:
+        return result
+    return _partial(problem, tools, result, result.plan)
+
+
+def _partial(
+    problem: ResourceAllocation, tools: SearchContext, result: SearchResult[Plan], plan: Plan
+) -> SearchResult[Plan]:
+    """The result with the parts that the jobs keep; it takes one more allocation for each job."""
+    stop = replace(tools.watch.stop, gap=min(tools.watch.stop.gap, GAP))
+    rates: list[Floats] = []
+    for job, label in enumerate(problem.jobs.labels if len(problem.jobs) > 1 else ()):
+        left = None if stop.time_limit_s is None else max(tools.watch.remaining_s, 0.01)
+        watch = SearchMonitor(replace(stop, time_limit_s=left), sense=problem.sense)
+        try:
+            other = _allocation(without_job(problem, job), replace(tools, watch=watch), None)
+        except InstanceError as error:  # another job runs only next to this one
+            other = SearchResult(None, None, Limit.OTHER, str(error))
+        if other.plan is None or not _known(watch, float(problem.jobs.weight.sum())):
+            words = (
+                f"what the jobs keep is not known, since the best allocation without {label} is not: {other.message}"
+            )
+            return SearchResult(None, result.bound, other.limit or Limit.OTHER, words, result.certificate)
+        rates.append(other.plan.rate)
+    kept = partial_allocation(problem.jobs.weight, plan.rate, rates.__getitem__) if rates else plan.kept
+    return replace(result, plan=Plan.of_shares(problem, plan.share, kept))
+
+
+def _known(watch: SearchMonitor, weights: float) -> bool:
+    """Whether Σ weight·ln rate is known well enough for what the jobs keep, which is its exponential.
+
+    It may be 0, so the gap is compared with the sum of the weights.
+    """
+    if watch.objective is None or watch.bound is None:
+        return False
+    return abs(watch.objective - watch.bound) <= GAP * max(weights, abs(watch.objective)) * (1 + AGREEMENT)
+
+
+def _allocation(problem: ResourceAllocation, tools: SearchContext, start: Plan | None) -> SearchResult[Plan]:
     incumbent, solves = Incumbent(problem, tools.watch), Solves(tools)
     if start is not None and verify(problem, start).ok:
         incumbent.settle(start)

@@ -5,6 +5,7 @@ traces         other people's files, with every fault named
 cloud_regions  an instance of data placement from regions, machines and jobs
 gpu_fleet      an instance of job placement from machines, pods and jobs
 gap            an instance of job placement from the generalised assignment problem
+gavel          an instance of resource allocation from measured throughputs and a trace
 roadef         an instance of task reassignment in the format of the ROADEF/EURO challenge 2012
 """
 
@@ -20,12 +21,14 @@ from mast_opt.core.errors import UsageError
 from mast_opt.importers.base import Importer, Input, Setting
 from mast_opt.importers.cloud_regions.instance import CLOUD_REGIONS
 from mast_opt.importers.gap import GAP
+from mast_opt.importers.gavel import GAVEL
 from mast_opt.importers.gpu_fleet.instance import GPU_FLEET
 from mast_opt.importers.roadef import ROADEF
 
 IMPORTERS: Mapping[str, Importer[Any]] = {
     "cloud-regions": CLOUD_REGIONS,
     "gap": GAP,
+    "gavel": GAVEL,
     "gpu-fleet": GPU_FLEET,
     "roadef": ROADEF,
 }
@@ -44,8 +47,8 @@ def import_instance(importer: str, *paths: str | PathLike[str], seed: int = 0, *
     """A problem from public data; the same files, settings and seed give the same problem.
 
     Args:
-        importer: ``cloud-regions``, ``gap``, ``gpu-fleet`` or ``roadef``; ``mast-opt import --help`` lists the inputs
-            and settings of each.
+        importer: ``cloud-regions``, ``gap``, ``gavel``, ``gpu-fleet`` or ``roadef``; ``mast-opt import --help`` lists
+            the inputs and settings of each.
         paths: its inputs, in order.
         seed: of everything that the data lack.
         settings: such as ``regions=20``; the importer's defaults where they are not given.

@@ -115,9 +115,7 @@ def tables(processing_s: ArrayLike, *, waited_s: ArrayLike = 0.0) -> Program:
 
 
 def _inputs(processing_s: ArrayLike, waited_s: ArrayLike) -> tuple[FloatArray, FloatArray]:
-    given = np.asarray(processing_s, np.float64)
-    time = np.where(np.isposinf(given), 1.0, given)
-    time = np.where(np.isposinf(given), np.inf, numbers("processing_s", time, (None, None), above=0.0))
+    time = numbers("processing_s", processing_s, (None, None), above=0.0, infinite=True)
     nowhere = np.flatnonzero(~np.isfinite(time).any(axis=1))
     if len(nowhere):
         raise UsageError(f"processing_s[{nowhere[0]}] is infinite everywhere; expected a machine on which the job runs")

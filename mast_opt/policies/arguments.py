@@ -17,6 +17,7 @@ def numbers(
     *,
     least: float = 0.0,
     above: float | None = None,
+    infinite: bool = False,
 ) -> FloatArray:
     """Read-only array of floats.
 
@@ -26,6 +27,7 @@ def numbers(
         shape: length of each axis; None for any.
         least: smallest value allowed.
         above: a value that all must exceed.
+        infinite: may they be infinite?
 
     Raises:
         UsageError: it is no such array; names the first entry that is wrong.
@@ -41,8 +43,12 @@ def numbers(
     ):
         axes = " × ".join("any" if length is None else str(length) for length in shape)
         raise UsageError(f"{name} has shape {found.shape}; expected {axes}")
-    broken = ~np.isfinite(found) | (found < least if above is None else found <= above)
-    expected = f"finite numbers of at least {least:g}" if above is None else f"finite numbers above {above:g}"
+    broken = (np.isnan(found) if infinite else ~np.isfinite(found)) | (
+        found < least if above is None else found <= above
+    )
+    expected = (
+        f"{'' if infinite else 'finite '}numbers {f'of at least {least:g}' if above is None else f'above {above:g}'}"
+    )
     if broken.any():
         at = np.argwhere(broken)[0].tolist()
         place = ", ".join(map(str, at))

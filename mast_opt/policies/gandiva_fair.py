@@ -11,39 +11,38 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.optimize import linprog
-from scipy.sparse import coo_array
 
 from mast_opt.core.arrays import FloatArray
-from mast_opt.core.errors import BackendError
+from mast_opt.core.solve_result import Status
 from mast_opt.policies.arguments import numbers
 from mast_opt.policies.program import Program, names
 
 
 @dataclass(frozen=True)
 class Trade:
-    """Holdings after trading. U counts users, G GPU types.
+    """Holdings after trading; what is solved for is None where a limit came first. U counts users, G GPU types.
 
     Prices are the duals of the program: what the total value gains for one unit more of the limit.
     """
 
-    gpus: FloatArray
-    """[U, G]"""
+    status: Status
     fair_gpus: FloatArray
     """[U, G] before trading: each user's ticket share of each type."""
-    value: FloatArray
-    """[U]"""
     fair_value: FloatArray
     """[U] what the share before trading is worth; no value is below it."""
-    gpu_price: FloatArray
+    gpus: FloatArray | None
+    """[U, G]"""
+    value: FloatArray | None
+    """[U]"""
+    gpu_price: FloatArray | None
     """[G] total value of one GPU more; the ratio of two of them is the price of one type in GPUs of the other."""
-    share_price: FloatArray
+    share_price: FloatArray | None
     """[U] total value lost for each unit of value that the user is guaranteed; above 0 for those who sell fast GPUs."""
 
     @property
-    def total(self) -> float:
+    def total(self) -> float | None:
         """Σ of values."""
-        return float(self.value.sum())
+        return None if self.value is None else float(self.value.sum())
 
 
 def ticket_shares(tickets: ArrayLike, demand: ArrayLike, gpus: float) -> FloatArray:
@@ -68,7 +67,14 @@ def ticket_shares(tickets: ArrayLike, demand: ArrayLike, gpus: float) -> FloatAr
     return shares
 
 
-def solve(value: ArrayLike, gpus: ArrayLike, *, tickets: ArrayLike = 1.0, demand: ArrayLike | None = None) -> Trade:
+def solve(
+    value: ArrayLike,
+    gpus: ArrayLike,
+    *,
+    tickets: ArrayLike = 1.0,
+    demand: ArrayLike | None = None,
+    solver: str = "highs",
+) -> Trade:
     """The holdings of the highest total value, where nobody is worse off than with its own share.
 
     Args:
@@ -76,24 +82,16 @@ def solve(value: ArrayLike, gpus: ArrayLike, *, tickets: ArrayLike = 1.0, demand
         gpus: [G] GPUs of each type.
         tickets: [U]
         demand: [U] GPUs of all types that a user's jobs can use together; unlimited unless given.
-
-    Raises:
-        BackendError: the linear program was not solved; carries the solver's words.
+        solver: as in ``mast_opt.solve``.
     """
-    worth, supply, wanted, fair = _inputs(value, gpus, tickets, demand)
-    users, types = worth.shape
+    worth, _, wanted, fair = _inputs(value, gpus, tickets, demand)
     fair_value = (worth * fair).sum(axis=1)
-    user, kind = (axis.ravel() for axis in np.indices(worth.shape))
-    column = np.arange(users * types)
-    rows = np.r_[kind, types + user, types + users + user]
-    entries = np.r_[np.ones(2 * len(column)), -worth.ravel()]
-    matrix = coo_array((entries, (rows, np.tile(column, 3))), shape=(types + 2 * users, len(column))).tocsr()
-    answer = linprog(-worth.ravel(), A_ub=matrix, b_ub=np.r_[supply, wanted, -fair_value], method="highs")
-    if answer.status != 0:
-        raise BackendError(f"the trade was not solved: {answer.message}")
-    held = answer.x.reshape(worth.shape)
-    duals = -answer.ineqlin.marginals
-    return Trade(held, fair, (worth * held).sum(axis=1), fair_value, duals[:types], duals[types + users :])
+    found = tables(value, gpus, tickets=tickets, demand=demand).solve(solver)
+    if found.share is None or found.prices is None:
+        return Trade(found.status, fair, fair_value, None, None, None, None)
+    held = found.share.reshape(worth.shape) * wanted[:, None]
+    prices = found.prices
+    return Trade(found.status, fair, fair_value, held, found.rate, prices["resource_price"], prices["floor_price"])
 
 
 def tables(value: ArrayLike, gpus: ArrayLike, *, tickets: ArrayLike = 1.0, demand: ArrayLike | None = None) -> Program:

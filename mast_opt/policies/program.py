@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING
 
 from mast_opt.core.arrays import FloatArray
 from mast_opt.core.solve_result import Status
 from mast_opt.core.verdict import Conflict
 from mast_opt.io import from_tables
 from mast_opt.solving import solve
+
+if TYPE_CHECKING:
+    from mast_opt.resource_allocation import ResourceAllocation
 
 Columns = Mapping[str, Sequence[str] | Sequence[bool] | FloatArray]
 """Name of a column → its cells."""
@@ -33,6 +36,9 @@ class Allocation:
     """[J] what that makes of each job's rate."""
     kept: FloatArray | None
     """[J] the part of its rate that a mechanism leaves to each job; 1 without one."""
+    prices: Mapping[str, FloatArray] | None = None
+    """Of limits, where they prove the bound: ``resource_price`` [K], ``floor_price`` [J], …; ``mast-opt verify`` checks
+    such a certificate."""
     conflicts: tuple[Conflict, ...] = ()
     """Limits seen to contradict one another before a solver ran."""
 
@@ -55,7 +61,7 @@ class Program:
     """Policy inside the groups of a hierarchical one."""
     mechanism: str | None = None
 
-    def problem(self, name: str = "instance") -> Any:  # noqa: ANN401 - a ResourceAllocation
+    def problem(self, name: str = "instance") -> ResourceAllocation:
         """The validated instance. Raises InstanceError, which lists every fault."""
         tables = {
             "resources": self.resources,
@@ -85,6 +91,7 @@ class Program:
             None if plan is None else plan.share,
             None if plan is None else plan.rate,
             None if plan is None else plan.kept,
+            None if solution.certificate is None else solution.certificate.arrays(),
             solution.conflicts,
         )
 

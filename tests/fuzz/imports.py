@@ -7,6 +7,7 @@ from pathlib import Path
 
 from mast_opt.importers import IMPORTERS
 from tests.fuzz.common import texts, use
+from tests.importers import test_gavel as gavel
 from tests.importers import test_gpu_fleet as gpu_fleet
 from tests.importers import test_importers
 from tests.task_reassignment import hand
@@ -14,6 +15,15 @@ from tests.task_reassignment import hand
 
 def read_gap(folder: Path) -> None:
     use(IMPORTERS["gap"].run([folder / "i.gap"], {}, 0))
+
+
+def make_gavel(folder: Path) -> None:
+    gavel.files(folder)
+
+
+def read_gavel(folder: Path) -> None:
+    given = {"gpus": "v100=1,p100=1,k80=1", "packing": "1"}
+    use(IMPORTERS["gavel"].run([folder / "throughputs.json", folder / "two.trace"], given, 0))
 
 
 def make_roadef(folder: Path) -> None:

@@ -77,6 +77,7 @@ def targets() -> tuple[Target, ...]:
         Target("events", _make_events, _read_events),
         Target("freeze", lambda folder: texts(folder, {"f.csv": 'what,name\nregion,r1\nregion,"a,b"\n'}), _read_freeze),
         Target("import-gap", lambda folder: texts(folder, {"i.gap": test_gap.HAND}), imports.read_gap),
+        Target("import-gavel", imports.make_gavel, imports.read_gavel),
         Target("import-roadef", imports.make_roadef, imports.read_roadef),
         Target("import-cloud-regions", imports.make_cloud_regions, imports.read_cloud_regions, 0.5),
         Target("import-gpu-fleet", imports.make_gpu_fleet, imports.read_gpu_fleet, 0.5),

@@ -38,7 +38,7 @@ class SourceTable:
 def read_table(path: Path, columns: Sequence[Column], faults: Faults) -> SourceTable | None:
     """These columns of a CSV file, plain or gzipped; None (and faults that say why) if they cannot be had."""
     before = len(faults.found)
-    data = _bytes(path, faults)
+    data = content_of(path, faults)
     raw = None if data is None else parse_csv(data, path.name, faults)
     if raw is None:
         return None
@@ -70,7 +70,8 @@ def find(folder: Path, name: str, faults: Faults) -> Path | None:
     return None
 
 
-def _bytes(path: Path, faults: Faults) -> bytes | None:
+def content_of(path: Path, faults: Faults) -> bytes | None:
+    """The content of a file, unzipped if it is gzipped; None, with a fault, where it cannot be had."""
     data = read_bytes(path, str(path), faults)
     if data is None or not data.startswith(_GZIP_MARK):
         return data

@@ -32,29 +32,8 @@ class JsonSource:
     def _load(self) -> dict[str, Any] | None:
         file = self.path.name
         data = read_bytes(self.path, file, self._faults, most=MOST_DOCUMENT_BYTES)
-        if data is None:
-            return None
-        try:
-            content = json.loads(
-                data.decode("utf-8-sig"),
-                parse_float=Number,
-                parse_int=Number,
-                parse_constant=Number,
-                object_pairs_hook=_unique_keys,
-            )
-        except UnicodeDecodeError as error:
-            self._faults.add(file, f"JSON text in UTF-8 (byte {error.start} is not)")
-        except json.JSONDecodeError as error:
-            self._faults.add(file, f"JSON ({error.msg}, line {error.lineno} column {error.colno})")
-        except RecursionError:
-            self._faults.add(file, "JSON (this is nested too deeply)")
-        except _BadKey as error:
-            self._faults.add(file, error.expected, value=error.key)
-        else:
-            if isinstance(content, dict):
-                return content
-            self._faults.add(file, f"an object with the key {self._stem!r} and one for each table")
-        return None
+        expected = f"an object with the key {self._stem!r} and one for each table"
+        return None if data is None else parse_object(data, file, expected, self._faults)
 
     def header(self) -> Mapping[str, Any] | None:
         """The header's object; None, with a fault, where it is missing."""
@@ -144,6 +123,38 @@ class JsonSource:
         bad = np.array([n for n, cell in enumerate(cells) if cell != clean[n]], np.int64)
         self._faults.cells(file, head, bad + 1, lambda n: clean[bad[n]], "text without halves of surrogate pairs")
         return pl.Series(head, clean, pl.String)
+
+
+def parse_object(data: bytes, file: str, expected: str, faults: Faults) -> dict[str, Any] | None:
+    """The JSON object that a file holds, with numbers as ``Number``; None, with a fault, where it holds none.
+
+    Args:
+        data: content of the file.
+        file: how faults name it.
+        expected: of an object, for a file with something else.
+        faults: where what is wrong is listed.
+    """
+    try:
+        content = json.loads(
+            data.decode("utf-8-sig"),
+            parse_float=Number,
+            parse_int=Number,
+            parse_constant=Number,
+            object_pairs_hook=_unique_keys,
+        )
+    except UnicodeDecodeError as error:
+        faults.add(file, f"JSON text in UTF-8 (byte {error.start} is not)")
+    except json.JSONDecodeError as error:
+        faults.add(file, f"JSON ({error.msg}, line {error.lineno} column {error.colno})")
+    except RecursionError:
+        faults.add(file, "JSON (this is nested too deeply)")
+    except _BadKey as error:
+        faults.add(file, error.expected, value=error.key)
+    else:
+        if isinstance(content, dict):
+            return content
+        faults.add(file, expected)
+    return None
 
 
 class _BadKey(ValueError):

@@ -21,7 +21,7 @@ from mast_opt.core.units import MICRO
 from mast_opt.importers.base import Importer, Input, setting
 from mast_opt.io.faults import Faults
 from mast_opt.io.readers.base import read_bytes
-from mast_opt.job_placement.entities import Costs
+from mast_opt.job_placement.entities import Clusters, Costs, Racks, Servers
 from mast_opt.job_placement.generate.blank import GeneratedFleet, Pending, Running, assemble, labels
 from mast_opt.job_placement.problem import TERMS, JobPlacement
 from mast_opt.job_placement.units import WHOLE
@@ -95,15 +95,10 @@ def job_placement(gap: Gap, name: str) -> JobPlacement:
     supply[:, 0] = gap.capacity * WHOLE
     fleet = GeneratedFleet(
         regions=("everywhere",),
-        clusters=names,
-        racks=names,
-        servers=names,
         gpu_types=names,
-        cluster_region=np.zeros(agents, np.int64),
-        rack_cluster=each,
-        server_rack=each,
-        server_type=each,
-        supply=supply,
+        clusters=Clusters(names, np.zeros(agents, np.int64)),
+        racks=Racks(names, each),
+        servers=Servers(names, each, each, supply),
     )
     nothing = np.zeros(items, np.int64)
     item, agent = np.nonzero((gap.weight <= gap.capacity[:, None]).T)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from mast_opt.job_placement import JobPlacement
+from mast_opt.job_placement.entities import Clusters, Racks, Servers
 from mast_opt.job_placement.generate.blank import GeneratedFleet, Pending, Running, assemble, labels
 from mast_opt.job_placement.live_fleet.fleet import Fleet
 from mast_opt.job_placement.live_fleet.types import Bid, Job, Refused
@@ -44,15 +45,10 @@ def crowded(rng: np.random.Generator, *, fractions: bool = False, scarce: bool =
     )
     fleet = GeneratedFleet(
         regions=labels("r", regions)[::-1],
-        clusters=labels("c", clusters),
-        racks=labels("b", racks),
-        servers=labels("s", servers),
         gpu_types=("a100", "h100"),
-        cluster_region=rng.integers(regions, size=clusters),
-        rack_cluster=np.arange(racks) // 2,
-        server_rack=rack,
-        server_type=rng.integers(2, size=servers) * (rng.random() < 0.3),
-        supply=supply,
+        clusters=Clusters(labels("c", clusters), rng.integers(regions, size=clusters)),
+        racks=Racks(labels("b", racks), np.arange(racks) // 2),
+        servers=Servers(labels("s", servers), rack, rng.integers(2, size=servers) * (rng.random() < 0.3), supply),
     )
     running = _running(rng, supply.copy(), fractions)
     mgpu = int(rng.choice([300, 500, 700])) if fractions and rng.random() < 0.5 else int(rng.integers(0, 3)) * 1000

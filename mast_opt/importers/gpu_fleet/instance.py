@@ -23,6 +23,7 @@ from mast_opt.importers.traces.alibaba_pods import GpuPods, read_pods
 from mast_opt.importers.traces.philly import Jobs, read_jobs
 from mast_opt.io.faults import Faults
 from mast_opt.job_placement import JobPlacement
+from mast_opt.job_placement.entities import Clusters, Racks, Servers
 from mast_opt.job_placement.generate.blank import GeneratedFleet, Pending, assemble, labels
 from mast_opt.job_placement.units import GPU, NO_GPU, WHOLE
 
@@ -103,15 +104,15 @@ def _fleet(rng: np.random.Generator, nodes: GpuNodes, settings: Settings) -> Gen
     pairs, rack = np.unique(np.stack([cluster, place // NODES_A_RACK], axis=1), axis=0, return_inverse=True)
     return GeneratedFleet(
         regions=regions,
-        clusters=names,
-        racks=tuple(f"{names[c]}-b{b + 1}" for c, b in pairs.tolist()),
-        servers=labels("node", len(nodes.gpus)),
         gpu_types=kinds,
-        cluster_region=used // settings.clusters,
-        rack_cluster=pairs[:, 0],
-        server_rack=rack.reshape(-1),
-        server_type=kind_of,
-        supply=np.stack([nodes.gpus * WHOLE, nodes.cpu_mcores, nodes.memory_mib], axis=1),
+        clusters=Clusters(names, used // settings.clusters),
+        racks=Racks(tuple(f"{names[c]}-b{b + 1}" for c, b in pairs.tolist()), pairs[:, 0]),
+        servers=Servers(
+            labels("node", len(nodes.gpus)),
+            rack.reshape(-1),
+            kind_of,
+            np.stack([nodes.gpus * WHOLE, nodes.cpu_mcores, nodes.memory_mib], axis=1),
+        ),
     )
 
 
@@ -193,7 +194,7 @@ def _options(fleet: GeneratedFleet, pods: GpuPods, gangs: int) -> tuple[Ints, In
 
 
 def _provenance(settings: Settings, nodes: GpuNodes, fleet: GeneratedFleet, pods: int, gangs: int) -> str:
-    gpus = int(fleet.supply[:, GPU].sum()) // WHOLE
+    gpus = int(fleet.servers.supply[:, GPU].sum()) // WHOLE
     return (
         f"Machines: {len(nodes.gpus)} nodes with {gpus} GPUs of {nodes.source}. Running and waiting pods ({pods} wait) "
         "with their share of a GPU, cores, memory, class of service and acceptable models: Alibaba "

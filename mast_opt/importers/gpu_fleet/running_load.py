@@ -35,7 +35,7 @@ def running_pods(rng: np.random.Generator, fleet: GeneratedFleet, pods: GpuPods,
     Args:
         hours: the work at risk of a best-effort pod is drawn evenly up to so many hours of its GPUs.
     """
-    free = fleet.supply.copy()
+    free = fleet.servers.supply.copy()
     room = [np.full(int(gpus) // WHOLE, WHOLE) for gpus in free[:, GPU]]
     wanted = int(free[:, GPU].sum()) * percent // 100
     kinds = np.array(fleet.gpu_types)
@@ -46,7 +46,7 @@ def running_pods(rng: np.random.Generator, fleet: GeneratedFleet, pods: GpuPods,
         need = np.array([pods.mgpu[n], pods.cpu_mcores[n], pods.memory_mib[n]])
         fits = (free >= need).all(axis=1)
         if pods.models[n]:
-            fits &= np.isin(kinds[fleet.server_type], list(pods.models[n]))
+            fits &= np.isin(kinds[fleet.servers.gpu_type], list(pods.models[n]))
         drawn = (s for s in rng.permutation(np.flatnonzero(fits)).tolist() if _fits_gpus(room[s], int(need[0])))
         at = list(islice(drawn, TRIES))
         if not at:

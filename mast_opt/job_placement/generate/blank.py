@@ -26,23 +26,18 @@ from mast_opt.kind.header import Objective
 
 @dataclass(frozen=True, eq=False)
 class GeneratedFleet:
-    """Servers in racks in clusters in regions; GPUs in milli-GPUs, cores in millicores, memory in MiB."""
+    """Servers in racks in clusters in regions."""
 
     regions: tuple[str, ...]
-    clusters: tuple[str, ...]
-    racks: tuple[str, ...]
-    servers: tuple[str, ...]
     gpu_types: tuple[str, ...]
-    cluster_region: Ints
-    rack_cluster: Ints
-    server_rack: Ints
-    server_type: Ints
-    supply: Ints
+    clusters: Clusters
+    racks: Racks
+    servers: Servers
 
     @property
     def server_cluster(self) -> Ints:
         """Cluster [S] of each server."""
-        return self.rack_cluster[self.server_rack]
+        return self.racks.cluster[self.servers.rack]
 
 
 @dataclass
@@ -103,9 +98,9 @@ def assemble(
         gpu_types=fleet.gpu_types,
         tenants=("",),
         tiers=tuple(tiers.tolist()),
-        clusters=Clusters(fleet.clusters, fleet.cluster_region),
-        racks=Racks(fleet.racks, fleet.rack_cluster),
-        servers=Servers(fleet.servers, fleet.server_rack, fleet.server_type, fleet.supply),
+        clusters=fleet.clusters,
+        racks=fleet.racks,
+        servers=fleet.servers,
         jobs=Jobs(
             labels=labels("job", jobs),
             tier=at[:jobs].astype(np.int64),

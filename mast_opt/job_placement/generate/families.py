@@ -34,7 +34,7 @@ def study(rng: np.random.Generator, *, regions: int, clusters: int, servers: int
     """Small enough to prove an optimum: pending jobs ask for 110–150% of the GPUs that can be admitted."""
     here = fleet(rng, regions, clusters, servers, TYPES[:2])
     running = fill(rng, here, fill_percent, preemptible=0.4)
-    most = int(here.supply[:, GPU].sum()) // WHOLE
+    most = int(here.servers.supply[:, GPU].sum()) // WHOLE
     waiting = pending(rng, len(here.gpu_types), philly_sizes(rng, most), STUDY_TIER_SHARE)
     data = reads(rng, regions, most, max(2, most // 3), least=0.6)
     problem = assemble("study", here, running, waiting, data, **levels(rng, waiting))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from mast_opt.core.units import MIB_PER_GIB, MILLI
+from mast_opt.job_placement.entities import Clusters, Racks, Servers
 from mast_opt.job_placement.generate.blank import GeneratedFleet, Running, labels
 from mast_opt.job_placement.units import CPU, GPU, MEMORY, WHOLE, Ints
 
@@ -47,15 +48,18 @@ def fleet(
     rack_step = np.arange(len(rack_cluster)) - np.repeat(np.cumsum(racks_of) - racks_of, racks_of)
     return GeneratedFleet(
         regions=names,
-        clusters=cluster_names,
-        racks=tuple(f"{cluster_names[c]}-b{n + 1}" for c, n in zip(rack_cluster.tolist(), rack_step.tolist())),
-        servers=tuple(f"{cluster_names[c]}-s{n + 1}" for c, n in zip(cluster_of.tolist(), step.tolist())),
         gpu_types=tuple(types[k] for k in used.tolist()),
-        cluster_region=np.arange(total) // clusters,
-        rack_cluster=rack_cluster,
-        server_rack=server_rack,
-        server_type=server_type.astype(np.int64),
-        supply=np.stack([gpus * WHOLE, gpus * CORES_PER_GPU * MILLI, gpus * GIB_PER_GPU * MIB_PER_GIB], axis=1),
+        clusters=Clusters(cluster_names, np.arange(total) // clusters),
+        racks=Racks(
+            tuple(f"{cluster_names[c]}-b{n + 1}" for c, n in zip(rack_cluster.tolist(), rack_step.tolist())),
+            rack_cluster,
+        ),
+        servers=Servers(
+            tuple(f"{cluster_names[c]}-s{n + 1}" for c, n in zip(cluster_of.tolist(), step.tolist())),
+            server_rack,
+            server_type.astype(np.int64),
+            np.stack([gpus * WHOLE, gpus * CORES_PER_GPU * MILLI, gpus * GIB_PER_GPU * MIB_PER_GIB], axis=1),
+        ),
     )
 
 
@@ -66,13 +70,13 @@ def fill(rng: np.random.Generator, here: GeneratedFleet, percent: int, preemptib
     over-quota work runs, the share ``preemptible`` may be stopped; no others may.
     """
     jobs = [job for cluster in range(len(here.clusters)) for job in _packed(rng, here, cluster)]
-    total = int(here.supply[:, GPU].sum()) // WHOLE
+    total = int(here.servers.supply[:, GPU].sum()) // WHOLE
     end = total - total * percent // 100
     size = np.array([sum(n * g for _, n, g in job) for job in jobs])
     order = rng.permutation(len(jobs))
     over = np.cumsum(size[order]) > end
     ended = set(order[: int(over.argmax()) if over.any() else len(order)].tolist())
-    free = here.supply.copy()
+    free = here.servers.supply.copy()
     running = Running()
     for number, job in enumerate(jobs):
         if number not in ended:
@@ -83,7 +87,7 @@ def fill(rng: np.random.Generator, here: GeneratedFleet, percent: int, preemptib
 def _packed(rng: np.random.Generator, here: GeneratedFleet, cluster: int) -> list[list[tuple[int, int, int]]]:
     """Jobs that fill the cluster's GPUs: for each, (server, tasks, GPUs per task)."""
     servers = np.flatnonzero(here.server_cluster == cluster)
-    free = here.supply[servers, GPU] // WHOLE
+    free = here.servers.supply[servers, GPU] // WHOLE
     jobs = []
     while (left := int(free.sum())) > 0:
         gpus = int(rng.choice(SIZES, p=SIZE_SHARE))

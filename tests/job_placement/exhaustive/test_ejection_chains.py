@@ -7,6 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from mast_opt.job_placement import JobPlacement
+from mast_opt.job_placement.entities import Clusters, Racks, Servers
 from mast_opt.job_placement.exhaustive.batch import admit_in_order, exhaustively
 from mast_opt.job_placement.exhaustive.batch_state import BatchState, batch_state_of
 from mast_opt.job_placement.exhaustive.ejection_chains import ejection_chains
@@ -64,15 +65,12 @@ def test_a_job_moves_so_that_one_that_fits_nowhere_else_gets_in() -> None:
     """The first job takes either type and gets the a100, by name; the second takes nothing else."""
     fleet = GeneratedFleet(
         regions=("r",),
-        clusters=("a", "b"),
-        racks=("a1", "b1"),
-        servers=labels("s", 2),
         gpu_types=("a100", "h100"),
-        cluster_region=np.array([0, 0]),
-        rack_cluster=np.array([0, 1]),
-        server_rack=np.array([0, 1]),
-        server_type=np.array([0, 1]),
-        supply=np.array([[1000, 8000, 8192], [1000, 8000, 8192]]),
+        clusters=Clusters(("a", "b"), np.array([0, 0])),
+        racks=Racks(("a1", "b1"), np.array([0, 1])),
+        servers=Servers(
+            labels("s", 2), np.array([0, 1]), np.array([0, 1]), np.array([[1000, 8000, 8192], [1000, 8000, 8192]])
+        ),
     )
     waiting = Pending(
         tier=np.array([0, 0]),

@@ -13,6 +13,7 @@ from mast_opt.core.errors import UsageError
 from mast_opt.core.solve_result import SolveParams, SolveResult, Status
 from mast_opt.importers.gap import Gap, job_placement
 from mast_opt.job_placement import JobPlacement
+from mast_opt.job_placement.entities import Clusters, Racks, Servers
 from mast_opt.job_placement.exhaustive.batch_state import batch_state_of
 from mast_opt.job_placement.exhaustive.objective import term_prices_of
 from mast_opt.job_placement.exhaustive.params import ExhaustiveRepairParams
@@ -193,15 +194,10 @@ def waiting(*jobs: tuple[int, int, int]) -> JobPlacement:
     """Jobs of (tier, tasks, milli-GPUs of a task) for two servers of two GPUs each, in two racks."""
     fleet = GeneratedFleet(
         regions=("r",),
-        clusters=("c",),
-        racks=("b1", "b2"),
-        servers=("s1", "s2"),
         gpu_types=("a100",),
-        cluster_region=np.array([0]),
-        rack_cluster=np.array([0, 0]),
-        server_rack=np.array([0, 1]),
-        server_type=np.array([0, 0]),
-        supply=np.array([[2000, 4000, 64]] * 2),
+        clusters=Clusters(("c",), np.array([0])),
+        racks=Racks(("b1", "b2"), np.array([0, 0])),
+        servers=Servers(("s1", "s2"), np.array([0, 1]), np.array([0, 0]), np.array([[2000, 4000, 64]] * 2)),
     )
     tier, tasks, mgpu = np.array(jobs).T
     none, types = np.zeros_like(tier), (np.arange(len(jobs)), np.zeros_like(tier))

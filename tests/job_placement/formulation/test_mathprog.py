@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from mast_opt.job_placement import JobPlacement
+from mast_opt.job_placement.entities import Clusters, Racks, Servers
 from mast_opt.job_placement.formulation.formulation import base
 from mast_opt.job_placement.formulation.size import size
 from mast_opt.job_placement.generate.blank import GeneratedFleet, Pending, Running, assemble
@@ -43,15 +44,10 @@ def test_the_size_counts_the_gpus_of_servers_on_which_a_fraction_runs(mgpu: int)
     """Two equal servers, half a GPU held on one of them; a job of each tier waits."""
     fleet = GeneratedFleet(
         regions=("r",),
-        clusters=("c",),
-        racks=("b",),
-        servers=("s1", "s2"),
         gpu_types=("a100",),
-        cluster_region=np.array([0]),
-        rack_cluster=np.array([0]),
-        server_rack=np.array([0, 0]),
-        server_type=np.array([0, 0]),
-        supply=np.array([[4000, 8000, 64]] * 2),
+        clusters=Clusters(("c",), np.array([0])),
+        racks=Racks(("b",), np.array([0])),
+        servers=Servers(("s1", "s2"), np.array([0, 0]), np.array([0, 0]), np.array([[4000, 8000, 64]] * 2)),
     )
     none = np.zeros(2, np.int64)
     waiting = Pending(np.arange(2), none + 1, none + mgpu, none, none, none + 1000, (np.arange(2), none))

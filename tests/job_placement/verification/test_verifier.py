@@ -11,6 +11,7 @@ import pytest
 from mast_opt.core.errors import PlanError
 from mast_opt.io import read
 from mast_opt.job_placement import JobPlacement, Plan
+from mast_opt.job_placement.entities import Clusters, Racks, Servers
 from mast_opt.job_placement.generate.blank import GeneratedFleet, Pending, Running, assemble
 from mast_opt.job_placement.plan import empty
 from mast_opt.job_placement.verification.verifier import verify
@@ -42,15 +43,12 @@ def two_clusters() -> JobPlacement:
     """Two clusters of two types; a gang of two and a fraction wait; jobs of tiers 1 and 2 run."""
     here = GeneratedFleet(
         regions=("east", "west"),
-        clusters=("ce", "cw"),
-        racks=("b1", "b2", "b3"),
-        servers=("e1", "e2", "e3", "w1"),
         gpu_types=("a100", "h100"),
-        cluster_region=np.array([0, 1]),
-        rack_cluster=np.array([0, 0, 1]),
-        server_rack=np.array([0, 0, 1, 2]),
-        server_type=np.array([0, 0, 0, 1]),
-        supply=np.array([[4000, 16_000, 64]] * 4),
+        clusters=Clusters(("ce", "cw"), np.array([0, 1])),
+        racks=Racks(("b1", "b2", "b3"), np.array([0, 0, 1])),
+        servers=Servers(
+            ("e1", "e2", "e3", "w1"), np.array([0, 0, 1, 2]), np.array([0, 0, 0, 1]), np.array([[4000, 16_000, 64]] * 4)
+        ),
     )
     running = Running([1, 2], [False, True], [0, 4000], [(0, 0, 1, 2000, 1000, 1), (1, 1, 1, 4000, 1000, 1)])
     waiting = Pending(

@@ -35,13 +35,64 @@ mast_opt.solve(jobs, start=solution.plan)  # error
 mast_opt.solve("an instance")  # error
 solution.plna  # error
 """
+MISTAKES = """
+import numpy as np
+
+import mast_opt
+from mast_opt import DataPlacementBuilder, Fleet, Job, Server, TetrisParams
+
+data = mast_opt.generate("data-placement", datasets=5)
+jobs = mast_opt.generate("job-placement")
+solution = mast_opt.solve(data, "highs", time_limit_s=5)
+builder = DataPlacementBuilder("mine")
+fleet = Fleet([Server("s", "r", "c", "k", "h100", gpus=8, cpu_mcores=1, memory_mib=1)])
+bid = fleet.place(Job("j", tier=0, tasks=1, mgpu=8000))
+
+data.dataset  # a group that there is not
+data.regions.storage  # a column that there is not
+data.regions.storage_mb = np.zeros(3)  # problems are frozen
+mast_opt.solve(data, "highs", timelimit_s=5)  # a misspelt argument
+mast_opt.solve(data, "highs", time_limit_s="5")  # text instead of a number
+mast_opt.solve(data, 5)  # a number instead of a solver's name
+mast_opt.verify(data, solution.plan)  # there may be no plan
+solution.plan.place  # there may be no plan
+round(solution.objective, 2)  # there may be no objective
+solution.bound.value  # a bound is a number or None
+solution.status == "OPTIMAL"  # a status is no text
+mast_opt.write_plan(data, "out")  # the solution is missing
+mast_opt.write_plan(jobs, solution, "out")  # a solution of another kind
+mast_opt.read_plan("plan", data)  # the wrong order
+mast_opt.diff(data, solution, solution)  # solutions instead of plans
+mast_opt.pareto(data, "storage", "peak")  # terms are a sequence
+TetrisParams(threads=4)  # a parameter that there is not
+mast_opt.from_tables("data-placement", {"regions": []}, nmae="x")  # a misspelt field of the header
+builder.add_region("east", storage_tb="lots", cpu_cores=5)  # text instead of a number
+builder.add_regoin("west", storage_tb=5, cpu_cores=5)  # a misspelt method
+fleet.commit(bid)  # the job may be refused
+fleet.place("j")  # a name instead of a job
+for event in mast_opt.start(data, "highs").result(): ...  # a solution is no iterator
+"""
+
+
+def check(program: str, folder: Path) -> str:
+    """What mypy finds in a program."""
+    path = folder / "program.py"
+    path.write_text(program, encoding="utf-8")
+    output, failed, _ = api.run(["--config-file", str(CONFIGURATION), str(path)])
+    assert not failed
+    return output
 
 
 def test_the_types_that_a_user_sees(tmp_path: Path) -> None:
-    program = tmp_path / "program.py"
-    program.write_text(PROGRAM, encoding="utf-8")
-    output, failed, _ = api.run(["--config-file", str(CONFIGURATION), str(program)])
+    output = check(PROGRAM, tmp_path)
     said = [line.split("  # ")[1] if "  # " in line else "" for line in PROGRAM.splitlines()]
     found = {int(line): text for line, text in re.findall(r':(\d+): note: Revealed type is "(.*)"', output)}
     found |= {int(line): "error" for line in re.findall(r":(\d+): error: ", output)}
-    assert found == {number: text for number, text in enumerate(said, start=1) if text}, output + failed
+    assert found == {number: text for number, text in enumerate(said, start=1) if text}, output
+
+
+def test_mistakes_of_a_user_are_found(tmp_path: Path) -> None:
+    output = check(MISTAKES, tmp_path)
+    seeded = {number for number, line in enumerate(MISTAKES.splitlines(), start=1) if "  # " in line}
+    assert len(seeded) > 20
+    assert {int(line) for line in re.findall(r":(\d+): error: ", output)} == seeded, output

@@ -1,0 +1,66 @@
+"""The limits of ``solve``: ``--gap``, ``--time-limit``, ``--seed``, ``--threads`` and ``--iterations``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import mast_opt
+from tests.cli.conftest import Call
+
+
+@pytest.fixture
+def tasks(tmp_path: Path) -> Path:
+    """An instance on which twine improves for many rounds."""
+    problem = mast_opt.generate("task-reassignment", seed=1, processes=60, machines=8)
+    mast_opt.write(problem, tmp_path / "tasks")
+    return tmp_path / "tasks"
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("--gap", "many"),
+        ("--gap", "-0.1"),
+        ("--gap", "nan"),
+        ("--time-limit", "soon"),
+        ("--seed", "-1"),
+        ("--threads", "0"),
+        ("--iterations", "0"),
+    ],
+)
+def test_a_value_out_of_range_names_the_option(call: Call, tasks: Path, option: str, value: str) -> None:
+    ended = call("solve", tasks, "--solver", "twine", option, value)
+    assert ended.code == 2
+    assert "Invalid value" in ended.err
+    assert f"for {option}" in ended.err
+    assert f'"{value}"' in ended.err
+
+
+def test_a_larger_gap_stops_earlier(call: Call) -> None:
+    problem = "instances/data_placement/two-regions"
+    wide = call("solve", problem, "--solver", "highs", "--gap", "0.9", "--json").record
+    close = call("solve", problem, "--solver", "highs", "--gap", "0", "--json").record
+    assert wide["status"] == close["status"] == "OPTIMAL"
+    assert close["gap"] == pytest.approx(0, abs=1e-6)
+    assert 0 <= wide["gap"] <= 0.9
+    assert wide["objective"] >= close["objective"]
+
+
+def test_a_heuristic_stops_within_the_gap(call: Call, tasks: Path) -> None:
+    record = call("solve", tasks, "--solver", "twine", "--gap", "1000", "--threads", "1", "--json").record
+    assert record["status"] == "OPTIMAL"
+    assert record["limit"] is None
+    limited = call("solve", tasks, "--solver", "twine", "--gap", "0", "--iterations", "2", "--threads", "1", "--json")
+    assert limited.record["limit"] == "iterations"
+
+
+def test_seed_and_threads_decide_a_plan(call: Call, tasks: Path) -> None:
+    common = ("solve", tasks, "--solver", "twine", "--iterations", "20", "--json")
+    first, again, other = (
+        call(*common, "--seed", seed, "--threads", threads).record["objective"]
+        for seed, threads in (("1", "1"), ("1", "1"), ("2", "1"))
+    )
+    assert first == again
+    assert first != other

@@ -25,7 +25,7 @@ class Clusters(Entities):
     COLUMNS = (positions("region", "clusters", "regions"),)
 
     region: Ints
-    """[C]"""
+    """[C] region of each cluster."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -36,7 +36,7 @@ class Racks(Entities):
     COLUMNS = (positions("cluster", "racks", "clusters"),)
 
     cluster: Ints
-    """[B]"""
+    """[B] cluster of each rack."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -51,9 +51,9 @@ class Servers(Entities):
     )
 
     rack: Ints
-    """[S]"""
+    """[S] rack of each server."""
     gpu_type: Ints
-    """[S]"""
+    """[S] position in ``gpu_types``."""
     supply: Ints
     """[S, 3] milli-GPUs, CPU millicores, MiB of memory of an empty server; its GPUs are whole."""
 
@@ -84,7 +84,7 @@ class Jobs(Entities):
     tier: Ints
     """[J] position in ``tiers``, as stated; ``queue_tier`` is the one that counts."""
     value_milli: Ints
-    """[J]"""
+    """[J] what admitting the job is worth, in thousandths."""
     tasks: Ints
     """[J] at least 1."""
     cpu_mcores: Ints
@@ -92,9 +92,9 @@ class Jobs(Entities):
     memory_mib: Ints
     """[J] per task."""
     within: Ints
-    """[J] position in ``LEVELS``: a hard limit."""
+    """[J] hard limit, a position in ``LEVELS``; 0 for one server, 1 for one rack, 2 for one cluster."""
     prefer: Ints
-    """[J] position in ``LEVELS``: any plan within it is close enough for the fast path."""
+    """[J] level at which a plan is close enough for the fast path, as in ``within``."""
     tenant: Ints
     """[J] position in ``tenants``."""
     credit_milli: Ints
@@ -121,11 +121,11 @@ class Options(Relation):
     )
 
     job: Ints
-    """[O] ascending."""
+    """[O] job of each option, ascending."""
     gpu_type: Ints
-    """[O]"""
+    """[O] position in ``gpu_types``."""
     mgpu: Ints
-    """[O] per task, on that type: whole GPUs, or less than one."""
+    """[O] per task on that type; whole GPUs, or less than one."""
 
     def _check_rows(self, check: Arrays) -> None:
         check.wrong("mgpu", _in_part(self.mgpu), "whole GPUs, or less than one")
@@ -145,11 +145,11 @@ class Reads(Relation):
     )
 
     job: Ints
-    """[N] ascending."""
+    """[N] job of each entry, ascending."""
     dataset: Ints
-    """[N]"""
+    """[N] what it reads."""
     mb_per_day: Ints
-    """[N]"""
+    """[N] how much of it."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -180,7 +180,7 @@ class RunningJobs(Entities):
     tier: Ints
     """[V] position in ``tiers``."""
     preemptible: Bools
-    """[V]"""
+    """[V] whether the job may be stopped."""
     at_risk_mgpu_hours: Ints
     """[V] thousandths of the GPU-hours that are lost if the job is preempted now."""
     tenant: Ints
@@ -204,15 +204,15 @@ class Allocations(Relation):
     running: Ints
     """[A] position in ``running``."""
     server: Ints
-    """[A]"""
+    """[A] server of each allocation."""
     tasks: Ints
-    """[A]"""
+    """[A] how many tasks."""
     need: Ints
-    """[A, 3] per task: milli-GPUs, CPU millicores, MiB of memory."""
+    """[A, 3] milli-GPUs, CPU millicores, MiB of memory of one task."""
     gpu_index: Ints
     """[A] the first device held; meaningful where ``indexed``."""
     indexed: Bools
-    """[A]"""
+    """[A] whether the devices are known."""
 
     def _check_rows(self, check: Arrays) -> None:
         check.wrong("need", _in_part(self.need) & _GPU_COLUMN, "whole GPUs, or less than one")
@@ -233,13 +233,13 @@ class TenantQuotas(Relation):
     )
 
     tenant: Ints
-    """[·]"""
+    """[·] position in ``tenants``."""
     gpu_type: Ints
     """[·] meaningful where ``typed``; elsewhere the quota is on all types together."""
     typed: Bools
-    """[·]"""
+    """[·] whether the quota is on one type."""
     mgpu: Ints
-    """[·]"""
+    """[·] the most milli-GPUs."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -255,11 +255,11 @@ class Costs(Relation):
     )
 
     job: Ints
-    """[·]"""
+    """[·] job of each entry."""
     cluster: Ints
-    """[·]"""
+    """[·] cluster that it would run in."""
     cost_micro: Ints
-    """[·] millionths."""
+    """[·] what that costs, in millionths."""
 
 
 def _in_part(mgpu: Ints) -> Bools:

@@ -16,8 +16,8 @@ from mast_opt.kind.problem_data import Bools, Entities, Ints, Relation
 SHARE = 1000
 """Shares (spread limits, affinities) are integers out of this many."""
 BUFFERS = ("embedded", "shared", "none", "pool")
-"""How a reservation survives the loss of a switchboard: with servers of its own, with those of the pool, not at all;
-or it is the pool."""
+"""Ways in which a reservation survives the loss of a switchboard, with servers of its own, with those of the pool, not
+at all; or it is the pool."""
 EMBEDDED, SHARED, NONE, POOL = range(4)
 LARGEST = 2**53 // SHARE
 """Up to here (in mrru) sums of capacity, also multiplied by a share, are exact as int64 and as float64."""
@@ -31,7 +31,7 @@ class Switchboards(Entities):
     COLUMNS = (positions("datacenter", "switchboards", "datacenters"),)
 
     datacenter: Ints
-    """[B]"""
+    """[B] datacenter of each switchboard."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -43,7 +43,7 @@ class Racks(Entities):
     COLUMNS = (positions("switchboard", "racks", "switchboards"),)
 
     switchboard: Ints
-    """[R]"""
+    """[R] switchboard of each rack."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -59,9 +59,9 @@ class Servers(Entities):
     )
 
     type: Ints
-    """[S]"""
+    """[S] position in ``types``."""
     rack: Ints
-    """[S]"""
+    """[S] rack of each server."""
     owner: Ints
     """[S] the reservation that has the server today; Q for a server that nobody has."""
     in_use: Bools
@@ -91,7 +91,7 @@ class Reservations(Entities):
     buffer: Ints
     """[Q] position in ``BUFFERS``; at most one is the pool, and there is one where any is shared."""
     spread_limited: Bools
-    """[Q]"""
+    """[Q] whether there is a limit on what one switchboard should hold."""
     spread_limit_milli: Ints
     """[Q] the share of ``asked_mrru`` that one switchboard should hold at most; meaningful where ``spread_limited``."""
     value_mrru: Ints

@@ -152,12 +152,12 @@ class ServerAssignment(GroupedProblem["Plan"]):
 
     @cached_property
     def stocks(self) -> ServerClasses:
-        """Servers of a type at a switchboard, whoever has them: what the exact formulation counts."""
+        """Servers of a type at a switchboard, whoever has them; the exact formulation counts these."""
         return partition(self.servers.type, self.server_switchboard)
 
     @cached_property
     def rack_stocks(self) -> ServerClasses:
-        """Servers of a type in a rack, whoever has them: what the second phase counts."""
+        """Servers of a type in a rack, whoever has them; the second phase counts these."""
         return partition(self.servers.type, self.servers.rack)
 
     @cached_property

@@ -43,13 +43,13 @@ class Machines(Entities):
     )
 
     location: Ints
-    """[M]"""
+    """[M] position in ``locations``."""
     neighbourhood: Ints
-    """[M]"""
+    """[M] position in ``neighbourhoods``."""
     move_group: Ints
-    """[M]"""
+    """[M] position in ``move_groups``."""
     capacity: Ints
-    """[M, K]"""
+    """[M, K] what a machine has."""
     safety: Ints
     """[M, K] use up to here costs nothing."""
     balanced: Bools
@@ -106,9 +106,9 @@ class Processes(Entities):
     )
 
     service: Ints
-    """[P]"""
+    """[P] service of each process."""
     need: Ints
-    """[P, K]"""
+    """[P, K] what a process needs."""
     move_cost: Ints
     """[P] cost of moving this process anywhere."""
     initial: Ints

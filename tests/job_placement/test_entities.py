@@ -54,7 +54,7 @@ def test_copies_are_equal(problem: JobPlacement) -> None:
     assert twin == problem
     assert not twin.jobs.tier.flags.writeable
     assert twin.replace("jobs", problem.jobs.labels[0], credit_milli=12_345) != problem
-    assert f"{len(problem.jobs)} jobs, " in repr(problem)
+    assert f"jobs={len(problem.jobs)}, " in repr(problem)
 
 
 @pytest.mark.parametrize(

@@ -45,7 +45,7 @@ def test_copies_are_equal(problem: ServerAssignment) -> None:
     twin = pickle.loads(pickle.dumps(problem))
     assert twin == problem
     assert twin.replace("servers", problem.servers.labels[0], in_use=not problem.servers.in_use[0]) != problem
-    assert "40 servers, 5 reservations, " in repr(problem)
+    assert "servers=40, reservations=5, " in repr(problem)
 
 
 def test_a_rack_is_found_by_its_label_where_that_is_unique(problem: ServerAssignment) -> None:

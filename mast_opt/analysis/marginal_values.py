@@ -16,6 +16,7 @@ from mast_opt.analysis.common import asked, exact_solver, in_parallel, solve_fro
 from mast_opt.backends.base import Backend
 from mast_opt.core.arguments import a_text, a_whole, checked, texts
 from mast_opt.core.errors import BackendError, Interrupted, UsageError
+from mast_opt.core.sense import Sense
 from mast_opt.core.solve_result import SolveParams, Status
 from mast_opt.kind.analysis_hooks import AnalysisHooks, Resource
 from mast_opt.kind.kind import Kind
@@ -38,7 +39,7 @@ class Marginal:
     unit: str
     place: str
     value: float | None
-    """By how much one more unit lowers the objective, on average over ``units``; None if not found in time."""
+    """By how much one more unit improves the objective, on average over ``units``; None if not found in time."""
     low: float | None
     high: float | None
     """What is proven of it; equal to ``value`` where the integers are fixed."""
@@ -152,7 +153,7 @@ def marginal_values(  # noqa: PLR0913 - one question, with the limits of its sol
 
     values = in_parallel(worth, places, jobs, cancel)
     values.sort(key=lambda one: math.inf if one.value is None else -one.value)
-    return replace(nothing, objective=before[0], values=tuple(values), status=Status.FEASIBLE)
+    return replace(nothing, objective=problem.sense.minimised(before[0]), values=tuple(values), status=Status.FEASIBLE)
 
 
 def _check(
@@ -168,6 +169,11 @@ def _check(
         raise UsageError(f"{kind.name} has no resources that are bought by the unit; ask 'mast-opt whatif' instead")
     if integers not in ("fixed", "free"):
         raise UsageError(f"integers is {integers!r}; expected 'fixed' or 'free'")
+    if integers == "fixed" and kind.solvers.method is not None:
+        raise UsageError(
+            f"{kind.name} has policies, and what more is worth to one is found by solving again; ask with "
+            "integers = 'free' (--free)"
+        )
     if integers == "free" and problem.objective.lexicographic:
         raise UsageError(
             "worth is stated in units of the weighted objective, and this instance has a lexicographic one; ask with "
@@ -213,8 +219,11 @@ def _fixed(
 def _free(solution: Solution[Any]) -> tuple[float, float, float] | None:
     if solution.objective is None:
         return None
-    bound = 0.0 if solution.bound is None else solution.bound
-    return solution.objective, bound, solution.objective
+    sense = solution.sense
+    unknown = 0.0 if sense is Sense.MIN else -math.inf
+    bound = unknown if solution.bound is None else sense.minimised(solution.bound)
+    objective = sense.minimised(solution.objective)
+    return objective, bound, objective
 
 
 def _tidy(difference: float, objective: float) -> float:

@@ -8,25 +8,30 @@ import numpy as np
 
 from mast_opt.core.verdict import Violation
 from mast_opt.kind.analysis_hooks import Alternative, AnalysisHooks, Decisions, Resource
+from mast_opt.resource_allocation.analysis.binding_limits import binding
 from mast_opt.resource_allocation.analysis.elastic_program import relief
 from mast_opt.resource_allocation.analysis.scenarios import CHANGES, moved
 from mast_opt.resource_allocation.plan import Plan
 from mast_opt.resource_allocation.problem import ResourceAllocation
+from mast_opt.resource_allocation.verification.verifier import verify
 
 NAMED = 3
 """Configurations of a job that a sentence names."""
 
 
 def now(problem: ResourceAllocation, plan: Plan, job: int) -> str:
-    """``at rate 1.474 (1.263 of an equal split's): bert-p100 52.6%, bert-v100 47.4% of the time``."""
+    """``at rate 1.474 (1.263 of its fair rate; one more v100 would add 0.5263): bert-p100 52.6%, … of the time``."""
     rate = plan.rate[job]
     at = problem.members.configuration[problem.members.job == job]
     used = sorted(((float(plan.share[c]), c) for c in at.tolist() if plan.share[c] > 0), key=lambda one: -one[0])
+    fair = f"{rate / problem.jobs.fair_rate[job]:.4g} of its fair rate"
+    if not problem.whole and verify(problem, plan).ok:
+        fair += f"; {binding(problem, plan, job).sentence(problem)}"
     if not used:
-        return "at rate 0: in no configuration"
+        return f"at rate 0 ({fair}): in no configuration"
     shares = ", ".join(f"{problem.configurations.labels[c]} {share:.1%}" for share, c in used[:NAMED])
     more = f" and {len(used) - NAMED} more" if len(used) > NAMED else ""
-    return f"at rate {rate:.4g} ({rate / problem.jobs.fair_rate[job]:.4g} of its fair rate): {shares}{more} of the time"
+    return f"at rate {rate:.4g} ({fair}): {shares}{more} of the time"
 
 
 def alternatives(problem: ResourceAllocation, plan: Plan, job: int) -> tuple[Alternative, ...]:

@@ -34,9 +34,11 @@ def main() -> None:
     shares = []
     for seed, problem in instances(options):
         a, floor = arrays_of(problem, dict(problem.objective.weights)), bin_packing_peak_bound(problem)
-        plain = converged(Relaxation(a, floor, problem.splittable, RelaxationParams(roundings=0)), options.seconds)
-        rounded = converged(Relaxation(a, floor, problem.splittable), options.seconds)
-        trees = TreeCutRelaxation(a, floor, problem.splittable, np.random.default_rng(seed))
+        plain = converged(
+            Relaxation(a, floor, problem.workloads.splittable, RelaxationParams(roundings=0)), options.seconds
+        )
+        rounded = converged(Relaxation(a, floor, problem.workloads.splittable), options.seconds)
+        trees = TreeCutRelaxation(a, floor, problem.workloads.splittable, np.random.default_rng(seed))
         treed = converged(trees, options.seconds)
         shares.append((rounded / plain - 1, treed / rounded - 1))
         gain = "{:+.1%} {:+.1%}".format(*shares[-1])

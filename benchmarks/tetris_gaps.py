@@ -29,15 +29,15 @@ def unavoidable(problem: DataPlacement) -> float:
     """
     p, weights = problem, problem.objective.weights
     types, tiers = len(p.gpu_types), len(p.tiers)
-    supply = p.supply_mgpu.sum(axis=0).astype(np.float64)
-    options = np.bincount(p.option_workload, minlength=len(p.workloads))[p.option_workload]
-    tier = p.tier[p.option_workload]
-    bound = (options == 1) & (p.option_type < types)
+    supply = p.regions.supply_mgpu.sum(axis=0).astype(np.float64)
+    options = np.bincount(p.options.workload, minlength=len(p.workloads))[p.options.workload]
+    tier = p.workloads.tier[p.options.workload]
+    bound = (options == 1) & (p.options.gpu_type < types)
     demand = np.zeros((types, tiers))
-    np.add.at(demand, (p.option_type[bound], tier[bound]), p.option_mgpu[bound])
+    np.add.at(demand, (p.options.gpu_type[bound], tier[bound]), p.options.mgpu[bound])
     fewest = np.full(len(p.workloads), np.iinfo(np.int64).max)
-    np.minimum.at(fewest, p.option_workload, p.option_mgpu)
-    total = np.cumsum(np.bincount(p.tier, weights=fewest, minlength=tiers))
+    np.minimum.at(fewest, p.options.workload, p.options.mgpu)
+    total = np.cumsum(np.bincount(p.workloads.tier, weights=fewest, minlength=tiers))
     demand = np.cumsum(demand, axis=1)
     peak = demand / supply[:, None]
     over = np.maximum(demand - supply[:, None], 0.0) / supply[:, None]
@@ -45,7 +45,7 @@ def unavoidable(problem: DataPlacement) -> float:
     spread = (peak.sum(axis=0) + np.maximum(total - demand.sum(axis=0), 0.0) / most) * weights["peak"]
     beyond = total - np.maximum(demand, supply[:, None]).sum(axis=0)
     excess = (over.sum(axis=0) + np.maximum(beyond, 0.0) / most) * weights["overload"]
-    copies = float((p.size_mb * p.copies_min).sum() / p.size_mb.sum())
+    copies = float((p.datasets.size_mb * p.datasets.copies_min).sum() / p.datasets.size_mb.sum())
     return float(((spread + excess) * p.tier_weight).sum()) + weights["storage"] * copies
 
 

@@ -19,22 +19,18 @@ import mast_opt
 from mast_opt.core.arrays import BOOLEANS, NUMBERS, Column, labels_of, repeated
 from mast_opt.core.errors import InstanceError, PlanError
 from mast_opt.core.solve_result import Status
-from mast_opt.data_placement import problem as data
 from mast_opt.kind.header import MOST_WEIGHT, Objective
-from mast_opt.kind.problem_data import Group, GroupedProblem
+from mast_opt.kind.problem_data import Group
 from mast_opt.registry import kind_named, kind_names
 from mast_opt.solving.solution import Solution
 from tests.data_placement.workshop import PROBLEM
 
 KEYS = {
-    "data-placement": (("option_workload", "option_type"), ("read_workload", "read_dataset")),
+    "data-placement": (("options.workload", "options.gpu_type"), ("reads.workload", "reads.dataset")),
     "job-placement": (("options.job", "options.gpu_type"), ("reads.job", "reads.dataset")),
     "server-assignment": (("affinities.reservation", "affinities.datacenter"),),
     "task-reassignment": (("dependencies.service", "dependencies.needs"),),
     "resource-allocation": (("members.configuration", "members.job"), ("uses.configuration", "uses.resource")),
-}
-FLAT: dict[str, tuple[Column, ...]] = {
-    "data-placement": data.COLUMNS,
 }
 
 
@@ -54,8 +50,6 @@ def groups(kind: str) -> dict[str, Group]:
 
 def columns(kind: str) -> dict[str, Column]:
     """Name, as in ``regions.storage_mb``, and what the array has to be."""
-    if kind in FLAT:
-        return {column.name: column for column in FLAT[kind]}
     return {f"{name}.{column.name}": column for name, group in groups(kind).items() for column in group.COLUMNS}
 
 
@@ -64,8 +58,7 @@ def array_of(kind: str, name: str) -> Any:
 
 
 def changed(kind: str, arrays: dict[str, Any]) -> Any:
-    problem = instance(kind)
-    return problem.with_columns(arrays) if isinstance(problem, GroupedProblem) else replace(problem, **arrays)
+    return instance(kind).with_columns(arrays)
 
 
 def spoilt(column: Column, array: np.ndarray[Any, Any]) -> Iterator[tuple[str, Any]]:
@@ -112,10 +105,10 @@ def test_one_wrong_array_is_named(kind: str, column: str, wrong: Any) -> None:
 
 @pytest.mark.parametrize("kind", kind_names())
 def test_every_array_is_declared(kind: str) -> None:
-    owners: dict[str, Any] = {f"{name}.": group for name, group in groups(kind).items()} or {"": instance(kind)}
+    owners: dict[str, Any] = dict(groups(kind))
     found = {
-        place + item.name
-        for place, owner in owners.items()
+        f"{name}.{item.name}"
+        for name, owner in owners.items()
         for item in fields(owner)
         if isinstance(getattr(owner, item.name), np.ndarray)
     }
@@ -139,8 +132,7 @@ def test_a_key_that_occurs_twice(kind: str, key: tuple[str, str]) -> None:
 @pytest.mark.parametrize("kind", kind_names())
 def test_labels(kind: str) -> None:
     names = ("datasets", "jobs", "servers", "services", "jobs")
-    axis = dict(zip(kind_names(), names, strict=True))[kind]
-    axis = axis if kind in FLAT else f"{axis}.labels"
+    axis = f"{dict(zip(kind_names(), names, strict=True))[kind]}.labels"
     labels = array_of(kind, axis)
     for wrong in (list(labels), (labels[1], *labels[1:]), ("", *labels[1:]), (7, *labels[1:]), None):
         with pytest.raises(InstanceError, match=axis):
@@ -155,10 +147,12 @@ def test_scalars(kind: str) -> None:
 
 
 def test_a_fault_names_field_position_value_and_range() -> None:
-    reads = PROBLEM.read_dataset.copy()
+    reads = PROBLEM.reads.dataset.copy()
     reads[2] = 99
-    with pytest.raises(InstanceError, match=r"read_dataset\[2\]: found '99'; expected a position on datasets.* 0 to 2"):
-        replace(PROBLEM, read_dataset=reads)
+    with pytest.raises(
+        InstanceError, match=r"reads\.dataset\[2\]: found '99'; expected a position on datasets.* 0 to 2"
+    ):
+        replace(PROBLEM, reads=replace(PROBLEM.reads, dataset=reads))
 
 
 @pytest.mark.parametrize("name", ["source", "target"])
@@ -176,38 +170,37 @@ def test_links_point_to_regions(name: str) -> None:
 
 
 def test_the_arrays_of_the_caller_stay_writable() -> None:
-    sizes = PROBLEM.size_mb.copy()
-    problem = replace(PROBLEM, size_mb=sizes)
+    sizes = PROBLEM.datasets.size_mb.copy()
+    problem = replace(PROBLEM, datasets=replace(PROBLEM.datasets, size_mb=sizes))
     sizes[0] = -5
-    assert problem.size_mb[0] == PROBLEM.size_mb[0]
-    assert not problem.size_mb.flags.writeable
+    assert problem.datasets.size_mb[0] == PROBLEM.datasets.size_mb[0]
+    assert not problem.datasets.size_mb.flags.writeable
     view = sizes.view()
     view.setflags(write=False)
     sizes[0] = 1
-    problem = replace(PROBLEM, size_mb=view)
+    problem = replace(PROBLEM, datasets=replace(PROBLEM.datasets, size_mb=view))
     sizes[0] = -5
-    assert problem.size_mb[0] == 1
-    assert replace(problem, name="other").size_mb is problem.size_mb
+    assert problem.datasets.size_mb[0] == 1
+    assert replace(problem, name="other").datasets.size_mb is problem.datasets.size_mb
 
 
 def test_narrow_integers_are_widened() -> None:
-    assert replace(PROBLEM, read_dataset=PROBLEM.read_dataset.astype(np.uint8)).read_dataset.dtype == np.int64
+    assert replace(PROBLEM.reads, dataset=PROBLEM.reads.dataset.astype(np.uint8)).dataset.dtype == np.int64
 
 
 def test_a_bad_position_does_not_crash_the_process() -> None:
     """HiGHS reads wherever a position points; a child process shows what becomes of it."""
     code = """
 import numpy as np, mast_opt
-from dataclasses import replace
 from mast_opt.core.errors import MastOptError
 from tests.data_placement.workshop import PROBLEM
 for at in (99, -99, 10**9, 2**62):
-    reads = PROBLEM.read_dataset.copy()
+    reads = PROBLEM.reads.dataset.copy()
     reads[0] = at
     try:
-        mast_opt.solve(replace(PROBLEM, read_dataset=reads))
+        mast_opt.solve(PROBLEM.with_columns({"reads.dataset": reads}))
     except MastOptError as error:
-        assert "read_dataset[0]" in str(error), error
+        assert "reads.dataset[0]" in str(error), error
     else:
         raise SystemExit("accepted")
 """
@@ -272,7 +265,7 @@ def test_a_solution_of_an_instance_with_other_names(kind: str, tmp_path: Path) -
     mast_opt.write_plan(problem, found, tmp_path / "plan")
     for axis, labels in labels_of(problem).items():
         renamed = {axis: (*labels[:-1], "another")}
-        other = problem.relabelled(renamed) if isinstance(problem, GroupedProblem) else replace(problem, **renamed)
+        other = problem.relabelled(renamed)
         with pytest.raises(PlanError, match=rf"the plan does not fit[^$]*{axis}.{len(labels) - 1}.*another"):
             mast_opt.write_plan(other, found, tmp_path / "other")
     assert not (tmp_path / "other").exists()

@@ -127,7 +127,7 @@ class Arrays:
 
     def get(self, name: str) -> NDArray[Any]:
         """A field by name, or a field of a field, as in ``regions.storage_mb``."""
-        found: NDArray[Any] = attrgetter(name)(self.owner)
+        found: NDArray[Any] = attrgetter(name)(self.owner) if "." in name else getattr(self.owner, name)
         return found
 
     def labels(self, name: str, axis: str = "", *, unique: bool = True, empty: bool = False) -> None:
@@ -180,25 +180,28 @@ class Arrays:
                 self._check(column)
 
     def join(self, group: str, columns: Iterable[Column]) -> None:
-        """Check the arrays of a field, which are sound by themselves, against the axes of other fields."""
+        """Check the arrays of a field, which are sound by themselves, against the axes of other fields.
+
+        The first axis of each is the rows of the field.
+        """
+        held = getattr(self.owner, group)
         for column in columns:
-            name = f"{group}.{column.name}"
+            name, found = f"{group}.{column.name}", getattr(held, column.name)
             self.shapes[name] = column.shape
-            found = self.get(name)
-            expected = tuple(
-                self.axes.get(axis, length) if isinstance(axis, str) else axis
-                for axis, length in zip(column.shape, found.shape, strict=True)
-            )
+            expected = found.shape
+            if len(column.shape) > 1:
+                known = [self.axes.get(str(axis), at) for axis, at in zip(column.shape[1:], expected[1:], strict=True)]
+                expected = (expected[0], *known)
             if found.shape != expected:
                 axes = ", ".join(str(axis) for axis in column.shape)
                 self.fault(name, f"shape {expected} ({axes})", f"shape {found.shape}")
             elif column.into and found.size:
                 most = self.axes[column.into] - 1 + column.beyond
-                counted = found[self.get(f"{group}.{column.where}")] if column.where else found
+                counted = found[getattr(held, column.where)] if column.where else found
                 if counted.size and counted.max() > most:
                     broken = found > most
                     if column.where:
-                        broken &= self.get(f"{group}.{column.where}")
+                        broken &= getattr(held, column.where)
                     self.wrong(name, broken, _range(column, most))
 
     def key(self, *names: str, where: Mapping[str, str] | None = None) -> None:
@@ -253,10 +256,12 @@ class Arrays:
     def _fits(self, column: Column) -> bool:
         found, expected = self.get(column.name).shape, column.shape
         if len(found) == len(expected):
-            for axis, length in zip(expected, found, strict=True):
-                if isinstance(axis, str):
-                    self.axes.setdefault(axis, length)
-            lengths = tuple(axis if isinstance(axis, int) else self.axes[axis] for axis in expected)
+            lengths = tuple(
+                [
+                    self.axes.setdefault(axis, length) if isinstance(axis, str) else axis
+                    for axis, length in zip(expected, found, strict=True)
+                ]
+            )
             if found == lengths:
                 return True
             words = f"shape {lengths}"
@@ -361,14 +366,6 @@ def scalars(owner: object, fields: Mapping[str, type | tuple[type, ...]]) -> Ite
             types = wanted if isinstance(wanted, tuple) else (wanted,)
             names = " or ".join(one.__name__.replace("NoneType", "None") for one in types)
             yield Fault(name, f"a {names}", value=f"{type(found).__name__} {found!r}"[:80])
-
-
-def tier_faults(tiers: object) -> Iterator[Fault]:
-    """Faults of a tuple of tiers, which are whole numbers from 0, ascending."""
-    if not isinstance(tiers, tuple) or any(type(tier) is not int or tier < 0 for tier in tiers):
-        yield Fault("tiers", "a tuple of whole numbers of at least 0", value=repr(tiers)[:80])
-    elif any(first >= second for first, second in itertools.pairwise(tiers)):
-        yield Fault("tiers", "tiers in ascending order, each once", value=repr(tiers)[:80])
 
 
 def exact_column_sums(amounts: NDArray[np.int64]) -> list[int]:

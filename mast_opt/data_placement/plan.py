@@ -85,10 +85,10 @@ def gpu_demand(problem: DataPlacement, plan: Plan) -> NDArray[np.float64]:
     """[R, K, P] GPUs asked by work of tier ≤ p, in milli-GPUs."""
     shape = (len(problem.regions), len(problem.gpu_types) + 1, len(problem.tiers))
     gpus = np.zeros((len(problem.workloads), shape[1]), np.int64)
-    gpus[problem.option_workload, problem.option_type] = problem.option_mgpu
+    gpus[problem.options.workload, problem.options.gpu_type] = problem.options.mgpu
     asked = np.zeros(shape)
     amount = gpus[plan.run_workload, plan.run_type] * plan.run_share / SHARE
-    np.add.at(asked, (plan.run_region, plan.run_type, problem.tier[plan.run_workload]), amount)
+    np.add.at(asked, (plan.run_region, plan.run_type, problem.workloads.tier[plan.run_workload]), amount)
     return np.cumsum(asked, axis=2)[:, :-1]
 
 
@@ -99,8 +99,8 @@ def first_holder(held: Bools) -> Ints:
 
 def fill_copies(problem: DataPlacement, place: Bools) -> tuple[Ints, Ints, Ints, Ints]:
     """(dataset, source, target, share) of every new replica, from the first region that holds it today."""
-    dataset, target = np.nonzero(place & ~problem.stored)
-    source = first_holder(problem.stored)[dataset]
+    dataset, target = np.nonzero(place & ~problem.datasets.stored)
+    source = first_holder(problem.datasets.stored)[dataset]
     kept = source >= 0
     dataset, source, target = dataset[kept], source[kept], target[kept]
     return dataset, source, target, np.full(len(dataset), SHARE, np.int64)
@@ -108,7 +108,7 @@ def fill_copies(problem: DataPlacement, place: Bools) -> tuple[Ints, Ints, Ints,
 
 def read_positions(problem: DataPlacement, workload: Ints, dataset: Ints) -> Ints:
     """[·] the read of a dataset by a workload, as a position among the problem's; −1 where there is none."""
-    key = problem.read_workload * len(problem.datasets) + problem.read_dataset
+    key = problem.reads.workload * len(problem.datasets) + problem.reads.dataset
     order = np.argsort(key, kind="stable")
     wanted = workload * len(problem.datasets) + dataset
     at = np.searchsorted(key[order], wanted)
@@ -125,13 +125,13 @@ def fill_remote(
     pair, at = np.unique(workload * regions + region, return_inverse=True)
     total = np.bincount(at, weights=share, minlength=len(pair)).astype(np.int64)
     pair_workload, pair_region = pair // regions, pair % regions
-    reads = np.bincount(problem.read_workload, minlength=len(problem.workloads))
+    reads = np.bincount(problem.reads.workload, minlength=len(problem.workloads))
     start = np.cumsum(reads) - reads
     count = reads[pair_workload]
     entry = np.repeat(np.arange(len(pair)), count)
     ends = np.cumsum(count)
     read = np.arange(len(entry)) - np.repeat(ends - count, count) + np.repeat(start[pair_workload], count)
-    dataset, target = problem.read_dataset[read], pair_region[entry]
+    dataset, target = problem.reads.dataset[read], pair_region[entry]
     far = np.flatnonzero(~place[dataset, target])
     dataset, target, entry = dataset[far], target[far], entry[far]
     return pair_workload[entry], dataset, first_holder(place)[dataset], target, total[entry]
@@ -144,20 +144,22 @@ def today(problem: DataPlacement) -> Plan | None:
     that has it, if any does, whatever the links allow; so this may break rules, as today may.
     """
     p = problem
-    if not len(p.current_workload):
+    if not len(p.current_runs):
         return None
     kind = assumed_types(p)
     grid = (len(p.workloads), len(p.regions), len(p.gpu_types) + 1)
-    cell, at = np.unique(np.ravel_multi_index((p.current_workload, p.current_region, kind), grid), return_inverse=True)
+    cell, at = np.unique(
+        np.ravel_multi_index((p.current_runs.workload, p.current_runs.region, kind), grid), return_inverse=True
+    )
     share = np.zeros(len(cell), np.int64)
-    np.add.at(share, at, p.current_share)
+    np.add.at(share, at, p.current_runs.share)
     workload, region, kind = np.unravel_index(cell[share > 0], grid)
     share = share[share > 0]
     none = np.zeros(0, np.int64)
-    remote = fill_remote(p, p.stored, workload, region, kind, share)
+    remote = fill_remote(p, p.datasets.stored, workload, region, kind, share)
     reader, dataset, source, target, part = (column[remote[2] >= 0] for column in remote)
     return Plan(
-        place=p.stored.copy(),
+        place=p.datasets.stored.copy(),
         run_workload=workload,
         run_region=region,
         run_type=kind,
@@ -182,17 +184,17 @@ def assumed_types(problem: DataPlacement, plan: Plan | None = None) -> Ints:
     """
     p, none = problem, len(problem.gpu_types)
     accepted: dict[int, list[int]] = defaultdict(list)
-    for w, k in zip(p.option_workload.tolist(), p.option_type.tolist(), strict=True):
+    for w, k in zip(p.options.workload.tolist(), p.options.gpu_type.tolist(), strict=True):
         accepted[w].append(k)
     planned: dict[tuple[int, int], int] = {}
     if plan is not None:
         runs = (plan.run_workload.tolist(), plan.run_region.tolist(), plan.run_type.tolist())
         for w, r, k in zip(*runs, strict=True):
             planned.setdefault((w, r), k)
-    kinds = p.current_type.copy()
-    for at in np.flatnonzero(p.current_type == none).tolist():
-        w, r = int(p.current_workload[at]), int(p.current_region[at])
+    kinds = p.current_runs.gpu_type.copy()
+    for at in np.flatnonzero(p.current_runs.gpu_type == none).tolist():
+        w, r = int(p.current_runs.workload[at]), int(p.current_runs.region[at])
         if none not in accepted[w]:
-            there = [k for k in accepted[w] if p.supply_mgpu[r, k] > 0]
+            there = [k for k in accepted[w] if p.regions.supply_mgpu[r, k] > 0]
             kinds[at] = planned.get((w, r), [*there, *accepted[w]][0])
     return kinds

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from itertools import chain, count
 from pathlib import Path
 from typing import Any, TypeVar
 
 from numpy.typing import NDArray
 
-from mast_opt.kind.problem import Problem
 from mast_opt.kind.problem_data import GroupedProblem
 
-ProblemT = TypeVar("ProblemT")
+ProblemT = TypeVar("ProblemT", bound=GroupedProblem[Any])
 
 LONGEST = 48
 """Characters of a symbol; a name made of four of them must fit GLPK's 255."""
@@ -44,14 +42,11 @@ def with_symbols(problem: ProblemT, axes: Mapping[str, Iterable[str]]) -> Proble
     Args:
         axes: name of each axis, and symbols that its labels must not take.
     """
-    if not isinstance(problem, GroupedProblem):
-        renamed: dict[str, Any] = {axis: symbols(getattr(problem, axis), reserved) for axis, reserved in axes.items()}
-        return replace(problem, **renamed)  # type: ignore[type-var]
     return problem.relabelled({axis: symbols(problem.labels_of(axis), reserved) for axis, reserved in axes.items()})
 
 
 def write_data(
-    problem: Problem[Any],
+    problem: GroupedProblem[Any],
     path: Path,
     model: str,
     axes: Mapping[str, Iterable[str]],
@@ -72,18 +67,15 @@ def write_data(
             file.write(f"{line}\n")
 
 
-def _about(problem: Problem[Any], printable: Problem[Any], model: str, axes: Iterable[str]) -> Iterator[str]:
+def _about(
+    problem: GroupedProblem[Any], printable: GroupedProblem[Any], model: str, axes: Iterable[str]
+) -> Iterator[str]:
     yield f"# {ascii(problem.name)[1:-1]}: data for {model}"
     for axis in axes:
-        for label, symbol in zip(_labels(problem, axis), _labels(printable, axis)):
+        for label, symbol in zip(problem.labels_of(axis), printable.labels_of(axis)):
             if label != symbol:
                 yield f"# {symbol} stands for {label!a} among the {axis}"
     yield "data;"
-
-
-def _labels(problem: Problem[Any], axis: str) -> tuple[str, ...]:
-    found: tuple[str, ...] = problem.labels_of(axis) if isinstance(problem, GroupedProblem) else getattr(problem, axis)
-    return found
 
 
 def section(head: str, *columns: NDArray[Any]) -> Iterator[str]:

@@ -165,7 +165,7 @@ class GroupedProblem(Summarised, Frozen, Problem[PlanT]):
         check = Arrays(self)
         for axis, empty in self.LABELS.items():
             check.labels(axis, empty=empty)
-        if "tiers" in {item.name for item in _fields(self)}:
+        if hasattr(self, "tiers"):
             check.tiers("tiers")
         check.faults += scalars(self, self.TYPES)
         check.faults += term_faults(self.objective, self.WEIGHTS)
@@ -191,6 +191,19 @@ class GroupedProblem(Summarised, Frozen, Problem[PlanT]):
 
     def _check_rows(self, check: Arrays) -> None:
         """Faults of sound groups that only several of them show."""
+
+    @classmethod
+    def from_columns(cls, columns: Mapping[str, object]) -> Self:
+        """A problem from its columns and other fields: ``regions.storage_mb`` → array, ``name`` → text.
+
+        Raises:
+            InstanceError: groups that are not sound, or do not fit one another; it lists every fault.
+        """
+        made: dict[str, Any] = {name: value for name, value in columns.items() if "." not in name}
+        for group, arrays in _by_group(columns).items():
+            found = cls.TYPES[group]
+            made[group] = (found[0] if isinstance(found, tuple) else found)(**arrays)
+        return cls(**made)
 
     def with_columns(self, columns: Mapping[str, object]) -> Self:
         """The problem with other arrays or labels in some columns: ``regions.storage_mb`` → array.
@@ -346,8 +359,8 @@ def _fields(owner: object) -> tuple[Any, ...]:
 
 def _groups(owner: object) -> dict[str, Group]:
     """The groups of a problem, by field; none of a group."""
-    found = {item.name: getattr(owner, item.name) for item in _fields(owner)}
-    return {name: value for name, value in found.items() if isinstance(value, Group)}
+    found = ((item.name, getattr(owner, item.name)) for item in _fields(owner))
+    return {name: value for name, value in found if isinstance(value, Group)}
 
 
 def _by_group(columns: Mapping[str, object]) -> dict[str, dict[str, Any]]:

@@ -41,10 +41,10 @@ def settled(problem: DataPlacement, plan: Plan | None = None, **changes: Any) ->
 def lost_by_hand(problem: DataPlacement, held: np.ndarray, regions: list[str]) -> set[str]:
     """Dataset by dataset, with sets of names: no replica is left, or no region may hold it any more."""
     lost = set()
-    for i, name in enumerate(problem.datasets):
-        holders = {region for r, region in enumerate(problem.regions) if held[i, r]}
-        allowed = {region for r, region in enumerate(problem.regions) if not problem.forbidden[i, r]}
-        home = {region for r, region in enumerate(problem.regions) if problem.residency[i, r]}
+    for i, name in enumerate(problem.datasets.labels):
+        holders = {region for r, region in enumerate(problem.regions.labels) if held[i, r]}
+        allowed = {region for r, region in enumerate(problem.regions.labels) if not problem.datasets.forbidden[i, r]}
+        home = {region for r, region in enumerate(problem.regions.labels) if problem.datasets.residency[i, r]}
         allowed &= home or allowed
         no_replica = bool(holders) and holders <= set(regions)
         no_region = bool(allowed) and allowed <= set(regions)
@@ -56,23 +56,23 @@ def lost_by_hand(problem: DataPlacement, held: np.ndarray, regions: list[str]) -
 @examples(60)
 @given(problem=problems(refuse=True, regions=3, datasets=4, workloads=4), data=st.data())
 def test_lost_data_and_work_are_those_of_brute_force(problem: DataPlacement, data: st.DataObject) -> None:
-    regions = data.draw(st.lists(st.sampled_from(problem.regions), min_size=1, unique=True))
+    regions = data.draw(st.lists(st.sampled_from(problem.regions.labels), min_size=1, unique=True))
     plan = data.draw(st.none() | plans(problem).filter(serves_nothing_twice))
-    held = problem.stored if plan is None else plan.place
+    held = problem.datasets.stored if plan is None else plan.place
     instance, loss = settled(problem, plan, lose_regions=regions)
     expected = lost_by_hand(problem, held, regions)
     assert set(loss.datasets) == expected
-    size = sum(int(problem.size_mb[problem.datasets.index(name)]) for name in expected)
+    size = sum(int(problem.datasets.size_mb[problem.datasets.labels.index(name)]) for name in expected)
     assert loss.tb == pytest.approx(size / TB)
-    reads = zip(problem.read_workload.tolist(), problem.read_dataset.tolist())
-    assert set(loss.work) == {problem.workloads[w] for w, i in reads if problem.datasets[i] in expected}
-    gone = np.isin(problem.datasets, list(expected))
-    away = np.isin(problem.regions, regions)
-    assert np.array_equal(instance.stored, held & ~away & ~gone[:, None])
-    assert instance.forbidden[gone].all()
-    assert not instance.pinned[gone].any()
-    assert not instance.copies_min[gone].any()
-    assert instance.work_forbidden[np.isin(problem.workloads, loss.work)].all()
+    reads = zip(problem.reads.workload.tolist(), problem.reads.dataset.tolist())
+    assert set(loss.work) == {problem.workloads.labels[w] for w, i in reads if problem.datasets.labels[i] in expected}
+    gone = np.isin(problem.datasets.labels, list(expected))
+    away = np.isin(problem.regions.labels, regions)
+    assert np.array_equal(instance.datasets.stored, held & ~away & ~gone[:, None])
+    assert instance.datasets.forbidden[gone].all()
+    assert not instance.datasets.pinned[gone].any()
+    assert not instance.datasets.copies_min[gone].any()
+    assert instance.workloads.forbidden[np.isin(problem.workloads.labels, loss.work)].all()
 
 
 @pytest.mark.parametrize(
@@ -88,8 +88,10 @@ def test_lost_data_and_work_are_those_of_brute_force(problem: DataPlacement, dat
 def test_data_is_lost_where_every_replica_was(held: list[bool], lost: bool) -> None:
     replicas = grid((LOGS, A), (IMAGES, B), (VIDEO, C))
     replicas[VIDEO] = held
-    free = replace(FREE, forbidden=NOWHERE)
-    found = lost_datasets(free, free.forbidden | [True, False, False], replicas, np.array([True, False, False]))
+    free = replace(FREE, datasets=replace(FREE.datasets, forbidden=NOWHERE))
+    found = lost_datasets(
+        free, free.datasets.forbidden | [True, False, False], replicas, np.array([True, False, False])
+    )
     assert found.tolist() == [True, False, lost]
 
 
@@ -97,16 +99,20 @@ def test_data_is_lost_where_no_region_left_may_hold_it() -> None:
     """Logs have a replica in c too, which may not keep them."""
     stored = grid((LOGS, A), (LOGS, C), (IMAGES, B), (VIDEO, C))
     forbidden = grid((LOGS, B), (LOGS, C))
-    _, loss = settled(replace(FREE, stored=stored, forbidden=forbidden), lose_regions=["a"])
+    _, loss = settled(
+        FREE.with_columns({"datasets.stored": stored, "datasets.forbidden": forbidden}), lose_regions=["a"]
+    )
     assert loss.datasets == ("logs",)
-    _, loss = settled(replace(FREE, stored=stored, forbidden=grid((LOGS, B))), lose_regions=["a"])
+    _, loss = settled(
+        FREE.with_columns({"datasets.stored": stored, "datasets.forbidden": grid((LOGS, B))}), lose_regions=["a"]
+    )
     assert loss.datasets == ()
 
 
 def test_data_that_no_region_may_hold_anyway_is_not_lost_with_another_region() -> None:
     """Nothing of it is in a, and the scenario bans it from no region that could hold it before."""
     forbidden = grid((LOGS, A), (LOGS, B), (LOGS, C))
-    banned = replace(FREE, stored=grid((LOGS, B), (IMAGES, B)), forbidden=forbidden)
+    banned = replace(FREE, datasets=replace(FREE.datasets, stored=grid((LOGS, B), (IMAGES, B)), forbidden=forbidden))
     assert settled(banned, lose_regions=["a"])[1] == Loss()
     assert settled(banned, lose_regions=["b"])[1].datasets == ("logs", "images")
 
@@ -139,7 +145,7 @@ def test_the_plan_says_what_is_left() -> None:
 
 def test_a_replica_that_the_plan_drops_saves_nothing() -> None:
     """Today logs are in a and b; the plan drops those in b."""
-    both = replace(FREE, stored=grid((LOGS, A), (LOGS, B), (IMAGES, B)))
+    both = replace(FREE, datasets=replace(FREE.datasets, stored=grid((LOGS, A), (LOGS, B), (IMAGES, B))))
     only_a = replace(PLAN, place=grid((LOGS, A), (IMAGES, B), (VIDEO, C)))
     assert settled(both, lose_regions=["a"])[1].datasets == ()
     assert settled(both, only_a, lose_regions=["a"])[1].datasets == ("logs",)
@@ -176,16 +182,16 @@ def test_the_robust_plan_and_the_scenarios_agree(problem: DataPlacement) -> None
         assert robust.base_lost[one.name] == one.lost
         lost = robust.robust_lost[one.name]
         assert lost is not None
-        served = {problem.workloads[w] for w in some(robust.robust[one.name].plan).run_workload}
+        served = {problem.workloads.labels[w] for w in some(robust.robust[one.name].plan).run_workload}
         assert not served & set(lost.work)
-        away = [region for region in problem.regions if region == one.name]
+        away = [region for region in problem.regions.labels if region == one.name]
         assert set(lost.datasets) == lost_by_hand(problem, some(robust.plan).place, away)
 
 
 def test_a_robust_plan_saves_data_that_only_a_lost_region_has_today() -> None:
     """It is copied before the region is lost; the base plan without that copy loses it."""
-    roomy = replace(FREE, ingress_limited=np.zeros(3, np.bool_))
-    only_a = mast_opt.solve(replace(roomy, forbidden=grid((LOGS, B), (LOGS, C)))).plan
+    roomy = replace(FREE, regions=replace(FREE.regions, ingress_limited=np.zeros(3, np.bool_)))
+    only_a = mast_opt.solve(replace(roomy, datasets=replace(roomy.datasets, forbidden=grid((LOGS, B), (LOGS, C))))).plan
     assert mast_opt.verify(roomy, some(only_a)).ok
     robust = mast_opt.whatif(roomy, [Scenario("lost", {"lose_regions": ["a"]})], only_a, robust="weighted").robust
     assert robust is not None
@@ -211,14 +217,14 @@ def test_moved_work_is_counted_from_the_plan_that_the_loss_hits() -> None:
         assert expected > 0.1 or lost != "b"  # train leaves b
         verdict = mast_opt.verify(answer.outcomes[0].problem, some(solution.plan))
         assert verdict.terms["moved_work"] == pytest.approx(expected)
-        assert instance.current_share.sum() == PLAN.run_share.sum()
+        assert instance.current_runs.share.sum() == PLAN.run_share.sum()
 
 
 def test_without_a_plan_or_a_lost_region_moved_work_is_counted_from_today() -> None:
     for plan, changes in ((None, {"lose_regions": ["b"]}), (PLAN, {"grow_demand": 1.0})):
         instance, _ = settled(FREE, plan, **changes)
-        assert instance.current_workload.tolist() == FREE.current_workload.tolist()
-        assert instance.current_region.tolist() == FREE.current_region.tolist()
+        assert instance.current_runs.workload.tolist() == FREE.current_runs.workload.tolist()
+        assert instance.current_runs.region.tolist() == FREE.current_runs.region.tolist()
 
 
 def test_a_plan_that_serves_work_twice_is_refused_before_anything_is_lost() -> None:

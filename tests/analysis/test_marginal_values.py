@@ -38,9 +38,9 @@ def test_gpus_against_resolving_with_one_more() -> None:
     assert any(one.value for one in answer.values)
     for one in answer.values:
         region, kind = one.place.split(" ")
-        supply = SMALL.supply_mgpu.copy()
-        supply[SMALL.regions.index(region), SMALL.gpu_types.index(kind)] += 1000
-        more = with_plan_held(replace(SMALL, supply_mgpu=supply), some(plan))
+        supply = SMALL.regions.supply_mgpu.copy()
+        supply[SMALL.regions.labels.index(region), SMALL.gpu_types.index(kind)] += 1000
+        more = with_plan_held(replace(SMALL, regions=replace(SMALL.regions, supply_mgpu=supply)), some(plan))
         assert one.value == pytest.approx(some(answer.objective) - more, abs=1e-6)
 
 
@@ -50,11 +50,12 @@ def test_cores_and_links_against_resolving() -> None:
     assert links is not None
     narrow = replace(links, capacity_mb_per_day=np.array([4 * TB, TB, 10 * TB, TB // 5]))
     weights = {**PROBLEM.objective.weights, "egress": 0.1}
-    tight = replace(
-        PROBLEM,
-        cpu_mcores=np.array([30_000, 10_000, 100_000]),
-        links=narrow,
-        objective=replace(PROBLEM.objective, weights=weights),
+    tight = PROBLEM.with_columns(
+        {
+            "regions.cpu_mcores": np.array([30_000, 10_000, 100_000]),
+            "links": narrow,
+            "objective": replace(PROBLEM.objective, weights=weights),
+        }
     )
     answer = mast_opt.marginal_values(tight, PLAN)
     values = {(one.resource, one.place): one.value for one in answer.values}
@@ -62,9 +63,9 @@ def test_cores_and_links_against_resolving() -> None:
     before = with_plan_held(tight, PLAN)
     wider = replace(narrow, capacity_mb_per_day=narrow.capacity_mb_per_day + np.array([0, 0, 0, TB]))
     more = {
-        ("cpu", "a"): replace(tight, cpu_mcores=tight.cpu_mcores + np.array([1000, 0, 0])),
+        ("cpu", "a"): tight.with_columns({"regions.cpu_mcores": tight.regions.cpu_mcores + np.array([1000, 0, 0])}),
         ("link", "b → c"): replace(tight, links=wider),
-        ("storage", "a"): replace(tight, storage_mb=tight.storage_mb + np.array([TB, 0, 0])),
+        ("storage", "a"): tight.with_columns({"regions.storage_mb": tight.regions.storage_mb + np.array([TB, 0, 0])}),
     }
     for place, instance in more.items():
         assert values[place] == pytest.approx(before - with_plan_held(instance, PLAN), abs=1e-6)
@@ -75,10 +76,10 @@ def test_cores_and_links_against_resolving() -> None:
 
 def test_a_terabyte_of_storage_is_one_that_is_bought() -> None:
     """Of which the headroom keeps its share free, as in a scenario that adds storage."""
-    half = replace(SMALL, headroom_milli=np.full(3, 500))
+    half = replace(SMALL, regions=replace(SMALL.regions, headroom_milli=np.full(3, 500)))
     bought = {one.name: one for one in RESOURCES}["storage"].add(half, 1, 4)
-    assert (bought.storage_mb - half.storage_mb).tolist() == [0, 4 * TB, 0]
-    assert bought.storage_mb.tolist() == add_storage_tb(half, {half.regions[1]: 4}).storage_mb.tolist()
+    assert (bought.regions.storage_mb - half.regions.storage_mb).tolist() == [0, 4 * TB, 0]
+    assert bought == add_storage_tb(half, {half.regions.labels[1]: 4})
 
 
 def test_free_integers_against_resolving() -> None:
@@ -86,9 +87,9 @@ def test_free_integers_against_resolving() -> None:
     optimum = proven(base(SMALL).mip).objective
     assert answer.objective == pytest.approx(optimum, rel=1e-6)
     for one in answer.values:
-        more = SMALL.storage_mb.copy()
-        more[SMALL.regions.index(one.place)] += 20 * TB
-        better = proven(base(replace(SMALL, storage_mb=more)).mip).objective
+        more = SMALL.regions.storage_mb.copy()
+        more[SMALL.regions.labels.index(one.place)] += 20 * TB
+        better = proven(base(replace(SMALL, regions=replace(SMALL.regions, storage_mb=more))).mip).objective
         assert optimum is not None
         assert better is not None
         assert one.value == pytest.approx((optimum - better) / 20, abs=1e-6)
@@ -139,4 +140,4 @@ def test_free_integers_need_a_weighted_objective() -> None:
 
 def test_a_plan_that_breaks_limits_is_refused() -> None:
     with pytest.raises(mast_opt.UsageError, match="breaks limits"):
-        mast_opt.marginal_values(replace(PROBLEM, storage_mb=PROBLEM.storage_mb // 4), PLAN)
+        mast_opt.marginal_values(PROBLEM.with_columns({"regions.storage_mb": PROBLEM.regions.storage_mb // 4}), PLAN)

@@ -21,28 +21,30 @@ from tests.data_placement.brute import Brute
 from tests.data_placement.workshop import ETL, IMAGES, LOGS, PROBLEM, TRAIN, VIDEO, VIEW, A, B, C, grid, ints
 from tests.narrowing import some
 
-ROOMY = replace(
-    PROBLEM,
-    links=None,
-    ingress_limited=np.zeros(3, np.bool_),
-    forbidden=grid(),
-    work_forbidden=grid(),
-    work_pinned=grid(),
-    headroom_milli=ints(0, 0, 0),
-    supply_mgpu=ints((8, 8), (8, 16), (8, 8)) * 1000,
+ROOMY = PROBLEM.with_columns(
+    {
+        "links": None,
+        "regions.ingress_limited": np.zeros(3, np.bool_),
+        "regions.headroom_milli": ints(0, 0, 0),
+        "regions.supply_mgpu": ints((8, 8), (8, 16), (8, 8)) * 1000,
+        "datasets.forbidden": grid(),
+        "workloads.forbidden": grid(),
+        "workloads.pinned": grid(),
+    }
 )
-HOME = replace(ROOMY, residency=grid((LOGS, A), (LOGS, B), (IMAGES, B), (IMAGES, C)))
+HOME = replace(ROOMY, datasets=replace(ROOMY.datasets, residency=grid((LOGS, A), (LOGS, B), (IMAGES, B), (IMAGES, C))))
 
 
 def resident(problem: DataPlacement, plan: Plan) -> bool:
     """Row by row: is every replica, and every place where data is read, one of those that its residency lists?"""
     allowed = {
-        i: {r for r in range(len(problem.regions)) if problem.residency[i, r]} or set(range(len(problem.regions)))
+        i: {r for r in range(len(problem.regions)) if problem.datasets.residency[i, r]}
+        or set(range(len(problem.regions)))
         for i in range(len(problem.datasets))
     }
     stored = all(r in allowed[i] for i, r in np.argwhere(plan.place).tolist())
     reads: dict[int, list[int]] = {}
-    for w, i in zip(problem.read_workload.tolist(), problem.read_dataset.tolist()):
+    for w, i in zip(problem.reads.workload.tolist(), problem.reads.dataset.tolist()):
         reads.setdefault(w, []).append(i)
     runs = zip(plan.run_workload.tolist(), plan.run_region.tolist(), plan.run_share.tolist())
     return stored and all(r in allowed[i] for w, r, share in runs if share for i in reads.get(w, []))
@@ -64,7 +66,9 @@ def test_scenarios_keep_residency() -> None:
 
 
 def test_data_is_lost_where_its_residency_has_no_region_left() -> None:
-    only_a = replace(ROOMY, residency=grid((LOGS, A)), stored=grid((LOGS, A), (LOGS, B), (IMAGES, B)))
+    only_a = ROOMY.with_columns(
+        {"datasets.residency": grid((LOGS, A)), "datasets.stored": grid((LOGS, A), (LOGS, B), (IMAGES, B))}
+    )
     answer = mast_opt.whatif(only_a, [Scenario("it", {"lose_regions": ["a"]})])
     lost = answer.outcomes[0]
     assert lost.lost is not None
@@ -75,11 +79,12 @@ def test_data_is_lost_where_its_residency_has_no_region_left() -> None:
 
 def test_the_robust_plan_with_residency_is_the_best_of_all_replicas() -> None:
     """Every set of replicas within the residency is tried; the rest is solved for."""
-    one = replace(
-        HOME,
-        residency=grid((LOGS, A), (LOGS, B), (IMAGES, B), (IMAGES, C), (VIDEO, C)),
-        copies_max=ints(2, 2, 1),
-        pinned=grid(),
+    one = HOME.with_columns(
+        {
+            "datasets.residency": grid((LOGS, A), (LOGS, B), (IMAGES, B), (IMAGES, C), (VIDEO, C)),
+            "datasets.copies_max": ints(2, 2, 1),
+            "datasets.pinned": grid(),
+        }
     )
     scenario = Scenario("it", {"lose_regions": ["b"]})
     base = kind_of(one).analysis.hooks().priced(one)
@@ -102,14 +107,15 @@ def test_the_robust_plan_with_residency_is_the_best_of_all_replicas() -> None:
 
 def test_every_point_of_a_frontier_keeps_residency_and_the_ends_are_those_of_brute_force() -> None:
     """train and view read logs on the same GPUs: either one copy and twice the demand in b, or a second copy in a."""
-    whole = replace(
-        HOME,
-        splittable=np.zeros(3, np.bool_),
-        remote_reads=False,
-        read_dataset=ints(LOGS, IMAGES, LOGS, LOGS),
-        option_type=ints(0, 1, 2, 0),
-        option_mgpu=ints(8, 20, 0, 8) * 1000,
-        copies_min=ints(1, 1, 0),
+    whole = HOME.with_columns(
+        {
+            "workloads.splittable": np.zeros(3, np.bool_),
+            "remote_reads": False,
+            "reads.dataset": ints(LOGS, IMAGES, LOGS, LOGS),
+            "options.gpu_type": ints(0, 1, 2, 0),
+            "options.mgpu": ints(8, 20, 0, 8) * 1000,
+            "datasets.copies_min": ints(1, 1, 0),
+        }
     )
     answer = mast_opt.pareto(whole, ("storage", "peak"), points=4, gap=1e-6)
     assert len(answer.points) >= 2
@@ -125,13 +131,14 @@ def test_every_point_of_a_frontier_keeps_residency_and_the_ends_are_those_of_bru
 
 def test_a_migration_ends_within_the_residency() -> None:
     """Logs are in c today, where they may not be: the copy to a is made from there, then that replica goes."""
-    today = replace(
-        HOME,
-        stored=grid((LOGS, C), (IMAGES, B), (VIDEO, C)),
-        current_workload=ints(VIEW),
-        current_region=ints(C),
-        current_type=ints(1),
-        current_share=ints(1000),
+    today = HOME.with_columns(
+        {
+            "datasets.stored": grid((LOGS, C), (IMAGES, B), (VIDEO, C)),
+            "current_runs.workload": ints(VIEW),
+            "current_runs.region": ints(C),
+            "current_runs.gpu_type": ints(1),
+            "current_runs.share": ints(1000),
+        }
     )
     plan = mast_opt.solve(today).plan
     assert resident(today, some(plan))

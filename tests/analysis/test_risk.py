@@ -24,14 +24,18 @@ from tests.data_placement.workshop import IMAGES, LOGS, PLAN, PROBLEM, A, B, gri
 def test_what_a_region_would_take_is_what_losing_it_takes(problem: DataPlacement, data: st.DataObject) -> None:
     plan = data.draw(st.none() | plans(problem).filter(serves_nothing_twice))
     answer = risk(problem, plan)
-    held = problem.stored if plan is None else plan.place
-    assert [one.region for one in answer.regions] == list(problem.regions)
+    held = problem.datasets.stored if plan is None else plan.place
+    assert [one.region for one in answer.regions] == list(problem.regions.labels)
     for one in answer.regions:
         changes = {"lose_regions": [one.region]}
         scenario = kind_of(problem).analysis.hooks().changes["lose_regions"].apply(problem, [one.region])
         assert QUESTIONS.loss is not None
         assert one.loss == QUESTIONS.loss(problem, scenario, changes, plan)[1]
-    single = {problem.datasets[i]: problem.regions[held[i].argmax()] for i in range(len(held)) if held[i].sum() == 1}
+    single = {
+        problem.datasets.labels[i]: problem.regions.labels[held[i].argmax()]
+        for i in range(len(held))
+        if held[i].sum() == 1
+    }
     assert {one.dataset: one.region for one in answer.single_copies} == single
 
 
@@ -53,15 +57,16 @@ def test_the_work_of_a_plan_and_of_today() -> None:
     assert (now.of, now.complete) == ("today", False)
     assert [one.running_gpus for one in now.regions] == [8, 0, 0]
     assert [one.loss.work for one in now.regions] == [("train", "etl"), ("train",), ()]
-    more = risk(replace(PROBLEM, stored=grid((LOGS, A), (LOGS, B), (IMAGES, B))))
+    more = risk(replace(PROBLEM, datasets=replace(PROBLEM.datasets, stored=grid((LOGS, A), (LOGS, B), (IMAGES, B)))))
     assert {one.dataset for one in more.single_copies} == {"images"}
     silent = risk(
-        replace(
-            PROBLEM,
-            current_workload=np.zeros(0, np.int64),
-            current_region=np.zeros(0, np.int64),
-            current_type=np.zeros(0, np.int64),
-            current_share=np.zeros(0, np.int64),
+        PROBLEM.with_columns(
+            {
+                "current_runs.workload": np.zeros(0, np.int64),
+                "current_runs.region": np.zeros(0, np.int64),
+                "current_runs.gpu_type": np.zeros(0, np.int64),
+                "current_runs.share": np.zeros(0, np.int64),
+            }
         )
     )
     assert [one.running for one in silent.regions] == [None] * 3

@@ -39,11 +39,15 @@ def after(problem: DataPlacement, **changes: Any) -> DataPlacement:
 
 def test_a_lost_region_holds_and_runs_nothing() -> None:
     lost = QUESTIONS.priced(after(PROBLEM, lose_regions=["b"]))
-    assert not lost.stored[:, B].any()
-    assert (lost.storage_mb[B], lost.cpu_mcores[B], lost.supply_mgpu[B].tolist()) == (0, 0, [0, 0])
+    assert not lost.datasets.stored[:, B].any()
+    assert (lost.regions.storage_mb[B], lost.regions.cpu_mcores[B], lost.regions.supply_mgpu[B].tolist()) == (
+        0,
+        0,
+        [0, 0],
+    )
     assert lost.links is not None
     assert lost.links.capacity_mb_per_day.tolist() == [0, TB, 0, 0]
-    assert not lost.pinned[IMAGES, B]
+    assert not lost.datasets.pinned[IMAGES, B]
     solution = mast_opt.solve(lost)
     assert solution.status is Status.OPTIMAL
     assert not some(solution.plan).place[:, B].any()
@@ -52,10 +56,10 @@ def test_a_lost_region_holds_and_runs_nothing() -> None:
 
 
 def test_data_that_is_allowed_nowhere_else_is_lost_with_its_region() -> None:
-    forbidden = FREE.forbidden.copy()
+    forbidden = FREE.datasets.forbidden.copy()
     forbidden[LOGS] = [False, True, True]
-    lost = QUESTIONS.priced(after(replace(FREE, forbidden=forbidden), lose_regions="a"))
-    assert lost.copies_min[LOGS] == 0
+    lost = QUESTIONS.priced(after(FREE.with_columns({"datasets.forbidden": forbidden}), lose_regions="a"))
+    assert lost.datasets.copies_min[LOGS] == 0
     solution = mast_opt.solve(lost)
     assert solution.verdict is not None
     assert TRAIN not in some(solution.plan).run_workload
@@ -64,26 +68,26 @@ def test_data_that_is_allowed_nowhere_else_is_lost_with_its_region() -> None:
 
 def test_demand_grows_by_tier_and_in_all() -> None:
     grown = after(PROBLEM, grow_demand={"all": 1.1, "0": 2.0})
-    assert grown.option_mgpu.tolist() == [16_000, 40_000, 0, 4_400]
-    assert grown.cpu_need_mcores.tolist() == [20_000, 55_000, 5_500]
-    assert grown.read_mb_per_day.tolist() == [4_000_000, 6_000_000, 1_100_000, 4_400_000]
-    assert after(PROBLEM, grow_demand=1.5).cpu_need_mcores.tolist() == [15_000, 75_000, 7_500]
+    assert grown.options.mgpu.tolist() == [16_000, 40_000, 0, 4_400]
+    assert grown.workloads.cpu_mcores.tolist() == [20_000, 55_000, 5_500]
+    assert grown.reads.mb_per_day.tolist() == [4_000_000, 6_000_000, 1_100_000, 4_400_000]
+    assert after(PROBLEM, grow_demand=1.5).workloads.cpu_mcores.tolist() == [15_000, 75_000, 7_500]
 
 
 def test_hardware_storage_prices_weights_and_rules() -> None:
     more = after(PROBLEM, add_gpus=[{"region": "c", "gpu_type": "h100", "gpus": 4}], add_storage_tb={"a": 1.5, "b": -2})
-    assert int(more.supply_mgpu[C, 0]) == 4000
-    assert more.storage_mb.tolist() == [21_500_000, 18_000_000, 20_000_000]
-    assert after(PROBLEM, add_cpu_cores={"c": 5}).cpu_mcores[C] == 105_000
+    assert int(more.regions.supply_mgpu[C, 0]) == 4000
+    assert more.regions.storage_mb.tolist() == [21_500_000, 18_000_000, 20_000_000]
+    assert after(PROBLEM, add_cpu_cores={"c": 5}).regions.cpu_mcores[C] == 105_000
     wide = after(PROBLEM, add_ingress_tb_per_day={"b": 1})
-    assert wide.ingress_mb_per_day.tolist() == [0, 5 * TB, 0]
+    assert wide.regions.ingress_mb_per_day.tolist() == [0, 5 * TB, 0]
     expensive = after(PROBLEM, scale_link_prices=2, weights={"egress": 0.5})
     assert expensive.links is not None
     assert expensive.links.price_usd_per_tb.tolist() == [40, 100, 20, 20]
     assert expensive.objective.weights["egress"] == 0.5
     ruled = after(PROBLEM, pin=[{"dataset": "logs", "region": "a"}], forbid={"dataset": "video", "region": "a"})
-    assert ruled.pinned[LOGS, A]
-    assert ruled.forbidden[2, A]
+    assert ruled.datasets.pinned[LOGS, A]
+    assert ruled.datasets.forbidden[2, A]
 
 
 @pytest.mark.parametrize(
@@ -146,7 +150,7 @@ def test_scenarios_beside_the_base() -> None:
         assert proven(base(one.problem).mip).objective == pytest.approx(one.solution.objective, rel=1e-3)
         assert one.base_verdict is not None
         place = some(one.solution.plan).place & ~PLAN.place
-        assert one.moved["moved_tb"] == pytest.approx(float((PROBLEM.size_mb @ place).sum()) / TB)
+        assert one.moved["moved_tb"] == pytest.approx(float((PROBLEM.datasets.size_mb @ place).sum()) / TB)
     lost, grown = answer.outcomes
     assert lost.base_verdict is not None
     assert not lost.base_verdict.ok
@@ -189,7 +193,7 @@ def test_the_robust_plan_is_the_best_of_all_replicas() -> None:
     """Against enumeration: each set of replicas that today's instance allows, with the best recourse in each case."""
     small = mast_opt.generate("data-placement", seed=4, datasets=2, workloads=3, regions=2)
     small = QUESTIONS.priced(small)
-    lost = QUESTIONS.priced(after(small, lose_regions=[small.regions[0]]))
+    lost = QUESTIONS.priced(after(small, lose_regions=[small.regions.labels[0]]))
     best = np.inf
     for code in range(2**4):
         place = np.array([code >> bit & 1 for bit in range(4)], np.bool_).reshape(2, 2)
@@ -199,7 +203,7 @@ def test_the_robust_plan_is_the_best_of_all_replicas() -> None:
             result = proven(base(TWO_STAGE.recourse(instance, plan, is_base)).mip)
             value += np.inf if result.objective is None else result.objective / 2
         best = min(best, value)
-    scenario = Scenario("lost", {"lose_regions": [small.regions[0]]})
+    scenario = Scenario("lost", {"lose_regions": [small.regions.labels[0]]})
     robust = mast_opt.whatif(small, [scenario], robust="weighted", gap=1e-6).robust
     assert robust is not None
     assert robust.objective == pytest.approx(best, rel=1e-4)
@@ -209,12 +213,12 @@ def test_the_robust_plan_is_the_best_of_all_replicas() -> None:
 @given(problem=problems(refuse=True, splits=False), data=st.data())
 def test_recourse_and_its_formulation_agree(problem: DataPlacement, data: st.DataObject) -> None:
     """Holding the shared columns at any replicas, both have the same optimum or none."""
-    cell = {name: data.draw(st.sampled_from(getattr(problem, f"{name}s"))) for name in ("dataset", "region")}
+    cell = {name: data.draw(st.sampled_from(problem.labels_of(f"{name}s"))) for name in ("dataset", "region")}
     rule = data.draw(st.sampled_from([{}, {"pin": cell}, {"forbid": cell}]))
     plan = data.draw(plans(problem))
-    scenario = after(problem, **rule, lose_regions=[data.draw(st.sampled_from(problem.regions))])
+    scenario = after(problem, **rule, lose_regions=[data.draw(st.sampled_from(problem.regions.labels))])
     held = plan.place & TWO_STAGE.alive(scenario).reshape(plan.place.shape)
-    if (scenario.pinned & ~held).any():  # lacking, or both pinned and forbidden
+    if (scenario.datasets.pinned & ~held).any():  # lacking, or both pinned and forbidden
         assert kind_of(problem).analysis.conflicts(TWO_STAGE.recourse(scenario, plan, False))
         return
     formulation = TWO_STAGE.formulate(scenario)
@@ -266,7 +270,7 @@ def test_arguments_that_cannot_be_honoured(scenarios: list[Scenario], given: dic
 
 def test_a_base_plan_that_breaks_limits_is_refused() -> None:
     with pytest.raises(mast_opt.UsageError, match="breaks limits"):
-        mast_opt.whatif(replace(PROBLEM, storage_mb=PROBLEM.storage_mb // 4), [LOST], PLAN)
+        mast_opt.whatif(PROBLEM.with_columns({"regions.storage_mb": PROBLEM.regions.storage_mb // 4}), [LOST], PLAN)
 
 
 def test_a_file_of_scenarios(tmp_path: Path) -> None:

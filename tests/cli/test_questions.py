@@ -106,10 +106,14 @@ def test_whatif(call: Call, instance: Path, plan: Path, scenarios: Path) -> None
     assert lost["base_plan"]["violations"]
     problem = mast_opt.read(instance)
     place = mast_opt.read_plan(problem, plan).place
-    only_east = [name for name, held in zip(problem.datasets, place.tolist(), strict=True) if held == [True, False]]
+    only_east = [
+        name for name, held in zip(problem.datasets.labels, place.tolist(), strict=True) if held == [True, False]
+    ]
     assert only_east
     assert lost["lost_datasets"] == only_east
-    assert lost["lost_tb"] == pytest.approx(sum(problem.size_mb[problem.datasets.index(i)] for i in only_east) / 1e6)
+    assert lost["lost_tb"] == pytest.approx(
+        sum(problem.datasets.size_mb[problem.datasets.labels.index(i)] for i in only_east) / 1e6
+    )
     assert lost["lost_workloads"]
     assert lost["terms"]["unserved"] > 0
     assert record["base"]["lost_datasets"] == record["scenarios"][1]["lost_datasets"] == []

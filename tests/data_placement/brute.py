@@ -40,10 +40,10 @@ class Brute:
         self.parts = parts
         self.R, self.K = len(p.regions), len(p.gpu_types)
         self.options: list[tuple[int, int, int]] = list(
-            zip(p.option_workload.tolist(), p.option_type.tolist(), p.option_mgpu.tolist())
+            zip(p.options.workload.tolist(), p.options.gpu_type.tolist(), p.options.mgpu.tolist())
         )
         self.reads: list[tuple[int, int, int]] = list(
-            zip(p.read_workload.tolist(), p.read_dataset.tolist(), p.read_mb_per_day.tolist())
+            zip(p.reads.workload.tolist(), p.reads.dataset.tolist(), p.reads.mb_per_day.tolist())
         )
         self.tier_weight = [p.objective.tier_weights.get(tier, 1.0) for tier in p.tiers]
         self.weight = p.objective.weights
@@ -63,18 +63,18 @@ class Brute:
     def holders_of(self, i: int) -> Iterator[frozenset[int]]:
         p = self.p
         for holders in chain.from_iterable(combinations(range(self.R), n) for n in range(self.R + 1)):
-            pinned = all(r in holders for r in range(self.R) if p.pinned[i, r])
-            banned = any(p.forbidden[i, r] or not self.resident(i, r) for r in holders)
-            if pinned and not banned and p.copies_min[i] <= len(holders) <= p.copies_max[i]:
+            pinned = all(r in holders for r in range(self.R) if p.datasets.pinned[i, r])
+            banned = any(p.datasets.forbidden[i, r] or not self.resident(i, r) for r in holders)
+            if pinned and not banned and p.datasets.copies_min[i] <= len(holders) <= p.datasets.copies_max[i]:
                 yield frozenset(holders)
 
     def runs_of(self, w: int) -> Iterator[tuple[tuple[int, int, int], ...]]:
         cells = [(r, k) for v, k, gpus in self.options for r in range(self.R) if v == w and self.may_run(w, r, k, gpus)]
         served = [self.parts]
         if self.p.may_refuse:
-            served = list(range(self.parts + 1)) if self.p.splittable[w] else [0, self.parts]
+            served = list(range(self.parts + 1)) if self.p.workloads.splittable[w] else [0, self.parts]
         for total in served:
-            if self.p.splittable[w]:
+            if self.p.workloads.splittable[w]:
                 for shares in compositions(total, len(cells)):
                     yield tuple((r, k, n) for (r, k), n in zip(cells, shares) if n)
             elif total:
@@ -84,13 +84,13 @@ class Brute:
 
     def may_run(self, w: int, r: int, k: int, gpus: int) -> bool:
         p = self.p
-        pins = [q for q in range(self.R) if p.work_pinned[w, q]]
-        supplied = k == self.K or gpus == 0 or p.supply_mgpu[r, k] > 0
+        pins = [q for q in range(self.R) if p.workloads.pinned[w, q]]
+        supplied = k == self.K or gpus == 0 or p.regions.supply_mgpu[r, k] > 0
         data = all(self.resident(i, r) for v, i, _ in self.reads if v == w)
-        return not p.work_forbidden[w, r] and all(q == r for q in pins) and bool(supplied) and data
+        return not p.workloads.forbidden[w, r] and all(q == r for q in pins) and bool(supplied) and data
 
     def resident(self, i: int, r: int) -> bool:
-        homes = [q for q in range(self.R) if self.p.residency[i, q]]
+        homes = [q for q in range(self.R) if self.p.datasets.residency[i, q]]
         return not homes or r in homes
 
     def work(self, runs: Runs) -> Work | None:
@@ -100,18 +100,22 @@ class Brute:
         for w, shares in enumerate(runs):
             for r, _, n in shares:
                 units[w, r] = units.get((w, r), 0) + n
-        cpu = p.cpu_need_mcores.tolist()
+        cpu = p.workloads.cpu_mcores.tolist()
         for r in range(self.R):
-            if sum(cpu[w] * n for (w, q), n in units.items() if q == r) > int(p.cpu_mcores[r]) * parts:
+            if sum(cpu[w] * n for (w, q), n in units.items() if q == r) > int(p.regions.cpu_mcores[r]) * parts:
                 return None
-        for r, a, most in zip(p.quota_region.tolist(), p.quota_app.tolist(), p.quota_mcores.tolist()):
-            if sum(cpu[w] * n for (w, q), n in units.items() if q == r and p.app[w] == a) > most * parts:
+        for r, a, most in zip(
+            p.cpu_quotas.region.tolist(), p.cpu_quotas.app.tolist(), p.cpu_quotas.cpu_mcores.tolist()
+        ):
+            if sum(cpu[w] * n for (w, q), n in units.items() if q == r and p.workloads.app[w] == a) > most * parts:
                 return None
-        output = [sum(int(p.output_mb[w]) * n for (w, q), n in units.items() if q == r) for r in range(self.R)]
+        output = [
+            sum(int(p.workloads.output_mb[w]) * n for (w, q), n in units.items() if q == r) for r in range(self.R)
+        ]
         return Work(self.gpu_terms(runs) + self.work_terms(units), output, units)
 
     def gpu_terms(self, runs: Runs) -> float:
-        p, supply = self.p, self.p.supply_mgpu.tolist()
+        p, supply = self.p, self.p.regions.supply_mgpu.tolist()
         need = {(w, k): gpus for w, k, gpus in self.options}
         peak = overload = idle = 0.0
         for k in range(self.K):
@@ -122,7 +126,7 @@ class Brute:
                         need[w, k] * n
                         for w, s in enumerate(runs)
                         for q, kind, n in s
-                        if (q, kind) == (r, k) and p.tier[w] <= tier
+                        if (q, kind) == (r, k) and p.workloads.tier[w] <= tier
                     )
                     / self.parts
                     for r in range(self.R)
@@ -137,11 +141,13 @@ class Brute:
         p, W = self.p, range(len(self.p.workloads))
         size = [self.size_of_work(w) for w in W]
         today: dict[tuple[int, int], int] = {}
-        for w, r, share in zip(p.current_workload.tolist(), p.current_region.tolist(), p.current_share.tolist()):
+        for w, r, share in zip(
+            p.current_runs.workload.tolist(), p.current_runs.region.tolist(), p.current_runs.share.tolist()
+        ):
             today[w, r] = today.get((w, r), 0) + share
         gone = [(w, max(0.0, share / 1000 - units.get((w, r), 0) / self.parts)) for (w, r), share in today.items()]
         moved = sum(size[w] * share for w, share in gone) / sum(size)
-        urgency = [self.tier_weight[p.tier[w]] * size[w] for w in W]
+        urgency = [self.tier_weight[p.workloads.tier[w]] * size[w] for w in W]
         served = [sum(n for (v, _), n in units.items() if v == w) / self.parts for w in W]
         unserved = sum(u * (1 - s) for u, s in zip(urgency, served)) / sum(urgency) if sum(urgency) else 0.0
         return self.weight["moved_work"] * moved + self.weight["unserved"] * unserved
@@ -149,25 +155,27 @@ class Brute:
     def size_of_work(self, w: int) -> int:
         p = self.p
         fewest = min(gpus for v, _, gpus in self.options if v == w)
-        per_core = int(p.supply_mgpu.sum()) / max(1, int(p.cpu_mcores.sum()))
-        return fewest or max(1, int(int(p.cpu_need_mcores[w]) * per_core + 0.5))
+        per_core = int(p.regions.supply_mgpu.sum()) / max(1, int(p.regions.cpu_mcores.sum()))
+        return fewest or max(1, int(int(p.workloads.cpu_mcores[w]) * per_core + 0.5))
 
     def fits(self, place: Place) -> bool:
         """Storage without outputs, and ingress."""
         p = self.p
         for r in range(self.R):
-            copied = sum(int(p.size_mb[i]) for i, held in enumerate(place) if r in held and not p.stored[i, r])
+            copied = sum(
+                int(p.datasets.size_mb[i]) for i, held in enumerate(place) if r in held and not p.datasets.stored[i, r]
+            )
             if self.stored(place, r) > self.usable(r) or (
-                p.ingress_limited[r] and copied > int(p.ingress_mb_per_day[r]) * p.days
+                p.regions.ingress_limited[r] and copied > int(p.regions.ingress_mb_per_day[r]) * p.days
             ):
                 return False
         return True
 
     def stored(self, place: Place, r: int) -> int:
-        return sum(int(self.p.size_mb[i]) for i, holders in enumerate(place) if r in holders)
+        return sum(int(self.p.datasets.size_mb[i]) for i, holders in enumerate(place) if r in holders)
 
     def usable(self, r: int) -> int:
-        return int(self.p.storage_mb[r]) * (1000 - int(self.p.headroom_milli[r])) // 1000
+        return int(self.p.regions.storage_mb[r]) * (1000 - int(self.p.regions.headroom_milli[r])) // 1000
 
     def value(self, place: Place, work: Work) -> float | None:
         """The objective of a plan whose network flows are chosen as well as possible; None if infeasible."""
@@ -186,8 +194,8 @@ class Brute:
         egress = self.egress(place, far)
         if egress is None:
             return None
-        size: list[int] = p.size_mb.tolist()
-        new = sum(size[i] for i, held in enumerate(place) for r in held if not p.stored[i, r])
+        size: list[int] = p.datasets.size_mb.tolist()
+        new = sum(size[i] for i, held in enumerate(place) for r in held if not p.datasets.stored[i, r])
         kept = sum(size[i] * len(held) for i, held in enumerate(place))
         volume = sum(mb for _, _, mb in self.reads)
         return (
@@ -204,9 +212,9 @@ class Brute:
             return 0.0
         flows = [(n, self.sources(place[i], r), r, mb * days) for _, i, r, mb, n in far]
         for i, holders in enumerate(place):
-            today = [q for q in range(self.R) if p.stored[i, q]]
+            today = [q for q in range(self.R) if p.datasets.stored[i, q]]
             new = [r for r in sorted(holders) if today and r not in today]
-            flows += [(self.parts, self.sources(today, r), r, Fraction(int(p.size_mb[i]))) for r in new]
+            flows += [(self.parts, self.sources(today, r), r, Fraction(int(p.datasets.size_mb[i]))) for r in new]
         room = {link: capacity * days * self.parts for link, (capacity, _) in self.links.items()}
         return self._cheapest(flows, room)
 

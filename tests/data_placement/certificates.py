@@ -17,19 +17,19 @@ from tests.data_placement.brute import Brute
 def boxes(problem: DataPlacement) -> dict[str, np.ndarray]:
     """The largest price of every row; scales of our own where there is no limit."""
     p, weight = problem, problem.objective.weights
-    supplied = (p.supply_mgpu > 0)[:, :, None]
-    per_gpu = 1 / np.maximum(p.supply_mgpu.sum(axis=0), 1)
-    volume = p.read_mb_per_day / max(int(p.read_mb_per_day.sum()), 1)
+    supplied = (p.regions.supply_mgpu > 0)[:, :, None]
+    per_gpu = 1 / np.maximum(p.regions.supply_mgpu.sum(axis=0), 1)
+    volume = p.reads.mb_per_day / max(int(p.reads.mb_per_day.sum()), 1)
     regions, tiers = len(p.regions), len(p.tiers)
     return {
         "read": np.repeat((weight["remote"] * volume if p.remote_reads else 3 * volume)[:, None], regions, axis=1),
         "worst": (supplied * np.ones(tiers) * weight["peak"] * p.tier_weight)[..., None],
         "over": (supplied * weight["overload"] * p.tier_weight * per_gpu[None, :, None])[..., None],
         "under": supplied[:, :, 0] * weight["idle"] * per_gpu,
-        "cpu": 1 / np.maximum(p.cpu_mcores, 1000),
+        "cpu": 1 / np.maximum(p.regions.cpu_mcores, 1000),
         "storage": 1 / np.maximum(p.usable_storage_mb, 1),
-        "ingress": np.where(p.ingress_limited, 1 / np.maximum(p.ingress_mb, 1), 0.0),
-        "quota": 1 / np.maximum(p.quota_mcores, 1000),
+        "ingress": np.where(p.regions.ingress_limited, 1 / np.maximum(p.ingress_mb, 1), 0.0),
+        "quota": 1 / np.maximum(p.cpu_quotas.cpu_mcores, 1000),
     }
 
 
@@ -43,7 +43,7 @@ def random_prices(problem: DataPlacement, seed: int) -> SimpleNamespace:
 
     most = boxes(problem)
     roundings = int(rng.integers(0, 3))
-    sizes = np.unique(np.append(problem.option_mgpu[problem.option_mgpu > 0], [1, 1500]))
+    sizes = np.unique(np.append(problem.options.mgpu[problem.options.mgpu > 0], [1, 1500]))
     gang = rng.choice(sizes, (len(problem.gpu_types), roundings)).astype(np.int64)
     for name in ("worst", "over"):  # shared out among the row and its roundings
         most[name] = most[name] * rng.dirichlet(np.ones(1 + roundings), most[name].shape[:3])
@@ -56,8 +56,8 @@ def random_trees(problem: DataPlacement, rng: np.random.Generator, price: float)
     """A few trees that grow by one random read at a time."""
     p = problem
     datasets = len(p.datasets)
-    ends = np.stack([p.read_dataset, datasets + p.read_workload], axis=1)
-    whole = np.concatenate([np.ones(datasets, np.bool_), ~p.splittable])
+    ends = np.stack([p.reads.dataset, datasets + p.reads.workload], axis=1)
+    whole = np.concatenate([np.ones(datasets, np.bool_), ~p.workloads.splittable])
     roots, start, reads, parents = [], [0], [], []
     for root in rng.choice(np.flatnonzero(whole), min(4, int(whole.sum())), replace=False).tolist():
         led = {root: -1}
@@ -74,7 +74,7 @@ def random_trees(problem: DataPlacement, rng: np.random.Generator, price: float)
         root=np.array(roots, np.int64),
         region=rng.integers(0, len(p.regions), count),
         limit=rng.integers(0, 2, count),
-        price=price * rng.uniform(0, 1, count) / max(p.cpu_need_mcores.sum(), p.size_mb.sum(), 1),
+        price=price * rng.uniform(0, 1, count) / max(p.workloads.cpu_mcores.sum(), p.datasets.size_mb.sum(), 1),
         start=np.array(start, np.int64),
         read=np.array(reads, np.int32),
         parent=np.array(parents, np.int32),
@@ -91,11 +91,11 @@ def random_certificate(problem: DataPlacement, seed: int) -> Certificate:
 def charged(problem: DataPlacement, c: Certificate) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """What trees charge reads downwards and upwards [N, R], and credit roots [I + W, R], node by node."""
     p, datasets = problem, len(problem.datasets)
-    down, up = np.zeros((2, len(p.read_workload), len(p.regions)))
+    down, up = np.zeros((2, len(p.reads), len(p.regions)))
     lift = np.zeros((datasets + len(p.workloads), len(p.regions)))
     needs = (
-        [0] * datasets + p.cpu_need_mcores.tolist(),
-        p.size_mb.tolist() + p.output_mb.tolist(),
+        [0] * datasets + p.workloads.cpu_mcores.tolist(),
+        p.datasets.size_mb.tolist() + p.workloads.output_mb.tolist(),
     )
     for t in range(len(c.trees.root)):
         root, r = int(c.trees.root[t]), int(c.trees.region[t])
@@ -106,11 +106,11 @@ def charged(problem: DataPlacement, c: Certificate) -> tuple[np.ndarray, np.ndar
         for arc in arcs:
             before = int(c.trees.parent[arc]) + 1
             n = int(c.trees.read[arc])
-            ends = {int(p.read_dataset[n]), datasets + int(p.read_workload[n])}
+            ends = {int(p.reads.dataset[n]), datasets + int(p.reads.workload[n])}
             (node,) = ends - {nodes[before]}
             nodes.append(node)
             paths.append([*paths[before], arc - arcs.start])
-        room = int(p.cpu_mcores[r]) if c.trees.limit[t] == 0 else int(p.usable_storage_mb[r])
+        room = int(p.regions.cpu_mcores[r]) if c.trees.limit[t] == 0 else int(p.usable_storage_mb[r])
         spare = max(0, sum(need[node] for node in nodes) - room)
         lift[root, r] += c.trees.price[t] * spare
         for arc in arcs:
@@ -132,11 +132,13 @@ def lagrangian(problem: DataPlacement, c: Certificate) -> float:
     R, K, P = range(len(p.regions)), range(len(p.gpu_types)), range(len(p.tiers))
     down, up, lift = charged(p, c)
     read = np.maximum(c.read_level * (c.read_cap / LEVELS)[:, None], down)
-    volume = p.read_mb_per_day / max(int(p.read_mb_per_day.sum()), 1)
+    volume = p.reads.mb_per_day / max(int(p.reads.mb_per_day.sum()), 1)
     excess = np.maximum(read + up - weight["remote"] * volume[:, None], 0.0).sum() if p.remote_reads else 0.0
-    reads = list(zip(p.read_workload.tolist(), p.read_dataset.tolist()))
-    refused = [float(p.tier_weight[p.tier[w]] * p.demand_mgpu[w]) for w in range(len(p.workloads))]
-    today = list(zip(p.current_workload.tolist(), p.current_region.tolist(), (p.current_share / 1000).tolist()))
+    reads = list(zip(p.reads.workload.tolist(), p.reads.dataset.tolist()))
+    refused = [float(p.tier_weight[p.workloads.tier[w]] * p.demand_mgpu[w]) for w in range(len(p.workloads))]
+    today = list(
+        zip(p.current_runs.workload.tolist(), p.current_runs.region.tolist(), (p.current_runs.share / 1000).tolist())
+    )
     floor = bin_packing_peak_bound(p)
     J = range(c.gang.shape[1])
     total = 0.0
@@ -145,39 +147,41 @@ def lagrangian(problem: DataPlacement, c: Certificate) -> float:
         leave = sum(share for v, _, share in today if v == w) * move
         choices = [weight["unserved"] * refused[w] / (sum(refused) or 1.0)] if p.may_refuse else []
         for o, r in zip(*(axis.tolist() for axis in np.nonzero(p.option_regions))):
-            if p.option_workload[o] != w:
+            if p.options.workload[o] != w:
                 continue
-            k, g = int(p.option_type[o]), int(p.option_mgpu[o])
-            price = float(p.cpu_need_mcores[w]) * float(c.cpu[r]) + float(p.output_mb[w]) * float(c.storage[r])
+            k, g = int(p.options.gpu_type[o]), int(p.options.mgpu[o])
+            price = float(p.workloads.cpu_mcores[w]) * float(c.cpu[r]) + float(p.workloads.output_mb[w]) * float(
+                c.storage[r]
+            )
             price += sum(
-                float(p.cpu_need_mcores[w] * c.quota[n])
-                for n in range(len(p.quota_region))
-                if p.quota_region[n] == r and p.quota_app[n] == p.app[w]
+                float(p.workloads.cpu_mcores[w] * c.quota[n])
+                for n in range(len(p.cpu_quotas))
+                if p.cpu_quotas.region[n] == r and p.cpu_quotas.app[n] == p.workloads.app[w]
             )
             price += sum(float(read[n, r]) for n, (v, _) in enumerate(reads) if v == w)
             price += float(lift[len(p.datasets) + w, r])
             if k in K:
                 for t in P:
-                    if t >= p.tier[w]:
-                        supply = float(p.supply_mgpu[r, k])
+                    if t >= p.workloads.tier[w]:
+                        supply = float(p.regions.supply_mgpu[r, k])
                         price += g * float(c.over[r, k, t, 0]) + g * float(c.worst[r, k, t, 0]) / max(supply, 1)
-                        for j, d in enumerate(c.gang[k].tolist() if not p.splittable[w] else [], start=1):
+                        for j, d in enumerate(c.gang[k].tolist() if not p.workloads.splittable[w] else [], start=1):
                             price += rounded(g, d, supply) * float(c.over[r, k, t, j])
                             lowest = supply * float(floor[k, t])
                             price += rounded(g, d, lowest) * float(c.worst[r, k, t, j]) / max(supply, 1)
                 price -= g * float(c.under[r, k])
             there = [share for v, q, share in today if v == w and q == r]
             if there:
-                price -= move * (1.0 if p.splittable[w] else sum(there))
+                price -= move * (1.0 if p.workloads.splittable[w] else sum(there))
             choices.append(price)
         total += min(choices) + leave if choices else 0.0
-    whole = max(int(p.size_mb.sum()), 1)
+    whole = max(int(p.datasets.size_mb.sum()), 1)
     for i in range(len(p.datasets)):
-        size = int(p.size_mb[i])
+        size = int(p.datasets.size_mb[i])
         cost = []
         for r in R:
             value = weight["storage"] * size / whole + size * float(c.storage[r]) + float(lift[i, r])
-            if not p.stored[i, r]:
+            if not p.datasets.stored[i, r]:
                 value += weight["copy"] * size / whole + size * float(c.ingress[r])
             cost.append(value - sum(float(read[n, r]) for n, (_, j) in enumerate(reads) if i == j))
         sets = [sum(cost[r] for r in holders) for holders in Brute(p, 1).holders_of(i)]
@@ -187,15 +191,19 @@ def lagrangian(problem: DataPlacement, c: Certificate) -> float:
             spent, least = float(c.worst[:, k, t].sum()), float(floor[k, t])
             total += max(weight["peak"] * float(p.tier_weight[t]) - spent, 0.0) * least
             for r in R:
-                supply = float(p.supply_mgpu[r, k])
+                supply = float(p.regions.supply_mgpu[r, k])
                 total -= float(c.over[r, k, t, 0]) * supply
                 for j in J:
                     d = int(c.gang[k, j])
                     total -= float(c.over[r, k, t, j + 1]) * rounded(supply, d, supply)
                     held = rounded(supply * least, d, supply * least) / max(supply, 1)
                     total += float(c.worst[r, k, t, j + 1]) * (least - held)
-        total += sum(float(c.under[r, k]) * float(p.supply_mgpu[r, k]) for r in R)
+        total += sum(float(c.under[r, k]) * float(p.regions.supply_mgpu[r, k]) for r in R)
     for r in R:
-        total -= float(c.cpu[r]) * float(p.cpu_mcores[r]) + float(c.storage[r]) * float(p.usable_storage_mb[r])
-        total -= float(c.ingress[r]) * float(p.ingress_mb[r]) if p.ingress_limited[r] else 0.0
-    return total - float(excess) - sum(float(c.quota[n]) * float(p.quota_mcores[n]) for n in range(len(p.quota_region)))
+        total -= float(c.cpu[r]) * float(p.regions.cpu_mcores[r]) + float(c.storage[r]) * float(p.usable_storage_mb[r])
+        total -= float(c.ingress[r]) * float(p.ingress_mb[r]) if p.regions.ingress_limited[r] else 0.0
+    return (
+        total
+        - float(excess)
+        - sum(float(c.quota[n]) * float(p.cpu_quotas.cpu_mcores[n]) for n in range(len(p.cpu_quotas)))
+    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from operator import attrgetter
 
 import numpy as np
 
@@ -44,17 +45,12 @@ def placed(plan: Plan, dataset: int, region: int, held: bool = True) -> Plan:
     return replace(plan, place=place)
 
 
-def limit(name: str, row: int) -> Callable[[DataPlacement, int], DataPlacement]:
+def limit(column: str, row: int) -> Callable[[DataPlacement, int], DataPlacement]:
     """Sets one entry of a limit."""
 
     def change(problem: DataPlacement, value: int) -> DataPlacement:
-        if name == "link":
-            assert problem.links is not None
-            capacity = problem.links.capacity_mb_per_day.copy()
-            capacity[row] = value
-            return replace(problem, links=replace(problem.links, capacity_mb_per_day=capacity))
-        values = getattr(problem, name).copy()
+        values = attrgetter(column)(problem).copy()
         values[row] = value
-        return replace(problem, **{name: values})
+        return problem.with_columns({column: values})
 
     return change

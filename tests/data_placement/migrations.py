@@ -26,15 +26,15 @@ class Replay:
     def __init__(self, problem: DataPlacement, plan: Plan, order: Steps) -> None:
         self.p, self.plan, self.order = problem, plan, order
         p = problem
-        self.whole = {(int(i), int(r)) for i, r in zip(*p.stored.nonzero())}
+        self.whole = {(int(i), int(r)) for i, r in zip(*p.datasets.stored.nonzero())}
         self.there = set(self.whole)
         """Replicas that take room: whole, arriving, or being deleted."""
         self.arrived_kb: Counter[tuple[int, int]] = Counter()
         self.accepted: dict[int, dict[int, int]] = defaultdict(dict)
-        for w, k, mgpu in zip(p.option_workload.tolist(), p.option_type.tolist(), p.option_mgpu.tolist()):
+        for w, k, mgpu in zip(p.options.workload.tolist(), p.options.gpu_type.tolist(), p.options.mgpu.tolist()):
             self.accepted[w][k] = mgpu
         self.reads: dict[int, dict[int, int]] = defaultdict(dict)
-        for w, i, mb in zip(p.read_workload.tolist(), p.read_dataset.tolist(), p.read_mb_per_day.tolist()):
+        for w, i, mb in zip(p.reads.workload.tolist(), p.reads.dataset.tolist(), p.reads.mb_per_day.tolist()):
             self.reads[w][i] = mb
         self.then: Runs = defaultdict(Counter)
         for w, r, k, s in zip(
@@ -68,12 +68,12 @@ class Replay:
     def today(self) -> Runs:
         p, none = self.p, len(self.p.gpu_types)
         runs: Runs = defaultdict(Counter)
-        rows = (p.current_workload, p.current_region, p.current_type, p.current_share)
+        rows = (p.current_runs.workload, p.current_runs.region, p.current_runs.gpu_type, p.current_runs.share)
         for w, r, k, share in zip(*(column.tolist() for column in rows)):
             if k == none and none not in self.accepted[w]:
                 planned = [kind for (at, kind) in self.then[w] if at == r]
-                supplied = [kind for kind in sorted(self.accepted[w]) if p.supply_mgpu[r, kind]]
-                listed = [int(kind) for kind in p.option_type[p.option_workload == w]]
+                supplied = [kind for kind in sorted(self.accepted[w]) if p.regions.supply_mgpu[r, kind]]
+                listed = [int(kind) for kind in p.options.gpu_type[p.options.workload == w]]
                 assert sorted(listed) == listed
                 k = next(iter([*planned, *supplied, *listed]))
             if share:
@@ -85,16 +85,16 @@ class Replay:
     def use(self, w: int, r: int, k: int, share: int) -> Amounts:
         p = self.p
         used: Amounts = Counter()
-        used["storage", r] = int(p.output_mb[w]) * share
-        used["cpu", r] = used["quota", r, int(p.app[w])] = int(p.cpu_need_mcores[w]) * share
-        for tier in range(int(p.tier[w]), len(p.tiers)):
+        used["storage", r] = int(p.workloads.output_mb[w]) * share
+        used["cpu", r] = used["quota", r, int(p.workloads.app[w])] = int(p.workloads.cpu_mcores[w]) * share
+        for tier in range(int(p.workloads.tier[w]), len(p.tiers)):
             used["gpu", r, k, tier] = self.accepted[w].get(k, 0) * share
         return used
 
     def usage(self, runs: Mapping[int, Mapping[Cell, int]]) -> Amounts:
         used: Amounts = Counter()
         for i, r in self.there:
-            used["storage", r] += 1000 * int(self.p.size_mb[i])
+            used["storage", r] += 1000 * int(self.p.datasets.size_mb[i])
         for w, cells in runs.items():
             for (r, k), share in cells.items():
                 used.update(self.use(w, r, k, share))
@@ -103,16 +103,16 @@ class Replay:
     def limit(self, key: tuple[Any, ...]) -> int | None:
         p, (name, r) = self.p, key[:2]
         if name == "storage":
-            return 1000 * (int(p.storage_mb[r]) * (1000 - int(p.headroom_milli[r])) // 1000)
+            return 1000 * (int(p.regions.storage_mb[r]) * (1000 - int(p.regions.headroom_milli[r])) // 1000)
         if name == "cpu":
-            return 1000 * int(p.cpu_mcores[r])
+            return 1000 * int(p.regions.cpu_mcores[r])
         if name == "quota":
-            quota = p.quota_mcores[(p.quota_region == r) & (p.quota_app == key[2])]
+            quota = p.cpu_quotas.cpu_mcores[(p.cpu_quotas.region == r) & (p.cpu_quotas.app == key[2])]
             return 1000 * int(quota[0]) if len(quota) else None
         _, _, k, _ = key
         if k == len(p.gpu_types):
             return None
-        return max(1000 * int(p.supply_mgpu[r, k]), self.start.get(key, 0), self.end_gpu(key))
+        return max(1000 * int(p.regions.supply_mgpu[r, k]), self.start.get(key, 0), self.end_gpu(key))
 
     def end_gpu(self, key: tuple[Any, ...]) -> int:
         return int(self.end.get(key, 0))
@@ -133,7 +133,7 @@ class Replay:
 
     def legal(self, i: int, r: int, q: int) -> bool:
         """The statement: local, or remote where remote reads are allowed, over a link if there is a table of links."""
-        listed = self.p.residency[i]
+        listed = self.p.datasets.residency[i]
         if listed.any() and not (listed[r] and listed[q]):
             return False
         return q == r or (self.p.remote_reads and (self.p.links is None or (q, r) in self.caps))
@@ -210,7 +210,9 @@ class Replay:
         assert {row.wave for row in rows} == set(range(order.waves))
         floor = [
             min(max(int(least), 1), int(now), int(then))
-            for least, now, then in zip(p.copies_min, p.stored.sum(axis=1), self.plan.place.sum(axis=1))
+            for least, now, then in zip(
+                p.datasets.copies_min, p.datasets.stored.sum(axis=1), self.plan.place.sum(axis=1)
+            )
         ]
         self.check_moment(self.running, {0})
         for wave in range(order.waves):
@@ -220,7 +222,7 @@ class Replay:
             for day in range(step.day, step.day + step.days):
                 ingress[step.region, day] += step.kb
         for (r, _), kb in ingress.items():
-            assert not p.ingress_limited[r] or kb <= 1000 * p.ingress_mb_per_day[r]
+            assert not p.regions.ingress_limited[r] or kb <= 1000 * p.regions.ingress_mb_per_day[r]
         if not order.blocked and not order.waiting:
             assert self.whole == self.there == {(int(i), int(r)) for i, r in zip(*self.plan.place.nonzero())}
             assert {w: +cells for w, cells in self.running.items() if +cells} == {
@@ -243,14 +245,14 @@ class Replay:
             pair = (step.dataset, step.region)
             if step.deletes:
                 assert pair in self.whole
-                assert not p.pinned[pair]
+                assert not p.datasets.pinned[pair]
                 self.whole.remove(pair)
             else:
                 assert pair not in self.whole
-                stored = p.stored[step.dataset].any()
+                stored = p.datasets.stored[step.dataset].any()
                 assert (step.dataset, step.source) in self.whole if stored else step.source is None
                 assert self.plan.place[pair] or step.hop
-                assert not p.forbidden[pair]
+                assert not p.datasets.forbidden[pair]
                 self.there.add(pair)
                 self.arrived_kb[pair] += step.kb * step.days
         for i, least in enumerate(floor):
@@ -260,7 +262,7 @@ class Replay:
         used = self.usage(self.running)
         for w in {row.workload for row in work}:
             mine = [row for row in work if row.workload == w]
-            for part in [mine] if not p.splittable[w] else [[row] for row in mine]:
+            for part in [mine] if not p.workloads.splittable[w] else [[row] for row in mine]:
                 more: Amounts = Counter()
                 for row in part:
                     if row.target is not None:
@@ -277,8 +279,8 @@ class Replay:
         self.check_moment({w: +cells for w, cells in both.items()}, days, used)
         # everything that is given
         self.there -= going
-        for pair in [pair for pair, kb in self.arrived_kb.items() if kb >= 1000 * p.size_mb[pair[0]]]:
-            assert self.arrived_kb.pop(pair) == 1000 * p.size_mb[pair[0]]
+        for pair in [pair for pair, kb in self.arrived_kb.items() if kb >= 1000 * p.datasets.size_mb[pair[0]]]:
+            assert self.arrived_kb.pop(pair) == 1000 * p.datasets.size_mb[pair[0]]
             self.whole.add(pair)
         for row in work:
             cells = self.running.setdefault(row.workload, Counter())
@@ -291,7 +293,7 @@ class Replay:
         for w, cells in self.running.items():
             self.running[w] = cells = +cells
             assert sum(cells.values()) <= 1000
-            if not p.splittable[w]:
+            if not p.workloads.splittable[w]:
                 today, then = self.now.get(w, Counter()), self.then[w]
                 assert all(share <= today.get(cell, 0) for cell, share in cells.items()) or all(
                     share <= then.get(cell, 0) for cell, share in cells.items()

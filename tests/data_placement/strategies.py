@@ -15,6 +15,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from mast_opt.data_placement import DataPlacement, Links, Plan
+from mast_opt.data_placement.entities import CpuQuotas, CurrentRuns, Datasets, Options, Reads, Regions, Workloads
 from mast_opt.data_placement.problem import SHARE, TERMS
 from mast_opt.kind.header import Objective
 
@@ -85,45 +86,42 @@ def problems(
     names = _names(draw, odd_labels)
     return DataPlacement(
         name="drawn",
-        regions=names("r", R),
+        regions=Regions(
+            labels=names("r", R),
+            storage_mb=array(draw, R, room) * unit,
+            headroom_milli=array(draw, R, (0, 0, 100, 333) + (() if roomy else (1000,))),
+            cpu_mcores=array(draw, R, room) * 1000,
+            ingress_mb_per_day=array(draw, R, room) * unit,
+            ingress_limited=flags(draw, R, 3),
+            supply_mgpu=array(draw, (R, K), (4000, 0, 1500, 9000)),
+        ),
         gpu_types=names("k", K),
-        datasets=names("i", D),
-        workloads=names("w", W),
+        datasets=Datasets(
+            labels=names("i", D),
+            size_mb=size,
+            copies_min=copies_min,
+            copies_max=copies_max,
+            stored=flags(draw, (D, R), 2),
+            pinned=rules == 1,
+            forbidden=rules == 2,
+            residency=residency,
+        ),
+        workloads=Workloads(
+            labels=names("w", W),
+            tier=np.array(draw(st.permutations(tier.tolist())), np.int64),
+            cpu_mcores=array(draw, W, (1000, 0, 500, 3700)),
+            app=array(draw, W, range(len(apps))),
+            splittable=flags(draw, W, 2) if splits else np.zeros(W, np.bool_),
+            output_mb=array(draw, W, (0, 0, unit, 3 * unit)),
+            pinned=work_rules == 1,
+            forbidden=work_rules == 2,
+        ),
         apps=apps,
         tiers=tiers,
-        storage_mb=array(draw, R, room) * unit,
-        headroom_milli=array(draw, R, (0, 0, 100, 333) + (() if roomy else (1000,))),
-        cpu_mcores=array(draw, R, room) * 1000,
-        ingress_mb_per_day=array(draw, R, room) * unit,
-        ingress_limited=flags(draw, R, 3),
-        supply_mgpu=array(draw, (R, K), (4000, 0, 1500, 9000)),
-        size_mb=size,
-        copies_min=copies_min,
-        copies_max=copies_max,
-        stored=flags(draw, (D, R), 2),
-        pinned=rules == 1,
-        forbidden=rules == 2,
-        residency=residency,
-        tier=np.array(draw(st.permutations(tier.tolist())), np.int64),
-        cpu_need_mcores=array(draw, W, (1000, 0, 500, 3700)),
-        app=array(draw, W, range(len(apps))),
-        splittable=flags(draw, W, 2) if splits else np.zeros(W, np.bool_),
-        output_mb=array(draw, W, (0, 0, unit, 3 * unit)),
-        work_pinned=work_rules == 1,
-        work_forbidden=work_rules == 2,
-        option_workload=options[0],
-        option_type=options[1],
-        option_mgpu=options[2],
-        read_workload=reads[0],
-        read_dataset=reads[1],
-        read_mb_per_day=array(draw, len(reads[0]), (1, 0, 2, 5)) * unit,
-        current_workload=current[0],
-        current_region=current[1],
-        current_type=current[2],
-        current_share=current[3],
-        quota_region=quotas[0],
-        quota_app=quotas[1],
-        quota_mcores=array(draw, len(quotas[0]), room) * 1000,
+        options=Options(workload=options[0], gpu_type=options[1], mgpu=options[2]),
+        reads=Reads(workload=reads[0], dataset=reads[1], mb_per_day=array(draw, len(reads[0]), (1, 0, 2, 5)) * unit),
+        current_runs=CurrentRuns(workload=current[0], region=current[1], gpu_type=current[2], share=current[3]),
+        cpu_quotas=CpuQuotas(region=quotas[0], app=quotas[1], cpu_mcores=array(draw, len(quotas[0]), room) * 1000),
         links=_links(draw, R, room, unit) if links else None,
         objective=draw(objectives(tiers)),
         remote_reads=draw(st.sampled_from((True, True, False))),
@@ -193,9 +191,9 @@ def plans(draw: Draw, problem: DataPlacement, *, parts: int = 4) -> Plan:
     p = problem
     run, copies, remote = _possible_runs(p), _possible_copies(p), _possible_remote(p)
     share = array(draw, len(run), range(parts + 1))
-    whole = ~p.splittable[[w for w, *_ in run]] & (array(draw, len(run), range(8)) > 0)
+    whole = ~p.workloads.splittable[[w for w, *_ in run]] & (array(draw, len(run), range(8)) > 0)
     return Plan(
-        flags(draw, p.stored.shape, 2),
+        flags(draw, p.datasets.stored.shape, 2),
         *_listed(run, np.where(whole, np.where(2 * share > parts, parts, 0), share), 3, parts),
         *_listed(copies, array(draw, len(copies), range(parts + 1)), 3, parts),
         *_listed(remote, array(draw, len(remote), range(parts + 1)), 4, parts),
@@ -210,7 +208,7 @@ def _listed(cells: list[tuple[int, ...]], shares: np.ndarray, width: int, parts:
 
 def _possible_runs(p: DataPlacement) -> list[tuple[int, ...]]:
     option, region = np.nonzero(p.option_regions)
-    return sorted(zip(p.option_workload[option].tolist(), region.tolist(), p.option_type[option].tolist()))
+    return sorted(zip(p.options.workload[option].tolist(), region.tolist(), p.options.gpu_type[option].tolist()))
 
 
 def _possible_copies(p: DataPlacement) -> list[tuple[int, ...]]:
@@ -218,13 +216,13 @@ def _possible_copies(p: DataPlacement) -> list[tuple[int, ...]]:
         (i, q, r)
         for i in range(len(p.datasets))
         for q, r in _ends(p)
-        if p.stored[i, q] and not p.stored[i, r] and not p.closed[i, r]
+        if p.datasets.stored[i, q] and not p.datasets.stored[i, r] and not p.closed[i, r]
     ]
 
 
 def _possible_remote(p: DataPlacement) -> list[tuple[int, ...]]:
     where = {(w, r) for w, r, _ in _possible_runs(p)} if p.remote_reads else set()
-    reads = zip(p.read_workload.tolist(), p.read_dataset.tolist())
+    reads = zip(p.reads.workload.tolist(), p.reads.dataset.tolist())
     return [(w, i, q, r) for w, i in reads for q, r in _ends(p) if (w, r) in where]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -45,13 +45,14 @@ def broken_rows(mip: Mip, x: np.ndarray) -> set[str]:
 
 def begun_with(problem: DataPlacement, plan: Plan) -> DataPlacement:
     """The problem with a plan as its present state."""
-    return replace(
-        problem,
-        stored=plan.place.copy(),
-        current_workload=plan.run_workload.copy(),
-        current_region=plan.run_region.copy(),
-        current_type=plan.run_type.copy(),
-        current_share=plan.run_share.copy(),
+    return problem.with_columns(
+        {
+            "datasets.stored": plan.place.copy(),
+            "current_runs.workload": plan.run_workload.copy(),
+            "current_runs.region": plan.run_region.copy(),
+            "current_runs.gpu_type": plan.run_type.copy(),
+            "current_runs.share": plan.run_share.copy(),
+        }
     )
 
 

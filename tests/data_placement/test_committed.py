@@ -27,7 +27,7 @@ def stated(name: str) -> dict[str, list[float]]:
 
 def gpus_of(problem: DataPlacement) -> np.ndarray:
     gpus = np.zeros(len(problem.workloads), np.int64)
-    gpus[problem.option_workload] = problem.option_mgpu // 1000
+    gpus[problem.options.workload] = problem.options.mgpu // 1000
     return gpus
 
 
@@ -38,10 +38,10 @@ def test_the_readme_counts_what_is_there(name: str) -> None:
     assert conflicts(problem) == ()
     assert problem.name == name
     assert rows["regions"][0] == len(problem.regions)
-    assert rows["GPUs"][:2] == [problem.supply_mgpu.sum() / 1000, len(problem.gpu_types)]
+    assert rows["GPUs"][:2] == [problem.regions.supply_mgpu.sum() / 1000, len(problem.gpu_types)]
     assert rows["workloads"][:3] == [len(gpus), np.count_nonzero(gpus), gpus.sum()]
-    assert rows["datasets"][:2] == [len(problem.datasets), round(problem.size_mb.sum() / 1e6)]
-    assert rows["reads"][:2] == [len(problem.read_dataset), round(problem.read_mb_per_day.sum() / 1e6)]
+    assert rows["datasets"][:2] == [len(problem.datasets), round(problem.datasets.size_mb.sum() / 1e6)]
+    assert rows["reads"][:2] == [len(problem.reads), round(problem.reads.mb_per_day.sum() / 1e6)]
 
 
 def test_cloud_regions_begins_with_a_plan() -> None:
@@ -60,7 +60,7 @@ def test_cloud_links_prices_every_pair_of_regions() -> None:
     problem = read(FOLDER / "cloud-links")
     regions = len(problem.regions)
     assert problem.links is not None
-    assert len(problem.links.source) == regions * (regions - 1)
+    assert len(problem.links) == regions * (regions - 1)
     assert problem.objective.weights["egress"] > 0
     ends = stated("cloud-links")["links"][1:]
     capacity, price = problem.links.capacity_mb_per_day / 1e6, problem.links.price_usd_per_tb

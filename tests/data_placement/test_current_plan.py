@@ -9,6 +9,7 @@ import pytest
 
 import mast_opt
 from mast_opt.core.errors import InstanceError
+from mast_opt.data_placement.entities import CurrentRuns
 from mast_opt.data_placement.migration.workload_moves import todays_cells
 from mast_opt.data_placement.plan import today
 from tests.data_placement.support import begun_with
@@ -28,34 +29,37 @@ def test_nothing_changes_in_todays_plan() -> None:
     assert plan is not None
     verdict = mast_opt.verify(problem, plan)
     assert verdict.ok
-    assert np.array_equal(plan.place, problem.stored)
+    assert np.array_equal(plan.place, problem.datasets.stored)
     assert verdict.terms["copy"] == 0
     assert verdict.terms["moved_work"] == 0
 
 
 def test_a_type_that_is_not_stated_is_the_first_accepted_one_that_the_region_has() -> None:
     problem = settled()
-    vague = replace(problem, current_type=np.full_like(problem.current_type, len(problem.gpu_types)))
+    vague = problem.with_columns(
+        {"current_runs.gpu_type": np.full_like(problem.current_runs.gpu_type, len(problem.gpu_types))}
+    )
     plan = today(vague)
     assert plan is not None
     for workload, region, kind in zip(plan.run_workload, plan.run_region, plan.run_type, strict=True):
-        accepted = problem.option_type[problem.option_workload == workload].tolist()
-        there = [k for k in accepted if k < len(problem.gpu_types) and problem.supply_mgpu[region, k]]
+        accepted = problem.options.gpu_type[problem.options.workload == workload].tolist()
+        there = [k for k in accepted if k < len(problem.gpu_types) and problem.regions.supply_mgpu[region, k]]
         assert kind == [*there, *accepted][0]
 
 
 def test_empty_shares_count_for_nothing() -> None:
     problem = settled()
-    first = problem.current_workload[0]
-    rows = np.append(np.arange(len(problem.current_workload)), 0)
-    share, region = problem.current_share[rows], problem.current_region[rows]
+    first = problem.current_runs.workload[0]
+    rows = np.append(np.arange(len(problem.current_runs)), 0)
+    share, region = problem.current_runs.share[rows], problem.current_runs.region[rows]
     share[-1], region[-1] = 0, 1 - region[0]
-    padded = replace(
-        problem,
-        current_workload=problem.current_workload[rows],
-        current_region=region,
-        current_type=problem.current_type[rows],
-        current_share=share,
+    padded = problem.with_columns(
+        {
+            "current_runs.workload": problem.current_runs.workload[rows],
+            "current_runs.region": region,
+            "current_runs.gpu_type": problem.current_runs.gpu_type[rows],
+            "current_runs.share": share,
+        }
     )
     plan = today(padded)
     assert plan is not None
@@ -65,18 +69,17 @@ def test_empty_shares_count_for_nothing() -> None:
 
 def test_a_row_that_occurs_twice_is_a_fault() -> None:
     problem = settled()
-    rows = np.append(np.arange(len(problem.current_workload)), 0)
-    names = ("current_workload", "current_region", "current_type", "current_share")
-    with pytest.raises(InstanceError, match="current_workload"):
-        replace(problem, **{name: getattr(problem, name)[rows] for name in names})
+    rows = np.append(np.arange(len(problem.current_runs)), 0)
+    with pytest.raises(InstanceError, match=r"current_runs\.workload\[.*workload, region, gpu_type that differ"):
+        CurrentRuns(*(getattr(problem.current_runs, column.name)[rows] for column in CurrentRuns.COLUMNS))
 
 
 def test_what_no_region_holds_is_read_from_nowhere() -> None:
     problem = settled()
-    lost = int(problem.read_dataset[0])
-    stored = problem.stored.copy()
+    lost = int(problem.reads.dataset[0])
+    stored = problem.datasets.stored.copy()
     stored[lost] = False
-    plan = today(replace(problem, stored=stored))
+    plan = today(replace(problem, datasets=replace(problem.datasets, stored=stored)))
     assert plan is not None
     assert lost not in plan.remote_dataset.tolist()
     assert (plan.remote_source >= 0).all()
@@ -100,7 +103,7 @@ def test_no_plan_is_worse_than_changing_nothing(solver: str) -> None:
 
 def test_a_type_that_is_not_stated_is_guessed_alike_by_today_and_by_steps() -> None:
     """train accepts h100 first and a100 too. Region c has no h100, so its run there is taken to be on a100."""
-    untyped = replace(PROBLEM, current_region=ints(C, A), current_type=ints(NO_GPU, NO_GPU))
+    untyped = PROBLEM.with_columns({"current_runs.region": ints(C, A), "current_runs.gpu_type": ints(NO_GPU, NO_GPU)})
     found = today(untyped)
     assert found is not None
     assert found.run_type.tolist() == [A100, NO_GPU]

@@ -49,7 +49,7 @@ def test_the_copies_of_links_bind_come_from_both_regions() -> None:
     result = proven(formulation.mip)
     assert result.x is not None
     plan = formulation.decode(result.x)
-    sources = [problem.regions[q] for q in plan.copy_source]
+    sources = [problem.regions.labels[q] for q in plan.copy_source]
     assert dict(zip(sources, plan.copy_share.tolist())) == {"near": 600, "far": 400}
 
 
@@ -59,7 +59,7 @@ def test_the_shares_of_split_shares() -> None:
     result = proven(formulation.mip)
     assert result.x is not None
     plan = formulation.decode(result.x)
-    assert dict(zip([problem.regions[r] for r in plan.run_region], plan.run_share.tolist())) == {
+    assert dict(zip([problem.regions.labels[r] for r in plan.run_region], plan.run_share.tolist())) == {
         "east": 600,
         "west": 400,
     }

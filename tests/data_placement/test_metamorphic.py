@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from operator import attrgetter
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mast_opt.data_placement import DataPlacement
+from mast_opt.data_placement.entities import Options, Reads
 from mast_opt.data_placement.formulation.formulation import base
 from tests.data_placement.strategies import problems
 from tests.data_placement.support import RELATIVE, examples, proven
@@ -31,17 +34,11 @@ def weightless(problem: DataPlacement, *terms: str) -> DataPlacement:
 
 
 def times(factor: int, *names: str) -> Change:
-    """Multiplies whole arrays; names after a dot are those of the links."""
+    """Multiplies whole columns; those of links where there are any."""
 
     def change(p: DataPlacement) -> DataPlacement:
-        own = {name: getattr(p, name) * factor for name in names if not name.startswith("links.")}
-        changed = replace(p, **own)
-        of_links = [name.removeprefix("links.") for name in names if name.startswith("links.")]
-        if p.links is not None and of_links:
-            changed = replace(
-                changed, links=replace(p.links, **{name: getattr(p.links, name) * factor for name in of_links})
-            )
-        return changed
+        there = [name for name in names if p.links is not None or not name.startswith("links.")]
+        return p.with_columns({name: attrgetter(name)(p) * factor for name in there})
 
     return change
 
@@ -57,22 +54,31 @@ def cheaper_links(factor: int) -> Change:
     return change
 
 
-DATA = ("size_mb", "storage_mb", "output_mb", "ingress_mb_per_day", "read_mb_per_day", "links.capacity_mb_per_day")
+DATA = (
+    "datasets.size_mb",
+    "regions.storage_mb",
+    "workloads.output_mb",
+    "regions.ingress_mb_per_day",
+    "reads.mb_per_day",
+    "links.capacity_mb_per_day",
+)
 
 
 @pytest.mark.parametrize(
     "changes",
     [
         [times(1024, *DATA), cheaper_links(1024)],
-        [times(2, "cpu_need_mcores", "cpu_mcores", "quota_mcores")],
-        [times(4, "supply_mgpu", "option_mgpu")],
+        [times(2, "workloads.cpu_mcores", "regions.cpu_mcores", "cpu_quotas.cpu_mcores")],
+        [times(4, "regions.supply_mgpu", "options.mgpu")],
     ],
     ids=["bytes", "cores", "gpus"],
 )
 @examples(40)
 @given(problem=problems(roomy=True, refuse=False))
 def test_units_do_not_matter(changes: list[Change], problem: DataPlacement) -> None:
-    whole = replace(problem, headroom_milli=np.zeros_like(problem.headroom_milli))  # nothing is rounded
+    whole = problem.with_columns(
+        {"regions.headroom_milli": np.zeros_like(problem.regions.headroom_milli)}
+    )  # nothing is rounded
     plain = weightless(whole, "moved_work")  # CPU-only work is measured in whole milli-GPUs there
     scaled = plain
     for change in changes:
@@ -87,7 +93,9 @@ def test_the_order_of_things_does_not_matter(data: st.DataObject, problem: DataP
         return np.array(data.draw(st.permutations(range(len(labels)))), np.int64)
 
     p = problem
-    shuffled = permuted(p, order(p.regions), order(p.gpu_types), order(p.datasets), order(p.workloads))
+    shuffled = permuted(
+        p, order(p.regions.labels), order(p.gpu_types), order(p.datasets.labels), order(p.workloads.labels)
+    )
     assert optimum(shuffled) == pytest.approx(optimum(p), rel=RELATIVE, abs=1e-9)
 
 
@@ -97,54 +105,54 @@ def permuted(
     """The problem with its axes in another order: position n of an axis holds what was at order[n]."""
     region, dataset, workload = (np.argsort(order) for order in (regions, datasets, workloads))
     kind = np.append(np.argsort(types), len(types))
-    option = np.lexsort((kind[p.option_type], workload[p.option_workload]))
-    read = np.lexsort((dataset[p.read_dataset], workload[p.read_workload]))
+    option = np.lexsort((kind[p.options.gpu_type], workload[p.options.workload]))
+    read = np.lexsort((dataset[p.reads.dataset], workload[p.reads.workload]))
     links = p.links
-    return replace(
-        p,
-        regions=tuple(p.regions[r] for r in regions),
-        gpu_types=tuple(p.gpu_types[k] for k in types),
-        datasets=tuple(p.datasets[i] for i in datasets),
-        workloads=tuple(p.workloads[w] for w in workloads),
-        **{name: getattr(p, name)[regions] for name in ("storage_mb", "headroom_milli", "cpu_mcores")},
-        **{name: getattr(p, name)[regions] for name in ("ingress_mb_per_day", "ingress_limited")},
-        supply_mgpu=p.supply_mgpu[np.ix_(regions, types)],
-        **{name: getattr(p, name)[datasets] for name in ("size_mb", "copies_min", "copies_max")},
-        **{
-            name: getattr(p, name)[np.ix_(datasets, regions)] for name in ("stored", "pinned", "forbidden", "residency")
-        },
-        **{name: getattr(p, name)[workloads] for name in ("tier", "cpu_need_mcores", "app", "splittable", "output_mb")},
-        **{name: getattr(p, name)[np.ix_(workloads, regions)] for name in ("work_pinned", "work_forbidden")},
-        option_workload=workload[p.option_workload][option],
-        option_type=kind[p.option_type][option],
-        option_mgpu=p.option_mgpu[option],
-        read_workload=workload[p.read_workload][read],
-        read_dataset=dataset[p.read_dataset][read],
-        read_mb_per_day=p.read_mb_per_day[read],
-        current_workload=workload[p.current_workload],
-        current_region=region[p.current_region],
-        current_type=kind[p.current_type],
-        quota_region=region[p.quota_region],
-        links=links and replace(links, source=region[links.source], target=region[links.target]),
+    orders = {"regions": regions, "datasets": datasets, "workloads": workloads}
+    columns: dict[str, Any] = {
+        f"{axis}.{column.name}": attrgetter(f"{axis}.{column.name}")(p)[
+            np.ix_(*(orders.get(part, types) for part in column.shape if isinstance(part, str)))
+        ]
+        for axis, group in (("regions", p.regions), ("datasets", p.datasets), ("workloads", p.workloads))
+        for column in group.COLUMNS
+    }
+    names = {f"{axis}.labels": tuple(p.labels_of(axis)[at] for at in order) for axis, order in orders.items()}
+    return p.with_columns(
+        columns
+        | names
+        | {"gpu_types": tuple(p.gpu_types[k] for k in types)}
+        | {
+            "options": Options(
+                workload[p.options.workload][option], kind[p.options.gpu_type][option], p.options.mgpu[option]
+            ),
+            "reads": Reads(workload[p.reads.workload][read], dataset[p.reads.dataset][read], p.reads.mb_per_day[read]),
+            "current_runs.workload": workload[p.current_runs.workload],
+            "current_runs.region": region[p.current_runs.region],
+            "current_runs.gpu_type": kind[p.current_runs.gpu_type],
+            "cpu_quotas.region": region[p.cpu_quotas.region],
+            "links": links and replace(links, source=region[links.source], target=region[links.target]),
+        }
     )
 
 
 ROOM: dict[str, Change] = {
-    "storage": times(2, "storage_mb"),
-    "cores": times(2, "cpu_mcores"),
-    "GPUs": times(2, "supply_mgpu"),
-    "ingress": times(2, "ingress_mb_per_day"),
-    "quotas": times(2, "quota_mcores"),
+    "storage": times(2, "regions.storage_mb"),
+    "cores": times(2, "regions.cpu_mcores"),
+    "GPUs": times(2, "regions.supply_mgpu"),
+    "ingress": times(2, "regions.ingress_mb_per_day"),
+    "quotas": times(2, "cpu_quotas.cpu_mcores"),
     "links": times(2, "links.capacity_mb_per_day"),
-    "copies": lambda p: replace(p, copies_max=p.copies_max + 1),
-    "no headroom": lambda p: replace(p, headroom_milli=np.zeros_like(p.headroom_milli)),
-    "no rules": lambda p: replace(p, pinned=p.pinned & False, forbidden=p.forbidden & False),
-    "no residency": lambda p: replace(p, residency=p.residency & False),
-    "no rules for work": lambda p: replace(
-        p, work_pinned=p.work_pinned & False, work_forbidden=p.work_forbidden & False
+    "copies": lambda p: replace(p, datasets=replace(p.datasets, copies_max=p.datasets.copies_max + 1)),
+    "no headroom": lambda p: p.with_columns({"regions.headroom_milli": np.zeros_like(p.regions.headroom_milli)}),
+    "no rules": lambda p: p.with_columns(
+        {"datasets.pinned": p.datasets.pinned & False, "datasets.forbidden": p.datasets.forbidden & False}
+    ),
+    "no residency": lambda p: replace(p, datasets=replace(p.datasets, residency=p.datasets.residency & False)),
+    "no rules for work": lambda p: p.with_columns(
+        {"workloads.pinned": p.workloads.pinned & False, "workloads.forbidden": p.workloads.forbidden & False}
     ),
     "remote reads": lambda p: replace(p, remote_reads=True),
-    "splitting": lambda p: replace(p, splittable=p.splittable | True),
+    "splitting": lambda p: replace(p, workloads=replace(p.workloads, splittable=p.workloads.splittable | True)),
     "no links": lambda p: weightless(replace(p, links=None)),
     "time": lambda p: replace(p, days=p.days * 2),
 }
@@ -160,14 +168,14 @@ def test_more_room_never_hurts(change: Change, problem: DataPlacement) -> None:
 
 
 DEMAND: dict[str, Change] = {
-    "GPUs": times(2, "option_mgpu"),
-    "cores": times(2, "cpu_need_mcores"),
-    "bytes": times(2, "size_mb"),
-    "outputs": times(2, "output_mb"),
-    "reads": times(2, "read_mb_per_day"),
-    "copies": lambda p: replace(p, copies_min=p.copies_min + 1),
+    "GPUs": times(2, "options.mgpu"),
+    "cores": times(2, "workloads.cpu_mcores"),
+    "bytes": times(2, "datasets.size_mb"),
+    "outputs": times(2, "workloads.output_mb"),
+    "reads": times(2, "reads.mb_per_day"),
+    "copies": lambda p: replace(p, datasets=replace(p.datasets, copies_min=p.datasets.copies_min + 1)),
     "prices": times(2, "links.price_usd_per_tb"),
-    "no replicas": lambda p: replace(p, links=None, stored=p.stored & False),
+    "no replicas": lambda p: replace(p, links=None, datasets=replace(p.datasets, stored=p.datasets.stored & False)),
 }
 
 

@@ -23,8 +23,13 @@ from tests.data_placement.support import RELATIVE, made, proven
 from tests.data_placement.workshop import A100, IMAGES, LOGS, PLAN, PROBLEM, TRAIN, A, B, C, grid
 from tests.narrowing import some
 
-HOME = replace(
-    PROBLEM, residency=grid((IMAGES, A), (IMAGES, B)), forbidden=grid(), work_forbidden=grid(), pinned=grid()
+HOME = PROBLEM.with_columns(
+    {
+        "datasets.residency": grid((IMAGES, A), (IMAGES, B)),
+        "datasets.forbidden": grid(),
+        "datasets.pinned": grid(),
+        "workloads.forbidden": grid(),
+    }
 )
 """Images live in a and b, where train, which reads them, runs too."""
 FREE_HOME = replace(HOME, links=None)
@@ -67,7 +72,13 @@ def test_without_links_the_run_alone_breaks_it() -> None:
 
 def test_a_replica_outside_today_may_only_be_copied_from() -> None:
     """Images are stored in c, outside; the new plan holds them in b, from c."""
-    outside = replace(HOME, stored=grid((LOGS, A), (IMAGES, C)), ingress_limited=np.zeros(3, np.bool_), links=None)
+    outside = HOME.with_columns(
+        {
+            "datasets.stored": grid((LOGS, A), (IMAGES, C)),
+            "regions.ingress_limited": np.zeros(3, np.bool_),
+            "links": None,
+        }
+    )
     assert names(outside, placed(DERIVED, IMAGES, C)) == {"residency[images,c]"}
     result = proven(base(outside).mip)
     plan = base(outside).decode(result.x)  # type: ignore[arg-type]
@@ -82,10 +93,14 @@ def test_a_replica_outside_today_may_only_be_copied_from() -> None:
 @pytest.mark.parametrize("weights", [None, "gpus"])
 def test_every_solver_finds_what_enumeration_finds(solver: str, remote_reads: bool, weights: str | None) -> None:
     """With GPU terms alone, reads have no price and only residency keeps work near its data."""
-    problem = replace(
-        FREE_HOME, residency=grid((IMAGES, B), (LOGS, A), (LOGS, B)), splittable=np.zeros(3, np.bool_),
-        remote_reads=remote_reads, storage_mb=FREE_HOME.storage_mb * 2,
-    )  # fmt: skip
+    problem = FREE_HOME.with_columns(
+        {
+            "datasets.residency": grid((IMAGES, B), (LOGS, A), (LOGS, B)),
+            "workloads.splittable": np.zeros(3, np.bool_),
+            "remote_reads": remote_reads,
+            "regions.storage_mb": FREE_HOME.regions.storage_mb * 2,
+        }
+    )
     if weights:
         only = dict.fromkeys(problem.objective.weights, 0.0) | {"peak": 1.0, "overload": 10.0}
         problem = replace(problem, objective=replace(problem.objective, weights=only))
@@ -98,7 +113,7 @@ def test_every_solver_finds_what_enumeration_finds(solver: str, remote_reads: bo
 
 def test_the_bound_of_tetris_knows_residency() -> None:
     """Train and etl have to run in b, next to a new copy of logs, so the certified bound is higher."""
-    tight = replace(FREE_HOME, residency=grid((IMAGES, B), (LOGS, B)))
+    tight = replace(FREE_HOME, datasets=replace(FREE_HOME.datasets, residency=grid((IMAGES, B), (LOGS, B))))
     found = [mast_opt.solve(p, solver="tetris", iterations=50, threads=1) for p in (FREE_HOME, tight)]
     bounds = [solution.bound for solution in found]
     assert bounds[0] is not None
@@ -111,16 +126,16 @@ def test_conflicts_that_show_without_solving() -> None:
     def words(problem: DataPlacement) -> dict[str, str]:
         return {conflict.constraint: conflict.message for conflict in conflicts(problem)}
 
-    apart = replace(FREE_HOME, residency=grid((IMAGES, A), (LOGS, B)))
+    apart = replace(FREE_HOME, datasets=replace(FREE_HOME.datasets, residency=grid((IMAGES, A), (LOGS, B))))
     assert words(apart)["residency"] == (
         "workload train reads datasets whose residency has no region in common: logs (b), images (a)"
     )
     assert "residency" not in words(replace(apart, may_refuse=True))
-    pinned = replace(FREE_HOME, pinned=grid((IMAGES, C)))
+    pinned = replace(FREE_HOME, datasets=replace(FREE_HOME.datasets, pinned=grid((IMAGES, C))))
     assert words(pinned)["residency"] == "dataset images is pinned to c, which is outside its residency (a and b)"
-    many = replace(FREE_HOME, copies_min=np.array([1, 3, 1]))
+    many = replace(FREE_HOME, datasets=replace(FREE_HOME.datasets, copies_min=np.array([1, 3, 1])))
     assert words(many)["residency"] == "dataset images needs 3 copies but its residency is only a and b"
-    kept_out = replace(FREE_HOME, work_pinned=grid((TRAIN, C)))
+    kept_out = replace(FREE_HOME, workloads=replace(FREE_HOME.workloads, pinned=grid((TRAIN, C))))
     assert words(kept_out)["served"] == (
         "workload train can run in none of 3 regions: 2 closed by workload_rules, 1 outside the residency of images"
     )
@@ -128,12 +143,12 @@ def test_conflicts_that_show_without_solving() -> None:
 
 
 def test_explain_names_residency_and_a_repair_that_works() -> None:
-    problem = replace(FREE_HOME, work_pinned=grid((TRAIN, C)))
+    problem = replace(FREE_HOME, workloads=replace(FREE_HOME.workloads, pinned=grid((TRAIN, C))))
     (found,) = [limit for limit in relief(problem).limits if limit.name == "residency"]
     assert found.describe([0]) == "dataset images may be stored and read only in a and b (residency)"
     assert found.advice(0, 1.0) == "add c to the residency of dataset images"
     wider = some(found.relax)(problem, {0: 1.0})
-    assert wider.residency[IMAGES, C]
+    assert wider.datasets.residency[IMAGES, C]
     assert proven(base(wider).mip).x is not None
 
 
@@ -146,10 +161,10 @@ def test_alternatives_name_residency() -> None:
 
 
 def test_work_whose_data_may_be_nowhere_else_cannot_run_where_the_region_is_lost() -> None:
-    problem = replace(FREE_HOME, residency=grid((IMAGES, B)), may_refuse=True)
+    problem = replace(FREE_HOME, datasets=replace(FREE_HOME.datasets, residency=grid((IMAGES, B))), may_refuse=True)
     lost = lose_regions(problem, ["b"])
     assert not lost.allowed[TRAIN].any()
-    assert lost.copies_min[IMAGES] == 0
+    assert lost.datasets.copies_min[IMAGES] == 0
     assert proven(base(lost).mip).x is not None
 
 
@@ -157,14 +172,14 @@ def test_the_table_is_read_back_and_an_instance_without_it_keeps_its_checksum(tm
     for name in ("folder", "book.xlsx", "text.json"):
         mast_opt.write(HOME, tmp_path / name)
         again = mast_opt.read(tmp_path / name)
-        assert np.array_equal(again.residency, HOME.residency)
+        assert np.array_equal(again.datasets.residency, HOME.datasets.residency)
         assert checksum(again) == checksum(HOME)
-    assert checksum(HOME) != checksum(replace(HOME, residency=grid()))
+    assert checksum(HOME) != checksum(replace(HOME, datasets=replace(HOME.datasets, residency=grid())))
 
 
 def test_the_family_features_has_residency_and_keeps_it_feasible() -> None:
     problem = made("features")
-    assert problem.residency.any()
-    assert (problem.residency.sum(axis=1) < len(problem.regions)).all()
-    assert not (problem.stored & problem.outside).any()
+    assert problem.datasets.residency.any()
+    assert (problem.datasets.residency.sum(axis=1) < len(problem.regions)).all()
+    assert not (problem.datasets.stored & problem.outside).any()
     assert conflicts(problem) == ()

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from mast_opt.data_placement import DataPlacement, Links, Plan
+from mast_opt.data_placement.entities import CpuQuotas, CurrentRuns, Datasets, Options, Reads, Regions, Workloads
 from mast_opt.data_placement.problem import TERMS
 from mast_opt.kind.header import Objective
 
@@ -47,45 +48,50 @@ LINKS = Links(
 
 PROBLEM = DataPlacement(
     name="workshop",
-    regions=("a", "b", "c"),
+    regions=Regions(
+        labels=("a", "b", "c"),
+        storage_mb=ints(20, 20, 20) * TB,
+        headroom_milli=ints(0, 100, 0),
+        cpu_mcores=ints(100, 100, 100) * 1000,
+        ingress_mb_per_day=ints(0, 4 * TB, 0),
+        ingress_limited=np.array([False, True, False]),
+        supply_mgpu=ints((8, 0), (8, 16), (0, 8)) * 1000,
+    ),
     gpu_types=("h100", "a100"),
-    datasets=("logs", "images", "video"),
-    workloads=("train", "etl", "view"),
+    datasets=Datasets(
+        labels=("logs", "images", "video"),
+        size_mb=ints(4, 6, 9) * TB,
+        copies_min=ints(1, 1, 1),
+        copies_max=ints(2, 3, 3),
+        stored=grid((LOGS, A), (IMAGES, B)),
+        pinned=grid((IMAGES, B)),
+        forbidden=grid((LOGS, C)),
+        residency=grid(),
+    ),
+    workloads=Workloads(
+        labels=("train", "etl", "view"),
+        tier=ints(0, 1, 1),
+        cpu_mcores=ints(10, 50, 5) * 1000,
+        app=ints(0, 1, 1),
+        splittable=np.array([False, True, False]),
+        output_mb=ints(0, 0, TB),
+        pinned=grid((VIEW, C)),
+        forbidden=grid((TRAIN, C)),
+    ),
     apps=("ads", ""),
     tiers=(0, 1),
-    storage_mb=ints(20, 20, 20) * TB,
-    headroom_milli=ints(0, 100, 0),
-    cpu_mcores=ints(100, 100, 100) * 1000,
-    ingress_mb_per_day=ints(0, 4 * TB, 0),
-    ingress_limited=np.array([False, True, False]),
-    supply_mgpu=ints((8, 0), (8, 16), (0, 8)) * 1000,
-    size_mb=ints(4, 6, 9) * TB,
-    copies_min=ints(1, 1, 1),
-    copies_max=ints(2, 3, 3),
-    stored=grid((LOGS, A), (IMAGES, B)),
-    pinned=grid((IMAGES, B)),
-    forbidden=grid((LOGS, C)),
-    residency=grid(),
-    tier=ints(0, 1, 1),
-    cpu_need_mcores=ints(10, 50, 5) * 1000,
-    app=ints(0, 1, 1),
-    splittable=np.array([False, True, False]),
-    output_mb=ints(0, 0, TB),
-    work_pinned=grid((VIEW, C)),
-    work_forbidden=grid((TRAIN, C)),
-    option_workload=ints(TRAIN, TRAIN, ETL, VIEW),
-    option_type=ints(H100, A100, NO_GPU, A100),
-    option_mgpu=ints(8, 20, 0, 4) * 1000,
-    read_workload=ints(TRAIN, TRAIN, ETL, VIEW),
-    read_dataset=ints(LOGS, IMAGES, LOGS, VIDEO),
-    read_mb_per_day=ints(2, 3, 1, 4) * TB,
-    current_workload=ints(TRAIN, ETL),
-    current_region=ints(A, A),
-    current_type=ints(H100, NO_GPU),
-    current_share=ints(1000, 1000),
-    quota_region=ints(B),
-    quota_app=ints(0),
-    quota_mcores=ints(10) * 1000,
+    options=Options(
+        workload=ints(TRAIN, TRAIN, ETL, VIEW), gpu_type=ints(H100, A100, NO_GPU, A100), mgpu=ints(8, 20, 0, 4) * 1000
+    ),
+    reads=Reads(
+        workload=ints(TRAIN, TRAIN, ETL, VIEW),
+        dataset=ints(LOGS, IMAGES, LOGS, VIDEO),
+        mb_per_day=ints(2, 3, 1, 4) * TB,
+    ),
+    current_runs=CurrentRuns(
+        workload=ints(TRAIN, ETL), region=ints(A, A), gpu_type=ints(H100, NO_GPU), share=ints(1000, 1000)
+    ),
+    cpu_quotas=CpuQuotas(region=ints(B), app=ints(0), cpu_mcores=ints(10) * 1000),
     links=LINKS,
     objective=Objective(TERMS),
     remote_reads=True,

@@ -110,39 +110,44 @@ def edit(path: Path, old: str, new: str) -> None:
 
 
 def today(problem: DataPlacement) -> Plan:
-    run = (problem.current_workload, problem.current_region, problem.current_type, problem.current_share)
+    run = (
+        problem.current_runs.workload,
+        problem.current_runs.region,
+        problem.current_runs.gpu_type,
+        problem.current_runs.share,
+    )
     nothing = np.zeros(0, np.int64)
     copies = (nothing, nothing, nothing, nothing)
-    return Plan(problem.stored, *run, *copies, *fill_remote(problem, problem.stored, *run))
+    return Plan(problem.datasets.stored, *run, *copies, *fill_remote(problem, problem.datasets.stored, *run))
 
 
 def test_regions_are_those_that_offer_most(sources: list[Path]) -> None:
-    assert made(sources).regions == ("aws:north", "aws:south", "aws:west", "gcp:east")
-    assert made(sources, regions=2).regions == ("aws:north", "aws:west")
+    assert made(sources).regions.labels == ("aws:north", "aws:south", "aws:west", "gcp:east")
+    assert made(sources, regions=2).regions.labels == ("aws:north", "aws:west")
 
 
 def test_the_fleet_is_whole_and_where_it_is_sold(sources: list[Path]) -> None:
     problem = made(sources)
     assert problem.gpu_types == ("G2", "T4", "V100M32")
-    assert (problem.supply_mgpu.sum(axis=0) // 1000).tolist() == [240, 80, 136]
-    assert problem.cpu_mcores.sum() == 1000 * (12 * 32 + 30 * 96 + 40 * 104 + 17 * 96)
-    assert problem.supply_mgpu[problem.regions.index("gcp:east"), 1] == 0
-    assert (problem.supply_mgpu[1:3, 2] == 0).all()
+    assert (problem.regions.supply_mgpu.sum(axis=0) // 1000).tolist() == [240, 80, 136]
+    assert problem.regions.cpu_mcores.sum() == 1000 * (12 * 32 + 30 * 96 + 40 * 104 + 17 * 96)
+    assert problem.regions.supply_mgpu[problem.regions.labels.index("gcp:east"), 1] == 0
+    assert (problem.regions.supply_mgpu[1:3, 2] == 0).all()
 
 
 def test_jobs_become_work_that_fills_the_fleet(sources: list[Path]) -> None:
     problem = made(sources)
     need = np.zeros(len(problem.workloads), np.int64)
-    need[problem.option_workload] = problem.option_mgpu // 1000
+    need[problem.options.workload] = problem.options.mgpu // 1000
     assert need.sum() == pytest.approx(LOAD * 456, abs=16)
     gang = {"1gpu": 1, "4gpu": 4, "8gpu": 8, "16gpu": 16}
-    for name, gpus in zip(problem.workloads, need.tolist()):
+    for name, gpus in zip(problem.workloads.labels, need.tolist()):
         size = gang.get(name.split("-")[1], 0)
         assert (size > 0) == (not name.startswith("services"))
         if size:
             assert gpus % size == 0
             assert gpus <= max(32, size)
-    lengths = {(name.split("-")[0], name.split("-")[1], name.split("-")[2]) for name in problem.workloads}
+    lengths = {(name.split("-")[0], name.split("-")[1], name.split("-")[2]) for name in problem.workloads.labels}
     assert {
         ("aaa", "1gpu", "short"),
         ("aaa", "8gpu", "long"),
@@ -150,32 +155,34 @@ def test_jobs_become_work_that_fills_the_fleet(sources: list[Path]) -> None:
         ("bbb", "1gpu", "long"),
     } <= lengths
     assert problem.apps == ("aaa", "bbb", "ccc", "services")
-    assert [problem.apps[app] for app in problem.app.tolist()] == [name.split("-")[0] for name in problem.workloads]
+    assert [problem.apps[app] for app in problem.workloads.app.tolist()] == [
+        name.split("-")[0] for name in problem.workloads.labels
+    ]
 
 
 def test_work_runs_only_on_models_that_hold_its_gang(sources: list[Path]) -> None:
     problem = made(sources)
-    large = [w for w, name in enumerate(problem.workloads) if name.split("-")[1] in ("4gpu", "8gpu", "16gpu")]
+    large = [w for w, name in enumerate(problem.workloads.labels) if name.split("-")[1] in ("4gpu", "8gpu", "16gpu")]
     assert large
-    types = problem.option_type[np.isin(problem.option_workload, large)]
+    types = problem.options.gpu_type[np.isin(problem.options.workload, large)]
     assert set(types.tolist()) <= {0, 2}
 
 
 def test_cpu_comes_from_pods_with_whole_gpus(sources: list[Path]) -> None:
     problem = made(sources)
     need = np.zeros(len(problem.workloads), np.int64)
-    need[problem.option_workload] = problem.option_mgpu // 1000
-    per_gpu = problem.cpu_need_mcores[need > 0] / need[need > 0]
+    need[problem.options.workload] = problem.options.mgpu // 1000
+    per_gpu = problem.workloads.cpu_mcores[need > 0] / need[need > 0]
     assert per_gpu.min() >= 8000
     assert per_gpu.max() <= 12000
-    assert problem.cpu_need_mcores[need == 0].sum() == 50 * 16000 + 4 * 8000
+    assert problem.workloads.cpu_mcores[need == 0].sum() == 50 * 16000 + 4 * 8000
 
 
 def test_tiers_are_classes_of_service(sources: list[Path]) -> None:
     problem = made(sources)
     services = {
         name.split("-")[1]: problem.tiers[tier]
-        for name, tier in zip(problem.workloads, problem.tier.tolist())
+        for name, tier in zip(problem.workloads.labels, problem.workloads.tier.tolist())
         if name.startswith("services")
     }
     assert services == {"tier0": 0, "tier2": 2}
@@ -187,18 +194,18 @@ def test_what_runs_today_is_a_plan(sources: list[Path], seed: int) -> None:
     plan = today(problem)
     assert verify(problem, plan).violations == ()
     assert gpu_demand(problem, plan)[:, :, -1].sum() == pytest.approx(LOAD * 456_000, abs=16_000)
-    assert (problem.stored.sum(axis=1) == 1).all()
+    assert (problem.datasets.stored.sum(axis=1) == 1).all()
 
 
 def test_links_have_the_measured_throughput_and_price(sources: list[Path]) -> None:
     problem = made(sources, machines=5)
     assert problem.links is not None
-    assert len(problem.links.source) == 12
+    assert len(problem.links) == 12
     assert problem.objective.weights["egress"] > 0
     for source, target, mb, price in zip(
         problem.links.source, problem.links.target, problem.links.capacity_mb_per_day, problem.links.price_usd_per_tb
     ):
-        ends = problem.regions[source], problem.regions[target]
+        ends = problem.regions.labels[source], problem.regions.labels[target]
         assert mb / 1e6 == pytest.approx(GBPS[ends] * 5 * 10.8, abs=0.001)
         assert price == (20 if ends[0].startswith("aws") else 120)
     assert made(sources).links is None
@@ -206,27 +213,28 @@ def test_links_have_the_measured_throughput_and_price(sources: list[Path]) -> No
 
 def test_the_seed_decides_what_is_drawn_and_nothing_else(sources: list[Path]) -> None:
     first, again, other = made(sources, 1), made(sources, 1), made(sources, 2)
-    for name in ("supply_mgpu", "size_mb", "read_workload", "read_mb_per_day", "current_region", "tier"):
-        assert np.array_equal(getattr(first, name), getattr(again, name)), name
-    assert not np.array_equal(first.size_mb, other.size_mb)
-    assert first.workloads == other.workloads
-    assert first.regions == other.regions
-    assert first.supply_mgpu.sum() == other.supply_mgpu.sum()
+    assert first == again
+    assert not np.array_equal(first.datasets.size_mb, other.datasets.size_mb)
+    assert first.workloads.labels == other.workloads.labels
+    assert first.regions.labels == other.regions.labels
+    assert first.regions.supply_mgpu.sum() == other.regions.supply_mgpu.sum()
 
 
 def test_packed_and_plain_files_are_the_same_to_it(sources: list[Path]) -> None:
     packed = made(sources)
     (sources[2] / "philly.csv.gz").unlink()
     (sources[2] / "philly.csv").write_text(JOBS)
-    assert np.array_equal(packed.cpu_need_mcores, made(sources).cpu_need_mcores)
-    assert np.array_equal(packed.cpu_need_mcores, made([*sources[:2], sources[2] / "philly.csv"]).cpu_need_mcores)
+    assert np.array_equal(packed.workloads.cpu_mcores, made(sources).workloads.cpu_mcores)
+    assert np.array_equal(
+        packed.workloads.cpu_mcores, made([*sources[:2], sources[2] / "philly.csv"]).workloads.cpu_mcores
+    )
 
 
 def test_it_survives_its_own_tables_and_says_where_it_is_from(sources: list[Path]) -> None:
     problem = made(sources, name="mine")
     again = problem_from_tables(*problem_to_tables(problem))
-    assert again.workloads == problem.workloads
-    assert np.array_equal(again.read_mb_per_day, problem.read_mb_per_day)
+    assert again.workloads.labels == problem.workloads.labels
+    assert np.array_equal(again.reads.mb_per_day, problem.reads.mb_per_day)
     assert again.name == "mine"
     for source in ("georegions (aws, gcp;", "OpenB", "Philly", "Drawn with a seed"):
         assert source in again.provenance
@@ -238,7 +246,7 @@ def test_a_pair_with_an_unknown_region_is_not_taken_for_another(sources: list[Pa
     head, *rows = pairs.read_text().splitlines()
     extra = [f"{name},nowhere,1.0,100,0.02" for name in ("aws:south", "aws:west", "aws:north")]
     pairs.write_text("\n".join([head, *extra, *rows]) + "\n")
-    assert made(sources).regions
+    assert made(sources).regions.labels
 
 
 @pytest.mark.parametrize(

@@ -38,7 +38,7 @@ def test_a_data_placement_plan_survives(tmp_path: Path) -> None:
     kind = kind_named("data-placement")
     problem = kind.generate.families["features"].generate(np.random.default_rng(2), datasets=6, workloads=5, regions=3)
     plan = Plan(
-        place=problem.stored | problem.pinned,
+        place=problem.datasets.stored | problem.datasets.pinned,
         run_workload=np.array([0, 0, 3]),
         run_region=np.array([0, 2, 1]),
         run_type=np.array([0, 0, len(problem.gpu_types)]),

@@ -83,8 +83,7 @@ def test_a_read_never_mixes_two_versions(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr(folder_source, "read_bytes", read_bytes)
     read = mast_opt.read(target)
     assert len(opened) > 3
-    assert read.regions == bigger.regions
-    assert read.datasets == bigger.datasets
+    assert read == bigger
 
 
 def test_an_input_that_keeps_being_replaced_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -159,9 +158,9 @@ def test_one_dataset_in_gb_among_sizes_that_differ_widely() -> None:
 def test_one_region_of_three_in_gb(tmp_path: Path) -> None:
     mast_opt.write_template("data-placement", tmp_path / "template.xlsx")
     problem = mast_opt.read(tmp_path / "template.xlsx")
-    storage = problem.storage_mb.copy()
+    storage = problem.regions.storage_mb.copy()
     storage[1] *= 1000
-    mast_opt.write(replace(problem, storage_mb=storage), tmp_path / "i")
+    mast_opt.write(problem.with_columns({"regions.storage_mb": storage}), tmp_path / "i")
     words = found(tmp_path / "i")
     assert any("row 2, column storage_tb: '80000': about a thousand times the others" in one for one in words)
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -26,7 +24,7 @@ def test_a_position_out_of_range(what: str, position: int) -> None:
 
 def test_an_instance_with_a_position_out_of_range_does_not_crash_the_process() -> None:
     problem = mast_opt.generate("data-placement", seed=1, datasets=4, workloads=4, regions=2)
-    reads = problem.read_dataset.copy()
+    reads = problem.reads.dataset.copy()
     reads[0] = 10**6
-    with pytest.raises(InstanceError, match=r"read_dataset\[0\]: found '1000000'"):
-        replace(problem, read_dataset=reads)
+    with pytest.raises(InstanceError, match=r"reads\.dataset\[0\]: found '1000000'"):
+        problem.with_columns({"reads.dataset": reads})

@@ -119,7 +119,7 @@ def test_charts_of_data_placement_add_up_to_the_metrics() -> None:
             total = sum(amount for *_, amount in flows_of(charts.get(title)))
             assert total == pytest.approx(verdict.metrics[metric], rel=1e-12)
         tiers = dict(of("data-placement", problem, plan, "GPU demand and supply by tier").series)
-        assert sum(tiers["supply"]) == pytest.approx(problem.supply_mgpu.sum() / 1000)
+        assert sum(tiers["supply"]) == pytest.approx(problem.regions.supply_mgpu.sum() / 1000)
         stored = dict(of("data-placement", problem, plan, "Storage in use").series)["after"]
         usable_tb = problem.usable_storage_mb / 1e6
         assert sum(stored * usable_tb) >= verdict.metrics["stored_tb"] - 1e-9
@@ -157,7 +157,7 @@ def test_the_page_asks_for_nothing(name: str) -> None:
 
 def test_labels_are_only_text() -> None:
     odd = "<b>\"&'{{x}}</script><script>alert(1)</script>"
-    problem = replace(PROBLEM, name=odd, regions=(odd, "b", "c"))
+    problem = replace(PROBLEM, name=odd, regions=replace(PROBLEM.regions, labels=(odd, "b", "c")))
     text = page(report(problem, PLAN, fields={"solver": odd}))
     assert odd not in text
     assert figures(text).tags["script"] == 1
@@ -171,7 +171,7 @@ def test_a_plan_that_breaks_limits_says_so() -> None:
 
 def test_reads_that_nobody_does_are_no_flows() -> None:
     """A plan of somebody's own may list them; the verifier says so."""
-    readers = set(zip(PROBLEM.read_workload.tolist(), PROBLEM.read_dataset.tolist(), strict=True))
+    readers = set(zip(PROBLEM.reads.workload.tolist(), PROBLEM.reads.dataset.tolist(), strict=True))
     everything = [(w, i) for w in range(len(PROBLEM.workloads)) for i in range(len(PROBLEM.datasets))]
     idle = [pair for pair in everything if pair not in readers]
     workload, dataset = (np.array(column) for column in zip(*idle, strict=True))

@@ -119,10 +119,10 @@ def test_every_figure_is_the_verifiers(solved: tuple[mast_opt.DataPlacement, mas
     flat = " ".join(text.split())
     assert all(f"{name} {plain(value)}" in flat for name, value in verdict.metrics.items())
     assert all(len(line) <= 80 for line in text.splitlines())
-    supply = problem.supply_mgpu
-    assert sum(len(row) > 2 and row[0] in problem.regions and row[1] in problem.gpu_types for row in words) == int(
-        np.count_nonzero(supply)
-    )
+    supply = problem.regions.supply_mgpu
+    assert sum(
+        len(row) > 2 and row[0] in problem.regions.labels and row[1] in problem.gpu_types for row in words
+    ) == int(np.count_nonzero(supply))
 
 
 def test_terms_in_order_are_told_one_by_one(solved: tuple[mast_opt.DataPlacement, mast_opt.Solution[Any]]) -> None:

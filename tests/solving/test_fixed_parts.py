@@ -16,18 +16,20 @@ from tests.data_placement.support import begun_with, examples
 from tests.narrowing import some
 
 
-def problem_of(seed: int = 0) -> Any:
+def problem_of(seed: int = 0) -> mast_opt.DataPlacement:
     """Data placement with a present state that breaks no rule."""
     problem = mast_opt.generate("data-placement", seed=seed, datasets=8, workloads=8, regions=3)
     plan = mast_opt.solve(problem, gap=0.5, time_limit_s=20).plan
     assert plan is not None
-    roomy = replace(problem, supply_mgpu=np.roll(problem.supply_mgpu, 1, axis=0) + problem.supply_mgpu)
+    roomy = problem.with_columns(
+        {"regions.supply_mgpu": np.roll(problem.regions.supply_mgpu, 1, axis=0) + problem.regions.supply_mgpu}
+    )
     return begun_with(roomy, plan)
 
 
 PROBLEM = problem_of()
 TODAY = kind_named("data-placement").analysis.current_plan(PROBLEM)
-PARTS = {"dataset": PROBLEM.datasets, "workload": PROBLEM.workloads, "region": PROBLEM.regions}
+PARTS = {axis[:-1]: PROBLEM.labels_of(axis) for axis in ("datasets", "workloads", "regions")}
 
 
 def rows(plan: Any, table: str, what: str, names: set[str]) -> set[tuple[str | None, ...]]:
@@ -56,14 +58,14 @@ def test_an_exact_solver_keeps_the_rows(what: str, data: st.DataObject) -> None:
 
 
 def test_keeping_everything_changes_nothing() -> None:
-    solution = mast_opt.solve(PROBLEM, freeze={"region": PROBLEM.regions})
+    solution = mast_opt.solve(PROBLEM, freeze={"region": PARTS["region"]})
     assert np.array_equal(some(solution.plan).place, some(TODAY).place)
-    assert solution.objective == mast_opt.verify(PROBLEM, TODAY).objective
+    assert solution.objective == mast_opt.verify(PROBLEM, some(TODAY)).objective
 
 
 def test_keeping_less_is_never_worse() -> None:
     free = mast_opt.solve(PROBLEM, gap=0.0, time_limit_s=30)
-    part = mast_opt.solve(PROBLEM, gap=0.0, time_limit_s=30, freeze={"region": PROBLEM.regions[:1]})
+    part = mast_opt.solve(PROBLEM, gap=0.0, time_limit_s=30, freeze={"region": PARTS["region"][:1]})
     assert free.status.value == part.status.value == "OPTIMAL"
     assert some(free.objective) <= some(part.objective) + 1e-9
 
@@ -79,7 +81,7 @@ def test_the_heuristic_keeps_the_rows(what: str) -> None:
 
 
 def test_what_rules_cannot_say_is_an_error() -> None:
-    split = replace(PROBLEM, splittable=np.ones(len(PROBLEM.workloads), np.bool_))
+    split = PROBLEM.with_columns({"workloads.splittable": np.ones(len(PROBLEM.workloads), np.bool_)})
     halves = replace(
         some(TODAY),
         run_workload=np.append([0], some(TODAY).run_workload),
@@ -88,7 +90,7 @@ def test_what_rules_cannot_say_is_an_error() -> None:
         run_share=np.append([500, 500], some(TODAY).run_share[1:]),
     )
     with pytest.raises(mast_opt.UnsupportedOption, match="runs in parts"):
-        mast_opt.solve(split, "tetris", iterations=1, start=halves, freeze={"workload": [split.workloads[0]]})
+        mast_opt.solve(split, "tetris", iterations=1, start=halves, freeze={"workload": [split.workloads.labels[0]]})
     with pytest.raises(mast_opt.UnsupportedOption, match="GPU type"):
         mast_opt.solve(PROBLEM, "tetris", iterations=1, freeze={"gpu_type": PROBLEM.gpu_types[:1]})
 
@@ -140,8 +142,8 @@ def test_every_kind_keeps_a_part(kind: str, what: str) -> None:
     ("freeze", "words"),
     [
         ({"planet": ["earth"]}, "expected one of: dataset, region"),
-        ({"region": [PROBLEM.regions[0].upper() + "x"]}, "there is no region called"),
-        ({"region": PROBLEM.regions[0]}, "expected a collection of names, as in"),
+        ({"region": [PARTS["region"][0].upper() + "x"]}, "there is no region called"),
+        ({"region": PARTS["region"][0]}, "expected a collection of names, as in"),
     ],
 )
 def test_what_does_not_exist(freeze: dict[str, list[str]], words: str) -> None:
@@ -152,12 +154,12 @@ def test_what_does_not_exist(freeze: dict[str, list[str]], words: str) -> None:
 def test_nothing_to_keep() -> None:
     problem = mast_opt.generate("data-placement", datasets=4, workloads=4, regions=2)
     with pytest.raises(mast_opt.UsageError, match="does not give the present state"):
-        mast_opt.solve(problem, freeze={"region": problem.regions[:1]})
+        mast_opt.solve(problem, freeze={"region": problem.regions.labels[:1]})
 
 
 def test_a_part_that_breaks_a_rule() -> None:
     i, r = (int(at[0]) for at in np.nonzero(some(TODAY).place))
-    banned = PROBLEM.forbidden.copy()
+    banned = PROBLEM.datasets.forbidden.copy()
     banned[i, r] = True
     with pytest.raises(mast_opt.UsageError, match=r"place\["):
-        mast_opt.solve(replace(PROBLEM, forbidden=banned), freeze={"dataset": [PROBLEM.datasets[i]]})
+        mast_opt.solve(PROBLEM.with_columns({"datasets.forbidden": banned}), freeze={"dataset": [PARTS["dataset"][i]]})

@@ -38,10 +38,10 @@ def alternatives(problem: DataPlacement, plan: Plan, w: int) -> tuple[Alternativ
     p = problem
     rows = np.flatnonzero(plan.run_workload == w)
     whole_in = (int(plan.run_region[rows[0]]), int(plan.run_type[rows[0]])) if _is_whole(plan, rows) else None
-    data = p.read_dataset[p.read_workload == w]
+    data = p.reads.dataset[p.reads.workload == w]
     found = []
-    for kind in p.option_type[p.option_workload == w].tolist():
-        for r, region in enumerate(p.regions):
+    for kind in p.options.gpu_type[p.options.workload == w].tolist():
+        for r, region in enumerate(p.regions.labels):
             lacks = data[~plan.place[data, r]]
             far = _moved(p, plan, w, r, kind, plan.place)
             cell = _cell(p, r, kind)
@@ -88,18 +88,19 @@ def phrase(problem: DataPlacement, violation: Violation) -> str:  # noqa: C901 -
 
 def _why_not_there(problem: DataPlacement, workload: str, region: str, kind: str) -> str:
     p = problem
-    w, r = p.workloads.index(workload), p.regions.index(region)
-    if p.work_forbidden[w, r]:
+    w, r = p.workloads.labels.index(workload), p.regions.labels.index(region)
+    if p.workloads.forbidden[w, r]:
         return f"workload {workload} is forbidden in {region}"
     if not p.ruled[w, r]:
-        return f"workload {workload} is pinned to {listed([p.regions[q] for q in np.flatnonzero(p.work_pinned[w])])}"
+        pins = listed([p.regions.labels[q] for q in np.flatnonzero(p.workloads.pinned[w])])
+        return f"workload {workload} is pinned to {pins}"
     return f"{region} has no {kind}"
 
 
 def _why_not_resident(problem: DataPlacement, index: Sequence[str]) -> str:
     dataset = index[-2]
-    held = np.flatnonzero(problem.residency[problem.datasets.index(dataset)])
-    where = listed([problem.regions[r] for r in held])
+    held = np.flatnonzero(problem.datasets.residency[problem.datasets.labels.index(dataset)])
+    where = listed([problem.regions.labels[r] for r in held])
     may = "stored" if len(index) == 2 else "read"
     return f"dataset {dataset} may be {may} only in {where} (residency)"
 
@@ -121,10 +122,10 @@ def _moved(problem: DataPlacement, plan: Plan, w: int, region: int | None, kind:
     far = (
         np.zeros((0, 2), np.int64)
         if region is None
-        else _sources(p, place, p.read_dataset[p.read_workload == w], region)
+        else _sources(p, place, p.reads.dataset[p.reads.workload == w], region)
     )
     new = np.flatnonzero(place[:, region] & ~plan.place[:, region]) if region is not None else np.zeros(0, np.int64)
-    come = np.zeros((0, 2), np.int64) if region is None else _sources(p, p.stored, new, region)
+    come = np.zeros((0, 2), np.int64) if region is None else _sources(p, p.datasets.stored, new, region)
     return replace(
         plan,
         place=place.copy(),
@@ -165,11 +166,11 @@ def _is_whole(plan: Plan, rows: Ints) -> bool:
 
 def _cell(problem: DataPlacement, region: int, kind: int) -> str:
     on = f" on {problem.gpu_types[kind]}" if kind < len(problem.gpu_types) else ""
-    return f"in {problem.regions[region]}{on}"
+    return f"in {problem.regions.labels[region]}{on}"
 
 
 def _data(problem: DataPlacement, datasets: Ints) -> str:
-    return listed([problem.datasets[i] for i in datasets.tolist()])
+    return listed([problem.datasets.labels[i] for i in datasets.tolist()])
 
 
 def _heaviest(problem: DataPlacement) -> list[int]:
@@ -179,7 +180,7 @@ def _heaviest(problem: DataPlacement) -> list[int]:
 
 CHOICES = Decisions(
     "workload",
-    lambda problem: problem.workloads,
+    lambda problem: problem.workloads.labels,
     _heaviest,
     now,
     alternatives,

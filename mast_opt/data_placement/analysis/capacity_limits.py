@@ -34,15 +34,15 @@ def storage(view: View) -> ElasticLimits:
     p = view.p
 
     def name(r: int) -> str:
-        if p.headroom_milli[r] == 1000:
-            return f"storage of {p.regions[r]} beyond its headroom"
-        return f"{'usable storage' if p.headroom_milli[r] else 'storage'} of {p.regions[r]}"
+        if p.regions.headroom_milli[r] == 1000:
+            return f"storage of {p.regions.labels[r]} beyond its headroom"
+        return f"{'usable storage' if p.regions.headroom_milli[r] else 'storage'} of {p.regions.labels[r]}"
 
     def advice(r: int, more: float) -> str:
-        if p.headroom_milli[r] == 1000:
+        if p.regions.headroom_milli[r] == 1000:
             return f"raise {name(r)} by {quantity(more, 'TB')}"
-        whole = int(edits.more_storage(p, {r: more}).storage_mb[r] - p.storage_mb[r])
-        return f"raise storage of {p.regions[r]} by {quantity(whole / MB_PER_TB, 'TB')}"
+        whole = int(edits.more_storage(p, {r: more}).regions.storage_mb[r] - p.regions.storage_mb[r])
+        return f"raise storage of {p.regions.labels[r]} by {quantity(whole / MB_PER_TB, 'TB')}"
 
     limits = _capacity(
         view,
@@ -61,35 +61,43 @@ def storage(view: View) -> ElasticLimits:
 def cpu(view: View) -> ElasticLimits:
     """Elastic limits [R] on CPU, in cores."""
     p = view.p
-    price = _by_size(p.cpu_mcores, 1000)
+    price = _by_size(p.regions.cpu_mcores, 1000)
     return _capacity(
-        view, "cpu", 1000, price, lambda r: f"CPU of {p.regions[r]}", p.cpu_mcores, cores, "cores", edits.more_cores
+        view,
+        "cpu",
+        1000,
+        price,
+        lambda r: f"CPU of {p.regions.labels[r]}",
+        p.regions.cpu_mcores,
+        cores,
+        "cores",
+        edits.more_cores,
     )
 
 
 def quota(view: View) -> ElasticLimits:
     """Elastic limits on the CPU of one app in one region, in cores; one for each quota."""
     p = view.p
-    price = _by_size(p.quota_mcores, 1000)
+    price = _by_size(p.cpu_quotas.cpu_mcores, 1000)
 
     def name(q: int) -> str:
-        return f"CPU quota of {p.apps[p.quota_app[q]]} in {p.regions[p.quota_region[q]]}"
+        return f"CPU quota of {p.apps[p.cpu_quotas.app[q]]} in {p.regions.labels[p.cpu_quotas.region[q]]}"
 
-    return _capacity(view, "quota", 1000, price, name, p.quota_mcores, cores, "cores", edits.more_quota)
+    return _capacity(view, "quota", 1000, price, name, p.cpu_quotas.cpu_mcores, cores, "cores", edits.more_quota)
 
 
 def ingress(view: View) -> ElasticLimits:
     """Elastic limits on the data copied into a region, in TB a day; one for each region that has a limit."""
     p = view.p
-    limited = np.flatnonzero(p.ingress_limited)
-    daily = p.ingress_mb_per_day[limited]
+    limited = np.flatnonzero(p.regions.ingress_limited)
+    daily = p.regions.ingress_mb_per_day[limited]
     per_unit = MB_PER_TB * float(p.days)
     return _capacity(
         view,
         "ingress",
         per_unit,
         _by_size(daily, MB_PER_TB),
-        lambda at: f"ingress of {p.regions[limited[at]]}",
+        lambda at: f"ingress of {p.regions.labels[limited[at]]}",
         daily,
         lambda mb: f"{tb(mb)} a day for {days(p.days)}",
         "TB a day",
@@ -102,7 +110,9 @@ def link(view: View) -> tuple[ElasticLimits, ...]:
     p = view.p
     if p.links is None:
         return ()
-    ends = [(p.regions[q], p.regions[r]) for q, r in zip(p.links.source.tolist(), p.links.target.tolist())]
+    ends = [
+        (p.regions.labels[q], p.regions.labels[r]) for q, r in zip(p.links.source.tolist(), p.links.target.tolist())
+    ]
     daily, per_unit = p.links.capacity_mb_per_day, MB_PER_TB * float(p.days)
     return (
         _capacity(
@@ -158,37 +168,39 @@ def copies_max(view: View) -> ElasticLimits:
         view,
         "copies_max",
         "upper",
-        np.where(p.copies_max < len(p.regions), COPY, np.inf),
+        np.where(p.datasets.copies_max < len(p.regions), COPY, np.inf),
         lambda members: _by_number(
             members,
-            p.copies_max,
-            lambda n, rows: f"{named('dataset', names_at(p.datasets, rows))} may have at most {n}",
+            p.datasets.copies_max,
+            lambda n, rows: f"{named('dataset', names_at(p.datasets.labels, rows))} may have at most {n}",
         ),
-        lambda i, more: f"allow dataset {p.datasets[i]} {copies(int(p.copies_max[i]) + round(more))}",
+        lambda i, more: f"allow dataset {p.datasets.labels[i]} {copies(int(p.datasets.copies_max[i]) + round(more))}",
         edits.more_copies,
-        np.maximum(len(p.regions) - p.copies_max, 0),
+        np.maximum(len(p.regions) - p.datasets.copies_max, 0),
     )
 
 
 def copies_min(view: View) -> ElasticLimits:
     """Elastic limits [I] on the fewest replicas of a dataset; the last one of data that is read is never given up."""
     p = view.p
-    read = np.bincount(p.read_dataset, minlength=len(p.datasets)) > 0
+    read = np.bincount(p.reads.dataset, minlength=len(p.datasets)) > 0
 
     def describe(number: str, rows: IntArray) -> str:
         verb = "needs" if len(rows) == 1 else "each need"
-        one = f"{named('dataset', names_at(p.datasets, rows))} {verb} {number} ({tb(int(p.size_mb[rows].sum()))}"
-        return f"{one}{' together' if len(rows) > 1 else ''})"
+        size = f"{tb(int(p.datasets.size_mb[rows].sum()))}{' together' if len(rows) > 1 else ''}"
+        return f"{named('dataset', names_at(p.datasets.labels, rows))} {verb} {number} ({size})"
 
     return _copies(
         view,
         "copies_min",
         "lower",
-        np.where(p.copies_min > read, COPY, np.inf),
-        lambda members: _by_number(members, p.copies_min, describe),
-        lambda i, fewer: f"let dataset {p.datasets[i]} have {copies(int(p.copies_min[i]) - round(fewer))}",
+        np.where(p.datasets.copies_min > read, COPY, np.inf),
+        lambda members: _by_number(members, p.datasets.copies_min, describe),
+        lambda i, fewer: (
+            f"let dataset {p.datasets.labels[i]} have {copies(int(p.datasets.copies_min[i]) - round(fewer))}"
+        ),
         edits.fewer_copies,
-        np.maximum(p.copies_min - read, 0),
+        np.maximum(p.datasets.copies_min - read, 0),
     )
 
 

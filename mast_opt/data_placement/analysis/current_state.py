@@ -26,9 +26,9 @@ def current_state(problem: DataPlacement) -> CurrentState:
     plan = today(problem) or _without_runs(problem)
     words = _Words(problem, plan)
     broken = [one for one in map(words.broken, verify(problem, plan).violations) if one is not None]
-    vague = len(np.unique(problem.current_workload[_vague(problem)]))
+    vague = len(np.unique(problem.current_runs.workload[_vague(problem)]))
     notes = []
-    if not len(problem.current_workload):
+    if not len(problem.current_runs):
         notes.append("current_runs has no rows: where work runs is not known.")
     elif vague:
         runs = "workload runs" if vague == 1 else "workloads run"
@@ -40,18 +40,21 @@ def known(problem: DataPlacement) -> tuple[Known, ...]:
     """The part of workloads, GPUs and cores with a known run. GPUs of a run count if its type is known and accepted."""
     p = problem
     total = np.zeros(len(p.workloads), np.int64)
-    np.add.at(total, p.current_workload, p.current_share)
+    np.add.at(total, p.current_runs.workload, p.current_runs.share)
     accepted = np.zeros((len(p.workloads), len(p.gpu_types) + 1), np.bool_)
-    accepted[p.option_workload, p.option_type] = True
-    counts = accepted[p.current_workload, p.current_type] | _single_type(p)[p.current_workload] & _untyped(p)
+    accepted[p.options.workload, p.options.gpu_type] = True
+    runs = p.current_runs
+    counts = accepted[runs.workload, runs.gpu_type] | _single_type(p)[runs.workload] & _untyped(p)
     on_gpus = np.zeros(len(p.workloads), np.int64)
-    np.add.at(on_gpus, p.current_workload[counts], p.current_share[counts])
+    np.add.at(on_gpus, runs.workload[counts], runs.share[counts])
     fewest = np.full(len(p.workloads), np.iinfo(np.int64).max)
-    np.minimum.at(fewest, p.option_workload, p.option_mgpu)
+    np.minimum.at(fewest, p.options.workload, p.options.mgpu)
     return (
         Known("workloads", float(total.sum()) / SHARE, float(len(p.workloads))),
         Known("GPUs", _amount(fewest, on_gpus), _amount(fewest, np.full_like(total, SHARE))),
-        Known("cores", _amount(p.cpu_need_mcores, total), _amount(p.cpu_need_mcores, np.full_like(total, SHARE))),
+        Known(
+            "cores", _amount(p.workloads.cpu_mcores, total), _amount(p.workloads.cpu_mcores, np.full_like(total, SHARE))
+        ),
     )
 
 
@@ -67,47 +70,47 @@ def _amount(need_milli: Ints, share: Ints) -> float:
 
 def _untyped(problem: DataPlacement) -> Bools:
     """Mask [C] of the runs that state no GPU type."""
-    untyped: Bools = np.equal(problem.current_type, len(problem.gpu_types))
+    untyped: Bools = np.equal(problem.current_runs.gpu_type, len(problem.gpu_types))
     return untyped
 
 
 def _single_type(problem: DataPlacement) -> Bools:
     """Mask [W] of the workloads that accept one type only, or need no GPU."""
-    single: Bools = np.equal(np.bincount(problem.option_workload, minlength=len(problem.workloads)), 1)
+    single: Bools = np.equal(np.bincount(problem.options.workload, minlength=len(problem.workloads)), 1)
     return single
 
 
 def _vague(problem: DataPlacement) -> Bools:
     """Mask [C] of the runs that leave open which of several types they use."""
-    return _untyped(problem) & ~_single_type(problem)[problem.current_workload] & (problem.current_share > 0)
+    return _untyped(problem) & ~_single_type(problem)[problem.current_runs.workload] & (problem.current_runs.share > 0)
 
 
 def _without_runs(problem: DataPlacement) -> Plan:
     none = [np.zeros(0, np.int64) for _ in range(13)]
-    return Plan(problem.stored.copy(), *none)
+    return Plan(problem.datasets.stored.copy(), *none)
 
 
 def _unreadable(problem: DataPlacement, plan: Plan) -> list[BrokenLimit]:
     """Reads that today's replicas cannot serve: stored nowhere, remote where that is forbidden, or over no link."""
     p = problem
     runs = (plan.run_workload, plan.run_region, plan.run_type, plan.run_share)
-    workload, dataset, source, target, _ = fill_remote(p, p.stored, *runs)
+    workload, dataset, source, target, _ = fill_remote(p, p.datasets.stored, *runs)
     reached = np.ones((len(p.datasets), len(p.regions)), np.bool_)
     if p.links is not None:
         linked = np.zeros((len(p.regions), len(p.regions)), np.bool_)
         linked[p.links.source, p.links.target] = True
-        reached = p.stored @ linked
+        reached = p.datasets.stored @ linked
     found = []
     for w, i, q, r in zip(workload.tolist(), dataset.tolist(), source.tolist(), target.tolist()):
         if q < 0:
             why = "which is stored nowhere"
         elif not p.remote_reads:
-            why = f"which {p.regions[r]} does not hold, and remote reads are forbidden"
+            why = f"which {p.regions.labels[r]} does not hold, and remote reads are forbidden"
         elif not reached[i, r]:
-            why = f"which {p.regions[r]} does not hold, and no link brings it there"
+            why = f"which {p.regions.labels[r]} does not hold, and no link brings it there"
         else:
             continue
-        index = (p.workloads[w], p.datasets[i], p.regions[r])
+        index = (p.workloads.labels[w], p.datasets.labels[i], p.regions.labels[r])
         found.append(BrokenLimit("local", index, f"{index[0]} runs in {index[2]} and reads {index[1]}, {why}"))
     return found
 
@@ -120,9 +123,9 @@ class _Words:
         self.rows = np.bincount(plan.run_workload, minlength=len(problem.workloads))
         self.at = {
             axis: {name: position for position, name in enumerate(names)}
-            for axis, names in (("workload", problem.workloads), ("region", problem.regions))
+            for axis, names in (("workload", problem.workloads.labels), ("region", problem.regions.labels))
         }
-        self.options = set(zip(problem.option_workload.tolist(), problem.option_type.tolist()))
+        self.options = set(zip(problem.options.workload.tolist(), problem.options.gpu_type.tolist()))
         self.types = {name: position for position, name in enumerate((*problem.gpu_types, NO_GPU))}
 
     def broken(self, violation: Violation) -> BrokenLimit | None:
@@ -143,7 +146,7 @@ class _Words:
         if name == "quota":
             return f"CPU quota of {index[1]} in {index[0]} ({cores(limit)}) is exceeded by {cores(over)}"
         if name == "copies":
-            held = int(self.p.stored[self.p.datasets.index(index[0])].sum())
+            held = int(self.p.datasets.stored[self.p.datasets.labels.index(index[0])].sum())
             side = "at most" if held > limit else "at least"
             return f"dataset {index[0]} has {counted(held, 'replica')}; expected {side} {limit:g}"
         if name == "place" and not limit:
@@ -167,7 +170,7 @@ class _Words:
         on = "without a GPU" if k == len(self.p.gpu_types) else f"on {kind}"
         if (w, k) not in self.options:
             return f"{workload} runs in {region} {on}, which it does not accept"
-        if self.p.work_forbidden[w, r]:
+        if self.p.workloads.forbidden[w, r]:
             return f"{workload} runs in {region}, where it is forbidden"
         if not self.p.ruled[w, r]:
             return f"{workload} runs in {region}, and it is pinned to another region"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from operator import attrgetter
 
 import numpy as np
 
@@ -31,13 +31,11 @@ def relief(problem: DataPlacement) -> ElasticProgram:
 
 def _opened(p: DataPlacement) -> DataPlacement:
     """The instance in which every cell is open that some limit closes."""
-    supply = p.supply_mgpu.copy()
+    supply = p.regions.supply_mgpu.copy()
     supply[missing_types(p)] = 1
-    none: dict[str, Any] = {
-        name: np.zeros_like(getattr(p, name))
-        for name in ("pinned", "forbidden", "residency", "work_pinned", "work_forbidden")
-    }
-    return replace(p, **none, supply_mgpu=supply, remote_reads=True)
+    closing = ("datasets.pinned", "datasets.forbidden", "datasets.residency", "workloads.pinned", "workloads.forbidden")
+    none = {name: np.zeros_like(attrgetter(name)(p)) for name in closing}
+    return p.with_columns({**none, "regions.supply_mgpu": supply, "remote_reads": True})
 
 
 def _copies_apart(problem: DataPlacement, mip: Mip) -> Mip:
@@ -50,7 +48,7 @@ def _copies_apart(problem: DataPlacement, mip: Mip) -> Mip:
     most = Extension(
         "copies_max",
         rows=len(fewest),
-        row_upper=problem.copies_max,
+        row_upper=problem.datasets.copies_max,
         entries=[(np.repeat(row, place.shape[1]), place.ravel(), 1.0)],
     )
     return extended(replace(mip, row_upper=frozen(upper)), most)
@@ -62,8 +60,8 @@ def _story(
     """Pins are described with the storage or ingress that they fill, everything else by sort."""
     p, left = problem, {name: list(members) for name, members in chosen.items()}
     by_name = {one.name: one for one in limits}
-    pinned = np.nonzero(p.pinned)
-    limited = np.flatnonzero(p.ingress_limited)
+    pinned = np.nonzero(p.datasets.pinned)
+    limited = np.flatnonzero(p.regions.ingress_limited)
     said = []
     for name, region_of in (("storage", np.arange(len(p.regions))), ("ingress", limited)):
         for member in list(left.get(name, ())):
@@ -72,10 +70,9 @@ def _story(
             if not here:
                 continue
             data = pinned[0][here]
-            arriving = data if name == "storage" else data[~p.stored[data, r]]
-            words = (
-                f"{named('dataset', names_at(p.datasets, data))} pinned there ({tb(int(p.size_mb[arriving].sum()))})"
-            )
+            arriving = data if name == "storage" else data[~p.datasets.stored[data, r]]
+            size = tb(int(p.datasets.size_mb[arriving].sum()))
+            words = f"{named('dataset', names_at(p.datasets.labels, data))} pinned there ({size})"
             said.append(f"{by_name[name].describe([member])} with {words}")
             left[name].remove(member)
             left["pin"] = [m for m in left["pin"] if m not in here]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import fields, replace
-from typing import Any
+from dataclasses import replace
+from operator import attrgetter
 
 import numpy as np
 
@@ -42,43 +42,45 @@ def raised(values: Ints, members: Ints, amounts: Amounts, per_unit: float) -> In
 
 def more_storage(problem: DataPlacement, amounts: Amounts) -> DataPlacement:
     """So much more usable storage: what headroom keeps free comes on top, and a headroom of everything is given up."""
-    storage, headroom = problem.storage_mb.copy(), problem.headroom_milli.copy()
+    storage, headroom = problem.regions.storage_mb.copy(), problem.regions.headroom_milli.copy()
     for r, amount in amounts.items():
         usable = int(problem.usable_storage_mb[r]) + base_units(amount, MB_PER_TB)
         if headroom[r] == 1000:
             headroom[r] = 0
         storage[r] = -(-usable * 1000 // (1000 - int(headroom[r])))
-    return replace(problem, storage_mb=storage, headroom_milli=headroom)
+    return replace(problem, regions=replace(problem.regions, storage_mb=storage, headroom_milli=headroom))
 
 
 def bought_storage(problem: DataPlacement, amounts: Amounts) -> DataPlacement:
     """So much more storage, of which the region's headroom keeps its share free."""
     every = np.arange(len(problem.regions))
-    return replace(problem, storage_mb=raised(problem.storage_mb, every, amounts, MB_PER_TB))
+    return problem.with_columns({"regions.storage_mb": raised(problem.regions.storage_mb, every, amounts, MB_PER_TB)})
 
 
 def more_cores(problem: DataPlacement, amounts: Amounts) -> DataPlacement:
     """The instance with more CPU: region → cores."""
     every = np.arange(len(problem.regions))
-    return replace(problem, cpu_mcores=raised(problem.cpu_mcores, every, amounts, 1000))
+    return problem.with_columns({"regions.cpu_mcores": raised(problem.regions.cpu_mcores, every, amounts, 1000)})
 
 
 def more_quota(problem: DataPlacement, amounts: Amounts) -> DataPlacement:
     """The instance with higher CPU quotas: position of the quota → cores."""
-    every = np.arange(len(problem.quota_mcores))
-    return replace(problem, quota_mcores=raised(problem.quota_mcores, every, amounts, 1000))
+    every = np.arange(len(problem.cpu_quotas))
+    return problem.with_columns({"cpu_quotas.cpu_mcores": raised(problem.cpu_quotas.cpu_mcores, every, amounts, 1000)})
 
 
 def more_ingress(problem: DataPlacement, amounts: Amounts) -> DataPlacement:
     """Members are positions among the regions whose ingress is limited."""
-    limited = np.flatnonzero(problem.ingress_limited)
-    return replace(problem, ingress_mb_per_day=raised(problem.ingress_mb_per_day, limited, amounts, MB_PER_TB))
+    limited = np.flatnonzero(problem.regions.ingress_limited)
+    return problem.with_columns(
+        {"regions.ingress_mb_per_day": raised(problem.regions.ingress_mb_per_day, limited, amounts, MB_PER_TB)}
+    )
 
 
 def more_link(problem: DataPlacement, amounts: Amounts) -> DataPlacement:
     """The instance with wider links: position of the link → TB a day."""
     assert problem.links is not None
-    every = np.arange(len(problem.links.source))
+    every = np.arange(len(problem.links))
     capacity = raised(problem.links.capacity_mb_per_day, every, amounts, MB_PER_TB)
     return replace(problem, links=replace(problem.links, capacity_mb_per_day=capacity))
 
@@ -86,26 +88,25 @@ def more_link(problem: DataPlacement, amounts: Amounts) -> DataPlacement:
 def more_copies(problem: DataPlacement, amounts: Amounts) -> DataPlacement:
     """The instance that allows more replicas: dataset → how many more."""
     every = np.arange(len(problem.datasets))
-    return replace(problem, copies_max=raised(problem.copies_max, every, amounts, 1))
+    return problem.with_columns({"datasets.copies_max": raised(problem.datasets.copies_max, every, amounts, 1)})
 
 
 def fewer_copies(problem: DataPlacement, amounts: Amounts) -> DataPlacement:
     """The instance that needs fewer replicas: dataset → how many fewer."""
-    fewest = problem.copies_min.copy()
+    fewest = problem.datasets.copies_min.copy()
     for i, amount in amounts.items():
         fewest[i] -= base_units(amount, 1)
-    return replace(problem, copies_min=fewest)
+    return replace(problem, datasets=replace(problem.datasets, copies_min=fewest))
 
 
-def without(field: str, cells: tuple[IntArray, ...]) -> Edit:
-    """Clears listed cells of a grid of rules."""
+def without(column: str, cells: tuple[IntArray, ...]) -> Edit:
+    """Clears listed cells of a grid of rules, such as ``datasets.pinned``."""
 
     def edit(problem: DataPlacement, amounts: Amounts) -> DataPlacement:
-        grid: Bools = getattr(problem, field).copy()
+        grid: Bools = attrgetter(column)(problem).copy()
         members = list(amounts)
         grid[cells[0][members], cells[1][members]] = False
-        changes: dict[str, Any] = {field: grid}
-        return replace(problem, **changes)
+        return problem.with_columns({column: grid})
 
     return edit
 
@@ -114,10 +115,10 @@ def supplying(cells: tuple[IntArray, ...], mgpu: Ints) -> Edit:
     """GPUs of a type in regions that have none: as many as one workload needs at most."""
 
     def edit(problem: DataPlacement, amounts: Amounts) -> DataPlacement:
-        supply = problem.supply_mgpu.copy()
+        supply = problem.regions.supply_mgpu.copy()
         members = list(amounts)
         supply[cells[0][members], cells[1][members]] = mgpu[members]
-        return replace(problem, supply_mgpu=supply)
+        return replace(problem, regions=replace(problem.regions, supply_mgpu=supply))
 
     return edit
 
@@ -133,13 +134,8 @@ def without_workloads(problem: DataPlacement, gone: Collection[int]) -> DataPlac
     kept = np.ones(len(p.workloads), np.bool_)
     kept[list(gone)] = False
     number = np.cumsum(kept) - 1
-    changes: dict[str, Any] = {"workloads": tuple(name for name, stays in zip(p.workloads, kept.tolist()) if stays)}
-    for name in ("tier", "cpu_need_mcores", "app", "splittable", "output_mb", "work_pinned", "work_forbidden"):
-        changes[name] = getattr(p, name)[kept]
-    for relation in ("option", "read", "current"):
-        stays = kept[getattr(p, f"{relation}_workload")]
-        for item in fields(p):
-            if item.name.startswith(f"{relation}_"):
-                column = getattr(p, item.name)[stays]
-                changes[item.name] = number[column] if item.name.endswith("_workload") else column
-    return replace(p, **changes)
+    fewer: dict[str, object] = {"workloads": p.workloads.rows(kept)}
+    for relation in (p.options, p.reads, p.current_runs):
+        rows = relation.rows(kept[relation.workload])
+        fewer[relation.AXIS] = replace(rows, workload=number[rows.workload])
+    return p.with_columns(fewer)

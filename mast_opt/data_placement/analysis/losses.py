@@ -33,17 +33,18 @@ def settle_loss(
     if "lose_regions" not in changes:
         return scenario, Loss()
     away = np.zeros(len(problem.regions), np.bool_)
-    away[positions("lose_regions", "region", problem.regions, changes["lose_regions"])] = True
-    replicas = problem.stored if plan is None else plan.place
+    away[positions("lose_regions", "region", problem.regions.labels, changes["lose_regions"])] = True
+    replicas = problem.datasets.stored if plan is None else plan.place
     lost = lost_datasets(problem, scenario.closed, replicas, away)
     readers = readers_of(problem, lost)
-    settled = replace(
-        scenario,
-        stored=replicas & ~away & ~lost[:, None],
-        pinned=scenario.pinned & ~lost[:, None],
-        forbidden=scenario.forbidden | lost[:, None],
-        copies_min=np.where(lost, 0, scenario.copies_min),
-        work_forbidden=scenario.work_forbidden | readers[:, None],
+    settled = scenario.with_columns(
+        {
+            "datasets.stored": replicas & ~away & ~lost[:, None],
+            "datasets.pinned": scenario.datasets.pinned & ~lost[:, None],
+            "datasets.forbidden": scenario.datasets.forbidden | lost[:, None],
+            "datasets.copies_min": np.where(lost, 0, scenario.datasets.copies_min),
+            "workloads.forbidden": scenario.workloads.forbidden | readers[:, None],
+        }
     )
     return settled if plan is None else _running(settled, plan), loss_of(problem, lost)
 
@@ -51,12 +52,13 @@ def settle_loss(
 def _running(scenario: DataPlacement, plan: Plan) -> DataPlacement:
     """The scenario with the plan's runs as those of today; ``moved_work`` counts what leaves their regions."""
     runs = plan.run_share > 0
-    return replace(
-        scenario,
-        current_workload=plan.run_workload[runs],
-        current_region=plan.run_region[runs],
-        current_type=plan.run_type[runs],
-        current_share=plan.run_share[runs],
+    return scenario.with_columns(
+        {
+            "current_runs.workload": plan.run_workload[runs],
+            "current_runs.region": plan.run_region[runs],
+            "current_runs.gpu_type": plan.run_type[runs],
+            "current_runs.share": plan.run_share[runs],
+        }
     )
 
 
@@ -82,22 +84,22 @@ def lost_datasets(problem: DataPlacement, closed: Bools, replicas: Bools, away: 
 def readers_of(problem: DataPlacement, datasets: Bools) -> Bools:
     """Mask [W] of the workloads that read any of the datasets."""
     readers = np.zeros(len(problem.workloads), np.bool_)
-    readers[problem.read_workload[datasets[problem.read_dataset]]] = True
+    readers[problem.reads.workload[datasets[problem.reads.dataset]]] = True
     return readers
 
 
 def loss_of(problem: DataPlacement, lost: Bools) -> Loss:
     """The lost datasets, their size, and the work that reads them, by name."""
     return Loss(
-        datasets=tuple(problem.datasets[i] for i in np.flatnonzero(lost)),
-        tb=sum(problem.size_mb[lost].tolist()) / MB_PER_TB,
-        work=tuple(problem.workloads[w] for w in np.flatnonzero(readers_of(problem, lost))),
+        datasets=tuple(problem.datasets.labels[i] for i in np.flatnonzero(lost)),
+        tb=sum(problem.datasets.size_mb[lost].tolist()) / MB_PER_TB,
+        work=tuple(problem.workloads.labels[w] for w in np.flatnonzero(readers_of(problem, lost))),
     )
 
 
 def adapted(scenario: DataPlacement, plan: Plan) -> Plan:
     """The same decisions as a plan of the scenario: what is stored there already needs no copy."""
-    needed = ~scenario.stored[plan.copy_dataset, plan.copy_target]
+    needed = ~scenario.datasets.stored[plan.copy_dataset, plan.copy_target]
     return replace(
         plan,
         copy_dataset=plan.copy_dataset[needed],

@@ -15,10 +15,10 @@ from mast_opt.kind.analysis_hooks import RegionRisk, Risk, SingleCopy
 def risk(problem: DataPlacement, plan: Plan | None) -> Risk:
     """What each region holds alone, under a plan or (without one) today."""
     p = problem
-    place = p.stored if plan is None else plan.place
+    place = p.datasets.stored if plan is None else plan.place
     runs = today(p) if plan is None else plan
     fewest = np.full(len(p.workloads), np.iinfo(np.int64).max)
-    np.minimum.at(fewest, p.option_workload, p.option_mgpu)
+    np.minimum.at(fewest, p.options.workload, p.options.mgpu)
     regions = tuple(_region(p, place, runs, fewest, r) for r in range(len(p.regions)))
     return Risk(
         of="today" if plan is None else "plan",
@@ -32,18 +32,18 @@ def risk(problem: DataPlacement, plan: Plan | None) -> Risk:
 def _single_copies(problem: DataPlacement, place: Bools, fewest: Ints) -> tuple[SingleCopy, ...]:
     """Those whose readers need most GPUs first."""
     p = problem
-    order = np.argsort(p.read_dataset, kind="stable")
-    readers = p.read_workload[order]
-    start = np.searchsorted(p.read_dataset[order], np.arange(len(p.datasets) + 1))
+    order = np.argsort(p.reads.dataset, kind="stable")
+    readers = p.reads.workload[order]
+    start = np.searchsorted(p.reads.dataset[order], np.arange(len(p.datasets) + 1))
     found = []
     for i in np.flatnonzero(np.equal(place.sum(axis=1), 1)).tolist():
         work = readers[start[i] : start[i + 1]].tolist()
         found.append(
             SingleCopy(
-                dataset=p.datasets[i],
-                region=p.regions[int(place[i].argmax())],
-                tb=int(p.size_mb[i]) / MB_PER_TB,
-                work=tuple(p.workloads[w] for w in work),
+                dataset=p.datasets.labels[i],
+                region=p.regions.labels[int(place[i].argmax())],
+                tb=int(p.datasets.size_mb[i]) / MB_PER_TB,
+                work=tuple(p.workloads.labels[w] for w in work),
                 gpus=sum(int(fewest[w]) for w in work) / MILLI,
             )
         )
@@ -59,14 +59,14 @@ def _region(problem: DataPlacement, place: Bools, runs: Plan | None, fewest: Int
     gpus: float | None = None
     if runs is not None:
         here = np.flatnonzero((runs.run_region == r) & (runs.run_share > 0))
-        running = tuple(p.workloads[w] for w in np.unique(runs.run_workload[here]))
+        running = tuple(p.workloads.labels[w] for w in np.unique(runs.run_workload[here]))
         needed = np.zeros((len(p.workloads), len(p.gpu_types) + 1), np.int64)
-        needed[p.option_workload, p.option_type] = p.option_mgpu
+        needed[p.options.workload, p.options.gpu_type] = p.options.mgpu
         each = needed[runs.run_workload[here], runs.run_type[here]].tolist()
         total: int = sum(need * share for need, share in zip(each, runs.run_share[here].tolist()))
         gpus = total / SHARE / MILLI
     return RegionRisk(
-        region=p.regions[r],
+        region=p.regions.labels[r],
         running=running,
         running_gpus=gpus,
         loss=loss_of(p, lost),

@@ -37,7 +37,7 @@ def rules(view: View) -> tuple[ElasticLimits, ...]:
 def pin(view: View) -> ElasticLimits:
     """Elastic limits: a replica of the dataset has to be in the region; one for each pin."""
     p = view.p
-    cells = np.nonzero(p.pinned)
+    cells = np.nonzero(p.datasets.pinned)
     return _rule(
         "pin",
         "lower",
@@ -45,35 +45,35 @@ def pin(view: View) -> ElasticLimits:
         cells,
         by_place(
             lambda r, rows: (
-                f"{named('dataset', names_at(p.datasets, cells[0][rows]))} pinned to {r} "
-                f"({tb(int(p.size_mb[cells[0][rows]].sum()))})"
+                f"{named('dataset', names_at(p.datasets.labels, cells[0][rows]))} pinned to {r} "
+                f"({tb(int(p.datasets.size_mb[cells[0][rows]].sum()))})"
             ),
-            p.regions,
+            p.regions.labels,
             cells[1],
         ),
-        lambda m: f"drop the pin of {p.datasets[cells[0][m]]} to {p.regions[cells[1][m]]}",
+        lambda m: f"drop the pin of {p.datasets.labels[cells[0][m]]} to {p.regions.labels[cells[1][m]]}",
         (np.arange(len(cells[0])), view.place[cells]),
-        edits.without("pinned", cells),
+        edits.without("datasets.pinned", cells),
     )
 
 
 def ban(view: View) -> ElasticLimits:
     """Elastic limits: no replica of the dataset may be in the region; one for each ban."""
     p = view.p
-    cells = np.nonzero(p.forbidden)
+    cells = np.nonzero(p.datasets.forbidden)
     return _rule(
         "ban",
         "upper",
         RULE,
         cells,
         by_place(
-            lambda r, rows: f"{named('dataset', names_at(p.datasets, cells[0][rows]))} forbidden in {r}",
-            p.regions,
+            lambda r, rows: f"{named('dataset', names_at(p.datasets.labels, cells[0][rows]))} forbidden in {r}",
+            p.regions.labels,
             cells[1],
         ),
-        lambda m: f"allow dataset {p.datasets[cells[0][m]]} in {p.regions[cells[1][m]]}",
+        lambda m: f"allow dataset {p.datasets.labels[cells[0][m]]} in {p.regions.labels[cells[1][m]]}",
         (np.arange(len(cells[0])), view.place[cells]),
-        edits.without("forbidden", cells),
+        edits.without("datasets.forbidden", cells),
     )
 
 
@@ -87,8 +87,8 @@ def residency(view: View) -> ElasticLimits:
     order = np.argsort(workload, kind="stable")
     start = np.searchsorted(workload[order], np.arange(len(p.workloads) + 1))
     restricted = p.outside.sum(axis=1) > 0
-    resident = restricted[p.read_dataset]
-    for w, i in zip(p.read_workload[resident].tolist(), p.read_dataset[resident].tolist()):
+    resident = restricted[p.reads.dataset]
+    for w, i in zip(p.reads.workload[resident].tolist(), p.reads.dataset[resident].tolist()):
         mine = order[start[w] : start[w + 1]]
         at = member[i, region[mine]]
         members.append(at[at >= 0])
@@ -97,8 +97,8 @@ def residency(view: View) -> ElasticLimits:
     def describe(chosen: Sequence[int]) -> str:
         words = []
         for i in np.unique(cells[0][list(chosen)]).tolist():
-            homes = listed(names_at(p.regions, np.flatnonzero(p.residency[i])))
-            words.append(f"dataset {p.datasets[i]} may be stored and read only in {homes} (residency)")
+            homes = listed(names_at(p.regions.labels, np.flatnonzero(p.datasets.residency[i])))
+            words.append(f"dataset {p.datasets.labels[i]} may be stored and read only in {homes} (residency)")
         return ", ".join(words)
 
     return _rule(
@@ -107,7 +107,7 @@ def residency(view: View) -> ElasticLimits:
         RULE,
         cells,
         describe,
-        lambda m: f"add {p.regions[cells[1][m]]} to the residency of dataset {p.datasets[cells[0][m]]}",
+        lambda m: f"add {p.regions.labels[cells[1][m]]} to the residency of dataset {p.datasets.labels[cells[0][m]]}",
         (np.concatenate(members), np.concatenate(columns)),
         _also_resident(cells),
     )
@@ -115,10 +115,10 @@ def residency(view: View) -> ElasticLimits:
 
 def _also_resident(cells: tuple[Ints, ...]) -> edits.Edit:
     def edit(problem: DataPlacement, amounts: edits.Amounts) -> DataPlacement:
-        grid = problem.residency.copy()
+        grid = problem.datasets.residency.copy()
         members = list(amounts)
         grid[cells[0][members], cells[1][members]] = True
-        return replace(problem, residency=grid)
+        return replace(problem, datasets=replace(problem.datasets, residency=grid))
 
     return edit
 
@@ -126,7 +126,7 @@ def _also_resident(cells: tuple[Ints, ...]) -> edits.Edit:
 def work_pin(view: View) -> ElasticLimits:
     """Elastic limits: the workload may run in no other region; one for each pin."""
     p, (workload, region, _, ids) = view.p, view.run
-    cells = np.nonzero(p.work_pinned)
+    cells = np.nonzero(p.workloads.pinned)
     pairs = [np.flatnonzero((workload == w) & (region != r)) for w, r in zip(*(at.tolist() for at in cells))]
     return _rule(
         "work_pin",
@@ -134,21 +134,21 @@ def work_pin(view: View) -> ElasticLimits:
         RULE,
         cells,
         by_place(
-            lambda r, rows: f"{named('workload', names_at(p.workloads, cells[0][rows]))} pinned to {r}",
-            p.regions,
+            lambda r, rows: f"{named('workload', names_at(p.workloads.labels, cells[0][rows]))} pinned to {r}",
+            p.regions.labels,
             cells[1],
         ),
-        lambda m: f"drop the pin of workload {p.workloads[cells[0][m]]} to {p.regions[cells[1][m]]}",
+        lambda m: f"drop the pin of workload {p.workloads.labels[cells[0][m]]} to {p.regions.labels[cells[1][m]]}",
         _listed_columns(pairs, ids),
-        edits.without("work_pinned", cells),
+        edits.without("workloads.pinned", cells),
     )
 
 
 def work_ban(view: View) -> ElasticLimits:
     """Elastic limits: the workload may not run in the region; one for each ban."""
     p, (workload, region, _, ids) = view.p, view.run
-    cells = np.nonzero(p.work_forbidden)
-    member = np.full(p.work_forbidden.shape, -1)
+    cells = np.nonzero(p.workloads.forbidden)
+    member = np.full(p.workloads.forbidden.shape, -1)
     member[cells] = np.arange(len(cells[0]))
     closed = member[workload, region]
     return _rule(
@@ -157,13 +157,13 @@ def work_ban(view: View) -> ElasticLimits:
         RULE,
         cells,
         by_place(
-            lambda r, rows: f"{named('workload', names_at(p.workloads, cells[0][rows]))} forbidden in {r}",
-            p.regions,
+            lambda r, rows: f"{named('workload', names_at(p.workloads.labels, cells[0][rows]))} forbidden in {r}",
+            p.regions.labels,
             cells[1],
         ),
-        lambda m: f"allow workload {p.workloads[cells[0][m]]} in {p.regions[cells[1][m]]}",
+        lambda m: f"allow workload {p.workloads.labels[cells[0][m]]} in {p.regions.labels[cells[1][m]]}",
         (closed[closed >= 0], ids[closed >= 0]),
-        edits.without("work_forbidden", cells),
+        edits.without("workloads.forbidden", cells),
     )
 
 
@@ -172,7 +172,7 @@ def gpu_type(view: View) -> ElasticLimits:
     p, (workload, region, kind, ids) = view.p, view.run
     cells = missing_types(p)
     need = np.zeros((len(p.workloads), len(p.gpu_types) + 1), np.int64)
-    need[p.option_workload, p.option_type] = p.option_mgpu
+    need[p.options.workload, p.options.gpu_type] = p.options.mgpu
     member = np.full((len(p.regions), len(p.gpu_types) + 1), -1)
     member[cells] = np.arange(len(cells[0]))
     closed = np.where(need[workload, kind] > 0, member[region, kind], -1)
@@ -182,9 +182,11 @@ def gpu_type(view: View) -> ElasticLimits:
         "upper",
         NEW_TYPE,
         cells,
-        by_place(lambda r, rows: f"no {listed(names_at(p.gpu_types, cells[1][rows]))} in {r}", p.regions, cells[0]),
+        by_place(
+            lambda r, rows: f"no {listed(names_at(p.gpu_types, cells[1][rows]))} in {r}", p.regions.labels, cells[0]
+        ),
         lambda m: (
-            f"supply {p.gpu_types[cells[1][m]]} in {p.regions[cells[0][m]]} "
+            f"supply {p.gpu_types[cells[1][m]]} in {p.regions.labels[cells[0][m]]} "
             f"({largest[m] / 1000:g} GPUs are the most that one workload needs)"
         ),
         (closed[closed >= 0], ids[closed >= 0]),
@@ -238,9 +240,9 @@ def served(view: View) -> ElasticLimits:
     count = 0 if p.may_refuse else len(p.workloads)
 
     def describe(members: Sequence[int]) -> str:
-        need = cores(int(p.cpu_need_mcores[list(members)].sum()))
+        need = cores(int(p.workloads.cpu_mcores[list(members)].sum()))
         verb = "must run" if len(members) > 1 else "must run somewhere"
-        return f"{named('workload', names_at(p.workloads, members))} {verb} ({need})"
+        return f"{named('workload', names_at(p.workloads.labels, members))} {verb} ({need})"
 
     return ElasticLimits(
         "served",
@@ -251,7 +253,7 @@ def served(view: View) -> ElasticLimits:
         row=view.rows["served"].ids[:count],
         column_member=NONE,
         column=NONE,
-        advice=lambda w, _: f"take out workload {p.workloads[w]}",
+        advice=lambda w, _: f"take out workload {p.workloads.labels[w]}",
         relax=lambda problem, amounts: edits.without_workloads(problem, list(amounts)),
         reshapes=True,
     )
@@ -260,8 +262,8 @@ def served(view: View) -> ElasticLimits:
 def missing_types(p: DataPlacement) -> tuple[Ints, Ints]:
     """(region, type) pairs without supply, of types that some work asks for."""
     asked = np.zeros(len(p.gpu_types) + 1, np.bool_)
-    asked[p.option_type[p.option_mgpu > 0]] = True
-    region, kind = np.nonzero((p.supply_mgpu == 0) & asked[:-1])
+    asked[p.options.gpu_type[p.options.mgpu > 0]] = True
+    region, kind = np.nonzero((p.regions.supply_mgpu == 0) & asked[:-1])
     return region, kind
 
 

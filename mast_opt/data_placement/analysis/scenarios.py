@@ -21,31 +21,31 @@ def _links(problem: DataPlacement) -> tuple[str, ...]:
     if problem.links is None:
         return ()
     ends = zip(problem.links.source.tolist(), problem.links.target.tolist())
-    return tuple(f"{problem.regions[q]} → {problem.regions[r]}" for q, r in ends)
+    return tuple(f"{problem.regions.labels[q]} → {problem.regions.labels[r]}" for q, r in ends)
 
 
 def _supplied(problem: DataPlacement) -> list[tuple[int, int]]:
-    region, kind = np.nonzero(problem.supply_mgpu)
+    region, kind = np.nonzero(problem.regions.supply_mgpu)
     return list(zip(region.tolist(), kind.tolist()))
 
 
 def _gpu_places(problem: DataPlacement) -> tuple[str, ...]:
-    return tuple(f"{problem.regions[r]} {problem.gpu_types[k]}" for r, k in _supplied(problem))
+    return tuple(f"{problem.regions.labels[r]} {problem.gpu_types[k]}" for r, k in _supplied(problem))
 
 
 def _more_gpus(problem: DataPlacement, at: int, units: int) -> DataPlacement:
-    supply = problem.supply_mgpu.copy()
+    supply = problem.regions.supply_mgpu.copy()
     supply[_supplied(problem)[at]] += 1000 * units
-    return replace(problem, supply_mgpu=supply)
+    return replace(problem, regions=replace(problem.regions, supply_mgpu=supply))
 
 
 def _limited(problem: DataPlacement) -> tuple[str, ...]:
-    return tuple(problem.regions[r] for r in np.flatnonzero(problem.ingress_limited))
+    return tuple(problem.regions.labels[r] for r in np.flatnonzero(problem.regions.ingress_limited))
 
 
 RESOURCES = (
-    Resource("storage", "TB", lambda p: p.regions, lambda p, at, units: edits.bought_storage(p, {at: units})),
-    Resource("cpu", "core", lambda p: p.regions, lambda p, at, units: edits.more_cores(p, {at: units})),
+    Resource("storage", "TB", lambda p: p.regions.labels, lambda p, at, units: edits.bought_storage(p, {at: units})),
+    Resource("cpu", "core", lambda p: p.regions.labels, lambda p, at, units: edits.more_cores(p, {at: units})),
     Resource("gpus", "GPU", _gpu_places, _more_gpus),
     Resource("ingress", "TB a day", _limited, lambda p, at, units: edits.more_ingress(p, {at: units})),
     Resource("link", "TB a day", _links, lambda p, at, units: edits.more_link(p, {at: units})),
@@ -59,79 +59,93 @@ def lose_regions(problem: DataPlacement, value: object) -> DataPlacement:
     Data of which no replica is left is taken out by ``losses.settle_loss``, once it is known which replicas are hit."""
     p = problem
     lost = np.zeros(len(p.regions), np.bool_)
-    lost[positions("lose_regions", "region", p.regions, value)] = True
-    forbidden: Bools = p.forbidden | lost
+    lost[positions("lose_regions", "region", p.regions.labels, value)] = True
+    forbidden: Bools = p.datasets.forbidden | lost
     left = (~(p.closed | lost)).sum(axis=1)
     links = p.links
     if links is not None:
         cut = lost[links.source] | lost[links.target]
         links = replace(links, capacity_mb_per_day=np.where(cut, 0, links.capacity_mb_per_day))
-    return replace(
-        without_data(p, left == 0),
-        storage_mb=np.where(lost, 0, p.storage_mb),
-        cpu_mcores=np.where(lost, 0, p.cpu_mcores),
-        supply_mgpu=np.where(lost[:, None], 0, p.supply_mgpu),
-        stored=p.stored & ~lost,
-        pinned=p.pinned & ~lost,
-        forbidden=forbidden,
-        work_forbidden=p.work_forbidden | lost | (readers_of(p, left == 0))[:, None],
-        copies_min=np.minimum(p.copies_min, left),
-        links=links,
+    return without_data(p, left == 0).with_columns(
+        {
+            "regions.storage_mb": np.where(lost, 0, p.regions.storage_mb),
+            "regions.cpu_mcores": np.where(lost, 0, p.regions.cpu_mcores),
+            "regions.supply_mgpu": np.where(lost[:, None], 0, p.regions.supply_mgpu),
+            "datasets.stored": p.datasets.stored & ~lost,
+            "datasets.pinned": p.datasets.pinned & ~lost,
+            "datasets.forbidden": forbidden,
+            "workloads.forbidden": p.workloads.forbidden | lost | (readers_of(p, left == 0))[:, None],
+            "datasets.copies_min": np.minimum(p.datasets.copies_min, left),
+            "links": links,
+        }
     )
 
 
 def without_data(problem: DataPlacement, lost: Bools) -> DataPlacement:
     """Work that reads a lost dataset runs nowhere."""
-    return replace(problem, work_forbidden=problem.work_forbidden | readers_of(problem, lost)[:, None])
+    return problem.with_columns(
+        {"workloads.forbidden": problem.workloads.forbidden | readers_of(problem, lost)[:, None]}
+    )
 
 
 def grow_demand(problem: DataPlacement, value: object) -> DataPlacement:
     """GPUs, cores and reads of all work times a factor, or another one for the work of some tiers; rounded up."""
     p = problem
-    each = tier_factors("grow_demand", p.tiers, value)[p.tier]
-    return replace(
-        p,
-        cpu_need_mcores=grown("grow_demand", p.cpu_need_mcores, each),
-        option_mgpu=grown("grow_demand", p.option_mgpu, each[p.option_workload]),
-        read_mb_per_day=grown("grow_demand", p.read_mb_per_day, each[p.read_workload]),
+    each = tier_factors("grow_demand", p.tiers, value)[p.workloads.tier]
+    return p.with_columns(
+        {
+            "workloads.cpu_mcores": grown("grow_demand", p.workloads.cpu_mcores, each),
+            "options.mgpu": grown("grow_demand", p.options.mgpu, each[p.options.workload]),
+            "reads.mb_per_day": grown("grow_demand", p.reads.mb_per_day, each[p.reads.workload]),
+        }
     )
 
 
 def add_gpus(problem: DataPlacement, value: object) -> DataPlacement:
     """The instance with more or fewer GPUs of a type in a region. Raises UsageError if that leaves fewer than none."""
-    supply = problem.supply_mgpu.copy()
-    axes = {"region": problem.regions, "gpu_type": problem.gpu_types}
+    supply = problem.regions.supply_mgpu.copy()
+    axes = {"region": problem.regions.labels, "gpu_type": problem.gpu_types}
     for record in records("add_gpus", axes, "gpus", value):
         supply[record.at["region"], record.at["gpu_type"]] += round(record.amount * MILLI)
     if (supply < 0).any():
         r, k = (int(at[0]) for at in np.nonzero(supply < 0))
-        raise UsageError(f"add_gpus takes more {problem.gpu_types[k]} from {problem.regions[r]} than there are")
-    return replace(problem, supply_mgpu=supply)
+        raise UsageError(f"add_gpus takes more {problem.gpu_types[k]} from {problem.regions.labels[r]} than there are")
+    return replace(problem, regions=replace(problem.regions, supply_mgpu=supply))
 
 
 def add_storage_tb(problem: DataPlacement, value: object) -> DataPlacement:
     """The instance with more or less storage in regions, in TB."""
-    return replace(problem, storage_mb=_added("add_storage_tb", problem, problem.storage_mb, MB_PER_TB, value))
+    return problem.with_columns(
+        {"regions.storage_mb": _added("add_storage_tb", problem, problem.regions.storage_mb, MB_PER_TB, value)}
+    )
 
 
 def add_cpu_cores(problem: DataPlacement, value: object) -> DataPlacement:
     """The instance with more or less CPU in regions, in cores."""
-    return replace(problem, cpu_mcores=_added("add_cpu_cores", problem, problem.cpu_mcores, MILLI, value))
+    return problem.with_columns(
+        {"regions.cpu_mcores": _added("add_cpu_cores", problem, problem.regions.cpu_mcores, MILLI, value)}
+    )
 
 
 def add_ingress(problem: DataPlacement, value: object) -> DataPlacement:
     """The instance with other limits on data copied into regions, in TB a day; no limit stays no limit."""
-    daily = np.where(problem.ingress_limited, problem.ingress_mb_per_day, 0)
+    daily = np.where(problem.regions.ingress_limited, problem.regions.ingress_mb_per_day, 0)
     more = _added("add_ingress_tb_per_day", problem, daily, MB_PER_TB, value)
-    return replace(problem, ingress_mb_per_day=np.where(problem.ingress_limited, more, problem.ingress_mb_per_day))
+    return problem.with_columns(
+        {
+            "regions.ingress_mb_per_day": np.where(
+                problem.regions.ingress_limited, more, problem.regions.ingress_mb_per_day
+            )
+        }
+    )
 
 
 def _added(key: str, problem: DataPlacement, values: Ints, per_unit: int, value: object) -> Ints:
     more = values.copy()
-    for r, amount in amounts(key, "region", problem.regions, value).items():
+    for r, amount in amounts(key, "region", problem.regions.labels, value).items():
         more[r] += round(amount * per_unit)
         if more[r] < 0:
-            raise UsageError(f"{key} takes more from {problem.regions[r]} than there is")
+            raise UsageError(f"{key} takes more from {problem.regions.labels[r]} than there is")
     return more
 
 
@@ -146,17 +160,17 @@ def scale_link_prices(problem: DataPlacement, value: object) -> DataPlacement:
 
 def pin(problem: DataPlacement, value: object) -> DataPlacement:
     """The instance with these datasets pinned to these regions."""
-    return replace(problem, pinned=problem.pinned | _cells("pin", problem, value))
+    return problem.with_columns({"datasets.pinned": problem.datasets.pinned | _cells("pin", problem, value)})
 
 
 def forbid(problem: DataPlacement, value: object) -> DataPlacement:
     """The instance with these datasets forbidden in these regions."""
-    return replace(problem, forbidden=problem.forbidden | _cells("forbid", problem, value))
+    return problem.with_columns({"datasets.forbidden": problem.datasets.forbidden | _cells("forbid", problem, value)})
 
 
 def _cells(key: str, problem: DataPlacement, value: object) -> Bools:
-    grid = np.zeros(problem.stored.shape, np.bool_)
-    for record in records(key, {"dataset": problem.datasets, "region": problem.regions}, None, value):
+    grid = np.zeros(problem.datasets.stored.shape, np.bool_)
+    for record in records(key, {"dataset": problem.datasets.labels, "region": problem.regions.labels}, None, value):
         grid[record.at["dataset"], record.at["region"]] = True
     return grid
 
@@ -192,7 +206,7 @@ def priced(problem: DataPlacement) -> DataPlacement:
 def moved(problem: DataPlacement, scenario: DataPlacement, before: Plan, after: Plan) -> Mapping[str, float]:
     """Bytes of replicas that the second plan has and the first has not, and workloads that run elsewhere."""
     new = (after.place & ~before.place).sum(axis=1)
-    volume = sum(int(size) * int(count) for size, count in zip(problem.size_mb.tolist(), new.tolist()))
+    volume = sum(int(size) * int(count) for size, count in zip(problem.datasets.size_mb.tolist(), new.tolist()))
     elsewhere = _rows(before) ^ _rows(after)
     return {"moved_tb": volume / MB_PER_TB, "moved_workloads": float(len({row[0] for row in elsewhere}))}
 

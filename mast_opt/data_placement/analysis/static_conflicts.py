@@ -29,30 +29,37 @@ def conflicts(problem: DataPlacement) -> tuple[Conflict, ...]:
 
 def _of_datasets(view: ReducedDomains) -> Iterator[Conflict]:
     p = view.p
-    for i, r in zip(*(at.tolist() for at in np.nonzero(p.pinned & p.forbidden))):
-        yield _place(p, i, r, f"dataset {p.datasets[i]} is both pinned to and forbidden in {p.regions[r]}")
-    for i, r in zip(*(at.tolist() for at in np.nonzero(p.pinned & p.outside))):
-        words = f"dataset {p.datasets[i]} is pinned to {p.regions[r]}, which is outside its residency ({_homes(p, i)})"
-        yield Conflict("residency", (p.datasets[i], p.regions[r]), words)
-    for i, r in zip(*(at.tolist() for at in np.nonzero(p.pinned & ~view.reached))):
+    for i, r in zip(*(at.tolist() for at in np.nonzero(p.datasets.pinned & p.datasets.forbidden))):
+        yield _place(
+            p, i, r, f"dataset {p.datasets.labels[i]} is both pinned to and forbidden in {p.regions.labels[r]}"
+        )
+    for i, r in zip(*(at.tolist() for at in np.nonzero(p.datasets.pinned & p.outside))):
+        name, region = p.datasets.labels[i], p.regions.labels[r]
+        words = f"dataset {name} is pinned to {region}, which is outside its residency ({_homes(p, i)})"
+        yield Conflict("residency", (name, region), words)
+    for i, r in zip(*(at.tolist() for at in np.nonzero(p.datasets.pinned & ~view.reached))):
         yield _place(
             p,
             i,
             r,
-            f"dataset {p.datasets[i]} ({tb(p.size_mb[i])}) is pinned to {p.regions[r]}, "
+            f"dataset {p.datasets.labels[i]} ({tb(p.datasets.size_mb[i])}) is pinned to {p.regions.labels[r]}, "
             f"but no links from the regions that hold it carry that much in {days(p.days)}",
         )
-    pins, allowed, holds = p.pinned.sum(axis=1), (~p.closed).sum(axis=1), view.holds.sum(axis=1)
-    for i in np.flatnonzero((p.copies_min > p.copies_max) | (pins > p.copies_max) | (p.copies_min > holds)).tolist():
-        least, most = int(p.copies_min[i]), int(p.copies_max[i])
-        name = f"dataset {p.datasets[i]}"
+    pins, allowed, holds = p.datasets.pinned.sum(axis=1), (~p.closed).sum(axis=1), view.holds.sum(axis=1)
+    for i in np.flatnonzero(
+        (p.datasets.copies_min > p.datasets.copies_max)
+        | (pins > p.datasets.copies_max)
+        | (p.datasets.copies_min > holds)
+    ).tolist():
+        least, most = int(p.datasets.copies_min[i]), int(p.datasets.copies_max[i])
+        name = f"dataset {p.datasets.labels[i]}"
         if least > most:
             words = f"{name} needs at least {copies(least)} but may have at most {most}"
         elif pins[i] > most:
             words = f"{name} is pinned to {int(pins[i])} regions but may have at most {copies(most)}"
         elif p.outside[i].any() and least > (~p.outside[i]).sum():
             words = f"{name} needs {copies(least)} but its residency is only {_homes(p, i)}"
-            yield Conflict("residency", (p.datasets[i],), words)
+            yield Conflict("residency", (p.datasets.labels[i],), words)
             continue
         elif least > allowed[i] and p.outside[i].any():
             words = (
@@ -63,10 +70,10 @@ def _of_datasets(view: ReducedDomains) -> Iterator[Conflict]:
             words = f"{name} needs {copies(least)} but is forbidden in all regions but {int(allowed[i])}"
         else:
             words = (
-                f"{name} ({tb(p.size_mb[i])}) needs {copies(least)} but only {int(holds[i])} of {int(allowed[i])} "
-                f"regions that allow it can hold it: {_counts(_why_not_held(view, i))}"
+                f"{name} ({tb(p.datasets.size_mb[i])}) needs {copies(least)} but only {int(holds[i])} of "
+                f"{int(allowed[i])} regions that allow it can hold it: {_counts(_why_not_held(view, i))}"
             )
-        yield Conflict("copies", (p.datasets[i],), words)
+        yield Conflict("copies", (p.datasets.labels[i],), words)
 
 
 def _why_not_held(view: ReducedDomains, i: int) -> list[tuple[str, int]]:
@@ -87,50 +94,48 @@ def _of_regions(view: ReducedDomains) -> Iterator[Conflict]:
     p = view.p
     for r, (pinned, have) in enumerate(zip(view.pinned_mb, p.usable_storage_mb.tolist())):
         if pinned > have:
-            words = f"datasets pinned to {p.regions[r]} need {tb(pinned)} but it has {tb(have)} usable storage"
-            yield Conflict("storage", (p.regions[r],), words)
+            words = f"datasets pinned to {p.regions.labels[r]} need {tb(pinned)} but it has {tb(have)} usable storage"
+            yield Conflict("storage", (p.regions.labels[r],), words)
     for r, (arriving, most) in enumerate(zip(view.arriving_mb, p.ingress_mb.tolist())):
-        if p.ingress_limited[r] and arriving > most:
+        if p.regions.ingress_limited[r] and arriving > most:
             words = (
-                f"datasets pinned to {p.regions[r]} that it does not hold yet are {tb(arriving)} "
+                f"datasets pinned to {p.regions.labels[r]} that it does not hold yet are {tb(arriving)} "
                 f"but its ingress takes {tb(most)} in {days(p.days)}"
             )
-            yield Conflict("ingress", (p.regions[r],), words)
+            yield Conflict("ingress", (p.regions.labels[r],), words)
 
 
 def _of_workloads(view: ReducedDomains) -> Iterator[Conflict]:
     p = view.p
     apart = p.reads_outside.all(axis=1)
     for w in np.flatnonzero(apart).tolist():
-        homes = ", ".join(f"{p.datasets[i]} ({_homes(p, i)})" for i in _resident_reads(p, w))
-        words = f"workload {p.workloads[w]} reads datasets whose residency has no region in common: {homes}"
-        yield Conflict("residency", (p.workloads[w],), words)
+        homes = ", ".join(f"{p.datasets.labels[i]} ({_homes(p, i)})" for i in _resident_reads(p, w))
+        words = f"workload {p.workloads.labels[w]} reads datasets whose residency has no region in common: {homes}"
+        yield Conflict("residency", (p.workloads.labels[w],), words)
     for w in np.flatnonzero(~view.possible.any(axis=1) & ~apart).tolist():
-        words = (
-            f"workload {p.workloads[w]} can run in none of {len(p.regions)} regions: {_counts(_why_not_run(view, w))}"
-        )
-        yield Conflict("served", (p.workloads[w],), words)
-    for w in np.flatnonzero(p.splittable & view.possible.any(axis=1)).tolist():
-        need, most = int(p.cpu_need_mcores[w]), view.quota_mcores[view.possible[w], p.app[w]]
+        name, reasons = p.workloads.labels[w], _counts(_why_not_run(view, w))
+        yield Conflict("served", (name,), f"workload {name} can run in none of {len(p.regions)} regions: {reasons}")
+    for w in np.flatnonzero(p.workloads.splittable & view.possible.any(axis=1)).tolist():
+        need, most = int(p.workloads.cpu_mcores[w]), view.quota_mcores[view.possible[w], p.workloads.app[w]]
         if need > total(most):
             words = (
-                f"workload {p.workloads[w]} needs {cores(need)} but may use {cores(total(most))} "
+                f"workload {p.workloads.labels[w]} needs {cores(need)} but may use {cores(total(most))} "
                 f"in all regions where it may run"
             )
-            yield Conflict("served", (p.workloads[w],), words)
+            yield Conflict("served", (p.workloads.labels[w],), words)
 
 
 def _why_not_run(view: ReducedDomains, w: int) -> list[tuple[str, int]]:
     p = view.p
-    accepted = [p.gpu_types[k] for k in p.option_type[p.option_workload == w].tolist() if k < len(p.gpu_types)]
-    resident = [p.datasets[i] for i in _resident_reads(p, w)]
+    accepted = [p.gpu_types[k] for k in p.options.gpu_type[p.options.workload == w].tolist() if k < len(p.gpu_types)]
+    resident = [p.datasets.labels[i] for i in _resident_reads(p, w)]
     open_to = np.ones(len(p.regions), np.bool_)
     reasons = []
     for words, met in (
         ("closed by workload_rules", p.ruled[w]),
         (f"outside the residency of {listed(resident)}" if resident else "", ~p.reads_outside[w]),
         (f"without its GPU types ({', '.join(accepted)})", view.supplied[w]),
-        (f"without {cores(int(p.cpu_need_mcores[w]))} or its application's quota of them", view.room_for_work[w]),
+        (f"without {cores(int(p.workloads.cpu_mcores[w]))} or its application's quota of them", view.room_for_work[w]),
         ("cannot hold all of its datasets, and remote reads are forbidden", view.has_data[w]),
     ):
         reasons.append((words, int((open_to & ~met).sum())))
@@ -144,52 +149,52 @@ def _of_forced_work(view: ReducedDomains) -> Iterator[Conflict]:
     forced = np.flatnonzero(view.possible.sum(axis=1) == 1)
     region = view.possible[forced].argmax(axis=1)
     count, apps = len(p.regions), len(p.apps)
-    need, output = p.cpu_need_mcores[forced], p.output_mb[forced]
+    need, output = p.workloads.cpu_mcores[forced], p.workloads.output_mb[forced]
     by_region = totals(region, need, 1, count)
-    by_app = totals(region * apps + p.app[forced], need, 1, count * apps)
-    for r, (asked, have) in enumerate(zip(by_region, p.cpu_mcores.tolist())):
+    by_app = totals(region * apps + p.workloads.app[forced], need, 1, count * apps)
+    for r, (asked, have) in enumerate(zip(by_region, p.regions.cpu_mcores.tolist())):
         if asked > have:
-            words = f"work that can run only in {p.regions[r]} needs {cores(asked)} but it has {cores(have)}"
-            yield Conflict("cpu", (p.regions[r],), words)
-    for r, a, have in zip(p.quota_region.tolist(), p.quota_app.tolist(), p.quota_mcores.tolist()):
+            words = f"work that can run only in {p.regions.labels[r]} needs {cores(asked)} but it has {cores(have)}"
+            yield Conflict("cpu", (p.regions.labels[r],), words)
+    for r, a, have in zip(p.cpu_quotas.region.tolist(), p.cpu_quotas.app.tolist(), p.cpu_quotas.cpu_mcores.tolist()):
         asked = by_app[r * apps + a]
         if asked > have:
             words = (
-                f"work of {p.apps[a]} that can run only in {p.regions[r]} needs {cores(asked)} "
+                f"work of {p.apps[a]} that can run only in {p.regions.labels[r]} needs {cores(asked)} "
                 f"but its quota there is {cores(have)}"
             )
-            yield Conflict("quota", (p.regions[r], p.apps[a]), words)
+            yield Conflict("quota", (p.regions.labels[r], p.apps[a]), words)
     for r, (written, have) in enumerate(zip(totals(region, output, 1, count), p.usable_storage_mb.tolist())):
         if written and view.pinned_mb[r] <= have < view.pinned_mb[r] + written:
             words = (
-                f"datasets pinned to {p.regions[r]} need {tb(view.pinned_mb[r])} and outputs of work that can run "
-                f"only there {tb(written)}, but it has {tb(have)} usable storage"
+                f"datasets pinned to {p.regions.labels[r]} need {tb(view.pinned_mb[r])} and outputs of work that can "
+                f"run only there {tb(written)}, but it has {tb(have)} usable storage"
             )
-            yield Conflict("storage", (p.regions[r],), words)
+            yield Conflict("storage", (p.regions.labels[r],), words)
 
 
 def _of_totals(view: ReducedDomains) -> Iterator[Conflict]:
     p = view.p
-    least = np.maximum(p.copies_min, p.pinned.sum(axis=1))
-    outputs = 0 if p.may_refuse else total(p.output_mb)
-    stored, usable = total(p.size_mb, least) + outputs, total(p.usable_storage_mb)
+    least = np.maximum(p.datasets.copies_min, p.datasets.pinned.sum(axis=1))
+    outputs = 0 if p.may_refuse else total(p.workloads.output_mb)
+    stored, usable = total(p.datasets.size_mb, least) + outputs, total(p.usable_storage_mb)
     if stored > usable:
         words = f"the fewest copies allowed and all outputs need {tb(stored)} but all regions have {tb(usable)}"
         yield Conflict("storage", (), words)
-    if p.ingress_limited.all():
-        kept = (p.stored & ~p.closed).sum(axis=1)
-        brought = total(p.size_mb, np.maximum(least - kept, view.new_pins.sum(axis=1)))
+    if p.regions.ingress_limited.all():
+        kept = (p.datasets.stored & ~p.closed).sum(axis=1)
+        brought = total(p.datasets.size_mb, np.maximum(least - kept, view.new_pins.sum(axis=1)))
         most = total(p.ingress_mb)
         if brought > most:
             words = f"at least {tb(brought)} have to be copied but ingress takes {tb(most)} in {days(p.days)}"
             yield Conflict("ingress", (), words)
     if p.may_refuse:
         return
-    asked, have = total(p.cpu_need_mcores), total(p.cpu_mcores)
+    asked, have = total(p.workloads.cpu_mcores), total(p.regions.cpu_mcores)
     if asked > have:
         yield Conflict("cpu", (), f"all work needs {cores(asked)} but all regions have {cores(have)}")
-    by_app = totals(p.app, p.cpu_need_mcores, 1, len(p.apps))
-    for a in np.unique(p.quota_app).tolist():
+    by_app = totals(p.workloads.app, p.workloads.cpu_mcores, 1, len(p.apps))
+    for a in np.unique(p.cpu_quotas.app).tolist():
         most = total(view.quota_mcores[:, a])
         if by_app[a] > most:
             words = f"work of {p.apps[a]} needs {cores(by_app[a])} but may use {cores(most)} in all regions together"
@@ -198,18 +203,18 @@ def _of_totals(view: ReducedDomains) -> Iterator[Conflict]:
 
 def _resident_reads(p: DataPlacement, w: int) -> list[int]:
     """The datasets with residency that a workload reads."""
-    data = p.read_dataset[p.read_workload == w]
-    found: list[int] = data[p.residency[data].any(axis=1)].tolist()
+    data = p.reads.dataset[p.reads.workload == w]
+    found: list[int] = data[p.datasets.residency[data].any(axis=1)].tolist()
     return found
 
 
 def _homes(p: DataPlacement, i: int) -> str:
     """The regions of a dataset's residency."""
-    return listed([p.regions[r] for r in np.flatnonzero(p.residency[i])])
+    return listed([p.regions.labels[r] for r in np.flatnonzero(p.datasets.residency[i])])
 
 
 def _place(p: DataPlacement, i: int, r: int, words: str) -> Conflict:
-    return Conflict("place", (p.datasets[i], p.regions[r]), words)
+    return Conflict("place", (p.datasets.labels[i], p.regions.labels[r]), words)
 
 
 def _counts(reasons: list[tuple[str, int]]) -> str:

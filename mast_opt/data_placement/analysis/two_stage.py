@@ -31,11 +31,12 @@ def alive(scenario: DataPlacement) -> Bools:
 def formulate(scenario: DataPlacement) -> Formulation[Plan]:
     """The formulation with every copy made before, and no reading of what is nowhere any more."""
     usable = alive(scenario)
-    second = replace(
-        scenario,
-        stored=usable,
-        copies_min=np.zeros_like(scenario.copies_min),
-        copies_max=np.full_like(scenario.copies_max, len(scenario.regions)),
+    second = scenario.with_columns(
+        {
+            "datasets.stored": usable,
+            "datasets.copies_min": np.zeros_like(scenario.datasets.copies_min),
+            "datasets.copies_max": np.full_like(scenario.datasets.copies_max, len(scenario.regions)),
+        }
     )
     formulation = base(second)
     mip = formulation.mip
@@ -67,15 +68,16 @@ def recourse(scenario: DataPlacement, plan: Plan, before: bool) -> DataPlacement
     Where the plan lacks what the scenario pins, that is an instance without a plan.
     """
     if before:
-        return replace(scenario, pinned=plan.place.copy(), forbidden=~plan.place)
+        return replace(scenario, datasets=replace(scenario.datasets, pinned=plan.place.copy(), forbidden=~plan.place))
     held = plan.place & alive(scenario)
-    fixed = replace(
-        scenario,
-        stored=held,
-        pinned=held | scenario.pinned,
-        forbidden=~held,
-        copies_min=np.zeros_like(scenario.copies_min),
-        copies_max=np.full_like(scenario.copies_max, len(scenario.regions)),
+    fixed = scenario.with_columns(
+        {
+            "datasets.stored": held,
+            "datasets.pinned": held | scenario.datasets.pinned,
+            "datasets.forbidden": ~held,
+            "datasets.copies_min": np.zeros_like(scenario.datasets.copies_min),
+            "datasets.copies_max": np.full_like(scenario.datasets.copies_max, len(scenario.regions)),
+        }
     )
     lost: Bools = np.logical_not(held.any(axis=1))
     return without_data(fixed, lost)

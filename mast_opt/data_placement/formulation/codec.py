@@ -72,7 +72,7 @@ class Codec:
         run = (
             c.run_workload[kept],
             c.run_region[kept],
-            p.option_type[c.run_option[kept]],
+            p.options.gpu_type[c.run_option[kept]],
             share[kept],
         )
         if p.links is None:
@@ -83,7 +83,7 @@ class Codec:
         """Thousandths of every run cell; a workload's shares add up to SHARE less what is refused."""
         p, c, at = self.problem, self.cells, self.columns
         run = x[at.run] * at.run_unit
-        whole = ~p.splittable[c.run_workload]
+        whole = ~p.workloads.splittable[c.run_workload]
         share = np.where(whole, np.where(run > 0.5, SHARE, 0), 0).astype(np.int64)
         if whole.all():
             return share
@@ -100,7 +100,7 @@ class Codec:
         assert p.links is not None
         source, target = p.links.source[c.copy_link], p.links.target[c.copy_link]
         regions = len(p.regions)
-        wanted = (place & ~p.stored)[c.copy_dataset, target]
+        wanted = (place & ~p.datasets.stored)[c.copy_dataset, target]
         weight = np.where(wanted, x[at.copy] + 1e-9, 0.0)
         group = c.copy_dataset * regions + target
         share = apportion(weight, group, np.full(len(p.datasets) * regions, SHARE, np.int64))
@@ -111,7 +111,7 @@ class Codec:
         """Shares of the sources of every remote read, from the columns."""
         p, c, at = self.problem, self.cells, self.columns
         assert p.links is not None
-        dataset, region = p.read_dataset[c.local_read], c.group_region[c.local_group]
+        dataset, region = p.reads.dataset[c.local_read], c.group_region[c.local_group]
         there = np.bincount(c.run_group, weights=share, minlength=len(c.group_workload)).astype(np.int64)
         need = np.where(place[dataset, region], 0, there[c.local_group])
         source = p.links.source[at.remote_link]
@@ -120,7 +120,7 @@ class Codec:
         part = apportion(weight, at.remote_row, need)
         kept = np.flatnonzero(part)
         row = at.remote_row[kept]
-        return p.read_workload[c.local_read[row]], dataset[row], source[kept], region[row], part[kept]
+        return p.reads.workload[c.local_read[row]], dataset[row], source[kept], region[row], part[kept]
 
     def encode(self, plan: Plan) -> FloatArray:
         """A value for every column; what a plan does where there is no column is left out."""
@@ -128,7 +128,7 @@ class Codec:
         x = np.zeros(self.width)
         x[at.place] = plan.place
         share = _lookup(
-            (c.run_workload, c.run_region, p.option_type[c.run_option]),
+            (c.run_workload, c.run_region, p.options.gpu_type[c.run_option]),
             (plan.run_workload, plan.run_region, plan.run_type),
             plan.run_share / SHARE,
         )
@@ -138,8 +138,8 @@ class Codec:
             x[at.unserved] = (SHARE - served) / SHARE / at.refuse_unit
         self._encode_flows(plan, share, x)
         demand = gpu_demand(p, plan)
-        region, kind = np.nonzero(p.supply_mgpu)
-        supply = p.supply_mgpu[region, kind]
+        region, kind = np.nonzero(p.regions.supply_mgpu)
+        supply = p.regions.supply_mgpu[region, kind]
         held = demand[region, kind]
         x[at.demand] = held
         x[at.overload] = np.maximum(held - supply[:, None], 0)
@@ -150,14 +150,14 @@ class Codec:
 
     def _encode_flows(self, plan: Plan, share: FloatArray, x: FloatArray) -> None:
         p, c, at = self.problem, self.cells, self.columns
-        dataset, region = p.read_dataset[c.local_read], c.group_region[c.local_group]
+        dataset, region = p.reads.dataset[c.local_read], c.group_region[c.local_group]
         if p.links is None:
             there = np.bincount(c.run_group, weights=share, minlength=len(c.group_workload))
             if len(at.remote):
                 x[at.remote] = np.where(plan.place[dataset, region], 0.0, there[c.local_group])
             return
         link_of = np.full((len(p.regions), len(p.regions)), -1)
-        link_of[p.links.source, p.links.target] = np.arange(len(p.links.source))
+        link_of[p.links.source, p.links.target] = np.arange(len(p.links))
         copied = _lookup(
             (c.copy_dataset, c.copy_link),
             (plan.copy_dataset, link_of[plan.copy_source, plan.copy_target]),
@@ -166,7 +166,7 @@ class Codec:
         x[at.copy] = copied / at.flow_unit
         row = at.remote_row
         read = _lookup(
-            (p.read_workload[c.local_read[row]], dataset[row], at.remote_link),
+            (p.reads.workload[c.local_read[row]], dataset[row], at.remote_link),
             (plan.remote_workload, plan.remote_dataset, link_of[plan.remote_source, plan.remote_target]),
             plan.remote_share / SHARE,
         )
@@ -176,9 +176,11 @@ class Codec:
         p, at = self.problem, self.columns
         regions = len(p.regions)
         size = len(p.workloads) * regions
-        today = np.bincount(p.current_workload * regions + p.current_region, weights=p.current_share, minlength=size)
+        today = np.bincount(
+            p.current_runs.workload * regions + p.current_runs.region, weights=p.current_runs.share, minlength=size
+        )
         planned = np.bincount(plan.run_workload * regions + plan.run_region, weights=plan.run_share, minlength=size)
-        pair = np.unique(p.current_workload * regions + p.current_region)
+        pair = np.unique(p.current_runs.workload * regions + p.current_runs.region)
         x[at.left] = np.maximum(today[pair] - planned[pair], 0) / SHARE
 
 
@@ -213,7 +215,7 @@ def _rules(problem: DataPlacement, plan: Plan, parts: Mapping[str, Ints]) -> Dat
         )
     p = problem
     none: Ints = np.zeros(0, np.int64)
-    fixed: Bools = np.zeros(p.stored.shape, np.bool_)
+    fixed: Bools = np.zeros(p.datasets.stored.shape, np.bool_)
     fixed[parts.get("dataset", none)] = True
     fixed[:, parts.get("region", none)] = True
     held: Bools = np.zeros(p.allowed.shape, np.bool_)
@@ -225,15 +227,17 @@ def _rules(problem: DataPlacement, plan: Plan, parts: Mapping[str, Ints]) -> Dat
     split = stays[np.isin(stays, plan.run_workload[plan.run_share < SHARE])]
     if len(split):
         raise UnsupportedOption(
-            f"{p.workloads[split[0]]} runs in parts, which no rule of data placement can keep; use an exact solver"
+            f"{p.workloads.labels[split[0]]} runs in parts, which no rule of data placement can keep; "
+            "use an exact solver"
         )
-    work_pinned = p.work_pinned | (held & runs)
-    return replace(
-        _with_types(p, plan, stays),
-        pinned=p.pinned | (fixed & plan.place),
-        forbidden=p.forbidden | (fixed & ~plan.place),
-        work_pinned=work_pinned,
-        work_forbidden=p.work_forbidden | (held & ~runs),
+    work_pinned = p.workloads.pinned | (held & runs)
+    return _with_types(p, plan, stays).with_columns(
+        {
+            "datasets.pinned": p.datasets.pinned | (fixed & plan.place),
+            "datasets.forbidden": p.datasets.forbidden | (fixed & ~plan.place),
+            "workloads.pinned": work_pinned,
+            "workloads.forbidden": p.workloads.forbidden | (held & ~runs),
+        }
     )
 
 
@@ -246,20 +250,15 @@ def _with_types(problem: DataPlacement, plan: Plan, stays: Ints) -> DataPlacemen
     row = np.searchsorted(plan.run_workload, stays)
     type_of = np.full(len(p.workloads), -1, np.int64)
     type_of[stays] = plan.run_type[row]
-    drop = (type_of[p.option_workload] >= 0) & (p.option_type != type_of[p.option_workload])
+    drop = (type_of[p.options.workload] >= 0) & (p.options.gpu_type != type_of[p.options.workload])
     region_of = np.zeros(len(p.workloads), np.int64)
     region_of[stays] = plan.run_region[row]
-    drop &= p.option_regions[np.arange(len(drop)), region_of[p.option_workload]]
-    kept = {
-        "option_workload": p.option_workload[~drop],
-        "option_type": p.option_type[~drop],
-        "option_mgpu": p.option_mgpu[~drop],
-    }
-    edited = replace(p, **kept)
+    drop &= p.option_regions[np.arange(len(drop)), region_of[p.options.workload]]
+    edited = replace(p, options=p.options.rows(~drop))
     changed = np.flatnonzero(edited.demand_mgpu != p.demand_mgpu)
-    if len(changed):
+    for w in changed[:1].tolist():
         raise UnsupportedOption(
-            f"{p.workloads[changed[0]]} runs on a GPU type of which it needs more than of another that it accepts; no "
+            f"{p.workloads.labels[w]} runs on a GPU type of which it needs more than of another that it accepts; no "
             "rule of data placement keeps it there; use an exact solver"
         )
     return edited

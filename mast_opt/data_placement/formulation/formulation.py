@@ -50,16 +50,18 @@ class _Statement:
         self.m = MipBuilder("data_placement")
         self.types = (*problem.gpu_types, NO_GPU)
         p, c = problem, self.cells
-        whole_run = ~p.splittable[c.run_workload]
-        self.rounds = bool(p.splittable.any()) or p.links is not None
+        whole_run = ~p.workloads.splittable[c.run_workload]
+        self.rounds = bool(p.workloads.splittable.any()) or p.links is not None
         self.run_unit = np.where(whole_run, 1.0, 1.0 / parts)
-        self.refuse_unit = np.where(p.splittable, 1.0 / parts, 1.0)
+        self.refuse_unit = np.where(p.workloads.splittable, 1.0 / parts, 1.0)
         self.flow_unit = 1.0 / parts if p.links is not None else 1.0
         exact = parts > 1
 
-        self.place = self.m.columns("place", [p.datasets, p.regions], lower=p.pinned, upper=~p.closed, integral=True)
-        run_at = (c.run_workload, c.run_region, p.option_type[c.run_option])
-        axes = (p.workloads, p.regions, self.types)
+        self.place = self.m.columns(
+            "place", [p.datasets.labels, p.regions.labels], lower=p.datasets.pinned, upper=~p.closed, integral=True
+        )
+        run_at = (c.run_workload, c.run_region, p.options.gpu_type[c.run_option])
+        axes = (p.workloads.labels, p.regions.labels, self.types)
         self.run = self._whole_or_part("run", "part", axes, run_at, self.run_unit, exact)
         self.unserved: IntArray | None = None
         if p.may_refuse:
@@ -72,7 +74,7 @@ class _Statement:
         self, whole: str, part: str, axes: tuple[Axis, ...], at: tuple[Ints, ...], unit: FloatArray, exact: bool
     ) -> IntArray:
         """One column a cell, in the order of the cells: binary, or a share of splittable work under its own name."""
-        splits = self.p.splittable[at[0]]
+        splits = self.p.workloads.splittable[at[0]]
         ids = np.empty(len(splits), np.int32)
         for name, kept, integral in ((whole, ~splits, True), (part, splits, exact)):
             cells = [positions[kept] for positions in at]
@@ -90,7 +92,9 @@ class _Statement:
         if p.links is None:
             self.remote_row = np.arange(len(c.local_read), dtype=np.int32)
             at = [c.local_workload, c.local_dataset, c.local_region]
-            self.remote = self.m.columns("remote", [p.workloads, p.datasets, p.regions], at, upper=1)
+            self.remote = self.m.columns(
+                "remote", [p.workloads.labels, p.datasets.labels, p.regions.labels], at, upper=1
+            )
         else:
             by_target = np.argsort(p.links.target, kind="stable")
             count = np.bincount(p.links.target, minlength=len(p.regions))
@@ -104,7 +108,7 @@ class _Statement:
             ]
             self.remote = self.m.columns(
                 "remote_from",
-                [p.workloads, p.datasets, p.regions, p.regions],
+                [p.workloads.labels, p.datasets.labels, p.regions.labels, p.regions.labels],
                 at,
                 upper=1 / self.flow_unit,
                 integral=exact,
@@ -115,7 +119,7 @@ class _Statement:
         self.copy: IntArray = np.zeros(0, np.int32)
         if p.links is not None:
             at = [c.copy_dataset, p.links.source[c.copy_link], p.links.target[c.copy_link]]
-            axes = [p.datasets, p.regions, p.regions]
+            axes = [p.datasets.labels, p.regions.labels, p.regions.labels]
             self.copy = self.m.columns("copy", axes, at, upper=1 / self.flow_unit, integral=exact)
 
     def columns(self) -> Columns:
@@ -140,27 +144,34 @@ class _Statement:
     def service(self) -> None:
         """served: Σ_{r,k} run[w,r,k] + unserved[w] = 1."""
         p, m = self.p, self.m
-        served = m.equals("served", [p.workloads], value=1)
+        served = m.equals("served", [p.workloads.labels], value=1)
         served.add(self.cells.run_workload, self.run, self.run_unit)
         m.term("unserved")
         if self.unserved is not None:
             served.add(np.arange(len(p.workloads)), self.unserved, self.refuse_unit)
-            weight = p.tier_weight[p.tier] * p.demand_mgpu
+            weight = p.tier_weight[p.workloads.tier] * p.demand_mgpu
             m.term("unserved", self.unserved, weight * self.refuse_unit / weight.sum() if weight.any() else 0.0)
 
     def replicas(self) -> None:
         """copies: copies_min[i] ≤ Σ_r place[i,r] ≤ copies_max[i]; terms copy and storage."""
         p, m = self.p, self.m
-        copies = m.rows("copies", [p.datasets], lower=p.copies_min, upper=p.copies_max)
+        copies = m.rows("copies", [p.datasets.labels], lower=p.datasets.copies_min, upper=p.datasets.copies_max)
         copies.add(np.arange(len(p.datasets))[:, None], self.place)
-        share = p.size_mb / max(int(p.size_mb.sum()), 1)
+        share = p.datasets.size_mb / max(int(p.datasets.size_mb.sum()), 1)
         m.term("storage", self.place, share[:, None])
-        m.term("copy", self.place[~p.stored], np.broadcast_to(share[:, None], p.stored.shape)[~p.stored])
+        m.term(
+            "copy",
+            self.place[~p.datasets.stored],
+            np.broadcast_to(share[:, None], p.datasets.stored.shape)[~p.datasets.stored],
+        )
 
     def collocation(self) -> None:
         """local: Σ_k run[w,r,k] ≤ place[i,r] + Σ_q remote_from[w,i,q,r] for every dataset i that w reads."""
         p, m, c = self.p, self.m, self.cells
-        axes, at = [p.workloads, p.datasets, p.regions], [c.local_workload, c.local_dataset, c.local_region]
+        axes, at = (
+            [p.workloads.labels, p.datasets.labels, p.regions.labels],
+            [c.local_workload, c.local_dataset, c.local_region],
+        )
         local = m.rows("local", axes, at, upper=0)
         count = np.bincount(c.run_group, minlength=len(c.group_workload))
         row, runs = joined(c.local_group, np.cumsum(count) - count, count)
@@ -168,33 +179,35 @@ class _Statement:
         local.add(every, taken_pairs(self.place, c.local_dataset, c.local_region), -1)
         local.add(row, taken(self.run, runs), taken(self.run_unit, runs))
         local.add(self.remote_row, self.remote, -self.flow_unit)
-        volume = p.read_mb_per_day * (self.flow_unit / max(int(p.read_mb_per_day.sum()), 1))
+        volume = p.reads.mb_per_day * (self.flow_unit / max(int(p.reads.mb_per_day.sum()), 1))
         m.term("remote", self.remote, taken(volume, taken(c.local_read, self.remote_row)))
 
     def capacities(self) -> None:
         """storage, cpu, quota, ingress: hard."""
         p, m, c = self.p, self.m, self.cells
         everywhere = np.arange(len(p.regions))
-        storage = m.rows("storage", [p.regions], upper=p.usable_storage_mb)
-        storage.add(everywhere, self.place, p.size_mb[:, None])
-        writes = p.output_mb[c.run_workload] > 0
-        output = p.output_mb[c.run_workload] * self.run_unit
+        storage = m.rows("storage", [p.regions.labels], upper=p.usable_storage_mb)
+        storage.add(everywhere, self.place, p.datasets.size_mb[:, None])
+        writes = p.workloads.output_mb[c.run_workload] > 0
+        output = p.workloads.output_mb[c.run_workload] * self.run_unit
         storage.add(c.run_region[writes], self.run[writes], output[writes])
 
-        need = p.cpu_need_mcores[c.run_workload] * self.run_unit
-        cpu = m.rows("cpu", [p.regions], upper=p.cpu_mcores)
+        need = p.workloads.cpu_mcores[c.run_workload] * self.run_unit
+        cpu = m.rows("cpu", [p.regions.labels], upper=p.regions.cpu_mcores)
         cpu.add(c.run_region, self.run, need)
 
-        quota = m.rows("quota", [p.regions, p.apps], [p.quota_region, p.quota_app], upper=p.quota_mcores)
+        quota = m.rows(
+            "quota", [p.regions.labels, p.apps], [p.cpu_quotas.region, p.cpu_quotas.app], upper=p.cpu_quotas.cpu_mcores
+        )
         row_of = np.full((len(p.regions), len(p.apps)), -1)
-        row_of[p.quota_region, p.quota_app] = np.arange(len(p.quota_region))
-        row = row_of[c.run_region, p.app[c.run_workload]]
+        row_of[p.cpu_quotas.region, p.cpu_quotas.app] = np.arange(len(p.cpu_quotas))
+        row = row_of[c.run_region, p.workloads.app[c.run_workload]]
         quota.add(row[row >= 0], self.run[row >= 0], need[row >= 0])
 
-        limited = np.flatnonzero(p.ingress_limited)
-        ingress = m.rows("ingress", [p.regions], [limited], upper=p.ingress_mb[limited])
-        at, dataset = np.nonzero(~p.stored.T[limited])
-        ingress.add(at, self.place[dataset, limited[at]], p.size_mb[dataset])
+        limited = np.flatnonzero(p.regions.ingress_limited)
+        ingress = m.rows("ingress", [p.regions.labels], [limited], upper=p.ingress_mb[limited])
+        at, dataset = np.nonzero(~p.datasets.stored.T[limited])
+        ingress.add(at, self.place[dataset, limited[at]], p.datasets.size_mb[dataset])
 
     def network(self) -> None:
         """With links. sourced: Σ_{w,r} remote_from[w,i,q,r] ≤ readers[i]·place[i,q];
@@ -205,17 +218,17 @@ class _Statement:
         if p.links is None:
             return
         read = c.local_read[self.remote_row]
-        readers = np.bincount(p.read_dataset, minlength=len(p.datasets))
+        readers = np.bincount(p.reads.dataset, minlength=len(p.datasets))
         if p.remote_reads:
-            sourced = m.rows("sourced", [p.datasets, p.regions], upper=0)
-            row = p.read_dataset[read] * len(p.regions) + p.links.source[self.remote_link]
+            sourced = m.rows("sourced", [p.datasets.labels, p.regions.labels], upper=0)
+            row = p.reads.dataset[read] * len(p.regions) + p.links.source[self.remote_link]
             sourced.add(row, self.remote, self.flow_unit)
             sourced.add(np.arange(self.place.size).reshape(self.place.shape), self.place, -readers[:, None])
 
-        stored_somewhere = p.stored.any(axis=1, keepdims=True)
-        dataset, region = np.nonzero(~p.stored & stored_somewhere)
-        copied = m.rows("copied", [p.datasets, p.regions], [dataset, region], lower=0)
-        row_of = np.full(p.stored.shape, -1)
+        stored_somewhere = p.datasets.stored.any(axis=1, keepdims=True)
+        dataset, region = np.nonzero(~p.datasets.stored & stored_somewhere)
+        copied = m.rows("copied", [p.datasets.labels, p.regions.labels], [dataset, region], lower=0)
+        row_of = np.full(p.datasets.stored.shape, -1)
         row_of[dataset, region] = np.arange(len(dataset))
         copied.add(row_of[c.copy_dataset, p.links.target[c.copy_link]], self.copy, self.flow_unit)
         copied.add(np.arange(len(dataset)), self.place[dataset, region], -1)
@@ -223,12 +236,12 @@ class _Statement:
         days = float(p.days)
         link = m.rows(
             "link",
-            [p.regions, p.regions],
+            [p.regions.labels, p.regions.labels],
             [p.links.source, p.links.target],
             upper=[float(capacity * p.days) for capacity in p.links.capacity_mb_per_day.tolist()],
         )
-        read_mb = p.read_mb_per_day[read] * self.flow_unit
-        copy_mb = p.size_mb[c.copy_dataset] * self.flow_unit
+        read_mb = p.reads.mb_per_day[read] * self.flow_unit
+        copy_mb = p.datasets.size_mb[c.copy_dataset] * self.flow_unit
         link.add(self.remote_link, self.remote, read_mb * days)
         link.add(c.copy_link, self.copy, copy_mb)
         price = p.links.price_usd_per_tb / MB_PER_TB
@@ -240,11 +253,11 @@ class _Statement:
         gpu: demand ≤ supply + overload;  worst: demand ≤ supply · peak[k,p];  under: supply ≤ demand + idle
         in the last tier. Stated where there is supply; work that needs GPUs runs nowhere else."""
         p, m, c = self.p, self.m, self.cells
-        region, kind = np.nonzero(p.supply_mgpu)
+        region, kind = np.nonzero(p.regions.supply_mgpu)
         pairs, tiers = len(region), len(p.tiers)
-        supply = p.supply_mgpu[region, kind]
+        supply = p.regions.supply_mgpu[region, kind]
         tier_names = tuple(str(tier) for tier in p.tiers)
-        axes = [p.regions, p.gpu_types, tier_names]
+        axes = [p.regions.labels, p.gpu_types, tier_names]
         at = [np.repeat(region, tiers), np.repeat(kind, tiers), np.tile(np.arange(tiers), pairs)]
         shape = (pairs, tiers)
         self.demand = m.columns("demand", axes, at).reshape(shape)
@@ -253,13 +266,15 @@ class _Statement:
         self.idle = m.columns("idle", axes[:2], [region, kind])
         row = np.arange(pairs * tiers).reshape(shape)
 
-        gpus = p.option_mgpu[c.run_option]
+        gpus = p.options.mgpu[c.run_option]
         needs = np.flatnonzero(gpus > 0)
         pair_of = np.full((len(p.regions), len(p.gpu_types)), -1)
         pair_of[region, kind] = np.arange(pairs)
-        pair = pair_of[c.run_region[needs], p.option_type[c.run_option[needs]]]
+        pair = pair_of[c.run_region[needs], p.options.gpu_type[c.run_option[needs]]]
         tally = m.equals("tally", axes, at)
-        tally.add(row[pair, p.tier[c.run_workload[needs]]], self.run[needs], -gpus[needs] * self.run_unit[needs])
+        tally.add(
+            row[pair, p.workloads.tier[c.run_workload[needs]]], self.run[needs], -gpus[needs] * self.run_unit[needs]
+        )
         tally.add(row[:, 1:], self.demand[:, :-1], -1)
         tally.add(row, self.demand, 1)
 
@@ -270,7 +285,7 @@ class _Statement:
         under = m.rows("under", axes[:2], [region, kind], lower=supply)
         under.add(np.arange(pairs), self.demand[:, -1], 1).add(np.arange(pairs), self.idle, 1)
 
-        total: FloatArray = p.supply_mgpu.sum(axis=0)[kind].astype(np.float64)
+        total: FloatArray = p.regions.supply_mgpu.sum(axis=0)[kind].astype(np.float64)
         m.term("peak", self.peak, p.tier_weight)
         m.term("overload", self.overload, p.tier_weight / total[:, None])
         m.term("idle", self.idle, 1 / total)
@@ -279,11 +294,11 @@ class _Statement:
         """stays: left[w,r] ≥ share of w that runs in r today − Σ_k run[w,r,k]; term moved_work."""
         p, m, c = self.p, self.m, self.cells
         regions = len(p.regions)
-        pair, at = np.unique(p.current_workload * regions + p.current_region, return_inverse=True)
-        share = np.bincount(at, weights=p.current_share, minlength=len(pair)) / SHARE
+        pair, at = np.unique(p.current_runs.workload * regions + p.current_runs.region, return_inverse=True)
+        share = np.bincount(at, weights=p.current_runs.share, minlength=len(pair)) / SHARE
         workload, region = pair // regions, pair % regions
-        self.left = m.columns("left", [p.workloads, p.regions], [workload, region], upper=1)
-        stays = m.rows("stays", [p.workloads, p.regions], [workload, region], lower=share)
+        self.left = m.columns("left", [p.workloads.labels, p.regions.labels], [workload, region], upper=1)
+        stays = m.rows("stays", [p.workloads.labels, p.regions.labels], [workload, region], lower=share)
         stays.add(np.arange(len(pair)), self.left, 1)
         key = c.run_workload * regions + c.run_region
         row = np.searchsorted(pair, key)

@@ -40,9 +40,9 @@ class IndexSets:
 
 def cells_of(problem: DataPlacement) -> IndexSets:
     """The index sets of the formulation's variables: workload–region–option triples, groups, reads and copies."""
-    options = len(problem.option_workload)
+    options = len(problem.options)
     option, region = np.nonzero(problem.option_regions)
-    workload = problem.option_workload[option]
+    workload = problem.options.workload[option]
     order = np.lexsort((option, region, workload)) if options > len(problem.workloads) else slice(None)
     workload, region, option = workload[order], region[order], option[order]
     first = np.ones(len(workload), np.bool_)
@@ -51,11 +51,11 @@ def cells_of(problem: DataPlacement) -> IndexSets:
     group_workload, group_region = workload[first], region[first]
     groups = np.bincount(group_workload, minlength=len(problem.workloads))
     group_start = np.cumsum(groups) - groups
-    local_read, local_group = joined(problem.read_workload, group_start, groups)
+    local_read, local_group = joined(problem.reads.workload, group_start, groups)
     links = problem.links
     copy_dataset = copy_link = np.zeros(0, np.int64)
     if links is not None:
-        holds: Bools = problem.stored[:, links.source] & ~problem.stored[:, links.target]
+        holds: Bools = problem.datasets.stored[:, links.source] & ~problem.datasets.stored[:, links.target]
         copy_dataset, copy_link = np.nonzero(holds & ~problem.closed[:, links.target])
     return IndexSets(
         run_workload=workload,
@@ -66,8 +66,8 @@ def cells_of(problem: DataPlacement) -> IndexSets:
         group_region=group_region,
         local_read=local_read,
         local_group=local_group,
-        local_workload=taken(problem.read_workload.astype(np.int32), local_read),
-        local_dataset=taken(problem.read_dataset.astype(np.int32), local_read),
+        local_workload=taken(problem.reads.workload.astype(np.int32), local_read),
+        local_dataset=taken(problem.reads.dataset.astype(np.int32), local_read),
         local_region=taken(group_region.astype(np.int32), local_group),
         copy_dataset=copy_dataset,
         copy_link=copy_link,

@@ -15,23 +15,23 @@ def size(problem: DataPlacement) -> Size:
     place = datasets * regions
     runs = np.zeros((workloads, regions), np.int64)
     """[W, R] types on which the workload may run there."""
-    np.add.at(runs, p.option_workload, p.option_regions)
-    run, local = int(runs.sum()), int((runs > 0)[p.read_workload].sum())
-    local_runs = int(runs.sum(axis=1)[p.read_workload].sum())
+    np.add.at(runs, p.options.workload, p.option_regions)
+    run, local = int(runs.sum()), int((runs > 0)[p.reads.workload].sum())
+    local_runs = int(runs.sum(axis=1)[p.reads.workload].sum())
     remote, copies = (local if p.remote_reads else 0), 0
     network: dict[str, tuple[int, int]] = {}
     if links is not None:
         into = np.bincount(links.target, minlength=regions)
-        remote = int(((runs > 0)[p.read_workload] @ into).sum()) if p.remote_reads else 0
-        copies = int((p.stored[:, links.source] & ~p.stored[:, links.target]).sum())
+        remote = int(((runs > 0)[p.reads.workload] @ into).sum()) if p.remote_reads else 0
+        copies = int((p.datasets.stored[:, links.source] & ~p.datasets.stored[:, links.target]).sum())
         network = {
             "sourced": (place, remote + place) if p.remote_reads else (0, 0),
             "copied": (place, copies + place),
             "link": (len(links.source), remote + copies),
         }
-    amounts = int(np.count_nonzero(p.supply_mgpu))
-    on_gpus = int(p.option_regions[p.option_mgpu > 0].sum())
-    stays = len(np.unique(p.current_workload * regions + p.current_region))
+    amounts = int(np.count_nonzero(p.regions.supply_mgpu))
+    on_gpus = int(p.option_regions[p.options.mgpu > 0].sum())
+    stays = len(np.unique(p.current_runs.workload * regions + p.current_runs.region))
     return Size.of(
         {
             "place": place,
@@ -48,10 +48,10 @@ def size(problem: DataPlacement) -> Size:
             "served": (workloads, run + (workloads if p.may_refuse else 0)),
             "copies": (datasets, place),
             "local": (local, local + local_runs + remote),
-            "storage": (regions, place + (run if p.output_mb.any() else 0)),
+            "storage": (regions, place + (run if p.workloads.output_mb.any() else 0)),
             "cpu": (regions, run),
-            "quota": (len(p.quota_region), run if len(p.quota_region) else 0),
-            "ingress": (regions, place if p.ingress_limited.any() else 0),
+            "quota": (len(p.cpu_quotas), run if len(p.cpu_quotas) else 0),
+            "ingress": (regions, place if p.regions.ingress_limited.any() else 0),
             **network,
             "tally, gpu, worst": (3 * amounts * tiers, on_gpus + 6 * amounts * tiers),
             "under": (amounts, 2 * amounts),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
@@ -11,54 +12,40 @@ from mast_opt.data_placement.problem import TERMS, DataPlacement, Ints
 from mast_opt.kind.header import Objective
 
 
-def plain(
-    *,
-    name: str,
-    regions: tuple[str, ...],
-    datasets: tuple[str, ...],
-    workloads: tuple[str, ...],
-    work_tier: Ints,
-    **given: Any,  # noqa: ANN401 - fields of different types
-) -> DataPlacement:
-    """``work_tier`` [W] is each workload's tier as a number; ``given`` are further fields of ``DataPlacement``:
-    storage, CPU, supply, sizes, current replicas, needs, options and reads must be among them."""
+def plain(*, work_tier: Ints, columns: Mapping[str, Any]) -> DataPlacement:
+    """``work_tier`` [W] is each workload's tier as a number. ``columns`` maps ``regions.storage_mb`` and so on to
+    arrays, and other fields to their values: the name, labels, storage, CPU, supply, sizes, current replicas, needs,
+    options and reads must be among them."""
     tiers, tier = np.unique(work_tier, return_inverse=True)
-    at_regions, at_datasets, at_work = len(regions), len(datasets), len(workloads)
+    at_regions, at_datasets, at_work = (len(columns[f"{axis}.labels"]) for axis in ("regions", "datasets", "workloads"))
     nothing = np.zeros(0, np.int64)
     absent: dict[str, Any] = {
         "apps": ("",),
-        "headroom_milli": np.zeros(at_regions, np.int64),
-        "ingress_mb_per_day": np.zeros(at_regions, np.int64),
-        "ingress_limited": np.zeros(at_regions, np.bool_),
-        "copies_min": np.ones(at_datasets, np.int64),
-        "copies_max": np.full(at_datasets, at_regions),
-        "pinned": np.zeros((at_datasets, at_regions), np.bool_),
-        "forbidden": np.zeros((at_datasets, at_regions), np.bool_),
-        "residency": np.zeros((at_datasets, at_regions), np.bool_),
-        "app": np.zeros(at_work, np.int64),
-        "splittable": np.zeros(at_work, np.bool_),
-        "output_mb": np.zeros(at_work, np.int64),
-        "work_pinned": np.zeros((at_work, at_regions), np.bool_),
-        "work_forbidden": np.zeros((at_work, at_regions), np.bool_),
-        "current_workload": nothing,
-        "current_region": nothing,
-        "current_type": nothing,
-        "current_share": nothing,
-        "quota_region": nothing,
-        "quota_app": nothing,
-        "quota_mcores": nothing,
+        "regions.headroom_milli": np.zeros(at_regions, np.int64),
+        "regions.ingress_mb_per_day": np.zeros(at_regions, np.int64),
+        "regions.ingress_limited": np.zeros(at_regions, np.bool_),
+        "datasets.copies_min": np.ones(at_datasets, np.int64),
+        "datasets.copies_max": np.full(at_datasets, at_regions),
+        "datasets.pinned": np.zeros((at_datasets, at_regions), np.bool_),
+        "datasets.forbidden": np.zeros((at_datasets, at_regions), np.bool_),
+        "datasets.residency": np.zeros((at_datasets, at_regions), np.bool_),
+        "workloads.app": np.zeros(at_work, np.int64),
+        "workloads.splittable": np.zeros(at_work, np.bool_),
+        "workloads.output_mb": np.zeros(at_work, np.int64),
+        "workloads.pinned": np.zeros((at_work, at_regions), np.bool_),
+        "workloads.forbidden": np.zeros((at_work, at_regions), np.bool_),
+        "current_runs.workload": nothing,
+        "current_runs.region": nothing,
+        "current_runs.gpu_type": nothing,
+        "current_runs.share": nothing,
+        "cpu_quotas.region": nothing,
+        "cpu_quotas.app": nothing,
+        "cpu_quotas.cpu_mcores": nothing,
         "links": None,
         "objective": Objective(weights=dict(TERMS)),
         "remote_reads": True,
         "may_refuse": False,
         "days": Fraction(1),
     }
-    return DataPlacement(
-        name=name,
-        regions=regions,
-        datasets=datasets,
-        workloads=workloads,
-        tiers=tuple(tiers.tolist()),
-        tier=tier.astype(np.int64),
-        **(absent | given),
-    )
+    ranks = {"tiers": tuple(tiers.tolist()), "workloads.tier": tier.astype(np.int64)}
+    return DataPlacement.from_columns(absent | ranks | dict(columns))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from mast_opt.data_placement.generate import distributions as draws
@@ -29,11 +27,11 @@ def published(rng: np.random.Generator, *, datasets: int, workloads: int, region
     such that tier-0 demand is 2.63 times supply in the worst region of each type and no more elsewhere."""
     problem = bake(rng, Recipe("published", storage=STORAGE), datasets, workloads, regions)
     gpu_free = len(problem.gpu_types)
-    needs = np.bincount(problem.option_workload, weights=problem.option_mgpu, minlength=workloads) > 0
+    needs = np.bincount(problem.options.workload, weights=problem.options.mgpu, minlength=workloads) > 0
     gpus = np.where(needs, draws.pareto_powers_of_two(rng, workloads, LARGEST_GANG, PARETO_INDEX), 0)
     tier = _tiers(rng, gpus)
     today = rng.integers(max(1, regions - 1), size=workloads)
-    kind = problem.option_type[np.searchsorted(problem.option_workload, np.arange(workloads))]
+    kind = problem.options.gpu_type[np.searchsorted(problem.options.workload, np.arange(workloads))]
     supply = np.empty((regions, gpu_free), np.int64)
     for k in range(gpu_free):
         urgent = (kind == k) & (tier == 0)
@@ -41,16 +39,17 @@ def published(rng: np.random.Generator, *, datasets: int, workloads: int, region
         supply[:, k] = _supply(rng, total, draws.used(gpus[urgent], today[urgent], regions))
     running = np.flatnonzero(needs)
     tiers, at = np.unique(tier, return_inverse=True)
-    return replace(
-        problem,
-        tiers=tuple(tiers.tolist()),
-        tier=at.astype(np.int64),
-        option_mgpu=gpus[problem.option_workload] * draws.GPU,
-        supply_mgpu=supply * draws.GPU,
-        current_workload=running,
-        current_region=today[running],
-        current_type=kind[running],
-        current_share=np.full(len(running), SHARE),
+    return problem.with_columns(
+        {
+            "tiers": tuple(tiers.tolist()),
+            "workloads.tier": at.astype(np.int64),
+            "options.mgpu": gpus[problem.options.workload] * draws.GPU,
+            "regions.supply_mgpu": supply * draws.GPU,
+            "current_runs.workload": running,
+            "current_runs.region": today[running],
+            "current_runs.gpu_type": kind[running],
+            "current_runs.share": np.full(len(running), SHARE),
+        }
     )
 
 

@@ -67,9 +67,9 @@ class Work:
         accepts[self.gpus == 0] = [False] * len(GPU_TYPES) + [True]
         workload, kind = np.nonzero(accepts)
         return {
-            "option_workload": workload,
-            "option_type": kind,
-            "option_mgpu": self.gpus[workload] * draws.GPU,
+            "options.workload": workload,
+            "options.gpu_type": kind,
+            "options.mgpu": self.gpus[workload] * draws.GPU,
         }
 
     def supply(self, rng: np.random.Generator, types: Bools, load: float) -> Ints:
@@ -112,26 +112,28 @@ def bake(rng: np.random.Generator, recipe: Recipe, datasets: int, workloads: int
     _, cpu_mcores = draws.settle(rng, cpu_need, cpu_mcores, *work.regions(supply_mgpu))
 
     reader, read = recipe.reads(rng, datasets, workloads)
-    return plain(
-        name=f"{recipe.name}-{datasets}x{workloads}x{regions}",
-        provenance=f"Generated, family {recipe.name}: {datasets} datasets, {workloads} workloads, {regions} regions.",
-        regions=draws.names("r", regions),
-        gpu_types=GPU_TYPES,
-        datasets=draws.names("d", datasets),
-        workloads=draws.names("w", workloads),
-        work_tier=rng.integers(TIERS, size=workloads),
-        storage_mb=storage_mb,
-        cpu_mcores=cpu_mcores,
-        supply_mgpu=supply_mgpu,
-        size_mb=size_mb,
-        copies_max=np.full(datasets, min(recipe.copies_max, regions)),
-        stored=stored,
-        cpu_need_mcores=cpu_need,
+    work_tier = rng.integers(TIERS, size=workloads)
+    sizes = f"{datasets} datasets, {workloads} workloads, {regions} regions"
+    columns = {
+        "name": f"{recipe.name}-{datasets}x{workloads}x{regions}",
+        "provenance": f"Generated, family {recipe.name}: {sizes}.",
+        "regions.labels": draws.names("r", regions),
+        "gpu_types": GPU_TYPES,
+        "datasets.labels": draws.names("d", datasets),
+        "workloads.labels": draws.names("w", workloads),
+        "regions.storage_mb": storage_mb,
+        "regions.cpu_mcores": cpu_mcores,
+        "regions.supply_mgpu": supply_mgpu,
+        "datasets.size_mb": size_mb,
+        "datasets.copies_max": np.full(datasets, min(recipe.copies_max, regions)),
+        "datasets.stored": stored,
+        "workloads.cpu_mcores": cpu_need,
         **work.options(),
-        read_workload=reader,
-        read_dataset=read,
-        read_mb_per_day=draws.read_volumes(rng, size_mb[read]),
-    )
+        "reads.workload": reader,
+        "reads.dataset": read,
+        "reads.mb_per_day": draws.read_volumes(rng, size_mb[read]),
+    }
+    return plain(work_tier=work_tier, columns=columns)
 
 
 def standard(rng: np.random.Generator, *, datasets: int, workloads: int, regions: int) -> DataPlacement:

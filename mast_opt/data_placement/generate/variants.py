@@ -72,20 +72,20 @@ def links(rng: np.random.Generator, *, datasets: int, workloads: int, regions: i
     little more. Prices are 20 to 150 USD a TB; reading everything remotely would cost about one point."""
     problem = bake(rng, Recipe("links"), datasets, workloads, regions)
     region, cpu_mcores = near_data(rng, problem)
-    return with_links(rng, replace(problem, cpu_mcores=cpu_mcores), region)
+    return with_links(rng, replace(problem, regions=replace(problem.regions, cpu_mcores=cpu_mcores)), region)
 
 
 def with_links(rng: np.random.Generator, problem: DataPlacement, region: Ints) -> DataPlacement:
     """The problem with links that carry the remote reads of work that runs in ``region`` [W] while every dataset stays
     where it is first stored."""
-    source, target = problem.stored.argmax(axis=1)[problem.read_dataset], region[problem.read_workload]
+    source, target = problem.datasets.stored.argmax(axis=1)[problem.reads.dataset], region[problem.reads.workload]
     count = len(problem.regions)
-    volume = draws.used(problem.read_mb_per_day, source * count + target, count**2).reshape(count, count)
+    volume = draws.used(problem.reads.mb_per_day, source * count + target, count**2).reshape(count, count)
     np.fill_diagonal(volume, 0)
     source, target = np.nonzero(volume)
     capacity = np.ceil(volume[source, target] * rng.uniform(1.0, 1.3, len(source)) / draws.GB)
     price = np.rint(rng.uniform(*LINK_PRICES, len(source)))
-    everything = int(problem.read_mb_per_day.sum()) / MB_PER_TB * sum(LINK_PRICES) / 2
+    everything = int(problem.reads.mb_per_day.sum()) / MB_PER_TB * sum(LINK_PRICES) / 2
     weights = dict(problem.objective.weights) | {"egress": float(f"{1 / max(everything, 1):.3g}")}
     return replace(
         problem,
@@ -99,18 +99,18 @@ def near_data(rng: np.random.Generator, problem: DataPlacement) -> tuple[Ints, I
     """A region for every workload: where most of its data is today if CPU allows, else any that has room; and the
     CPU capacities, enlarged where a workload fitted nowhere."""
     local = rng.random(problem.allowed.shape)
-    reads, at = np.nonzero(problem.stored[problem.read_dataset])
-    np.add.at(local, (problem.read_workload[reads], at), problem.read_mb_per_day[reads])
+    reads, at = np.nonzero(problem.datasets.stored[problem.reads.dataset])
+    np.add.at(local, (problem.reads.workload[reads], at), problem.reads.mb_per_day[reads])
     may = np.zeros(problem.allowed.shape, np.bool_)
-    np.logical_or.at(may, problem.option_workload, problem.option_regions)
-    room = problem.cpu_mcores.copy()
+    np.logical_or.at(may, problem.options.workload, problem.option_regions)
+    room = problem.regions.cpu_mcores.copy()
     region = np.zeros(len(problem.workloads), np.int64)
-    for w in np.argsort(-problem.cpu_need_mcores, kind="stable").tolist():
-        fits = may[w] & (room >= problem.cpu_need_mcores[w])
+    for w in np.argsort(-problem.workloads.cpu_mcores, kind="stable").tolist():
+        fits = may[w] & (room >= problem.workloads.cpu_mcores[w])
         score = np.where(fits, local[w], -1.0) if fits.any() else np.where(may[w], room, -np.inf)
         region[w] = np.argmax(score)
-        room[region[w]] -= problem.cpu_need_mcores[w]
-    return region, problem.cpu_mcores - np.minimum(room, 0)
+        room[region[w]] -= problem.workloads.cpu_mcores[w]
+    return region, problem.regions.cpu_mcores - np.minimum(room, 0)
 
 
 def weakly_coupled(rng: np.random.Generator, *, datasets: int, workloads: int, regions: int) -> DataPlacement:
@@ -127,15 +127,16 @@ def weakly_coupled(rng: np.random.Generator, *, datasets: int, workloads: int, r
     problem = bake(rng, recipe, datasets, workloads, regions)
     home = rng.choice(regions, datasets, p=rng.dirichlet(np.full(regions, 4.0)))
     home[1:paired:2] = home[0:paired:2]
-    need, size = problem.cpu_need_mcores, problem.size_mb
+    need, size = problem.workloads.cpu_mcores, problem.datasets.size_mb
     cpu = np.ceil(draws.used(need, home[read], regions) / FULL / draws.DECICORE).astype(np.int64) * draws.DECICORE
     storage = np.ceil(draws.used(size, home, regions) / FULL / draws.GB).astype(np.int64) * draws.GB
     today, storage = draws.settle(rng, size, storage, np.ones((1, regions), np.bool_), np.zeros(datasets, np.int64))
-    return replace(
-        problem,
-        storage_mb=storage,
-        cpu_mcores=cpu,
-        supply_mgpu=np.maximum(problem.supply_mgpu, draws.GPU),
-        stored=today[:, None] == np.arange(regions),
-        remote_reads=False,
+    return problem.with_columns(
+        {
+            "regions.storage_mb": storage,
+            "regions.cpu_mcores": cpu,
+            "regions.supply_mgpu": np.maximum(problem.regions.supply_mgpu, draws.GPU),
+            "datasets.stored": today[:, None] == np.arange(regions),
+            "remote_reads": False,
+        }
     )

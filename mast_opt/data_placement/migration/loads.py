@@ -65,10 +65,14 @@ class Loads:
     def free(self) -> tuple[int, ...]:
         """What is free of each limit today; below 0 where today uses more than there is."""
         p = self.moving.problem
-        held = (p.size_mb.astype(object) @ p.stored).tolist() if len(p.datasets) else [0] * len(p.regions)
+        held = (
+            (p.datasets.size_mb.astype(object) @ p.datasets.stored).tolist()
+            if len(p.datasets)
+            else [0] * len(p.regions)
+        )
         room = [have - use for have, use in zip(p.usable_storage_mb.tolist(), held, strict=True)]
-        limits = [*room, *p.cpu_mcores.tolist(), *p.quota_mcores.tolist()]
-        supply = np.repeat(p.supply_mgpu.ravel(), len(p.tiers)).tolist()
+        limits = [*room, *p.regions.cpu_mcores.tolist(), *p.cpu_quotas.cpu_mcores.tolist()]
+        supply = np.repeat(p.regions.supply_mgpu.ravel(), len(p.tiers)).tolist()
         now = self._used(part_load.leaves for part_load in self.loads)
         then = self._used(part_load.enters for part_load in self.loads)
         first = len(limits)
@@ -78,7 +82,7 @@ class Loads:
     @cached_property
     def into(self) -> tuple[tuple[int, ...], ...]:
         """[R] the parts that run in each region in the plan."""
-        regions: list[list[int]] = [[] for _ in self.moving.problem.regions]
+        regions: list[list[int]] = [[] for _ in self.moving.problem.regions.labels]
         for u, part in enumerate(self.parts):
             for r in sorted({piece.target[0] for piece in part.pieces if piece.target is not None}):
                 regions[r].append(u)
@@ -87,7 +91,7 @@ class Loads:
     @cached_property
     def storing_into(self) -> tuple[tuple[int, ...], ...]:
         """[R] those of ``into`` that need storage there."""
-        outputs = self.moving.problem.output_mb
+        outputs = self.moving.problem.workloads.output_mb
         return tuple(tuple(u for u in regions if outputs[self.parts[u].workload]) for regions in self.into)
 
     @cached_property
@@ -121,19 +125,23 @@ class Loads:
     @cached_property
     def _gpus(self) -> dict[tuple[int, int], int]:
         p = self.moving.problem
-        options = zip(p.option_workload.tolist(), p.option_type.tolist(), p.option_mgpu.tolist(), strict=True)
+        options = zip(p.options.workload.tolist(), p.options.gpu_type.tolist(), p.options.mgpu.tolist(), strict=True)
         return {(w, k): mgpu for w, k, mgpu in options}
 
     @cached_property
     def _quota(self) -> dict[tuple[int, int], int]:
         p = self.moving.problem
-        return {pair: n for n, pair in enumerate(zip(p.quota_region.tolist(), p.quota_app.tolist(), strict=True))}
+        return {
+            pair: n for n, pair in enumerate(zip(p.cpu_quotas.region.tolist(), p.cpu_quotas.app.tolist(), strict=True))
+        }
 
     @cached_property
     def _reads_of(self) -> dict[int, list[tuple[int, int]]]:
         p = self.moving.problem
         reads: dict[int, list[tuple[int, int]]] = defaultdict(list)
-        for w, i, mb in zip(p.read_workload.tolist(), p.read_dataset.tolist(), p.read_mb_per_day.tolist(), strict=True):
+        for w, i, mb in zip(
+            p.reads.workload.tolist(), p.reads.dataset.tolist(), p.reads.mb_per_day.tolist(), strict=True
+        ):
             reads[w].append((i, mb))
         return reads
 
@@ -160,17 +168,17 @@ class Loads:
         """Limit → what the part uses of it."""
         p, w = self.moving.problem, part.workload
         regions, types, tiers = len(p.regions), len(p.gpu_types), len(p.tiers)
-        gpus = 2 * regions + len(p.quota_region)
+        gpus = 2 * regions + len(p.cpu_quotas)
         used: Counter[int] = Counter()
         for r, k, share in _cells(part.pieces, today):
-            used[r] += int(p.output_mb[w]) * share
-            cores = int(p.cpu_need_mcores[w]) * share
+            used[r] += int(p.workloads.output_mb[w]) * share
+            cores = int(p.workloads.cpu_mcores[w]) * share
             used[regions + r] += cores
-            quota = self._quota.get((r, int(p.app[w])))
+            quota = self._quota.get((r, int(p.workloads.app[w])))
             if quota is not None:
                 used[2 * regions + quota] += cores
             if k < types:
-                for tier in range(int(p.tier[w]), tiers):
+                for tier in range(int(p.workloads.tier[w]), tiers):
                     used[gpus + (r * types + k) * tiers + tier] += self.mgpu(w, k) * share
         return used
 
@@ -183,7 +191,7 @@ class Loads:
 
     def _used(self, sides: Iterable[Amounts]) -> list[int]:
         p = self.moving.problem
-        *_, size = accumulate((2 * len(p.regions), len(p.quota_region), p.supply_mgpu.size * len(p.tiers)))
+        *_, size = accumulate((2 * len(p.regions), len(p.cpu_quotas), p.regions.supply_mgpu.size * len(p.tiers)))
         used = [0] * size
         for side in sides:
             for limit, amount in side:

@@ -20,8 +20,8 @@ def migration_plan(problem: DataPlacement, plan: Plan) -> Order:
     moves = sorted([*_data_moves(p, found), *_work_moves(p, found)], key=lambda move: move.wave)
     stuck = [
         Stuck(
-            p.datasets[blocked.dataset],
-            p.regions[blocked.region],
+            p.datasets.labels[blocked.dataset],
+            p.regions.labels[blocked.region],
             f"{_tb(blocked.missing_mb)} of storage are missing there"
             if blocked.missing_mb
             else "it waits for another dataset, or no region that holds it reaches this one",
@@ -29,9 +29,9 @@ def migration_plan(problem: DataPlacement, plan: Plan) -> Order:
         for blocked in found.blocked
     ]
     for part in found.waiting:
-        regions = sorted({p.regions[piece.target[0]] for piece in part.pieces if piece.target is not None})
+        regions = sorted({p.regions.labels[piece.target[0]] for piece in part.pieces if piece.target is not None})
         words = "its data is not there, or what it needs is not free"
-        stuck.append(Stuck(p.workloads[part.workload], ", ".join(regions), words))
+        stuck.append(Stuck(p.workloads.labels[part.workload], ", ".join(regions), words))
     return Order(
         tuple(moves),
         tuple(stuck),
@@ -48,9 +48,9 @@ def _data_moves(p: DataPlacement, found: Steps) -> list[Move]:
         Move(
             wave=step.wave,
             action="delete" if step.deletes else "copy" if step.source is not None else "upload",
-            what=p.datasets[step.dataset],
-            source=p.regions[step.region] if step.deletes else _name(p, step.source),
-            target=None if step.deletes else p.regions[step.region],
+            what=p.datasets.labels[step.dataset],
+            source=p.regions.labels[step.region] if step.deletes else _name(p, step.source),
+            target=None if step.deletes else p.regions.labels[step.region],
             amount=None if step.deletes else step.kb / MILLI / MB_PER_TB,
             day=step.day,
             days=step.days,
@@ -63,7 +63,8 @@ def _data_moves(p: DataPlacement, found: Steps) -> list[Move]:
 
 def _work_moves(p: DataPlacement, found: Steps) -> list[Move]:
     gpus = {
-        (w, k): mgpu for w, k, mgpu in zip(p.option_workload.tolist(), p.option_type.tolist(), p.option_mgpu.tolist())
+        (w, k): mgpu
+        for w, k, mgpu in zip(p.options.workload.tolist(), p.options.gpu_type.tolist(), p.options.mgpu.tolist())
     }
     moves = []
     for run in found.runs:
@@ -73,7 +74,7 @@ def _work_moves(p: DataPlacement, found: Steps) -> list[Move]:
             Move(
                 wave=run.wave,
                 action="stop" if run.target is None else "start" if run.source is None else "move",
-                what=p.workloads[run.workload],
+                what=p.workloads.labels[run.workload],
                 source=_name(p, run.source and run.source[0]),
                 target=_name(p, run.target and run.target[0]),
                 amount=gpus.get((run.workload, cell[1]), 0) * run.share / SHARE / MILLI,
@@ -88,13 +89,13 @@ def _work_moves(p: DataPlacement, found: Steps) -> list[Move]:
 
 def _stopped(p: DataPlacement, stop: Stop) -> Stopped:
     share = sum(piece.share for piece in stop.part.pieces if piece.source is not None)
-    return Stopped(p.workloads[stop.part.workload], share / SHARE, stop.mgpu / MILLI, stop.day, stop.days)
+    return Stopped(p.workloads.labels[stop.part.workload], share / SHARE, stop.mgpu / MILLI, stop.day, stop.days)
 
 
 def _notes(p: DataPlacement, found: Steps) -> tuple[str, ...]:
     if not found.unknown:
         return ()
-    names = [p.workloads[w] for w in found.unknown]
+    names = [p.workloads.labels[w] for w in found.unknown]
     some = ", ".join(names[:MOST_NAMES]) + (f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else "")
     number = counted(len(names), "workload")
     return (
@@ -116,17 +117,17 @@ def _relief(problem: DataPlacement, found: Steps) -> tuple[str, ...]:
         )
     stopovers = {(step.dataset, step.region) for step in found.steps if step.hop and not step.deletes}
     if stopovers:
-        names = ", ".join(f"{p.datasets[i]} in {p.regions[r]}" for i, r in sorted(stopovers))
-        volume = sum(int(p.size_mb[i]) for i, _ in stopovers)
+        names = ", ".join(f"{p.datasets.labels[i]} in {p.regions.labels[r]}" for i, r in sorted(stopovers))
+        volume = sum(int(p.datasets.size_mb[i]) for i, _ in stopovers)
         words.append(f"the plan's own moves block one another; stopovers resolve that: {names} ({_tb(volume)})")
     if found.room:
-        rooms = " and ".join(f"{_tb(room.mb)} more in {p.regions[room.region]}" for room in found.room)
+        rooms = " and ".join(f"{_tb(room.mb)} more in {p.regions.labels[room.region]}" for room in found.room)
         words.append(f"temporary room would do {'instead' if stopovers else 'it'}: {rooms}")
     return tuple(words)
 
 
 def _name(problem: DataPlacement, region: int | None) -> str | None:
-    return None if region is None else problem.regions[region]
+    return None if region is None else problem.regions.labels[region]
 
 
 def _tb(mb: int) -> str:

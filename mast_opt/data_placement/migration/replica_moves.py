@@ -27,12 +27,12 @@ class Moving:
     @cached_property
     def incoming(self) -> tuple[Pair, ...]:
         """Replicas of the plan that are not there today."""
-        return _pairs(self.plan.place & ~self.problem.stored)
+        return _pairs(self.plan.place & ~self.problem.datasets.stored)
 
     @cached_property
     def outgoing(self) -> tuple[Pair, ...]:
         """Replicas of today that the plan does not have."""
-        return _pairs(self.problem.stored & ~self.plan.place)
+        return _pairs(self.problem.datasets.stored & ~self.plan.place)
 
     @cached_property
     def datasets(self) -> tuple[int, ...]:
@@ -52,7 +52,7 @@ class Moving:
     @cached_property
     def incoming_at(self) -> tuple[tuple[int, ...], ...]:
         """[R] the datasets that come to each region."""
-        new = self.plan.place & ~self.problem.stored
+        new = self.plan.place & ~self.problem.datasets.stored
         return tuple(tuple(np.flatnonzero(new[:, r]).tolist()) for r in range(len(self.problem.regions)))
 
     @cached_property
@@ -63,18 +63,18 @@ class Moving:
     @cached_property
     def size_mb(self) -> tuple[int, ...]:
         """Sizes [I] of the datasets."""
-        return tuple(self.problem.size_mb.tolist())
+        return tuple(self.problem.datasets.size_mb.tolist())
 
     @cached_property
     def stored_at(self) -> dict[int, frozenset[int]]:
         """Regions that hold a replica today, by dataset; only datasets that move."""
-        return {i: frozenset(np.flatnonzero(self.problem.stored[i]).tolist()) for i in self.datasets}
+        return {i: frozenset(np.flatnonzero(self.problem.datasets.stored[i]).tolist()) for i in self.datasets}
 
     @cached_property
     def floor(self) -> dict[int, int]:
         """Whole replicas that each dataset keeps all the way: as many as it must have, and never more than it has
         today or in the plan."""
-        least, now = self.problem.copies_min, self.problem.stored.sum(axis=1)
+        least, now = self.problem.datasets.copies_min, self.problem.datasets.stored.sum(axis=1)
         then = self.plan.place.sum(axis=1)
         return {i: int(min(max(least[i], 1), now[i], then[i])) for i in self.datasets}
 
@@ -82,8 +82,8 @@ class Moving:
     def free_mb(self) -> tuple[int, ...]:
         """[R] room today less what the outputs of the plan's work take; below 0 where a region holds too much."""
         p, plan = self.problem, self.plan
-        outputs = totals(plan.run_region, p.output_mb[plan.run_workload], plan.run_share, len(p.regions))
-        held = (p.size_mb @ p.stored).tolist()
+        outputs = totals(plan.run_region, p.workloads.output_mb[plan.run_workload], plan.run_share, len(p.regions))
+        held = (p.datasets.size_mb @ p.datasets.stored).tolist()
         usable = p.usable_storage_mb.tolist()
         return tuple(have - use - -(-out // SHARE) for have, use, out in zip(usable, held, outputs, strict=True))
 
@@ -91,7 +91,7 @@ class Moving:
     def ingress_kb(self) -> tuple[int | None, ...]:
         """[R] what may be copied in each day; None without a limit."""
         p = self.problem
-        limits = zip(p.ingress_limited.tolist(), p.ingress_mb_per_day.tolist(), strict=True)
+        limits = zip(p.regions.ingress_limited.tolist(), p.regions.ingress_mb_per_day.tolist(), strict=True)
         return tuple(SHARE * rate if limited else None for limited, rate in limits)
 
     @cached_property
@@ -153,7 +153,7 @@ class Moving:
     def hop_regions(self, i: int) -> tuple[int, ...]:
         """Where the dataset could stop over."""
         p = self.problem
-        away = p.stored[i] | self.plan.place[i] | p.closed[i]
+        away = p.datasets.stored[i] | self.plan.place[i] | p.closed[i]
         return tuple(r for r in np.flatnonzero(~away).tolist() if self.ingress_kb[r] != 0)
 
 

@@ -220,7 +220,7 @@ class Calendar:
             return False
         self.deletes.discard(pair)
         self._shy.discard(("delete", i, r))
-        hop = not (self.moving.problem.stored[i, r])
+        hop = not (self.moving.problem.datasets.stored[i, r])
         self.steps.append(Step(self.day, 1, self.wave, i, r, None, 0, True, hop))
         self._due.append(lambda: self._deleted(i, r))
         return True

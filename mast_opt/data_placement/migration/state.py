@@ -28,7 +28,7 @@ class MigrationState:
 
     def __init__(self, moving: Moving, loads: Loads) -> None:
         self.m, self.loads = moving, loads
-        stored = moving.problem.stored
+        stored = moving.problem.datasets.stored
         self.held: list[frozenset[int]] = [frozenset() for _ in range(len(stored))]
         for i, r in zip(*(axis.tolist() for axis in stored.nonzero()), strict=True):
             self.held[i] |= {r}

@@ -32,7 +32,7 @@ class Transfers:
     def __init__(self, moving: Moving, world: MigrationState) -> None:
         self.moving = moving
         self.world = world
-        self.under_way: list[list[Transfer]] = [[] for _ in moving.problem.regions]
+        self.under_way: list[list[Transfer]] = [[] for _ in moving.problem.regions.labels]
         """[R] copies into each region."""
         self.ingress: list[int | None] = list(moving.ingress_kb)
         """[R] what may still arrive today; None without a limit."""

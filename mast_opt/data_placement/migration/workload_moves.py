@@ -62,7 +62,7 @@ def parts(problem: DataPlacement, plan: Plan) -> tuple[Part, ...]:
     for w in sorted({*now, *then}):
         stay, change = _matched(now.get(w, {}), then.get(w, {}))
         found += [Part(w, (piece,)) for piece in stay]
-        if problem.splittable[w]:
+        if problem.workloads.splittable[w]:
             found += [Part(w, (piece,)) for piece in change]
         elif change:
             found.append(Part(w, tuple(change)))
@@ -73,7 +73,7 @@ def todays_cells(problem: DataPlacement, plan: Plan) -> dict[int, dict[Cell, int
     """Workload → cell → share that runs there today; see ``assumed_types`` for runs that state no type."""
     p = problem
     cells: dict[int, dict[Cell, int]] = defaultdict(dict)
-    rows = (p.current_workload, p.current_region, assumed_types(p, plan), p.current_share)
+    rows = (p.current_runs.workload, p.current_runs.region, assumed_types(p, plan), p.current_runs.share)
     for w, r, k, share in zip(*(column.tolist() for column in rows), strict=True):
         if share:
             cells[w][r, k] = cells[w].get((r, k), 0) + share

@@ -49,17 +49,17 @@ def _heat(problem: DataPlacement, before: NDArray[Any] | None, after: NDArray[An
         title="GPU demand over supply",
         row_name="region",
         column_name="GPU type",
-        rows=p.regions,
+        rows=p.regions.labels,
         columns=p.gpu_types,
         before=None if before is None else _over_supply(p, before),
         after=ratio,
-        note=f"Work of all tiers. {over} of {int((p.supply_mgpu > 0).sum())} pairs of region and type are asked for "
-        "more than they have.",
+        note=f"Work of all tiers. {over} of {int((p.regions.supply_mgpu > 0).sum())} pairs of region and type are "
+        "asked for more than they have.",
     )
 
 
 def _over_supply(problem: DataPlacement, asked: NDArray[Any]) -> tuple[Values, ...]:
-    supply = problem.supply_mgpu.tolist()
+    supply = problem.regions.supply_mgpu.tolist()
     return grid(
         [
             [need / (SHARE * have) if have else None for need, have in zip(needs, haves, strict=True)]
@@ -71,7 +71,7 @@ def _over_supply(problem: DataPlacement, asked: NDArray[Any]) -> tuple[Values, .
 def _tiers(problem: DataPlacement, asked: NDArray[Any]) -> Bars:
     """Supply of each type next to what the most important tiers ask of it, cumulatively."""
     p = problem
-    series = [("supply", tuple((p.supply_mgpu.sum(axis=0) / MILLI).tolist()))]
+    series = [("supply", tuple((p.regions.supply_mgpu.sum(axis=0) / MILLI).tolist()))]
     total = asked.sum(axis=0)
     for at, tier in enumerate(p.tiers):
         name = f"demand of tier {tier}" if at == 0 else f"demand of tiers up to {tier}"
@@ -81,29 +81,31 @@ def _tiers(problem: DataPlacement, asked: NDArray[Any]) -> Bars:
 
 def _storage(problem: DataPlacement, plan: Plan) -> Bars:
     p = problem
-    outputs = totals(plan.run_region, p.output_mb[plan.run_workload], plan.run_share, len(p.regions))
-    before = (p.size_mb @ p.stored).tolist()
-    after = [held + out / SHARE for held, out in zip((p.size_mb @ plan.place).tolist(), outputs, strict=True)]
+    outputs = totals(plan.run_region, p.workloads.output_mb[plan.run_workload], plan.run_share, len(p.regions))
+    before = (p.datasets.size_mb @ p.datasets.stored).tolist()
+    after = [held + out / SHARE for held, out in zip((p.datasets.size_mb @ plan.place).tolist(), outputs, strict=True)]
     usable = p.usable_storage_mb.tolist()
     series = (("before", _shares(before, usable)), ("after", _shares(after, usable)))
     note = "Replicas and outputs, as a share of the storage less its headroom; before: replicas only."
-    return Bars("Storage in use", "region", p.regions, series, scale=Scale.FILL, note=note)
+    return Bars("Storage in use", "region", p.regions.labels, series, scale=Scale.FILL, note=note)
 
 
 def _cpu(problem: DataPlacement, before: Plan | None, after: Plan) -> Bars:
     p = problem
     named = [("before", before), ("after", after)]
     series = tuple(
-        (name, _shares([c / SHARE for c in _cores(p, plan)], p.cpu_mcores.tolist()))
+        (name, _shares([c / SHARE for c in _cores(p, plan)], p.regions.cpu_mcores.tolist()))
         for name, plan in named
         if plan is not None
     )
-    return Bars("CPU cores in use", "region", p.regions, series, scale=Scale.FILL)
+    return Bars("CPU cores in use", "region", p.regions.labels, series, scale=Scale.FILL)
 
 
 def _cores(problem: DataPlacement, plan: Plan) -> list[int]:
     """[R] thousandths of millicores."""
-    return totals(plan.run_region, problem.cpu_need_mcores[plan.run_workload], plan.run_share, len(problem.regions))
+    return totals(
+        plan.run_region, problem.workloads.cpu_mcores[plan.run_workload], plan.run_share, len(problem.regions)
+    )
 
 
 def _shares(amounts: list[float], of: list[int]) -> Values:
@@ -115,14 +117,14 @@ def _copies(problem: DataPlacement, plan: Plan) -> Flows:
     p = problem
     regions = len(p.regions)
     pair = plan.copy_source * regions + plan.copy_target
-    volume = np.array(totals(pair, p.size_mb[plan.copy_dataset], plan.copy_share, regions * regions), object)
+    volume = np.array(totals(pair, p.datasets.size_mb[plan.copy_dataset], plan.copy_share, regions * regions), object)
     flows = [
-        (p.regions[at // regions], p.regions[at % regions], volume[at] / SHARE / MB_PER_TB)
+        (p.regions.labels[at // regions], p.regions.labels[at % regions], volume[at] / SHARE / MB_PER_TB)
         for at in np.flatnonzero(volume > 0).tolist()
     ]
-    uploads = plan.place & ~p.stored & ~p.stored.any(axis=1, keepdims=True)
-    uploaded = (p.size_mb @ uploads).tolist()
-    flows += [(OUTSIDE, p.regions[r], mb / MB_PER_TB) for r, mb in enumerate(uploaded) if mb]
+    uploads = plan.place & ~p.datasets.stored & ~p.datasets.stored.any(axis=1, keepdims=True)
+    uploaded = (p.datasets.size_mb @ uploads).tolist()
+    flows += [(OUTSIDE, p.regions.labels[r], mb / MB_PER_TB) for r, mb in enumerate(uploaded) if mb]
     total = sum(amount for *_, amount in flows)
     note = f"{total:,.1f} TB; {OUTSIDE} stands for data that no region holds today."
     return Flows("Copies to make", "from", "to", tuple(flows), "TB", note if uploads.any() else f"{total:,.1f} TB.")
@@ -135,10 +137,10 @@ def _reads(problem: DataPlacement, plan: Plan) -> Flows:
     read = read_positions(p, plan.remote_workload, plan.remote_dataset)
     real = np.flatnonzero(read >= 0)
     pair = plan.remote_source[real] * regions + plan.remote_target[real]
-    daily = p.read_mb_per_day[read[real]]
+    daily = p.reads.mb_per_day[read[real]]
     volume = np.array(totals(pair, daily, plan.remote_share[real], regions * regions), object)
     flows = tuple(
-        (p.regions[at // regions], p.regions[at % regions], volume[at] / SHARE / MB_PER_TB)
+        (p.regions.labels[at // regions], p.regions.labels[at % regions], volume[at] / SHARE / MB_PER_TB)
         for at in np.flatnonzero(volume > 0).tolist()
     )
     note = f"{sum(amount for *_, amount in flows):,.2f} TB a day."

@@ -33,12 +33,12 @@ def sections(problem: DataPlacement, plan: Plan) -> tuple[Section, ...]:
 def _gpus(problem: DataPlacement, plan: Plan) -> Section:
     """A row per region and type that it has; the fullest first."""
     p = problem
-    region, kind = np.nonzero(p.supply_mgpu)
-    supply = p.supply_mgpu[region, kind]
+    region, kind = np.nonzero(p.regions.supply_mgpu)
+    supply = p.regions.supply_mgpu[region, kind]
     after = gpu_demand(p, plan)[region, kind]
     ratio = after[:, -1] / supply
     columns = [
-        (Head("region"), [p.regions[r] for r in region]),
+        (Head("region"), [p.regions.labels[r] for r in region]),
         (Head("GPU type"), [p.gpu_types[k] for k in kind]),
         (Head("supply", Form.AMOUNT), (supply / MILLI).tolist()),
     ]
@@ -61,28 +61,28 @@ def _fill(problem: DataPlacement, plan: Plan) -> Section:
     p = problem
     regions = len(p.regions)
     output = np.bincount(
-        plan.run_region, weights=p.output_mb[plan.run_workload] * plan.run_share / SHARE, minlength=regions
+        plan.run_region, weights=p.workloads.output_mb[plan.run_workload] * plan.run_share / SHARE, minlength=regions
     )
-    before, after = p.size_mb @ p.stored, p.size_mb @ plan.place + output
+    before, after = p.datasets.size_mb @ p.datasets.stored, p.datasets.size_mb @ plan.place + output
     runs_today = today(p)
     columns = [
-        (Head("region"), list(p.regions)),
+        (Head("region"), list(p.regions.labels)),
         (Head("usable TB", Form.AMOUNT), (p.usable_storage_mb / MB_PER_TB).tolist()),
         (Head("filled before", Form.FILL), _ratios(before, p.usable_storage_mb)),
         (Head("filled", Form.FILL), _ratios(after, p.usable_storage_mb)),
-        (Head("cores", Form.AMOUNT), (p.cpu_mcores / MILLI).tolist()),
+        (Head("cores", Form.AMOUNT), (p.regions.cpu_mcores / MILLI).tolist()),
     ]
     if runs_today is not None:
         part = "" if complete(p) else "known "
-        columns.append((Head(f"{part}in use before", Form.FILL), _ratios(_cores(p, runs_today), p.cpu_mcores)))
-    columns.append((Head("in use", Form.FILL), _ratios(_cores(p, plan), p.cpu_mcores)))
+        columns.append((Head(f"{part}in use before", Form.FILL), _ratios(_cores(p, runs_today), p.regions.cpu_mcores)))
+    columns.append((Head("in use", Form.FILL), _ratios(_cores(p, plan), p.regions.cpu_mcores)))
     order = np.argsort(-after / np.maximum(p.usable_storage_mb, 1), kind="stable")
     return Section("Storage and CPU", tuple(head for head, _ in columns), _rows(columns, order))
 
 
 def _cores(problem: DataPlacement, plan: Plan) -> NDArray[Any]:
     """[R] millicores in use."""
-    weights = problem.cpu_need_mcores[plan.run_workload] * plan.run_share / SHARE
+    weights = problem.workloads.cpu_mcores[plan.run_workload] * plan.run_share / SHARE
     return np.bincount(plan.run_region, weights=weights, minlength=len(problem.regions))
 
 
@@ -97,12 +97,12 @@ def _rows(columns: list[tuple[Head, list[Any]]], order: NDArray[Any]) -> tuple[t
 
 def _copies(problem: DataPlacement, plan: Plan) -> Section:
     p = problem
-    volume = p.size_mb[plan.copy_dataset] * plan.copy_share / SHARE / MB_PER_TB
+    volume = p.datasets.size_mb[plan.copy_dataset] * plan.copy_share / SHARE / MB_PER_TB
     rows = _by_pair(p, plan.copy_source, plan.copy_target, volume)
-    new: Bools = plan.place & ~p.stored
-    uploads = new & ~p.stored.any(axis=1, keepdims=True)
-    uploaded = float((p.size_mb @ uploads).sum()) / MB_PER_TB
-    dropped = float((p.size_mb @ (p.stored & ~plan.place)).sum()) / MB_PER_TB
+    new: Bools = plan.place & ~p.datasets.stored
+    uploads = new & ~p.datasets.stored.any(axis=1, keepdims=True)
+    uploaded = float((p.datasets.size_mb @ uploads).sum()) / MB_PER_TB
+    dropped = float((p.datasets.size_mb @ (p.datasets.stored & ~plan.place)).sum()) / MB_PER_TB
     note = (
         f"{counted(int(new.sum()), 'new replica')}: {volume.sum():,.1f} TB copied between regions, "
         f"{uploaded:,.1f} TB uploaded from outside; {dropped:,.1f} TB deleted."
@@ -115,10 +115,10 @@ def _remote(problem: DataPlacement, plan: Plan) -> Section:
     p = problem
     read = read_positions(p, plan.remote_workload, plan.remote_dataset)
     real = np.flatnonzero(read >= 0)
-    volume = p.read_mb_per_day[read[real]] * plan.remote_share[real] / SHARE / MB_PER_TB
+    volume = p.reads.mb_per_day[read[real]] * plan.remote_share[real] / SHARE / MB_PER_TB
     rows = _by_pair(p, plan.remote_source[real], plan.remote_target[real], volume)
     readers = len(np.unique(plan.remote_workload[real]))
-    share = volume.sum() * MB_PER_TB / max(int(p.read_mb_per_day.sum()), 1)
+    share = volume.sum() * MB_PER_TB / max(int(p.reads.mb_per_day.sum()), 1)
     note = (
         f"{readers:,} of {len(p.workloads):,} workloads read something from another region: "
         f"{volume.sum():,.1f} TB a day, {share:.2%} of all reads."
@@ -136,7 +136,7 @@ def _by_pair(problem: DataPlacement, source: Ints, target: Ints, volume: NDArray
     kept = np.flatnonzero(count)
     order = kept[np.argsort(-total[kept], kind="stable")]
     return tuple(
-        (problem.regions[at // regions], problem.regions[at % regions], float(total[at]), int(count[at]))
+        (problem.regions.labels[at // regions], problem.regions.labels[at % regions], float(total[at]), int(count[at]))
         for at in order.tolist()
     )
 
@@ -149,7 +149,7 @@ def _unserved(problem: DataPlacement, plan: Plan) -> tuple[Section, ...]:
     left = (SHARE - served) / SHARE
     rows: list[tuple[Cell, ...]] = []
     for position, tier in enumerate(p.tiers):
-        of_tier: Bools = (p.tier == position) & (left > 0)
+        of_tier: Bools = (p.workloads.tier == position) & (left > 0)
         gpus = float((left * p.demand_mgpu)[of_tier].sum()) / MILLI
         rows.append((str(tier), int(of_tier.sum()), gpus))
     return (

@@ -34,23 +34,35 @@ def write_dat(problem: DataPlacement, path: Path) -> None:
 
 def _sections(p: DataPlacement) -> Iterator[Iterator[str]]:
     """Regions, datasets, workloads, network, rules and objective, as the .mod declares them."""
-    region, dataset, workload = np.array(p.regions), np.array(p.datasets), np.array(p.workloads)
+    region, dataset, workload = np.array(p.regions.labels), np.array(p.datasets.labels), np.array(p.workloads.labels)
     gpu_type, kind, app = np.array(p.gpu_types, str), np.array([*p.gpu_types, NO_GPU]), np.array(p.apps, str)
 
-    limited, supplied = np.flatnonzero(p.ingress_limited), np.nonzero(p.supply_mgpu)
+    limited, supplied = np.flatnonzero(p.regions.ingress_limited), np.nonzero(p.regions.supply_mgpu)
     yield section("set TYPE", gpu_type)
     yield section(
-        "param : REGION : storage_mb headroom_milli cpu_mcores", region, p.storage_mb, p.headroom_milli, p.cpu_mcores
+        "param : REGION : storage_mb headroom_milli cpu_mcores",
+        region,
+        p.regions.storage_mb,
+        p.regions.headroom_milli,
+        p.regions.cpu_mcores,
     )
-    yield section("param supply_mgpu", region[supplied[0]], gpu_type[supplied[1]], p.supply_mgpu[supplied])
-    yield section("param : INGRESS_LIMITED : ingress_mb_per_day", region[limited], p.ingress_mb_per_day[limited])
+    yield section("param supply_mgpu", region[supplied[0]], gpu_type[supplied[1]], p.regions.supply_mgpu[supplied])
+    yield section(
+        "param : INGRESS_LIMITED : ingress_mb_per_day", region[limited], p.regions.ingress_mb_per_day[limited]
+    )
 
-    yield section("param : DATASET : size_mb copies_min copies_max", dataset, p.size_mb, p.copies_min, p.copies_max)
+    yield section(
+        "param : DATASET : size_mb copies_min copies_max",
+        dataset,
+        p.datasets.size_mb,
+        p.datasets.copies_min,
+        p.datasets.copies_max,
+    )
     for name, grid in (
-        ("STORED", p.stored),
-        ("PINNED", p.pinned),
-        ("FORBIDDEN", p.forbidden),
-        ("RESIDENCY", p.residency),
+        ("STORED", p.datasets.stored),
+        ("PINNED", p.datasets.pinned),
+        ("FORBIDDEN", p.datasets.forbidden),
+        ("RESIDENCY", p.datasets.residency),
     ):
         yield _pairs(name, dataset, region, grid)
 
@@ -60,21 +72,23 @@ def _sections(p: DataPlacement) -> Iterator[Iterator[str]]:
     yield section(
         "param : WORKLOAD : tier cpu_need_mcores output_mb app",
         workload,
-        tier[p.tier],
-        p.cpu_need_mcores,
-        p.output_mb,
-        app[p.app],
+        tier[p.workloads.tier],
+        p.workloads.cpu_mcores,
+        p.workloads.output_mb,
+        app[p.workloads.app],
     )
-    yield section("set SPLITTABLE", workload[p.splittable])
-    yield _pairs("WORK_PINNED", workload, region, p.work_pinned)
-    yield _pairs("WORK_FORBIDDEN", workload, region, p.work_forbidden)
-    yield section("param : OPTION : gpus_mgpu", workload[p.option_workload], kind[p.option_type], p.option_mgpu)
+    yield section("set SPLITTABLE", workload[p.workloads.splittable])
+    yield _pairs("WORK_PINNED", workload, region, p.workloads.pinned)
+    yield _pairs("WORK_FORBIDDEN", workload, region, p.workloads.forbidden)
+    yield section("param : OPTION : gpus_mgpu", workload[p.options.workload], kind[p.options.gpu_type], p.options.mgpu)
     yield section(
-        "param : READ : read_mb_per_day", workload[p.read_workload], dataset[p.read_dataset], p.read_mb_per_day
+        "param : READ : read_mb_per_day", workload[p.reads.workload], dataset[p.reads.dataset], p.reads.mb_per_day
     )
-    today = (workload[p.current_workload], region[p.current_region], kind[p.current_type])
-    yield section("param : TODAY : today_milli", *today, p.current_share)
-    yield section("param : QUOTA : quota_mcores", region[p.quota_region], app[p.quota_app], p.quota_mcores)
+    today = (workload[p.current_runs.workload], region[p.current_runs.region], kind[p.current_runs.gpu_type])
+    yield section("param : TODAY : today_milli", *today, p.current_runs.share)
+    yield section(
+        "param : QUOTA : quota_mcores", region[p.cpu_quotas.region], app[p.cpu_quotas.app], p.cpu_quotas.cpu_mcores
+    )
 
     yield iter([f"param has_links := {int(p.links is not None)};"])
     link: tuple[Column, ...] = (region[:0],) * 4

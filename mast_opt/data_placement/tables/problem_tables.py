@@ -8,6 +8,7 @@ import numpy as np
 
 from mast_opt.core.errors import Fault, InstanceError
 from mast_opt.core.units import MICRO
+from mast_opt.data_placement.entities import CpuQuotas, CurrentRuns, Datasets, Options, Reads, Regions, Workloads
 from mast_opt.data_placement.problem import SHARE, Bools, DataPlacement, Ints, Links
 from mast_opt.data_placement.tables.schema import FORBIDDEN, PINNED
 from mast_opt.kind.header import Header
@@ -48,45 +49,57 @@ def problem_from_tables(header: Header, tables: Tables) -> DataPlacement:
     problem = DataPlacement(
         name=header.name,
         provenance=header.provenance,
-        regions=regions,
+        regions=Regions(
+            labels=regions,
+            storage_mb=tables.get("regions", "storage_tb"),
+            headroom_milli=tables.get("regions", "headroom"),
+            cpu_mcores=tables.get("regions", "cpu_cores"),
+            ingress_mb_per_day=tables.get("regions", "ingress_tb_per_day"),
+            ingress_limited=tables.has("regions", "ingress_tb_per_day"),
+            supply_mgpu=supplied,
+        ),
         gpu_types=types,
-        datasets=datasets,
-        workloads=workloads,
+        datasets=Datasets(
+            labels=datasets,
+            size_mb=tables.get("datasets", "size_tb"),
+            copies_min=np.where(read_at_all, np.maximum(copies_min, 1), copies_min),
+            copies_max=np.where(
+                tables.has("datasets", "copies_max"), tables.get("datasets", "copies_max"), len(regions)
+            ),
+            stored=pairs("replicas", "dataset"),
+            pinned=ruled("rules", "dataset", PINNED),
+            forbidden=ruled("rules", "dataset", FORBIDDEN),
+            residency=pairs("residency", "dataset"),
+        ),
+        workloads=Workloads(
+            labels=workloads,
+            tier=tier.astype(np.int64),
+            cpu_mcores=tables.get("workloads", "cpu_cores"),
+            app=np.where(named, tables.get("workloads", "app"), len(apps) - 1),
+            splittable=tables.get("workloads", "splittable"),
+            output_mb=tables.get("workloads", "output_tb"),
+            pinned=ruled("workload_rules", "workload", PINNED),
+            forbidden=ruled("workload_rules", "workload", FORBIDDEN),
+        ),
         apps=apps,
         tiers=tuple(tiers.tolist()),
-        storage_mb=tables.get("regions", "storage_tb"),
-        headroom_milli=tables.get("regions", "headroom"),
-        cpu_mcores=tables.get("regions", "cpu_cores"),
-        ingress_mb_per_day=tables.get("regions", "ingress_tb_per_day"),
-        ingress_limited=tables.has("regions", "ingress_tb_per_day"),
-        supply_mgpu=supplied,
-        size_mb=tables.get("datasets", "size_tb"),
-        copies_min=np.where(read_at_all, np.maximum(copies_min, 1), copies_min),
-        copies_max=np.where(tables.has("datasets", "copies_max"), tables.get("datasets", "copies_max"), len(regions)),
-        stored=pairs("replicas", "dataset"),
-        pinned=ruled("rules", "dataset", PINNED),
-        forbidden=ruled("rules", "dataset", FORBIDDEN),
-        residency=pairs("residency", "dataset"),
-        tier=tier.astype(np.int64),
-        cpu_need_mcores=tables.get("workloads", "cpu_cores"),
-        app=np.where(named, tables.get("workloads", "app"), len(apps) - 1),
-        splittable=tables.get("workloads", "splittable"),
-        output_mb=tables.get("workloads", "output_tb"),
-        work_pinned=ruled("workload_rules", "workload", PINNED),
-        work_forbidden=ruled("workload_rules", "workload", FORBIDDEN),
-        option_workload=option_workload[order],
-        option_type=np.concatenate([demand[1], np.full(len(gpu_free), len(types))])[order],
-        option_mgpu=np.concatenate([demand[2], np.zeros(len(gpu_free), np.int64)])[order],
-        read_workload=reads[0],
-        read_dataset=reads[1],
-        read_mb_per_day=reads[2],
-        current_workload=tables.get("current_runs", "workload"),
-        current_region=tables.get("current_runs", "region"),
-        current_type=np.where(has_type, tables.get("current_runs", "gpu_type"), len(types)),
-        current_share=tables.get("current_runs", "share"),
-        quota_region=tables.get("cpu_quota", "region"),
-        quota_app=tables.get("cpu_quota", "app"),
-        quota_mcores=tables.get("cpu_quota", "cpu_cores"),
+        options=Options(
+            workload=option_workload[order],
+            gpu_type=np.concatenate([demand[1], np.full(len(gpu_free), len(types))])[order],
+            mgpu=np.concatenate([demand[2], np.zeros(len(gpu_free), np.int64)])[order],
+        ),
+        reads=Reads(workload=reads[0], dataset=reads[1], mb_per_day=reads[2]),
+        current_runs=CurrentRuns(
+            workload=tables.get("current_runs", "workload"),
+            region=tables.get("current_runs", "region"),
+            gpu_type=np.where(has_type, tables.get("current_runs", "gpu_type"), len(types)),
+            share=tables.get("current_runs", "share"),
+        ),
+        cpu_quotas=CpuQuotas(
+            region=tables.get("cpu_quota", "region"),
+            app=tables.get("cpu_quota", "app"),
+            cpu_mcores=tables.get("cpu_quota", "cpu_cores"),
+        ),
         links=None
         if "links" in tables.missing
         else Links(
@@ -145,57 +158,57 @@ def problem_to_tables(problem: DataPlacement) -> tuple[Header, Tables]:
         },
         provenance=p.provenance,
     )
-    named = np.array([p.apps[a] != "" for a in p.app.tolist()], np.bool_)
-    rows, work_rows = p.pinned | p.forbidden, p.work_pinned | p.work_forbidden
-    supply_at = np.nonzero(p.supply_mgpu)
-    asks = p.option_type < len(p.gpu_types)
-    types_known = p.current_type < len(p.gpu_types)
+    named = np.array([p.apps[a] != "" for a in p.workloads.app.tolist()], np.bool_)
+    rows, work_rows = p.datasets.pinned | p.datasets.forbidden, p.workloads.pinned | p.workloads.forbidden
+    supply_at = np.nonzero(p.regions.supply_mgpu)
+    asks = p.options.gpu_type < len(p.gpu_types)
+    types_known = p.current_runs.gpu_type < len(p.gpu_types)
     values = {
         "regions": {
             "region": np.arange(len(p.regions)),
-            "storage_tb": p.storage_mb,
-            "cpu_cores": p.cpu_mcores,
-            "ingress_tb_per_day": p.ingress_mb_per_day,
-            "headroom": p.headroom_milli,
+            "storage_tb": p.regions.storage_mb,
+            "cpu_cores": p.regions.cpu_mcores,
+            "ingress_tb_per_day": p.regions.ingress_mb_per_day,
+            "headroom": p.regions.headroom_milli,
         },
-        "gpu_supply": {"region": supply_at[0], "gpu_type": supply_at[1], "gpus": p.supply_mgpu[supply_at]},
+        "gpu_supply": {"region": supply_at[0], "gpu_type": supply_at[1], "gpus": p.regions.supply_mgpu[supply_at]},
         "datasets": {
             "dataset": np.arange(len(p.datasets)),
-            "size_tb": p.size_mb,
-            "copies_min": p.copies_min,
-            "copies_max": p.copies_max,
+            "size_tb": p.datasets.size_mb,
+            "copies_min": p.datasets.copies_min,
+            "copies_max": p.datasets.copies_max,
         },
-        "replicas": dict(zip(("dataset", "region"), np.nonzero(p.stored))),
+        "replicas": dict(zip(("dataset", "region"), np.nonzero(p.datasets.stored))),
         "rules": {
             **dict(zip(("dataset", "region"), np.nonzero(rows))),
-            "rule": np.where(p.pinned[rows], PINNED, FORBIDDEN),
+            "rule": np.where(p.datasets.pinned[rows], PINNED, FORBIDDEN),
         },
-        "residency": dict(zip(("dataset", "region"), np.nonzero(p.residency))),
+        "residency": dict(zip(("dataset", "region"), np.nonzero(p.datasets.residency))),
         "workloads": {
             "workload": np.arange(len(p.workloads)),
-            "tier": np.array(p.tiers, np.int64)[p.tier],
-            "cpu_cores": p.cpu_need_mcores,
-            "app": np.where(named, p.app, 0),
-            "splittable": p.splittable,
-            "output_tb": p.output_mb,
+            "tier": np.array(p.tiers, np.int64)[p.workloads.tier],
+            "cpu_cores": p.workloads.cpu_mcores,
+            "app": np.where(named, p.workloads.app, 0),
+            "splittable": p.workloads.splittable,
+            "output_tb": p.workloads.output_mb,
         },
         "workload_rules": {
             **dict(zip(("workload", "region"), np.nonzero(work_rows))),
-            "rule": np.where(p.work_pinned[work_rows], PINNED, FORBIDDEN),
+            "rule": np.where(p.workloads.pinned[work_rows], PINNED, FORBIDDEN),
         },
         "gpu_demand": {
-            "workload": p.option_workload[asks],
-            "gpu_type": p.option_type[asks],
-            "gpus": p.option_mgpu[asks],
+            "workload": p.options.workload[asks],
+            "gpu_type": p.options.gpu_type[asks],
+            "gpus": p.options.mgpu[asks],
         },
-        "reads": {"workload": p.read_workload, "dataset": p.read_dataset, "tb_per_day": p.read_mb_per_day},
+        "reads": {"workload": p.reads.workload, "dataset": p.reads.dataset, "tb_per_day": p.reads.mb_per_day},
         "current_runs": {
-            "workload": p.current_workload,
-            "region": p.current_region,
-            "gpu_type": np.where(types_known, p.current_type, 0),
-            "share": p.current_share,
+            "workload": p.current_runs.workload,
+            "region": p.current_runs.region,
+            "gpu_type": np.where(types_known, p.current_runs.gpu_type, 0),
+            "share": p.current_runs.share,
         },
-        "cpu_quota": {"region": p.quota_region, "app": p.quota_app, "cpu_cores": p.quota_mcores},
+        "cpu_quota": {"region": p.cpu_quotas.region, "app": p.cpu_quotas.app, "cpu_cores": p.cpu_quotas.cpu_mcores},
         "links": {name: np.zeros(0, np.int64) for name in ("src", "dst", "tb_per_day", "usd_per_tb")}
         if p.links is None
         else {
@@ -206,10 +219,10 @@ def problem_to_tables(problem: DataPlacement) -> tuple[Header, Tables]:
         },
     }
     present = {
-        "regions": {"ingress_tb_per_day": p.ingress_limited},
+        "regions": {"ingress_tb_per_day": p.regions.ingress_limited},
         "workloads": {"app": named},
         "current_runs": {"gpu_type": types_known},
-        "datasets": {"copies_max": p.copies_max < len(p.regions)},
+        "datasets": {"copies_max": p.datasets.copies_max < len(p.regions)},
     }
     optional = ("rules", "residency", "workload_rules", "current_runs", "cpu_quota")
     empty = {name for name in optional if not len(next(iter(values[name].values())))}
@@ -224,9 +237,9 @@ def _either(condition: bool, yes: str, no: str) -> str:
 def problem_axes(problem: DataPlacement) -> dict[str, tuple[str, ...]]:
     """The labels of every axis of the instance's tables."""
     return {
-        "region": problem.regions,
-        "dataset": problem.datasets,
-        "workload": problem.workloads,
+        "region": problem.regions.labels,
+        "dataset": problem.datasets.labels,
+        "workload": problem.workloads.labels,
         "gpu_type": problem.gpu_types,
         "app": tuple(app for app in problem.apps if app),
     }

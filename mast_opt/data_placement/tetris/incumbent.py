@@ -58,7 +58,7 @@ def plan_of(problem: DataPlacement, snapshot: Assignment) -> Plan:
     run = (
         runs,
         snapshot.region[runs],
-        problem.option_type[snapshot.option[runs]],
+        problem.options.gpu_type[snapshot.option[runs]],
         np.full(len(runs), SHARE, np.int64),
     )
     return Plan(
@@ -77,11 +77,11 @@ def restore(a: TetrisArrays, s: TetrisState, snapshot: Assignment) -> None:
 def assignment_of(problem: DataPlacement, plan: Plan) -> Assignment:
     """What the search can start from: split work is put where most of it runs."""
     workloads, regions = len(problem.workloads), len(problem.regions)
-    first = np.searchsorted(problem.option_workload, np.arange(workloads))
+    first = np.searchsorted(problem.options.workload, np.arange(workloads))
     option, region = first.copy(), np.full(workloads, regions)
     order = np.argsort(plan.run_share, kind="stable")
     types = len(problem.gpu_types) + 1
-    key = problem.option_workload * types + problem.option_type
+    key = problem.options.workload * types + problem.options.gpu_type
     by_key = np.argsort(key, kind="stable")
     wanted = plan.run_workload[order] * types + plan.run_type[order]
     at = np.minimum(np.searchsorted(key[by_key], wanted), len(key) - 1)

@@ -92,60 +92,60 @@ def arrays_of(problem: DataPlacement, weights: dict[str, float]) -> TetrisArrays
     """The arrays with each term priced by its weight. Shares are not modelled: work runs in one place."""
     p = problem
     workloads, datasets, regions = len(p.workloads), len(p.datasets), len(p.regions)
-    by_dataset = np.argsort(p.read_dataset, kind="stable")
-    total = p.supply_mgpu.sum(axis=0)
+    by_dataset = np.argsort(p.reads.dataset, kind="stable")
+    total = p.regions.supply_mgpu.sum(axis=0)
     per_gpu = np.where(total > 0, 1 / np.maximum(total, 1), 0.0)
-    size_share = p.size_mb / max(int(p.size_mb.sum()), 1)
+    size_share = p.datasets.size_mb / max(int(p.datasets.size_mb.sum()), 1)
     tier_weight = p.tier_weight
-    may_run = np.zeros((len(p.option_workload), regions + 1), np.bool_)
+    may_run = np.zeros((len(p.options), regions + 1), np.bool_)
     may_run[:, :regions] = p.option_regions
     may_run[:, regions] = p.may_refuse
     quota_row = np.full((len(p.apps), regions), -1)
-    quota_row[p.quota_app, p.quota_region] = np.arange(len(p.quota_region))
-    refuse = tier_weight[p.tier] * p.demand_mgpu
-    today = np.lexsort((p.current_region, p.current_workload))
-    volume = p.read_mb_per_day if p.remote_reads else np.ones_like(p.read_mb_per_day)
+    quota_row[p.cpu_quotas.app, p.cpu_quotas.region] = np.arange(len(p.cpu_quotas))
+    refuse = tier_weight[p.workloads.tier] * p.demand_mgpu
+    today = np.lexsort((p.current_runs.region, p.current_runs.workload))
+    volume = p.reads.mb_per_day if p.remote_reads else np.ones_like(p.reads.mb_per_day)
     penalty_scale = _penalty_scale(p, weights)
-    read_price = weights["remote"] / max(int(p.read_mb_per_day.sum()), 1)
+    read_price = weights["remote"] / max(int(p.reads.mb_per_day.sum()), 1)
     if not p.remote_reads:
         read_price = FORBIDDEN_READ * penalty_scale
     twin_class, twin, twin_start = _interchangeable(p)
     new_price = (weights["storage"] + weights["copy"]) * size_share
     stakes = np.zeros(workloads)
-    np.add.at(stakes, p.read_workload, volume * read_price + new_price[p.read_dataset])
+    np.add.at(stakes, p.reads.workload, volume * read_price + new_price[p.reads.dataset])
     arrays = TetrisArrays(
-        option_start=np.searchsorted(p.option_workload, np.arange(workloads + 1)),
-        option_type=p.option_type,
-        option_mgpu=p.option_mgpu,
+        option_start=np.searchsorted(p.options.workload, np.arange(workloads + 1)),
+        option_type=p.options.gpu_type,
+        option_mgpu=p.options.mgpu,
         option_region=may_run,
-        tier=p.tier,
-        cpu_need=p.cpu_need_mcores,
-        app=p.app,
-        output=p.output_mb,
+        tier=p.workloads.tier,
+        cpu_need=p.workloads.cpu_mcores,
+        app=p.workloads.app,
+        output=p.workloads.output_mb,
         twin_start=twin_start,
         twin=twin,
         twin_class=twin_class,
-        read_start=np.searchsorted(p.read_workload, np.arange(workloads + 1)),
-        read_dataset=p.read_dataset,
+        read_start=np.searchsorted(p.reads.workload, np.arange(workloads + 1)),
+        read_dataset=p.reads.dataset,
         read_volume=volume,
-        reader_start=np.searchsorted(p.read_dataset[by_dataset], np.arange(datasets + 1)),
-        reader=p.read_workload[by_dataset],
+        reader_start=np.searchsorted(p.reads.dataset[by_dataset], np.arange(datasets + 1)),
+        reader=p.reads.workload[by_dataset],
         reader_read=by_dataset,
-        today_start=np.searchsorted(p.current_workload[today], np.arange(workloads + 1)),
-        today_region=p.current_region[today],
-        today_share=p.current_share[today] / SHARE,
-        size=p.size_mb,
-        copies_min=p.copies_min,
-        copies_max=p.copies_max,
-        stored=p.stored,
-        pinned=p.pinned,
+        today_start=np.searchsorted(p.current_runs.workload[today], np.arange(workloads + 1)),
+        today_region=p.current_runs.region[today],
+        today_share=p.current_runs.share[today] / SHARE,
+        size=p.datasets.size_mb,
+        copies_min=p.datasets.copies_min,
+        copies_max=p.datasets.copies_max,
+        stored=p.datasets.stored,
+        pinned=p.datasets.pinned,
         forbidden=p.closed,
-        supply=p.supply_mgpu,
+        supply=p.regions.supply_mgpu,
         storage=p.usable_storage_mb,
-        cpu=p.cpu_mcores,
-        ingress=np.where(p.ingress_limited, p.ingress_mb, UNLIMITED),
+        cpu=p.regions.cpu_mcores,
+        ingress=np.where(p.regions.ingress_limited, p.ingress_mb, UNLIMITED),
         quota_row=quota_row,
-        quota=p.quota_mcores,
+        quota=p.cpu_quotas.cpu_mcores,
         peak_price=weights["peak"] * tier_weight,
         overload_price=weights["overload"] * tier_weight[None, :] * per_gpu[:, None],
         idle_price=weights["idle"] * per_gpu,
@@ -191,8 +191,8 @@ def _interchangeable(problem: DataPlacement) -> tuple[Ints, Ints, Ints]:
     p = problem
     workloads, types = len(p.workloads), len(p.gpu_types) + 1
     asks = np.full((workloads, types), -1, np.int64)
-    asks[p.option_workload, p.option_type] = p.option_mgpu
-    _, twin_class = np.unique(np.column_stack([p.tier, asks]), axis=0, return_inverse=True)
+    asks[p.options.workload, p.options.gpu_type] = p.options.mgpu
+    _, twin_class = np.unique(np.column_stack([p.workloads.tier, asks]), axis=0, return_inverse=True)
     twin_class = twin_class.astype(np.int64).ravel()
     twin = np.argsort(twin_class, kind="stable")
     starts = np.searchsorted(twin_class[twin], np.arange(int(twin_class.max(initial=-1)) + 2))

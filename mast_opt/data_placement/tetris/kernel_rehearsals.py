@@ -55,7 +55,7 @@ def _has_sweeps(problem: DataPlacement) -> bool:
 
 
 def _has_trees(problem: DataPlacement) -> bool:
-    return problem.links is not None or len(problem.read_workload) * len(problem.regions) <= PARAMS.tree_cuts.most_cells
+    return problem.links is not None or len(problem.reads) * len(problem.regions) <= PARAMS.tree_cuts.most_cells
 
 
 def _sample() -> tuple[DataPlacement, TetrisArrays]:
@@ -83,12 +83,12 @@ def _begin(tools: SearchContext) -> None:
 
 def _bound(tools: SearchContext) -> None:
     problem, a = _sample()
-    Relaxation(a, bin_packing_peak_bound(problem), problem.splittable).step(ITERATIONS)
+    Relaxation(a, bin_packing_peak_bound(problem), problem.workloads.splittable).step(ITERATIONS)
 
 
 def _trees(tools: SearchContext) -> None:
     problem, a = _sample()
-    relaxation = TreeCutRelaxation(a, bin_packing_peak_bound(problem), problem.splittable, tools.rng)
+    relaxation = TreeCutRelaxation(a, bin_packing_peak_bound(problem), problem.workloads.splittable, tools.rng)
     for _ in range(STANDS_STILL):
         relaxation.step(1)
         if relaxation.has_cuts:

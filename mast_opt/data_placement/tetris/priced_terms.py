@@ -16,10 +16,10 @@ def _unpriced(problem: DataPlacement, params: TetrisParams | None) -> Mapping[st
     p = problem
     if p.links is None or not p.links.price_usd_per_tb.any():
         return {}
-    reads = len(p.read_workload)
+    reads = len(p.reads)
     params = params or TetrisParams()
     links, regions = params.neighbourhoods.link_cells, params.completion.read_cells
-    for count, most, what in ((len(p.links.source), links, "links"), (len(p.regions), regions, "regions")):
+    for count, most, what in ((len(p.links), links, "links"), (len(p.regions), regions, "regions")):
         if reads * count > most:
             return {
                 "egress": f"up to {most:,} reads times {what} only, and this instance has {reads:,} reads and "

@@ -70,17 +70,17 @@ class Features:
     @classmethod
     def of(cls, problem: DataPlacement, start: Plan | None) -> Features:
         """The features of a problem with or without a start."""
-        reads = len(problem.read_workload)
+        reads = len(problem.reads)
         return cls(
             workloads=len(problem.workloads),
             regions=len(problem.regions),
             read_cells=reads * len(problem.regions),
-            link_cells=None if problem.links is None else reads * len(problem.links.source),
+            link_cells=None if problem.links is None else reads * len(problem.links),
             option_cells=int(problem.option_regions.sum()),
-            gang_share=usual_share(problem.option_mgpu, problem.supply_mgpu),
+            gang_share=usual_share(problem.options.mgpu, problem.regions.supply_mgpu),
             remote_reads=problem.remote_reads,
-            splittable=bool(problem.splittable.any()),
-            replicas_priced=bool(problem.size_mb.any()),
+            splittable=bool(problem.workloads.splittable.any()),
+            replicas_priced=bool(problem.datasets.size_mb.any()),
             start=start is not None,
         )
 

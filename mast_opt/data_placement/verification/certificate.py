@@ -60,7 +60,9 @@ class Certificate(KeptPrices):
         peak = weights["peak"] * problem.tier_weight
         total = prices.worst.sum(axis=(0, 3))
         inside = np.minimum(1.0, peak * (1 - 1e-12) / np.where(total > 0, total, 1.0))
-        highest = weights["overload"] * problem.tier_weight / np.maximum(problem.supply_mgpu.sum(axis=0), 1)[:, None]
+        highest = (
+            weights["overload"] * problem.tier_weight / np.maximum(problem.regions.supply_mgpu.sum(axis=0), 1)[:, None]
+        )
         over = np.maximum(prices.over, 0.0)
         total = over.sum(axis=3)
         over *= np.minimum(1.0, highest * (1 - 1e-12) / np.where(total > 0, total, 1.0))[..., None]
@@ -112,7 +114,7 @@ class Certificate(KeptPrices):
 
     def _check(self, problem: DataPlacement) -> None:
         p = problem
-        regions, kinds, tiers, reads = len(p.regions), len(p.gpu_types), len(p.tiers), len(p.read_workload)
+        regions, kinds, tiers, reads = len(p.regions), len(p.gpu_types), len(p.tiers), len(p.reads)
         if self.weights.keys() != TERMS.keys():
             raise PlanError([Fault(FILE, f"a weight for each of {', '.join(TERMS)}", column="weight_names")])
         rows = 1 + (self.gang.shape[1] if self.gang.ndim == 2 else 0)
@@ -125,7 +127,7 @@ class Certificate(KeptPrices):
             "cpu": price(regions),
             "storage": price(regions),
             "ingress": price(regions),
-            "quota": price(len(p.quota_region)),
+            "quota": price(len(p.cpu_quotas)),
             "gang": ArrayFormat("int64", (kinds, rows - 1), 1, LARGEST),
         }
         faults = array_faults({name: getattr(self, name) for name in formats}, formats)
@@ -139,9 +141,9 @@ class Certificate(KeptPrices):
 
     def _outside_boxes(self, p: DataPlacement) -> list[Fault]:
         remote = remote_cap(p, self.weights)
-        supplied = p.supply_mgpu > 0
+        supplied = p.regions.supply_mgpu > 0
         peak = self.weights["peak"] * p.tier_weight
-        per_gpu = 1 / np.maximum(p.supply_mgpu.sum(axis=0), 1)
+        per_gpu = 1 / np.maximum(p.regions.supply_mgpu.sum(axis=0), 1)
         over = self.weights["overload"] * p.tier_weight * per_gpu[:, None] * (1 + 1e-12)
         tests = {
             "read_cap": remote is not None and bool((self.read_cap > remote * (1 + 1e-12)).any()),
@@ -150,7 +152,7 @@ class Certificate(KeptPrices):
             "over": bool((self.over.sum(axis=3) > over).any()) or bool(self.over[~supplied].any()),
             "under": bool((self.under > self.weights["idle"] * per_gpu * (1 + 1e-12)).any())
             or bool(self.under[~supplied].any()),
-            "ingress": bool(self.ingress[~p.ingress_limited].any()),
+            "ingress": bool(self.ingress[~p.regions.ingress_limited].any()),
         }
         return [Fault(FILE, "prices within their boxes", column=name) for name, bad in tests.items() if bad]
 

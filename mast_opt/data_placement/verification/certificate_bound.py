@@ -57,7 +57,7 @@ def remote_cap(p: DataPlacement, weights: Mapping[str, float]) -> Floats | None:
     """[N] price of reading everything remotely; None where that is forbidden."""
     if not p.remote_reads:
         return None
-    return weights["remote"] * p.read_mb_per_day / max(int(p.read_mb_per_day.sum()), 1)
+    return weights["remote"] * p.reads.mb_per_day / max(int(p.reads.mb_per_day.sum()), 1)
 
 
 def tree_charges(c: KeptPrices, p: DataPlacement) -> Charges | None:
@@ -72,37 +72,40 @@ def cheapest_cells(c: KeptPrices, p: DataPlacement, trees: Charges | None) -> li
     workloads, regions = len(p.workloads), len(p.regions)
     floor = bin_packing_peak_bound(p)
     quota = np.zeros((len(p.apps), regions))
-    quota[p.quota_app, p.quota_region] = c.quota
+    quota[p.cpu_quotas.app, p.cpu_quotas.region] = c.quota
     move = c.weights["moved_work"] * p.demand_mgpu / p.demand_mgpu.sum()
-    refuse = p.tier_weight[p.tier] * p.demand_mgpu
+    refuse = p.tier_weight[p.workloads.tier] * p.demand_mgpu
     refuse = c.weights["unserved"] * refuse / (refuse.sum() or 1.0)
-    share = p.current_share / SHARE
-    read_at = np.searchsorted(p.read_workload, np.arange(workloads + 1))
-    option_at = np.searchsorted(p.option_workload, np.arange(workloads + 1))
+    share = p.current_runs.share / SHARE
+    read_at = np.searchsorted(p.reads.workload, np.arange(workloads + 1))
+    option_at = np.searchsorted(p.options.workload, np.arange(workloads + 1))
     sums = []
     for first in range(0, workloads, CHUNK):
         last = min(first + CHUNK, workloads)
         rows = slice(read_at[first], read_at[last])
         base = np.zeros((last - first, regions))
         for r in range(regions):
-            work = p.read_workload[rows] - first
+            work = p.reads.workload[rows] - first
             base[:, r] = np.bincount(work, weights=c.read_price(rows, r), minlength=last - first)
         own = np.arange(first, last)
         if trees is not None:
             base += trees.lift[len(p.datasets) + own]
             mine = np.flatnonzero((trees.read >= rows.start) & (trees.read < rows.stop))
-            np.add.at(base, (p.read_workload[trees.read[mine]] - first, trees.region[mine]), trees.rise[mine])
-        base += p.cpu_need_mcores[own, None] * (c.cpu + quota[p.app[own]]) + p.output_mb[own, None] * c.storage
-        today = np.flatnonzero((p.current_workload >= first) & (p.current_workload < last))
-        w, home = p.current_workload[today], p.current_region[today]
+            np.add.at(base, (p.reads.workload[trees.read[mine]] - first, trees.region[mine]), trees.rise[mine])
+        base += (
+            p.workloads.cpu_mcores[own, None] * (c.cpu + quota[p.workloads.app[own]])
+            + p.workloads.output_mb[own, None] * c.storage
+        )
+        today = np.flatnonzero((p.current_runs.workload >= first) & (p.current_runs.workload < last))
+        w, home = p.current_runs.workload[today], p.current_runs.region[today]
         leave = np.bincount(w - first, weights=share[today] * move[w], minlength=last - first)
         pair, at = np.unique((w - first) * regions + home, return_inverse=True)
         there = np.bincount(at, weights=share[today], minlength=len(pair))
-        saved = np.where(p.splittable[pair // regions + first], 1.0, there) * move[pair // regions + first]
+        saved = np.where(p.workloads.splittable[pair // regions + first], 1.0, there) * move[pair // regions + first]
         base[pair // regions, pair % regions] -= saved
         options = slice(option_at[first], option_at[last])
-        work, kind = p.option_workload[options], p.option_type[options]
-        key = np.stack([kind, p.tier[work], p.option_mgpu[options], ~p.splittable[work]])
+        work, kind = p.options.workload[options], p.options.gpu_type[options]
+        key = np.stack([kind, p.workloads.tier[work], p.options.mgpu[options], ~p.workloads.splittable[work]])
         alike, member = np.unique(key, axis=1, return_inverse=True)
         cell = base[work - first] + _gpu_prices(c, p, floor, *alike)[member.reshape(-1)]
         cell = np.where(p.option_regions[options], cell, np.inf).min(axis=1)
@@ -117,33 +120,33 @@ def cheapest_cells(c: KeptPrices, p: DataPlacement, trees: Charges | None) -> li
 
 def cheapest_sets(c: KeptPrices, p: DataPlacement, trees: Charges | None) -> list[float]:
     """Σ over datasets of the cheapest set of replicas within its limits."""
-    datasets, regions = p.stored.shape
-    share = p.size_mb / max(int(p.size_mb.sum()), 1)
-    order = np.argsort(p.read_dataset, kind="stable")
-    start = np.searchsorted(p.read_dataset[order], np.arange(datasets + 1))
+    datasets, regions = p.datasets.stored.shape
+    share = p.datasets.size_mb / max(int(p.datasets.size_mb.sum()), 1)
+    order = np.argsort(p.reads.dataset, kind="stable")
+    start = np.searchsorted(p.reads.dataset[order], np.arange(datasets + 1))
     sums = []
     for first in range(0, datasets, CHUNK):
         last = min(first + CHUNK, datasets)
         rows = order[start[first] : start[last]]
         own = slice(first, last)
-        price = c.weights["storage"] * share[own, None] + p.size_mb[own, None] * c.storage
-        new = c.weights["copy"] * share[own, None] + p.size_mb[own, None] * c.ingress
-        cost = price + np.where(p.stored[own], 0.0, new)
+        price = c.weights["storage"] * share[own, None] + p.datasets.size_mb[own, None] * c.storage
+        new = c.weights["copy"] * share[own, None] + p.datasets.size_mb[own, None] * c.ingress
+        cost = price + np.where(p.datasets.stored[own], 0.0, new)
         for r in range(regions):
-            data = p.read_dataset[rows] - first
+            data = p.reads.dataset[rows] - first
             cost[:, r] -= np.bincount(data, weights=c.read_price(rows, r), minlength=last - first)
         if trees is not None:
             cost += trees.lift[own]
-            data = p.read_dataset[trees.read]
+            data = p.reads.dataset[trees.read]
             mine = np.flatnonzero((data >= first) & (data < last))
             np.add.at(cost, (data[mine] - first, trees.region[mine]), -trees.rise[mine])
-        pinned = p.pinned[own]
+        pinned = p.datasets.pinned[own]
         total = np.where(pinned, cost, 0.0).sum(axis=1)
         count = pinned.sum(axis=1)
         free = np.sort(np.where(pinned | p.closed[own], np.inf, cost), axis=1)
         rank = np.arange(1, regions + 1)[None, :] + count[:, None]
-        must = rank <= p.copies_min[own, None]
-        may = (rank <= p.copies_max[own, None]) & (free < 0)
+        must = rank <= p.datasets.copies_min[own, None]
+        may = (rank <= p.datasets.copies_max[own, None]) & (free < 0)
         total += np.where((must | may) & np.isfinite(free), free, 0.0).sum(axis=1)
         sums.append(float(total.sum()))
     return sums
@@ -158,7 +161,7 @@ def _gpu_prices(
         for t in range(len(p.tiers)):
             mine = np.flatnonzero((kinds == k) & (tiers <= t) & (sizes > 0))
             size = sizes[mine, None].astype(np.float64)
-            supply = p.supply_mgpu[:, k].astype(np.float64)
+            supply = p.regions.supply_mgpu[:, k].astype(np.float64)
             rows = ((c.over[:, k, t], supply, 1.0), (c.worst[:, k, t], supply * floor[k, t], np.maximum(supply, 1.0)))
             for price, limit, unit in rows:
                 total[mine] += size * price[:, 0] / unit
@@ -178,7 +181,7 @@ def constant(c: KeptPrices, p: DataPlacement) -> list[float]:
     """What no decision touches: the limits at their prices, and the peaks that gangs force."""
     floor = bin_packing_peak_bound(p)
     left = np.maximum(c.weights["peak"] * p.tier_weight - c.worst.sum(axis=(0, 3)), 0.0)
-    supply = p.supply_mgpu[:, :, None].astype(np.float64)
+    supply = p.regions.supply_mgpu[:, :, None].astype(np.float64)
     at_floor = supply * floor
     over, worst = c.over[..., 0] * supply, np.zeros_like(at_floor)
     for j in range(c.gang.shape[1]):
@@ -187,15 +190,15 @@ def constant(c: KeptPrices, p: DataPlacement) -> list[float]:
         kept = _rounded(at_floor, d, at_floor % d) / np.maximum(supply, 1.0)
         worst += c.worst[..., j + 1] * (floor - kept)
     limits = (
-        (c.cpu, p.cpu_mcores),
+        (c.cpu, p.regions.cpu_mcores),
         (c.storage, p.usable_storage_mb),
-        (c.ingress, np.where(p.ingress_limited, p.ingress_mb, 0)),
-        (c.quota, p.quota_mcores),
+        (c.ingress, np.where(p.regions.ingress_limited, p.ingress_mb, 0)),
+        (c.quota, p.cpu_quotas.cpu_mcores),
     )
     return [
         -float(over.sum()),
         float(worst.sum()),
-        float((c.under * p.supply_mgpu).sum()),
+        float((c.under * p.regions.supply_mgpu).sum()),
         float((left * floor).sum()),
         *(-float(price @ limit) for price, limit in limits),
     ]

@@ -68,7 +68,7 @@ class KeptTrees:
             ("root", self.root, 0, len(p.datasets) + len(p.workloads)),
             ("region", self.region, 0, len(p.regions)),
             ("limit", self.limit, 0, 2),
-            ("read", self.read, 0, len(p.read_workload)),
+            ("read", self.read, 0, len(p.reads)),
             ("parent", self.parent, -1, position),
         )
         faults = [
@@ -88,7 +88,7 @@ class KeptTrees:
         every.sort()
         if (every[1:] == every[:-1]).any():
             return [("read", "trees, which come to everything once")]
-        divisible = np.concatenate([np.zeros(len(p.datasets), np.bool_), p.splittable])
+        divisible = np.concatenate([np.zeros(len(p.datasets), np.bool_), p.workloads.splittable])
         if divisible[walk.node].any() or divisible[self.root].any():
             return [("read", "indivisible work only")]
         return []
@@ -120,12 +120,12 @@ def charges(trees: KeptTrees, p: DataPlacement, levels: NDArray[Any], step: Floa
         levels: [N, R] price of each read in steps; step: [N] what a step is worth.
         cap: [N] price of a remote read; None where there are none.
     """
-    datasets, regions = p.stored.shape
+    datasets, regions = p.datasets.stored.shape
     walk = _walk(trees, p)
     need = np.zeros((2, datasets + len(p.workloads)))
-    need[0, datasets:] = p.cpu_need_mcores
-    need[1, :datasets], need[1, datasets:] = p.size_mb, p.output_mb
-    limits = np.stack([p.cpu_mcores, p.usable_storage_mb]).astype(np.float64)
+    need[0, datasets:] = p.workloads.cpu_mcores
+    need[1, :datasets], need[1, datasets:] = p.datasets.size_mb, p.workloads.output_mb
+    limits = np.stack([p.regions.cpu_mcores, p.usable_storage_mb]).astype(np.float64)
     below = need[trees.limit[walk.tree], walk.node]
     total = need[trees.limit, trees.root] + np.bincount(walk.tree, weights=below, minlength=len(trees.root))
     for rank in walk.ranks[:0:-1]:
@@ -174,7 +174,7 @@ def _walk(trees: KeptTrees, p: DataPlacement) -> _Walk:
     while len(ranks[-1]):
         now = ranks[-1]
         before = np.where(parent[now] < 0, trees.root[tree[now]], node[parent[now]])
-        work, data = p.read_workload[trees.read[now]], p.read_dataset[trees.read[now]]
+        work, data = p.reads.workload[trees.read[now]], p.reads.dataset[trees.read[now]]
         down[now] = before < datasets
         joined &= bool((np.where(down[now], data, datasets + work) == before).all())
         node[now] = np.where(down[now], datasets + work, data)

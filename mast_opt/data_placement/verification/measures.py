@@ -52,33 +52,33 @@ def totals(group: Ints, amount: Ints, share: Ints | int, groups: int) -> list[in
 def measure(problem: DataPlacement, activity: Activity) -> tuple[dict[str, float], dict[str, float]]:
     """(terms, metrics) as the problem's documentation defines them."""
     p, a = problem, activity
-    sizes = total(p.size_mb)
-    stored = total(np.repeat(p.size_mb, a.place.sum(axis=1)))
-    copied = total(np.repeat(p.size_mb, (a.place & ~p.stored).sum(axis=1)))
-    far = total(p.read_mb_per_day[a.far_read], a.far_share)
+    sizes = total(p.datasets.size_mb)
+    stored = total(np.repeat(p.datasets.size_mb, a.place.sum(axis=1)))
+    copied = total(np.repeat(p.datasets.size_mb, (a.place & ~p.datasets.stored).sum(axis=1)))
+    far = total(p.reads.mb_per_day[a.far_read], a.far_share)
     asked = gpu_demand(p, a)
     refused = SHARE - np.bincount(a.run_workload, a.run_share, len(p.workloads)).astype(np.int64)
     refused = np.maximum(refused, 0)
     terms = {
         **_balance_terms(p, asked),
-        "remote": _ratio(far, SHARE * total(p.read_mb_per_day)),
+        "remote": _ratio(far, SHARE * total(p.reads.mb_per_day)),
         "egress": _egress(p, a),
         "copy": _ratio(copied, sizes),
         "storage": _ratio(stored, sizes),
         "moved_work": _moved(p, a),
         "unserved": _unserved(p, refused),
     }
-    supplied = p.supply_mgpu > 0
+    supplied = p.regions.supply_mgpu > 0
     demand, first = asked[:, :, -1], p.tiers[0] == 0
-    over = np.maximum(demand - SHARE * p.supply_mgpu.astype(object), 0)
+    over = np.maximum(demand - SHARE * p.regions.supply_mgpu.astype(object), 0)
     metrics = {
-        "peak_ratio": _worst(demand[supplied], p.supply_mgpu[supplied]),
-        "peak_ratio_tier0": _worst(asked[:, :, 0][supplied], p.supply_mgpu[supplied]) if first else 0.0,
+        "peak_ratio": _worst(demand[supplied], p.regions.supply_mgpu[supplied]),
+        "peak_ratio_tier0": _worst(asked[:, :, 0][supplied], p.regions.supply_mgpu[supplied]) if first else 0.0,
         "overload_gpus": float(over.sum()) / SHARE / MILLI,
         "stored_tb": stored / MB_PER_TB,
         "copied_tb": copied / MB_PER_TB,
         "remote_tb_per_day": far / SHARE / MB_PER_TB,
-        "non_collocation_rate": len(np.unique(p.read_workload[a.far_read])) / max(len(p.workloads), 1),
+        "non_collocation_rate": len(np.unique(p.reads.workload[a.far_read])) / max(len(p.workloads), 1),
         "storage_overhead": _ratio(stored, sizes) - 1 if sizes else 0.0,
         "unserved_gpus": total(_fewest_mgpu(p), refused) / SHARE / MILLI,
     }
@@ -95,8 +95,8 @@ def gpu_demand(problem: DataPlacement, activity: Activity) -> NDArray[Any]:
     p, a = problem, activity
     shape = (len(p.regions), len(p.gpu_types) + 1, len(p.tiers))
     gpus = np.zeros((len(p.workloads), shape[1]), np.int64)
-    gpus[p.option_workload, p.option_type] = p.option_mgpu
-    group = np.ravel_multi_index((a.run_region, a.run_kind, p.tier[a.run_workload]), shape)
+    gpus[p.options.workload, p.options.gpu_type] = p.options.mgpu
+    group = np.ravel_multi_index((a.run_region, a.run_kind, p.workloads.tier[a.run_workload]), shape)
     asked = totals(group, gpus[a.run_workload, a.run_kind], a.run_share, int(np.prod(shape)))
     return np.cumsum(np.array(asked, object).reshape(shape), axis=2)[:, :-1]
 
@@ -105,7 +105,7 @@ def _balance_terms(problem: DataPlacement, asked: NDArray[Any]) -> dict[str, flo
     """peak, overload and idle; see ``gpu_demand`` for the unit of ``asked``."""
     peak = overload = idle = 0.0
     for k in range(len(problem.gpu_types)):
-        supply = SHARE * problem.supply_mgpu[:, k].astype(object)
+        supply = SHARE * problem.regions.supply_mgpu[:, k].astype(object)
         regions = np.flatnonzero(supply)
         whole = int(supply.sum())
         for p, weight in enumerate(problem.tier_weight.tolist()):
@@ -121,9 +121,9 @@ def _egress(problem: DataPlacement, activity: Activity) -> float:
     p, a = problem, activity
     if p.links is None:
         return 0.0
-    count = len(p.links.source)
-    read = totals(a.far_link, p.read_mb_per_day[a.far_read], a.far_share, count)
-    copied = totals(a.copy_link, p.size_mb[a.copy_dataset], a.copy_share, count)
+    count = len(p.links)
+    read = totals(a.far_link, p.reads.mb_per_day[a.far_read], a.far_share, count)
+    copied = totals(a.copy_link, p.datasets.size_mb[a.copy_dataset], a.copy_share, count)
     daily = [float(r + c / p.days) / SHARE / MB_PER_TB for r, c in zip(read, copied)]
     return float(np.dot(p.links.price_usd_per_tb, daily))
 
@@ -132,10 +132,10 @@ def _moved(problem: DataPlacement, activity: Activity) -> float:
     """The share of GPU demand that runs in a region today and not under the plan."""
     p, a = problem, activity
     regions = len(p.regions)
-    today = p.current_workload * regions + p.current_region
+    today = p.current_runs.workload * regions + p.current_runs.region
     size = len(p.workloads) * regions
     leaves = np.zeros(size, np.int64)
-    np.add.at(leaves, today, p.current_share)
+    np.add.at(leaves, today, p.current_runs.share)
     np.subtract.at(leaves, a.run_workload * regions + a.run_region, a.run_share)
     pairs = np.flatnonzero(leaves > 0)
     return _ratio(total(p.demand_mgpu[pairs // regions], leaves[pairs]), SHARE * total(p.demand_mgpu))
@@ -143,15 +143,15 @@ def _moved(problem: DataPlacement, activity: Activity) -> float:
 
 def _unserved(problem: DataPlacement, refused: Ints) -> float:
     tiers, weights = len(problem.tiers), problem.tier_weight.tolist()
-    lost = totals(problem.tier, problem.demand_mgpu, refused, tiers)
-    asked = totals(problem.tier, problem.demand_mgpu, SHARE, tiers)
+    lost = totals(problem.workloads.tier, problem.demand_mgpu, refused, tiers)
+    asked = totals(problem.workloads.tier, problem.demand_mgpu, SHARE, tiers)
     return _ratio(sum(w * n for w, n in zip(weights, lost)), sum(w * n for w, n in zip(weights, asked)))
 
 
 def _fewest_mgpu(problem: DataPlacement) -> Ints:
     """[W] the smallest number of GPUs that each workload accepts, 0 for CPU-only work."""
     fewest = np.full(len(problem.workloads), np.iinfo(np.int64).max)
-    np.minimum.at(fewest, problem.option_workload, problem.option_mgpu)
+    np.minimum.at(fewest, problem.options.workload, problem.options.mgpu)
     return fewest
 
 

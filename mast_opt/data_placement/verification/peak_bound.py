@@ -21,15 +21,20 @@ def bin_packing_peak_bound(problem: DataPlacement) -> FloatArray:
     floor = np.zeros((len(p.gpu_types), len(p.tiers)))
     if p.may_refuse:
         return floor
-    options = np.bincount(p.option_workload, minlength=len(p.workloads))
-    bound = (options == 1)[p.option_workload] & ~p.splittable[p.option_workload]
+    options = np.bincount(p.options.workload, minlength=len(p.workloads))
+    bound = (options == 1)[p.options.workload] & ~p.workloads.splittable[p.options.workload]
     for k in range(len(p.gpu_types)):
-        supply = p.supply_mgpu[p.supply_mgpu[:, k] > 0, k]
+        supply = p.regions.supply_mgpu[p.regions.supply_mgpu[:, k] > 0, k]
         if not len(supply):
             continue
         for tier in range(len(p.tiers)):
-            mine = bound & (p.option_type == k) & (p.option_mgpu > 0) & (p.tier[p.option_workload] <= tier)
-            floor[k, tier] = _smallest_peak(p.option_mgpu[mine], supply)
+            mine = (
+                bound
+                & (p.options.gpu_type == k)
+                & (p.options.mgpu > 0)
+                & (p.workloads.tier[p.options.workload] <= tier)
+            )
+            floor[k, tier] = _smallest_peak(p.options.mgpu[mine], supply)
     return floor
 
 

@@ -57,27 +57,27 @@ class _Check:
         run = (plan.run_workload, plan.run_region, plan.run_type)
         copy = (plan.copy_dataset, plan.copy_source, plan.copy_target)
         remote = (plan.remote_workload, plan.remote_dataset, plan.remote_source, plan.remote_target)
-        data = (p.datasets, p.regions, p.regions)
+        data = (p.datasets.labels, p.regions.labels, p.regions.labels)
         sound = self.findings.sound
-        self.run = sound(Relation("run", (p.workloads, p.regions, kinds), run, plan.run_share))
+        self.run = sound(Relation("run", (p.workloads.labels, p.regions.labels, kinds), run, plan.run_share))
         self.copy = sound(Relation("copy", data, copy, plan.copy_share))
-        self.remote = sound(Relation("remote", (p.workloads, *data), remote, plan.remote_share))
+        self.remote = sound(Relation("remote", (p.workloads.labels, *data), remote, plan.remote_share))
 
     @cached_property
     def option_fits(self) -> Bools:
         """[O, R] where each option may run: not banned, no other region pinned, the GPU type supplied."""
         p = self.p
-        pins = p.work_pinned.sum(axis=1, keepdims=True)
-        allowed = ~p.work_forbidden & (pins - p.work_pinned == 0)
-        supplied = np.append(p.supply_mgpu > 0, np.ones((len(p.regions), 1), np.bool_), axis=1)
-        fits: Bools = allowed[p.option_workload] & (supplied.T[p.option_type] | (p.option_mgpu == 0)[:, None])
+        pins = p.workloads.pinned.sum(axis=1, keepdims=True)
+        allowed = ~p.workloads.forbidden & (pins - p.workloads.pinned == 0)
+        supplied = np.append(p.regions.supply_mgpu > 0, np.ones((len(p.regions), 1), np.bool_), axis=1)
+        fits: Bools = allowed[p.options.workload] & (supplied.T[p.options.gpu_type] | (p.options.mgpu == 0)[:, None])
         return fits
 
     @cached_property
     def outside(self) -> Bools:
         """[I, R] regions outside the residency of a dataset that has one."""
-        restricted = self.p.residency.any(axis=1, keepdims=True)
-        outside: Bools = restricted & ~self.p.residency
+        restricted = self.p.datasets.residency.any(axis=1, keepdims=True)
+        outside: Bools = restricted & ~self.p.datasets.residency
         return outside
 
     @cached_property
@@ -85,53 +85,53 @@ class _Check:
         """[R, R] position of the link from one region to another, or −1."""
         link = np.full((len(self.p.regions), len(self.p.regions)), -1, np.int64)
         if self.p.links is not None:
-            link[self.p.links.source, self.p.links.target] = np.arange(len(self.p.links.source))
+            link[self.p.links.source, self.p.links.target] = np.arange(len(self.p.links))
         return link
 
     def replicas(self) -> None:
         """place: pins and bans; copies: how many."""
         p, report = self.p, self.findings.report
-        for broken, limit in ((p.pinned & ~self.place, 1), (p.forbidden & self.place, 0)):
+        for broken, limit in ((p.datasets.pinned & ~self.place, 1), (p.datasets.forbidden & self.place, 0)):
             at = np.nonzero(broken)
-            report("place", (p.datasets, p.regions), at, np.ones(len(at[0]), np.int64), limit, "replicas")
+            report("place", (p.datasets.labels, p.regions.labels), at, np.ones(len(at[0]), np.int64), limit, "replicas")
         number, every = self.place.sum(axis=1), (np.arange(len(p.datasets)),)
-        report("copies", (p.datasets,), every, p.copies_min - number, p.copies_min, "replicas")
-        report("copies", (p.datasets,), every, number - p.copies_max, p.copies_max, "replicas")
+        report("copies", (p.datasets.labels,), every, p.datasets.copies_min - number, p.datasets.copies_min, "replicas")
+        report("copies", (p.datasets.labels,), every, number - p.datasets.copies_max, p.datasets.copies_max, "replicas")
 
     def runs(self) -> None:
         """run: only where the work may run, and whole unless splittable; served: all of it."""
         p, run, report = self.p, self.run, self.findings.report
         workload, region, kind = run.at
         option = np.full((len(p.workloads), len(p.gpu_types) + 1), -1, np.int64)
-        option[p.option_workload, p.option_type] = np.arange(len(p.option_workload))
+        option[p.options.workload, p.options.gpu_type] = np.arange(len(p.options))
         chosen = option[workload, kind]
         fits = chosen >= 0
         fits[fits] = self.option_fits[chosen[fits], region[fits]]
         report("run", run.axes, run.at, np.where(fits, 0, run.share), 0, "share")
-        whole = fits & ~p.splittable[workload]
+        whole = fits & ~p.workloads.splittable[workload]
         report("run", run.axes, run.at, np.where(whole, SHARE - run.share, 0), SHARE, "share")
         served = np.zeros(len(p.workloads), np.int64)
         np.add.at(served, workload, run.share)
         off = served - SHARE if p.may_refuse else abs(served - SHARE)
-        report("served", (p.workloads,), (np.arange(len(off)),), off, SHARE, "share")
+        report("served", (p.workloads.labels,), (np.arange(len(off)),), off, SHARE, "share")
 
     def copies(self) -> None:
         """copied: a new replica of what is stored somewhere comes, whole, from regions that hold it today."""
         p, copy, report = self.p, self.copy, self.findings.report
         dataset, source, target = copy.at
-        fits = p.stored[dataset, source] & ~p.stored[dataset, target]
+        fits = p.datasets.stored[dataset, source] & ~p.datasets.stored[dataset, target]
         if p.links is None:
             fits &= self.place[dataset, target]
         else:
-            fits &= (self.link_of[source, target] >= 0) & ~p.forbidden[dataset, target]
+            fits &= (self.link_of[source, target] >= 0) & ~p.datasets.forbidden[dataset, target]
         report("copy", copy.axes, copy.at, np.where(fits, 0, copy.share), 0, "share")
         self.copy = copy.where(fits)
         if p.links is None and not len(copy.share):
             return
         arrived = np.zeros(self.place.shape, np.int64)
         np.add.at(arrived, (dataset[fits], target[fits]), copy.share[fits])
-        new = np.nonzero(self.place & ~p.stored & p.stored.any(axis=1, keepdims=True))
-        report("copied", (p.datasets, p.regions), new, SHARE - arrived[new], SHARE, "share")
+        new = np.nonzero(self.place & ~p.datasets.stored & p.datasets.stored.any(axis=1, keepdims=True))
+        report("copied", (p.datasets.labels, p.regions.labels), new, SHARE - arrived[new], SHARE, "share")
 
     def reads(self) -> None:
         """local: work reads what its region lacks from elsewhere, as far as that is allowed and listed."""
@@ -142,7 +142,7 @@ class _Check:
         if p.links is not None:
             may_run = np.zeros((len(p.workloads), regions), np.bool_)
             option, region = np.nonzero(self.option_fits)
-            may_run[p.option_workload[option], region] = True
+            may_run[p.options.workload[option], region] = True
             fits &= (self.link_of[source, target] >= 0) & may_run[workload, target]
             fits &= ~self._closed_by_other_reads(workload, dataset, target)
         self.findings.report("remote", listed.axes, listed.at, np.where(fits, 0, listed.share), 0, "share")
@@ -154,8 +154,8 @@ class _Check:
         needed, given = np.zeros(len(key), np.int64), np.zeros(len(key), np.int64)
         np.add.at(needed, at[: len(need)], need_share)
         np.add.at(given, at[len(need) :], self.remote.share)
-        axes = (p.workloads, p.datasets, p.regions)
-        where = (p.read_workload[key // regions], p.read_dataset[key // regions], key % regions)
+        axes = (p.workloads.labels, p.datasets.labels, p.regions.labels)
+        where = (p.reads.workload[key // regions], p.reads.dataset[key // regions], key % regions)
         if p.links is not None or not p.remote_reads:
             self.findings.report("local", axes, where, needed - given, given, "share")
         elif len(listed.share):
@@ -170,8 +170,8 @@ class _Check:
         if not self.outside.any():
             return np.zeros(len(workload), np.bool_)
         barred = np.zeros((len(p.workloads), len(p.regions)), np.bool_)
-        read, where = np.nonzero(self.outside[p.read_dataset])
-        barred[p.read_workload[read], where] = True
+        read, where = np.nonzero(self.outside[p.reads.dataset])
+        barred[p.reads.workload[read], where] = True
         barred[self.run.at[0], self.run.at[1]] = False
         closed: Bools = barred[workload, region] & ~self.outside[dataset, region]
         return closed
@@ -184,7 +184,7 @@ class _Check:
         held = self.place.copy()
         held[self.copy.at[0], self.copy.at[2]] = True
         at = np.nonzero(held & self.outside)
-        report("residency", (p.datasets, p.regions), at, np.ones(len(at[0]), np.int64), 0, "replicas")
+        report("residency", (p.datasets.labels, p.regions.labels), at, np.ones(len(at[0]), np.int64), 0, "replicas")
 
         read, region, share = self._reading
         target = self.remote.at[3]
@@ -193,14 +193,21 @@ class _Check:
         )
         most = np.zeros(len(key), np.int64)
         np.maximum.at(most, at_key, np.append(share, self.remote.share))
-        where = (p.read_workload[key // regions], p.read_dataset[key // regions], key % regions)
+        where = (p.reads.workload[key // regions], p.reads.dataset[key // regions], key % regions)
         broken = self.outside[where[1], where[2]]
-        report("residency", (p.workloads, p.datasets, p.regions), where, np.where(broken, most, 0), 0, "share")
+        report(
+            "residency",
+            (p.workloads.labels, p.datasets.labels, p.regions.labels),
+            where,
+            np.where(broken, most, 0),
+            0,
+            "share",
+        )
 
     def _read_of(self, workload: Ints, dataset: Ints) -> Ints:
         """The position of the read of a dataset by a workload, or −1 where there is none."""
         p = self.p
-        known = p.read_workload * len(p.datasets) + p.read_dataset
+        known = p.reads.workload * len(p.datasets) + p.reads.dataset
         order = np.argsort(known)
         wanted = workload * len(p.datasets) + dataset
         at = np.searchsorted(known[order], wanted)
@@ -211,7 +218,7 @@ class _Check:
     def _need(self) -> tuple[Ints, Ints, Ints]:
         """(read, region, share) of every read by work in a region that does not hold the dataset."""
         read, region, share = self._reading
-        far = ~self.place[self.p.read_dataset[read], region]
+        far = ~self.place[self.p.reads.dataset[read], region]
         return read[far], region[far], share[far]
 
     @cached_property
@@ -222,8 +229,8 @@ class _Check:
         pair, at = np.unique(run.at[0] * regions + run.at[1], return_inverse=True)
         share = np.zeros(len(pair), np.int64)
         np.add.at(share, at, run.share)
-        order = np.argsort(p.read_workload, kind="stable")
-        number = np.bincount(p.read_workload, minlength=len(p.workloads))
+        order = np.argsort(p.reads.workload, kind="stable")
+        number = np.bincount(p.reads.workload, minlength=len(p.workloads))
         first = np.cumsum(number) - number
         workload = pair // regions
         count = number[workload]
@@ -238,10 +245,12 @@ class _Check:
         _, dataset, source, _ = self.remote.at
         taken = np.zeros(self.place.shape, np.int64)
         np.add.at(taken, (dataset, source), self.remote.share)
-        readers = np.bincount(p.read_dataset, minlength=len(p.datasets))
+        readers = np.bincount(p.reads.dataset, minlength=len(p.datasets))
         most = SHARE * readers[:, None] * self.place
         at = np.nonzero(taken > most)
-        self.findings.report("sourced", (p.datasets, p.regions), at, taken[at] - most[at], most[at], "share")
+        self.findings.report(
+            "sourced", (p.datasets.labels, p.regions.labels), at, taken[at] - most[at], most[at], "share"
+        )
 
     def capacities(self) -> None:
         """storage, cpu, quota, ingress."""
@@ -249,38 +258,54 @@ class _Check:
         compare, regions = self.findings.compare, len(self.p.regions)
         every = (np.arange(regions),)
         dataset, holder = np.nonzero(self.place)
-        replicas = totals(holder, p.size_mb[dataset], SHARE, regions)
-        outputs = totals(region, p.output_mb[workload], share, regions)
+        replicas = totals(holder, p.datasets.size_mb[dataset], SHARE, regions)
+        outputs = totals(region, p.workloads.output_mb[workload], share, regions)
         stored = [here + there for here, there in zip(replicas, outputs)]
-        usable = [have * (1000 - keep) // 1000 for have, keep in zip(p.storage_mb.tolist(), p.headroom_milli.tolist())]
-        compare("storage", (p.regions,), every, stored, _thousandths(usable), "MB")
+        usable = [
+            have * (1000 - keep) // 1000
+            for have, keep in zip(p.regions.storage_mb.tolist(), p.regions.headroom_milli.tolist())
+        ]
+        compare("storage", (p.regions.labels,), every, stored, _thousandths(usable), "MB")
 
-        cores = totals(region, p.cpu_need_mcores[workload], share, regions)
-        compare("cpu", (p.regions,), every, cores, _thousandths(p.cpu_mcores.tolist()), "millicores")
+        cores = totals(region, p.workloads.cpu_mcores[workload], share, regions)
+        compare("cpu", (p.regions.labels,), every, cores, _thousandths(p.regions.cpu_mcores.tolist()), "millicores")
 
         apps = len(p.apps)
-        by_app = totals(region * apps + p.app[workload], p.cpu_need_mcores[workload], share, regions * apps)
-        used = [by_app[at] for at in (p.quota_region * apps + p.quota_app).tolist()]
-        quotas = (p.quota_region, p.quota_app)
-        compare("quota", (p.regions, p.apps), quotas, used, _thousandths(p.quota_mcores.tolist()), "millicores")
+        by_app = totals(
+            region * apps + p.workloads.app[workload], p.workloads.cpu_mcores[workload], share, regions * apps
+        )
+        used = [by_app[at] for at in (p.cpu_quotas.region * apps + p.cpu_quotas.app).tolist()]
+        quotas = (p.cpu_quotas.region, p.cpu_quotas.app)
+        compare(
+            "quota",
+            (p.regions.labels, p.apps),
+            quotas,
+            used,
+            _thousandths(p.cpu_quotas.cpu_mcores.tolist()),
+            "millicores",
+        )
 
-        new = ~p.stored[dataset, holder]
-        copied = totals(holder[new], p.size_mb[dataset[new]], SHARE, regions)
-        limited = np.flatnonzero(p.ingress_limited)
-        most = [int(rate * p.days) for rate in p.ingress_mb_per_day[limited].tolist()]
-        compare("ingress", (p.regions,), (limited,), [copied[r] for r in limited.tolist()], _thousandths(most), "MB")
+        new = ~p.datasets.stored[dataset, holder]
+        copied = totals(holder[new], p.datasets.size_mb[dataset[new]], SHARE, regions)
+        limited = np.flatnonzero(p.regions.ingress_limited)
+        most = [int(rate * p.days) for rate in p.regions.ingress_mb_per_day[limited].tolist()]
+        compare(
+            "ingress", (p.regions.labels,), (limited,), [copied[r] for r in limited.tolist()], _thousandths(most), "MB"
+        )
 
     def link_loads(self) -> None:
         """link: what is read and copied over a link in ``days``."""
         p, a = self.p, self.activity
         if p.links is None:
             return
-        count = len(p.links.source)
-        read = totals(a.far_link, p.read_mb_per_day[a.far_read], a.far_share, count)
-        copied = totals(a.copy_link, p.size_mb[a.copy_dataset], a.copy_share, count)
+        count = len(p.links)
+        read = totals(a.far_link, p.reads.mb_per_day[a.far_read], a.far_share, count)
+        copied = totals(a.copy_link, p.datasets.size_mb[a.copy_dataset], a.copy_share, count)
         load = [daily * p.days + once for daily, once in zip(read, copied)]
         most = [SHARE * capacity * p.days for capacity in p.links.capacity_mb_per_day.tolist()]
-        self.findings.compare("link", (p.regions, p.regions), (p.links.source, p.links.target), load, most, "MB")
+        self.findings.compare(
+            "link", (p.regions.labels, p.regions.labels), (p.links.source, p.links.target), load, most, "MB"
+        )
 
     @cached_property
     def activity(self) -> Activity:

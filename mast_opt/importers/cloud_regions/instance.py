@@ -124,32 +124,32 @@ def _assemble(
     cpu_only = work.gpus == 0
     runs_in = _possible_today(work, supply)
     running, cpu_mcores = near_home(rng, work.cpu_mcores, home[work.group], cpu_mcores, runs_in)
-    return plain(
-        name=settings.name,
-        provenance=_provenance(settings, regions, work, supply),
-        regions=regions.names,
-        gpu_types=models,
-        datasets=data.names,
-        workloads=work.names,
-        apps=work.groups,
-        app=work.group,
-        work_tier=work.tier,
-        storage_mb=storage,
-        cpu_mcores=cpu_mcores,
-        supply_mgpu=supply * draws.GPU,
-        size_mb=data.size_mb,
-        stored=np.equal.outer(stored_in, np.arange(count)),
-        cpu_need_mcores=work.cpu_mcores,
+    columns = {
+        "name": settings.name,
+        "provenance": _provenance(settings, regions, work, supply),
+        "regions.labels": regions.names,
+        "gpu_types": models,
+        "datasets.labels": data.names,
+        "workloads.labels": work.names,
+        "apps": work.groups,
+        "workloads.app": work.group,
+        "regions.storage_mb": storage,
+        "regions.cpu_mcores": cpu_mcores,
+        "regions.supply_mgpu": supply * draws.GPU,
+        "datasets.size_mb": data.size_mb,
+        "datasets.stored": np.equal.outer(stored_in, np.arange(count)),
+        "workloads.cpu_mcores": work.cpu_mcores,
         **_options(work),
-        read_workload=data.read_workload,
-        read_dataset=data.read_dataset,
-        read_mb_per_day=data.read_mb_per_day,
-        current_workload=np.arange(len(work.names)),
-        current_region=running,
-        current_type=np.where(cpu_only, len(models), (work.accepts * supply[running]).argmax(axis=1)),
-        current_share=np.full(len(work.names), SHARE),
+        "reads.workload": data.read_workload,
+        "reads.dataset": data.read_dataset,
+        "reads.mb_per_day": data.read_mb_per_day,
+        "current_runs.workload": np.arange(len(work.names)),
+        "current_runs.region": running,
+        "current_runs.gpu_type": np.where(cpu_only, len(models), (work.accepts * supply[running]).argmax(axis=1)),
+        "current_runs.share": np.full(len(work.names), SHARE),
         **(_network(regions, settings) if settings.machines else {}),
-    )
+    }
+    return plain(work_tier=work.tier, columns=columns)
 
 
 def _possible_today(work: CloudWork, supply: Ints) -> Bools:
@@ -162,7 +162,7 @@ def _possible_today(work: CloudWork, supply: Ints) -> Bools:
 
 def _options(work: CloudWork) -> dict[str, Any]:
     workload, kind = np.nonzero(np.column_stack([work.accepts, work.gpus == 0]))
-    return {"option_workload": workload, "option_type": kind, "option_mgpu": work.gpus[workload] * draws.GPU}
+    return {"options.workload": workload, "options.gpu_type": kind, "options.mgpu": work.gpus[workload] * draws.GPU}
 
 
 def _network(regions: CloudRegions, settings: Settings) -> dict[str, Any]:

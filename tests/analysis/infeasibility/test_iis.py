@@ -89,26 +89,27 @@ def test_pins_are_told_with_the_storage_that_they_fill() -> None:
     assert {repair.changes for repair in answer.repairs[1:]} == dropped
     assert all(repair.cheapest for repair in answer.repairs)
     assert answer.repairs[0].price == pytest.approx(2 / 7)
-    assert int(answer.repairs[0].problem.storage_mb[0]) == 7 * TB
+    assert int(answer.repairs[0].problem.regions.storage_mb[0]) == 7 * TB
 
 
 def test_what_is_not_in_the_way_is_not_told() -> None:
     """A third, small pin fits next to either of the two."""
-    crowded = replace(PINS, size_mb=PINS.size_mb + ints(0, 2 * TB))
+    crowded = PINS.with_columns({"datasets.size_mb": PINS.datasets.size_mb + ints(0, 2 * TB)})
     answer = mast_opt.explain(crowded)
     assert answer.conflict == ("storage of vault (5 TB) with dataset audit pinned there (6 TB)",)
 
 
 def test_packing_is_only_seen_by_solving() -> None:
     """Three workloads of six cores in two regions of ten: the linear relaxation fits, whole workloads do not."""
-    six = replace(
-        FREE,
-        cpu_mcores=ints(10_000, 10_000, 0),
-        cpu_need_mcores=ints(6000, 6000, 6000),
-        splittable=np.zeros(3, np.bool_),
-        work_pinned=np.zeros((3, 3), np.bool_),
-        work_forbidden=np.zeros((3, 3), np.bool_),
-        supply_mgpu=ints((8, 8), (8, 16), (0, 8)) * 1000,
+    six = FREE.with_columns(
+        {
+            "regions.cpu_mcores": ints(10_000, 10_000, 0),
+            "regions.supply_mgpu": ints((8, 8), (8, 16), (0, 8)) * 1000,
+            "workloads.cpu_mcores": ints(6000, 6000, 6000),
+            "workloads.splittable": np.zeros(3, np.bool_),
+            "workloads.pinned": np.zeros((3, 3), np.bool_),
+            "workloads.forbidden": np.zeros((3, 3), np.bool_),
+        }
     )
     assert not conflicts(six)
     answer = mast_opt.explain(six)
@@ -123,7 +124,7 @@ def test_packing_is_only_seen_by_solving() -> None:
 
 
 def test_one_core_is_no_cores() -> None:
-    one = replace(FREE, cpu_mcores=ints(500, 0, 0), cpu_need_mcores=ints(1000, 500, 0))
+    one = FREE.with_columns({"regions.cpu_mcores": ints(500, 0, 0), "workloads.cpu_mcores": ints(1000, 500, 0)})
     words = [change for repair in mast_opt.explain(one, alternatives=1).repairs for change in repair.changes]
     assert any(change.endswith("by 1 core") for change in words), words
     assert quantity(2, "cores") == "2 cores"
@@ -139,7 +140,13 @@ def test_prices_choose_the_repair() -> None:
 
 def test_several_changes_make_one_repair() -> None:
     """Two regions are too small for their pins, independently."""
-    tight = replace(FREE, pinned=grid((0, A), (1, B)), storage_mb=ints(3, 4, 100) * TB, headroom_milli=ints(0, 0, 0))
+    tight = FREE.with_columns(
+        {
+            "datasets.pinned": grid((0, A), (1, B)),
+            "regions.storage_mb": ints(3, 4, 100) * TB,
+            "regions.headroom_milli": ints(0, 0, 0),
+        }
+    )
     answer = mast_opt.explain(tight, alternatives=1)
     check_conflict(tight, answer)
     assert len(answer.conflict) == 1
@@ -150,25 +157,34 @@ def test_several_changes_make_one_repair() -> None:
 def test_advice_on_storage_is_in_terms_of_the_table() -> None:
     """Half of vault is kept free, so 2 TB that are missing are 4 TB to buy."""
     pinned = grid((0, A), (1, A))  # 10 TB
-    vault = replace(FREE, pinned=pinned, storage_mb=ints(16, 100, 100) * TB, headroom_milli=ints(500, 0, 0))
+    vault = FREE.with_columns(
+        {
+            "datasets.pinned": pinned,
+            "regions.storage_mb": ints(16, 100, 100) * TB,
+            "regions.headroom_milli": ints(500, 0, 0),
+        }
+    )
     answer = mast_opt.explain(vault, prices={"pin": float("inf")}, alternatives=1)
     assert "usable storage of a (8 TB)" in answer.conflict[0]
     assert answer.repairs[0].changes == ("raise storage of a by 4 TB",)
-    assert int(answer.repairs[0].problem.storage_mb[A]) == 20 * TB
+    assert int(answer.repairs[0].problem.regions.storage_mb[A]) == 20 * TB
     check_repairs(vault, answer)
 
 
 def test_a_workload_whose_region_lacks_its_gpus() -> None:
     """train accepts h100 and a100; c has a100 only once it is supplied."""
-    nowhere = replace(
-        FREE, work_forbidden=grid((TRAIN, A), (TRAIN, B)), supply_mgpu=ints((8, 0), (8, 16), (0, 0)) * 1000
+    nowhere = FREE.with_columns(
+        {
+            "workloads.forbidden": grid((TRAIN, A), (TRAIN, B)),
+            "regions.supply_mgpu": ints((8, 0), (8, 16), (0, 0)) * 1000,
+        }
     )
-    nowhere = replace(nowhere, work_pinned=np.zeros((3, 3), np.bool_))
+    nowhere = replace(nowhere, workloads=replace(nowhere.workloads, pinned=np.zeros((3, 3), np.bool_)))
     answer = mast_opt.explain(nowhere, prices={"served": float("inf")}, alternatives=6)
     check_conflict(nowhere, answer)
     assert any("supply" in change for repair in answer.repairs for change in repair.changes)
     check_repairs(nowhere, answer)
-    assert int(nowhere.supply_mgpu[C].sum()) == 0
+    assert int(nowhere.regions.supply_mgpu[C].sum()) == 0
 
 
 def test_a_feasible_instance_has_nothing_to_explain() -> None:

@@ -25,8 +25,8 @@ from mast_opt.report.terminal.analysis import show_explanation
 def short() -> DataPlacement:
     """Sixty datasets, and storage for nine tenths of one copy of each."""
     problem: DataPlacement = mast_opt.generate("data-placement", seed=2, datasets=60, workloads=12, regions=4)
-    share = 0.9 * int(problem.size_mb.sum()) / int(problem.usable_storage_mb.sum())
-    return replace(problem, storage_mb=frozen((problem.storage_mb * share).astype(np.int64)))
+    share = 0.9 * int(problem.datasets.size_mb.sum()) / int(problem.usable_storage_mb.sum())
+    return problem.with_columns({"regions.storage_mb": frozen((problem.regions.storage_mb * share).astype(np.int64))})
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +38,7 @@ def test_the_heaviest_datasets_conflict_with_all_storage(short: DataPlacement, a
     assert answer.limits is not None
     assert set(answer.limits) == {"storage", "copies_min"}
     assert len(answer.limits["storage"]) == 4
-    held = short.size_mb[list(answer.limits["copies_min"])]
+    held = short.datasets.size_mb[list(answer.limits["copies_min"])]
     assert len(held) > ROUNDS
     assert held.sum() > short.usable_storage_mb.sum()
     assert any(f", together {short.usable_storage_mb.sum() / 1e6:.12g} TB" in words for words in answer.conflict)
@@ -64,7 +64,7 @@ def test_a_rotated_plan_keeps_all_limits_but_the_other(short: DataPlacement) -> 
     kept = np.zeros(elastic.count, np.bool_)
     sorts = {one.name: int(first) for one, first in zip(elastic.relief.limits, elastic.first, strict=True)}
     storage, copies = sorts["storage"], sorts["copies_min"]
-    light, heavy = (copies + int(at) for at in np.argsort(short.size_mb)[[0, -1]])
+    light, heavy = (copies + int(at) for at in np.argsort(short.datasets.size_mb)[[0, -1]])
     kept[[*range(storage, storage + 4), light, heavy]] = True
     x = np.zeros(len(elastic.relief.mip.cost))
     for i in (light - copies, heavy - copies):  # both in the first region: all limits are kept
@@ -72,6 +72,6 @@ def test_a_rotated_plan_keeps_all_limits_but_the_other(short: DataPlacement) -> 
         x[block.ids[i, 0]] = 1.0
     x[block.ids[heavy - copies, 0]] = 0.0  # now the heavy one is nowhere
     assert rotation.without(light, x, heavy, kept)
-    tight = replace(short, storage_mb=frozen(np.zeros_like(short.storage_mb)))
+    tight = replace(short, regions=replace(short.regions, storage_mb=frozen(np.zeros_like(short.regions.storage_mb))))
     none = Elastic(relief(tight))
     assert not ModelRotation(none, backend, params).without(light, np.zeros(len(x)), heavy, kept)

@@ -37,25 +37,25 @@ def test_a_feasible_instance_has_none(problem: DataPlacement) -> None:
 
 CASES: dict[str, tuple[DataPlacement, str, tuple[str, ...], str]] = {
     "copies over the maximum": (
-        replace(FREE, copies_min=ints(3, 1, 1)),
+        replace(FREE, datasets=replace(FREE.datasets, copies_min=ints(3, 1, 1))),
         "copies",
         ("logs",),
         "dataset logs needs at least 3 copies but may have at most 2",
     ),
     "pins over the maximum": (
-        replace(FREE, pinned=grid((VIDEO, A), (VIDEO, C)), copies_max=ints(3, 3, 1)),
+        replace(FREE, datasets=replace(FREE.datasets, pinned=grid((VIDEO, A), (VIDEO, C)), copies_max=ints(3, 3, 1))),
         "copies",
         ("video",),
         "dataset video is pinned to 2 regions but may have at most 1 copy",
     ),
     "copies over the regions allowed": (
-        replace(FREE, copies_min=ints(1, 1, 2), forbidden=grid((VIDEO, A), (VIDEO, B))),
+        FREE.with_columns({"datasets.copies_min": ints(1, 1, 2), "datasets.forbidden": grid((VIDEO, A), (VIDEO, B))}),
         "copies",
         ("video",),
         "dataset video needs 2 copies but is forbidden in all regions but 1",
     ),
     "copies over the regions with room": (
-        replace(FREE, copies_min=ints(1, 1, 3)),
+        replace(FREE, datasets=replace(FREE.datasets, copies_min=ints(1, 1, 3))),
         "copies",
         ("video",),
         (
@@ -64,7 +64,7 @@ CASES: dict[str, tuple[DataPlacement, str, tuple[str, ...], str]] = {
         ),
     ),
     "storage next to pins": (
-        replace(FREE, storage_mb=ints(8, 16, 8) * TB),
+        replace(FREE, regions=replace(FREE.regions, storage_mb=ints(8, 16, 8) * TB)),
         "copies",
         ("video",),
         (
@@ -73,43 +73,48 @@ CASES: dict[str, tuple[DataPlacement, str, tuple[str, ...], str]] = {
         ),
     ),
     "pinned and forbidden": (
-        replace(FREE, forbidden=grid((IMAGES, B))),
+        replace(FREE, datasets=replace(FREE.datasets, forbidden=grid((IMAGES, B)))),
         "place",
         ("images", "b"),
         "dataset images is both pinned to and forbidden in b",
     ),
     "a pin that no link reaches": (
-        replace(PROBLEM, pinned=grid((LOGS, C)), forbidden=grid(), days=Fraction(3)),
+        PROBLEM.with_columns({"datasets.pinned": grid((LOGS, C)), "datasets.forbidden": grid(), "days": Fraction(3)}),
         "place",
         ("logs", "c"),
         "dataset logs (4 TB) is pinned to c, but no links from the regions that hold it carry that much in 3 days",
     ),
     "pins over storage": (
-        replace(FREE, pinned=grid((IMAGES, B), (VIDEO, B), (LOGS, B)), ingress_limited=np.zeros(3, np.bool_)),
+        FREE.with_columns(
+            {
+                "datasets.pinned": grid((IMAGES, B), (VIDEO, B), (LOGS, B)),
+                "regions.ingress_limited": np.zeros(3, np.bool_),
+            }
+        ),
         "storage",
         ("b",),
         "datasets pinned to b need 19 TB but it has 18 TB usable storage",
     ),
     "pins over ingress": (
-        replace(FREE, pinned=grid((VIDEO, B))),
+        replace(FREE, datasets=replace(FREE.datasets, pinned=grid((VIDEO, B)))),
         "ingress",
         ("b",),
         "datasets pinned to b that it does not hold yet are 9 TB but its ingress takes 4 TB in 1 day",
     ),
     "work that is banned everywhere": (
-        replace(FREE, work_forbidden=grid((VIEW, C))),
+        replace(FREE, workloads=replace(FREE.workloads, forbidden=grid((VIEW, C)))),
         "served",
         ("view",),
         "workload view can run in none of 3 regions: 3 closed by workload_rules",
     ),
     "a type that is not there": (
-        replace(FREE, supply_mgpu=ints((8, 0), (8, 16), (0, 0)) * 1000),
+        replace(FREE, regions=replace(FREE.regions, supply_mgpu=ints((8, 0), (8, 16), (0, 0)) * 1000)),
         "served",
         ("view",),
         "workload view can run in none of 3 regions: 2 closed by workload_rules, 1 without its GPU types (a100)",
     ),
     "too many cores": (
-        replace(FREE, cpu_need_mcores=ints(10, 50, 101) * 1000),
+        replace(FREE, workloads=replace(FREE.workloads, cpu_mcores=ints(10, 50, 101) * 1000)),
         "served",
         ("view",),
         (
@@ -118,13 +123,13 @@ CASES: dict[str, tuple[DataPlacement, str, tuple[str, ...], str]] = {
         ),
     ),
     "too many cores in parts": (
-        replace(FREE, cpu_need_mcores=ints(10, 250, 5) * 1000, work_forbidden=grid((ETL, A))),
+        replace(FREE, workloads=replace(FREE.workloads, cpu_mcores=ints(10, 250, 5) * 1000, forbidden=grid((ETL, A)))),
         "served",
         ("etl",),
         "workload etl needs 250 cores but may use 200 cores in all regions where it may run",
     ),
     "data that may not be near": (
-        replace(FREE, remote_reads=False, forbidden=grid((VIDEO, C))),
+        replace(FREE, remote_reads=False, datasets=replace(FREE.datasets, forbidden=grid((VIDEO, C)))),
         "served",
         ("view",),
         (
@@ -133,24 +138,27 @@ CASES: dict[str, tuple[DataPlacement, str, tuple[str, ...], str]] = {
         ),
     ),
     "work in one region over its cores": (
-        replace(FREE, cpu_need_mcores=ints(10, 60, 50) * 1000, work_pinned=grid((VIEW, C), (ETL, C))),
+        FREE.with_columns(
+            {"workloads.cpu_mcores": ints(10, 60, 50) * 1000, "workloads.pinned": grid((VIEW, C), (ETL, C))}
+        ),
         "cpu",
         ("c",),
         "work that can run only in c needs 110 cores but it has 100 cores",
     ),
     "work in one region over its quota": (
-        replace(
-            FREE,
-            app=ints(0, 0, 1),
-            cpu_need_mcores=ints(8, 5, 5) * 1000,
-            work_pinned=grid((TRAIN, B), (ETL, B)),
+        FREE.with_columns(
+            {
+                "workloads.app": ints(0, 0, 1),
+                "workloads.cpu_mcores": ints(8, 5, 5) * 1000,
+                "workloads.pinned": grid((TRAIN, B), (ETL, B)),
+            }
         ),
         "quota",
         ("b", "ads"),
         "work of ads that can run only in b needs 13 cores but its quota there is 10 cores",
     ),
     "outputs next to pins": (
-        replace(FREE, pinned=grid((VIDEO, C)), output_mb=ints(0, 0, 12 * TB)),
+        FREE.with_columns({"datasets.pinned": grid((VIDEO, C)), "workloads.output_mb": ints(0, 0, 12 * TB)}),
         "storage",
         ("c",),
         (
@@ -159,38 +167,44 @@ CASES: dict[str, tuple[DataPlacement, str, tuple[str, ...], str]] = {
         ),
     ),
     "more cores than there are": (
-        replace(
-            FREE,
-            cpu_need_mcores=ints(100, 100, 100) * 1000,
-            cpu_mcores=ints(100, 100, 99) * 1000,
-            quota_mcores=ints(TB),
+        FREE.with_columns(
+            {
+                "workloads.cpu_mcores": ints(100, 100, 100) * 1000,
+                "regions.cpu_mcores": ints(100, 100, 99) * 1000,
+                "cpu_quotas.cpu_mcores": ints(TB),
+            }
         ),
         "cpu",
         (),
         "all work needs 300 cores but all regions have 299 cores",
     ),
     "more than all quotas": (
-        replace(
-            FREE,
-            app=ints(0, 0, 1),
-            cpu_need_mcores=ints(10, 10, 5) * 1000,
-            quota_region=ints(A, B, C),
-            quota_app=ints(0, 0, 0),
-            quota_mcores=ints(1, 10, 8) * 1000,
+        FREE.with_columns(
+            {
+                "workloads.app": ints(0, 0, 1),
+                "workloads.cpu_mcores": ints(10, 10, 5) * 1000,
+                "cpu_quotas.region": ints(A, B, C),
+                "cpu_quotas.app": ints(0, 0, 0),
+                "cpu_quotas.cpu_mcores": ints(1, 10, 8) * 1000,
+            }
         ),
         "quota",
         ("ads",),
         "work of ads needs 20 cores but may use 19 cores in all regions together",
     ),
     "more data than storage": (
-        replace(FREE, storage_mb=ints(9, 6, 5) * TB, headroom_milli=ints(0, 0, 0)),
+        replace(FREE, regions=replace(FREE.regions, storage_mb=ints(9, 6, 5) * TB, headroom_milli=ints(0, 0, 0))),
         "storage",
         (),
         "the fewest copies allowed and all outputs need 20.000001 TB but all regions have 20 TB",
     ),
     "more copies than ingress": (
-        replace(
-            FREE, ingress_limited=np.ones(3, np.bool_), ingress_mb_per_day=ints(4, 2, 9) * TB, copies_min=ints(2, 2, 1)
+        FREE.with_columns(
+            {
+                "regions.ingress_limited": np.ones(3, np.bool_),
+                "regions.ingress_mb_per_day": ints(4, 2, 9) * TB,
+                "datasets.copies_min": ints(2, 2, 1),
+            }
         ),
         "ingress",
         (),
@@ -198,7 +212,7 @@ CASES: dict[str, tuple[DataPlacement, str, tuple[str, ...], str]] = {
     ),
 }
 CASES["more data than storage"] = (
-    replace(CASES["more data than storage"][0], output_mb=ints(0, 1, TB)),
+    CASES["more data than storage"][0].with_columns({"workloads.output_mb": ints(0, 1, TB)}),
     *CASES["more data than storage"][1:],
 )
 
@@ -218,7 +232,7 @@ def test_what_work_needs_is_no_conflict_where_it_may_be_refused() -> None:
 
 def test_links_must_reach_a_region() -> None:
     one_way = Links(ints(B), ints(A), ints(10 * TB), np.zeros(1))
-    problem = replace(PROBLEM, links=one_way, copies_min=ints(2, 1, 1))
+    problem = replace(PROBLEM, links=one_way, datasets=replace(PROBLEM.datasets, copies_min=ints(2, 1, 1)))
     (conflict,) = (found for found in conflicts(problem) if found.index == ("logs",))
     assert str(conflict) == (
         "dataset logs (4 TB) needs 2 copies but only 1 of 2 regions that allow it can hold it: "
@@ -228,6 +242,6 @@ def test_links_must_reach_a_region() -> None:
 
 def test_ingress_over_so_many_days_that_64_bits_do_not_hold_it_is_no_limit() -> None:
     problem = replace(PROBLEM, days=Fraction(10**15))
-    assert problem.ingress_mb[problem.ingress_limited].tolist() == [np.iinfo(np.int64).max]
+    assert problem.ingress_mb[problem.regions.ingress_limited].tolist() == [np.iinfo(np.int64).max]
     assert not conflicts(problem)
     assert mast_opt.verify(problem, PLAN).ok

@@ -43,18 +43,18 @@ def follows_from_served(name: str, p: DataPlacement, plan: Plan) -> bool:
     """Rows and bounds that break only because more than all of a workload is served; the verifier names that alone."""
     if name.startswith("local["):
         _, dataset, region = name[len("local[") : -1].split(",")
-        return bool(plan.place[p.datasets.index(dataset), p.regions.index(region)])
+        return bool(plan.place[p.datasets.labels.index(dataset), p.regions.labels.index(region)])
     return name.startswith(("unserved", "remote["))
 
 
 def named_by_rule(broken: set[str], p: DataPlacement, plan: Plan) -> set[str]:
     """``place`` above its bound is named after each rule that sets the bound: ``place`` itself, ``residency``."""
-    homes = p.residency.any(axis=1, keepdims=True)
-    away = np.asarray(plan.place & homes & ~p.residency, np.bool_)
+    homes = p.datasets.residency.any(axis=1, keepdims=True)
+    away = np.asarray(plan.place & homes & ~p.datasets.residency, np.bool_)
     for i, r in np.argwhere(away):
-        index = f"[{p.datasets[i]},{p.regions[r]}]"
+        index = f"[{p.datasets.labels[i]},{p.regions.labels[r]}]"
         assert f"place{index}" in broken
-        broken = broken - (set() if p.forbidden[i, r] else {f"place{index}"}) | {f"residency{index}"}
+        broken = broken - (set() if p.datasets.forbidden[i, r] else {f"place{index}"}) | {f"residency{index}"}
     return broken
 
 
@@ -62,9 +62,9 @@ def fractional_runs(p: DataPlacement, plan: Plan) -> set[str]:
     kinds = (*p.gpu_types, "none")
     rows = zip(plan.run_workload.tolist(), plan.run_region.tolist(), plan.run_type.tolist(), plan.run_share.tolist())
     return {
-        f"run[{p.workloads[w]},{p.regions[r]},{kinds[k]}]"
+        f"run[{p.workloads.labels[w]},{p.regions.labels[r]},{kinds[k]}]"
         for w, r, k, share in rows
-        if share < 1000 and not p.splittable[w]
+        if share < 1000 and not p.workloads.splittable[w]
     }
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -101,44 +100,45 @@ def exchanges(draw: st.DrawFn) -> tuple[DataPlacement, Plan]:
         )
         far = np.array(distant, np.int64).reshape(-1, 5).T
     who, what = np.nonzero(reads)
-    problem = replace(
-        two_regions()[0],
-        regions=tuple(f"r{r}" for r in range(R)),
-        datasets=tuple(f"d{i}" for i in range(D)),
-        workloads=tuple(f"w{w}" for w in range(W)),
-        storage_mb=room(output, size),
-        headroom_milli=np.zeros(R, np.int64),
-        cpu_mcores=room(cores, 0),
-        ingress_mb_per_day=number(1, 3, R),
-        ingress_limited=np.array([draw(st.integers(0, 2)) == 0 for _ in range(R)]),
-        supply_mgpu=number(1, 6, R)[:, None],
-        size_mb=size,
-        copies_min=np.minimum(number(1, 2, D), place.sum(axis=1)),
-        copies_max=np.full(D, R),
-        stored=stored,
-        pinned=np.zeros_like(stored),
-        forbidden=np.zeros_like(stored),
-        residency=residency,
-        tier=np.zeros(W, np.int64),
-        cpu_need_mcores=cores,
-        app=np.zeros(W, np.int64),
-        splittable=splittable,
-        output_mb=output,
-        work_pinned=np.zeros((W, R), np.bool_),
-        work_forbidden=np.zeros((W, R), np.bool_),
-        option_workload=np.arange(W),
-        option_type=np.zeros(W, np.int64),
-        option_mgpu=gpus,
-        read_workload=who,
-        read_dataset=what,
-        read_mb_per_day=np.ones(len(who), np.int64),
-        current_workload=before[0],
-        current_region=before[1],
-        current_type=before[2],
-        current_share=before[3],
-        links=links,
-        remote_reads=remote,
-        days=Fraction(100),
+    problem = two_regions()[0].with_columns(
+        {
+            "regions.labels": tuple(f"r{r}" for r in range(R)),
+            "datasets.labels": tuple(f"d{i}" for i in range(D)),
+            "workloads.labels": tuple(f"w{w}" for w in range(W)),
+            "regions.storage_mb": room(output, size),
+            "regions.headroom_milli": np.zeros(R, np.int64),
+            "regions.cpu_mcores": room(cores, 0),
+            "regions.ingress_mb_per_day": number(1, 3, R),
+            "regions.ingress_limited": np.array([draw(st.integers(0, 2)) == 0 for _ in range(R)]),
+            "regions.supply_mgpu": number(1, 6, R)[:, None],
+            "datasets.size_mb": size,
+            "datasets.copies_min": np.minimum(number(1, 2, D), place.sum(axis=1)),
+            "datasets.copies_max": np.full(D, R),
+            "datasets.stored": stored,
+            "datasets.pinned": np.zeros_like(stored),
+            "datasets.forbidden": np.zeros_like(stored),
+            "datasets.residency": residency,
+            "workloads.tier": np.zeros(W, np.int64),
+            "workloads.cpu_mcores": cores,
+            "workloads.app": np.zeros(W, np.int64),
+            "workloads.splittable": splittable,
+            "workloads.output_mb": output,
+            "workloads.pinned": np.zeros((W, R), np.bool_),
+            "workloads.forbidden": np.zeros((W, R), np.bool_),
+            "options.workload": np.arange(W),
+            "options.gpu_type": np.zeros(W, np.int64),
+            "options.mgpu": gpus,
+            "reads.workload": who,
+            "reads.dataset": what,
+            "reads.mb_per_day": np.ones(len(who), np.int64),
+            "current_runs.workload": before[0],
+            "current_runs.region": before[1],
+            "current_runs.gpu_type": before[2],
+            "current_runs.share": before[3],
+            "links": links,
+            "remote_reads": remote,
+            "days": Fraction(100),
+        }
     )
     rows = np.array([(i, q, r, 1000) for i, q, r in copies], np.int64).reshape(-1, 4).T if links is not None else None
     flows = [np.zeros(0, np.int64)] * 9 if rows is None or far is None else [*rows, *far]

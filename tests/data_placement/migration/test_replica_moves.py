@@ -28,45 +28,46 @@ def shelf(sizes: list[int], room: list[int], stored: np.ndarray, links: Links | 
     """Datasets and nothing that reads them; sizes and room in MB."""
     regions = tuple("abcdef"[: len(room)])
     nobody = np.zeros((3, len(regions)), np.bool_)
-    return replace(
-        PROBLEM,
-        regions=regions,
-        datasets=tuple(f"d{i}" for i in range(len(sizes))),
-        storage_mb=ints(*room),
-        headroom_milli=np.zeros(len(room), np.int64),
-        cpu_mcores=np.full(len(room), 10**6),
-        ingress_mb_per_day=np.zeros(len(room), np.int64),
-        ingress_limited=np.zeros(len(room), np.bool_),
-        supply_mgpu=np.zeros((len(room), 2), np.int64),
-        size_mb=ints(*sizes),
-        copies_min=np.zeros(len(sizes), np.int64),
-        copies_max=np.full(len(sizes), len(room)),
-        stored=stored,
-        pinned=np.zeros_like(stored),
-        forbidden=np.zeros_like(stored),
-        residency=np.zeros_like(stored),
-        work_pinned=nobody,
-        work_forbidden=nobody,
-        read_workload=NONE,
-        read_dataset=NONE,
-        read_mb_per_day=NONE,
-        current_workload=NONE,
-        current_region=NONE,
-        current_type=NONE,
-        current_share=NONE,
-        quota_region=NONE,
-        quota_app=NONE,
-        quota_mcores=NONE,
-        output_mb=ints(0, 0, 0),
-        links=links,
+    return PROBLEM.with_columns(
+        {
+            "regions.labels": regions,
+            "regions.storage_mb": ints(*room),
+            "regions.headroom_milli": np.zeros(len(room), np.int64),
+            "regions.cpu_mcores": np.full(len(room), 10**6),
+            "regions.ingress_mb_per_day": np.zeros(len(room), np.int64),
+            "regions.ingress_limited": np.zeros(len(room), np.bool_),
+            "regions.supply_mgpu": np.zeros((len(room), 2), np.int64),
+            "datasets.labels": tuple(f"d{i}" for i in range(len(sizes))),
+            "datasets.size_mb": ints(*sizes),
+            "datasets.copies_min": np.zeros(len(sizes), np.int64),
+            "datasets.copies_max": np.full(len(sizes), len(room)),
+            "datasets.stored": stored,
+            "datasets.pinned": np.zeros_like(stored),
+            "datasets.forbidden": np.zeros_like(stored),
+            "datasets.residency": np.zeros_like(stored),
+            "workloads.pinned": nobody,
+            "workloads.forbidden": nobody,
+            "workloads.output_mb": ints(0, 0, 0),
+            "reads.workload": NONE,
+            "reads.dataset": NONE,
+            "reads.mb_per_day": NONE,
+            "current_runs.workload": NONE,
+            "current_runs.region": NONE,
+            "current_runs.gpu_type": NONE,
+            "current_runs.share": NONE,
+            "cpu_quotas.region": NONE,
+            "cpu_quotas.app": NONE,
+            "cpu_quotas.cpu_mcores": NONE,
+            "links": links,
+        }
     )
 
 
 def plan_of(problem: DataPlacement, place: np.ndarray) -> Plan:
     """The replicas, copied from any region that holds them and has a link (the first one)."""
     rows = []
-    for i, r in zip(*np.nonzero(place & ~problem.stored)):
-        for q in np.flatnonzero(problem.stored[i]).tolist():
+    for i, r in zip(*np.nonzero(place & ~problem.datasets.stored)):
+        for q in np.flatnonzero(problem.datasets.stored[i]).tolist():
             if problem.links is None or (q, r) in zip(problem.links.source.tolist(), problem.links.target.tolist()):
                 rows.append((i, q, r, 1000))
                 break
@@ -77,11 +78,13 @@ def plan_of(problem: DataPlacement, place: np.ndarray) -> Plan:
 def replay(problem: DataPlacement, plan: Plan, order: Steps) -> None:
     """Carry the steps out, wave by wave, and check every limit on the way."""
     p = problem
-    whole: set[tuple[int, int]] = {(int(i), int(r)) for i, r in zip(*np.nonzero(p.stored))}
+    whole: set[tuple[int, int]] = {(int(i), int(r)) for i, r in zip(*np.nonzero(p.datasets.stored))}
     arriving: dict[tuple[int, int], int] = {}
     usable = p.usable_storage_mb.tolist()
-    size = p.size_mb.tolist()
-    floor = np.minimum(np.minimum(np.maximum(p.copies_min, 1), p.stored.sum(axis=1)), plan.place.sum(axis=1))
+    size = p.datasets.size_mb.tolist()
+    floor = np.minimum(
+        np.minimum(np.maximum(p.datasets.copies_min, 1), p.datasets.stored.sum(axis=1)), plan.place.sum(axis=1)
+    )
     links: Counter[tuple[int, int, int]] = Counter()
     ingress: Counter[tuple[int, int]] = Counter()
 
@@ -119,10 +122,10 @@ def replay(problem: DataPlacement, plan: Plan, order: Steps) -> None:
         for i, least in enumerate(floor.tolist()):
             assert sum(j == i for j, _ in whole) >= least
     for (r, _), kb in ingress.items():
-        assert not p.ingress_limited[r] or kb <= 1000 * p.ingress_mb_per_day[r]
+        assert not p.regions.ingress_limited[r] or kb <= 1000 * p.regions.ingress_mb_per_day[r]
     if p.links is not None:
         rates = dict(zip(zip(p.links.source.tolist(), p.links.target.tolist()), p.links.capacity_mb_per_day.tolist()))
-        read_mb = {(w, i): mb for w, i, mb in zip(p.read_workload, p.read_dataset, p.read_mb_per_day)}
+        read_mb = {(w, i): mb for w, i, mb in zip(p.reads.workload, p.reads.dataset, p.reads.mb_per_day)}
         reads: Counter[tuple[int, int]] = Counter()
         for w, i, q, r, share in zip(
             plan.remote_workload, plan.remote_dataset, plan.remote_source, plan.remote_target, plan.remote_share
@@ -144,9 +147,9 @@ class Brute:
 
     def __init__(self, problem: DataPlacement, place: np.ndarray) -> None:
         self.p = problem
-        self.size = problem.size_mb.tolist()
+        self.size = problem.datasets.size_mb.tolist()
         self.usable = problem.usable_storage_mb.tolist()
-        self.start: Held = frozenset((int(i), int(r)) for i, r in zip(*np.nonzero(problem.stored)))
+        self.start: Held = frozenset((int(i), int(r)) for i, r in zip(*np.nonzero(problem.datasets.stored)))
         self.goal: Held = frozenset((int(i), int(r)) for i, r in zip(*np.nonzero(place)))
         self.floor = [
             min(1, sum(j == i for j, _ in self.start), sum(j == i for j, _ in self.goal)) for i in range(len(self.size))
@@ -240,15 +243,16 @@ def test_days_keep_ingress_and_links(case: tuple[DataPlacement, Plan], data: st.
     kept = np.array([data.draw(st.integers(0, 4)) > 0 for _ in source], bool)
     source, target = source[kept], target[kept]
     links = Links(source, target, ints(*(data.draw(rates) for _ in source)), np.zeros(len(source)))
-    problem = replace(
-        problem,
-        links=links,
-        ingress_limited=np.array([data.draw(st.booleans()) for _ in range(R)]),
-        ingress_mb_per_day=ints(*(data.draw(rates) for _ in range(R))),
+    problem = problem.with_columns(
+        {
+            "links": links,
+            "regions.ingress_limited": np.array([data.draw(st.booleans()) for _ in range(R)]),
+            "regions.ingress_mb_per_day": ints(*(data.draw(rates) for _ in range(R))),
+        }
     )
     plan = plan_of(problem, plan.place)
     known = set(zip(plan.copy_dataset.tolist(), plan.copy_target.tolist()))
-    new = zip(*np.nonzero(plan.place & ~problem.stored & problem.stored.any(axis=1, keepdims=True)))
+    new = zip(*np.nonzero(plan.place & ~problem.datasets.stored & problem.datasets.stored.any(axis=1, keepdims=True)))
     assume(all((int(i), int(r)) in known for i, r in new))
     replay(problem, plan, steps(problem, plan))
 
@@ -284,7 +288,7 @@ def test_an_order_of_data_says_whether_it_is_a_cheapest_one() -> None:
         (True, True),
     ]
     roomy, plan = exchange(5)
-    roomy = replace(roomy, storage_mb=ints(10, 10, 5))
+    roomy = replace(roomy, regions=replace(roomy.regions, storage_mb=ints(10, 10, 5)))
     found = search(Moving(roomy, plan), Assistance.NOTHING)
     assert found.complete
     assert found.exhaustive is True

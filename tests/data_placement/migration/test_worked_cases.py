@@ -29,7 +29,7 @@ def case(
     work: list[Row],
     gpus: tuple[int, ...],
     links: dict[tuple[int, int], int] | None = None,
-    **changes: Any,
+    changes: dict[str, Any] | None = None,
 ) -> tuple[DataPlacement, Plan]:
     """An instance and a plan.
 
@@ -38,6 +38,7 @@ def case(
         data: (MB, regions today, regions of the plan); copies come from the first of today's.
         gpus: of each region.
         links: (source, target) → MB a day.
+        changes: columns of the instance.
     """
     R, D, W = len(room), len(data), len(work)
 
@@ -56,49 +57,50 @@ def case(
     ends = np.array([*(links or {})], np.int64).reshape(-1, 2)
     reads = np.array([(w, i) for w, row in enumerate(work) for i in row[3]], np.int64).reshape(-1, 2)
     now = runs(1)
-    problem = replace(
-        two_regions()[0],
-        regions=tuple(f"r{r}" for r in range(R)),
-        datasets=tuple(f"d{i}" for i in range(D)),
-        workloads=tuple(f"w{w}" for w in range(W)),
-        storage_mb=ints(*room),
-        headroom_milli=np.zeros(R, np.int64),
-        cpu_mcores=np.full(R, 10**6),
-        ingress_mb_per_day=np.zeros(R, np.int64),
-        ingress_limited=np.zeros(R, np.bool_),
-        supply_mgpu=1000 * np.array(gpus, np.int64)[:, None],
-        size_mb=ints(*(row[0] for row in data)),
-        copies_min=np.ones(D, np.int64),
-        copies_max=np.full(D, R),
-        stored=stored,
-        pinned=np.zeros((D, R), np.bool_),
-        forbidden=np.zeros((D, R), np.bool_),
-        residency=np.zeros((D, R), np.bool_),
-        tier=np.zeros(W, np.int64),
-        cpu_need_mcores=np.zeros(W, np.int64),
-        app=np.zeros(W, np.int64),
-        splittable=np.zeros(W, np.bool_),
-        output_mb=np.zeros(W, np.int64),
-        work_pinned=np.zeros((W, R), np.bool_),
-        work_forbidden=np.zeros((W, R), np.bool_),
-        option_workload=np.arange(W),
-        option_type=np.zeros(W, np.int64),
-        option_mgpu=1000 * np.array([row[0] for row in work], np.int64),
-        read_workload=reads[:, 0].copy(),
-        read_dataset=reads[:, 1].copy(),
-        read_mb_per_day=np.full(len(reads), 10),
-        current_workload=now[0],
-        current_region=now[1],
-        current_type=now[2],
-        current_share=now[3],
-        links=None
-        if links is None
-        else Links(ends[:, 0].copy(), ends[:, 1].copy(), ints(*links.values()), np.zeros(len(ends))),
-        remote_reads=True,
+    problem = two_regions()[0].with_columns(
+        {
+            "regions.labels": tuple(f"r{r}" for r in range(R)),
+            "datasets.labels": tuple(f"d{i}" for i in range(D)),
+            "workloads.labels": tuple(f"w{w}" for w in range(W)),
+            "regions.storage_mb": ints(*room),
+            "regions.headroom_milli": np.zeros(R, np.int64),
+            "regions.cpu_mcores": np.full(R, 10**6),
+            "regions.ingress_mb_per_day": np.zeros(R, np.int64),
+            "regions.ingress_limited": np.zeros(R, np.bool_),
+            "regions.supply_mgpu": 1000 * np.array(gpus, np.int64)[:, None],
+            "datasets.size_mb": ints(*(row[0] for row in data)),
+            "datasets.copies_min": np.ones(D, np.int64),
+            "datasets.copies_max": np.full(D, R),
+            "datasets.stored": stored,
+            "datasets.pinned": np.zeros((D, R), np.bool_),
+            "datasets.forbidden": np.zeros((D, R), np.bool_),
+            "datasets.residency": np.zeros((D, R), np.bool_),
+            "workloads.tier": np.zeros(W, np.int64),
+            "workloads.cpu_mcores": np.zeros(W, np.int64),
+            "workloads.app": np.zeros(W, np.int64),
+            "workloads.splittable": np.zeros(W, np.bool_),
+            "workloads.output_mb": np.zeros(W, np.int64),
+            "workloads.pinned": np.zeros((W, R), np.bool_),
+            "workloads.forbidden": np.zeros((W, R), np.bool_),
+            "options.workload": np.arange(W),
+            "options.gpu_type": np.zeros(W, np.int64),
+            "options.mgpu": 1000 * np.array([row[0] for row in work], np.int64),
+            "reads.workload": reads[:, 0].copy(),
+            "reads.dataset": reads[:, 1].copy(),
+            "reads.mb_per_day": np.full(len(reads), 10),
+            "current_runs.workload": now[0],
+            "current_runs.region": now[1],
+            "current_runs.gpu_type": now[2],
+            "current_runs.share": now[3],
+            "links": None
+            if links is None
+            else Links(ends[:, 0].copy(), ends[:, 1].copy(), ints(*links.values()), np.zeros(len(ends))),
+            "remote_reads": True,
+        }
     )
     rows = np.array(copies if links is not None else [], np.int64).reshape(-1, 4).T
     plan = Plan(place, *runs(2), *(column.copy() for column in rows), *(NONE.copy() for _ in range(5)))
-    return replace(problem, **changes), plan
+    return problem.with_columns(changes or {}), plan
 
 
 def carried_out(problem: DataPlacement, plan: Plan) -> Steps:
@@ -120,7 +122,7 @@ def test_a_copy_takes_another_way_where_reads_fill_its_link() -> None:
         work=[(8, 0, 2, (1,)), (8, 2, 0, (2,))],
         gpus=(16, 8, 8),
         links={(0, 2): 10, (1, 2): 10, (2, 0): 10, (0, 1): 10},
-        copies_min=ints(2, 1, 1),
+        changes={"datasets.copies_min": ints(2, 1, 1)},
     )
     found = carried_out(problem, plan)
     copied = [(step.day, step.days, step.source, step.kb) for step in found.steps if not step.deletes]
@@ -144,7 +146,7 @@ def test_a_copy_from_two_regions_goes_on_from_one_of_them() -> None:
         work=[(8, 0, 2, (1,)), (8, 2, 0, (2,))],
         gpus=(16, 8, 8),
         links={(0, 2): 10, (1, 2): 10, (2, 0): 10, (0, 1): 10},
-        copies_min=ints(2, 1, 1),
+        changes={"datasets.copies_min": ints(2, 1, 1)},
     )
     plan = replace(
         plan,
@@ -253,7 +255,7 @@ def test_work_moves_ahead_of_its_data_rather_than_stop(most: int, monkeypatch: p
         work=[(8, 0, 1, (0,)), (8, 1, 0, ())],
         gpus=(8, 16),
         links={(0, 1): 100, (1, 0): 100},
-        output_mb=ints(0, 10),
+        changes={"workloads.output_mb": ints(0, 10)},
     )
     found = carried_out(problem, plan)
     assert not found.stops
@@ -287,8 +289,7 @@ def test_of_orders_that_stop_as_much_the_shortest_is_taken() -> None:
         data=[(20, (1, 2), (0,)), (20, (0, 2), (0, 1, 2))],
         work=[(8, 0, 1, (1,)), (8, 1, 0, (1,))],
         gpus=(8, 8, 1),
-        ingress_limited=np.ones(3, np.bool_),
-        ingress_mb_per_day=ints(10, 10, 10),
+        changes={"regions.ingress_limited": np.ones(3, np.bool_), "regions.ingress_mb_per_day": ints(10, 10, 10)},
     )
     found = carried_out(problem, plan)
     assert [(step.dataset, step.day) for step in found.steps if not step.deletes] == [(0, 0), (1, 0), (0, 1), (1, 1)]
@@ -302,7 +303,7 @@ def test_the_stopover_is_the_one_that_stops_nobody() -> None:
         data=[(5, (0,), (1,)), (5, (1,), (0,))],
         work=[(8, 0, 1, (0,))],
         gpus=(8, 8, 8),
-        remote_reads=False,
+        changes={"remote_reads": False},
     )
     found = carried_out(problem, plan)
     assert not found.stops
@@ -318,13 +319,14 @@ def test_copies_that_wait_for_the_next_day_do_not_end_an_order() -> None:
     """The best order stops 8 GPUs, where stopping whoever is cheapest at the moment stops 12. Two datasets come to
     west, which takes one a day."""
     problem, plan = crowd((8, 8, 7, 4))
-    problem = replace(
-        problem,
-        ingress_mb_per_day=ints(0, 5),
-        ingress_limited=np.array([False, True]),
-        size_mb=ints(5, 5),
-        copies_max=ints(2, 2),
-        links=None,
+    problem = problem.with_columns(
+        {
+            "regions.ingress_mb_per_day": ints(0, 5),
+            "regions.ingress_limited": np.array([False, True]),
+            "datasets.size_mb": ints(5, 5),
+            "datasets.copies_max": ints(2, 2),
+            "links": None,
+        }
     )
     plan = replace(
         plan,
@@ -339,14 +341,15 @@ def test_copies_that_wait_for_the_next_day_do_not_end_an_order() -> None:
 def test_an_untyped_run_is_on_a_type_that_its_region_has() -> None:
     """Where today's row says no type: the first acceptable one that the region has; the plan runs it elsewhere."""
     problem, plan = two_regions()
-    problem = replace(
-        problem,
-        gpu_types=("a100", "h100"),
-        supply_mgpu=ints([0, 8000], [0, 8000]),
-        option_workload=ints(0, 0),
-        option_type=ints(0, 1),
-        option_mgpu=ints(16_000, 8000),
-        current_type=ints(2),
+    problem = problem.with_columns(
+        {
+            "gpu_types": ("a100", "h100"),
+            "regions.supply_mgpu": ints([0, 8000], [0, 8000]),
+            "options.workload": ints(0, 0),
+            "options.gpu_type": ints(0, 1),
+            "options.mgpu": ints(16_000, 8000),
+            "current_runs.gpu_type": ints(2),
+        }
     )
     plan = replace(plan, run_type=ints(1))
     assert [run.source for run in carried_out(problem, plan).runs] == [(0, 1)]
@@ -373,7 +376,7 @@ def test_a_replica_in_between_leaves_the_room_of_outputs_to_come(most: int, monk
         data=[(20, (0,), (1,)), (10, (1,), (0,))],
         work=[(8, 2, 3, ()), (8, 1, 2, ()), (8, 3, 1, ())],
         gpus=(0, 8, 16, 8),
-        output_mb=ints(10, 10, 0),
+        changes={"workloads.output_mb": ints(10, 10, 0)},
     )
     found = carried_out(problem, plan)
     assert not found.stops

@@ -55,7 +55,7 @@ def test_the_rows_are_seen_by_the_replay() -> None:
 
 def test_two_workloads_that_change_sides_stop_the_smaller_one() -> None:
     problem, plan = crowd((8, 5))
-    problem = replace(problem, supply_mgpu=ints([8000], [5000]))
+    problem = replace(problem, regions=replace(problem.regions, supply_mgpu=ints([8000], [5000])))
     order = steps(problem, plan)
     replay(problem, plan, order)
     assert [(stop.part.workload, stop.mgpu, stop.days) for stop in order.stops] == [(1, 5000, 0)]
@@ -106,8 +106,8 @@ def least_stopped(gpus: tuple[int, ...], supply: list[int]) -> int:
 @given(st.lists(st.integers(1, 8), min_size=2, max_size=6), st.integers(0, 5))
 def test_enumeration_stops_as_little(gpus: list[int], slack: int) -> None:
     problem, plan = crowd(tuple(gpus))
-    supply = [int(most) // 1000 + slack for most in problem.supply_mgpu[:, 0]]
-    problem = replace(problem, supply_mgpu=ints(*([1000 * most] for most in supply)))
+    supply = [int(most) // 1000 + slack for most in problem.regions.supply_mgpu[:, 0]]
+    problem = replace(problem, regions=replace(problem.regions, supply_mgpu=ints(*([1000 * most] for most in supply))))
     order = steps(problem, plan)
     replay(problem, plan, order)
     stopped = sum(stop.mgpu for stop in order.stops) // 1000
@@ -119,27 +119,28 @@ def test_enumeration_stops_as_little(gpus: list[int], slack: int) -> None:
 def test_a_stop_lasts_as_long_as_its_data_needs() -> None:
     """a and b change places, all room is taken, and a has another replica: w stops, a goes, b comes, a comes back."""
     problem, plan = two_regions()
-    problem = replace(
-        problem,
-        regions=("east", "west", "north"),
-        storage_mb=ints(10, 10, 10) * TB,
-        headroom_milli=ints(0, 0, 0),
-        cpu_mcores=ints(1, 1, 1) * 10_000,
-        ingress_mb_per_day=ints(0, 5 * TB, 0),
-        ingress_limited=np.array([False, True, False]),
-        supply_mgpu=ints([8_000], [8_000], [8_000]),
-        size_mb=ints(10 * TB, 10 * TB),
-        copies_max=ints(3, 3),
-        stored=bools((1, 0, 1), (0, 1, 0)),
-        pinned=np.zeros((2, 3), np.bool_),
-        forbidden=bools((0, 0, 0), (0, 0, 1)),
-        residency=np.zeros((2, 3), np.bool_),
-        work_pinned=np.zeros((1, 3), np.bool_),
-        work_forbidden=np.zeros((1, 3), np.bool_),
-        read_workload=ints(0),
-        read_dataset=ints(0),
-        read_mb_per_day=ints(TB),
-        links=None,
+    problem = problem.with_columns(
+        {
+            "regions.labels": ("east", "west", "north"),
+            "regions.storage_mb": ints(10, 10, 10) * TB,
+            "regions.headroom_milli": ints(0, 0, 0),
+            "regions.cpu_mcores": ints(1, 1, 1) * 10_000,
+            "regions.ingress_mb_per_day": ints(0, 5 * TB, 0),
+            "regions.ingress_limited": np.array([False, True, False]),
+            "regions.supply_mgpu": ints([8_000], [8_000], [8_000]),
+            "datasets.size_mb": ints(10 * TB, 10 * TB),
+            "datasets.copies_max": ints(3, 3),
+            "datasets.stored": bools((1, 0, 1), (0, 1, 0)),
+            "datasets.pinned": np.zeros((2, 3), np.bool_),
+            "datasets.forbidden": bools((0, 0, 0), (0, 0, 1)),
+            "datasets.residency": np.zeros((2, 3), np.bool_),
+            "workloads.pinned": np.zeros((1, 3), np.bool_),
+            "workloads.forbidden": np.zeros((1, 3), np.bool_),
+            "reads.workload": ints(0),
+            "reads.dataset": ints(0),
+            "reads.mb_per_day": ints(TB),
+            "links": None,
+        }
     )
     plan = replace(
         plan,
@@ -157,26 +158,27 @@ def test_a_stop_lasts_as_long_as_its_data_needs() -> None:
 
 def test_unknown_and_partial_runs_start() -> None:
     problem, plan = two_regions()
-    unknown = replace(
-        problem,
-        current_workload=NONE.copy(),
-        current_region=NONE.copy(),
-        current_type=NONE.copy(),
-        current_share=NONE.copy(),
+    unknown = problem.with_columns(
+        {
+            "current_runs.workload": NONE.copy(),
+            "current_runs.region": NONE.copy(),
+            "current_runs.gpu_type": NONE.copy(),
+            "current_runs.share": NONE.copy(),
+        }
     )
     order = steps(unknown, plan)
     replay(unknown, plan, order)
     assert [(run.source, run.target, run.share) for run in order.runs] == [(None, (WEST, 0), 1000)]
     assert order.unknown == (0,)
     assert "today's run of 1 workload is not known, or only in part (w)" in mast_opt.steps(unknown, plan).notes[0]
-    partial = replace(problem, current_share=ints(400))
+    partial = replace(problem, current_runs=replace(problem.current_runs, share=ints(400)))
     order = steps(partial, plan)
     replay(partial, plan, order)
     assert [(run.source, run.target, run.share) for run in order.runs] == [
         ((EAST, 0), (WEST, 0), 400),
         (None, (WEST, 0), 600),
     ]
-    untyped = replace(problem, current_type=ints(1))
+    untyped = replace(problem, current_runs=replace(problem.current_runs, gpu_type=ints(1)))
     assert [run.source for run in steps(untyped, plan).runs] == [(EAST, 0)]
 
 

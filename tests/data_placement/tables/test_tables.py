@@ -19,26 +19,23 @@ from tests.data_placement.support import examples, same_plan
 from tests.data_placement.workshop import PLAN, PROBLEM
 
 
-def contents(thing: Any) -> dict[str, Any]:
-    """Field by field, arrays as lists."""
-    values = {item.name: getattr(thing, item.name) for item in fields(thing)}
-    if values.get("links"):
-        values["links"] = contents(values["links"])
-    return {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in values.items()}
+def applications(problem: DataPlacement) -> list[list[str]]:
+    """The application of each workload and of each quota."""
+    return [[problem.apps[a] for a in of.tolist()] for of in (problem.workloads.app, problem.cpu_quotas.app)]
 
 
 @examples(100)
 @given(problem=problems())
 def test_a_problem_is_what_its_tables_say(problem: DataPlacement) -> None:
-    again = contents(problem_from_tables(*problem_to_tables(problem)))
-    expected = contents(problem)
-    for side in (again, expected):  # copies beyond one a region mean no limit
-        side["copies_max"] = [min(most, len(problem.regions)) for most in side["copies_max"]]
-    for positions in ("app", "quota_app"):  # an application that nothing mentions is in no table
-        names = [[side["apps"][a] for a in side[positions]] for side in (again, expected)]
-        assert names[0] == names[1]
-    ignored = dict.fromkeys(("apps", "app", "quota_app"))
-    assert again | ignored == expected | ignored
+    again = problem_from_tables(*problem_to_tables(problem))
+    assert applications(again) == applications(problem)
+    same = {
+        "datasets.copies_max": np.minimum(problem.datasets.copies_max, len(problem.regions)),  # more mean no limit
+        "apps": again.apps,  # an application that nothing mentions is in no table
+        "workloads.app": again.workloads.app,
+        "cpu_quotas.app": again.cpu_quotas.app,
+    }
+    assert again == problem.with_columns(same)
 
 
 @examples(60)

@@ -91,7 +91,7 @@ def test_the_optimum_of_work_is_that_of_everything(seed: int, mip: MipSolver, in
 
 
 def test_splittable_work_is_for_the_mixed_solver() -> None:
-    problem = replace(made(), splittable=np.arange(SIZES["workloads"]) < 3)
+    problem = made().with_columns({"workloads.splittable": np.arange(SIZES["workloads"]) < 3})
     start = first_plan(problem)
     plan = place_work(
         problem, tools_of(HIGHS, never), objective_of(problem, "peak"), start, 60.0, PARAMS.workloads_only
@@ -103,7 +103,7 @@ def test_splittable_work_is_for_the_mixed_solver() -> None:
 def test_without_room_for_the_data_nothing_is_found() -> None:
     problem = made()
     start = first_plan(problem)
-    full = replace(problem, storage_mb=problem.storage_mb // 100)
+    full = replace(problem, regions=replace(problem.regions, storage_mb=problem.regions.storage_mb // 100))
     assert place_work(full, tools_of(), objective_of(problem, "peak"), start, 60.0, PARAMS.workloads_only) is None
 
 

@@ -211,8 +211,10 @@ def test_whole_work_without_links_needs_no_mip_solver() -> None:
 def test_remote_reads_at_any_price_are_allowed(price: float) -> None:
     """Expensive is not the same as forbidden, even at the very price that stands for it."""
     problem = made("standard", datasets=6, workloads=12, regions=3)
-    tight = replace(problem, copies_max=np.ones(6, np.int64), copies_min=np.ones(6, np.int64))
-    weights = dict(problem.objective.weights) | {"remote": price * float(problem.read_mb_per_day.sum())}
+    tight = problem.with_columns(
+        {"datasets.copies_max": np.ones(6, np.int64), "datasets.copies_min": np.ones(6, np.int64)}
+    )
+    weights = dict(problem.objective.weights) | {"remote": price * float(problem.reads.mb_per_day.sum())}
     expensive = replace(tight, objective=replace(problem.objective, weights=weights))
     arrays = arrays_of(expensive, weights)
     assert arrays.remote_price == pytest.approx(price)

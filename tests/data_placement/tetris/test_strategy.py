@@ -130,7 +130,7 @@ def test_chains_are_threads_or_pairs_of_regions() -> None:
 
 def test_features_are_those_of_the_instance() -> None:
     problem = mast_opt.generate("data-placement", "links", seed=1, datasets=6, workloads=9, regions=3)
-    features, reads = Features.of(problem, None), len(problem.read_workload)
+    features, reads = Features.of(problem, None), len(problem.reads)
     assert (features.workloads, features.regions, features.read_cells) == (9, 3, 3 * reads)
     assert features.link_cells == reads * len(some(problem.links).source)
     assert features.option_cells == problem.option_regions.sum()

@@ -47,8 +47,8 @@ def test_any_prices_bound_the_optimum(problem: DataPlacement, seed: int) -> None
 @examples(150)
 @given(problem=problems(splits=False, roomy=True), seed=st.integers(0, 2**32), room=st.floats(1.0, 2.0))
 def test_any_trees_bound_the_optimum_where_cores_are_few(problem: DataPlacement, seed: int, room: float) -> None:
-    share = int(problem.cpu_need_mcores.sum() * room) // len(problem.regions) + 1
-    tight = replace(problem, cpu_mcores=np.full(len(problem.regions), share))
+    share = int(problem.workloads.cpu_mcores.sum() * room) // len(problem.regions) + 1
+    tight = replace(problem, regions=replace(problem.regions, cpu_mcores=np.full(len(problem.regions), share)))
     trees = random_trees(tight, np.random.default_rng(seed), 10.0)
     certificate = replace(random_certificate(tight, seed), trees=trees)
     best = proven(base(tight).mip).objective
@@ -165,9 +165,9 @@ def test_every_price_has_a_box_of_its_own(problem: DataPlacement, name: str) -> 
 
 @pytest.mark.parametrize("name", ["worst", "over", "under"])
 def test_a_price_where_no_gpus_are_supplied_is_refused(problem: DataPlacement, name: str) -> None:
-    supply = problem.supply_mgpu.copy()
+    supply = problem.regions.supply_mgpu.copy()
     supply[0, 0] = 0
-    without = replace(problem, supply_mgpu=supply)
+    without = replace(problem, regions=replace(problem.regions, supply_mgpu=supply))
     certificate = random_certificate(without, 4)
     price = 0 * getattr(certificate, name)
     replace(certificate, **{name: price}).bound(without)
@@ -177,7 +177,7 @@ def test_a_price_where_no_gpus_are_supplied_is_refused(problem: DataPlacement, n
 
 
 def test_a_price_on_an_unlimited_ingress_is_refused(problem: DataPlacement) -> None:
-    free = replace(problem, ingress_limited=np.zeros(len(problem.regions), np.bool_))
+    free = replace(problem, regions=replace(problem.regions, ingress_limited=np.zeros(len(problem.regions), np.bool_)))
     certificate = random_certificate(problem, 4)
     with pytest.raises(PlanError, match=r"ingress.*boxes"):
         replace(certificate, ingress=np.ones(len(problem.regions))).bound(free)
@@ -230,7 +230,9 @@ def test_what_is_no_tree_is_refused(problem: DataPlacement, how: str) -> None:
 
 @pytest.mark.parametrize("rows", [2, 3, 7])
 def test_trees_are_charged_in_whichever_piece_their_reads_are(problem: DataPlacement, rows: int) -> None:
-    problem = replace(problem, cpu_mcores=problem.cpu_mcores // 10, storage_mb=problem.storage_mb // 10)
+    problem = problem.with_columns(
+        {"regions.cpu_mcores": problem.regions.cpu_mcores // 10, "regions.storage_mb": problem.regions.storage_mb // 10}
+    )
     trees = random_trees(problem, np.random.default_rng(3), 1e4)
     certificate = replace(random_certificate(problem, 4), trees=trees)
     charges = certificate_sums.tree_charges(certificate, problem)
@@ -255,7 +257,9 @@ def test_a_tree_that_comes_to_something_twice_is_refused(problem: DataPlacement)
 def test_a_tree_of_divisible_work_is_refused(problem: DataPlacement) -> None:
     arrays = planted(problem)
     with pytest.raises(PlanError, match="indivisible"):
-        certified_bound(replace(problem, splittable=np.ones(len(problem.workloads), np.bool_)), arrays)
+        certified_bound(
+            problem.with_columns({"workloads.splittable": np.ones(len(problem.workloads), np.bool_)}), arrays
+        )
 
 
 @settings(max_examples=400, deadline=None)
@@ -275,15 +279,16 @@ def test_gangs_that_do_not_fit_are_seen_by_the_bound() -> None:
     """Three gangs of 64 and two regions of 100 GPUs: they fit by volume, and yet 28 GPUs are too few somewhere."""
     problem = FAMILIES["standard"].generate(np.random.default_rng(1), datasets=3, workloads=3, regions=2)
     options = np.arange(3)
-    problem = replace(
-        problem,
-        gpu_types=("H100",),
-        tier=np.zeros(3, np.int64),
-        tiers=(0,),
-        supply_mgpu=np.full((2, 1), 100_000),
-        option_workload=options,
-        option_type=np.zeros(3, np.int64),
-        option_mgpu=np.full(3, 64_000),
+    problem = problem.with_columns(
+        {
+            "gpu_types": ("H100",),
+            "workloads.tier": np.zeros(3, np.int64),
+            "tiers": (0,),
+            "regions.supply_mgpu": np.full((2, 1), 100_000),
+            "options.workload": options,
+            "options.gpu_type": np.zeros(3, np.int64),
+            "options.mgpu": np.full(3, 64_000),
+        }
     )
     weights = dict.fromkeys(problem.objective.weights, 0.0) | {"overload": 1.0}
     prices = SimpleNamespace(**{name: np.zeros_like(most) for name, most in boxes(problem).items()})

@@ -49,12 +49,13 @@ def test_terms_and_metrics_of_the_plan() -> None:
 
 
 def test_overload_refusals_and_slow_copies_are_measured() -> None:
-    crowded = replace(
-        PROBLEM,
-        supply_mgpu=ints((8, 0), (5, 16), (0, 3)) * 1000,
-        may_refuse=True,
-        days=Fraction(4),
-        objective=replace(PROBLEM.objective, tier_weights={0: 3.0, 1: 0.5}),
+    crowded = PROBLEM.with_columns(
+        {
+            "regions.supply_mgpu": ints((8, 0), (5, 16), (0, 3)) * 1000,
+            "may_refuse": True,
+            "days": Fraction(4),
+            "objective": replace(PROBLEM.objective, tier_weights={0: 3.0, 1: 0.5}),
+        }
     )
     verdict = verify(crowded, dropped(dropped(PLAN, RUN, 2), REMOTE, 0))  # 400 of etl are not served
     per_core = 32_000 / 300_000
@@ -73,24 +74,26 @@ def test_overload_refusals_and_slow_copies_are_measured() -> None:
 
 def test_only_the_share_that_leaves_its_region_is_moved() -> None:
     """Today etl runs for 0.3 in a and 0.7 in c; the plan runs 0.6 of it in a and 0.4 in c, so 0.3 of it moves."""
-    today = replace(
-        PROBLEM,
-        current_workload=ints(0, 1, 1),
-        current_region=ints(1, 0, 2),
-        current_type=ints(0, 2, 2),
-        current_share=ints(1000, 300, 700),
+    today = PROBLEM.with_columns(
+        {
+            "current_runs.workload": ints(0, 1, 1),
+            "current_runs.region": ints(1, 0, 2),
+            "current_runs.gpu_type": ints(0, 2, 2),
+            "current_runs.share": ints(1000, 300, 700),
+        }
     )
     demand = 8000 + 6667 + 4000
     assert verify(today, PLAN).terms["moved_work"] == pytest.approx(0.3 * 6667 / demand)
 
 
 def test_a_plan_for_nothing_has_no_denominators() -> None:
-    empty = replace(
-        FREE,
-        size_mb=ints(0, 0, 0),
-        read_mb_per_day=ints(0, 0, 0, 0),
-        objective=replace(PROBLEM.objective, tier_weights={0: 0.0, 1: 0.0}),
-        may_refuse=True,
+    empty = FREE.with_columns(
+        {
+            "datasets.size_mb": ints(0, 0, 0),
+            "reads.mb_per_day": ints(0, 0, 0, 0),
+            "objective": replace(PROBLEM.objective, tier_weights={0: 0.0, 1: 0.0}),
+            "may_refuse": True,
+        }
     )
     idle = {name: ints() for name in RUN}
     verdict = verify(empty, replace(DERIVED, **idle))
@@ -101,9 +104,11 @@ def test_a_plan_for_nothing_has_no_denominators() -> None:
 
 def test_work_whose_size_does_not_fit_in_64_bits_is_refused() -> None:
     """Cores count as the GPUs that come with them: next to no cores make each worth all GPUs."""
-    no_cores = replace(PROBLEM, cpu_mcores=ints(0, 0, 0), may_refuse=True)
+    no_cores = replace(PROBLEM, regions=replace(PROBLEM.regions, cpu_mcores=ints(0, 0, 0)), may_refuse=True)
     most = 2**63 // 40_000
-    fits = replace(no_cores, cpu_need_mcores=ints(2**62, most // 2, 0))  # that of train, which needs GPUs, counts not
+    fits = no_cores.with_columns(
+        {"workloads.cpu_mcores": ints(2**62, most // 2, 0)}
+    )  # that of train, which needs GPUs, counts not
     assert problem_from_tables(*problem_to_tables(fits)).demand_mgpu.tolist() == pytest.approx([8000, 2**62, 4000])
     with pytest.raises(InstanceError, match=r"workloads, column cpu_cores: found '9\.22e\+15 GPUs'; expected work"):
-        problem_from_tables(*problem_to_tables(replace(fits, cpu_need_mcores=ints(0, most + 1, 0))))
+        problem_from_tables(*problem_to_tables(fits.with_columns({"workloads.cpu_mcores": ints(0, most + 1, 0)})))

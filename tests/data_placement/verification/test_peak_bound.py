@@ -12,6 +12,7 @@ from hypothesis import event, given
 from hypothesis import strategies as st
 
 from mast_opt.data_placement import DataPlacement
+from mast_opt.data_placement.entities import CpuQuotas, CurrentRuns, Reads
 from mast_opt.data_placement.formulation.formulation import base
 from mast_opt.data_placement.verification.peak_bound import bin_packing_peak_bound
 from tests.data_placement.strategies import problems
@@ -21,49 +22,50 @@ from tests.data_placement.support import examples, proven
 def alone(problem: DataPlacement, sizes: list[int], supply: list[int]) -> DataPlacement:
     """As many pieces of work as sizes, one type, one tier; nothing else matters to the floor."""
     count, regions = len(sizes), len(supply)
-    return replace(
-        problem,
-        regions=tuple(f"r{r}" for r in range(regions)),
-        gpu_types=("k",),
-        workloads=tuple(f"w{w}" for w in range(count)),
-        tiers=(0,),
-        supply_mgpu=np.array(supply, np.int64)[:, None],
-        tier=np.zeros(count, np.int64),
-        splittable=np.zeros(count, np.bool_),
-        option_workload=np.arange(count),
-        option_type=np.zeros(count, np.int64),
-        option_mgpu=np.array(sizes, np.int64),
-        may_refuse=False,
-        **without_the_rest(count, regions),
+    return problem.with_columns(
+        {
+            "regions.labels": tuple(f"r{r}" for r in range(regions)),
+            "gpu_types": ("k",),
+            "workloads.labels": tuple(f"w{w}" for w in range(count)),
+            "tiers": (0,),
+            "regions.supply_mgpu": np.array(supply, np.int64)[:, None],
+            "workloads.tier": np.zeros(count, np.int64),
+            "workloads.splittable": np.zeros(count, np.bool_),
+            "options.workload": np.arange(count),
+            "options.gpu_type": np.zeros(count, np.int64),
+            "options.mgpu": np.array(sizes, np.int64),
+            "may_refuse": False,
+            **without_the_rest(count, regions),
+        }
     )
 
 
 def without_the_rest(count: int, regions: int) -> dict[str, Any]:
     """Roomy regions, one dataset that nobody reads, no rules and nothing running today."""
     none = np.zeros(0, np.int64)
-    names = "read_workload read_dataset read_mb_per_day current_workload current_region current_type current_share"
-    empty = dict.fromkeys([*names.split(), "quota_region", "quota_app", "quota_mcores"], none)
+    relations = (Reads, CurrentRuns, CpuQuotas)
+    empty = {f"{group.AXIS}.{column.name}": none for group in relations for column in group.COLUMNS}
     roomy = np.full(regions, 10**9)
     return empty | {
-        "datasets": ("i",),
+        "datasets.labels": ("i",),
         "apps": ("",),
-        "storage_mb": roomy,
-        "headroom_milli": np.zeros(regions, np.int64),
-        "cpu_mcores": roomy,
-        "ingress_mb_per_day": roomy,
-        "ingress_limited": np.zeros(regions, np.bool_),
-        "size_mb": np.ones(1, np.int64),
-        "copies_min": np.ones(1, np.int64),
-        "copies_max": np.full(1, regions),
-        "stored": np.ones((1, regions), np.bool_),
-        "pinned": np.zeros((1, regions), np.bool_),
-        "forbidden": np.zeros((1, regions), np.bool_),
-        "residency": np.zeros((1, regions), np.bool_),
-        "cpu_need_mcores": np.zeros(count, np.int64),
-        "app": np.zeros(count, np.int64),
-        "output_mb": np.zeros(count, np.int64),
-        "work_pinned": np.zeros((count, regions), np.bool_),
-        "work_forbidden": np.zeros((count, regions), np.bool_),
+        "regions.storage_mb": roomy,
+        "regions.headroom_milli": np.zeros(regions, np.int64),
+        "regions.cpu_mcores": roomy,
+        "regions.ingress_mb_per_day": roomy,
+        "regions.ingress_limited": np.zeros(regions, np.bool_),
+        "datasets.size_mb": np.ones(1, np.int64),
+        "datasets.copies_min": np.ones(1, np.int64),
+        "datasets.copies_max": np.full(1, regions),
+        "datasets.stored": np.ones((1, regions), np.bool_),
+        "datasets.pinned": np.zeros((1, regions), np.bool_),
+        "datasets.forbidden": np.zeros((1, regions), np.bool_),
+        "datasets.residency": np.zeros((1, regions), np.bool_),
+        "workloads.cpu_mcores": np.zeros(count, np.int64),
+        "workloads.app": np.zeros(count, np.int64),
+        "workloads.output_mb": np.zeros(count, np.int64),
+        "workloads.pinned": np.zeros((count, regions), np.bool_),
+        "workloads.forbidden": np.zeros((count, regions), np.bool_),
         "links": None,
     }
 

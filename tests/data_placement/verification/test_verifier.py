@@ -178,15 +178,15 @@ def test_refused_work_is_no_violation_where_it_is_priced() -> None:
 
 USED = {
     # what the plan uses of each limit: logs 4 in a; logs 4 and images 6 in b; video 9 and 1 of output in c
-    "storage[a]": (limit("storage_mb", A), 4 * TB),
-    "storage[c]": (limit("storage_mb", C), 10 * TB),
-    "cpu[a]": (limit("cpu_mcores", A), 30_000),
-    "cpu[b]": (limit("cpu_mcores", B), 10_000),
-    "cpu[c]": (limit("cpu_mcores", C), 25_000),
-    "quota[b,ads]": (limit("quota_mcores", 0), 10_000),
-    "ingress[b]": (limit("ingress_mb_per_day", B), 4 * TB),
-    "link[a,b]": (limit("link", 0), 4 * TB),
-    "link[a,c]": (limit("link", 1), 400_000),
+    "storage[a]": (limit("regions.storage_mb", A), 4 * TB),
+    "storage[c]": (limit("regions.storage_mb", C), 10 * TB),
+    "cpu[a]": (limit("regions.cpu_mcores", A), 30_000),
+    "cpu[b]": (limit("regions.cpu_mcores", B), 10_000),
+    "cpu[c]": (limit("regions.cpu_mcores", C), 25_000),
+    "quota[b,ads]": (limit("cpu_quotas.cpu_mcores", 0), 10_000),
+    "ingress[b]": (limit("regions.ingress_mb_per_day", B), 4 * TB),
+    "link[a,b]": (limit("links.capacity_mb_per_day", 0), 4 * TB),
+    "link[a,c]": (limit("links.capacity_mb_per_day", 1), 400_000),
 }
 
 
@@ -201,26 +201,27 @@ def test_a_limit_holds_to_the_last_unit(row: str) -> None:
 def test_every_region_and_app_has_its_own_quota() -> None:
     cells = {(A, 1): 30_000, (B, 0): 10_000, (C, 1): 25_000}  # etl 30 in a; train 10 in b; etl 20 and view 5 in c
     every = [(region, app) for region in (A, B, C) for app in (0, 1)]
-    exact = replace(
-        PROBLEM,
-        quota_region=ints(*(region for region, _ in every)),
-        quota_app=ints(*(app for _, app in every)),
-        quota_mcores=ints(*(cells.get(cell, 0) for cell in every)),
+    exact = PROBLEM.with_columns(
+        {
+            "cpu_quotas.region": ints(*(region for region, _ in every)),
+            "cpu_quotas.app": ints(*(app for _, app in every)),
+            "cpu_quotas.cpu_mcores": ints(*(cells.get(cell, 0) for cell in every)),
+        }
     )
     assert verify(exact, PLAN).violations == ()
     for at, cell in enumerate(every):
         if cell in cells:
-            (violation,) = verify(limit("quota_mcores", at)(exact, cells[cell] - 7), PLAN).violations
+            (violation,) = verify(limit("cpu_quotas.cpu_mcores", at)(exact, cells[cell] - 7), PLAN).violations
             assert violation.constraint == "quota"
-            assert violation.index == (PROBLEM.regions[cell[0]], PROBLEM.apps[cell[1]])
+            assert violation.index == (PROBLEM.regions.labels[cell[0]], PROBLEM.apps[cell[1]])
             assert (violation.amount, violation.limit) == (7, cells[cell] - 7)
 
 
 def test_headroom_and_days_round_against_the_plan() -> None:
-    tight = limit("storage_mb", B)(PROBLEM, 11_111_111)  # nine tenths are 9,999,999.9 MB; 10 TB are stored
+    tight = limit("regions.storage_mb", B)(PROBLEM, 11_111_111)  # nine tenths are 9,999,999.9 MB; 10 TB are stored
     (violation,) = verify(tight, PLAN).violations
     assert (violation.name, violation.limit) == ("storage[b]", 9_999_999)
-    week = replace(limit("ingress_mb_per_day", B)(PROBLEM, TB), days=Fraction(4))
+    week = replace(limit("regions.ingress_mb_per_day", B)(PROBLEM, TB), days=Fraction(4))
     assert names(week, PLAN) == set()
     assert names(replace(week, days=Fraction(3_999_999, 1_000_000)), PLAN) == {"ingress[b]", "link[a,b]"} - {
         "link[a,b]"
@@ -229,19 +230,20 @@ def test_headroom_and_days_round_against_the_plan() -> None:
 
 def test_shares_of_a_thousandth_count() -> None:
     shifted = changed(changed(PLAN, "run_share", 1, 601), "run_share", 2, 399)
-    assert names(limit("cpu_mcores", A)(PROBLEM, 30_050), shifted) == set()
-    (violation,) = verify(limit("cpu_mcores", A)(PROBLEM, 30_049), shifted).violations
+    assert names(limit("regions.cpu_mcores", A)(PROBLEM, 30_050), shifted) == set()
+    (violation,) = verify(limit("regions.cpu_mcores", A)(PROBLEM, 30_049), shifted).violations
     assert (violation.name, violation.amount) == ("cpu[a]", 1)
 
 
 def test_amounts_near_the_end_of_int64_do_not_overflow() -> None:
     huge = 2**62
-    vast = replace(
-        PROBLEM,
-        size_mb=ints(huge, huge, huge),
-        storage_mb=ints(huge, huge, huge),
-        headroom_milli=ints(0, 0, 0),
-        read_mb_per_day=ints(huge, huge, huge, huge),
+    vast = PROBLEM.with_columns(
+        {
+            "datasets.size_mb": ints(huge, huge, huge),
+            "regions.storage_mb": ints(huge, huge, huge),
+            "regions.headroom_milli": ints(0, 0, 0),
+            "reads.mb_per_day": ints(huge, huge, huge, huge),
+        }
     )
     found = {violation.name: violation.amount for violation in verify(vast, PLAN).violations}
     assert found["storage[b]"] == float(huge)

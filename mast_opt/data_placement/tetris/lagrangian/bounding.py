@@ -48,8 +48,8 @@ class Bounding:
         if tree_cuts is not TreeCuts.NEVER:
             waits = tree_cuts is TreeCuts.WITH_SUB_MIPS
             rows = params.relaxation, params.tree_cuts
-            self._with_cuts = TreeCutRelaxation(a, floor, problem.splittable, rng, waits, *rows)
-        self._relaxation = self._with_cuts or Relaxation(a, floor, problem.splittable, params.relaxation)
+            self._with_cuts = TreeCutRelaxation(a, floor, problem.workloads.splittable, rng, waits, *rows)
+        self._relaxation = self._with_cuts or Relaxation(a, floor, problem.workloads.splittable, params.relaxation)
 
     @property
     def bound(self) -> float:

@@ -65,11 +65,11 @@ def optimise_shares(
 
     A start that breaks a rule or a cap is left out of account.
     """
-    rounds = problem.links is not None or bool(problem.splittable.any())
+    rounds = problem.links is not None or bool(problem.workloads.splittable.any())
     if plan is not None and not rounds:
         return plan
     start, best = _best(problem, objective, start), _best(problem, objective, plan, start)
-    size = len(problem.read_workload) * len(problem.regions)
+    size = len(problem.reads) * len(problem.regions)
     if size > params.completion.read_cells:
         return best
     formulation = exact_shares(problem) if rounds else base(problem)

@@ -162,11 +162,15 @@ class FixAndOptimise:
         if self._over:
             return None
         p = self._problem
-        copies = p.stored.sum(axis=1)
-        feasible = (copies >= p.copies_min) & (copies <= p.copies_max) & ~(p.stored & p.closed).any(axis=1)
-        feasible &= ~(p.pinned & ~p.stored).any(axis=1)
+        copies = p.datasets.stored.sum(axis=1)
+        feasible = (
+            (copies >= p.datasets.copies_min)
+            & (copies <= p.datasets.copies_max)
+            & ~(p.datasets.stored & p.closed).any(axis=1)
+        )
+        feasible &= ~(p.datasets.pinned & ~p.datasets.stored).any(axis=1)
         held = np.flatnonzero((self._decisions.dataset >= 0) & np.append(feasible, False)[self._decisions.dataset])
-        today = p.stored[self._decisions.dataset[held], self._decisions.region[held]]
+        today = p.datasets.stored[self._decisions.dataset[held], self._decisions.region[held]]
         program = self._links.only_excess().fix(held, today.astype(np.float64))
         return self._sub_mip(program, self._params(self._limits.today_share)).x
 

@@ -53,15 +53,15 @@ class FreeColumns:
         data = np.zeros(len(p.datasets) + 1, np.bool_)
         while works.sum() < most:
             data[dataset] = True
-            readers = rng.permutation(p.read_workload[p.read_dataset == dataset])
+            readers = rng.permutation(p.reads.workload[p.reads.dataset == dataset])
             works[readers[: max(1, round(most - works.sum()))]] = True
-            read = np.unique(p.read_dataset[works[p.read_workload]])
+            read = np.unique(p.reads.dataset[works[p.reads.workload]])
             following = read[~data[read]]
             following = following if len(following) else np.flatnonzero(~data[:-1])
             if not len(following):
                 break
             dataset = int(rng.choice(following))
-        data[np.unique(p.read_dataset[works[p.read_workload]])] = True
+        data[np.unique(p.reads.dataset[works[p.reads.workload]])] = True
         return np.asarray(works[self.workload] | data[self.dataset])
 
     def in_two_regions(self, x: FloatArray, most: float, rng: np.random.Generator) -> Bools:

@@ -34,12 +34,13 @@ def place_work(
 ) -> Plan | None:
     """The plan with its work placed again, its replicas as they are; None if nothing was found within ``left_s``."""
     none = np.zeros(0, np.int64)
-    unread = replace(
-        problem,
-        read_workload=none,
-        read_dataset=none,
-        read_mb_per_day=none,
-        work_forbidden=problem.work_forbidden | problem.reads_outside,
+    unread = problem.with_columns(
+        {
+            "reads.workload": none,
+            "reads.dataset": none,
+            "reads.mb_per_day": none,
+            "workloads.forbidden": problem.workloads.forbidden | problem.reads_outside,
+        }
     )
     formulation = base(unread)
     mip, x = objective.staged(formulation.mip), formulation.encode(plan)
@@ -53,7 +54,7 @@ def place_work(
         start=x,
         cancel=tools.watch.stop.cancel,
     )
-    whole = tools.integer_solver is not None and not problem.splittable.any()
+    whole = tools.integer_solver is not None and not problem.workloads.splittable.any()
     for solver in (tools.integer_solver, tools.mip_solver) if whole else (tools.mip_solver,):
         assert solver is not None
         try:

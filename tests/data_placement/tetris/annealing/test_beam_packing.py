@@ -126,11 +126,11 @@ def test_noise_is_drawn_from_the_given_generator() -> None:
 
 def test_a_gang_without_room_is_packed_in_none() -> None:
     problem = made("standard", seed=1, datasets=6, workloads=10, regions=3)
-    need = problem.cpu_need_mcores.copy()
+    need = problem.workloads.cpu_mcores.copy()
     a = gpus_alone(problem)
     gangs = largest_first(a)
-    need[gangs[1]] = problem.cpu_mcores.max() + 1
-    a = gpus_alone(replace(problem, cpu_need_mcores=need))
+    need[gangs[1]] = problem.regions.cpu_mcores.max() + 1
+    a = gpus_alone(replace(problem, workloads=replace(problem.workloads, cpu_mcores=need)))
     packings = pack(a, without(a, gangs), gangs, 10, 0.01, 0.0, np.array([1], np.uint64))
     assert (packings.region[:, 1] == -1).all()
     assert (np.delete(packings.region, 1, axis=1) >= 0).all()
@@ -141,14 +141,15 @@ def test_packings_keep_quotas() -> None:
     problem = made("standard", seed=2, datasets=6, workloads=10, regions=3)
     gangs = largest_first(gpus_alone(problem))
     need = np.full(len(problem.workloads), 1_000)
-    limited = replace(
-        problem,
-        apps=("a",),
-        app=np.zeros(len(need), np.int64),
-        cpu_need_mcores=need,
-        quota_app=np.zeros(1, np.int64),
-        quota_region=np.zeros(1, np.int64),
-        quota_mcores=np.array([1_500]),
+    limited = problem.with_columns(
+        {
+            "apps": ("a",),
+            "workloads.app": np.zeros(len(need), np.int64),
+            "workloads.cpu_mcores": need,
+            "cpu_quotas.app": np.zeros(1, np.int64),
+            "cpu_quotas.region": np.zeros(1, np.int64),
+            "cpu_quotas.cpu_mcores": np.array([1_500]),
+        }
     )
     a = gpus_alone(limited)
     empty = state_of(a, a.option_start[:-1].copy(), np.full(len(need), 3), feasible_replicas(a), 1)

@@ -193,12 +193,12 @@ def test_sweeps_lead_to_a_better_plan_within_the_limits() -> None:
 
 def test_gpus_are_used_alike_where_others_came_first_to_the_cores() -> None:
     problem = made("standard", datasets=20_000, workloads=20_000, regions=REGIONS)
-    supply, need = problem.supply_mgpu.sum(axis=1), problem.cpu_need_mcores
-    with_gpus = need[np.unique(problem.option_workload[problem.option_mgpu > 0])].sum()
-    short = int(np.argmin(problem.cpu_mcores / supply))
-    cores = 2 * problem.cpu_mcores
+    supply, need = problem.regions.supply_mgpu.sum(axis=1), problem.workloads.cpu_mcores
+    with_gpus = need[np.unique(problem.options.workload[problem.options.mgpu > 0])].sum()
+    short = int(np.argmin(problem.regions.cpu_mcores / supply))
+    cores = 2 * problem.regions.cpu_mcores
     cores[short] = int(0.42 * with_gpus * supply[short] / supply.sum())
-    a = arrays_of(replace(problem, cpu_mcores=cores), dict(problem.objective.weights))
+    a = arrays_of(replace(problem, regions=replace(problem.regions, cpu_mcores=cores)), dict(problem.objective.weights))
     search = searching(a, first_state(a, False, 1))
     with ThreadPoolExecutor(max_workers=1) as pool:
         for number in range(40):

@@ -29,7 +29,9 @@ def without_gpus(family: str, seed: int, **sizes: int) -> DataPlacement:
 
 def treed(problem: DataPlacement, seed: int = 0) -> TreeCutRelaxation:
     a = arrays_of(problem, dict(problem.objective.weights))
-    return TreeCutRelaxation(a, bin_packing_peak_bound(problem), problem.splittable, np.random.default_rng(seed))
+    return TreeCutRelaxation(
+        a, bin_packing_peak_bound(problem), problem.workloads.splittable, np.random.default_rng(seed)
+    )
 
 
 def certificate_of(problem: DataPlacement, relaxation: TreeCutRelaxation) -> Certificate:
@@ -63,7 +65,9 @@ def test_the_bound_with_trees_is_below_the_optimum(family: str, seed: int, sizes
 def test_trees_lift_the_bound() -> None:
     problem = without_gpus("standard", 1, datasets=40, workloads=60, regions=6)
     plain = Relaxation(
-        arrays_of(problem, dict(problem.objective.weights)), bin_packing_peak_bound(problem), problem.splittable
+        arrays_of(problem, dict(problem.objective.weights)),
+        bin_packing_peak_bound(problem),
+        problem.workloads.splittable,
     )
     plain.step(2000)
     relaxation = treed(problem)
@@ -95,7 +99,7 @@ def test_trees_wait_until_they_are_asked_for() -> None:
     problem = without_gpus("standard", 2, datasets=20, workloads=30, regions=4)
     a = arrays_of(problem, dict(problem.objective.weights))
     relaxation = TreeCutRelaxation(
-        a, bin_packing_peak_bound(problem), problem.splittable, np.random.default_rng(0), waits=True
+        a, bin_packing_peak_bound(problem), problem.workloads.splittable, np.random.default_rng(0), waits=True
     )
     while not relaxation.converged:
         relaxation.step(50)

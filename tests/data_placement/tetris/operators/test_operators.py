@@ -188,22 +188,23 @@ def two_full_regions() -> DataPlacement:
     """Two regions, each filled by one dataset whose reader should be in the other one, where its GPUs are."""
     problem = FAMILIES["weakly-coupled"].generate(np.random.default_rng(1), datasets=2, workloads=2, regions=2)
     one = np.ones(2, np.int64)
-    return replace(
-        problem,
-        gpu_types=("h100",),
-        tier=0 * one,
-        read_workload=np.arange(2),
-        read_dataset=np.arange(2),
-        read_mb_per_day=one,
-        option_workload=np.arange(2),
-        option_type=0 * one,
-        option_mgpu=np.array([8_000, 64_000]),
-        size_mb=np.array([100, 90]),
-        storage_mb=100 * one,
-        cpu_need_mcores=one,
-        cpu_mcores=one,
-        supply_mgpu=np.array([[64_000], [8_000]]),
-        stored=np.eye(2, dtype=np.bool_),
+    return problem.with_columns(
+        {
+            "gpu_types": ("h100",),
+            "workloads.tier": 0 * one,
+            "workloads.cpu_mcores": one,
+            "reads.workload": np.arange(2),
+            "reads.dataset": np.arange(2),
+            "reads.mb_per_day": one,
+            "options.workload": np.arange(2),
+            "options.gpu_type": 0 * one,
+            "options.mgpu": np.array([8_000, 64_000]),
+            "datasets.size_mb": np.array([100, 90]),
+            "datasets.stored": np.eye(2, dtype=np.bool_),
+            "regions.storage_mb": 100 * one,
+            "regions.cpu_mcores": one,
+            "regions.supply_mgpu": np.array([[64_000], [8_000]]),
+        }
     )
 
 
@@ -233,14 +234,15 @@ def test_only_a_compound_swap_exchanges_datasets_that_fill_their_regions(operato
 def test_only_a_compound_move_takes_a_dataset_with_its_readers_to_an_empty_region() -> None:
     """Both readers of the one dataset share a region whose GPUs are few; remote reads are forbidden."""
     problem = two_full_regions()
-    together = replace(
-        problem,
-        read_dataset=np.zeros(2, np.int64),
-        supply_mgpu=np.array([[8_000], [72_000]]),
-        storage_mb=np.full(2, 1_000),
-        cpu_mcores=np.full(2, 10),
-        copies_max=np.ones(2, np.int64),
-        copies_min=np.array([1, 0]),
+    together = problem.with_columns(
+        {
+            "reads.dataset": np.zeros(2, np.int64),
+            "regions.supply_mgpu": np.array([[8_000], [72_000]]),
+            "regions.storage_mb": np.full(2, 1_000),
+            "regions.cpu_mcores": np.full(2, 10),
+            "datasets.copies_max": np.ones(2, np.int64),
+            "datasets.copies_min": np.array([1, 0]),
+        }
     )
     place = np.array([[True, False], [False, False]])
     for name in ("none", *COMPOUND):

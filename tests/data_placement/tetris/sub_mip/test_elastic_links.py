@@ -52,7 +52,7 @@ class Spy:
 
     def __init__(self, problem: DataPlacement) -> None:
         assert problem.links is not None
-        self.links = len(problem.links.source)
+        self.links = len(problem.links)
         self.asked: list[Mip] = []
         self.excess: list[float] = []
 

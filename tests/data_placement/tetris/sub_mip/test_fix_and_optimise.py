@@ -78,7 +78,7 @@ def test_excess_over_links_is_brought_back() -> None:
 def test_a_plan_within_the_links_is_looked_for_with_all_data_where_it_is() -> None:
     problem = made("links")
     start = without_links(problem)
-    assert not np.array_equal(start.place, problem.stored)
+    assert not np.array_equal(start.place, problem.datasets.stored)
     stop = StoppingCriteria()
     objectives: list[int] = []
 
@@ -92,10 +92,10 @@ def test_a_plan_within_the_links_is_looked_for_with_all_data_where_it_is() -> No
     tools = SearchContext(np.random.default_rng(1), SearchMonitor(stop), 1, solver)
     found = FixAndOptimise(problem, tools, whole(problem), PARAMS).improve(start)
     assert problem.links is not None
-    assert objectives[-1] == len(problem.links.source)  # nothing but the excess of each
+    assert objectives[-1] == len(problem.links)  # nothing but the excess of each
     assert found is not None
     assert verify(problem, found).ok
-    assert np.array_equal(found.place, problem.stored)
+    assert np.array_equal(found.place, problem.datasets.stored)
 
 
 def test_a_plan_that_exceeds_links_less_is_a_beginning_too() -> None:
@@ -126,7 +126,9 @@ def test_a_plan_that_exceeds_links_less_is_a_beginning_too() -> None:
 
 def test_work_is_placed_again_with_the_replicas_that_are_within_the_links() -> None:
     problem = made("links")
-    pinned = replace(problem, pinned=problem.stored, forbidden=~problem.stored)
+    pinned = problem.with_columns(
+        {"datasets.pinned": problem.datasets.stored, "datasets.forbidden": ~problem.datasets.stored}
+    )
     exact = mast_opt.solve(pinned, "highs", gap=0.0)
     stop = StoppingCriteria()
     programs: list[tuple[int, int]] = []
@@ -143,7 +145,7 @@ def test_work_is_placed_again_with_the_replicas_that_are_within_the_links() -> N
     found = FixAndOptimise(problem, tools, whole(problem), PARAMS).improve(without_links(problem))
     assert len(programs) == 3
     assert found is not None
-    assert np.array_equal(found.place, problem.stored)
+    assert np.array_equal(found.place, problem.datasets.stored)
     verdict = verify(problem, found)
     assert verdict.ok
     assert verdict.objective == pytest.approx(exact.objective, rel=1e-3)

@@ -42,7 +42,7 @@ MENU: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("Problems", ("problems", "models.md", "instances.md")),
     ("Solvers", ("heuristics", "benchmarks.md", "benchmarks", "research")),
     ("Schedulers", ("policies.md",)),
-    ("Reference", ("api.md", "groups.md")),
+    ("Reference", ("api.md", "groups.md", "policies-reference.md")),
     ("Decisions", ("decisions/README.md", "decisions")),
 )
 """Section → pages, or folders of pages."""

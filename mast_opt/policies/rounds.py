@@ -27,6 +27,7 @@ from mast_opt.core.errors import BackendError, UsageError
 from mast_opt.core.solve_result import SolveParams
 from mast_opt.mip import MipBuilder
 from mast_opt.policies.arguments import numbers
+from mast_opt.resource_allocation import ResourceAllocation
 
 EXACT = SolveParams(gap=1e-9, threads=1)
 """How a round is solved for; one thread, so that it is the same each time."""
@@ -49,7 +50,7 @@ class Turns:
     capacity: FloatArray
     """[K]"""
     member: tuple[IntArray, IntArray]
-    """([M] configuration, [M] job): a job runs in the configuration."""
+    """Configurations [M] and jobs [M] that run in them, pair by pair."""
 
     def __post_init__(self) -> None:
         share = numbers("share", self.share, (None,))
@@ -76,6 +77,19 @@ class Turns:
         job, kind = (axis.ravel() for axis in np.indices(shares.shape))
         amount = size[job, None] * (kind[:, None] == np.arange(len(supply)))
         return cls(shares.ravel(), amount, supply, (np.arange(len(job)), job))
+
+    @classmethod
+    def of_allocation(cls, problem: ResourceAllocation, share: FloatArray) -> Turns:
+        """Turns of the configurations of a resource allocation.
+
+        Args:
+            problem: with fractional shares.
+            share: [C] of a plan.
+        """
+        amount = np.zeros((len(problem.configurations), len(problem.resources)))
+        amount[problem.uses.configuration, problem.uses.resource] = problem.uses.amount
+        member = problem.members.configuration, problem.members.job
+        return cls(np.clip(share, 0.0, 1.0), amount, problem.resources.amount, member)
 
     @property
     def jobs(self) -> int:

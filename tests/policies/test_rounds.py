@@ -9,7 +9,9 @@ import pytest
 
 from mast_opt.core.arrays import FloatArray
 from mast_opt.core.errors import UsageError
+from mast_opt.policies import gavel
 from mast_opt.policies.rounds import Progress, Rule, Turns, by_priority, most_owed, owed_at_most, play
+from tests.narrowing import some
 
 GPUS = np.array([2, 2, 1])
 EACH_RULE = pytest.mark.parametrize("rule", [by_priority, most_owed], ids=["by_priority", "most_owed"])
@@ -107,6 +109,20 @@ def test_the_most_owed_round_is_the_best_of_all() -> None:
         progress = Progress(np.zeros(8), rng.uniform(0, 2, 8), np.zeros(8, np.bool_))
         worth = progress.owed + turns.share
         assert most_owed(turns, progress) @ worth == pytest.approx((able @ worth).max())
+
+
+@EACH_RULE
+def test_rounds_of_an_allocation_give_each_job_its_rate(rule: Rule) -> None:
+    """With a pair, which runs on the GPU that both of its jobs leave."""
+    pair = gavel.Pairs(np.array([[0, 1]]), np.array([[[2.0, 1], [3, 1.5]]]))
+    program = gavel.tables(gavel.Jobs(np.array([[2.0, 1], [4, 2], [3, 2]]), pairs=pair), [1, 1])
+    problem, found = program.problem(), program.solve()
+    turns = Turns.of_allocation(problem, some(found.share))
+    progress, _ = play(turns, 40, rule)
+    rate = np.bincount(
+        problem.members.job, problem.members.rate * progress.received[problem.members.configuration] / 40
+    )
+    assert rate == pytest.approx(some(found.rate), rel=0.05)
 
 
 def test_wrong_input_is_named() -> None:

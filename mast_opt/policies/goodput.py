@@ -1,4 +1,6 @@
-"""Goodput of a training job (Pollux, OSDI'21): throughput times statistical efficiency, at the best batch size::
+"""Goodput of a training job (Pollux, OSDI'21): throughput times statistical efficiency, at the best batch size.
+
+With r replicas that take b samples each in a step::
 
     step        gradient of b samples    c(b) = compute_s + compute_s_per_sample·b
                 exchange, r replicas     n(r) = 0 for r = 1, else latency_s + latency_s_per_replica·(r − 2)

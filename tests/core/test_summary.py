@@ -9,10 +9,7 @@ import pytest
 
 import mast_opt
 from mast_opt.core.summary import MOST_ROWS, Summary
-from mast_opt.kind.problem_data import GroupedProblem
 from mast_opt.registry import kind_named, kind_names
-
-GROUPED = [kind for kind in kind_names() if issubclass(kind_named(kind).problem_type, GroupedProblem)]
 
 
 class _Cells(HTMLParser):
@@ -49,7 +46,7 @@ def test_long_tables_are_cut_and_the_rest_is_counted() -> None:
     assert str(MOST_ROWS) not in page.texts
 
 
-@pytest.mark.parametrize("kind", GROUPED)
+@pytest.mark.parametrize("kind", kind_names())
 def test_every_kind_has_short_summaries_of_problem_plan_solution_and_verdict(kind: str) -> None:
     family = next(iter(kind_named(kind).generate.families.values()))
     sizes = {size: min(6, number) for size, number in family.sizes.items()}

@@ -67,6 +67,7 @@ if TYPE_CHECKING:
     )
     from mast_opt.io.read import Reading
     from mast_opt.job_placement import JobPlacement
+    from mast_opt.job_placement.engine.limits import FillSampling
     from mast_opt.job_placement.exhaustive.params import ExhaustiveParams, ExhaustiveRepairParams
     from mast_opt.job_placement.live_fleet.fleet import Fleet
     from mast_opt.job_placement.live_fleet.types import Bid, Job, Refused, Server
@@ -107,6 +108,7 @@ __all__ = [
     "ExhaustiveRepairParams",
     "Explanation",
     "Fault",
+    "FillSampling",
     "Fleet",
     "FormulationTooLarge",
     "Frontier",
@@ -231,6 +233,7 @@ _HOMES = {
     "mast_opt.resource_allocation": ("ResourceAllocation",),
     "mast_opt.core.solve_result": ("Event", "Limit", "Status"),
     "mast_opt.server_assignment": ("ServerAssignment",),
+    "mast_opt.job_placement.engine.limits": ("FillSampling",),
     "mast_opt.job_placement.exhaustive.params": ("ExhaustiveParams", "ExhaustiveRepairParams"),
     "mast_opt.server_assignment.ras.params": ("RasParams",),
     "mast_opt.data_placement.tetris.params": ("TetrisParams",),

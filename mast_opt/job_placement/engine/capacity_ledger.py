@@ -10,6 +10,7 @@ from mast_opt.job_placement.engine.state import (
     A_FREE,
     A_MEMORY,
     A_WHOLE,
+    ALL_DIRTY,
     C_CPU,
     C_DENSITY,
     C_LEAST,
@@ -37,6 +38,7 @@ from mast_opt.job_placement.engine.state import (
     R_USED,
     S_BLOCKED,
     S_DEVICES,
+    S_DIRTY,
     S_GROUP,
     S_ROW,
     T_FREE,
@@ -52,6 +54,7 @@ from mast_opt.job_placement.units import WHOLE, Ints
 def refresh(state: EngineState, s: int) -> None:
     """Recompute what work of each tier finds on a server, from its slacks."""
     group = state.server[S_GROUP, s]
+    state.server[S_DIRTY, s] = ALL_DIRTY
     for tier in range(state.room.shape[1]):
         whole = free = 0
         cpu, memory = state.slack[0, s, 0], state.slack[1, s, 0]

@@ -65,7 +65,7 @@ def excess(level: int, job: Request) -> int:
 
 
 @kernel
-def _closest_level(state: EngineState, job: Request) -> int:
+def closest_level(state: EngineState, job: Request) -> int:
     """SERVER if the job has no more GPUs than the largest server on some type that it accepts, otherwise RACK."""
     most = state.slack_device.shape[1] * WHOLE
     for k in range(len(job.mgpu)):
@@ -109,7 +109,7 @@ def search(state: EngineState, job: Request, allowed: Bools) -> tuple[int, int]:
 
 @kernel
 def _search(state: EngineState, job: Request, allowed: Bools, order: Ints) -> tuple[int, int]:
-    best, best_level, least = -1, NOWHERE, excess(_closest_level(state, job), job)
+    best, best_level, least = -1, NOWHERE, excess(closest_level(state, job), job)
     for at in range(regions_by_load(state, job, order)):
         for listed in range(state.region[R_START, order[at]], state.region[R_START, order[at] + 1]):
             g = state.group[G_ENTRY, listed]

@@ -1,4 +1,4 @@
-"""Limits of the search for victims (job-placement engine). Imports no kernel, so that parameters can name them."""
+"""Limits of searches in the job-placement engine. Imports no kernel, so that parameters can name them."""
 
 from __future__ import annotations
 
@@ -18,4 +18,24 @@ class SearchLimits(NamedTuple):
     """Servers times tasks of a gang: what is larger is not searched, lest memory run out."""
 
 
+class FillSampling(NamedTuple):
+    """How the value of a server's free capacity is estimated from the mix of arrivals (``fill_value``)."""
+
+    samples: int = 16
+    """Sequences of arrivals; with 64, allocation on the lists of FGD is the same within 0.05 points."""
+    draws: int = 16
+    """Arrivals of a sequence. Between 10 and 64, allocation on the lists of FGD differs by less than 0.1 points."""
+    shapes: int = 512
+    """Shapes of jobs that are counted, by the algorithm of Misra and Gries."""
+    growth_percent: int = 150
+    """Samples are drawn again when so many percent of the arrivals of the last time have come."""
+    window: int = 65_536
+    """When so many arrivals are counted, all counts are halved, so that old ones fade."""
+    slots: int = 48
+    """Requests whose losses a fleet keeps for every server, the most recent ones; at most 62."""
+    memo: int = 1 << 15
+    """Values of states of servers that are kept."""
+
+
+DEFAULT_SAMPLING = FillSampling()
 DEFAULT_LIMITS = SearchLimits()

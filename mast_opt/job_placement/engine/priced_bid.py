@@ -8,9 +8,11 @@ from numpy.typing import NDArray
 from mast_opt.job_placement.engine.best_bid import NOBODY, BestBid, best_bid, bid_of, on_servers
 from mast_opt.job_placement.engine.feasibility import Request
 from mast_opt.job_placement.engine.free_capacity_search import NOWHERE, groups_in_order, level_in, search
+from mast_opt.job_placement.engine.least_loss_search import on_one_server, search_least_loss
 from mast_opt.job_placement.engine.limits import DEFAULT_LIMITS, SearchLimits
 from mast_opt.job_placement.engine.preemption.victim_search import search_victims
-from mast_opt.job_placement.engine.state import EngineState
+from mast_opt.job_placement.engine.server_selection import LEAST_LOSS, TIGHT
+from mast_opt.job_placement.engine.state import G_TYPE, EngineState
 from mast_opt.job_placement.units import Bools, Ints
 
 Prices = NDArray[np.float64] | None
@@ -25,7 +27,11 @@ def place_priced(
     price: Prices,
     limits: SearchLimits = DEFAULT_LIMITS,
 ) -> BestBid | None:
-    """As ``best_bid``, with the price [G] of each group between spread and load; None where all prices are equal."""
+    """As ``best_bid``, with the price [G] of each group between spread and load; None where all prices are equal. With
+    the style LEAST_LOSS, the loss of value comes between price and load, and the style is TIGHT where there are
+    victims."""
+    if style == LEAST_LOSS:
+        return _least_loss(state, job, allowed, price, limits)
     if price is None:
         return best_bid(state, job, allowed, style, limits)
     groups = groups_by_price(state, job, allowed, price)
@@ -34,6 +40,21 @@ def place_priced(
         return BestBid(group, level, on_servers(state, group, level, job, style, NOBODY), NOBODY, None, True)
     found = search_victims(state, job, allowed, limits, groups)
     return None if found is None else bid_of(state, job, style, found)
+
+
+def _least_loss(
+    state: EngineState, job: Request, allowed: Bools, price: Prices, limits: SearchLimits
+) -> BestBid | None:
+    groups = groups_by_price(state, job, allowed, price)
+    rank = np.zeros(len(groups), np.int64) if price is None else np.unique(price[groups], return_inverse=True)[1]
+    group, level, server = search_least_loss(state, job, groups, rank)
+    if server >= 0:
+        placed = on_one_server(state, server, int(job.mgpu[state.group[G_TYPE, group]]), job)
+        return BestBid(group, level, placed, NOBODY, None, True)
+    if group >= 0:
+        return BestBid(group, level, on_servers(state, group, level, job, LEAST_LOSS, NOBODY), NOBODY, None, True)
+    found = search_victims(state, job, allowed, limits, groups)
+    return None if found is None else bid_of(state, job, TIGHT, found)
 
 
 def search_priced(state: EngineState, job: Request, allowed: Bools, price: Prices) -> tuple[int, int]:

@@ -1,4 +1,4 @@
-"""Best-fit server selection in a chosen group (job-placement engine): the tightest servers that hold the tasks."""
+"""Server selection in a chosen group (job-placement engine): which of its servers take the tasks of a job."""
 
 from __future__ import annotations
 
@@ -9,12 +9,14 @@ from numpy.typing import NDArray
 
 from mast_opt.core.jit import compiled, kernel
 from mast_opt.job_placement.engine.feasibility import Request, tasks_on
+from mast_opt.job_placement.engine.fill_value import loss_on
 from mast_opt.job_placement.engine.free_capacity_search import NOWHERE
 from mast_opt.job_placement.engine.state import A_FREE, G_START, G_TYPE, S_RACK, EngineState
 from mast_opt.job_placement.units import SERVER, Ints
 
-TIGHT, LOOSE, FIRST = range(3)
-"""Of servers that hold what is left of a job: the one with the least free GPUs, the most, the first."""
+TIGHT, LOOSE, FIRST, LEAST_LOSS = range(4)
+"""Of servers that hold what is left of a job: the one with the least free GPUs, the most, the first; the one whose free
+capacity loses the least value by it (``fill_value``), of equals the one with the least free GPUs."""
 
 
 class Placement(NamedTuple):
@@ -38,8 +40,9 @@ def pack(state: EngineState, g: int, level: int, job: Request, style: int) -> Pl
     """
     first, last = state.group[G_START, g], state.group[G_START, g + 1]
     fit, takes = np.empty(last - first, np.int64), np.zeros(last - first, np.int64)
+    work = np.empty((2, state.row_device.shape[1] + state.sample.shape[1]), np.int64)
     if level != NOWHERE:
-        _take_servers(state, g, level, job, style, fit, takes)
+        take_servers(state, g, level, job, style, fit, takes, work)
     server = np.flatnonzero(takes)
     device = np.zeros((len(server), state.row_device.shape[1]), np.int32)
     tasks = takes[server]
@@ -47,20 +50,24 @@ def pack(state: EngineState, g: int, level: int, job: Request, style: int) -> Pl
 
 
 @kernel
-def _take_servers(state: EngineState, g: int, level: int, job: Request, style: int, fit: Ints, takes: Ints) -> None:
-    """Fill ``takes``, the tasks of each server of the group; ``fit`` is scratch of the same length."""
+def take_servers(
+    state: EngineState, g: int, level: int, job: Request, style: int, fit: Ints, takes: Ints, work: Ints
+) -> int:
+    """Fill ``takes``, the tasks of each server of the group; ``fit`` is scratch of the same length, ``work`` that of
+    ``loss_on``. Returns the loss of value with the style LEAST_LOSS, otherwise 0."""
     first = state.group[G_START, g]
     mgpu = job.mgpu[state.group[G_TYPE, g]]
     for at in range(len(fit)):
-        fit[at] = tasks_on(state, first + at, mgpu, job)
-    left = job.tasks
+        fit[at], takes[at] = tasks_on(state, first + at, mgpu, job), 0
+    left, lost = job.tasks, 0
     while left > 0:
         begin, end, size = 0, len(fit), left
         if level != SERVER:
             begin, end, size = _rack(state, first, fit, left, style)
         take = min(left, size)
-        _fill(state, first, fit, begin, end, take, job.tier, style, takes)
+        lost += _fill(state, g, fit, begin, end, take, job, style, takes, work)
         left -= take
+    return lost
 
 
 @kernel
@@ -93,29 +100,38 @@ def _better(size: int, best: int, left: int, style: int) -> bool:
 
 @kernel
 def _fill(
-    state: EngineState, first: int, fit: Ints, begin: int, end: int, tasks: int, tier: int, style: int, takes: Ints
-) -> None:
-    """Put ``tasks`` onto the servers begin … end, taking from ``fit`` what they get."""
-    left = tasks
+    state: EngineState,
+    g: int,
+    fit: Ints,
+    begin: int,
+    end: int,
+    tasks: int,
+    job: Request,
+    style: int,
+    takes: Ints,
+    work: Ints,
+) -> int:
+    """Put ``tasks`` onto the servers begin … end, taking from ``fit`` what they get; returns the loss of value."""
+    first, mgpu = state.group[G_START, g], job.mgpu[state.group[G_TYPE, g]]
+    left, lost = tasks, 0
     while left > 0:
-        best, best_free = -1, 0
+        best, best_rank, best_loss = -1, 0, 0
         for at in range(begin, end):
             if fit[at] == 0:
                 continue
-            free = state.room[A_FREE, tier, first + at]
-            if best < 0:
-                better = True
-            elif min(fit[at], left) != min(fit[best], left):
-                better = fit[at] > fit[best]
-            elif style == FIRST:
-                better = False
-            elif style == LOOSE:
-                better = free > best_free
-            else:
-                better = free < best_free
-            if better:
-                best, best_free = at, free
+            take, loss, rank = min(fit[at], left), 0, 0
+            if best >= 0 and take < min(fit[best], left):
+                continue
+            if style == LEAST_LOSS:
+                loss = loss_on(state, first + at, mgpu, job, take, job.tier, work)
+            if style != FIRST:
+                rank = state.room[A_FREE, job.tier, first + at] * (-1 if style == LOOSE else 1)
+            larger = best < 0 or take > min(fit[best], left)
+            if larger or loss < best_loss or (loss == best_loss and rank < best_rank):
+                best, best_rank, best_loss = at, rank, loss
         take = min(left, fit[best])
+        lost += best_loss
         takes[best] += take
         fit[best] = 0
         left -= take
+    return lost

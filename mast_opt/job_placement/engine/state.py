@@ -27,8 +27,15 @@ LEVELS = 4
 NEVER = 1 << 62
 """More than any value."""
 
-S_GROUP, S_RACK, S_DEVICES, S_BLOCKED, S_ROW = range(5)
-"""Of a server: group, rack, GPUs, 1 if it takes no work, first allocation or −1."""
+NO_PLACE = (1 << 31) - 1
+"""More than any loss of value: the job does not fit."""
+
+S_GROUP, S_RACK, S_DEVICES, S_BLOCKED, S_ROW, S_VALUE, S_DIRTY = range(7)
+"""Of a server: group, rack, GPUs, 1 if it takes no work, first allocation or −1, value of what is free (outside
+rounds), and bits for what is out of date here: one for each slot of losses, and VALUE_DIRTY."""
+VALUE_DIRTY = 1 << 62
+ALL_DIRTY = (1 << 63) - 1
+"""All slots and the value."""
 G_START, G_TYPE, G_REGION, G_ENTRY = range(4)
 """Of a group: first server, GPU type, region; and the groups once more, by region and name."""
 R_START, R_RANK, R_MGPU, R_USED = range(4)
@@ -47,8 +54,8 @@ counts only in the columns up to its tier); first allocation or −1; scratch (�
 L_JOB, L_SERVER, L_CPU, L_MEMORY, L_NEXT, L_AFTER, L_BEFORE, L_STACK = range(8)
 """Of an allocation: job, server, millicores, MiB, the job's next one, the server's next and previous one (−1 at the
 ends), and free places on a stack."""
-N_JOBS, N_ROWS = range(2)
-"""How many places on the two stacks are valid."""
+N_JOBS, N_ROWS, N_ROUND = range(3)
+"""How many places on the two stacks are valid; 1 in a round, when tiers may find different room on a server."""
 
 
 class EngineState(NamedTuple):
@@ -59,7 +66,7 @@ class EngineState(NamedTuple):
     """
 
     server: Ints
-    """[5, S]"""
+    """[7, S]"""
     group: Ints
     """[4, G + 1]"""
     region: Ints
@@ -81,4 +88,13 @@ class EngineState(NamedTuple):
     row_device: Small
     """[A, D] milli-GPUs of each GPU that an allocation holds."""
     free_places: Ints
-    """[2]"""
+    """[3]"""
+    sample: Ints
+    """[K, L, T + 3] draws of arrivals (``fill_value``): milli-GPUs of a task on each type (−1 where it may not run),
+    millicores, MiB, tasks. No sample: no server has a value."""
+    memo: Ints
+    """[M, 2] hash of a server's free capacity, and its value."""
+    loss: Small
+    """[slots, S] what the request of a slot loses on a server."""
+    slot: Ints
+    """[slots, T + 5] when it was last used; the request: milli-GPUs on each type, millicores, MiB, tasks, tier."""

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from mast_opt.job_placement.engine.capacity_ledger import refresh_all
 from mast_opt.job_placement.engine.server_layout import Layout
 from mast_opt.job_placement.engine.state import (
+    ALL_DIRTY,
     C_DENSITY,
     C_LEAST,
     J_MARK,
@@ -20,6 +21,7 @@ from mast_opt.job_placement.engine.state import (
     N_JOBS,
     N_ROWS,
     NEVER,
+    S_DIRTY,
     EngineState,
 )
 from mast_opt.job_placement.units import CPU, GPU, MEMORY, WHOLE, Ints
@@ -40,8 +42,9 @@ def empty_state(layout: Layout, supply: Ints, tiers: int, jobs: int, rows: int) 
     np.add.at(region_mgpu, layout.group_region[layout.group], here[:, GPU])
     reclaim = np.zeros((5, tiers + 1, servers), np.int64)
     reclaim[[C_LEAST, C_DENSITY]] = NEVER
+    nothing = np.zeros(servers)
     state = EngineState(
-        server=_stack(layout.group, layout.rack, devices, np.zeros(servers), np.full(servers, -1)),
+        server=_stack(layout.group, layout.rack, devices, nothing, np.full(servers, -1), nothing, nothing),
         group=_stack(layout.group_start, layout.group_type, layout.group_region, layout.region_groups),
         region=_stack(layout.region_start, layout.region_rank, region_mgpu, np.zeros(regions)),
         slack=np.repeat(here.T[[CPU, MEMORY], :, None], tiers, axis=2),
@@ -52,11 +55,33 @@ def empty_state(layout: Layout, supply: Ints, tiers: int, jobs: int, rows: int) 
         job=np.zeros((8, 0), np.int64),
         row=np.zeros((8, 0), np.int64),
         row_device=np.zeros((0, most), np.int32),
-        free_places=np.zeros(2, np.int64),
+        free_places=np.zeros(3, np.int64),
+        sample=np.zeros((0, 0, 0), np.int64),
+        memo=np.zeros((0, 2), np.int64),
+        loss=np.zeros((0, servers), np.int32),
+        slot=np.zeros((0, 0), np.int64),
     )
     state = grown(state, jobs, rows)
     refresh_all(state)
     return state
+
+
+def valued(state: EngineState, sample: Ints, slots: int, memo: int) -> EngineState:
+    """The same state with values of servers by these samples [K, L, T + 3], none of them known yet.
+
+    Args:
+        slots: requests whose losses are kept for every server, at most 62; 0 where few repeat.
+        memo: values that are kept.
+    """
+    state.server[S_DIRTY] = ALL_DIRTY
+    fields = sample.shape[2] + 2 if sample.size else 0
+    slots = slots if sample.size else 0
+    return state._replace(
+        sample=sample,
+        memo=np.zeros((memo if sample.size else 0, 2), np.int64),
+        loss=np.zeros((slots, state.server.shape[1]), np.int32),
+        slot=np.zeros((slots, fields), np.int64),
+    )
 
 
 def _stack(*fields: NDArray[np.generic]) -> Ints:

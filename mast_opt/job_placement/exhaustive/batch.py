@@ -17,11 +17,11 @@ Place = Callable[[BatchState, int, Request], BestBid | None]
 """The offer for a job of the problem; None if it is refused."""
 
 
-def exhaustively(limits: SearchLimits = DEFAULT_LIMITS) -> Place:
-    """The best bid of all groups."""
+def exhaustively(limits: SearchLimits = DEFAULT_LIMITS, style: int = TIGHT) -> Place:
+    """The best bid of all groups. ``style``: see ``server_selection``."""
 
     def place(batch: BatchState, j: int, job: Request) -> BestBid | None:
-        return place_priced(batch.state, job, batch.all_groups, TIGHT, batch.price(j), limits)
+        return place_priced(batch.state, job, batch.all_groups, style, batch.price(j), limits)
 
     return place
 

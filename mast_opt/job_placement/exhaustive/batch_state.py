@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mast_opt.job_placement.capacity import remote_mb_price
+from mast_opt.job_placement.engine.arrival_mix import ArrivalMix
 from mast_opt.job_placement.engine.best_bid import NOBODY, assign_devices, take
 from mast_opt.job_placement.engine.capacity_ledger import (
     last_tier_of,
@@ -31,11 +32,12 @@ from mast_opt.job_placement.engine.state import (
     L_MEMORY,
     L_NEXT,
     L_SERVER,
+    N_ROUND,
     S_GROUP,
     VICTIM,
     EngineState,
 )
-from mast_opt.job_placement.engine.state_allocation import copied, empty_state
+from mast_opt.job_placement.engine.state_allocation import copied, empty_state, valued
 from mast_opt.job_placement.exhaustive.objective import TermPrices, objective
 from mast_opt.job_placement.plan import Plan
 from mast_opt.job_placement.problem import JobPlacement
@@ -113,7 +115,7 @@ class BatchState:
         """A batch that can go its own way."""
         return replace(
             self,
-            state=copied(self.state),
+            state=copied(self.state)._replace(sample=self.state.sample, memo=self.state.memo),
             running=self.running.copy(),
             victim=dict(self.victim),
             placed=dict(self.placed),
@@ -289,8 +291,9 @@ class BatchState:
         return 1
 
 
-def batch_state_of(problem: JobPlacement) -> BatchState:
-    """The fleet of the problem with its running jobs, nothing decided yet."""
+def batch_state_of(problem: JobPlacement, mix: ArrivalMix | None = None) -> BatchState:
+    """The fleet of the problem with its running jobs, nothing decided yet; with a mix of arrivals, free capacity has a
+    value."""
     p = problem
     layout = lay_out(
         p.server_cluster,
@@ -304,6 +307,9 @@ def batch_state_of(problem: JobPlacement) -> BatchState:
     held = allocations_of(p)
     most_rows = len(held.server) + _most_rows(p)
     state = empty_state(layout, p.servers.supply, len(p.tiers), len(p.running) + len(p.jobs), most_rows)
+    state.free_places[N_ROUND] = 1
+    if mix is not None:
+        state = valued(state, mix.draw({name: k for k, name in enumerate(p.gpu_types)}), 0, mix.sampling.memo)
     tier = p.running.tier
     running = np.stack(
         [tier, np.where(p.running.preemptible, tier, 0), p.running.at_risk_mgpu_hours * VICTIM + 1], axis=1

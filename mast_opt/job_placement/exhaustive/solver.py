@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from mast_opt.job_placement.engine.server_selection import LEAST_LOSS, TIGHT
 from mast_opt.job_placement.exhaustive.batch import admit_in_order, exhaustively
 from mast_opt.job_placement.exhaustive.batch_state import batch_state_of
 from mast_opt.job_placement.exhaustive.ejection_chains import ejection_chains
 from mast_opt.job_placement.exhaustive.params import ExhaustiveParams
+from mast_opt.job_placement.exhaustive.pending_mix import mix_of
 from mast_opt.job_placement.plan import Plan
 from mast_opt.job_placement.problem import JobPlacement
 from mast_opt.search.interface import SearchContext, SearchResult
@@ -17,11 +19,14 @@ def exhaustive(
     """Take the jobs in the order of the queue and give each its best bid.
 
     Bids compare lexicographically: the most important tier of a victim, GPU-hours lost, victims, level of spread,
-    load of the region, names of region, cluster and type. A job that was refused is then let in where jobs placed
-    before can make room by moving (``ejection_chains``). Nothing is random, and a start is of no use to it.
+    price, loss of value of the free capacity, load of the region, names of region, cluster and type. A job that was
+    refused is then let in where jobs placed before can make room by moving (``ejection_chains``). Nothing is random,
+    and a start is of no use to it.
     """
-    batch = batch_state_of(problem)
-    unproven = admit_in_order(batch, problem.order, tools.watch, exhaustively(params.victims.limits()))
+    by_loss = params.placement == "fragmentation"
+    batch = batch_state_of(problem, mix_of(problem, params.fill.sampling()) if by_loss else None)
+    place = exhaustively(params.victims.limits(), LEAST_LOSS if by_loss else TIGHT)
+    unproven = admit_in_order(batch, problem.order, tools.watch, place)
     batch = ejection_chains(batch, problem.order, tools.watch, params)
     message = f"{len(batch.placed)} of {len(problem.jobs)} jobs placed, {unproven} bids not proven cheapest"
     return SearchResult(batch.plan(), None, tools.watch.limit(), message)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from mast_opt.core.units import MILLI
 from mast_opt.job_placement.capacity import remote_mb_price
+from mast_opt.job_placement.engine.arrival_mix import ArrivalMix
 from mast_opt.job_placement.engine.best_bid import BestBid
 from mast_opt.job_placement.engine.free_capacity_search import load_of
 from mast_opt.job_placement.engine.state import J_COST, VICTIM
@@ -20,8 +21,9 @@ from mast_opt.job_placement.running_allocations import allocations_of
 from mast_opt.job_placement.units import CPU, GPU, LEVELS, MEMORY, WHOLE
 
 
-def books_of(problem: JobPlacement, tiers: Iterable[int] = ()) -> FleetInventory:
-    """The servers and datasets of an instance, with its running jobs; its tiers and perhaps others."""
+def books_of(problem: JobPlacement, tiers: Iterable[int] = (), mix: ArrivalMix | None = None) -> FleetInventory:
+    """The servers and datasets of an instance, with its running jobs; its tiers and perhaps others. ``mix``: what has
+    come or is expected, None for best fit."""
     p = problem
     servers = [
         Server(
@@ -44,9 +46,8 @@ def books_of(problem: JobPlacement, tiers: Iterable[int] = ()) -> FleetInventory
         p.datasets.labels[i]: {p.regions[r] for r in np.flatnonzero(p.datasets.residency[i]).tolist()}
         for i in np.flatnonzero(p.datasets.residency.any(axis=1)).tolist()
     }
-    books = FleetInventory(
-        servers, tuple(sorted({*p.tiers, *tiers})), replicas, residency, remote_mb_price(p) if p.remote_reads else None
-    )
+    price = remote_mb_price(p) if p.remote_reads else None
+    books = FleetInventory(servers, tuple(sorted({*p.tiers, *tiers})), replicas, residency, price, mix)
     held = allocations_of(p)
     running: dict[str, Running] = {}
     holdings: dict[str, tuple[Holding, ...]] = {}

@@ -18,14 +18,17 @@ from uuid import uuid4
 
 import numpy as np
 
-from mast_opt.core.arguments import a, a_price, a_text, anything, checked, mapping_of, optional
+from mast_opt.core.arguments import a, a_price, a_text, anything, checked, mapping_of, optional, refuse
 from mast_opt.core.errors import StaleBid, UsageError
+from mast_opt.job_placement.engine.arrival_mix import ArrivalMix
 from mast_opt.job_placement.engine.capacity_ledger import block, refresh_reclaim, settle
 from mast_opt.job_placement.engine.feasibility import Request
+from mast_opt.job_placement.engine.limits import DEFAULT_SAMPLING, FillSampling
 from mast_opt.job_placement.engine.negative_cache import NegativeCache
 from mast_opt.job_placement.engine.priced_bid import place_priced
-from mast_opt.job_placement.engine.server_selection import TIGHT
-from mast_opt.job_placement.engine.state import J_COST, R_MGPU, R_USED
+from mast_opt.job_placement.engine.server_selection import LEAST_LOSS, TIGHT
+from mast_opt.job_placement.engine.state import J_COST, N_ROUND, R_MGPU, R_USED
+from mast_opt.job_placement.exhaustive.pending_mix import mix_of
 from mast_opt.job_placement.live_fleet.booking import booking_of
 from mast_opt.job_placement.live_fleet.conversion import Limits, bid_of, books_of, over_quota, quotas_of
 from mast_opt.job_placement.live_fleet.diagnosis import explain, why_not
@@ -39,11 +42,14 @@ from mast_opt.job_placement.live_fleet.types import (
     Server,
     Share,
     amount,
+    jobs_in,
     servers_in,
     tiers_in,
     whole,
 )
 from mast_opt.job_placement.problem import JobPlacement
+
+PLACEMENTS = ("fragmentation", "best-fit")
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,6 +79,9 @@ class Fleet:
         quotas: Mapping[str, int] | None = None,
         type_quotas: Mapping[str, Mapping[str, int]] | None = None,
         remote_mb_price: float | None = None,
+        placement: str = "fragmentation",
+        expected: Iterable[Job] = (),
+        sampling: FillSampling = DEFAULT_SAMPLING,
     ) -> None:
         """An empty fleet.
 
@@ -86,9 +95,15 @@ class Fleet:
                 it accepts.
             remote_mb_price: price of a MB a day that a job reads from another region, in the unit of ``Job.costs``;
                 None if jobs run only where all their data is.
+            placement: ``fragmentation``: of places that are equally close and equally priced, the one by which the
+                free capacity loses the least value to jobs like those that have started so far; ``best-fit``: the one
+                in the least loaded region, on the servers with the fewest free GPUs.
+            expected: jobs that count as if they had started before; what is typical of those that will come.
+            sampling: how that value is estimated.
 
         Raises:
-            UsageError: servers that contradict one another, or a quota that is no number of milli-GPUs.
+            UsageError: servers that contradict one another, a quota that is no number of milli-GPUs, or another
+                placement.
         """
         for name, value in (("replicas", replicas), ("residency", residency), ("quotas", quotas)):
             optional(mapping_of(anything))(name, value)
@@ -102,19 +117,36 @@ class Fleet:
             },
         )
         price = None if remote_mb_price is None else amount("the fleet", "remote_mb_price", remote_mb_price)
-        self._begin(FleetInventory(servers, tiers_in(tiers), replicas or {}, residency or {}, price), limits)
+        mix = ArrivalMix(sampling) if _by_loss(placement) else None
+        books = FleetInventory(servers, tiers_in(tiers), replicas or {}, residency or {}, price, mix)
+        books.expect(jobs_in(expected))
+        self._begin(books, limits)
 
     @classmethod
     @checked(problem=a(JobPlacement))
-    def of(cls, problem: JobPlacement, tiers: Iterable[int] = ()) -> Fleet:
-        """The fleet of an instance with its running jobs; its pending jobs are ``Job.of(problem, j)``.
+    def of(
+        cls,
+        problem: JobPlacement,
+        tiers: Iterable[int] = (),
+        *,
+        placement: str = "fragmentation",
+        sampling: FillSampling = DEFAULT_SAMPLING,
+    ) -> Fleet:
+        """The fleet of an instance with its running jobs; its pending jobs, which are ``Job.of(problem, j)``, are
+        expected.
 
         Args:
             tiers: that later jobs may have, in addition to those of the instance.
+            placement, sampling: as in the constructor.
         """
         fleet = cls.__new__(cls)
-        fleet._begin(books_of(problem, tiers_in(tiers)), quotas_of(problem))
+        mix = mix_of(problem, sampling) if _by_loss(placement) else None
+        fleet._begin(books_of(problem, tiers_in(tiers), mix), quotas_of(problem))
         return fleet
+
+    @property
+    def _style(self) -> int:
+        return TIGHT if self._books.mix is None else LEAST_LOSS
 
     def _begin(self, books: FleetInventory, quotas: Limits) -> None:
         self._books = books
@@ -139,7 +171,7 @@ class Fleet:
             if self._failures.known(request, stamp):
                 return Refused(job, why_not(self._books, job, request), remembered=True)
             price = price_of(self._books, job)
-            offer = place_priced(self._books.state, request, self._books.everywhere, TIGHT, price)
+            offer = place_priced(self._books.state, request, self._books.everywhere, self._style, price)
             if offer is None:
                 self._failures.remember(request, stamp)
                 return Refused(job, why_not(self._books, job, request))
@@ -155,7 +187,7 @@ class Fleet:
                 only = np.zeros_like(request.open)
                 only[region] = True
                 here = request._replace(open=only)
-                offer = place_priced(self._books.state, here, self._books.everywhere, TIGHT, price)
+                offer = place_priced(self._books.state, here, self._books.everywhere, self._style, price)
                 if offer is not None:
                     found.append(bid_of(offer, job, over, price, self._books, self._version, self._name))
             return tuple(sorted(found, key=lambda bid: bid.key))
@@ -279,11 +311,13 @@ class Fleet:
         with self._lock:
             self._outside_round("a round begins")
             self._in_round = True
+            self._books.state.free_places[N_ROUND] = 1
         try:
             yield
         finally:
             with self._lock:
                 self._in_round = False
+                self._books.state.free_places[N_ROUND] = 0
                 settle(self._books.state)
                 self._books.freed += 1
                 self._version += 1
@@ -367,3 +401,10 @@ class Fleet:
     def _outside_round(self, what: str) -> None:
         if self._in_round:
             raise UsageError(f"{what} only between rounds; this one has not ended")
+
+
+def _by_loss(placement: str) -> bool:
+    """Whether loss of value decides between servers. Raises UsageError for what is no placement."""
+    if placement not in PLACEMENTS:
+        raise refuse("placement", placement, "fragmentation or best-fit")
+    return placement == PLACEMENTS[0]

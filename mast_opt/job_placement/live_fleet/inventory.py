@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from mast_opt.core.errors import UsageError
 from mast_opt.core.units import MILLI
+from mast_opt.job_placement.engine.arrival_mix import ANY, ArrivalMix, shape_of, together
 from mast_opt.job_placement.engine.booking_kernel import book
 from mast_opt.job_placement.engine.capacity_ledger import block, last_tier_of, load, stop
 from mast_opt.job_placement.engine.feasibility import Request
@@ -31,7 +32,7 @@ from mast_opt.job_placement.engine.state import (
     VICTIM,
     EngineState,
 )
-from mast_opt.job_placement.engine.state_allocation import copied, empty_state, grown
+from mast_opt.job_placement.engine.state_allocation import copied, empty_state, grown, valued
 from mast_opt.job_placement.live_fleet.types import Job, Server, Share, names_in
 from mast_opt.job_placement.units import GPU, LEVELS, WHOLE, Bools
 
@@ -72,7 +73,10 @@ class FleetInventory:
         replicas: Mapping[str, Collection[str]],
         residency: Mapping[str, Collection[str]],
         remote_mb_price: float | None = None,
+        mix: ArrivalMix | None = None,
     ) -> None:
+        self.mix = mix
+        """What has come so far; None where loss of value does not decide between servers."""
         self.remote_mb_price = remote_mb_price
         """Of a MB a day from another region; None where jobs run only with their data."""
         self.servers: dict[str, Server] = {}
@@ -112,6 +116,7 @@ class FleetInventory:
         self._lay_out()
         self.state = empty_state(self.layout, self._supply, len(self.tiers), 2 * len(held) + 64, 4 * len(held) + 256)
         self._load(held)
+        self._draw()
 
     def _lay_out(self) -> None:
         servers = list(self.servers.values())
@@ -173,6 +178,7 @@ class FleetInventory:
         twin.running, twin.place, twin.name = dict(self.running), dict(self.place), dict(self.name)
         twin._used, twin._open = dict(self._used), dict(self._open)
         twin.blocked, twin.replicas = set(self.blocked), dict(self.replicas)
+        twin.mix = None if self.mix is None else self.mix.copy()
         twin.state, twin.freed = copied(self.state), self.freed.copy()
         return twin
 
@@ -183,6 +189,28 @@ class FleetInventory:
             self._count(one, 1)
         self.state = empty_state(self.layout, self._supply, len(self.tiers), 2 * len(held) + 64, 4 * len(held) + 256)
         self._load(held)
+        self._draw()
+
+    def expect(self, jobs: Iterable[Job]) -> None:
+        """Count jobs as arrivals before any has come."""
+        for job in jobs:
+            self._count_arrival(job)
+        self._draw()
+
+    def _count_arrival(self, job: Job) -> bool:
+        """Whether samples are due."""
+        if self.mix is None:
+            return False
+        needs = {ANY: job.mgpu} if job.gpu_types is None else job.gpu_types
+        largest = self.state.row_device.shape[1] * WHOLE
+        close = together(LEVELS.index(job.within), LEVELS.index(job.prefer))
+        return self.mix.add(*shape_of(needs, job.cpu_mcores, job.memory_mib, job.tasks, close, largest))
+
+    def _draw(self) -> None:
+        """Draw samples of arrivals; what is known of values of servers is forgotten."""
+        if self.mix is not None:
+            sampling = self.mix.sampling
+            self.state = valued(self.state, self.mix.draw(self.types), sampling.slots, sampling.memo)
 
     def start(
         self, running: Running, request: Request, placed: Placement, victims: tuple[str, ...], fresh: bool
@@ -203,6 +231,8 @@ class FleetInventory:
             self._forget(name)
         self._count(running, 1)
         self.running[job.name], self.place[job.name], self.name[at] = running, at, job.name
+        if self._count_arrival(job):
+            self._draw()
 
     def end(self, name: str) -> None:
         """A job ends, or never was if it was placed in this round."""

@@ -55,6 +55,7 @@ def _repair(tools: SearchContext) -> None:
 def _queue(tools: SearchContext) -> None:
     """Place a batch, repeat its plan, and do everything that may be done with a batch in progress."""
     problem = _sample()
+    exhaustive(problem, tools, None, ExhaustiveParams(placement="best-fit"))
     plan = exhaustive(problem, tools, None, ExhaustiveParams()).plan
     batch = batch_state_of(problem)
     request = batch.request(0)
@@ -106,6 +107,7 @@ def _operate() -> None:
     fleet.uncordon("s1")
     fleet.drain("s0")
     fleet.add_servers([Server("s2", "r", "c", "rack", "gpu", 2, 8000, 8192)])
+    Fleet([Server("s", "r", "c", "rack", "gpu", 1, 0, 0)], placement="best-fit").place(Job("one", 0))
 
 
 def _admit(fleet: Fleet, job: Job) -> None:

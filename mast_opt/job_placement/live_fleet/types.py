@@ -187,6 +187,15 @@ class Job:
         )
 
 
+def jobs_in(jobs: Iterable[Job]) -> tuple[Job, ...]:
+    """The jobs. Raises UsageError for what is no collection of jobs."""
+    if not isinstance(jobs, Iterable):
+        raise refuse("jobs", jobs, "a collection of Job")
+    found = tuple(jobs)
+    each(a(Job))("jobs", found)
+    return found
+
+
 @dataclass(frozen=True)
 class Share:
     """Tasks of a job on one server."""

@@ -1,0 +1,129 @@
+"""Mix of arrivals (job-placement engine): how often jobs of which shape came, and samples of what comes next.
+
+A shape is what a job takes of one server: all of its tasks where they fit on one and should be there, otherwise one
+of them. Counts of a limited number of shapes are kept by the algorithm of Misra and Gries (Finding repeated elements,
+1982): where a new shape finds no place, all counts fall. Shapes are drawn with a probability in proportion to count
+times GPUs, at least one: what takes many GPUs is the hardest to place, and would be missing in short samples.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from typing import NamedTuple
+
+import numpy as np
+
+from mast_opt.job_placement.engine.limits import DEFAULT_SAMPLING, FillSampling
+from mast_opt.job_placement.units import SERVER, WHOLE, Ints
+
+ANY = ""
+"""In the place of a GPU type: all types."""
+MASK = (1 << 64) - 1
+
+
+class Shape(NamedTuple):
+    """What one arrival takes of a server. Sorted by GPUs first, similar mixes give similar samples."""
+
+    mgpu: int
+    """Of all its tasks, on the type where that is most."""
+    cpu: int
+    """Millicores of a task."""
+    memory: int
+    """MiB of a task."""
+    tasks: int
+    needs: tuple[tuple[str, int], ...]
+    """GPU type, or ANY → milli-GPUs of a task."""
+
+
+def shape_of(
+    needs: Mapping[str, int], cpu: int, memory: int, tasks: int, together: bool, largest: int
+) -> tuple[Shape, int]:
+    """The shape of a job and how many of it the job is.
+
+    Args:
+        needs: GPU type, or ANY → milli-GPUs of a task.
+        together: whether the job should be on one server.
+        largest: milli-GPUs of the largest server.
+    """
+    each = max(needs.values(), default=0)
+    one = tasks if together and each * tasks <= largest else 1
+    return Shape(each * one, cpu, memory, one, tuple(sorted(needs.items()))), tasks // one
+
+
+@dataclass
+class ArrivalMix:
+    """Counts of shapes, and when to draw samples again."""
+
+    sampling: FillSampling = DEFAULT_SAMPLING
+    counts: dict[Shape, int] = field(default_factory=dict)
+    total: int = 0
+    """Sum of the counts, and of what Misra and Gries took from them since they were last halved."""
+    due: int = 1
+    """Samples are drawn again when the total is this."""
+
+    def copy(self) -> ArrivalMix:
+        """A mix that can go its own way."""
+        return ArrivalMix(self.sampling, dict(self.counts), self.total, self.due)
+
+    def add(self, shape: Shape, count: int) -> bool:
+        """Count arrivals of a shape; says whether samples should be drawn again."""
+        count = min(count, self.sampling.window)
+        if shape in self.counts or len(self.counts) < self.sampling.shapes:
+            self.counts[shape] = self.counts.get(shape, 0) + count
+        else:
+            least = min(count, min(self.counts.values()))
+            self.counts = {one: kept - least for one, kept in self.counts.items() if kept > least}
+            if count > least:
+                self.counts[shape] = count - least
+        self.total += count
+        while self.total > self.sampling.window:
+            self.counts = {one: kept // 2 for one, kept in self.counts.items() if kept > 1}
+            self.total //= 2
+            self.due = min(self.due, self.total * self.sampling.growth_percent // 100)
+        return self.total >= self.due
+
+    def draw(self, types: Mapping[str, int]) -> Ints:
+        """[K, L, T + 3] samples for GPU types with these numbers: milli-GPUs of a task on each (−1 where it may not
+        run), millicores, MiB, tasks. Without arrivals there are none. They are due again after further arrivals."""
+        self.due = max(self.total + 1, self.total * self.sampling.growth_percent // 100)
+        shapes = sorted(self.counts)
+        if not shapes:
+            return np.zeros((0, 0, len(types) + 3), np.int64)
+        weight = np.array([self.counts[shape] * max(WHOLE, shape.mgpu) for shape in shapes], np.float64)
+        drawn = np.searchsorted(np.cumsum(weight), _positions(self.sampling) * weight.sum(), side="right")
+        table = np.full((len(shapes), len(types) + 3), -1, np.int64)
+        for row, shape in zip(table, shapes):
+            row[-3:] = shape.cpu, shape.memory, shape.tasks
+            for kind, mgpu in shape.needs:
+                if kind == ANY:
+                    row[:-3] = mgpu
+                elif kind in types:
+                    row[types[kind]] = mgpu
+        return np.ascontiguousarray(table[np.minimum(drawn, len(shapes) - 1)])
+
+
+def together(within: int, prefer: int) -> bool:
+    """Whether a job with these levels should be on one server."""
+    return within == SERVER or prefer == SERVER
+
+
+@cache
+def _positions(sampling: FillSampling) -> np.ndarray:
+    """[K, L] numbers between 0 and 1, the same ones always: for each draw, the samples take the middle of each K-th
+    part of the interval, in an order that a hash decides."""
+    samples, draws = sampling.samples, sampling.draws
+    order = np.array([[_hashed(k * draws + at) for at in range(draws)] for k in range(samples)], np.uint64)
+    rank = np.argsort(np.argsort(order, axis=0, kind="stable"), axis=0, kind="stable")
+    positions: np.ndarray = (2 * rank + 1) / (2 * samples)
+    positions.flags.writeable = False
+    return positions
+
+
+def _hashed(number: int) -> int:
+    """The number, mixed by the finaliser of splitmix64 (Steele, Lea and Flood, 2014)."""
+    z = (number + 0x9E3779B97F4A7C15) & MASK
+    z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & MASK
+    z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & MASK
+    return z ^ (z >> 31)

@@ -1,0 +1,142 @@
+"""Placement by loss of value: against a slow reference, and what it is for."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from mast_opt.core.errors import UsageError
+from mast_opt.job_placement.engine.arrival_mix import ArrivalMix, shape_of
+from mast_opt.job_placement.engine.limits import FillSampling
+from mast_opt.job_placement.live_fleet.fleet import Fleet
+from mast_opt.job_placement.live_fleet.types import Bid, Job, Refused, Server
+from tests.job_placement.fleets import bid_for
+from tests.job_placement.operations import new_job, random_operation, small_fleet
+from tests.job_placement.slow_placement import SlowPlacement
+
+
+def server(name: str, gpus: int, kind: str = "a100") -> Server:
+    return Server(name, "r", "c", "b", kind, gpus, 64_000, 65_536)
+
+
+def test_every_bid_on_free_capacity_is_that_of_the_slow_reference() -> None:
+    levels: dict[str, int] = {}
+    for seed in range(6):
+        rng = np.random.default_rng([29, seed])
+        fleet = small_fleet(rng)
+        for number in range(60):
+            random_operation(rng, fleet, number)
+            job = new_job(rng, "asked")
+            if number % 3 == 0:
+                job = replace(job, tasks=int(rng.integers(3, 8)), within="cluster", gpu_types=None)
+            answer, expected = fleet.place(job), SlowPlacement(fleet, job).best()
+            if isinstance(answer, Refused) or answer.victims:
+                assert expected is None
+                continue
+            shares = {share.server: share.tasks for share in answer.shares}
+            assert (answer.level, answer.cluster, answer.gpu_type, shares) == expected, (seed, number)
+            levels[answer.level] = levels.get(answer.level, 0) + 1
+    assert min(levels.get(level, 0) for level in ("server", "rack", "cluster")) >= 5, levels
+
+
+def test_a_job_leaves_the_server_alone_that_only_it_spoils() -> None:
+    """Best fit takes the tighter server; jobs of two GPUs, which are expected, would find no room there then."""
+    whole = Job("whole", 0, mgpu=2000)
+    bids = {}
+    for placement in ("fragmentation", "best-fit"):
+        fleet = Fleet([server("pair", 2), server("three", 3)], tiers=(0,), placement=placement, expected=[whole])
+        bids[placement] = bid_for(fleet, Job("one", 0, mgpu=1000)).shares[0].server
+    assert bids == {"fragmentation": "three", "best-fit": "pair"}
+
+
+def test_the_mix_is_learned_from_what_starts_and_part_of_snapshots() -> None:
+    fleet = Fleet([server("pair", 2), server("three", 3)], tiers=(0,))
+    before = fleet.snapshot()
+    fleet.commit(bid_for(fleet, Job("whole", 0, mgpu=2000)))
+    fleet.release("whole")
+    assert bid_for(fleet, Job("one", 0, mgpu=1000)).shares[0].server == "three"
+    fleet.restore(before)
+    assert bid_for(fleet, Job("one", 0, mgpu=1000)).shares[0].server == "pair"
+
+
+def test_the_same_operations_give_the_same_places() -> None:
+    seen = []
+    for _ in range(2):
+        rng, places = np.random.default_rng(5), []
+        fleet = small_fleet(rng)
+        for number in range(200):
+            random_operation(rng, fleet, number)
+            places.append({name: fleet.shares(name) for name in fleet.running()})
+        seen.append(places)
+    assert seen[0] == seen[1]
+
+
+def test_losses_that_are_kept_are_those_that_are_computed() -> None:
+    """With two slots for twenty requests, most are computed anew; with 62, hardly any."""
+    answers = []
+    for slots in (2, 62):
+        rng = np.random.default_rng(11)
+        fleet = Fleet([server(f"s{n}", 4) for n in range(12)], tiers=(0, 1), sampling=FillSampling(slots=slots))
+        kinds = [replace(new_job(rng, f"k{n}"), tier=1, gpu_types=None, datasets=()) for n in range(20)]
+        places: list[object] = []
+        for number in range(300):
+            answer = fleet.place(replace(kinds[int(rng.integers(20))], name=f"j{number}"))
+            if isinstance(answer, Bid):
+                fleet.commit(answer)
+                places.append(answer.shares)
+            if len(fleet.running()) > 15:
+                fleet.release(str(rng.choice(fleet.running())))
+        answers.append(places)
+    assert answers[0] == answers[1]
+    assert len(answers[0]) > 100
+
+
+def test_in_a_round_a_job_sees_the_room_of_its_tier() -> None:
+    fleet = Fleet([server("a", 2), server("b", 2)], tiers=(0, 1, 2), expected=[Job("x", 1, mgpu=1000)])
+    for name in ("first", "second"):
+        fleet.commit(bid_for(fleet, Job(name, 2, mgpu=2000, preemptible=True)))
+    with fleet.round():
+        assert fleet.commit(bid_for(fleet, Job("urgent", 0, mgpu=1000))) == ("first",)
+        assert isinstance(fleet.place(Job("late", 2, mgpu=1000)), Refused)
+        early = bid_for(fleet, Job("early", 1, mgpu=1000))
+        assert (early.victims, early.shares[0].server) == ((), fleet.shares("urgent")[0].server)
+    assert bid_for(fleet, Job("late", 2, mgpu=1000)).victims == ()
+
+
+def test_counts_of_shapes_stay_within_their_bounds_and_fade() -> None:
+    sampling = FillSampling(shapes=3, window=64)
+    mix = ArrivalMix(sampling)
+    for number in range(500):
+        mix.add(*shape_of({"a100": 1000 if number % 2 else 1000 * (number % 32)}, 1000, 64, 1, True, 8000))
+        assert len(mix.counts) <= sampling.shapes
+        assert mix.total <= sampling.window
+    frequent, _ = shape_of({"a100": 1000}, 1000, 64, 1, True, 8000)
+    assert max(mix.counts, key=lambda shape: mix.counts[shape]) == frequent
+    for _ in range(1000):
+        mix.add(*shape_of({"h100": 2000}, 0, 0, 1, True, 8000))
+    assert frequent not in mix.counts
+
+
+def test_draws_are_in_proportion_to_gpus_and_a_gang_counts_as_its_servers() -> None:
+    mix = ArrivalMix(FillSampling(samples=32, draws=8))
+    shape, count = shape_of({"a100": 8000}, 0, 0, 5, True, 8000)
+    assert (shape.tasks, count) == (1, 5)
+    together, one = shape_of({"a100": 1000}, 0, 0, 4, True, 8000)
+    assert (together.tasks, together.mgpu, one) == (4, 4000, 1)
+    mix.add(shape, 1)
+    mix.add(shape_of({"": 1000}, 7, 9, 1, True, 8000)[0], 8)
+    sample = mix.draw({"t4": 0, "a100": 1})
+    assert sample.shape == (32, 8, 5)
+    large = sample[:, :, 1] == 8000
+    assert (large.sum(axis=0) == 16).all()
+    assert (sample[large] == [-1, 8000, 0, 0, 1]).all()
+    assert (sample[~large] == [1000, 1000, 7, 9, 1]).all()
+
+
+def test_another_placement_is_refused() -> None:
+    with pytest.raises(UsageError, match="best-fit"):
+        Fleet([server("s", 1)], placement="worst-fit")
+    with pytest.raises(UsageError, match="collection of Job"):
+        Fleet([server("s", 1)], expected=3)  # type: ignore[arg-type]

@@ -6,6 +6,7 @@ cloud_regions  an instance of data placement from regions, machines and jobs
 gpu_fleet      an instance of job placement from machines, pods and jobs
 gap            an instance of job placement from the generalised assignment problem
 gavel          an instance of resource allocation from measured throughputs and a trace
+schedulers     instances of resource allocation from what other schedulers take as input
 roadef         an instance of task reassignment in the format of the ROADEF/EURO challenge 2012
 """
 
@@ -24,6 +25,7 @@ from mast_opt.importers.gap import GAP
 from mast_opt.importers.gavel import GAVEL
 from mast_opt.importers.gpu_fleet.instance import GPU_FLEET
 from mast_opt.importers.roadef import ROADEF
+from mast_opt.importers.schedulers import SCHEDULERS
 
 IMPORTERS: Mapping[str, Importer[Any]] = {
     "cloud-regions": CLOUD_REGIONS,
@@ -31,6 +33,7 @@ IMPORTERS: Mapping[str, Importer[Any]] = {
     "gavel": GAVEL,
     "gpu-fleet": GPU_FLEET,
     "roadef": ROADEF,
+    **SCHEDULERS,
 }
 """name → importer, as ``mast-opt import`` calls them."""
 
@@ -47,8 +50,8 @@ def import_instance(importer: str, *paths: str | PathLike[str], seed: int = 0, *
     """A problem from public data; the same files, settings and seed give the same problem.
 
     Args:
-        importer: ``cloud-regions``, ``gap``, ``gavel``, ``gpu-fleet`` or ``roadef``; ``mast-opt import --help`` lists
-            the inputs and settings of each.
+        importer: such as ``cloud-regions``, ``gap`` or ``gavel``; ``mast-opt import --help`` lists all of them with
+            their inputs and settings.
         paths: its inputs, in order.
         seed: of everything that the data lack.
         settings: such as ``regions=20``; the importer's defaults where they are not given.

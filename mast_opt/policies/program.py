@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from mast_opt.core.arrays import FloatArray
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 
 Columns = Mapping[str, Sequence[str] | Sequence[bool] | FloatArray]
 """Name of a column → its cells."""
+_TOKEN = re.compile(r"(?<![A-Za-z0-9])[a-z][0-9]+(?![A-Za-z0-9])")
+"""A letter and a position."""
 
 
 @dataclass(frozen=True)
@@ -78,6 +81,35 @@ class Program:
             name=name,
             rules={"shares": "whole" if self.whole else "fractional"},
             objective={key: value for key, value in header.items() if value is not None},
+        )
+
+    def named(self, **labels: Sequence[str]) -> Program:
+        """The program with labels of the caller's, where ``tables`` gave a letter and a position.
+
+        Args:
+            labels: letter → labels: ``j=("bert", "resnet")`` makes ``j1-4`` to ``resnet-4``. Where configurations
+                would have equal labels then, they keep their own.
+        """
+        known = {f"{letter}{at}": label for letter, given in labels.items() for at, label in enumerate(given)}
+
+        def new(cells: Iterable[object]) -> list[str]:
+            return [_TOKEN.sub(lambda token: known.get(token[0], token[0]), str(cell)) for cell in cells]
+
+        every = self.configurations["configuration"]
+        distinct = len(set(new(every))) == len(every)
+        wanted = ("job", "resource", "group", "configuration") if distinct else ("job", "resource", "group")
+
+        def renamed(columns: Columns) -> Columns:
+            return {name: new(cells) if name in wanted else cells for name, cells in columns.items()}
+
+        return replace(
+            self,
+            resources=renamed(self.resources),
+            jobs=renamed(self.jobs),
+            configurations=renamed(self.configurations),
+            members=renamed(self.members),
+            uses=renamed(self.uses),
+            groups=renamed(self.groups),
         )
 
     def solve(self, solver: str = "highs", *, time_limit_s: float | None = None, gap: float = 1e-6) -> Allocation:

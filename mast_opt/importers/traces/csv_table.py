@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from mast_opt.core.wording import did_you_mean
 from mast_opt.io.faults import Faults, one_of
 from mast_opt.io.readers.base import read_bytes
 from mast_opt.io.readers.csv_text import parse_csv
-from mast_opt.io.validation.cells import convert
+from mast_opt.io.validation.cells import absent, convert
 from mast_opt.kind.schema import Column, ColumnType
 
 _GZIP_MARK = b"\x1f\x8b"
@@ -35,8 +35,14 @@ class SourceTable:
     """Which cells are not empty."""
 
 
-def read_table(path: Path, columns: Sequence[Column], faults: Faults) -> SourceTable | None:
-    """These columns of a CSV file, plain or gzipped; None (and faults that say why) if they cannot be had."""
+def read_table(
+    path: Path, columns: Sequence[Column], faults: Faults, *, lacking: Collection[str] = ()
+) -> SourceTable | None:
+    """These columns of a CSV file, plain or gzipped; None (and faults that say why) if they cannot be had.
+
+    Args:
+        lacking: columns that may be missing; their cells are then empty.
+    """
     before = len(faults.found)
     data = content_of(path, faults)
     raw = None if data is None else parse_csv(data, path.name, faults)
@@ -44,11 +50,12 @@ def read_table(path: Path, columns: Sequence[Column], faults: Faults) -> SourceT
         return None
     table = SourceTable(path.name, {}, {}, {})
     for column in columns:
-        if column.name not in raw.frame.columns:
+        present = column.name in raw.frame.columns
+        if not present and column.name not in lacking:
             found = did_you_mean(column.name, raw.frame.columns) or f"; found: {one_of(raw.frame.columns)}"
             faults.add(path.name, f"a column {column.name} ({column.help}){found}")
             continue
-        cells = convert(raw, column, faults)
+        cells = convert(raw, column, faults) if present else absent(column, raw.frame.height)
         table.filled[column.name] = cells.filled
         if column.type is ColumnType.LABEL:
             assert cells.text is not None

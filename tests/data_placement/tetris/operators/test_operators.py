@@ -252,3 +252,63 @@ def test_only_a_compound_move_takes_a_dataset_with_its_readers_to_an_empty_regio
         anneal(undivided(a, s), 3000, 0.0, 0.0, False, annealing_workspace(a, PARAMS), mix)
         check_sums(a, s)
         np.testing.assert_array_equal(s.region, [1, 1] if name == "compound_move" else [0, 0])
+
+
+OPERATORS = ("move", "twins", "swap", *COMPOUND)
+SHAPES = {
+    "standard": {},
+    "features": {},
+    "weakly-coupled": {"remote_reads": False},
+    "tight-storage": {"may_refuse": True},
+}
+
+
+def accepted(problem: DataPlacement, operator: str, guided: bool, temperature: float, steps: int, seed: int) -> int:
+    """Propose changes of one operator, one at a time, from a feasible state; returns how many were made.
+
+    What the operator says that it changes in the cost (an evaluation before the move, for workloads), the sums that it
+    applies, and the cost recomputed agree after each; a change that is not made leaves everything as it was.
+    """
+    shares = {name: float(name == operator) for name in OPERATORS} | {"guided_twins": float(operator == "twins")}
+    params = OperatorParams.of(shares)
+    mix, (a, s) = proposals_of(params, compound=True, guided=guided), begin(problem, seed)
+    part, workspace = undivided(a, s), annealing_workspace(a, params)
+    if excess(a, s, problem.may_refuse):
+        return 0
+    made = 0
+    for _ in range(steps):
+        before, was = cost(a, s), s.copy()
+        change = float(anneal(part, 1, temperature, temperature, problem.may_refuse, workspace, mix))
+        moved = any(not np.array_equal(getattr(s, name), getattr(was, name)) for name in ("option", "region", "place"))
+        check_sums(a, s)
+        if moved:
+            made += 1
+            assert excess(a, s, problem.may_refuse) == 0
+            assert cost(a, s) - before == pytest.approx(change, rel=1e-9, abs=1e-9)
+        else:
+            assert change == 0.0
+            assert all(np.array_equal(getattr(s, name), getattr(was, name)) for name in SUMS)
+    return made
+
+
+@pytest.mark.parametrize("operator", OPERATORS)
+@examples(15)
+@given(
+    problem=problems(regions=4, datasets=5, workloads=7, links=False, roomy=True),
+    seed=st.integers(1, 2**31),
+    temperature=st.sampled_from(TEMPERATURES),
+    guided=st.booleans(),
+)
+def test_evaluate_apply_and_recomputed_cost_agree(
+    operator: str, problem: DataPlacement, seed: int, temperature: float, guided: bool
+) -> None:
+    event(f"made: {accepted(problem, operator, guided, temperature, 30, seed) > 0}")
+
+
+@pytest.mark.parametrize("operator", OPERATORS)
+def test_every_operator_makes_changes_whose_cost_agrees(operator: str) -> None:
+    made = {}
+    for family, rules in SHAPES.items():
+        problem = FAMILIES[family].generate(np.random.default_rng(3), datasets=24, workloads=36, regions=5)
+        made[family] = accepted(problem.with_columns(rules), operator, False, 1.0, 150, 3)
+    assert sum(made.values()) >= 5, made

@@ -12,7 +12,7 @@ from mast_opt.kind.analysis_hooks import Alternative, Decisions
 from mast_opt.kind.header import Objective
 from mast_opt.kind.kind import Kind
 from mast_opt.kind.problem import PlanT, Problem
-from mast_opt.solving.mip_route import STAGE_SLACK_ABSOLUTE, STAGE_SLACK_RELATIVE
+from mast_opt.search.lexicographic import STAGE_SLACK_ABSOLUTE, STAGE_SLACK_RELATIVE
 
 SAME = 1e-12
 """Relative difference below which a term did not change."""

@@ -20,11 +20,12 @@ from mast_opt.kind.formulation import Formulation
 from mast_opt.kind.kind import Kind
 from mast_opt.kind.problem import PlanT, Problem, with_weights
 from mast_opt.registry import SolverName, TermName
+from mast_opt.search.lexicographic import with_slack
 from mast_opt.search.params import Params
 from mast_opt.solving import feasible_current_plan, solve, solver_names
 from mast_opt.solving.clock import Clock
 from mast_opt.solving.kernel_compilation import needed, rehearse
-from mast_opt.solving.mip_route import STAGE_SLACK_ABSOLUTE, STAGE_SLACK_RELATIVE, Answer, ExactSolve
+from mast_opt.solving.mip_route import Answer, ExactSolve
 from mast_opt.solving.solver_params import solver_params
 
 SPREAD = 100.0
@@ -201,7 +202,7 @@ class _Epsilon(Generic[PlanT]):
             if least.verdict is None:
                 self._judge(least)
                 return []
-            self._caps[name] = _slack(least.verdict.terms[name])
+            self._caps[name] = with_slack(least.verdict.terms[name])
         left = self._point(None, self._first, self._second, 1 / count)
         if self.infeasible or self._params.cancel.is_set():
             return [left]
@@ -228,7 +229,7 @@ class _Epsilon(Generic[PlanT]):
         rest = {n: w for n, w in self._problem.objective.weights.items() if w and n not in (aim, other)}
         least_is_proven = answer.status is Status.OPTIMAL
         bound, proven = (answer.bound, least_is_proven) if aim == self._second else (None, False)
-        caps[aim] = _slack(verdict.terms[aim])
+        caps[aim] = with_slack(verdict.terms[aim])
         for weights in ({other: 1.0}, rest):
             if not weights or self._params.cancel.is_set():
                 continue
@@ -236,7 +237,7 @@ class _Epsilon(Generic[PlanT]):
             if better.verdict is not None and better.plan is not None:
                 verdict, plan = better.verdict, better.plan
             if other in weights:
-                caps[other] = _slack(verdict.terms[other])
+                caps[other] = with_slack(verdict.terms[other])
             if self._second in weights:  # the end with the least of the first term
                 cap, bound = caps[aim], better.bound
                 proven = least_is_proven and better.status is Status.OPTIMAL
@@ -263,10 +264,6 @@ class _Epsilon(Generic[PlanT]):
         if answer.plan is not None:
             self._last = answer.plan
         return answer
-
-
-def _slack(value: float) -> float:
-    return value * (1 + STAGE_SLACK_RELATIVE) + STAGE_SLACK_ABSOLUTE
 
 
 def _by_weights(

@@ -21,9 +21,9 @@ from mast_opt.kind.kind import Kind
 from mast_opt.kind.problem import PlanT
 from mast_opt.mip import Block, Mip, frozen
 from mast_opt.mip.transforms import Extension, extended
+from mast_opt.search.lexicographic import with_slack
 from mast_opt.solving import Solution, solve
 from mast_opt.solving.clock import Clock
-from mast_opt.solving.mip_route import STAGE_SLACK_ABSOLUTE, STAGE_SLACK_RELATIVE
 
 
 @dataclass(frozen=True)
@@ -198,7 +198,7 @@ class RobustSearch(Generic[PlanT]):
     def _better_elsewhere(self, joint: Extensive, mips: Sequence[Mip], x: FloatArray) -> FloatArray:
         """The best mean that leaves the worst scenario as it is, so that the others are not as bad as it allows."""
         worst = max(mip.objective(x[columns]) for mip, columns in zip(mips, joint.columns, strict=True))
-        limit = worst * (1 + STAGE_SLACK_RELATIVE) + STAGE_SLACK_ABSOLUTE
+        limit = with_slack(worst)
         row = len(joint.mip.row_lower)
         caps = Extension(
             "worst",

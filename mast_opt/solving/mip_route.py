@@ -19,6 +19,7 @@ from mast_opt.kind.formulation import Formulation
 from mast_opt.kind.kind import Kind
 from mast_opt.kind.problem import PlanT, Problem
 from mast_opt.mip import Mip
+from mast_opt.search.lexicographic import with_slack
 from mast_opt.solving.clock import Clock
 from mast_opt.solving.solution import Stage
 
@@ -31,8 +32,6 @@ FIRST_SHARE = 0.8
 """Share of the time for the continuous program where rounding its shares may take more."""
 FAILURES = (BackendError, VerificationError, MemoryError)
 """What a solve may end in without costing a plan that there is already."""
-STAGE_SLACK_RELATIVE, STAGE_SLACK_ABSOLUTE = 1e-6, 1e-9
-"""A later lexicographic stage keeps an earlier term at its value · (1 + relative) + absolute."""
 
 
 @dataclass(frozen=True)
@@ -142,7 +141,7 @@ class ExactSolve:
             answers.append(answer)
             if value is None or self._params.cancel.is_set():
                 break
-            caps[term] = value * (1 + STAGE_SLACK_RELATIVE) + STAGE_SLACK_ABSOLUTE
+            caps[term] = with_slack(value)
             params = replace(params, start=formulation.encode(checked.plan))
         last = answers[-1]
         headline = next((answer for answer in answers if answer.status is not Status.OPTIMAL), last)

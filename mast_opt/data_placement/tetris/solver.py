@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from mast_opt.data_placement.plan import Plan
 from mast_opt.data_placement.problem import DataPlacement
 from mast_opt.data_placement.tetris.instance_arrays import arrays_of
 from mast_opt.data_placement.tetris.params import TetrisParams
 from mast_opt.data_placement.tetris.tetris_search import EpsilonConstraint, TetrisSearch
 from mast_opt.data_placement.verification.verifier import verify
-from mast_opt.search.interface import SearchContext, SearchResult, StageBound
+from mast_opt.search.interface import SearchContext, SearchResult
+from mast_opt.search.lexicographic import SearchStage, search_in_order, with_slack
 
 
 def tetris(
@@ -33,33 +36,20 @@ def _lexicographic(
     The plan of a stage is the start of the next and within those caps, so no stage ends with a worse one. The first
     ones, which decide most, have more of the time.
     """
-    order = problem.objective.order
-    caps: list[EpsilonConstraint] = []
-    stages: list[StageBound] = []
-    first: SearchResult[Plan] | None = None
-    found: SearchResult[Plan] | None = None
-    for position, term in enumerate(order):
-        tools.watch.begin(term)
-        weights = dict.fromkeys(problem.objective.weights, 0.0) | {term: 1.0}
-        weights |= {cap.term: params.lexicographic_weight for cap in caps}
-        share = 2 / (len(order) - position + 1)
-        search = TetrisSearch(problem, tools, start, weights, tuple(caps), params, share)
+    objective, weight = problem.objective, params.lexicographic_weight
+    before: list[EpsilonConstraint] = []
+
+    def stage(now: SearchStage[Plan]) -> SearchResult[Plan]:
+        for term in list(now.caps)[len(before) :]:
+            arrays = arrays_of(problem, dict.fromkeys(now.weights, 0.0) | {term: 1.0})
+            before.append(EpsilonConstraint(term, now.caps[term], arrays))
+        search = TetrisSearch(problem, tools, now.start, now.weights, tuple(before), params, 2 / (now.left + 1))
         search.run()
         found = search.found()
-        first = first or found
-        bound = (
-            None if found.bound is None else found.bound - sum(params.lexicographic_weight * cap.value for cap in caps)
-        )
-        stages.append(StageBound(term, None if bound is None else max(0.0, bound)))
-        if found.plan is None or tools.watch.stop.cancel.is_set():
-            break
-        value = verify(problem, found.plan).terms[term]
-        caps.append(
-            EpsilonConstraint(
-                term, value * (1 + 1e-6) + 1e-9, arrays_of(problem, dict.fromkeys(weights, 0.0) | {term: 1.0})
-            )
-        )
-        start = found.plan
-    assert first is not None
-    assert found is not None
-    return SearchResult(found.plan, first.bound, found.limit, found.message, first.certificate, tuple(stages))
+        earlier = sum(weight * cap.value for cap in before)
+        return found if found.bound is None else replace(found, bound=found.bound - earlier)
+
+    def cap(plan: Plan, term: str) -> float:
+        return with_slack(verify(problem, plan).terms[term])
+
+    return search_in_order(objective.order, objective.weights, tools.watch, start, weight, stage, cap)

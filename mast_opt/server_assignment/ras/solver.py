@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from mast_opt.search.interface import SearchContext, SearchResult, StageBound
+from mast_opt.search.interface import SearchContext, SearchResult
+from mast_opt.search.lexicographic import SearchStage, search_in_order
 from mast_opt.server_assignment.plan import Plan
 from mast_opt.server_assignment.problem import ServerAssignment
 from mast_opt.server_assignment.ras.params import RasParams
@@ -21,21 +22,14 @@ def ras(problem: ServerAssignment, tools: SearchContext, start: Plan | None, par
         search = RasSearch(problem, tools, start, dict(objective.weights), {}, params)
         search.run(tools.watch.stop.time_limit_s)
         return search.found()
-    stages: list[StageBound] = []
-    caps: dict[str, float] = {}
-    results: list[SearchResult[Plan]] = []
-    for position, term in enumerate(objective.order):
-        tools.watch.begin(term)
-        weights = dict.fromkeys(objective.weights, 0.0) | dict.fromkeys(caps, params.lexicographic_weight) | {term: 1.0}
-        search = RasSearch(problem, tools, start, weights, caps, params)
-        search.run(tools.watch.elapsed_s + tools.watch.remaining_s / (len(objective.order) - position))
-        found = search.found()
-        results.append(found)
-        assert found.plan is not None
-        stages.append(StageBound(term, found.bound))
-        if tools.watch.stop.cancel.is_set():
-            break
-        start = found.plan
-        caps = caps | {term: verify(problem, start).terms[term]}
-    first, last = results[0], results[-1]
-    return SearchResult(last.plan, first.bound, last.limit, last.message, first.certificate, tuple(stages))
+
+    def stage(now: SearchStage[Plan]) -> SearchResult[Plan]:
+        search = RasSearch(problem, tools, now.start, now.weights, dict(now.caps), params)
+        search.run(tools.watch.elapsed_s + tools.watch.remaining_s / now.left)
+        return search.found()
+
+    def cap(plan: Plan, term: str) -> float:
+        return verify(problem, plan).terms[term]
+
+    weight = params.lexicographic_weight
+    return search_in_order(objective.order, objective.weights, tools.watch, start, weight, stage, cap)

@@ -63,7 +63,7 @@ def run(problem: TaskReassignment, seconds: float | None, rounds: int | None, th
         np.random.default_rng(seed),
         SearchMonitor(StoppingCriteria(seconds, 0.0, rounds), keep),
         threads,
-        backends.get("highs").solve,
+        lambda name: backends.get(name).solve,
     )
     found = twine(problem, tools, None, TwineParams())
     wall_s, cpu_s = time.perf_counter() - began, time.process_time() - used

@@ -185,17 +185,13 @@ class SearchContext:
     rng: np.random.Generator
     watch: SearchMonitor
     threads: int
-    mip_solver: MipSolver
-    integer_solver: MipSolver | None = None
-    """A solver that is better on small programs of whole decisions only; None where there is none."""
-    backends: Callable[[str], MipSolver] | None = None
-    """Name of a MIP backend → its solver; None where ``mip_solver`` stands for every one of them."""
+    backends: Callable[[str], MipSolver]
+    """Name of a MIP backend → its solver, for ``search.sub_mip``."""
     params: Params | None = None
     """The parameters of the solver, where they were given; see ``params_as``."""
-
-    def solver_named(self, name: str) -> MipSolver:
-        """The exact solver of this name, for ``search.sub_mip``."""
-        return self.mip_solver if self.backends is None else self.backends(name)
+    mip_solver: MipSolver | None = None
+    """The MIP backend that the caller chose, for a kind's own method (``SolverInterface.method``); None in a
+    heuristic, whose parameters name the backends of its sub-problems."""
 
     def params_as(self, cls: type[ParamsT]) -> ParamsT:
         """The parameters that were given, or the defaults of their class."""

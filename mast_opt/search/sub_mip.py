@@ -9,7 +9,7 @@ A solver declares a group of these parameters, with the defaults that suit it, a
     result = sub_mip(mip, sub_mip.limits(start=x))
 
 A solver with sub-problems of two sorts declares two groups (``sub_mip``, ``integer_sub_mip``). ``SubMip`` is a
-``MipSolver`` itself. It stands next to ``SearchContext.mip_solver`` until every solver uses it.
+``MipSolver`` itself.
 """
 
 from __future__ import annotations
@@ -67,13 +67,20 @@ class SubMip:
 
     def __init__(self, tools: SearchContext, params: SubMipParams) -> None:
         self._tools, self._params = tools, params
-        self._solver = tools.solver_named(params.solver)
+        self._solver = tools.backends(params.solver)
 
     def __call__(self, mip: Mip, params: SolveParams) -> SolveResult:
         """Minimise ``mip``; the backend's version is recorded in the solution's ``versions``."""
         return self._solver(mip, params)
 
-    def limits(self, *, seed: int = 0, at_most_s: float | None = None, start: FloatArray | None = None) -> SolveParams:
+    def limits(
+        self,
+        *,
+        seed: int = 0,
+        at_most_s: float | None = None,
+        gap: float = math.inf,
+        start: FloatArray | None = None,
+    ) -> SolveParams:
         """Limits of one sub-problem: those of the parameters, and what remains of the search's time.
 
         Where the search counts its rounds, the clock must have no say in what it finds: of seconds, only what remains
@@ -82,6 +89,8 @@ class SubMip:
 
         Args:
             at_most_s: seconds, instead of the parameter ``time_limit_s``; without a time limit they have no meaning.
+            gap: holds where it is smaller than the parameter, as the gap of the solve for a sub-problem whose answer
+                is the plan.
             start: a value for every column.
         """
         params, stop = self._params, self._tools.watch.stop
@@ -90,7 +99,7 @@ class SubMip:
         timed = stop.time_limit_s is not None
         return SolveParams(
             time_limit_s=max(min(at_most_s, self._tools.watch.remaining_s), LEAST_S) if timed else None,
-            gap=params.gap,
+            gap=min(params.gap, gap),
             seed=seed,
             threads=params.threads or self._tools.threads,
             node_limit=None if params.node_limit == NO_NODE_LIMIT else params.node_limit,

@@ -372,10 +372,9 @@ def _search_context(
         rng=np.random.default_rng(asked.seed),
         watch=SearchMonitor(stop, asked.on_event, lambda strategy: LOG.info("strategy: %s", strategy), sense),
         threads=asked.threads if asked.threads is not None else os.cpu_count() or 1,
-        mip_solver=inside("highs") if backend is None else _as_asked(backend, asked),
-        integer_solver=inside("cpsat"),
         backends=inside,
         params=params,
+        mip_solver=None if backend is None else _as_asked(backend, asked),
     )
 
 

@@ -290,8 +290,7 @@ def _tools() -> SearchContext:
         np.random.default_rng(0),
         SearchMonitor(StoppingCriteria(iterations=1)),
         1,
-        _solve_with("highs"),
-        _solve_with("cpsat"),
+        _solve_with,
     )
 
 

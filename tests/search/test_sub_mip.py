@@ -22,12 +22,12 @@ def context(stop: StoppingCriteria, named: list[str] | None = None) -> SearchCon
         return NOTHING
 
     def backend(name: str) -> MipSolver:
-        assert named is not None
-        named.append(name)
+        if named is not None:
+            named.append(name)
         return solver
 
     watch = SearchMonitor(stop)
-    return SearchContext(np.random.default_rng(0), watch, 3, solver, backends=None if named is None else backend)
+    return SearchContext(np.random.default_rng(0), watch, 3, backend)
 
 
 @pytest.mark.parametrize(
@@ -64,6 +64,7 @@ def test_the_other_limits_are_those_of_the_parameters() -> None:
     assert (limits.gap, limits.node_limit, limits.threads, limits.seed) == (0.25, 5, 2, 4)
     assert limits.start is start
     assert limits.cancel is stop.cancel
+    assert [SubMip(context(stop), SubMipParams(gap=0.25)).limits(gap=gap).gap for gap in (0.1, 0.5)] == [0.1, 0.25]
     free = SubMip(context(stop), SubMipParams()).limits()
     assert (free.node_limit, free.threads, free.start) == (None, 3, None)
 

@@ -41,7 +41,8 @@ class Solves:
     """Programs of one method, one after another."""
 
     def __init__(self, tools: SearchContext) -> None:
-        self._tools = tools
+        assert tools.mip_solver is not None
+        self._tools, self._mip_solver = tools, tools.mip_solver
         self.count = 0
 
     def __call__(self, mip: Mip, *, prices: bool = False, start: FloatArray | None = None) -> Solved:
@@ -67,7 +68,7 @@ class Solves:
 
     def _result(self, mip: Mip, params: SolveParams) -> SolveResult:
         self.count += 1
-        result = self._tools.mip_solver(mip, params)
+        result = self._mip_solver(mip, params)
         if not mip.integral.any() and result.status is Status.FEASIBLE:
             limit = result.limit or Limit.OTHER
             return SolveResult(Status.NO_SOLUTION, None, None, result.bound, limit, result.message)

@@ -50,7 +50,7 @@ def _settle(tools: SearchContext) -> None:
 
 def _price(tools: SearchContext) -> None:
     turns = _begun(tools)
-    prices = aggregated_lp_duals(turns.relaxed, tools.mip_solver, SolveParams())
+    prices = aggregated_lp_duals(turns.relaxed, turns.sub_mip, SolveParams())
     assert prices is not None
     solved = turns.relaxed.solved(prices)
     turns.relaxed.bought(prices, solved[1])

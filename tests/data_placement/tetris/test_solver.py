@@ -200,7 +200,7 @@ def test_whole_work_without_links_needs_no_mip_solver() -> None:
     from mast_opt.data_placement.tetris.solver import tetris
 
     tools = SearchContext(
-        np.random.default_rng(1), SearchMonitor(StoppingCriteria(gap=0.0, iterations=5)), 2, no_solver
+        np.random.default_rng(1), SearchMonitor(StoppingCriteria(gap=0.0, iterations=5)), 2, lambda name: no_solver
     )
     found = tetris(made("weakly-coupled"), tools, None, TetrisParams())
     assert found.plan is not None
@@ -259,7 +259,8 @@ def test_where_rounds_are_counted_the_solver_counts_nodes() -> None:
 
     from mast_opt.data_placement.tetris.solver import tetris
 
-    tools = SearchContext(np.random.default_rng(1), SearchMonitor(StoppingCriteria(gap=0.0, iterations=3)), 1, solver)
+    stop = StoppingCriteria(gap=0.0, iterations=3)
+    tools = SearchContext(np.random.default_rng(1), SearchMonitor(stop), 1, lambda name: solver)
     assert tetris(made("links"), tools, None, TetrisParams()).plan is not None
     assert len(asked) == 2  # with what the annealing decided, which exceeds links, and with nothing held
     assert all(params.time_limit_s is None and params.node_limit for params in asked)
@@ -274,7 +275,7 @@ def test_an_interrupt_while_the_plan_is_finished_is_told() -> None:
         stop.cancel.set()
         return backends.get("highs").solve(mip, replace(params, cancel=threading.Event()))
 
-    tools = SearchContext(np.random.default_rng(1), SearchMonitor(stop), 1, solver, solver)
+    tools = SearchContext(np.random.default_rng(1), SearchMonitor(stop), 1, lambda name: solver)
     found = tetris(made("weakly-coupled"), tools, None, TetrisParams())
     assert found.plan is not None
     assert found.limit is Limit.INTERRUPT

@@ -137,7 +137,7 @@ def test_where_rounds_are_counted_the_clock_has_no_say(iterations: int | None, c
         return backends.get("highs").solve(mip, params)
 
     tools = SearchContext(
-        np.random.default_rng(0), SearchMonitor(StoppingCriteria(iterations=iterations)), 1, recording
+        np.random.default_rng(0), SearchMonitor(StoppingCriteria(iterations=iterations)), 1, lambda name: recording
     )
     begin = solve(problem, "exhaustive").plan
     better = FixAndOptimise(problem, tools, ExhaustiveRepairParams()).of_clusters(some(begin), np.arange(2))

@@ -25,7 +25,7 @@ def context(rounds: int | None, gap: float = 0.0) -> SearchContext:
         return backends.get(name).solve
 
     stop = StoppingCriteria(60.0 if rounds is None else None, gap, rounds)
-    return SearchContext(np.random.default_rng(0), SearchMonitor(stop), 1, backend("highs"), backends=backend)
+    return SearchContext(np.random.default_rng(0), SearchMonitor(stop), 1, backend)
 
 
 def recorder(read: set[str], prefix: str) -> Callable[[Any, str], Any]:

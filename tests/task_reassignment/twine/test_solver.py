@@ -108,7 +108,7 @@ def test_a_cooling_that_ends_with_excess_is_made_good(seed: int) -> None:
     """The first cooling ends with machines that exceed their capacity; the search used to end at today's cost."""
     problem = mast_opt.generate("task-reassignment", "challenge", seed=2, processes=3000, machines=60, resources=12)
     watch = SearchMonitor(StoppingCriteria(gap=0.0, iterations=100))
-    found = twine(problem, SearchContext(np.random.default_rng(seed), watch, 1, no_solver), None, PARAMS)
+    found = twine(problem, SearchContext(np.random.default_rng(seed), watch, 1, lambda name: no_solver), None, PARAMS)
     assert found.plan is not None
     today = verify(problem, Plan(problem.processes.initial))
     assert verify(problem, found.plan).objective < 0.9 * today.objective
@@ -135,7 +135,7 @@ def test_a_request_to_stop_ends_the_round_and_keeps_the_plan() -> None:
             cancel.set()
 
     watch = SearchMonitor(StoppingCriteria(gap=0.0, cancel=cancel), stop_at_the_third)
-    found = twine(problem, SearchContext(np.random.default_rng(0), watch, 2, no_solver), None, PARAMS)
+    found = twine(problem, SearchContext(np.random.default_rng(0), watch, 2, lambda name: no_solver), None, PARAMS)
     assert len(events) == 3
     assert found.limit is mast_opt.Limit.INTERRUPT
     assert found.plan is not None
@@ -163,7 +163,7 @@ def test_a_broken_start_is_no_plan() -> None:
         machines=replace(problem.machines, capacity=np.array([[15], [5]]), safety=np.array([[15], [5]])),
     )
     watch = SearchMonitor(StoppingCriteria(gap=0.0, iterations=2))
-    found = twine(problem, SearchContext(np.random.default_rng(0), watch, 1, no_solver), None, PARAMS)
+    found = twine(problem, SearchContext(np.random.default_rng(0), watch, 1, lambda name: no_solver), None, PARAMS)
     assert found.plan is None
     assert found.limit is mast_opt.Limit.ITERATIONS
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from mast_opt.data_placement.tetris.sub_mip.fix_and_optimise import FixAndOptimi
 from mast_opt.data_placement.tetris.sub_mip.workloads_only import place_work
 from mast_opt.mip import Mip
 from mast_opt.search.interface import SearchContext
+from mast_opt.search.sub_mip import SubMip
 
 
 def complete_plan(
@@ -74,9 +76,10 @@ def optimise_shares(
         return best
     formulation = exact_shares(problem) if rounds else base(problem)
     mip = objective.stated(formulation.mip)
+    sub_mip = SubMip(tools, params.completion.sub_mip)
 
     def solved(program: Mip, x: FloatArray | None) -> Plan | None:
-        result = tools.mip_solver(program, _params(tools, objective, x, params))
+        result = sub_mip(program, _limits(sub_mip, tools, objective, x, params))
         return None if result.x is None else formulation.decode(result.x)
 
     for held in (plan, start):
@@ -96,20 +99,15 @@ def _best(problem: DataPlacement, objective: StageObjective, *plans: Plan | None
     return best if math.isfinite(worth) else None
 
 
-def _params(
-    tools: SearchContext, objective: StageObjective, start: FloatArray | None, params: TetrisParams
+def _limits(
+    sub_mip: SubMip, tools: SearchContext, objective: StageObjective, start: FloatArray | None, params: TetrisParams
 ) -> SolveParams:
     """Where rounds are counted, so are nodes, and the clock has no say."""
-    stop = tools.watch.stop
-    counted, own = stop.iterations is not None, params.completion
-    return SolveParams(
-        time_limit_s=None if counted else max(own.least_s, min(own.most_s, tools.watch.remaining_s)),
-        gap=stop.gap / params.lexicographic_weight if objective.caps else stop.gap,
-        threads=tools.threads,
-        start=start,
-        cancel=stop.cancel,
-        node_limit=own.nodes if counted else None,
-    )
+    stop, own = tools.watch.stop, params.completion
+    limits = sub_mip.limits(gap=stop.gap / params.lexicographic_weight if objective.caps else stop.gap, start=start)
+    if stop.iterations is not None:
+        return replace(limits, time_limit_s=None, node_limit=min(own.nodes, own.sub_mip.node_limit))
+    return replace(limits, time_limit_s=max(own.least_s, min(own.sub_mip.time_limit_s, tools.watch.remaining_s)))
 
 
 def _fixed_integers(mip: Mip) -> IntArray:

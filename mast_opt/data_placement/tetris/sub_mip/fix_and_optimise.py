@@ -47,7 +47,7 @@ class FixAndOptimise:
         whole: bool = False,
     ) -> None:
         self._limits, self._whole_first = params, whole
-        self._sub_mip = SubMip(tools, params.sub_mip)
+        self._sub_mip, self._integer_sub_mip = SubMip(tools, params.sub_mip), SubMip(tools, params.integer_sub_mip)
         self._problem, self._tools, self._objective, self._until_s = problem, tools, objective, until_s
         self._formulation = base(problem)
         stated = objective.staged(self._formulation.mip)
@@ -70,11 +70,13 @@ class FixAndOptimise:
     def _over(self) -> bool:
         return self._tools.watch.done or self._left_s <= self._reserve_s
 
-    def _params(self, share: float, start: FloatArray | None = None) -> SolveParams:
-        """For a program that may take a share of the time left; without a limit, as long as neighbourhoods may."""
+    def _longest_s(self, share: float) -> float:
+        """Seconds of a program that may take a share of those left; without a limit, as many as neighbourhoods may."""
         left_s, own = max(0.05, self._left_s - self._reserve_s), self._limits
-        longest_s = share * left_s if math.isfinite(left_s) else own.patience * own.sub_mip.time_limit_s
-        return replace(self._sub_mip.limits(start=start), time_limit_s=longest_s)
+        return share * left_s if math.isfinite(left_s) else own.patience * own.sub_mip.time_limit_s
+
+    def _params(self, share: float, start: FloatArray | None = None) -> SolveParams:
+        return replace(self._sub_mip.limits(start=start), time_limit_s=self._longest_s(share))
 
     def improve(self, plan: Plan) -> Plan | None:
         """The best plan found from this one until time is almost over or the search is cancelled.
@@ -195,12 +197,13 @@ class FixAndOptimise:
 
     def _whole(self, x: FloatArray) -> FloatArray:
         """The best that a solver of integer programs finds of the whole program from x."""
-        tools = self._tools
-        if tools.integer_solver is None or self._over:
+        if self._over:
             return x
-        params = replace(self._params(self._limits.whole_share, x), gap=tools.watch.stop.gap, threads=tools.threads)
+        own = self._limits
+        longest_s = min(self._longest_s(own.whole_share), own.integer_sub_mip.time_limit_s)
+        limits = self._integer_sub_mip.limits(gap=self._tools.watch.stop.gap, start=x)
         try:
-            result = tools.integer_solver(self._mip, params)
+            result = self._integer_sub_mip(self._mip, replace(limits, time_limit_s=longest_s))
         except BackendError:  # such as amounts too large for it; the plan so far stands
             return x
         self._complete = result.status is Status.OPTIMAL

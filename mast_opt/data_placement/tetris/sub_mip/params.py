@@ -108,6 +108,10 @@ class NeighbourhoodParams(Params):
     sub_mip: SubMipParams = group(
         SubMipParams(gap=1e-4, time_limit_s=2.0, threads=1), "Exact solves of neighbourhoods."
     )
+    integer_sub_mip: SubMipParams = group(
+        SubMipParams(solver="cpsat", gap=1.0),
+        "Exact solve of a whole program of whole decisions. The gap of the solve holds where it is smaller.",
+    )
     first_workloads: int = parameter(6, "Workloads that a neighbourhood frees at first.", "Set by hand.", low=1)
     least_workloads: int = parameter(2, "Workloads that a neighbourhood frees at least.", "Set by hand.", low=1)
     growth: float = parameter(
@@ -157,6 +161,13 @@ class WorkloadsOnlyParams(Params):
         0.05, "Share of the time left that is reserved for handing the plan over.", "Set by hand.", low=0, high=0.5
     )
     unhurried_s: float = parameter(60.0, "Seconds where there is no time limit.", "Set by hand.", above=0)
+    integer_sub_mip: SubMipParams = group(
+        SubMipParams(solver="cpsat", gap=1.0),
+        "Exact solve where no workload is split. The gap of the solve holds where it is smaller.",
+    )
+    sub_mip: SubMipParams = group(
+        SubMipParams(gap=1.0), "Exact solve where some are, or where amounts are too large for the first solver."
+    )
 
 
 @dataclass(frozen=True)
@@ -170,7 +181,6 @@ class CompletionParams(Params):
         low=0,
     )
     least_s: float = parameter(1.0, "Least seconds for it.", "A plan without sources is none.", above=0)
-    most_s: float = parameter(30.0, "Seconds where there is no time limit, and the most.", "Set by hand.", above=0)
     nodes: int = parameter(
         300, "Most nodes where rounds are counted.", "So that the answer does not depend on the machine.", low=1
     )
@@ -179,4 +189,8 @@ class CompletionParams(Params):
         "Most read cells with which a plan is looked for where rounds are counted and the search found none.",
         "On more it takes too long.",
         low=0,
+    )
+    sub_mip: SubMipParams = group(
+        SubMipParams(gap=1.0, time_limit_s=30.0),
+        "Exact solve; its seconds hold where rounds are not counted, the gap of the solve where it is smaller.",
     )

@@ -12,13 +12,13 @@ from dataclasses import replace
 import numpy as np
 
 from mast_opt.core.errors import BackendError
-from mast_opt.core.solve_result import SolveParams
 from mast_opt.data_placement.formulation.formulation import base
 from mast_opt.data_placement.plan import Plan, fill_remote
 from mast_opt.data_placement.problem import DataPlacement
 from mast_opt.data_placement.tetris.stage_objective import StageObjective
 from mast_opt.data_placement.tetris.sub_mip.params import WorkloadsOnlyParams
 from mast_opt.search.interface import SearchContext
+from mast_opt.search.sub_mip import LEAST_S, SubMip
 
 LEAST_RESERVE_S = 0.2
 """Least seconds that are reserved for handing the plan over."""
@@ -47,18 +47,12 @@ def place_work(
     replicas = np.concatenate([block.ids.ravel() for block in mip.columns if block.name == "place"])
     mip = mip.fix(replicas, np.rint(x[replicas]))
     reserved_s = max(params.reserve * left_s, LEAST_RESERVE_S)
-    limits = SolveParams(
-        time_limit_s=params.unhurried_s if math.isinf(left_s) else max(left_s - reserved_s, 0.01),
-        gap=tools.watch.stop.gap,
-        threads=tools.threads,
-        start=x,
-        cancel=tools.watch.stop.cancel,
-    )
-    whole = tools.integer_solver is not None and not problem.workloads.splittable.any()
-    for solver in (tools.integer_solver, tools.mip_solver) if whole else (tools.mip_solver,):
-        assert solver is not None
+    longest_s = params.unhurried_s if math.isinf(left_s) else max(left_s - reserved_s, LEAST_S)
+    for own in (params.sub_mip,) if problem.workloads.splittable.any() else (params.integer_sub_mip, params.sub_mip):
+        sub_mip = SubMip(tools, own)
+        limits = sub_mip.limits(gap=tools.watch.stop.gap, start=x)
         try:
-            result = solver(mip, limits)
+            result = sub_mip(mip, replace(limits, time_limit_s=min(longest_s, own.time_limit_s)))
         except BackendError:  # such as amounts too large for it
             continue
         return None if result.x is None else _with_remote_reads(problem, formulation.decode(result.x))

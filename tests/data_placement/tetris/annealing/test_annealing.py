@@ -28,7 +28,7 @@ MOST_WORKLOADS = TetrisParams().multistart.most_workloads
 
 
 def searching(problem: DataPlacement, stop: StoppingCriteria, threads: int, start: Plan | None = None) -> TetrisSearch:
-    tools = SearchContext(np.random.default_rng(1), SearchMonitor(stop), threads, no_solver)
+    tools = SearchContext(np.random.default_rng(1), SearchMonitor(stop), threads, lambda name: no_solver)
     return TetrisSearch(problem, tools, start, dict(problem.objective.weights), (), TetrisParams())
 
 

@@ -255,7 +255,9 @@ def test_warming_up_goes_on_until_a_plan_is_repaired(monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr(GibbsSweeps, "_repaired", watched)
     (sweeps,) = (rehearsal for rehearsal in rehearsals(None) if rehearsal.name == "sweeps")
-    sweeps.run(SearchContext(np.random.default_rng(0), SearchMonitor(StoppingCriteria(iterations=1)), 1, never))
+    sweeps.run(
+        SearchContext(np.random.default_rng(0), SearchMonitor(StoppingCriteria(iterations=1)), 1, lambda name: never)
+    )
     assert len(repairs) == 1
 
 

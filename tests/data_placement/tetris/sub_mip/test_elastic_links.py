@@ -42,7 +42,7 @@ def annealed(problem: DataPlacement) -> Plan:
 
 
 def improved(problem: DataPlacement, solver: MipSolver, near: float = PARAMS.near_excess) -> Plan | None:
-    tools = SearchContext(np.random.default_rng(1), SearchMonitor(StoppingCriteria(gap=0.0)), 1, solver)
+    tools = SearchContext(np.random.default_rng(1), SearchMonitor(StoppingCriteria(gap=0.0)), 1, lambda name: solver)
     params, objective = replace(PARAMS, near_excess=near), StageObjective(dict(problem.objective.weights), {})
     return FixAndOptimise(problem, tools, objective, params).improve(annealed(problem))
 

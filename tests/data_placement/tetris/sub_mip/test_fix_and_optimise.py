@@ -18,7 +18,7 @@ from mast_opt.data_placement.tetris.sub_mip.fix_and_optimise import FixAndOptimi
 from mast_opt.data_placement.tetris.sub_mip.params import NeighbourhoodParams
 from mast_opt.data_placement.verification.verifier import verify
 from mast_opt.mip import Mip
-from mast_opt.search.interface import SearchContext, SearchMonitor, StoppingCriteria
+from mast_opt.search.interface import MipSolver, SearchContext, SearchMonitor, StoppingCriteria
 from tests.narrowing import some
 
 PARAMS = NeighbourhoodParams()
@@ -30,11 +30,13 @@ def made(family: str) -> DataPlacement:
     return problem
 
 
+def searching(stop: StoppingCriteria, solver: MipSolver) -> SearchContext:
+    """One thread, and one solver by whatever name."""
+    return SearchContext(np.random.default_rng(1), SearchMonitor(stop), 1, lambda name: solver)
+
+
 def improved(problem: DataPlacement, plan: Plan, objective: StageObjective | None = None) -> Plan:
-    highs = backends.get("highs")
-    tools = SearchContext(
-        np.random.default_rng(1), SearchMonitor(StoppingCriteria(gap=0.0, time_limit_s=60)), 1, highs.solve
-    )
+    tools = searching(StoppingCriteria(gap=0.0, time_limit_s=60), backends.get("highs").solve)
     found = FixAndOptimise(problem, tools, objective or whole(problem), PARAMS).improve(plan)
     assert found is not None
     return found
@@ -89,7 +91,7 @@ def test_a_plan_within_the_links_is_looked_for_with_all_data_where_it_is() -> No
             stop.cancel.set()  # before any neighbourhood
         return result
 
-    tools = SearchContext(np.random.default_rng(1), SearchMonitor(stop), 1, solver)
+    tools = searching(stop, solver)
     found = FixAndOptimise(problem, tools, whole(problem), PARAMS).improve(start)
     assert problem.links is not None
     assert objectives[-1] == len(problem.links)  # nothing but the excess of each
@@ -119,7 +121,7 @@ def test_a_plan_that_exceeds_links_less_is_a_beginning_too() -> None:
             stop.cancel.set()
         return result
 
-    tools = SearchContext(np.random.default_rng(1), SearchMonitor(stop), 1, solver)
+    tools = searching(stop, solver)
     FixAndOptimise(problem, tools, whole(problem), PARAMS).improve(without_links(problem))
     assert excess == [1e-6, 1e-6]
 
@@ -141,7 +143,7 @@ def test_work_is_placed_again_with_the_replicas_that_are_within_the_links() -> N
             stop.cancel.set()
         return result
 
-    tools = SearchContext(np.random.default_rng(1), SearchMonitor(stop), 1, solver)
+    tools = searching(stop, solver)
     found = FixAndOptimise(problem, tools, whole(problem), PARAMS).improve(without_links(problem))
     assert len(programs) == 3
     assert found is not None
@@ -187,7 +189,7 @@ def test_without_a_time_limit_the_search_ends_when_nothing_improves(family: str)
             first.append(replace(backends.get("highs").solve(mip, params), status=Status.FEASIBLE))
         return first[0]
 
-    tools = SearchContext(np.random.default_rng(1), SearchMonitor(StoppingCriteria(gap=0.0)), 1, as_before, as_before)
+    tools = searching(StoppingCriteria(gap=0.0), as_before)
     search = FixAndOptimise(problem, tools, whole(problem), PARAMS, whole=family == "weakly-coupled")
     assert search.improve(start) is not None
     assert len(limits) > PARAMS.patience
@@ -201,9 +203,7 @@ def test_a_small_program_of_whole_decisions_is_solved_as_one() -> None:
     assert start is not None
     assert exact.status is Status.OPTIMAL
     stop = StoppingCriteria(gap=0.0, time_limit_s=60)
-    tools = SearchContext(
-        np.random.default_rng(1), SearchMonitor(stop), 1, backends.get("highs").solve, backends.get("cpsat").solve
-    )
+    tools = SearchContext(np.random.default_rng(1), SearchMonitor(stop), 1, lambda name: backends.get(name).solve)
     found = FixAndOptimise(problem, tools, whole(problem), PARAMS, whole=True).improve(start)
     assert found is not None
     assert verify(problem, start).objective > verify(problem, found).objective

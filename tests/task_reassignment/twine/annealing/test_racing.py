@@ -125,7 +125,9 @@ def searched(rounds: int, threads: int) -> tuple[SearchResult[Plan], int]:
     """What a search finds, and its coolings from hot."""
     problem = FAMILIES["challenge"].generate(np.random.default_rng(3), processes=20, machines=6, resources=3)
     watch = SearchMonitor(StoppingCriteria(None, 0.0, rounds))
-    found = twine(problem, SearchContext(np.random.default_rng(0), watch, threads, no_solver), None, PARAMS)
+    found = twine(
+        problem, SearchContext(np.random.default_rng(0), watch, threads, lambda name: no_solver), None, PARAMS
+    )
     assert found.plan is not None
     assert verify(problem, found.plan).ok
     return found, int(found.message.split(", ")[2].split()[0])

@@ -12,9 +12,10 @@ import pytest
 import mast_opt
 from mast_opt.data_placement import DataPlacement, Links, Plan
 from mast_opt.data_placement.migration import exact_search as steps_exact
+from mast_opt.data_placement.migration.loads import Loads
 from mast_opt.data_placement.migration.planner import Steps, steps
 from mast_opt.data_placement.migration.replica_moves import Moving
-from mast_opt.data_placement.migration.steps import RunStep, Step
+from mast_opt.data_placement.migration.steps import Operation, RunStep, Step
 from tests.data_placement.migration.handmade import NONE, crowd, two_regions
 from tests.data_placement.migrations import replay
 from tests.data_placement.workshop import ints
@@ -414,3 +415,20 @@ def test_work_that_moves_lets_a_replica_go_whose_readers_need_its_link(monkeypat
     assert [(step.dataset, step.day, step.deletes) for step in found.steps] == [(0, 0, True)]
     assert not found.stops
     assert found.proven
+
+
+def test_the_search_leaves_room_for_all_work_to_come() -> None:
+    """r0 has 8 of 16 GPUs free. w0 and w1 come there, w2 leaves it for the GPUs of w1: so w1 goes first, then nobody
+    has to stop."""
+    problem, plan = case((10, 10, 10), [(1, (0,), (0,))], [(8, 2, 0, ()), (8, 1, 0, ()), (8, 0, 1, ())], (16, 8, 8))
+    moving = Moving(problem, plan)
+    found = steps_exact.least_stops(moving, Loads(moving), hops=False)
+    assert found == steps_exact.Found(tuple(Operation("enter", u) for u in (1, 2, 0)), (0, 0), True)
+
+
+def test_what_fits_together_needs_no_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    """d0 and the output of w0 fill r0 to the last MB."""
+    monkeypatch.setattr(steps_exact, "MOST_STEPS", 0)
+    moving = Moving(*case((20, 20), [(10, (1,), (0, 1))], [(8, 1, 0, ())], (8, 8), output_mb=ints(10)))
+    found = steps_exact.least_stops(moving, Loads(moving), hops=False)
+    assert found == steps_exact.Found((Operation("enter", 0), Operation("copy", 0, 0)), (0, 0), True)

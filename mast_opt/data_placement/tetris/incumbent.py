@@ -30,7 +30,7 @@ class SearchPlan:
             self.cost = cost(a, self.state)
 
     def feasible(self, a: TetrisArrays) -> bool:
-        """Is the plan within the hard limits, without a forbidden read?"""
+        """Whether the plan is within the hard limits, without a forbidden read."""
         return self.within_limits and forbidden(a, self.state) == 0
 
     def go_to(self, a: TetrisArrays, snapshot: Assignment) -> None:

@@ -103,7 +103,7 @@ def feasible_replicas(a: TetrisArrays) -> Bools:
 
 
 @kernel
-def _cheapest(a: TetrisArrays, s: TetrisState, w, refuse):
+def _cheapest(a: TetrisArrays, s: TetrisState, w: int, refuse: bool) -> tuple[int, int]:
     """(option, region) where w adds least cost, or with room nowhere, where most cores are free; region −1: out."""
     regions = s.place.shape[1]
     best, best_o, best_r = np.inf, -1, -1
@@ -131,7 +131,7 @@ def _cheapest(a: TetrisArrays, s: TetrisState, w, refuse):
 
 
 @compiled
-def _place_greedily(a: TetrisArrays, s: TetrisState, order, refuse, workspace: Workspace):
+def _place_greedily(a: TetrisArrays, s: TetrisState, order: Ints, refuse: bool, workspace: Workspace) -> None:
     """Put each workload of ``order`` where it is cheapest."""
     regions = s.place.shape[1]
     for w in order:

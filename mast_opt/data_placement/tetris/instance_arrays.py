@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 from mast_opt.core.arrays import FloatArray
 from mast_opt.data_placement.problem import SHARE, Bools, DataPlacement, Ints
 
+Singles = NDArray[np.float32]
+
 UNLIMITED = np.iinfo(np.int64).max // 4
 """Stands for a capacity that is not limited; far above any sum of needs, far from overflow."""
 FORBIDDEN_READ, RELIEF = 1e3, 100.0

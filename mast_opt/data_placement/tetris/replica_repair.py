@@ -68,7 +68,9 @@ def _saving(a: TetrisArrays, s: TetrisState, datasets: Ints) -> FloatArray:
 
 
 @compiled
-def _rearrange(a: TetrisArrays, s: TetrisState, r, leaving, saving, storage, coming):
+def _rearrange(
+    a: TetrisArrays, s: TetrisState, r: int, leaving: Ints, saving: FloatArray, storage: int, coming: Ints
+) -> None:
     """Replicas of the datasets ``leaving`` are dropped in turn, or move to where they save most, until no more than
     ``storage`` of r is in use; then those of ``coming`` are added in turn where they fit."""
     for at in range(len(leaving)):

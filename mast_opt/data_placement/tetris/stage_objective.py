@@ -43,16 +43,16 @@ class StageObjective:
 
     @property
     def gpus_alone(self) -> bool:
-        """Have only GPU terms a weight of their own, so that what is read does not count?"""
+        """Whether only GPU terms have a weight of their own, so that what is read does not count."""
         return all(term in GPU_TERMS for term, weight in self._own.items() if weight)
 
     @property
     def work_alone(self) -> bool:
-        """Do only terms count, and only terms have caps, that depend on where work runs?"""
+        """Whether only terms count, and only terms have caps, that depend on where work runs."""
         return self.caps.keys() <= WORK_TERMS and all(term in WORK_TERMS for term, w in self._own.items() if w)
 
     def within_caps(self, verdict: Verdict) -> bool:
-        """Is every earlier term of the plan that was judged within its cap?"""
+        """Whether every earlier term of the plan that was judged is within its cap."""
         return all(verdict.terms[term] <= most for term, most in self.caps.items())
 
     def shown(self, verdict: Verdict) -> float:

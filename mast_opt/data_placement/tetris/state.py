@@ -39,6 +39,7 @@ class TetrisState(NamedTuple):
     """[1] uint64, state of the generator."""
 
     def copy(self) -> TetrisState:
+        """A state of its own with the same values."""
         arrays: Any = (array.copy() for array in self)
         return TetrisState(*arrays)
 
@@ -125,7 +126,7 @@ def excess(a: TetrisArrays, s: TetrisState, refuse: bool) -> float:
 
 
 @kernel
-def set_replica(a: TetrisArrays, s: TetrisState, i, r, present):
+def set_replica(a: TetrisArrays, s: TetrisState, i: int, r: int, present: bool) -> None:
     """Add the replica of dataset i in region r, or drop it."""
     sign = 1 if present else -1
     s.place[i, r] = present
@@ -136,8 +137,8 @@ def set_replica(a: TetrisArrays, s: TetrisState, i, r, present):
 
 
 @kernel
-def replica_fits(a: TetrisArrays, s: TetrisState, i, r):
-    """May a replica of dataset i be added in region r, by residency, storage and ingress?"""
+def replica_fits(a: TetrisArrays, s: TetrisState, i: int, r: int) -> bool:
+    """Whether a replica of dataset i may be added in region r, by residency, storage and ingress."""
     if a.forbidden[i, r] or s.storage[r] + a.size[i] > a.storage[r]:
         return False
-    return a.stored[i, r] or s.ingress[r] + a.size[i] <= a.ingress[r]
+    return bool(a.stored[i, r] or s.ingress[r] + a.size[i] <= a.ingress[r])

@@ -159,7 +159,7 @@ def _search(f: Features, objective: StageObjective, params: TetrisParams) -> Sea
 
 
 def _links_follow(f: Features, params: TetrisParams) -> bool:
-    """Do neighbourhoods bring the plan within the links?"""
+    """Whether neighbourhoods bring the plan within the links."""
     return f.link_cells is not None and f.link_cells <= params.neighbourhoods.link_cells
 
 

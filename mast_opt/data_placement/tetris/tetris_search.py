@@ -170,7 +170,7 @@ class TetrisSearch:
         return self.pace.counted or self._copying.due
 
     def _feasible(self, plan: SearchPlan) -> bool:
-        """Is the plan within the hard limits and the values of earlier terms, without a forbidden read?"""
+        """Whether the plan is within the hard limits and the values of earlier terms, without a forbidden read."""
         return plan.feasible(self.a) and all(cost(cap.arrays, plan.state) <= cap.value for cap in self.caps)
 
     def found(self) -> SearchResult[Plan]:

@@ -50,7 +50,7 @@ class TwineStrategy(Strategy):
 
 
 def choose_strategy(processes: int, machines: int, listed: bool, params: TwineParams) -> TwineStrategy:
-    """The strategy for an instance of this size; ``listed``: are there lists of similar processes?"""
+    """The strategy for an instance of this size; ``listed``: with lists of similar processes."""
     operators, prices = params.operators, params.prices
     shares = OperatorShares(
         swaps=operators.swaps,

@@ -1,0 +1,1 @@
+"""Simulated annealing of tetris: kernels, cooling, parallel parts, restarts and packed gangs."""

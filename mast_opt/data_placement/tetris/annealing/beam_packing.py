@@ -131,7 +131,18 @@ def _ways_of(most: int) -> _Ways:
 
 
 @compiled
-def _search(a: TetrisArrays, gangs, beam: _Beam, other: _Beam, ways: _Ways, marks, even, noises, random, steps):
+def _search(
+    a: TetrisArrays,
+    gangs: Ints,
+    beam: _Beam,
+    other: _Beam,
+    ways: _Ways,
+    marks: NDArray[np.uint64],
+    even: float,
+    noises: FloatArray,
+    random: NDArray[np.uint64],
+    steps: Ints,
+) -> tuple[int, int]:
     """Pack one gang after the other; returns how many packings there are, and whether ``other`` has them."""
     width, count, last = len(beam.cost), 1, 0
     for step in range(len(gangs)):
@@ -155,7 +166,7 @@ def _search(a: TetrisArrays, gangs, beam: _Beam, other: _Beam, ways: _Ways, mark
 
 
 @kernel
-def _lowest(ways: _Ways, found, number):
+def _lowest(ways: _Ways, found: int, number: int) -> float:
     """The score that so many of them have, or a lower one (Hoare's "find")."""
     x, wanted = ways.spare, number - 1
     for at in range(found):
@@ -172,11 +183,12 @@ def _lowest(ways: _Ways, found, number):
                 x[i], x[j] = x[j], x[i]
                 i, j = i + 1, j - 1
         low, high = i if j < wanted else low, j if wanted < i else high
-    return x[wanted]
+    score: float = x[wanted]
+    return score
 
 
 @kernel
-def _below(ways: _Ways, found, limit):
+def _below(ways: _Ways, found: int, limit: float) -> int:
     """How many have a lower score."""
     number = 0
     for at in range(found):
@@ -185,7 +197,17 @@ def _below(ways: _Ways, found, limit):
 
 
 @kernel
-def _ways_on(a: TetrisArrays, w, beam: _Beam, count, ways: _Ways, marks, even, noise, random):
+def _ways_on(
+    a: TetrisArrays,
+    w: int,
+    beam: _Beam,
+    count: int,
+    ways: _Ways,
+    marks: NDArray[np.uint64],
+    even: float,
+    noise: float,
+    random: NDArray[np.uint64],
+) -> int:
     """Every way to add w to the packings, the best of those with the same demand; returns how many there are."""
     ways.table[:] = -1
     regions, found = a.supply.shape[0], 0
@@ -212,16 +234,18 @@ def _ways_on(a: TetrisArrays, w, beam: _Beam, count, ways: _Ways, marks, even, n
 
 
 @kernel
-def _has_room(a: TetrisArrays, w, r, beam: _Beam, b):
-    """Are there cores and quota for w in r?"""
+def _has_room(a: TetrisArrays, w: int, r: int, beam: _Beam, b: int) -> bool:
+    """Whether there are cores and quota for w in r."""
     if beam.cpu[b, r] + a.cpu_need[w] > a.cpu[r]:
         return False
     row = a.quota_row[a.app[w], r]
-    return row < 0 or beam.quota[b, row] + a.cpu_need[w] <= a.quota[row]
+    return bool(row < 0 or beam.quota[b, row] + a.cpu_need[w] <= a.quota[row])
 
 
 @kernel
-def _added(a: TetrisArrays, w, o, r, beam: _Beam, b, marks):
+def _added(
+    a: TetrisArrays, w: int, o: int, r: int, beam: _Beam, b: int, marks: NDArray[np.uint64]
+) -> tuple[float, float, np.uint64]:
     """(cost, unevenness in all, mark) of one option of w in r."""
     k, g = a.option_type[o], a.option_mgpu[o]
     cost, uneven, mark = 0.0, beam.uneven[b], beam.mark[b]
@@ -239,7 +263,7 @@ def _added(a: TetrisArrays, w, o, r, beam: _Beam, b, marks):
 
 
 @kernel
-def _slot(ways: _Ways, mark):
+def _slot(ways: _Ways, mark: np.uint64) -> np.uint64:
     """Where the table has the mark, or room for it."""
     last = np.uint64(len(ways.table) - 1)
     slot = mark & last
@@ -249,7 +273,7 @@ def _slot(ways: _Ways, mark):
 
 
 @kernel
-def _take(a: TetrisArrays, w, beam: _Beam, other: _Beam, ways: _Ways, at, new):
+def _take(a: TetrisArrays, w: int, beam: _Beam, other: _Beam, ways: _Ways, at: int, new: int) -> None:
     """Write the packing that one of the ways leads to into the other beam."""
     b, o, r = ways.parent[at], ways.option[at], ways.region[at]
     for row in range(a.supply.shape[0]):

@@ -41,7 +41,7 @@ class Proposals(NamedTuple):
 
 
 @kernel
-def _holder(s: TetrisState, part: Subproblem, i, other):
+def _holder(s: TetrisState, part: Subproblem, i: int, other: int) -> int:
     """A random region of the part that holds i, not ``other``; −1 if there is none."""
     regions = len(part.regions)
     first = below(s.random, regions)
@@ -49,12 +49,12 @@ def _holder(s: TetrisState, part: Subproblem, i, other):
         at = first + step
         r = part.regions[at - regions if at >= regions else at]
         if r != other and s.place[i, r]:
-            return r
+            return int(r)
     return -1
 
 
 @kernel
-def _target(a: TetrisArrays, s: TetrisState, part: Subproblem, w, refuse, holder_share):
+def _target(a: TetrisArrays, s: TetrisState, part: Subproblem, w: int, refuse: bool, holder_share: float) -> int:
     """A region to try w in."""
     regions = len(part.regions)
     reads = a.read_start[w + 1] - a.read_start[w]
@@ -64,7 +64,7 @@ def _target(a: TetrisArrays, s: TetrisState, part: Subproblem, w, refuse, holder
         if r >= 0:
             return r
     at = below(s.random, regions + 1 if refuse else regions)
-    return s.place.shape[1] if at == regions else part.regions[at]
+    return s.place.shape[1] if at == regions else int(part.regions[at])
 
 
 @kernel
@@ -73,12 +73,12 @@ def _change_work(
     s: TetrisState,
     part: Subproblem,
     window: ActiveWindow,
-    kind,
-    temperature,
-    refuse,
+    kind: float,
+    temperature: float,
+    refuse: bool,
     workspace: Workspace,
     mix: Proposals,
-):
+) -> float:
     """Try to move a workload, or to exchange two."""
     w = part.workloads[draw_index(s.random, window.begin, window.share, len(part.workloads))]
     if kind < mix.upto[MOVE]:
@@ -113,11 +113,11 @@ def _change_data(
     s: TetrisState,
     part: Subproblem,
     window: ActiveWindow,
-    kind,
-    temperature,
+    kind: float,
+    temperature: float,
     workspace: Workspace,
     mix: Proposals,
-):
+) -> float:
     """Try to move a dataset with its closure, alone or in exchange for another one."""
     datasets = s.place.shape[0]
     i = draw_index(s.random, window.begin, window.share, datasets)
@@ -137,13 +137,13 @@ def _anneal(
     a: TetrisArrays,
     s: TetrisState,
     part: Subproblem,
-    steps,
-    hot,
-    cooling,
-    refuse,
+    steps: int,
+    hot: float,
+    cooling: float,
+    refuse: bool,
     workspace: Workspace,
     mix: Proposals,
-):
+) -> float:
     temperature, total, count = hot, 0.0, len(part.workloads)
     share = mix.window / max(count, mix.window)
     for step in range(steps):
@@ -161,7 +161,9 @@ def _anneal(
 
 
 @compiled
-def anneal(part: Subproblem, steps, hot, cold, refuse, workspace: Workspace, mix: Proposals):
+def anneal(
+    part: Subproblem, steps: int, hot: float, cold: float, refuse: bool, workspace: Workspace, mix: Proposals
+) -> float:
     """Try ``steps`` changes while the temperature falls from ``hot`` to ``cold``; returns the change in cost.
 
     ``mix`` is what ``proposals_of`` makes.

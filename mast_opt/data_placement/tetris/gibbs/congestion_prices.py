@@ -18,9 +18,8 @@ import numpy as np
 from mast_opt.core.arrays import FloatArray
 from mast_opt.core.jit import compiled, kernel
 from mast_opt.data_placement.problem import Ints
-from mast_opt.data_placement.tetris.instance_arrays import TetrisArrays
+from mast_opt.data_placement.tetris.instance_arrays import Singles, TetrisArrays
 from mast_opt.data_placement.tetris.lagrangian.projections import SINGLE
-from mast_opt.data_placement.tetris.lagrangian.workload_step import Singles
 
 TRIES = 40
 
@@ -57,14 +56,15 @@ def congestion_prices_of(a: TetrisArrays, demand: Ints, ramp: float) -> Congesti
 
 
 @kernel
-def _raised(a: TetrisArrays, g: CongestionPrices, r, k, p, stiffness):
+def _raised(a: TetrisArrays, g: CongestionPrices, r: int, k: int, p: int, stiffness: float) -> float:
     """What a unit of demand over supply costs in r, if anything."""
     ratio = g.demand[r, k, p] / a.supply[r, k]
-    return max(g.multiplier[r, k, p] + stiffness * a.peak_price[p] * (ratio - g.peak[k, p]), 0.0)
+    price: float = max(g.multiplier[r, k, p] + stiffness * a.peak_price[p] * (ratio - g.peak[k, p]), 0.0)
+    return price
 
 
 @kernel
-def price_region(a: TetrisArrays, g: CongestionPrices, r, k, stiffness):
+def price_region(a: TetrisArrays, g: CongestionPrices, r: int, k: int, stiffness: float) -> None:
     """Prices of type k in r, where demand has changed."""
     supply, last = a.supply[r, k], len(a.peak_price) - 1
     if supply <= 0:
@@ -81,7 +81,7 @@ def price_region(a: TetrisArrays, g: CongestionPrices, r, k, stiffness):
 
 
 @kernel
-def price_regions(a: TetrisArrays, g: CongestionPrices, stiffness):
+def price_regions(a: TetrisArrays, g: CongestionPrices, stiffness: float) -> None:
     """All prices, with peaks at which the regions' prices add up to the peak's: Newton's method from below."""
     regions, kinds, tiers = g.demand.shape
     for k in range(kinds):
@@ -107,7 +107,7 @@ def price_regions(a: TetrisArrays, g: CongestionPrices, stiffness):
 
 
 @compiled
-def update_prices(a: TetrisArrays, g: CongestionPrices, stiffness, share):
+def update_prices(a: TetrisArrays, g: CongestionPrices, stiffness: float, share: float) -> None:
     """Multipliers take a share of the step to what the regions cost now."""
     regions, kinds, tiers = g.demand.shape
     for r in range(regions):

@@ -11,14 +11,13 @@ that must be, of the one after it, and the same for the last that may be.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
+from mast_opt.core.arrays import FloatArray
 from mast_opt.core.jit import compiled, kernel
-from mast_opt.data_placement.tetris.instance_arrays import TetrisArrays
+from mast_opt.data_placement.problem import Bools, Ints
+from mast_opt.data_placement.tetris.instance_arrays import Singles, TetrisArrays
 from mast_opt.data_placement.tetris.lagrangian.projections import BARRED, NONE
-from mast_opt.data_placement.tetris.lagrangian.workload_step import Singles
 
 DECIDING = 4
 """Columns after those of the regions."""
@@ -32,7 +31,7 @@ def reduced_cost_buffers(datasets: int, regions: int) -> Singles:
 
 
 @kernel
-def find_order_statistics(a: TetrisArrays, reduced_cost: Singles, i, least: Singles):
+def find_order_statistics(a: TetrisArrays, reduced_cost: Singles, i: int, least: Singles) -> None:
     """The last columns of a row, once its reduced costs have changed. ``least`` [R + 1] is scratch."""
     regions, fewest, most = a.stored.shape[1], a.copies_min[i], a.copies_max[i]
     wanted, found = min((most if most < regions else fewest) + 1, regions), 0
@@ -54,7 +53,9 @@ def find_order_statistics(a: TetrisArrays, reduced_cost: Singles, i, least: Sing
 
 
 @kernel
-def change_reduced_cost(a: TetrisArrays, reduced_cost: Singles, i, r, change, least: Singles):
+def change_reduced_cost(
+    a: TetrisArrays, reduced_cost: Singles, i: int, r: int, change: np.float32, least: Singles
+) -> None:
     """Change the reduced cost of a dataset in r. The order statistics are recomputed only where they may differ: a
     reduced cost that is not negative is never the last of those that may be."""
     regions = a.stored.shape[1]
@@ -66,13 +67,13 @@ def change_reduced_cost(a: TetrisArrays, reduced_cost: Singles, i, r, change, le
 
 
 @kernel
-def _level(last_needed, last_allowed):
+def _level(last_needed: np.float32, last_allowed: np.float32) -> np.float32:
     allowed = last_allowed if last_allowed < NONE else NONE
     return last_needed if last_needed > allowed else allowed
 
 
 @kernel
-def level_without(reduced_cost: Singles, i, r, volume, regions):
+def level_without(reduced_cost: Singles, i: int, r: int, volume: np.float32, regions: int) -> np.float32:
     """The level of dataset i if ``volume`` were not read in r."""
     before, after = reduced_cost[i, r], reduced_cost[i, r] + volume
     needed, allowed = reduced_cost[i, regions], reduced_cost[i, regions + 2]
@@ -84,7 +85,7 @@ def level_without(reduced_cost: Singles, i, r, volume, regions):
 
 
 @kernel
-def read_cost(reduced_cost, level, volume):
+def read_cost(reduced_cost: np.float32, level: np.float32, volume: np.float32) -> np.float32:
     """What a read costs where that is the reduced cost."""
     above = reduced_cost - level
     above = above if above > NONE else NONE
@@ -92,14 +93,14 @@ def read_cost(reduced_cost, level, volume):
 
 
 @kernel
-def add_read_costs(reduced_cost: Singles, i, level, volume, cost: Singles):
+def add_read_costs(reduced_cost: Singles, i: int, level: np.float32, volume: np.float32, cost: Singles) -> None:
     """Add what a read of dataset i costs in every region to ``cost`` [R]."""
     for r in range(len(cost)):
         cost[r] += read_cost(reduced_cost[i, r], level, volume)
 
 
 @compiled
-def fill_reduced_costs(a: TetrisArrays, volume: Singles, region, reduced_cost: Singles, least: Singles):
+def fill_reduced_costs(a: TetrisArrays, volume: Singles, region: Ints, reduced_cost: Singles, least: Singles) -> None:
     """All reduced costs where workloads run in ``region`` [W]; ``volume`` [N] is the price of each remote read."""
     regions = a.stored.shape[1]
     for i in range(len(a.size)):
@@ -118,7 +119,17 @@ def fill_reduced_costs(a: TetrisArrays, volume: Singles, region, reduced_cost: S
 
 
 @compiled
-def change_prices(a: TetrisArrays, reduced_cost: Singles, first, last, held, new, least: Singles, used, arriving):
+def change_prices(
+    a: TetrisArrays,
+    reduced_cost: Singles,
+    first: int,
+    last: int,
+    held: FloatArray,
+    new: FloatArray,
+    least: Singles,
+    used: FloatArray,
+    arriving: FloatArray,
+) -> None:
     """Raise the prices of storage and arrival by ``held`` and ``new`` [R] for datasets first … last − 1, and add what
     their replicas then take to ``used`` and ``arriving`` [R]."""
     for i in range(first, last):
@@ -134,7 +145,7 @@ def change_prices(a: TetrisArrays, reduced_cost: Singles, first, last, held, new
 
 
 @kernel
-def _chosen(a: TetrisArrays, reduced_cost: Singles, i, least: Singles):
+def _chosen(a: TetrisArrays, reduced_cost: Singles, i: int, least: Singles) -> tuple[int, np.float32]:
     """(How many replicas dataset i had best have, the reduced cost of the last of them)."""
     regions, fewest, most = a.stored.shape[1], a.copies_min[i], a.copies_max[i]
     negative = 0
@@ -147,7 +158,7 @@ def _chosen(a: TetrisArrays, reduced_cost: Singles, i, least: Singles):
 
 
 @compiled
-def replicas_of(a: TetrisArrays, reduced_cost: Singles, least: Singles, place: Any):
+def replicas_of(a: TetrisArrays, reduced_cost: Singles, least: Singles, place: Bools) -> None:
     """Fill ``place`` [I, R] with the replicas that the reduced costs say."""
     regions = a.stored.shape[1]
     for i in range(len(a.size)):

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from mast_opt.core.arrays import FloatArray
 from mast_opt.core.jit import compiled, kernel
 from mast_opt.core.prefetch import fetch_row
@@ -19,9 +21,8 @@ from mast_opt.data_placement.tetris.gibbs.replica_reduced_costs import (
     level_without,
     read_cost,
 )
-from mast_opt.data_placement.tetris.instance_arrays import TetrisArrays
+from mast_opt.data_placement.tetris.instance_arrays import Singles, TetrisArrays
 from mast_opt.data_placement.tetris.lagrangian.projections import BARRED, NONE, SINGLE, least
-from mast_opt.data_placement.tetris.lagrangian.workload_step import Singles
 from mast_opt.search.random_scalar import below
 
 AHEAD = 12
@@ -67,15 +68,15 @@ class GibbsState(NamedTuple):
 
 
 @kernel
-def _has_room(a: TetrisArrays, b: GibbsState, w, r):
+def _has_room(a: TetrisArrays, b: GibbsState, w: int, r: int) -> bool:
     if b.cpu[r] + a.cpu_need[w] > a.cpu[r]:
         return False
     row = a.quota_row[a.app[w], r]
-    return row < 0 or b.quota[row] + a.cpu_need[w] <= a.quota[row]
+    return bool(row < 0 or b.quota[row] + a.cpu_need[w] <= a.quota[row])
 
 
 @kernel
-def _price_cores(a: TetrisArrays, b: GibbsState, stiffness):
+def _price_cores(a: TetrisArrays, b: GibbsState, stiffness: float) -> None:
     for r in range(len(b.core)):
         full = b.cpu[r] / max(a.cpu[r], 1) - b.core_level
         steeper = 1.0 + (max(full, 0.0) / b.steep) ** 2
@@ -83,7 +84,7 @@ def _price_cores(a: TetrisArrays, b: GibbsState, stiffness):
 
 
 @compiled
-def learn_cores(a: TetrisArrays, b: GibbsState, stiffness, share):
+def learn_cores(a: TetrisArrays, b: GibbsState, stiffness: float, share: float) -> None:
     """Prices of cores take a share of the step to what they are now."""
     _price_cores(a, b, stiffness)
     for r in range(len(b.core)):
@@ -91,7 +92,7 @@ def learn_cores(a: TetrisArrays, b: GibbsState, stiffness, share):
 
 
 @kernel
-def _price_reads(a: TetrisArrays, b: GibbsState, w):
+def _price_reads(a: TetrisArrays, b: GibbsState, w: int) -> None:
     """What w costs in every region whatever its option, as if it ran nowhere now."""
     regions, here, last = len(b.reads), b.region[w], len(a.read_dataset) - 1
     cores, output = SINGLE(a.cpu_need[w]), SINGLE(a.output[w])
@@ -114,7 +115,7 @@ def _price_reads(a: TetrisArrays, b: GibbsState, w):
 
 
 @kernel
-def _price_option(a: TetrisArrays, b: GibbsState, w, o, temperature, noise):
+def _price_option(a: TetrisArrays, b: GibbsState, w: int, o: int, temperature: np.float32, noise: np.int64) -> None:
     """``b.cost``: what w costs on option o in every region, and when it is left out."""
     regions, k, p, gpus = len(b.reads), a.option_type[o], a.tier[w], SINGLE(a.option_mgpu[o])
     if k < b.gpus.entry.shape[0]:
@@ -132,7 +133,7 @@ def _price_option(a: TetrisArrays, b: GibbsState, w, o, temperature, noise):
 
 
 @kernel
-def _choose(a: TetrisArrays, b: GibbsState, w, temperature):
+def _choose(a: TetrisArrays, b: GibbsState, w: int, temperature: np.float32) -> tuple[int, int]:
     """(Option, region) where w costs least, among those with room; region −1: none."""
     regions, best, option, region = len(b.reads), BARRED, -1, -1
     for o in range(a.option_start[w], a.option_start[w + 1]):
@@ -152,7 +153,7 @@ def _choose(a: TetrisArrays, b: GibbsState, w, temperature):
 
 
 @kernel
-def _count(a: TetrisArrays, b: GibbsState, w, o, r, sign, stiffness):
+def _count(a: TetrisArrays, b: GibbsState, w: int, o: int, r: int, sign: int, stiffness: float) -> None:
     """Add what w takes on option o in r (sign 1), or take it out (sign −1)."""
     k, gpus = a.option_type[o], a.option_mgpu[o]
     if k < b.gpus.entry.shape[0] and gpus > 0:
@@ -166,7 +167,9 @@ def _count(a: TetrisArrays, b: GibbsState, w, o, r, sign, stiffness):
 
 
 @compiled
-def gibbs_sweep(a: TetrisArrays, b: GibbsState, first, last, temperature, stiffness, core_stiffness):
+def gibbs_sweep(
+    a: TetrisArrays, b: GibbsState, first: int, last: int, temperature: float, stiffness: float, core_stiffness: float
+) -> int:
     """Workloads first … last − 1 in turn; returns how many moved.
 
     ``stiffness`` is that of GPU prices, ``core_stiffness`` what cores cost more in a region with all of them in use

@@ -1,0 +1,1 @@
+"""Lagrangian relaxation of tetris: the lower bound and its cutting planes."""

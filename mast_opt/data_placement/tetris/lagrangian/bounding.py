@@ -53,11 +53,12 @@ class Bounding:
 
     @property
     def bound(self) -> float:
+        """The best lower bound so far."""
         return self._relaxation.bound
 
     @property
     def converged(self) -> bool:
-        """Has the bound stopped improving?"""
+        """Whether the bound has stopped improving."""
         return self._relaxation.converged
 
     def in_round(self, number: int) -> Callable[[], None] | None:

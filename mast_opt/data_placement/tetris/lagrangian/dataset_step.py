@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
+from mast_opt.core.arrays import FloatArray
 from mast_opt.core.jit import compiled, kernel
+from mast_opt.data_placement.tetris.instance_arrays import Singles, TetrisArrays
+from mast_opt.data_placement.tetris.lagrangian.dual_step import Multipliers
 from mast_opt.data_placement.tetris.lagrangian.projections import BARRED, NONE, SINGLE, WHOLE, copies_shift
+from mast_opt.data_placement.tetris.lagrangian.workload_step import PrimalIterate, RowPrices
 
 
 @kernel
-def _replica_costs(a, i, charges, point, cost):
+def _replica_costs(a: TetrisArrays, i: int, charges: RowPrices, point: PrimalIterate, cost: Singles) -> None:
     keep, new, size = SINGLE(a.keep_price[i]), SINGLE(a.new_price[i]), SINGLE(a.size[i])
     for r in range(len(cost)):
         price = keep + size * charges.held[r] if a.stored[i, r] else new + size * charges.new[r]
@@ -17,14 +21,14 @@ def _replica_costs(a, i, charges, point, cost):
 
 
 @kernel
-def _add_lifts(prices, i, cost):
+def _add_lifts(prices: Multipliers, i: int, cost: Singles) -> None:
     if len(prices.data_lift) > 0:
         for r in range(len(cost)):
             cost[r] += SINGLE(prices.data_lift[i, r])
 
 
 @kernel
-def _cheapest_set(a, i, cost, rest):
+def _cheapest_set(a: TetrisArrays, i: int, cost: Singles, rest: FloatArray) -> float:
     """Least cost of a set of replicas of i within its limits.
 
     ``rest`` is scratch: the cheapest of what is free, sorted, as many as there may be copies.
@@ -53,7 +57,7 @@ def _cheapest_set(a, i, cost, rest):
 
 
 @kernel
-def _go_down(a, i, place, pace, cost):
+def _go_down(a: TetrisArrays, i: int, place: Singles, pace: np.float32, cost: Singles) -> None:
     """Costs become where the replicas would be without limits."""
     for r in range(len(cost)):
         value = place[i, r] - pace * cost[r]
@@ -62,7 +66,7 @@ def _go_down(a, i, place, pace, cost):
 
 
 @kernel
-def _place_greedily(i, place, places, shift, values):
+def _place_greedily(i: int, place: Singles, places: Singles, shift: np.float32, values: Singles) -> None:
     for r in range(len(values)):
         new = values[r] - shift
         new = new if new > NONE else NONE
@@ -72,7 +76,7 @@ def _place_greedily(i, place, places, shift, values):
 
 
 @kernel
-def _ask(a, i, places, held, new):
+def _ask(a: TetrisArrays, i: int, places: Singles, held: FloatArray, new: FloatArray) -> None:
     size = np.float64(a.size[i])
     for r in range(len(held)):
         amount = places[i, r] * size
@@ -81,7 +85,9 @@ def _ask(a, i, places, held, new):
 
 
 @compiled
-def dataset_pass(a, prices, charges, point, pace):
+def dataset_pass(
+    a: TetrisArrays, prices: Multipliers, charges: RowPrices, point: PrimalIterate, pace: Singles
+) -> tuple[FloatArray, FloatArray]:
     """Primal step of the replicas by ``pace`` [I]; returns MB held and MB new [R] of the extrapolated point."""
     datasets, regions = a.stored.shape
     held, new = np.zeros(regions), np.zeros(regions)
@@ -97,7 +103,7 @@ def dataset_pass(a, prices, charges, point, pace):
 
 
 @compiled
-def dataset_value(a, prices, charges, point):
+def dataset_value(a: TetrisArrays, prices: Multipliers, charges: RowPrices, point: PrimalIterate) -> float:
     """Σ_i cheapest set, at what the last pass over the workloads has found their readers to pay."""
     datasets, regions = a.stored.shape
     cost, rest = np.empty(regions, np.float32), np.empty(regions)

@@ -7,7 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from mast_opt.core.arrays import FloatArray
 from mast_opt.core.jit import compiled
+from mast_opt.data_placement.problem import Bools
 from mast_opt.data_placement.tetris.lagrangian.projections import simplex_shift
 
 
@@ -37,11 +39,12 @@ class Multipliers(NamedTuple):
         return self.worst, self.over, self.under, self.cpu, self.storage, self.ingress, self.quota
 
     def copy(self) -> Multipliers:
+        """Multipliers of their own with the same values."""
         return Multipliers(*(price.copy() for price in self))
 
 
 @compiled
-def worst_step(worst, gradient, row, pace, price):
+def worst_step(worst: FloatArray, gradient: FloatArray, row: FloatArray, pace: float, price: FloatArray) -> None:
     """Dual step of the rows ``worst``: [R, K, P, J] prices ≥ 0 that add up over regions and j to at most ``price`` [P].
 
     The projection is that of the metric Σ (x − v)² · row² with ``row`` [R, K, P], in which the steps are taken.
@@ -78,7 +81,7 @@ def worst_step(worst, gradient, row, pace, price):
 
 
 @compiled
-def over_step(over, gradient, supplied, pace, price):
+def over_step(over: FloatArray, gradient: FloatArray, supplied: Bools, pace: FloatArray, price: FloatArray) -> None:
     """Dual step of the rows ``gpu``, by ``pace`` [K, P]: [R, K, P, J] prices ≥ 0 that add up over j to at most
     ``price`` [K, P]."""
     regions, kinds, tiers, rows = over.shape

@@ -114,7 +114,7 @@ def round_by(size: Ints, d: int, rest: FloatArray) -> FloatArray:
 
 
 def _commonest(group: Ints, volume: Ints, most: int) -> Bools:
-    """[n] is this one of the ``most`` of its group [·, n] with the largest volume?"""
+    """Mask [n] of the ``most`` of each group [·, n] with the largest volumes."""
     order = np.lexsort((-volume, *group[::-1]))
     ordered = group[:, order]
     new = np.ones(len(order), np.bool_)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from mast_opt.core.jit import kernel, summing
+from mast_opt.data_placement.tetris.instance_arrays import Singles
 
 SINGLE = np.float32
 NONE, WHOLE = SINGLE(0), SINGLE(1)
@@ -19,24 +20,24 @@ TRIES = 40
 
 
 @summing
-def least(values, count):
+def least(values: Singles, count: int) -> np.float32:
     """The least of values[:count]."""
-    found = values[0]
+    found: np.float32 = values[0]
     for j in range(1, count):
         found = values[j] if values[j] < found else found
     return found
 
 
 @summing
-def _most(values, count):
-    found = values[0]
+def _most(values: Singles, count: int) -> np.float32:
+    found: np.float32 = values[0]
     for j in range(1, count):
         found = values[j] if values[j] > found else found
     return found
 
 
 @summing
-def _above(values, count, shift):
+def _above(values: Singles, count: int, shift: np.float32) -> tuple[np.float32, int]:
     """(Σ of what exceeds the shift, how many do)."""
     total, number = NONE, 0
     for j in range(count):
@@ -46,7 +47,7 @@ def _above(values, count, shift):
 
 
 @kernel
-def simplex_shift(values, count):
+def simplex_shift(values: Singles, count: int) -> np.float32:
     """The shift with which values[:count] land on {x ≥ 0, Σ x = 1}: Newton's method from below (Michelot 1986)."""
     shift, before = _most(values, count) - WHOLE, count + 1
     while True:
@@ -58,7 +59,7 @@ def simplex_shift(values, count):
 
 
 @summing
-def _clipped(values, count, shift):
+def _clipped(values: Singles, count: int, shift: np.float32) -> tuple[np.float32, int]:
     """(Σ of the values less the shift, clipped to 0 … 1, how many are not clipped)."""
     total, inside = NONE, 0
     for j in range(count):
@@ -70,7 +71,7 @@ def _clipped(values, count, shift):
 
 
 @summing
-def _extremes(values, count):
+def _extremes(values: Singles, count: int) -> tuple[np.float32, np.float32]:
     """(least, most) of what may be chosen or not."""
     first, last = BARRED, -BARRED
     for j in range(count):
@@ -81,7 +82,7 @@ def _extremes(values, count):
 
 
 @kernel
-def copies_shift(values, count, fewest, most):
+def copies_shift(values: Singles, count: int, fewest: int, most: int) -> np.float32:
     """The shift with which values[:count] land on {0 ≤ y ≤ 1, fewest ≤ Σ y ≤ most}."""
     total, inside = _clipped(values, count, NONE)
     target = SINGLE(fewest) if total < fewest else SINGLE(most)

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mast_opt.core.arrays import FloatArray
 from mast_opt.data_placement.problem import Bools, Ints
-from mast_opt.data_placement.tetris.instance_arrays import TetrisArrays
+from mast_opt.data_placement.tetris.instance_arrays import Singles, TetrisArrays
 from mast_opt.data_placement.tetris.lagrangian.params import TreeCutParams
 from mast_opt.data_placement.tetris.lagrangian.tree_cut_separation import (
     LIMITS,
@@ -19,8 +18,6 @@ from mast_opt.data_placement.tetris.lagrangian.tree_cut_separation import (
     separate,
     tree_step,
 )
-
-Singles = NDArray[np.float32]
 
 
 class TreeCutPool:

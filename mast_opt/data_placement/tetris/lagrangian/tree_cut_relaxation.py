@@ -59,6 +59,7 @@ class TreeCutRelaxation(Relaxation):
         self.trees = CutBuffers.empty(0, 0)
 
     def step(self, iterations: int) -> None:
+        """So many iterations of the relaxation with trees."""
         for _ in range(iterations):
             if self._cuts is None:
                 if self._waits and self.converged:
@@ -78,7 +79,7 @@ class TreeCutRelaxation(Relaxation):
 
     @property
     def has_cuts(self) -> bool:
-        """Are there trees by now?"""
+        """Whether there are trees by now."""
         return self._cuts is not None
 
     def go_on(self) -> None:

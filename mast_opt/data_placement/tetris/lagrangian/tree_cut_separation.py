@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 
 from mast_opt.core.arrays import FloatArray
 from mast_opt.core.jit import compiled, kernel
-from mast_opt.data_placement.problem import Ints
+from mast_opt.data_placement.problem import Bools, Ints
+from mast_opt.data_placement.tetris.instance_arrays import Singles, TetrisArrays
 
 LIMITS = 2
 """Cores and storage."""
@@ -100,8 +101,13 @@ class CutBuffers:
             getattr(self, name)[: few.count] = getattr(few, name)
 
 
+Narrow = NDArray[np.int32]
+TreeArrays = tuple[Ints, Narrow, Narrow, Bools, Singles, Ints, Ints, Ints, FloatArray, FloatArray, FloatArray, Ints]
+"""The arrays of ``CutBuffers``, in their order."""
+
+
 @kernel
-def _push(keys, nodes, count, key, node):
+def _push(keys: FloatArray, nodes: Ints, count: int, key: float, node: int) -> int:
     at = count
     while at > 0:
         above = (at - 1) >> 1
@@ -114,7 +120,7 @@ def _push(keys, nodes, count, key, node):
 
 
 @kernel
-def _pop(keys, nodes, count):
+def _pop(keys: FloatArray, nodes: Ints, count: int) -> int:
     """Take the first away."""
     count -= 1
     key, node, at = keys[count], nodes[count], 0
@@ -131,7 +137,22 @@ def _pop(keys, nodes, count):
 
 
 @kernel
-def _reach(a, root, here, whole, down, up, detour, order, led_from, led_by, distance, done, keys, nodes):
+def _reach(
+    a: TetrisArrays,
+    root: int,
+    here: float,
+    whole: Bools,
+    down: FloatArray,
+    up: FloatArray,
+    detour: FloatArray,
+    order: Ints,
+    led_from: Ints,
+    led_by: Ints,
+    distance: FloatArray,
+    done: Bools,
+    keys: FloatArray,
+    nodes: Ints,
+) -> int:
     """Shortest paths from a root to all that is nearer than ``here``, in ``order``; returns how many there are.
 
     Every dataset passed costs ``detour`` more, so that first trees are not arbitrary.
@@ -166,7 +187,20 @@ def _reach(a, root, here, whole, down, up, detour, order, led_from, led_by, dist
 
 
 @compiled
-def separate(a, pool, region, roots, inside, whole, down, up, need, limit, detour, violation):
+def separate(
+    a: TetrisArrays,
+    pool: tuple[TreeArrays, int],
+    region: int,
+    roots: Ints,
+    inside: FloatArray,
+    whole: Bools,
+    down: FloatArray,
+    up: FloatArray,
+    need: FloatArray,
+    limit: FloatArray,
+    detour: FloatArray,
+    violation: float,
+) -> int:
     """Add violated trees of one region to the pool, as far as there is room; returns how many trees it holds then.
 
     Args:
@@ -237,7 +271,19 @@ def separate(a, pool, region, roots, inside, whole, down, up, need, limit, detou
 
 
 @compiled
-def distribute_cut_prices(start, read, is_down, share, root, region, spare, price, down, up, lift):
+def distribute_cut_prices(
+    start: Ints,
+    read: NDArray[np.int32],
+    is_down: Bools,
+    share: Singles,
+    root: Ints,
+    region: Ints,
+    spare: FloatArray,
+    price: FloatArray,
+    down: FloatArray,
+    up: FloatArray,
+    lift: FloatArray,
+) -> None:
     """What trees charge at their prices: each read downwards and upwards [R, N], each root [I + W, R]."""
     down[:] = 0.0
     up[:] = 0.0
@@ -254,7 +300,21 @@ def distribute_cut_prices(start, read, is_down, share, root, region, spare, pric
 
 
 @compiled
-def tree_step(start, read, is_down, share, root, region, spare, price, pace, down, up, places, runs):
+def tree_step(
+    start: Ints,
+    read: NDArray[np.int32],
+    is_down: Bools,
+    share: Singles,
+    root: Ints,
+    region: Ints,
+    spare: FloatArray,
+    price: FloatArray,
+    pace: FloatArray,
+    down: FloatArray,
+    up: FloatArray,
+    places: Singles,
+    runs: Singles,
+) -> None:
     """Dual step of the trees' rows by ``pace`` [T], where reads part their ends by ``down`` and ``up`` [R, N]."""
     datasets = len(places)
     for t in range(len(root)):
@@ -266,7 +326,21 @@ def tree_step(start, read, is_down, share, root, region, spare, price, pace, dow
 
 
 @compiled
-def remote_step(a, owner, cap, charge_down, charge_up, pace, remote, own, read_pace, runs, places, down, up):
+def remote_step(
+    a: TetrisArrays,
+    owner: Ints,
+    cap: FloatArray,
+    charge_down: FloatArray,
+    charge_up: FloatArray,
+    pace: FloatArray,
+    remote: FloatArray,
+    own: FloatArray,
+    read_pace: float,
+    runs: Singles,
+    places: Singles,
+    down: FloatArray,
+    up: FloatArray,
+) -> None:
     """Primal step of the remote reads, then the dual step of ``own``, the price of each row ``local``.
 
     ``down`` and ``up`` [R, N] receive by how much the extrapolated point parts the ends of every read.

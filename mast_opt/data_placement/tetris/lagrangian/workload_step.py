@@ -9,14 +9,15 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mast_opt.core.arrays import FloatArray
 from mast_opt.core.jit import compiled, kernel
 from mast_opt.core.prefetch import fetch_row
+from mast_opt.data_placement.problem import Bools
+from mast_opt.data_placement.tetris.instance_arrays import Singles, TetrisArrays
+from mast_opt.data_placement.tetris.lagrangian.dual_step import Multipliers
+from mast_opt.data_placement.tetris.lagrangian.mir_rows import MirRows
 from mast_opt.data_placement.tetris.lagrangian.projections import BARRED, NONE, SINGLE, least, simplex_shift
-
-Singles = NDArray[np.float32]
 
 AHEAD = 8
 """Reads ahead of which what is known of their datasets is fetched."""
@@ -62,7 +63,17 @@ class Loads(NamedTuple):
 
 
 @kernel
-def _step_read(price, n, runs, w, places, i, pace, cap, regions):
+def _step_read(
+    price: Singles,
+    n: int,
+    runs: Singles,
+    w: int,
+    places: Singles,
+    i: int,
+    pace: np.float32,
+    cap: np.float32,
+    regions: int,
+) -> None:
     """Dual step of the rows ``local`` of one read."""
     for r in range(regions):
         new = price[n, r] + pace * (runs[w, r] - places[i, r])
@@ -71,19 +82,29 @@ def _step_read(price, n, runs, w, places, i, pace, cap, regions):
 
 
 @kernel
-def _add_row(table, row, total, regions):
+def _add_row(table: Singles, row: int, total: Singles, regions: int) -> None:
     for r in range(regions):
         total[r] += table[row, r]
 
 
 @kernel
-def _add_to_row(total, row, table, n, regions):
+def _add_to_row(total: Singles, row: int, table: Singles, n: int, regions: int) -> None:
     for r in range(regions):
         total[row, r] += table[n, r]
 
 
 @kernel
-def _region_costs(a, prices, charges, splittable, point, cap, read_pace, w, reads):
+def _region_costs(
+    a: TetrisArrays,
+    prices: Multipliers,
+    charges: RowPrices,
+    splittable: Bools,
+    point: PrimalIterate,
+    cap: Singles,
+    read_pace: np.float32,
+    w: int,
+    reads: Singles,
+) -> np.float32:
     """What every region charges w whatever its option, less what staying is worth; returns what leaving costs."""
     regions = len(reads)
     cpu, output = SINGLE(a.cpu_need[w]), SINGLE(a.output[w])
@@ -112,7 +133,18 @@ def _region_costs(a, prices, charges, splittable, point, cap, read_pace, w, read
 
 
 @kernel
-def _option_costs(a, o, amount, gpu, own, reads, leave, refuse, cost, at):
+def _option_costs(
+    a: TetrisArrays,
+    o: int,
+    amount: np.float32,
+    gpu: Singles,
+    own: int,
+    reads: Singles,
+    leave: np.float32,
+    refuse: np.float32,
+    cost: Singles,
+    at: int,
+) -> None:
     regions = len(reads)
     for r in range(regions):
         price = reads[r] + leave + amount * gpu[own, r]
@@ -121,7 +153,19 @@ def _option_costs(a, o, amount, gpu, own, reads, leave, refuse, cost, at):
 
 
 @kernel
-def _cell_costs(a, gangs, prices, charges, splittable, point, cap, read_pace, w, cost, reads):
+def _cell_costs(
+    a: TetrisArrays,
+    gangs: MirRows,
+    prices: Multipliers,
+    charges: RowPrices,
+    splittable: Bools,
+    point: PrimalIterate,
+    cap: Singles,
+    read_pace: np.float32,
+    w: int,
+    cost: Singles,
+    reads: Singles,
+) -> int:
     """Price of every option in every region; returns how many there are."""
     leave, at = _region_costs(a, prices, charges, splittable, point, cap, read_pace, w, reads), 0
     for o in range(a.option_start[w], a.option_start[w + 1]):
@@ -132,14 +176,14 @@ def _cell_costs(a, gangs, prices, charges, splittable, point, cap, read_pace, w,
 
 
 @kernel
-def _go_down(run, o, pace, cost, at, columns):
+def _go_down(run: Singles, o: int, pace: np.float32, cost: Singles, at: int, columns: int) -> None:
     """Costs become where the runs would be without limits."""
     for r in range(columns):
         cost[at + r] = run[o, r] - pace * cost[at + r]
 
 
 @kernel
-def _place_greedily(run, o, shift, values, at, columns):
+def _place_greedily(run: Singles, o: int, shift: np.float32, values: Singles, at: int, columns: int) -> None:
     """Values become runs, and then the extrapolated ones."""
     for r in range(columns):
         new = values[at + r] - shift
@@ -149,31 +193,40 @@ def _place_greedily(run, o, shift, values, at, columns):
 
 
 @kernel
-def _ask_gpus(demand, own, amount, values, at, regions):
+def _ask_gpus(demand: FloatArray, own: int, amount: float, values: Singles, at: int, regions: int) -> None:
     for r in range(regions):
         demand[own, r] += values[at + r] * amount
 
 
 @kernel
-def _ask_cores(total, own, runs, w, amount, regions):
+def _ask_cores(total: FloatArray, own: int, runs: Singles, w: int, amount: float, regions: int) -> None:
     for r in range(regions):
         total[own, r] += runs[w, r] * amount
 
 
 @kernel
-def _ask_room(total, runs, w, amount, regions):
+def _ask_room(total: FloatArray, runs: Singles, w: int, amount: float, regions: int) -> None:
     for r in range(regions):
         total[r] += runs[w, r] * amount
 
 
 @kernel
-def _add_option(runs, w, values, at, regions):
+def _add_option(runs: Singles, w: int, values: Singles, at: int, regions: int) -> None:
     for r in range(regions):
         runs[w, r] += values[at + r]
 
 
 @kernel
-def _step_workload(a, gangs, pace, point, w, cost, cells, loads):
+def _step_workload(
+    a: TetrisArrays,
+    gangs: MirRows,
+    pace: np.float32,
+    point: PrimalIterate,
+    w: int,
+    cost: Singles,
+    cells: int,
+    loads: Loads,
+) -> None:
     """What w runs takes its step, its costs being in ``cost``."""
     regions = point.runs.shape[1]
     first, last, columns = a.option_start[w], a.option_start[w + 1], regions + 1
@@ -192,7 +245,7 @@ def _step_workload(a, gangs, pace, point, w, cost, cells, loads):
 
 
 @kernel
-def _widest(a):
+def _widest(a: TetrisArrays) -> int:
     widest = 1
     for w in range(len(a.tier)):
         widest = max(widest, a.option_start[w + 1] - a.option_start[w])
@@ -200,7 +253,18 @@ def _widest(a):
 
 
 @compiled
-def workload_pass(a, gangs, prices, charges, splittable, point, pace, cap, read_pace, moves):
+def workload_pass(
+    a: TetrisArrays,
+    gangs: MirRows,
+    prices: Multipliers,
+    charges: RowPrices,
+    splittable: Bools,
+    point: PrimalIterate,
+    pace: Singles,
+    cap: Singles,
+    read_pace: np.float32,
+    moves: bool,
+) -> tuple[float, Loads]:
     """Dual step of the reads' prices by ``read_pace`` (0: none), then primal step of the runs by ``pace`` [W].
 
     Returns Σ_w cheapest cell at the new prices, and the loads of the extrapolated point. Unless the point ``moves``,

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mast_opt.core.jit import kernel
 from mast_opt.data_placement.tetris.decomposition import Subproblem
-from mast_opt.data_placement.tetris.instance_arrays import TetrisArrays
+from mast_opt.data_placement.tetris.instance_arrays import Singles, TetrisArrays
 from mast_opt.data_placement.tetris.operators.delta_costs import gpu_change
 from mast_opt.data_placement.tetris.operators.workspace import NOISES, SurrogateBuffers
 from mast_opt.data_placement.tetris.state import TetrisState
@@ -16,13 +17,13 @@ from mast_opt.search.random_scalar import below, uniform
 
 
 @kernel
-def invalidate_cache(surrogate: SurrogateBuffers):
+def invalidate_cache(surrogate: SurrogateBuffers) -> None:
     """GPU prices have changed."""
     surrogate.entry_of[:] = -1
 
 
 @kernel
-def _local_reads(a: TetrisArrays, s: TetrisState, w, saved):
+def _local_reads(a: TetrisArrays, s: TetrisState, w: int, saved: Singles) -> None:
     """What each region saves because it holds what w reads."""
     saved[:] = 0.0
     for n in range(a.read_start[w], a.read_start[w + 1]):
@@ -34,11 +35,11 @@ def _local_reads(a: TetrisArrays, s: TetrisState, w, saved):
 
 
 @kernel
-def _entry_row(a: TetrisArrays, s: TetrisState, w, o, surrogate: SurrogateBuffers):
+def _entry_row(a: TetrisArrays, s: TetrisState, w: int, o: int, surrogate: SurrogateBuffers) -> int:
     """Row of ``surrogate.entry`` with the GPU price of option o in every region, as of a while ago."""
     twin = a.twin[a.twin_start[a.twin_class[w]]]
     asked = a.option_start[twin] + o - a.option_start[w]
-    row = asked % len(surrogate.entry_of)
+    row: int = asked % len(surrogate.entry_of)
     if surrogate.entry_of[row] != asked:
         surrogate.entry_of[row] = asked
         k, g, regions = a.option_type[o], a.option_mgpu[o], s.place.shape[1]
@@ -49,8 +50,8 @@ def _entry_row(a: TetrisArrays, s: TetrisState, w, o, surrogate: SurrogateBuffer
 
 @kernel
 def sample_region_by_surrogate(
-    a: TetrisArrays, s: TetrisState, part: Subproblem, w, o, temperature, surrogate: SurrogateBuffers
-):
+    a: TetrisArrays, s: TetrisState, part: Subproblem, w: int, o: int, temperature: float, surrogate: SurrogateBuffers
+) -> int:
     """The part's region, other than w's, where w would cost least on option o, give or take the temperature; −1 if
     there is none with enough cores."""
     row = _entry_row(a, s, w, o, surrogate)
@@ -71,11 +72,11 @@ def sample_swap_partner(
     s: TetrisState,
     part: Subproblem,
     window: ActiveWindow,
-    w,
-    partners,
-    temperature,
+    w: int,
+    partners: int,
+    temperature: float,
     surrogate: SurrogateBuffers,
-):
+) -> int:
     """Of so many ``partners`` drawn among the twins of w, the one in another region of the part that it had best change
     places with, give or take the temperature; w itself if there is none."""
     _local_reads(a, s, w, surrogate.saved)
@@ -108,7 +109,7 @@ class ActiveWindow(NamedTuple):
 
 
 @kernel
-def draw_window(random, share):
+def draw_window(random: NDArray[np.uint64], share: float) -> ActiveWindow:
     """Windows that begin at random, or all there is."""
     if share >= 1.0:
         return ActiveWindow(0.0, 0.0, 1.0)
@@ -116,7 +117,7 @@ def draw_window(random, share):
 
 
 @kernel
-def draw_index(random, begin, share, n):
+def draw_index(random: NDArray[np.uint64], begin: float, share: float, n: int) -> int:
     """A random index in the part of 0 … n − 1 that begins there."""
     at = begin + uniform(random) * share
-    return np.int64((at - 1.0 if at >= 1.0 else at) * n)
+    return int((at - 1.0 if at >= 1.0 else at) * n)

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from mast_opt.core.jit import kernel
+from mast_opt.data_placement.problem import Ints
 from mast_opt.data_placement.tetris.instance_arrays import TetrisArrays
 from mast_opt.data_placement.tetris.operators.delta_costs import gpu_change, replica_price, stay_worth
 from mast_opt.data_placement.tetris.operators.induced_moves import apply_induced_moves, undo_induced_moves
 from mast_opt.data_placement.tetris.operators.workload_moves import add_load
-from mast_opt.data_placement.tetris.operators.workspace import Workspace
+from mast_opt.data_placement.tetris.operators.workspace import CompoundMoveBuffers, Workspace
 from mast_opt.data_placement.tetris.state import TetrisState, set_replica
 from mast_opt.search.random_scalar import metropolis_threshold
 
 
 @kernel
-def _among(values, count, value):
-    """Is the value one of values[:count]?"""
+def _among(values: Ints, count: int, value: int) -> bool:
+    """Whether the value is one of values[:count]."""
     found = False
     for j in range(count):
         found = found or values[j] == value
@@ -22,7 +23,7 @@ def _among(values, count, value):
 
 
 @kernel
-def dependency_closure(a: TetrisArrays, s: TetrisState, i, r0, works, data):
+def dependency_closure(a: TetrisArrays, s: TetrisState, i: int, r0: int, works: Ints, data: Ints) -> tuple[int, int]:
     """The readers of i in r0, the datasets that they alone could not take along, their readers, and so on.
 
     Returns (workloads, datasets), or (−1, −1) if those are more than there is space for.
@@ -51,8 +52,18 @@ def dependency_closure(a: TetrisArrays, s: TetrisState, i, r0, works, data):
 
 
 @kernel
-def have_room(a: TetrisArrays, s: TetrisState, r, came, workloads, datasets, left, leavers, emptied):
-    """May the ``workloads`` and ``datasets`` of one closure come to r while those of another (``left``) leave it?
+def have_room(
+    a: TetrisArrays,
+    s: TetrisState,
+    r: int,
+    came: CompoundMoveBuffers,
+    workloads: int,
+    datasets: int,
+    left: CompoundMoveBuffers,
+    leavers: int,
+    emptied: int,
+) -> bool:
+    """Whether ``workloads`` and ``datasets`` of one closure may come to r while those of another (``left``) leave it.
 
     No limit may end beyond both itself and where it is. Data that is in r already needs no room.
     """
@@ -83,12 +94,21 @@ def have_room(a: TetrisArrays, s: TetrisState, r, came, workloads, datasets, lef
         return False
     if storage > a.storage[r] and storage > s.storage[r]:
         return False
-    return ingress <= a.ingress[r] or ingress <= s.ingress[r]
+    return bool(ingress <= a.ingress[r] or ingress <= s.ingress[r])
 
 
 @kernel
-def _in_quota(a: TetrisArrays, s: TetrisState, w, r, came, workloads, left, leavers):
-    """Does w's application stay within its quota in r?"""
+def _in_quota(
+    a: TetrisArrays,
+    s: TetrisState,
+    w: int,
+    r: int,
+    came: CompoundMoveBuffers,
+    workloads: int,
+    left: CompoundMoveBuffers,
+    leavers: int,
+) -> bool:
+    """Whether w's application stays within its quota in r."""
     row = a.quota_row[a.app[w], r]
     if row < 0:
         return True
@@ -99,11 +119,13 @@ def _in_quota(a: TetrisArrays, s: TetrisState, w, r, came, workloads, left, leav
     for j in range(leavers):
         if a.quota_row[a.app[left.workloads[j]], r] == row:
             quota -= a.cpu_need[left.workloads[j]]
-    return quota <= a.quota[row] or quota <= s.quota[row]
+    return bool(quota <= a.quota[row] or quota <= s.quota[row])
 
 
 @kernel
-def compound_move(a: TetrisArrays, s: TetrisState, i, r0, j, r1, temperature, workspace: Workspace):
+def compound_move(
+    a: TetrisArrays, s: TetrisState, i: int, r0: int, j: int, r1: int, temperature: float, workspace: Workspace
+) -> float:
     """Move the replica of i from r0 to r1 with its closure; where j ≥ 0, that of j from r1 to r0 in exchange."""
     if r0 == r1 or s.place[i, r1] or (j >= 0 and s.place[j, r0]):
         return 0.0
@@ -137,8 +159,8 @@ def compound_move(a: TetrisArrays, s: TetrisState, i, r0, j, r1, temperature, wo
 
 
 @kernel
-def _may_leave(a: TetrisArrays, s: TetrisState, closure, datasets, r0, r1):
-    """May every replica of the closure leave r0, and is none of them in r1 already?"""
+def _may_leave(a: TetrisArrays, s: TetrisState, closure: CompoundMoveBuffers, datasets: int, r0: int, r1: int) -> bool:
+    """Whether every replica of the closure may leave r0, and none of them is in r1 already."""
     for j in range(datasets):
         d = closure.datasets[j]
         if a.pinned[d, r0] or s.place[d, r1]:
@@ -147,7 +169,9 @@ def _may_leave(a: TetrisArrays, s: TetrisState, closure, datasets, r0, r1):
 
 
 @kernel
-def _set_replicas(a: TetrisArrays, s: TetrisState, closure, datasets, r, present):
+def _set_replicas(
+    a: TetrisArrays, s: TetrisState, closure: CompoundMoveBuffers, datasets: int, r: int, present: bool
+) -> float:
     """Add the closure's replicas in r, or drop them; returns the change in cost."""
     delta = 0.0
     for j in range(datasets):
@@ -159,7 +183,9 @@ def _set_replicas(a: TetrisArrays, s: TetrisState, closure, datasets, r, present
 
 
 @kernel
-def _move_demand(a: TetrisArrays, s: TetrisState, closure, workloads, r0, r1):
+def _move_demand(
+    a: TetrisArrays, s: TetrisState, closure: CompoundMoveBuffers, workloads: int, r0: int, r1: int
+) -> float:
     """Move the closure's demand from r0 to r1; returns the change in cost."""
     delta = 0.0
     for j in range(workloads):
@@ -172,7 +198,9 @@ def _move_demand(a: TetrisArrays, s: TetrisState, closure, workloads, r0, r1):
 
 
 @kernel
-def _apply_induced_moves(a: TetrisArrays, s: TetrisState, closure, workloads, r0, r1):
+def _apply_induced_moves(
+    a: TetrisArrays, s: TetrisState, closure: CompoundMoveBuffers, workloads: int, r0: int, r1: int
+) -> float:
     """Move the closure's workloads, and what else they read as pays; returns the change in cost."""
     delta = 0.0
     for j in range(workloads):
@@ -182,7 +210,9 @@ def _apply_induced_moves(a: TetrisArrays, s: TetrisState, closure, workloads, r0
 
 
 @kernel
-def _undo_induced_moves(a: TetrisArrays, s: TetrisState, closure, workloads, r0, r1):
+def _undo_induced_moves(
+    a: TetrisArrays, s: TetrisState, closure: CompoundMoveBuffers, workloads: int, r0: int, r1: int
+) -> None:
     """Undo ``_apply_induced_moves`` with the same arguments."""
     for j in range(workloads - 1, -1, -1):
         s.region[closure.workloads[j]] = r0

@@ -8,43 +8,46 @@ from mast_opt.data_placement.tetris.state import TetrisState
 
 
 @kernel
-def penalty_reduction(a: TetrisArrays, used, limit, amount):
+def penalty_reduction(a: TetrisArrays, used: int, limit: int, amount: int) -> float:
     """Cost change, ≤ 0, of taking ``amount`` out of a limit that may be exceeded."""
     over = used - limit
     return 0.0 if over <= 0 else -a.relief * min(over, amount) / max(limit, 1)
 
 
 @kernel
-def replica_price(a: TetrisArrays, i, r):
-    return a.keep_price[i] if a.stored[i, r] else a.new_price[i]
+def replica_price(a: TetrisArrays, i: int, r: int) -> float:
+    """Price of a replica of dataset i in region r."""
+    price: float = a.keep_price[i] if a.stored[i, r] else a.new_price[i]
+    return price
 
 
 @kernel
-def stay_worth(a: TetrisArrays, w, r):
+def stay_worth(a: TetrisArrays, w: int, r: int) -> float:
     """Share of w that runs in r today, as a cost saved by staying."""
     share = 0.0
     for c in range(a.today_start[w], a.today_start[w + 1]):
         if a.today_region[c] == r:
             share += a.today_share[c]
-    return share * a.move_price[w]
+    worth: float = share * a.move_price[w]
+    return worth
 
 
 @kernel
-def _balance(a: TetrisArrays, s: TetrisState, r, k, p, change):
+def _balance(a: TetrisArrays, s: TetrisState, r: int, k: int, p: int, change: int) -> float:
     """Change of the overload and idle terms when demand[r,k,p] changes."""
     supply = a.supply[r, k]
     before = s.demand[r, k, p]
     after = before + change
-    delta = a.overload_price[k, p] * (max(after - supply, 0) - max(before - supply, 0))
+    delta: float = a.overload_price[k, p] * (max(after - supply, 0) - max(before - supply, 0))
     if p == s.demand.shape[2] - 1:
         delta += a.idle_price[k] * (max(supply - after, 0) - max(supply - before, 0))
     return delta
 
 
 @kernel
-def _new_peak(a: TetrisArrays, s: TetrisState, k, p, r0, g0, r1, g1):
+def _new_peak(a: TetrisArrays, s: TetrisState, k: int, p: int, r0: int, g0: int, r1: int, g1: int) -> float:
     """peak[k,p] after demand leaves r0 and enters r1 (−1: neither)."""
-    peak = s.peak[k, p]
+    peak: float = s.peak[k, p]
     if r0 >= 0:
         was = s.demand[r0, k, p] / a.supply[r0, k]
         if was >= peak:
@@ -60,7 +63,9 @@ def _new_peak(a: TetrisArrays, s: TetrisState, k, p, r0, g0, r1, g1):
 
 
 @kernel
-def gpu_change(a: TetrisArrays, s: TetrisState, tier, r0, k0, g0, r1, k1, g1, make):
+def gpu_change(
+    a: TetrisArrays, s: TetrisState, tier: int, r0: int, k0: int, g0: int, r1: int, k1: int, g1: int, make: bool
+) -> float:
     """Change of the GPU terms when g0 of type k0 leaves r0 and g1 of type k1 enters r1; made if ``make``."""
     kinds, regions = s.demand.shape[1], s.demand.shape[0]
     leaves = r0 < regions and k0 < kinds and g0 > 0

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import numpy as np
+from numpy.typing import NDArray
+
 from mast_opt.core.jit import kernel
 from mast_opt.data_placement.tetris.instance_arrays import TetrisArrays
 from mast_opt.data_placement.tetris.operators.delta_costs import penalty_reduction, replica_price
@@ -11,7 +14,7 @@ ADD, DROP = 1, 2
 
 
 @kernel
-def apply_induced_moves(a: TetrisArrays, s: TetrisState, w, r0, r1, action):
+def apply_induced_moves(a: TetrisArrays, s: TetrisState, w: int, r0: int, r1: int, action: NDArray[np.int8]) -> float:
     """Move what w reads from r0 to r1, each replica added or dropped as pays; ``action`` is for undoing that."""
     regions = s.place.shape[1]
     delta = 0.0
@@ -48,7 +51,7 @@ def apply_induced_moves(a: TetrisArrays, s: TetrisState, w, r0, r1, action):
 
 
 @kernel
-def undo_induced_moves(a: TetrisArrays, s: TetrisState, w, r0, r1, action):
+def undo_induced_moves(a: TetrisArrays, s: TetrisState, w: int, r0: int, r1: int, action: NDArray[np.int8]) -> None:
     """Undo ``apply_induced_moves`` with the same arguments."""
     regions = s.place.shape[1]
     for n in range(a.read_start[w + 1] - 1, a.read_start[w] - 1, -1):
@@ -65,7 +68,7 @@ def undo_induced_moves(a: TetrisArrays, s: TetrisState, w, r0, r1, action):
 
 
 @kernel
-def evaluate_induced_moves(a: TetrisArrays, s: TetrisState, w, r0, r1):
+def evaluate_induced_moves(a: TetrisArrays, s: TetrisState, w: int, r0: int, r1: int) -> float:
     """What ``apply_induced_moves`` would return, without moving anything; most changes are only priced."""
     regions = s.place.shape[1]
     delta = 0.0

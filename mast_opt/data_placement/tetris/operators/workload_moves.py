@@ -6,6 +6,9 @@ never by a change; moving out of an exceeded limit is rewarded by ``relief``.
 
 from __future__ import annotations
 
+import numpy as np
+from numpy.typing import NDArray
+
 from mast_opt.core.jit import kernel
 from mast_opt.data_placement.tetris.instance_arrays import TetrisArrays
 from mast_opt.data_placement.tetris.operators.delta_costs import gpu_change, penalty_reduction, stay_worth
@@ -19,7 +22,7 @@ from mast_opt.search.random_scalar import metropolis_threshold
 
 
 @kernel
-def add_load(a: TetrisArrays, s: TetrisState, w, r, sign):
+def add_load(a: TetrisArrays, s: TetrisState, w: int, r: int, sign: int) -> None:
     """Add w's cores and output to r (sign 1) or take them out (sign −1)."""
     if r < s.place.shape[1]:
         s.cpu[r] += sign * a.cpu_need[w]
@@ -30,7 +33,7 @@ def add_load(a: TetrisArrays, s: TetrisState, w, r, sign):
 
 
 @kernel
-def load_reduction_gain(a: TetrisArrays, s: TetrisState, w, r):
+def load_reduction_gain(a: TetrisArrays, s: TetrisState, w: int, r: int) -> float:
     """Relief of the limits of r when w leaves it."""
     if r >= s.place.shape[1]:
         return 0.0
@@ -44,7 +47,8 @@ def load_reduction_gain(a: TetrisArrays, s: TetrisState, w, r):
 
 
 @kernel
-def has_room(a: TetrisArrays, s: TetrisState, w, r):
+def has_room(a: TetrisArrays, s: TetrisState, w: int, r: int) -> bool:
+    """Whether r has cores, storage for the output and quota for w."""
     if r >= s.place.shape[1]:
         return True
     if s.cpu[r] + a.cpu_need[w] > a.cpu[r]:
@@ -52,11 +56,13 @@ def has_room(a: TetrisArrays, s: TetrisState, w, r):
     if a.output[w] > 0 and s.storage[r] + a.output[w] > a.storage[r]:
         return False
     row = a.quota_row[a.app[w], r]
-    return row < 0 or s.quota[row] + a.cpu_need[w] <= a.quota[row]
+    return bool(row < 0 or s.quota[row] + a.cpu_need[w] <= a.quota[row])
 
 
 @kernel
-def move_workload(a: TetrisArrays, s: TetrisState, w, o1, r1, temperature, action):
+def move_workload(
+    a: TetrisArrays, s: TetrisState, w: int, o1: int, r1: int, temperature: float, action: NDArray[np.int8]
+) -> float:
     """Run w on option o1 in region r1 (R: leave it out)."""
     o0, r0 = s.option[w], s.region[w]
     regions = s.place.shape[1]
@@ -87,8 +93,8 @@ def move_workload(a: TetrisArrays, s: TetrisState, w, o1, r1, temperature, actio
 
 
 @kernel
-def _swap_room(a: TetrisArrays, s: TetrisState, w, v, r):
-    """May w take v's place in r, which v leaves?"""
+def _swap_room(a: TetrisArrays, s: TetrisState, w: int, v: int, r: int) -> bool:
+    """Whether w may take v's place in r, which v leaves."""
     if r >= s.place.shape[1]:
         return True
     cpu = s.cpu[r] + a.cpu_need[w] - a.cpu_need[v]
@@ -100,11 +106,21 @@ def _swap_room(a: TetrisArrays, s: TetrisState, w, v, r):
     if into < 0:
         return True
     quota = s.quota[into] + a.cpu_need[w] - (a.cpu_need[v] if out == into else 0)
-    return quota <= a.quota[into] or quota <= s.quota[into]
+    return bool(quota <= a.quota[into] or quota <= s.quota[into])
 
 
 @kernel
-def swap_workloads(a: TetrisArrays, s: TetrisState, w, ow, v, ov, temperature, action, second):
+def swap_workloads(
+    a: TetrisArrays,
+    s: TetrisState,
+    w: int,
+    ow: int,
+    v: int,
+    ov: int,
+    temperature: float,
+    action: NDArray[np.int8],
+    second: NDArray[np.int8],
+) -> float:
     """Exchange the regions of two workloads; w then runs on its option ow, v on its option ov."""
     rw, rv = s.region[w], s.region[v]
     if rw == rv or not a.option_region[ow, rv] or not a.option_region[ov, rw]:
@@ -149,5 +165,5 @@ def swap_workloads(a: TetrisArrays, s: TetrisState, w, ow, v, ov, temperature, a
 
 
 @kernel
-def _gpus_of(a: TetrisArrays, o, q):
+def _gpus_of(a: TetrisArrays, o: int, q: int) -> tuple[int, int, int, int]:
     return a.option_type[o], a.option_mgpu[o], a.option_type[q], a.option_mgpu[q]

@@ -20,7 +20,7 @@ class CompoundMoveBuffers(NamedTuple):
 
     workloads: Ints
     datasets: Ints
-    action: Ints
+    action: NDArray[np.int8]
     """[workloads, …] what became of the replicas that each workload reads, for undoing the change."""
 
 
@@ -40,9 +40,9 @@ class SurrogateBuffers(NamedTuple):
 class Workspace(NamedTuple):
     """Space for the kernels of one thread."""
 
-    first: Ints
+    first: NDArray[np.int8]
     """What became of the replicas that a workload reads, for undoing the change."""
-    second: Ints
+    second: NDArray[np.int8]
     closure: CompoundMoveBuffers
     other_closure: CompoundMoveBuffers
     surrogate: SurrogateBuffers

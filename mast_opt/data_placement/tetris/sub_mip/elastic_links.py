@@ -38,7 +38,7 @@ class ElasticLinks:
         """[flow columns] source and target."""
 
     def within(self, x: FloatArray) -> bool:
-        """Is no link exceeded?"""
+        """Whether no link is exceeded."""
         return self.exceeded(x) < NONE_LEFT
 
     def exceeded(self, x: FloatArray) -> float:

@@ -1,0 +1,1 @@
+"""Simulated annealing of twine: the kernel, cooling runs, and their race."""

@@ -5,10 +5,15 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
+from mast_opt.core.arrays import FloatArray
 from mast_opt.core.exact_sums_jit import compiled, inlined
 from mast_opt.search.random_state import below, uniform
+from mast_opt.task_reassignment.twine.instance_arrays import TwineArrays
 from mast_opt.task_reassignment.twine.operators.process_moves import ejection_move, shift_process, swap_processes
-from mast_opt.task_reassignment.twine.state import BROKEN, COST, EXCESS
+from mast_opt.task_reassignment.twine.state import BROKEN, COST, EXCESS, TwineState
 
 
 class OperatorShares(NamedTuple):
@@ -26,8 +31,18 @@ class OperatorShares(NamedTuple):
 
 @compiled
 def anneal(
-    fleet, state, proposals, temperature, excess_price, broken_price, away_price, movable, shares, best, best_cost
-):
+    fleet: TwineArrays,
+    state: TwineState,
+    proposals: int,
+    temperature: float,
+    excess_price: float,
+    broken_price: float,
+    away_price: float,
+    movable: int,
+    shares: OperatorShares,
+    best: NDArray[np.int32],
+    best_cost: FloatArray,
+) -> None:
     """Propose that many changes of the ``movable`` largest processes.
 
     ``shares``: an ``OperatorShares``. ``best`` and ``best_cost[0]`` keep the cheapest state without excess or broken
@@ -89,16 +104,16 @@ def anneal(
 
 
 @inlined
-def rank(random, count):
+def rank(random: NDArray[np.uint64], count: int) -> int:
     """A number from 0 to count − 1, of about the same chance between each and its double."""
     return min(int(math.exp(uniform(random) * math.log(count + 1.0))) - 1, count - 1)
 
 
 @inlined
-def sample_compatible(fleet, random, process, machines):
+def sample_compatible(fleet: TwineArrays, random: NDArray[np.uint64], process: int, machines: int) -> int:
     """A random machine, of those with room for the process alone where they are listed."""
     first = fleet.reach_start[process]
     count = fleet.reach_start[process + 1] - first
     if count > 0:
-        return fleet.reach[first + below(random, count)]
-    return below(random, machines)
+        return int(fleet.reach[first + below(random, count)])
+    return int(below(random, machines))

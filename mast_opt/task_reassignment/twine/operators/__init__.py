@@ -1,0 +1,1 @@
+"""Operators of twine: moves of processes, their effects and costs."""

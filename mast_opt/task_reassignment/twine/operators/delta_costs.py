@@ -5,11 +5,15 @@ Kernels on plain arrays, small enough to be inlined; every one returns the costs
 
 from __future__ import annotations
 
+import numpy as np
+from numpy.typing import NDArray
+
+from mast_opt.core.arrays import FloatArray
 from mast_opt.core.exact_sums_jit import inlined
 
 
 @inlined
-def left_cost(price, feature, level, process, machine):
+def left_cost(price: FloatArray, feature: FloatArray, level: FloatArray, process: int, machine: int) -> float:
     """Cost of the machine without the process."""
     cost = 0.0
     for j in range(price.shape[0]):
@@ -18,7 +22,7 @@ def left_cost(price, feature, level, process, machine):
 
 
 @inlined
-def joined_cost(price, feature, level, process, machine):
+def joined_cost(price: FloatArray, feature: FloatArray, level: FloatArray, process: int, machine: int) -> float:
     """Cost of the machine with the process."""
     cost = 0.0
     for j in range(price.shape[0]):
@@ -27,7 +31,9 @@ def joined_cost(price, feature, level, process, machine):
 
 
 @inlined
-def replaced_cost(price, feature, level, leaver, joiner, machine):
+def replaced_cost(
+    price: FloatArray, feature: FloatArray, level: FloatArray, leaver: int, joiner: int, machine: int
+) -> float:
     """Cost of the machine with one process in the place of another."""
     cost = 0.0
     for j in range(price.shape[0]):
@@ -36,7 +42,9 @@ def replaced_cost(price, feature, level, leaver, joiner, machine):
 
 
 @inlined
-def shifted_cost(price, feature, level, process, source, target):
+def shifted_cost(
+    price: FloatArray, feature: FloatArray, level: FloatArray, process: int, source: int, target: int
+) -> float:
     """Cost of both machines after the process has gone from one to the other."""
     cost = 0.0
     for j in range(price.shape[0]):
@@ -46,7 +54,9 @@ def shifted_cost(price, feature, level, process, source, target):
 
 
 @inlined
-def swapped_cost(price, feature, level, p, q, source, target):
+def swapped_cost(
+    price: FloatArray, feature: FloatArray, level: FloatArray, p: int, q: int, source: int, target: int
+) -> float:
     """Cost of both machines after p, on the source, and q, on the target, have changed places."""
     cost = 0.0
     for j in range(price.shape[0]):
@@ -56,7 +66,9 @@ def swapped_cost(price, feature, level, p, q, source, target):
 
 
 @inlined
-def left_excess(scarcity, feature, level, slack, process, machine):
+def left_excess(
+    scarcity: FloatArray, feature: FloatArray, level: FloatArray, slack: FloatArray, process: int, machine: int
+) -> float:
     """Weighted excess of the machine without the process."""
     excess = 0.0
     for k in range(scarcity.shape[0]):
@@ -65,7 +77,9 @@ def left_excess(scarcity, feature, level, slack, process, machine):
 
 
 @inlined
-def joined_excess(scarcity, feature, level, slack, process, machine):
+def joined_excess(
+    scarcity: FloatArray, feature: FloatArray, level: FloatArray, slack: FloatArray, process: int, machine: int
+) -> float:
     """Weighted excess of the machine with the process."""
     excess = 0.0
     for k in range(scarcity.shape[0]):
@@ -74,7 +88,15 @@ def joined_excess(scarcity, feature, level, slack, process, machine):
 
 
 @inlined
-def replaced_excess(scarcity, feature, level, slack, leaver, joiner, machine):
+def replaced_excess(
+    scarcity: FloatArray,
+    feature: FloatArray,
+    level: FloatArray,
+    slack: FloatArray,
+    leaver: int,
+    joiner: int,
+    machine: int,
+) -> float:
     """Weighted excess of the machine with one process in the place of another."""
     excess = 0.0
     for k in range(scarcity.shape[0]):
@@ -84,8 +106,10 @@ def replaced_excess(scarcity, feature, level, slack, leaver, joiner, machine):
 
 
 @inlined
-def firm_room(firm, feature, spare, home, process, machine):
-    """Has the machine room for the transient needs of the process? It has for those that are at home there."""
+def firm_room(
+    firm: NDArray[np.int32], feature: FloatArray, spare: FloatArray, home: NDArray[np.int32], process: int, machine: int
+) -> bool:
+    """Whether the machine has room for the transient needs of the process; it has for those at home there."""
     room = True
     for at in range(firm.shape[0]):
         room &= feature[process, firm[at]] <= spare[machine, at]
@@ -93,8 +117,16 @@ def firm_room(firm, feature, spare, home, process, machine):
 
 
 @inlined
-def firm_room_replaced(firm, feature, spare, home, leaver, joiner, machine):
-    """Has the machine room for the joiner's transient needs once the other has left?"""
+def firm_room_replaced(
+    firm: NDArray[np.int32],
+    feature: FloatArray,
+    spare: FloatArray,
+    home: NDArray[np.int32],
+    leaver: int,
+    joiner: int,
+    machine: int,
+) -> bool:
+    """Whether the machine has room for the joiner's transient needs once the other has left."""
     given = 0.0 if home[leaver] == machine else 1.0
     room = True
     for at in range(firm.shape[0]):

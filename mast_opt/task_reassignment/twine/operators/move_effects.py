@@ -7,12 +7,13 @@ are counted, never forbidden, except for conflicts and transient capacities, whi
 from __future__ import annotations
 
 from mast_opt.core.exact_sums_jit import compiled, inlined
-from mast_opt.task_reassignment.twine.state import BROKEN, COST, EXCESS
+from mast_opt.task_reassignment.twine.instance_arrays import TwineArrays
+from mast_opt.task_reassignment.twine.state import BROKEN, COST, EXCESS, TwineState
 
 
 @inlined
-def runs_on(fleet, state, service, machine):
-    """Does the service have a process on the machine?"""
+def runs_on(fleet: TwineArrays, state: TwineState, service: int, machine: int) -> bool:
+    """Whether the service has a process on the machine."""
     for at in range(fleet.member_start[service], fleet.member_start[service + 1]):
         if state.machine[fleet.member[at]] == machine:
             return True
@@ -20,35 +21,36 @@ def runs_on(fleet, state, service, machine):
 
 
 @inlined
-def compatible(fleet, process, machine):
-    """Has the machine room for the process alone, as far as that is known?"""
-    return fleet.fits.shape[0] == 0 or fleet.fits[process, machine]
+def compatible(fleet: TwineArrays, process: int, machine: int) -> bool:
+    """Whether the machine has room for the process alone, as far as that is known."""
+    return fleet.fits.shape[0] == 0 or bool(fleet.fits[process, machine])
 
 
 @inlined
-def travel_price(fleet, process, machine):
+def travel_price(fleet: TwineArrays, process: int, machine: int) -> float:
     """Process and machine move cost of running the process there."""
     home = fleet.home[process]
     if home == machine:
         return 0.0
-    return fleet.move_price[process] + fleet.group_price[fleet.group[home], fleet.group[machine]]
+    price: float = fleet.move_price[process] + fleet.group_price[fleet.group[home], fleet.group[machine]]
+    return price
 
 
 @inlined
-def travel_change(fleet, process, source, target):
+def travel_change(fleet: TwineArrays, process: int, source: int, target: int) -> float:
     """Change in process and machine move cost."""
     return travel_price(fleet, process, target) - travel_price(fleet, process, source)
 
 
 @inlined
-def away_change(fleet, process, source, target):
+def away_change(fleet: TwineArrays, process: int, source: int, target: int) -> int:
     """1 if the process leaves home, −1 if it comes back, else 0."""
     home = fleet.home[process]
     return int(source == home) - int(target == home)
 
 
 @inlined
-def service_change(fleet, state, process, source, target):
+def service_change(fleet: TwineArrays, state: TwineState, process: int, source: int, target: int) -> float:
     """Change in the service move cost if the process goes from source to target."""
     home = fleet.home[process]
     moved = state.moved[fleet.service[process]]
@@ -61,7 +63,7 @@ def service_change(fleet, state, process, source, target):
 
 
 @inlined
-def location_change(fleet, state, service, source, target):
+def location_change(fleet: TwineArrays, state: TwineState, service: int, source: int, target: int) -> int:
     """Change in missing locations if a process of the service goes from one location to another."""
     row = fleet.spread_row[service]
     if row < 0 or source == target:
@@ -73,11 +75,12 @@ def location_change(fleet, state, service, source, target):
     if state.at_location[row, target] == 0:
         after += 1
     least = fleet.spread_min[row]
-    return max(0, least - after) - max(0, least - before)
+    change: int = max(0, least - after) - max(0, least - before)
+    return change
 
 
 @inlined
-def dependency_change(fleet, state, service, source, target):
+def dependency_change(fleet: TwineArrays, state: TwineState, service: int, source: int, target: int) -> int:
     """Change in missing dependencies if a process of the service goes from one neighbourhood to another."""
     row = fleet.near_row[service]
     if row < 0 or source == target:
@@ -102,7 +105,7 @@ def dependency_change(fleet, state, service, source, target):
 
 
 @compiled
-def relocate(fleet, state, process, target):
+def relocate(fleet: TwineArrays, state: TwineState, process: int, target: int) -> None:
     """Move the process and bring every count and total up to date."""
     source = state.machine[process]
     service = fleet.service[process]
@@ -163,7 +166,7 @@ def relocate(fleet, state, process, target):
 
 
 @inlined
-def count_moved(fleet, state, service, change):
+def count_moved(fleet: TwineArrays, state: TwineState, service: int, change: int) -> None:
     """Count a process of the service that left home (+1) or came back (−1)."""
     before = state.moved[service]
     after = before + change

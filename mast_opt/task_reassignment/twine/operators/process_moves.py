@@ -9,8 +9,12 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+from numpy.typing import NDArray
+
 from mast_opt.core.exact_sums_jit import inlined
 from mast_opt.search.random_state import uniform
+from mast_opt.task_reassignment.twine.instance_arrays import TwineArrays
 from mast_opt.task_reassignment.twine.operators.delta_costs import (
     firm_room,
     firm_room_replaced,
@@ -33,14 +37,23 @@ from mast_opt.task_reassignment.twine.operators.move_effects import (
     service_change,
     travel_change,
 )
-from mast_opt.task_reassignment.twine.state import BROKEN, COST, EXCESS
+from mast_opt.task_reassignment.twine.state import BROKEN, COST, EXCESS, TwineState
 
 FARTHEST = 37.0
 """Largest −ln u that ``uniform`` yields, rounded up."""
 
 
 @inlined
-def shift_process(fleet, state, p, target, temperature, excess_price, broken_price, away_price):
+def shift_process(
+    fleet: TwineArrays,
+    state: TwineState,
+    p: int,
+    target: int,
+    temperature: float,
+    excess_price: float,
+    broken_price: float,
+    away_price: float,
+) -> bool:
     """Try to move a process to another machine."""
     source = state.machine[p]
     service = fleet.service[p]
@@ -69,7 +82,16 @@ def shift_process(fleet, state, p, target, temperature, excess_price, broken_pri
 
 
 @inlined
-def swap_processes(fleet, state, p, q, temperature, excess_price, broken_price, away_price):
+def swap_processes(
+    fleet: TwineArrays,
+    state: TwineState,
+    p: int,
+    q: int,
+    temperature: float,
+    excess_price: float,
+    broken_price: float,
+    away_price: float,
+) -> bool:
     """Try to exchange the machines of two processes."""
     source, target = state.machine[p], state.machine[q]
     change = swapped_cost(fleet.price, fleet.feature, state.level, p, q, source, target)
@@ -104,7 +126,17 @@ def swap_processes(fleet, state, p, q, temperature, excess_price, broken_price, 
 
 
 @inlined
-def ejection_move(fleet, state, p, q, third, temperature, excess_price, broken_price, away_price):
+def ejection_move(
+    fleet: TwineArrays,
+    state: TwineState,
+    p: int,
+    q: int,
+    third: int,
+    temperature: float,
+    excess_price: float,
+    broken_price: float,
+    away_price: float,
+) -> bool:
     """Try to move p to the machine of q, and q to a third machine."""
     source, target = state.machine[p], state.machine[q]
     change = left_cost(fleet.price, fleet.feature, state.level, p, source) - state.cost[source]
@@ -142,7 +174,7 @@ def ejection_move(fleet, state, p, q, third, temperature, excess_price, broken_p
 
 
 @inlined
-def metropolis_accepts(random, change, gain, temperature):
+def metropolis_accepts(random: NDArray[np.uint64], change: float, gain: float, temperature: float) -> float:
     """What the change may add, drawn by Metropolis' rule; negative where it adds more, all that it may yet gain
     included."""
     if change > FARTHEST * temperature + gain:
@@ -152,6 +184,7 @@ def metropolis_accepts(random, change, gain, temperature):
 
 
 @inlined
-def weighed(state, excess_price, broken_price):
+def weighed(state: TwineState, excess_price: float, broken_price: float) -> float:
     """What the search minimises at these prices."""
-    return state.total[COST] + excess_price * state.total[EXCESS] + broken_price * state.total[BROKEN]
+    price: float = state.total[COST] + excess_price * state.total[EXCESS] + broken_price * state.total[BROKEN]
+    return price

@@ -11,9 +11,11 @@ import numpy as np
 import pytest
 
 import mast_opt
+from mast_opt.core.arrays import FloatArray
 from mast_opt.core.jit import compiled
 from mast_opt.core.solve_result import SolveParams, SolveResult
-from mast_opt.data_placement.tetris.gibbs.congestion_prices import congestion_prices_of, price_regions
+from mast_opt.data_placement.problem import Ints
+from mast_opt.data_placement.tetris.gibbs.congestion_prices import CongestionPrices, congestion_prices_of, price_regions
 from mast_opt.data_placement.tetris.gibbs.params import GibbsParams
 from mast_opt.data_placement.tetris.gibbs.replica_reduced_costs import (
     change_reduced_cost,
@@ -28,7 +30,7 @@ from mast_opt.data_placement.tetris.gibbs.sampler import GibbsState, gibbs_sweep
 from mast_opt.data_placement.tetris.gibbs.sweeps import GibbsSweeps
 from mast_opt.data_placement.tetris.incumbent import SearchPlan
 from mast_opt.data_placement.tetris.initial_solution import first_state
-from mast_opt.data_placement.tetris.instance_arrays import TetrisArrays, arrays_of
+from mast_opt.data_placement.tetris.instance_arrays import Singles, TetrisArrays, arrays_of
 from mast_opt.data_placement.tetris.kernel_rehearsals import rehearsals
 from mast_opt.data_placement.tetris.state import TetrisState, cost, excess, state_of
 from mast_opt.mip import Mip
@@ -42,14 +44,18 @@ PARAMS = GibbsParams()
 
 
 @compiled
-def cost_of_read(a, reduced_cost, i, r, volume, least):
+def cost_of_read(
+    a: TetrisArrays, reduced_cost: Singles, i: int, r: int, volume: np.float32, least: Singles
+) -> np.float32:
     find_order_statistics(a, reduced_cost, i, least)
     regions = a.stored.shape[1]
     return read_cost(reduced_cost[i, r], level_without(reduced_cost, i, 0, np.float32(0), regions), volume)
 
 
 @compiled
-def levels_after(a, reduced_cost, i, at, change, least):
+def levels_after(
+    a: TetrisArrays, reduced_cost: Singles, i: int, at: Ints, change: Singles, least: Singles
+) -> FloatArray:
     """[changes, 2] the level without a read after each change, as kept and as found afresh."""
     regions, fresh = a.stored.shape[1], reduced_cost.copy()
     levels = np.empty((len(at), 2))
@@ -65,7 +71,7 @@ def levels_after(a, reduced_cost, i, at, change, least):
 
 
 @compiled
-def priced(a, levelling, stiffness):
+def priced(a: TetrisArrays, levelling: CongestionPrices, stiffness: float) -> None:
     price_regions(a, levelling, stiffness)
 
 

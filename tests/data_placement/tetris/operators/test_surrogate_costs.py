@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
+from mast_opt.core.arrays import FloatArray
 from mast_opt.core.jit import compiled
 from mast_opt.data_placement.problem import Ints
 from mast_opt.data_placement.tetris.annealing.kernel import anneal
@@ -20,6 +22,7 @@ from mast_opt.data_placement.tetris.operators.candidate_lists import (
     sample_region_by_surrogate,
     sample_swap_partner,
 )
+from mast_opt.data_placement.tetris.operators.workspace import SurrogateBuffers
 from mast_opt.data_placement.tetris.state import TetrisState, cost
 from tests.data_placement.support import made
 
@@ -28,7 +31,9 @@ PARAMS = OperatorParams()
 
 
 @compiled
-def regions_for(a, s, part, option, surrogate, temperature):
+def regions_for(
+    a: TetrisArrays, s: TetrisState, part: Subproblem, option: Ints, surrogate: SurrogateBuffers, temperature: float
+) -> Ints:
     """[W] a region guessed for each workload on an option of its own."""
     guessed = np.empty(len(option), np.int64)
     for w in range(len(option)):
@@ -37,7 +42,14 @@ def regions_for(a, s, part, option, surrogate, temperature):
 
 
 @compiled
-def twins_for(a, s, part, window, surrogate, temperature):
+def twins_for(
+    a: TetrisArrays,
+    s: TetrisState,
+    part: Subproblem,
+    window: ActiveWindow,
+    surrogate: SurrogateBuffers,
+    temperature: float,
+) -> Ints:
     """[W] a partner guessed for each workload."""
     guessed = np.empty(len(s.region), np.int64)
     for w in range(len(guessed)):
@@ -46,7 +58,7 @@ def twins_for(a, s, part, window, surrogate, temperature):
 
 
 @compiled
-def drawn(random, share, windows, draws, n):
+def drawn(random: NDArray[np.uint64], share: float, windows: int, draws: int, n: int) -> tuple[Ints, FloatArray]:
     """[windows, draws] indices, and where the windows of partners begin."""
     taken, begins = np.empty((windows, draws), np.int64), np.empty(windows)
     for number in range(windows):

@@ -429,6 +429,7 @@ def test_the_search_leaves_room_for_all_work_to_come() -> None:
 def test_what_fits_together_needs_no_search(monkeypatch: pytest.MonkeyPatch) -> None:
     """d0 and the output of w0 fill r0 to the last MB."""
     monkeypatch.setattr(steps_exact, "MOST_STEPS", 0)
-    moving = Moving(*case((20, 20), [(10, (1,), (0, 1))], [(8, 1, 0, ())], (8, 8), output_mb=ints(10)))
+    outputs = {"workloads.output_mb": ints(10)}
+    moving = Moving(*case((20, 20), [(10, (1,), (0, 1))], [(8, 1, 0, ())], (8, 8), changes=outputs))
     found = steps_exact.least_stops(moving, Loads(moving), hops=False)
     assert found == steps_exact.Found((Operation("enter", 0), Operation("copy", 0, 0)), (0, 0), True)

@@ -45,6 +45,13 @@ def booking_of(bid: Bid, request: Request, books: FleetInventory) -> Placement:
     return Placement(server, np.array(tasks, np.int64), table, np.zeros(1, np.int64))
 
 
+def are_named(bid: Bid) -> bool:
+    """Whether servers and victims of a bid are given by name, as ``booking_of`` expects."""
+    given = isinstance(bid.shares, tuple) and isinstance(bid.victims, tuple)
+    shares = given and all(isinstance(share, Share) and isinstance(share.server, str) for share in bid.shares)
+    return shares and all(isinstance(name, str) for name in bid.victims)
+
+
 def _once(owner: str, noun: str, names: list[str]) -> None:
     if len(set(names)) < len(names):
         raise UsageError(f"{owner}: expected each {noun} once, not {', '.join(names)}")

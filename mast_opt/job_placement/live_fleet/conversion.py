@@ -95,6 +95,19 @@ class Limits:
     typed: dict[str, dict[str, int]]
     """Tenant → GPU type → limit for that type."""
 
+    def copy(self) -> Limits:
+        """Quotas that can go their own way."""
+        return Limits(dict(self.total), {tenant: dict(typed) for tenant, typed in self.typed.items()})
+
+    def set(self, tenant: str, gpu_type: str | None, mgpu: int | None) -> None:
+        """A new limit, or (None) no limit, for one type or all together."""
+        limits = self.total if gpu_type is None else self.typed.setdefault(tenant, {})
+        key = tenant if gpu_type is None else gpu_type
+        if mgpu is None:
+            limits.pop(key, None)
+        else:
+            limits[key] = mgpu
+
 
 def over_quota(job: Job, books: FleetInventory, quotas: Limits) -> bool:
     """Whether the job would take its tenant over its quotas on every type of the fleet that it accepts."""

@@ -29,7 +29,7 @@ from mast_opt.job_placement.engine.priced_bid import place_priced
 from mast_opt.job_placement.engine.server_selection import LEAST_LOSS, TIGHT
 from mast_opt.job_placement.engine.state import J_COST, N_ROUND, R_MGPU, R_USED
 from mast_opt.job_placement.exhaustive.pending_mix import mix_of
-from mast_opt.job_placement.live_fleet.booking import booking_of
+from mast_opt.job_placement.live_fleet.booking import are_named, booking_of
 from mast_opt.job_placement.live_fleet.conversion import Limits, bid_of, books_of, over_quota, quotas_of
 from mast_opt.job_placement.live_fleet.diagnosis import explain, why_not
 from mast_opt.job_placement.live_fleet.inventory import FleetInventory, Running, cost_of, price_of
@@ -57,12 +57,14 @@ class Snapshot:
     """The state of a fleet at some time; opaque."""
 
     _books: FleetInventory
+    _quotas: Limits
 
 
 class Fleet:
     """Servers, what runs on them, and the search for the best place for a job.
 
-    Every method is atomic; ``place``, ``bids`` and ``explain`` change nothing. A bid is good until the fleet changes.
+    Every method is atomic; ``place``, ``bids`` and ``explain`` change nothing. A bid is good until something changes
+    that it touches: its servers, those of its victims, or its tenant's quota.
 
     The first call that needs a kernel compiles it, for seconds and under the fleet's lock. Call
     ``mast_opt.warm_up("job-placement")`` once in the process before the first request: it compiles every kernel that a
@@ -154,28 +156,51 @@ class Fleet:
         self._failures = NegativeCache()
         self._lock = threading.RLock()
         self._version = 0
+        self._touched: dict[str, int] = {}
+        """Server → version since which it is as it is now."""
+        self._oldest = 0
+        """Bids of older versions are stale, whatever they touch."""
         self._name = uuid4().hex
         self._in_round = False
         self._asked: tuple[Job, int, bool, Request] | None = None
 
     @checked(job=a(Job))
-    def place(self, job: Job) -> Bid | Refused:
+    def place(self, job: Job, *, regions: Collection[str] | None = None) -> Bid | Refused:
         """The best bid over all clusters of all regions that hold the job's data, or why there is none.
 
+        Args:
+            regions: the only ones that are asked; None for all.
+
         Raises:
-            UsageError: the job's tier is none of the fleet's, or a job of that name runs already.
+            UsageError: the job's tier is none of the fleet's, a job of that name runs already, or the fleet has no such
+                region.
         """
         with self._lock:
             over, request = self._request(job)
+            if regions is not None:
+                asked = request.open & self._books.regions_in(regions)
+                if request.open.any() and not asked.any():
+                    return Refused(job, "none of the regions that are asked holds all of its data", code="regions")
+                request = request._replace(open=asked)
             stamp = self._stamp(request)
             if self._failures.known(request, stamp):
-                return Refused(job, why_not(self._books, job, request), remembered=True)
+                return Refused(job, *why_not(self._books, job, request), remembered=True)
             price = price_of(self._books, job)
             offer = place_priced(self._books.state, request, self._books.everywhere, self._style, price)
             if offer is None:
                 self._failures.remember(request, stamp)
-                return Refused(job, why_not(self._books, job, request))
+                return Refused(job, *why_not(self._books, job, request))
             return bid_of(offer, job, over, price, self._books, self._version, self._name)
+
+    @checked(job=a(Job))
+    def place_and_commit(self, job: Job, *, regions: Collection[str] | None = None) -> Bid | Refused:
+        """As ``place``, and the bid, if there is one, is committed before another thread can change anything. Its
+        ``victims`` have to be stopped."""
+        with self._lock:
+            answer = self.place(job, regions=regions)
+            if isinstance(answer, Bid):
+                self.commit(answer)
+            return answer
 
     @checked(job=a(Job))
     def bids(self, job: Job) -> tuple[Bid, ...]:
@@ -196,7 +221,7 @@ class Fleet:
         """Start the bid's job; returns the victims, which no longer hold anything and have to be stopped.
 
         Raises:
-            StaleBid: the fleet has changed since the bid was made.
+            StaleBid: something that the bid touches has changed since it was made.
             UsageError: another fleet made the bid, or it was changed and does not fit the fleet.
         """
         if not isinstance(bid, Bid):
@@ -205,25 +230,54 @@ class Fleet:
         if bid.fleet != self._name:
             raise UsageError(f"the bid for {bid.job.name} is another fleet's; ask this one for a bid")
         with self._lock:
-            if bid.version != self._version:
+            if bid.version == self._version:
+                return self._commit(bid)
+            if bid.version < self._oldest or not are_named(bid) or self._was_touched(bid):
                 raise StaleBid(f"the bid for {bid.job.name} is for an older state of the fleet; ask for a new one")
-            over, request = self._request(bid.job)
-            if (bid.over_quota, bid.tier) != (over, self._books.tiers[request.tier]):
-                raise UsageError(f"the bid for {bid.job.name} does not have the job's tier; ask for a new bid")
-            placed = booking_of(bid, request, self._books)
-            job = replace(bid.job, preemptible=True) if over else bid.job
-            running = Running(job, request.tier, bid.shares, over)
-            self._books.start(running, request, placed, bid.victims, self._in_round)
-            self._version += 1
-            return bid.victims
+            try:
+                return self._commit(bid)
+            except UsageError as error:
+                raise StaleBid(str(error)) from error
+
+    def _was_touched(self, bid: Bid) -> bool:
+        """Whether a server of the bid or of its victims has changed since; a victim that is gone counts too."""
+        running, servers = self._books.running, [share.server for share in bid.shares]
+        servers += [share.server for name in bid.victims if name in running for share in running[name].shares]
+        gone = any(name not in running for name in bid.victims)
+        return gone or any(self._touched.get(name, 0) > bid.version for name in servers)
+
+    def _commit(self, bid: Bid) -> tuple[str, ...]:
+        over, request = self._request(bid.job)
+        if (bid.over_quota, bid.tier) != (over, self._books.tiers[request.tier]):
+            raise UsageError(f"the bid for {bid.job.name} does not have the job's tier; ask for a new bid")
+        placed = booking_of(bid, request, self._books)
+        job = replace(bid.job, preemptible=True) if over else bid.job
+        running = Running(job, request.tier, bid.shares, over)
+        touched = [share.server for share in bid.shares]
+        touched += [share.server for name in bid.victims for share in self._books.running[name].shares]
+        self._books.start(running, request, placed, bid.victims, self._in_round)
+        self._changed(touched)
+        return bid.victims
+
+    def _changed(self, servers: Iterable[str]) -> None:
+        """A new version, in which these servers are not what they were."""
+        self._version += 1
+        for name in servers:
+            self._touched[name] = self._version
+
+    def _all_changed(self) -> None:
+        """A new version for which no bid of an older one is good."""
+        self._version += 1
+        self._oldest = self._version
+        self._touched.clear()
 
     @checked(name=a_text)
     def release(self, name: str) -> None:
         """A job has ended. Raises UsageError if no job of that name runs."""
         with self._lock:
-            self._known(name)
+            servers = [share.server for share in self._known(name).shares]
             self._books.end(name)
-            self._version += 1
+            self._changed(servers)
 
     @checked(name=a_text, gpu_hours=a_price)
     def set_at_risk(self, name: str, gpu_hours: float) -> None:
@@ -235,7 +289,7 @@ class Fleet:
             self._books.state.job[J_COST, self._books.place[name]] = cost_of(job)
             for position in self._books.positions_of(name):
                 refresh_reclaim(self._books.state, position)
-            self._version += 1
+            self._changed(share.server for share in running.shares)
 
     @checked(server=a_text)
     def fail(self, server: str) -> tuple[str, ...]:
@@ -261,7 +315,7 @@ class Fleet:
             block(self._books.state, self._books.position[server], 0)
             self._books.blocked.discard(server)
             self._books.capacity_appeared(self._books.position[server])
-            self._version += 1
+            self._changed((server,))
 
     @checked(server=a_text)
     def drain(self, server: str) -> Drained:
@@ -278,7 +332,7 @@ class Fleet:
             self._outside_round("servers are added")
             self._books.change_servers(servers_in(servers), ())
             self._failures = NegativeCache()
-            self._version += 1
+            self._all_changed()
 
     @checked(server=a_text)
     def remove_server(self, server: str) -> None:
@@ -291,13 +345,22 @@ class Fleet:
             self._books.change_servers((), (server,))
             self._books.blocked.discard(server)
             self._failures = NegativeCache()
-            self._version += 1
+            self._all_changed()
 
     @checked(dataset=a_text)
     def set_replicas(self, dataset: str, regions: Collection[str]) -> None:
         """The regions that hold a dataset from now on. Raises UsageError for a string instead of a collection."""
         with self._lock:
             self._books.set_replicas(dataset, regions)
+            self._version += 1
+
+    @checked(tenant=a_text, gpu_type=optional(a_text))
+    def set_quota(self, tenant: str, mgpu: int | None, gpu_type: str | None = None) -> None:
+        """The milli-GPUs that a tenant may use from now on, of one GPU type or (None) of all together; ``mgpu`` None
+        for no limit. Jobs that run keep their tier. Raises UsageError for what is no number of milli-GPUs."""
+        amount = None if mgpu is None else whole(f"tenant {tenant}", "quota", mgpu)
+        with self._lock:
+            self._quotas.set(tenant, gpu_type, amount)
             self._version += 1
 
     @contextmanager
@@ -320,22 +383,22 @@ class Fleet:
                 self._books.state.free_places[N_ROUND] = 0
                 settle(self._books.state)
                 self._books.freed += 1
-                self._version += 1
+                self._all_changed()
 
     def snapshot(self) -> Snapshot:
         """The state of the fleet, to come back to with ``restore``."""
         with self._lock:
             self._outside_round("a snapshot is taken")
-            return Snapshot(self._books.copy())
+            return Snapshot(self._books.copy(), self._quotas.copy())
 
     @checked(snapshot=a(Snapshot))
     def restore(self, snapshot: Snapshot) -> None:
-        """Go back to a snapshot; bids made before are stale."""
+        """Go back to a snapshot, quotas included; bids made before are stale."""
         with self._lock:
             self._outside_round("a snapshot is restored")
-            self._books = snapshot._books.copy()
+            self._books, self._quotas = snapshot._books.copy(), snapshot._quotas.copy()
             self._failures = NegativeCache()
-            self._version += 1
+            self._all_changed()
 
     @checked(job=a(Job))
     def explain(self, job: Job) -> tuple[ClusterReport, ...]:
@@ -354,6 +417,19 @@ class Fleet:
         """Where a running job runs. Raises UsageError if no job of that name runs."""
         with self._lock:
             return self._known(name).shares
+
+    @checked(name=a_text)
+    def job(self, name: str) -> Job:
+        """A running job. Raises UsageError if no job of that name runs."""
+        with self._lock:
+            return self._known(name).job
+
+    @checked(server=a_text)
+    def jobs_on(self, server: str) -> tuple[str, ...]:
+        """The jobs that hold something on a server, in the order in which they started. Raises UsageError if the fleet
+        has no such server."""
+        with self._lock:
+            return self._jobs_on(server)
 
     def gpus(self) -> tuple[int, int]:
         """Milli-GPUs in use, and all there are."""
@@ -392,11 +468,12 @@ class Fleet:
 
     def _stop_taking(self, server: str, ended: tuple[str, ...]) -> None:
         """End these jobs and let the server take no more."""
+        touched = {share.server for name in ended for share in self._books.running[name].shares}
         for name in ended:
             self._books.end(name)
         block(self._books.state, self._books.position[server], 1)
         self._books.blocked.add(server)
-        self._version += 1
+        self._changed({server, *touched})
 
     def _outside_round(self, what: str) -> None:
         if self._in_round:

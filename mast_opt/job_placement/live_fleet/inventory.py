@@ -319,6 +319,13 @@ class FleetInventory:
             tier=tier,
         )
 
+    def regions_in(self, names: Collection[str]) -> Bools:
+        """[R] the regions with these names. Raises UsageError for one that the fleet does not have."""
+        asked = names_in("regions", names)
+        if unknown := sorted(asked - set(self.regions)):
+            raise UsageError(f"the fleet has no region called {unknown[0]}; there are {', '.join(self.regions)}")
+        return np.array([name in asked for name in self.regions], np.bool_)
+
     def open_regions(self, job: Job) -> Bools:
         """[R] regions that hold all that the job reads (any where remote reads are priced and each dataset is held
         somewhere), and where all of it may be read."""

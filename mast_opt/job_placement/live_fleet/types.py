@@ -253,6 +253,10 @@ class Refused:
 
     job: Job
     reason: str
+    code: str
+    """For programs: ``gpu-type`` (no server has one that it accepts), ``residency``, ``lost`` (no region holds a
+    dataset), ``data`` (none holds all of them), ``regions`` (none of those that were asked), ``data-and-type``,
+    ``size`` (larger than any cluster), ``in-use``; ``Fleet.explain`` has a code for each cluster."""
     remembered: bool = False
     """True if it was not searched for, because it asks for no less than one that fitted nowhere."""
 
@@ -275,3 +279,6 @@ class ClusterReport:
     fits: bool
     words: str
     """The first constraint that rules the cluster out, or what admitting the job there takes."""
+    code: str
+    """The same for programs: ``fits``, ``victims``; ``residency``, ``lost``, ``data``, ``gpu-type``, ``task`` (no empty
+    server holds one), ``size``, ``level``, ``out-of-service``; ``gpus``, ``cpu``, ``memory``, ``fragmented``."""

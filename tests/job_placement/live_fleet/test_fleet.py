@@ -131,7 +131,7 @@ def test_refused_jobs_fit_in_no_cluster_and_every_report_says_why() -> None:
             refused += 1
             assert answer.reason
             assert not answer.remembered
-            assert fleet.place(job) == Refused(job, answer.reason, remembered=True)
+            assert fleet.place(job) == Refused(job, answer.reason, answer.code, remembered=True)
     assert refused > 10
 
 
@@ -154,6 +154,7 @@ def test_a_bid_from_an_older_state_is_stale_and_changes_nothing() -> None:
     fleet = Fleet([server("s", gpus=4)])
     first, second = bid_for(fleet, Job("a", 0)), bid_for(fleet, Job("b", 0))
     fleet.commit(first)
+    assert first.shares[0].server == second.shares[0].server
     with pytest.raises(StaleBid, match="older state"):
         fleet.commit(second)
     assert fleet.running() == ("a",)

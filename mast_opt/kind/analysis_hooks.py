@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,7 +13,12 @@ import numpy as np
 
 from mast_opt.core.arrays import FloatArray, IntArray
 from mast_opt.core.verdict import Violation
+from mast_opt.core.wording import listed
 from mast_opt.mip import Mip
+
+
+def _no_positions() -> IntArray:
+    return np.zeros(0, np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,11 +36,11 @@ class ElasticLimits:
     """[L] what a repair pays by default for one unit, or for giving the limit up; infinite where that is no repair."""
     describe: Callable[[Sequence[int]], str]
     """Some members in the words of the domain, with amounts: "storage of R2 (4 TB)"."""
-    row_member: IntArray
-    row: IntArray
+    row_member: IntArray = field(default_factory=_no_positions)
+    row: IntArray = field(default_factory=_no_positions)
     """[·] rows of the program, each with the member that it states."""
-    column_member: IntArray
-    column: IntArray
+    column_member: IntArray = field(default_factory=_no_positions)
+    column: IntArray = field(default_factory=_no_positions)
     advice: Callable[[int, float], str] = lambda member, amount: ""
     """A change of one member, as an advice: "raise storage of R2 by 5 TB"."""
     relax: Callable[[Any, Mapping[int, float]], Any] | None = None
@@ -55,7 +60,43 @@ class ElasticLimits:
         return len(self.price)
 
 
-NONE: IntArray = np.zeros(0, np.int64)
+def row_limits(
+    name: str,
+    side: str,
+    price: FloatArray,
+    positions: IntArray,
+    rows: IntArray,
+    describe: Callable[[int], str],
+    advice: Callable[[int, float], str] = lambda position, amount: "",
+    relax: Callable[[Any, Mapping[int, float]], Any] | None = None,
+    *,
+    position_of_row: IntArray | None = None,
+    per_unit: float | None = None,
+) -> ElasticLimits:
+    """Limits that rows state and that are described one by one; further arguments are as of ``ElasticLimits``.
+
+    Args:
+        positions: [L] of the members on their axis, ascending; ``describe``, ``advice`` and ``relax`` know them by
+            these.
+        rows: of the program, one for each member, or as ``position_of_row`` says.
+        position_of_row: [·] the position that each row is about.
+    """
+
+    def changed(problem: object, amounts: Mapping[int, float]) -> object:
+        assert relax is not None
+        return relax(problem, {int(positions[member]): units for member, units in amounts.items()})
+
+    return ElasticLimits(
+        name,
+        side,
+        price,
+        describe=lambda members: listed([describe(int(positions[member])) for member in members]),
+        row_member=np.arange(len(rows)) if position_of_row is None else np.searchsorted(positions, position_of_row),
+        row=rows,
+        advice=lambda member, amount: advice(int(positions[member]), amount),
+        relax=None if relax is None else changed,
+        per_unit=per_unit,
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,6 +108,16 @@ class ElasticProgram:
     decode: Callable[[FloatArray], Any]
     story: Callable[[Mapping[str, Sequence[int]]], tuple[str, ...]]
     """The limits of a conflict (name → members), described together."""
+
+    @classmethod
+    def of(cls, mip: Mip, limits: Iterable[ElasticLimits], decode: Callable[[FloatArray], Any]) -> ElasticProgram:
+        """The program with those limits that have members, which are described one sort after another."""
+        by_name = {one.name: one for one in limits if one.count}
+
+        def story(chosen: Mapping[str, Sequence[int]]) -> tuple[str, ...]:
+            return tuple(by_name[name].describe(members) for name, members in chosen.items())
+
+        return cls(mip, tuple(by_name.values()), decode, story)
 
 
 @dataclass(frozen=True)

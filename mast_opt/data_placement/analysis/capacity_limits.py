@@ -14,7 +14,7 @@ from mast_opt.data_placement.analysis import instance_edits as edits
 from mast_opt.data_placement.analysis.elastic_view import View, names_at
 from mast_opt.data_placement.problem import Ints
 from mast_opt.data_placement.wording import copies, cores, days, quantity, tb
-from mast_opt.kind.analysis_hooks import NONE, ElasticLimits
+from mast_opt.kind.analysis_hooks import ElasticLimits
 
 COPY = 1.0
 """What a repair pays for a copy more or less; making a region's storage, cores, quota, ingress or a link larger by that
@@ -153,8 +153,6 @@ def _capacity(
         describe=describe,
         row_member=np.arange(len(rows)),
         row=rows,
-        column_member=NONE,
-        column=NONE,
         advice=lambda m, more: f"raise {called(m)} by {quantity(more, unit_name)}",
         relax=edit,
         per_unit=per_unit,
@@ -222,8 +220,6 @@ def _copies(
         describe=describe,
         row_member=np.arange(len(rows)),
         row=rows,
-        column_member=NONE,
-        column=NONE,
         advice=advice,
         relax=edit,
         per_unit=1.0,

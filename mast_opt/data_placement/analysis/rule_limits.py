@@ -13,7 +13,7 @@ from mast_opt.data_placement.analysis import instance_edits as edits
 from mast_opt.data_placement.analysis.elastic_view import View, by_place, names_at
 from mast_opt.data_placement.problem import DataPlacement, Ints
 from mast_opt.data_placement.wording import cores, tb
-from mast_opt.kind.analysis_hooks import NONE, ElasticLimits
+from mast_opt.kind.analysis_hooks import ElasticLimits
 
 RULE, REMOTE, NEW_TYPE, WORK = 1.0, 5.0, 5.0, 10.0
 """What a repair pays for giving up a rule, for allowing remote reads, for a GPU type where there is none, and for
@@ -225,8 +225,6 @@ def _rule(
         side,
         np.full(len(cells[0]), price),
         describe=describe,
-        row_member=NONE,
-        row=NONE,
         column_member=columns[0],
         column=columns[1],
         advice=lambda m, _: advice(m),
@@ -251,8 +249,6 @@ def served(view: View) -> ElasticLimits:
         describe=describe,
         row_member=np.arange(count),
         row=view.rows["served"].ids[:count],
-        column_member=NONE,
-        column=NONE,
         advice=lambda w, _: f"take out workload {p.workloads.labels[w]}",
         relax=lambda problem, amounts: edits.without_workloads(problem, list(amounts)),
         reshapes=True,
@@ -270,4 +266,4 @@ def missing_types(p: DataPlacement) -> tuple[Ints, Ints]:
 def _listed_columns(pairs: Sequence[IntArray], ids: IntArray) -> tuple[IntArray, IntArray]:
     """(member, column) of each listed position."""
     member = np.repeat(np.arange(len(pairs)), [len(positions) for positions in pairs])
-    return member, ids[np.concatenate([*pairs, NONE]).astype(np.int64)]
+    return member, ids[np.concatenate([*pairs, np.zeros(0, np.int64)]).astype(np.int64)]

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 
 import numpy as np
 
 from mast_opt.core.arrays import FloatArray, IntArray
-from mast_opt.core.wording import listed
-from mast_opt.kind.analysis_hooks import NONE, ElasticLimits, ElasticProgram
+from mast_opt.kind.analysis_hooks import ElasticLimits, ElasticProgram, row_limits
 from mast_opt.kind.problem_data import Floats
 from mast_opt.mip import Mip
 from mast_opt.resource_allocation.formulation.feasibility import within_limits
@@ -92,16 +91,11 @@ def relief(problem: ResourceAllocation) -> ElasticProgram:
         limits.append(
             _limits(mip, "running", "lower", every, none, lambda j: f"{names[j]} {words}", lambda j, _: "", None)
         )
-    kept = tuple(one for one in limits if one.count)
-    by_name = {one.name: one for one in kept}
-
-    def story(chosen: Mapping[str, Sequence[int]]) -> tuple[str, ...]:
-        return tuple(by_name[name].describe(members) for name, members in chosen.items())
 
     def decode(x: FloatArray) -> Plan:
         return Plan.of_shares(problem, within_limits(problem, x[: len(p.configurations)]))
 
-    return ElasticProgram(mip, kept, decode, story)
+    return ElasticProgram.of(mip, limits, decode)
 
 
 Relax = Callable[[ResourceAllocation, Mapping[int, float]], ResourceAllocation]
@@ -125,23 +119,8 @@ def _limits(
     rows = found.ids.ravel()
     rows = rows if found.cells is not None else rows[positions]
 
-    def changed(problem: ResourceAllocation, moved: Mapping[int, float]) -> ResourceAllocation:
-        assert relax is not None
-        return relax(problem, {int(positions[member]): units for member, units in moved.items()})
-
-    return ElasticLimits(
-        name,
-        side,
-        price,
-        describe=lambda members: listed([describe(int(positions[member])) for member in members]),
-        row_member=np.arange(len(rows)),
-        row=rows,
-        column_member=NONE,
-        column=NONE,
-        advice=lambda member, units: advice(int(positions[member]), units),
-        relax=None if relax is None else changed,
-        per_unit=1.0 if amounts else None,
-    )
+    per_unit = 1.0 if amounts else None
+    return row_limits(name, side, price, positions, rows, describe, advice, relax, per_unit=per_unit)
 
 
 def _moved(

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
 
 from mast_opt.core.arrays import IntArray
-from mast_opt.core.wording import listed, named
-from mast_opt.kind.analysis_hooks import NONE, ElasticLimits, ElasticProgram
+from mast_opt.core.wording import named
+from mast_opt.kind.analysis_hooks import ElasticLimits, ElasticProgram, row_limits
 from mast_opt.task_reassignment.formulation.formulation import base
 from mast_opt.task_reassignment.problem import Ints, TaskReassignment
 
@@ -27,35 +27,44 @@ def relief(problem: TaskReassignment) -> ElasticProgram:
     listed_dependency = rows["dependency"].cells
     assert listed_conflict is not None
     assert listed_dependency is not None
+    services, pairs = _spread_services(p), _pairs(p)
     limits = (
         _capacity(p, rows["capacity"].ids.ravel()),
-        _limits(
-            "spread",
-            "lower",
-            _spread_services(p),
-            np.full(len(_spread_services(p)), RULE),
-            rows["spread"].ids,
-            lambda s: f"service {p.services.labels[s]} in at least {p.services.spread_min[s]} locations",
-            lambda s, fewer: (
-                f"let service {p.services.labels[s]} run in {int(p.services.spread_min[s]) - round(fewer)} locations"
+        replace(
+            row_limits(
+                "spread",
+                "lower",
+                np.full(len(services), RULE),
+                services,
+                rows["spread"].ids,
+                lambda s: f"service {p.services.labels[s]} in at least {p.services.spread_min[s]} locations",
+                lambda s, fewer: (
+                    f"let service {p.services.labels[s]} run in {p.services.spread_min[s] - round(fewer)} locations"
+                ),
+                _fewer_locations,
+                per_unit=1.0,
             ),
-            _fewer_locations(p),
+            whole=True,
         ),
-        _grouped(
+        row_limits(
             "dependency",
-            _pairs(p),
-            p.processes.service[listed_dependency[0]] * len(p.services) + listed_dependency[1],
+            "upper",
+            np.full(len(pairs), RULE),
+            pairs,
             rows["dependency"].ids,
             lambda pair: f"service {_ends(p, pair)[0]} needs {_ends(p, pair)[1]} in its neighbourhood",
-            lambda pair: f"let service {_ends(p, pair)[0]} run without {_ends(p, pair)[1]} nearby",
-            _without_dependencies(p),
+            lambda pair, _: f"let service {_ends(p, pair)[0]} run without {_ends(p, pair)[1]} nearby",
+            _without_dependencies,
+            position_of_row=p.processes.service[listed_dependency[0]] * len(p.services) + listed_dependency[1],
         ),
-        _grouped(
+        row_limits(
             "conflict",
+            "upper",
+            np.full(len(np.unique(listed_conflict[0])), np.inf),
             np.unique(listed_conflict[0]),
-            listed_conflict[0],
             rows["conflict"].ids,
             lambda s: f"the {p.service_size[s]} processes of {p.services.labels[s]} on machines of their own",
+            position_of_row=listed_conflict[0],
         ),
         ElasticLimits(
             "assigned",
@@ -66,17 +75,9 @@ def relief(problem: TaskReassignment) -> ElasticProgram:
             ),
             row_member=every,
             row=rows["assigned"].ids,
-            column_member=NONE,
-            column=NONE,
         ),
     )
-    kept = tuple(one for one in limits if one.count)
-    by_name = {one.name: one for one in kept}
-
-    def story(chosen: Mapping[str, Sequence[int]]) -> tuple[str, ...]:
-        return tuple(by_name[name].describe(members) for name, members in chosen.items())
-
-    return ElasticProgram(formulation.mip, kept, formulation.decode, story)
+    return ElasticProgram.of(formulation.mip, limits, formulation.decode)
 
 
 def _capacity(p: TaskReassignment, rows: IntArray) -> ElasticLimits:
@@ -99,20 +100,18 @@ def _capacity(p: TaskReassignment, rows: IntArray) -> ElasticLimits:
             capacity[divmod(member, resources)] += round(units)
         return replace(problem, machines=replace(problem.machines, capacity=capacity))
 
-    return ElasticLimits(
+    limits = row_limits(
         "capacity",
         "upper",
         np.tile(1 / mean, len(p.machines)),
-        describe=lambda members: listed([f"{called(member)} ({amount(member)})" for member in members]),
-        row_member=np.arange(len(rows)),
-        row=rows,
-        column_member=NONE,
-        column=NONE,
-        advice=lambda member, units: f"raise {called(member)} by {round(units):,}",
-        relax=more,
+        np.arange(len(rows)),
+        rows,
+        lambda member: f"{called(member)} ({amount(member)})",
+        lambda member, units: f"raise {called(member)} by {round(units):,}",
+        more,
         per_unit=1.0,
-        whole=True,
     )
+    return replace(limits, whole=True)
 
 
 def _spread_services(p: TaskReassignment) -> Ints:
@@ -120,66 +119,11 @@ def _spread_services(p: TaskReassignment) -> Ints:
     return services
 
 
-def _limits(
-    name: str,
-    side: str,
-    positions: Ints,
-    price: np.ndarray[tuple[int], np.dtype[np.float64]],
-    rows: IntArray,
-    describe: Callable[[int], str],
-    advice: Callable[[int, float], str],
-    relax: Callable[[TaskReassignment, Mapping[int, float]], TaskReassignment],
-) -> ElasticLimits:
-    return ElasticLimits(
-        name,
-        side,
-        price,
-        describe=lambda members: listed([describe(int(positions[member])) for member in members]),
-        row_member=np.arange(len(rows)),
-        row=rows,
-        column_member=NONE,
-        column=NONE,
-        advice=lambda member, units: advice(int(positions[member]), units),
-        relax=relax,
-        per_unit=1.0,
-        whole=True,
-    )
-
-
-def _grouped(
-    name: str,
-    keys: Ints,
-    key_of_row: IntArray,
-    rows: IntArray,
-    describe: Callable[[int], str],
-    advice: Callable[[int], str] | None = None,
-    relax: Callable[[TaskReassignment, Mapping[int, float]], TaskReassignment] | None = None,
-) -> ElasticLimits:
-    """Limits that are stated by several rows each and given up as a whole."""
-    return ElasticLimits(
-        name,
-        "upper",
-        np.full(len(keys), RULE if relax is not None else np.inf),
-        describe=lambda members: listed([describe(int(keys[member])) for member in members]),
-        row_member=np.searchsorted(keys, key_of_row),
-        row=rows,
-        column_member=NONE,
-        column=NONE,
-        advice=lambda member, _: "" if advice is None else advice(int(keys[member])),
-        relax=relax,
-    )
-
-
-def _fewer_locations(p: TaskReassignment) -> Callable[[TaskReassignment, Mapping[int, float]], TaskReassignment]:
-    services = _spread_services(p)
-
-    def edit(problem: TaskReassignment, amounts: Mapping[int, float]) -> TaskReassignment:
-        fewest = problem.services.spread_min.copy()
-        for member, units in amounts.items():
-            fewest[services[member]] -= round(units)
-        return replace(problem, services=replace(problem.services, spread_min=fewest))
-
-    return edit
+def _fewer_locations(problem: TaskReassignment, amounts: Mapping[int, float]) -> TaskReassignment:
+    fewest = problem.services.spread_min.copy()
+    for service, units in amounts.items():
+        fewest[service] -= round(units)
+    return replace(problem, services=replace(problem.services, spread_min=fewest))
 
 
 def _pairs(p: TaskReassignment) -> Ints:
@@ -194,19 +138,7 @@ def _ends(p: TaskReassignment, pair: int) -> tuple[str, str]:
     return p.services.labels[dependent], p.services.labels[dependency]
 
 
-def _without_dependencies(
-    p: TaskReassignment,
-) -> Callable[[TaskReassignment, Mapping[int, float]], TaskReassignment]:
-    pairs = _pairs(p)
-
-    def edit(problem: TaskReassignment, amounts: Mapping[int, float]) -> TaskReassignment:
-        gone = pairs[list(amounts)]
-        kept = ~np.isin(problem.dependencies.service * len(problem.services) + problem.dependencies.needs, gone)
-        return replace(
-            problem,
-            dependencies=replace(
-                problem.dependencies, service=problem.dependencies.service[kept], needs=problem.dependencies.needs[kept]
-            ),
-        )
-
-    return edit
+def _without_dependencies(problem: TaskReassignment, amounts: Mapping[int, float]) -> TaskReassignment:
+    """Members are dependent · S + dependency."""
+    pairs = problem.dependencies.service * len(problem.services) + problem.dependencies.needs
+    return replace(problem, dependencies=problem.dependencies.rows(~np.isin(pairs, list(amounts))))

@@ -20,6 +20,7 @@ SIZES: dict[str, dict[str, int]] = {
     "job-placement": {"regions": 2, "clusters": 2, "servers": 3, "jobs": 12},
     "server-assignment": {"servers": 24, "reservations": 4, "datacenters": 2},
     "task-reassignment": {"processes": 20, "machines": 6, "resources": 3},
+    "resource-allocation": {"jobs": 6, "types": 2},
 }
 FAMILY = {"task-reassignment": "challenge"}
 """Family of the generated instance; ``features``, which has every table, for the others."""

@@ -36,12 +36,14 @@ PLANS = {
     "job-placement": ("job_placement/tiny-victims.json", "job_placement/best_known/tiny-victims"),
     "server-assignment": ("server_assignment/repair-first", "server_assignment/best_known/repair-first"),
     "task-reassignment": ("task_reassignment/crowded-machine", "task_reassignment/best_known/crowded-machine"),
+    "resource-allocation": ("resource_allocation/max-min", "resource_allocation/best_known/max-min"),
 }
 LABELS = {
     "data-placement": {"east": "r0", "H100": "h100", "logs": "d0"},
     "job-placement": {"east-1": "region-1-c1", "east": "region-1", "H100": "h100", "logs": "data-1"},
     "server-assignment": {"training": "q1", "gpu": "compute-1"},
     "task-reassignment": {"hall-a": "l0", "cpu": "r0"},
+    "resource-allocation": {"v100": "gpu-1", "k80": "gpu-2", "bert": "job-1"},
 }
 """Labels in the examples of scenarios → those of the generated instance."""
 CERTIFIED = {"cloud-links": 1.0, "cloud-regions": 0.1}

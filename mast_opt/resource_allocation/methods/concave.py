@@ -7,15 +7,16 @@ example Σ w·ln r ≤ Σ w·(ln(w/p) − 1) + max Σ p·r, for every p > 0.
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from mast_opt.kind.problem_data import Floats, Ints
-from mast_opt.mip import Mip
-from mast_opt.resource_allocation.formulation.program import OBJECTIVE, AllocationProgram, block_values
+from mast_opt.resource_allocation.formulation.program import OBJECTIVE, AllocationProgram
+from mast_opt.resource_allocation.methods.columns import Columns
 from mast_opt.resource_allocation.methods.incumbent import Incumbent
 from mast_opt.resource_allocation.methods.levels import one_level
-from mast_opt.resource_allocation.methods.prices import prices_of
-from mast_opt.resource_allocation.methods.solves import Solves, Stopped
+from mast_opt.resource_allocation.methods.solves import Stopped
 from mast_opt.resource_allocation.plan import job_rates
 from mast_opt.resource_allocation.policies import NASH
 from mast_opt.resource_allocation.problem import ResourceAllocation
@@ -30,11 +31,11 @@ APART = 1e-9
 """Tangents closer together than this, relative to the rate, are one."""
 
 
-def concave(problem: ResourceAllocation, solves: Solves, incumbent: Incumbent) -> str:
+def concave(problem: ResourceAllocation, columns: Columns, incumbent: Incumbent) -> str:
     """Iterate until objective and bound agree; returns what stopped it, or nothing."""
-    shares, jobs = len(problem.configurations), len(problem.jobs)
-    level, solved, _ = one_level(problem, solves, problem.jobs.fair_rate)
-    best = incumbent.offer(solved.x[:shares]).share
+    jobs = len(problem.jobs)
+    level, found = one_level(columns, problem.jobs.fair_rate)
+    best = incumbent.offer(found.share).share
     if level <= 0:
         return ""
     most = np.zeros(jobs)
@@ -42,44 +43,40 @@ def concave(problem: ResourceAllocation, solves: Solves, incumbent: Incumbent) -
     at_job, at_rate = np.repeat(np.arange(jobs), len(GRID)), np.outer(most, GRID).ravel()
     at_job, at_rate = _with(at_job, at_rate, job_rates(problem, best))
     for _ in range(ROUNDS):
-        mip = _program(problem, at_job, at_rate)
+        nash = problem.objective.policy == NASH
+        tangents = partial(_tangents, at_job, at_rate)
         try:
-            solved = solves(mip, prices=True)
+            found = columns.solve(tangents, maximise=nash, block="progress")
         except Stopped as stopped:
             return f"a limit stopped the iteration: {stopped}"
-        assert solved.prices is not None
-        weight = np.abs(block_values(mip, "progress", solved.prices, jobs))
-        incumbent.prove(prices_of(problem, mip, solved.prices, weight))
-        share = solved.x[:shares]
-        best = _on_segment(problem, best, share)
+        incumbent.prove(found.prices)
+        best = _on_segment(problem, best, found.share)
         incumbent.offer(best)
         if incumbent.gap() <= GAP:
             break
         before = len(at_job)
-        at_job, at_rate = _with(at_job, at_rate, job_rates(problem, share))
+        at_job, at_rate = _with(at_job, at_rate, job_rates(problem, found.share))
         at_job, at_rate = _with(at_job, at_rate, job_rates(problem, best))
         if len(at_job) == before:
             return "the tangents cannot be told apart any more"
     return ""
 
 
-def _program(problem: ResourceAllocation, job: Ints, rate: Floats) -> Mip:
+def _tangents(job: Ints, rate: Floats, problem: ResourceAllocation, program: AllocationProgram) -> None:
     """Values of the jobs' rates under tangents; for ``harmonic``, costs above them."""
-    program = AllocationProgram(problem)
-    m, p = program.m, problem
+    m, jobs = program.m, problem.jobs
     rates = program.rates()
-    value = m.columns("value", [p.jobs.labels], lower=-np.inf)
+    value = m.columns("value", [jobs.labels], lower=-np.inf)
     labels = tuple(str(at) for at in range(len(job)))
-    if p.objective.policy == NASH:
+    if problem.objective.policy == NASH:
         tangent = m.rows("tangent", [labels], upper=np.log(rate) - 1.0)
         tangent.add(np.arange(len(job)), rates[job], -1.0 / rate)
-        m.term(OBJECTIVE, value, p.jobs.weight)
+        m.term(OBJECTIVE, value, jobs.weight)
     else:
         tangent = m.rows("tangent", [labels], lower=2.0 / rate)
         tangent.add(np.arange(len(job)), rates[job], 1.0 / rate**2)
-        m.term(OBJECTIVE, value, p.normal_rate)
+        m.term(OBJECTIVE, value, problem.normal_rate)
     tangent.add(np.arange(len(job)), value[job])
-    return program.build(maximise=p.objective.policy == NASH)
 
 
 def _with(job: Ints, rate: Floats, more: Floats) -> tuple[Ints, Floats]:

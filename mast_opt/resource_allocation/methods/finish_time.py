@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from mast_opt.resource_allocation.methods.columns import Columns
 from mast_opt.resource_allocation.methods.incumbent import Incumbent
 from mast_opt.resource_allocation.methods.levels import one_level
-from mast_opt.resource_allocation.methods.solves import Solves, Stopped
+from mast_opt.resource_allocation.methods.solves import Stopped
 from mast_opt.resource_allocation.problem import ResourceAllocation
 
 GAP = 1e-9
@@ -20,21 +21,21 @@ ROUNDS = 60
 """Programs at most; a handful suffices."""
 
 
-def finish_time(problem: ResourceAllocation, solves: Solves, incumbent: Incumbent) -> str:
+def finish_time(problem: ResourceAllocation, columns: Columns, incumbent: Incumbent) -> str:
     """Iterate until objective and bound agree; returns what stopped it, or nothing."""
-    jobs, shares = problem.jobs, len(problem.configurations)
+    jobs = problem.jobs
     fair = problem.fair_finish_s
     least = float((jobs.elapsed_s / fair).max())
     slope = jobs.steps / fair
     for round_ in range(ROUNDS):
         try:
-            level, solved, prices = one_level(problem, solves, slope)
+            level, found = one_level(columns, slope)
         except Stopped:
             if round_:
                 return "a limit stopped the iteration"
             raise
-        incumbent.offer(solved.x[:shares])
-        incumbent.prove(prices)
+        incumbent.offer(found.share)
+        incumbent.prove(found.prices)
         if level <= 0 or incumbent.objective is None or incumbent.bound is None or incumbent.gap() <= GAP:
             break
         ratio = incumbent.bound

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -33,34 +33,44 @@ class Prices:
         return {name: getattr(self, name) for name in self.__dataclass_fields__}
 
 
-def prices_of(
-    problem: ResourceAllocation, mip: Mip, row_price: Floats, rate_weight: Floats, gain: Floats | None = None
-) -> Prices:
-    """The prices of a program's rows, without the round-off of a solver.
-
-    Prices that are slightly negative become 0. Where a share still has a profit, the time of one of its jobs becomes
-    dearer by as much, so that the bound needs no slack.
+def prices_of(problem: ResourceAllocation, mip: Mip, row_price: Floats, rate_weight: Floats) -> Prices:
+    """The prices of a program's rows; those that round-off has made slightly negative become 0.
 
     Args:
-        row_price: [rows] of the program, which minimises.
+        problem: the program's.
+        mip: the program, which minimises.
+        row_price: [rows] of the program.
         rate_weight: [J] p.
-        gain: [C] what a share adds to the objective beyond Σ p·rate; nothing unless given.
     """
-    p = problem
-    jobs, resources, groups = len(p.jobs), len(p.resources), len(p.groups)
-    rate_weight = np.maximum(rate_weight, 0.0)
+    jobs, resources, groups = len(problem.jobs), len(problem.resources), len(problem.groups)
     time = -block_values(mip, "one", row_price, jobs)
-    time = np.where(p.jobs.required, time, np.maximum(time, 0.0))
-    resource = np.maximum(-block_values(mip, "capacity", row_price, resources), 0.0)
-    floor = np.maximum(block_values(mip, "floor", row_price, jobs), 0.0)
-    group_floor = np.maximum(block_values(mip, "group_floor", row_price, groups), 0.0)
-    worth = rate_weight + floor + np.append(group_floor, 0.0)[p.jobs.group]
-    members, uses, shares = p.members, p.uses, len(p.configurations)
+    return Prices(
+        rate_weight=np.maximum(rate_weight, 0.0),
+        job_price=np.where(problem.jobs.required, time, np.maximum(time, 0.0)),
+        floor_price=np.maximum(block_values(mip, "floor", row_price, jobs), 0.0),
+        resource_price=np.maximum(-block_values(mip, "capacity", row_price, resources), 0.0),
+        group_floor_price=np.maximum(block_values(mip, "group_floor", row_price, groups), 0.0),
+    )
+
+
+def profits(problem: ResourceAllocation, prices: Prices, gain: Floats | None = None) -> Floats:
+    """[C] what each configuration earns beyond what it pays; at the optimum none earns anything.
+
+    ``gain``: [C] what a share adds to the objective beyond Σ p·rate; nothing unless given.
+    """
+    p, members, uses, shares = problem, problem.members, problem.uses, len(problem.configurations)
+    worth = prices.rate_weight + prices.floor_price + np.append(prices.group_floor_price, 0.0)[p.jobs.group]
+    earned = worth[members.job] * members.rate - prices.job_price[members.job]
     profit: Floats = np.zeros(shares) if gain is None else gain.copy()
-    profit += np.bincount(members.configuration, worth[members.job] * members.rate - time[members.job], shares)
-    profit -= np.bincount(uses.configuration, resource[uses.resource] * uses.amount, shares)
-    payer = np.zeros(shares, np.int64)
-    payer[members.configuration] = members.job
-    extra = np.zeros(jobs)
+    profit += np.bincount(members.configuration, earned, shares)
+    profit -= np.bincount(uses.configuration, prices.resource_price[uses.resource] * uses.amount, shares)
+    return profit
+
+
+def without_profit(problem: ResourceAllocation, prices: Prices, gain: Floats | None = None) -> Prices:
+    """The prices with the time of a job dearer where a share still has a profit, so that their bound needs no slack."""
+    profit, extra = profits(problem, prices, gain), np.zeros(len(problem.jobs))
+    payer = np.zeros(len(profit), np.int64)
+    payer[problem.members.configuration] = problem.members.job
     np.maximum.at(extra, payer, profit)
-    return Prices(rate_weight, time + extra, floor, resource, group_floor)
+    return replace(prices, job_price=prices.job_price + extra)

@@ -10,13 +10,12 @@ from mast_opt.core.errors import InstanceError
 from mast_opt.core.solve_result import AGREEMENT, Limit, Status
 from mast_opt.kind.problem_data import Floats
 from mast_opt.resource_allocation.formulation.formulation import LINEAR, gains
-from mast_opt.resource_allocation.formulation.program import AllocationProgram
 from mast_opt.resource_allocation.mechanisms.partial_allocation import partial_allocation, without_job
+from mast_opt.resource_allocation.methods.columns import Columns
 from mast_opt.resource_allocation.methods.concave import GAP, concave
 from mast_opt.resource_allocation.methods.finish_time import finish_time
 from mast_opt.resource_allocation.methods.incumbent import Incumbent
 from mast_opt.resource_allocation.methods.levels import leximin, one_level
-from mast_opt.resource_allocation.methods.prices import prices_of
 from mast_opt.resource_allocation.methods.solves import Solves, Stopped
 from mast_opt.resource_allocation.methods.whole import whole
 from mast_opt.resource_allocation.plan import Plan
@@ -82,6 +81,7 @@ def _known(watch: SearchMonitor, weights: float) -> bool:
 
 def _allocation(problem: ResourceAllocation, tools: SearchContext, start: Plan | None) -> SearchResult[Plan]:
     incumbent, solves = Incumbent(problem, tools.watch), Solves(tools)
+    columns = Columns(problem, solves)
     if start is not None and verify(problem, start).ok:
         incumbent.settle(start)
     limit: Limit | None = None
@@ -90,51 +90,53 @@ def _allocation(problem: ResourceAllocation, tools: SearchContext, start: Plan |
             solved = whole(problem, solves, incumbent, start)
             limit, words = solved.limit, solved.message
         else:
-            words = _fractional(problem, solves, incumbent)
+            words = _fractional(problem, columns, incumbent)
     except Stopped as stopped:
         result = stopped.result
         if result.status.is_infeasible:
             return SearchResult(None, None, None, result.message, status=Status.INFEASIBLE)
         limit, words = result.limit or Limit.OTHER, result.message
     if incumbent.plan is None and incumbent.bound is None and limit is None:
-        return SearchResult(None, None, None, _nobody_runs(problem, solves), status=Status.INFEASIBLE)
+        return SearchResult(None, None, None, _nobody_runs(problem, columns), status=Status.INFEASIBLE)
     limit = limit or tools.watch.limit() or (Limit.OTHER if words else None)
     return SearchResult(incumbent.plan, incumbent.bound, limit, words, incumbent.prices)
 
 
-def _fractional(problem: ResourceAllocation, solves: Solves, incumbent: Incumbent) -> str:
+def _fractional(problem: ResourceAllocation, columns: Columns, incumbent: Incumbent) -> str:
     """Solve by linear programs; returns what stopped the method, or nothing."""
     policy = problem.objective.policy
     if policy in LINEAR:
-        return _linear(problem, solves, incumbent)
+        return _linear(problem, columns, incumbent)
     if policy == MAKESPAN:
-        level, solved, prices = one_level(problem, solves, problem.jobs.steps)
+        level, found = one_level(columns, problem.jobs.steps)
         if level > 0:
-            incumbent.offer(solved.x[: len(problem.configurations)])
-            incumbent.prove(prices)
+            incumbent.offer(found.share)
+            incumbent.prove(found.prices)
         return ""
     if policy == FINISH_TIME:
-        return finish_time(problem, solves, incumbent)
+        return finish_time(problem, columns, incumbent)
     if policy in (NASH, HARMONIC):
-        return concave(problem, solves, incumbent)
-    return leximin(problem, solves, incumbent)
+        return concave(problem, columns, incumbent)
+    return leximin(problem, columns, incumbent)
 
 
-def _linear(problem: ResourceAllocation, solves: Solves, incumbent: Incumbent) -> str:
-    policy, gain = problem.objective.policy, gains(problem)
-    program = AllocationProgram(problem)
-    program.linear(gain)
-    solved = solves(program.build(maximise=policy != COST), prices=True)
-    incumbent.offer(solved.x[: len(problem.configurations)])
-    assert solved.prices is not None
-    weight = problem.jobs.weight if policy == TOTAL_RATE else np.zeros(len(problem.jobs))
-    extra = None if policy == TOTAL_RATE else -gain if policy == COST else gain
-    incumbent.prove(prices_of(problem, solved.mip, solved.prices, weight, extra))
+def _linear(problem: ResourceAllocation, columns: Columns, incumbent: Incumbent) -> str:
+    policy, none = problem.objective.policy, np.zeros(len(problem.jobs))
+    gain = gains(problem) * (-1.0 if policy == COST else 1.0)
+    rates = policy == TOTAL_RATE
+    found = columns.solve(
+        lambda part, program: program.linear(gains(part)),
+        maximise=policy != COST,
+        gain=None if rates else gain,
+        weight=problem.jobs.weight if rates else none,
+    )
+    incumbent.offer(found.share)
+    incumbent.prove(found.prices)
     return ""
 
 
-def _nobody_runs(problem: ResourceAllocation, solves: Solves) -> str:
+def _nobody_runs(problem: ResourceAllocation, columns: Columns) -> str:
     """The jobs that no allocation lets run: those whose rates have a price at the level 0."""
-    _, _, prices = one_level(problem, solves, problem.jobs.fair_rate)
-    names = [problem.jobs.labels[at] for at in np.flatnonzero(prices.rate_weight > 0).tolist()]
+    _, found = one_level(columns, problem.jobs.fair_rate)
+    names = [problem.jobs.labels[at] for at in np.flatnonzero(found.prices.rate_weight > 0).tolist()]
     return f"{problem.objective.policy} needs every job to run, and no allocation lets these run: {', '.join(names)}"

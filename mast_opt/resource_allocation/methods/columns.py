@@ -1,0 +1,158 @@
+"""Column generation: linear programs over the configurations that pay, of the many that an instance may have.
+
+Pairs of a thousand jobs on three types are 1.5 million configurations, and an optimal allocation uses a few thousand. A
+program over some of them gives prices; the configurations that earn more than they pay at these prices join, until
+there are none. The prices then prove the optimum over all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from mast_opt.kind.problem_data import Bools, Floats
+from mast_opt.resource_allocation.formulation.program import AllocationProgram, block_values
+from mast_opt.resource_allocation.methods.prices import Prices, prices_of, profits, without_profit
+from mast_opt.resource_allocation.methods.solves import Solves, Stopped
+from mast_opt.resource_allocation.problem import ResourceAllocation
+
+DIRECT = 20_000
+"""Configurations up to which all of them are in the program from the beginning."""
+FIRST, JOINING = 4, 6
+"""Configurations of each job in the first program, those with its highest rates for what they use; and those that join
+at most in each round."""
+PAYS = 1e-9
+"""Profit of a configuration, as a part of what the rates of all jobs are worth, that is no round-off."""
+
+Build = Callable[[ResourceAllocation, AllocationProgram], None]
+"""(problem, its program with nothing but limits) adds an objective and what it needs."""
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """The optimum of a program over all configurations."""
+
+    share: Floats
+    """[C]"""
+    rest: Floats
+    """The values of the columns after the shares."""
+    weight: Floats
+    """[J] the prices of the rows that were asked for."""
+    prices: Prices
+
+
+class Columns:
+    """Programs of one problem with fractional shares; what has joined once stays."""
+
+    def __init__(self, problem: ResourceAllocation, solves: Solves, direct: int = DIRECT) -> None:
+        self.problem, self._solves = problem, solves
+        width = len(problem.configurations)
+        self.chosen: Bools = np.ones(width, np.bool_) if width <= direct else _first(problem)
+        self._part: ResourceAllocation | None = None
+
+    def solve(
+        self, build: Build, *, maximise: bool, block: str = "", gain: Floats | None = None, weight: Floats | None = None
+    ) -> Found:
+        """The optimum of a program.
+
+        Args:
+            block: the rows whose prices are the weights of the jobs' rates.
+            gain: [C] what a share adds to the objective beyond that.
+            weight: [J] the weights themselves, in the place of ``block``.
+
+        Raises:
+            Stopped: there is no allocation, or a limit came first.
+        """
+        p = self.problem
+        while True:
+            part = self._restricted()
+            program = AllocationProgram(part)
+            build(part, program)
+            mip = program.build(maximise)
+            try:
+                solved = self._solves(mip, prices=True)
+            except Stopped as stopped:
+                if self.chosen.all() or not stopped.result.status.is_infeasible:
+                    raise
+                self._join(np.ones(len(self.chosen), np.bool_))
+                continue
+            assert solved.prices is not None
+            of_rates = weight if weight is not None else np.abs(block_values(mip, block, solved.prices, len(p.jobs)))
+            prices = prices_of(part, mip, solved.prices, of_rates)
+            joining = np.zeros(len(self.chosen), np.bool_)
+            if not self.chosen.all():
+                joining = self._paying(profits(p, prices, gain), prices)
+            if not joining.any():
+                share = np.zeros(len(self.chosen))
+                count = int(np.count_nonzero(self.chosen))
+                share[self.chosen] = solved.x[:count]
+                return Found(share, solved.x[count:], of_rates, without_profit(p, prices, gain))
+            self._join(joining)
+
+    def _join(self, more: Bools) -> None:
+        self.chosen |= more
+        self._part = None
+
+    def _restricted(self) -> ResourceAllocation:
+        """The problem with nothing but the chosen configurations."""
+        if self.chosen.all():
+            return self.problem
+        if self._part is None:
+            self._part = restricted(self.problem, self.chosen)
+        return self._part
+
+    def _paying(self, profit: Floats, prices: Prices) -> Bools:
+        """The configurations that earn most beyond what they pay, a few for each job."""
+        p, members = self.problem, self.problem.members
+        worth = prices.rate_weight[members.job] * members.rate
+        least = PAYS * max(float(worth.max(initial=0.0)), np.finfo(float).tiny)
+        rows = np.flatnonzero((profit[members.configuration] > least) & ~self.chosen[members.configuration])
+        return _best_of_each(p, rows, profit, JOINING)
+
+
+def restricted(problem: ResourceAllocation, chosen: Bools) -> ResourceAllocation:
+    """The problem with some of its configurations; a job may have none left."""
+    p, place = problem, np.cumsum(chosen) - 1
+    member, use = chosen[p.members.configuration], chosen[p.uses.configuration]
+    labels = tuple(p.configurations.labels[c] for c in np.flatnonzero(chosen).tolist())
+    return replace(
+        p,
+        configurations=replace(p.configurations, labels=labels, cost=p.configurations.cost[chosen]),
+        members=replace(
+            p.members,
+            configuration=place[p.members.configuration[member]],
+            job=p.members.job[member],
+            rate=p.members.rate[member],
+        ),
+        uses=replace(
+            p.uses,
+            configuration=place[p.uses.configuration[use]],
+            resource=p.uses.resource[use],
+            amount=p.uses.amount[use],
+        ),
+    )
+
+
+def _first(problem: ResourceAllocation) -> Bools:
+    """For each job the configurations in which all members together gain most for what they use."""
+    p, members, uses = problem, problem.members, problem.uses
+    part = np.divide(uses.amount, p.resources.amount[uses.resource], out=np.ones(len(uses)), where=uses.amount > 0)
+    used = np.bincount(uses.configuration, part, minlength=len(p.configurations))
+    gained = np.bincount(members.configuration, members.rate / p.normal_rate[members.job], len(p.configurations))
+    alone = np.bincount(members.configuration, minlength=len(p.configurations)) == 1
+    value = gained / np.maximum(used, np.finfo(float).tiny)
+    every = np.arange(len(members))
+    return _best_of_each(p, every[alone[members.configuration]], value, FIRST) | _best_of_each(p, every, value, FIRST)
+
+
+def _best_of_each(problem: ResourceAllocation, rows: np.ndarray, value: Floats, count: int) -> Bools:
+    """Mask [C] of the configurations with the highest values, so many for each job, among these rows of members."""
+    members = problem.members
+    order = rows[np.lexsort((-value[members.configuration[rows]], members.job[rows]))]
+    job = members.job[order]
+    rank = np.arange(len(order)) - np.searchsorted(job, job)
+    chosen = np.zeros(len(problem.configurations), np.bool_)
+    chosen[members.configuration[order[rank < count]]] = True
+    return chosen

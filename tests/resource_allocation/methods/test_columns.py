@@ -1,0 +1,70 @@
+"""Column generation finds what the whole program finds, with a bound over all configurations."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import mast_opt
+from mast_opt.core.solve_result import Status
+from mast_opt.resource_allocation import ResourceAllocation
+from mast_opt.resource_allocation.methods import columns, solver
+from mast_opt.resource_allocation.policies import POLICIES
+from tests.resource_allocation.support import small, with_policy
+
+
+def packed(policy: str) -> ResourceAllocation:
+    problem = mast_opt.generate("resource-allocation", "packing", seed=4, jobs=16, types=2)
+    groups = small(0, "max-min").groups
+    return with_policy(
+        replace(
+            problem,
+            groups=replace(groups, min_rate=np.zeros(2)),
+            jobs=replace(problem.jobs, group=np.arange(16) % 2, min_rate=0.5 * problem.jobs.fair_rate),
+        ),
+        policy,
+    )
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_the_same_optimum(policy: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = packed(policy)
+    whole = mast_opt.solve(problem)
+    sizes: list[int] = []
+
+    class Few(columns.Columns):
+        def __init__(self, *given: object) -> None:
+            super().__init__(*given, direct=0)  # type: ignore[arg-type]
+            sizes.append(int(self.chosen.sum()))
+
+    monkeypatch.setattr(solver, "Columns", Few)
+    some = mast_opt.solve(problem)
+    assert 0 < sizes[0] < len(problem.configurations)
+    assert some.status is Status.OPTIMAL
+    assert some.objective == pytest.approx(whole.objective, rel=2e-6)
+    assert some.bound == pytest.approx(whole.bound, rel=2e-6)
+    assert some.certificate is not None
+    assert whole.plan is not None
+    assert some.plan is not None
+    if policy in ("max-min", "hierarchical"):
+        np.testing.assert_allclose(some.plan.rate, whole.plan.rate, rtol=1e-5)
+
+
+def test_a_program_over_too_few_is_not_taken_for_infeasible(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The floors can only be kept by the configuration that seems worst."""
+    names = ["wide", "narrow-1", "narrow-2", "narrow-3", "narrow-4", "narrow-5", "narrow-6"]
+    problem = mast_opt.from_tables(
+        "resource-allocation",
+        {
+            "resources": {"resource": ["gpu"], "amount": [1.0]},
+            "jobs": {"job": ["job"], "min_rate": [1.0]},
+            "configurations": {"configuration": names},
+            "members": {"configuration": names, "job": ["job"] * 7, "rate": [1.0, *[0.5] * 6]},
+            "uses": {"configuration": names, "resource": ["gpu"] * 7, "amount": [1.0, *[0.1] * 6]},
+        },
+        objective={"policy": "total-rate"},
+    )
+    monkeypatch.setattr(solver, "Columns", lambda *given: columns.Columns(*given, direct=0))
+    assert mast_opt.solve(problem).objective == pytest.approx(1.0)

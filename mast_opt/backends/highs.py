@@ -33,6 +33,8 @@ class Highs:
 
     name = "highs"
     package = "highspy>=1.11,<1.14"
+    large_linear = (("solver", "ipm"),)
+    """Options for linear programs of many columns: simplex takes several times as long where many rows hold at once."""
 
     def version(self) -> str:
         """The library's version. Raises BackendUnavailable without the library."""

@@ -47,6 +47,8 @@ from mast_opt.solving.mip_route import Answer, ExactSolve
 from mast_opt.solving.solution import Solution, Stage
 from mast_opt.solving.solver_params import SubSolvers, solver_params
 
+LARGE_LINEAR = 4_000
+"""Columns from which on a linear program is large."""
 OptionValue = str | int | float | bool
 
 
@@ -344,7 +346,10 @@ def _recorder(events: list[Event], on_event: Callable[[Event], None] | None, clo
 
 
 def _as_asked(backend: Backend, asked: SolveParams) -> MipSolver:
-    """The backend with the options, threads and seed that the caller asked for."""
+    """The backend with the options, threads and seed that the caller asked for; on large linear programs with its own
+    preferences for those, unless an option says otherwise."""
+    given = {name for name, _ in asked.options}
+    preferred = tuple(one for one in getattr(backend, "large_linear", ()) if one[0] not in given)
 
     def solve(mip: Mip, params: SolveParams) -> SolveResult:
         if getattr(backend, "grid", False) and not mip.integral.all():
@@ -352,7 +357,12 @@ def _as_asked(backend: Backend, asked: SolveParams) -> MipSolver:
                 f"{backend.name} places fractions on a grid, and this problem needs them to nine digits; "
                 "choose highs, scip or cbc"
             )
-        return backend.solve(mip, replace(params, options=asked.options, threads=asked.threads, seed=asked.seed))
+        plain = replace(params, options=asked.options, threads=asked.threads, seed=asked.seed)
+        if preferred and len(mip.cost) >= LARGE_LINEAR and not mip.integral.any():
+            result = backend.solve(mip, replace(plain, options=(*preferred, *plain.options)))
+            if result.limit is not Limit.OTHER:
+                return result
+        return backend.solve(mip, plain)
 
     return solve
 

@@ -52,6 +52,11 @@ class Columns:
         self.chosen: Bools = np.ones(width, np.bool_) if width <= direct else _first(problem)
         self._part: ResourceAllocation | None = None
 
+    def include(self, share: Floats) -> None:
+        """Let the configurations of a plan that was good for a similar problem take part from the beginning."""
+        if not self.chosen.all():
+            self._join(share > 0)
+
     def solve(
         self, build: Build, *, maximise: bool, block: str = "", gain: Floats | None = None, weight: Floats | None = None
     ) -> Found:

@@ -38,7 +38,8 @@ def solve_policy(problem: ResourceAllocation, tools: SearchContext, start: Plan 
 
     Args:
         start: a plan to begin with; a MIP backend gets it as an incumbent where shares are whole. With fractional
-            shares it is what remains if a limit comes before the first program is solved.
+            shares its configurations are in the first program, and it is what remains if a limit comes before that is
+            solved.
     """
     result = _allocation(problem, tools, start)
     if problem.objective.mechanism != PARTIAL_ALLOCATION or result.plan is None:
@@ -82,8 +83,10 @@ def _known(watch: SearchMonitor, weights: float) -> bool:
 def _allocation(problem: ResourceAllocation, tools: SearchContext, start: Plan | None) -> SearchResult[Plan]:
     incumbent, solves = Incumbent(problem, tools.watch), Solves(tools)
     columns = Columns(problem, solves)
-    if start is not None and verify(problem, start).ok:
-        incumbent.settle(start)
+    if start is not None:
+        columns.include(start.share)
+        if verify(problem, start).ok:
+            incumbent.settle(start)
     limit: Limit | None = None
     try:
         if problem.whole:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import cast
 
 import numpy as np
 import pytest
@@ -10,7 +11,8 @@ import pytest
 import mast_opt
 from mast_opt.core.solve_result import Status
 from mast_opt.resource_allocation import ResourceAllocation
-from mast_opt.resource_allocation.methods import columns, solver
+from mast_opt.resource_allocation.methods import columns
+from mast_opt.resource_allocation.methods.solves import Solves
 from mast_opt.resource_allocation.policies import POLICIES
 from tests.resource_allocation.support import small, with_policy
 
@@ -32,16 +34,9 @@ def packed(policy: str) -> ResourceAllocation:
 def test_the_same_optimum(policy: str, monkeypatch: pytest.MonkeyPatch) -> None:
     problem = packed(policy)
     whole = mast_opt.solve(problem)
-    sizes: list[int] = []
-
-    class Few(columns.Columns):
-        def __init__(self, *given: object) -> None:
-            super().__init__(*given, direct=0)  # type: ignore[arg-type]
-            sizes.append(int(self.chosen.sum()))
-
-    monkeypatch.setattr(solver, "Columns", Few)
+    monkeypatch.setattr(columns.Columns.__init__, "__defaults__", (0,))
+    assert 0 < columns.Columns(problem, cast(Solves, None)).chosen.sum() < len(problem.configurations)
     some = mast_opt.solve(problem)
-    assert 0 < sizes[0] < len(problem.configurations)
     assert some.status is Status.OPTIMAL
     assert some.objective == pytest.approx(whole.objective, rel=2e-6)
     assert some.bound == pytest.approx(whole.bound, rel=2e-6)
@@ -66,5 +61,5 @@ def test_a_program_over_too_few_is_not_taken_for_infeasible(monkeypatch: pytest.
         },
         objective={"policy": "total-rate"},
     )
-    monkeypatch.setattr(solver, "Columns", lambda *given: columns.Columns(*given, direct=0))
+    monkeypatch.setattr(columns.Columns.__init__, "__defaults__", (0,))
     assert mast_opt.solve(problem).objective == pytest.approx(1.0)

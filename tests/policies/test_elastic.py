@@ -46,6 +46,7 @@ def test_a_job_without_a_batch_that_fits_has_no_goodput() -> None:
     assert Goodput(0.1, 0.001, (0, 0), (0, 0), 1.0, 1, 1, 64, 100, 60, 60).best(1, 2) == 0
     with pytest.raises(UsageError, match=r"jobs\[0\] has no batch for one GPU"):
         pollux.speedups([Goodput(0.1, 0.001, (0, 0), (0, 0), 1.0, 1, 1, 64, 100, 60, 60)], 1, 2)
+    assert Goodput(0.1, 0.001, (0, 0), (0, 0), 1.0, 1, 1, 64, 64).best(1, 1) == pytest.approx(64 / 0.164)
     with pytest.raises(UsageError, match="1 ≤ least ≤ most"):
         Goodput(0.1, 0.001, (0, 0), (0, 0), 1.0, 1, 1, 64, 100, 60, 50)
     with pytest.raises(UsageError, match="batches go from 64 to 32"):
@@ -66,7 +67,8 @@ def test_sizes_pack_wherever_they_fit_in_all(nodes: int, each: int) -> None:
     able = sizes(nodes, each)
     for _ in range(30):
         wanted: list[int] = []
-        while (fits := able[able <= nodes * each - sum(wanted)]).size and len(wanted) < 20:
+        most = rng.integers(1, nodes * each + 1)  # ascending sizes pack as well where every GPU is held
+        while (fits := able[able <= most - sum(wanted)]).size and len(wanted) < 20:
             wanted.append(int(rng.choice(fits)))
         held = packed(wanted, nodes, each)
         assert held.sum(axis=1).tolist() == wanted

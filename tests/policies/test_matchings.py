@@ -68,6 +68,15 @@ def test_allox_puts_all_jobs_on_the_one_fast_machine() -> None:
     assert found.total_s == pytest.approx(30 * 31 / 2)
 
 
+def test_allox_finds_more_places_where_mean_speeds_mislead() -> None:
+    """One job makes the second machine look fast; the other 19 belong on the first."""
+    time = np.column_stack([np.ones(20), np.full(20, 1000.0)])
+    time[0, 1] = 0.001
+    found = allox.solve(time)
+    assert found.machine.tolist() == [1] + [0] * 19
+    assert found.total_s == pytest.approx(19 * 20 / 2 + 0.001)
+
+
 def test_allox_leaves_machines_alone_that_cannot_run_a_job() -> None:
     time = np.array([[np.inf, 5.0], [1.0, np.inf], [np.inf, 7.0]])
     found = allox.solve(time)
@@ -102,6 +111,7 @@ def test_gandiva_unpacks_a_pair_that_is_worth_less_than_taking_turns() -> None:
     bad = gandiva.worth([2, 3], [[0, 1], [1, 0]])
     assert good[0, 1] == pytest.approx(2.0)
     assert bad[0, 1] == pytest.approx(5 / 6)
+    assert np.diag(gandiva.worth([2, 3], [[2, 2], [3, 3]])).tolist() == [0, 0]
     assert gandiva.stays_packed([good[0, 1], bad[0, 1]]).tolist() == [True, False]
     assert gandiva.solve(bad, 1).worth == pytest.approx(gandiva.TURNS)
 
@@ -148,7 +158,7 @@ def test_wrong_input_is_named() -> None:
         allox.solve([[np.inf, np.inf]])
     with pytest.raises(UsageError, match="progress is not given"):
         allox.solve([[1]], alpha=0.5)
-    with pytest.raises(UsageError, match="alpha is 0"):
+    with pytest.raises(UsageError, match="expected a number above 0"):
         allox.solve([[1]], alpha=0)
     with pytest.raises(UsageError, match="shape"):
         gandiva.worth([1, 2], [[0, 1, 1], [1, 0, 1]])

@@ -66,13 +66,14 @@ def test_a_starved_job_counts_as_new() -> None:
         ({"pending": [300, 0], "scaling": "quadratic"}, [0.75, 1]),
         ({"pending": [700, 600, 50], "edited": 2}, [0, 0, 1]),
         ({"pending": [700, 600, 50], "edited": 1}, [0, 1, 1]),
+        ({"pending": [100.25], "high": 100.5}, [0.5]),
         ({"pending": [9999, 50], "least_weight": 0.5}, [0.5, 1]),
         ({"pending": [9999, 9999, 9999], "edited": 3}, [1, 1, 1]),
         ({"pending": [100, 101, 120, 500], "scaling": "log"}, [1, 1, 0.5, 0]),
     ],
 )
 def test_hydra_weights_sub_clusters_by_their_load(given_: dict[str, object], weights: list[float]) -> None:
-    assert hydra.load_weights(low=100, high=500, **given_) == pytest.approx(weights)  # type: ignore[arg-type]
+    assert hydra.load_weights(**{"low": 100, "high": 500, **given_}) == pytest.approx(weights)  # type: ignore[arg-type]
 
 
 ASKED = {
@@ -87,6 +88,10 @@ ASKED = {
 )
 def test_hydra_splits_by_headroom_and_weight(alpha: float, parts: list[int]) -> None:
     assert hydra.split(100, alpha=alpha, **ASKED).tolist() == parts  # type: ignore[arg-type]
+
+
+def test_hydra_splits_equally_where_nobody_has_headroom() -> None:
+    assert hydra.split(9, headroom=[0, 0, 0, 5], weights=[1, 2, 3, 0]).tolist() == [3, 3, 3, 0]
 
 
 def test_hydra_splits_a_tie_exactly() -> None:
@@ -127,6 +132,7 @@ def test_ticket_shares_are_max_min_fair(users: list[tuple[int, int]], gpus: int)
         (lambda: tiresias.replay([3], [1], 2, tiresias.fewest_gpus), r"gpus\[0\] is 3; expected at most the capacity"),
         (lambda: tiresias.replay([1], [np.nan], 2, tiresias.fewest_gpus), r"duration_s\[0\] is nan"),
         (lambda: hydra.load_weights([1], low=5, high=5), "low < high"),
+        (lambda: hydra.load_weights([1], low=1, high=2, scaling="log"), "more than 1 apart"),
         (lambda: hydra.load_weights([1], low=1, high=5, scaling="cubic"), "linear, quadratic, log"),
         (lambda: hydra.split(10, headroom=[1], weights=[0]), "no sub-cluster is active"),
         (lambda: hydra.split(-1, headroom=[1], weights=[1]), "containers is -1"),

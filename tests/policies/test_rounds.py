@@ -77,6 +77,12 @@ def test_the_bound_on_what_is_owed_holds_after_every_round(stay: float) -> None:
         assert np.linalg.norm(progress.owed) <= owed_at_most(turns, rounds, stay=stay) + 1e-9
 
 
+def test_the_bound_is_that_of_the_proof() -> None:
+    turns = Turns.of_types([[0.5], [0.5]], [1])
+    assert owed_at_most(turns, 4) == pytest.approx(np.sqrt(4 * (2 - 0.5)))
+    assert owed_at_most(turns, 4, stay=1) == pytest.approx(np.sqrt(4 * (3 * 2 - 0.5)))
+
+
 def test_shares_of_gangs_may_be_out_of_reach() -> None:
     """The counterexample: only one of two gangs of 3 runs on 4 GPUs, and each would have 2/3 of the time."""
     turns = Turns.of_types([[2 / 3], [2 / 3]], [4], gang=3.0)

@@ -10,61 +10,20 @@ Shorter ones follow from the best of all.
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 
 import numpy as np
 
 from mast_opt.search.interface import SearchContext, SearchResult
-from mast_opt.search.strategy import Strategy
 from mast_opt.task_reassignment.plan import Plan
 from mast_opt.task_reassignment.problem import TaskReassignment
 from mast_opt.task_reassignment.twine.annealing.chain import Chain
-from mast_opt.task_reassignment.twine.annealing.kernel import OperatorShares
 from mast_opt.task_reassignment.twine.annealing.racing import Racing, Runner
 from mast_opt.task_reassignment.twine.initial_solution import initial_assignment
 from mast_opt.task_reassignment.twine.instance_arrays import twine_arrays_of
-from mast_opt.task_reassignment.twine.params import RaceParams, ScheduleParams, TwineParams
-from mast_opt.task_reassignment.twine.state import ROUND
+from mast_opt.task_reassignment.twine.params import RaceParams, TwineParams
+from mast_opt.task_reassignment.twine.strategy import TwineStrategy, choose_strategy
 from mast_opt.task_reassignment.verification.aggregate_bound import aggregate_bound
 from mast_opt.task_reassignment.verification.verifier import verify
-
-
-@dataclass(frozen=True)
-class TwineStrategy(Strategy):
-    """Strategy of one search: what the size of the instance decides."""
-
-    schedule: ScheduleParams
-    """How the time is divided among coolings."""
-    shares: OperatorShares
-    """Of the operators."""
-    away: float
-    """Price of a process that is not on today's machine, in temperatures."""
-    hot_rounds: float
-    """Rounds of a cooling from hot, unless that takes less or more than its share of the time."""
-
-    @property
-    def words(self) -> str:
-        """For the message of the solution."""
-        kind = "coolings race" if self.schedule.race else "one long cooling"
-        return f"{kind} and being away costs {self.away:g} temperatures" if self.away else kind
-
-
-def choose_strategy(processes: int, machines: int, listed: bool, params: TwineParams) -> TwineStrategy:
-    """The strategy for an instance of this size; ``listed``: with lists of similar processes."""
-    operators, prices = params.operators, params.prices
-    shares = OperatorShares(
-        swaps=operators.swaps,
-        same_service=operators.same_service if listed else operators.same_service_unlisted,
-        ejections=operators.ejections,
-        ways_home=operators.ways_home,
-        similar=operators.similar_swaps,
-    )
-    return TwineStrategy(
-        schedule=params.few if processes < params.many_processes else params.many,
-        shares=shares,
-        away=prices.away if processes >= prices.away_processes * machines else 0.0,
-        hot_rounds=params.changes_per_process * processes / ROUND,
-    )
 
 
 def twine(

@@ -19,8 +19,9 @@ from mast_opt.task_reassignment.twine.annealing.chain import Chain
 from mast_opt.task_reassignment.twine.initial_solution import initial_assignment
 from mast_opt.task_reassignment.twine.instance_arrays import twine_arrays_of
 from mast_opt.task_reassignment.twine.params import TwineParams
-from mast_opt.task_reassignment.twine.solver import choose_strategy, twine
+from mast_opt.task_reassignment.twine.solver import twine
 from mast_opt.task_reassignment.twine.state import EXCESS
+from mast_opt.task_reassignment.twine.strategy import choose_strategy
 from mast_opt.task_reassignment.verification.aggregate_bound import aggregate_bound
 from mast_opt.task_reassignment.verification.verifier import verify
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mast_opt.core.jit import FunctionT, define
+from mast_opt.core.jit import FunctionT, define, kernel
 
 _REORDER = {"reassoc", "nsz", "contract", "nnan", "ninf"}
 
@@ -13,6 +13,5 @@ def compiled(function: FunctionT) -> FunctionT:
 
 
 def inlined(function: FunctionT) -> FunctionT:
-    """The function as part of its callers, for what is called often: handing over some forty arrays costs more than
-    most of these functions. Python may call it too."""
-    return define(function, _nrt=False, fastmath=_REORDER, forceinline=True)
+    """The function as a part of kernels that call it; Python cannot."""
+    return kernel(function, fastmath=_REORDER)

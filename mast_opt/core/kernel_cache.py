@@ -25,18 +25,20 @@ _config: Any = numba_config
 _setting_lock = threading.Lock()
 
 
-def cached_njit(signatures: Sequence[Any] = (), **options: Any) -> Callable[[FunctionT], FunctionT]:
+def cached_njit(signatures: Sequence[Any] = (), keep: bool = True, **options: Any) -> Callable[[FunctionT], FunctionT]:
     """As ``numba.njit(signatures, cache=True, **options)``, but it never fails for lack of a folder.
 
     Args:
         signatures: what to compile for at once; without any, each signature is compiled when it is first called.
+        keep: False for what has no machine code of its own, since it becomes part of functions that are kept.
 
     Warns (RuntimeWarning) if what is compiled can be kept nowhere.
     """
 
     def define(function: FunctionT) -> FunctionT:
         dispatcher = numba.njit(**options)(function)
-        _keep_on_disk(dispatcher)
+        if keep:
+            _keep_on_disk(dispatcher)
         for signature in signatures:
             dispatcher.compile(signature)
         if signatures:

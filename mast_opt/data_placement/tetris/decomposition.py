@@ -12,11 +12,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from mast_opt.core.by_reference import by_reference
 from mast_opt.data_placement.problem import Bools, Ints
 from mast_opt.data_placement.tetris.instance_arrays import TetrisArrays
 from mast_opt.data_placement.tetris.state import TetrisState, peaks_of
 
 
+@by_reference
 class Subproblem(NamedTuple):
     """What one thread changes."""
 

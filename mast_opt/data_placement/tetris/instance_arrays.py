@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mast_opt.core.arrays import FloatArray
+from mast_opt.core.by_reference import by_reference
 from mast_opt.data_placement.problem import SHARE, Bools, DataPlacement, Ints
 
 Singles = NDArray[np.float32]
@@ -19,6 +20,7 @@ FORBIDDEN_READ, RELIEF = 1e3, 100.0
 limit back by its own size. Both grow with the weights of the objective: see ``_penalty_scale``."""
 
 
+@by_reference
 class TetrisArrays(NamedTuple):
     """One problem. R, K, P count regions, GPU types, tiers; region R stands for "left out"."""
 

@@ -8,11 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mast_opt.core.arrays import FloatArray
+from mast_opt.core.by_reference import by_reference
 from mast_opt.core.jit import kernel
 from mast_opt.data_placement.problem import Bools, Ints
 from mast_opt.data_placement.tetris.instance_arrays import TetrisArrays
 
 
+@by_reference
 class TetrisState(NamedTuple):
     """Arrays that the kernels change in place."""
 

@@ -16,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from mast_opt.core.by_reference import by_reference
 from mast_opt.job_placement.units import Ints
 
 Small = NDArray[np.int32]
@@ -58,6 +59,7 @@ N_JOBS, N_ROWS, N_ROUND = range(3)
 """How many places on the two stacks are valid; 1 in a round, when tiers may find different room on a server."""
 
 
+@by_reference
 class EngineState(NamedTuple):
     """State of a fleet in the engine, as arrays that the kernels read and change.
 

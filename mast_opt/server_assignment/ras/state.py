@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from mast_opt.core.by_reference import by_reference
 from mast_opt.server_assignment.problem import EMBEDDED, POOL, SHARED, Ints
 from mast_opt.server_assignment.ras.lagrangian.relaxation import Relaxed
 
@@ -14,6 +15,7 @@ FORBIDDEN = 1e12
 """Least ``RasArrays.forbidden``; more where today itself costs so much."""
 
 
+@by_reference
 class RasArrays(NamedTuple):
     """Instance of server assignment as flat arrays for kernels. P pairs by reservation, then switchboard; K stocks."""
 
@@ -66,6 +68,7 @@ class RasArrays(NamedTuple):
     """Cost of a rule of today that is broken worse; no plan worth having costs so much."""
 
 
+@by_reference
 class RasState(NamedTuple):
     """Incremental state of one plan of ras: servers of each pair, and the sums; kernels change it in place."""
 

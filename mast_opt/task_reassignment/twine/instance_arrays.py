@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
+from mast_opt.core.by_reference import by_reference
 from mast_opt.task_reassignment.problem import Bools, Ints, TaskReassignment
 from mast_opt.task_reassignment.twine.params import OperatorParams
 
@@ -37,6 +38,7 @@ Floats = NDArray[np.float64]
 Small = NDArray[np.int32]
 
 
+@by_reference
 class TwineArrays(NamedTuple):
     """Instance of task reassignment as flat arrays for kernels.
 

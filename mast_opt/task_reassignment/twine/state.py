@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from mast_opt.core.by_reference import by_reference
 from mast_opt.task_reassignment.problem import Ints, TaskReassignment
 from mast_opt.task_reassignment.twine.instance_arrays import Floats, Small, TwineArrays, base_levels
 
@@ -17,6 +18,7 @@ MOST_MOVES = 4
 """Most moves that trying one change makes, those of taking it back included."""
 
 
+@by_reference
 class TwineState(NamedTuple):
     """Incremental state of one assignment: the counts that price a move; kernels change the arrays in place."""
 

@@ -6,6 +6,7 @@ import math
 from typing import NamedTuple
 
 from mast_opt.core.arrays import FloatArray
+from mast_opt.core.by_reference import by_reference
 from mast_opt.core.jit import compiled, kernel
 from mast_opt.data_placement.tetris.decomposition import Subproblem
 from mast_opt.data_placement.tetris.instance_arrays import TetrisArrays
@@ -27,6 +28,7 @@ MOVE, TWINS, SWAP, COMPOUND_MOVE = range(4)
 """Positions in ``Proposals.upto``; the compound swap is last."""
 
 
+@by_reference
 class Proposals(NamedTuple):
     """What the kernel tries; the fields but the first are those of ``OperatorParams``."""
 

@@ -16,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mast_opt.core.arrays import FloatArray
+from mast_opt.core.by_reference import by_reference
 from mast_opt.core.jit import compiled, kernel
 from mast_opt.data_placement.problem import Ints
 from mast_opt.data_placement.tetris.instance_arrays import Singles, TetrisArrays
@@ -24,6 +25,7 @@ from mast_opt.data_placement.tetris.lagrangian.projections import SINGLE
 TRIES = 40
 
 
+@by_reference
 class CongestionPrices(NamedTuple):
     """The GPUs of a plan whose work moves at these prices."""
 

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mast_opt.core.arrays import FloatArray
+from mast_opt.core.by_reference import by_reference
 from mast_opt.core.jit import compiled, kernel
 from mast_opt.core.prefetch import fetch_row
 from mast_opt.data_placement.problem import Ints
@@ -29,6 +30,7 @@ AHEAD = 12
 """Reads ahead of which the reduced costs of their datasets are fetched."""
 
 
+@by_reference
 class GibbsState(NamedTuple):
     """A plan under Gibbs sampling."""
 

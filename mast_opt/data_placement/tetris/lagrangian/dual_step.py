@@ -8,11 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mast_opt.core.arrays import FloatArray
+from mast_opt.core.by_reference import by_reference
 from mast_opt.core.jit import compiled
 from mast_opt.data_placement.problem import Bools
 from mast_opt.data_placement.tetris.lagrangian.projections import simplex_shift
 
 
+@by_reference
 class Multipliers(NamedTuple):
     """The multipliers. Any values in their boxes give a valid bound."""
 

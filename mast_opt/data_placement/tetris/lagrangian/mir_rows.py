@@ -16,11 +16,13 @@ from typing import NamedTuple
 import numpy as np
 
 from mast_opt.core.arrays import FloatArray
+from mast_opt.core.by_reference import by_reference
 from mast_opt.data_placement.problem import Bools, Ints
 from mast_opt.data_placement.tetris.instance_arrays import TetrisArrays
 from mast_opt.data_placement.tetris.lagrangian.params import RelaxationParams
 
 
+@by_reference
 class MirRows(NamedTuple):
     """C classes of equal type, tier and size; J − 1 roundings of each row, the row itself being the first.
 

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mast_opt.core.arrays import FloatArray
+from mast_opt.core.by_reference import by_reference
 from mast_opt.core.jit import compiled, kernel
 from mast_opt.core.prefetch import fetch_row
 from mast_opt.data_placement.problem import Bools
@@ -23,6 +24,7 @@ AHEAD = 8
 """Reads ahead of which what is known of their datasets is fetched."""
 
 
+@by_reference
 class PrimalIterate(NamedTuple):
     """Where the first-order method stands."""
 
@@ -38,6 +40,7 @@ class PrimalIterate(NamedTuple):
     """[I, R] what a replica saves its readers, at the prices of the last pass over the workloads."""
 
 
+@by_reference
 class RowPrices(NamedTuple):
     """What the limits of the regions charge."""
 

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from mast_opt.core.by_reference import by_reference
 from mast_opt.data_placement.problem import Ints
 from mast_opt.data_placement.tetris.instance_arrays import TetrisArrays
 from mast_opt.search.random_scalar import gumbel
@@ -15,6 +16,7 @@ NOISES, ENTRIES = 4096, 256
 """Draws of noise, and options of which GPU prices are cached."""
 
 
+@by_reference
 class CompoundMoveBuffers(NamedTuple):
     """Space for the datasets and workloads of a dependency closure; kernels hand on how many there are of each."""
 
@@ -24,6 +26,7 @@ class CompoundMoveBuffers(NamedTuple):
     """[workloads, …] what became of the replicas that each workload reads, for undoing the change."""
 
 
+@by_reference
 class SurrogateBuffers(NamedTuple):
     """Space for guessing where a workload would cost least."""
 
@@ -37,6 +40,7 @@ class SurrogateBuffers(NamedTuple):
     """[NOISES + …] quantiles of a Gumbel distribution in random order; a choice takes some in a row."""
 
 
+@by_reference
 class Workspace(NamedTuple):
     """Space for the kernels of one thread."""
 

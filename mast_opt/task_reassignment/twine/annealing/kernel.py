@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mast_opt.core.arrays import FloatArray
+from mast_opt.core.by_reference import by_reference
 from mast_opt.core.exact_sums_jit import compiled, inlined
 from mast_opt.search.random_state import below, uniform
 from mast_opt.task_reassignment.twine.instance_arrays import TwineArrays
@@ -16,6 +17,7 @@ from mast_opt.task_reassignment.twine.operators.process_moves import ejection_mo
 from mast_opt.task_reassignment.twine.state import BROKEN, COST, EXCESS, TwineState
 
 
+@by_reference
 class OperatorShares(NamedTuple):
     """Shares of the operators among the changes that are proposed; see ``OperatorParams``."""
 

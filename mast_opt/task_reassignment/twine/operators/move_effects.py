@@ -6,7 +6,7 @@ are counted, never forbidden, except for conflicts and transient capacities, whi
 
 from __future__ import annotations
 
-from mast_opt.core.exact_sums_jit import compiled, inlined
+from mast_opt.core.exact_sums_jit import inlined
 from mast_opt.task_reassignment.twine.instance_arrays import TwineArrays
 from mast_opt.task_reassignment.twine.state import BROKEN, COST, EXCESS, TwineState
 
@@ -104,7 +104,7 @@ def dependency_change(fleet: TwineArrays, state: TwineState, service: int, sourc
     return change
 
 
-@compiled
+@inlined
 def relocate(fleet: TwineArrays, state: TwineState, process: int, target: int) -> None:
     """Move the process and bring every count and total up to date."""
     source = state.machine[process]

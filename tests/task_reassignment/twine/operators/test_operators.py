@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from mast_opt.core.exact_sums_jit import compiled
 from mast_opt.task_reassignment.generate import FAMILIES
 from mast_opt.task_reassignment.plan import Plan
 from mast_opt.task_reassignment.problem import TaskReassignment
@@ -70,6 +71,25 @@ def assert_allowed(problem: TaskReassignment, state: TwineState) -> None:
     assert verdict.objective == state.total[COST]
 
 
+@compiled
+def shift(
+    fleet: TwineArrays, state: TwineState, p: int, to: int, hot: float, prices: tuple[float, float, float]
+) -> bool:
+    return bool(shift_process(fleet, state, p, to, hot, prices[0], prices[1], prices[2]))
+
+
+@compiled
+def swap(fleet: TwineArrays, state: TwineState, p: int, q: int, hot: float, prices: tuple[float, float, float]) -> bool:
+    return bool(swap_processes(fleet, state, p, q, hot, prices[0], prices[1], prices[2]))
+
+
+@compiled
+def eject(
+    fleet: TwineArrays, state: TwineState, p: int, q: int, to: int, hot: float, prices: tuple[float, float, float]
+) -> bool:
+    return bool(ejection_move(fleet, state, p, q, to, hot, prices[0], prices[1], prices[2]))
+
+
 @pytest.mark.parametrize("name", ["shift", "swap", "eject"])
 @pytest.mark.parametrize("seed", range(3))
 def test_what_is_made_is_counted_and_what_is_refused_changes_nothing(name: str, seed: int) -> None:
@@ -86,11 +106,11 @@ def test_what_is_made_is_counted_and_what_is_refused_changes_nothing(name: str, 
         if name != "shift" and machine[p] == machine[q]:
             continue
         if name == "shift":
-            done = shift_process(fleet, state, p, int(rng.choice(others)), hot, *PRICES)
+            done = shift(fleet, state, p, int(rng.choice(others)), hot, PRICES)
         elif name == "swap":
-            done = swap_processes(fleet, state, p, q, hot, *PRICES)
+            done = swap(fleet, state, p, q, hot, PRICES)
         else:
-            done = ejection_move(fleet, state, p, q, int(rng.choice(others)), hot, *PRICES)
+            done = eject(fleet, state, p, q, int(rng.choice(others)), hot, PRICES)
         moved = np.flatnonzero(state.machine != machine)
         if done:
             made += 1
@@ -155,9 +175,9 @@ def test_no_change_puts_a_process_where_it_never_fits() -> None:
         machines=replace(problem.machines, capacity=np.array([[40], [15], [40]]), safety=np.array([[0], [15], [0]])),
     )
     fleet, state = begun(problem, 0)
-    assert not shift_process(fleet, state, 0, 1, 1e9, *PRICES)
-    assert not ejection_move(fleet, state, 1, 0, 1, 1e9, *PRICES)
-    assert shift_process(fleet, state, 1, 1, 1e9, *PRICES)
-    assert not swap_processes(fleet, state, 0, 1, 1e9, *PRICES)
+    assert not shift(fleet, state, 0, 1, 1e9, PRICES)
+    assert not eject(fleet, state, 1, 0, 1, 1e9, PRICES)
+    assert shift(fleet, state, 1, 1, 1e9, PRICES)
+    assert not swap(fleet, state, 0, 1, 1e9, PRICES)
     assert state.machine.tolist() == [0, 1]
     assert_counted(problem, fleet, state)

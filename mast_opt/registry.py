@@ -26,7 +26,8 @@ KindName: TypeAlias = (
 SolverName: TypeAlias = (
     Literal[
         "highs", "cpsat", "scip", "cbc", "gurobi", "xpress", "copt", "cplex",
-        "tetris", "exhaustive", "exhaustive+repair", "federated", "best-fit", "least-loaded", "random", "ras", "twine",
+        "tetris", "exhaustive", "exhaustive+repair", "federated", "best-fit", "least-loaded", "random",
+        "fgd", "gpu-packing", "dot-product", "reserve-and-pack", "ras", "twine",
     ]
     | str
 )  # fmt: skip

@@ -67,6 +67,10 @@ _SOLVERS = {
     "random": _solver("baselines", "random", BY_RULE),
     "least-loaded": _solver("baselines", "least_loaded", BY_RULE),
     "best-fit": _solver("baselines", "best_fit", BY_RULE),
+    "fgd": _solver("published_policies", "fgd", BY_RULE),
+    "gpu-packing": _solver("published_policies", "gpu_packing", BY_RULE),
+    "dot-product": _solver("published_policies", "dot_product_policy", BY_RULE),
+    "reserve-and-pack": _solver("published_policies", "reserve_and_pack", BY_RULE),
 }
 
 

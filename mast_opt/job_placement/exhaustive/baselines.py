@@ -39,7 +39,7 @@ def federated(problem: JobPlacement, tools: SearchContext, start: Plan | None) -
         cluster = batch.layout.group_cluster == batch.layout.group_cluster[chosen]
         return best_bid(batch.state, job, cluster, TIGHT)
 
-    return _in_queue_order(problem, tools, bind)
+    return in_queue_order(problem, tools, bind)
 
 
 def random(problem: JobPlacement, tools: SearchContext, start: Plan | None) -> SearchResult[Plan]:
@@ -47,9 +47,9 @@ def random(problem: JobPlacement, tools: SearchContext, start: Plan | None) -> S
 
     def draw(batch: BatchState, j: int, job: Request) -> BestBid | None:
         groups = tools.rng.permutation(groups_in_order(batch.state, job, batch.all_groups))
-        return _first_that_fits(batch, job, groups, FIRST)
+        return first_that_fits(batch, job, groups, FIRST)
 
-    return _in_queue_order(problem, tools, draw)
+    return in_queue_order(problem, tools, draw)
 
 
 def least_loaded(problem: JobPlacement, tools: SearchContext, start: Plan | None) -> SearchResult[Plan]:
@@ -58,9 +58,9 @@ def least_loaded(problem: JobPlacement, tools: SearchContext, start: Plan | None
     def emptiest(batch: BatchState, j: int, job: Request) -> BestBid | None:
         groups = groups_in_order(batch.state, job, batch.all_groups)
         share = batch.state.total[T_FREE, job.tier, groups] / np.maximum(_supply(batch)[groups], 1)
-        return _first_that_fits(batch, job, groups[np.argsort(-share, kind="stable")], LOOSE)
+        return first_that_fits(batch, job, groups[np.argsort(-share, kind="stable")], LOOSE)
 
-    return _in_queue_order(problem, tools, emptiest)
+    return in_queue_order(problem, tools, emptiest)
 
 
 def best_fit(problem: JobPlacement, tools: SearchContext, start: Plan | None) -> SearchResult[Plan]:
@@ -69,9 +69,9 @@ def best_fit(problem: JobPlacement, tools: SearchContext, start: Plan | None) ->
     def fullest(batch: BatchState, j: int, job: Request) -> BestBid | None:
         groups = groups_in_order(batch.state, job, batch.all_groups)
         free = batch.state.total[T_FREE, job.tier, groups]
-        return _first_that_fits(batch, job, groups[np.argsort(free, kind="stable")], TIGHT)
+        return first_that_fits(batch, job, groups[np.argsort(free, kind="stable")], TIGHT)
 
-    return _in_queue_order(problem, tools, fullest)
+    return in_queue_order(problem, tools, fullest)
 
 
 def _supply(batch: BatchState) -> Ints:
@@ -81,7 +81,7 @@ def _supply(batch: BatchState) -> Ints:
     return supply
 
 
-def _first_that_fits(batch: BatchState, job: Request, groups: Iterable[int], style: int) -> BestBid | None:
+def first_that_fits(batch: BatchState, job: Request, groups: Iterable[int], style: int) -> BestBid | None:
     """The first group in which the job fits; if there is none, the first in which it does with victims."""
     order = [int(g) for g in groups]
     for g in order:
@@ -99,7 +99,8 @@ def _first_that_fits(batch: BatchState, job: Request, groups: Iterable[int], sty
     return None
 
 
-def _in_queue_order(problem: JobPlacement, tools: SearchContext, how: Place) -> SearchResult[Plan]:
+def in_queue_order(problem: JobPlacement, tools: SearchContext, how: Place) -> SearchResult[Plan]:
+    """The plan of a policy that is asked for one job after another."""
     batch = batch_state_of(problem)
     admit_in_order(batch, problem.order, tools.watch, how, remember=False)
     message = f"{len(batch.placed)} of {len(problem.jobs)} jobs placed"

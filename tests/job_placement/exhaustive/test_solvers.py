@@ -281,7 +281,16 @@ def test_names_do_not_matter_to_the_optimum() -> None:
 
 
 def test_the_kind_lists_what_there_is() -> None:
-    baselines = ("federated", "random", "least-loaded", "best-fit")
+    baselines = (
+        "federated",
+        "random",
+        "least-loaded",
+        "best-fit",
+        "fgd",
+        "gpu-packing",
+        "dot-product",
+        "reserve-and-pack",
+    )
     assert ("exhaustive", "exhaustive+repair", *baselines) == OURS
     assert KIND.solvers.constructive == {"exhaustive", *baselines}
     assert tuple(KIND.formulation.formulations) == ("base", "strong")

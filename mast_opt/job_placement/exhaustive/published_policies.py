@@ -1,0 +1,156 @@
+"""Published policies of job placement to compare with: ``fgd``, ``gpu-packing``, ``dot-product``, ``reserve-and-pack``.
+
+They take the jobs in the same queue order as ``exhaustive``, one after another, and choose a server for a whole job by
+a score (``published_scores``); of equal ones the first of the table. The papers place single tasks: a job that no
+server holds by itself goes to the first group that holds it, and one that fits nowhere may stop running jobs there, by
+the same rule as in ``best-fit``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from mast_opt.job_placement.engine.best_bid import NOBODY, BestBid
+from mast_opt.job_placement.engine.feasibility import Request
+from mast_opt.job_placement.engine.free_capacity_search import groups_in_order
+from mast_opt.job_placement.engine.least_loss_search import on_one_server
+from mast_opt.job_placement.engine.server_selection import TIGHT
+from mast_opt.job_placement.engine.state import A_CPU, A_MEMORY, S_BLOCKED, S_DEVICES, S_GROUP
+from mast_opt.job_placement.exhaustive.baselines import first_that_fits, in_queue_order
+from mast_opt.job_placement.exhaustive.batch import Place
+from mast_opt.job_placement.exhaustive.batch_state import BatchState
+from mast_opt.job_placement.exhaustive.published_scores import (
+    Floats,
+    FreeServers,
+    TaskClasses,
+    dot_product,
+)
+from mast_opt.job_placement.exhaustive.published_scores import (
+    fgd as fgd_score,
+)
+from mast_opt.job_placement.exhaustive.published_scores import (
+    gpu_packing as gpu_packing_score,
+)
+from mast_opt.job_placement.plan import Plan
+from mast_opt.job_placement.problem import JobPlacement
+from mast_opt.job_placement.units import CPU, GPU, SERVER, WHOLE, Bools, Ints
+from mast_opt.search.interface import SearchContext, SearchResult
+
+Score = Callable[[BatchState, Request, Ints, Ints, Ints], Floats | Ints]
+"""[·] of servers that hold the whole job: batch, job, positions [·], free milli-GPUs of each GPU [·, D], milli-GPUs of
+a task [·]."""
+
+
+def fgd(problem: JobPlacement, tools: SearchContext, start: Plan | None) -> SearchResult[Plan]:
+    """The server on which expected fragmentation grows least (Weng et al., ATC 2023); typical are the pending jobs."""
+    classes = _classes(problem)
+
+    def score(batch: BatchState, job: Request, at: Ints, device: Ints, mgpu: Ints) -> Ints:
+        kind = batch.layout.group_type[batch.layout.group[at]]
+        cpu = batch.state.room[A_CPU, job.tier, at]
+        after = _after(device, mgpu, job.tasks)
+        return fgd_score(FreeServers(device, cpu, kind), FreeServers(after, cpu - job.cpu * job.tasks, kind), classes)
+
+    return in_queue_order(problem, tools, _by(score))
+
+
+def gpu_packing(problem: JobPlacement, tools: SearchContext, start: Plan | None) -> SearchResult[Plan]:
+    """Shared GPUs first, then free GPUs of servers in use, then free servers."""
+
+    def score(batch: BatchState, job: Request, at: Ints, device: Ints, mgpu: Ints) -> Ints:
+        exists = np.arange(device.shape[1]) < batch.state.server[S_DEVICES, at][:, None]
+        gpus = np.maximum(mgpu // WHOLE, mgpu > 0) * job.tasks
+        scores = np.zeros(len(at), np.int64)
+        for each, count in {(int(m), int(n)) for m, n in zip(mgpu, gpus)}:
+            rows = (mgpu == each) & (gpus == count)
+            if each:
+                scores[rows] = gpu_packing_score(device[rows], exists[rows], min(each, WHOLE), count)
+        return scores
+
+    return in_queue_order(problem, tools, _by(score))
+
+
+def dot_product_policy(problem: JobPlacement, tools: SearchContext, start: Plan | None) -> SearchResult[Plan]:
+    """The server with the smallest dot product of what the job needs and what is free, as shares of the server."""
+
+    def score(batch: BatchState, job: Request, at: Ints, device: Ints, mgpu: Ints) -> Floats:
+        supply = problem.servers.supply[batch.layout.server[at]][:, [CPU, GPU]]
+        free = np.stack([batch.state.room[A_CPU, job.tier, at], device.sum(axis=1)], axis=1)
+        need = np.stack([np.full(len(at), job.cpu), mgpu], axis=1) * job.tasks
+        return -dot_product(need.astype(np.float64), free.astype(np.float64), supply.astype(np.float64))
+
+    return in_queue_order(problem, tools, _by(score))
+
+
+def reserve_and_pack(problem: JobPlacement, tools: SearchContext, start: Plan | None) -> SearchResult[Plan]:
+    """Ordered plans of GPU types (Weng et al., NSDI 2022): a job of several GPUs tries the types with the most GPUs in
+    a server first, one of at most a GPU the others, and is packed onto the server with the fewest free GPUs."""
+    size = np.zeros(len(problem.gpu_types), np.int64)
+    np.maximum.at(size, problem.servers.gpu_type, problem.servers.supply[:, GPU])
+    rank = np.argsort(np.argsort(size, kind="stable"), kind="stable")
+
+    def score(batch: BatchState, job: Request, at: Ints, device: Ints, mgpu: Ints) -> Ints:
+        kind = rank[batch.layout.group_type[batch.layout.group[at]]]
+        most = (problem.servers.supply[:, GPU].max(initial=0) + 1) * len(rank)
+        order = np.where(mgpu * job.tasks > WHOLE, kind, -kind)
+        scores: Ints = order * most - device.sum(axis=1)
+        return scores
+
+    return in_queue_order(problem, tools, _by(score))
+
+
+def _by(score: Score) -> Place:
+    """The server with the highest score."""
+
+    def place(batch: BatchState, j: int, job: Request) -> BestBid | None:
+        groups = groups_in_order(batch.state, job, batch.all_groups)
+        at = np.flatnonzero(np.isin(batch.state.server[S_GROUP], groups))
+        mgpu = job.mgpu[batch.layout.group_type[batch.layout.group[at]]]
+        device = batch.state.slack_device[at, :, : job.tier + 1].min(axis=2).astype(np.int64)
+        holds = _holds(batch, job, at, device, mgpu)
+        at, device, mgpu = at[holds], device[holds], mgpu[holds]
+        if not len(at):
+            return first_that_fits(batch, job, groups, TIGHT)
+        scores = score(batch, job, at, device, mgpu)
+        best = int(np.lexsort((batch.layout.server[at], -scores))[0])
+        placed = on_one_server(batch.state, int(at[best]), int(mgpu[best]), job)
+        return BestBid(int(batch.layout.group[at[best]]), SERVER, placed, NOBODY, None, True)
+
+    return place
+
+
+def _holds(batch: BatchState, job: Request, at: Ints, device: Ints, mgpu: Ints) -> Bools:
+    """[·] whether a server holds the whole job."""
+    state, each = batch.state, np.maximum(np.minimum(mgpu, WHOLE), 1)[:, None]
+    tasks = np.where(
+        mgpu >= WHOLE, (device == WHOLE).sum(axis=1) // np.maximum(mgpu // WHOLE, 1), (device // each).sum(axis=1)
+    )
+    fits: Bools = (state.server[S_BLOCKED, at] == 0) & ((mgpu == 0) | (tasks >= job.tasks))
+    fits &= state.room[A_CPU, job.tier, at] >= job.cpu * job.tasks
+    fits &= state.room[A_MEMORY, job.tier, at] >= job.memory * job.tasks
+    return fits
+
+
+def _after(device: Ints, mgpu: Ints, tasks: int) -> Ints:
+    """[·, D] free milli-GPUs once the tasks have theirs: whole GPUs, or the fullest GPU that holds a fraction."""
+    left, rows = device.copy(), np.arange(len(device))
+    fraction = (mgpu > 0) & (mgpu < WHOLE)
+    for _ in range(tasks):
+        fullest = np.where(left >= mgpu[:, None], left, WHOLE + 1).argmin(axis=1)
+        left[rows[fraction], fullest[fraction]] -= mgpu[fraction]
+    whole = (left == WHOLE) & (np.cumsum(left == WHOLE, axis=1) <= (mgpu // WHOLE * tasks)[:, None])
+    left[whole & ~fraction[:, None]] = 0
+    return left
+
+
+def _classes(problem: JobPlacement) -> TaskClasses:
+    """The pending jobs as classes of tasks, equal ones added up."""
+    p = problem
+    most = p.need_mgpu.max(axis=1)
+    table = np.column_stack(
+        [np.minimum(most, WHOLE), np.maximum(most // WHOLE, most > 0), p.jobs.cpu_mcores, p.accepts]
+    )
+    rows, count = np.unique(table, axis=0, return_counts=True)
+    return TaskClasses(rows[:, 0], rows[:, 1], rows[:, 2], rows[:, 3:] == 1, count / max(count.sum(), 1))

@@ -1,0 +1,100 @@
+"""Published scores against values of the authors' own tests."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from mast_opt import solve
+from mast_opt.job_placement.entities import Clusters, Racks, Servers
+from mast_opt.job_placement.exhaustive.published_scores import (
+    FreeServers,
+    TaskClasses,
+    dot_product,
+    fgd,
+    fragmentation,
+    gpu_packing,
+)
+from mast_opt.job_placement.generate.blank import GeneratedFleet, Pending, Running, assemble
+from tests.narrowing import some
+
+NODE = [200, 1000, 1000, 500]
+
+
+def free(device: list[int], cpu: int) -> FreeServers:
+    return FreeServers(np.array([device]), np.array([cpu]), np.zeros(1, np.int64))
+
+
+def one_class(mgpu: int, gpus: int, cpu: int, share: float) -> TaskClasses:
+    accepts = np.ones((1, 1), np.bool_)
+    return TaskClasses(np.array([mgpu]), np.array([gpus]), np.array([cpu]), accepts, np.array([share]))
+
+
+@pytest.mark.parametrize(
+    ("device", "cpu", "task", "wasted"),
+    [
+        (NODE, 1000, (465, 1, 6000, 0.0933), 251.91),
+        (NODE, 8000, (465, 1, 6000, 0.0933), 18.66),
+        (NODE, 1000, (1000, 1, 1001, 0.9506), 2566.62),
+        ([1000] * 4, 1000, (1000, 1, 1001, 0.9506), 3802.40),
+        ([1000] * 8, 1000, (1000, 1, 1001, 0.9506), 7604.80),
+        (NODE, 8000, (200, 2, 0, 1.0), 0.0),
+    ],
+)
+def test_fragmentation_of_fgd(device: list[int], cpu: int, task: tuple[int, int, int, float], wasted: float) -> None:
+    assert fragmentation(free(device, cpu), one_class(*task)) == pytest.approx([wasted])
+
+
+@pytest.mark.parametrize(
+    ("device", "mgpu", "gpus", "score"),
+    [(NODE, 1000, 2, 48), ([1000] * 4, 1000, 2, 29), ([1000] * 8, 1000, 2, 25), (NODE, 200, 2, 93)],
+)
+def test_gpu_packing(device: list[int], mgpu: int, gpus: int, score: int) -> None:
+    table = np.array([device])
+    assert gpu_packing(table, np.ones_like(table, np.bool_), mgpu, gpus).tolist() == [score]
+
+
+def test_dot_product_of_shares() -> None:
+    need, left, capacity = np.array([1000.0, 1150]), np.array([[500.0, 500]]), np.array([[2000.0, 4000]])
+    assert dot_product(need, left, capacity) == pytest.approx([0.1609375])
+
+
+def test_fgd_prefers_what_fragments_less_in_whole_percent() -> None:
+    classes = one_class(1000, 1, 0, 1.0)
+    spoils, uses = (
+        fgd(free(NODE, 9), free(then, 9), classes) for then in ([200, 500, 1000, 500], [200, 1000, 1000, 0])
+    )
+    assert (spoils.tolist(), uses.tolist()) == ([37], [62])
+    assert fgd(free(NODE, 9), free(NODE, 9), classes).tolist() == [50]
+
+
+def test_reserve_and_pack_leaves_the_large_server_to_the_large_task() -> None:
+    """PAI: one server of eight V100, one of four T4; six halves of a GPU, then a task of eight V100."""
+    fleet = GeneratedFleet(
+        regions=("r",),
+        gpu_types=("v100", "t4"),
+        clusters=Clusters(("c",), region=np.zeros(1, np.int64)),
+        racks=Racks(("b",), cluster=np.zeros(1, np.int64)),
+        servers=Servers(
+            ("large", "small"),
+            rack=np.zeros(2, np.int64),
+            gpu_type=np.arange(2),
+            supply=np.array([[8000, 99, 99], [4000, 99, 99]]),
+        ),
+    )
+    waiting = Pending(
+        tier=np.zeros(7, np.int64),
+        tasks=np.ones(7, np.int64),
+        mgpu=np.array([500] * 6 + [8000]),
+        mcores=np.zeros(7, np.int64),
+        mib=np.zeros(7, np.int64),
+        value_milli=np.full(7, 1000),
+        options=(np.repeat(np.arange(7), 2), np.tile(np.arange(2), 7)),
+    )
+    problem = assemble("pai", fleet, Running(), waiting)
+    placed = {}
+    for solver in ("reserve-and-pack", "least-loaded", "fgd", "gpu-packing", "dot-product"):
+        plan = some(solve(problem, solver).plan)
+        placed[solver] = len(np.unique(plan.job))
+    assert (placed["reserve-and-pack"], placed["least-loaded"]) == (7, 6)
+    assert placed["fgd"] == 7

@@ -16,7 +16,7 @@ from mast_opt.core.errors import BackendError, BackendUnavailable, MastOptError,
 
 GROUP = "mast_opt.backends"
 
-_BUILT_IN = {
+BUILT_IN = {
     "highs": "mast_opt.backends.highs:Highs",
     "cpsat": "mast_opt.backends.cpsat:CpSat",
     "scip": "mast_opt.backends.scip:Scip",
@@ -26,6 +26,7 @@ _BUILT_IN = {
     "copt": "mast_opt.backends.copt:Copt",
     "cplex": "mast_opt.backends.cplex:Cplex",
 }
+"""Name → module and class of each backend of ours, in the order in which they are listed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +44,7 @@ class Description:
 
 def names() -> tuple[str, ...]:
     """Every backend by name, installed or not: ours first, then those of other packages."""
-    return (*_BUILT_IN, *_others())
+    return (*BUILT_IN, *_others())
 
 
 def get(name: str) -> Backend:
@@ -53,8 +54,8 @@ def get(name: str) -> Backend:
         UsageError: there is no such backend; lists those that there are.
         BackendUnavailable: it is another package's, and that cannot be loaded.
     """
-    if name in _BUILT_IN:
-        module, _, attribute = _BUILT_IN[name].partition(":")
+    if name in BUILT_IN:
+        module, _, attribute = BUILT_IN[name].partition(":")
         backend: Backend = getattr(importlib.import_module(module), attribute)()
         return backend
     others = _others()
@@ -88,15 +89,15 @@ def _description(name: str) -> Description:
         package = backend.package
         return Description(name, package, backend.version(), None)
     except BackendError as error:
-        if name in _BUILT_IN and not isinstance(error, BackendUnavailable):
+        if name in BUILT_IN and not isinstance(error, BackendUnavailable):
             raise
         return Description(name, package, None, str(error))
     except MastOptError as error:
-        if name in _BUILT_IN:
+        if name in BUILT_IN:
             raise
         return Description(name, package, None, one_line(error))
 
 
 def _others() -> dict[str, EntryPoint]:
     found = entry_points(group=GROUP)
-    return {point.name: point for point in sorted(found, key=lambda point: point.name) if point.name not in _BUILT_IN}
+    return {point.name: point for point in sorted(found, key=lambda point: point.name) if point.name not in BUILT_IN}

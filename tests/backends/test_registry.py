@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import tomllib
 from importlib.metadata import EntryPoint
 from pathlib import Path
 
@@ -21,8 +22,13 @@ from mast_opt.mip import Mip
 from tests.backends.programs import program
 from tests.platforms import needs
 
-LIBRARIES = ["highspy", "ortools", "pulp", "pyscipopt", "gurobipy", "xpress", "coptpy", "cplex"]
-OWN = ("highs", "cpsat", "scip", "cbc", "gurobi", "xpress", "copt", "cplex")
+CONTRACTS = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["tool"]["importlinter"][
+    "contracts"
+]
+LIBRARIES: list[str] = next(
+    contract["forbidden_modules"] for contract in CONTRACTS if contract["name"].startswith("solver libraries")
+)
+OWN = tuple(backends.BUILT_IN)
 
 pytest_plugins = ["pytester"]
 

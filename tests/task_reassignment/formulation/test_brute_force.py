@@ -15,7 +15,7 @@ from mast_opt.task_reassignment import TaskReassignment
 from mast_opt.task_reassignment.formulation.formulation import base
 from mast_opt.task_reassignment.generate import challenge, containers
 from mast_opt.task_reassignment.verification.verifier import verify
-from tests.task_reassignment.hand import hand, plan
+from tests.task_reassignment.hand import every_term, hand, plan
 
 RELATIVE = 1e-9
 
@@ -55,7 +55,8 @@ def test_the_instance_made_by_hand(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_generated_instances_with_every_rule(seed: int) -> None:
-    agree(challenge(np.random.default_rng(seed), processes=6, machines=3, resources=3))
+    problem = challenge(np.random.default_rng(seed), processes=6, machines=3, resources=3)
+    agree(problem if seed % 2 else every_term(problem))
 
 
 @pytest.mark.parametrize("seed", range(2))

@@ -1,0 +1,26 @@
+"""The names that editors complete are those that there are."""
+
+from __future__ import annotations
+
+from typing import Any, get_args
+
+import pytest
+
+from mast_opt import backends, registry
+
+KINDS = [registry.kind_named(name) for name in registry.kind_names()]
+
+
+@pytest.mark.parametrize(
+    ("alias", "there"),
+    [
+        (registry.KindName, set(registry.kind_names())),
+        (registry.TermName, {term for kind in KINDS for term in kind.terms}),
+        (registry.SolverName, {*backends.BUILT_IN, *(name for kind in KINDS for name in kind.solvers.heuristics)}),
+    ],
+    ids=("kinds", "terms", "solvers"),
+)
+def test_every_name_is_completed_and_no_other(alias: Any, there: set[str]) -> None:
+    literal, text = get_args(alias)
+    assert text is str
+    assert set(get_args(literal)) == there

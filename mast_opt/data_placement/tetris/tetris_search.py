@@ -88,7 +88,7 @@ class TetrisSearch:
         first_cost = cost(self.a, first)
         mean = max(first_cost - forbidden(self.a, first) - self._earlier_cost(first), 1e-12) / max(workloads, 1)
         cooling = Cooling(mean, self.strategy.hot, params.cooling)
-        slices = KernelRuns(self.a, refuse, len(self.random), params.operators)
+        slices = KernelRuns(self.a, refuse, len(self.random), params.operators, small=multistart)
         self.method: MultistartAnnealing | ParallelAnnealing | GibbsSweeps
         if multistart:
             plans = [SearchPlan(first.copy()._replace(random=random), first_cost) for random in self.random]

@@ -13,9 +13,12 @@ from mast_opt.data_placement.tetris.instance_arrays import TetrisArrays
 from mast_opt.data_placement.tetris.operators.workspace import Workspace, workspace_for
 
 
-def proposals_of(params: OperatorParams, compound: bool, guided: bool = False) -> Proposals:
-    """What the kernel tries: with compound moves or without, guided or not. A share of 0 switches an operator off."""
-    closures = (params.compound_move, params.compound_swap) if compound else (0.0, 0.0)
+def proposals_of(params: OperatorParams, compound: bool, guided: bool = False, swaps: bool = True) -> Proposals:
+    """What the kernel tries: with compound moves or without, with their swaps or without, guided or not.
+
+    A share of 0 switches an operator off.
+    """
+    closures = (params.compound_move, params.compound_swap if swaps else 0.0) if compound else (0.0, 0.0)
     amounts = np.cumsum([params.move, params.guided_twins if guided else params.twins, params.swap, *closures])
     return Proposals(
         np.asarray(amounts / amounts[-1], np.float64),
@@ -37,13 +40,17 @@ class KernelRuns:
 
     Args:
         refuse: may work be left out?
+        small: is the instance small enough for multistart annealing? Datasets move with their closures then, even where
+            remote reads are allowed.
     """
 
-    def __init__(self, a: TetrisArrays, refuse: bool, threads: int, params: OperatorParams) -> None:
+    def __init__(
+        self, a: TetrisArrays, refuse: bool, threads: int, params: OperatorParams, small: bool = False
+    ) -> None:
         self.refuse, self.params = refuse, params
         self._scratch: list[Workspace] = [annealing_workspace(a, params) for _ in range(threads)]
         self._reads_have_a_price = a.remote_reads and a.remote_price > 0
-        self.mix = proposals_of(params, compound=not a.remote_reads)
+        self.mix = proposals_of(params, compound=small or not a.remote_reads, swaps=not a.remote_reads)
 
     def guide(self) -> None:
         """From now on, propose changes where the data is, unless remote reads cost nothing or are forbidden."""

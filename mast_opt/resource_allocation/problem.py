@@ -85,6 +85,8 @@ class ResourceAllocation(GroupedProblem["Plan"]):
             check.wrong("jobs.steps", self.jobs.steps <= 0, f"{ABOVE_0}: {policy} needs the work that is left")
         if policy == RATE_PER_COST:
             check.wrong("configurations.cost", self.configurations.cost <= 0, f"{ABOVE_0}: {policy} divides by it")
+        if policy == HIERARCHICAL and self.whole:
+            check.fault("whole", f"fractional shares: {policy} fills by parts", "True")
         if policy == HIERARCHICAL:
             check.wrong("jobs.group", self.jobs.group >= len(self.groups), f"a group for each job: {policy} needs it")
 

@@ -17,13 +17,14 @@ from mast_opt.resource_allocation.methods.finish_time import finish_time
 from mast_opt.resource_allocation.methods.incumbent import Incumbent
 from mast_opt.resource_allocation.methods.levels import leximin, one_level
 from mast_opt.resource_allocation.methods.solves import Solves, Stopped
-from mast_opt.resource_allocation.methods.whole import whole
+from mast_opt.resource_allocation.methods.whole import raise_levels, whole
 from mast_opt.resource_allocation.plan import Plan
 from mast_opt.resource_allocation.policies import (
     COST,
     FINISH_TIME,
     HARMONIC,
     MAKESPAN,
+    MAX_MIN,
     NASH,
     PARTIAL_ALLOCATION,
     TOTAL_RATE,
@@ -92,6 +93,8 @@ def _allocation(problem: ResourceAllocation, tools: SearchContext, start: Plan |
         if problem.whole:
             solved = whole(problem, solves, incumbent, start)
             limit, words = solved.limit, solved.message
+            if problem.objective.policy == MAX_MIN and limit is None:
+                words = raise_levels(problem, solves, incumbent) or words
         else:
             words = _fractional(problem, columns, incumbent)
     except Stopped as stopped:

@@ -8,10 +8,13 @@ from mast_opt.kind.problem_data import Floats
 from mast_opt.resource_allocation.formulation.formulation import LINEAR, gains, slopes
 from mast_opt.resource_allocation.formulation.program import AllocationProgram
 from mast_opt.resource_allocation.methods.incumbent import Incumbent
-from mast_opt.resource_allocation.methods.solves import Solved, Solves
+from mast_opt.resource_allocation.methods.solves import Solved, Solves, Stopped
 from mast_opt.resource_allocation.plan import Plan
 from mast_opt.resource_allocation.policies import COST, FINISH_TIME, HARMONIC, MAKESPAN, NASH
 from mast_opt.resource_allocation.problem import ResourceAllocation
+
+SAME = 1e-12
+"""Relative difference up to which two levels are one."""
 
 
 def whole(problem: ResourceAllocation, solves: Solves, incumbent: Incumbent, start: Plan | None) -> Solved:
@@ -39,6 +42,41 @@ def whole(problem: ResourceAllocation, solves: Solves, incumbent: Incumbent, sta
     if solved.bound is not None:
         incumbent.claim(-solved.bound if maximise else solved.bound)
     return solved
+
+
+def raise_levels(problem: ResourceAllocation, solves: Solves, incumbent: Incumbent) -> str:
+    """Make the incumbent of ``max-min`` leximin; returns what stopped it, or nothing.
+
+    A choice is leximin where the number of jobs up to a level is the smallest possible, for every level in ascending
+    order, which is linear in the shares. The levels are those of the incumbent, the next higher one after each program.
+    """
+    members, width = problem.members, len(problem.configurations)
+    normal = members.rate / problem.normal_rate[members.job]
+    levels: list[float] = []
+    least: list[int] = []
+    """Jobs that have each level, or a higher one."""
+    while incumbent.plan is not None:
+        reached = incumbent.plan.rate / problem.normal_rate
+        higher = reached[reached > levels[-1] * (1 + SAME)] if levels else reached
+        if not len(higher):
+            break
+        levels.append(float(higher.min()))
+        least.append(len(higher))
+        program = AllocationProgram(problem)
+        rows = program.m.rows("at_least", [[str(at) for at in range(len(levels))]], lower=np.array(least, np.float64))
+        level, row = np.nonzero(normal >= np.array(levels)[:, None] * (1 - SAME))
+        rows.add(level, program.share[members.configuration[row]])
+        over = normal > levels[-1] * (1 + SAME)
+        program.linear(np.bincount(members.configuration[over], minlength=width).astype(np.float64))
+        mip = program.build(maximise=True)
+        try:
+            solved = solves(mip, start=incumbent.plan.share)
+        except Stopped as stopped:
+            return f"stopped at a later level: {stopped}"
+        if solved.limit is not None:
+            return f"stopped at a later level: {solved.message}"
+        incumbent.settle(incumbent.offer(solved.x[:width]))
+    return ""
 
 
 def _worth(problem: ResourceAllocation) -> Floats:

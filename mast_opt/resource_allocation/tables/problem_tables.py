@@ -21,6 +21,8 @@ _JOB_REALS = ("weight", "min_rate", "fair_rate", "steps", "elapsed_s", "fair_ela
 def problem_from_tables(header: Header, tables: Tables) -> ResourceAllocation:
     """The problem that the tables state. Raises InstanceError for what only the whole can show."""
     faults = [*policy_faults(header.objective, POLICIES), *_faults(header.objective.policy, tables)]
+    if header.objective.policy == HIERARCHICAL and header.rules["shares"] == WHOLE:
+        faults.append(Fault("instance.toml: rules.shares", f"{FRACTIONAL}: {HIERARCHICAL} fills by parts", value=WHOLE))
     if faults:
         raise InstanceError(faults)
     axes, get = tables.axes, tables.get

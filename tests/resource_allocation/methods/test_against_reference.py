@@ -44,6 +44,23 @@ def test_whole_shares_are_the_best_of_all_choices(seed: int, policy: str) -> Non
     assert solution.certificate is None
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_whole_shares_are_leximin(seed: int) -> None:
+    problem = small(seed, "max-min", whole=True, jobs=4)
+    free = replace(problem.jobs, min_rate=np.zeros(4), required=np.zeros(4, np.bool_))
+    problem = replace(
+        problem,
+        jobs=free,
+        groups=replace(problem.groups, min_rate=np.zeros(2)),
+        resources=replace(problem.resources, amount=np.array([2.0, 1.0])),
+    )
+    dense, normal = Dense(problem), problem.jobs.weight * problem.jobs.fair_rate
+    best = max(sorted((dense.rate @ share / normal).tolist()) for share in every_choice(problem))
+    plan = mast_opt.solve(problem, gap=0).plan
+    assert plan is not None
+    assert sorted((plan.rate / normal).tolist()) == pytest.approx(best, rel=1e-9)
+
+
 @pytest.mark.parametrize("policy", ["total-rate", "rate-per-cost", "cost"])
 @pytest.mark.parametrize("seed", SEEDS)
 def test_linear_policies(seed: int, policy: str) -> None:

@@ -123,7 +123,7 @@ def test_a_start_of_whole_shares_is_offered_to_the_backend(counting: Counting) -
         counting.asked.clear()
         again = mast_opt.solve(problem, start=best.plan)
         assert again.objective == best.objective
-        (params,) = counting.asked
+        params = counting.asked[0]
         assert params.start is not None
         assert best.plan is not None
         np.testing.assert_array_equal(params.start[:6], best.plan.share)

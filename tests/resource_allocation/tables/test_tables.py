@@ -130,6 +130,16 @@ def test_bad_objectives_are_named(objective: dict[str, Any], words: str) -> None
         mast_opt.from_tables("resource-allocation", tables_of(gavel("max-min")), objective=objective)
 
 
+def test_water_filling_needs_fractional_shares() -> None:
+    problem = small(1, "hierarchical")
+    with pytest.raises(InstanceError, match=r"rules.shares: found 'whole'; expected fractional"):
+        mast_opt.from_tables(
+            "resource-allocation", tables_of(problem), rules={"shares": "whole"}, objective={"policy": "hierarchical"}
+        )
+    with pytest.raises(InstanceError, match="whole: found 'True'; expected fractional shares"):
+        replace(problem, whole=True)
+
+
 def test_rate_per_cost_needs_costs() -> None:
     tables = tables_of(gavel("max-min"))
     del tables["configurations"]["cost"]

@@ -44,8 +44,10 @@ SERVERS = [mast_opt.Server("s1", "eu", "c1", "r1", "A100", 8, 1000, 1000)]
 FLEETS = (
     *("place", "bids", "explain", "commit", "release", "set_at_risk", "fail", "cordon", "uncordon", "drain"),
     *("add_servers", "remove_server", "set_replicas", "restore", "shares"),
+    *("job", "jobs_on", "place_and_commit", "set_quota"),
 )
 KINDS = ("data-placement", "job-placement", "server-assignment", "task-reassignment")
+"""Those whose problems have heuristics of their own, which take parameters."""
 SMALL = {
     "data-placement": {"datasets": 4, "workloads": 4, "regions": 2},
     "job-placement": {"jobs": 3},
@@ -96,6 +98,9 @@ def good(folder: Path) -> dict[str, Callable[[], tuple[Any, dict[str, Any]]]]:
                 "servers": [],
                 "dataset": "d",
                 "regions": ["eu"],
+                "tenant": "t",
+                "mgpu": 1000,
+                "gpu_type": None,
                 "snapshot": live.snapshot(),
             }
             called = getattr(live, method)
@@ -170,10 +175,10 @@ PLAIN |= {"Reading", "SolverInfo", "SolveRun"}
 PLAIN |= {"Stage", "Event", "Order", "Verdict", "Violation", "Conflict", "Bid", "Refused", "Limit", "Status"}
 """What mast_opt makes and callers only read."""
 CONSTRUCTORS = {"DataPlacement", "JobPlacement", "ServerAssignment", "TaskReassignment"}
-CONSTRUCTORS |= {f"{name}Builder" for name in CONSTRUCTORS}
+CONSTRUCTORS |= {f"{name}Builder" for name in CONSTRUCTORS} | {"ResourceAllocation"}
 """See ``test_constructors`` and ``tests/builders``."""
-OTHERS = {"import_instance", "start"}
-"""Takes files of many sorts, see ``tests/importers``; takes the arguments of ``solve``."""
+OTHERS = {"import_instance", "start", "FillSampling"}
+"""Takes files of many sorts, see ``tests/importers``; takes the arguments of ``solve``; is checked by ``Fleet``."""
 PARAMS = sorted({cls.__name__ for name in KINDS for cls in kind_named(name).solvers.params.values()})
 """Classes of the parameters of solvers."""
 NAMES = [

@@ -38,4 +38,14 @@ class FillSampling(NamedTuple):
 
 
 DEFAULT_SAMPLING = FillSampling()
+SAMPLING_RANGES = {
+    "samples": (1, 4096),
+    "draws": (1, 4096),
+    "shapes": (1, 1 << 20),
+    "growth_percent": (101, 100_000),
+    "window": (1, 1 << 40),
+    "slots": (0, 62),
+    "memo": (1, 1 << 24),
+}
+"""Field of ``FillSampling`` → its least and greatest value."""
 DEFAULT_LIMITS = SearchLimits()

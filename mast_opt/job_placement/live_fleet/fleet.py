@@ -18,12 +18,12 @@ from uuid import uuid4
 
 import numpy as np
 
-from mast_opt.core.arguments import a, a_price, a_text, anything, checked, mapping_of, optional, refuse
+from mast_opt.core.arguments import a, a_price, a_text, a_whole, anything, checked, mapping_of, optional, refuse
 from mast_opt.core.errors import StaleBid, UsageError
 from mast_opt.job_placement.engine.arrival_mix import ArrivalMix
 from mast_opt.job_placement.engine.capacity_ledger import block, refresh_reclaim, settle
 from mast_opt.job_placement.engine.feasibility import Request
-from mast_opt.job_placement.engine.limits import DEFAULT_SAMPLING, FillSampling
+from mast_opt.job_placement.engine.limits import DEFAULT_SAMPLING, SAMPLING_RANGES, FillSampling
 from mast_opt.job_placement.engine.negative_cache import NegativeCache
 from mast_opt.job_placement.engine.priced_bid import place_priced
 from mast_opt.job_placement.engine.server_selection import LEAST_LOSS, TIGHT
@@ -104,8 +104,8 @@ class Fleet:
             sampling: how that value is estimated.
 
         Raises:
-            UsageError: servers that contradict one another, a quota that is no number of milli-GPUs, or another
-                placement.
+            UsageError: servers that contradict one another, a quota that is no number of milli-GPUs, another
+                placement, or a sampling with a number out of range.
         """
         for name, value in (("replicas", replicas), ("residency", residency), ("quotas", quotas)):
             optional(mapping_of(anything))(name, value)
@@ -119,7 +119,7 @@ class Fleet:
             },
         )
         price = None if remote_mb_price is None else amount("the fleet", "remote_mb_price", remote_mb_price)
-        mix = ArrivalMix(sampling) if _by_loss(placement) else None
+        mix = ArrivalMix(_sound(sampling)) if _by_loss(placement) else None
         books = FleetInventory(servers, tiers_in(tiers), replicas or {}, residency or {}, price, mix)
         books.expect(jobs_in(expected))
         self._begin(books, limits)
@@ -142,7 +142,7 @@ class Fleet:
             placement, sampling: as in the constructor.
         """
         fleet = cls.__new__(cls)
-        mix = mix_of(problem, sampling) if _by_loss(placement) else None
+        mix = mix_of(problem, _sound(sampling)) if _by_loss(placement) else None
         fleet._begin(books_of(problem, tiers_in(tiers), mix), quotas_of(problem))
         return fleet
 
@@ -480,8 +480,16 @@ class Fleet:
             raise UsageError(f"{what} only between rounds; this one has not ended")
 
 
+def _sound(sampling: FillSampling) -> FillSampling:
+    """The sampling, as it is. Raises UsageError for what is none, and for a number out of range."""
+    a(FillSampling)("sampling", sampling)
+    for name, (least, most) in SAMPLING_RANGES.items():
+        a_whole(least, most)(f"sampling.{name}", getattr(sampling, name))
+    return sampling
+
+
 def _by_loss(placement: str) -> bool:
     """Whether loss of value decides between servers. Raises UsageError for what is no placement."""
-    if placement not in PLACEMENTS:
+    if not isinstance(placement, str) or placement not in PLACEMENTS:
         raise refuse("placement", placement, "fragmentation or best-fit")
     return placement == PLACEMENTS[0]

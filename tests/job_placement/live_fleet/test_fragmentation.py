@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 
+import mast_opt
 from mast_opt.core.errors import UsageError
 from mast_opt.job_placement.engine.arrival_mix import ArrivalMix, shape_of
-from mast_opt.job_placement.engine.limits import FillSampling
+from mast_opt.job_placement.engine.limits import SAMPLING_RANGES, FillSampling
 from mast_opt.job_placement.live_fleet.fleet import Fleet
 from mast_opt.job_placement.live_fleet.types import Bid, Job, Refused, Server
 from tests.job_placement.fleets import bid_for
@@ -140,3 +143,26 @@ def test_another_placement_is_refused() -> None:
         Fleet([server("s", 1)], placement="worst-fit")
     with pytest.raises(UsageError, match="collection of Job"):
         Fleet([server("s", 1)], expected=3)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"samples": 0}, "sampling.samples is 0; expected a whole number from 1 to 4096"),
+        ({"slots": 63}, "sampling.slots is 63; expected a whole number from 0 to 62"),
+        ({"memo": 0}, "sampling.memo is 0"),
+        ({"growth_percent": 100}, "sampling.growth_percent is 100"),
+        ({"window": 2.5}, "sampling.window is 2.5"),
+    ],
+)
+def test_a_sampling_out_of_range_is_refused(changed: dict[str, Any], words: str) -> None:
+    servers = [mast_opt.Server("s1", "eu", "c1", "r1", "a100", 8, 1000, 1000)]
+    with pytest.raises(mast_opt.UsageError, match=re.escape(words)):
+        mast_opt.Fleet(servers, sampling=mast_opt.FillSampling()._replace(**changed))
+
+
+def test_every_field_of_a_sampling_has_a_range() -> None:
+    assert SAMPLING_RANGES.keys() == set(mast_opt.FillSampling._fields)
+    assert all(
+        least <= value <= most for value, (least, most) in zip(mast_opt.FillSampling(), SAMPLING_RANGES.values())
+    )

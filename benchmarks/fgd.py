@@ -59,7 +59,7 @@ def server_of(row: Row) -> mast_opt.Server:
         "region",
         "cluster",
         "rack",
-        row["model"] or "none",
+        row["model"] or "CPU",
         gpus=int(row["gpu"]),
         cpu_mcores=int(row["cpu_milli"]),
         memory_mib=int(row["memory_mib"]),

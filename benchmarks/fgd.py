@@ -5,7 +5,7 @@
 FOLDER has openb_node_list_all_node.csv and openb_pod_list_*.csv(.gz) of alibaba/clusterdata
 (cluster-trace-gpu-v2023). The pods of a list come in random order, then pods are drawn from it again until 130% of the
 GPUs have been asked for. One pod at a time; one that fits nowhere is refused for good. Prints the percentage of all
-GPUs that is allocated in the end, the mean over the seeds, for each placement of ``Fleet``, beside the published means
+GPUs that is allocated in the end, the mean over the seeds, for each placement of ``Fleet``, next to the published means
 of other policies. ``--csv`` keeps the curves.
 """
 

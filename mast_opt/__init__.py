@@ -75,6 +75,7 @@ if TYPE_CHECKING:
     from mast_opt.registry import generate
     from mast_opt.report.html import write_report
     from mast_opt.resource_allocation import ResourceAllocation
+    from mast_opt.resource_allocation.methods.params import AllocationParams
     from mast_opt.server_assignment import ServerAssignment
     from mast_opt.server_assignment.ras.params import RasParams
     from mast_opt.solving import (
@@ -96,6 +97,7 @@ if TYPE_CHECKING:
     from mast_opt.task_reassignment.twine.params import TwineParams
 
 __all__ = [
+    "AllocationParams",
     "BackendError",
     "BackendUnavailable",
     "Bid",
@@ -235,6 +237,7 @@ _HOMES = {
     "mast_opt.server_assignment": ("ServerAssignment",),
     "mast_opt.job_placement.engine.limits": ("FillSampling",),
     "mast_opt.job_placement.exhaustive.params": ("ExhaustiveParams", "ExhaustiveRepairParams"),
+    "mast_opt.resource_allocation.methods.params": ("AllocationParams",),
     "mast_opt.server_assignment.ras.params": ("RasParams",),
     "mast_opt.data_placement.tetris.params": ("TetrisParams",),
     "mast_opt.solving": (

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from mast_opt.core.sense import Sense
 from mast_opt.core.verdict import Verdict, Violation
 from mast_opt.kind.analysis_hooks import Alternative, Decisions
 from mast_opt.kind.header import Objective
@@ -26,8 +27,8 @@ class Option:
     """What would be done: "in west on A100, with copies of its data"."""
     place: str
     change: float | None
-    """Of the weighted objective, or of the term that ``decides``; above 0 is worse than the plan. None where no such
-    plan can be stated."""
+    """Of the weighted objective, or of the term that ``decides``; above 0 is worse where less is better. None where no
+    such plan can be stated."""
     terms: Mapping[str, float]
     """Change of each term that changes, unweighted."""
     forbidden: tuple[str, ...]
@@ -45,6 +46,8 @@ class Reasons:
     now: str
     """In words, verb included: "runs in east on A100"."""
     options: tuple[Option, ...]
+    sense: Sense = Sense.MIN
+    """Of the objective."""
 
     @property
     def sentence(self) -> str:
@@ -52,13 +55,14 @@ class Reasons:
         possible = [option for option in self.options if not option.forbidden]
         if not possible:
             return f"{self.name} {self.now}: limits forbid every alternative while all else stays."
-        best, change = possible[0], possible[0].change or 0.0
+        best, worse = possible[0], self.sense.minimised(possible[0].change or 0.0)
         of = "" if best.decides is None else f" in {best.decides}"
-        if change > 0:
-            return f"{self.name} {self.now}: the next best, {best.words}, costs {change:.4g} more{of}."
-        if change < 0:
-            return f"{self.name} {self.now}, but {best.words} would cost {-change:.4g} less{of}."
-        return f"{self.name} {self.now}: {best.words} would cost the same."
+        verb, more, less = ("cost", "more", "less") if self.sense is Sense.MIN else ("give", "less", "more")
+        if worse > 0:
+            return f"{self.name} {self.now}: the next best, {best.words}, {verb}s {worse:.4g} {more}{of}."
+        if worse < 0:
+            return f"{self.name} {self.now}, but {best.words} would {verb} {-worse:.4g} {less}{of}."
+        return f"{self.name} {self.now}: {best.words} would {verb} the same."
 
 
 def reasons(kind: Kind[Any, PlanT], choices: Decisions, problem: Problem[PlanT], plan: PlanT, position: int) -> Reasons:
@@ -71,7 +75,7 @@ def reasons(kind: Kind[Any, PlanT], choices: Decisions, problem: Problem[PlanT],
     ranked.sort(key=lambda one: (bool(one[1].forbidden), one[0]))
     name = choices.names(problem)[position]
     options = tuple(option for _, option in ranked)
-    return Reasons(name, f"{choices.verb} {choices.now(problem, plan, position)}", options)
+    return Reasons(name, f"{choices.verb} {choices.now(problem, plan, position)}", options, problem.sense)
 
 
 def _ranked(
@@ -90,13 +94,14 @@ def _ranked(
     }
     rank = _rank(problem.objective, before, terms)
     if problem.objective.policy:
-        change = problem.sense.minimised(after.objective - before.objective)
-        rank = (change if abs(change) > SAME * max(1.0, abs(before.objective)) else 0.0,)
+        worse = problem.sense.minimised(after.objective - before.objective)
+        rank = (worse if abs(worse) > SAME * max(1.0, abs(before.objective)) else 0.0,)
     at = next((at for at, value in enumerate(rank) if value), 0)
     decides = problem.objective.order[at] if problem.objective.lexicographic and rank[at] else None
     broken.sort(key=lambda violation: not choices.lasting(violation))
     forbidden = tuple(dict.fromkeys(choices.phrase(problem, violation) for violation in broken))
-    return rank, Option(alternative.words, alternative.place, rank[at], terms, forbidden, decides)
+    change = problem.sense.minimised(rank[at]) + 0.0  # never −0
+    return rank, Option(alternative.words, alternative.place, change, terms, forbidden, decides)
 
 
 def _rank(objective: Objective, before: Verdict, terms: Mapping[str, float]) -> tuple[float, ...]:

@@ -78,7 +78,8 @@ def params_given(kind: Kind[Any, Any], solver: str, texts: Sequence[str] | None,
     try:
         return cls.parse(texts or (), table)
     except UsageError as error:
-        raise UsageError(f"{error}\n'mast-opt backends {solver}' lists its parameters") from None
+        owner = solver if solver in kind.solvers.params else kind.name
+        raise UsageError(f"{error}\n'mast-opt backends {owner}' lists its parameters") from None
 
 
 def _toml(file: Path) -> dict[str, Any]:

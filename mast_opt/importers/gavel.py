@@ -103,16 +103,16 @@ def read_rates(
     measured = _measured(path, types, keys, faults)
     if measured is None:
         return None
-    alone, beside = np.zeros((len(keys), len(types))), np.zeros((len(keys), len(keys), len(types)))
+    alone, paired = np.zeros((len(keys), len(types))), np.zeros((len(keys), len(keys), len(types)))
     at = {key: position for position, key in enumerate(keys)}
     for g, kind in enumerate(types):
         for key in filter(measured[kind].__contains__, keys):
             place = f"{path.name}: {kind}, {key}"
-            _take(measured[kind][key], at, alone[at[key], g : g + 1], beside[at[key], :, g], place, faults)
+            _take(measured[kind][key], at, alone[at[key], g : g + 1], paired[at[key], :, g], place, faults)
     if len(faults.found) == before:
         for position in np.flatnonzero(~(alone > 0).any(axis=1)).tolist():
             faults.add(path.name, f"steps a second of {keys[position]} above 0 on one of: {one_of(types)}")
-    return None if len(faults.found) > before else (alone, beside)
+    return None if len(faults.found) > before else (alone, paired)
 
 
 def _measured(
@@ -138,9 +138,9 @@ def _measured(
 
 
 def _take(
-    measured: object, at: Mapping[str, int], alone: FloatArray, beside: FloatArray, place: str, faults: Faults
+    measured: object, at: Mapping[str, int], alone: FloatArray, paired: FloatArray, place: str, faults: Faults
 ) -> None:
-    """Write what was measured of one job type on one worker type into ``alone`` [1] and ``beside`` [A]."""
+    """Write what was measured of one job type on one worker type into ``alone`` [1] and ``paired`` [A]."""
     if not isinstance(measured, dict):
         faults.add(place, "an object with the key 'null'")
         return
@@ -154,7 +154,7 @@ def _take(
         elif other == ALONE:
             alone[0] = numbers[0]
         else:
-            beside[at[other]] = numbers[0]
+            paired[at[other]] = numbers[0]
 
 
 def _number(text: str) -> float | None:
@@ -166,18 +166,18 @@ def _number(text: str) -> float | None:
     return number if 0 <= number <= LARGEST else None
 
 
-def pairs_of(kind: NDArray[np.int64], gang: FloatArray, beside: FloatArray) -> gavel.Pairs:
+def pairs_of(kind: NDArray[np.int64], gang: FloatArray, paired: FloatArray) -> gavel.Pairs:
     """The pairs of jobs with equal gangs that were measured together.
 
     Args:
         kind: [J] job type of each job.
         gang: [J]
-        beside: [A, A, G] as by ``read_rates``.
+        paired: [A, A, G] as by ``read_rates``.
     """
     first, second = np.triu_indices(len(kind), 1)
     equal = gang[first] == gang[second]
     first, second = first[equal], second[equal]
-    rate = np.stack([beside[kind[first], kind[second]], beside[kind[second], kind[first]]], axis=1)
+    rate = np.stack([paired[kind[first], kind[second]], paired[kind[second], kind[first]]], axis=1)
     measured = np.asarray((rate > 0).all(axis=1)).any(axis=1)
     return gavel.Pairs(np.stack([first[measured], second[measured]], axis=1), rate[measured])
 
@@ -220,14 +220,14 @@ def build(paths: Sequence[Path], settings: Settings, rng: np.random.Generator) -
         raise UsageError(f"packing takes at most {MOST_PACKED} jobs, the trace has {len(jobs.key)}; set jobs to fewer")
     position = {key: at for at, key in enumerate(keys)}
     kind = np.array([position[key] for key in jobs.key], np.int64)
-    alone, beside = rates
+    alone, paired = rates
     known = gavel.Jobs(
         alone[kind],
         gang=jobs.gang,
         weight=jobs.weight,
         steps=jobs.steps,
         submitted_s=jobs.arrival_s,
-        pairs=pairs_of(kind, jobs.gang, beside) if settings.packing else None,
+        pairs=pairs_of(kind, jobs.gang, paired) if settings.packing else None,
         names=[f"job-{number}" for number in range(1, len(kind) + 1)],
         types=types,
     )

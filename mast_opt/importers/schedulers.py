@@ -147,8 +147,8 @@ def _gandiva(read: _Reading, settings: Gpus) -> Program:
     known = {name: at for at, name in enumerate(jobs)}
     lost = np.array([row for row, name in enumerate(other) if name is not None and name not in known], np.int64)
     read.faults.cells(read.table.file, "other", lost + 1, lambda n: other[lost[n]], "a job that has a row of its own")
-    beside = np.array([known.get(name or "", len(jobs)) for name in other], np.int64)
-    rate = read.grid(job, beside, (len(jobs), len(jobs) + 1), "rate", 0.0)
+    partner = np.array([known.get(name or "", len(jobs)) for name in other], np.int64)
+    rate = read.grid(job, partner, (len(jobs), len(jobs) + 1), "rate", 0.0)
     for at in np.flatnonzero(np.bincount(job[alone], minlength=len(jobs)) == 0).tolist():
         read.faults.add(read.table.file, f"a row of {jobs[at]} alone, with no other")
     read.done()

@@ -111,6 +111,8 @@ class SolverInterface:
     method: Heuristic | None = None
     """How a MIP backend, the ``mip_solver`` of the context, solves a problem of a kind whose objective is no single
     program; the formulations are then for export. None: the backend gets the formulation."""
+    method_params: type[Params] | None = None
+    """The class of the method's parameters, which every backend takes then."""
 
     @property
     def constructive(self) -> frozenset[str]:

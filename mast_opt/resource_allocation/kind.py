@@ -16,6 +16,7 @@ from mast_opt.kind.kind import Kind
 from mast_opt.resource_allocation.analysis.static_conflicts import conflicts
 from mast_opt.resource_allocation.formulation.formulation import base, size
 from mast_opt.resource_allocation.generate import FAMILIES
+from mast_opt.resource_allocation.methods.params import AllocationParams
 from mast_opt.resource_allocation.methods.solver import solve_policy
 from mast_opt.resource_allocation.plan import Plan, check_plan
 from mast_opt.resource_allocation.policies import POLICIES
@@ -56,7 +57,7 @@ KIND: Kind[ResourceAllocation, Plan] = Kind(
     ),
     formulation=FormulationInterface({"base": base}, size=size),
     verification=VerificationInterface(verify, check_plan, certified_bound),
-    solvers=SolverInterface({}, method=solve_policy),
+    solvers=SolverInterface({}, method=solve_policy, method_params=AllocationParams),
     generate=GenerateInterface(FAMILIES),
     presentation=PresentationInterface(sections, charts),
     analysis=AnalysisInterface(conflicts=conflicts, hooks=_hooks),

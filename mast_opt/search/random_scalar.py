@@ -29,12 +29,6 @@ def below(random: NDArray[np.uint64], n: int) -> np.int64:
 
 
 @kernel
-def metropolis_accepts(random: NDArray[np.uint64], delta: float, temperature: float) -> bool:
-    """Metropolis: always if it improves, else with probability exp(−delta / temperature)."""
-    return delta <= 0.0 or (temperature > 0.0 and uniform(random) < math.exp(-delta / temperature))
-
-
-@kernel
 def metropolis_threshold(random: NDArray[np.uint64], temperature: float) -> float:
     """The largest change that Metropolis accepts this time, drawn before the change is priced."""
     return 0.0 if temperature <= 0.0 else -temperature * math.log(1.0 - uniform(random))

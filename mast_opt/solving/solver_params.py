@@ -18,12 +18,12 @@ from mast_opt.search.sub_mip import SubMipParams
 
 
 def params_class(kind: Kind[Any, Any], solver: str) -> type[Params]:
-    """The class of a heuristic's parameters.
+    """The class of the parameters of a heuristic, or of the method by which backends solve a kind.
 
     Raises:
-        UsageError: it has none, or is a MIP backend; says which solvers of the kind have some.
+        UsageError: there are none; says which solvers of the kind have some.
     """
-    cls = kind.solvers.params.get(solver)
+    cls = _class_of(kind, solver)
     if cls is not None:
         return cls
     able = ", ".join(kind.solvers.params)
@@ -34,13 +34,13 @@ def params_class(kind: Kind[Any, Any], solver: str) -> type[Params]:
 
 
 def solver_params(kind: Kind[Any, Any], solver: str, given: Params | Mapping[str, object] | None) -> Params | None:
-    """What a heuristic is run with; None where it has no parameters.
+    """What a heuristic or a kind's own method is run with; None where it has no parameters.
 
     Raises:
         UsageError: parameters of another solver, a name that there is not, or a value that does not fit.
     """
     if given is None or (isinstance(given, Mapping) and not given):
-        cls = kind.solvers.params.get(solver)
+        cls = _class_of(kind, solver)
         return None if cls is None else cls()
     if not isinstance(given, (Params, Mapping)):
         raise refuse("params", given, 'the parameters of a solver, or a mapping as in {"sub_mip.gap": 0.01}')
@@ -50,6 +50,10 @@ def solver_params(kind: Kind[Any, Any], solver: str, given: Params | Mapping[str
     if not isinstance(given, cls):
         raise UsageError(f"params is a {type(given).__name__}; {solver} takes a {cls.__name__}")
     return given
+
+
+def _class_of(kind: Kind[Any, Any], solver: str) -> type[Params] | None:
+    return kind.solvers.method_params if solver in backends.names() else kind.solvers.params.get(solver)
 
 
 class SubSolvers:

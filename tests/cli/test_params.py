@@ -69,3 +69,14 @@ def test_file_and_option_reach_the_solver_and_are_recorded(call: Call, fleet: Pa
     assert call("verify", fleet, plan).code == 0
     again = mast_opt.solve(mast_opt.read(fleet), "ras", iterations=1, params=header["params"])
     assert again.objective == ended.record["objective"]
+
+
+def test_a_kind_with_methods_of_its_own_has_parameters_for_every_backend(call: Call, tmp_path: Path) -> None:
+    instance, plan = "instances/resource_allocation/nash", tmp_path / "plan"
+    assert call("solve", instance, "--param", "first_tangents=3", "--out", plan).code == 0
+    assert "first_tangents = 3" in (plan / "plan.toml").read_text(encoding="utf-8")
+    refused = call("solve", instance, "--param", "frist_tangents=3")
+    assert refused.code == 2
+    assert "did you mean 'first_tangents'" in refused.err
+    assert "'mast-opt backends resource-allocation' lists its parameters" in refused.err
+    assert "least_tangent = 0.02" in call("backends", "resource-allocation").out

@@ -180,6 +180,7 @@ CONSTRUCTORS |= {f"{name}Builder" for name in CONSTRUCTORS} | {"ResourceAllocati
 OTHERS = {"import_instance", "start", "FillSampling"}
 """Takes files of many sorts, see ``tests/importers``; takes the arguments of ``solve``; is checked by ``Fleet``."""
 PARAMS = sorted({cls.__name__ for name in KINDS for cls in kind_named(name).solvers.params.values()})
+PARAMS.append("AllocationParams")
 """Classes of the parameters of solvers."""
 NAMES = [
     *PARAMS,

@@ -16,7 +16,8 @@ from mast_opt.io.toml_text import toml_text
 from mast_opt.registry import kind_named, kind_names
 from mast_opt.search.params import Parameter, Params, Value, group, parameter, value_text
 
-CLASSES = list(dict.fromkeys(cls for name in kind_names() for cls in kind_named(name).solvers.params.values()))
+SOLVERS = [kind_named(name).solvers for name in kind_names()]
+CLASSES = list(dict.fromkeys(cls for own in SOLVERS for cls in (*own.params.values(), own.method_params) if cls))
 EVERY = [
     pytest.param(cls, one, id=f"{cls.__name__}-{name}") for cls in CLASSES for name, one in cls.parameters().items()
 ]

@@ -22,7 +22,10 @@ if TYPE_CHECKING:
 
 
 def command(
-    solver: Annotated[str | None, Parameter(help="A solver of mast-opt's own: list its parameters instead.")] = None,
+    solver: Annotated[
+        str | None,
+        Parameter(help="A solver of mast-opt's own, or a kind with methods of its own: list the parameters instead."),
+    ] = None,
     /,
     *,
     json: Json = False,
@@ -31,13 +34,16 @@ def command(
     """List the solvers: which can be used here, in which version, and how to install the others.
 
     Loads every solver library there is, so it takes a moment. With the name of a solver of mast-opt's own, its
-    parameters: the default, what is allowed, what it decides, and why the default is what it is.
+    parameters: the default, what is allowed, what it decides, and why the default is what it is. The same with the name
+    of a kind that backends solve by methods of its own, such as resource-allocation.
 
         mast-opt backends
         mast-opt backends ras
         mast-opt backends --json
     """
-    classes = {name: cls for kind in kind_names() for name, cls in kind_named(kind).solvers.params.items()}
+    own_solvers = {kind: kind_named(kind).solvers for kind in kind_names()}
+    classes = {name: cls for found in own_solvers.values() for name, cls in found.params.items()}
+    classes |= {kind: found.method_params for kind, found in own_solvers.items() if found.method_params is not None}
     run.record["parameters"] = {name: _described(cls) for name, cls in classes.items() if solver in (None, name)}
     if solver is not None:
         chosen = _class_of(solver, classes)

@@ -18,19 +18,26 @@ from uuid import uuid4
 
 import numpy as np
 
-from mast_opt.core.arguments import a, a_price, a_text, a_whole, anything, checked, mapping_of, optional, refuse
+from mast_opt.core.arguments import a, a_price, a_text, anything, checked, mapping_of, optional
 from mast_opt.core.errors import StaleBid, UsageError
 from mast_opt.job_placement.engine.arrival_mix import ArrivalMix
 from mast_opt.job_placement.engine.capacity_ledger import block, refresh_reclaim, settle
 from mast_opt.job_placement.engine.feasibility import Request
-from mast_opt.job_placement.engine.limits import DEFAULT_SAMPLING, SAMPLING_RANGES, FillSampling
+from mast_opt.job_placement.engine.limits import DEFAULT_SAMPLING, FillSampling
 from mast_opt.job_placement.engine.negative_cache import NegativeCache
 from mast_opt.job_placement.engine.priced_bid import place_priced
 from mast_opt.job_placement.engine.server_selection import LEAST_LOSS, TIGHT
 from mast_opt.job_placement.engine.state import J_COST, N_ROUND, R_MGPU, R_USED
 from mast_opt.job_placement.exhaustive.pending_mix import mix_of
+from mast_opt.job_placement.live_fleet.bid_versions import BidVersions
 from mast_opt.job_placement.live_fleet.booking import are_named, booking_of
-from mast_opt.job_placement.live_fleet.conversion import Limits, bid_of, books_of, over_quota, quotas_of
+from mast_opt.job_placement.live_fleet.conversion import (
+    Limits,
+    bid_of,
+    books_of,
+    over_quota,
+    quotas_of,
+)
 from mast_opt.job_placement.live_fleet.diagnosis import explain, why_not
 from mast_opt.job_placement.live_fleet.inventory import FleetInventory, Running, cost_of, price_of
 from mast_opt.job_placement.live_fleet.types import (
@@ -42,14 +49,14 @@ from mast_opt.job_placement.live_fleet.types import (
     Server,
     Share,
     amount,
+    by_loss,
     jobs_in,
     servers_in,
+    sound_sampling,
     tiers_in,
     whole,
 )
 from mast_opt.job_placement.problem import JobPlacement
-
-PLACEMENTS = ("fragmentation", "best-fit")
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,7 +126,7 @@ class Fleet:
             },
         )
         price = None if remote_mb_price is None else amount("the fleet", "remote_mb_price", remote_mb_price)
-        mix = ArrivalMix(_sound(sampling)) if _by_loss(placement) else None
+        mix = ArrivalMix(sound_sampling(sampling)) if by_loss(placement) else None
         books = FleetInventory(servers, tiers_in(tiers), replicas or {}, residency or {}, price, mix)
         books.expect(jobs_in(expected))
         self._begin(books, limits)
@@ -142,7 +149,7 @@ class Fleet:
             placement, sampling: as in the constructor.
         """
         fleet = cls.__new__(cls)
-        mix = mix_of(problem, _sound(sampling)) if _by_loss(placement) else None
+        mix = mix_of(problem, sound_sampling(sampling)) if by_loss(placement) else None
         fleet._begin(books_of(problem, tiers_in(tiers), mix), quotas_of(problem))
         return fleet
 
@@ -155,11 +162,7 @@ class Fleet:
         self._quotas = quotas
         self._failures = NegativeCache()
         self._lock = threading.RLock()
-        self._version = 0
-        self._touched: dict[str, int] = {}
-        """Server → version since which it is as it is now."""
-        self._oldest = 0
-        """Bids of older versions are stale, whatever they touch."""
+        self._versions = BidVersions()
         self._name = uuid4().hex
         self._in_round = False
         self._asked: tuple[Job, int, bool, Request] | None = None
@@ -190,7 +193,7 @@ class Fleet:
             if offer is None:
                 self._failures.remember(request, stamp)
                 return Refused(job, *why_not(self._books, job, request))
-            return bid_of(offer, job, over, price, self._books, self._version, self._name)
+            return bid_of(offer, job, over, price, self._books, self._versions.now, self._name)
 
     @checked(job=a(Job))
     def place_and_commit(self, job: Job, *, regions: Collection[str] | None = None) -> Bid | Refused:
@@ -214,7 +217,7 @@ class Fleet:
                 here = request._replace(open=only)
                 offer = place_priced(self._books.state, here, self._books.everywhere, self._style, price)
                 if offer is not None:
-                    found.append(bid_of(offer, job, over, price, self._books, self._version, self._name))
+                    found.append(bid_of(offer, job, over, price, self._books, self._versions.now, self._name))
             return tuple(sorted(found, key=lambda bid: bid.key))
 
     def commit(self, bid: Bid) -> tuple[str, ...]:
@@ -230,21 +233,14 @@ class Fleet:
         if bid.fleet != self._name:
             raise UsageError(f"the bid for {bid.job.name} is another fleet's; ask this one for a bid")
         with self._lock:
-            if bid.version == self._version:
+            if bid.version == self._versions.now:
                 return self._commit(bid)
-            if bid.version < self._oldest or not are_named(bid) or self._was_touched(bid):
+            if not are_named(bid) or self._versions.is_stale(bid, self._books.running):
                 raise StaleBid(f"the bid for {bid.job.name} is for an older state of the fleet; ask for a new one")
             try:
                 return self._commit(bid)
             except UsageError as error:
                 raise StaleBid(str(error)) from error
-
-    def _was_touched(self, bid: Bid) -> bool:
-        """Whether a server of the bid or of its victims has changed since; a victim that is gone counts too."""
-        running, servers = self._books.running, [share.server for share in bid.shares]
-        servers += [share.server for name in bid.victims if name in running for share in running[name].shares]
-        gone = any(name not in running for name in bid.victims)
-        return gone or any(self._touched.get(name, 0) > bid.version for name in servers)
 
     def _commit(self, bid: Bid) -> tuple[str, ...]:
         over, request = self._request(bid.job)
@@ -256,20 +252,8 @@ class Fleet:
         touched = [share.server for share in bid.shares]
         touched += [share.server for name in bid.victims for share in self._books.running[name].shares]
         self._books.start(running, request, placed, bid.victims, self._in_round)
-        self._changed(touched)
+        self._versions.servers_changed(touched)
         return bid.victims
-
-    def _changed(self, servers: Iterable[str]) -> None:
-        """A new version, in which these servers are not what they were."""
-        self._version += 1
-        for name in servers:
-            self._touched[name] = self._version
-
-    def _all_changed(self) -> None:
-        """A new version for which no bid of an older one is good."""
-        self._version += 1
-        self._oldest = self._version
-        self._touched.clear()
 
     @checked(name=a_text)
     def release(self, name: str) -> None:
@@ -277,7 +261,7 @@ class Fleet:
         with self._lock:
             servers = [share.server for share in self._known(name).shares]
             self._books.end(name)
-            self._changed(servers)
+            self._versions.servers_changed(servers)
 
     @checked(name=a_text, gpu_hours=a_price)
     def set_at_risk(self, name: str, gpu_hours: float) -> None:
@@ -289,7 +273,7 @@ class Fleet:
             self._books.state.job[J_COST, self._books.place[name]] = cost_of(job)
             for position in self._books.positions_of(name):
                 refresh_reclaim(self._books.state, position)
-            self._changed(share.server for share in running.shares)
+            self._versions.servers_changed(share.server for share in running.shares)
 
     @checked(server=a_text)
     def fail(self, server: str) -> tuple[str, ...]:
@@ -315,7 +299,7 @@ class Fleet:
             block(self._books.state, self._books.position[server], 0)
             self._books.blocked.discard(server)
             self._books.capacity_appeared(self._books.position[server])
-            self._changed((server,))
+            self._versions.servers_changed((server,))
 
     @checked(server=a_text)
     def drain(self, server: str) -> Drained:
@@ -332,7 +316,7 @@ class Fleet:
             self._outside_round("servers are added")
             self._books.change_servers(servers_in(servers), ())
             self._failures = NegativeCache()
-            self._all_changed()
+            self._versions.all_changed()
 
     @checked(server=a_text)
     def remove_server(self, server: str) -> None:
@@ -345,14 +329,14 @@ class Fleet:
             self._books.change_servers((), (server,))
             self._books.blocked.discard(server)
             self._failures = NegativeCache()
-            self._all_changed()
+            self._versions.all_changed()
 
     @checked(dataset=a_text)
     def set_replicas(self, dataset: str, regions: Collection[str]) -> None:
         """The regions that hold a dataset from now on. Raises UsageError for a string instead of a collection."""
         with self._lock:
             self._books.set_replicas(dataset, regions)
-            self._version += 1
+            self._versions.rules_changed()
 
     @checked(tenant=a_text, gpu_type=optional(a_text))
     def set_quota(self, tenant: str, mgpu: int | None, gpu_type: str | None = None) -> None:
@@ -361,7 +345,7 @@ class Fleet:
         amount = None if mgpu is None else whole(f"tenant {tenant}", "quota", mgpu)
         with self._lock:
             self._quotas.set(tenant, gpu_type, amount)
-            self._version += 1
+            self._versions.rules_changed()
 
     @contextmanager
     def round(self) -> Iterator[None]:
@@ -383,7 +367,7 @@ class Fleet:
                 self._books.state.free_places[N_ROUND] = 0
                 settle(self._books.state)
                 self._books.freed += 1
-                self._all_changed()
+                self._versions.all_changed()
 
     def snapshot(self) -> Snapshot:
         """The state of the fleet, to come back to with ``restore``."""
@@ -398,7 +382,7 @@ class Fleet:
             self._outside_round("a snapshot is restored")
             self._books, self._quotas = snapshot._books.copy(), snapshot._quotas.copy()
             self._failures = NegativeCache()
-            self._all_changed()
+            self._versions.all_changed()
 
     @checked(job=a(Job))
     def explain(self, job: Job) -> tuple[ClusterReport, ...]:
@@ -440,7 +424,7 @@ class Fleet:
     def _request(self, job: Job) -> tuple[bool, Request]:
         """Whether the job is over its tenant's quota, and the job as the kernels see it. The last answer is kept: a bid
         is often committed next."""
-        if self._asked is not None and self._asked[0] is job and self._asked[1] == self._version:
+        if self._asked is not None and self._asked[0] is job and self._asked[1] == self._versions.now:
             return self._asked[2:]
         if job.tier not in self._books.tiers:
             raise UsageError(f"job {job.name} has tier {job.tier}; the fleet's tiers are {self._books.tiers}")
@@ -449,7 +433,7 @@ class Fleet:
         over = over_quota(job, self._books, self._quotas)
         tiers = self._books.tiers
         request = self._books.request(job, len(tiers) - 1 if over else tiers.index(job.tier))
-        self._asked = job, self._version, over, request
+        self._asked = job, self._versions.now, over, request
         return over, request
 
     def _stamp(self, request: Request) -> int:
@@ -473,23 +457,8 @@ class Fleet:
             self._books.end(name)
         block(self._books.state, self._books.position[server], 1)
         self._books.blocked.add(server)
-        self._changed({server, *touched})
+        self._versions.servers_changed({server, *touched})
 
     def _outside_round(self, what: str) -> None:
         if self._in_round:
             raise UsageError(f"{what} only between rounds; this one has not ended")
-
-
-def _sound(sampling: FillSampling) -> FillSampling:
-    """The sampling, as it is. Raises UsageError for what is none, and for a number out of range."""
-    a(FillSampling)("sampling", sampling)
-    for name, (least, most) in SAMPLING_RANGES.items():
-        a_whole(least, most)(f"sampling.{name}", getattr(sampling, name))
-    return sampling
-
-
-def _by_loss(placement: str) -> bool:
-    """Whether loss of value decides between servers. Raises UsageError for what is no placement."""
-    if not isinstance(placement, str) or placement not in PLACEMENTS:
-        raise refuse("placement", placement, "fragmentation or best-fit")
-    return placement == PLACEMENTS[0]

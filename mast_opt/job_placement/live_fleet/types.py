@@ -14,6 +14,7 @@ from mast_opt.core.arguments import (
     a_flag,
     a_price,
     a_text,
+    a_whole,
     anything,
     checked,
     each,
@@ -24,8 +25,12 @@ from mast_opt.core.arguments import (
 )
 from mast_opt.core.errors import UsageError
 from mast_opt.core.units import MICRO
+from mast_opt.job_placement.engine.limits import SAMPLING_RANGES, FillSampling
 from mast_opt.job_placement.problem import JobPlacement
 from mast_opt.job_placement.units import LARGEST, LEVELS, MOST_GPUS, MOST_TASKS, WHOLE
+
+PLACEMENTS = ("fragmentation", "best-fit")
+"""What decides between places that are equally close and equally priced."""
 
 
 def whole(owner: str, what: str, value: object, least: int = 0, most: int = LARGEST) -> int:
@@ -185,6 +190,21 @@ class Job:
             preemptible=bool(p.jobs.tier[j] > 0),
             tenant=p.tenants[p.jobs.tenant[j]],
         )
+
+
+def sound_sampling(sampling: FillSampling) -> FillSampling:
+    """The sampling, as it is. Raises UsageError for what is none, and for a number out of range."""
+    a(FillSampling)("sampling", sampling)
+    for name, (least, most) in SAMPLING_RANGES.items():
+        a_whole(least, most)(f"sampling.{name}", getattr(sampling, name))
+    return sampling
+
+
+def by_loss(placement: str) -> bool:
+    """Whether loss of value decides between servers. Raises UsageError for what is no placement."""
+    if not isinstance(placement, str) or placement not in PLACEMENTS:
+        raise refuse("placement", placement, "fragmentation or best-fit")
+    return placement == PLACEMENTS[0]
 
 
 def jobs_in(jobs: Iterable[Job]) -> tuple[Job, ...]:

@@ -154,7 +154,7 @@ def lines(chart: Lines, width: int) -> Spec:
             "type": "quantitative",
             "title": chart.y_name,
             "axis": {"titlePadding": TITLE_GAP},
-            "scale": {"zero": False, "padding": 8},
+            "scale": _range([y for _, dots in chart.lines for _, y in dots]),
         },
         "detail": {"field": "line"},
         "stroke": _own("stroke"),
@@ -186,6 +186,14 @@ def label_axis(names: Sequence[str], width: int) -> Spec:
 def text_width(text: str, size: int) -> float:
     """About how wide a text is, in pixels."""
     return CHARACTER * size * len(text)
+
+
+def _range(values: Sequence[float]) -> Spec:
+    """The scale of an axis that need not begin at 0; a line on which all values are equal has room on both sides."""
+    if not values or min(values) < max(values):
+        return {"zero": False, "padding": 8}
+    room = abs(values[0]) / 10 or 1.0
+    return {"domain": [values[0] - room, values[0] + room], "nice": False}
 
 
 def _own(field: str) -> Spec:

@@ -69,15 +69,18 @@ def _minimality(answer: Explanation) -> str:
 def _show_reasons(console: Console, one: Reasons, rows: int | None) -> None:
     console.print()
     print_words(console, one.sentence, style="bold")
-    table = light_table("", ("instead", "change", "terms that change", "forbidden by"), ("instead",))
-    for column in (2, 3):
-        table.columns[column].justify = "left"
     shown = one.options if rows is None else one.options[:rows]
+    with_terms = any(option.terms for option in shown)
+    heads = ("instead", "change", *(("terms that change",) if with_terms else ()), "forbidden by")
+    table = light_table("", heads, ("instead",))
+    for column in table.columns[2:]:
+        column.justify = "left"
     for option in shown:
         terms = ", ".join(f"{name} {value:+.4g}" for name, value in option.terms.items())
         style = "dim" if option.forbidden else ""
         change = UNKNOWN if option.change is None else f"{option.decides or ''} {option.change:+.4g}".lstrip()
-        table.add_row(option.words, change, terms, "; ".join(option.forbidden), style=style)
+        cells = (terms, "; ".join(option.forbidden))[0 if with_terms else 1 :]
+        table.add_row(option.words, change, *cells, style=style)
     print_table(console, table)
     if len(shown) < len(one.options):
         console.print(f"… and {len(one.options) - len(shown):,} more (--full shows all)", style="dim")

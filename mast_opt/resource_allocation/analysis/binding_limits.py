@@ -50,7 +50,7 @@ class Binding:
             for k in np.argsort(-self.worth, kind="stable").tolist()
             if self.worth[k] > least
         ]
-        words = [*full, *(["it is busy all the time"] if self.busy else [])]
+        words = [*full, *(["the job runs all the time"] if self.busy else [])]
         return listed(words) if words else "nothing would add to it while the others keep theirs"
 
 

@@ -14,15 +14,11 @@ import numpy as np
 
 from mast_opt.kind.problem_data import Bools, Floats
 from mast_opt.resource_allocation.formulation.program import AllocationProgram, block_values
+from mast_opt.resource_allocation.methods.params import AllocationParams
 from mast_opt.resource_allocation.methods.prices import Prices, prices_of, profits, without_profit
 from mast_opt.resource_allocation.methods.solves import Solves, Stopped
 from mast_opt.resource_allocation.problem import ResourceAllocation
 
-DIRECT = 20_000
-"""Configurations up to which all of them are in the program from the beginning."""
-FIRST, JOINING = 4, 6
-"""Configurations of each job in the first program, those with its highest rates for what they use; and those that join
-at most in each round."""
 PAYS = 1e-9
 """Profit of a configuration, as a part of what the rates of all jobs are worth, that is no round-off."""
 
@@ -46,10 +42,11 @@ class Found:
 class Columns:
     """Programs of one problem with fractional shares; what has joined once stays."""
 
-    def __init__(self, problem: ResourceAllocation, solves: Solves, direct: int = DIRECT) -> None:
-        self.problem, self._solves = problem, solves
+    def __init__(self, problem: ResourceAllocation, solves: Solves, params: AllocationParams) -> None:
+        self.problem, self._solves, self._params = problem, solves, params
         width = len(problem.configurations)
-        self.chosen: Bools = np.ones(width, np.bool_) if width <= direct else _first(problem)
+        direct = width <= params.direct_configurations
+        self.chosen: Bools = np.ones(width, np.bool_) if direct else _first(problem, params.first_configurations)
         self._part: ResourceAllocation | None = None
 
     def include(self, share: Floats) -> None:
@@ -114,7 +111,7 @@ class Columns:
         worth = prices.rate_weight[members.job] * members.rate
         least = PAYS * max(float(worth.max(initial=0.0)), np.finfo(float).tiny)
         rows = np.flatnonzero((profit[members.configuration] > least) & ~self.chosen[members.configuration])
-        return _best_of_each(p, rows, profit, JOINING)
+        return _best_of_each(p, rows, profit, self._params.joining_configurations)
 
 
 def restricted(problem: ResourceAllocation, chosen: Bools) -> ResourceAllocation:
@@ -140,8 +137,9 @@ def restricted(problem: ResourceAllocation, chosen: Bools) -> ResourceAllocation
     )
 
 
-def _first(problem: ResourceAllocation) -> Bools:
-    """For each job the configurations in which all members together gain most for what they use."""
+def _first(problem: ResourceAllocation, count: int) -> Bools:
+    """For each job so many configurations in which all members together gain most for what they use, and as many in
+    which it is alone."""
     p, members, uses = problem, problem.members, problem.uses
     part = np.divide(uses.amount, p.resources.amount[uses.resource], out=np.ones(len(uses)), where=uses.amount > 0)
     used = np.bincount(uses.configuration, part, minlength=len(p.configurations))
@@ -149,7 +147,7 @@ def _first(problem: ResourceAllocation) -> Bools:
     alone = np.bincount(members.configuration, minlength=len(p.configurations)) == 1
     value = gained / np.maximum(used, np.finfo(float).tiny)
     every = np.arange(len(members))
-    return _best_of_each(p, every[alone[members.configuration]], value, FIRST) | _best_of_each(p, every, value, FIRST)
+    return _best_of_each(p, every[alone[members.configuration]], value, count) | _best_of_each(p, every, value, count)
 
 
 def _best_of_each(problem: ResourceAllocation, rows: np.ndarray, value: Floats, count: int) -> Bools:

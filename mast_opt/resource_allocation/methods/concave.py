@@ -16,22 +16,17 @@ from mast_opt.resource_allocation.formulation.program import OBJECTIVE, Allocati
 from mast_opt.resource_allocation.methods.columns import Columns
 from mast_opt.resource_allocation.methods.incumbent import Incumbent
 from mast_opt.resource_allocation.methods.levels import one_level
+from mast_opt.resource_allocation.methods.params import AllocationParams
 from mast_opt.resource_allocation.methods.solves import Stopped
 from mast_opt.resource_allocation.plan import job_rates
 from mast_opt.resource_allocation.policies import NASH
 from mast_opt.resource_allocation.problem import ResourceAllocation
 
-GAP = 1e-6
-"""Relative gap at which the iteration ends, also where a larger one is asked for."""
-ROUNDS = 80
-"""Programs at most."""
-GRID = np.geomspace(0.02, 1.0, 12)
-"""Rates of the first tangents, as parts of a job's largest rate."""
 APART = 1e-9
 """Tangents closer together than this, relative to the rate, are one."""
 
 
-def concave(problem: ResourceAllocation, columns: Columns, incumbent: Incumbent) -> str:
+def concave(problem: ResourceAllocation, columns: Columns, incumbent: Incumbent, params: AllocationParams) -> str:
     """Iterate until objective and bound agree; returns what stopped it, or nothing."""
     jobs = len(problem.jobs)
     level, found = one_level(columns, problem.jobs.fair_rate)
@@ -40,9 +35,10 @@ def concave(problem: ResourceAllocation, columns: Columns, incumbent: Incumbent)
         return ""
     most = np.zeros(jobs)
     np.maximum.at(most, problem.members.job, problem.members.rate)
-    at_job, at_rate = np.repeat(np.arange(jobs), len(GRID)), np.outer(most, GRID).ravel()
+    parts = np.geomspace(params.least_tangent, 1.0, params.first_tangents)
+    at_job, at_rate = np.repeat(np.arange(jobs), len(parts)), np.outer(most, parts).ravel()
     at_job, at_rate = _with(at_job, at_rate, job_rates(problem, best))
-    for _ in range(ROUNDS):
+    for _ in range(params.most_rounds):
         nash = problem.objective.policy == NASH
         tangents = partial(_tangents, at_job, at_rate)
         try:
@@ -52,14 +48,14 @@ def concave(problem: ResourceAllocation, columns: Columns, incumbent: Incumbent)
         incumbent.prove(found.prices)
         best = _on_segment(problem, best, found.share)
         incumbent.offer(best)
-        if incumbent.gap() <= GAP:
-            break
+        if incumbent.gap() <= params.iteration_gap:
+            return ""
         before = len(at_job)
         at_job, at_rate = _with(at_job, at_rate, job_rates(problem, found.share))
         at_job, at_rate = _with(at_job, at_rate, job_rates(problem, best))
         if len(at_job) == before:
             return "the tangents cannot be told apart any more"
-    return ""
+    return f"the iteration took {params.most_rounds} rounds (most_rounds)"
 
 
 def _tangents(job: Ints, rate: Floats, problem: ResourceAllocation, program: AllocationProgram) -> None:

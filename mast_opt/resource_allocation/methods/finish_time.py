@@ -12,22 +12,18 @@ import numpy as np
 from mast_opt.resource_allocation.methods.columns import Columns
 from mast_opt.resource_allocation.methods.incumbent import Incumbent
 from mast_opt.resource_allocation.methods.levels import one_level
+from mast_opt.resource_allocation.methods.params import AllocationParams
 from mast_opt.resource_allocation.methods.solves import Stopped
 from mast_opt.resource_allocation.problem import ResourceAllocation
 
-GAP = 1e-9
-"""Relative gap at which the iteration ends."""
-ROUNDS = 60
-"""Programs at most; a handful suffices."""
 
-
-def finish_time(problem: ResourceAllocation, columns: Columns, incumbent: Incumbent) -> str:
+def finish_time(problem: ResourceAllocation, columns: Columns, incumbent: Incumbent, params: AllocationParams) -> str:
     """Iterate until objective and bound agree; returns what stopped it, or nothing."""
     jobs = problem.jobs
     fair = problem.fair_finish_s
     least = float((jobs.elapsed_s / fair).max())
     slope = jobs.steps / fair
-    for round_ in range(ROUNDS):
+    for round_ in range(params.most_rounds):
         try:
             level, found = one_level(columns, slope)
         except Stopped:
@@ -36,10 +32,12 @@ def finish_time(problem: ResourceAllocation, columns: Columns, incumbent: Incumb
             raise
         incumbent.offer(found.share)
         incumbent.prove(found.prices)
-        if level <= 0 or incumbent.objective is None or incumbent.bound is None or incumbent.gap() <= GAP:
-            break
+        if level <= 0 or incumbent.objective is None or incumbent.bound is None:
+            return ""
+        if incumbent.gap() <= params.finish_time_gap:
+            return ""
         ratio = incumbent.bound
         if not ratio > least * (1 + 1e-12):
             ratio = (max(ratio, least) + incumbent.objective) / 2
         slope = jobs.steps / np.maximum(ratio * fair - jobs.elapsed_s, np.finfo(float).tiny)
-    return ""
+    return f"the iteration took {params.most_rounds} rounds (most_rounds)"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from mast_opt.core.sense import Sense
+from mast_opt.core.solve_result import relative_gap
 from mast_opt.kind.problem_data import Floats
 from mast_opt.resource_allocation.formulation.feasibility import within_limits
 from mast_opt.resource_allocation.methods.prices import Prices
@@ -59,9 +60,8 @@ class Incumbent:
 
     def gap(self) -> float:
         """Relative gap; infinite while objective or bound is missing."""
-        if self.objective is None or self.bound is None:
-            return float("inf")
-        return abs(self.objective - self.bound) / max(abs(self.objective), 1e-9)
+        found = relative_gap(self.objective, self.bound, self.sense)
+        return float("inf") if found is None else found
 
     def _claimed(self, bound: float) -> bool:
         if self.sense.minimised(bound) == float("inf") or abs(bound) == float("inf"):

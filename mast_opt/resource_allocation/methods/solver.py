@@ -12,10 +12,11 @@ from mast_opt.kind.problem_data import Floats
 from mast_opt.resource_allocation.formulation.formulation import LINEAR, gains
 from mast_opt.resource_allocation.mechanisms.partial_allocation import partial_allocation, without_job
 from mast_opt.resource_allocation.methods.columns import Columns
-from mast_opt.resource_allocation.methods.concave import GAP, concave
+from mast_opt.resource_allocation.methods.concave import concave
 from mast_opt.resource_allocation.methods.finish_time import finish_time
 from mast_opt.resource_allocation.methods.incumbent import Incumbent
 from mast_opt.resource_allocation.methods.levels import leximin, one_level
+from mast_opt.resource_allocation.methods.params import AllocationParams
 from mast_opt.resource_allocation.methods.solves import Solves, Stopped
 from mast_opt.resource_allocation.methods.whole import raise_levels, whole
 from mast_opt.resource_allocation.plan import Plan
@@ -52,7 +53,8 @@ def _partial(
     problem: ResourceAllocation, tools: SearchContext, result: SearchResult[Plan], plan: Plan
 ) -> SearchResult[Plan]:
     """The result with the parts that the jobs keep; it takes one more allocation for each job."""
-    stop = replace(tools.watch.stop, gap=min(tools.watch.stop.gap, GAP))
+    gap = tools.params_as(AllocationParams).iteration_gap
+    stop = replace(tools.watch.stop, gap=min(tools.watch.stop.gap, gap))
     rates: list[Floats] = []
     for job, label in enumerate(problem.jobs.labels if len(problem.jobs) > 1 else ()):
         left = None if stop.time_limit_s is None else max(tools.watch.remaining_s, 0.01)
@@ -61,7 +63,7 @@ def _partial(
             other = _allocation(without_job(problem, job), replace(tools, watch=watch), None)
         except InstanceError as error:  # another job runs only next to this one
             other = SearchResult(None, None, Limit.OTHER, str(error))
-        if other.plan is None or not _known(watch, float(problem.jobs.weight.sum())):
+        if other.plan is None or not _known(watch, float(problem.jobs.weight.sum()), gap):
             words = (
                 f"what the jobs keep is not known, since the best allocation without {label} is not: {other.message}"
             )
@@ -71,19 +73,19 @@ def _partial(
     return replace(result, plan=Plan.of_shares(problem, plan.share, kept))
 
 
-def _known(watch: SearchMonitor, weights: float) -> bool:
+def _known(watch: SearchMonitor, weights: float, gap: float) -> bool:
     """Whether Σ weight·ln rate is known well enough for what the jobs keep, which is its exponential.
 
     It may be 0, so the gap is compared with the sum of the weights.
     """
     if watch.objective is None or watch.bound is None:
         return False
-    return abs(watch.objective - watch.bound) <= GAP * max(weights, abs(watch.objective)) * (1 + AGREEMENT)
+    return abs(watch.objective - watch.bound) <= gap * max(weights, abs(watch.objective)) * (1 + AGREEMENT)
 
 
 def _allocation(problem: ResourceAllocation, tools: SearchContext, start: Plan | None) -> SearchResult[Plan]:
-    incumbent, solves = Incumbent(problem, tools.watch), Solves(tools)
-    columns = Columns(problem, solves)
+    incumbent, solves, params = Incumbent(problem, tools.watch), Solves(tools), tools.params_as(AllocationParams)
+    columns = Columns(problem, solves, params)
     if start is not None:
         columns.include(start.share)
         if verify(problem, start).ok:
@@ -96,7 +98,7 @@ def _allocation(problem: ResourceAllocation, tools: SearchContext, start: Plan |
             if problem.objective.policy == MAX_MIN and limit is None:
                 words = raise_levels(problem, solves, incumbent) or words
         else:
-            words = _fractional(problem, columns, incumbent)
+            words = _fractional(problem, columns, incumbent, params)
     except Stopped as stopped:
         result = stopped.result
         if result.status.is_infeasible:
@@ -108,7 +110,7 @@ def _allocation(problem: ResourceAllocation, tools: SearchContext, start: Plan |
     return SearchResult(incumbent.plan, incumbent.bound, limit, words, incumbent.prices)
 
 
-def _fractional(problem: ResourceAllocation, columns: Columns, incumbent: Incumbent) -> str:
+def _fractional(problem: ResourceAllocation, columns: Columns, incumbent: Incumbent, params: AllocationParams) -> str:
     """Solve by linear programs; returns what stopped the method, or nothing."""
     policy = problem.objective.policy
     if policy in LINEAR:
@@ -120,9 +122,9 @@ def _fractional(problem: ResourceAllocation, columns: Columns, incumbent: Incumb
             incumbent.prove(found.prices)
         return ""
     if policy == FINISH_TIME:
-        return finish_time(problem, columns, incumbent)
+        return finish_time(problem, columns, incumbent, params)
     if policy in (NASH, HARMONIC):
-        return concave(problem, columns, incumbent)
+        return concave(problem, columns, incumbent, params)
     return leximin(problem, columns, incumbent)
 
 

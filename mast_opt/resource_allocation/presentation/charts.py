@@ -17,7 +17,8 @@ def charts(problem: ResourceAllocation, plan: Plan) -> tuple[Chart, ...]:
     normal = np.sort(measure.rate / p.normal_rate)
     points = tuple((float(at + 1) / len(normal), float(rate)) for at, rate in enumerate(normal))
     use = _use(p, plan)
-    names = (*p.groups.labels, "in no group") if len(p.groups) else ("all jobs",)
+    names = (*p.groups.labels, "in no group", "together") if len(p.groups) else ("all jobs",)
+    use = np.column_stack([use, use.sum(axis=1)]) if len(p.groups) else use
     rows = [
         [float(used / there) if there > 0 else None for used in row]
         for row, there in zip(use.tolist(), p.resources.amount.tolist(), strict=True)
@@ -28,9 +29,9 @@ def charts(problem: ResourceAllocation, plan: Plan) -> tuple[Chart, ...]:
             "resource",
             "group",
             (*p.resources.labels,),
-            (*names, "together"),
+            names,
             None,
-            grid([[*row, None if None in row else sum(filter(None, row))] for row in rows]),
+            grid(rows),
             Scale.FILL,
             "What several jobs of a configuration use is split evenly among them.",
         ),

@@ -26,10 +26,10 @@ def test_a_rate_is_held_by_a_resource_at_a_price() -> None:
     assert found.price == pytest.approx([1, 0, 0], abs=1e-9)
     assert found.worth == pytest.approx([2 - 28 / 19, 0, 0], abs=1e-7)
     (reasons,) = mast_opt.explain(problem, plan, ["job-0"]).reasons
-    assert "one more v100 would add 0.5263 and it is busy all the time" in reasons.now
+    assert "one more v100 would add 0.5263 and the job runs all the time" in reasons.now
     assert "job-0@p100 52.6%, job-0@v100 47.4% of the time" in reasons.now
     changes = {option.place: option.change for option in reasons.options}
-    assert changes["job-0@k80"] == pytest.approx(24 / 19 - 0.5 / (7 / 6))
+    assert changes["job-0@k80"] == pytest.approx(0.5 / (7 / 6) - 24 / 19)
     assert [option.forbidden for option in reasons.options if option.place == "job-0@v100"] == [
         ("v100 (1) would be exceeded by 0.5263",)
     ]

@@ -31,12 +31,11 @@ def packed(policy: str) -> ResourceAllocation:
 
 
 @pytest.mark.parametrize("policy", POLICIES)
-def test_the_same_optimum(policy: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    problem = packed(policy)
+def test_the_same_optimum(policy: str) -> None:
+    problem, params = packed(policy), mast_opt.AllocationParams(direct_configurations=0)
     whole = mast_opt.solve(problem)
-    monkeypatch.setattr(columns.Columns.__init__, "__defaults__", (0,))
-    assert 0 < columns.Columns(problem, cast(Solves, None)).chosen.sum() < len(problem.configurations)
-    some = mast_opt.solve(problem)
+    assert 0 < columns.Columns(problem, cast(Solves, None), params).chosen.sum() < len(problem.configurations)
+    some = mast_opt.solve(problem, params=params)
     assert some.status is Status.OPTIMAL
     assert some.objective == pytest.approx(whole.objective, rel=2e-6)
     assert some.bound == pytest.approx(whole.bound, rel=2e-6)

@@ -1,0 +1,43 @@
+"""Versions of a live fleet (job placement): whether what a bid touches is still as it was when the bid was made."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from mast_opt.job_placement.live_fleet.inventory import Running
+from mast_opt.job_placement.live_fleet.types import Bid
+
+
+class BidVersions:
+    """A counter of changes, and when each server changed last."""
+
+    def __init__(self) -> None:
+        self.now = 0
+        self._server: dict[str, int] = {}
+        """Server → the version since which it is as it is now."""
+        self._oldest = 0
+        """Bids of older versions are stale, whatever they touch."""
+
+    def servers_changed(self, servers: Iterable[str]) -> None:
+        """Count a change of these servers."""
+        self.now += 1
+        for name in servers:
+            self._server[name] = self.now
+
+    def rules_changed(self) -> None:
+        """Count a change of replicas or quotas, which a commit checks by itself."""
+        self.now += 1
+
+    def all_changed(self) -> None:
+        """Count a change after which no bid that was made before is good."""
+        self.now += 1
+        self._oldest = self.now
+        self._server.clear()
+
+    def is_stale(self, bid: Bid, running: Mapping[str, Running]) -> bool:
+        """Whether a server of the bid or of its victims has changed since; a victim that is gone counts too."""
+        if bid.version < self._oldest or any(name not in running for name in bid.victims):
+            return True
+        servers = [share.server for share in bid.shares]
+        servers += [share.server for name in bid.victims for share in running[name].shares]
+        return any(self._server.get(name, 0) > bid.version for name in servers)

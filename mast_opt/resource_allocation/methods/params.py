@@ -1,0 +1,64 @@
+"""Parameters of the methods that solve resource allocation, with effect, range and reason of each default."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mast_opt.search.params import Params, parameter
+
+
+@dataclass(frozen=True)
+class AllocationParams(Params):
+    """Parameters of the methods of resource allocation, whichever backend solves their programs."""
+
+    iteration_gap: float = parameter(
+        1e-6,
+        "Relative gap at which the iteration of nash or harmonic ends, also where a larger gap is asked for.",
+        "Set by hand: what the exponential of nash is needed for, the parts that jobs keep, takes as much.",
+        above=0,
+        high=1,
+    )
+    finish_time_gap: float = parameter(
+        1e-9,
+        "The same for finish-time-fairness.",
+        "Set by hand: the iteration converges quadratically.",
+        above=0,
+        high=1,
+    )
+    most_rounds: int = parameter(
+        80,
+        "Linear programs of an iteration at most; the gap is then what it is.",
+        "Set by hand.",
+        low=1,
+    )
+    first_tangents: int = parameter(
+        12,
+        "Tangents of each job in the first program of nash and harmonic.",
+        "Set by hand.",
+        low=1,
+    )
+    least_tangent: float = parameter(
+        0.02,
+        "Rate of the first of these tangents, as a part of the job's largest rate; the others follow in equal ratios.",
+        "Set by hand.",
+        above=0,
+        high=1,
+    )
+    direct_configurations: int = parameter(
+        20_000,
+        "Configurations up to which all are in the first program; with more, those that pay join round by round.",
+        "Set by hand.",
+        low=0,
+    )
+    first_configurations: int = parameter(
+        4,
+        "Configurations of each job in the first program where not all are there, and as many in which it runs alone.",
+        "Set by hand.",
+        low=1,
+    )
+    joining_configurations: int = parameter(
+        6,
+        "Configurations of each job that join in a round at most.",
+        "Set by hand.",
+        low=1,
+    )

@@ -1,0 +1,136 @@
+"""Solves by a search: what a heuristic or a kind's own method is given, and its result, verified."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from mast_opt.backends.base import Backend, interruptibly
+from mast_opt.core.errors import UnsupportedOption, VerificationError
+from mast_opt.core.sense import Sense
+from mast_opt.core.solve_result import Limit, SolveParams, SolveResult, Status, within_gap
+from mast_opt.kind.kind import Kind
+from mast_opt.kind.problem import PlanT, Problem
+from mast_opt.mip import Mip
+from mast_opt.search.interface import (
+    Certificate,
+    Heuristic,
+    MipSolver,
+    SearchContext,
+    SearchMonitor,
+    SearchResult,
+    StageBound,
+    StoppingCriteria,
+)
+from mast_opt.search.params import Params
+from mast_opt.search.strategy import LOG
+from mast_opt.solving.clock import Clock
+from mast_opt.solving.mip_route import Answer
+from mast_opt.solving.solution import Stage
+from mast_opt.solving.solver_params import SubSolvers
+
+LARGE_LINEAR = 4_000
+"""Columns from which on a linear program is large."""
+
+
+def search_context(
+    asked: SolveParams,
+    iterations: int | None,
+    clock: Clock,
+    inside: SubSolvers,
+    params: Params | None,
+    sense: Sense,
+    backend: Backend | None,
+) -> SearchContext:
+    """What a search is given; ``backend``: that of a kind's own method, None for a heuristic."""
+    stop = StoppingCriteria(clock.budget_s(), asked.gap, iterations, asked.cancel)
+    return SearchContext(
+        rng=np.random.default_rng(asked.seed),
+        watch=SearchMonitor(stop, asked.on_event, lambda strategy: LOG.info("strategy: %s", strategy), sense),
+        threads=asked.threads if asked.threads is not None else os.cpu_count() or 1,
+        backends=inside,
+        params=params,
+        mip_solver=None if backend is None else _as_asked(backend, asked),
+    )
+
+
+def by_search(
+    kind: Kind[Any, PlanT],
+    search: Heuristic | None,
+    problem: Problem[PlanT],
+    solver: str,
+    tools: SearchContext,
+    start: PlanT | None,
+    clock: Clock,
+) -> tuple[Answer, Certificate | None]:
+    """The answer of a search, its plan verified, and the certificate of its bound.
+
+    Raises:
+        VerificationError: the plan breaks a limit.
+    """
+    assert search is not None
+    stop, sense = tools.watch.stop, tools.watch.sense
+    with clock.phase("solve"):
+        found = interruptibly(lambda: search(problem, tools, start), stop.cancel)
+    if problem.objective.lexicographic and not found.stages:
+        found = _unguided(problem.objective.order, found)
+    if found.plan is None:
+        status = found.status or Status.NO_SOLUTION
+        return Answer(status, None, None, None, found.bound, found.limit, found.message), found.certificate
+    with clock.phase("verify"):
+        verdict = kind.verification.verify(problem, found.plan)
+    if not verdict.ok:
+        raise VerificationError(f"{solver} returned a plan that breaks {verdict.violations[0]}")
+    stages = tuple(
+        Stage(stage.term, verdict.terms[stage.term], _within(Sense.MIN, stage.bound, verdict.terms[stage.term]))
+        for stage in found.stages
+    )
+    objective, bound, term = verdict.objective, _within(sense, found.bound, verdict.objective), None
+    if stages:
+        open_stages = (stage for stage in stages if not within_gap(stage.objective, stage.bound, stop.gap))
+        headline = next(open_stages, stages[-1])
+        assert headline.objective is not None
+        objective, bound, term = headline.objective, headline.bound, headline.term
+    finished = not stages or len(stages) == len(problem.objective.order)
+    proven = finished and within_gap(objective, bound, stop.gap, sense=sense)
+    status = Status.OPTIMAL if proven else Status.FEASIBLE
+    limit = None if proven else found.limit
+    answer = Answer(status, found.plan, verdict, objective, bound, limit, found.message, stages, term)
+    return answer, found.certificate
+
+
+def _as_asked(backend: Backend, asked: SolveParams) -> MipSolver:
+    """The backend with the options, threads and seed that the caller asked for; on large linear programs with its own
+    preferences for those, unless an option says otherwise."""
+    given = {name for name, _ in asked.options}
+    preferred = tuple(one for one in getattr(backend, "large_linear", ()) if one[0] not in given)
+
+    def solve(mip: Mip, params: SolveParams) -> SolveResult:
+        if getattr(backend, "grid", False) and not mip.integral.all():
+            raise UnsupportedOption(
+                f"{backend.name} places fractions on a grid, and this problem needs them to nine digits; "
+                "choose highs, scip or cbc"
+            )
+        plain = replace(params, options=asked.options, threads=asked.threads, seed=asked.seed)
+        if preferred and len(mip.cost) >= LARGE_LINEAR and not mip.integral.any():
+            result = backend.solve(mip, replace(plain, options=(*preferred, *plain.options)))
+            if result.limit is not Limit.OTHER:
+                return result
+        return backend.solve(mip, plain)
+
+    return solve
+
+
+def _unguided(order: tuple[str, ...], found: SearchResult[Any]) -> SearchResult[Any]:
+    """What was found by weights, stated term by term; of terms that were not searched for, 0 is the bound."""
+    words = f"{found.message}; searched by weights, not in the order {', '.join(order)}".removeprefix("; ")
+    stages = () if found.plan is None else tuple(StageBound(term, 0.0) for term in order)
+    return replace(found, bound=None, message=words, stages=stages)
+
+
+def _within(sense: Sense, bound: float | None, objective: float) -> float | None:
+    """A bound that rounding does not put on the wrong side of the objective."""
+    return None if bound is None else sense.within(bound, objective)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mast_opt.job_placement.capacity import remote_mb_price
-from mast_opt.job_placement.engine.arrival_mix import ArrivalMix
+from mast_opt.job_placement.engine.arrival_mix import ArrivalMix, shape_of, together
 from mast_opt.job_placement.engine.best_bid import NOBODY, assign_devices, take
 from mast_opt.job_placement.engine.capacity_ledger import (
     last_tier_of,
@@ -22,6 +22,7 @@ from mast_opt.job_placement.engine.capacity_ledger import (
     stop,
 )
 from mast_opt.job_placement.engine.feasibility import Request
+from mast_opt.job_placement.engine.limits import DEFAULT_SAMPLING, FillSampling
 from mast_opt.job_placement.engine.server_layout import Layout, lay_out
 from mast_opt.job_placement.engine.server_selection import Placement
 from mast_opt.job_placement.engine.state import (
@@ -43,7 +44,7 @@ from mast_opt.job_placement.plan import Plan
 from mast_opt.job_placement.problem import JobPlacement
 from mast_opt.job_placement.running_allocations import Allocations, allocations_of
 from mast_opt.job_placement.tables.schema import MICRO
-from mast_opt.job_placement.units import CPU, MEMORY, WHOLE, Bools, Ints
+from mast_opt.job_placement.units import CPU, GPU, MEMORY, WHOLE, Bools, Ints
 
 
 @dataclass
@@ -317,6 +318,19 @@ def batch_state_of(problem: JobPlacement, mix: ArrivalMix | None = None) -> Batc
     rows = np.stack([layout.position[held.server], held.amount[:, CPU], held.amount[:, MEMORY]], axis=1)
     places = load(state, running, held.first, rows, held.device)
     return BatchState(p, layout, state, places, {at: v for v, at in enumerate(places.tolist())}, held)
+
+
+def mix_of(problem: JobPlacement, sampling: FillSampling = DEFAULT_SAMPLING) -> ArrivalMix:
+    """The mix of arrivals of an instance: the shapes of its pending jobs, each counted once; none is drawn yet."""
+    p, jobs, mix = problem, problem.jobs, ArrivalMix(sampling)
+    largest = max(int(p.servers.supply[:, GPU].max(initial=0)), WHOLE)
+    needs: list[dict[str, int]] = [{} for _ in range(len(jobs))]
+    for j, k in zip(p.options.job.tolist(), p.options.gpu_type.tolist()):
+        needs[j][p.gpu_types[k]] = int(p.need_mgpu[j, k])
+    rows = zip(needs, jobs.cpu_mcores.tolist(), jobs.memory_mib.tolist(), jobs.tasks.tolist(), jobs.within.tolist())
+    for (need, cpu, memory, tasks, within), prefer in zip(rows, jobs.prefer.tolist()):
+        mix.add(*shape_of(need, cpu, memory, tasks, together(within, prefer), largest))
+    return mix
 
 
 def _most_rows(problem: JobPlacement) -> int:

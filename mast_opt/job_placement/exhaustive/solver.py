@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from mast_opt.job_placement.engine.server_selection import LEAST_LOSS, TIGHT
 from mast_opt.job_placement.exhaustive.batch import admit_in_order, exhaustively
-from mast_opt.job_placement.exhaustive.batch_state import batch_state_of
+from mast_opt.job_placement.exhaustive.batch_state import batch_state_of, mix_of
 from mast_opt.job_placement.exhaustive.ejection_chains import ejection_chains
 from mast_opt.job_placement.exhaustive.params import ExhaustiveParams
-from mast_opt.job_placement.exhaustive.pending_mix import mix_of
 from mast_opt.job_placement.plan import Plan
 from mast_opt.job_placement.problem import JobPlacement
 from mast_opt.search.interface import SearchContext, SearchResult

@@ -28,7 +28,7 @@ from mast_opt.job_placement.engine.negative_cache import NegativeCache
 from mast_opt.job_placement.engine.priced_bid import place_priced
 from mast_opt.job_placement.engine.server_selection import LEAST_LOSS, TIGHT
 from mast_opt.job_placement.engine.state import J_COST, N_ROUND, R_MGPU, R_USED
-from mast_opt.job_placement.exhaustive.pending_mix import mix_of
+from mast_opt.job_placement.exhaustive.batch_state import mix_of
 from mast_opt.job_placement.live_fleet.bid_versions import BidVersions
 from mast_opt.job_placement.live_fleet.booking import are_named, booking_of
 from mast_opt.job_placement.live_fleet.conversion import (

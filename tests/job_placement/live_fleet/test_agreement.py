@@ -13,10 +13,9 @@ from mast_opt.core.errors import UsageError
 from mast_opt.job_placement import JobPlacement
 from mast_opt.job_placement.engine.server_selection import LEAST_LOSS
 from mast_opt.job_placement.exhaustive.batch import admit_in_order, exhaustively
-from mast_opt.job_placement.exhaustive.batch_state import BatchState, batch_state_of
+from mast_opt.job_placement.exhaustive.batch_state import BatchState, batch_state_of, mix_of
 from mast_opt.job_placement.exhaustive.ejection_chains import ejection_chains
 from mast_opt.job_placement.exhaustive.params import ExhaustiveParams
-from mast_opt.job_placement.exhaustive.pending_mix import mix_of
 from mast_opt.job_placement.generate import FAMILIES
 from mast_opt.job_placement.live_fleet.fleet import Fleet
 from mast_opt.job_placement.live_fleet.types import Bid, Job, Refused, Server, Share

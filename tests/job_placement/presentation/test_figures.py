@@ -18,7 +18,7 @@ def _fleet() -> JobPlacement:
     """c0 has 4 + 4 GPUs of two types, c1 has 6, c2 none; s0 runs r0, s1 runs r1 and r2; j2 is over its quota."""
     builder = JobPlacementBuilder()
     builder.add_region("east")
-    for cluster, region in (("c0", "west"), ("c1", "east"), ("c2", "west")):
+    for cluster, region in (("c0", "west"), ("c2", "west"), ("c1", "east")):
         builder.add_cluster(cluster, region=region)
     size: dict[str, Any] = {"cpu_cores": 8, "memory_gb": 8}
     need: dict[str, Any] = {"cpu_cores": 1, "memory_gb": 1}
@@ -45,8 +45,8 @@ def test_sections(fleet: JobPlacement) -> None:
     assert admitted.note.startswith("2 of 4 jobs are admitted. 1 ")
     assert clusters.rows == (
         ("c0", "west", 8, 1 / 8, 6 / 8, 2),
-        ("c1", "east", 6, 5 / 6, 0, 6),
         ("c2", "west", 0, None, None, 0),
+        ("c1", "east", 6, 5 / 6, 0, 6),
     )
     assert clusters.note == "42.9% of all GPUs are in use after the plan."
     assert stopped.rows == (("r2", "1", 3, 10), ("r1", "2", 2, 4.5))

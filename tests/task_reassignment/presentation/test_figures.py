@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from mast_opt.task_reassignment.presentation.charts import charts
 from mast_opt.task_reassignment.presentation.sections import sections
 from tests.task_reassignment.hand import hand, plan
@@ -38,3 +40,14 @@ def test_charts(tmp_path: Path) -> None:
     assert over.series == (("before", (1 / 27, 0)), ("after", (3 / 27, 2 / 24)))
     assert moves.flows == (("l0", "l1", 2), ("l1", "l1", 1))
     assert moves.note == "3 of 5 processes move; to the same name means within the location."
+
+
+def test_a_machine_without_a_resource_is_empty(tmp_path: Path) -> None:
+    """m0 has nothing of r1, and no need of it: its fill counts as 0."""
+    problem = hand(tmp_path)
+    capacity, need = problem.machines.capacity.copy(), problem.processes.need.copy()
+    capacity[0, 1], need[:, 1] = 0, 0
+    safety = np.minimum(problem.machines.safety, capacity)
+    bare = problem.with_columns({"machines.capacity": capacity, "machines.safety": safety, "processes.need": need})
+    shown: Any = charts(bare, PLAN)
+    assert shown[1].series == (("before", (5 / 7, 2 / 10, 7 / 10)), ("after", (6 / 7, 8 / 10, 0)))

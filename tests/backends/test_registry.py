@@ -49,6 +49,7 @@ class Zero:
 def offer(monkeypatch: pytest.MonkeyPatch, *points: tuple[str, str]) -> None:
     found = [EntryPoint(name, value, backends.GROUP) for name, value in points]
     monkeypatch.setattr(backends, "entry_points", lambda group: found if group == backends.GROUP else [])
+    backends._installed.cache_clear()
 
 
 def test_importing_backends_loads_no_solver() -> None:

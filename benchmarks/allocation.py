@@ -4,9 +4,10 @@
 
 Instances have J jobs with gangs of 1 to 8 GPUs on three types. Each policy is solved ``repeats`` times after one solve
 that is not counted, ours and the peer's one after the other; the table has medians, the peer's with the fastest of its
-solvers whose objective is within 1e-4 of ours or better. Ours includes building the tables, validating them, the proof of the
-bound and the verifier. ``las`` has two times: until the first level is proven, and all levels (leximin). How the peer
-works, and its environment: ``benchmarks/peers/cvxpy_allocation.py``. Prints one JSON object with --json, else a table.
+solvers whose objective is within 1e-4 of ours or better. Ours includes building the tables, validating them, the proof
+of the bound and the verifier. ``las`` has two times: until the first level is proven, and all levels (leximin). How the
+peer works, and its environment: ``benchmarks/peers/cvxpy_allocation.py``. Prints one JSON object with --json, else a
+table.
 """
 
 from __future__ import annotations
@@ -118,7 +119,7 @@ def rows(python: Path, jobs: list[int], seeds: int, repeats: int) -> list[Row]:
             answers = peer(python, drawn, gpus, repeats)
             for policy in ("las", "makespan", "ftf"):
                 objective, seconds = ours(drawn, gpus, policy, repeats)
-                row = {"jobs": count, "seed": seed, "policy": policy, "objective": objective}
+                row: Row = {"jobs": count, "seed": seed, "policy": policy, "objective": objective}
                 out.append(row | compared(policy, objective, seconds, answers[policy]))
             first = median(first_level_s(drawn, gpus) for _ in range(repeats))
             level = next(row for row in reversed(out) if row["policy"] == "las")

@@ -1,4 +1,4 @@
-"""Three policies of Gavel (OSDI'20) written in cvxpy as the paper states them: the peer of ``benchmarks/allocation.py``.
+"""Three policies of Gavel (OSDI'20) in cvxpy, as the paper states them: the peer of ``benchmarks/allocation.py``.
 
 It runs in an environment of its own and needs nothing of mast-opt there:
 

@@ -111,4 +111,4 @@ def _largest_rate(problem: ResourceAllocation) -> Floats:
 
 def _saturated(part: Floats) -> Bools:
     """[J] whose rate has a price, by the part of it in the price of the level."""
-    return part > min(SATURATED * part.sum(), part.max() / 2)
+    return np.asarray(part > min(SATURATED * part.sum(), part.max() / 2))

@@ -24,15 +24,17 @@ class Family(Generic[ProblemT]):
     """The sizes it takes, with their defaults."""
     help: str
     most: Mapping[str, int] = field(default_factory=dict)
-    """The largest value of a size, where there is one. The smallest is 1."""
+    """The largest value of a size, where there is one."""
+    least: Mapping[str, int] = field(default_factory=dict)
+    """The smallest value of a size, where it is not 1."""
 
     def generate(self, rng: np.random.Generator, **sizes: int) -> ProblemT:
         """An instance; the defaults stand for sizes that are not given. Raises UsageError for one out of range."""
         for name, size in sizes.items():
             if not isinstance(size, Integral) or isinstance(size, bool):
                 raise UsageError(f"{name} is {size!r}; expected a whole number")
-            if size < 1:
-                raise UsageError(f"{name} is {size}; expected at least 1")
+            if size < self.least.get(name, 1):
+                raise UsageError(f"{name} is {size}; expected at least {self.least.get(name, 1)}")
             if size > self.most.get(name, size):
                 raise UsageError(f"{name} is {size}; expected at most {self.most[name]}")
         return self.make(rng, **{**self.sizes, **sizes})

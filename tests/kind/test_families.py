@@ -19,9 +19,10 @@ SIZES = [
 
 
 @pytest.mark.parametrize(("kind", "family", "size"), SIZES)
-def test_every_size_starts_at_one(kind: str, family: str, size: str) -> None:
-    with pytest.raises(UsageError, match=f"{size} is 0; expected at least 1"):
-        mast_opt.generate(kind, family, **{size: 0})
+def test_a_size_below_its_least_is_refused(kind: str, family: str, size: str) -> None:
+    least = kind_named(kind).generate.families[family].least.get(size, 1)
+    with pytest.raises(UsageError, match=f"{size} is {least - 1}; expected at least {least}"):
+        mast_opt.generate(kind, family, **{size: least - 1})
 
 
 @pytest.mark.parametrize(

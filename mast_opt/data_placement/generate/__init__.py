@@ -4,8 +4,8 @@ The contract: a family, its sizes and the state of a NumPy ``Generator`` over PC
 determine the instance, array by array. NumPy keeps PCG64's bits for good and may change what a distribution makes of
 them in a new release; a test holds the figures that this code gave when it was written.
 
-    standard, variants, features, published    the families
-    draws, plain                               what they are made of
+    standard, variants, features, published, organisation    the families
+    distributions, teams, blank                              what they are made of
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from mast_opt.data_placement.generate.features import features
+from mast_opt.data_placement.generate.organisation import organisation
 from mast_opt.data_placement.generate.published import published
 from mast_opt.data_placement.generate.standard import standard
 from mast_opt.data_placement.generate.variants import (
@@ -42,6 +43,13 @@ FAMILIES = {
     "links": _family(links, 60, 90, 6, "standard with a priced network that binds"),
     "lexicographic": _family(lexicographic, 100, 150, 8, "standard with terms minimised one after another"),
     "published": _family(published, 1000, 2000, 12, "the published skew of jobs, tiers and regions"),
+    "organisation": Family(
+        organisation,
+        {"datasets": 1000, "workloads": 5000, "regions": 12, "storage_percent": 225, "first_time_percent": 70},
+        "teams that read mostly their own data, first-time work as forecasts",
+        most={"first_time_percent": 95},
+        least={"storage_percent": 100, "first_time_percent": 0},
+    ),
     "features": _family(features, 20, 30, 4, "every optional table, column and rule at once; for tests"),
 }
 """name → family. Every one takes datasets, workloads and regions."""

@@ -11,6 +11,7 @@ from mast_opt.data_placement.problem import SHARE, DataPlacement, Ints
 PARETO_INDEX = 0.7
 LARGEST_GANG = 512
 TIER_SHARES = np.array([0.03, 0.20, 0.16, 0.54, 0.07])
+SUPPLY_ALPHA = 1.5
 STORAGE = 2.0
 """One copy more than necessary: the published overhead is 75–125%."""
 LOAD = 1.05
@@ -29,19 +30,19 @@ def published(rng: np.random.Generator, *, datasets: int, workloads: int, region
     gpu_free = len(problem.gpu_types)
     needs = np.bincount(problem.options.workload, weights=problem.options.mgpu, minlength=workloads) > 0
     gpus = np.where(needs, draws.pareto_powers_of_two(rng, workloads, LARGEST_GANG, PARETO_INDEX), 0)
-    tier = _tiers(rng, gpus)
+    work_tier = tiers(rng, gpus)
     today = rng.integers(max(1, regions - 1), size=workloads)
     kind = problem.options.gpu_type[np.searchsorted(problem.options.workload, np.arange(workloads))]
     supply = np.empty((regions, gpu_free), np.int64)
     for k in range(gpu_free):
-        urgent = (kind == k) & (tier == 0)
+        urgent = (kind == k) & (work_tier == 0)
         total = max(1, round(int(gpus[kind == k].sum()) / LOAD))
-        supply[:, k] = _supply(rng, total, draws.used(gpus[urgent], today[urgent], regions))
+        supply[:, k] = skewed_supply(rng, total, draws.used(gpus[urgent], today[urgent], regions), SUPPLY_ALPHA)
     running = np.flatnonzero(needs)
-    tiers, at = np.unique(tier, return_inverse=True)
+    numbers, at = np.unique(work_tier, return_inverse=True)
     return problem.with_columns(
         {
-            "tiers": tuple(tiers.tolist()),
+            "tiers": tuple(numbers.tolist()),
             "workloads.tier": at.astype(np.int64),
             "options.mgpu": gpus[problem.options.workload] * draws.GPU,
             "regions.supply_mgpu": supply * draws.GPU,
@@ -53,7 +54,7 @@ def published(rng: np.random.Generator, *, datasets: int, workloads: int, region
     )
 
 
-def _tiers(rng: np.random.Generator, gpus: Ints) -> Ints:
+def tiers(rng: np.random.Generator, gpus: Ints) -> Ints:
     """[W] the published shares of tiers, the larger workloads first; ties at random."""
     order = np.lexsort((rng.random(len(gpus)), -gpus))
     tier = np.empty(len(gpus), np.int64)
@@ -61,13 +62,14 @@ def _tiers(rng: np.random.Generator, gpus: Ints) -> Ints:
     return tier
 
 
-def _supply(rng: np.random.Generator, total: int, urgent: Ints) -> Ints:
+def skewed_supply(rng: np.random.Generator, total: int, urgent: Ints, alpha: float) -> Ints:
     """[R] about ``total`` GPUs: in each region what today's tier-0 demand ``urgent`` needs at the worst ratio, in the
-    last one almost nothing, and the rest by Dirichlet(1.5) everywhere but there and in the region of most demand."""
+    last one almost nothing, and the rest by Dirichlet(``alpha``) everywhere but there and in the region of most
+    demand."""
     supply = np.ceil(urgent / WORST_BEFORE).astype(np.int64)
     poor = len(supply) - 1
     supply[poor] = max(int(supply[poor]), 1, round(POOR_SHARE * total))
-    share = rng.dirichlet(np.full(len(supply), 1.5))
+    share = rng.dirichlet(np.full(len(supply), alpha))
     if poor > 1:
         share[[poor, int(np.argmax(urgent))]] = 0.0
     return supply + draws.shared_out(max(0, total - int(supply.sum())), share)

@@ -223,26 +223,67 @@ def test_the_other_families_do_what_they_are_for() -> None:
     assert made("lexicographic", 0, **SMALL).objective.order[0] == "overload"
 
 
+def today(problem: DataPlacement) -> Plan:
+    """What is stored and what runs today; every dataset of another region is read remotely."""
+    runs = problem.current_runs
+    run = (runs.workload, runs.region, runs.gpu_type, runs.share)
+    copies = (np.zeros(0, np.int64),) * 4
+    return Plan(problem.datasets.stored, *run, *copies, *fill_remote(problem, problem.datasets.stored, *run))
+
+
 def test_published_starts_from_the_published_skew() -> None:
     problem = made("published", 1, **FAMILIES["published"].sizes)
-    run = (
-        problem.current_runs.workload,
-        problem.current_runs.region,
-        problem.current_runs.gpu_type,
-        problem.current_runs.share,
-    )
-    nothing = np.zeros(0, np.int64)
-    today = gpu_demand(problem, Plan(problem.datasets.stored, *run, *[nothing] * 9))
+    demand = gpu_demand(problem, today(problem))
     with np.errstate(invalid="ignore"):
-        ratio = today[:, :, 0] / problem.regions.supply_mgpu
+        ratio = demand[:, :, 0] / problem.regions.supply_mgpu
     assert ratio.max(axis=0) == pytest.approx([2.63, 2.63], abs=0.02)
-    assert today[:, :, 0].sum() / problem.regions.supply_mgpu.sum() < 0.98
+    assert demand[:, :, 0].sum() / problem.regions.supply_mgpu.sum() < 0.98
     assert (problem.regions.supply_mgpu[-1] / problem.regions.supply_mgpu.sum(axis=0)).max() < 0.01
     assert np.bincount(problem.workloads.tier) / len(problem.workloads.tier) == pytest.approx(
         [0.03, 0.20, 0.16, 0.54, 0.07], abs=0.001
     )
     largest = np.sort(gpus_of(problem))[::-1]
     assert largest[: len(largest) // 50].sum() > largest.sum() / 2
+
+
+def test_organisation_starts_from_the_published_skew_and_what_runs_today_fits() -> None:
+    for seed in range(3):
+        problem = made("organisation", seed)
+        assert verify(problem, today(problem)).violations == ()
+        demand = gpu_demand(problem, today(problem))
+        assert (demand[:, :, 0] / problem.regions.supply_mgpu).max(axis=0) == pytest.approx([2.63] * 3, abs=0.01)
+        offered = demand.sum(axis=(0, 1)) / problem.regions.supply_mgpu.sum()
+        assert offered[[0, -1]] == pytest.approx([0.95, 1.3], abs=0.03)
+        supply = problem.regions.supply_mgpu.sum(axis=1)
+        assert supply[-1] / supply.sum() == pytest.approx(0.002, abs=0.0005)
+        assert problem.regions.storage_mb.sum() / problem.datasets.size_mb.sum() == pytest.approx(2.25, rel=1e-6)
+        urgent = (problem.workloads.tier == 0) & (gpus_of(problem) > 0)
+        gpus = gpus_of(problem)[urgent]
+        assert gpus[problem.workloads.splittable[urgent]].sum() / gpus.sum() == pytest.approx(0.70, abs=0.01)
+
+
+def test_organisation_reads_mostly_its_own_data() -> None:
+    problem = made("organisation", 4, datasets=20_000, workloads=100_000, regions=12)
+    readers = np.bincount(problem.reads.dataset, minlength=len(problem.datasets))
+    assert np.percentile(readers, [50, 90, 99]) == pytest.approx([3, 17, 45], abs=2)
+    assert (np.bincount(problem.reads.workload, minlength=100_000) > 0).all()
+    team, namespace = (
+        np.array([label.split(".")[part] for label in problem.datasets.labels])[problem.reads.dataset]
+        for part in (0, 1)
+    )
+    first = np.searchsorted(problem.reads.workload, problem.reads.workload)
+    own_team = np.mean(team == team[first])
+    assert 0.90 < own_team < 0.97
+    assert 0.75 < np.mean(namespace == namespace[first]) < own_team
+    homes = problem.datasets.stored.argmax(axis=1)[problem.reads.dataset]
+    assert np.mean(homes == homes[first]) > own_team
+
+
+def test_organisation_without_first_time_work_has_no_forecasts() -> None:
+    problem = made("organisation", 0, **SMALL, first_time_percent=0)
+    assert not problem.workloads.splittable.any()
+    with pytest.raises(UsageError, match="storage_percent is 99; expected at least 100"):
+        made("organisation", 0, **SMALL, storage_percent=99)
 
 
 def test_features_leaves_nothing_out() -> None:

@@ -27,7 +27,7 @@ SolverName: TypeAlias = (
     Literal[
         "highs", "cpsat", "scip", "cbc", "gurobi", "xpress", "copt", "cplex",
         "tetris", "exhaustive", "exhaustive+repair", "federated", "best-fit", "least-loaded", "random",
-        "fgd", "gpu-packing", "dot-product", "reserve-and-pack", "ras", "twine",
+        "fgd", "gpu-packing", "gpu-clustering", "dot-product", "reserve-and-pack", "ras", "twine",
     ]
     | str
 )  # fmt: skip

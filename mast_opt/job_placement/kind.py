@@ -69,6 +69,7 @@ _SOLVERS = {
     "best-fit": _solver("baselines", "best_fit", BY_RULE),
     "fgd": _solver("published_policies", "fgd", BY_RULE),
     "gpu-packing": _solver("published_policies", "gpu_packing", BY_RULE),
+    "gpu-clustering": _solver("published_policies", "gpu_clustering", BY_RULE),
     "dot-product": _solver("published_policies", "dot_product_policy", BY_RULE),
     "reserve-and-pack": _solver("published_policies", "reserve_and_pack", BY_RULE),
 }

@@ -1,4 +1,5 @@
-"""Published policies of job placement to compare with: ``fgd``, ``gpu-packing``, ``dot-product``, ``reserve-and-pack``.
+"""Published policies of job placement to compare with: ``fgd``, ``gpu-packing``, ``gpu-clustering``, ``dot-product``,
+``reserve-and-pack``.
 
 They take the jobs in the same queue order as ``exhaustive``, one after another, and choose a server for a whole job by
 a score (``published_scores``); of equal ones the first of the table. The papers place single tasks: a job that no
@@ -29,6 +30,9 @@ from mast_opt.job_placement.exhaustive.published_scores import (
 )
 from mast_opt.job_placement.exhaustive.published_scores import (
     fgd as fgd_score,
+)
+from mast_opt.job_placement.exhaustive.published_scores import (
+    gpu_clustering as gpu_clustering_score,
 )
 from mast_opt.job_placement.exhaustive.published_scores import (
     gpu_packing as gpu_packing_score,
@@ -72,6 +76,29 @@ def gpu_packing(problem: JobPlacement, tools: SearchContext, start: Plan | None)
     return in_queue_order(problem, tools, _by(score))
 
 
+def gpu_clustering(problem: JobPlacement, tools: SearchContext, start: Plan | None) -> SearchResult[Plan]:
+    """Servers with tasks of the same GPU request first, so that few servers have tasks of several; fractions of a GPU
+    are one request."""
+    clusters = _Clusters(problem)
+
+    def score(batch: BatchState, job: Request, at: Ints, device: Ints, mgpu: Ints) -> Ints:
+        there = clusters.tasks[batch.layout.server[at]]
+        request = clusters.request(mgpu)
+        same = there[np.arange(len(at)), request] > 0
+        scores = gpu_clustering_score(device.sum(axis=1), same, (there[:, 1:] > 0).sum(axis=1))
+        return np.where(request > 0, scores, 0)
+
+    by_score = _by(score)
+
+    def place(batch: BatchState, j: int, job: Request) -> BestBid | None:
+        offer = by_score(batch, j, job)
+        if offer is not None:
+            clusters.follow(batch, j, job, offer)
+        return offer
+
+    return in_queue_order(problem, tools, place)
+
+
 def dot_product_policy(problem: JobPlacement, tools: SearchContext, start: Plan | None) -> SearchResult[Plan]:
     """The server with the smallest dot product of what the job needs and what is free, as shares of the server."""
 
@@ -99,6 +126,42 @@ def reserve_and_pack(problem: JobPlacement, tools: SearchContext, start: Plan | 
         return scores
 
     return in_queue_order(problem, tools, _by(score))
+
+
+class _Clusters:
+    """Tasks of each GPU request on each server, as a batch goes on."""
+
+    def __init__(self, problem: JobPlacement) -> None:
+        p = problem
+        self._type = p.servers.gpu_type
+        largest = max(int(p.need_mgpu.max(initial=0)), int(p.allocations.need[:, GPU].max(initial=0)))
+        self.tasks = np.zeros((len(p.servers), largest // WHOLE + 2), np.int64)
+        """[S, requests] by server of the problem: no GPU, a fraction, then 1, 2, … whole GPUs."""
+        self._of_running = [
+            (p.allocations.server[rows], self.request(p.allocations.need[rows, GPU]), p.allocations.tasks[rows])
+            for rows in (np.flatnonzero(p.allocations.running == v) for v in range(len(p.running)))
+        ]
+        self._of_pending: dict[int, tuple[Ints, Ints, Ints]] = {}
+        for rows in self._of_running:
+            self._add(rows, 1)
+
+    def request(self, mgpu: Ints) -> Ints:
+        """[·] column of tasks that take so much."""
+        column: Ints = mgpu // WHOLE + (mgpu > 0)
+        return column
+
+    def _add(self, rows: tuple[Ints, Ints, Ints], times: int) -> None:
+        np.add.at(self.tasks, rows[:2], times * rows[2])
+
+    def follow(self, batch: BatchState, j: int, job: Request, offer: BestBid) -> None:
+        """A job starts at the expense of its victims; called before the batch has stopped these."""
+        for at in offer.victims.tolist():
+            pending = batch.pending.get(at)
+            self._add(self._of_running[batch.victim[at]] if pending is None else self._of_pending[pending], -1)
+        server = batch.layout.server[offer.placed.server]
+        rows = server, self.request(job.mgpu[self._type[server]]), offer.placed.tasks
+        self._of_pending[j] = rows
+        self._add(rows, 1)
 
 
 def _by(score: Score) -> Place:

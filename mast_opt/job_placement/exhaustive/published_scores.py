@@ -16,6 +16,8 @@ from mast_opt.job_placement.units import WHOLE, Bools, Ints
 Floats = NDArray[np.float64]
 TOP = 100
 """The highest score."""
+LARGEST = 8
+"""GPUs of a server by which clustering measures how full servers are."""
 
 
 class FreeServers(NamedTuple):
@@ -79,6 +81,20 @@ def gpu_packing(device: Ints, exists: Bools, mgpu: int, gpus: int) -> Ints:
     score: Ints = np.where(taken_whole > 0, in_use, shared)
     empty: Ints = np.where(whole == number, np.maximum(TOP // 3 - whole, whole), score)
     return empty
+
+
+def gpu_clustering(free: Ints, same: Bools, requests: Ints) -> Ints:
+    """[S] servers whose tasks all have the GPU request of this one are the best, then those where some have, then those
+    without tasks that use GPUs, then the others; in each quarter of the scale, the fuller the better.
+
+    Args:
+        free: [S] free milli-GPUs.
+        same: [S] some task there has the same request.
+        requests: [S] different GPU requests of the tasks there; all fractions are one.
+    """
+    quarter = np.where(same, np.where(requests == 1, 3, 2), requests == 0)
+    score: Ints = TOP // 4 * (LARGEST * WHOLE - free) // (LARGEST * WHOLE) + TOP * quarter // 4
+    return score
 
 
 def dot_product(need: Floats, free: Floats, capacity: Floats) -> Floats:

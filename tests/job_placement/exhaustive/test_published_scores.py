@@ -13,9 +13,11 @@ from mast_opt.job_placement.exhaustive.published_scores import (
     dot_product,
     fgd,
     fragmentation,
+    gpu_clustering,
     gpu_packing,
 )
 from mast_opt.job_placement.generate.blank import GeneratedFleet, Pending, Running, assemble
+from mast_opt.job_placement.problem import JobPlacement
 from tests.narrowing import some
 
 NODE = [200, 1000, 1000, 500]
@@ -54,6 +56,23 @@ def test_gpu_packing(device: list[int], mgpu: int, gpus: int, score: int) -> Non
     assert gpu_packing(table, np.ones_like(table, np.bool_), mgpu, gpus).tolist() == [score]
 
 
+@pytest.mark.parametrize(
+    ("device", "same", "requests", "score"),
+    [
+        (NODE, True, 1, 91),
+        (NODE, True, 2, 66),
+        ([1000] * 4, False, 0, 37),
+        ([1000] * 8, False, 0, 25),
+        (NODE, False, 1, 16),
+        ([0] * 8, True, 1, 100),
+        ([0] * 8, False, 3, 25),
+    ],
+)
+def test_gpu_clustering(device: list[int], same: bool, requests: int, score: int) -> None:
+    """By hand from the authors' rule: a quarter of the scale for each class of servers, filled by 8 - free GPUs."""
+    assert gpu_clustering(np.array([sum(device)]), np.array([same]), np.array([requests])).tolist() == [score]
+
+
 def test_dot_product_of_shares() -> None:
     need, left, capacity = np.array([1000.0, 1150]), np.array([[500.0, 500]]), np.array([[2000.0, 4000]])
     assert dot_product(need, left, capacity) == pytest.approx([0.1609375])
@@ -68,8 +87,9 @@ def test_fgd_prefers_what_fragments_less_in_whole_percent() -> None:
     assert fgd(free(NODE, 9), free(NODE, 9), classes).tolist() == [50]
 
 
-def test_reserve_and_pack_leaves_the_large_server_to_the_large_task() -> None:
-    """PAI: one server of eight V100, one of four T4; six halves of a GPU, then a task of eight V100."""
+def two_servers(sizes: tuple[int, int], mgpu: list[int], running: Running) -> JobPlacement:
+    """Servers of a type each, which all jobs accept; equal jobs but for the GPUs."""
+    count = len(mgpu)
     fleet = GeneratedFleet(
         regions=("r",),
         gpu_types=("v100", "t4"),
@@ -79,21 +99,43 @@ def test_reserve_and_pack_leaves_the_large_server_to_the_large_task() -> None:
             ("large", "small"),
             rack=np.zeros(2, np.int64),
             gpu_type=np.arange(2),
-            supply=np.array([[8000, 99, 99], [4000, 99, 99]]),
+            supply=np.array([[sizes[0], 99, 99], [sizes[1], 99, 99]]),
         ),
     )
     waiting = Pending(
-        tier=np.zeros(7, np.int64),
-        tasks=np.ones(7, np.int64),
-        mgpu=np.array([500] * 6 + [8000]),
-        mcores=np.zeros(7, np.int64),
-        mib=np.zeros(7, np.int64),
-        value_milli=np.full(7, 1000),
-        options=(np.repeat(np.arange(7), 2), np.tile(np.arange(2), 7)),
+        tier=np.zeros(count, np.int64),
+        tasks=np.ones(count, np.int64),
+        mgpu=np.array(mgpu),
+        mcores=np.zeros(count, np.int64),
+        mib=np.zeros(count, np.int64),
+        value_milli=np.full(count, 1000),
+        options=(np.repeat(np.arange(count), 2), np.tile(np.arange(2), count)),
     )
-    problem = assemble("pai", fleet, Running(), waiting)
+    return assemble("pai", fleet, running, waiting)
+
+
+def test_clustering_puts_tasks_of_the_same_request_together() -> None:
+    """A fraction goes where a fraction runs; whole GPUs go to the free server, and one stays with its like."""
+    running = Running(tier=[0], preemptible=[False], at_risk=[0], held=[(0, 1, 1, 300, 0, 0)])
+    problem = two_servers((4000, 4000), [1000, 500, 1000, 200, 2000, 1000], running)
+    plan = some(solve(problem, "gpu-clustering").plan)
+    assert dict(zip(plan.job.tolist(), plan.server.tolist())) == {0: 0, 1: 1, 2: 0, 3: 1, 4: 0, 5: 1}
+
+
+def test_clustering_forgets_what_was_stopped() -> None:
+    """The victim's tasks took one GPU each; without them nothing calls the third job to the large server."""
+    running = Running(tier=[1], preemptible=[True], at_risk=[0], held=[(0, 0, 4, 1000, 0, 0)])
+    problem = two_servers((4000, 1000), [2000, 1000], running)
+    plan = some(solve(problem, "gpu-clustering").plan)
+    assert plan.preempt.tolist() == [True]
+    assert dict(zip(plan.job.tolist(), plan.server.tolist())) == {0: 0, 1: 1}
+
+
+def test_reserve_and_pack_leaves_the_large_server_to_the_large_task() -> None:
+    """PAI: one server of eight V100, one of four T4; six halves of a GPU, then a task of eight V100."""
+    problem = two_servers((8000, 4000), [500] * 6 + [8000], Running())
     placed = {}
-    for solver in ("reserve-and-pack", "least-loaded", "fgd", "gpu-packing", "dot-product"):
+    for solver in ("reserve-and-pack", "least-loaded", "fgd", "gpu-packing", "gpu-clustering", "dot-product"):
         plan = some(solve(problem, solver).plan)
         placed[solver] = len(np.unique(plan.job))
     assert (placed["reserve-and-pack"], placed["least-loaded"]) == (7, 6)

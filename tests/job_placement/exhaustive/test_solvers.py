@@ -288,6 +288,7 @@ def test_the_kind_lists_what_there_is() -> None:
         "best-fit",
         "fgd",
         "gpu-packing",
+        "gpu-clustering",
         "dot-product",
         "reserve-and-pack",
     )

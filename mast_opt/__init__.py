@@ -83,16 +83,14 @@ if TYPE_CHECKING:
         SolverInfo,
         SolveRun,
         Stage,
-        export,
-        formulate,
         solve,
         solvers,
         start,
         verify,
         warm_up,
         write_plan,
-        write_program,
     )
+    from mast_opt.solving.export_files import export, formulate, write_program
     from mast_opt.task_reassignment import TaskReassignment
     from mast_opt.task_reassignment.twine.params import TwineParams
 
@@ -245,16 +243,14 @@ _HOMES = {
         "SolveRun",
         "SolverInfo",
         "Stage",
-        "export",
-        "formulate",
         "solve",
         "solvers",
         "start",
         "verify",
         "warm_up",
         "write_plan",
-        "write_program",
     ),
+    "mast_opt.solving.export_files": ("export", "formulate", "write_program"),
     "mast_opt.task_reassignment": ("TaskReassignment",),
     "mast_opt.task_reassignment.twine.params": ("TwineParams",),
     "mast_opt.core.verdict": ("Conflict", "Verdict", "Violation"),

@@ -16,7 +16,8 @@ from scipy.optimize import linear_sum_assignment
 from mast_opt.core.arrays import BoolArray, FloatArray, IntArray
 from mast_opt.core.errors import UsageError
 from mast_opt.policies.arguments import numbers
-from mast_opt.policies.program import Program, names
+from mast_opt.policies.program import Program
+from mast_opt.resource_allocation.arrays import names
 
 MARGIN = 2
 """Places on each machine at first, beyond its part of the jobs by mean speed; doubled where a machine fills all."""
@@ -93,24 +94,16 @@ def tables(processing_s: ArrayLike, *, waited_s: ArrayLike = 0.0) -> Program:
     job, machine, place = (axis.ravel() for axis in np.indices((jobs, machines, jobs)))
     kept = np.isfinite(time[job, machine])
     job, machine, place = job[kept], machine[kept], place[kept]
-    label = names("j", jobs), [f"m{m}-{p + 1}" for m in range(machines) for p in range(jobs)]
-    configuration = [f"j{j}-m{m}-{p + 1}" for j, m, p in zip(job.tolist(), machine.tolist(), place.tolist())]
+    each = np.arange(len(job))
+    label = [f"j{j}-m{m}-{p + 1}" for j, m, p in zip(job.tolist(), machine.tolist(), place.tolist())]
     return Program(
         policy="cost",
         whole=True,
-        resources={"resource": label[1], "amount": np.ones(machines * jobs)},
-        jobs={"job": label[0], "required": [True] * jobs},
-        configurations={"configuration": configuration, "cost": (place + 1) * time[job, machine]},
-        members={
-            "configuration": configuration,
-            "job": [label[0][j] for j in job.tolist()],
-            "rate": 1 / time[job, machine],
-        },
-        uses={
-            "configuration": configuration,
-            "resource": [label[1][s] for s in (machine * jobs + place).tolist()],
-            "amount": np.ones(len(configuration)),
-        },
+        resources={"labels": [f"m{m}-{p + 1}" for m in range(machines) for p in range(jobs)], "amount": 1.0},
+        jobs={"labels": names("j", jobs), "required": True},
+        configurations={"labels": label, "cost": (place + 1) * time[job, machine]},
+        members={"configuration": each, "job": job, "rate": 1 / time[job, machine]},
+        uses={"configuration": each, "resource": machine * jobs + place, "amount": np.ones(len(job))},
     )
 
 

@@ -16,7 +16,8 @@ from numpy.typing import ArrayLike
 from mast_opt.core.arguments import a_whole
 from mast_opt.core.arrays import FloatArray, IntArray
 from mast_opt.policies.arguments import numbers
-from mast_opt.policies.program import Program, names
+from mast_opt.policies.program import Program
+from mast_opt.resource_allocation.arrays import names
 
 TURNS = 1.0
 """Worth of two jobs that take turns on a GPU, and of one that has it alone."""
@@ -134,26 +135,24 @@ def tables(worth: ArrayLike, gpus: int) -> Program:
     """The same choice as a resource allocation with whole shares: a configuration for each job alone and each pair."""
     value = np.maximum(_symmetric(worth), TURNS)
     jobs = names("j", len(value))
-    first, second = (axis.tolist() for axis in np.triu_indices(len(value), 1))
+    first, second = np.triu_indices(len(value), 1)
     alone = [f"{job}-alone" for job in jobs]
-    pair = [f"{jobs[i]}-{jobs[j]}" for i, j in zip(first, second)]
+    pair = [f"{jobs[i]}-{jobs[j]}" for i, j in zip(first.tolist(), second.tolist())]
+    both = np.arange(len(alone), len(alone) + len(pair))
+    every = np.arange(len(alone) + len(pair))
     half = value[first, second] / 2
     return Program(
         policy="total-rate",
         whole=True,
-        resources={"resource": ["gpu"], "amount": np.array([float(gpus)])},
-        jobs={"job": jobs},
-        configurations={"configuration": alone + pair},
+        resources={"labels": ["gpu"], "amount": [float(gpus)]},
+        jobs={"labels": jobs},
+        configurations={"labels": alone + pair},
         members={
-            "configuration": alone + pair + pair,
-            "job": jobs + [jobs[i] for i in first] + [jobs[j] for j in second],
+            "configuration": np.concatenate([every, both]),
+            "job": np.concatenate([np.arange(len(jobs)), first, second]),
             "rate": np.concatenate([np.full(len(jobs), TURNS), half, half]),
         },
-        uses={
-            "configuration": alone + pair,
-            "resource": ["gpu"] * (len(alone) + len(pair)),
-            "amount": np.ones(len(alone) + len(pair)),
-        },
+        uses={"configuration": every, "resource": np.zeros(len(every), np.int64), "amount": np.ones(len(every))},
     )
 
 

@@ -15,7 +15,8 @@ from numpy.typing import ArrayLike
 from mast_opt.core.arrays import FloatArray
 from mast_opt.core.solve_result import Status
 from mast_opt.policies.arguments import numbers
-from mast_opt.policies.program import Program, names
+from mast_opt.policies.program import Program
+from mast_opt.resource_allocation.arrays import names
 
 
 @dataclass(frozen=True)
@@ -99,14 +100,15 @@ def tables(value: ArrayLike, gpus: ArrayLike, *, tickets: ArrayLike = 1.0, deman
     worth, supply, wanted, fair = _inputs(value, gpus, tickets, demand)
     users, types = names("u", len(worth)), names("g", len(supply))
     label = [f"{user}-{kind}" for user in users for kind in types]
-    each = np.repeat(wanted, len(types))
+    user, kind = (axis.ravel() for axis in np.indices(worth.shape))
+    every = np.arange(worth.size)
     return Program(
         policy="total-rate",
-        resources={"resource": types, "amount": supply},
-        jobs={"job": users, "min_rate": (worth * fair).sum(axis=1)},
-        configurations={"configuration": label},
-        members={"configuration": label, "job": np.repeat(users, len(types)).tolist(), "rate": worth.ravel() * each},
-        uses={"configuration": label, "resource": types * len(users), "amount": each},
+        resources={"labels": types, "amount": supply},
+        jobs={"labels": users, "min_rate": (worth * fair).sum(axis=1)},
+        configurations={"labels": label},
+        members={"configuration": every, "job": user, "rate": worth.ravel() * wanted[user]},
+        uses={"configuration": every, "resource": kind, "amount": wanted[user]},
     )
 
 

@@ -17,7 +17,8 @@ from mast_opt.core.errors import UsageError
 from mast_opt.core.solve_result import Status
 from mast_opt.core.verdict import Conflict
 from mast_opt.policies.arguments import numbers
-from mast_opt.policies.program import Columns, Program, names
+from mast_opt.policies.program import Program
+from mast_opt.resource_allocation.arrays import Columns, names
 
 POLICIES = {
     "las": "max-min",
@@ -210,16 +211,16 @@ def tables(
     supply = numbers("gpus", gpus, (jobs.rate.shape[1],))
     _check_inputs(jobs, policy, price)
     cost = None if price is None else numbers("price", price, supply.shape, above=0.0)
-    types = names("g", len(supply)) if jobs.types is None else list(jobs.types)
-    groups: Columns = {}
+    types = names("g", len(supply)) if jobs.types is None else jobs.types
+    groups: Columns | int = 0
     if policy == "hierarchical":
-        groups = {"group": names("e", len(jobs.entity_weight)), "weight": jobs.entity_weight}
+        groups = {"labels": names("e", len(jobs.entity_weight)), "weight": jobs.entity_weight}
     configurations, members, uses = _configurations(jobs, types, cost)
     return Program(
         policy=POLICIES[policy],
-        inside=inside if policy == "hierarchical" else None,
-        mechanism="partial-allocation" if policy == "strategy-proof" else None,
-        resources={"resource": types, "amount": supply},
+        inside=inside if policy == "hierarchical" else "",
+        mechanism="partial-allocation" if policy == "strategy-proof" else "",
+        resources={"labels": types, "amount": supply},
         groups=groups,
         jobs=_job_columns(jobs, supply, policy),
         configurations=configurations,
@@ -257,10 +258,6 @@ def _packed(jobs: Jobs) -> BoolArray:
     return np.asarray((jobs.pairs.rate > 0).all(axis=1))
 
 
-def _labels(jobs: Jobs) -> list[str]:
-    return names("j", len(jobs.rate)) if jobs.names is None else list(jobs.names)
-
-
 def _job_columns(jobs: Jobs, supply: FloatArray, policy: str) -> Columns:
     if policy == "ftf":
         fair = isolated(jobs.rate, supply, jobs.gang)
@@ -268,8 +265,8 @@ def _job_columns(jobs: Jobs, supply: FloatArray, policy: str) -> Columns:
         fair = equal_mix(jobs.rate, supply) / jobs.gang
     else:
         fair = np.ones(len(jobs.rate))
-    columns: dict[str, Sequence[str] | Sequence[bool] | FloatArray] = {
-        "job": _labels(jobs),
+    columns: dict[str, object] = {
+        "labels": names("j", len(jobs.rate)) if jobs.names is None else jobs.names,
         "weight": jobs.weight,
         "fair_rate": fair,
         "elapsed_s": jobs.elapsed_s,
@@ -281,28 +278,28 @@ def _job_columns(jobs: Jobs, supply: FloatArray, policy: str) -> Columns:
         if jobs.deadline_s is not None:
             columns["min_rate"] = jobs.steps / jobs.deadline_s
     if policy == "hierarchical" and jobs.entity is not None:
-        columns["group"] = [f"e{entity}" for entity in jobs.entity.tolist()]
+        columns["group"] = jobs.entity
     return columns
 
 
 def _configurations(jobs: Jobs, types: Sequence[str], price: FloatArray | None) -> tuple[Columns, Columns, Columns]:
     """Columns of configurations, members and uses."""
-    label = _labels(jobs)
+    label = names("j", len(jobs.rate)) if jobs.names is None else jobs.names
     job, kind = np.nonzero(_alone(jobs))
     pair, pair_kind = np.nonzero(_packed(jobs))
-    alone = [f"{label[j]}@{types[g]}" for j, g in zip(job.tolist(), kind.tolist())]
     both = np.zeros((0, 2), np.int64) if jobs.pairs is None else jobs.pairs.jobs[pair]
     pair_rate = np.zeros((0, 2)) if jobs.pairs is None else jobs.pairs.rate[pair, :, pair_kind]
+    alone = [f"{label[j]}@{types[g]}" for j, g in zip(job.tolist(), kind.tolist())]
     packed = [f"{label[i]}+{label[j]}@{types[g]}" for (i, j), g in zip(both.tolist(), pair_kind.tolist())]
-    every, where = alone + packed, np.r_[kind, pair_kind]
+    every, where = np.arange(len(job) + len(pair)), np.r_[kind, pair_kind]
     gang = jobs.gang[np.r_[job, both[:, 0]]]
-    configurations: Columns = {"configuration": every}
-    if price is not None:
-        configurations = {"configuration": every, "cost": gang * price[where]}
-    members: Columns = {
-        "configuration": every + packed,
-        "job": [label[j] for j in np.r_[job, both[:, 0], both[:, 1]].tolist()],
+    members = {
+        "configuration": np.r_[every, every[len(job) :]],
+        "job": np.r_[job, both[:, 0], both[:, 1]],
         "rate": np.r_[jobs.rate[job, kind], pair_rate[:, 0], pair_rate[:, 1]],
     }
-    uses: Columns = {"configuration": every, "resource": [types[g] for g in where.tolist()], "amount": gang}
+    uses = {"configuration": every, "resource": where, "amount": gang}
+    configurations: Columns = {"labels": alone + packed}
+    if price is not None:
+        configurations = {**configurations, "cost": gang * price[where]}
     return configurations, members, uses

@@ -18,7 +18,8 @@ from mast_opt.core.solve_result import Status
 from mast_opt.policies.arguments import numbers
 from mast_opt.policies.goodput import Goodput
 from mast_opt.policies.node_sizes import packed, sizes, spanned
-from mast_opt.policies.program import Program, names
+from mast_opt.policies.program import Program
+from mast_opt.resource_allocation.arrays import names
 
 POLICIES = {"sum": "total-rate", "harmonic": "harmonic"}
 """Objective → policy of resource allocation."""
@@ -129,23 +130,15 @@ def _stated(
     stays = (held == 0) | (held == able)
     worth = np.where(stays, worth, worth * numbers("factor", factor, (len(worth),))[:, None])
     job, size = np.nonzero(worth > 0)
-    label = names("j", len(worth))
-    configuration = [f"j{j}-{able[s]}" for j, s in zip(job.tolist(), size.tolist())]
+    every = np.arange(len(job))
+    label = [f"j{j}-{able[s]}" for j, s in zip(job.tolist(), size.tolist())]
     program = Program(
         policy=POLICIES[objective],
         whole=True,
-        resources={"resource": ["gpu"], "amount": np.array([float(nodes * gpus_per_node)])},
-        jobs={"job": label},
-        configurations={"configuration": configuration},
-        members={
-            "configuration": configuration,
-            "job": [label[j] for j in job.tolist()],
-            "rate": worth[job, size],
-        },
-        uses={
-            "configuration": configuration,
-            "resource": ["gpu"] * len(configuration),
-            "amount": able[size].astype(np.float64),
-        },
+        resources={"labels": ["gpu"], "amount": [float(nodes * gpus_per_node)]},
+        jobs={"labels": names("j", len(worth))},
+        configurations={"labels": label},
+        members={"configuration": every, "job": job, "rate": worth[job, size]},
+        uses={"configuration": every, "resource": np.zeros(len(job), np.int64), "amount": able[size]},
     )
     return program, worth, able

@@ -1,23 +1,18 @@
-"""A policy's program: tables of a resource allocation, and what solving them gives."""
+"""A policy's program: the arrays of a resource allocation, and what solving it gives."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from mast_opt.core.arrays import FloatArray
 from mast_opt.core.solve_result import Status
 from mast_opt.core.verdict import Conflict
-from mast_opt.io import from_tables
+from mast_opt.resource_allocation import ResourceAllocation
+from mast_opt.resource_allocation.arrays import Columns
 from mast_opt.solving import solve
 
-if TYPE_CHECKING:
-    from mast_opt.resource_allocation import ResourceAllocation
-
-Columns = Mapping[str, Sequence[str] | Sequence[bool] | FloatArray]
-"""Name of a column → its cells."""
 _TOKEN = re.compile(r"(?<![A-Za-z0-9])[a-z][0-9]+(?![A-Za-z0-9])")
 """A letter and a position."""
 
@@ -48,7 +43,7 @@ class Allocation:
 
 @dataclass(frozen=True)
 class Program:
-    """Tables and header of a resource allocation, as ``docs/problems/resource-allocation.md`` defines them."""
+    """Arrays and header of a resource allocation, as ``ResourceAllocation.from_arrays`` takes them."""
 
     policy: str
     resources: Columns
@@ -56,32 +51,17 @@ class Program:
     configurations: Columns
     members: Columns
     uses: Columns
-    groups: Columns = field(default_factory=dict)
-    """Empty where there are no groups."""
+    groups: Columns | int = 0
     whole: bool = False
     """Is every share 0 or 1?"""
-    inside: str | None = None
+    inside: str = ""
     """Policy inside the groups of a hierarchical one."""
-    mechanism: str | None = None
+    mechanism: str = ""
 
     def problem(self, name: str = "instance") -> ResourceAllocation:
         """The validated instance. Raises InstanceError, which lists every fault."""
-        tables = {
-            "resources": self.resources,
-            "jobs": self.jobs,
-            "configurations": self.configurations,
-            "members": self.members,
-            "uses": self.uses,
-            "groups": self.groups,
-        }
-        header = {"policy": self.policy, "inside": self.inside, "mechanism": self.mechanism}
-        return from_tables(
-            "resource-allocation",
-            {table: columns for table, columns in tables.items() if columns},
-            name=name,
-            rules={"shares": "whole" if self.whole else "fractional"},
-            objective={key: value for key, value in header.items() if value is not None},
-        )
+        fields = {field: getattr(self, field) for field in self.__dataclass_fields__}
+        return ResourceAllocation.from_arrays(**fields, name=name)
 
     def named(self, **labels: Sequence[str]) -> Program:
         """The program with labels of the caller's, where ``tables`` gave a letter and a position.
@@ -92,24 +72,17 @@ class Program:
         """
         known = {f"{letter}{at}": label for letter, given in labels.items() for at, label in enumerate(given)}
 
-        def new(cells: Iterable[object]) -> list[str]:
-            return [_TOKEN.sub(lambda token: known.get(token[0], token[0]), str(cell)) for cell in cells]
-
-        every = self.configurations["configuration"]
-        distinct = len(set(new(every))) == len(every)
-        wanted = ("job", "resource", "group", "configuration") if distinct else ("job", "resource", "group")
-
         def renamed(columns: Columns) -> Columns:
-            return {name: new(cells) if name in wanted else cells for name, cells in columns.items()}
+            found = [_TOKEN.sub(lambda token: known.get(token[0], token[0]), text) for text in columns["labels"]]
+            return {**columns, "labels": found}
 
+        configurations = renamed(self.configurations)
+        distinct = len(set(configurations["labels"])) == len(configurations["labels"])
         return replace(
             self,
             resources=renamed(self.resources),
             jobs=renamed(self.jobs),
-            configurations=renamed(self.configurations),
-            members=renamed(self.members),
-            uses=renamed(self.uses),
-            groups=renamed(self.groups),
+            configurations=configurations if distinct else self.configurations,
         )
 
     def solve(self, solver: str = "highs", *, time_limit_s: float | None = None, gap: float = 1e-6) -> Allocation:
@@ -126,8 +99,3 @@ class Program:
             None if solution.certificate is None else solution.certificate.arrays(),
             solution.conflicts,
         )
-
-
-def names(prefix: str, count: int) -> list[str]:
-    """Labels of so many entities: the prefix and a number from 0."""
-    return [f"{prefix}{number}" for number in range(count)]

@@ -16,7 +16,8 @@ from mast_opt.core.arrays import FloatArray, IntArray
 from mast_opt.core.errors import UsageError
 from mast_opt.core.solve_result import Status
 from mast_opt.policies.arguments import numbers
-from mast_opt.policies.program import Program, names
+from mast_opt.policies.program import Program
+from mast_opt.resource_allocation.arrays import names
 
 
 @dataclass(frozen=True)
@@ -135,13 +136,9 @@ def _program(
     return Program(
         policy="cost" if power < 0 else "total-rate",
         whole=True,
-        resources={"resource": types, "amount": there},
-        jobs={"job": jobs, "required": [True] * len(jobs)},
-        configurations={"configuration": label, "cost": cost},
-        members={"configuration": label, "job": [jobs[j] for j in job.tolist()] + jobs, "rate": rate},
-        uses={
-            "configuration": running,
-            "resource": [types[at[c]] for c in chosen.tolist()],
-            "amount": size[chosen],
-        },
+        resources={"labels": types, "amount": there},
+        jobs={"labels": jobs, "required": True},
+        configurations={"labels": label, "cost": cost},
+        members={"configuration": np.arange(len(label)), "job": np.r_[job, np.arange(len(jobs))], "rate": rate},
+        uses={"configuration": np.arange(len(job)), "resource": at[chosen], "amount": size[chosen]},
     )

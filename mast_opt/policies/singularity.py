@@ -16,7 +16,8 @@ from mast_opt.core.errors import UsageError
 from mast_opt.core.solve_result import Status
 from mast_opt.core.verdict import Conflict
 from mast_opt.policies.arguments import numbers
-from mast_opt.policies.program import Program, names
+from mast_opt.policies.program import Program
+from mast_opt.resource_allocation.arrays import names
 
 GUARANTEES = {"premium": 0.95, "standard": 0.7, "basic": 0.0}
 """Tier → fraction of the demand that it is guaranteed; a reconstruction, to be replaced by one's own."""
@@ -64,22 +65,25 @@ def tables(
         raise UsageError(f"guaranteed[{int(np.argmax(floor))}] is {floor.max():g}; expected fractions from 0 to 1")
     if not 0 <= overhead < 1:
         raise UsageError(f"overhead is {overhead:g}; expected a number from 0, below 1")
-    jobs = names("j", len(wanted))
     size = [(job, gpus) for job, most in enumerate(wanted.astype(int).tolist()) for gpus in halves(most)]
     at, gpus = (np.array(column) for column in zip(*size, strict=True))
     label = [f"j{job}-{held}" for job, held in size]
     return Program(
         policy="total-rate",
         whole=whole,
-        resources={"resource": ["gpu"], "amount": np.array([float(capacity)])},
-        jobs={"job": jobs, "weight": numbers("weight", weight, wanted.shape, above=0.0), "min_rate": floor * wanted},
-        configurations={"configuration": label},
+        resources={"labels": ["gpu"], "amount": [float(capacity)]},
+        jobs={
+            "labels": names("j", len(wanted)),
+            "weight": numbers("weight", weight, wanted.shape, above=0.0),
+            "min_rate": floor * wanted,
+        },
+        configurations={"labels": label},
         members={
-            "configuration": label,
-            "job": [jobs[j] for j in at.tolist()],
+            "configuration": np.arange(len(at)),
+            "job": at,
             "rate": np.where(gpus < wanted[at], gpus * (1 - overhead), gpus),
         },
-        uses={"configuration": label, "resource": ["gpu"] * len(label), "amount": gpus.astype(np.float64)},
+        uses={"configuration": np.arange(len(at)), "resource": np.zeros(len(at), np.int64), "amount": gpus},
     )
 
 

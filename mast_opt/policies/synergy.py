@@ -16,7 +16,8 @@ from mast_opt.core.arrays import FloatArray, IntArray
 from mast_opt.core.errors import UsageError
 from mast_opt.core.solve_result import Status
 from mast_opt.policies.arguments import numbers
-from mast_opt.policies.program import Program, names
+from mast_opt.policies.program import Program
+from mast_opt.resource_allocation.arrays import names
 
 SLACK = 1e-9
 """Relative excess over a capacity that is rounding."""
@@ -80,19 +81,22 @@ def tables(rate: ArrayLike, points: ArrayLike, fair: ArrayLike, totals: ArrayLik
     """The program of phase 1: a configuration for each job and point with a rate above 0."""
     speed, amount, at, total = _inputs(rate, points, fair, totals)
     job, point = np.nonzero(speed > 0)
-    jobs, resources = names("j", len(speed)), names("k", len(total))
     label = [f"j{j}-p{p}" for j, p in zip(job.tolist(), point.tolist())]
     configuration, resource = np.nonzero(amount[point] > 0)
     return Program(
         policy="total-rate",
         whole=whole,
-        resources={"resource": resources, "amount": total},
-        jobs={"job": jobs, "required": [True] * len(jobs), "min_rate": speed[np.arange(len(speed)), at]},
-        configurations={"configuration": label},
-        members={"configuration": label, "job": [jobs[j] for j in job.tolist()], "rate": speed[job, point]},
+        resources={"labels": names("k", len(total)), "amount": total},
+        jobs={
+            "labels": names("j", len(speed)),
+            "required": True,
+            "min_rate": speed[np.arange(len(speed)), at],
+        },
+        configurations={"labels": label},
+        members={"configuration": np.arange(len(job)), "job": job, "rate": speed[job, point]},
         uses={
-            "configuration": [label[c] for c in configuration.tolist()],
-            "resource": [resources[k] for k in resource.tolist()],
+            "configuration": configuration,
+            "resource": resource,
             "amount": amount[point][configuration, resource],
         },
     )
@@ -136,17 +140,17 @@ def placement_tables(need: FloatArray, servers: FloatArray) -> Program:
     job, server, kind = job[used], server[used], kind[used]
     return Program(
         policy="cost",
-        resources={"resource": resources, "amount": servers.ravel()},
-        jobs={"job": jobs, "required": [True] * len(jobs)},
-        configurations={"configuration": label},
+        resources={"labels": resources, "amount": servers.ravel()},
+        jobs={"labels": jobs, "required": True},
+        configurations={"labels": label},
         members={
-            "configuration": label,
-            "job": np.repeat(jobs, places).tolist(),
+            "configuration": np.arange(len(label)),
+            "job": np.repeat(np.arange(len(need)), places),
             "rate": np.ones(len(label)),
         },
         uses={
-            "configuration": [label[c] for c in (job * places + server).tolist()],
-            "resource": [resources[k] for k in (server * servers.shape[1] + kind).tolist()],
+            "configuration": job * places + server,
+            "resource": server * servers.shape[1] + kind,
             "amount": need[job, kind],
         },
     )

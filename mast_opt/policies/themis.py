@@ -16,7 +16,8 @@ from mast_opt.core.arrays import BoolArray, FloatArray, IntArray
 from mast_opt.core.errors import UsageError
 from mast_opt.core.solve_result import Status
 from mast_opt.policies.arguments import numbers
-from mast_opt.policies.program import Program, names
+from mast_opt.policies.program import Program
+from mast_opt.resource_allocation.arrays import names
 
 
 @dataclass(frozen=True)
@@ -90,20 +91,15 @@ def tables(value: ArrayLike, gpus: int) -> Program:
     """The program of ``solve``: a configuration for each app and number of GPUs with a value above 0."""
     table = numbers("value", value, (None, None))
     app, size = np.nonzero(table > 0)
-    apps = names("a", len(table))
     label = [f"a{a}-{n}" for a, n in zip(app.tolist(), size.tolist())]
-    held = size > 0
+    held = np.flatnonzero(size > 0)
     return Program(
         policy="nash",
         mechanism="partial-allocation",
         whole=True,
-        resources={"resource": ["gpu"], "amount": np.array([float(gpus)])},
-        jobs={"job": apps},
-        configurations={"configuration": label},
-        members={"configuration": label, "job": [apps[a] for a in app.tolist()], "rate": table[app, size]},
-        uses={
-            "configuration": [name for name, uses in zip(label, held.tolist()) if uses],
-            "resource": ["gpu"] * int(held.sum()),
-            "amount": size[held].astype(np.float64),
-        },
+        resources={"labels": ["gpu"], "amount": [float(gpus)]},
+        jobs={"labels": names("a", len(table))},
+        configurations={"labels": label},
+        members={"configuration": np.arange(len(app)), "job": app, "rate": table[app, size]},
+        uses={"configuration": held, "resource": np.zeros(len(held), np.int64), "amount": size[held]},
     )

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from mast_opt.core.arrays import Arrays
 from mast_opt.core.sense import Sense
 from mast_opt.kind.header import Objective, policy_faults
 from mast_opt.kind.problem_data import Floats, GroupedProblem
+from mast_opt.resource_allocation.arrays import Columns, groups_of
 from mast_opt.resource_allocation.entities import (
     ABOVE_0,
     Configurations,
@@ -89,6 +90,70 @@ class ResourceAllocation(GroupedProblem["Plan"]):
             check.fault("whole", f"fractional shares: {policy} fills by parts", "True")
         if policy == HIERARCHICAL:
             check.wrong("jobs.group", self.jobs.group >= len(self.groups), f"a group for each job: {policy} needs it")
+
+    @classmethod
+    def from_arrays(  # noqa: PLR0913 - a group each, and the header
+        cls,
+        policy: str,
+        *,
+        resources: Columns | int,
+        jobs: Columns | int,
+        configurations: Columns | int,
+        members: Columns,
+        uses: Columns,
+        groups: Columns | int = 0,
+        whole: bool = False,
+        inside: str = "",
+        mechanism: str = "",
+        name: str = "instance",
+        provenance: str = "",
+    ) -> Self:
+        """A problem from arrays, without tables on the way. Arrays are checked and copied.
+
+        Each group is a mapping from the names of its columns to arrays, as on the page of groups. Columns that are left
+        out have the defaults of the tables, labels that are left out are a letter and a number, and a single number
+        stands for all rows. Entities of which nothing else is known are their number. Positions count from 0.
+
+        Example::
+
+            ResourceAllocation.from_arrays(
+                "max-min",
+                resources={"amount": [4.0, 2.0]},
+                jobs={"fair_rate": [1.5, 2.0]},
+                configurations=3,
+                members={"configuration": [0, 1, 2], "job": [0, 0, 1], "rate": [2.0, 1.0, 3.0]},
+                uses={"configuration": [0, 1, 2], "resource": [0, 1, 1], "amount": [1.0, 1.0, 1.0]},
+            )
+
+        Args:
+            policy: one of ``POLICIES``.
+            resources: ``amount`` [K].
+            jobs: [J] ``weight``, ``group``, ``required``, ``min_rate``, ``fair_rate``, ``steps``, ``elapsed_s``,
+                ``fair_elapsed_s``, ``submitted_s``.
+            configurations: ``cost`` [C].
+            members: ``configuration``, ``job``, ``rate`` [M].
+            uses: ``configuration``, ``resource``, ``amount`` [U].
+            groups: ``weight``, ``min_rate`` [G].
+            whole: is every share 0 or 1?
+            inside: policy inside of groups; the default of the policy unless given.
+            mechanism: on top of the policy.
+            name, provenance: of the instance.
+
+        Raises:
+            UsageError: a column that there is not, or one without a default that is not given.
+            InstanceError: arrays that are not sound, or do not fit one another; it lists every fault.
+        """
+        given: dict[str, Any] = {
+            "resources": resources,
+            "groups": groups,
+            "jobs": jobs,
+            "configurations": configurations,
+            "members": members,
+            "uses": uses,
+        }
+        default = POLICIES[policy].inside if policy in POLICIES else ()
+        objective = Objective({}, policy=policy, mechanism=mechanism, inside=inside or next(iter(default), ""))
+        return cls(name=name, **groups_of(given), whole=whole, objective=objective, provenance=provenance)
 
     @property
     def sense(self) -> Sense:

@@ -2,7 +2,6 @@
 
 from mast_opt.solving.background import SolveRun, start
 from mast_opt.solving.dispatch import feasible_current_plan, solve, solver_names, verify
-from mast_opt.solving.export_files import export, formulate, write_program
 from mast_opt.solving.kernel_compilation import warm_up
 from mast_opt.solving.solution import Solution, Stage, write_plan
 from mast_opt.solving.solver_list import SolverInfo, solvers
@@ -12,9 +11,7 @@ __all__ = [
     "SolveRun",
     "SolverInfo",
     "Stage",
-    "export",
     "feasible_current_plan",
-    "formulate",
     "solve",
     "solver_names",
     "solvers",
@@ -22,5 +19,4 @@ __all__ = [
     "verify",
     "warm_up",
     "write_plan",
-    "write_program",
 ]

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from mast_opt.core.arrays import IntArray
 from mast_opt.core.errors import UnsupportedOption, UsageError
 from mast_opt.core.wording import did_you_mean
-from mast_opt.io.faults import one_of
 from mast_opt.kind.formulation import FixedParts, Formulation
 from mast_opt.kind.kind import Kind
 from mast_opt.kind.problem import PlanT, Problem
@@ -47,7 +46,7 @@ class Frozen:
         blocks = {block.name: block for block in mip.columns}
         lacking = [name for name in self.freezing.blocks if name not in blocks]
         if lacking:
-            raise UnsupportedOption(f"this formulation has no columns {one_of(lacking)} to freeze; use the base one")
+            raise UnsupportedOption(f"this formulation has no columns {', '.join(lacking)} to freeze; use the base one")
         frozen = [self._columns(blocks[name], axes) for name, axes in self.freezing.blocks.items()]
         columns = np.concatenate(frozen)
         values = formulation.encode(self.plan)[columns]
@@ -147,7 +146,7 @@ def frozen(
     labels |= {name: group(problem)[1] for name, group in freezing.groups.items()}
     for what, names in parts.items():
         if what not in labels:
-            raise UsageError(f"{kind.name} has nothing called {what!r} to freeze; expected one of: {one_of(labels)}")
+            raise UsageError(f"{kind.name} has nothing called {what!r} to freeze; expected one of: {', '.join(labels)}")
         if isinstance(names, str):
             raise UsageError(f"freeze: {what} is {names!r}; expected a collection of names, as in [{names!r}]")
     named = {what: tuple(dict.fromkeys(names)) for what, names in parts.items()}

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from os import PathLike
 from typing import Any, Generic
 
-from mast_opt import io
 from mast_opt.core.arguments import a_path, refuse
 from mast_opt.core.arrays import OTHER_INSTANCE, labels_of
 from mast_opt.core.errors import Fault, PlanError, UsageError
@@ -124,6 +123,8 @@ def write_plan(problem: Problem[PlanT], solution: Solution[PlanT], path: str | P
     _check_labels(problem, solution)
     _check_worth(kind.verification.verify(problem, solution.plan), solution)
     certificate = None if solution.certificate is None else solution.certificate.arrays()
+    from mast_opt import io  # only where something is written
+
     io.write_plan(problem, solution.plan, plan_fields(solution), path, certificate, solution.events)
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import statistics
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cmp_to_key
+from typing import Any
 
 from mast_opt.bench.reporting.markdown import DASH, markdown, percent_or_dash, plain_or_dash
 from mast_opt.bench.results import metrics as figures
@@ -110,14 +112,31 @@ def _spread(values: Sequence[float], single: bool) -> str:
 
 
 def measured(results: Sequence[Result]) -> str:
-    """Figures of a program, one row for each contestant."""
+    """Figures of a program, one row for each contestant; over several seeds, the median with least and most."""
     names = list(dict.fromkeys(name for result in results for name in result["figures"]))
-    lines = []
+    groups: dict[str, list[Mapping[str, Any]]] = {}
     for result in results:
-        cells = [result["figures"].get(name) for name in names]
-        shown = [cell if isinstance(cell, str) else plain_or_dash(cell) for cell in cells]
-        lines.append((figures.contestant(result), *shown))
-    return markdown(("contestant", *(name.replace("_", " ") for name in names)), lines)
+        groups.setdefault(figures.contestant(result), []).append(result["figures"])
+    several = max(map(len, groups.values())) > 1
+    lines = [
+        (
+            contestant,
+            *([str(len(mine))] if several else []),
+            *(_over_seeds([f.get(name) for f in mine]) for name in names),
+        )
+        for contestant, mine in groups.items()
+    ]
+    heads = ("contestant", *(["seeds"] if several else []), *(name.replace("_", " ") for name in names))
+    return markdown(heads, lines)
+
+
+def _over_seeds(cells: Sequence[float | str | None]) -> str:
+    """A figure, or the median of several with the least and the most of them."""
+    numbers = [cell for cell in cells if isinstance(cell, (int, float))]
+    if len(numbers) < len(cells) or min(numbers) == max(numbers):
+        shown = dict.fromkeys(cell if isinstance(cell, str) else plain_or_dash(cell) for cell in cells)
+        return ", ".join(shown)
+    return f"{plain(statistics.median(numbers))} ({plain(min(numbers))} to {plain(max(numbers))})"
 
 
 def by_instance(results: Sequence[Result], best: Mapping[Instance, float]) -> str:

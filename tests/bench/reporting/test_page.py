@@ -46,6 +46,19 @@ def test_the_page_says_what_was_found(suite: Suite) -> None:
     assert "P, 2 processors, 4 GB" in text
 
 
+def test_figures_of_a_program_over_seeds_are_a_median_and_a_range(suite: Suite) -> None:
+    source = {"program": "p.py"}
+    results = [
+        result("ours", None, entry="e", status="MEASURED", seed=seed, figures=figures_of_seed, source=source)
+        for seed, figures_of_seed in enumerate(
+            ({"ratio": 1.5, "same": 2, "word": "a"}, {"ratio": 1.0, "same": 2, "word": "b"}, {"ratio": 1.25, "same": 2})
+        )
+    ]
+    text = page([Chapter(suite, results, {})], images=None)
+    assert "| contestant | seeds | ratio | same | word |" in text
+    assert "| ours | 3 | 1.25 (1 to 1.5) | 2 | a, b, – |" in text
+
+
 def test_the_page_says_what_ours_lose_at(suite: Suite) -> None:
     text = page([chapter(suite)], images=None)
     assert "Of 3 comparisons" in text

@@ -80,7 +80,7 @@ def _chapter(chapter: Chapter, images: str | None) -> Iterator[str]:
         yield suite.about.strip()
     if results:
         yield from _circumstances(results)
-    imported = any("importer" in result["source"] for result in results)
+    imported = any(result["source"].keys() & {"importer", "data"} for result in results)
     called = suite.name if suite.path.parent == FOLDER else shlex.quote(str(suite.path))
     yield _command(called, imported=imported)
     solves = [result for result in results if "figures" not in result and result["contestant"].get("name")]

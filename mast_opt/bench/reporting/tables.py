@@ -112,22 +112,25 @@ def _spread(values: Sequence[float], single: bool) -> str:
 
 
 def measured(results: Sequence[Result]) -> str:
-    """Figures of a program, one row for each contestant; over several seeds, the median with least and most."""
+    """Figures of a program, one row for each instance and contestant; over several seeds, the median with least and
+    most."""
     names = list(dict.fromkeys(name for result in results for name in result["figures"]))
-    groups: dict[str, list[Mapping[str, Any]]] = {}
+    groups: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
     for result in results:
-        groups.setdefault(figures.contestant(result), []).append(result["figures"])
+        groups.setdefault((result["instance"], figures.contestant(result)), []).append(result["figures"])
+    instances = len({instance for instance, _ in groups}) > 1
     several = max(map(len, groups.values())) > 1
     lines = [
         (
+            *([instance] if instances else []),
             contestant,
             *([str(len(mine))] if several else []),
             *(_over_seeds([f.get(name) for f in mine]) for name in names),
         )
-        for contestant, mine in groups.items()
+        for (instance, contestant), mine in groups.items()
     ]
-    heads = ("contestant", *(["seeds"] if several else []), *(name.replace("_", " ") for name in names))
-    return markdown(heads, lines)
+    heads = (["instance"] if instances else []) + ["contestant"] + (["seeds"] if several else [])
+    return markdown((*heads, *(name.replace("_", " ") for name in names)), lines)
 
 
 def _over_seeds(cells: Sequence[float | str | None]) -> str:

@@ -102,26 +102,32 @@ class Imported:
 class Program:
     """A script that makes and measures its own work, and prints one JSON object of figures in the end.
 
-    It is called as ``python PATH --method CONTESTANT --seed N --NAME VALUE …``.
+    It is called as ``python PATH --method CONTESTANT --seed N --NAME VALUE … FILE``.
     """
 
     path: Path
     arguments: Mapping[str, Any]
+    data: Path | None = None
+    """A file of public data that it works on."""
 
     @property
     def label(self) -> str:
-        """Short name: the script's, and the values of its arguments."""
-        return "-".join([self.path.stem, *(str(value) for value in self.arguments.values())])
+        """Short name: that of the data or else of the script, and the values of its arguments."""
+        name = self.path.stem if self.data is None else self.data.name.partition(".")[0]
+        return "-".join([name, *(str(value) for value in self.arguments.values())])
 
     @property
     def facts(self) -> dict[str, Any]:
-        """What decides the work, as a JSON object with a digest of the script."""
-        return {"program": self.path.name, "arguments": dict(self.arguments), "content": digest([self.path])}
+        """What decides the work, as a JSON object with a digest of the script and its data."""
+        stated: dict[str, Any] = {"program": self.path.name, "arguments": dict(self.arguments)}
+        if self.data is None:
+            return stated | {"content": digest([self.path])}
+        return stated | {"data": self.data.name, "content": digest([self.path, self.data])}
 
     def words(self, method: str, seed: int) -> list[str]:
         """The command line after the interpreter."""
         given = [word for name, value in self.arguments.items() for word in (f"--{name}", str(value))]
-        return [str(self.path), "--method", method, "--seed", str(seed), *given]
+        return [str(self.path), "--method", method, "--seed", str(seed), *given, *map(str, filter(None, [self.data]))]
 
 
 Instance: TypeAlias = Generated | Stored | Imported

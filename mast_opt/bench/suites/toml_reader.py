@@ -9,6 +9,7 @@ solvers, time_limits_s, seeds, threads, gap, plots      of every entry that does
     instances                                   files, relative to the suite's file
     importer, data, settings                    public data: patterns under the folder given as --data
     program, arguments                          a script that prints one JSON object of figures
+    program, arguments, data                    the same for each file of public data that a pattern fits
 [reference] file, column, best, bound   a CSV file next to the suite with values that others have published
 [[known_issue]] words, contestant, entry
 """
@@ -209,7 +210,7 @@ class _Reader:
         elif "importer" in entry:
             yield from self._imported(place, entry)
         elif "program" in entry:
-            yield Program(self._folder / entry["program"], dict(entry.get("arguments", {})))
+            yield from self._programs(place, entry)
         else:
             self._faults.add(f"{self._path.name}, {place}", "one of: kind, instances, importer, program")
 
@@ -227,6 +228,24 @@ class _Reader:
         for seed in entry.get("instance_seeds", [0]):
             yield Generated(kind.name, family, dict(entry.get("sizes", {})), seed)
 
+    def _programs(self, place: str, entry: Mapping[str, Any]) -> Iterator[Program]:
+        script, arguments = self._folder / entry["program"], dict(entry.get("arguments", {}))
+        if "data" not in entry:
+            yield Program(script, arguments)
+        elif self._data is not None:
+            for pattern in entry["data"]:
+                if isinstance(pattern, list):
+                    self._faults.add(f"{self._path.name}, {place}: data", "one pattern a file", value=pattern)
+                else:
+                    yield from (Program(script, arguments, path) for path in self._matches(place, pattern))
+
+    def _matches(self, place: str, pattern: str) -> list[Path]:
+        """Files of public data; a fault if there are none."""
+        found = [] if self._data is None else sorted(self._data.glob(pattern))
+        if not found:
+            self._faults.add(f"{self._path.name}, {place}: data", f"files in {self._data}", value=pattern)
+        return found
+
     def _imported(self, place: str, entry: Mapping[str, Any]) -> Iterator[Source]:
         if self._data is None:
             return
@@ -235,10 +254,7 @@ class _Reader:
             if isinstance(pattern, list):
                 yield Imported(entry["importer"], tuple(self._data / name for name in pattern), settings)
                 continue
-            found = sorted(self._data.glob(pattern))
-            if not found:
-                self._faults.add(f"{self._path.name}, {place}: data", f"files in {self._data}", value=pattern)
-            for path in found:
+            for path in self._matches(place, pattern):
                 yield Imported(entry["importer"], (path,), settings)
 
     def _contestant(self, name: str, given: Mapping[str, Any]) -> Contestant:

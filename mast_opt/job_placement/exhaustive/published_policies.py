@@ -42,6 +42,8 @@ from mast_opt.job_placement.problem import JobPlacement
 from mast_opt.job_placement.units import CPU, GPU, SERVER, WHOLE, Bools, Ints
 from mast_opt.search.interface import SearchContext, SearchResult
 
+SHAPES = 256
+"""Shapes of jobs whose scores are remembered."""
 Score = Callable[[BatchState, Request, Ints, Ints, Ints], Floats | Ints]
 """[·] of servers that hold the whole job: batch, job, positions [·], free milli-GPUs of each GPU [·, D], milli-GPUs of
 a task [·]."""
@@ -49,15 +51,43 @@ a task [·]."""
 
 def fgd(problem: JobPlacement, tools: SearchContext, start: Plan | None) -> SearchResult[Plan]:
     """The server on which expected fragmentation grows least (Weng et al., ATC 2023); typical are the pending jobs."""
-    classes = _classes(problem)
+    classes, known = _classes(problem), _KnownScores()
 
     def score(batch: BatchState, job: Request, at: Ints, device: Ints, mgpu: Ints) -> Ints:
-        kind = batch.layout.group_type[batch.layout.group[at]]
-        cpu = batch.state.room[A_CPU, job.tier, at]
-        after = _after(device, mgpu, job.tasks)
-        return fgd_score(FreeServers(device, cpu, kind), FreeServers(after, cpu - job.cpu * job.tasks, kind), classes)
+        cpu, servers = batch.state.room[A_CPU, job.tier, at], batch.state.server.shape[1]
+        scores, new = known.of((job.mgpu.tobytes(), job.tasks, job.cpu), at, np.column_stack([device, cpu]), servers)
+        kind = batch.layout.group_type[batch.layout.group[at[new]]]
+        after = _after(device[new], mgpu[new], job.tasks)
+        scores[at[new]] = fgd_score(
+            FreeServers(device[new], cpu[new], kind), FreeServers(after, cpu[new] - job.cpu * job.tasks, kind), classes
+        )
+        return scores[at]
 
     return in_queue_order(problem, tools, _by(score))
+
+
+class _KnownScores:
+    """Scores that still hold, since nothing has changed on the server, for the shapes of jobs that came last."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[bytes, int, int], tuple[Ints, Ints]] = {}
+
+    def of(self, shape: tuple[bytes, int, int], at: Ints, free: Ints, servers: int) -> tuple[Ints, Bools]:
+        """Scores [S] for a shape, to be completed, and the servers [·] whose score is missing.
+
+        Args:
+            at: positions [·].
+            free: [·, ·] all that the score depends on besides the shape.
+            servers: S.
+        """
+        if shape not in self._known:
+            while len(self._known) >= SHAPES:
+                del self._known[next(iter(self._known))]
+            self._known[shape] = np.full((servers, free.shape[1]), -1, np.int64), np.zeros(servers, np.int64)
+        seen, scores = self._known[shape]
+        new: Bools = (seen[at] != free).any(axis=1)
+        seen[at[new]] = free[new]
+        return scores, new
 
 
 def gpu_packing(problem: JobPlacement, tools: SearchContext, start: Plan | None) -> SearchResult[Plan]:

@@ -49,13 +49,16 @@ class TaskClasses(NamedTuple):
 def fragmentation(free: FreeServers, classes: TaskClasses) -> Floats:
     """[S] F(M) of FGD: milli-GPUs that a typical task cannot use. All that is idle where it cannot run at all, for lack
     of cores, GPUs or the type; otherwise what is idle on GPUs that hold less than it takes."""
-    idle, total = free.device.sum(axis=1), np.zeros(len(free.cpu))
-    for m in range(len(classes.share)):
-        need = int(classes.mgpu[m])
-        fits = (free.device >= max(need, 1)).sum(axis=1) >= classes.gpus[m]
-        runs = fits & (free.cpu >= classes.cpu[m]) & classes.accepts[m, free.kind] & (need > 0)
-        wasted = np.where(free.device < need, free.device, 0).sum(axis=1)
-        total += classes.share[m] * np.where(runs, wasted, idle)
+    idle = free.device.sum(axis=1)
+    cannot, wasted = np.full(len(idle), classes.share.sum()), np.zeros(len(idle))
+    for need in np.unique(classes.mgpu[classes.mgpu > 0]).tolist():
+        ones, holds = np.flatnonzero(classes.mgpu == need), free.device >= need
+        runs = holds.sum(axis=1)[:, None] >= classes.gpus[ones]
+        runs &= (free.cpu[:, None] >= classes.cpu[ones]) & classes.accepts[ones][:, free.kind].T
+        share = np.where(runs, classes.share[ones], 0.0).sum(axis=1)
+        cannot -= share
+        wasted += share * np.where(holds, 0, free.device).sum(axis=1)
+    total: Floats = cannot * idle + wasted
     return total
 
 

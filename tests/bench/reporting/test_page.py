@@ -57,6 +57,12 @@ def test_figures_of_a_program_over_seeds_are_a_median_and_a_range(suite: Suite) 
     text = page([Chapter(suite, results, {})], images=None)
     assert "| contestant | seeds | ratio | same | word |" in text
     assert "| ours | 3 | 1.25 (1 to 1.5) | 2 | a, b, – |" in text
+    assert "--data" not in text
+    other = {**results[0], "instance": "j", "source": source | {"data": "lists.csv"}}
+    text = page([Chapter(suite, [*results, other], {})], images=None)
+    assert "| instance | contestant | seeds | ratio | same | word |" in text
+    assert "| j | ours | 1 | 1.5 | 2 | a |" in text
+    assert "--data PUBLIC_DATA" in text
 
 
 def test_the_page_says_what_ours_lose_at(suite: Suite) -> None:

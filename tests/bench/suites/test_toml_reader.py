@@ -104,6 +104,24 @@ def test_public_data_come_from_a_folder_of_the_user(suite_file: Path, tmp_path: 
     assert problem.jobs.labels == ("item-1",)
 
 
+def test_a_program_may_work_on_public_data(suite_file: Path, tmp_path: Path) -> None:
+    entry = '[[entry]]\nname = "lists"\nprogram = "two.toml"\narguments = { seeds = 2 }\ndata = ["pods_*.csv*"]\n'
+    suite_file.write_text('about = "a"\nsolvers = ["ours"]\n' + entry)
+    assert read_suite(suite_file).skipped == ("lists",)
+    for name in ("pods_a.csv", "pods_b.csv.gz"):
+        (tmp_path / name).write_text(name)
+    one, two = (trial.source for trial in read_suite(suite_file, tmp_path).trials)
+    assert isinstance(one, Program)
+    assert (one.label, two.label) == ("pods_a-2", "pods_b-2")
+    words = ["--method", "ours", "--seed", "3", "--seeds", "2", str(tmp_path / "pods_a.csv")]
+    assert one.words("ours", 3)[1:] == words
+    assert one.facts["data"] == "pods_a.csv"
+    assert one.facts["content"] != two.facts["content"]
+    suite_file.write_text(suite_file.read_text().replace('["pods_*.csv*"]', '[["pods_a.csv"]]'))
+    with pytest.raises(SuiteError, match="one pattern a file"):
+        read_suite(suite_file, tmp_path)
+
+
 def test_a_published_value_is_a_number(suite_file: Path, tmp_path: Path) -> None:
     (tmp_path / "values.csv").write_text("name,best\none,unknown\n")
     suite_file.write_text(SUITE + '[reference]\nfile = "values.csv"\ncolumn = "name"\nbest = "best"\n')

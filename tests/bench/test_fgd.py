@@ -1,0 +1,48 @@
+"""FGD's experiment: a generated list always; two published ones where MAST_OPT_FGD_DATA names their folder."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from benchmarks.fgd import LIVE, MARKS, NODES, arrivals, asked, curve, generated, published, rows
+
+DATA = Path(os.environ.get("MAST_OPT_FGD_DATA", "."))
+RULES = ("fgd", "gpu-packing", "gpu-clustering", "dot-product", "reserve-and-pack")
+
+
+@pytest.mark.parametrize("method", [*LIVE, *RULES])
+def test_a_generated_list_is_replayed(method: str) -> None:
+    nodes, pods = generated(24)
+    values = curve(nodes, pods, method, 42)
+    assert values == sorted(values)
+    assert all(value <= min(mark, 100) for mark, value in zip(MARKS, values))
+    assert values[-1] > 85
+
+
+def test_pods_arrive_until_too_much_is_asked_for() -> None:
+    nodes, pods = generated(24)
+    capacity = 1000 * sum(int(node["gpu"]) for node in nodes)
+    queue = arrivals(pods, capacity, 42)
+    largest = max(map(asked, pods))
+    assert 1.3 * capacity - largest < sum(map(asked, queue)) <= 1.3 * capacity
+    assert {id(pod) for pod in queue} == {id(pod) for pod in pods}
+    assert queue != arrivals(pods, capacity, 43)
+
+
+def test_a_pod_that_insists_on_a_type_gets_no_other() -> None:
+    nodes = [{"sn": "a", "cpu_milli": "8000", "memory_mib": "8", "gpu": "2", "model": "T4"}]
+    pod = {"cpu_milli": "1000", "memory_mib": "1", "num_gpu": "1", "gpu_milli": "500", "gpu_spec": "G2"}
+    nodes.append(nodes[0] | {"sn": "b", "gpu": "1", "model": "G2"})
+    for method in (*LIVE, *RULES):
+        assert curve(nodes, [pod], method, 1)[-1] == pytest.approx(100 / 3)
+
+
+@pytest.mark.skipif(not (DATA / NODES).exists(), reason="MAST_OPT_FGD_DATA names no folder with FGD's fleet and pods")
+@pytest.mark.parametrize("name", ["default", "multigpu20"])
+def test_two_published_lists_are_replayed(name: str) -> None:
+    pods = rows(next(DATA.glob(f"openb_pod_list_{name}.csv*")))
+    nodes = rows(DATA / NODES)
+    assert curve(nodes, pods, "fleet", 42)[-1] > published(name)["fgd"] - 0.1

@@ -18,7 +18,7 @@ from mast_opt.core.solve_result import SolveParams, Status
 from mast_opt.core.verdict import Verdict
 from mast_opt.kind.formulation import Formulation
 from mast_opt.kind.kind import Kind
-from mast_opt.kind.problem import PlanT, Problem, with_weights
+from mast_opt.kind.problem import PlanT, Problem
 from mast_opt.registry import SolverName, TermName
 from mast_opt.search.lexicographic import with_slack
 from mast_opt.search.params import Params
@@ -283,8 +283,8 @@ def _by_weights(
     for position, tilt in enumerate(np.geomspace(SPREAD, 1 / SPREAD, points).tolist()):
         if limits.cancel.is_set():
             break
-        weights = {**own, first: base[first] * tilt**0.5, second: base[second] / tilt**0.5}
-        tilted = with_weights(problem, weights, ())
+        weights = {first: base[first] * tilt**0.5, second: base[second] / tilt**0.5}
+        tilted = problem.with_objective(weights, ())
         solution = solve(
             tilted,
             solver,

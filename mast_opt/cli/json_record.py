@@ -66,6 +66,7 @@ def solution_keys(solution: Solution[Any]) -> Record:
             for stage in solution.stages
         ],
         "seed": solution.seed,
+        "overrides": solution.overrides.fields(),
         "params": _plain(solution.params),
         "strategy": _plain(solution.strategy),
         "limit": None if solution.limit is None else solution.limit.value,

@@ -17,6 +17,7 @@ from mast_opt.core.errors import InputError, UsageError
 from mast_opt.core.limits import MOST_FREEZE_BYTES, MOST_HEADER_BYTES, read_regular
 from mast_opt.io.readers.folder import check_keys
 from mast_opt.kind.kind import Kind
+from mast_opt.kind.overrides import Overrides
 from mast_opt.search.params import Params
 from mast_opt.solving.solver_params import params_class
 
@@ -38,7 +39,20 @@ Param = Annotated[
         negative=(),
     ),
 ]
+Weight = Annotated[
+    list[str] | None,
+    Parameter(
+        help="TERM=VALUE: another weight for a term of the objective than the instance states. Repeatable.",
+        negative=(),
+    ),
+]
+Order = Annotated[
+    str | None,
+    Parameter(help="TERM,TERM,…: minimise these one after another. 'weighted': the weighted sum of all terms."),
+]
 ParamFile = Annotated[Path | None, Parameter(help="A TOML file of such parameters; --param wins over it.")]
+WEIGHTED = "weighted"
+"""What --order says for a weighted sum."""
 TheRun = Annotated[Run, Parameter(parse=False)]
 
 
@@ -91,6 +105,15 @@ def _toml(file: Path) -> dict[str, Any]:
         raise InputError(f"{file}: {error.strerror}; expected a TOML file of parameters") from error
     except (ValueError, RecursionError) as error:
         raise InputError(f"{file} is not TOML: {error}") from error
+
+
+def overrides_given(weights: Sequence[str] | None, order: str | None = None) -> Overrides:
+    """What --weight and --order say. Raises UsageError for anything that is not of their form."""
+    names = None if order is None else tuple(name.strip() for name in order.split(","))
+    return Overrides(
+        weights=numbers_by_name("--weight", weights, "remote=500"),
+        order=() if names == (WEIGHTED,) else names,
+    )
 
 
 HEAD = ["what", "name"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
@@ -20,12 +20,14 @@ from mast_opt.io.checksum import checksum_of
 from mast_opt.io.consistent_read import read_undisturbed
 from mast_opt.io.faults import Faults, shortened
 from mast_opt.io.header import from_fields, kind_in
+from mast_opt.io.overrides import overrides_in
 from mast_opt.io.readers.base import Source
 from mast_opt.io.readers.folder import FolderSource
 from mast_opt.io.readers.opening import open_source
 from mast_opt.io.validation.label_warnings import label_warnings
 from mast_opt.io.validation.tables import Checked, Rounding, check_tables
 from mast_opt.kind.kind import Kind
+from mast_opt.kind.overrides import Overrides
 from mast_opt.kind.problem import PlanT, Problem
 from mast_opt.kind.schema import Schema
 from mast_opt.registry import kind_named, kind_of
@@ -77,6 +79,10 @@ class PlanReading(Generic[PlanT]):
     """Whether the plan was made for exactly this instance; None if it does not say."""
     foreign: str = ""
     """A sentence where it was made for another one; empty otherwise."""
+    overrides: Overrides = field(default_factory=Overrides)
+    """What the plan was solved with instead of what its instance says; ``problem`` has it."""
+    problem: Any = None
+    """The instance with these overrides: what the figures of ``plan.toml`` are about."""
 
 
 def _a_path_of_files(name: str, value: object) -> None:
@@ -183,7 +189,9 @@ def _read_plan_of(problem: Problem[PlanT], path: Path) -> PlanReading[PlanT]:
     header, instance = kind.tables.problem_to_tables(problem)
     foreign = _foreign(fields, header.name, checksum_of(kind.tables.schema, header, instance))
     plan = plan_from(problem, source, instance.axes, faults, foreign or ("" if fields else _mistaken(path, "instance")))
-    return PlanReading(plan, fields, None if "checksum" not in fields else not foreign, foreign)
+    same = None if "checksum" not in fields else not foreign
+    overrides, stated = overrides_in(fields, problem)
+    return PlanReading(plan, fields, same, foreign, overrides, stated)
 
 
 def plan_from(

@@ -5,11 +5,13 @@ Imports no numpy, so that commands can name it without loading anything heavy; `
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, Self, TypeVar
 
+from mast_opt.core.errors import UsageError
 from mast_opt.core.sense import Sense
+from mast_opt.core.wording import did_you_mean
 from mast_opt.kind.header import Objective
 
 PlanT = TypeVar("PlanT")
@@ -35,9 +37,32 @@ class Problem(Generic[PlanT]):
         """Whether the objective is minimised or maximised."""
         return Sense.MIN
 
+    def with_objective(self, weights: Mapping[str, float] | None = None, order: Sequence[str] | None = None) -> Self:
+        """The instance with other weights, or with another order, of the terms of its objective.
 
-def with_weights(problem: ProblemT, weights: Mapping[str, float], order: tuple[str, ...]) -> ProblemT:
-    """The instance with other weights and another order of the terms of its objective."""
-    instance: Any = problem
-    changed: ProblemT = replace(instance, objective=replace(instance.objective, weights=weights, order=order))
-    return changed
+            problem.with_objective({"remote": 500.0})
+            problem.with_objective(order=("overload", "peak", "storage"))
+
+        Args:
+            weights: term → weight; the other terms keep theirs.
+            order: the terms that are minimised one after another; empty for a weighted sum. None keeps what it is.
+
+        Raises:
+            UsageError: a name that is no term, a weight that is not a number from 0 to ``MOST_WEIGHT``, or an
+                objective that is a policy.
+        """
+        objective, weights = self.objective, dict(weights or {})
+        if objective.policy:
+            raise UsageError(f"{self.name} is a {self.kind} instance: it has a policy ({objective.policy}), no weights")
+        for name in (*weights, *(order or ())):
+            if name not in objective.weights:
+                known, near = ", ".join(objective.weights), did_you_mean(name, tuple(objective.weights))
+                raise UsageError(f"{self.kind} has no term called {name!r}; expected some of: {known}{near}")
+        changed = replace(
+            objective,
+            weights={**objective.weights, **weights},
+            order=objective.order if order is None else tuple(order),
+        )
+        instance: Any = self
+        found: Self = replace(instance, objective=changed)
+        return found

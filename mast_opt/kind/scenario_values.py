@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from mast_opt.core.errors import UsageError
 from mast_opt.core.wording import did_you_mean
-from mast_opt.kind.problem import ProblemT, with_weights
+from mast_opt.kind.problem import ProblemT
 
 LARGEST = 1e12
 LARGEST_SUM = 9.2e18
@@ -147,5 +147,4 @@ def reweighted(problem: ProblemT, value: object) -> ProblemT:
     changed = {terms[at]: weight for at, weight in amounts("weights", "term", terms, value).items()}
     if any(weight < 0 for weight in changed.values()):
         raise UsageError("weights: expected numbers of at least 0")
-    weights = {**problem.objective.weights, **changed}
-    return with_weights(problem, weights, problem.objective.order)
+    return problem.with_objective(changed)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 import threading
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from importlib.metadata import version
@@ -13,7 +13,7 @@ from typing import Any
 from mast_opt import backends
 from mast_opt.backends.base import Backend
 from mast_opt.backends.supervise import check_params
-from mast_opt.core.arguments import a_function, a_whole, checked, mapping_of, option_values, optional, texts
+from mast_opt.core.arguments import a_finite, a_function, a_whole, checked, mapping_of, option_values, optional, texts
 from mast_opt.core.arrays import labels_of
 from mast_opt.core.errors import Interrupted, UnsupportedOption, UsageError, VerificationError
 from mast_opt.core.number_format import plain, seconds
@@ -21,8 +21,9 @@ from mast_opt.core.solve_result import Event, Limit, SolveParams, Status
 from mast_opt.core.verdict import Verdict
 from mast_opt.kind.formulation import Formulation
 from mast_opt.kind.kind import Kind
+from mast_opt.kind.overrides import Overrides
 from mast_opt.kind.problem import PlanT, Problem
-from mast_opt.registry import SolverName, check_plan, kind_of
+from mast_opt.registry import SolverName, TermName, check_plan, kind_of
 from mast_opt.search.interface import (
     Certificate,
 )
@@ -61,6 +62,8 @@ def verify(problem: Problem[PlanT], plan: PlanT) -> Verdict:
     on_event=optional(a_function),
     options=option_values,
     freeze=optional(mapping_of(texts)),
+    weights=optional(mapping_of(a_finite)),
+    order=optional(texts),
 )
 def solve(  # noqa: PLR0913 - what can be asked of a solve is said in one call
     problem: Problem[PlanT],
@@ -78,6 +81,8 @@ def solve(  # noqa: PLR0913 - what can be asked of a solve is said in one call
     options: Mapping[str, OptionValue] | tuple[tuple[str, OptionValue], ...] = (),
     params: Params | Mapping[str, Any] | None = None,
     freeze: Mapping[str, Collection[str]] | None = None,
+    weights: Mapping[TermName, float] | None = None,
+    order: Sequence[TermName] | None = None,
 ) -> Solution[PlanT]:
     """Solve a problem and verify the plan.
 
@@ -103,6 +108,9 @@ def solve(  # noqa: PLR0913 - what can be asked of a solve is said in one call
             that differ from the defaults, ``{"sub_mip.gap": 0.01}``; a backend takes none.
         freeze: the part of ``start`` (or of the present state) that stays as it is: ``{"region": ["eu"]}`` keeps every
             row of the plan that mentions eu, and adds none. Bound and status are then those of the rest.
+        weights: term → weight, instead of the instance's: ``{"remote": 500.0}``. The solution records them, and a plan
+            that is written for the instance states them, so that it is verified with them.
+        order: the terms to minimise one after another, instead of what the instance says; empty for a weighted sum.
 
     Raises:
         UsageError: an argument that cannot be honoured.
@@ -114,6 +122,7 @@ def solve(  # noqa: PLR0913 - what can be asked of a solve is said in one call
     clock = Clock(time_limit_s)
     kind = kind_of(problem)
     _check(kind, solver, iterations, formulation)
+    problem, overrides = _overridden(problem, weights, order)
     chosen = solver_params(kind, solver, params)
     _check_terms(kind, problem, solver, chosen)
     _check_start(kind, problem, solver, start, freeze)
@@ -193,9 +202,18 @@ def solve(  # noqa: PLR0913 - what can be asked of a solve is said in one call
         events=tuple(events),
         certificate=certificate,
         frozen={} if fixed is None else fixed.parts,
+        overrides=overrides,
         labels=labels_of(problem),
         sense=problem.sense,
     )
+
+
+def _overridden(
+    problem: Problem[PlanT], weights: Mapping[str, float] | None, order: Sequence[str] | None
+) -> tuple[Problem[PlanT], Overrides]:
+    """The problem as it is to be solved, and what differs from what it says."""
+    overrides = Overrides(dict(weights or {}), None if order is None else tuple(order))
+    return overrides.applied_to(problem), overrides
 
 
 def _logged(params: Params) -> dict[str, Value]:

@@ -17,6 +17,7 @@ from mast_opt.core.solve_result import AGREEMENT, Event, Limit, Status, relative
 from mast_opt.core.summary import Summarised, Summary
 from mast_opt.core.verdict import Conflict, Verdict
 from mast_opt.core.wording import counted
+from mast_opt.kind.overrides import Overrides
 from mast_opt.kind.problem import PlanT, Problem
 from mast_opt.registry import check_plan, kind_of
 from mast_opt.search.interface import Certificate
@@ -72,6 +73,8 @@ class Solution(Summarised, Generic[PlanT]):
     """What makes a heuristic's bound checkable; a plan folder keeps it, and ``mast-opt verify`` checks it."""
     frozen: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """The part of the start that was frozen; bound and status are those of the rest."""
+    overrides: Overrides = field(default_factory=Overrides)
+    """Weights and order that were asked for instead of the instance's; verdict, objective and bound are by them."""
     params: Mapping[str, Value] = field(default_factory=dict)
     """Name → value, of the solver's parameters that were not at their defaults; ``solve`` takes it back."""
     labels: Mapping[str, Sequence[str]] = field(default_factory=dict)
@@ -121,7 +124,7 @@ def write_plan(problem: Problem[PlanT], solution: Solution[PlanT], path: str | P
         raise UsageError(f"there is no plan to write: the solve ended {solution.status.value}")
     check_plan(kind, problem, solution.plan)
     _check_labels(problem, solution)
-    _check_worth(kind.verification.verify(problem, solution.plan), solution)
+    _check_worth(kind.verification.verify(solution.overrides.applied_to(problem), solution.plan), solution)
     certificate = None if solution.certificate is None else solution.certificate.arrays()
     from mast_opt import io  # only where something is written
 
@@ -170,6 +173,7 @@ def plan_fields(solution: Solution[Any]) -> dict[str, Any]:
         "params": dict(solution.params) or None,
         "strategy": dict(solution.strategy) or None,
         "frozen": {what: list(names) for what, names in solution.frozen.items()} or None,
+        "overrides": solution.overrides.fields() or None,
         "stages": stages or None,
         "versions": dict(solution.versions),
     }

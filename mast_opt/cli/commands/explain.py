@@ -19,7 +19,7 @@ from mast_opt.cli.json_record import explanation_keys, risk_keys
 from mast_opt.cli.options import Force, Full, Instance, Json, TheRun, check_force, numbers_by_name
 from mast_opt.core.errors import UsageError
 from mast_opt.core.solve_result import Status
-from mast_opt.io import check_target, read, read_plan, write
+from mast_opt.io import check_target, read, read_plan_of, write
 from mast_opt.kind.problem import PlanT, Problem
 from mast_opt.registry import kind_of
 
@@ -94,7 +94,10 @@ def command(  # noqa: C901 - one branch for each sort of question
         run.record.update(kind=problem.kind, solver=None if plan is not None else solver)
         given = {"workload": workload, "job": job, "process": process, "reservation": reservation}
         about = _names(problem, {noun: names for noun, names in given.items() if names})
-        asked = None if plan is None else read_plan(problem, plan)
+        asked = None
+        if plan is not None:
+            reading = read_plan_of(problem, plan)
+            asked, problem = reading.plan, reading.problem
         if out is not None:
             check_target(problem, out, force=force)
     if risk:

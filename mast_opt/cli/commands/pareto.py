@@ -21,6 +21,7 @@ from mast_opt.cli.options import (
     Param,
     ParamFile,
     TheRun,
+    Weight,
     check_force,
     numbers_by_name,
     params_given,
@@ -45,6 +46,7 @@ def command(
         list[str] | None,
         Parameter(negative=(), help="TERM=VALUE: no plan with more of another term. Repeatable."),
     ] = None,
+    weight: Weight = None,
     solver: Annotated[str, Parameter(help="A solver that 'mast-opt backends' lists.")] = "highs",
     time_limit: Annotated[
         float | None, Parameter(help="Seconds for all points together.", validator=Number(gt=0))
@@ -80,6 +82,8 @@ def command(
     kept = numbers_by_name("--keep", keep, "remote=0.001")
     with run.phase("read", f"reading {path}"):
         problem = read(path)
+        if weight:
+            problem = problem.with_objective(numbers_by_name("--weight", weight, "remote=500"))
         run.record["kind"] = problem.kind
         chosen = params_given(kind_of(problem), solver, param, params)
         if out is not None:

@@ -54,6 +54,7 @@ def command(
         reading = read_plan_of(problem, plan)
         events = read_events(plan)
         arrays = read_certificate(plan)
+        problem = reading.problem
     with run.phase("verify", "drawing"):
         verdict = verify(problem, reading.plan)
         proof = check_bound(problem, verdict, reading.fields, arrays)
@@ -89,9 +90,10 @@ def _to_be_believed(
     meant = objective_meant(problem, verdict, reading.fields)
     fields = {**reading.fields, "objective": meant}
     wrong = [*wrong_claims(problem, verdict, reading.fields), *proof.wrong]
+    solved_with = [f"the plan was solved with {reading.overrides}"] if reading.overrides else []
     why = [reading.foreign] if reading.foreign else []
     why += [f"plan.toml states another {claim.constraint} than the verifier finds" for claim in wrong]
     if why:
         why[-1] += "; its bound and status are left out"
         fields = {name: value for name, value in fields.items() if name not in CLAIMED}
-    return fields, why
+    return fields, [*solved_with, *why]

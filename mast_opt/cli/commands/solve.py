@@ -19,11 +19,14 @@ from mast_opt.cli.options import (
     Full,
     Instance,
     Json,
+    Order,
     Param,
     ParamFile,
     Strict,
     TheRun,
+    Weight,
     flag,
+    overrides_given,
     params_given,
     parts_to_freeze,
 )
@@ -73,6 +76,8 @@ def command(
             negative=(),
         ),
     ] = None,
+    weight: Weight = None,
+    order: Order = None,
     formulation: Annotated[str, Parameter(help="How the problem is stated to an exact solver.")] = "base",
     option: Annotated[
         list[str] | None,
@@ -97,11 +102,14 @@ def command(
     """Find a plan, prove how good it is, verify it and show it.
 
     Ctrl-C stops the search and keeps the best plan found so far (exit code 130); a second one leaves at once.
+    --weight and --order change the objective of this solve; the plan states them, and is verified by them.
 
         mast-opt solve my-instance --time-limit 60 --out my-plan
         mast-opt solve my-instance --solver cpsat --gap 0.01 --threads 8
         mast-opt solve my-instance --solver tetris --start my-plan --seed 7
         mast-opt solve my-instance --start my-plan --freeze region=us-east,us-west --freeze dataset=clicks
+        mast-opt solve my-instance --weight remote=500 --weight moved_work=1
+        mast-opt solve my-instance --order overload,remote,storage
         mast-opt solve my-instance --option mip_heuristic_effort=0.2
         mast-opt solve my-fleet --solver ras --param price_steps=80 --param sub_mip.solver=scip
         mast-opt solve my-instance --solver tetris --log
@@ -110,6 +118,7 @@ def command(
     run.record["solver"] = solver
     options = _options(option or ())
     parts = parts_to_freeze(freeze or ())
+    overrides = overrides_given(weight, order)
     if out is not None and events is not None and events.resolve().is_relative_to(out.resolve()):
         raise UsageError(f"--events {events} is inside --out {out}, which is replaced; choose another path")
     run.load()
@@ -118,6 +127,7 @@ def command(
         problem = reading.problem
         run.record["kind"] = problem.kind
         chosen = params_given(reading.kind, solver, param, params)
+        stated = overrides.applied_to(problem)
         run.warn(reading.warnings, strict=strict)
         begin = None if start is None else read_plan(problem, start)
         if out is not None:
@@ -154,12 +164,14 @@ def command(
             options=options,
             params=chosen,
             freeze=parts,
+            weights=overrides.weights,
+            order=overrides.order,
         )
         if out is not None and solution.plan is not None:
             write_plan(problem, solution, out)
     if event_log.failure is not None:
         run.say(f"{events} is incomplete: {event_log.failure.strerror}", label="warning:")
-    return _answer(run, path, problem, solution, out, interrupted=interrupt.happened, full=full)
+    return _answer(run, path, stated, solution, out, interrupted=interrupt.happened, full=full)
 
 
 def exit_for(status: Status) -> Exit:

@@ -49,7 +49,8 @@ def command(
     bound is computed again from it and must reach the stated one; task reassignment computes a bound from the
     instance alone. Any other bound, such as that of an exact solver, is reported as not checked
     ("bound_checked": false with --json, where "gap" is then what the stated bound would leave). Exit code 0 if all is
-    well, 5 if not.
+    well, 5 if not. Where plan.toml states weights or an order that the plan was solved with instead of the instance's,
+    objective and bound are checked by these.
 
         mast-opt verify my-instance my-plan
         mast-opt verify my-instance my-plan --json | jq .violations
@@ -59,11 +60,13 @@ def command(
         run.record["kind"] = problem.kind
         reading = read_plan_of(problem, plan)
         arrays = read_certificate(plan)
+        problem = reading.problem
     with run.phase("verify", "checking"):
         verdict = verify(problem, reading.plan)
         proof = check_bound(problem, verdict, reading.fields, arrays)
     claims = wrong_claims(problem, verdict, reading.fields) + list(proof.wrong)
-    notes = [*([reading.foreign] if reading.foreign else ()), *proof.notes]
+    solved_with = [f"the plan was solved with {reading.overrides}"] if reading.overrides else []
+    notes = [*([reading.foreign] if reading.foreign else ()), *solved_with, *proof.notes]
     bound = number_in(reading.fields, "bound")
     objective = objective_meant(problem, verdict, reading.fields)
     run.record.update(
@@ -76,6 +79,7 @@ def command(
         certified_bound=proof.bound,
         bound_checked=proof.checked,
         same_instance=reading.same_instance,
+        overrides=reading.overrides.fields(),
         notes=notes,
     )
     run.record["violations"] += [violation_keys(claim) for claim in claims]

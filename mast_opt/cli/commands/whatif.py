@@ -16,11 +16,22 @@ from mast_opt.cli.exit_codes import Exit
 from mast_opt.cli.interrupt import Interrupt
 from mast_opt.cli.invocation import Answer
 from mast_opt.cli.json_record import violation_keys, whatif_keys
-from mast_opt.cli.options import Instance, Json, Param, ParamFile, Strict, TheRun, params_given
+from mast_opt.cli.options import (
+    Instance,
+    Json,
+    Order,
+    Param,
+    ParamFile,
+    Strict,
+    TheRun,
+    Weight,
+    overrides_given,
+    params_given,
+)
 from mast_opt.core.errors import UsageError
 from mast_opt.core.verdict import Violation
 from mast_opt.core.wording import counted
-from mast_opt.io import check_plan_target, read_plan, validate, write_plan
+from mast_opt.io import check_plan_target, read_plan_of, validate, write_plan
 from mast_opt.solving import verify
 
 if TYPE_CHECKING:
@@ -36,6 +47,8 @@ def command(
     robust: Annotated[
         str | None, Parameter(help="worst or weighted: also one plan for all scenarios, by a MIP solver.")
     ] = None,
+    weight: Weight = None,
+    order: Order = None,
     solver: Annotated[str, Parameter(help="A solver that 'mast-opt backends' lists.")] = "highs",
     time_limit: Annotated[
         float | None,
@@ -56,7 +69,9 @@ def command(
 
     Every scenario is planned again and compared with the base plan: terms, key figures, what has to be moved, and how
     many limits the base plan would break if nothing were done. Work that cannot be served is priced, never forbidden.
-    With --robust there is also one plan whose replicas serve all scenarios, next to what the base plan's would.
+    Weights and order are those of --weight and --order, then those that the base plan was solved with, then the
+    instance's. With --robust there is also one plan whose replicas serve all scenarios, next to what the base plan's
+    would.
 
     A file of scenarios for data placement (a misspelt key lists all there are):
 
@@ -88,14 +103,18 @@ def command(
         check_scenarios(reading.kind, described)
         doubtful = scenario_warnings(reading.kind, described, scenarios.name)
         run.warn([*reading.warnings, *doubtful], strict=strict)
-        begin = None if plan is None else read_plan(problem, plan)
+        base = None if plan is None else read_plan_of(problem, plan)
+        begin = None if base is None else base.plan
+        overrides = overrides_given(weight, order)
+        overrides = overrides if base is None else base.overrides.followed_by(overrides)
+        stated = overrides.applied_to(problem)
         if out is not None:
             check_plan_target(problem, out)
     with Interrupt(run, "what was found so far") as interrupt:
         run.compile(problem, solver, interrupt.cancel)
         with run.phase("solve", f"planning for {len(described)} scenarios"):
             answer = whatif(
-                problem,
+                stated,
                 described,
                 begin,
                 robust=robust,
@@ -112,10 +131,11 @@ def command(
     run.record.update(whatif_keys(answer), runtime_s=runtime_s)
     run.record["out"], where = None, ""
     if answer.robust is not None:
-        broken = () if answer.robust.plan is None else verify(problem, answer.robust.plan).violations
+        broken = () if answer.robust.plan is None else verify(stated, answer.robust.plan).violations
         run.record["robust"]["violations"] = [violation_keys(violation) for violation in broken]
         if out is not None and answer.robust.plan is not None:
-            fields = {"objective": answer.robust.robust["base"].objective, "solver": solver, "seed": seed}
+            objective = answer.robust.robust["base"].objective
+            fields = {"objective": objective, "solver": solver, "seed": seed, "overrides": overrides.fields() or None}
             write_plan(problem, answer.robust.plan, fields, out)
             run.record["out"], where = str(out), _where(out, broken)
     code, words = _ending(answer, interrupted=interrupt.happened)

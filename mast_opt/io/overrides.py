@@ -1,0 +1,39 @@
+"""Overrides that a ``plan.toml`` states: weights and order of terms that the plan was solved with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from mast_opt.core.errors import Fault, PlanError, UsageError
+from mast_opt.kind.overrides import Overrides
+from mast_opt.kind.problem import Problem
+
+KEY = "overrides"
+_KEYS = ("order", "weights")
+
+
+def overrides_in(fields: Mapping[str, Any], problem: Problem[Any]) -> tuple[Overrides, Problem[Any]]:
+    """What the fields of a plan override, and the instance with it.
+
+    Raises:
+        PlanError: something that this instance cannot have.
+    """
+    stated = fields.get(KEY, {})
+    if not isinstance(stated, Mapping) or any(name not in _KEYS for name in stated):
+        raise _fault(stated, f"a table with some of the keys {', '.join(_KEYS)}")
+    order, weights = stated.get("order"), stated.get("weights", {})
+    if order is not None and not (isinstance(order, list) and all(isinstance(name, str) for name in order)):
+        raise _fault(order, "a list of terms", ".order")
+    if not isinstance(weights, Mapping):
+        raise _fault(weights, "a table of numbers", ".weights")
+    try:
+        numbers = {name: float(weight) for name, weight in weights.items()}
+        overrides = Overrides(numbers, None if order is None else tuple(order))
+        return overrides, overrides.applied_to(problem)
+    except (TypeError, ValueError, OverflowError, UsageError) as error:
+        raise _fault(stated, str(error)) from None
+
+
+def _fault(value: object, expected: str, where: str = "") -> PlanError:
+    return PlanError([Fault(f"plan.toml: {KEY}{where}", expected, value=str(value))])

@@ -82,7 +82,13 @@ def relative_gap(objective: float | None, bound: float | None, sense: Sense = Se
 
 
 def within_gap(
-    objective: float | None, bound: float | None, gap: float, *, claimed: bool = False, sense: Sense = Sense.MIN
+    objective: float | None,
+    bound: float | None,
+    gap: float,
+    *,
+    claimed: bool = False,
+    sense: Sense = Sense.MIN,
+    scale: float = 0.0,
 ) -> bool:
     """Whether a bound proves an objective within a relative gap: the one definition, for solvers of all sorts.
 
@@ -93,12 +99,13 @@ def within_gap(
         claimed: a solver has stopped there by its own arithmetic, which may differ from ours by ``AGREEMENT`` of the
             objective and by ``ROUND_OFF``. Without a claim, as where a search asks whether to stop, nothing is allowed.
         sense: of the objective.
+        scale: what the gap is relative to where the objective is closer to 0 than that.
     """
     reached = relative_gap(objective, bound, sense)
     if reached is None or objective is None or bound is None:
         return False
     left = sense.minimised(objective - bound)
-    return reached <= gap or (claimed and left <= (gap + AGREEMENT) * abs(objective) + ROUND_OFF)
+    return reached <= gap or left <= gap * scale or (claimed and left <= (gap + AGREEMENT) * abs(objective) + ROUND_OFF)
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,6 +37,11 @@ class Problem(Generic[PlanT]):
         """Whether the objective is minimised or maximised."""
         return Sense.MIN
 
+    @property
+    def gap_scale(self) -> float:
+        """What a gap is relative to where the objective is closer to 0; 0 for objectives that only nothing makes 0."""
+        return 0.0
+
     def with_objective(self, weights: Mapping[str, float] | None = None, order: Sequence[str] | None = None) -> Self:
         """The instance with other weights, or with another order, of the terms of its objective.
 

@@ -27,7 +27,7 @@ from mast_opt.resource_allocation.entities import (
     Resources,
     Uses,
 )
-from mast_opt.resource_allocation.policies import FIFO, HIERARCHICAL, NEEDS_STEPS, POLICIES, RATE_PER_COST
+from mast_opt.resource_allocation.policies import FIFO, HIERARCHICAL, NASH, NEEDS_STEPS, POLICIES, RATE_PER_COST
 
 if TYPE_CHECKING:
     from mast_opt.resource_allocation.plan import Plan  # noqa: F401 - named in a string below
@@ -159,6 +159,11 @@ class ResourceAllocation(GroupedProblem["Plan"]):
     def sense(self) -> Sense:
         """Whether the policy maximises or minimises."""
         return POLICIES[self.objective.policy].sense
+
+    @property
+    def gap_scale(self) -> float:
+        """Of nash the sum of weights: a sum of logarithms may be 0, and gap · Σ weight is the gap of the mean."""
+        return float(self.jobs.weight.sum()) if self.objective.policy == NASH else 0.0
 
     @property
     def fifo(self) -> bool:

@@ -71,9 +71,11 @@ class SearchMonitor:
         on_event: Callable[[Event], None] | None = None,
         on_strategy: Callable[[Strategy], None] | None = None,
         sense: Sense = Sense.MIN,
+        gap_scale: float = 0.0,
     ) -> None:
         self.stop = stop
         self.sense = sense
+        self.gap_scale = gap_scale
         self._on_event = on_event
         self._on_strategy = on_strategy
         self._began = time.perf_counter()
@@ -142,7 +144,7 @@ class SearchMonitor:
 
     def near_enough(self, objective: float | None) -> bool:
         """Whether an objective is within the requested gap of the bound."""
-        return within_gap(objective, self.bound, self.stop.gap, sense=self.sense)
+        return within_gap(objective, self.bound, self.stop.gap, sense=self.sense, scale=self.gap_scale)
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -42,14 +43,15 @@ def search_context(
     clock: Clock,
     inside: SubSolvers,
     params: Params | None,
-    sense: Sense,
+    problem: Problem[Any],
     backend: Backend | None,
 ) -> SearchContext:
     """What a search is given; ``backend``: that of a kind's own method, None for a heuristic."""
     stop = StoppingCriteria(clock.budget_s(), asked.gap, iterations, asked.cancel)
+    said = partial(LOG.info, "strategy: %s")
     return SearchContext(
         rng=np.random.default_rng(asked.seed),
-        watch=SearchMonitor(stop, asked.on_event, lambda strategy: LOG.info("strategy: %s", strategy), sense),
+        watch=SearchMonitor(stop, asked.on_event, said, problem.sense, problem.gap_scale),
         threads=asked.threads if asked.threads is not None else os.cpu_count() or 1,
         backends=inside,
         params=params,
@@ -95,7 +97,7 @@ def by_search(
         assert headline.objective is not None
         objective, bound, term = headline.objective, headline.bound, headline.term
     finished = not stages or len(stages) == len(problem.objective.order)
-    proven = finished and within_gap(objective, bound, stop.gap, sense=sense)
+    proven = finished and within_gap(objective, bound, stop.gap, sense=sense, scale=tools.watch.gap_scale)
     status = Status.OPTIMAL if proven else Status.FEASIBLE
     limit = None if proven else found.limit
     answer = Answer(status, found.plan, verdict, objective, bound, limit, found.message, stages, term)

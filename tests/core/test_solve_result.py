@@ -36,3 +36,9 @@ def test_what_is_within_the_gap_has_no_larger_one() -> None:
     assert reached is not None
     assert within_gap(3.0, 2.0, reached)
     assert not within_gap(3.0, 2.0, math.nextafter(reached, 0))
+
+
+def test_an_objective_near_0_is_compared_with_the_scale() -> None:
+    assert not within_gap(1e-6, 0.0, 1e-4)
+    assert within_gap(1e-6, 0.0, 1e-4, scale=2.0)
+    assert not within_gap(3e-4, 0.0, 1e-4, scale=2.0)

@@ -37,12 +37,13 @@ class AllocationProgram:
         there = row >= 0
         group_floor.add(row[there], self.share[members.configuration[there]], members.rate[there])
 
-    def add_rates(self, rows: RowBlock, jobs: Ints) -> None:
-        """Add Σ_c rate[c,j]·share[c] to a block with one row for each of these jobs."""
+    def add_rates(self, rows: RowBlock, jobs: Ints, unit: Floats | None = None) -> None:
+        """Add Σ_c rate[c,j]·share[c], in units [J] if given, to a block with one row for each of these jobs."""
         members = self.p.members
         row = _rows_of(jobs, len(self.p.jobs))[members.job]
         there = row >= 0
-        rows.add(row[there], self.share[members.configuration[there]], members.rate[there])
+        rate = members.rate[there] if unit is None else members.rate[there] / unit[members.job[there]]
+        rows.add(row[there], self.share[members.configuration[there]], rate)
 
     def level(self, slope: Floats, held: Floats) -> None:
         """A column ``level`` to be maximised: rate[j] ≥ held[j] + slope[j]·level.
@@ -60,12 +61,12 @@ class AllocationProgram:
         rows.add(rising, level, -slope[jobs][rising])
         self.m.term(OBJECTIVE, level)
 
-    def rates(self) -> IntArray:
-        """Columns ``rate`` [J] that are the jobs' rates, by rows ``progress``."""
+    def rates(self, unit: Floats) -> IntArray:
+        """Columns ``rate`` [J] that are the jobs' rates in units [J] of their own, by rows ``progress``."""
         p = self.p
         rate = self.m.columns("rate", [p.jobs.labels])
         rows = self.m.equals("progress", [p.jobs.labels])
-        self.add_rates(rows, np.arange(len(p.jobs)))
+        self.add_rates(rows, np.arange(len(p.jobs)), unit)
         rows.add(np.arange(len(p.jobs)), rate, -1.0)
         return rate
 

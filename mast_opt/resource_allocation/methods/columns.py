@@ -55,12 +55,20 @@ class Columns:
             self._join(share > 0)
 
     def solve(
-        self, build: Build, *, maximise: bool, block: str = "", gain: Floats | None = None, weight: Floats | None = None
+        self,
+        build: Build,
+        *,
+        maximise: bool,
+        block: str = "",
+        unit: Floats | None = None,
+        gain: Floats | None = None,
+        weight: Floats | None = None,
     ) -> Found:
         """The optimum of a program.
 
         Args:
             block: the rows whose prices are the weights of the jobs' rates.
+            unit: [J] in which these rows count the rates; 1 unless given.
             gain: [C] what a share adds to the objective beyond that.
             weight: [J] the weights themselves, in the place of ``block``.
 
@@ -82,6 +90,7 @@ class Columns:
                 continue
             assert solved.prices is not None
             of_rates = weight if weight is not None else np.abs(block_values(mip, block, solved.prices, len(p.jobs)))
+            of_rates = of_rates if unit is None else of_rates / unit
             prices = prices_of(part, mip, solved.prices, of_rates)
             joining = np.zeros(len(self.chosen), np.bool_)
             if not self.chosen.all():

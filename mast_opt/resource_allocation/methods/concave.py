@@ -36,13 +36,13 @@ def concave(problem: ResourceAllocation, columns: Columns, incumbent: Incumbent,
     most = np.zeros(jobs)
     np.maximum.at(most, problem.members.job, problem.members.rate)
     parts = np.geomspace(params.least_tangent, 1.0, params.first_tangents)
-    at_job, at_rate = np.repeat(np.arange(jobs), len(parts)), np.outer(most, parts).ravel()
-    at_job, at_rate = _with(at_job, at_rate, job_rates(problem, best))
+    at_job, at_part = np.repeat(np.arange(jobs), len(parts)), np.tile(parts, jobs)
+    at_job, at_part = _with(at_job, at_part, job_rates(problem, best) / most)
     for _ in range(params.most_rounds):
         nash = problem.objective.policy == NASH
-        tangents = partial(_tangents, at_job, at_rate)
+        tangents = partial(_tangents, at_job, at_part, most)
         try:
-            found = columns.solve(tangents, maximise=nash, block="progress")
+            found = columns.solve(tangents, maximise=nash, block="progress", unit=most)
         except Stopped as stopped:
             return f"a limit stopped the iteration: {stopped}"
         incumbent.prove(found.prices)
@@ -51,27 +51,31 @@ def concave(problem: ResourceAllocation, columns: Columns, incumbent: Incumbent,
         if incumbent.gap() <= params.iteration_gap:
             return ""
         before = len(at_job)
-        at_job, at_rate = _with(at_job, at_rate, job_rates(problem, found.share))
-        at_job, at_rate = _with(at_job, at_rate, job_rates(problem, best))
+        at_job, at_part = _with(at_job, at_part, job_rates(problem, found.share) / most)
+        at_job, at_part = _with(at_job, at_part, job_rates(problem, best) / most)
         if len(at_job) == before:
             return "the tangents cannot be told apart any more"
     return f"the iteration took {params.most_rounds} rounds (most_rounds)"
 
 
-def _tangents(job: Ints, rate: Floats, problem: ResourceAllocation, program: AllocationProgram) -> None:
-    """Values of the jobs' rates under tangents; for ``harmonic``, costs above them."""
+def _tangents(job: Ints, part: Floats, most: Floats, problem: ResourceAllocation, program: AllocationProgram) -> None:
+    """Values of the jobs' rates under tangents; for ``harmonic``, costs above them.
+
+    Rates are parts of each job's largest one, so that a program does not depend on the unit in which a job counts its
+    steps. The objective of ``nash`` is then less by a constant.
+    """
     m, jobs = program.m, problem.jobs
-    rates = program.rates()
+    rates = program.rates(most)
     value = m.columns("value", [jobs.labels], lower=-np.inf)
     labels = tuple(str(at) for at in range(len(job)))
     if problem.objective.policy == NASH:
-        tangent = m.rows("tangent", [labels], upper=np.log(rate) - 1.0)
-        tangent.add(np.arange(len(job)), rates[job], -1.0 / rate)
+        tangent = m.rows("tangent", [labels], upper=np.log(part) - 1.0)
+        tangent.add(np.arange(len(job)), rates[job], -1.0 / part)
         m.term(OBJECTIVE, value, jobs.weight)
     else:
-        tangent = m.rows("tangent", [labels], lower=2.0 / rate)
-        tangent.add(np.arange(len(job)), rates[job], 1.0 / rate**2)
-        m.term(OBJECTIVE, value, problem.normal_rate)
+        tangent = m.rows("tangent", [labels], lower=2.0 / part)
+        tangent.add(np.arange(len(job)), rates[job], 1.0 / part**2)
+        m.term(OBJECTIVE, value, problem.normal_rate / most)
     tangent.add(np.arange(len(job)), value[job])
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from mast_opt.core.sense import Sense
-from mast_opt.core.solve_result import relative_gap
+from mast_opt.core.solve_result import ROUND_OFF
 from mast_opt.kind.problem_data import Floats
 from mast_opt.resource_allocation.formulation.feasibility import within_limits
 from mast_opt.resource_allocation.methods.prices import Prices
@@ -14,6 +14,9 @@ from mast_opt.resource_allocation.problem import ResourceAllocation
 from mast_opt.resource_allocation.verification.price_bound import certified_bound
 from mast_opt.resource_allocation.verification.verifier import verify
 from mast_opt.search.interface import SearchMonitor
+
+NEAR_0 = 0.1
+"""Part of the gap scale below which an objective counts as this part: linear programs are solved to nine digits."""
 
 
 class Incumbent:
@@ -59,9 +62,16 @@ class Incumbent:
             self.prices = None
 
     def gap(self) -> float:
-        """Relative gap; infinite while objective or bound is missing."""
-        found = relative_gap(self.objective, self.bound, self.sense)
-        return float("inf") if found is None else found
+        """Gap relative to the objective; infinite while objective or bound is missing.
+
+        With a gap scale S (``nash``: Σ weight) it is relative to at most S, and to at least ``NEAR_0`` of S: a sum of
+        logarithms depends on the unit of the rates, and the gap of their mean, gap/S, does not.
+        """
+        if self.objective is None or self.bound is None:
+            return float("inf")
+        size, scale = abs(self.objective), self._problem.gap_scale
+        over = min(max(size, NEAR_0 * scale), scale) if scale else size
+        return max(0.0, self.sense.minimised(self.objective - self.bound)) / max(over, ROUND_OFF)
 
     def _claimed(self, bound: float) -> bool:
         if self.sense.minimised(bound) == float("inf") or abs(bound) == float("inf"):

@@ -13,7 +13,8 @@ class AllocationParams(Params):
 
     iteration_gap: float = parameter(
         1e-6,
-        "Relative gap at which the iteration of nash or harmonic ends, also where a larger gap is asked for.",
+        "Gap at which the iteration of nash or harmonic ends, also where a larger gap is asked for: relative to the "
+        "objective and, for nash, of the mean logarithm of the rates (from a tenth of it on where the mean is near 0).",
         "Set by hand: what the exponential of nash is needed for, the parts that jobs keep, takes as much.",
         above=0,
         high=1,

@@ -58,7 +58,7 @@ def _partial(
     rates: list[Floats] = []
     for job, label in enumerate(problem.jobs.labels if len(problem.jobs) > 1 else ()):
         left = None if stop.time_limit_s is None else max(tools.watch.remaining_s, 0.01)
-        watch = SearchMonitor(replace(stop, time_limit_s=left), sense=problem.sense)
+        watch = SearchMonitor(replace(stop, time_limit_s=left), sense=problem.sense, gap_scale=problem.gap_scale)
         try:
             other = _allocation(without_job(problem, job), replace(tools, watch=watch), None)
         except InstanceError as error:  # another job runs only next to this one

@@ -85,6 +85,21 @@ class OperatorParams(Params):
         "It has to stay in a processor's cache.",
         low=0,
     )
+    exchange_share: float = parameter(
+        0.1,
+        "Before a reheat, machines whose load causes more than this share of the cost exchange their largest process "
+        "for a set of others; 1 for never.",
+        "On containers, 100,000 x 1,000, one of ten seeds left a process on a machine too small for it: 99% of the "
+        "cost.",
+        low=0,
+        high=1,
+    )
+    exchange_targets: int = parameter(
+        8,
+        "Machines that are tried as the new place of such a process, those with most room first.",
+        "Set by hand.",
+        low=1,
+    )
 
 
 @dataclass(frozen=True)

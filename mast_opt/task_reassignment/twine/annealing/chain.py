@@ -10,6 +10,7 @@ from mast_opt.task_reassignment.problem import Ints, TaskReassignment
 from mast_opt.task_reassignment.twine.annealing.kernel import OperatorShares, anneal
 from mast_opt.task_reassignment.twine.annealing.racing import Runner
 from mast_opt.task_reassignment.twine.instance_arrays import Floats, Small, TwineArrays
+from mast_opt.task_reassignment.twine.operators.set_exchange import exchange_sets
 from mast_opt.task_reassignment.twine.params import TwineParams
 from mast_opt.task_reassignment.twine.state import COST, ROUND, TwineState, recount, state_of, untracked_violations
 
@@ -96,8 +97,12 @@ class Chain:
         self._from_hot, self.runner = True, runner
 
     def reheat(self, least: float, most: float, mix: OperatorShares, begin: float, end: float) -> None:
-        """Begin again from the best assignment, at a random power between the first two numbers, and cool from one
-        point of the search, 0 to 1, to the other."""
+        """Begin again from the best assignment, after set exchanges, at a random power between the first two numbers,
+        and cool from one point of the search, 0 to 1, to the other."""
+        if np.isfinite(self.cost):
+            best = self.best.astype(np.int64)
+            if exchanged := exchange_sets(self._problem, best, self._params.operators):
+                self.adopt(exchanged[0].astype(np.int32), exchanged[1])
         self._stand(self.best.astype(np.int64))
         self._begin(float(self._rng.uniform(least, most)), 1.0, mix, begin, end)
 

@@ -46,7 +46,10 @@ def _admission(problem: JobPlacement, admitted: Bools) -> Section:
         Head("value admitted", Form.AMOUNT),
     )
     dropped = int((p.queue_tier != p.jobs.tier).sum())
-    quota = f" {dropped} are over their tenant's quota and count in the lowest tier." if dropped else ""
+    quota = ""
+    if dropped:
+        over = "1 job over its tenant's quota counts" if dropped == 1 else f"{dropped} jobs over tenants' quotas count"
+        quota = f" {over} in the lowest tier."
     note = f"{int(admitted.sum())} of {len(p.jobs)} jobs are admitted.{quota}"
     return Section("Jobs admitted", heads, tuple(rows), note)
 
@@ -123,7 +126,7 @@ def _waiting(problem: JobPlacement, admitted: Bools) -> tuple[Section, ...]:
         for j in waiting[:MOST_EXPLAINED].tolist()
     )
     heads = (Head("job"), Head("tier"), Head("tasks", Form.COUNT), Head("GPUs a task", Form.AMOUNT), Head("why"))
-    note = f"{len(waiting)} jobs wait."
+    note = "1 job waits." if len(waiting) == 1 else f"{len(waiting)} jobs wait."
     if len(waiting) > MOST_EXPLAINED:
         note += f" The first {MOST_EXPLAINED} of the queue are listed."
     return (Section("Jobs that wait", heads, rows, note),)

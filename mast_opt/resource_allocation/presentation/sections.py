@@ -50,7 +50,8 @@ def _jobs(p: ResourceAllocation, measure: Measure) -> Section:
         Head("configurations (share of the time)"),
     )
     waiting = int((measure.rate <= 0).sum())
-    note = f"{waiting} of {len(p.jobs)} jobs make no progress." if waiting else "Every job makes progress."
+    make = "makes" if waiting == 1 else "make"
+    note = f"{waiting} of {len(p.jobs)} jobs {make} no progress." if waiting else "Every job makes progress."
     return Section("Jobs", heads, tuple(rows), note)
 
 

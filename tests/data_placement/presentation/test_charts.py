@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from mast_opt.data_placement.presentation.charts import charts
 from mast_opt.kind.presentation import Scale
 from tests.data_placement.migration.handmade import two_regions
 from tests.data_placement.presentation.busy import BUSY, MOVED
-from tests.data_placement.workshop import PLAN, PROBLEM, ints
+from tests.data_placement.workshop import LOGS, PLAN, PROBLEM, ints
 
 
 def drawn(problem: Any = BUSY, plan: Any = MOVED) -> dict[str, Any]:
@@ -108,3 +109,12 @@ def test_remote_reads() -> None:
     flows = drawn()["Reads that stay remote"]
     assert flows.flows == (("a", "b", 2), ("a", "c", pytest.approx(0.2)), ("b", "c", pytest.approx(0.1)))
     assert (flows.unit, flows.note) == ("TB a day", "2.30 TB a day.")
+
+
+def test_a_thousandth_of_a_megabyte_is_drawn() -> None:
+    sizes = PROBLEM.datasets.size_mb.copy()
+    sizes[LOGS] = 1
+    problem = PROBLEM.with_columns({"reads.mb_per_day": ints(0, 0, 1, 0), "datasets.size_mb": sizes})
+    shown = drawn(problem, replace(PLAN, copy_share=ints(1), remote_share=ints(1)))
+    assert shown["Reads that stay remote"].flows == (("a", "c", pytest.approx(1e-9)),)
+    assert shown["Copies to make"].flows[0] == ("a", "b", pytest.approx(1e-9))

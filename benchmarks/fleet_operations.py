@@ -2,8 +2,9 @@
 
     python -m benchmarks.fleet_operations [--operations 1000000] [--every 500] [--seed 0]
 
-Places, commits, releases, failures, cordons, drains, servers that come and go, snapshots and restores. After every so
-many operations the whole ledger is compared, entry by entry, with one made from the names alone.
+Places, commits, releases, failures, cordons, drains, servers that come, go and change, jobs that are adopted and
+resized, trials, snapshots and restores. After every so many operations the whole ledger is compared, entry by entry,
+with one made from the names alone.
 """
 
 from __future__ import annotations

@@ -70,7 +70,7 @@ if TYPE_CHECKING:
     from mast_opt.job_placement.engine.limits import FillSampling
     from mast_opt.job_placement.exhaustive.params import ExhaustiveParams, ExhaustiveRepairParams
     from mast_opt.job_placement.live_fleet.fleet import Fleet
-    from mast_opt.job_placement.live_fleet.types import Bid, Job, Refused, Server
+    from mast_opt.job_placement.live_fleet.types import Bid, Job, Refused, Server, Share
     from mast_opt.kind.migration_plan import Order
     from mast_opt.registry import generate
     from mast_opt.report.html import write_report
@@ -131,6 +131,7 @@ __all__ = [
     "Server",
     "ServerAssignment",
     "ServerAssignmentBuilder",
+    "Share",
     "SizeLimitExceeded",
     "Solution",
     "SolveRun",
@@ -226,7 +227,7 @@ _HOMES = {
     "mast_opt.io.read": ("Reading",),
     "mast_opt.job_placement": ("JobPlacement",),
     "mast_opt.job_placement.live_fleet.fleet": ("Fleet",),
-    "mast_opt.job_placement.live_fleet.types": ("Bid", "Job", "Refused", "Server"),
+    "mast_opt.job_placement.live_fleet.types": ("Bid", "Job", "Refused", "Server", "Share"),
     "mast_opt.registry": ("generate",),
     "mast_opt.kind.migration_plan": ("Order",),
     "mast_opt.report.html": ("write_report",),

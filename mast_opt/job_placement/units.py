@@ -18,6 +18,8 @@ LARGEST = 2**53
 """Base units of a job or a server; floating-point numbers hold all integers up to here exactly."""
 MOST_GPUS = 4096
 """GPUs of a server; there are arrays with a place for each."""
+MOST_POOLED = 2_000_000
+"""GPUs of a server of a live fleet; those of a server with more than ``MOST_GPUS``, a pool, have no numbers."""
 MOST_TASKS = 10**9
 """Tasks of a job; sums over many jobs stay exact."""
 LEVELS = ("server", "rack", "cluster")

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
+from dataclasses import replace
+
 import numpy as np
 
+from mast_opt.core.errors import UsageError
 from mast_opt.job_placement.live_fleet.fleet import Fleet
-from mast_opt.job_placement.live_fleet.types import Bid, Job, Server
+from mast_opt.job_placement.live_fleet.types import Bid, Job, Refused, Server, Share
 
 REGIONS = ("north", "south")
 
@@ -50,8 +54,9 @@ def random_operation(rng: np.random.Generator, fleet: Fleet, number: int) -> str
     """Do one thing; returns its name. Jobs and servers get their names from ``number``."""
     running = fleet.running()
     servers = tuple(fleet._books.servers)
-    what = str(rng.choice(["place", "release", "risk", "server", "state"], p=[0.55, 0.3, 0.05, 0.08, 0.02]))
-    if what in ("release", "risk") and not running:
+    kinds = ["place", "release", "risk", "server", "state", "resize", "adopt", "rules"]
+    what = str(rng.choice(kinds, p=[0.48, 0.25, 0.04, 0.1, 0.04, 0.05, 0.02, 0.02]))
+    if what in ("release", "risk", "resize") and not running:
         what = "place"
     if what == "place":
         answer = fleet.place(new_job(rng, f"j{number}"))
@@ -63,7 +68,7 @@ def random_operation(rng: np.random.Generator, fleet: Fleet, number: int) -> str
     elif what == "risk":
         fleet.set_at_risk(str(rng.choice(running)), float(rng.integers(0, 20)))
     elif what == "server":
-        what = str(rng.choice(["fail", "cordon", *["uncordon"] * 6, "drain", "add", "remove"]))
+        what = str(rng.choice(["fail", "cordon", *["uncordon"] * 6, "drain", "add", "remove", *["capacity"] * 4]))
         at = str(rng.choice(servers))
         if what == "add":
             if len(servers) < 16:
@@ -72,12 +77,67 @@ def random_operation(rng: np.random.Generator, fleet: Fleet, number: int) -> str
             if len(servers) > 8:
                 fleet.fail(at)
                 fleet.remove_server(at)
+        elif what == "capacity":
+            what = change_capacity(rng, fleet, at)
         else:
             getattr(fleet, what)(at)
+    elif what == "resize":
+        try:
+            resized = fleet.resize(str(rng.choice(running)), int(rng.integers(1, 6)))
+            what = "resize without room" if isinstance(resized, Refused) else "resize"
+        except UsageError:
+            what = "resize of unknown needs"
+    elif what == "adopt":
+        name = str(rng.choice(running)) if running and rng.random() < 0.5 else f"a{number}"
+        adopt(rng, fleet, name)
+    elif what == "rules":
+        fleet.set_quota("lab", int(rng.integers(5, 13)) * 1000)
+        fleet.set_replicas("a", REGIONS[: int(rng.integers(0, 3))])
     else:
-        snapshot = fleet.snapshot()
-        for more in range(3):
-            random_operation(rng, fleet, -10 * number - more - 1)
-        if rng.random() < 0.5:
-            fleet.restore(snapshot)
+        what = go_back(rng, fleet, number)
     return what
+
+
+def change_capacity(rng: np.random.Generator, fleet: Fleet, server: str) -> str:
+    """Give a server other amounts, unless what runs there needs those that it has."""
+    amounts = {"gpus": (1, 7), "cpu_mcores": (2, 14), "memory_mib": (16, 90)}
+    chosen = {what: int(rng.integers(*amounts[what])) for what in amounts if rng.random() < 0.6}
+    try:
+        fleet.set_capacity(server, **chosen)
+    except UsageError:
+        return "capacity in use"
+    return "capacity"
+
+
+def adopt(rng: np.random.Generator, fleet: Fleet, name: str) -> tuple[str, ...]:
+    """Report a job on one or two servers, whatever runs there."""
+    shares = []
+    for server in rng.permutation(list(fleet._books.servers))[: int(rng.integers(1, 3))].tolist():
+        gpus = fleet._books.servers[server].gpus
+        taken = {int(d): int(rng.choice([300, 500, 1000])) for d in rng.permutation(gpus)[: int(rng.integers(0, 3))]}
+        shares.append(Share(server, int(rng.integers(1, 3)), taken))
+    job = replace(new_job(rng, name), tasks=sum(share.tasks for share in shares), gpu_types=None)
+    return fleet.adopt(job, tuple(shares))
+
+
+def go_back(rng: np.random.Generator, fleet: Fleet, number: int) -> str:
+    """Do three things, and undo them in one of four ways or not at all."""
+    how = str(rng.choice(["trial", "trial in a round", "snapshot", "bytes", "not"]))
+    before, as_bytes = fleet.snapshot(), fleet.snapshot_bytes()
+    with ExitStack() as stack:
+        if how == "trial in a round":
+            stack.enter_context(fleet.round())
+        if how.startswith("trial"):
+            stack.enter_context(fleet.trial())
+        for more in range(3):
+            try:
+                random_operation(rng, fleet, -10 * number - more - 1)
+            except UsageError:
+                assert how == "trial in a round"
+    if how == "snapshot":
+        fleet.restore(before)
+    elif how == "bytes":
+        fleet.restore(as_bytes, other_fleet=True)
+    if how != "not":
+        assert fleet.snapshot_bytes() == as_bytes, how
+    return how

@@ -5,40 +5,50 @@ from __future__ import annotations
 import numpy as np
 
 from mast_opt.job_placement.engine.state import NEVER
-from mast_opt.job_placement.live_fleet.inventory import FleetInventory, cost_of
+from mast_opt.job_placement.live_fleet.inventory import FleetInventory
+from mast_opt.job_placement.live_fleet.running_jobs import cost_of
 
 
 def expected(books: FleetInventory) -> dict[str, np.ndarray]:
     """The arrays of the ledger outside any round, from the servers and the shares of the running jobs alone."""
     servers, tiers = len(books.servers), len(books.tiers)
-    most = max(1, max(server.gpus for server in books.servers.values()))
+    most = books.state.row_device.shape[1]  # places for GPUs stay when the widest server shrinks
     at = books.position
     free = np.zeros((servers, 2), np.int64)
     device = np.zeros((servers, most), np.int64)
     for name, server in books.servers.items():
         free[at[name]] = server.cpu_mcores, server.memory_mib
-        device[at[name], : server.gpus] = 1000
+        if server.pool:
+            device[at[name], 0] = 1000 * server.gpus
+        else:
+            device[at[name], : server.gpus] = 1000
     reclaim = np.zeros((5, tiers + 1, servers), np.int64)
     reclaim[3:] = NEVER
     used: dict[str, int] = dict.fromkeys(books.region_names, 0)
-    blocked = np.array([books.server_at(s) in books.blocked for s in range(servers)])
+    for running in books.running.values():
+        for share in running.shares:
+            s = at[share.server]
+            free[s] -= share.tasks * running.job.cpu_mcores, share.tasks * running.job.memory_mib
+            for d, amount in share.gpus.items():
+                device[s, d] -= amount
+    over = (free < 0).any(axis=1) | (device < 0).any(axis=1)
+    assert {books.server_at(s) for s in np.flatnonzero(over).tolist()} == books.over_booked
+    blocked = over | np.array([books.server_at(s) in books.blocked for s in range(servers)])
     for running in books.running.values():
         mgpu = sum(sum(share.gpus.values()) for share in running.shares)
         for share in running.shares:
             s, here = at[share.server], sum(share.gpus.values())
             cpu, memory = share.tasks * running.job.cpu_mcores, share.tasks * running.job.memory_mib
-            free[s] -= cpu, memory
-            for d, amount in share.gpus.items():
-                device[s, d] -= amount
             used[books.servers[share.server].region] += here
-            if running.job.preemptible and running.tier > 0 and not blocked[s]:
+            stoppable = running.job.preemptible or running.over_quota
+            if stoppable and running.tier > 0 and not blocked[s]:
                 cost = cost_of(running.job)
                 for p in range(running.tier + 1):
                     reclaim[:3, p, s] += here, cpu, memory
                     reclaim[3, p, s] = min(reclaim[3, p, s], cost)
                     if here:
                         reclaim[4, p, s] = min(reclaim[4, p, s], cost // mgpu)
-    whole, total = (device == 1000).sum(axis=1), device.sum(axis=1)
+    whole, total = (device // 1000).sum(axis=1), device.sum(axis=1)
     room = np.stack([whole, total, free[:, 0], free[:, 1]])
     room[:2, blocked] = 0
     room[2:, blocked] = -1

@@ -74,7 +74,7 @@ class SlowPlacement:
         self.free = {
             name: free_on(fleet, server)
             for name, server in self.books.servers.items()
-            if name not in self.books.blocked
+            if name not in self.books.blocked | self.books.over_booked
         }
 
     def best(self) -> Chosen | None:

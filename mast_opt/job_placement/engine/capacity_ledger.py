@@ -69,8 +69,8 @@ def refresh(state: EngineState, s: int) -> None:
                 for p in range(1, tier + 1):
                     room = min(room, state.slack_device[s, d, p])
                 free += room
-                if room == WHOLE:
-                    whole += 1
+                if room >= WHOLE:
+                    whole += room // WHOLE
         state.total[T_WHOLE, tier, group] += whole - state.room[A_WHOLE, tier, s]
         state.total[T_FREE, tier, group] += free - state.room[A_FREE, tier, s]
         state.room[A_WHOLE, tier, s] = whole
@@ -209,6 +209,25 @@ def stop(state: EngineState, job: int, last: int) -> None:
 
 
 @entry
+def resume(state: EngineState, job: int, last: int) -> None:
+    """Undo ``stop``. All that has changed since must have been undone; the columns of the job and of its allocations,
+    at most one on a server, must be as they were before it stopped."""
+    state.free_places[N_JOBS] -= 1
+    row = state.job[J_ROW, job]
+    while row >= 0:
+        s, before, after = state.row[L_SERVER, row], state.row[L_BEFORE, row], state.row[L_AFTER, row]
+        if before >= 0:
+            state.row[L_AFTER, before] = row
+        else:
+            state.server[S_ROW, s] = row
+        if after >= 0:
+            state.row[L_BEFORE, after] = row
+        state.free_places[N_ROWS] -= 1
+        row = state.row[L_NEXT, row]
+    start(state, job, last)
+
+
+@entry
 def last_tier_of(state: EngineState, job: int) -> int:
     """The last tier to which a job gives back what it holds when it ends by itself or was never meant to start."""
     if state.job[J_FRESH, job] == 1:
@@ -258,30 +277,30 @@ def block(state: EngineState, s: int, blocked: int) -> None:
 
 
 @compiled
-def load(state: EngineState, jobs: Ints, first: Ints, rows: Ints, device: Small) -> Ints:
+def load(state: EngineState, jobs: Ints, rows: Ints, device: Small) -> Ints:
     """Start many running jobs at once, outside any round; returns their places.
 
     Args:
         jobs: [V, 3] tier, limit, cost.
-        first: [V + 1] the allocations of each.
-        rows: [A, 3] position, millicores, MiB.
+        rows: [A, 4] number of the job in ``jobs``, position, millicores, MiB. Of those on one server, the last one is
+            the first of its list.
         device: [A, D] milli-GPUs of each GPU.
     """
     places = np.empty(len(jobs), np.int64)
-    _load(state, jobs, first, rows, device, places)
+    _load(state, jobs, rows, device, places)
     return places
 
 
 @kernel
-def _load(state: EngineState, jobs: Ints, first: Ints, rows: Ints, device: Small, places: Ints) -> None:
+def _load(state: EngineState, jobs: Ints, rows: Ints, device: Small, places: Ints) -> None:
     last = state.room.shape[1] - 1
     for v in range(len(jobs)):
         places[v] = new_job(state, jobs[v, 0], jobs[v, 1], jobs[v, 2], False)
-        for at in range(first[v], first[v + 1]):
-            row = new_row(state, places[v], rows[at, 0], rows[at, 1], rows[at, 2], device[at])
-            shift(state, row, last, -1)
-            region = state.group[G_REGION, state.server[S_GROUP, rows[at, 0]]]
-            state.region[R_USED, region] += _mgpu(state, row)
+    for at in range(len(rows)):
+        row = new_row(state, places[rows[at, 0]], rows[at, 1], rows[at, 2], rows[at, 3], device[at])
+        shift(state, row, last, -1)
+        region = state.group[G_REGION, state.server[S_GROUP, rows[at, 1]]]
+        state.region[R_USED, region] += _mgpu(state, row)
     refresh_all(state)
 
 

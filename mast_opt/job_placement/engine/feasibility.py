@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from mast_opt.core.jit import kernel
-from mast_opt.job_placement.engine.state import A_CPU, A_FREE, A_MEMORY, A_WHOLE, S_DEVICES, EngineState, Small
+from mast_opt.job_placement.engine.state import A_CPU, A_FREE, A_MEMORY, A_WHOLE, S_DEVICES, S_SIZE, EngineState, Small
 from mast_opt.job_placement.units import WHOLE, Bools, Ints
 
 
@@ -77,11 +77,13 @@ def choose_devices(state: EngineState, s: int, mgpu: int, tasks: int, tier: int,
     """Write into ``device`` [D] what the tasks take of each GPU; they must fit.
 
     Whole GPUs: those that the fewest other tiers could use, the lowest of equals. Fractions, one by one: the GPU
-    with the least room that holds it, the lowest of equals.
+    with the least room that holds it, the lowest of equals. A pool has one device, of which all is taken.
     """
     for d in range(len(device)):
         device[d] = 0
-    if mgpu >= WHOLE:
+    if state.server[S_SIZE, s] > WHOLE:
+        device[0] = mgpu * tasks
+    elif mgpu >= WHOLE:
         left = mgpu // WHOLE * tasks
         for lowest in range(tier, state.room.shape[1]):
             for d in range(state.server[S_DEVICES, s]):
@@ -90,9 +92,15 @@ def choose_devices(state: EngineState, s: int, mgpu: int, tasks: int, tier: int,
                     left -= 1
     elif mgpu > 0:
         for _ in range(tasks):
-            best, least = -1, WHOLE + 1
-            for d in range(state.server[S_DEVICES, s]):
-                room = room_on(state, s, d, tier) - device[d]
-                if mgpu <= room < least:
-                    best, least = d, room
-            device[best] += mgpu
+            device[_fullest(state, s, mgpu, tier, device)] += mgpu
+
+
+@kernel
+def _fullest(state: EngineState, s: int, mgpu: int, tier: int, device: Small) -> int:
+    """The GPU with the least room that holds so much in addition to what ``device`` takes, the lowest of equals."""
+    best, least = -1, WHOLE + 1
+    for d in range(state.server[S_DEVICES, s]):
+        room = room_on(state, s, d, tier) - device[d]
+        if mgpu <= room < least:
+            best, least = d, room
+    return int(best)

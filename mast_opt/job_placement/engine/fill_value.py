@@ -28,6 +28,7 @@ from mast_opt.job_placement.engine.state import (
     S_DEVICES,
     S_DIRTY,
     S_GROUP,
+    S_SIZE,
     S_VALUE,
     VALUE_DIRTY,
     EngineState,
@@ -48,8 +49,8 @@ Scratch = NDArray[np.int64]
 @kernel
 def loss_on(state: EngineState, s: int, mgpu: int, job: Request, tasks: int, tier: int, work: Scratch) -> int:
     """Milli-GPUs, over all samples, that arrivals of this tier could no longer fill if so many tasks of the job, which
-    must fit, ran on the server. ``work``: scratch [2, D + L]."""
-    if state.room[A_FREE, tier, s] == 0 or len(state.sample) == 0:
+    must fit, ran on the server; 0 in a pool, whose GPUs cannot be fragmented. ``work``: scratch [2, D + L]."""
+    if state.room[A_FREE, tier, s] == 0 or len(state.sample) == 0 or state.server[S_SIZE, s] > WHOLE:
         return 0
     whole, count = state.room[A_WHOLE, tier, s], _shared_gpus(state, s, tier, work)
     cpu, memory = state.room[A_CPU, tier, s], state.room[A_MEMORY, tier, s]

@@ -15,6 +15,7 @@ from mast_opt.job_placement.engine.state import (
     G_ENTRY,
     G_START,
     G_TYPE,
+    N_LARGEST,
     R_MGPU,
     R_RANK,
     R_START,
@@ -67,7 +68,7 @@ def excess(level: int, job: Request) -> int:
 @kernel
 def closest_level(state: EngineState, job: Request) -> int:
     """SERVER if the job has no more GPUs than the largest server on some type that it accepts, otherwise RACK."""
-    most = state.slack_device.shape[1] * WHOLE
+    most = state.free_places[N_LARGEST]
     for k in range(len(job.mgpu)):
         if 0 <= job.mgpu[k] * job.tasks <= most:
             return SERVER

@@ -31,9 +31,10 @@ NEVER = 1 << 62
 NO_PLACE = (1 << 31) - 1
 """More than any loss of value: the job does not fit."""
 
-S_GROUP, S_RACK, S_DEVICES, S_BLOCKED, S_ROW, S_VALUE, S_DIRTY = range(7)
-"""Of a server: group, rack, GPUs, 1 if it takes no work, first allocation or −1, value of what is free (outside
-rounds), and bits for what is out of date here: one for each slot of losses, and VALUE_DIRTY."""
+S_GROUP, S_RACK, S_DEVICES, S_BLOCKED, S_ROW, S_VALUE, S_DIRTY, S_SIZE = range(8)
+"""Of a server: group, rack, devices, 1 if it takes no work, first allocation or −1, value of what is free (outside
+rounds), bits for what is out of date here (one for each slot of losses, and VALUE_DIRTY), and milli-GPUs of a device.
+A device is a GPU; only a pool, a server whose GPUs have no numbers, has one device of more than ``WHOLE``."""
 VALUE_DIRTY = 1 << 62
 ALL_DIRTY = (1 << 63) - 1
 """All slots and the value."""
@@ -55,8 +56,9 @@ counts only in the columns up to its tier); first allocation or −1; scratch (�
 L_JOB, L_SERVER, L_CPU, L_MEMORY, L_NEXT, L_AFTER, L_BEFORE, L_STACK = range(8)
 """Of an allocation: job, server, millicores, MiB, the job's next one, the server's next and previous one (−1 at the
 ends), and free places on a stack."""
-N_JOBS, N_ROWS, N_ROUND = range(3)
-"""How many places on the two stacks are valid; 1 in a round, when tiers may find different room on a server."""
+N_JOBS, N_ROWS, N_ROUND, N_LARGEST = range(4)
+"""How many places on the two stacks are valid; 1 in a round, when tiers may find different room on a server;
+milli-GPUs of the largest server, at least one GPU."""
 
 
 @by_reference
@@ -68,7 +70,7 @@ class EngineState(NamedTuple):
     """
 
     server: Ints
-    """[7, S]"""
+    """[8, S]"""
     group: Ints
     """[4, G + 1]"""
     region: Ints
@@ -90,7 +92,7 @@ class EngineState(NamedTuple):
     row_device: Small
     """[A, D] milli-GPUs of each GPU that an allocation holds."""
     free_places: Ints
-    """[3]"""
+    """[4]"""
     sample: Ints
     """[K, L, T + 3] draws of arrivals (``fill_value``): milli-GPUs of a task on each type (−1 where it may not run),
     millicores, MiB, tasks. No sample: no server has a value."""

@@ -19,23 +19,26 @@ from mast_opt.job_placement.engine.state import (
     L_NEXT,
     L_STACK,
     N_JOBS,
+    N_LARGEST,
     N_ROWS,
     NEVER,
     S_DIRTY,
     EngineState,
 )
-from mast_opt.job_placement.units import CPU, GPU, MEMORY, WHOLE, Ints
+from mast_opt.job_placement.units import CPU, GPU, MEMORY, MOST_GPUS, WHOLE, Ints
 
 
 def empty_state(layout: Layout, supply: Ints, tiers: int, jobs: int, rows: int) -> EngineState:
     """A fleet on which nothing runs, with places for ``jobs`` running jobs and ``rows`` allocations.
 
     Args:
-        supply: [S, 3] by server (not by position).
+        supply: [S, 3] by server (not by position). A server of more than ``MOST_GPUS`` GPUs is a pool.
     """
     here = supply[layout.server]
     servers, groups, regions = len(here), len(layout.group_cluster), len(layout.region_rank)
-    devices = here[:, GPU] // WHOLE
+    pool = here[:, GPU] > MOST_GPUS * WHOLE
+    devices = np.where(pool, 1, here[:, GPU] // WHOLE)
+    size = np.where(pool, here[:, GPU], WHOLE)
     most = max(int(devices.max(initial=0)), 1)
     has_device = np.arange(most)[None, :] < devices[:, None]
     region_mgpu = np.zeros(regions, np.int64)
@@ -44,23 +47,24 @@ def empty_state(layout: Layout, supply: Ints, tiers: int, jobs: int, rows: int) 
     reclaim[[C_LEAST, C_DENSITY]] = NEVER
     nothing = np.zeros(servers)
     state = EngineState(
-        server=_stack(layout.group, layout.rack, devices, nothing, np.full(servers, -1), nothing, nothing),
+        server=_stack(layout.group, layout.rack, devices, nothing, np.full(servers, -1), nothing, nothing, size),
         group=_stack(layout.group_start, layout.group_type, layout.group_region, layout.region_groups),
         region=_stack(layout.region_start, layout.region_rank, region_mgpu, np.zeros(regions)),
         slack=np.repeat(here.T[[CPU, MEMORY], :, None], tiers, axis=2),
-        slack_device=np.repeat(np.where(has_device, WHOLE, 0)[:, :, None], tiers, axis=2).astype(np.int32),
+        slack_device=np.repeat(np.where(has_device, size[:, None], 0)[:, :, None], tiers, axis=2).astype(np.int32),
         room=np.zeros((4, tiers, servers), np.int64),
         reclaim=reclaim,
         total=np.zeros((3, tiers + 1, groups), np.int64),
         job=np.zeros((8, 0), np.int64),
         row=np.zeros((8, 0), np.int64),
         row_device=np.zeros((0, most), np.int32),
-        free_places=np.zeros(3, np.int64),
+        free_places=np.zeros(4, np.int64),
         sample=np.zeros((0, 0, 0), np.int64),
         memo=np.zeros((0, 2), np.int64),
         loss=np.zeros((0, servers), np.int32),
         slot=np.zeros((0, 0), np.int64),
     )
+    state.free_places[N_LARGEST] = max(int(here[:, GPU].max(initial=0)), WHOLE)
     state = grown(state, jobs, rows)
     refresh_all(state)
     return state

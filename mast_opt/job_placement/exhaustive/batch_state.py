@@ -315,8 +315,9 @@ def batch_state_of(problem: JobPlacement, mix: ArrivalMix | None = None) -> Batc
     running = np.stack(
         [tier, np.where(p.running.preemptible, tier, 0), p.running.at_risk_mgpu_hours * VICTIM + 1], axis=1
     )
-    rows = np.stack([layout.position[held.server], held.amount[:, CPU], held.amount[:, MEMORY]], axis=1)
-    places = load(state, running, held.first, rows, held.device)
+    owner = np.repeat(np.arange(len(running)), np.diff(held.first))
+    rows = np.stack([owner, layout.position[held.server], held.amount[:, CPU], held.amount[:, MEMORY]], axis=1)
+    places = load(state, running, rows, held.device)
     return BatchState(p, layout, state, places, {at: v for v, at in enumerate(places.tolist())}, held)
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections import ChainMap
+from collections.abc import Iterable, Mapping, MutableMapping
+from uuid import uuid4
 
-from mast_opt.job_placement.live_fleet.inventory import Running
+from mast_opt.core.errors import StaleBid, UsageError
+from mast_opt.job_placement.live_fleet.running_jobs import Running
 from mast_opt.job_placement.live_fleet.types import Bid
 
 
@@ -13,10 +16,30 @@ class BidVersions:
 
     def __init__(self) -> None:
         self.now = 0
-        self._server: dict[str, int] = {}
+        self.name = uuid4().hex
+        """Of the fleet, or of a trial in it; bids have it."""
+        self._good = frozenset((self.name,))
+        """Whose bids may be committed."""
+        self._server: MutableMapping[str, int] = {}
         """Server → the version since which it is as it is now."""
         self._oldest = 0
         """Bids of older versions are stale, whatever they touch."""
+
+    def trial(self) -> BidVersions:
+        """Versions for a trial, which changes nothing here; it takes the bids of before, and its own."""
+        inner = BidVersions()
+        inner.name = f"{self.name} {inner.name}"
+        inner.now, inner._oldest, inner._good = self.now, self._oldest, self._good | {inner.name}
+        inner._server = ChainMap({}, self._server)
+        return inner
+
+    def check_maker(self, bid: Bid) -> None:
+        """Raise UsageError for a bid of another fleet, StaleBid for one of a trial that has ended."""
+        if bid.fleet not in self._good:
+            root = self.name.split()[0]
+            if isinstance(bid.fleet, str) and bid.fleet.split()[:1] == [root]:
+                raise StaleBid(f"the bid for {bid.job.name} was made in a trial that has ended; ask for a new one")
+            raise UsageError(f"the bid for {bid.job.name} is another fleet's; ask this one for a bid")
 
     def servers_changed(self, servers: Iterable[str]) -> None:
         """Count a change of these servers."""

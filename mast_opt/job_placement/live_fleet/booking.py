@@ -9,7 +9,7 @@ from mast_opt.job_placement.engine.feasibility import Request
 from mast_opt.job_placement.engine.server_selection import Placement
 from mast_opt.job_placement.engine.state import J_LIMIT
 from mast_opt.job_placement.live_fleet.inventory import FleetInventory
-from mast_opt.job_placement.live_fleet.types import Bid, Share, whole
+from mast_opt.job_placement.live_fleet.types import Bid, Server, Share, whole
 from mast_opt.job_placement.units import RACK, SERVER, WHOLE, Ints
 
 
@@ -17,19 +17,13 @@ def booking_of(bid: Bid, request: Request, books: FleetInventory) -> Placement:
     """A bid in positions.
 
     Raises UsageError unless the job may stop its victims, and its shares hold the whole job where it may run;
-    ``Books.start`` checks that there is room.
+    ``FleetInventory.start`` checks that there is room.
     """
     owner = f"the bid for {bid.job.name}"
     if bid.victims != ():
         _check_victims(owner, bid, request, books)
     shares = bid.shares
-    if not isinstance(shares, tuple) or not shares or not all(isinstance(share, Share) for share in shares):
-        raise UsageError(f"{owner}: shares are {shares!r}; expected a tuple of at least one Share")
-    names = [share.server for share in shares]
-    for name in names:
-        if not isinstance(name, str) or name not in books.position:
-            raise UsageError(f"{owner}: the fleet has no server called {name}; ask for a new bid")
-    _once(owner, "server", names)
+    names = servers_of(owner, shares, books)
     server = np.array([books.position[name] for name in names], np.int64)
     mgpu = _need_there(owner, names, server, request, books)
     tasks = [whole(owner, f"tasks on {share.server}", share.tasks, least=1) for share in shares]
@@ -38,11 +32,24 @@ def booking_of(bid: Bid, request: Request, books: FleetInventory) -> Placement:
     width = books.state.row_device.shape[1]
     device: list[int] = []
     for share, count in zip(shares, tasks):
-        taken = _devices(owner, share, books.servers[share.server].gpus, width)
+        taken = devices_of(owner, share, books.servers[share.server], width)
         _check_need(owner, share, count, mgpu, taken)
         device += taken
     table = np.array(device, np.int32).reshape(len(shares), width)
     return Placement(server, np.array(tasks, np.int64), table, np.zeros(1, np.int64))
+
+
+def servers_of(owner: str, shares: tuple[Share, ...], books: FleetInventory) -> list[str]:
+    """The servers of shares. Raises UsageError for what are no shares, and for servers that the fleet does not have or
+    that occur twice."""
+    if not isinstance(shares, tuple) or not shares or not all(isinstance(share, Share) for share in shares):
+        raise UsageError(f"{owner}: shares are {shares!r}; expected a tuple of at least one Share")
+    names = [share.server for share in shares]
+    for name in names:
+        if not isinstance(name, str) or name not in books.position:
+            raise UsageError(f"{owner}: the fleet has no server called {name}")
+    _once(owner, "server", names)
+    return names
 
 
 def are_named(bid: Bid) -> bool:
@@ -84,17 +91,18 @@ def _need_there(owner: str, names: list[str], server: Ints, request: Request, bo
     return mgpu
 
 
-def _devices(owner: str, share: Share, gpus: int, width: int) -> list[int]:
-    """[width] what the share takes of each GPU of its server, which has so many."""
+def devices_of(owner: str, share: Share, server: Server, width: int) -> list[int]:
+    """[width] what the share takes of each GPU of its server. Raises UsageError for what the server does not have."""
     taken = [0] * width
+    gpus, most = (1, server.gpus * WHOLE) if server.pool else (server.gpus, WHOLE)
     if not hasattr(share.gpus, "items"):
         raise UsageError(f"{owner}: GPUs on {share.server} are {share.gpus!r}; expected GPU → milli-GPUs")
     for d, mgpu in share.gpus.items():
-        if type(d) is int and type(mgpu) is int and 0 <= d < gpus and 0 <= mgpu <= WHOLE:
+        if type(d) is int and type(mgpu) is int and 0 <= d < gpus and 0 <= mgpu <= most:
             taken[d] = mgpu
         else:
             at = whole(owner, f"a GPU of {share.server}", d, most=gpus - 1)
-            taken[at] = whole(owner, f"milli-GPUs of GPU {at} on {share.server}", mgpu, most=WHOLE)
+            taken[at] = whole(owner, f"milli-GPUs of GPU {at} on {share.server}", mgpu, most=most)
     return taken
 
 

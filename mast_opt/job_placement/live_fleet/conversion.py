@@ -14,7 +14,8 @@ from mast_opt.job_placement.engine.arrival_mix import ArrivalMix
 from mast_opt.job_placement.engine.best_bid import BestBid
 from mast_opt.job_placement.engine.free_capacity_search import load_of
 from mast_opt.job_placement.engine.state import J_COST, VICTIM
-from mast_opt.job_placement.live_fleet.inventory import FleetInventory, Holding, Running
+from mast_opt.job_placement.live_fleet.inventory import FleetInventory
+from mast_opt.job_placement.live_fleet.running_jobs import Holding, Running
 from mast_opt.job_placement.live_fleet.types import Bid, Job, Server, Share
 from mast_opt.job_placement.problem import JobPlacement
 from mast_opt.job_placement.running_allocations import allocations_of
@@ -69,8 +70,8 @@ def books_of(problem: JobPlacement, tiers: Iterable[int] = (), mix: ArrivalMix |
             gpu_hours_at_risk=int(p.running.at_risk_mgpu_hours[v]) / MILLI,
             tenant=p.tenants[p.running.tenant[v]],
         )
-        running[name] = Running(job, books.tiers.index(job.tier), shares)
-    books.adopt(running, holdings)
+        running[name] = Running(job, books.tiers.index(job.tier), shares, False, v)
+    books.load_running(running, holdings)
     return books
 
 
@@ -109,16 +110,22 @@ class Limits:
             limits[key] = mgpu
 
 
-def over_quota(job: Job, books: FleetInventory, quotas: Limits) -> bool:
-    """Whether the job would take its tenant over its quotas on every type of the fleet that it accepts."""
+def over_quota(job: Job, books: FleetInventory, quotas: Limits, old: Running | None = None) -> bool:
+    """Whether the job would take its tenant over its quotas on every type of the fleet that it accepts. ``old``: what
+    runs in its place so far."""
     total, typed = quotas.total.get(job.tenant), quotas.typed.get(job.tenant)
     if total is None and typed is None:
         return False
     needs = dict.fromkeys(books.types, job.mgpu) if job.gpu_types is None else job.gpu_types
     asked = {kind: job.tasks * mgpu for kind, mgpu in needs.items() if kind in books.types}
+    held = dict.fromkeys(asked, 0)
+    for share in () if old is None or old.over_quota else old.shares:
+        kind = books.servers[share.server].gpu_type
+        held[kind] = held.get(kind, 0) + sum(share.gpus.values())
+    others = books.used_by(job.tenant) - sum(held.values())
     return bool(asked) and not any(
-        (total is None or books.used_by(job.tenant) + mgpu <= total)
-        and (not typed or kind not in typed or books.used_by(job.tenant, kind) + mgpu <= typed[kind])
+        (total is None or others + mgpu <= total)
+        and (not typed or kind not in typed or books.used_by(job.tenant, kind) - held[kind] + mgpu <= typed[kind])
         for kind, mgpu in asked.items()
     )
 

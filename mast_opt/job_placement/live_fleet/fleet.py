@@ -10,26 +10,20 @@ fleet.release("train-1")
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from uuid import uuid4
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
 
 import numpy as np
 
 from mast_opt.core.arguments import a, a_price, a_text, anything, checked, mapping_of, optional
 from mast_opt.core.errors import StaleBid, UsageError
 from mast_opt.job_placement.engine.arrival_mix import ArrivalMix
-from mast_opt.job_placement.engine.capacity_ledger import block, refresh_reclaim, settle
 from mast_opt.job_placement.engine.feasibility import Request
 from mast_opt.job_placement.engine.limits import DEFAULT_SAMPLING, FillSampling
 from mast_opt.job_placement.engine.negative_cache import NegativeCache
 from mast_opt.job_placement.engine.priced_bid import place_priced
-from mast_opt.job_placement.engine.server_selection import LEAST_LOSS, TIGHT
-from mast_opt.job_placement.engine.state import J_COST, N_ROUND, R_MGPU, R_USED
 from mast_opt.job_placement.exhaustive.batch_state import mix_of
-from mast_opt.job_placement.live_fleet.bid_versions import BidVersions
+from mast_opt.job_placement.live_fleet.adoption import check_in_use, holdings_of, need_is_unknown, shares_of
 from mast_opt.job_placement.live_fleet.booking import are_named, booking_of
 from mast_opt.job_placement.live_fleet.conversion import (
     Limits,
@@ -39,7 +33,11 @@ from mast_opt.job_placement.live_fleet.conversion import (
     quotas_of,
 )
 from mast_opt.job_placement.live_fleet.diagnosis import explain, why_not
-from mast_opt.job_placement.live_fleet.inventory import FleetInventory, Running, cost_of, price_of
+from mast_opt.job_placement.live_fleet.fleet_state import FleetState
+from mast_opt.job_placement.live_fleet.inventory import FleetInventory
+from mast_opt.job_placement.live_fleet.resizing import enlarged, need_of, shrunk
+from mast_opt.job_placement.live_fleet.running_jobs import Running
+from mast_opt.job_placement.live_fleet.snapshot_format import decoded
 from mast_opt.job_placement.live_fleet.types import (
     Bid,
     ClusterReport,
@@ -59,15 +57,7 @@ from mast_opt.job_placement.live_fleet.types import (
 from mast_opt.job_placement.problem import JobPlacement
 
 
-@dataclass(frozen=True, eq=False)
-class Snapshot:
-    """The state of a fleet at some time; opaque."""
-
-    _books: FleetInventory
-    _quotas: Limits
-
-
-class Fleet:
+class Fleet(FleetState):
     """Servers, what runs on them, and the search for the best place for a job.
 
     Every method is atomic; ``place``, ``bids`` and ``explain`` change nothing. A bid is good until something changes
@@ -153,19 +143,15 @@ class Fleet:
         fleet._begin(books_of(problem, tiers_in(tiers), mix), quotas_of(problem))
         return fleet
 
-    @property
-    def _style(self) -> int:
-        return TIGHT if self._books.mix is None else LEAST_LOSS
-
-    def _begin(self, books: FleetInventory, quotas: Limits) -> None:
-        self._books = books
-        self._quotas = quotas
-        self._failures = NegativeCache()
-        self._lock = threading.RLock()
-        self._versions = BidVersions()
-        self._name = uuid4().hex
-        self._in_round = False
-        self._asked: tuple[Job, int, bool, Request] | None = None
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Fleet:
+        """A fleet as it was when ``snapshot_bytes`` gave these bytes. Raises UsageError if they are no snapshot, of
+        another version of the format, or damaged."""
+        if not isinstance(data, (bytes, bytearray, memoryview)):
+            raise UsageError(f"from_bytes takes bytes, not a {type(data).__name__}")
+        fleet = cls.__new__(cls)
+        fleet._begin(*decoded(bytes(data)))
+        return fleet
 
     @checked(job=a(Job))
     def place(self, job: Job, *, regions: Collection[str] | None = None) -> Bid | Refused:
@@ -188,12 +174,12 @@ class Fleet:
             stamp = self._stamp(request)
             if self._failures.known(request, stamp):
                 return Refused(job, *why_not(self._books, job, request), remembered=True)
-            price = price_of(self._books, job)
+            price = self._books.price_of(job)
             offer = place_priced(self._books.state, request, self._books.everywhere, self._style, price)
             if offer is None:
                 self._failures.remember(request, stamp)
                 return Refused(job, *why_not(self._books, job, request))
-            return bid_of(offer, job, over, price, self._books, self._versions.now, self._name)
+            return bid_of(offer, job, over, price, self._books, self._versions.now, self._versions.name)
 
     @checked(job=a(Job))
     def place_and_commit(self, job: Job, *, regions: Collection[str] | None = None) -> Bid | Refused:
@@ -210,14 +196,14 @@ class Fleet:
         """The best bid of every region that has one, the best of all first (it is the one that ``place`` gives)."""
         with self._lock:
             over, request = self._request(job)
-            found, price = [], price_of(self._books, job)
+            found, price = [], self._books.price_of(job)
             for region in np.flatnonzero(request.open).tolist():
                 only = np.zeros_like(request.open)
                 only[region] = True
                 here = request._replace(open=only)
                 offer = place_priced(self._books.state, here, self._books.everywhere, self._style, price)
                 if offer is not None:
-                    found.append(bid_of(offer, job, over, price, self._books, self._versions.now, self._name))
+                    found.append(bid_of(offer, job, over, price, self._books, self._versions.now, self._versions.name))
             return tuple(sorted(found, key=lambda bid: bid.key))
 
     def commit(self, bid: Bid) -> tuple[str, ...]:
@@ -230,9 +216,8 @@ class Fleet:
         if not isinstance(bid, Bid):
             raise UsageError(f"commit takes a Bid of place or bids, not a {type(bid).__name__}")
         a(Job)("job of the bid", bid.job)
-        if bid.fleet != self._name:
-            raise UsageError(f"the bid for {bid.job.name} is another fleet's; ask this one for a bid")
         with self._lock:
+            self._versions.check_maker(bid)
             if bid.version == self._versions.now:
                 return self._commit(bid)
             if not are_named(bid) or self._versions.is_stale(bid, self._books.running):
@@ -247,13 +232,85 @@ class Fleet:
         if (bid.over_quota, bid.tier) != (over, self._books.tiers[request.tier]):
             raise UsageError(f"the bid for {bid.job.name} does not have the job's tier; ask for a new bid")
         placed = booking_of(bid, request, self._books)
-        job = replace(bid.job, preemptible=True) if over else bid.job
-        running = Running(job, request.tier, bid.shares, over)
+        running = Running(bid.job, request.tier, bid.shares, over, self._books.started)
         touched = [share.server for share in bid.shares]
         touched += [share.server for name in bid.victims for share in self._books.running[name].shares]
         self._books.start(running, request, placed, bid.victims, self._in_round)
         self._versions.servers_changed(touched)
         return bid.victims
+
+    @checked(job=a(Job))
+    def adopt(self, job: Job, shares: tuple[Share, ...]) -> tuple[str, ...]:
+        """A job runs where its host says, whatever the fleet knew of it and even where there is no room. So a fleet
+        learns of work that it did not place, and of work that is elsewhere than it thought. What it knows already
+        changes nothing.
+
+        Where it runs, how far apart and at whose expense is not judged; whether it is over its tenant's quota is. A job
+        of a new name counts as an arrival in the mix.
+
+        Returns:
+            The servers of the job on which more runs now than they have, see ``over_booked``. They take no work until
+            enough of it has ended; the fleet stops nothing by itself.
+
+        Raises:
+            UsageError: the fleet has no such tier, server or GPU, or the shares are not all tasks of the job; nothing
+                has changed then.
+        """
+        with self._lock:
+            self._outside_round("a job is adopted")
+            books, old = self._books, self._books.running.get(job.name)
+            tier = self._tier_of(job)
+            held = holdings_of(job, shares, books)
+            shares = shares_of(shares, held)
+            over = over_quota(job, books, self._quotas, old)
+            running = Running(job, len(books.tiers) - 1 if over else tier, shares, over, books.started)
+            if old is None or replace(running, number=old.number) != old or need_is_unknown(old, books):
+                if old is not None:
+                    books.end(job.name)
+                books.hold(running, held)
+                if old is None:
+                    books.count_arrival(job)
+                touched = (*shares, *(() if old is None else old.shares))
+                self._versions.servers_changed(share.server for share in touched)
+            return tuple(share.server for share in shares if share.server in books.over_booked)
+
+    @checked(name=a_text)
+    def resize(self, name: str, tasks: int) -> tuple[Share, ...] | Refused:
+        """A running job has so many tasks from now on: more, on free capacity of the same cluster and GPU type and as
+        near as its ``within`` asks, or fewer. The tasks that go on stay where they are.
+
+        A job that shrinks leaves servers that are over-booked or take no work first, then those on which it has the
+        fewest tasks. A job that grows takes the servers where it runs first, then their racks, then the rest of the
+        cluster; it stops nobody. Its tenant's quota is looked at again, for all of its tasks.
+
+        Returns:
+            Where it runs now, or why there is no room for more tasks, with nothing changed.
+
+        Raises:
+            UsageError: no job of that name runs, or what a task of it needs is unknown (jobs of ``Fleet.of``: adopt
+                them with their needs first).
+        """
+        with self._lock:
+            books, old = self._books, self._known(name)
+            job = replace(old.job, tasks=tasks)
+            if job.tasks == old.job.tasks:
+                return old.shares
+            mgpu = need_of(old, books)
+            kind = books.servers[old.shares[0].server].gpu_type
+            over = over_quota(replace(job, gpu_types={kind: mgpu}), books, self._quotas, old)
+            tier = len(books.tiers) - 1 if over else books.tiers.index(job.tier)
+            leaving = books.blocked | books.over_booked
+            shares = (
+                shrunk(old, job.tasks, mgpu, leaving)
+                if job.tasks < old.job.tasks
+                else enlarged(replace(old, tier=max(tier, old.tier)), job.tasks, mgpu, books)
+            )
+            if shares is None:
+                words = f"the servers near it have no room for {job.tasks - old.job.tasks} further tasks"
+                return Refused(job, words, code="no-room")
+            books.swap(Running(job, tier, shares, over, old.number), holdings_of(job, shares, books), self._in_round)
+            self._versions.servers_changed({share.server: None for share in (*old.shares, *shares)})
+            return shares
 
     @checked(name=a_text)
     def release(self, name: str) -> None:
@@ -268,11 +325,7 @@ class Fleet:
         """What would be lost if a running job were stopped now: it grows with time and falls at a checkpoint."""
         with self._lock:
             running = self._known(name)
-            job = replace(running.job, gpu_hours_at_risk=gpu_hours)
-            self._books.running[name] = replace(running, job=job)
-            self._books.state.job[J_COST, self._books.place[name]] = cost_of(job)
-            for position in self._books.positions_of(name):
-                refresh_reclaim(self._books.state, position)
+            self._books.set_at_risk(name, gpu_hours)
             self._versions.servers_changed(share.server for share in running.shares)
 
     @checked(server=a_text)
@@ -296,9 +349,7 @@ class Fleet:
         """A server takes work again."""
         with self._lock:
             self._jobs_on(server)
-            block(self._books.state, self._books.position[server], 0)
-            self._books.blocked.discard(server)
-            self._books.capacity_appeared(self._books.position[server])
+            self._books.take_again(server)
             self._versions.servers_changed((server,))
 
     @checked(server=a_text)
@@ -306,7 +357,7 @@ class Fleet:
         """Cordon a server and stop the jobs on it that may be stopped."""
         with self._lock:
             there = self._jobs_on(server)
-            stopped = tuple(name for name in there if self._books.running[name].job.preemptible)
+            stopped = tuple(name for name in there if self._books.running[name].stoppable)
             self._stop_taking(server, stopped)
             return Drained(stopped, tuple(name for name in there if name not in stopped))
 
@@ -319,6 +370,35 @@ class Fleet:
             self._versions.all_changed()
 
     @checked(server=a_text)
+    def set_capacity(
+        self, server: str, *, gpus: int | None = None, cpu_mcores: int | None = None, memory_mib: int | None = None
+    ) -> None:
+        """A server has other amounts from now on; None leaves one as it is. GPUs are added after the last one, and
+        taken away from there.
+
+        Raises:
+            UsageError: less than what runs there holds, or a GPU that is in use would go; nothing has changed then.
+        """
+        with self._lock:
+            self._outside_round("a capacity is changed")
+            self._jobs_on(server)
+            old = self._books.servers[server]
+            new = replace(
+                old,
+                gpus=old.gpus if gpus is None else gpus,
+                cpu_mcores=old.cpu_mcores if cpu_mcores is None else cpu_mcores,
+                memory_mib=old.memory_mib if memory_mib is None else memory_mib,
+            )
+            if new == old:
+                return
+            check_in_use(self._books, old, new)
+            if self._books.set_supply(new):
+                self._versions.all_changed()
+                self._failures = NegativeCache()
+            else:
+                self._versions.servers_changed((server,))
+
+    @checked(server=a_text)
     def remove_server(self, server: str) -> None:
         """Raises UsageError, with nothing changed, if something still runs there."""
         with self._lock:
@@ -327,7 +407,6 @@ class Fleet:
             if there:
                 raise UsageError(f"{server} still runs {', '.join(there[:5])}; drain it and wait, or let it fail")
             self._books.change_servers((), (server,))
-            self._books.blocked.discard(server)
             self._failures = NegativeCache()
             self._versions.all_changed()
 
@@ -347,43 +426,6 @@ class Fleet:
             self._quotas.set(tenant, gpu_type, amount)
             self._versions.rules_changed()
 
-    @contextmanager
-    def round(self) -> Iterator[None]:
-        """A pass over a queue: until it ends, what victims free serves only work that is more important than they.
-
-        A victim that started in this round frees what it took for the same work as before, its own tier included, as
-        if it had never started; a batch treats its jobs the same way. Outside a round, what is left over of a victim
-        is free for all at once.
-        """
-        with self._lock:
-            self._outside_round("a round begins")
-            self._in_round = True
-            self._books.state.free_places[N_ROUND] = 1
-        try:
-            yield
-        finally:
-            with self._lock:
-                self._in_round = False
-                self._books.state.free_places[N_ROUND] = 0
-                settle(self._books.state)
-                self._books.freed += 1
-                self._versions.all_changed()
-
-    def snapshot(self) -> Snapshot:
-        """The state of the fleet, to come back to with ``restore``."""
-        with self._lock:
-            self._outside_round("a snapshot is taken")
-            return Snapshot(self._books.copy(), self._quotas.copy())
-
-    @checked(snapshot=a(Snapshot))
-    def restore(self, snapshot: Snapshot) -> None:
-        """Go back to a snapshot, quotas included; bids made before are stale."""
-        with self._lock:
-            self._outside_round("a snapshot is restored")
-            self._books, self._quotas = snapshot._books.copy(), snapshot._quotas.copy()
-            self._failures = NegativeCache()
-            self._versions.all_changed()
-
     @checked(job=a(Job))
     def explain(self, job: Job) -> tuple[ClusterReport, ...]:
         """For each cluster, the first constraint that rules it out, or what admitting the job there takes."""
@@ -391,74 +433,32 @@ class Fleet:
             _, request = self._request(job)
             return explain(self._books, job, request)
 
-    def running(self) -> tuple[str, ...]:
-        """The jobs that run, in the order in which they started."""
-        with self._lock:
-            return tuple(self._books.place)
-
-    @checked(name=a_text)
-    def shares(self, name: str) -> tuple[Share, ...]:
-        """Where a running job runs. Raises UsageError if no job of that name runs."""
-        with self._lock:
-            return self._known(name).shares
-
-    @checked(name=a_text)
-    def job(self, name: str) -> Job:
-        """A running job. Raises UsageError if no job of that name runs."""
-        with self._lock:
-            return self._known(name).job
-
-    @checked(server=a_text)
-    def jobs_on(self, server: str) -> tuple[str, ...]:
-        """The jobs that hold something on a server, in the order in which they started. Raises UsageError if the fleet
-        has no such server."""
-        with self._lock:
-            return self._jobs_on(server)
-
-    def gpus(self) -> tuple[int, int]:
-        """Milli-GPUs in use, and all there are."""
-        with self._lock:
-            state = self._books.state
-            return int(state.region[R_USED].sum()), int(state.region[R_MGPU].sum())
-
     def _request(self, job: Job) -> tuple[bool, Request]:
         """Whether the job is over its tenant's quota, and the job as the kernels see it. The last answer is kept: a bid
         is often committed next."""
         if self._asked is not None and self._asked[0] is job and self._asked[1] == self._versions.now:
             return self._asked[2:]
-        if job.tier not in self._books.tiers:
-            raise UsageError(f"job {job.name} has tier {job.tier}; the fleet's tiers are {self._books.tiers}")
+        tier = self._tier_of(job)
         if job.name in self._books.running:
             raise UsageError(f"a job called {job.name} runs already; release it first, or choose another name")
         over = over_quota(job, self._books, self._quotas)
-        tiers = self._books.tiers
-        request = self._books.request(job, len(tiers) - 1 if over else tiers.index(job.tier))
+        request = self._books.request(job, len(self._books.tiers) - 1 if over else tier)
         self._asked = job, self._versions.now, over, request
         return over, request
+
+    def _tier_of(self, job: Job) -> int:
+        if job.tier not in self._books.tiers:
+            raise UsageError(f"job {job.name} has tier {job.tier}; the fleet's tiers are {self._books.tiers}")
+        return self._books.tiers.index(job.tier)
 
     def _stamp(self, request: Request) -> int:
         """Changes whenever capacity appears that the request could use."""
         return int(request.open @ self._books.freed @ (request.mgpu >= 0))
-
-    def _known(self, name: str) -> Running:
-        if name not in self._books.running:
-            raise UsageError(f"no job called {name} runs here")
-        return self._books.running[name]
-
-    def _jobs_on(self, server: str) -> tuple[str, ...]:
-        if server not in self._books.servers:
-            raise UsageError(f"the fleet has no server called {server}")
-        return self._books.jobs_on(server)
 
     def _stop_taking(self, server: str, ended: tuple[str, ...]) -> None:
         """End these jobs and let the server take no more."""
         touched = {share.server for name in ended for share in self._books.running[name].shares}
         for name in ended:
             self._books.end(name)
-        block(self._books.state, self._books.position[server], 1)
-        self._books.blocked.add(server)
+        self._books.stop_taking(server)
         self._versions.servers_changed({server, *touched})
-
-    def _outside_round(self, what: str) -> None:
-        if self._in_round:
-            raise UsageError(f"{what} only between rounds; this one has not ended")

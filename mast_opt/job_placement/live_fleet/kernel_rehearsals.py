@@ -12,7 +12,7 @@ from mast_opt.job_placement.exhaustive.ruin_and_recreate import exhaustive_repai
 from mast_opt.job_placement.exhaustive.solver import exhaustive
 from mast_opt.job_placement.generate import FAMILIES
 from mast_opt.job_placement.live_fleet.fleet import Fleet
-from mast_opt.job_placement.live_fleet.types import Bid, Job, Server
+from mast_opt.job_placement.live_fleet.types import Bid, Job, Server, Share
 from mast_opt.job_placement.problem import JobPlacement
 from mast_opt.search.interface import Rehearsal, SearchContext
 
@@ -101,6 +101,11 @@ def _operate() -> None:
     _admit(fleet, Job("gang", 0, tasks=2, mgpu=2000))
     fleet.bids(Job("large", 0, tasks=9, mgpu=2000))
     fleet.explain(Job("fraction", 0, mgpu=500))
+    with fleet.trial():
+        fleet.adopt(Job("reported", 1, mgpu=2000), (Share("s1", 1, {0: 1000, 1: 1000}),))
+        fleet.release("reported")
+    fleet.restore(before)
+    fleet.resize("single", 2)
     fleet.restore(before)
     with fleet.round():
         fleet.fail("s1")

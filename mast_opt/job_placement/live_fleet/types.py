@@ -27,7 +27,7 @@ from mast_opt.core.errors import UsageError
 from mast_opt.core.units import MICRO
 from mast_opt.job_placement.engine.limits import SAMPLING_RANGES, FillSampling
 from mast_opt.job_placement.problem import JobPlacement
-from mast_opt.job_placement.units import LARGEST, LEVELS, MOST_GPUS, MOST_TASKS, WHOLE
+from mast_opt.job_placement.units import LARGEST, LEVELS, MOST_GPUS, MOST_POOLED, MOST_TASKS, WHOLE
 
 PLACEMENTS = ("fragmentation", "best-fit")
 """What decides between places that are equally close and equally priced."""
@@ -71,7 +71,8 @@ def tiers_in(tiers: Iterable[int]) -> tuple[int, ...]:
 
 @dataclass(frozen=True)
 class Server:
-    """A machine. Its GPUs are numbered from 0."""
+    """A machine, or (with more than 4,096 GPUs) a pool, such as a quota. The GPUs of a machine are numbered from 0;
+    those of a pool have no numbers, and shares have what they take of all of them under 0."""
 
     name: str
     region: str
@@ -88,8 +89,18 @@ class Server:
         for what in ("name", "region", "cluster", "rack", "gpu_type"):
             a_text(f"{what} of a server", getattr(self, what))
         owner = f"server {self.name}"
-        for what, most in (("gpus", MOST_GPUS), ("cpu_mcores", LARGEST), ("memory_mib", LARGEST)):
+        for what, most in (("gpus", MOST_POOLED), ("cpu_mcores", LARGEST), ("memory_mib", LARGEST)):
             object.__setattr__(self, what, whole(owner, what, getattr(self, what), most=most))
+
+    @property
+    def pool(self) -> bool:
+        """Whether its GPUs have no numbers."""
+        return self.gpus > MOST_GPUS
+
+    @property
+    def amounts(self) -> tuple[int, int, int]:
+        """Milli-GPUs, millicores and MiB."""
+        return self.gpus * WHOLE, self.cpu_mcores, self.memory_mib
 
 
 def servers_in(servers: Iterable[Server]) -> tuple[Server, ...]:
@@ -223,7 +234,7 @@ class Share:
     server: str
     tasks: int
     gpus: Mapping[int, int]
-    """GPU → milli-GPUs that they take of it."""
+    """GPU → milli-GPUs that they take of it; 0 → milli-GPUs in all where the server is a pool."""
 
 
 @dataclass(frozen=True)
@@ -276,7 +287,8 @@ class Refused:
     code: str
     """For programs: ``gpu-type`` (no server has one that it accepts), ``residency``, ``lost`` (no region holds a
     dataset), ``data`` (none holds all of them), ``regions`` (none of those that were asked), ``data-and-type``,
-    ``size`` (larger than any cluster), ``in-use``; ``Fleet.explain`` has a code for each cluster."""
+    ``size`` (larger than any cluster), ``in-use``, ``no-room`` (for more tasks, see ``Fleet.resize``);
+    ``Fleet.explain`` has a code for each cluster."""
     remembered: bool = False
     """True if it was not searched for, because it asks for no less than one that fitted nowhere."""
 

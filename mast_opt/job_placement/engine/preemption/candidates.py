@@ -26,6 +26,7 @@ from mast_opt.job_placement.engine.state import (
     S_BLOCKED,
     S_DEVICES,
     S_ROW,
+    S_SIZE,
     EngineState,
 )
 from mast_opt.job_placement.units import WHOLE, Ints
@@ -161,7 +162,8 @@ def fit_in(room: Ints, devices: int, mgpu: int, job: Request) -> int:
     if mgpu >= WHOLE:
         whole = 0
         for d in range(devices):
-            whole += room[ROOM_GPU + d] == WHOLE
+            if room[ROOM_GPU + d] >= WHOLE:
+                whole += room[ROOM_GPU + d] // WHOLE
         most = min(most, whole // (mgpu // WHOLE))
     elif mgpu > 0:
         fit = 0
@@ -201,9 +203,9 @@ def most_on_any(state: EngineState, g: int, threshold: int, job: Request) -> int
     threshold."""
     mgpu, most = job.mgpu[state.group[G_TYPE, g]], 0
     for s in range(state.group[G_START, g], state.group[G_START, g + 1]):
-        fit, devices = job.tasks, state.server[S_DEVICES, s]
+        fit, devices, size = job.tasks, state.server[S_DEVICES, s], state.server[S_SIZE, s]
         if mgpu > 0:
-            fit = min(fit, devices // (mgpu // WHOLE) if mgpu >= WHOLE else devices * (WHOLE // mgpu))
+            fit = min(fit, devices * size // mgpu if mgpu >= WHOLE else devices * (size // mgpu))
         if job.cpu > 0:
             cpu = state.room[A_CPU, job.tier, s] + state.reclaim[C_CPU, threshold, s]
             fit = min(fit, max(cpu, 0) // job.cpu)

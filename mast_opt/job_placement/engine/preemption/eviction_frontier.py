@@ -20,7 +20,7 @@ from mast_opt.job_placement.engine.preemption.candidates import (
     fit_in,
     read_room,
 )
-from mast_opt.job_placement.engine.state import L_CPU, L_MEMORY, NEVER, S_BLOCKED, S_DEVICES, EngineState
+from mast_opt.job_placement.engine.state import L_CPU, L_MEMORY, NEVER, S_BLOCKED, S_DEVICES, S_SIZE, EngineState
 from mast_opt.job_placement.units import WHOLE, Ints
 
 OPEN, IN, OUT = range(3)
@@ -139,7 +139,8 @@ def eviction_frontier(
     complete = True
     if extra > 0:
         search = _Search(devices, mgpu, base, extra, limit, subsets, space.order[:count])
-        if not _by_knapsack(state, job, candidates, search, frontier, space):
+        pool = state.server[S_SIZE, s] > WHOLE
+        if pool or not _by_knapsack(state, job, candidates, search, frontier, space):
             complete = _by_subsets(state, job, candidates, search, frontier, space)
     while extra > 0 and frontier.cost[extra] == NEVER:
         extra -= 1

@@ -261,12 +261,22 @@ def _one_server(fronts: Frontiers, job: Request) -> tuple[int, int]:
 def _knapsack(tree: Tree, begin: int, end: int, tasks: int, keep: bool) -> int:
     """The least cost at which servers begin … end hold the tasks, or NEVER. With ``keep``, choice[i, n] becomes how
     many further tasks server begin + i takes where servers begin … begin + i take n."""
-    fronts, least, choice = tree.fronts, tree.least, tree.choice
+    fronts = tree.fronts
     missing = tasks
     for i in range(begin, end):
         missing -= fronts.base[i]
     if missing <= 0:
         return 0
+    if end > begin + 1:
+        return int(_fill_knapsack(tree, begin, end, missing, keep))
+    if keep:
+        tree.choice[0, missing] = missing
+    return int(fronts.cost[begin, missing]) if missing <= fronts.extra[begin] else NEVER
+
+
+@kernel
+def _fill_knapsack(tree: Tree, begin: int, end: int, missing: int, keep: bool) -> int:
+    fronts, least, choice = tree.fronts, tree.least, tree.choice
     least[: missing + 1] = NEVER
     least[0] = 0
     if keep:

@@ -23,11 +23,12 @@ from mast_opt.job_placement.engine.state import (
     NEVER,
     S_DEVICES,
     S_RACK,
+    S_SIZE,
     T_FREE,
     T_RECLAIM,
     EngineState,
 )
-from mast_opt.job_placement.units import RACK, WHOLE, Ints
+from mast_opt.job_placement.units import RACK, Ints
 
 
 class Group(NamedTuple):
@@ -147,9 +148,10 @@ def _most_priced(state: EngineState, groups: Ints, job: Request) -> int:
     for at in range(len(groups)):
         g = groups[at]
         mgpu = job.mgpu[state.group[G_TYPE, g]]
-        if mgpu > 0:
-            on_one = min(job.tasks, state.slack_device.shape[1] * max(1, WHOLE // mgpu))
-            most = max(most, (state.group[G_START, g + 1] - state.group[G_START, g]) * on_one)
+        priced = 0
+        for s in range(state.group[G_START, g], state.group[G_START, g + 1] if mgpu > 0 else 0):
+            priced += min(job.tasks, state.server[S_DEVICES, s] * max(1, state.server[S_SIZE, s] // mgpu))
+        most = max(most, priced)
     return int(most)
 
 

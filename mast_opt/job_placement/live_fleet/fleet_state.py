@@ -1,0 +1,181 @@
+"""State of a live fleet (job placement): questions about it, rounds, trials, and snapshots to come back to."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from mast_opt.core.arguments import a_text, checked
+from mast_opt.core.errors import UsageError
+from mast_opt.job_placement.engine.feasibility import Request
+from mast_opt.job_placement.engine.negative_cache import NegativeCache
+from mast_opt.job_placement.engine.server_selection import LEAST_LOSS, TIGHT
+from mast_opt.job_placement.engine.state import R_MGPU, R_USED
+from mast_opt.job_placement.live_fleet.bid_versions import BidVersions
+from mast_opt.job_placement.live_fleet.conversion import Limits
+from mast_opt.job_placement.live_fleet.inventory import FleetInventory
+from mast_opt.job_placement.live_fleet.running_jobs import Running
+from mast_opt.job_placement.live_fleet.snapshot_format import decoded, difference, encoded
+from mast_opt.job_placement.live_fleet.types import Job, Share
+
+
+@dataclass(frozen=True, eq=False)
+class Snapshot:
+    """The state of a fleet at some time; opaque."""
+
+    _books: FleetInventory
+    _quotas: Limits
+    _fleet: object
+
+
+class FleetState:
+    """What a fleet is made of, under one lock."""
+
+    def _begin(self, books: FleetInventory, quotas: Limits) -> None:
+        self._books = books
+        self._quotas = quotas
+        self._failures = NegativeCache()
+        self._lock = threading.RLock()
+        self._versions = BidVersions()
+        self._origin = object()
+        """Snapshots of this fleet have it too."""
+        self._in_round = False
+        self._asked: tuple[Job, int, bool, Request] | None = None
+
+    @property
+    def _style(self) -> int:
+        return TIGHT if self._books.mix is None else LEAST_LOSS
+
+    @contextmanager
+    def round(self) -> Iterator[None]:
+        """A pass over a queue: until it ends, what victims free serves only work that is more important than they.
+
+        A victim that started in this round frees what it took for the same work as before, its own tier included, as
+        if it had never started; a batch treats its jobs the same way. Outside a round, what is left over of a victim
+        is free for all at once.
+        """
+        with self._lock:
+            self._outside_round("a round begins")
+            self._in_round = True
+            self._books.begin_round()
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._in_round = False
+                self._books.end_round()
+                self._versions.all_changed()
+
+    @contextmanager
+    def trial(self) -> Iterator[None]:
+        """A time in which everything may be tried out: when it ends, the fleet is as it was before, with its mix of
+        arrivals, quotas and replicas, and bids that were good before are good again.
+
+        It costs what the operations in it cost, and again as much to undo them, whatever the size of the fleet; only a
+        round, and changes that lay the fleet out anew (``add_servers``, ``remove_server``), cost as much as the fleet
+        is large. Other threads wait until it ends. Trials may be nested. Bids that are made in a trial are stale
+        afterwards.
+        """
+        with self._lock:
+            before = self._books, self._quotas, self._failures, self._versions, self._in_round
+            self._quotas, self._failures = self._quotas.copy(), NegativeCache()
+            self._versions = self._versions.trial()
+            try:
+                with self._books.undoing():
+                    yield
+            finally:
+                self._books, self._quotas, self._failures, self._versions, self._in_round = before
+                self._asked = None
+
+    def snapshot(self) -> Snapshot:
+        """The state of the fleet, to come back to with ``restore``."""
+        with self._lock:
+            self._outside_round("a snapshot is taken")
+            return Snapshot(self._books.copy(), self._quotas.copy(), self._origin)
+
+    def snapshot_bytes(self) -> bytes:
+        """The state of the fleet, to be stored: servers with their capacities, running jobs and what they hold, quotas,
+        replicas, the mix of arrivals with its samples, and the orders that decide between equal victims.
+
+        ``restore`` and ``Fleet.from_bytes`` take it. The same calls give the same bids afterwards as without. It begins
+        with the version of its format and a digest, and holds numbers and texts only, no code.
+        """
+        snapshot = self.snapshot()
+        return encoded(snapshot._books, snapshot._quotas)
+
+    def restore(self, snapshot: Snapshot | bytes, *, other_fleet: bool = False) -> None:
+        """Go back to a snapshot, quotas included; bids made before are stale.
+
+        Args:
+            other_fleet: also accept the snapshot of a fleet with other tiers, rules or servers, which this one becomes.
+                Servers are the same if they have the same names, places and GPU types; their capacities are part of the
+                state.
+
+        Raises:
+            UsageError: the snapshot is another fleet's, of a version that this one cannot read, or damaged; nothing
+                has changed then.
+        """
+        if isinstance(snapshot, (bytes, bytearray, memoryview)):
+            snapshot = Snapshot(*decoded(bytes(snapshot)), None)
+        if not isinstance(snapshot, Snapshot):
+            raise UsageError(f"restore takes a snapshot, not a {type(snapshot).__name__}")
+        with self._lock:
+            self._outside_round("a snapshot is restored")
+            if snapshot._fleet is not self._origin and not other_fleet:
+                words = difference(self._books, snapshot._books)
+                if words:
+                    raise UsageError(f"the snapshot is another fleet's: {words}; other_fleet=True takes it anyway")
+            self._books, self._quotas = snapshot._books.copy(), snapshot._quotas.copy()
+            self._failures = NegativeCache()
+            self._versions.all_changed()
+
+    def running(self) -> tuple[str, ...]:
+        """The jobs that run, in the order in which they started."""
+        with self._lock:
+            return self._books.names()
+
+    @checked(name=a_text)
+    def shares(self, name: str) -> tuple[Share, ...]:
+        """Where a running job runs. Raises UsageError if no job of that name runs."""
+        with self._lock:
+            return self._known(name).shares
+
+    @checked(name=a_text)
+    def job(self, name: str) -> Job:
+        """A running job. Raises UsageError if no job of that name runs."""
+        with self._lock:
+            return self._known(name).job
+
+    @checked(server=a_text)
+    def jobs_on(self, server: str) -> tuple[str, ...]:
+        """The jobs that hold something on a server, in the order in which they started. Raises UsageError if the fleet
+        has no such server."""
+        with self._lock:
+            return self._jobs_on(server)
+
+    def over_booked(self) -> tuple[str, ...]:
+        """The servers on which more runs than they have (see ``Fleet.adopt``), by name. They take no work."""
+        with self._lock:
+            return tuple(sorted(self._books.over_booked))
+
+    def gpus(self) -> tuple[int, int]:
+        """Milli-GPUs in use, and all there are."""
+        with self._lock:
+            state = self._books.state
+            return int(state.region[R_USED].sum()), int(state.region[R_MGPU].sum())
+
+    def _known(self, name: str) -> Running:
+        if name not in self._books.running:
+            raise UsageError(f"no job called {name} runs here")
+        return self._books.running[name]
+
+    def _jobs_on(self, server: str) -> tuple[str, ...]:
+        if server not in self._books.servers:
+            raise UsageError(f"the fleet has no server called {server}")
+        return self._books.jobs_on(server)
+
+    def _outside_round(self, what: str) -> None:
+        if self._in_round:
+            raise UsageError(f"{what} only between rounds; this one has not ended")

@@ -12,6 +12,7 @@ from mast_opt.data_placement.tetris.annealing.params import CoolingParams, Multi
 from mast_opt.data_placement.tetris.gibbs.params import GibbsParams
 from mast_opt.data_placement.tetris.lagrangian.params import RelaxationParams, TreeCutParams
 from mast_opt.data_placement.tetris.sub_mip.params import CompletionParams, NeighbourhoodParams, WorkloadsOnlyParams
+from mast_opt.data_placement.tetris.workload_parts import PartsParams
 from mast_opt.search.params import Params, group, parameter
 
 
@@ -21,6 +22,7 @@ class TetrisParams(Params):
 
     cooling: CoolingParams = group(CoolingParams(), "Temperatures.")
     operators: OperatorParams = group(OperatorParams(), "Proposals of the annealing.")
+    parts: PartsParams = group(PartsParams(), "Splittable workloads in the search.")
     multistart: MultistartParams = group(MultistartParams(), "Small instances.")
     gibbs: GibbsParams = group(GibbsParams(), "Large instances.")
     relaxation: RelaxationParams = group(RelaxationParams(), "The bound.")

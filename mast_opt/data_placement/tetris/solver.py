@@ -9,6 +9,7 @@ from mast_opt.data_placement.problem import DataPlacement
 from mast_opt.data_placement.tetris.instance_arrays import arrays_of
 from mast_opt.data_placement.tetris.params import TetrisParams
 from mast_opt.data_placement.tetris.tetris_search import EpsilonConstraint, TetrisSearch
+from mast_opt.data_placement.tetris.workload_parts import WorkloadParts
 from mast_opt.data_placement.verification.verifier import verify
 from mast_opt.search.interface import SearchContext, SearchResult
 from mast_opt.search.lexicographic import SearchStage, search_in_order, with_slack
@@ -23,7 +24,8 @@ def tetris(
     """
     if problem.objective.lexicographic:
         return _lexicographic(problem, tools, start, params)
-    search = TetrisSearch(problem, tools, start, dict(problem.objective.weights), (), params)
+    parts = WorkloadParts.of(problem, params.parts)
+    search = TetrisSearch(problem, parts, tools, start, dict(problem.objective.weights), (), params)
     search.run()
     return search.found()
 
@@ -37,13 +39,14 @@ def _lexicographic(
     ones, which decide most, have more of the time.
     """
     objective, weight = problem.objective, params.lexicographic_weight
+    parts = WorkloadParts.of(problem, params.parts)
     before: list[EpsilonConstraint] = []
 
     def stage(now: SearchStage[Plan]) -> SearchResult[Plan]:
         for term in list(now.caps)[len(before) :]:
-            arrays = arrays_of(problem, dict.fromkeys(now.weights, 0.0) | {term: 1.0})
+            arrays = arrays_of(parts.problem, dict.fromkeys(now.weights, 0.0) | {term: 1.0})
             before.append(EpsilonConstraint(term, now.caps[term], arrays))
-        search = TetrisSearch(problem, tools, now.start, now.weights, tuple(before), params, 2 / (now.left + 1))
+        search = TetrisSearch(problem, parts, tools, now.start, now.weights, tuple(before), params, 2 / (now.left + 1))
         search.run()
         found = search.found()
         earlier = sum(weight * cap.value for cap in before)

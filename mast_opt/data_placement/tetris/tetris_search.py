@@ -25,6 +25,7 @@ from mast_opt.data_placement.tetris.stage_objective import StageObjective
 from mast_opt.data_placement.tetris.state import TetrisState, cost, forbidden
 from mast_opt.data_placement.tetris.strategy import Budget, Features, Search, choose_strategy
 from mast_opt.data_placement.tetris.sub_mip.completion import complete_plan
+from mast_opt.data_placement.tetris.workload_parts import WorkloadParts
 from mast_opt.search.budget import ROUNDS, TimeBudget
 from mast_opt.search.interface import SearchContext, SearchResult
 from mast_opt.search.throttle import Throttle
@@ -43,6 +44,7 @@ class TetrisSearch:
     """The plan under search (on a small instance one for each thread), the best one seen, and the relaxation.
 
     Args:
+        parts: of the problem's workloads; the search places these, the bound is that of the problem.
         weights: of every term.
         caps: terms that come before.
         params: of the solver.
@@ -52,6 +54,7 @@ class TetrisSearch:
     def __init__(
         self,
         problem: DataPlacement,
+        parts: WorkloadParts,
         tools: SearchContext,
         start: Plan | None,
         weights: dict[str, float],
@@ -59,11 +62,11 @@ class TetrisSearch:
         params: TetrisParams,
         share: float = 1.0,
     ) -> None:
-        self.problem, self.tools, self.watch = problem, tools, tools.watch
+        self.problem, self.parts, self.tools, self.watch = problem, parts, tools, tools.watch
         self.start, self.caps, self.params = start, caps, params
         self.objective = StageObjective(weights, {cap.term: cap.value for cap in caps})
         counted, left_s = self.watch.stop.iterations is not None, self.watch.remaining_s * share
-        features, budget = Features.of(problem, start), Budget(left_s, counted, tools.threads)
+        features, budget = Features.of(parts.problem, start), Budget(left_s, counted, tools.threads)
         self.strategy = choose_strategy(features, self.objective, budget, params)
         self.watch.chose(self.strategy)
         self.handover_s = params.handover_s_per_cell * features.read_cells
@@ -75,12 +78,14 @@ class TetrisSearch:
         bounded = arrays_of(problem, weights)
         surcharge = self.strategy.link_surcharge
         raised = weights | {term: surcharge * weights[term] for term in ("remote", "copy")}
-        self.a: TetrisArrays = bounded if surcharge == 1.0 else arrays_of(problem, raised)
+        whole = parts.problem is problem and surcharge == 1.0
+        self.a: TetrisArrays = bounded if whole else arrays_of(parts.problem, raised)
         refuse = problem.may_refuse
         if start is None:
             first: TetrisState = first_state(self.a, refuse, 1)
         else:
-            first = given_state(self.a, *assignment_of(problem, start), refuse, 1)
+            assignment = assignment_of(parts.problem, parts.assigned(problem, start))
+            first = given_state(self.a, *assignment, refuse, 1)
         self.rng = np.random.default_rng(tools.rng.integers(2**63))
         self.random = [self.rng.integers(1, 2**63, size=1).astype(np.uint64) for _ in range(self.strategy.chains)]
         proving = np.random.default_rng(self.rng.integers(2**63))
@@ -179,7 +184,9 @@ class TetrisSearch:
         Where the start breaks no limit, the plan is no worse.
         """
         words = f"{self.watch.round} rounds, {len(self.random)} {self.method.name}"
-        plan = None if self.best is None else plan_of(self.problem, self.best)
+        plan = None
+        if self.best is not None:
+            plan = self.parts.merged(self.problem, plan_of(self.parts.problem, self.best))
         with self.bounding.during_sub_mips():
             plan = complete_plan(
                 self.problem,

@@ -20,6 +20,7 @@ from mast_opt.data_placement.tetris.stage_objective import StageObjective
 from mast_opt.data_placement.tetris.sub_mip.fix_and_optimise import FixAndOptimise
 from mast_opt.data_placement.tetris.sub_mip.workloads_only import place_work
 from mast_opt.data_placement.tetris.tetris_search import EpsilonConstraint, TetrisSearch
+from mast_opt.data_placement.tetris.workload_parts import WorkloadParts
 from mast_opt.data_placement.verification.verifier import verify
 from mast_opt.mip import Mip
 from mast_opt.search.interface import MipSolver, SearchContext, SearchMonitor, StoppingCriteria
@@ -149,7 +150,9 @@ def test_the_first_temperature_of_a_later_term_is_of_that_term() -> None:
         EpsilonConstraint(name, objective.caps[name], arrays_of(problem, dict.fromkeys(weights, 0.0) | {name: 1.0}))
         for name in caps
     )
-    method = TetrisSearch(problem, tools_of(), start, weights, kept, PARAMS).method
+    method = TetrisSearch(
+        problem, WorkloadParts.of(problem, PARAMS.parts), tools_of(), start, weights, kept, PARAMS
+    ).method
     assert isinstance(method, ParallelAnnealing)
     own = terms["storage"] / len(problem.workloads)
     assert method.cooling.coldest == pytest.approx(PARAMS.cooling.cold * own, rel=1e-6)

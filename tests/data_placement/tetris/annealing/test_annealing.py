@@ -20,6 +20,7 @@ from mast_opt.data_placement.tetris.params import TetrisParams
 from mast_opt.data_placement.tetris.state import cost, excess, forbidden, state_of
 from mast_opt.data_placement.tetris.strategy import MOST_PARTS
 from mast_opt.data_placement.tetris.tetris_search import TetrisSearch
+from mast_opt.data_placement.tetris.workload_parts import WorkloadParts
 from mast_opt.search.budget import TimeBudget
 from mast_opt.search.interface import SearchContext, SearchMonitor, StoppingCriteria
 from tests.data_placement.support import made, no_solver
@@ -29,7 +30,15 @@ MOST_WORKLOADS = TetrisParams().multistart.most_workloads
 
 def searching(problem: DataPlacement, stop: StoppingCriteria, threads: int, start: Plan | None = None) -> TetrisSearch:
     tools = SearchContext(np.random.default_rng(1), SearchMonitor(stop), threads, lambda name: no_solver)
-    return TetrisSearch(problem, tools, start, dict(problem.objective.weights), (), TetrisParams())
+    return TetrisSearch(
+        problem,
+        WorkloadParts.of(problem, TetrisParams().parts),
+        tools,
+        start,
+        dict(problem.objective.weights),
+        (),
+        TetrisParams(),
+    )
 
 
 def test_temperatures_do_not_count_the_forbidden_reads_of_a_start() -> None:

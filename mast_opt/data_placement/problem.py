@@ -41,11 +41,11 @@ TERMS: Mapping[str, float] = {
     "peak": 1.0,
     "overload": 10.0,
     "idle": 0.0,
-    "remote": 5.0,
+    "remote": 500.0,
     "egress": 0.0,
     "copy": 0.5,
     "storage": 0.1,
-    "moved_work": 0.0,
+    "moved_work": 1.0,
     "unserved": 1000.0,
 }
 """Objective term → its default weight. What each measures: ``docs/problems/data-placement.md``."""

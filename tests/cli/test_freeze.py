@@ -14,6 +14,9 @@ from tests.platforms import needs
 
 RUNS = {"current_runs.csv": "workload,region,gpu_type\nrank,west,A100\nspam,west,A100\n"}
 
+LEAVES = 2 / 3
+"""Share of the GPU work that leaves the west in the optimum, at the default price of moving all of it."""
+
 
 @pytest.fixture
 def crowded(tmp_path: Path) -> Path:
@@ -23,7 +26,7 @@ def crowded(tmp_path: Path) -> Path:
 
 def test_a_frozen_part_stays(call: Call, crowded: Path, tmp_path: Path) -> None:
     free = call("solve", crowded, "--json").record
-    assert free["objective"] == pytest.approx(OPTIMUM)
+    assert free["objective"] == pytest.approx(OPTIMUM + LEAVES)
     kept = call("solve", crowded, "--freeze", "workload=rank", "--out", tmp_path / "plan", "--json").record
     assert kept["objective"] > free["objective"]
     assert "rank,west,A100,1" in (tmp_path / "plan" / "runs.csv").read_text()
@@ -43,7 +46,7 @@ def test_names_in_a_file(call: Call, crowded: Path, tmp_path: Path) -> None:
 def test_the_start_is_what_is_kept(call: Call, crowded: Path, tmp_path: Path) -> None:
     assert call("solve", crowded, "--out", tmp_path / "plan").code == 0
     record = call("solve", crowded, "--start", tmp_path / "plan", "--freeze", "region=east,west", "--json").record
-    assert record["objective"] == pytest.approx(OPTIMUM)
+    assert record["objective"] == pytest.approx(OPTIMUM + LEAVES)
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ import numpy as np
 
 from mast_opt.data_placement import DataPlacement, Links, Plan
 from mast_opt.data_placement.entities import CpuQuotas, CurrentRuns, Datasets, Options, Reads, Regions, Workloads
-from mast_opt.data_placement.problem import TERMS
+from mast_opt.data_placement.generate.blank import WEIGHTS
 from mast_opt.kind.header import Objective
 
 TB = 1_000_000
@@ -93,7 +93,7 @@ PROBLEM = DataPlacement(
     ),
     cpu_quotas=CpuQuotas(region=ints(B), app=ints(0), cpu_mcores=ints(10) * 1000),
     links=LINKS,
-    objective=Objective(TERMS),
+    objective=Objective(WEIGHTS),
     remote_reads=True,
     may_refuse=False,
     days=Fraction(1),

@@ -11,6 +11,9 @@ import numpy as np
 from mast_opt.data_placement.problem import TERMS, DataPlacement, Ints
 from mast_opt.kind.header import Objective
 
+WEIGHTS = {**TERMS, "remote": 5.0, "moved_work": 0.0}
+"""Of the families whose readers are drawn from all work alike, where much has to be read remotely."""
+
 
 def plain(*, work_tier: Ints, columns: Mapping[str, Any]) -> DataPlacement:
     """``work_tier`` [W] is each workload's tier as a number. ``columns`` maps ``regions.storage_mb`` and so on to
@@ -42,7 +45,7 @@ def plain(*, work_tier: Ints, columns: Mapping[str, Any]) -> DataPlacement:
         "cpu_quotas.app": nothing,
         "cpu_quotas.cpu_mcores": nothing,
         "links": None,
-        "objective": Objective(weights=dict(TERMS)),
+        "objective": Objective(weights=WEIGHTS),
         "remote_reads": True,
         "may_refuse": False,
         "days": Fraction(1),

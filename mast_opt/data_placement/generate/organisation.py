@@ -16,7 +16,8 @@ from mast_opt.data_placement.generate.blank import plain
 from mast_opt.data_placement.generate.published import LARGEST_GANG, PARETO_INDEX, skewed_supply, tiers
 from mast_opt.data_placement.generate.teams import PARETO_INDEX as TEAM_PARETO_INDEX
 from mast_opt.data_placement.generate.teams import Teams
-from mast_opt.data_placement.problem import SHARE, Bools, DataPlacement, Ints
+from mast_opt.data_placement.problem import SHARE, TERMS, Bools, DataPlacement, Ints
+from mast_opt.kind.header import Objective
 
 GPU_TYPES = ("a100", "h100", "v100")
 APPS = ("presto", "spark", "")
@@ -118,6 +119,7 @@ def organisation(
         "datasets.size_mb": size_mb,
         "datasets.stored": stored,
         "workloads.splittable": np.arange(workloads) >= recurring,
+        "objective": Objective(weights=dict(TERMS)),
         **_cpu(rng, work, at, supply),
         **_options(work),
         **_runs(work, at),

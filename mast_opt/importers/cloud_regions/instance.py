@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 from mast_opt.core.errors import SourceError, UsageError
 from mast_opt.data_placement import DataPlacement, Links
 from mast_opt.data_placement.generate import distributions as draws
-from mast_opt.data_placement.generate.blank import plain
-from mast_opt.data_placement.problem import SHARE, TERMS
+from mast_opt.data_placement.generate.blank import WEIGHTS, plain
+from mast_opt.data_placement.problem import SHARE
 from mast_opt.importers.base import Importer, Input, setting
 from mast_opt.importers.cloud_regions.datasets import COPIES, CloudData, datasets_and_readers, near_home
 from mast_opt.importers.cloud_regions.workloads import CloudWork, recurring_work
@@ -171,7 +171,7 @@ def _network(regions: CloudRegions, settings: Settings) -> dict[str, Any]:
     capacity_gb = np.rint(regions.gbps[source, target] * settings.machines * TB_PER_DAY * 1000).astype(np.int64)
     return {
         "links": Links(source, target, capacity_gb * draws.GB, regions.usd_per_tb[source, target]),
-        "objective": Objective(weights={**TERMS, "egress": POINT_PER_USD}),
+        "objective": Objective(weights={**WEIGHTS, "egress": POINT_PER_USD}),
     }
 
 

@@ -70,7 +70,7 @@ def refresh(state: EngineState, s: int) -> None:
                     room = min(room, state.slack_device[s, d, p])
                 free += room
                 if room >= WHOLE:
-                    whole += room // WHOLE
+                    whole += 1 if room == WHOLE else room // WHOLE
         state.total[T_WHOLE, tier, group] += whole - state.room[A_WHOLE, tier, s]
         state.total[T_FREE, tier, group] += free - state.room[A_FREE, tier, s]
         state.room[A_WHOLE, tier, s] = whole

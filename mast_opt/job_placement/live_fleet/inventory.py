@@ -161,9 +161,10 @@ class FleetInventory(RunningJobs):
         self._undoing(undo)
 
     def _make_room(self, jobs: int, rows: int) -> None:
-        old, free = self.state, self.state.free_places.copy()
+        old = self.state
+        free = None if self._undo is None else old.free_places.copy()
         self.state = grown(old, jobs, rows)
-        if self.state is not old:
+        if free is not None and self.state is not old:
             self._undoing(lambda: setattr(self, "state", restore_arrays(self.state, old, free)))
 
     def _enter(self, running: Running, at: int) -> None:

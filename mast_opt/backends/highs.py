@@ -8,13 +8,14 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mast_opt.backends.base import checked_options, load, scaled_start
 from mast_opt.backends.progress import Progress, Relay
 from mast_opt.backends.supervise import Outcome, supervised
 from mast_opt.core.arrays import FloatArray
 from mast_opt.core.errors import BackendError, BackendUnavailable, SizeLimitExceeded, UnsupportedOption
-from mast_opt.core.solve_result import Limit, SolveParams, SolveResult, Status
+from mast_opt.core.solve_result import AT_LOWER, AT_UPPER, BASIC, Basis, Limit, SolveParams, SolveResult, Status
 from mast_opt.mip import Mip, Scaled, scale
 
 GOVERNED = {
@@ -35,6 +36,9 @@ class Highs:
     package = "highspy>=1.11,<1.14"
     large_linear = (("solver", "ipm"),)
     """Options for linear programs of many columns: simplex takes several times as long where many rows hold at once."""
+    small_linear = (("presolve", "off"), ("simplex_dual_edge_weight_strategy", 1))
+    """Options for those of few columns, and for those that begin at a basis: presolve and exact steepest edge take
+    longer than they save."""
 
     def version(self) -> str:
         """The library's version. Raises BackendUnavailable without the library."""
@@ -67,7 +71,7 @@ class Highs:
             return _Run(highspy, mip, params, progress).outcome()
         except _SolveError:
             # Its presolve sometimes ends with an x that it then finds infeasible; without presolve it does not.
-            careful = replace(params, options=(*params.options, ("presolve", "off")))
+            careful = replace(params, basis=None, options=(*params.options, ("presolve", "off")))
             return _Run(highspy, mip, careful, progress).outcome()
         finally:
             highspy.Highs.resetGlobalScheduler(True)
@@ -97,6 +101,8 @@ class _Run:
         pass_program(highspy, self._solver, self._scaled, self._check)
         if params.start is not None:
             self._offer(mip, params.start)
+        if params.basis is not None and not mip.integral.any():
+            self._begin(params.basis)
 
     def outcome(self) -> Outcome:
         remaining = self._progress.remaining_s(self._params.time_limit_s)
@@ -143,9 +149,36 @@ class _Run:
         solution = self._solver.getSolution()
         x = self._scaled.to_original(np.array(solution.col_value))
         price: FloatArray | None = None
-        if optimal and solution.dual_valid and not self._scaled.mip.integral.any():
-            price = self._scaled.to_original_price(np.array(solution.row_dual))
-        return Outcome(Status.OPTIMAL if optimal else Status.FEASIBLE, x, bound, limit, words, price)
+        basis: Basis | None = None
+        if optimal and not self._scaled.mip.integral.any():
+            basis = self._basis(info, solution)
+            if solution.dual_valid:
+                price = self._scaled.to_original_price(np.array(solution.row_dual))
+        return Outcome(Status.OPTIMAL if optimal else Status.FEASIBLE, x, bound, limit, words, price, basis)
+
+    def _basis(self, info: Any, solution: Any) -> Basis | None:
+        """The basis of the answer; scaling changes none. None where it is no vertex."""
+        if info.basis_validity != int(self._highspy.BasisValidity.kBasisValidityValid):
+            return None
+        status, basic = self._solver.getBasicVariables()
+        if status != self._highspy.HighsStatus.kOk:
+            return None
+        mip = self._scaled.mip
+        columns = _not_basic(np.array(solution.col_value), mip.col_lower, mip.col_upper)
+        rows = _not_basic(np.array(solution.row_value), mip.row_lower, mip.row_upper)
+        columns[basic[basic >= 0]] = BASIC
+        rows[-1 - basic[basic < 0]] = BASIC
+        return Basis(columns, rows)
+
+    def _begin(self, basis: Basis) -> None:
+        """Begin at a basis, which HiGHS completes where it does not fit."""
+        known = self._highspy.HighsBasisStatus
+        named = np.empty(3, object)
+        named[[AT_LOWER, BASIC, AT_UPPER]] = known.kNonbasic, known.kBasic, known.kUpper
+        given = self._highspy.HighsBasis()
+        given.col_status, given.row_status = named[basis.columns].tolist(), named[basis.rows].tolist()
+        given.valid = given.alien = True
+        self._check(self._solver.setBasis(given), "take the basis")
 
     def _configure(self) -> None:
         params = self._params
@@ -206,6 +239,11 @@ class _Run:
     def _on_interrupt(self, event: Any) -> None:
         if self._relay.stop:
             event.interrupt()
+
+
+def _not_basic(value: FloatArray, lower: FloatArray, upper: FloatArray) -> NDArray[np.int8]:
+    """The limit at which each column or row is that is not basic."""
+    return np.where(upper - value < value - lower, AT_UPPER, AT_LOWER).astype(np.int8)
 
 
 def pass_program(highspy: Any, solver: Any, scaled: Scaled, check: Any) -> None:

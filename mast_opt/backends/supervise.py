@@ -18,7 +18,7 @@ from mast_opt.backends.base import interruptibly
 from mast_opt.backends.progress import Progress
 from mast_opt.core.arrays import FloatArray
 from mast_opt.core.errors import BackendError, UsageError
-from mast_opt.core.solve_result import Limit, SolveParams, SolveResult, Status, within_gap
+from mast_opt.core.solve_result import Basis, Limit, SolveParams, SolveResult, Status, within_gap
 from mast_opt.mip import Mip, scale
 
 FEASIBILITY_TOLERANCE = 1e-6
@@ -41,6 +41,7 @@ class Outcome:
     message: str = ""
     row_price: FloatArray | None = None
     """[rows] of the handed program; see ``SolveResult``."""
+    basis: Basis | None = None
 
 
 def supervised(minimise: Callable[[Mip, SolveParams, Progress], Outcome], mip: Mip, params: SolveParams) -> SolveResult:
@@ -98,6 +99,11 @@ def _check_start(mip: Mip, params: SolveParams) -> None:
         if not np.isfinite(params.start).all():
             column = int(np.flatnonzero(~np.isfinite(params.start))[0])
             raise UsageError(f"start[{column}] is {params.start[column]}; expected a finite value for every column")
+    if params.basis is not None and (len(params.basis.rows), len(params.basis.columns)) != mip.shape:
+        raise UsageError(
+            f"basis has {len(params.basis.rows)} rows and {len(params.basis.columns)} columns; expected "
+            f"{mip.shape[0]} and {mip.shape[1]}, as the program has"
+        )
 
 
 def _check_program(mip: Mip) -> None:
@@ -185,8 +191,8 @@ def _concluded(mip: Mip, params: SolveParams, outcome: Outcome, start: FloatArra
     elif status is Status.OPTIMAL and not within_gap(objective, bound, params.gap, claimed=True):
         status = Status.FEASIBLE
     x.setflags(write=False)
-    price = outcome.row_price if status is Status.OPTIMAL else None
-    return SolveResult(status, x, objective, bound if math.isfinite(bound) else None, limit, words, price)
+    price, basis = (outcome.row_price, outcome.basis) if status is Status.OPTIMAL else (None, None)
+    return SolveResult(status, x, objective, bound if math.isfinite(bound) else None, limit, words, price, basis)
 
 
 def _known(bound: float | None) -> float:

@@ -108,6 +108,18 @@ def within_gap(
     return reached <= gap or left <= gap * scale or (claimed and left <= (gap + AGREEMENT) * abs(objective) + ROUND_OFF)
 
 
+AT_LOWER, BASIC, AT_UPPER = 0, 1, 2
+"""Status of a column or row in a ``Basis``; AT_LOWER is also that of a free column which is not basic."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Basis:
+    """A vertex of a linear program: which columns and rows are at a limit, and which are determined by those."""
+
+    columns: NDArray[np.int8]
+    rows: NDArray[np.int8]
+
+
 @dataclass(frozen=True, slots=True)
 class SolveParams:
     """What a caller asks of any solver. A field that a backend cannot honour raises UnsupportedOption."""
@@ -122,6 +134,9 @@ class SolveParams:
     """Most nodes of the branch-and-bound tree; None for no limit."""
     start: NDArray[np.float64] | None = None
     """A value for every column, offered as a first incumbent."""
+    basis: Basis | None = None
+    """Where to begin with a linear program. It changes no answer but the choice among several, so a backend that cannot
+    begin at a vertex begins elsewhere. One that does not fit is completed."""
     on_event: Callable[[Event], None] | None = None
     """Called from the solving thread when the incumbent or the bound improves."""
     cancel: threading.Event = field(default_factory=threading.Event)
@@ -145,6 +160,8 @@ class SolveResult:
     row_price: NDArray[np.float64] | None = None
     """[rows] of a linear program solved to its optimum: by how much the minimum rises with a row's limit, per unit.
     None where the solver does not say; ``mast_opt.mip.duality`` then finds them."""
+    basis: Basis | None = None
+    """Of a linear program solved to its optimum, where the solver states it."""
 
     def __post_init__(self) -> None:
         if self.status.has_solution != (self.x is not None and self.objective is not None):

@@ -41,9 +41,10 @@ class RowBlock:
         """
         at, ids = np.asarray(rows, np.int32), np.asarray(columns, np.int32)
         values = np.asarray(coefficients, np.float64)
-        shape = np.broadcast_shapes(at.shape, ids.shape, values.shape)
-        spread = values if values.size == 1 else np.broadcast_to(values, shape)
-        self.entries.append((np.broadcast_to(at, shape).ravel(), np.broadcast_to(ids, shape).ravel(), spread.ravel()))
+        same = at.shape == ids.shape == values.shape
+        shape = at.shape if same else np.broadcast_shapes(at.shape, ids.shape, values.shape)
+        spread = values if values.size == 1 else _spread(values, shape)
+        self.entries.append((_spread(at, shape).ravel(), _spread(ids, shape).ravel(), spread.ravel()))
         return self
 
 
@@ -184,7 +185,12 @@ def _block(name: str, axes: Sequence[Axis], cells: Sequence[IntArray] | None, st
 
 def _fill(value: ArrayLike, block: Block) -> np.ndarray[Any, Any]:
     """The value for every member, without a copy."""
-    return np.broadcast_to(np.asarray(value), block.shape)
+    return _spread(np.asarray(value), block.shape)
+
+
+def _spread(array: np.ndarray[Any, Any], shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
+    """The array in that shape, without a copy."""
+    return array if array.shape == shape else np.broadcast_to(array, shape)
 
 
 def _gather(parts: list[tuple[Block, np.ndarray[Any, Any]]], dtype: type) -> np.ndarray[Any, Any]:

@@ -103,4 +103,4 @@ def _array(name: str, columns: Columns, column: Column, size: int | None) -> np.
         raise refuse(name, value, "an array") from None
     if column.into and not found.size:
         found = found.astype(np.int64)
-    return np.broadcast_to(found, (size,)) if found.ndim == 0 and size is not None else found
+    return np.full(size, found) if found.ndim == 0 and size is not None else found

@@ -6,7 +6,7 @@ import platform
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from importlib.metadata import version
 from typing import Any
 
@@ -193,7 +193,7 @@ def solve(  # noqa: PLR0913 - what can be asked of a solve is said in one call
         message=answer.message,
         seed=seed,
         runtime_s=dict(clock.spent_s),
-        versions={"mast-opt": version("mast-opt"), "python": platform.python_version(), **versions, **inside.versions},
+        versions={"mast-opt": _own_version(), "python": platform.python_version(), **versions, **inside.versions},
         params=changed,
         strategy={} if strategy is None else strategy.facts,
         stages=answer.stages,
@@ -214,6 +214,12 @@ def _overridden(
     """The problem as it is to be solved, and what differs from what it says."""
     overrides = Overrides(dict(weights or {}), None if order is None else tuple(order))
     return overrides.applied_to(problem), overrides
+
+
+@cache
+def _own_version() -> str:
+    """Our version, which takes a millisecond to look up."""
+    return version("mast-opt")
 
 
 def _logged(params: Params) -> dict[str, Value]:

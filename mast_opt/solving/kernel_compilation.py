@@ -72,6 +72,8 @@ def rehearse(
     Raises:
         Interrupted: kernels are missing, because ``cancel`` was set or Ctrl-C was pressed while they were compiled.
     """
+    if all((kind.name, rehearsal.name) in _ready for rehearsal in rehearsals):
+        return
     given, cancel = cancel, cancel or threading.Event()
     said: list[bool] = []
 

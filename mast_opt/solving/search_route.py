@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from mast_opt.backends.base import Backend, interruptibly
+from mast_opt.backends.base import Backend, cancelling, interruptibly
 from mast_opt.core.errors import UnsupportedOption, VerificationError
 from mast_opt.core.sense import Sense
 from mast_opt.core.solve_result import Limit, SolveParams, SolveResult, Status, within_gap
@@ -76,7 +76,11 @@ def by_search(
     assert search is not None
     stop, sense = tools.watch.stop, tools.watch.sense
     with clock.phase("solve"):
-        found = interruptibly(lambda: search(problem, tools, start), stop.cancel)
+        if tools.mip_solver is None:
+            found = interruptibly(lambda: search(problem, tools, start), stop.cancel)
+        else:  # the backend has a thread of its own, and a method is not long without it
+            with cancelling(stop.cancel):
+                found = search(problem, tools, start)
     if problem.objective.lexicographic and not found.stages:
         found = _unguided(problem.objective.order, found)
     if found.plan is None:
@@ -105,10 +109,9 @@ def by_search(
 
 
 def _as_asked(backend: Backend, asked: SolveParams) -> MipSolver:
-    """The backend with the options, threads and seed that the caller asked for; on large linear programs with its own
-    preferences for those, unless an option says otherwise."""
+    """The backend with the options, threads and seed that the caller asked for; on linear programs with its own
+    preferences for large and for small ones, unless an option says otherwise."""
     given = {name for name, _ in asked.options}
-    preferred = tuple(one for one in getattr(backend, "large_linear", ()) if one[0] not in given)
 
     def solve(mip: Mip, params: SolveParams) -> SolveResult:
         if getattr(backend, "grid", False) and not mip.integral.all():
@@ -117,7 +120,10 @@ def _as_asked(backend: Backend, asked: SolveParams) -> MipSolver:
                 "choose highs, scip or cbc"
             )
         plain = replace(params, options=asked.options, threads=asked.threads, seed=asked.seed)
-        if preferred and len(mip.cost) >= LARGE_LINEAR and not mip.integral.any():
+        large = len(mip.cost) >= LARGE_LINEAR and params.basis is None
+        preferred = getattr(backend, "large_linear" if large else "small_linear", ())
+        preferred = tuple(one for one in preferred if one[0] not in given)
+        if preferred and not mip.integral.any():
             result = backend.solve(mip, replace(plain, options=(*preferred, *plain.options)))
             if result.limit is not Limit.OTHER:
                 return result

@@ -6,11 +6,14 @@ equations; the shares move by the shortest way to where these hold. What is left
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
 from scipy.sparse import csr_array, vstack
 from scipy.sparse.linalg import lsmr
 
 from mast_opt.kind.problem_data import Floats
+from mast_opt.resource_allocation.plan import job_rates
 from mast_opt.resource_allocation.problem import ResourceAllocation
 
 NOTHING = 1e-11
@@ -46,36 +49,56 @@ class _Limits:
     """Every limit as matrix · share ≤ limit; required time as two of them."""
 
     def __init__(self, problem: ResourceAllocation) -> None:
-        p, shape = problem, len(problem.configurations)
+        p = self._problem = problem
+        self._must, self._floor = np.flatnonzero(p.jobs.required), np.flatnonzero(p.jobs.min_rate > 0)
+        self._group_floor = np.flatnonzero(p.groups.min_rate > 0)
+        self._limit = np.concatenate(
+            [
+                np.ones(len(p.jobs)),
+                p.resources.amount,
+                -np.ones(len(self._must)),
+                -p.jobs.min_rate[self._floor],
+                -p.groups.min_rate[self._group_floor],
+            ]
+        )
+
+    def excess(self, share: Floats) -> tuple[Floats, Floats]:
+        """By how much each limit is exceeded (negative where it is not), and what that is compared with."""
+        p = self._problem
+        time, use = _sums(p, share)
+        rate = job_rates(p, share)
+        group_rate = np.bincount(p.jobs.group, rate, minlength=len(p.groups))
+        value = np.concatenate([time, use, -time[self._must], -rate[self._floor], -group_rate[self._group_floor]])
+        return value - self._limit, np.maximum(np.maximum(np.abs(value), np.abs(self._limit)), np.finfo(float).tiny)
+
+    @cached_property
+    def matrix(self) -> csr_array:
+        """One row for each limit, one column for each share."""
+        p, shape = self._problem, len(self._problem.configurations)
         members, uses = p.members, p.uses
         time = csr_array((np.ones(len(members)), (members.job, members.configuration)), (len(p.jobs), shape))
         rate = csr_array((members.rate, (members.job, members.configuration)), (len(p.jobs), shape))
         use = csr_array((uses.amount, (uses.resource, uses.configuration)), (len(p.resources), shape))
         grouped = np.flatnonzero(p.jobs.group < len(p.groups))
         group = csr_array((np.ones(len(grouped)), (p.jobs.group[grouped], grouped)), (len(p.groups), len(p.jobs)))
-        must, floor = np.flatnonzero(p.jobs.required), np.flatnonzero(p.jobs.min_rate > 0)
-        group_floor = np.flatnonzero(p.groups.min_rate > 0)
-        parts = (
-            (time, np.ones(len(p.jobs))),
-            (use, p.resources.amount),
-            (-time[must], -np.ones(len(must))),
-            (-rate[floor], -p.jobs.min_rate[floor]),
-            (-(group @ rate)[group_floor], -p.groups.min_rate[group_floor]),
-        )
-        self.matrix = csr_array(vstack([matrix for matrix, _ in parts], format="csr"))
-        self.limit = np.concatenate([limit for _, limit in parts])
+        parts = (time, use, -time[self._must], -rate[self._floor], -(group @ rate)[self._group_floor])
+        return csr_array(vstack(parts, format="csr"))
 
-    def excess(self, share: Floats) -> tuple[Floats, Floats]:
-        """By how much each limit is exceeded (negative where it is not), and what that is compared with."""
-        value = self.matrix @ share
-        return value - self.limit, np.maximum(np.maximum(np.abs(value), np.abs(self.limit)), np.finfo(float).tiny)
+
+def _sums(problem: ResourceAllocation, share: Floats) -> tuple[Floats, Floats]:
+    """Time [J] of each job and use [K] of each resource."""
+    members, uses = problem.members, problem.uses
+    time: Floats = np.zeros(len(problem.jobs))
+    use: Floats = np.zeros(len(problem.resources))
+    np.add.at(time, members.job, share[members.configuration])
+    np.add.at(use, uses.resource, uses.amount * share[uses.configuration])
+    return time, use
 
 
 def _divided(problem: ResourceAllocation, share: Floats) -> Floats:
     """The shares, each divided by the largest overuse among its jobs' time and its resources."""
     members, uses = problem.members, problem.uses
-    time = np.bincount(members.job, share[members.configuration], minlength=len(problem.jobs))
-    use = np.bincount(uses.resource, uses.amount * share[uses.configuration], minlength=len(problem.resources))
+    time, use = _sums(problem, share)
     none = (use > 0) & (problem.resources.amount <= 0)
     over = np.ones(len(share))
     np.maximum.at(over, members.configuration, time[members.job])

@@ -80,14 +80,10 @@ def _tangents(job: Ints, part: Floats, most: Floats, problem: ResourceAllocation
 
 
 def _with(job: Ints, rate: Floats, more: Floats) -> tuple[Ints, Floats]:
-    """The tangents with one more at each of these rates [J] that is above 0 and not there yet."""
-    new = np.flatnonzero(more > 0)
-    job, rate = np.concatenate([job, new]), np.concatenate([rate, more[new]])
-    order = np.lexsort((rate, job))
-    job, rate = job[order], rate[order]
-    same = np.zeros(len(job), np.bool_)
-    same[1:] = (job[1:] == job[:-1]) & (rate[1:] - rate[:-1] <= APART * rate[1:])
-    return job[~same], rate[~same]
+    """The tangents, and behind them one at each of these rates [J] that is above 0 and not there yet."""
+    close = np.abs(rate - more[job]) <= APART * more[job]
+    new = np.flatnonzero((more > 0) & (np.bincount(job, close, minlength=len(more)) == 0))
+    return np.append(job, new), np.append(rate, more[new])
 
 
 def _on_segment(problem: ResourceAllocation, one: Floats, other: Floats) -> Floats:

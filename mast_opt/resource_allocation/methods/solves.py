@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from mast_opt.core.arrays import FloatArray
-from mast_opt.core.solve_result import Limit, SolveParams, SolveResult, Status
+from mast_opt.core.solve_result import Basis, Limit, SolveParams, SolveResult, Status
 from mast_opt.mip import Mip
+from mast_opt.mip.basis import carried
 from mast_opt.mip.duality import row_prices
 from mast_opt.search.interface import SearchContext
 
@@ -38,11 +39,12 @@ class Solved:
 
 
 class Solves:
-    """Programs of one method, one after another."""
+    """Programs of one method, one after another; linear ones begin where the last one ended."""
 
     def __init__(self, tools: SearchContext) -> None:
         assert tools.mip_solver is not None
         self._tools, self._mip_solver = tools, tools.mip_solver
+        self._last: tuple[Mip, Basis] | None = None
         self.count = 0
 
     def __call__(self, mip: Mip, *, prices: bool = False, start: FloatArray | None = None) -> Solved:
@@ -51,18 +53,23 @@ class Solves:
         Raises:
             Stopped: there is none, or none was found within the limits.
         """
-        result = self._result(mip, self._params(mip, start))
+        linear = not mip.integral.any()
+        begin = carried(self._last[1], self._last[0], mip) if linear and self._last is not None else None
+        result = self._result(mip, replace(self._params(mip, start), basis=begin))
         if result.x is None:
             raise Stopped(result)
+        if result.basis is not None:
+            self._last = mip, result.basis
         found = row_prices(self._result, mip, result, self._params(mip, None)) if prices else None
         return Solved(mip, result.x, result.bound, found, result.limit, result.message)
 
     def _params(self, mip: Mip, start: FloatArray | None) -> SolveParams:
         stop, left = self._tools.watch.stop, self._tools.watch.remaining_s
+        whole = bool(mip.integral.any())
         return SolveParams(
             time_limit_s=None if math.isinf(left) else max(left, 0.01),
-            gap=stop.gap if mip.integral.any() else LINEAR_GAP,
-            start=start if mip.integral.any() else None,
+            gap=stop.gap if whole else LINEAR_GAP,
+            start=start if whole else None,
             cancel=stop.cancel,
         )
 

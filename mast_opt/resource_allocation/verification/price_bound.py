@@ -81,7 +81,7 @@ def _best(problem: ResourceAllocation, p: Floats, gain: Floats, prices: tuple[Fl
     np.add.at(left, members.configuration, worth[members.job] * members.rate - u[members.job])
     np.add.at(left, uses.configuration, -y[uses.resource] * uses.amount)
     parts = (y * problem.resources.amount, u, -z * jobs.min_rate, -v * groups.min_rate, np.maximum(left, 0.0))
-    return math.fsum(value for part in parts for value in part.tolist())
+    return math.fsum(np.concatenate(parts).tolist())
 
 
 def _of_policy(problem: ResourceAllocation, p: Floats, best: float) -> float:

@@ -105,6 +105,8 @@ def _listed(
     units: list[str] | None = None,
 ) -> list[Violation]:
     """A violation for each broken entry."""
+    if not broken.any():
+        return []
     return [
         Violation(constraint, (labels[at],), float(amount[at]), float(limit[at]), "" if units is None else units[at])
         for at in np.flatnonzero(broken).tolist()

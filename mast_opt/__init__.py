@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from mast_opt.builders import (
         DataPlacementBuilder,
         JobPlacementBuilder,
+        ResourceAllocationBuilder,
         ServerAssignmentBuilder,
         TaskReassignmentBuilder,
     )
@@ -127,6 +128,7 @@ __all__ = [
     "Reading",
     "Refused",
     "ResourceAllocation",
+    "ResourceAllocationBuilder",
     "Scenario",
     "Server",
     "ServerAssignment",
@@ -192,6 +194,7 @@ _HOMES = {
     "mast_opt.builders": (
         "DataPlacementBuilder",
         "JobPlacementBuilder",
+        "ResourceAllocationBuilder",
         "ServerAssignmentBuilder",
         "TaskReassignmentBuilder",
     ),

@@ -2,7 +2,14 @@
 
 from mast_opt.builders.data_placement import DataPlacementBuilder
 from mast_opt.builders.job_placement import JobPlacementBuilder
+from mast_opt.builders.resource_allocation import ResourceAllocationBuilder
 from mast_opt.builders.server_assignment import ServerAssignmentBuilder
 from mast_opt.builders.task_reassignment import TaskReassignmentBuilder
 
-__all__ = ["DataPlacementBuilder", "JobPlacementBuilder", "ServerAssignmentBuilder", "TaskReassignmentBuilder"]
+__all__ = [
+    "DataPlacementBuilder",
+    "JobPlacementBuilder",
+    "ResourceAllocationBuilder",
+    "ServerAssignmentBuilder",
+    "TaskReassignmentBuilder",
+]

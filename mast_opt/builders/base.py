@@ -25,6 +25,7 @@ Number = int | float | Decimal
 """A quantity in the unit that the argument's name states."""
 
 _DECIMAL = re.compile(r"[0-9]{1,18}(\.[0-9]{1,9})?", re.ASCII)
+_FLOAT = re.compile(r"[0-9]{1,18}(\.[0-9]{1,25})?(e[+-]?[0-9]{1,2})?", re.ASCII)
 
 Row = tuple[str, Mapping[str, Any]]
 """A table's name and the cells of one row; None is an empty cell."""
@@ -169,6 +170,10 @@ def _surely_right(column: Column, text: str | bool | None) -> bool:
         return text in ("true", "false")
     if column.type is ColumnType.CHOICE:
         return text in column.choices
+    if column.type is ColumnType.REAL:
+        number = float(text) if _FLOAT.fullmatch(text) else -1.0
+        least = column.minimum < number if column.above else column.minimum <= number
+        return least and (column.maximum is None or number <= column.maximum)
     if not _DECIMAL.fullmatch(text):
         return False
     value = Decimal(text) * column.scale

@@ -144,12 +144,31 @@ def _services_in_order(tables: Tables) -> list[dict[str, Any]]:
     return found
 
 
+def rebuild_allocation(tables: Tables) -> Any:
+    builder = mast_opt.ResourceAllocationBuilder(policy="max-min")
+    for row in rows(tables, "resources"):
+        builder.add_resource(**row)
+    for row in rows(tables, "groups"):
+        builder.add_group(**row)
+    for row in rows(tables, "jobs"):
+        builder.add_job(**row)
+    for row in rows(tables, "configurations"):
+        one = {"configuration": row["configuration"]}
+        builder.add_configuration(
+            rates=mapping(tables, "members", "job", "rate", **one),
+            uses=mapping(tables, "uses", "resource", "amount", **one),
+            **row,
+        )
+    return builder.build()
+
+
 CASES: list[tuple[str, str | None, dict[str, int], Callable[[Tables], Any]]] = [
     ("data-placement", None, {"datasets": 6, "workloads": 8, "regions": 3}, rebuild_data),
     ("data-placement", "links", {"datasets": 6, "workloads": 8, "regions": 3}, rebuild_data),
     ("job-placement", "study", {"regions": 2, "clusters": 2, "servers": 3, "fill_percent": 80}, rebuild_jobs),
     ("server-assignment", None, {"servers": 20, "reservations": 3, "datacenters": 2}, rebuild_servers),
     ("task-reassignment", None, {"processes": 12, "machines": 4, "resources": 2}, rebuild_tasks),
+    ("resource-allocation", "features", {"jobs": 6, "types": 3}, rebuild_allocation),
 ]
 
 
@@ -174,6 +193,7 @@ def test_a_builder_builds_what_tables_give(
 BUILDERS = (
     mast_opt.DataPlacementBuilder,
     mast_opt.JobPlacementBuilder,
+    mast_opt.ResourceAllocationBuilder,
     mast_opt.ServerAssignmentBuilder,
     mast_opt.TaskReassignmentBuilder,
 )
@@ -242,6 +262,41 @@ def test_rules_and_objective_are_checked_at_once() -> None:
         mast_opt.DataPlacementBuilder(remote_reads="never")
     with pytest.raises(InstanceError, match=r"objective.weights.peek"):
         mast_opt.DataPlacementBuilder(objective={"weights": {"peek": 1}})
+
+
+@pytest.mark.parametrize(
+    ("said", "words"),
+    [
+        ({"policy": "maxmin"}, "objective.policy: found 'maxmin'"),
+        ({"policy": "max-min", "mechanism": "partial-allocation"}, "objective.mechanism: found 'partial-allocation'"),
+        ({"policy": "max-min", "inside": "fifo"}, "objective.inside: found 'fifo'"),
+        ({"policy": "max-min", "shares": "halves"}, "rules.shares: found 'halves'"),
+    ],
+)
+def test_policies_are_checked_at_once(said: dict[str, str], words: str) -> None:
+    with pytest.raises(InstanceError, match=re.escape(words)):
+        mast_opt.ResourceAllocationBuilder(**said)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda b: b.add_resource("gpu", amount=1), "resources, row 2, column resource: found 'gpu'"),
+        (lambda b: b.add_job("b", fair_rate=0), "jobs, row 2, column fair_rate: found '0'"),
+        (lambda b: b.add_job("b", steps=float("nan")), "column steps: found 'nan'"),
+        (lambda b: b.add_job("b", group="team"), "'team'; expected a label that groups has by now"),
+        (lambda b: b.add_configuration("c", rates={"b": 1}), "members, row 1, column job: found 'b'"),
+        (lambda b: b.add_configuration("c", rates={"a": 0.5}, uses={"cpu": 1}), "column resource: found 'cpu'"),
+        (lambda b: b.add_configuration("c", rates={"a": -0.5}), "column rate: found '-0.5'"),
+    ],
+)
+def test_a_call_to_the_allocation_builder_with_a_fault_takes_nothing(call: Callable[[Any], object], words: str) -> None:
+    builder = mast_opt.ResourceAllocationBuilder(policy="nash").add_resource("gpu", amount=1).add_job("a")
+    with pytest.raises(InstanceError) as caught:
+        call(builder)
+    assert words in str(caught.value)
+    with pytest.raises(InstanceError, match="configurations: expected at least one row"):
+        builder.build()
 
 
 def test_what_is_missing_is_a_fault_of_the_build() -> None:

@@ -4,7 +4,8 @@
 
 Two runs are compared if instance, contestant and time limit agree. The committed objectives of all seeds span a range.
 A new objective is a regression if it is above that range by more than ``--margin`` (relative), and so are a bound that
-is as far below its range and a run without a plan where every committed one has a plan. Exit code 1 if there are any.
+is as far below its range and a run without a plan where every committed one has a plan; where more is better, it is the
+other way round. Exit code 1 if there are any.
 """
 
 from __future__ import annotations
@@ -15,8 +16,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from mast_opt.bench.results.metrics import bound, contestant, feasible, instance, objective
+from mast_opt.bench.results.metrics import bound, contestant, feasible, instance, objective, sense
 from mast_opt.bench.results.store import Result, load
+from mast_opt.core.sense import Sense
 
 Key = tuple[object, ...]
 
@@ -38,13 +40,16 @@ def regressions(before: Sequence[Result], after: Sequence[Result], margin: float
         bounds = [value for one in old if (value := bound(one)) is not None]
         for result in results:
             where = f"{result['entry']}, {result['instance']}, {contestant(result)}, seed {result['seed']}"
-            found, proven = objective(result), bound(result)
+            found, proven, of = objective(result), bound(result), sense(result)
+            worst = of.opposite.best(*objectives) if objectives else 0.0
+            loosest = of.best(*bounds) if bounds else 0.0
+            least = of is Sense.MIN
             if old and all(map(feasible, old)) and not feasible(result):
                 lines.append(f"{where}: no plan ({result['status']}); every earlier run has one")
-            elif objectives and found is not None and found - max(objectives) > margin * abs(max(objectives)):
-                lines.append(f"{where}: objective {found:.6g}; at most {max(objectives):.6g} before")
-            elif bounds and proven is not None and min(bounds) - proven > margin * abs(min(bounds)):
-                lines.append(f"{where}: bound {proven:.6g}; at least {min(bounds):.6g} before")
+            elif objectives and found is not None and of.minimised(found - worst) > margin * abs(worst):
+                lines.append(f"{where}: objective {found:.6g}; at {'most' if least else 'least'} {worst:.6g} before")
+            elif bounds and proven is not None and of.minimised(loosest - proven) > margin * abs(loosest):
+                lines.append(f"{where}: bound {proven:.6g}; at {'least' if least else 'most'} {loosest:.6g} before")
     return lines
 
 

@@ -22,6 +22,15 @@ class Sense(enum.Enum):
         """The value of an objective or bound as one that is minimised; applied twice, the value itself."""
         return value if value is None or self is Sense.MIN else -value
 
+    @property
+    def opposite(self) -> Sense:
+        """The other one, which is the sense in which bounds are tighter."""
+        return Sense.MAX if self is Sense.MIN else Sense.MIN
+
+    def best(self, *values: float) -> float:
+        """The best of some values."""
+        return min(values) if self is Sense.MIN else max(values)
+
     def within(self, bound: float, objective: float) -> float:
         """The bound, or the objective where rounding has put the bound on its wrong side."""
-        return min(bound, objective) if self is Sense.MIN else max(bound, objective)
+        return self.best(bound, objective)

@@ -58,6 +58,23 @@ def test_what_lies_beyond_is_one(script: ModuleType, after: dict[str, Any], word
     assert line.startswith("many readers, drawn, tetris, seed 0")
 
 
+@pytest.mark.parametrize(
+    ("after", "words"),
+    [
+        (run(9.9), None),
+        (run(20.0, bound=12.1), None),
+        (run(9.7), "objective 9.7; at least 10 before"),
+        (run(10.0, bound=12.5), "bound 12.5; at most 12 before"),
+    ],
+)
+def test_where_more_is_better_less_is_a_regression(
+    script: ModuleType, after: dict[str, Any], words: str | None
+) -> None:
+    before = [{**one, "sense": "max"} for one in (run(10.0, 0, bound=12.0), run(11.0, 1, bound=11.5))]
+    lines = script.regressions(before, [{**after, "sense": "max"}], 0.02)
+    assert [words in line for line in lines] == ([] if words is None else [True])
+
+
 def test_files_without_a_run_in_common_are_an_error(
     script: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -275,7 +275,7 @@ def test_rules_and_objective_are_checked_at_once() -> None:
 )
 def test_policies_are_checked_at_once(said: dict[str, str], words: str) -> None:
     with pytest.raises(InstanceError, match=re.escape(words)):
-        mast_opt.ResourceAllocationBuilder(**said)  # type: ignore[arg-type]
+        mast_opt.ResourceAllocationBuilder(**said)
 
 
 @pytest.mark.parametrize(

@@ -28,6 +28,7 @@ from mast_opt.bench.results.store import Ended
 from mast_opt.bench.suites.instances import Program
 from mast_opt.bench.suites.suite import Trial
 from mast_opt.core.errors import BackendUnavailable, FormulationTooLarge, SizeLimitExceeded, VerificationError
+from mast_opt.core.sense import Sense
 from mast_opt.core.solve_result import Event
 from mast_opt.kind.kind import Kind
 from mast_opt.kind.problem import Problem
@@ -74,6 +75,8 @@ def run(trial: Trial, plan_folder: Path | None) -> dict[str, Any]:
         else:
             _warm(trial, kind_of(problem), problem)
             record = _solve(trial, problem, plan_folder)
+        if problem.sense is not Sense.MIN:
+            record["sense"] = problem.sense.value
         if problem.objective.lexicographic:
             record["order"] = list(problem.objective.order)
         warm_s = time.perf_counter() - began - read_s - sum(record["runtime_s"].values())

@@ -27,8 +27,9 @@ verifying; reading or generating comes before, and libraries and kernels are loa
 verifier's; bounds are proven by the solver or by a certificate. Memory is the highest resident size of the
 run's process or of one that it started, Python and its libraries included.
 
-- *best known* is the least verified objective among these results, the plans kept under
-  `instances/**/best_known/` and, for public instances, the published values. *Gap to best* is (objective −
+- *best known* is the best verified objective among these results, the plans kept under
+  `instances/**/best_known/` and, for public instances, the published values: the least one, or the largest
+  under a policy that maximises, whose gaps have the other sign. *Gap to best* is (objective −
   best known) / best known; *proven gap* is (objective − own bound) / objective.
 - Times, gaps and memory of several runs are shifted geometric means (shift: 1 s, one percentage point, 1 MB).
   A run that did not come to its end counts its whole limit as time. A run without a plan is in no gap: read
@@ -198,7 +199,7 @@ def _lost(ours: Sequence[Result], other: Result) -> str:
     at = figures.behind(best, other)
     if at is None:
         return ""
-    gap = figures.gap_to(figures.values(best)[at], figures.values(other)[at])
+    gap = figures.gap_to(figures.values(best)[at], figures.values(other)[at], figures.sense(best))
     words = f"{figures.contestant(best)} {_value(best, at)} against {_value(other, at)} of {figures.contestant(other)}"
     return f"{words} ({percent(gap)} worse)" if figures.values(other)[at] else words
 

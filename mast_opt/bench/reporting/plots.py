@@ -94,7 +94,7 @@ def profile(axes: Any, results: Sequence[Result], best: Mapping[Instance, float]
         if value is None:
             continue
         task = (*figures.instance(result), result["time_limit_s"])
-        reached = figures.time_to(result, figures.target_of(value, figures.TARGETS[1]))
+        reached = figures.time_to(result, figures.target_of(value, figures.TARGETS[1], figures.sense(result)))
         times[figures.contestant(result)][task].append(math.inf if reached is None else max(reached, LEAST_S))
     profiles = figures.performance_profile(times)
     end = max([10.0, *(factors[-1] for factors, _ in profiles.values() if len(factors))])
@@ -118,7 +118,7 @@ def time_to_target(axes: Any, results: Sequence[Result], best: Mapping[Instance,
             continue
         name = figures.contestant(result)
         runs[name] += 1
-        at = figures.time_to(result, figures.target_of(value, figures.TARGETS[0]))
+        at = figures.time_to(result, figures.target_of(value, figures.TARGETS[0], figures.sense(result)))
         reached[name] += [] if at is None else [max(at, LEAST_S)]
     end = max((float(result["time_limit_s"]) for result in results), default=1.0)
     for name, count in runs.items():
@@ -141,7 +141,8 @@ def over_time(axes: Any, results: Sequence[Result], best: Mapping[Instance, floa
         if value is None or not known:
             continue
         at = np.searchsorted([event[0] for event in known], grid, side="right") - 1
-        gaps = np.array([(event[1] - value) / max(abs(value), 1e-9) for event in known])
+        sense = figures.sense(result)
+        gaps = np.array([sense.minimised(event[1] - value) / max(abs(value), 1e-9) for event in known])
         curves[figures.contestant(result)].append(np.where(at >= 0, np.maximum(gaps[at], FLOOR), np.nan))
     for name, lines in curves.items():
         stack = np.log(np.array(lines))
@@ -163,7 +164,7 @@ def scaling(axes: Any, results: Sequence[Result], best: Mapping[Instance, float]
     breaks = np.flatnonzero(np.diff(at) > 1) + 1
     gaps: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for result in results:
-        gap = figures.gap_to(figures.objective(result), best.get(figures.instance(result)))
+        gap = figures.gap_of(result, best)
         if gap is not None:
             gaps[figures.contestant(result)][result["entry"]].append(max(gap, FLOOR))
     for name, by_entry in gaps.items():

@@ -155,19 +155,21 @@ def by_instance(results: Sequence[Result], best: Mapping[Instance, float]) -> st
 
 
 def _reached(results: Sequence[Result], best: float | None) -> str:
-    """The least objective under the longest limit with its gap to the best known, and those of the worst seed."""
+    """The best objective under the longest limit with its gap to the best known, and those of the worst seed."""
     longest = max((result["time_limit_s"] for result in results), default=0.0)
     longest_runs = [result for result in results if result["time_limit_s"] == longest]
     found = [value for value in map(figures.objective, longest_runs) if value is not None]
     if not found:
         return DASH
+    sense = figures.sense(results[0])
+    first, last = sense.best(*found), sense.opposite.best(*found)
     proven = "*" if any(figures.solved(result) for result in results) else ""
-    text = f"{plain(min(found))}{proven} ({percent_or_dash(figures.gap_to(min(found), best))})"
+    text = f"{plain(first)}{proven} ({percent_or_dash(figures.gap_to(first, best, sense))})"
     if len(longest_runs) == 1:
         return text
     if len(found) < len(longest_runs):
         return f"{text} … no plan"
-    return f"{text} … {plain(max(found))} ({percent_or_dash(figures.gap_to(max(found), best))})"
+    return f"{text} … {plain(last)} ({percent_or_dash(figures.gap_to(last, best, sense))})"
 
 
 def in_order(results: Sequence[Result]) -> Iterator[str]:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mast_opt.core.sense import Sense
 from mast_opt.core.solve_result import Status
 
 Result = Mapping[str, Any]
@@ -43,18 +44,25 @@ def identity(source: Mapping[str, Any]) -> str:
     return json.dumps(source, sort_keys=True)
 
 
+def sense(result: Result) -> Sense:
+    """Whether less or more of its objective is better."""
+    return Sense(result.get("sense", Sense.MIN.value))
+
+
 def order(result: Result) -> tuple[str, ...]:
     """The terms that are minimised one after another; none where the objective is their weighted sum."""
     return tuple(result.get("order", ()))
 
 
 def with_orders(results: Sequence[Result]) -> list[Result]:
-    """The same results, those that do not know the order of their instance's terms with what others know.
+    """The same results, those that do not know sense and order of their instance's objective with what others know.
 
     A run that ended without an answer does not.
     """
-    known = {instance(result): result["order"] for result in results if order(result)}
-    return [{**result, "order": known[instance(result)]} if instance(result) in known else result for result in results]
+    known: dict[Instance, dict[str, Any]] = defaultdict(dict)
+    for result in results:
+        known[instance(result)] |= {name: result[name] for name in ("order", "sense") if result.get(name)}
+    return [{**result, **known[instance(result)]} for result in results]
 
 
 def objective(result: Result) -> float | None:
@@ -80,8 +88,10 @@ def values(result: Result) -> tuple[float, ...]:
 def behind(one: Result, other: Result) -> int | None:
     """The position in ``values`` that makes the first plan worse than the second; None if it is not worse."""
     for position, (ours, theirs) in enumerate(zip(values(one), values(other), strict=True)):
-        if gap_to(ours, theirs) or gap_to(theirs, ours):
-            return position if ours > theirs else None
+        if gap_to(ours, theirs, sense(one)):
+            return position
+        if gap_to(theirs, ours, sense(one)):
+            return None
     return None
 
 
@@ -106,7 +116,7 @@ def winners(mine: Iterable[Result], everyone: Iterable[Result], best: Mapping[In
     count = 0
     for result in mine:
         if not order(result):
-            count += gap_to(objective(result), best.get(instance(result))) == 0.0
+            count += gap_of(result, best) == 0.0
         elif feasible(result):
             count += behind(result, leaders[instance(result)]) is None
     return count
@@ -137,37 +147,48 @@ def shifted_geometric_mean(values: Iterable[float], shift: float = SHIFT_S) -> f
 
 
 def best_values(results: Iterable[Result], known: Mapping[Instance, float]) -> dict[Instance, float]:
-    """The least objective known of each instance: of these results, of what is kept, of what others published."""
+    """The best objective known of each instance: of these results, of what is kept, of what others published.
+
+    The least one, or the largest where more is better.
+    """
     best = dict(known)
     for result in results:
         for value in (objective(result), (result.get("reference") or {}).get("best")):
             if value is not None:
-                best[instance(result)] = min(best.get(instance(result), math.inf), value)
+                best[instance(result)] = sense(result).best(best.get(instance(result), value), value)
     return best
 
 
 def best_bounds(results: Iterable[Result]) -> dict[Instance, float]:
-    """The highest bound that anyone proved on each instance."""
+    """The tightest bound that anyone proved on each instance: the highest, or the least where more is better."""
     best: dict[Instance, float] = {}
     for result in results:
         for value in (bound(result), (result.get("reference") or {}).get("bound")):
             if value is not None:
-                best[instance(result)] = max(best.get(instance(result), -math.inf), value)
+                best[instance(result)] = sense(result).opposite.best(best.get(instance(result), value), value)
     return best
 
 
-def gap_to(value: float | None, best: float | None) -> float | None:
-    """(value − best) / max(|best|, 1e-9), 0 where they are the same; None where either is unknown."""
+def gap_to(value: float | None, best: float | None, sense: Sense = Sense.MIN) -> float | None:
+    """(value − best) / max(|best|, 1e-9), 0 where they are the same; None where either is unknown.
+
+    Where more is better, it is (best − value) / max(|best|, 1e-9).
+    """
     if value is None or best is None:
         return None
     if abs(value - best) <= SAME * max(1.0, abs(best)):
         return 0.0
-    return max(0.0, value - best) / max(abs(best), 1e-9)
+    return max(0.0, sense.minimised(value - best)) / max(abs(best), 1e-9)
+
+
+def gap_of(result: Result, best: Mapping[Instance, float]) -> float | None:
+    """The gap of a run's objective to the best known value of its instance; None where either is unknown."""
+    return gap_to(objective(result), best.get(instance(result)), sense(result))
 
 
 def known_gaps(results: Iterable[Result], best: Mapping[Instance, float]) -> list[float]:
     """The gap to the best known of each run that has a plan."""
-    gaps = (gap_to(objective(result), best.get(instance(result))) for result in results)
+    gaps = (gap_of(result, best) for result in results)
     return [value for value in gaps if value is not None]
 
 
@@ -181,21 +202,24 @@ def seeds_of(results: Iterable[Result]) -> tuple[int, int]:
 
 
 def time_to(result: Result, target: float) -> float | None:
-    """Seconds until the first incumbent at or below the target; None if it was never reached.
+    """Seconds until the first incumbent that is as good as the target; None if it was never reached.
 
     Incumbents are as the solver reported them on its way; the last one is what the verifier confirms.
     """
-    margin = SAME * max(1.0, abs(target))
+    margin, of = SAME * max(1.0, abs(target)), sense(result)
+
+    def good(value: float | None) -> bool:
+        return value is not None and of.minimised(value) <= of.minimised(target) + margin
+
     for event in result.get("events", ()):
-        if len(event) == 3 and event[1] is not None and event[1] <= target + margin:
+        if len(event) == 3 and good(event[1]):
             return float(event[0])
-    reached = objective(result)
-    return time_s(result) if reached is not None and reached <= target + margin else None
+    return time_s(result) if good(objective(result)) else None
 
 
-def target_of(best: float, gap: float) -> float:
-    """The objective at a gap above the best known value."""
-    return best + gap * max(abs(best), 1e-9)
+def target_of(best: float, gap: float, sense: Sense = Sense.MIN) -> float:
+    """The objective at a gap to the best known value: above it, or below it where more is better."""
+    return best + sense.minimised(gap) * max(abs(best), 1e-9)
 
 
 def performance_profile(costs: Mapping[str, Mapping[Any, Sequence[float]]]) -> dict[str, tuple[Floats, Floats]]:

@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from mast_opt.importers import importer_named
-from mast_opt.io import read
+from mast_opt.io import from_tables, read, to_tables
+from mast_opt.io.header import to_fields
 from mast_opt.kind.problem import Problem
-from mast_opt.registry import generate
+from mast_opt.registry import generate, kind_of
 
 
 @dataclass(frozen=True)
@@ -27,21 +28,46 @@ class Generated:
     family: str
     sizes: Mapping[str, int]
     seed: int
+    objective: Mapping[str, Any] = field(default_factory=dict)
+    """In the place of the family's, as in ``[objective]`` of ``instance.toml``; the family's unless given."""
+    rules: Mapping[str, Any] = field(default_factory=dict)
+    """The same for ``[rules]``."""
 
     @property
     def label(self) -> str:
-        """Short name: family, sizes and seed."""
-        return f"{self.family}-{'x'.join(str(size) for size in self.sizes.values())}-s{self.seed}"
+        """Short name: family, sizes, seed and policy."""
+        policy = "".join(f"-{self.objective[name]}" for name in ("policy", "inside") if name in self.objective)
+        rules = "".join(f"-{value}" for value in self.rules.values())
+        return f"{self.family}-{'x'.join(str(size) for size in self.sizes.values())}-s{self.seed}{policy}{rules}"
 
     @property
     def facts(self) -> dict[str, Any]:
         """What decides the instance, as a JSON object."""
-        return {"kind": self.kind, "family": self.family, "sizes": dict(self.sizes), "seed": self.seed}
+        header = {name: dict(stated) for name in ("objective", "rules") if (stated := getattr(self, name))}
+        return {"kind": self.kind, "family": self.family, "sizes": dict(self.sizes), "seed": self.seed, **header}
 
     def load(self) -> Problem[Any]:
-        """The problem, generated again at each call. Raises UsageError if the generator refuses the sizes."""
+        """The problem, generated again at each call.
+
+        Raises:
+            UsageError: the generator refuses the sizes.
+            InstanceError: objective or rules are none of the kind's.
+        """
         problem: Problem[Any] = generate(self.kind, self.family, seed=self.seed, **self.sizes)
-        return problem
+        if not self.objective and not self.rules:
+            return problem
+        header, _ = kind_of(problem).tables.problem_to_tables(problem)
+        stated = to_fields(header)
+        objective, rules = self.objective or stated.get("objective"), {**stated.get("rules", {}), **self.rules}
+        changed: Problem[Any] = from_tables(
+            self.kind,
+            to_tables(problem),
+            name=problem.name,
+            objective=objective,
+            rules=rules,
+            provenance=problem.provenance,
+        )
+        return changed
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ solvers, time_limits_s, seeds, threads, gap, plots      of every entry that does
     threads, seeds                              of either
 [[entry]] name                          and where its instances come from:
     kind, family, sizes, instance_seeds         a generator
+        objective, rules                            in the place of the family's, as in instance.toml
     instances                                   files, relative to the suite's file
     importer, data, settings                    public data: patterns under the folder given as --data
     program, arguments                          a script that prints one JSON object of figures
@@ -31,6 +32,7 @@ from mast_opt.core.limits import MOST_DOCUMENT_BYTES, MOST_HEADER_BYTES, read_re
 from mast_opt.core.wording import did_you_mean
 from mast_opt.io import kind_of_file
 from mast_opt.io.faults import Faults
+from mast_opt.io.header import FORMAT, from_fields
 from mast_opt.io.readers.folder import check_keys
 from mast_opt.registry import kind_named
 from mast_opt.solving import solver_names
@@ -41,7 +43,7 @@ _SETTINGS = {"solvers": [], "time_limits_s": [60.0], "seeds": [0], "threads": 1,
 _TOP = {*_SETTINGS, "title", "about", "plots", "contestants", "entry", "reference", "known_issue"}
 _ENTRY = {
     *_SETTINGS,
-    *("name", "kind", "family", "sizes", "instance_seeds", "instances"),
+    *("name", "kind", "family", "sizes", "instance_seeds", "objective", "rules", "instances"),
     *("importer", "data", "settings", "program", "arguments"),
 }
 _SOLVER_ONLY = {"solver", "formulation", "options", "iterations", "params"}
@@ -203,7 +205,7 @@ class _Reader:
         if "name" not in entry:
             self._faults.add(f"{self._path.name}, {place}", "a name")
         elif "kind" in entry:
-            yield from self._generated(entry)
+            yield from self._generated(place, entry)
         elif "instances" in entry:
             for path in (self._folder / name for name in entry["instances"]):
                 yield Stored(kind_of_file(path), path)
@@ -214,8 +216,7 @@ class _Reader:
         else:
             self._faults.add(f"{self._path.name}, {place}", "one of: kind, instances, importer, program")
 
-    @staticmethod
-    def _generated(entry: Mapping[str, Any]) -> Iterator[Source]:
+    def _generated(self, place: str, entry: Mapping[str, Any]) -> Iterator[Source]:
         kind = kind_named(entry["kind"])
         family = entry.get("family", next(iter(kind.generate.families)))
         if family not in kind.generate.families:
@@ -225,8 +226,14 @@ class _Reader:
         for name in entry.get("sizes", {}):
             if name not in sizes:
                 raise UsageError(f"{family} has no size called {name!r}; expected some of: {', '.join(sizes)}")
+        header = {name: dict(entry.get(name, {})) for name in ("objective", "rules")}
+        unstated = {"policy": next(iter(kind.policies))} if kind.policies else {}
+        fields = {"format": FORMAT, "kind": kind.name, "name": family, **header}
+        from_fields(
+            fields | {"objective": header["objective"] or unstated}, kind, f"{self._path.name}, {place}", self._faults
+        )
         for seed in entry.get("instance_seeds", [0]):
-            yield Generated(kind.name, family, dict(entry.get("sizes", {})), seed)
+            yield Generated(kind.name, family, dict(entry.get("sizes", {})), seed, **header)
 
     def _programs(self, place: str, entry: Mapping[str, Any]) -> Iterator[Program]:
         script, arguments = self._folder / entry["program"], dict(entry.get("arguments", {}))

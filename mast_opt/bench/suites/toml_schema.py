@@ -69,7 +69,7 @@ _TOP: Mapping[str, Shape] = {
 _ENTRY: Mapping[str, Shape] = {
     **_SETTINGS,
     **dict.fromkeys(("name", "kind", "family", "importer", "program"), TEXT),
-    **dict.fromkeys(("settings", "arguments"), TABLE),
+    **dict.fromkeys(("settings", "arguments", "objective", "rules"), TABLE),
     "sizes": (
         lambda value: _table(value) and all(_whole(size, 1) for size in value.values()),
         "a table of whole numbers of at least 1",

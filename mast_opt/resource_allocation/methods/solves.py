@@ -60,7 +60,7 @@ class Solves:
             raise Stopped(result)
         if result.basis is not None:
             self._last = mip, result.basis
-        found = row_prices(self._result, mip, result, self._params(mip, None)) if prices else None
+        found = row_prices(self._dual, mip, result, self._params(mip, None)) if prices else None
         return Solved(mip, result.x, result.bound, found, result.limit, result.message)
 
     def _params(self, mip: Mip, start: FloatArray | None) -> SolveParams:
@@ -72,6 +72,13 @@ class Solves:
             start=start if whole else None,
             cancel=stop.cancel,
         )
+
+    def _dual(self, mip: Mip, params: SolveParams) -> SolveResult:
+        """The result of a dual. Raises Stopped where a limit came first."""
+        result = self._result(mip, params)
+        if result.x is None and result.limit is not None:
+            raise Stopped(result)
+        return result
 
     def _result(self, mip: Mip, params: SolveParams) -> SolveResult:
         self.count += 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from mast_opt.bench import Suite
@@ -63,6 +64,28 @@ def test_figures_of_a_program_over_seeds_are_a_median_and_a_range(suite: Suite) 
     assert "| instance | contestant | seeds | ratio | same | word |" in text
     assert "| j | ours | 1 | 1.5 | 2 | a |" in text
     assert "--data PUBLIC_DATA" in text
+
+
+def test_the_page_compares_by_the_largest_where_more_is_better(suite: Suite) -> None:
+    results = [
+        result("highs", 4.0, sense="max", bound=4.0, status="OPTIMAL"),
+        *(result("exhaustive", value, sense="max", seed=seed) for seed, value in enumerate((3.0, 2.0))),
+        result("highs", 1.0, sense="max", instance="j"),
+    ]
+    text = page([Chapter(suite, results, {})], images=None)
+    assert "| i | 4 | 4 | 4* (0.00%) | 3 (25.0%) … 2 (50.0%) |" in text
+    assert "exhaustive 3 against 4 of highs (25.0% worse)" in text
+    assert "| exhaustive | 2 | 2 | 2 | 0 | 0 | 35.4% | 50.0% | – |" in text
+
+
+def test_quality_over_time_rises_to_the_best_where_more_is_better(suite: Suite) -> None:
+    from matplotlib.figure import Figure
+
+    found = result("highs", 4.0, sense="max", events=[[0.5, 3.0, None], [1.0, 4.0, None]])
+    axes = Figure().subplots()
+    PLOTS["over-time"](axes, [found], Chapter(suite, [found], {}).best)
+    heights = np.asarray(axes.get_lines()[0].get_ydata())
+    assert (heights[0], heights[-1]) == (pytest.approx(0.25), pytest.approx(1e-4))
 
 
 def test_the_page_says_what_ours_lose_at(suite: Suite) -> None:

@@ -7,6 +7,7 @@ import math
 import pytest
 
 from mast_opt.bench.results import metrics as figures
+from mast_opt.core.sense import Sense
 from tests.bench.conftest import result
 
 
@@ -66,6 +67,28 @@ def test_gaps() -> None:
     assert figures.gap_to(None, 4.0) is None
     assert figures.gap_to(0.0, 0.0) == 0.0
     assert figures.target_of(4.0, 0.25) == 5.0
+
+
+def test_where_more_is_better_everything_is_the_other_way_round() -> None:
+    events = [[0.5, 2.0, 9.0], [1.0, 4.0, 8.0]]
+    good = result("a", 4.0, sense="max", bound=8.0, events=events)
+    poor = result("b", 3.0, sense="max", bound=7.0, reference={"best": 3.5, "bound": 7.5})
+    one = figures.instance(good)
+    assert figures.best_values([poor, good], {one: 3.9}) == {one: 4.0}
+    assert figures.best_values([poor], {}) == {one: 3.5}
+    assert figures.best_bounds([poor, good]) == {one: 7.0}
+    assert figures.known_gaps([good, poor], {one: 4.0}) == [0.0, 0.25]
+    assert figures.winners([good, poor], [good, poor], {one: 4.0}) == 1
+    assert figures.leader([poor, good]) is good
+    assert (figures.behind(poor, good), figures.behind(good, poor)) == (0, None)
+    assert figures.target_of(4.0, 0.25, Sense.MAX) == 3.0
+    assert [figures.time_to(good, target) for target in (2.0, 3.0, 4.1)] == [0.5, 1.0, None]
+    assert figures.time_to({**good, "events": []}, 3.0) == 1.5
+
+
+def test_a_run_without_an_answer_takes_the_sense_from_others() -> None:
+    known = figures.with_orders([result("a", None, reference={"best": 2.0}), result("b", 1.0, sense="max")])
+    assert figures.best_values(known, {}) == {figures.instance(known[0]): 2.0}
 
 
 def test_time_to_a_target_is_when_it_was_first_reached() -> None:

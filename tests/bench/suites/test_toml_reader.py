@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+import mast_opt
 from mast_opt.bench import Suite, read_suite
 from mast_opt.bench.results.store import used_by
-from mast_opt.bench.suites.instances import Imported, Program
+from mast_opt.bench.suites.instances import Generated, Imported, Program
 from mast_opt.bench.suites.toml_reader import suite_path
 from mast_opt.core.errors import SuiteError, UsageError
 from mast_opt.job_placement import JobPlacement
-from mast_opt.registry import kind_named, kind_names
+from mast_opt.kind.header import Objective
+from mast_opt.registry import kind_names
 from tests.bench.conftest import SUITE
 from tests.platforms import needs
 
@@ -86,6 +89,31 @@ def test_parameters_of_a_contestant_that_do_not_fit_are_faults(tmp_path: Path, o
     with pytest.raises(SuiteError) as raised:
         read_suite(file)
     assert words in str(raised.value)
+
+
+def test_a_generated_instance_may_have_another_objective_and_other_rules(tmp_path: Path) -> None:
+    file = tmp_path / "policies.toml"
+    usual = (
+        '[[entry]]\nname = "e"\nkind = "resource-allocation"\nsizes = { jobs = 4, types = 2 }\nsolvers = ["highs"]\n'
+    )
+    file.write_text(usual + 'objective = { policy = "nash" }\nrules = { shares = "whole" }\n')
+    (trial,) = read_suite(file).trials
+    assert isinstance(trial.source, Generated)
+    assert trial.source.label == "standard-4x2-s0-nash-whole"
+    assert trial.facts["source"]["objective"] == {"policy": "nash"}
+    problem = trial.source.load()
+    family = mast_opt.generate("resource-allocation", jobs=4, types=2)
+    assert problem == replace(family, objective=Objective({}, policy="nash"), whole=True)
+    file.write_text(usual)
+    (plain,) = read_suite(file).trials
+    assert isinstance(plain.source, Generated)
+    assert plain.source.facts.keys() == {"kind", "family", "sizes", "seed"}
+    assert plain.source.load() == family
+    file.write_text(usual + 'objective = { policy = "nsh" }\nrules = { share = "whole" }\n')
+    with pytest.raises(SuiteError) as raised:
+        read_suite(file)
+    assert "policies.toml, entry 'e': objective.policy: found 'nsh'" in str(raised.value)
+    assert "policies.toml, entry 'e': rules.share: found 'share'" in str(raised.value)
 
 
 def test_public_data_come_from_a_folder_of_the_user(suite_file: Path, tmp_path: Path) -> None:
@@ -230,10 +258,9 @@ def test_the_committed_suites_are_whole(path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["smoke", "small"])
-def test_these_suites_have_every_kind_with_a_heuristic(name: str) -> None:
-    kinds = {kind for kind in kind_names() if kind_named(kind).solvers.heuristics}
+def test_these_suites_have_every_kind(name: str) -> None:
     suite = read_suite(next(path for path in SUITES if path.stem == name))
-    assert {trial.source.kind for trial in suite.trials if not isinstance(trial.source, Program)} == kinds
+    assert {trial.source.kind for trial in suite.trials if not isinstance(trial.source, Program)} == set(kind_names())
 
 
 def test_the_smoke_suite_is_short() -> None:

@@ -28,6 +28,7 @@ class Counting:
 
     def __init__(self, most: int = 1000) -> None:
         self.most = most
+        self.prices = True
         self.asked: list[SolveParams] = []
 
     def version(self) -> str:
@@ -37,7 +38,8 @@ class Counting:
         self.asked.append(params)
         if len(self.asked) > self.most:
             return SolveResult(Status.NO_SOLUTION, None, None, None, Limit.TIME, "no time left")
-        return HIGHS.solve(mip, params)
+        result = HIGHS.solve(mip, params)
+        return result if self.prices else replace(result, row_price=None)
 
 
 @pytest.fixture
@@ -45,6 +47,13 @@ def counting(monkeypatch: pytest.MonkeyPatch) -> Counting:
     backend = Counting()
     monkeypatch.setattr("mast_opt.solving.dispatch.backends.get", lambda name: backend)
     return backend
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_a_limit_between_a_program_and_its_dual_is_a_limit(policy: str, counting: Counting) -> None:
+    counting.most, counting.prices = 1, False
+    cut = mast_opt.solve(small(1, policy))
+    assert (cut.status, cut.limit, cut.message) == (Status.NO_SOLUTION, Limit.TIME, "no time left")
 
 
 @pytest.mark.parametrize("policy", POLICIES)

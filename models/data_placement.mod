@@ -83,6 +83,10 @@ param weight{TERM} >= 0;
 param tier_weight{TIER} >= 0;
 
 
+set LIMIT;                                              # hard limits on a whole plan, each in its own unit
+param most{LIMIT} >= 0;
+
+
 #### What follows from the data
 
 # Residency: pairs of a dataset and a region that may neither store nor read it, and of a workload and a region that
@@ -124,6 +128,27 @@ param demand_mgpu{w in WORKLOAD} :=
     if fewest_mgpu[w] > 0 then fewest_mgpu[w] else max(1, round(cpu_need_mcores[w] * mgpu_per_mcore));
 param all_demand_mgpu := sum{w in WORKLOAD} demand_mgpu[w];
 param all_weighted_demand := sum{w in WORKLOAD} tier_weight[tier[w]] * demand_mgpu[w];
+
+# Limits on a whole plan: what a unit of a decision counts, in base units, and how many of these the limit allows.
+param copied_unit{n in LIMIT, i in DATASET} :=          # of a new replica
+    if n = "copied_tb" or n = "copy" then size_mb[i] else if n = "new_replicas" or n = "moves" then 1 else 0;
+param stored_unit{n in LIMIT, i in DATASET} :=          # of any replica
+    if n = "stored_tb" or n = "storage" then size_mb[i] else 0;
+param remote_unit{n in LIMIT, (w,i) in READ} :=         # of a remote read
+    if n = "remote_tb_per_day" or n = "remote" then read_mb_per_day[w,i] else 0;
+param moved_unit{n in LIMIT, w in WORKLOAD} :=          # of work that leaves a region
+    if n = "moved_work" then demand_mgpu[w] else if n = "moved_workloads" or n = "moves" then 1 else 0;
+param refused_unit{n in LIMIT, w in WORKLOAD} :=        # of refused work
+    if n = "unserved_gpus" then fewest_mgpu[w]
+    else if n = "unserved" then tier_weight[tier[w]] * demand_mgpu[w] else 0;
+param limit_scale{n in LIMIT} :=
+    if n = "copied_tb" or n = "stored_tb" or n = "remote_tb_per_day" then 1e6
+    else if n = "unserved_gpus" or n = "overload_gpus" then 1000
+    else if n = "copy" or n = "storage" then all_data_mb
+    else if n = "remote" then all_reads_mb
+    else if n = "moved_work" then all_demand_mgpu
+    else if n = "unserved" then all_weighted_demand
+    else 1;
 
 
 #### Decisions
@@ -214,6 +239,20 @@ s.t. under{(r,k) in SUPPLIED}: demand[r, k, max{p in TIER} p] + idle[r,k] >= sup
 s.t. stays{(w,r) in CURRENT}:
     left[w,r] >= sum{(w,r,k) in TODAY} today_milli[w,r,k] / 1000
     - sum{(w,r,k) in RUN} (if w in SPLITTABLE then part[w,r,k] else run[w,r,k]);
+
+s.t. limit{n in LIMIT}:
+    sum{i in DATASET, r in REGION: (i,r) not in STORED} copied_unit[n,i] * place[i,r]
+    + sum{i in DATASET, r in REGION} stored_unit[n,i] * place[i,r]
+    + sum{(w,i,r) in REMOTE} remote_unit[n,w,i] * remote[w,i,r]
+    + sum{(w,i,q,r) in REMOTE_FROM}
+        (remote_unit[n,w,i] + (if n = "egress" then price_usd_per_tb[q,r] / 1e6 * read_mb_per_day[w,i] else 0))
+        * remote_from[w,i,q,r]
+    + sum{(i,q,r) in COPY} (if n = "egress" then price_usd_per_tb[q,r] / 1e6 * size_mb[i] / days else 0) * copy[i,q,r]
+    + sum{(w,r) in CURRENT} moved_unit[n,w] * left[w,r]
+    + sum{(r,k) in SUPPLIED} (if n = "overload_gpus" then 1 else 0) * overload[r, k, max{p in TIER} p]
+    + sum{w in WORKLOAD: may_refuse}
+        refused_unit[n,w] * (if w in SPLITTABLE then unserved_part[w] else unserved[w])
+    <= most[n] * limit_scale[n];
 
 
 #### Objective: Σ weight · term; every term is a penalty ≥ 0, and 0 where its denominator is 0

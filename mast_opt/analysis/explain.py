@@ -17,6 +17,7 @@ from mast_opt.analysis.infeasibility.iis import DeletionFilter
 from mast_opt.analysis.infeasibility.repairs import Repair, RepairSearch, price_list
 from mast_opt.backends.supervise import check_params
 from mast_opt.core.arguments import a_price, a_whole, checked, mapping_of, optional, texts
+from mast_opt.core.arrays import FloatArray
 from mast_opt.core.errors import UsageError
 from mast_opt.core.solve_result import SolveParams, Status
 from mast_opt.core.verdict import Conflict
@@ -140,7 +141,7 @@ def explain(
     members = None if found is None else search.irreducible(found)
     limits = None if members is None else elastic.by_name(members)
     words = tuple(one.message for one in seen) if limits is None else elastic.relief.story(limits)
-    repaired = RepairSearch(problem, elastic, backend, params, clock).repairs(price, alternatives)
+    repaired = _repaired(RepairSearch(problem, elastic, backend, params, clock), price, alternatives, members or ())
     return Explanation(
         kind=kind.name,
         status=Status.INFEASIBLE,
@@ -152,6 +153,21 @@ def explain(
         repairs=repaired,
         solves=search.solves,
     )
+
+
+def _repaired(
+    search: RepairSearch, price: FloatArray, alternatives: int, conflict: Sequence[int]
+) -> tuple[Repair, ...]:
+    """The cheapest repairs, then the least that each limit on the whole plan has to be moved by alone."""
+    found = search.repairs(price, alternatives)
+    limits = search.elastic.relief.limits
+    for g in conflict if alternatives else ():
+        if limits[int(search.elastic.sort[g])].alone:
+            only = np.full(len(price), np.inf)
+            only[g] = price[g]
+            known = {repair.changes for repair in found}
+            found += tuple(repair for repair in search.repairs(only, 1) if repair.changes not in known)
+    return found
 
 
 def _of_plan(kind: Kind[Any, PlanT], problem: Problem[PlanT], plan: PlanT, names: Sequence[str]) -> Explanation:

@@ -7,6 +7,7 @@ import io
 import os
 import tomllib
 from collections.abc import Iterable, Sequence
+from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -17,7 +18,7 @@ from mast_opt.core.errors import InputError, UsageError
 from mast_opt.core.limits import MOST_FREEZE_BYTES, MOST_HEADER_BYTES, read_regular
 from mast_opt.io.readers.folder import check_keys
 from mast_opt.kind.kind import Kind
-from mast_opt.kind.overrides import Overrides
+from mast_opt.kind.overrides import Overrides, stated_limit
 from mast_opt.search.params import Params
 from mast_opt.solving.solver_params import params_class
 
@@ -49,6 +50,13 @@ Weight = Annotated[
 Order = Annotated[
     str | None,
     Parameter(help="TERM,TERM,…: minimise these one after another. 'weighted': the weighted sum of all terms."),
+]
+LimitOption = Annotated[
+    list[str] | None,
+    Parameter(
+        help="NAME=VALUE: the most that a whole plan may have, such as copied_tb=12; NAME=none: no limit. Repeatable.",
+        negative=(),
+    ),
 ]
 ParamFile = Annotated[Path | None, Parameter(help="A TOML file of such parameters; --param wins over it.")]
 WEIGHTED = "weighted"
@@ -107,13 +115,28 @@ def _toml(file: Path) -> dict[str, Any]:
         raise InputError(f"{file} is not TOML: {error}") from error
 
 
-def overrides_given(weights: Sequence[str] | None, order: str | None = None) -> Overrides:
-    """What --weight and --order say. Raises UsageError for anything that is not of their form."""
+def overrides_given(
+    weights: Sequence[str] | None, order: str | None = None, limits: Sequence[str] | None = None
+) -> Overrides:
+    """What --weight, --order and --limit say. Raises UsageError for anything that is not of their form."""
     names = None if order is None else tuple(name.strip() for name in order.split(","))
     return Overrides(
         weights=numbers_by_name("--weight", weights, "remote=500"),
         order=() if names == (WEIGHTED,) else names,
+        limits=_limits_by_name(limits or ()),
     )
+
+
+def _limits_by_name(texts: Sequence[str]) -> dict[str, Fraction | None]:
+    found: dict[str, Fraction | None] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not name or not equals:
+            raise UsageError(f"--limit {text}: expected NAME=VALUE, as in --limit copied_tb=12")
+        if name in found:
+            raise UsageError(f"--limit {text}: {name} is given twice")
+        found[name] = stated_limit(name, value)
+    return found
 
 
 HEAD = ["what", "name"]

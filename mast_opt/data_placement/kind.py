@@ -8,6 +8,7 @@ from mast_opt.data_placement.formulation.codec import FREEZING
 from mast_opt.data_placement.formulation.formulation import base
 from mast_opt.data_placement.formulation.size import size
 from mast_opt.data_placement.generate import FAMILIES
+from mast_opt.data_placement.limits import LIMITS
 from mast_opt.data_placement.migration.plan_rows import migration_plan
 from mast_opt.data_placement.plan import Plan, check_plan, today
 from mast_opt.data_placement.presentation.charts import charts
@@ -62,6 +63,7 @@ KIND: Kind[DataPlacement, Plan] = Kind(
     problem_type=DataPlacement,
     plan_type=Plan,
     terms=TERMS,
+    limits=LIMITS,
     tables=TableInterface(
         schema=SCHEMA,
         plan_schema=PLAN_SCHEMA,

@@ -6,16 +6,17 @@ Index letters, here and everywhere: i dataset, w workload, r and q region, k GPU
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mast_opt.core.arrays import Arrays
-from mast_opt.core.errors import Fault, InstanceError
+from mast_opt.core.errors import Fault, InstanceError, UsageError
+from mast_opt.core.wording import did_you_mean
 from mast_opt.data_placement.entities import (
     SHARE,
     CpuQuotas,
@@ -27,7 +28,9 @@ from mast_opt.data_placement.entities import (
     Regions,
     Workloads,
 )
+from mast_opt.data_placement.limits import LIMITS
 from mast_opt.kind.header import Objective
+from mast_opt.kind.limits import MOST_LIMIT, limit_faults, limit_value
 from mast_opt.kind.problem_data import Bools, GroupedProblem, Ints
 
 if TYPE_CHECKING:
@@ -79,6 +82,7 @@ class DataPlacement(GroupedProblem["Plan"]):
         "may_refuse": bool,
         "days": Fraction,
         "provenance": str,
+        "limits": Mapping,
     }
 
     name: str
@@ -104,8 +108,25 @@ class DataPlacement(GroupedProblem["Plan"]):
     days: Fraction
     """Time for the copies."""
     provenance: str = ""
+    limits: Mapping[str, Fraction] = field(default_factory=dict)
+    """The most that a whole plan may have of something (``LIMITS``), each in its own unit: hard limits."""
+
+    def with_limits(self, limits: Mapping[str, float | str | Fraction | None]) -> Self:  # noqa: D102 - see the base
+        values: dict[str, Fraction | None] = {}
+        for name, value in limits.items():
+            if name not in LIMITS:
+                known, near = ", ".join(LIMITS), did_you_mean(name, LIMITS)
+                raise UsageError(f"{self.kind} has no limit called {name!r}; expected some of: {known}{near}")
+            values[name] = None if value is None else limit_value(value)
+            if value is not None and values[name] is None:
+                unit = f" ({LIMITS[name].unit})" if LIMITS[name].unit else ""
+                raise UsageError(f"the limit {name} is {value}; expected a number from 0 to {MOST_LIMIT:g}{unit}")
+        return replace(
+            self, limits={name: value for name, value in {**self.limits, **values}.items() if value is not None}
+        )
 
     def _check_rows(self, check: Arrays) -> None:
+        check.faults += limit_faults(self.limits, LIMITS)
         if self.days <= 0:
             check.fault("days", "a positive number", str(self.days))
         options = np.bincount(self.options.workload, minlength=len(self.workloads))

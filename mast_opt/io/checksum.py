@@ -54,6 +54,8 @@ def _header_text(header: Header) -> str:
     }
     if objective.policy:
         content |= {name: getattr(objective, name) for name in ("policy", "mechanism", "inside")}
+    if header.limits:
+        content["limits"] = {name: str(value) for name, value in header.limits.items()}
     return json.dumps(content, sort_keys=True)
 
 

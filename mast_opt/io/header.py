@@ -16,13 +16,14 @@ from mast_opt.io.readers.base import Number, Untyped
 from mast_opt.io.validation.cells import faulty_labels
 from mast_opt.kind.header import MOST_WEIGHT, Header, Objective, Policy, Rule, sound_weight
 from mast_opt.kind.kind import Kind
+from mast_opt.kind.limits import MOST_LIMIT, limit_value, plain_number
 from mast_opt.registry import kind_names
 
 FORMAT = "mast-opt/1"
 NAME_EXPECTED = "a name without control characters"
 MODES = ("weighted", "lexicographic")
 
-_TOP = ("format", "kind", "name", "provenance", "rules", "objective")
+_TOP = ("format", "kind", "name", "provenance", "rules", "limits", "objective")
 _OBJECTIVE = ("mode", "order", "tier_weights", "weights")
 _POLICY = ("policy", "mechanism", "inside")
 
@@ -34,6 +35,8 @@ def to_fields(header: Header) -> dict[str, Any]:
     if header.provenance:
         fields["provenance"] = header.provenance
     fields["rules"] = {name: _plain(value) for name, value in header.rules.items()}
+    if header.limits:
+        fields["limits"] = {name: _plain(value) for name, value in header.limits.items()}
     if objective.policy:
         fields["objective"] = {name: value for name in _POLICY if (value := getattr(objective, name))}
         return fields
@@ -48,11 +51,7 @@ def to_fields(header: Header) -> dict[str, Any]:
 
 def _plain(value: str | Fraction) -> str | int | float:
     """The value as a number where that is exact, else as text (``"1/3"``)."""
-    if isinstance(value, str):
-        return value
-    if value.denominator == 1:
-        return value.numerator
-    return float(value) if Fraction(repr(float(value))) == value else str(value)
+    return value if isinstance(value, str) else plain_number(value)
 
 
 def kind_in(fields: Mapping[str, Any], file: str, faults: Faults) -> str | None:
@@ -74,7 +73,25 @@ def from_fields(fields: Mapping[str, Any], kind: Kind[Any, Any], file: str, faul
         objective=_policy(objective, kind.policies) if kind.policies else _terms(objective, kind.terms),
         rules={rule.name: _rule(rules, rule) for rule in kind.tables.rules},
         provenance=top.text("provenance", ""),
+        limits=_limits(top, kind),
     )
+
+
+def _limits(top: _Fields, kind: Kind[Any, Any]) -> dict[str, Fraction]:
+    """The limits on a whole plan."""
+    if "limits" in top.fields and not kind.limits:
+        top.fault("limits", "no such table: limits on a whole plan are for data-placement", top.fields["limits"])
+        return {}
+    read, limits = top.inner("limits"), {}
+    read.refuse_unknown(kind.limits)
+    for name in kind.limits:
+        if name in read.fields:
+            value = limit_value(read.fields[name])
+            if value is None:
+                unit = f" ({kind.limits[name].unit})" if kind.limits[name].unit else ""
+                read.fault(name, f"a number from 0 to {MOST_LIMIT:g}{unit}", read.fields[name])
+            limits[name] = value or Fraction(0)
+    return limits
 
 
 def _terms(read: _Fields, terms: Mapping[str, float]) -> Objective:

@@ -1,4 +1,4 @@
-"""Overrides that a ``plan.toml`` states: weights and order of terms that the plan was solved with."""
+"""Overrides that a ``plan.toml`` states: weights and order of terms, and limits, that the plan was solved with."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from mast_opt.core.errors import Fault, PlanError, UsageError
-from mast_opt.kind.overrides import Overrides
+from mast_opt.kind.overrides import Overrides, stated_limit
 from mast_opt.kind.problem import Problem
 
 KEY = "overrides"
-_KEYS = ("order", "weights")
+_KEYS = ("order", "weights", "limits")
 
 
 def overrides_in(fields: Mapping[str, Any], problem: Problem[Any]) -> tuple[Overrides, Problem[Any]]:
@@ -22,14 +22,16 @@ def overrides_in(fields: Mapping[str, Any], problem: Problem[Any]) -> tuple[Over
     stated = fields.get(KEY, {})
     if not isinstance(stated, Mapping) or any(name not in _KEYS for name in stated):
         raise _fault(stated, f"a table with some of the keys {', '.join(_KEYS)}")
-    order, weights = stated.get("order"), stated.get("weights", {})
+    order, weights, limits = stated.get("order"), stated.get("weights", {}), stated.get("limits", {})
     if order is not None and not (isinstance(order, list) and all(isinstance(name, str) for name in order)):
         raise _fault(order, "a list of terms", ".order")
-    if not isinstance(weights, Mapping):
-        raise _fault(weights, "a table of numbers", ".weights")
+    for name, table in (("weights", weights), ("limits", limits)):
+        if not isinstance(table, Mapping):
+            raise _fault(table, "a table of numbers", f".{name}")
     try:
         numbers = {name: float(weight) for name, weight in weights.items()}
-        overrides = Overrides(numbers, None if order is None else tuple(order))
+        values = {name: stated_limit(name, most) for name, most in limits.items()}
+        overrides = Overrides(numbers, None if order is None else tuple(order), values)
         return overrides, overrides.applied_to(problem)
     except (TypeError, ValueError, OverflowError, UsageError) as error:
         raise _fault(stated, str(error)) from None

@@ -39,5 +39,5 @@ def write_template(kind: KindName, path: str | PathLike[str], *, force: bool = F
     header = Header(chosen.name, f"my-{chosen.name}", Objective(dict(chosen.terms), policy=policy), rules)
     with new_file(target) as partial:
         template.write_template(
-            partial, chosen.tables.schema, to_fields(header), chosen.tables.rules, chosen.tables.example
+            partial, chosen.tables.schema, to_fields(header), chosen.tables.rules, chosen.limits, chosen.tables.example
         )

@@ -51,6 +51,8 @@ class ElasticLimits:
     """Are amounts whole units?"""
     most: FloatArray | None = None
     """[L] units by which a limit can be moved at most; None: without end."""
+    alone: bool = False
+    """Is the least that one of these has to be moved by, all else as it is, an answer of its own?"""
     reshapes: bool = False
     """Does giving one up take something out of the instance, so that plans no longer fit it?"""
 

@@ -134,3 +134,5 @@ class Header:
     rules: Mapping[str, str | Fraction]
     """A value for every rule of the problem, defaults filled in."""
     provenance: str = ""
+    limits: Mapping[str, Fraction] = field(default_factory=dict)
+    """The most that a whole plan may have of something, by name; what is not named has no limit."""

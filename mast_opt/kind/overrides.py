@@ -1,14 +1,29 @@
-"""Overrides of an instance for one solve: other weights, or another order of terms. The plan records them."""
+"""Overrides of an instance for one solve: other weights, order of terms, or limits. The plan records them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any
 
 from mast_opt.core.errors import UsageError
 from mast_opt.core.number_format import plain
+from mast_opt.kind.limits import limit_value, plain_number
 from mast_opt.kind.problem import ProblemT
+
+NONE = "none"
+"""What stands for no limit."""
+
+
+def stated_limit(name: str, value: object) -> Fraction | None:
+    """The value of a limit as it is stated. Raises UsageError for what is neither a number of at least 0 nor none."""
+    if value is None or value == NONE:
+        return None
+    found = limit_value(value)
+    if found is None:
+        raise UsageError(f"the limit {name} is {value}; expected a number of at least 0, or {NONE}")
+    return found
 
 
 @dataclass(frozen=True)
@@ -19,9 +34,11 @@ class Overrides:
     """Term → weight, for the terms whose weight is another one."""
     order: tuple[str, ...] | None = None
     """The terms that are minimised one after another; empty for a weighted sum, None for what the instance says."""
+    limits: Mapping[str, Fraction | None] = field(default_factory=dict)
+    """Name → the most that a whole plan may have of it; None for no limit."""
 
     def __bool__(self) -> bool:
-        return bool(self.weights) or self.order is not None
+        return bool(self.weights or self.limits) or self.order is not None
 
     def applied_to(self, problem: ProblemT) -> ProblemT:
         """The instance with these instead of its own.
@@ -31,7 +48,9 @@ class Overrides:
         """
         if not self:
             return problem
-        changed = problem.with_objective(self.weights, self.order)
+        changed = problem.with_limits(self.limits)
+        if self.weights or self.order is not None:
+            changed = changed.with_objective(self.weights, self.order)
         if self.weights and changed.objective.lexicographic:
             raise UsageError(
                 f"a weight of {next(iter(self.weights))} counts for nothing where terms are minimised one after "
@@ -42,16 +61,20 @@ class Overrides:
 
     def followed_by(self, later: Overrides) -> Overrides:
         """These, where the later ones say nothing else."""
-        return Overrides({**self.weights, **later.weights}, self.order if later.order is None else later.order)
+        order = self.order if later.order is None else later.order
+        return Overrides({**self.weights, **later.weights}, order, {**self.limits, **later.limits})
 
     def __str__(self) -> str:
         parts = [f"weight {term} = {plain(weight)}" for term, weight in self.weights.items()]
         if self.order is not None:
             parts.append(f"order {', '.join(self.order)}" if self.order else "a weighted sum")
+        parts += [f"{name} ≤ {NONE if most is None else plain_number(most)}" for name, most in self.limits.items()]
         return ", ".join(parts)
 
     def fields(self) -> dict[str, Any]:
         """The same as ``plan.toml`` and the JSON output state it; empty where nothing is overridden."""
         order = None if self.order is None else list(self.order)
-        stated = {"order": order, "weights": {term: float(weight) for term, weight in self.weights.items()} or None}
+        weights = {term: float(weight) for term, weight in self.weights.items()}
+        limits = {name: NONE if most is None else plain_number(most) for name, most in self.limits.items()}
+        stated = {"order": order, "weights": weights or None, "limits": limits or None}
         return {name: value for name, value in stated.items() if value is not None}

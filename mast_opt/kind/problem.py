@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
 from mast_opt.core.errors import UsageError
@@ -71,3 +72,18 @@ class Problem(Generic[PlanT]):
         instance: Any = self
         found: Self = replace(instance, objective=changed)
         return found
+
+    def with_limits(self, limits: Mapping[str, float | str | Fraction | None]) -> Self:
+        """The instance with other limits on the whole plan; the others stay. Data placement has them.
+
+            problem.with_limits({"copied_tb": 12, "moved_work": 0.1})
+
+        Args:
+            limits: name → the most that there may be of it, None for no limit.
+
+        Raises:
+            UsageError: a name that this kind of problem does not have, or a value that is no number of at least 0.
+        """
+        if limits:
+            raise UsageError(f"{self.name} is a {self.kind} instance; limits on a whole plan are for data-placement")
+        return self

@@ -108,6 +108,10 @@ class MipBuilder:
         ids, values = np.broadcast_arrays(np.asarray(columns, np.int32), np.asarray(coefficients, np.float64))
         self._terms.setdefault(name, []).append((ids.ravel(), values.ravel(), constant))
 
+    def entries_of(self, name: str) -> list[tuple[IntArray, FloatArray]]:
+        """The (columns, coefficients) that the named objective term has so far; its constant is left out."""
+        return [(ids, values) for ids, values, _ in self._terms.get(name, ())]
+
     def build(self, weights: Mapping[str, float]) -> Mip:
         """The finished program, minimising Σ weight · term."""
         for name, pieces in self._terms.items():

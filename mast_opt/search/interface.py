@@ -239,6 +239,8 @@ class HeuristicSolver:
     """The terms that it takes into account; ``solve`` refuses it where a weighted term is missing."""
     params: type[Params] | None = None
     """The class of its parameters, of which it finds an object in ``SearchContext.params``; None: it has none."""
+    limits: frozenset[str] = frozenset()
+    """The limits on a whole plan that it keeps; ``solve`` refuses it where the instance has another."""
     constructive: bool = False
     """Does it build one plan and end? It takes neither a start nor a number of iterations then."""
     rehearsals: Callable[[Any], tuple[Rehearsal, ...]] = _no_rehearsals

@@ -6,6 +6,7 @@ import platform
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
+from fractions import Fraction
 from functools import cache, partial
 from importlib.metadata import version
 from typing import Any
@@ -13,7 +14,17 @@ from typing import Any
 from mast_opt import backends
 from mast_opt.backends.base import Backend
 from mast_opt.backends.supervise import check_params
-from mast_opt.core.arguments import a_finite, a_function, a_whole, checked, mapping_of, option_values, optional, texts
+from mast_opt.core.arguments import (
+    a_finite,
+    a_function,
+    a_whole,
+    anything,
+    checked,
+    mapping_of,
+    option_values,
+    optional,
+    texts,
+)
 from mast_opt.core.arrays import labels_of
 from mast_opt.core.errors import Interrupted, UnsupportedOption, UsageError, VerificationError
 from mast_opt.core.number_format import plain, seconds
@@ -21,7 +32,7 @@ from mast_opt.core.solve_result import Event, Limit, SolveParams, Status
 from mast_opt.core.verdict import Verdict
 from mast_opt.kind.formulation import Formulation
 from mast_opt.kind.kind import Kind
-from mast_opt.kind.overrides import Overrides
+from mast_opt.kind.overrides import Overrides, stated_limit
 from mast_opt.kind.problem import PlanT, Problem
 from mast_opt.registry import SolverName, TermName, check_plan, kind_of
 from mast_opt.search.interface import (
@@ -64,6 +75,7 @@ def verify(problem: Problem[PlanT], plan: PlanT) -> Verdict:
     freeze=optional(mapping_of(texts)),
     weights=optional(mapping_of(a_finite)),
     order=optional(texts),
+    limits=optional(mapping_of(anything)),
 )
 def solve(  # noqa: PLR0913 - what can be asked of a solve is said in one call
     problem: Problem[PlanT],
@@ -83,6 +95,7 @@ def solve(  # noqa: PLR0913 - what can be asked of a solve is said in one call
     freeze: Mapping[str, Collection[str]] | None = None,
     weights: Mapping[TermName, float] | None = None,
     order: Sequence[TermName] | None = None,
+    limits: Mapping[str, float | str | Fraction | None] | None = None,
 ) -> Solution[PlanT]:
     """Solve a problem and verify the plan.
 
@@ -111,6 +124,8 @@ def solve(  # noqa: PLR0913 - what can be asked of a solve is said in one call
         weights: term → weight, instead of the instance's: ``{"remote": 500.0}``. The solution records them, and a plan
             that is written for the instance states them, so that it is verified with them.
         order: the terms to minimise one after another, instead of what the instance says; empty for a weighted sum.
+        limits: name → the most that a whole plan may have of it, instead of the instance's: ``{"copied_tb": 12}``; None
+            for no limit.
 
     Raises:
         UsageError: an argument that cannot be honoured.
@@ -122,7 +137,7 @@ def solve(  # noqa: PLR0913 - what can be asked of a solve is said in one call
     clock = Clock(time_limit_s)
     kind = kind_of(problem)
     _check(kind, solver, iterations, formulation)
-    problem, overrides = _overridden(problem, weights, order)
+    problem, overrides = _overridden(problem, weights, order, limits)
     chosen = solver_params(kind, solver, params)
     _check_terms(kind, problem, solver, chosen)
     _check_start(kind, problem, solver, start, freeze)
@@ -209,10 +224,14 @@ def solve(  # noqa: PLR0913 - what can be asked of a solve is said in one call
 
 
 def _overridden(
-    problem: Problem[PlanT], weights: Mapping[str, float] | None, order: Sequence[str] | None
+    problem: Problem[PlanT],
+    weights: Mapping[str, float] | None,
+    order: Sequence[str] | None,
+    limits: Mapping[str, float | str | Fraction | None] | None,
 ) -> tuple[Problem[PlanT], Overrides]:
     """The problem as it is to be solved, and what differs from what it says."""
-    overrides = Overrides(dict(weights or {}), None if order is None else tuple(order))
+    most = {name: stated_limit(name, value) for name, value in (limits or {}).items()}
+    overrides = Overrides(dict(weights or {}), None if order is None else tuple(order), most)
     return overrides.applied_to(problem), overrides
 
 
@@ -319,6 +338,7 @@ def _check_terms(kind: Kind[Any, Any], problem: Problem[Any], solver: str, param
     """Raises UnsupportedOption for a term with a weight that the heuristic does not take into account."""
     if solver not in kind.solvers.heuristics:
         return
+    _check_limits(kind, problem, solver)
     weights, order = problem.objective.weights, problem.objective.order
     weighted = order or tuple(term for term, weight in weights.items() if weight)
     missing = kind.solvers.heuristics[solver].pricing.missing(problem, weighted, params)
@@ -328,6 +348,19 @@ def _check_terms(kind: Kind[Any, Any], problem: Problem[Any], solver: str, param
     able = [name for name, ours in kind.solvers.heuristics.items() if not ours.pricing.missing(problem, weighted)]
     change = "leave it out of the order" if order else "set its weight to 0"
     raise UnsupportedOption(f"{reasons}. Choose {', '.join([*able, 'a MIP backend such as highs'])}, or {change}")
+
+
+def _check_limits(kind: Kind[Any, Any], problem: Problem[Any], solver: str) -> None:
+    """Raises UnsupportedOption for a limit on the whole plan that the heuristic does not keep."""
+    limits: Mapping[str, Fraction] = getattr(problem, "limits", {})
+    ours = kind.solvers.heuristics[solver].limits
+    missing = [name for name in limits if name not in ours]
+    if missing:
+        kept = f"; it keeps limits on {', '.join(ours)}" if ours else ""
+        raise UnsupportedOption(
+            f"{solver} does not keep a limit on {', '.join(missing)}{kept}. Choose a MIP backend such as highs, or "
+            "leave the limit out"
+        )
 
 
 def _check_start(

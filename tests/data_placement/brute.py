@@ -32,6 +32,7 @@ class Work:
     """MB · parts in each region"""
     units: dict[tuple[int, int], int]
     """(workload, region) → units"""
+    runs: Runs
 
 
 class Brute:
@@ -112,7 +113,7 @@ class Brute:
         output = [
             sum(int(p.workloads.output_mb[w]) * n for (w, q), n in units.items() if q == r) for r in range(self.R)
         ]
-        return Work(self.gpu_terms(runs) + self.work_terms(units), output, units)
+        return Work(self.gpu_terms(runs) + self.work_terms(units), output, units, runs)
 
     def gpu_terms(self, runs: Runs) -> float:
         p, supply = self.p, self.p.regions.supply_mgpu.tolist()
@@ -192,7 +193,7 @@ class Brute:
         if far and not p.remote_reads:
             return None
         egress = self.egress(place, far)
-        if egress is None:
+        if egress is None or not self.within_limits(place, work, sum(mb * n for *_, mb, n in far), egress):
             return None
         size: list[int] = p.datasets.size_mb.tolist()
         new = sum(size[i] for i, held in enumerate(place) for r in held if not p.datasets.stored[i, r])
@@ -204,6 +205,52 @@ class Brute:
             + self.weight["remote"] * (sum(mb * n for *_, mb, n in far) / self.parts / volume if volume else 0.0)
             + (self.weight["copy"] * new + self.weight["storage"] * kept) / (sum(size) or 1)
         )
+
+    def within_limits(self, place: Place, work: Work, far: int, egress: float) -> bool:
+        """Whether the plan keeps the limits on the whole of it; ``far``: MB · parts a day that are read remotely."""
+        p, parts, tb = self.p, self.parts, 1_000_000
+        W = range(len(p.workloads))
+        size: list[int] = p.datasets.size_mb.tolist()
+        copied = [size[i] for i, held in enumerate(place) for r in held if not p.datasets.stored[i, r]]
+        kept = sum(size[i] * len(held) for i, held in enumerate(place))
+        today: dict[tuple[int, int], Fraction] = {}
+        rows = zip(p.current_runs.workload.tolist(), p.current_runs.region.tolist(), p.current_runs.share.tolist())
+        for w, r, share in rows:
+            today[w, r] = today.get((w, r), Fraction(0)) + Fraction(share, 1000)
+        gone = [
+            (w, max(Fraction(0), was - Fraction(work.units.get((w, r), 0), parts))) for (w, r), was in today.items()
+        ]
+        lost = [1 - Fraction(sum(n for (v, _), n in work.units.items() if v == w), parts) for w in W]
+        need = {(w, k): gpus for w, k, gpus in self.options}
+        asked = {
+            (r, k): sum(need[w, k] * n for w, shares in enumerate(work.runs) for q, j, n in shares if (q, j) == (r, k))
+            for r in range(self.R)
+            for k in range(self.K)
+        }
+        over = sum(
+            max(Fraction(mgpu, parts) - int(p.regions.supply_mgpu[at]), Fraction(0)) for at, mgpu in asked.items()
+        )
+        whole = [self.size_of_work(w) for w in W]
+        urgency = [Fraction(self.tier_weight[p.workloads.tier[w]]) * whole[w] for w in W]
+        fewest = [min(gpus for v, _, gpus in self.options if v == w) for w in W]
+        moved = sum((share for _, share in gone), Fraction(0))
+        used: dict[str, float | Fraction] = {
+            "copied_tb": Fraction(sum(copied), tb),
+            "copy": Fraction(sum(copied), sum(size) or 1),
+            "stored_tb": Fraction(kept, tb),
+            "storage": Fraction(kept, sum(size) or 1),
+            "remote_tb_per_day": Fraction(far, parts * tb),
+            "remote": Fraction(far, parts * (sum(mb for *_, mb in self.reads) or 1)),
+            "egress": egress,
+            "moved_work": sum(whole[w] * share for w, share in gone) / Fraction(sum(whole)),
+            "unserved": sum((u * one for u, one in zip(urgency, lost)), Fraction(0)) / (sum(urgency) or 1),
+            "unserved_gpus": sum((gpus * one for gpus, one in zip(fewest, lost)), Fraction(0)) / 1000,
+            "overload_gpus": Fraction(over) / 1000,
+            "new_replicas": len(copied),
+            "moved_workloads": moved,
+            "moves": len(copied) + moved,
+        }
+        return all(used[name] <= most + (1e-9 if name == "egress" else 0) for name, most in p.limits.items())
 
     def egress(self, place: Place, far: Sequence[tuple[int, int, int, int, int]]) -> float | None:
         """The cheapest way (USD a day) to bring every copy and remote read over the links; None if there is none."""

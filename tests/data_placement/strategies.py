@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from mast_opt.data_placement import DataPlacement, Links, Plan
 from mast_opt.data_placement.entities import CpuQuotas, CurrentRuns, Datasets, Options, Reads, Regions, Workloads
+from mast_opt.data_placement.limits import LIMITS
 from mast_opt.data_placement.problem import SHARE, TERMS
 from mast_opt.kind.header import Objective
 
@@ -50,6 +51,7 @@ def problems(
     roomy: bool = False,
     parts: int = SHARE,
     odd_labels: bool = False,
+    limited: bool = False,
 ) -> DataPlacement:
     """An instance of at most the given sizes.
 
@@ -58,6 +60,7 @@ def problems(
         roomy: capacities that rarely bind, so that most instances are feasible.
         parts: shares of current runs are multiples of 1 / parts.
         odd_labels: name things in ways that no modelling language prints as they are.
+        limited: with limits on the whole plan.
     """
     R = draw(st.integers(1, regions))
     D = draw(st.integers(1, datasets))
@@ -127,7 +130,14 @@ def problems(
         remote_reads=draw(st.sampled_from((True, True, False))),
         may_refuse=refuse,
         days=draw(st.sampled_from((Fraction(1), Fraction(1, 2), Fraction(7), Fraction(3, 10)))),
+        limits=draw(limits()) if limited else {},
     )
+
+
+def limits() -> st.SearchStrategy[dict[str, Fraction]]:
+    """Values of some limits on a whole plan: tight ones, loose ones, and 0."""
+    values = (Fraction(1, 2), Fraction(0), Fraction(1), Fraction(3, 2), Fraction(1, 10), Fraction(10**6))
+    return st.dictionaries(st.sampled_from(tuple(LIMITS)), st.sampled_from(values), min_size=1, max_size=3)
 
 
 def objectives(tiers: Sequence[int]) -> st.SearchStrategy[Objective]:

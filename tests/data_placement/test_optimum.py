@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import event, given
+from hypothesis import strategies as st
 
 from mast_opt.data_placement import DataPlacement
 from mast_opt.data_placement.formulation.formulation import base, exact_shares, in_parts
@@ -31,6 +32,21 @@ def test_brute_force_glpk_and_highs_agree_on_whole_work(problem: DataPlacement, 
     agree(glpk.optimum(problem, tmp_path), best)
 
 
+@examples(120)
+@given(problem=problems(datasets=3, workloads=3, links=False, splits=False, roomy=True, limited=True))
+def test_brute_force_glpk_and_highs_agree_under_limits(problem: DataPlacement, tmp_path: Path) -> None:
+    best = Brute(problem, parts=1).optimum()
+    event(f"feasible: {best is not None}")
+    agree(proven(base(problem).mip).objective, best)
+    agree(glpk.optimum(problem, tmp_path), best)
+
+
+@examples(40)
+@given(problem=problems(datasets=2, workloads=2, splits=True, roomy=True, parts=HALVES, limited=True))
+def test_brute_force_agrees_under_limits_on_halves_and_links(problem: DataPlacement) -> None:
+    agree(proven(in_parts(problem, HALVES).mip).objective, Brute(problem, HALVES).optimum())
+
+
 @examples(60)
 @given(problem=problems(datasets=2, workloads=2, links=True, splits=False, roomy=True))
 def test_brute_force_agrees_where_halves_cross_links(problem: DataPlacement, tmp_path: Path) -> None:
@@ -46,7 +62,7 @@ def test_brute_force_agrees_on_work_in_halves(problem: DataPlacement, tmp_path: 
 
 
 @examples(120)
-@given(problem=problems(roomy=True))
+@given(problem=st.one_of(problems(roomy=True), problems(roomy=True, limited=True)))
 def test_optimal_plans_verify_with_the_solvers_objective(problem: DataPlacement) -> None:
     formulation = exact_shares(problem)
     result = proven(formulation.mip)

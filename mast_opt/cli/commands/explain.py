@@ -16,7 +16,17 @@ from mast_opt.cli.exit_codes import Exit
 from mast_opt.cli.interrupt import Interrupt
 from mast_opt.cli.invocation import Answer, Run
 from mast_opt.cli.json_record import explanation_keys, risk_keys
-from mast_opt.cli.options import Force, Full, Instance, Json, TheRun, check_force, numbers_by_name
+from mast_opt.cli.options import (
+    Force,
+    Full,
+    Instance,
+    Json,
+    LimitOption,
+    TheRun,
+    check_force,
+    numbers_by_name,
+    overrides_given,
+)
 from mast_opt.core.errors import UsageError
 from mast_opt.core.solve_result import Status
 from mast_opt.io import check_target, read, read_plan_of, write
@@ -62,6 +72,7 @@ def command(  # noqa: C901 - one branch for each sort of question
     out: Annotated[
         Path | None, Parameter(help="Write the instance with the cheapest repair: a folder, .xlsx or .json.")
     ] = None,
+    limit: LimitOption = None,
     force: Force = False,
     full: Full = False,
     json: Json = False,
@@ -98,6 +109,7 @@ def command(  # noqa: C901 - one branch for each sort of question
         if plan is not None:
             reading = read_plan_of(problem, plan)
             asked, problem = reading.plan, reading.problem
+        problem = overrides_given(None, limits=limit).applied_to(problem)
         if out is not None:
             check_target(problem, out, force=force)
     if risk:

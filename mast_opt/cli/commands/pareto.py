@@ -18,12 +18,14 @@ from mast_opt.cli.options import (
     Force,
     Instance,
     Json,
+    LimitOption,
     Param,
     ParamFile,
     TheRun,
     Weight,
     check_force,
     numbers_by_name,
+    overrides_given,
     params_given,
 )
 from mast_opt.core.errors import UsageError
@@ -47,6 +49,7 @@ def command(
         Parameter(negative=(), help="TERM=VALUE: no plan with more of another term. Repeatable."),
     ] = None,
     weight: Weight = None,
+    limit: LimitOption = None,
     solver: Annotated[str, Parameter(help="A solver that 'mast-opt backends' lists.")] = "highs",
     time_limit: Annotated[
         float | None, Parameter(help="Seconds for all points together.", validator=Number(gt=0))
@@ -81,7 +84,7 @@ def command(
         raise UsageError(f"--out {out}: expected the name of a .csv file")
     kept = numbers_by_name("--keep", keep, "remote=0.001")
     with run.phase("read", f"reading {path}"):
-        problem = read(path)
+        problem = overrides_given(None, limits=limit).applied_to(read(path))
         if weight:
             problem = problem.with_objective(numbers_by_name("--weight", weight, "remote=500"))
         run.record["kind"] = problem.kind

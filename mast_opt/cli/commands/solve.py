@@ -19,6 +19,7 @@ from mast_opt.cli.options import (
     Full,
     Instance,
     Json,
+    LimitOption,
     Order,
     Param,
     ParamFile,
@@ -78,6 +79,7 @@ def command(
     ] = None,
     weight: Weight = None,
     order: Order = None,
+    limit: LimitOption = None,
     formulation: Annotated[str, Parameter(help="How the problem is stated to an exact solver.")] = "base",
     option: Annotated[
         list[str] | None,
@@ -102,13 +104,15 @@ def command(
     """Find a plan, prove how good it is, verify it and show it.
 
     Ctrl-C stops the search and keeps the best plan found so far (exit code 130); a second one leaves at once.
-    --weight and --order change the objective of this solve; the plan states them, and is verified by them.
+    --weight and --order change the objective of this solve, --limit its hard limits; the plan states them, and is
+    verified by them.
 
         mast-opt solve my-instance --time-limit 60 --out my-plan
         mast-opt solve my-instance --solver cpsat --gap 0.01 --threads 8
         mast-opt solve my-instance --solver tetris --start my-plan --seed 7
         mast-opt solve my-instance --start my-plan --freeze region=us-east,us-west --freeze dataset=clicks
         mast-opt solve my-instance --weight remote=500 --weight moved_work=1
+        mast-opt solve my-instance --limit copied_tb=12 --limit moved_work=0.1
         mast-opt solve my-instance --order overload,remote,storage
         mast-opt solve my-instance --option mip_heuristic_effort=0.2
         mast-opt solve my-fleet --solver ras --param price_steps=80 --param sub_mip.solver=scip
@@ -118,7 +122,7 @@ def command(
     run.record["solver"] = solver
     options = _options(option or ())
     parts = parts_to_freeze(freeze or ())
-    overrides = overrides_given(weight, order)
+    overrides = overrides_given(weight, order, limit)
     if out is not None and events is not None and events.resolve().is_relative_to(out.resolve()):
         raise UsageError(f"--events {events} is inside --out {out}, which is replaced; choose another path")
     run.load()
@@ -166,6 +170,7 @@ def command(
             freeze=parts,
             weights=overrides.weights,
             order=overrides.order,
+            limits=overrides.limits,
         )
         if out is not None and solution.plan is not None:
             write_plan(problem, solution, out)

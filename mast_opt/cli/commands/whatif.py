@@ -19,6 +19,7 @@ from mast_opt.cli.json_record import violation_keys, whatif_keys
 from mast_opt.cli.options import (
     Instance,
     Json,
+    LimitOption,
     Order,
     Param,
     ParamFile,
@@ -49,6 +50,7 @@ def command(
     ] = None,
     weight: Weight = None,
     order: Order = None,
+    limit: LimitOption = None,
     solver: Annotated[str, Parameter(help="A solver that 'mast-opt backends' lists.")] = "highs",
     time_limit: Annotated[
         float | None,
@@ -69,9 +71,9 @@ def command(
 
     Every scenario is planned again and compared with the base plan: terms, key figures, what has to be moved, and how
     many limits the base plan would break if nothing were done. Work that cannot be served is priced, never forbidden.
-    Weights and order are those of --weight and --order, then those that the base plan was solved with, then the
-    instance's. With --robust there is also one plan whose replicas serve all scenarios, next to what the base plan's
-    would.
+    Weights, order and limits are those of --weight, --order and --limit, then those that the base plan was solved with,
+    then the instance's. With --robust there is also one plan whose replicas serve all scenarios, next to what the base
+    plan's would.
 
     A file of scenarios for data placement (a misspelt key lists all there are):
 
@@ -105,7 +107,7 @@ def command(
         run.warn([*reading.warnings, *doubtful], strict=strict)
         base = None if plan is None else read_plan_of(problem, plan)
         begin = None if base is None else base.plan
-        overrides = overrides_given(weight, order)
+        overrides = overrides_given(weight, order, limit)
         overrides = overrides if base is None else base.overrides.followed_by(overrides)
         stated = overrides.applied_to(problem)
         if out is not None:

@@ -9,9 +9,10 @@ import numpy as np
 
 from mast_opt.core.verdict import Violation
 from mast_opt.core.wording import listed
+from mast_opt.data_placement.limits import LIMITS
 from mast_opt.data_placement.plan import Plan, fill_copies, fill_remote
 from mast_opt.data_placement.problem import SHARE, Bools, DataPlacement, Ints
-from mast_opt.data_placement.wording import cores, tb
+from mast_opt.data_placement.wording import cores, quantity, tb
 from mast_opt.kind.analysis_hooks import Alternative, Decisions
 
 RULES = ("run", "place", "residency")
@@ -69,6 +70,10 @@ def phrase(problem: DataPlacement, violation: Violation) -> str:  # noqa: C901 -
     if name in ("cpu", "quota"):
         what = f"CPU of {index[0]}" if name == "cpu" else f"CPU quota of {index[1]} in {index[0]}"
         return f"{what} ({cores(limit)}) would be exceeded by {cores(over)}"
+    if name == "limit":
+        most, unit = float(problem.limits[index[0]]), LIMITS[index[0]].unit
+        stated = quantity(most, unit) if unit else f"{most:g}"
+        return f"the limit on {index[0]} ({stated}) would be exceeded by {quantity(over, violation.unit)}"
     if name == "run":
         return _why_not_there(problem, *index)
     if name == "copies":

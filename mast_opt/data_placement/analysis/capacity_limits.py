@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 
@@ -12,9 +13,11 @@ from mast_opt.core.units import MB_PER_TB
 from mast_opt.core.wording import listed, named
 from mast_opt.data_placement.analysis import instance_edits as edits
 from mast_opt.data_placement.analysis.elastic_view import View, names_at
+from mast_opt.data_placement.formulation.formulation import limit_scale
+from mast_opt.data_placement.limits import LIMITS
 from mast_opt.data_placement.problem import Ints
 from mast_opt.data_placement.wording import copies, cores, days, quantity, tb
-from mast_opt.kind.analysis_hooks import ElasticLimits
+from mast_opt.kind.analysis_hooks import ElasticLimits, row_limits
 
 COPY = 1.0
 """What a repair pays for a copy more or less; making a region's storage, cores, quota, ingress or a link larger by that
@@ -26,7 +29,8 @@ SEVERAL = 4
 
 def amounts(view: View) -> tuple[ElasticLimits, ...]:
     """Elastic limits that state amounts: capacities and numbers of replicas."""
-    return (storage(view), cpu(view), quota(view), ingress(view), *link(view), copies_max(view), copies_min(view))
+    capacities = (storage(view), cpu(view), quota(view), ingress(view), *link(view))
+    return (*capacities, *whole_plan(view), copies_max(view), copies_min(view))
 
 
 def storage(view: View) -> ElasticLimits:
@@ -127,6 +131,35 @@ def link(view: View) -> tuple[ElasticLimits, ...]:
             edits.more_link,
         ),
     )
+
+
+def whole_plan(view: View) -> tuple[ElasticLimits, ...]:
+    """Elastic limits on the whole plan, each a sort of its own; none where the instance has none."""
+    names, most = tuple(view.p.limits), tuple(view.p.limits.values())
+    if not names:
+        return ()
+
+    def stated(m: int, value: Fraction) -> str:
+        unit = LIMITS[names[m]].unit
+        return quantity(float(value), unit) if unit else f"{float(value):.12g}"
+
+    def raised(m: int, more: float) -> Fraction:
+        return most[m] + Fraction(repr(more))
+
+    def elastic(m: int) -> ElasticLimits:
+        return row_limits(
+            f"limit_{names[m]}",
+            "upper",
+            np.array([1 / float(most[m]) if most[m] else 1.0]),
+            np.array([m]),
+            view.rows["limit"].ids[m : m + 1],
+            lambda m: f"the limit on {names[m]} ({stated(m, most[m])})",
+            lambda m, more: f"raise the limit on {names[m]} to {stated(m, raised(m, more))}",
+            lambda p, amounts: p.with_limits({names[m]: raised(m, more) for m, more in amounts.items()}),
+            per_unit=limit_scale(view.p, names[m]),
+        )
+
+    return tuple(replace(elastic(m), alone=True) for m in range(len(names)))
 
 
 def _capacity(

@@ -14,6 +14,7 @@ from mast_opt.data_placement.analysis.losses import readers_of
 from mast_opt.data_placement.plan import Plan
 from mast_opt.data_placement.problem import Bools, DataPlacement, Ints
 from mast_opt.kind.analysis_hooks import PLAUSIBLE_GROWTH, Change, Resource
+from mast_opt.kind.overrides import stated_limit
 from mast_opt.kind.scenario_values import amounts, factor, grown, positions, records, reweighted, tier_factors
 
 
@@ -175,6 +176,13 @@ def _cells(key: str, problem: DataPlacement, value: object) -> Bools:
     return grid
 
 
+def limits(problem: DataPlacement, value: object) -> DataPlacement:
+    """The instance with other limits on a whole plan; "none" gives one up."""
+    if not isinstance(value, Mapping) or not value:
+        raise UsageError(f"limits is {value!r}; expected a table, as in limits = {{ copied_tb = 12 }}")
+    return problem.with_limits({name: stated_limit(name, most) for name, most in value.items()})
+
+
 CHANGES = {
     "lose_regions": Change(lose_regions, 'lose_regions = ["east"]', "regions that are gone with all that they hold"),
     "grow_demand": Change(
@@ -193,6 +201,7 @@ CHANGES = {
     ),
     "scale_link_prices": Change(scale_link_prices, "scale_link_prices = 2.0", "prices of all links times a factor"),
     "weights": Change(reweighted, "weights = { storage = 0.5 }", "other weights of terms of the objective"),
+    "limits": Change(limits, "limits = { copied_tb = 12 }", 'other limits on a whole plan; "none" gives one up'),
     "pin": Change(pin, 'pin = [{ dataset = "logs", region = "east" }]', "replicas that must be there"),
     "forbid": Change(forbid, 'forbid = [{ dataset = "logs", region = "east" }]', "replicas that must not be there"),
 }

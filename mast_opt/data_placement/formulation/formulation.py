@@ -6,7 +6,7 @@ import numpy as np
 
 from mast_opt.core.arrays import FloatArray, IntArray
 from mast_opt.core.ragged import joined, taken, taken_pairs
-from mast_opt.core.units import MB_PER_TB
+from mast_opt.core.units import MB_PER_TB, MILLI
 from mast_opt.data_placement.formulation.codec import Codec, Columns
 from mast_opt.data_placement.formulation.index_sets import IndexSets, cells_of
 from mast_opt.data_placement.plan import Plan
@@ -35,6 +35,7 @@ def in_parts(problem: DataPlacement, parts: int) -> Formulation[Plan]:
     statement.network()
     statement.gpu_balance()
     statement.stability()
+    statement.limits()
     mip = statement.m.build(problem.objective.weights)
     codec = Codec(problem, statement.cells, statement.columns(), len(mip.cost))
     rounds = parts == 1 and statement.rounds
@@ -297,6 +298,7 @@ class _Statement:
         pair, at = np.unique(p.current_runs.workload * regions + p.current_runs.region, return_inverse=True)
         share = np.bincount(at, weights=p.current_runs.share, minlength=len(pair)) / SHARE
         workload, region = pair // regions, pair % regions
+        self.left_workload = workload
         self.left = m.columns("left", [p.workloads.labels, p.regions.labels], [workload, region], upper=1)
         stays = m.rows("stays", [p.workloads.labels, p.regions.labels], [workload, region], lower=share)
         stays.add(np.arange(len(pair)), self.left, 1)
@@ -305,3 +307,64 @@ class _Statement:
         ran = np.flatnonzero(np.append(pair, -1)[row] == key)
         stays.add(row[ran], self.run[ran], self.run_unit[ran])
         m.term("moved_work", self.left, p.demand_mgpu[workload] / p.demand_mgpu.sum())
+
+    def limits(self) -> None:
+        """limit: what each limit of the instance counts is at most its value, in base units."""
+        p, m = self.p, self.m
+        if not p.limits:
+            return
+        most = [float(value) * limit_scale(p, name) for name, value in p.limits.items()]
+        limit = m.rows("limit", [tuple(p.limits)], upper=most)
+        for row, name in enumerate(p.limits):
+            for columns, coefficients in self._counted(name):
+                limit.add(row, columns, coefficients)
+
+    def _counted(self, name: str) -> list[tuple[IntArray, FloatArray]]:
+        """(columns, coefficients) of what a limit counts, in base units."""
+        p, m = self.p, self.m
+        new = ~p.datasets.stored
+        size = np.broadcast_to(p.datasets.size_mb[:, None], new.shape).astype(np.float64)
+        copied = [(self.place[new], size[new])]
+        stored = [(self.place.ravel(), size.ravel())]
+        read = taken(self.cells.local_read, self.remote_row)
+        remote = [(self.remote, p.reads.mb_per_day[read] * self.flow_unit)]
+        replicas, workloads = (self.place[new], np.ones(int(new.sum()))), (self.left, np.ones(len(self.left)))
+        moved = p.demand_mgpu[self.left_workload].astype(np.float64)
+        refused = np.zeros(0, np.int32) if self.unserved is None else self.unserved
+        urgency = p.tier_weight[p.workloads.tier] * p.demand_mgpu * self.refuse_unit
+        fewest = np.full(len(p.workloads), np.iinfo(np.int64).max)
+        np.minimum.at(fewest, p.options.workload, p.options.mgpu)
+        counted: dict[str, list[tuple[IntArray, FloatArray]]] = {
+            "copied_tb": copied,
+            "copy": copied,
+            "stored_tb": stored,
+            "storage": stored,
+            "remote_tb_per_day": remote,
+            "remote": remote,
+            "egress": m.entries_of("egress"),
+            "moved_work": [(self.left, moved)],
+            "unserved": [(refused, urgency[: len(refused)])],
+            "unserved_gpus": [(refused, (fewest * self.refuse_unit)[: len(refused)])],
+            "overload_gpus": [(self.overload[:, -1], np.ones(len(self.overload)))],
+            "new_replicas": [replicas],
+            "moved_workloads": [workloads],
+            "moves": [replicas, workloads],
+        }
+        return counted[name]
+
+
+def limit_scale(problem: DataPlacement, name: str) -> float:
+    """How many base units, in which the program counts it, one unit of a limit is."""
+    p = problem
+    if name in ("copied_tb", "stored_tb", "remote_tb_per_day"):
+        return MB_PER_TB
+    if name in ("unserved_gpus", "overload_gpus"):
+        return MILLI
+    whole = {
+        "copy": p.datasets.size_mb,
+        "storage": p.datasets.size_mb,
+        "remote": p.reads.mb_per_day,
+        "moved_work": p.demand_mgpu,
+        "unserved": p.tier_weight[p.workloads.tier] * p.demand_mgpu,
+    }
+    return float(whole[name].sum()) if name in whole else 1.0

@@ -56,5 +56,6 @@ def size(problem: DataPlacement) -> Size:
             "tally, gpu, worst": (3 * amounts * tiers, on_gpus + 6 * amounts * tiers),
             "under": (amounts, 2 * amounts),
             "stays": (stays, stays * (1 + len(p.gpu_types))),
+            "limit": (len(p.limits), len(p.limits) * max(place + stays, remote + copies, workloads)),
         },
     )

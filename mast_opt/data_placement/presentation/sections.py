@@ -10,16 +10,18 @@ from numpy.typing import NDArray
 from mast_opt.core.units import MB_PER_TB, MILLI
 from mast_opt.core.wording import counted
 from mast_opt.data_placement.analysis.current_state import complete
+from mast_opt.data_placement.limits import LIMITS
 from mast_opt.data_placement.plan import Plan, gpu_demand, read_positions, today
 from mast_opt.data_placement.problem import SHARE, Bools, DataPlacement, Ints
 from mast_opt.data_placement.tables.plan_tables import in_full
+from mast_opt.data_placement.verification.verifier import use_of_limits
 from mast_opt.kind.presentation import Form, Head, Section
 
 Cell = str | float | int | None
 
 
 def sections(problem: DataPlacement, plan: Plan) -> tuple[Section, ...]:
-    """In the order of reading: GPUs, storage and CPU, copies, remote reads, unserved work."""
+    """In the order of reading: GPUs, storage and CPU, copies, remote reads, unserved work, limits."""
     plan = in_full(problem, plan)
     return (
         _gpus(problem, plan),
@@ -27,7 +29,26 @@ def sections(problem: DataPlacement, plan: Plan) -> tuple[Section, ...]:
         _copies(problem, plan),
         _remote(problem, plan),
         *_unserved(problem, plan),
+        *_limits(problem, plan),
     )
+
+
+def _limits(problem: DataPlacement, plan: Plan) -> tuple[Section, ...]:
+    """A row per limit on the whole plan, the fullest first; nothing without one."""
+    p = problem
+    if not p.limits:
+        return ()
+    used = use_of_limits(p, plan)
+    fill = np.array([float(used[name] / most) if most else 1.0 for name, most in p.limits.items()])
+    columns: list[tuple[Head, list[Any]]] = [
+        (Head("limit"), list(p.limits)),
+        (Head("used", Form.AMOUNT), [float(used[name]) for name in p.limits]),
+        (Head("at most", Form.AMOUNT), [float(most) for most in p.limits.values()]),
+        (Head("unit"), [LIMITS[name].unit for name in p.limits]),
+        (Head("filled", Form.FILL), fill.tolist()),
+    ]
+    head = tuple(head for head, _ in columns)
+    return (Section("Limits on the whole plan", head, _rows(columns, np.argsort(-fill, kind="stable"))),)
 
 
 def _gpus(problem: DataPlacement, plan: Plan) -> Section:

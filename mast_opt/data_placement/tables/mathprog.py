@@ -105,6 +105,8 @@ def _sections(p: DataPlacement) -> Iterator[Iterator[str]]:
             f"param days_den := {p.days.denominator};",
         ]
     )
+    most = np.array([float(value) for value in p.limits.values()], float)
+    yield section("param : LIMIT : most", np.array(list(p.limits), str), most)
     weights = p.objective.weights
     yield section("param weight", np.array(list(weights)), np.array(list(weights.values()), float))
     yield iter(["end;"])

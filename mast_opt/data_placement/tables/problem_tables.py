@@ -112,6 +112,7 @@ def problem_from_tables(header: Header, tables: Tables) -> DataPlacement:
         remote_reads=header.rules["remote_reads"] == "price",
         may_refuse=header.rules["unserved"] == "price",
         days=Fraction(header.rules["days"]),
+        limits=header.limits,
     )
     _ = problem.demand_mgpu  # raises here rather than while solving
     return problem
@@ -157,6 +158,7 @@ def problem_to_tables(problem: DataPlacement) -> tuple[Header, Tables]:
             "days": p.days,
         },
         provenance=p.provenance,
+        limits=p.limits,
     )
     named = np.array([p.apps[a] != "" for a in p.workloads.app.tolist()], np.bool_)
     rows, work_rows = p.datasets.pinned | p.datasets.forbidden, p.workloads.pinned | p.workloads.forbidden

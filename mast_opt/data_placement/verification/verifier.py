@@ -8,13 +8,16 @@ reason, it is named ``residency``.
 
 from __future__ import annotations
 
+from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
 
 from mast_opt.core.verdict import Verdict
+from mast_opt.data_placement.limits import LIMITS
 from mast_opt.data_placement.plan import Plan
 from mast_opt.data_placement.problem import NO_GPU, SHARE, Bools, DataPlacement, Ints
+from mast_opt.data_placement.verification.limit_use import limit_use
 from mast_opt.data_placement.verification.measures import Activity, measure, totals
 from mast_opt.data_placement.verification.violations import Relation, Violations
 
@@ -38,9 +41,19 @@ def verify(problem: DataPlacement, plan: Plan) -> Verdict:
     check.sources()
     check.capacities()
     check.link_loads()
+    check.limits()
     terms, metrics = measure(problem, check.activity)
     objective = sum(weight * terms[name] for name, weight in problem.objective.weights.items())
     return Verdict(tuple(check.findings.violations), objective, terms, metrics)
+
+
+def use_of_limits(problem: DataPlacement, plan: Plan) -> dict[str, Fraction]:
+    """Name of each of the instance's limits → how much the plan has of it, in the limit's unit."""
+    check = _Check(problem, plan)
+    check.copies()
+    check.reads()
+    found = limit_use(problem, check.activity)
+    return {name: used / scale if scale else Fraction(0) for name, (used, scale) in found.items()}
 
 
 class _Check:
@@ -306,6 +319,12 @@ class _Check:
         self.findings.compare(
             "link", (p.regions.labels, p.regions.labels), (p.links.source, p.links.target), load, most, "MB"
         )
+
+    def limits(self) -> None:
+        """limit: what a whole plan has of something, in base units."""
+        for name, (used, scale) in limit_use(self.p, self.activity).items():
+            at, most = (np.zeros(1, np.int64),), self.p.limits[name] * scale
+            self.findings.compare("limit", ((name,),), at, [SHARE * used], [SHARE * most], LIMITS[name].base)
 
     @cached_property
     def activity(self) -> Activity:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -40,17 +40,22 @@ class _Book:
         self.soft: Format = self.book.add_format({"italic": True, "font_color": _GREY})
 
     def header(
-        self, fields: Mapping[str, Any], rules: Sequence[Rule], example: Mapping[str, Sequence[Sequence[Any]]]
+        self,
+        fields: Mapping[str, Any],
+        rules: Sequence[Rule],
+        limits: Collection[str],
+        example: Mapping[str, Sequence[Sequence[Any]]],
     ) -> None:
         """The sheet ``instance``: keys, values, and next to them what they mean (which no reader reads)."""
         sheet = self.book.add_worksheet("instance")
         sheet.write_row(0, 0, ("key", "value"), self.required)
-        words = {f"rules.{rule.name}": rule for rule in rules}
+        by_key = {f"rules.{rule.name}": rule for rule in rules}
+        last = 0
         for row, (key, value) in enumerate(flat(fields, ""), start=1):
             sheet.write(row, 0, key)
             sheet.write(row, 1, value)
-            if key in words:
-                rule = words[key]
+            if key in by_key:
+                rule = by_key[key]
                 allowed = " or ".join(rule.choices) if rule.choices else "a number above 0"
                 sheet.write(row, 2, f"{rule.help} ({allowed})", self.soft)
                 if rule.choices:
@@ -65,6 +70,10 @@ class _Book:
                 )
             elif key in ("format", "kind"):
                 sheet.write(row, 2, "leave as it is", self.soft)
+            last = row
+        if limits:
+            words = f"hard limits on the whole plan: add rows limits.NAME with a number; NAME: {', '.join(limits)}"
+            sheet.write(last + 1, 2, words, self.soft)
         sheet.set_column(0, 0, 30)
         sheet.set_column(1, 1, 22)
         sheet.set_column(2, 2, 80)
@@ -155,11 +164,12 @@ def write_template(
     schema: Schema,
     fields: Mapping[str, Any],
     rules: Sequence[Rule],
+    limits: Collection[str],
     example: Mapping[str, Sequence[Sequence[Any]]],
 ) -> None:
     """The workbook. ``example``: table → rows in the order of the columns, None for an empty cell."""
     book = _Book(schema)
-    book.header(fields, rules, example)
+    book.header(fields, rules, limits, example)
     for table in schema.tables:
         book.table(table, example.get(table.name, ()))
     book.book.close()

@@ -26,6 +26,12 @@ def test_the_formulation_is_the_mod(problem: DataPlacement, tmp_path: Path) -> N
     assert_same(statement(problem, tmp_path), stated(base(printable(problem)).mip))
 
 
+@examples(60)
+@given(problem=problems(regions=3, datasets=3, workloads=3, limited=True))
+def test_limits_of_the_formulation_are_those_of_the_mod(problem: DataPlacement, tmp_path: Path) -> None:
+    assert_same(statement(problem, tmp_path), stated(base(printable(problem)).mip))
+
+
 @examples(30)
 @given(problem=problems(odd_labels=True))
 def test_labels_of_any_kind_survive(problem: DataPlacement, tmp_path: Path) -> None:

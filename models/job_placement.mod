@@ -30,7 +30,10 @@ set RESOURCE := {"gpu", "cpu", "memory"};
 param supply{SERVER, RESOURCE} >= 0;                    # GPUs are whole: multiples of 1000
 
 
-#### Jobs that wait
+#### Jobs to place: those that wait, and those that run and may be moved (MOVABLE, below)
+#
+# A movable job has no value, reads nothing but its state, which is resident in its region, accepts its GPU type,
+# stays as close together as it is, and is of the last tier: it takes what is free or what other moves free.
 
 set TIER;
 set JOB;
@@ -62,6 +65,10 @@ param held{HOLDS, RESOURCE} >= 0;                       # all its tasks on that 
 set HOLDS_DEVICE dimen 3;                               # (running job, server, device)
 param held_device{HOLDS_DEVICE} > 0;
 set FRACTION_RUNS within SERVER;                        # servers where a running task holds less than one GPU
+set MOVABLE within (RUNNING inter JOB);
+param restart{MOVABLE} >= 0;                            # lost if it is moved: since its checkpoint, and to restart
+set MOVE_LIMIT within {"moves", "restart_gpu_hours"};
+param most_milli{MOVE_LIMIT} >= 0;                      # of all moves together
 
 
 #### Rules and objective
@@ -75,6 +82,7 @@ param tier_weight{TIER} >= 0;
 #### What follows from the data
 
 set VICTIM := {v in RUNNING: preemptible[v]};
+set WAITING := JOB diff MOVABLE;
 param free{s in SERVER, n in RESOURCE} := supply[s,n] - sum{(v,s) in HOLDS} held[v,s,n];
 param all_mgpu := sum{s in SERVER} supply[s,"gpu"];
 param where{s in SERVER} symbolic := region[cluster[rack[s]]];
@@ -132,7 +140,7 @@ set BALANCED := {r in REGION, k in TYPE: region_mgpu[r,k] > 0 and exists{q in RE
 # The commonest pending task that takes all GPUs of a server of its type and size, as (job, type); of equals,
 # that of the job listed first.
 param job_at{JOB} integer;                              # position in the queue's table
-set FULL := {(j,k) in OPTION: exists{s in SERVER} (type[s] = k and supply[s,"gpu"] > 0 and supply[s,"gpu"] = mgpu[j,k])};
+set FULL := {(j,k) in OPTION: j in WAITING and exists{s in SERVER} (type[s] = k and supply[s,"gpu"] > 0 and supply[s,"gpu"] = mgpu[j,k])};
 param alike{(j,k) in FULL} := sum{(i,k) in FULL:
     mgpu[i,k] = mgpu[j,k] and mcores[i] = mcores[j] and mib[i] = mib[j]} tasks[i];
 set COMMONEST := {(j,k) in FULL: not exists{(i,k) in FULL} (mgpu[i,k] = mgpu[j,k]
@@ -144,7 +152,7 @@ param common{s in CHECKED, n in RESOURCE} :=
 param worth{j in JOB} := tier_weight[tier[j]] * value_milli[j];
 param all_worth := sum{j in JOB} worth[j];
 param all_reads_mb := sum{(j,i) in READ} read_mb_per_day[j,i];
-param all_tasks := sum{j in JOB} tasks[j];
+param all_tasks := sum{j in WAITING} tasks[j];
 
 
 #### Decisions
@@ -154,6 +162,7 @@ var count{(j,s) in CELL} integer, >= 0, <= tasks[j];    # how many of its tasks 
 var uses_rack{USES_RACK} binary;
 var uses_server{TIED} binary;
 var preempt{VICTIM} binary;                             # is v stopped?
+var move{MOVABLE} binary;                               # is v moved to where assign and count say?
 var on{(j,s) in FRACTION, d in DEVICE[s]} integer, >= 0, <= tasks[j];   # tasks of j on GPU d
 var takes{(s,p) in TAKES, d in DEVICE[s]} binary;       # GPU d is taken whole by work of tier p
 
@@ -168,7 +177,10 @@ var fragment{s in CHECKED} >= 0, <= supply[s,"gpu"];    # free milli-GPUs where 
 
 #### Hard limits
 
-s.t. admitted{j in JOB}: sum{(j,c,k) in ASSIGN} assign[j,c,k] <= 1;
+s.t. admitted{j in WAITING}: sum{(j,c,k) in ASSIGN} assign[j,c,k] <= 1;
+s.t. moved{v in MOVABLE}: sum{(v,c,k) in ASSIGN} assign[v,c,k] - move[v] = 0;
+s.t. interrupted{v in MOVABLE inter VICTIM}: move[v] + preempt[v] <= 1;
+s.t. move_limit{b in MOVE_LIMIT}: sum{v in MOVABLE} (if b = "moves" then 1000 else restart[v]) * move[v] <= most_milli[b];
 
 # A gang runs as a whole, in one cluster, on one GPU type.
 s.t. gang{(j,c,k) in ASSIGN}:
@@ -179,10 +191,11 @@ s.t. in_server{(j,s) in TIED}: count[j,s] <= tasks[j] * uses_server[j,s];
 s.t. one_rack{j in GANG: level[j] = "rack"}: sum{(j,b) in USES_RACK} uses_rack[j,b] <= 1;
 s.t. one_server{j in GANG: level[j] = "server"}: sum{(j,s) in TIED} uses_server[j,s] <= 1;
 
-# What a victim frees serves only jobs that are more important than it.
+# What a victim frees serves only jobs that are more important than it; what a moved job leaves serves all.
 s.t. capacity{(s,p) in LIMITED, n in RESOURCE}:
     sum{(j,s) in CELL: tier[j] >= p} need[j,type[s],n] * count[j,s]
-    <= free[s,n] + sum{(v,s) in HOLDS: v in VICTIM and running_tier[v] > p} held[v,s,n] * preempt[v];
+    <= free[s,n] + sum{(v,s) in HOLDS: v in VICTIM and running_tier[v] > p} held[v,s,n] * preempt[v]
+    + sum{(v,s) in HOLDS: v in MOVABLE} held[v,s,n] * move[v];
 
 # A fraction of a GPU lives on one GPU; a whole-GPU task takes whole ones.
 s.t. split{(j,s) in FRACTION}: sum{d in DEVICE[s]} on[j,s,d] = count[j,s];
@@ -194,13 +207,15 @@ s.t. device{(s,p) in DEVICE_LIMITED, d in DEVICE[s]}:
     sum{(j,s) in FRACTION: tier[j] >= p} mgpu[j,type[s]] * on[j,s,d]
     + sum{(s,t) in TAKES: t >= p} 1000 * takes[s,t,d]
     <= 1000 - sum{(v,s,d) in HOLDS_DEVICE} held_device[v,s,d]
-    + sum{(v,s,d) in HOLDS_DEVICE: v in VICTIM and running_tier[v] > p} held_device[v,s,d] * preempt[v];
+    + sum{(v,s,d) in HOLDS_DEVICE: v in VICTIM and running_tier[v] > p} held_device[v,s,d] * preempt[v]
+    + sum{(v,s,d) in HOLDS_DEVICE: v in MOVABLE} held_device[v,s,d] * move[v];
 
 
 #### Soft goals
 
 s.t. used{(r,k) in BALANCED}:
     use[r,k] + sum{(v,s) in HOLDS: v in VICTIM and where[s] = r and type[s] = k} held[v,s,"gpu"] * preempt[v]
+    + sum{(v,s) in HOLDS: v in MOVABLE and where[s] = r and type[s] = k} held[v,s,"gpu"] * move[v]
     - sum{(j,c,k) in ASSIGN: region[c] = r} mgpu[j,k] * tasks[j] * assign[j,c,k]
     = sum{(v,s) in HOLDS: where[s] = r and type[s] = k} held[v,s,"gpu"];
 
@@ -212,10 +227,12 @@ s.t. below{(r,k) in BALANCED}:
 
 s.t. room{s in CHECKED, n in RESOURCE: common[s,n] > 0}:
     common[s,n] * fits[s] + sum{(j,s) in CELL} need[j,type[s],n] * count[j,s]
-    <= free[s,n] + sum{(v,s) in HOLDS: v in VICTIM} held[v,s,n] * preempt[v];
+    <= free[s,n] + sum{(v,s) in HOLDS: v in VICTIM} held[v,s,n] * preempt[v]
+    + sum{(v,s) in HOLDS: v in MOVABLE} held[v,s,n] * move[v];
 
 s.t. waste{s in CHECKED}:
     fragment[s] >= free[s,"gpu"] + sum{(v,s) in HOLDS: v in VICTIM} held[v,s,"gpu"] * preempt[v]
+    + sum{(v,s) in HOLDS: v in MOVABLE} held[v,s,"gpu"] * move[v]
     - sum{(j,s) in CELL} mgpu[j,type[s]] * count[j,s] - supply[s,"gpu"] * fits[s];
 
 
@@ -227,17 +244,18 @@ minimize total:
     weight["rejected"] * (if all_worth > 0 then
         1 - sum{(j,c,k) in ASSIGN} worth[j] / (if all_worth > 0 then all_worth else 1) * assign[j,c,k])
 
-    # GPU-hours lost and GPUs held, tier-weighted / all GPUs
+    # GPU-hours lost and GPUs held by victims, and GPU-hours lost by moves, tier-weighted / all GPUs
     + weight["preemption"] * sum{v in VICTIM: all_mgpu > 0}
         tier_weight[running_tier[v]] * (at_risk[v] + sum{(v,s) in HOLDS} held[v,s,"gpu"]) / all_mgpu * preempt[v]
+    + weight["preemption"] * sum{v in MOVABLE: all_mgpu > 0} tier_weight[running_tier[v]] * restart[v] / all_mgpu * move[v]
 
     # |use − mean use of the type| over regions and types, weighted by supply
     + weight["balance"] * sum{(r,k) in BALANCED} off[r,k] / all_mgpu
 
     # racks used beyond the fewest possible / tasks that wait
     + weight["spread"] *
-        ( sum{(j,b) in USES_RACK} uses_rack[j,b] / all_tasks
-        - sum{(j,c,k) in ASSIGN: j in GANG} fewest_racks[j] / all_tasks * assign[j,c,k] )
+        ( sum{(j,b) in USES_RACK: j in WAITING} uses_rack[j,b] / all_tasks
+        - sum{(j,c,k) in ASSIGN: j in GANG inter WAITING} fewest_racks[j] / all_tasks * assign[j,c,k] )
 
     # volume read from other regions / all volume
     + weight["remote"] * sum{(j,c,k) in ASSIGN} lacks_mb[j,region[c]] / max(1, all_reads_mb) * assign[j,c,k]
@@ -251,6 +269,7 @@ minimize total:
 solve;
 
 printf{(j,s) in CELL: count[j,s] > 0.5} "run %d tasks of %s on %s\n", count[j,s], j, s;
+printf{v in MOVABLE: move[v] > 0.5} "move %s\n", v;
 printf{v in VICTIM: preempt[v] > 0.5} "stop %s\n", v;
 printf "total %.9g\n", total;
 

@@ -164,6 +164,18 @@ class JobPlacementBuilder(ProblemBuilder):
         cells = {"tasks": tasks, "gpus": gpus, "cpu_cores": cpu_cores, "memory_gb": memory_gb, "gpu_index": gpu_index}
         return self._add([("allocations", {"job": job, "server": server, **cells})])
 
+    def add_movable(self, job: str, *, restart_gpu_hours: Number) -> Self:
+        """Let a running job be moved to other servers of its region.
+
+        Args:
+            restart_gpu_hours: what a move costs: work since the checkpoint, and the restart.
+        """
+        return self._add([("movable", {"job": job, "restart_gpu_hours": restart_gpu_hours})])
+
+    def add_move_limit(self, limit: str, most: Number) -> Self:
+        """Limit all moves together: ``moves`` by number, ``restart_gpu_hours`` by what they cost."""
+        return self._add([("move_limits", {"limit": limit, "most": most})])
+
     def add_quota(self, tenant: str, *, gpus: Number, gpu_type: str | None = None) -> Self:
         """Add the GPUs of a tenant before its work drops to the lowest tier; of all types unless one is given."""
         return self._add([("quotas", {"tenant": tenant, "gpus": gpus, "gpu_type": gpu_type})])

@@ -10,7 +10,18 @@ from dataclasses import dataclass
 import numpy as np
 
 from mast_opt.core.arrays import Arrays, amounts, flags, positions
-from mast_opt.job_placement.units import GPU, LARGEST, LEVELS, MOST_GPUS, MOST_TASKS, RESOURCES, WHOLE, Bools, Ints
+from mast_opt.job_placement.units import (
+    GPU,
+    LARGEST,
+    LEVELS,
+    MOST_GPUS,
+    MOST_TASKS,
+    MOVE_LIMITS,
+    RESOURCES,
+    WHOLE,
+    Bools,
+    Ints,
+)
 from mast_opt.kind.problem_data import Entities, Relation
 
 _GPU_COLUMN = np.arange(len(RESOURCES)) == GPU
@@ -217,6 +228,40 @@ class Allocations(Relation):
     def _check_rows(self, check: Arrays) -> None:
         check.wrong("need", _in_part(self.need) & _GPU_COLUMN, "whole GPUs, or less than one")
         check.wrong("need", self.need * self.tasks.astype(np.float64)[:, None] > LARGEST, IN_ALL)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Movable(Relation):
+    """Running jobs that may be moved to other servers: stopped at a checkpoint and started again there."""
+
+    AXIS = "movable"
+    KEY = ("running",)
+    COLUMNS = (
+        positions("running", "movable", "running", ascending=True),
+        amounts("restart_mgpu_hours", "movable"),
+    )
+
+    running: Ints
+    """[M] position in ``running``, ascending."""
+    restart_mgpu_hours: Ints
+    """[M] thousandths of the GPU-hours that a move costs: work since the checkpoint, and the restart."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class MoveLimits(Relation):
+    """The most that all moves together may be."""
+
+    AXIS = "move_limits"
+    KEY = ("limit",)
+    COLUMNS = (
+        amounts("limit", "move_limits", most=len(MOVE_LIMITS) - 1, total=False),
+        amounts("most_milli", "move_limits"),
+    )
+
+    limit: Ints
+    """[·] position in ``MOVE_LIMITS``: the number of moved jobs, or their ``restart_mgpu_hours``."""
+    most_milli: Ints
+    """[·] thousandths of moves, or of GPU-hours."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)

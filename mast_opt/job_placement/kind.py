@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from importlib import import_module
 
+from mast_opt.core.errors import UnsupportedOption
 from mast_opt.job_placement.analysis.current_state import current_state
 from mast_opt.job_placement.exhaustive.params import ExhaustiveParams, ExhaustiveRepairParams
 from mast_opt.job_placement.exhaustive.priced_terms import BY_RULE, PRICED
@@ -40,13 +41,20 @@ from mast_opt.search.interface import HeuristicSolver, Pricing, Rehearsal, Searc
 from mast_opt.search.params import Params
 
 
-def _solver(module: str, function: str, priced: Pricing, params: type[Params] | None = None) -> HeuristicSolver:
+def _solver(
+    name: str, module: str, function: str, priced: Pricing, params: type[Params] | None = None
+) -> HeuristicSolver:
     """A solver of the subpackage ``exhaustive``, with parameters if it has some; its kernels are loaded when it is
     first asked for."""
 
     repairs = params is ExhaustiveRepairParams
 
     def search(problem: JobPlacement, tools: SearchContext, start: Plan | None) -> SearchResult[Plan]:
+        if len(problem.movable):
+            raise UnsupportedOption(
+                f"{name} moves no running jobs, and the table movable has {len(problem.movable)}; use an exact solver, "
+                "such as highs, or leave the table out"
+            )
         loaded = import_module(f"mast_opt.job_placement.exhaustive.{module}")
         given = () if params is None else (tools.params_as(params),)
         found: SearchResult[Plan] = getattr(loaded, function)(problem, tools, start, *given)
@@ -61,17 +69,19 @@ def _solver(module: str, function: str, priced: Pricing, params: type[Params] | 
 
 
 _SOLVERS = {
-    "exhaustive": _solver("solver", "exhaustive", PRICED, ExhaustiveParams),
-    "exhaustive+repair": _solver("ruin_and_recreate", "exhaustive_repair", PRICED, ExhaustiveRepairParams),
-    "federated": _solver("baselines", "federated", BY_RULE),
-    "random": _solver("baselines", "random", BY_RULE),
-    "least-loaded": _solver("baselines", "least_loaded", BY_RULE),
-    "best-fit": _solver("baselines", "best_fit", BY_RULE),
-    "fgd": _solver("published_policies", "fgd", BY_RULE),
-    "gpu-packing": _solver("published_policies", "gpu_packing", BY_RULE),
-    "gpu-clustering": _solver("published_policies", "gpu_clustering", BY_RULE),
-    "dot-product": _solver("published_policies", "dot_product_policy", BY_RULE),
-    "reserve-and-pack": _solver("published_policies", "reserve_and_pack", BY_RULE),
+    "exhaustive": _solver("exhaustive", "solver", "exhaustive", PRICED, ExhaustiveParams),
+    "exhaustive+repair": _solver(
+        "exhaustive+repair", "ruin_and_recreate", "exhaustive_repair", PRICED, ExhaustiveRepairParams
+    ),
+    "federated": _solver("federated", "baselines", "federated", BY_RULE),
+    "random": _solver("random", "baselines", "random", BY_RULE),
+    "least-loaded": _solver("least-loaded", "baselines", "least_loaded", BY_RULE),
+    "best-fit": _solver("best-fit", "baselines", "best_fit", BY_RULE),
+    "fgd": _solver("fgd", "published_policies", "fgd", BY_RULE),
+    "gpu-packing": _solver("gpu-packing", "published_policies", "gpu_packing", BY_RULE),
+    "gpu-clustering": _solver("gpu-clustering", "published_policies", "gpu_clustering", BY_RULE),
+    "dot-product": _solver("dot-product", "published_policies", "dot_product_policy", BY_RULE),
+    "reserve-and-pack": _solver("reserve-and-pack", "published_policies", "reserve_and_pack", BY_RULE),
 }
 
 

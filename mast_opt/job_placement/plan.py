@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -11,6 +11,14 @@ from mast_opt.core.errors import PlanError
 from mast_opt.job_placement.problem import JobPlacement
 from mast_opt.job_placement.units import MOST_TASKS, Bools, Ints
 from mast_opt.kind.problem_data import Decisions
+
+
+def _no_numbers() -> Ints:
+    return np.zeros(0, np.int64)
+
+
+def _no_flags() -> Bools:
+    return np.zeros(0, np.bool_)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -32,6 +40,14 @@ class Plan(Decisions):
     """[·] True for fractions of a GPU, which share the named device. Whole GPUs need no index."""
     preempt: Bools
     """[V] which running jobs are stopped."""
+    moved: Ints = field(default_factory=_no_numbers)
+    """[·] running jobs that are moved, ascending; their rows say where all their tasks run afterwards, one per (job,
+    server), or per (job, server, device) for fractions."""
+    moved_server: Ints = field(default_factory=_no_numbers)
+    moved_tasks: Ints = field(default_factory=_no_numbers)
+    moved_gpu_index: Ints = field(default_factory=_no_numbers)
+    """[·] as ``gpu_index``."""
+    moved_indexed: Bools = field(default_factory=_no_flags)
 
     def __post_init__(self) -> None:
         check = Arrays(self)
@@ -47,6 +63,11 @@ COLUMNS = (
     amounts("gpu_index", "rows", least=None, total=False),
     flags("indexed", "rows"),
     flags("preempt", "running"),
+    amounts("moved", "moved_rows", least=None, total=False),
+    amounts("moved_server", "moved_rows", least=None, total=False),
+    amounts("moved_tasks", "moved_rows", least=-MOST_TASKS, most=MOST_TASKS),
+    amounts("moved_gpu_index", "moved_rows", least=None, total=False),
+    flags("moved_indexed", "moved_rows"),
 )
 
 
@@ -54,6 +75,7 @@ def check_plan(problem: JobPlacement, plan: Plan) -> None:
     """Raises PlanError for a plan of another instance: a position that the problem does not have."""
     check = Arrays(plan, {name: len(getattr(problem, name)) for name in ("jobs", "servers", "running")})
     check.take(positions("job", "rows", "jobs"), positions("server", "rows", "servers"), flags("preempt", "running"))
+    check.take(positions("moved", "moved_rows", "running"), positions("moved_server", "moved_rows", "servers"))
     if check.faults:
         raise PlanError(check.faults, OTHER_INSTANCE)
 

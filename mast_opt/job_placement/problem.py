@@ -22,6 +22,8 @@ from mast_opt.job_placement.entities import (
     Costs,
     Datasets,
     Jobs,
+    Movable,
+    MoveLimits,
     Options,
     Racks,
     Reads,
@@ -38,6 +40,7 @@ from mast_opt.kind.problem_data import GroupedProblem
 if TYPE_CHECKING:
     from mast_opt.job_placement.plan import Plan  # noqa: F401 - named in a string below
 
+ONE_GANG = "a running job whose tasks are equal, in one cluster and on one GPU type"
 ArrayT = TypeVar("ArrayT", bound="NDArray[Any]")
 
 TERMS: Mapping[str, float] = {
@@ -53,6 +56,11 @@ TERMS: Mapping[str, float] = {
 
 ``cost`` weighs 1 because the term is 0 where there is no ``costs`` table.
 """
+
+
+_NONE = np.zeros(0, np.int64)
+NOTHING_MOVES = Movable(_NONE, _NONE)
+NO_MOVE_LIMITS = MoveLimits(_NONE, _NONE)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -84,6 +92,8 @@ class JobPlacement(GroupedProblem["Plan"]):
         "objective": Objective,
         "remote_reads": bool,
         "provenance": str,
+        "movable": Movable,
+        "move_limits": MoveLimits,
     }
 
     name: str
@@ -109,6 +119,9 @@ class JobPlacement(GroupedProblem["Plan"]):
     remote_reads: bool
     """May a job run where its data is not, at a price?"""
     provenance: str = ""
+    movable: Movable = NOTHING_MOVES
+    """Running jobs that may be moved; the others stay where they are, or are stopped."""
+    move_limits: MoveLimits = NO_MOVE_LIMITS
 
     def _check_rows(self, check: Arrays) -> None:
         options = np.bincount(self.options.job, minlength=len(self.jobs))
@@ -120,6 +133,10 @@ class JobPlacement(GroupedProblem["Plan"]):
         named = held.indexed & (held.need[:, GPU] > 0)
         outside = named & (held.gpu_index >= gpus[held.server] // WHOLE)
         check.wrong("allocations.gpu_index", outside, "a GPU that the server has")
+        check.wrong("movable.running", ~self._like_a_gang[self.movable.running], ONE_GANG)
+        names = set(self.jobs.labels)
+        taken = np.array([self.running.labels[v] in names for v in self.movable.running.tolist()], np.bool_)
+        check.wrong("movable.running", taken, "a running job whose label no pending job has")
 
     @cached_property
     def tier_weight(self) -> NDArray[np.float64]:
@@ -201,6 +218,13 @@ class JobPlacement(GroupedProblem["Plan"]):
         )
 
     @cached_property
+    def _like_a_gang(self) -> Bools:
+        """Mask [V] of the running jobs that hold equal tasks in one cluster and on one GPU type."""
+        a = self.allocations
+        place = np.stack([self.server_cluster[a.server], self.servers.gpu_type[a.server]], axis=1)
+        return one_gang(len(self.running), a.running, np.concatenate([a.need, place], axis=1))
+
+    @cached_property
     def free(self) -> Ints:
         """[S, 3] supply less what running jobs hold."""
         free = self.servers.supply.copy()
@@ -236,6 +260,13 @@ class JobPlacement(GroupedProblem["Plan"]):
     def order(self) -> Ints:
         """[J] the queue: ``queue_tier``, then credit, then age, then place in the table."""
         return _read_only(rank(self.queue_tier, self.jobs.credit_milli, self.jobs.submitted_ms))
+
+
+def one_gang(running: int, job: Ints, rows: Ints) -> Bools:
+    """Mask [running] of the jobs with at least one row of ``rows`` [A, ·], all of them equal; ``job`` [A] has them."""
+    distinct = np.unique(np.concatenate([job[:, None], rows], axis=1), axis=0)[:, 0]
+    sound: Bools = np.bincount(distinct, minlength=running) == 1
+    return sound
 
 
 def _read_only(array: ArrayT) -> ArrayT:

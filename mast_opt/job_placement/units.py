@@ -25,5 +25,8 @@ MOST_TASKS = 10**9
 LEVELS = ("server", "rack", "cluster")
 """What a gang may stay within, closest first."""
 SERVER, RACK, CLUSTER = range(3)
+MOVE_LIMITS = ("moves", "restart_gpu_hours")
+"""What a limit on all moves together may be on."""
+MOVES, RESTART_GPU_HOURS = range(2)
 NO_GPU = "none"
 """Label of the type of servers that have no GPU and name no type."""

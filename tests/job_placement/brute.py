@@ -37,6 +37,10 @@ class Brute:
             ]
             for j in range(self.J)
         ]
+        self.runs: dict[tuple[int, int], int] = {}
+        """(running job, server) → tasks."""
+        self.shape: dict[int, list[int]] = {}
+        """Running job → needs of a task of it."""
         self.held = {(v, s): [0, 0, 0] for v in range(self.V) for s in range(self.S)}
         for v, s, n, need in zip(
             p.allocations.running.tolist(),
@@ -45,6 +49,8 @@ class Brute:
             p.allocations.need.tolist(),
         ):
             self.held[v, s] = [had + n * more for had, more in zip(self.held[v, s], need)]
+            self.runs[v, s] = self.runs.get((v, s), 0) + n
+            self.shape[v] = need
         self.on_device: dict[tuple[int, int, int], int] = {}
         devices = p.held_devices
         for row, d, mgpu in zip(devices.row.tolist(), devices.device.tolist(), devices.mgpu.tolist()):
@@ -52,19 +58,49 @@ class Brute:
             self.on_device[key] = self.on_device.get(key, 0) + mgpu
         self.tier_weight = [p.objective.tier_weights.get(t, 4.0**-rank) for rank, t in enumerate(p.tiers)]
         self.fewest = [self.fewest_racks(j) for j in range(self.J)]
+        self.restart = dict(zip(p.movable.running.tolist(), p.movable.restart_mgpu_hours.tolist()))
+        self.moves: dict[int, tuple[tuple[int, int], ...]] = {}
+        """Running job → where it is moved to; what else is worked out takes it into account."""
 
     def optimum(self) -> tuple[float, list[Gang], tuple[bool, ...]]:
-        """The smallest objective, and a plan that has it."""
+        """The smallest objective, and a plan that has it, whose moves are then in ``moves``."""
         best = None
+        best_moves = {}
         choices = [[None, *self.gangs(j)] for j in range(self.J)]
         may_stop = [[False, True] if self.p.running.preemptible[v] else [False] for v in range(self.V)]
-        for stopped in product(*may_stop):
+        targets = [[None, *self.targets(v)] for v in self.restart]
+        for chosen, stopped in product(list(product(*targets)), list(product(*may_stop))):
+            self.moves = {v: gang for v, gang in zip(self.restart, chosen) if gang is not None}
+            if not self.allowed() or any(stopped[v] for v in self.moves):
+                continue
             for gangs in product(*choices):
                 value = self.objective(gangs, stopped)
                 if (best is None or value < best[0] - 1e-12) and self.feasible(gangs, stopped):
-                    best = (value, list(gangs), stopped)
+                    best, best_moves = (value, list(gangs), stopped), dict(self.moves)
         assert best is not None
+        self.moves = best_moves
         return best
+
+    def allowed(self) -> bool:
+        """Whether the moves keep the limits on them."""
+        amounts = (1000 * len(self.moves), sum(self.restart[v] for v in self.moves))
+        limits = self.p.move_limits
+        return all(amounts[at] <= most for at, most in zip(limits.limit.tolist(), limits.most_milli.tolist()))
+
+    def targets(self, v: int) -> Iterator[tuple[tuple[int, int], ...]]:
+        """Every way to spread the tasks of a running job over servers of its region and type, as close as they are."""
+        now = [s for s in range(self.S) if v in self.shape and (v, s) in self.runs]
+        total = sum(self.runs[v, s] for s in now)
+        for c in range(len(self.p.clusters)):
+            servers = [s for s in range(self.S) if self.cluster[s] == c and self.kind[s] == self.kind[now[0]]]
+            if not servers or self.region[servers[0]] != self.region[now[0]]:
+                continue
+            for split in compositions(total, len(servers)):
+                gang = tuple((s, n) for s, n in zip(servers, split) if n)
+                spread = [(len(gang), len(now))]
+                spread.append((len({self.rack[s] for s, _ in gang}), len({self.rack[s] for s in now})))
+                if all(after == 1 or before > 1 for after, before in spread):
+                    yield gang
 
     def gangs(self, j: int) -> Iterator[tuple[tuple[int, int], ...]]:
         """Every way to spread the tasks of j over servers of one cluster and type that it may use."""
@@ -93,20 +129,28 @@ class Brute:
         return all(self.server_feasible(s, gangs, stopped) for s in range(self.S))
 
     def server_feasible(self, s: int, gangs: tuple[Gang, ...], stopped: tuple[bool, ...]) -> bool:
-        here = [(j, n) for j, gang in enumerate(gangs) if gang for at, n in gang if at == s]
+        here = [
+            (self.need[j, self.kind[s]], n, self.tier[j])
+            for j, gang in enumerate(gangs)
+            if gang
+            for at, n in gang
+            if at == s
+        ]
+        moved = ((self.shape[v], n) for v, gang in self.moves.items() for at, n in gang if at == s)
+        here += [((need[0], need[1], need[2]), n, self.P - 1) for need, n in moved]
         if not here:
             return True
         for p in range(self.P):
             for n in range(3):
-                asked = sum(self.need[j, self.kind[s]][n] * tasks for j, tasks in here if self.tier[j] >= p)
+                asked = sum(need[n] * tasks for need, tasks, tier in here if tier >= p)
                 if asked > self.room(s, p, stopped, n):
                     return False
-        tasks = [(self.need[j, self.kind[s]][0], self.tier[j]) for j, number in here for _ in range(number)]
+        tasks = [(need[0], tier) for need, number, tier in here for _ in range(number)]
         room = [[self.device_room(s, d, p, stopped) for p in range(self.P)] for d in range(self.supply[s][0] // 1000)]
         return devices_hold([task for task in tasks if task[0]], room)
 
     def room(self, s: int, p: int, stopped: tuple[bool, ...], n: int) -> int:
-        left = self.supply[s][n] - sum(self.held[v, s][n] for v in range(self.V))
+        left = self.supply[s][n] - sum(self.held[v, s][n] for v in range(self.V) if v not in self.moves)
         freed = (self.held[v, s][n] for v in range(self.V) if stopped[v] and self.p.running.tier[v] > p)
         return int(left + sum(freed))
 
@@ -114,7 +158,7 @@ class Brute:
         return 1000 - sum(
             mgpu
             for (v, at, e), mgpu in self.on_device.items()
-            if (at, e) == (s, d) and not (stopped[v] and self.p.running.tier[v] > p)
+            if (at, e) == (s, d) and v not in self.moves and not (stopped[v] and self.p.running.tier[v] > p)
         )
 
     def fewest_racks(self, j: int) -> int:
@@ -150,10 +194,12 @@ class Brute:
             * (int(p.running.at_risk_mgpu_hours[v]) + sum(self.held[v, s][0] for s in range(self.S)))
             for v in range(self.V)
             if stopped[v]
-        )
-        used = [
-            [sum(self.held[v, s][n] for v in range(self.V) if not stopped[v]) for n in range(3)] for s in range(self.S)
-        ]
+        ) + sum(self.tier_weight[p.running.tier[v]] * self.restart[v] for v in self.moves)
+        stays = [v for v in range(self.V) if not stopped[v] and v not in self.moves]
+        used = [[sum(self.held[v, s][n] for v in stays) for n in range(3)] for s in range(self.S)]
+        for v, target in self.moves.items():
+            for s, tasks in target:
+                used[s] = [had + tasks * more for had, more in zip(used[s], self.shape[v])]
         for j, gang in enumerate(gangs):
             for s, tasks in gang or ():
                 used[s] = [had + tasks * more for had, more in zip(used[s], self.need[j, self.kind[s]])]

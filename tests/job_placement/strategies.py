@@ -8,6 +8,7 @@ GPU, datasets, quotas, costs, priced remote reads, uneven servers and scarce cor
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,8 @@ from mast_opt.job_placement.entities import (
     Costs,
     Datasets,
     Jobs,
+    Movable,
+    MoveLimits,
     Options,
     Racks,
     Reads,
@@ -28,7 +31,7 @@ from mast_opt.job_placement.entities import (
     TenantQuotas,
 )
 from mast_opt.job_placement.gpu_assignment import read_devices
-from mast_opt.job_placement.problem import TERMS
+from mast_opt.job_placement.problem import TERMS, one_gang
 from mast_opt.kind.header import Objective
 
 Draw = Callable[[st.SearchStrategy[Any]], Any]
@@ -54,8 +57,9 @@ def problems(
     running: int = 3,
     fractions: bool = True,
     odd_labels: bool = False,
+    moves: bool = False,
 ) -> JobPlacement:
-    """An instance of at most the given sizes."""
+    """An instance of at most the given sizes; with ``moves``, running jobs that are gangs may be movable."""
     R = draw(st.integers(1, 2))
     C = draw(st.integers(R, R + 1))
     S = draw(st.integers(1, servers))
@@ -86,7 +90,7 @@ def problems(
     quotas = draw(st.booleans())
     costs = np.nonzero(array(draw, (J, C), (0, 0, 1)))
     names = _labels(draw, odd_labels)
-    return JobPlacement(
+    problem = JobPlacement(
         name="random",
         regions=names("r", R),
         clusters=Clusters(labels=names("c", C), region=cluster_region),
@@ -137,6 +141,22 @@ def problems(
         costs=Costs(job=costs[0], cluster=costs[1], cost_micro=array(draw, len(costs[0]), (1000, 500_000))),
         objective=Objective({name: draw(st.sampled_from((weight, 1.0, 0.0))) for name, weight in TERMS.items()}),
         remote_reads=draw(st.booleans()),
+    )
+    return _with_moves(draw, problem) if moves else problem
+
+
+def _with_moves(draw: Draw, problem: JobPlacement) -> JobPlacement:
+    """The same with movable jobs, and limits on moves, where it has running jobs whose tasks are equal."""
+    p, a = problem, problem.allocations
+    place = np.stack([p.server_cluster[a.server], p.servers.gpu_type[a.server]], axis=1)
+    gangs = one_gang(len(p.running), a.running, np.concatenate([a.need, place], axis=1))
+    others = np.array([label not in p.jobs.labels for label in p.running.labels], np.bool_)
+    running = np.flatnonzero(gangs & others & (array(draw, len(p.running), (1, 1, 1, 0)) > 0))
+    limited = np.flatnonzero(array(draw, 2, (0, 0, 1)))
+    return replace(
+        p,
+        movable=Movable(running, array(draw, len(running), (500, 0, 2000))),
+        move_limits=MoveLimits(limited, array(draw, len(limited), (1000, 2000, 0))),
     )
 
 

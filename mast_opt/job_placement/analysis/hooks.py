@@ -83,7 +83,8 @@ def _let_give_way(batch: BatchState, job: Request) -> None:
     from mast_opt.job_placement.engine.capacity_ledger import set_price
     from mast_opt.job_placement.engine.state import J_MGPU, J_TIER
 
-    places = np.fromiter(batch.pending, np.int64, len(batch.pending))
+    pending = [at for at, j in batch.pending.items() if j < batch.movers.first]
+    places = np.array(pending, np.int64)
     places = places[batch.state.job[J_TIER, places] > job.tier]
     set_price(batch.state, places, len(batch.problem.tiers), 1 + batch.state.job[J_MGPU, places] // WHOLE)
 
@@ -110,10 +111,13 @@ def _heaviest(problem: JobPlacement) -> list[int]:
 
 
 def moved(problem: JobPlacement, scenario: JobPlacement, before: Plan, after: Plan) -> Mapping[str, float]:
-    """Jobs that run elsewhere, or run in one plan only, and running jobs that only the second plan stops."""
+    """Jobs that run elsewhere, or run in one plan only, and running jobs that only the second plan stops, or moves."""
     changed = sum(_rows(before, j) != _rows(after, j) for j in range(len(problem.jobs)))
     stopped = int((after.preempt & ~before.preempt).sum())
-    return {"moved_jobs": float(changed), "more_preempted": float(stopped)}
+    found = {"moved_jobs": float(changed), "more_preempted": float(stopped)}
+    if len(problem.movable):
+        found["more_running_moved"] = float(len(np.setdiff1d(after.moved, before.moved)))
+    return found
 
 
 QUESTIONS = AnalysisHooks(

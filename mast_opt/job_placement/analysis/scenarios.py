@@ -48,12 +48,20 @@ def _lose(problem: JobPlacement, lost: Bools) -> JobPlacement:
             at_risk_mgpu_hours=np.where(ended, 0, p.running.at_risk_mgpu_hours),
         ),
         allocations=p.allocations.rows(~ended[p.allocations.running]),
+        movable=p.movable.rows(~ended[p.movable.running]),
     )
 
 
 def adapted(scenario: JobPlacement, plan: Plan) -> Plan:
-    """A plan for the instance before the scenario, without the stops of jobs that have ended with their servers."""
-    return replace(plan, preempt=plan.preempt & scenario.running.preemptible)
+    """A plan for the instance before the scenario, without the stops and moves of jobs that have ended with their
+    servers."""
+    moves = np.isin(plan.moved, scenario.movable.running)
+    columns = ("moved", "moved_server", "moved_tasks", "moved_gpu_index", "moved_indexed")
+    return replace(
+        plan,
+        preempt=plan.preempt & scenario.running.preemptible,
+        **{name: getattr(plan, name)[moves] for name in columns},
+    )
 
 
 def grow_demand(problem: JobPlacement, value: object) -> JobPlacement:

@@ -40,6 +40,7 @@ from mast_opt.job_placement.engine.state import (
 )
 from mast_opt.job_placement.engine.state_allocation import copied, empty_state, valued
 from mast_opt.job_placement.exhaustive.objective import TermPrices, objective
+from mast_opt.job_placement.movable_jobs import MovableJobs, movable_jobs
 from mast_opt.job_placement.plan import Plan
 from mast_opt.job_placement.problem import JobPlacement
 from mast_opt.job_placement.running_allocations import Allocations, allocations_of
@@ -60,6 +61,8 @@ class BatchState:
     """Place in the state → running job of the problem."""
     held: Allocations
     """What running jobs hold."""
+    movers: MovableJobs
+    """The problem as stated, and its movable jobs, which stand behind its pending ones in ``problem``."""
     placed: dict[int, int] = field(default_factory=dict)
     """Pending job of the problem → place in the state."""
     pending: dict[int, int] = field(default_factory=dict)
@@ -150,7 +153,7 @@ class BatchState:
 
     def waiting(self) -> Ints:
         """Pending jobs that are not placed, ascending."""
-        return np.setdiff1d(np.arange(len(self.problem.jobs)), np.fromiter(self.placed, np.int64, len(self.placed)))
+        return np.setdiff1d(np.arange(self.movers.first), np.fromiter(self.placed, np.int64, len(self.placed)))
 
     def cluster_of(self, place: int) -> int:
         """The cluster in which a job of the state runs."""
@@ -164,11 +167,14 @@ class BatchState:
         stop(self.state, at, last_tier_of(self.state, at))
 
     def replay(self, plan: Plan) -> None:
-        """Do what a plan of the problem says; the batch must be untouched. A job of which the plan does not have all
-        tasks, or for which its servers and GPUs have no room (which only a plan that breaks rules asks for), is left
-        out. Jobs whose GPUs the plan names go first, so that no other takes these."""
+        """Do what a plan of the problem as stated says; the batch must be untouched. A job of which the plan does not
+        have all tasks, or for which its servers and GPUs have no room (which only a plan that breaks rules asks for),
+        is left out. Jobs whose GPUs the plan names go first, so that no other takes these."""
+        for v in np.unique(plan.moved).tolist():
+            stop(self.state, int(self.running[v]), len(self.problem.tiers) - 1)
         for v in np.flatnonzero(plan.preempt).tolist():
             self.stop(v)
+        plan = self.movers.joined(plan)
         first = np.flatnonzero(np.diff(plan.job, prepend=-1))
         parts = [slice(begin, end) for begin, end in zip(first.tolist(), [*first[1:].tolist(), len(plan.job)])]
         need = self.problem.need_mgpu[plan.job, self.problem.servers.gpu_type[plan.server]]
@@ -251,13 +257,13 @@ class BatchState:
             yield int(self.layout.position[held.server[at]]), held.amount[at], held.device[at]
 
     def plan(self) -> Plan:
-        """What was decided, as a plan of the problem."""
+        """What was decided, as a plan of the problem as stated."""
         rows = [row for j in sorted(self.placed) for row in self._rows(j)]
         table = np.array(rows, np.int64).reshape(-1, 5)
         preempt = np.zeros(len(self.problem.running), np.bool_)
         preempt[list(self.stopped)] = True
         job, server, tasks, index, indexed = (table[:, at].copy() for at in range(5))
-        return Plan(job, server, tasks, index, indexed.astype(np.bool_), preempt)
+        return self.movers.split(Plan(job, server, tasks, index, indexed.astype(np.bool_), preempt))
 
     def _rows(self, j: int) -> list[tuple[int, int, int, int, int]]:
         """(job, server, tasks, GPU, whether the GPU is named), sorted."""
@@ -295,7 +301,8 @@ class BatchState:
 def batch_state_of(problem: JobPlacement, mix: ArrivalMix | None = None) -> BatchState:
     """The fleet of the problem with its running jobs, nothing decided yet; with a mix of arrivals, free capacity has a
     value."""
-    p = problem
+    movers = movable_jobs(problem)
+    p = movers.problem
     layout = lay_out(
         p.server_cluster,
         p.servers.gpu_type,
@@ -318,7 +325,7 @@ def batch_state_of(problem: JobPlacement, mix: ArrivalMix | None = None) -> Batc
     owner = np.repeat(np.arange(len(running)), np.diff(held.first))
     rows = np.stack([owner, layout.position[held.server], held.amount[:, CPU], held.amount[:, MEMORY]], axis=1)
     places = load(state, running, rows, held.device)
-    return BatchState(p, layout, state, places, {at: v for v, at in enumerate(places.tolist())}, held)
+    return BatchState(p, layout, state, places, {at: v for v, at in enumerate(places.tolist())}, held, movers)
 
 
 def mix_of(problem: JobPlacement, sampling: FillSampling = DEFAULT_SAMPLING) -> ArrivalMix:

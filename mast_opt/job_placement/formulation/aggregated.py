@@ -41,8 +41,8 @@ class AggregatedRelaxation:
 
 def relaxation(problem: JobPlacement) -> AggregatedRelaxation:
     """The program with the problem's weights; terms that need servers (spread, fragmentation) count nothing."""
-    p = problem
-    statement = _Totals(p)
+    statement = _Totals(problem)
+    p = statement.p
     statement.admitted()
     statement.admission()
     statement.preemption()
@@ -54,7 +54,7 @@ def relaxation(problem: JobPlacement) -> AggregatedRelaxation:
     o = statement.options
     mip = statement.m.build(p.objective.weights)
     upper = mip.col_upper.copy()
-    upper[statement.assign] = possible_options(p, o)
+    upper[statement.assign] = possible_options(statement.movers, o)
     return AggregatedRelaxation(
         replace(mip, col_upper=frozen(upper)),
         statement.assign,
@@ -93,36 +93,36 @@ class _Totals(ClusterRows):
         total = m.rows(
             "total", [self.group_names, self.tiers, RESOURCES], upper=np.repeat(free[:, None, :], tiers, axis=1)
         )
-        server, victim, held = self.victims_held()
+        freed = self.freed()
         for tier in range(tiers):
             mine = np.flatnonzero(self.option_tier >= tier)
-            gives = np.flatnonzero(p.running.tier[self.victims[victim]] > tier)
+            gives = np.flatnonzero(freed.below > tier)
             for resource in range(3):
                 row = (self.option_group[mine] * tiers + tier) * 3 + resource
                 total.add(row, self.assign[mine], o.need[mine, resource] * p.jobs.tasks[o.job[mine]])
-                row = (self.group_of[server[gives]] * tiers + tier) * 3 + resource
-                total.add(row, self.preempt[victim[gives]], -held[gives, resource])
+                row = (self.group_of[freed.server[gives]] * tiers + tier) * 3 + resource
+                total.add(row, freed.column[gives], -freed.held[gives, resource])
 
     def slots(self) -> None:
         """wide: Σ_{j: tier ≥ p, gpus ≥ w} tasks[j]·floor(gpus[j] / w)·assign[j,c,k] ≤ slots of w whole GPUs that the
         servers of the group have; slot: on a server with victims of tier > p, w·slots ≤ free GPUs + what they free."""
         p, o = self.p, self.options
         widths = np.unique(o.need[:, GPU] // WHOLE)
-        server, victim, held = self.victims_held()
+        freed = self.freed()
         for tier in range(len(p.tiers)):
-            gives = (p.running.tier[self.victims[victim]] > tier) & (held[:, GPU] > 0)
+            gives = (freed.below > tier) & (freed.held[:, GPU] > 0)
             for width in widths[widths > 1].tolist():
                 wide = (self.option_tier >= tier) & (o.need[:, GPU] >= width * WHOLE)
                 if wide.any():
-                    self._slots_of(tier, width, wide, server[gives], victim[gives], held[gives, GPU])
+                    self._slots_of(tier, width, wide, freed.server[gives], freed.column[gives], freed.held[gives, GPU])
 
-    def _slots_of(self, tier: int, width: int, wide: Bools, server: Ints, victim: Ints, mgpu: Ints) -> None:
+    def _slots_of(self, tier: int, width: int, wide: Bools, server: Ints, column: IntArray, mgpu: Ints) -> None:
         p, o, m = self.p, self.options, self.m
         groups = np.unique(self.option_group[wide])
         asked = np.zeros(len(self.groups), np.bool_)
         asked[groups] = True
         kept = asked[self.group_of[server]]
-        server, victim, mgpu = server[kept], victim[kept], mgpu[kept]
+        server, column, mgpu = server[kept], column[kept], mgpu[kept]
         unsure = np.unique(server)
         sure = np.where(np.isin(np.arange(len(p.servers)), unsure), 0, p.free[:, GPU] // WHOLE // width)
         there = np.zeros(len(self.groups), np.int64)
@@ -132,7 +132,7 @@ class _Totals(ClusterRows):
         slots = m.columns(f"slots_{name}", [p.servers.labels], [unsure], upper=most, integral=True)
         slot = m.rows(f"slot_{name}", [p.servers.labels], [unsure], upper=p.free[unsure, GPU])
         slot.add(np.arange(len(unsure)), slots, width * WHOLE)
-        slot.add(np.searchsorted(unsure, server), self.preempt[victim], -mgpu)
+        slot.add(np.searchsorted(unsure, server), column, -mgpu)
         rows = m.rows(f"wide_{name}", [self.group_names], [groups], upper=there[groups])
         options = np.flatnonzero(wide)
         number = p.jobs.tasks[o.job[options]] * (o.need[options, GPU] // WHOLE // width)

@@ -2,28 +2,46 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
+from mast_opt.core.arrays import IntArray
 from mast_opt.core.units import MICRO
 from mast_opt.job_placement.formulation.index_sets import JobOptions, options_of
+from mast_opt.job_placement.movable_jobs import movable_jobs
 from mast_opt.job_placement.problem import JobPlacement
-from mast_opt.job_placement.units import GPU, Ints
+from mast_opt.job_placement.units import GPU, MOVE_LIMITS, MOVES, Ints
 from mast_opt.mip import MipBuilder
 
 
+class Freed(NamedTuple):
+    """What columns free where they are 1: a job that is stopped, or moved away."""
+
+    row: Ints
+    """[·] allocation."""
+    server: Ints
+    column: IntArray
+    held: Ints
+    """[·, 3]"""
+    below: Ints
+    """[·] it serves the tiers before this one."""
+
+
 class ClusterRows:
-    """The columns, then one method per group of rows or terms."""
+    """The columns, then one method per group of rows or terms. Movable jobs stand behind the pending ones."""
 
     def __init__(self, problem: JobPlacement) -> None:
-        self.p = p = problem
+        self.movers = movable_jobs(problem)
+        self.p = p = self.movers.problem
+        self.waiting = self.movers.first
+        """J; the jobs from there on run now and may be moved."""
         self.options: JobOptions = options_of(p)
         o = self.options
         self.m = m = MipBuilder("job_placement")
         self.tiers = tuple(str(tier) for tier in p.tiers)
         self.victims = np.flatnonzero(p.running.preemptible)
         """[·] running jobs that may be stopped."""
-        self.victim_of = np.full(len(p.running), -1)
-        self.victim_of[self.victims] = np.arange(len(self.victims))
 
         self.assign = m.columns(
             "assign",
@@ -33,16 +51,42 @@ class ClusterRows:
             integral=True,
         )
         self.preempt = m.columns("preempt", [p.running.labels], [self.victims], upper=1, integral=True)
+        self.move = m.columns("move", [p.running.labels], [self.movers.running], upper=1, integral=True)
+        self.preempt_of, self.move_of = np.full(len(p.running), -1), np.full(len(p.running), -1)
+        """[V] columns, −1 for jobs that may not be stopped or moved."""
+        self.preempt_of[self.victims] = self.preempt
+        self.move_of[self.movers.running] = self.move
 
-    def victims_held(self) -> tuple[Ints, Ints, Ints]:
-        """(server, position among the victims, [·, 3] amount) of what victims hold."""
+    def freed(self) -> Freed:
+        """What victims free for more important tiers, and moved jobs for all."""
         p = self.p
-        rows = np.flatnonzero(p.running.preemptible[p.allocations.running])
-        return p.allocations.server[rows], self.victim_of[p.allocations.running[rows]], p.held[rows]
+        running = p.allocations.running
+        every = np.full(len(p.running), len(p.tiers))
+        parts = []
+        for columns, below in ((self.preempt_of, p.running.tier), (self.move_of, every)):
+            row = np.flatnonzero(columns[running] >= 0)
+            v = running[row]
+            parts.append(Freed(row, p.allocations.server[row], columns[v], p.held[row], below[v]))
+        return Freed(*map(np.concatenate, zip(*parts)))
 
     def admitted(self) -> None:
-        """admitted: Σ_{c,k} assign[j,c,k] ≤ 1."""
-        self.m.rows("admitted", [self.p.jobs.labels], upper=1).add(self.options.job, self.assign)
+        """admitted: Σ_{c,k} assign[j,c,k] ≤ 1; moved: Σ_{c,k} assign[v,c,k] = move[v]; interrupted: a job is moved, or
+        stopped, or neither; move_limit: what all moves together are."""
+        p, m, movers = self.p, self.m, self.movers
+        starts = self.options.job < self.waiting
+        m.rows("admitted", [movers.stated.jobs.labels], upper=1).add(self.options.job[starts], self.assign[starts])
+        moved = m.equals("moved", [p.running.labels], [movers.running])
+        moved.add(self.options.job[~starts] - self.waiting, self.assign[~starts], 1)
+        moved.add(np.arange(len(self.move)), self.move, -1)
+        both = np.flatnonzero(p.running.preemptible[movers.running])
+        interrupted = m.rows("interrupted", [p.running.labels], [movers.running[both]], upper=1)
+        interrupted.add(np.arange(len(both)), self.move[both], 1)
+        interrupted.add(np.arange(len(both)), self.preempt_of[movers.running[both]], 1)
+        limits = movers.stated.move_limits
+        rows = m.rows("move_limit", [MOVE_LIMITS], [limits.limit], upper=limits.most_milli)
+        for at, limit in enumerate(limits.limit.tolist()):
+            each = np.full(len(self.move), 1000) if limit == MOVES else movers.restart_mgpu_hours
+            rows.add(np.full(len(self.move), at), self.move, each)
 
     def admission(self) -> None:
         """Terms rejected, remote and cost."""
@@ -65,7 +109,11 @@ class ClusterRows:
         held = np.zeros(len(p.running), np.int64)
         np.add.at(held, p.allocations.running, p.held[:, GPU])
         price = p.tier_weight[p.running.tier] * (p.running.at_risk_mgpu_hours + held) / max(p.all_mgpu, 1)
-        m.term("preemption", self.preempt, (price if p.all_mgpu else np.zeros_like(price))[self.victims])
+        restart = (
+            p.tier_weight[p.running.tier[self.movers.running]] * self.movers.restart_mgpu_hours / max(p.all_mgpu, 1)
+        )
+        for columns, amount in ((self.preempt, price[self.victims]), (self.move, restart)):
+            m.term("preemption", columns, amount if p.all_mgpu else np.zeros_like(amount))
 
     def balance(self) -> None:
         """used: use[r,k] is what is in use after the plan; above, below: off[r,k] ≥ |use − supply · mean use of k|.
@@ -87,10 +135,10 @@ class ClusterRows:
         row_of[region, kind] = np.arange(len(region))
         used = m.equals("used", axes, at, value=busy[region, kind])
         used.add(np.arange(len(region)), self.use, 1)
-        rows = np.flatnonzero(p.running.preemptible[p.allocations.running] & (p.held[:, GPU] > 0))
-        row = row_of[at_held[0][rows], at_held[1][rows]]
-        rows, row = rows[row >= 0], row[row >= 0]
-        used.add(row, self.preempt[self.victim_of[p.allocations.running[rows]]], p.held[rows, GPU])
+        freed = self.freed()
+        row = row_of[at_held[0][freed.row], at_held[1][freed.row]]
+        gives = np.flatnonzero((row >= 0) & (freed.held[:, GPU] > 0))
+        used.add(row[gives], freed.column[gives], freed.held[gives, GPU])
         row = row_of[p.clusters.region[o.cluster], o.type]
         asks = p.need_mgpu[o.job, o.type] * p.jobs.tasks[o.job]
         takes = np.flatnonzero((row >= 0) & (asks > 0))

@@ -9,6 +9,7 @@ import numpy as np
 from mast_opt.core.arrays import FloatArray, IntArray
 from mast_opt.job_placement.capacity import WholeServerTasks
 from mast_opt.job_placement.formulation.index_sets import IndexSets
+from mast_opt.job_placement.movable_jobs import MovableJobs
 from mast_opt.job_placement.plan import Plan
 from mast_opt.job_placement.problem import JobPlacement
 from mast_opt.job_placement.units import GPU, WHOLE, Bools, Ints
@@ -24,6 +25,7 @@ class Columns:
     uses_rack: IntArray
     uses_server: IntArray
     preempt: IntArray
+    move: IntArray
     on: IntArray
     takes: IntArray
     take_device: Ints
@@ -40,12 +42,17 @@ class Columns:
 class Codec:
     """The exact way between a plan and the columns of the formulation, both directions."""
 
-    problem: JobPlacement
+    movers: MovableJobs
     cells: IndexSets
     columns: Columns
     victims: Ints
     common: WholeServerTasks
     width: int
+
+    @property
+    def problem(self) -> JobPlacement:
+        """The problem with its movable jobs behind the pending ones."""
+        return self.movers.problem
 
     def decode(self, x: FloatArray) -> Plan:
         """The plan of a solution: tasks and victims rounded."""
@@ -64,11 +71,14 @@ class Codec:
         cell = cell[order]
         preempt = np.zeros(len(p.running), np.bool_)
         preempt[self.victims] = x[at.preempt] > 0.5
-        return Plan(c.job[cell], c.server[cell], number[order], index[order], indexed[order], preempt)
+        plan = Plan(c.job[cell], c.server[cell], number[order], index[order], indexed[order], preempt)
+        return self.movers.split(plan)
 
     def encode(self, plan: Plan) -> FloatArray:
         """A value for every column; rows of the plan that have no column are left out."""
         c, at = self.cells, self.columns
+        moved = self.movers.moved(plan)
+        plan = self.movers.joined(plan)
         x = np.zeros(self.width)
         cell = self._cell_of(plan)
         known = cell >= 0
@@ -79,7 +89,8 @@ class Codec:
         x[at.uses_rack[c.gang_rack[gang]]] = 1
         x[at.uses_server] = x[at.count[c.tied]] > 0
         x[at.preempt] = plan.preempt[self.victims]
-        self._encode_devices(plan, cell, x)
+        x[at.move] = moved[self.movers.running]
+        self._encode_devices(plan, moved, cell, x)
         self._encode_dependent(x)
         return x
 
@@ -91,7 +102,7 @@ class Codec:
         at = np.searchsorted(known, wanted)
         return np.where(np.append(known, -1)[at] == wanted, at, -1)
 
-    def _encode_devices(self, plan: Plan, cell: Ints, x: FloatArray) -> None:
+    def _encode_devices(self, plan: Plan, moved: Bools, cell: Ints, x: FloatArray) -> None:
         p, c, at = self.problem, self.cells, self.columns
         fraction_of = np.full(len(c.job), -1)
         fraction_of[c.fraction] = np.arange(len(c.fraction))
@@ -104,13 +115,13 @@ class Codec:
                 x[at.on[first_part[f] + d]] += plan.tasks[row]
                 touched[c.device_start[s] + d] = True
         if len(at.takes):
-            self._encode_whole(plan, touched, x)
+            self._encode_whole(plan, moved, touched, x)
 
-    def _encode_whole(self, plan: Plan, touched: Bools, x: FloatArray) -> None:
+    def _encode_whole(self, plan: Plan, moved: Bools, touched: Bools, x: FloatArray) -> None:
         """GPUs for whole tasks on shared servers: those that are named, then any that are left; the least
         important work first, because what is left to it is left to all."""
         p, c, at = self.problem, self.cells, self.columns
-        room = self._device_room(plan)
+        room = self._device_room(plan, moved)
         take_of = np.full((len(c.device_server), len(p.tiers)), -1)
         take_of[at.take_device, at.take_tier] = np.arange(len(at.takes))
         gpus = p.need_mgpu[plan.job, p.servers.gpu_type[plan.server]] // WHOLE * plan.tasks
@@ -128,16 +139,17 @@ class Codec:
             take = take_of[chosen, tier[row]]
             x[at.takes[take[take >= 0]]] = 1
 
-    def _device_room(self, plan: Plan) -> Ints:
-        """[device, P] what victims and idle GPUs leave to work of each tier."""
+    def _device_room(self, plan: Plan, moved: Bools) -> Ints:
+        """[device, P] what victims, moved jobs and idle GPUs leave to work of each tier."""
         p, c = self.problem, self.cells
         entries = p.held_devices
         room = np.full((len(c.device_server), len(p.tiers)), WHOLE)
         kept = c.shared[p.allocations.server[entries.row]]
         row = entries.row[kept]
         device = c.device_start[p.allocations.server[row]] + entries.device[kept]
+        running = p.allocations.running[row]
         for tier in range(len(p.tiers)):
-            stays = ~(plan.preempt[p.allocations.running[row]] & (p.running.tier[p.allocations.running[row]] > tier))
+            stays = ~(moved[running] | (plan.preempt[running] & (p.running.tier[running] > tier)))
             np.subtract.at(room[:, tier], device[stays], entries.mgpu[kept][stays])
         return room
 
@@ -147,6 +159,7 @@ class Codec:
         free = p.free.copy()
         stopped = np.zeros(len(p.running), np.bool_)
         stopped[self.victims] = x[at.preempt] > 0.5
+        stopped[self.movers.running] |= x[at.move] > 0.5
         rows = stopped[p.allocations.running]
         np.add.at(free, p.allocations.server[rows], p.held[rows])
         tasks = x[at.count].astype(np.int64)
@@ -168,12 +181,13 @@ class Codec:
 
 
 FREEZING: FixedParts[JobPlacement, Plan] = FixedParts(
-    tables=("assignments", "preemptions"),
+    tables=("assignments", "preemptions", "moves"),
     blocks={
         "assign": ("job", None, None),
         "count": ("job", "server"),
         "on": ("job", "server", None),
         "preempt": ("running",),
+        "move": ("running",),
     },
     groups={
         "rack": lambda p: ("server", p.racks.labels, p.servers.rack),

@@ -93,6 +93,7 @@ class PerServer(ClusterRows):
             uses_rack=self.uses_rack,
             uses_server=self.uses_server,
             preempt=self.preempt,
+            move=self.move,
             on=self.on,
             takes=self.takes,
             take_device=self.take_device,
@@ -103,7 +104,7 @@ class PerServer(ClusterRows):
             fits=self.fits,
             fragment=self.fragment,
         )
-        codec = Codec(self.p, self.cells, columns, self.victims, self.common, len(mip.cost))
+        codec = Codec(self.movers, self.cells, columns, self.victims, self.common, len(mip.cost))
         return Formulation(mip, codec.decode, codec.encode)
 
     def gangs(self) -> None:
@@ -131,10 +132,10 @@ class PerServer(ClusterRows):
 
         racks = np.zeros(len(p.jobs.tasks))
         racks[:] = fewest_racks(p)
-        scale = 1 / float(p.jobs.tasks.sum())
-        m.term("spread", self.uses_rack, scale)
+        scale = 1 / float(p.jobs.tasks[: self.waiting].sum())
+        m.term("spread", self.uses_rack[c.rack_job < self.waiting], scale)
         jobs = self.options.job
-        gangs = p.jobs.tasks[jobs] > 1
+        gangs = (p.jobs.tasks[jobs] > 1) & (jobs < self.waiting)
         m.term("spread", self.assign[gangs], -racks[jobs[gangs]] * scale)
 
     def _at_most_one(self, name: str, job: Ints, columns: IntArray, level: int) -> None:
@@ -147,7 +148,8 @@ class PerServer(ClusterRows):
         rows.add(at[at >= 0], columns[at >= 0], 1)
 
     def capacity(self) -> None:
-        """Σ_{j: tier ≥ p} need[j]·count[j,s] ≤ free[s] + Σ_{v: tier > p} held[v,s]·preempt[v], per server and resource.
+        """Σ_{j: tier ≥ p} need[j]·count[j,s] ≤ free[s] + Σ_{v: tier > p} held[v,s]·preempt[v] + Σ_v held[v,s]·move[v],
+        per server and resource.
 
         Stated for the tiers p of which some job may use the server; others follow from these."""
         p, c, m = self.p, self.cells, self.m
@@ -157,17 +159,15 @@ class PerServer(ClusterRows):
         capacity = m.rows("capacity", [p.servers.labels, self.tiers, RESOURCES], at, upper=p.free[c.row_server].ravel())
         row_of = np.full((len(p.servers), len(p.tiers)), -1)
         row_of[c.row_server, c.row_tier] = np.arange(rows)
-        held_server, held_victim, held = self.victims_held()
+        freed = self.freed()
         for tier in range(len(p.tiers)):
             row = row_of[c.server, tier]
             for resource in resources.tolist():
                 mine = np.flatnonzero((row >= 0) & (self.job_tier >= tier) & (c.need[:, resource] > 0))
                 capacity.add(row[mine] * 3 + resource, self.count[mine], c.need[mine, resource])
-                freed = row_of[held_server, tier]
-                gives = np.flatnonzero(
-                    (freed >= 0) & (p.running.tier[self.victims[held_victim]] > tier) & (held[:, resource] > 0)
-                )
-                capacity.add(freed[gives] * 3 + resource, self.preempt[held_victim[gives]], -held[gives, resource])
+                at_row = row_of[freed.server, tier]
+                gives = np.flatnonzero((at_row >= 0) & (freed.below > tier) & (freed.held[:, resource] > 0))
+                capacity.add(at_row[gives] * 3 + resource, freed.column[gives], -freed.held[gives, resource])
 
     def devices(self) -> None:
         """split: Σ_d on[j,s,d] = count[j,s] for fractions; whole: Σ_d takes[s,p,d] = Σ_j gpus[j]·count[j,s] for the
@@ -205,22 +205,24 @@ class PerServer(ClusterRows):
         rows = m.rows("device", [p.servers.labels, self.tiers, self.places], at, upper=free[device])
 
         cell = c.fraction[c.part_fraction]
-        victim = self.victim_of[p.allocations.running[row]]
+        every = np.full(len(p.running), len(p.tiers))
         for level in range(len(p.tiers)):
             mine = np.flatnonzero((row_of[c.part_device, level] >= 0) & (self.job_tier[cell] >= level))
             rows.add(row_of[c.part_device[mine], level], self.on[mine], c.need[cell[mine], GPU])
             mine = np.flatnonzero((row_of[self.take_device, level] >= 0) & (self.whole_tier[self.take_row] >= level))
             rows.add(row_of[self.take_device[mine], level], self.takes[mine], WHOLE)
-            gives = np.flatnonzero(
-                (row_of[held_device, level] >= 0) & (victim >= 0) & (p.running.tier[p.allocations.running[row]] > level)
-            )
-            rows.add(row_of[held_device[gives], level], self.preempt[victim[gives]], -mgpu[gives])
+            running = p.allocations.running[row]
+            for columns, below in ((self.preempt_of, p.running.tier), (self.move_of, every)):
+                gives = np.flatnonzero(
+                    (row_of[held_device, level] >= 0) & (columns[running] >= 0) & (below[running] > level)
+                )
+                rows.add(row_of[held_device[gives], level], columns[running[gives]], -mgpu[gives])
 
     def fragmentation(self) -> None:
         """room: the commonest whole-server task needs no more than is left on s where fits[s] = 1;
         waste: fragment[s] ≥ free GPUs − gpus[s]·fits[s]."""
         p, c, m = self.p, self.cells, self.m
-        self.common = common = whole_server_tasks(p)
+        self.common = common = whole_server_tasks(self.movers.stated)
         n = len(common.servers)
         self.fits = m.columns("fits", [p.servers.labels], [common.servers], upper=1, integral=True)
         self.fragment = m.columns(
@@ -232,14 +234,14 @@ class PerServer(ClusterRows):
         free = p.free[common.servers]
         room = m.rows("room", [p.servers.labels, RESOURCES], [common.servers[at], resource], upper=free[at, resource])
         room.add(np.arange(len(at)), self.fits[at], common.need[at, resource])
-        held_server, held_victim, held = self.victims_held()
+        freed = self.freed()
         for resource_at in range(3):
             row = row_of[c.server, resource_at]
             mine = np.flatnonzero((row >= 0) & (c.need[:, resource_at] > 0))
             room.add(row[mine], self.count[mine], c.need[mine, resource_at])
-            row = row_of[held_server, resource_at]
-            gives = np.flatnonzero((row >= 0) & (held[:, resource_at] > 0))
-            room.add(row[gives], self.preempt[held_victim[gives]], -held[gives, resource_at])
+            row = row_of[freed.server, resource_at]
+            gives = np.flatnonzero((row >= 0) & (freed.held[:, resource_at] > 0))
+            room.add(row[gives], freed.column[gives], -freed.held[gives, resource_at])
 
         waste = m.rows("waste", [p.servers.labels], [common.servers], lower=free[:, GPU])
         waste.add(np.arange(n), self.fragment, 1)
@@ -248,6 +250,6 @@ class PerServer(ClusterRows):
         row_at[common.servers] = np.arange(n)
         mine = np.flatnonzero((row_at[c.server] >= 0) & (c.need[:, GPU] > 0))
         waste.add(row_at[c.server[mine]], self.count[mine], c.need[mine, GPU])
-        gives = np.flatnonzero((row_at[held_server] >= 0) & (held[:, GPU] > 0))
-        waste.add(row_at[held_server[gives]], self.preempt[held_victim[gives]], -held[gives, GPU])
+        gives = np.flatnonzero((row_at[freed.server] >= 0) & (freed.held[:, GPU] > 0))
+        waste.add(row_at[freed.server[gives]], freed.column[gives], -freed.held[gives, GPU])
         m.term("fragmentation", self.fragment, 1 / max(p.all_mgpu, 1))

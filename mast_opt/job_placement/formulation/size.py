@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from mast_opt.job_placement.capacity import ServerClasses, jobs_at_once, may_run, server_classes, whole_server_tasks
+from mast_opt.job_placement.movable_jobs import MovableJobs, movable_jobs
 from mast_opt.job_placement.problem import JobPlacement
 from mast_opt.job_placement.units import GPU, RACK, SERVER, WHOLE, Bools, Ints
 from mast_opt.mip.size import Size
@@ -12,10 +13,11 @@ from mast_opt.mip.size import Size
 
 def size(problem: JobPlacement) -> Size:
     """Exact but for a few rows and entries of victims, and racks whose servers differ, which count too often."""
-    count = _Count(problem)
-    for jobs in jobs_at_once(problem, count.classes):
+    movers = movable_jobs(problem)
+    count = _Count(movers)
+    for jobs in jobs_at_once(movers.problem, count.classes):
         count.look(jobs)
-    for jobs in jobs_at_once(problem, count.classes):
+    for jobs in jobs_at_once(movers.problem, count.classes):
         count.add(jobs)
     count.add_rest()
     return Size(count.columns, count.rows, count.entries)
@@ -24,13 +26,14 @@ def size(problem: JobPlacement) -> Size:
 class _Count:
     """``look`` at all jobs, then ``add`` all jobs, then the rest."""
 
-    def __init__(self, problem: JobPlacement) -> None:
-        p = self.p = problem
+    def __init__(self, movers: MovableJobs) -> None:
+        p = self.p = movers.problem
+        self.movers = movers
         c = self.classes = server_classes(p)
         self.columns = self.rows = self.entries = 0
         self.gpus = c.supply[:, GPU] // WHOLE
         self.racks = _racks(p, c)
-        common = whole_server_tasks(p)
+        common = whole_server_tasks(movers.stated)
         self.common = np.zeros((len(c), 3), np.bool_)
         """[E, 3] what the commonest whole-server task needs something of."""
         self.common[c.of[common.servers]] = common.need > 0
@@ -103,11 +106,16 @@ class _Count:
         self.rows += 3 * int((c.size[:, None] * self.reached).sum()) + devices
         self.rows += int((servers * self.whole.sum(axis=1)).sum()) + 4 * self.fragments
         self.entries += int((takes * (1 + np.cumsum(self.on_gpus, axis=1))).sum()) + 5 * self.fragments
+        tier = p.running.tier[p.allocations.running]
         held = np.flatnonzero(p.running.preemptible[p.allocations.running])
-        below = np.cumsum(self.reached, axis=1)[
-            c.of[p.allocations.server[held]], p.running.tier[p.allocations.running[held]]
-        ]
-        self.entries += int((3 * below + 5).sum())
+        moving = np.flatnonzero(np.isin(p.allocations.running, self.movers.running))
+        reached = np.cumsum(self.reached, axis=1)
+        for rows, last in ((held, tier[held]), (moving, np.full(len(moving), len(p.tiers) - 1))):
+            self.entries += int((3 * reached[c.of[p.allocations.server[rows]], last] + 5).sum())
+        moves, limits = len(self.movers.running), len(self.movers.stated.move_limits)
+        self.columns += moves
+        self.rows += moves + limits
+        self.entries += moves * (3 + limits)
         balanced = len(p.regions) * len(p.gpu_types)
         self.columns += 2 * balanced
         self.rows += 3 * balanced

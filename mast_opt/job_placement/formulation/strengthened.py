@@ -14,6 +14,7 @@ import numpy as np
 from mast_opt.core.arrays import FloatArray, IntArray
 from mast_opt.job_placement.formulation.domain_reduction import most_tasks, possible_options
 from mast_opt.job_placement.formulation.formulation import PerServer, state
+from mast_opt.job_placement.movable_jobs import MovableJobs
 from mast_opt.job_placement.plan import Plan
 from mast_opt.job_placement.problem import JobPlacement
 from mast_opt.job_placement.units import GPU, WHOLE, Ints
@@ -28,13 +29,13 @@ def strong(problem: JobPlacement) -> Formulation[Plan]:
     slots = _slot_rows(statement, widths)
     base = statement.finished()
     upper = base.mip.col_upper.copy()
-    upper[statement.count] = most_tasks(problem, statement.cells)
-    upper[statement.assign] = possible_options(problem, statement.options)
+    upper[statement.count] = most_tasks(statement.movers, statement.cells)
+    upper[statement.assign] = possible_options(statement.movers, statement.options)
     mip = replace(base.mip, col_upper=frozen(upper))
 
     def encode(plan: Plan) -> FloatArray:
         x = base.encode(plan)
-        x[slots] = _floors(problem, plan, widths)
+        x[slots] = _floors(statement.movers, plan, widths)
         return x
 
     return Formulation(mip, base.decode, encode)
@@ -60,7 +61,7 @@ def _widths(statement: PerServer) -> Widths:
 
 def _slot_rows(statement: PerServer, widths: Widths) -> IntArray:
     """wide: Σ_{j: tier ≥ p, gpus ≥ w} floor(gpus[j] / w) · count[j,s] ≤ slots[s,p,w];
-    slot: w · slots[s,p,w] ≤ free GPUs + what victims of tier > p free."""
+    slot: w · slots[s,p,w] ≤ free GPUs + what victims of tier > p and moved jobs free."""
     p, c, m = statement.p, statement.cells, statement.m
     labels = tuple(str(width) for width in range(int(widths.width.max(initial=0)) + 1))
     axes, at = [p.servers.labels, statement.tiers, labels], [widths.server, widths.tier, widths.width]
@@ -78,11 +79,11 @@ def _slot_rows(statement: PerServer, widths: Widths) -> IntArray:
     row, cell, mgpu = row[counts], cell[counts], mgpu[counts]
     wide.add(row, statement.count[cell], mgpu // widths.width[row])
 
-    server, victim, held = statement.victims_held()
-    row, entry = _pairs(widths.server, server, len(p.servers))
-    gives = (p.running.tier[statement.victims[victim[entry]]] > widths.tier[row]) & (held[entry, GPU] > 0)
+    freed = statement.freed()
+    row, entry = _pairs(widths.server, freed.server, len(p.servers))
+    gives = (freed.below[entry] > widths.tier[row]) & (freed.held[entry, GPU] > 0)
     row, entry = row[gives], entry[gives]
-    slot.add(row, statement.preempt[victim[entry]], -held[entry, GPU])
+    slot.add(row, freed.column[entry], -freed.held[entry, GPU])
     return slots
 
 
@@ -97,11 +98,12 @@ def _pairs(rows: Ints, entries: Ints, servers: int) -> tuple[Ints, Ints]:
     return row, order[first[rows[row]] + step]
 
 
-def _floors(problem: JobPlacement, plan: Plan, widths: Widths) -> Ints:
-    p = problem
+def _floors(movers: MovableJobs, plan: Plan, widths: Widths) -> Ints:
+    p = movers.problem
+    moved = movers.moved(plan)
     room = p.free[:, GPU, None] + np.zeros(len(p.tiers), np.int64)
     for tier in range(len(p.tiers)):
-        rows = plan.preempt[p.allocations.running] & (p.running.tier[p.allocations.running] > tier)
+        rows = (moved | (plan.preempt & (p.running.tier > tier)))[p.allocations.running]
         np.add.at(room[:, tier], p.allocations.server[rows], p.held[rows, GPU])
     floors: Ints = room[widths.server, widths.tier] // WHOLE // widths.width
     return floors

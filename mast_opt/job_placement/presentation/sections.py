@@ -6,6 +6,7 @@ import numpy as np
 
 from mast_opt.core.units import MILLI
 from mast_opt.job_placement.analysis.rejection_reasons import reason_in_words
+from mast_opt.job_placement.migration.plan_rows import servers_in_words
 from mast_opt.job_placement.plan import Plan
 from mast_opt.job_placement.problem import JobPlacement
 from mast_opt.job_placement.units import GPU, WHOLE, Bools
@@ -18,13 +19,14 @@ MOST_EXPLAINED = 200
 
 
 def sections(problem: JobPlacement, plan: Plan) -> tuple[Section, ...]:
-    """In the order of reading: admission by tier, fullness, victims, jobs that wait."""
+    """In the order of reading: admission by tier, fullness, victims, moves, jobs that wait."""
     admitted = np.zeros(len(problem.jobs), np.bool_)
     admitted[plan.job] = True
     return (
         _admission(problem, admitted),
         _fullness(problem, plan),
         *_victims(problem, plan),
+        *_moves(problem, plan),
         *_waiting(problem, admitted),
     )
 
@@ -107,6 +109,38 @@ def _victims(problem: JobPlacement, plan: Plan) -> tuple[Section, ...]:
     lost = float(p.running.at_risk_mgpu_hours[stopped].sum()) / MILLI
     stops = "1 job is" if len(stopped) == 1 else f"{len(stopped)} jobs are"
     return (Section("Jobs stopped", heads, rows, f"{stops} stopped; {lost:,.1f} GPU-hours are lost."),)
+
+
+def _moves(problem: JobPlacement, plan: Plan) -> tuple[Section, ...]:
+    """Running jobs that are moved, the most expensive first."""
+    p = problem
+    moving = np.isin(p.movable.running, plan.moved)
+    if not moving.any():
+        return ()
+    held = np.bincount(p.allocations.running, weights=p.held[:, GPU], minlength=len(p.running))
+    running, cost = p.movable.running[moving], p.movable.restart_mgpu_hours[moving]
+    rows = tuple(
+        (
+            p.running.labels[v],
+            str(p.tiers[p.running.tier[v]]),
+            float(held[v]) / WHOLE,
+            servers_in_words(p, p.allocations.server[p.allocations.running == v]),
+            servers_in_words(p, plan.moved_server[plan.moved == v]),
+            float(hours) / MILLI,
+        )
+        for v, hours in ((running[at], cost[at]) for at in np.lexsort((running, -cost)).tolist())
+    )
+    heads = (
+        Head("job"),
+        Head("tier"),
+        Head("GPUs", Form.AMOUNT),
+        Head("from"),
+        Head("to"),
+        Head("GPU-hours lost", Form.AMOUNT),
+    )
+    moves = "1 running job is" if len(running) == 1 else f"{len(running)} running jobs are"
+    note = f"{moves} moved; {float(cost.sum()) / MILLI:,.1f} GPU-hours are lost."
+    return (Section("Jobs moved", heads, rows, note),)
 
 
 def _waiting(problem: JobPlacement, admitted: Bools) -> tuple[Section, ...]:

@@ -9,6 +9,7 @@ import numpy as np
 from mast_opt.core.errors import Fault
 from mast_opt.core.wording import did_you_mean
 from mast_opt.job_placement.gpu_assignment import read_devices
+from mast_opt.job_placement.problem import ONE_GANG, one_gang
 from mast_opt.job_placement.units import LARGEST, MOST_GPUS, MOST_TASKS, WHOLE, Bools, Ints
 from mast_opt.kind.schema import Tables
 
@@ -25,6 +26,7 @@ def faults_of(tables: Tables) -> list[Fault]:
         *_shares(tables),
         *_sizes(tables),
         *_names(tables),
+        *_movable(tables),
         *_over_committed(tables),
     ]
 
@@ -83,6 +85,18 @@ def _names(tables: Tables) -> Iterator[Fault]:
     for row, label in enumerate(tables.axes["job"]):
         if label in running:
             yield Fault("jobs", "a job that waits; this one runs already (table running)", row + 1, "job", label)
+
+
+def _movable(tables: Tables) -> Iterator[Fault]:
+    """Movable jobs that hold nothing, or unequal tasks, or tasks in several clusters or on several GPU types."""
+    server = tables.get("allocations", "server")
+    typed = tables.has("servers", "gpu_type")
+    kind = np.where(typed, tables.get("servers", "gpu_type"), -1)[server]
+    rows = [*(tables.get("allocations", name) for name in _COLUMNS), tables.get("servers", "cluster")[server], kind]
+    sound = one_gang(len(tables.axes["running"]), tables.get("allocations", "job"), np.stack(rows, axis=1))
+    job = tables.get("movable", "job")
+    for row in np.flatnonzero(~sound[job]).tolist():
+        yield Fault("movable", ONE_GANG, row + 1, "job", tables.axes["running"][int(job[row])])
 
 
 def _over_committed(tables: Tables) -> Iterator[Fault]:

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import numpy as np
 
+from mast_opt.job_placement.movable_jobs import movable_jobs
 from mast_opt.job_placement.problem import JobPlacement
-from mast_opt.job_placement.units import GPU, LEVELS, RESOURCES, WHOLE
-from mast_opt.kind.mathprog import section, with_symbols, write_data
+from mast_opt.job_placement.units import GPU, LEVELS, MOVE_LIMITS, RESOURCES, WHOLE
+from mast_opt.kind.mathprog import section, symbols, with_symbols, write_data
 
 _AXES: dict[str, tuple[str, ...]] = dict.fromkeys(
     ("regions", "clusters", "racks", "servers", "gpu_types", "jobs", "running", "datasets"), ()
@@ -18,19 +19,25 @@ _AXES: dict[str, tuple[str, ...]] = dict.fromkeys(
 
 def printable(problem: JobPlacement) -> JobPlacement:
     """The same problem with every label a symbol, as ``write_dat`` names them."""
-    return with_symbols(problem, _AXES)
+    return with_symbols(problem, _axes(problem))
+
+
+def _axes(problem: JobPlacement) -> dict[str, tuple[str, ...]]:
+    """The axes, and symbols that their labels must not take: a movable job is among the jobs too."""
+    return _AXES | ({"running": symbols(problem.jobs.labels)} if len(problem.movable) else {})
 
 
 def write_dat(problem: JobPlacement, path: Path) -> None:
     """Write the data section that, with the .mod, states this problem. The objective is the weighted one."""
-    write_data(problem, path, "job_placement.mod", _AXES, _sections)
+    write_data(problem, path, "job_placement.mod", _axes(problem), _sections)
 
 
 def _sections(p: JobPlacement) -> Iterator[Iterator[str]]:
     """The fleet, the jobs that wait, those that run, rules and objective, as the .mod declares them."""
     yield from _fleet(p)
-    yield from _waiting(p)
+    yield from _jobs(movable_jobs(p).problem)
     yield from _running(p)
+    yield from _moves(p)
     weights = p.objective.weights
     yield iter([f"param remote_reads := {int(p.remote_reads)};"])
     yield section("param weight", np.array(list(weights)), np.array(list(weights.values()), float))
@@ -49,7 +56,7 @@ def _fleet(p: JobPlacement) -> Iterator[Iterator[str]]:
     yield section("param supply", np.repeat(server, 3), np.tile(resource, len(server)), p.servers.supply.ravel())
 
 
-def _waiting(p: JobPlacement) -> Iterator[Iterator[str]]:
+def _jobs(p: JobPlacement) -> Iterator[Iterator[str]]:
     job, kind, cluster = np.array(p.jobs.labels), np.array(p.gpu_types), np.array(p.clusters.labels)
     region, dataset = np.array(p.regions), np.array(p.datasets.labels, str)
     yield section(
@@ -71,6 +78,13 @@ def _waiting(p: JobPlacement) -> Iterator[Iterator[str]]:
     yield section("set RESIDENCY", dataset[resident], region[home])
     yield section("param : READ : read_mb_per_day", job[p.reads.job], dataset[p.reads.dataset], p.reads.mb_per_day)
     yield section("param : PRICED : cost_micro", job[p.costs.job], cluster[p.costs.cluster], p.costs.cost_micro)
+
+
+def _moves(p: JobPlacement) -> Iterator[Iterator[str]]:
+    movable = np.array(p.running.labels, str)[p.movable.running]
+    yield section("param : MOVABLE : restart", movable, p.movable.restart_mgpu_hours)
+    limit = np.array(MOVE_LIMITS)[p.move_limits.limit]
+    yield section("param : MOVE_LIMIT : most_milli", limit, p.move_limits.most_milli)
 
 
 def _running(p: JobPlacement) -> Iterator[Iterator[str]]:

@@ -2,51 +2,73 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from mast_opt.core.errors import Fault, PlanError
 from mast_opt.job_placement.plan import Plan
 from mast_opt.job_placement.problem import JobPlacement
 from mast_opt.job_placement.tables.problem_tables import axes_of
+from mast_opt.job_placement.units import Bools, Ints
 from mast_opt.kind.schema import Tables
+
+
+class _Rows(NamedTuple):
+    """Where jobs run, by job, server and GPU."""
+
+    job: Ints
+    server: Ints
+    tasks: Ints
+    gpu_index: Ints
+    indexed: Bools
 
 
 def plan_from_tables(problem: JobPlacement, tables: Tables) -> Plan:
     """The plan that the tables state. Raises PlanError for a server in another cluster than stated."""
-    cluster, server = tables.get("assignments", "cluster"), tables.get("assignments", "server")
-    true = problem.server_cluster[server]
-    wrong = np.flatnonzero(true != cluster)
-    if len(wrong):
-        raise PlanError(
-            Fault(
-                "assignments",
-                f"{problem.clusters.labels[true[row]]}, the cluster of {problem.servers.labels[server[row]]}",
-                row + 1,
-                "cluster",
-                problem.clusters.labels[cluster[row]],
-            )
-            for row in wrong.tolist()
-        )
-    indexed = tables.has("assignments", "gpu_index")
-    index = np.where(indexed, tables.get("assignments", "gpu_index"), 0)
-    job = tables.get("assignments", "job")
-    order = np.lexsort((index, server, job))
+    faults: list[Fault] = []
+    starts, moves = (_rows(problem, tables, table, faults) for table in ("assignments", "moves"))
+    if faults:
+        raise PlanError(faults)
     preempt = np.zeros(len(problem.running), np.bool_)
     preempt[tables.get("preemptions", "job")] = True
-    tasks = tables.get("assignments", "tasks")[order]
-    return Plan(job[order], server[order], tasks, index[order], indexed[order], preempt)
+    return Plan(*starts, preempt, *moves)
+
+
+def _rows(problem: JobPlacement, tables: Tables, table: str, faults: list[Fault]) -> _Rows:
+    cluster, server = tables.get(table, "cluster"), tables.get(table, "server")
+    true = problem.server_cluster[server]
+    faults += [
+        Fault(
+            table,
+            f"{problem.clusters.labels[true[row]]}, the cluster of {problem.servers.labels[server[row]]}",
+            row + 1,
+            "cluster",
+            problem.clusters.labels[cluster[row]],
+        )
+        for row in np.flatnonzero(true != cluster).tolist()
+    ]
+    indexed = tables.has(table, "gpu_index")
+    index = np.where(indexed, tables.get(table, "gpu_index"), 0)
+    job = tables.get(table, "job")
+    order = np.lexsort((index, server, job))
+    return _Rows(job[order], server[order], tables.get(table, "tasks")[order], index[order], indexed[order])
 
 
 def plan_to_tables(problem: JobPlacement, plan: Plan) -> Tables:
-    """The tables that ``plan_from_tables`` turns into this plan."""
+    """The tables that ``plan_from_tables`` turns into this plan; without ``moves`` where nothing moves."""
+    starts = _Rows(plan.job, plan.server, plan.tasks, plan.gpu_index, plan.indexed)
+    moves = _Rows(plan.moved, plan.moved_server, plan.moved_tasks, plan.moved_gpu_index, plan.moved_indexed)
     values = {
-        "assignments": {
-            "job": plan.job,
-            "cluster": problem.server_cluster[plan.server],
-            "server": plan.server,
-            "tasks": plan.tasks,
-            "gpu_index": plan.gpu_index,
-        },
-        "preemptions": {"job": np.flatnonzero(plan.preempt)},
+        name: {
+            "job": rows.job,
+            "cluster": problem.server_cluster[rows.server],
+            "server": rows.server,
+            "tasks": rows.tasks,
+            "gpu_index": rows.gpu_index,
+        }
+        for name, rows in (("assignments", starts), ("moves", moves))
     }
-    return Tables(axes_of(problem), values, {"assignments": {"gpu_index": plan.indexed}})
+    values["preemptions"] = {"job": np.flatnonzero(plan.preempt)}
+    present = {"assignments": {"gpu_index": plan.indexed}, "moves": {"gpu_index": plan.moved_indexed}}
+    return Tables(axes_of(problem), values, present, frozenset() if len(plan.moved) else frozenset({"moves"}))

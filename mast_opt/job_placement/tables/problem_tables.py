@@ -11,6 +11,8 @@ from mast_opt.job_placement.entities import (
     Costs,
     Datasets,
     Jobs,
+    Movable,
+    MoveLimits,
     Options,
     Racks,
     Reads,
@@ -41,6 +43,7 @@ def problem_from_tables(header: Header, tables: Tables) -> JobPlacement:
     stored[tables.get("replicas", "dataset"), tables.get("replicas", "region")] = True
     residency = np.zeros_like(stored)
     residency[tables.get("residency", "dataset"), tables.get("residency", "region")] = True
+    movable, limits = np.argsort(tables.get("movable", "job")), np.argsort(tables.get("move_limits", "limit"))
     return JobPlacement(
         name=header.name,
         provenance=header.provenance,
@@ -101,6 +104,13 @@ def problem_from_tables(header: Header, tables: Tables) -> JobPlacement:
         ),
         objective=header.objective,
         remote_reads=header.rules["remote_reads"] == "price",
+        movable=Movable(
+            running=tables.get("movable", "job")[movable],
+            restart_mgpu_hours=tables.get("movable", "restart_gpu_hours")[movable],
+        ),
+        move_limits=MoveLimits(
+            limit=tables.get("move_limits", "limit")[limits], most_milli=tables.get("move_limits", "most")[limits]
+        ),
     )
 
 
@@ -247,6 +257,8 @@ def problem_to_tables(problem: JobPlacement) -> tuple[Header, Tables]:
         },
         "quotas": {"tenant": p.quotas.tenant, "gpus": p.quotas.mgpu, "gpu_type": p.quotas.gpu_type},
         "costs": {"job": p.costs.job, "cluster": p.costs.cluster, "cost": p.costs.cost_micro},
+        "movable": {"job": p.movable.running, "restart_gpu_hours": p.movable.restart_mgpu_hours},
+        "move_limits": {"limit": p.move_limits.limit, "most": p.move_limits.most_milli},
     }
     present = {
         "jobs": {"tenant": named},
@@ -254,7 +266,8 @@ def problem_to_tables(problem: JobPlacement) -> tuple[Header, Tables]:
         "allocations": {"gpu_index": p.allocations.indexed},
         "quotas": {"gpu_type": p.quotas.typed},
     }
-    empty = {"quotas": len(p.quotas.tenant), "costs": len(p.costs.job), "residency": int(p.datasets.residency.sum())}
+    empty = {"quotas": len(p.quotas), "costs": len(p.costs), "residency": int(p.datasets.residency.sum())}
+    empty |= {"movable": len(p.movable), "move_limits": len(p.move_limits)}
     missing = frozenset(name for name, rows in empty.items() if not rows)
     return header, Tables(axes_of(p), values, present, missing)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mast_opt.core.units import MB_PER_TB, MIB_PER_GIB, MILLI
 from mast_opt.core.units import MICRO as MICRO  # the solvers price costs with the same scale
-from mast_opt.job_placement.units import CLUSTER, LEVELS
+from mast_opt.job_placement.units import CLUSTER, LEVELS, MOVE_LIMITS
 from mast_opt.kind.header import Rule
 from mast_opt.kind.schema import Axis, Schema, Table, boolean, choice, integer, label, need, supply
 
@@ -159,6 +159,35 @@ SCHEMA = Schema(
             required=False,
             help="what a job costs in a cluster; 0 where there is no row",
         ),
+        Table(
+            "movable",
+            (
+                label("job", "running"),
+                need(
+                    "restart_gpu_hours",
+                    MILLI,
+                    maximum=MOST_AT_RISK,
+                    help="GPU-hours that a move costs: work since the checkpoint, and the restart",
+                ),
+            ),
+            key=("job",),
+            required=False,
+            later=True,
+            missing="running jobs stay where they are, or are stopped",
+            help="a running job that may be moved within its region",
+        ),
+        Table(
+            "move_limits",
+            (
+                choice("limit", *MOVE_LIMITS, help="what is limited, of all moves together"),
+                supply("most", MILLI, help="moved jobs, or GPU-hours that their moves cost"),
+            ),
+            key=("limit",),
+            required=False,
+            later=True,
+            missing="any number of movable jobs may be moved",
+            help="the most that all moves together may be",
+        ),
     ),
 )
 
@@ -177,6 +206,19 @@ PLAN_SCHEMA = Schema(
             key=("job", "server", "gpu_index"),
         ),
         Table("preemptions", (label("job", "running"),), key=("job",)),
+        Table(
+            "moves",
+            (
+                label("job", "running"),
+                label("cluster", "cluster"),
+                label("server", "server"),
+                integer("tasks", minimum=1, help="tasks of the job that run there after its move"),
+                integer("gpu_index", required=False, help="for fractions of a GPU, the one that they share"),
+            ),
+            key=("job", "server", "gpu_index"),
+            required=False,
+            later=True,
+        ),
     ),
 )
 

@@ -28,7 +28,7 @@ def measure(problem: JobPlacement, plan: Plan) -> tuple[dict[str, float], dict[s
     used = p.servers.supply[:, GPU] - free[:, GPU]
     terms = {
         "rejected": _rejected(p, admitted),
-        "preemption": _preemption(p, plan.preempt, held_mgpu),
+        "preemption": _preemption(p, plan, held_mgpu),
         "balance": _balance(p, used),
         "spread": _spread(p, plan),
         "remote": _remote(p, plan),
@@ -46,6 +46,11 @@ def measure(problem: JobPlacement, plan: Plan) -> tuple[dict[str, float], dict[s
         "peak_utilisation": _peak(p, used),
         "fragmented_gpus": fragmented / MILLI,
     }
+    if len(p.movable):
+        moving = np.isin(p.movable.running, plan.moved)
+        metrics["moved_jobs"] = float(moving.sum())
+        metrics["moved_gpus"] = _total(held_mgpu[p.movable.running[moving]]) / MILLI
+        metrics["restart_gpu_hours"] = _total(p.movable.restart_mgpu_hours[moving]) / MILLI
     return terms, metrics
 
 
@@ -53,9 +58,14 @@ def free_after(problem: JobPlacement, plan: Plan) -> Ints:
     """[S, 3] what is free when the plan is carried out."""
     p = problem
     free = p.servers.supply.copy()
-    stays = ~plan.preempt[p.allocations.running]
+    leaves = plan.preempt.copy()
+    leaves[plan.moved] = True
+    stays = ~leaves[p.allocations.running]
     np.subtract.at(free, p.allocations.server[stays], p.held[stays])
     np.subtract.at(free, plan.server, row_needs(p, plan))
+    need = np.zeros((len(p.running), 3), np.int64)
+    need[p.allocations.running] = p.allocations.need
+    np.subtract.at(free, plan.moved_server, need[plan.moved] * plan.moved_tasks[:, None])
     return free
 
 
@@ -79,13 +89,16 @@ def _rejected(problem: JobPlacement, admitted: Bools) -> float:
     return _ratio(lost, asked)
 
 
-def _preemption(problem: JobPlacement, preempt: Bools, held_mgpu: Ints) -> float:
-    """Σ_v tier_weight[v] · (GPU-hours at risk + GPUs held) / all GPUs."""
+def _preemption(problem: JobPlacement, plan: Plan, held_mgpu: Ints) -> float:
+    """Σ tier_weight[v] · (GPU-hours at risk + GPUs held) over victims + Σ tier_weight[v] · GPU-hours to restart over
+    moved jobs, / all GPUs."""
     p = problem
     price = 0.0
+    moving = np.isin(p.movable.running, plan.moved)
     for tier, weight in enumerate(p.tier_weight.tolist()):
-        of_tier = preempt & (p.running.tier == tier)
+        of_tier = plan.preempt & (p.running.tier == tier)
         price += weight * (_total(p.running.at_risk_mgpu_hours[of_tier]) + _total(held_mgpu[of_tier]))
+        price += weight * _total(p.movable.restart_mgpu_hours[moving & (p.running.tier[p.movable.running] == tier)])
     return _ratio(price, p.all_mgpu)
 
 

@@ -9,8 +9,22 @@ import numpy as np
 from mast_opt.core.verdict import Verdict, Violation
 from mast_opt.job_placement.plan import Plan
 from mast_opt.job_placement.problem import JobPlacement
-from mast_opt.job_placement.units import GPU, LEVELS, RACK, RESOURCES, SERVER, UNITS, WHOLE, Bools, Ints
+from mast_opt.job_placement.units import (
+    GPU,
+    LEVELS,
+    MOVE_LIMITS,
+    RACK,
+    RESOURCES,
+    SERVER,
+    UNITS,
+    WHOLE,
+    Bools,
+    Ints,
+)
 from mast_opt.job_placement.verification.measures import measure
+
+_LIMITED = ("moves", "GPU-hours")
+"""What each of ``MOVE_LIMITS`` counts."""
 
 
 def verify(problem: JobPlacement, plan: Plan) -> Verdict:
@@ -18,6 +32,7 @@ def verify(problem: JobPlacement, plan: Plan) -> Verdict:
     check = _Check(problem, plan)
     check.structure()
     check.gangs()
+    check.moves()
     check.regions_and_types()
     check.levels()
     check.victims()
@@ -30,7 +45,11 @@ def verify(problem: JobPlacement, plan: Plan) -> Verdict:
 
 
 class _Check:
-    """Finds violations; ``plan`` keeps the rows whose positions are in range, each with at most the job's tasks."""
+    """Finds violations; ``plan`` keeps the rows whose positions are in range, each with at most the job's tasks.
+
+    Where jobs run afterwards is in two parts: rows of ``plan`` for pending jobs, then those of moved jobs, which count
+    in the last tier: they use what is free, and nothing that a victim frees.
+    """
 
     def __init__(self, problem: JobPlacement, plan: Plan) -> None:
         self.p = problem
@@ -62,7 +81,71 @@ class _Check:
         at = at[np.lexsort((plan.server[at], plan.job[at]))]
         job = plan.job[at]
         tasks = np.minimum(plan.tasks[at], p.jobs.tasks[job] + 1)
-        self.plan = Plan(job, plan.server[at], tasks, plan.gpu_index[at], plan.indexed[at], plan.preempt.copy())
+        moves = self._sound_moves()
+        self.plan = Plan(job, plan.server[at], tasks, plan.gpu_index[at], plan.indexed[at], plan.preempt.copy(), *moves)
+        self._place()
+
+    def _sound_moves(self) -> tuple[Ints, Ints, Ints, Ints, Bools]:
+        """The rows of moved jobs without those whose positions are out of range, that have no task, or whose job may
+        not be moved: movable."""
+        p, plan = self.p, self.plan
+        kept = np.ones(len(plan.moved), np.bool_)
+        for axis, at in ((p.running.labels, plan.moved), (p.servers.labels, plan.moved_server)):
+            for row in np.flatnonzero((at < 0) | (at >= len(axis))).tolist():
+                limit = len(axis) - 1
+                self.report("moves", self._moved(row), max(int(at[row]) - limit, -int(at[row])), limit, "position")
+                kept[row] = False
+        for row in np.flatnonzero(plan.moved_tasks < 1).tolist():
+            self.report("moves", self._moved(row), 1 - int(plan.moved_tasks[row]), 1, "tasks")
+            kept[row] = False
+        index = np.where(plan.moved_indexed, plan.moved_gpu_index, -1)
+        key = np.stack([plan.moved, plan.moved_server, index], axis=1)
+        _, first, count = np.unique(key, axis=0, return_index=True, return_counts=True)
+        for row, times in zip(first[count > 1].tolist(), count[count > 1].tolist()):
+            self.report("moves", self._moved(row), times - 1, 1, "rows")
+        for v in np.setdiff1d(plan.moved[kept], p.movable.running).tolist():
+            self.report("movable", (p.running.labels[v],), 1, 0, "jobs")
+            kept &= plan.moved != v
+        at = np.flatnonzero(kept)
+        at = at[np.lexsort((plan.moved_server[at], plan.moved[at]))]
+        v = plan.moved[at]
+        number = np.bincount(p.allocations.running, weights=p.allocations.tasks, minlength=len(p.running))
+        tasks = np.minimum(plan.moved_tasks[at], number[v].astype(np.int64) + 1)
+        return v, plan.moved_server[at], tasks, plan.moved_gpu_index[at], plan.moved_indexed[at]
+
+    def _place(self) -> None:
+        """The rows of pending and moved jobs as one: server, tasks, needs of a task, tier, GPU."""
+        p, plan = self.p, self.plan
+        self.gone = np.zeros(len(p.running), np.bool_)
+        self.gone[plan.moved] = True
+        waiting = np.stack(
+            [
+                p.need_mgpu[plan.job, p.servers.gpu_type[plan.server]],
+                p.jobs.cpu_mcores[plan.job],
+                p.jobs.memory_mib[plan.job],
+            ],
+            axis=1,
+        )
+        need_of = np.zeros((len(p.running), 3), np.int64)
+        need_of[p.allocations.running] = p.allocations.need
+        self.server = np.concatenate([plan.server, plan.moved_server])
+        self.tasks = np.concatenate([plan.tasks, plan.moved_tasks])
+        self.need = np.concatenate([waiting, need_of[plan.moved]])
+        self.tier = np.concatenate([p.queue_tier[plan.job], np.full(len(plan.moved), len(p.tiers) - 1)])
+        self.gpu_index = np.concatenate([plan.gpu_index, plan.moved_gpu_index])
+        self.indexed = np.concatenate([plan.indexed, plan.moved_indexed])
+
+    def _name(self, row: int) -> tuple[str, str]:
+        """Job and server of a sound row of either part."""
+        p, plan = self.p, self.plan
+        starts = row < len(plan.job)
+        job = p.jobs.labels[plan.job[row]] if starts else p.running.labels[plan.moved[row - len(plan.job)]]
+        return job, p.servers.labels[self.server[row]]
+
+    def _moved(self, row: int) -> tuple[str, str]:
+        plan = self.plan
+        job = _label(self.p.running.labels, int(plan.moved[row]))
+        return job, _label(self.p.servers.labels, int(plan.moved_server[row]))
 
     def _row(self, row: int) -> tuple[str, str]:
         plan = self.plan
@@ -82,6 +165,39 @@ class _Check:
             if n != p.jobs.tasks[j]:
                 labels = (p.jobs.labels[j], p.clusters.labels[c], p.gpu_types[k])
                 self.report("gang", labels, abs(n - int(p.jobs.tasks[j])), int(p.jobs.tasks[j]), "tasks")
+
+    def moves(self) -> None:
+        """moved: all tasks of a moved job, in one cluster; stays: in its region, on its GPU type, and as close together
+        as it was; interrupted: it is not stopped as well; move_limit: what all moves together are."""
+        p, plan = self.p, self.plan
+        places = (
+            ("servers", np.arange(len(p.servers))),
+            ("racks", p.servers.rack),
+            ("clusters", p.server_cluster),
+        )
+        for v in np.unique(plan.moved).tolist():
+            label = p.running.labels[v]
+            rows, before = np.flatnonzero(plan.moved == v), np.flatnonzero(p.allocations.running == v)
+            server, held = plan.moved_server[rows], p.allocations.server[before]
+            tasks, wanted = int(plan.moved_tasks[rows].sum()), int(p.allocations.tasks[before].sum())
+            if tasks != wanted:
+                self.report("moved", (label,), abs(tasks - wanted), wanted, "tasks")
+            for unit, place in places:
+                number = len(np.unique(place[server]))
+                if number > 1 and len(np.unique(place[held])) == 1:
+                    self.report("stays", (label,), number - 1, 1, unit)
+            for unit, group in (("region", p.server_region), ("GPU type", p.servers.gpu_type)):
+                outside = int((group[server] != group[held[0]]).sum())
+                if outside:
+                    self.report("stays", (label,), outside, 0, f"servers of another {unit}")
+            if plan.preempt[v]:
+                self.report("interrupted", (label,), 1, 1, "jobs")
+        moving = self.gone[p.movable.running]
+        amounts = (WHOLE * int(moving.sum()), sum(p.movable.restart_mgpu_hours[moving].tolist()))
+        for limit, most in zip(p.move_limits.limit.tolist(), p.move_limits.most_milli.tolist()):
+            if amounts[limit] > most:
+                name = MOVE_LIMITS[limit]
+                self.report("move_limit", (name,), amounts[limit] - most, most, f"thousandths of {_LIMITED[limit]}")
 
     def regions_and_types(self) -> None:
         """data: the region (with priced remote reads, any) holds what the job reads; residency: it may be read there;
@@ -121,17 +237,18 @@ class _Check:
             self.report("preemptible", (p.running.labels[v],), 1, 0, "jobs")
 
     def capacity(self) -> None:
-        """Σ_{j: tier ≥ p} need ≤ free + Σ_{v: tier > p} held, for every server, resource and tier."""
+        """Σ_{j: tier ≥ p} need ≤ free + Σ_{v: tier > p} held + what moved jobs leave, for every server, resource and
+        tier."""
         p, plan = self.p, self.plan
-        need = self._needs()
+        need = self.need * self.tasks[:, None]
         tiers = len(p.tiers)
         asked = np.zeros((len(p.servers), 3, tiers), np.int64)
         room = np.repeat(p.free[:, :, None], tiers, axis=2)
         stopped = plan.preempt[p.allocations.running]
         for tier in range(tiers):
-            rows = p.queue_tier[plan.job] >= tier
-            np.add.at(asked[:, :, tier], plan.server[rows], need[rows])
-            gives = stopped & (p.running.tier[p.allocations.running] > tier)
+            rows = self.tier >= tier
+            np.add.at(asked[:, :, tier], self.server[rows], need[rows])
+            gives = (stopped & (p.running.tier[p.allocations.running] > tier)) | self.gone[p.allocations.running]
             np.add.at(room[:, :, tier], p.allocations.server[gives], p.held[gives])
         self.short_of_gpus = asked[:, GPU] > room[:, GPU]
         for s, resource, tier in np.argwhere(asked > room).tolist():
@@ -139,29 +256,20 @@ class _Check:
             limit = int(room[s, resource, tier])
             self.report("capacity", labels, int(asked[s, resource, tier]) - limit, limit, UNITS[resource])
 
-    def _needs(self) -> Ints:
-        p, plan = self.p, self.plan
-        mgpu = p.need_mgpu[plan.job, p.servers.gpu_type[plan.server]]
-        per_task = np.stack([mgpu, p.jobs.cpu_mcores[plan.job], p.jobs.memory_mib[plan.job]], axis=1)
-        return per_task * plan.tasks[:, None]
-
     def devices(self) -> None:
         """device: what shares a GPU fits on it; split: a fraction names its GPU; whole: whole GPUs are left."""
-        p, plan = self.p, self.plan
+        p, tier, mgpu = self.p, self.tier, self.need[:, GPU]
         count = p.servers.supply[:, GPU] // WHOLE
         start = np.cumsum(count) - count
-        tier = p.queue_tier[plan.job]
-        mgpu = p.need_mgpu[plan.job, p.servers.gpu_type[plan.server]]
         fraction = (mgpu > 0) & (mgpu < WHOLE)
-        for row in np.flatnonzero(fraction & ~plan.indexed).tolist():
-            labels = (p.jobs.labels[plan.job[row]], p.servers.labels[plan.server[row]])
-            self.report("split", labels, int(plan.tasks[row]), 0, "tasks without gpu_index")
+        for row in np.flatnonzero(fraction & ~self.indexed).tolist():
+            self.report("split", self._name(row), int(self.tasks[row]), 0, "tasks without gpu_index")
         room = self._device_room(start, int(count.sum()))
         used = np.zeros_like(room)
-        for row in np.flatnonzero(plan.indexed & (mgpu > 0)).tolist():
-            s, first = int(plan.server[row]), int(plan.gpu_index[row])
-            wide = 1 if fraction[row] else int(mgpu[row]) // WHOLE * int(plan.tasks[row])
-            amount = int(mgpu[row]) * int(plan.tasks[row]) if fraction[row] else WHOLE
+        for row in np.flatnonzero(self.indexed & (mgpu > 0)).tolist():
+            s, first = int(self.server[row]), int(self.gpu_index[row])
+            wide = 1 if fraction[row] else int(mgpu[row]) // WHOLE * int(self.tasks[row])
+            amount = int(mgpu[row]) * int(self.tasks[row]) if fraction[row] else WHOLE
             if not 0 <= first <= first + wide <= count[s]:
                 place = (p.servers.labels[s], str(p.tiers[tier[row]]), str(first))
                 self.report("device", place, wide, int(count[s]), "GPUs")
@@ -172,8 +280,8 @@ class _Check:
             s = int(owner[d])
             place = (p.servers.labels[s], str(p.tiers[at]), str(d - int(start[s])))
             self.report("device", place, int(used[d, at] - room[d, at]), int(room[d, at]), UNITS[GPU])
-        rows = ~fraction & ~plan.indexed & (mgpu > 0)
-        self._whole(owner, room, used, rows, mgpu // WHOLE * plan.tasks, tier)
+        rows = ~fraction & ~self.indexed & (mgpu > 0)
+        self._whole(owner, room, used, rows, mgpu // WHOLE * self.tasks)
 
     def _device_room(self, start: Ints, devices: int) -> Ints:
         """[device, P] milli-GPUs that work of each tier and less important work may use."""
@@ -182,20 +290,21 @@ class _Check:
         at = start[p.allocations.server[entries.row]] + entries.device
         room = np.full((devices, len(p.tiers)), WHOLE)
         stopped = self.plan.preempt[p.allocations.running[entries.row]]
+        moved = self.gone[p.allocations.running[entries.row]]
         for tier in range(len(p.tiers)):
-            stays = ~(stopped & (p.running.tier[p.allocations.running[entries.row]] > tier))
+            stays = ~(stopped & (p.running.tier[p.allocations.running[entries.row]] > tier)) & ~moved
             np.subtract.at(room[:, tier], at[stays], entries.mgpu[stays])
         return room
 
-    def _whole(self, owner: Ints, room: Ints, used: Ints, rows: Bools, gpus: Ints, tier: Ints) -> None:
+    def _whole(self, owner: Ints, room: Ints, used: Ints, rows: Bools, gpus: Ints) -> None:
         """whole: work of tier ≥ p finds enough GPUs that nothing else uses."""
         p = self.p
         untouched = used[:, 0] == 0
         for at in range(len(p.tiers)):
             left = np.bincount(owner[untouched & (room[:, at] == WHOLE)], minlength=len(p.servers))
             asked = np.zeros(len(p.servers), np.int64)
-            counted = rows & (tier >= at)
-            np.add.at(asked, self.plan.server[counted], gpus[counted])
+            counted = rows & (self.tier >= at)
+            np.add.at(asked, self.server[counted], gpus[counted])
             for s in np.flatnonzero((asked > left) & ~self.short_of_gpus[:, at]).tolist():
                 self.report(
                     "whole", (p.servers.labels[s], str(p.tiers[at])), int(asked[s] - left[s]), int(left[s]), "GPUs"

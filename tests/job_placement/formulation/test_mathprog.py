@@ -33,8 +33,14 @@ def test_the_formulation_is_the_mod(problem: JobPlacement, tmp_path: Path) -> No
     same(problem, tmp_path)
 
 
+@settings(max_examples=100, deadline=None, suppress_health_check=QUICK)
+@given(problem=problems(moves=True))
+def test_the_formulation_with_moves_is_the_mod(problem: JobPlacement, tmp_path: Path) -> None:
+    same(problem, tmp_path)
+
+
 @settings(max_examples=20, deadline=None, suppress_health_check=QUICK)
-@given(problem=problems(odd_labels=True))
+@given(problem=problems(odd_labels=True, moves=True))
 def test_labels_of_any_kind_survive(problem: JobPlacement, tmp_path: Path) -> None:
     same(problem, tmp_path)
 

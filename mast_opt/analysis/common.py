@@ -1,11 +1,9 @@
-"""Shared parts of the analyses: the kind, what it can be asked, which solvers may answer, several solves at a time."""
+"""Shared parts of the analyses: the kind, what it can be asked, which solvers may answer."""
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor, as_completed
-from typing import Any, TypeVar
+from collections.abc import Mapping
+from typing import Any
 
 from mast_opt import backends
 from mast_opt.core.errors import UsageError
@@ -14,9 +12,6 @@ from mast_opt.kind.kind import Kind
 from mast_opt.kind.problem import PlanT, Problem
 from mast_opt.registry import kind_of
 from mast_opt.solving import Solution, solve
-
-GivenT = TypeVar("GivenT")
-FoundT = TypeVar("FoundT")
 
 
 def asked(problem: Problem[PlanT]) -> tuple[Kind[Any, PlanT], AnalysisHooks]:
@@ -44,19 +39,3 @@ def solve_from(
         limits: further arguments of ``mast_opt.solve``.
     """
     return solve(instance, solver, start=None if solver in kind.solvers.constructive else start, **limits)
-
-
-def in_parallel(
-    call: Callable[[GivenT], FoundT], given: Iterable[GivenT], jobs: int, cancel: threading.Event
-) -> list[FoundT]:
-    """``call`` of each, so many at a time. A failure, or Ctrl-C, sets ``cancel`` instead of waiting for the others."""
-    with ThreadPoolExecutor(jobs) as pool:
-        try:
-            futures = [pool.submit(call, one) for one in given]
-            for future in as_completed(futures):
-                future.result()
-            return [future.result() for future in futures]
-        except BaseException:
-            cancel.set()
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise

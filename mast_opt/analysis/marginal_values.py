@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 
 from mast_opt import backends
-from mast_opt.analysis.common import asked, exact_solver, in_parallel, solve_from
+from mast_opt.analysis.common import asked, exact_solver, solve_from
 from mast_opt.backends.base import Backend
 from mast_opt.core.arguments import a_text, a_whole, checked, texts
 from mast_opt.core.errors import BackendError, Interrupted, UsageError
+from mast_opt.core.parallel import in_parallel
 from mast_opt.core.sense import Sense
 from mast_opt.core.solve_result import SolveParams, Status
 from mast_opt.kind.analysis_hooks import AnalysisHooks, Resource

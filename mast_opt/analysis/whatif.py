@@ -10,11 +10,12 @@ from typing import Any, Generic
 
 import numpy as np
 
-from mast_opt.analysis.common import asked, exact_solver, in_parallel, solve_from
+from mast_opt.analysis.common import asked, exact_solver, solve_from
 from mast_opt.analysis.scenario_files import BASE, Scenario, check_scenarios, happened
 from mast_opt.analysis.two_stage import Robust, RobustSearch
 from mast_opt.core.arguments import a, a_text, checked, each, optional
 from mast_opt.core.errors import UsageError
+from mast_opt.core.parallel import in_parallel
 from mast_opt.core.solve_result import SolveParams
 from mast_opt.core.verdict import Verdict
 from mast_opt.kind.analysis_hooks import AnalysisHooks, Loss

@@ -28,3 +28,5 @@ EVERY_JOB_RUNS = frozenset({MAKESPAN, FINISH_TIME, NASH, HARMONIC})
 """Policies whose objective exists only where every job has a rate above 0."""
 NEEDS_STEPS = frozenset({MAKESPAN, FINISH_TIME})
 """Policies that need the work that each job has left."""
+SCALE_FREE = frozenset({MAX_MIN, MAKESPAN, FINISH_TIME})
+"""Policies under which prices that are all multiplied by one number prove the same bound."""

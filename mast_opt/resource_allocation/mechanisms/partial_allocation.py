@@ -11,12 +11,10 @@ maximises that product, so the truth is best. Themis uses it for auctions, Gavel
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import numpy as np
 
 from mast_opt.kind.problem_data import Floats
-from mast_opt.resource_allocation.problem import ResourceAllocation
 
 
 def kept_parts(weight: Floats, rate: Floats, rate_without: Floats) -> Floats:
@@ -44,25 +42,3 @@ def partial_allocation(weight: Floats, rate: Floats, best_without: Callable[[int
     for job in range(len(rate)):
         without[job, np.arange(len(rate)) != job] = best_without(job)
     return kept_parts(weight, rate, without)
-
-
-def without_job(problem: ResourceAllocation, job: int) -> ResourceAllocation:
-    """The problem without a job and every configuration that it is in, and without the mechanism.
-
-    Raises:
-        InstanceError: another job has no configuration without this one.
-    """
-    p = problem
-    other = np.arange(len(p.jobs)) != job
-    stays = np.ones(len(p.configurations), np.bool_)
-    stays[p.members.configuration[p.members.job == job]] = False
-    members, uses = p.members.rows(stays[p.members.configuration]), p.uses.rows(stays[p.uses.configuration])
-    at_job, at = np.cumsum(other) - 1, np.cumsum(stays) - 1
-    return replace(
-        p,
-        jobs=p.jobs.rows(other),
-        configurations=p.configurations.rows(stays),
-        members=replace(members, configuration=at[members.configuration], job=at_job[members.job]),
-        uses=replace(uses, configuration=at[uses.configuration]),
-        objective=replace(p.objective, mechanism=""),
-    )

@@ -8,7 +8,7 @@ there are none. The prices then prove the optimum over all of them.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from mast_opt.resource_allocation.formulation.program import AllocationProgram, 
 from mast_opt.resource_allocation.methods.params import AllocationParams
 from mast_opt.resource_allocation.methods.prices import Prices, prices_of, profits, without_profit
 from mast_opt.resource_allocation.methods.solves import Solves, Stopped
+from mast_opt.resource_allocation.methods.subproblems import with_configurations
 from mast_opt.resource_allocation.problem import ResourceAllocation
 
 PAYS = 1e-9
@@ -40,19 +41,41 @@ class Found:
 
 
 class Columns:
-    """Programs of one problem with fractional shares; what has joined once stays."""
+    """Programs of one problem with fractional shares; what has joined once stays.
 
-    def __init__(self, problem: ResourceAllocation, solves: Solves, params: AllocationParams) -> None:
-        self.problem, self._solves, self._params = problem, solves, params
+    Args:
+        first: [C] mask of the configurations in the first program, to which one joins of each job that has none; all,
+            or some that seem good, unless given.
+        rounds: in which configurations may join; without limit unless given.
+    """
+
+    def __init__(
+        self,
+        problem: ResourceAllocation,
+        solves: Solves,
+        params: AllocationParams,
+        first: Bools | None = None,
+        rounds: int | None = None,
+    ) -> None:
+        self.problem, self.solves, self._params = problem, solves, params
         width = len(problem.configurations)
-        direct = width <= params.direct_configurations
-        self.chosen: Bools = np.ones(width, np.bool_) if direct else _first(problem, params.first_configurations)
+        if first is not None:
+            self.chosen: Bools = first | _of_the_others(problem, first)
+        elif width <= params.direct_configurations:
+            self.chosen = np.ones(width, np.bool_)
+        else:
+            self.chosen = _first(problem, params.first_configurations)
+        self._rounds = float("inf") if rounds is None else rounds
         self._part: ResourceAllocation | None = None
 
     def include(self, share: Floats) -> None:
         """Let the configurations of a plan that was good for a similar problem take part from the beginning."""
         if not self.chosen.all():
             self._join(share > 0)
+
+    def include_paying(self, prices: Prices, gain: Floats | None) -> None:
+        """The same for the configurations that earn most at some prices; ``gain`` as in ``solve``."""
+        self._join(self._paying(profits(self.problem, prices, gain), prices))
 
     def solve(
         self,
@@ -82,7 +105,7 @@ class Columns:
             build(part, program)
             mip = program.build(maximise)
             try:
-                solved = self._solves(mip, prices=True)
+                solved = self.solves(mip, prices=True)
             except Stopped as stopped:
                 if self.chosen.all() or not stopped.result.status.is_infeasible:
                     raise
@@ -93,17 +116,18 @@ class Columns:
             of_rates = of_rates if unit is None else of_rates / unit
             prices = prices_of(part, mip, solved.prices, of_rates)
             joining = np.zeros(len(self.chosen), np.bool_)
-            if not self.chosen.all():
+            if not self.chosen.all() and self._rounds > 0:
                 joining = self._paying(profits(p, prices, gain), prices)
             if not joining.any():
                 share = np.zeros(len(self.chosen))
                 count = int(np.count_nonzero(self.chosen))
                 share[self.chosen] = solved.x[:count]
                 return Found(share, solved.x[count:], of_rates, without_profit(p, prices, gain))
+            self._rounds -= 1
             self._join(joining)
 
     def _join(self, more: Bools) -> None:
-        self.chosen |= more
+        self.chosen = self.chosen | more
         self._part = None
 
     def _restricted(self) -> ResourceAllocation:
@@ -111,7 +135,7 @@ class Columns:
         if self.chosen.all():
             return self.problem
         if self._part is None:
-            self._part = restricted(self.problem, self.chosen)
+            self._part = with_configurations(self.problem, self.chosen)
         return self._part
 
     def _paying(self, profit: Floats, prices: Prices) -> Bools:
@@ -121,29 +145,6 @@ class Columns:
         least = PAYS * max(float(worth.max(initial=0.0)), np.finfo(float).tiny)
         rows = np.flatnonzero((profit[members.configuration] > least) & ~self.chosen[members.configuration])
         return _best_of_each(p, rows, profit, self._params.joining_configurations)
-
-
-def restricted(problem: ResourceAllocation, chosen: Bools) -> ResourceAllocation:
-    """The problem with some of its configurations; a job may have none left."""
-    p, place = problem, np.cumsum(chosen) - 1
-    member, use = chosen[p.members.configuration], chosen[p.uses.configuration]
-    labels = tuple(p.configurations.labels[c] for c in np.flatnonzero(chosen).tolist())
-    return replace(
-        p,
-        configurations=replace(p.configurations, labels=labels, cost=p.configurations.cost[chosen]),
-        members=replace(
-            p.members,
-            configuration=place[p.members.configuration[member]],
-            job=p.members.job[member],
-            rate=p.members.rate[member],
-        ),
-        uses=replace(
-            p.uses,
-            configuration=place[p.uses.configuration[use]],
-            resource=p.uses.resource[use],
-            amount=p.uses.amount[use],
-        ),
-    )
 
 
 def _first(problem: ResourceAllocation, count: int) -> Bools:
@@ -157,6 +158,14 @@ def _first(problem: ResourceAllocation, count: int) -> Bools:
     value = gained / np.maximum(used, np.finfo(float).tiny)
     every = np.arange(len(members))
     return _best_of_each(p, every[alone[members.configuration]], value, count) | _best_of_each(p, every, value, count)
+
+
+def _of_the_others(problem: ResourceAllocation, chosen: Bools) -> Bools:
+    """The fastest configuration of each job that has none among the chosen ones."""
+    members = problem.members
+    served = np.bincount(members.job[chosen[members.configuration]], minlength=len(problem.jobs)) > 0
+    rate: Floats = np.bincount(members.configuration, members.rate, len(problem.configurations)).astype(np.float64)
+    return _best_of_each(problem, np.flatnonzero(~served[members.job]), rate, 1)
 
 
 def _best_of_each(problem: ResourceAllocation, rows: np.ndarray, value: Floats, count: int) -> Bools:

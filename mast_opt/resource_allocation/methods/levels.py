@@ -42,7 +42,7 @@ def one_level(columns: Columns, slope: Floats, held: Floats | None = None) -> tu
 def leximin(problem: ResourceAllocation, columns: Columns, incumbent: Incumbent) -> str:
     """Raise level after level until every job is saturated; returns what stopped it, or nothing."""
     hierarchical = problem.objective.policy == HIERARCHICAL
-    ceiling = np.full(len(problem.jobs), np.inf) if hierarchical else _largest_rate(problem)
+    ceiling = np.full(len(problem.jobs), np.inf) if hierarchical else largest_rate(problem)
     slope = slopes(problem)
     level, found = one_level(columns, slope)
     incumbent.offer(found.share)
@@ -102,7 +102,7 @@ def _level_of(weight: Floats, slope: Floats, ceiling: Floats, at: Floats, worth:
     return float((worth - below[first]) / speed[first])
 
 
-def _largest_rate(problem: ResourceAllocation) -> Floats:
+def largest_rate(problem: ResourceAllocation) -> Floats:
     """[J] what a job has that runs all the time in its fastest configuration: no allocation gives it more."""
     rate = np.zeros(len(problem.jobs))
     np.maximum.at(rate, problem.members.job, problem.members.rate)

@@ -63,3 +63,16 @@ class AllocationParams(Params):
         "Set by hand.",
         low=1,
     )
+    pop: int = parameter(
+        1,
+        "Parts of the jobs that are solved by themselves first (POP), each with its share of every resource; 1: none.",
+        "All together is exact. Parts are for instances that take too long.",
+        low=1,
+    )
+    pop_rounds: int = parameter(
+        3,
+        "Rounds of column generation over all jobs after the parts, from what these use; 0: the parts side by side, as "
+        "always under finish-time-fairness, nash and harmonic.",
+        "Two lost 0.2% of the first level in 8 parts of 384 jobs, three 0.002%; one run.",
+        low=0,
+    )

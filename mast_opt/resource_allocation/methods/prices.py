@@ -9,7 +9,9 @@ import numpy as np
 
 from mast_opt.kind.problem_data import Floats
 from mast_opt.mip import Mip
+from mast_opt.resource_allocation.formulation.formulation import gains
 from mast_opt.resource_allocation.formulation.program import block_values
+from mast_opt.resource_allocation.policies import COST, RATE_PER_COST
 from mast_opt.resource_allocation.problem import ResourceAllocation
 
 
@@ -51,6 +53,14 @@ def prices_of(problem: ResourceAllocation, mip: Mip, row_price: Floats, rate_wei
         resource_price=np.maximum(-block_values(mip, "capacity", row_price, resources), 0.0),
         group_floor_price=np.maximum(block_values(mip, "group_floor", row_price, groups), 0.0),
     )
+
+
+def gain_of_shares(problem: ResourceAllocation) -> Floats | None:
+    """[C] what a share adds to the maximised objective beyond Σ p·rate; None for nothing."""
+    policy = problem.objective.policy
+    if policy == COST:
+        return -gains(problem)
+    return gains(problem) if policy == RATE_PER_COST else None
 
 
 def profits(problem: ResourceAllocation, prices: Prices, gain: Floats | None = None) -> Floats:

@@ -10,14 +10,17 @@ from mast_opt.core.errors import InstanceError
 from mast_opt.core.solve_result import AGREEMENT, Limit, Status
 from mast_opt.kind.problem_data import Floats
 from mast_opt.resource_allocation.formulation.formulation import LINEAR, gains
-from mast_opt.resource_allocation.mechanisms.partial_allocation import partial_allocation, without_job
+from mast_opt.resource_allocation.mechanisms.partial_allocation import partial_allocation
 from mast_opt.resource_allocation.methods.columns import Columns
 from mast_opt.resource_allocation.methods.concave import concave
 from mast_opt.resource_allocation.methods.finish_time import finish_time
 from mast_opt.resource_allocation.methods.incumbent import Incumbent
-from mast_opt.resource_allocation.methods.levels import leximin, one_level
+from mast_opt.resource_allocation.methods.levels import largest_rate, leximin, one_level
 from mast_opt.resource_allocation.methods.params import AllocationParams
+from mast_opt.resource_allocation.methods.pop import pop
+from mast_opt.resource_allocation.methods.prices import gain_of_shares
 from mast_opt.resource_allocation.methods.solves import Solves, Stopped
+from mast_opt.resource_allocation.methods.subproblems import without_job
 from mast_opt.resource_allocation.methods.whole import raise_levels, whole
 from mast_opt.resource_allocation.plan import Plan
 from mast_opt.resource_allocation.policies import (
@@ -43,6 +46,8 @@ def solve_policy(problem: ResourceAllocation, tools: SearchContext, start: Plan 
             shares its configurations are in the first program, and it is what remains if a limit comes before that is
             solved.
     """
+    if tools.params_as(AllocationParams).pop > 1:
+        return pop(problem, tools, start, _allocation, _by_method)
     result = _allocation(problem, tools, start)
     if problem.objective.mechanism != PARTIAL_ALLOCATION or result.plan is None:
         return result
@@ -90,6 +95,14 @@ def _allocation(problem: ResourceAllocation, tools: SearchContext, start: Plan |
         columns.include(start.share)
         if verify(problem, start).ok:
             incumbent.settle(start)
+    return _by_method(problem, tools, start, columns, incumbent)
+
+
+def _by_method(
+    problem: ResourceAllocation, tools: SearchContext, start: Plan | None, columns: Columns, incumbent: Incumbent
+) -> SearchResult[Plan]:
+    """The result of the policy's method, which begins with these columns and this incumbent."""
+    solves, params = columns.solves, tools.params_as(AllocationParams)
     limit: Limit | None = None
     try:
         if problem.whole:
@@ -116,7 +129,8 @@ def _fractional(problem: ResourceAllocation, columns: Columns, incumbent: Incumb
     if policy in LINEAR:
         return _linear(problem, columns, incumbent)
     if policy == MAKESPAN:
-        level, found = one_level(columns, problem.jobs.steps)
+        steps = problem.jobs.steps  # relative to the most, or the rates' prices are below what solvers tell from 0
+        level, found = one_level(columns, steps / (steps / largest_rate(problem)).max())
         if level > 0:
             incumbent.offer(found.share)
             incumbent.prove(found.prices)
@@ -130,12 +144,11 @@ def _fractional(problem: ResourceAllocation, columns: Columns, incumbent: Incumb
 
 def _linear(problem: ResourceAllocation, columns: Columns, incumbent: Incumbent) -> str:
     policy, none = problem.objective.policy, np.zeros(len(problem.jobs))
-    gain = gains(problem) * (-1.0 if policy == COST else 1.0)
     rates = policy == TOTAL_RATE
     found = columns.solve(
         lambda part, program: program.linear(gains(part)),
         maximise=policy != COST,
-        gain=None if rates else gain,
+        gain=gain_of_shares(problem),
         weight=problem.jobs.weight if rates else none,
     )
     incumbent.offer(found.share)

@@ -80,7 +80,7 @@ def _best(problem: ResourceAllocation, p: Floats, gain: Floats, prices: tuple[Fl
     left = gain.copy()
     np.add.at(left, members.configuration, worth[members.job] * members.rate - u[members.job])
     np.add.at(left, uses.configuration, -y[uses.resource] * uses.amount)
-    parts = (y * problem.resources.amount, u, -z * jobs.min_rate, -v * groups.min_rate, np.maximum(left, 0.0))
+    parts = (y * problem.resources.amount, u, -z * jobs.min_rate, -v * groups.min_rate, left[left > 0])
     return math.fsum(np.concatenate(parts).tolist())
 
 

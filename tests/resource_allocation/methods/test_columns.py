@@ -46,7 +46,7 @@ def test_the_same_optimum(policy: str) -> None:
         np.testing.assert_allclose(some.plan.rate, whole.plan.rate, rtol=1e-5)
 
 
-def test_a_program_over_too_few_is_not_taken_for_infeasible(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_program_over_too_few_is_not_taken_for_infeasible() -> None:
     """The floors can only be kept by the configuration that seems worst."""
     names = ["wide", "narrow-1", "narrow-2", "narrow-3", "narrow-4", "narrow-5", "narrow-6"]
     problem = mast_opt.from_tables(
@@ -60,5 +60,13 @@ def test_a_program_over_too_few_is_not_taken_for_infeasible(monkeypatch: pytest.
         },
         objective={"policy": "total-rate"},
     )
-    monkeypatch.setattr(columns.Columns.__init__, "__defaults__", (0,))
-    assert mast_opt.solve(problem).objective == pytest.approx(1.0)
+    assert mast_opt.solve(problem, params={"direct_configurations": 0}).objective == pytest.approx(1.0)
+
+
+def test_much_work_does_not_hide_the_configurations_that_pay() -> None:
+    """With a makespan of a million seconds the price of a rate is far below what solvers tell from 0."""
+    problem = packed("makespan")
+    problem = replace(problem, jobs=replace(problem.jobs, steps=problem.jobs.steps * 1e5))
+    some = mast_opt.solve(problem, params=mast_opt.AllocationParams(direct_configurations=0))
+    assert some.status is Status.OPTIMAL
+    assert some.objective == pytest.approx(mast_opt.solve(problem).objective, rel=1e-6)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import mast_opt
-from mast_opt.analysis.common import in_parallel
+from mast_opt.core.parallel import in_parallel
 
 SMALL = mast_opt.generate("data-placement", seed=3, datasets=6, workloads=8, regions=3)
 

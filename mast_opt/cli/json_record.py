@@ -8,8 +8,12 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from fractions import Fraction
+
     from mast_opt.core.verdict import Verdict, Violation
     from mast_opt.kind.current_state import CurrentState
+    from mast_opt.kind.kind import Kind
+    from mast_opt.kind.problem import Problem
     from mast_opt.solving import Solution
 
 if TYPE_CHECKING:
@@ -77,6 +81,16 @@ def solution_keys(solution: Solution[Any]) -> Record:
 
 def _plain(values: Mapping[str, Value]) -> Record:
     return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
+
+
+def limit_keys(kind: Kind[Any, Any], problem: Problem[Any], plan: object) -> Record:
+    """The limits on the whole plan: how much it has of each, and the most that it may have."""
+    most: Mapping[str, Fraction] = getattr(problem, "limits", {})
+    used = kind.verification.use_of_limits(problem, plan)
+    return {
+        name: {"used": float(used[name]), "most": float(value), "unit": kind.limits[name].unit}
+        for name, value in most.items()
+    }
 
 
 def today_keys(state: CurrentState | None) -> Record | None:

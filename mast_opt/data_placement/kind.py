@@ -23,7 +23,7 @@ from mast_opt.data_placement.tables.schema import PLAN_SCHEMA, RULES, SCHEMA
 from mast_opt.data_placement.tetris.params import TetrisParams
 from mast_opt.data_placement.tetris.priced_terms import TETRIS
 from mast_opt.data_placement.verification.certificate import certified_bound
-from mast_opt.data_placement.verification.verifier import verify
+from mast_opt.data_placement.verification.verifier import use_of_limits, verify
 from mast_opt.kind.analysis_hooks import AnalysisHooks
 from mast_opt.kind.interfaces import (
     AnalysisInterface,
@@ -77,7 +77,7 @@ KIND: Kind[DataPlacement, Plan] = Kind(
         example=EXAMPLE,
     ),
     formulation=FormulationInterface({"base": base}, size=size, fixed_parts=FREEZING),
-    verification=VerificationInterface(verify, check_plan, certified_bound),
+    verification=VerificationInterface(verify, check_plan, certified_bound, use_of_limits),
     solvers=SolverInterface({"tetris": HeuristicSolver(_tetris, TETRIS, TetrisParams, rehearsals=_rehearsals)}),
     generate=GenerateInterface(FAMILIES),
     presentation=PresentationInterface(sections, charts),

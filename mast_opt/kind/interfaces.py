@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from fractions import Fraction
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -41,6 +42,10 @@ def _no_conflicts(problem: object) -> tuple[()]:
 
 def _no_warnings(tables: Tables) -> tuple[()]:
     return ()
+
+
+def _no_use(problem: object, plan: object) -> dict[str, Fraction]:
+    return {}
 
 
 def _no_charts(problem: object, plan: object) -> tuple[()]:
@@ -82,6 +87,8 @@ class VerificationInterface(Generic[ProblemT, PlanT]):
     certified_bound: Callable[[ProblemT, Mapping[str, NDArray[Any]]], float] | None = None
     """The lower bound on the objective (the first term, where it is lexicographic) that the arrays of a heuristic's
     certificate prove, computed without the search. Raises PlanError where they prove none."""
+    use_of_limits: Callable[[ProblemT, PlanT], Mapping[str, Fraction]] = _no_use
+    """Name of each of the instance's limits on a whole plan → how much the plan has of it, in the limit's unit."""
     instance_bound: Callable[[ProblemT], float] | None = None
     """The lower bound on the objective (the first term, where it is lexicographic) that follows from the instance
     alone, computed without the search. Heuristics of the kind that give no certificate report it, and no other."""

@@ -33,10 +33,14 @@ def test_a_limit_binds_and_the_plan_is_verified_with_it(call: Call, pulled: Path
     assert ended.code == 0
     assert ended.record["metrics"]["copied_tb"] == 0
     assert ended.record["terms"]["moved_work"] <= 0.5
+    assert ended.record["limits"]["copied_tb"] == {"used": 0, "most": 2.5, "unit": "TB"}
+    assert ended.record["limits"]["moved_work"]["used"] == pytest.approx(ended.record["terms"]["moved_work"])
     assert ended.record["objective"] > free["objective"]
     assert ended.record["overrides"] == {"limits": {"copied_tb": 2.5, "moved_work": 0.5}}
     assert tomllib.loads((plan / "plan.toml").read_text())["overrides"] == ended.record["overrides"]
-    assert call("verify", pulled, plan).code == 0
+    checked = call("verify", pulled, plan, "--json")
+    assert checked.code == 0
+    assert checked.record["limits"] == ended.record["limits"]
     free_plan = tmp_path / "free"
     call("solve", pulled, "--out", free_plan)
     stated = (free_plan / "plan.toml").read_text()

@@ -14,7 +14,7 @@ from mast_opt.cli.event_log import EventLog
 from mast_opt.cli.exit_codes import Exit
 from mast_opt.cli.interrupt import Interrupt
 from mast_opt.cli.invocation import Answer, Run
-from mast_opt.cli.json_record import solution_keys, today_keys
+from mast_opt.cli.json_record import limit_keys, solution_keys, today_keys
 from mast_opt.cli.options import (
     Full,
     Instance,
@@ -243,7 +243,9 @@ def _answer(
     compile_s = run.record["runtime_s"]["compile"] + solution.runtime_s["compile"]
     runtime_s = run.record["runtime_s"] | dict(solution.runtime_s) | {"compile": compile_s}
     run.record.update(solution_keys(solution), runtime_s=runtime_s)
-    today = kind_of(problem).analysis.current_state(problem)
+    kind = kind_of(problem)
+    run.record["limits"] = {} if solution.plan is None else limit_keys(kind, problem, solution.plan)
+    today = kind.analysis.current_state(problem)
     run.record["today"] = today_keys(today)
     run.record["out"] = None if out is None or solution.plan is None else str(out)
     words = next_step(path, solution, out, interrupted=interrupted)

@@ -11,12 +11,13 @@ from cyclopts import Parameter
 from mast_opt.cli.bound_check import check_bound
 from mast_opt.cli.exit_codes import Exit
 from mast_opt.cli.invocation import Answer
-from mast_opt.cli.json_record import verdict_keys, violation_keys
+from mast_opt.cli.json_record import limit_keys, verdict_keys, violation_keys
 from mast_opt.cli.options import Full, Instance, Json, TheRun
 from mast_opt.cli.plan_claims import number_in, objective_meant, text_in, wrong_claims
 from mast_opt.core.solve_result import Status, relative_gap
 from mast_opt.core.wording import counted
 from mast_opt.io import read, read_certificate, read_plan_of
+from mast_opt.registry import kind_of
 from mast_opt.solving import verify
 
 if TYPE_CHECKING:
@@ -80,6 +81,7 @@ def command(
         bound_checked=proof.checked,
         same_instance=reading.same_instance,
         overrides=reading.overrides.fields(),
+        limits=limit_keys(kind_of(problem), problem, reading.plan),
         notes=notes,
     )
     run.record["violations"] += [violation_keys(claim) for claim in claims]

@@ -1,0 +1,43 @@
+"""Limits on a whole plan with every open solver: equal optima, and plans that the verifier accepts."""
+
+from __future__ import annotations
+
+import pytest
+
+import mast_opt
+from mast_opt.data_placement.limits import LIMITS
+from tests.data_placement.workshop import PROBLEM
+
+TIGHT = {
+    "copied_tb": 9,
+    "remote": 0.25,
+    "moved_work": 0.8,
+    "moves": 3.5,
+    "egress": 90,
+    "overload_gpus": 4,
+    "unserved": 0.9,
+    "unserved_gpus": 8,
+    "storage": 1.2,
+}
+LIMITED = PROBLEM.with_objective({"remote": 5.0, "moved_work": 0.0}).with_limits(TIGHT)
+
+
+@pytest.mark.parametrize("solver", ["cpsat", "scip", "cbc"])
+def test_solvers_agree_under_limits(solver: str) -> None:
+    best = mast_opt.solve(LIMITED, "highs", gap=1e-9)
+    found = mast_opt.solve(LIMITED, solver, gap=1e-9)
+    assert found.status.value == best.status.value == "OPTIMAL"
+    assert found.objective == pytest.approx(best.objective, rel=1e-6)
+    assert found.objective is not None
+    free = mast_opt.solve(LIMITED.with_limits(dict.fromkeys(LIMITS)), "highs", gap=1e-9)
+    assert free.objective is not None
+    assert free.objective < found.objective - 1e-6
+
+
+def test_a_tighter_limit_is_never_better() -> None:
+    objectives = []
+    for most in (13, 11, 9, 4):
+        solution = mast_opt.solve(PROBLEM.with_limits({"copied_tb": most}), "highs", gap=1e-9)
+        objectives.append(float("inf") if solution.objective is None else solution.objective)
+    assert objectives == sorted(objectives)
+    assert objectives[-1] == float("inf")  # video has to be uploaded

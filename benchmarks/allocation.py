@@ -1,13 +1,14 @@
-"""Policies of resource allocation against the same policies in cvxpy: seconds from arrays to arrays, and objectives.
+"""Policies of resource allocation against the same policies in cvxpy: time from arrays to arrays, and objectives.
 
     python benchmarks/allocation.py --peer .venv-cvxpy/bin/python [--jobs 128 256 512] [--seeds 3] [--repeats 5]
 
 Instances have J jobs with gangs of 1 to 8 GPUs on three types. Each policy is solved ``repeats`` times after one solve
-that is not counted, ours and the peer's one after the other; the table has medians, the peer's with the fastest of its
-solvers whose objective is within 1e-4 of ours or better. Ours includes building the tables, validating them, the proof
-of the bound and the verifier. ``las`` has two times: until the first level is proven, and all levels (leximin). How the
-peer works, and its environment: ``benchmarks/peers/cvxpy_allocation.py``. Prints one JSON object with --json, else a
-table.
+that is not counted, ours and the peer's in turn, so that whatever else the machine does slows both. Figures are the
+medians of the seeds' medians; the peer's are those of the fastest of its solvers whose objective is within 1e-4 of
+ours. Ours includes the validation, the proof of the bound and the verifier. ``las-first`` ends where the first level of
+``las`` is proven, which is all that the peer solves. How the peer works, and its environment:
+``benchmarks/peers/cvxpy_allocation.py``. Prints one JSON object with --json, else a table: milliseconds, how many times
+as long the peer takes by the clock and by processor time, and by how much our objective is better, at worst.
 """
 
 from __future__ import annotations
@@ -17,6 +18,9 @@ import json
 import subprocess
 import tempfile
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -25,13 +29,28 @@ import numpy as np
 
 import mast_opt
 from mast_opt.core.arrays import FloatArray
+from mast_opt.core.solve_result import Event
 from mast_opt.policies import gavel
 
 GPUS_A_JOB = 0.6
 """GPUs that there are for each GPU of a gang."""
 WITHIN = 1e-4
 """Relative distance from our objective up to which a peer's answer counts; makespan's counts whatever it is."""
+GAP = 1e-6
+POLICIES = {
+    "las-first": "las",
+    "las": "las",
+    "makespan": "makespan",
+    "ftf": "ftf",
+    "ftf-by-job": "ftf-by-job",
+    "nash": "nash",
+    "harmonic": "harmonic",
+}
+"""Row of the table → policy of the peer."""
+MAXIMISED = ("las-first", "las", "nash")
 Row = dict[str, Any]
+Timed = tuple[float, float, float]
+"""Objective, seconds, processor seconds."""
 
 
 def instance(jobs: int, seed: int) -> tuple[gavel.Jobs, FloatArray]:
@@ -43,87 +62,126 @@ def instance(jobs: int, seed: int) -> tuple[gavel.Jobs, FloatArray]:
     return gavel.Jobs(rate=speed, gang=gang, steps=rng.lognormal(9.0, 1.0, jobs)), gpus
 
 
-def first_level_s(jobs: gavel.Jobs, gpus: FloatArray) -> float:
-    """Seconds until the first level of ``las`` is proven, building the tables included."""
-    start = time.perf_counter()
-    problem = gavel.tables(jobs, gpus, "las").problem()
-    solution = mast_opt.solve(problem, "highs", gap=1e-6)
-    built = time.perf_counter() - start - sum(solution.runtime_s.values())
-    for event in solution.events:
-        if event.bound and event.incumbent and abs(event.bound / event.incumbent - 1) <= 1e-6:
-            return built + event.elapsed_s
-    raise RuntimeError("the first level has no proof")
+def first_level(jobs: gavel.Jobs, gpus: FloatArray) -> Timed:
+    """Until the first level of ``las`` is proven."""
+    proven: list[tuple[float, float]] = []
+
+    def hear(event: Event) -> None:
+        if not proven and event.bound and event.incumbent and abs(event.bound / event.incumbent - 1) <= GAP:
+            proven.append((time.perf_counter(), time.process_time()))
+
+    wall, processor = time.perf_counter(), time.process_time()
+    solution = mast_opt.solve(gavel.tables(jobs, gpus, "las").problem(), "highs", gap=GAP, on_event=hear)
+    if not proven or solution.objective is None:
+        raise RuntimeError("the first level has no proof")
+    return solution.objective, proven[0][0] - wall, proven[0][1] - processor
 
 
-def ours(jobs: gavel.Jobs, gpus: FloatArray, policy: str, repeats: int) -> tuple[float, list[float]]:
-    objective, seconds = 0.0, []
-    for repeat in range(repeats + 1):
-        start = time.perf_counter()
-        shares = gavel.solve(jobs, gpus, policy)
-        if repeat:
-            seconds.append(time.perf_counter() - start)
-        if shares.objective is None:
-            raise RuntimeError(f"{policy}: {shares.status.name}")
-        objective = shares.objective
-    return objective, seconds
+def ours(jobs: gavel.Jobs, gpus: FloatArray, row: str) -> Timed:
+    """One solve."""
+    if row == "las-first":
+        return first_level(jobs, gpus)
+    wall, processor = time.perf_counter(), time.process_time()
+    if row in ("nash", "harmonic"):
+        objective = replace(gavel.tables(jobs, gpus, "las"), policy=row).solve(gap=GAP).objective
+    else:
+        objective = gavel.solve(jobs, gpus, row.removesuffix("-by-job"), gap=GAP).objective
+    if objective is None:
+        raise RuntimeError(f"{row} has no solution")
+    return objective, time.perf_counter() - wall, time.process_time() - processor
 
 
-def peer(python: Path, jobs: gavel.Jobs, gpus: FloatArray, repeats: int) -> Row:
-    if jobs.steps is None:
-        raise ValueError("the jobs have no steps")
-    alone = gavel.isolated(jobs.rate, gpus, jobs.gang)
+@contextmanager
+def peer(python: Path) -> Iterator[Callable[[Row], Row]]:
+    """Asks the peer's process, which lives as long as the block."""
+    program = Path(__file__).parent / "peers" / "cvxpy_allocation.py"
+    pipe = subprocess.PIPE
+    with subprocess.Popen([python, program], stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, text=True) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        lines, answers = process.stdin, process.stdout
+
+        def ask(question: Row) -> Row:
+            print(json.dumps(question), file=lines, flush=True)
+            while not (line := answers.readline()).startswith("{"):
+                if not line:
+                    raise RuntimeError("the peer has ended")
+            found: Row = json.loads(line)
+            return found
+
+        yield ask
+        lines.close()
+
+
+def write(path: Path, jobs: gavel.Jobs, gpus: FloatArray) -> None:
+    """The instance for the peer."""
+    assert jobs.steps is not None
     data = {
         "rate": jobs.rate,
         "gang": jobs.gang,
         "steps": jobs.steps,
         "gpus": gpus,
         "fair_rate": gavel.equal_mix(jobs.rate, gpus) / jobs.gang,
-        "fair_time_s": jobs.steps / alone,
+        "fair_time_s": jobs.steps / gavel.isolated(jobs.rate, gpus, jobs.gang),
     }
-    program = Path(__file__).parent / "peers" / "cvxpy_allocation.py"
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "instance.json"
-        path.write_text(json.dumps({name: values.tolist() for name, values in data.items()}))
-        command = [str(python), str(program), str(path), "--repeats", str(repeats)]
-        printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-    policies: Row = json.loads(printed.splitlines()[-1])["policies"]
-    return policies
+    path.write_text(json.dumps({name: values.tolist() for name, values in data.items()}))
 
 
-def compared(policy: str, objective: float, seconds: list[float], answers: Row) -> Row:
-    """Our median and the fastest of the peer's, and how far its objective is from ours (positive: ours is better)."""
-    sign = 1.0 if policy == "las" else -1.0
-    better = {
-        solver: sign * (objective - answer["objective"]) / objective
-        for solver, answer in answers.items()
-        if "objective" in answer
-    }
-    able = [solver for solver, by in better.items() if policy == "makespan" or by <= WITHIN]
-    fastest = min(able, key=lambda solver: median(answers[solver]["seconds"]))
-    theirs = median(answers[fastest]["seconds"])
+def compared(row: str, mine: list[Timed], theirs: dict[str, list[Row]], jobs: int) -> Row:
+    """Our medians and those of the peer's fastest solver."""
+    objective = mine[-1][0]
+    sign = 1.0 if row in MAXIMISED else -1.0
+    unit = jobs if row == "nash" else abs(objective)
+    better = {name: sign * (objective - found[-1]["objective"]) / unit for name, found in theirs.items()}
+    able = [name for name, by in better.items() if row == "makespan" or abs(by) <= WITHIN]
+    fastest = min(able, key=lambda name: median(one["processor_s"] for one in theirs[name]))
+    ours_s, processor_s = (median(one[at] for one in mine) for at in (1, 2))
+    peer_s, peer_processor_s = (median(one[key] for one in theirs[fastest]) for key in ("seconds", "processor_s"))
     return {
-        "ours_s": median(seconds),
-        "peer_s": theirs,
+        "ours_ms": 1e3 * ours_s,
+        "peer_ms": 1e3 * peer_s,
+        "ours_processor_ms": 1e3 * processor_s,
+        "peer_processor_ms": 1e3 * peer_processor_s,
+        "ratio": peer_s / ours_s,
+        "processor_ratio": peer_processor_s / processor_s,
         "peer": fastest,
-        "ratio": theirs / median(seconds),
-        "ours_better_by": better[fastest],
-        "ours_worst_by": min(better.values()),
+        "better_by": better[fastest],
     }
 
 
-def rows(python: Path, jobs: list[int], seeds: int, repeats: int) -> list[Row]:
+def measured(
+    ask: Callable[[Row], Row], folder: Path, count: int, seed: int, repeats: int, policies: list[str]
+) -> list[Row]:
+    """Some policies on one instance."""
+    jobs, gpus = instance(count, seed)
+    write(folder / "instance.json", jobs, gpus)
+    solvers = ask({"instance": str(folder / "instance.json")})
     out = []
-    for count in jobs:
-        for seed in range(seeds):
-            drawn, gpus = instance(count, seed)
-            answers = peer(python, drawn, gpus, repeats)
-            for policy in ("las", "makespan", "ftf"):
-                objective, seconds = ours(drawn, gpus, policy, repeats)
-                row: Row = {"jobs": count, "seed": seed, "policy": policy, "objective": objective}
-                out.append(row | compared(policy, objective, seconds, answers[policy]))
-            first = median(first_level_s(drawn, gpus) for _ in range(repeats))
-            level = next(row for row in reversed(out) if row["policy"] == "las")
-            level |= {"first_level_s": first, "first_level_ratio": level["peer_s"] / first}
+    for row in policies:
+        policy = POLICIES[row]
+        mine: list[Timed] = []
+        theirs: dict[str, list[Row]] = {name: [] for name in solvers[policy]}
+        for repeat in range(repeats + 1):
+            found = ours(jobs, gpus, row)
+            answers = {name: ask({"policy": policy, "solver": name}) for name in theirs}
+            theirs = {name: theirs[name] for name, answer in answers.items() if "objective" in answer}
+            if repeat:
+                mine.append(found)
+                for name, earlier in theirs.items():
+                    earlier.append(answers[name])
+        out.append({"jobs": count, "seed": seed, "policy": row} | compared(row, mine, theirs, count))
+    return out
+
+
+def summary(rows: list[Row]) -> list[Row]:
+    """The median over seeds of each figure, and the worst difference of objectives."""
+    out = []
+    for jobs, policy in dict.fromkeys((row["jobs"], row["policy"]) for row in rows):
+        same = [row for row in rows if (row["jobs"], row["policy"]) == (jobs, policy)]
+        figures = {key: median(row[key] for row in same) for key in same[0] if key.endswith(("_ms", "ratio"))}
+        solvers = "/".join(sorted({row["peer"] for row in same}))
+        worst = min(row["better_by"] for row in same)
+        out.append({"jobs": jobs, "policy": policy, "peer": solvers, "better_by": worst} | figures)
     return out
 
 
@@ -133,18 +191,25 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, nargs="+", default=[128, 256, 512])
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--policies", nargs="+", default=list(POLICIES), choices=POLICIES)
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
-    table = rows(arguments.peer, arguments.jobs, arguments.seeds, arguments.repeats)
+    rows: list[Row] = []
+    with peer(arguments.peer) as ask, tempfile.TemporaryDirectory() as folder:
+        for count in arguments.jobs:
+            for seed in range(arguments.seeds):
+                rows += measured(ask, Path(folder), count, seed, arguments.repeats, arguments.policies)
+    table = summary(rows)
     if arguments.json:
-        print(json.dumps(table))
+        print(json.dumps({"instances": rows, "medians": table}))
         return
-    print(f"{'jobs':>5} {'seed':>4} {'policy':<9} {'ours s':>8} {'peer s':>8} {'ratio':>6} {'peer':<9} ours better by")
+    print(
+        f"{'jobs':>5} {'policy':<11} {'ours ms':>8} {'peer ms':>8} {'ratio':>6} {'by processor':>12}  better by  peer"
+    )
     for row in table:
-        level = f"; first level {row['first_level_s']:.3f} s" if "first_level_s" in row else ""
         print(
-            f"{row['jobs']:>5} {row['seed']:>4} {row['policy']:<9} {row['ours_s']:>8.3f} {row['peer_s']:>8.3f}"
-            f" {row['ratio']:>6.1f} {row['peer']:<9} {row['ours_better_by']:.1e}{level}"
+            f"{row['jobs']:>5} {row['policy']:<11} {row['ours_ms']:>8.1f} {row['peer_ms']:>8.1f} {row['ratio']:>6.2f}"
+            f" {row['processor_ratio']:>12.2f}  {row['better_by']:>9.1e}  {row['peer']}"
         )
 
 

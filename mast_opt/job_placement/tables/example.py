@@ -22,4 +22,6 @@ EXAMPLE = {
     "quotas": (("ads", 24, None), ("search", 8, "A100")),
     "costs": (("vision", "eu-1", 1.5),),
     "residency": (("clicks", "us-east"),),
+    "movable": (),
+    "move_limits": (),
 }

@@ -160,14 +160,12 @@ class _Run:
         """The basis of the answer; scaling changes none. None where it is no vertex."""
         if info.basis_validity != int(self._highspy.BasisValidity.kBasisValidityValid):
             return None
-        status, basic = self._solver.getBasicVariables()
-        if status != self._highspy.HighsStatus.kOk:
-            return None
-        mip = self._scaled.mip
+        found, basic = self._solver.getBasis(), int(self._highspy.HighsBasisStatus.kBasic)
+        mip = self._scaled.mip  # getBasicVariables would be quicker, and crashes after the interior-point method
         columns = _not_basic(np.array(solution.col_value), mip.col_lower, mip.col_upper)
         rows = _not_basic(np.array(solution.row_value), mip.row_lower, mip.row_upper)
-        columns[basic[basic >= 0]] = BASIC
-        rows[-1 - basic[basic < 0]] = BASIC
+        columns[np.array([int(status) for status in found.col_status], np.int64) == basic] = BASIC
+        rows[np.array([int(status) for status in found.row_status], np.int64) == basic] = BASIC
         return Basis(columns, rows)
 
     def _begin(self, basis: Basis) -> None:

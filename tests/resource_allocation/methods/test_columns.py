@@ -11,8 +11,10 @@ import pytest
 import mast_opt
 from mast_opt.core.solve_result import Status
 from mast_opt.resource_allocation import ResourceAllocation
+from mast_opt.resource_allocation.generate.families import packing
 from mast_opt.resource_allocation.methods import columns
 from mast_opt.resource_allocation.methods.solves import Solves
+from mast_opt.resource_allocation.methods.subproblems import without_job
 from mast_opt.resource_allocation.policies import POLICIES
 from tests.resource_allocation.support import small, with_policy
 
@@ -70,3 +72,8 @@ def test_much_work_does_not_hide_the_configurations_that_pay() -> None:
     some = mast_opt.solve(problem, params=mast_opt.AllocationParams(direct_configurations=0))
     assert some.status is Status.OPTIMAL
     assert some.objective == pytest.approx(mast_opt.solve(problem).objective, rel=1e-6)
+
+
+def test_large_programs_are_solved_by_an_interior_point_method_and_give_a_basis() -> None:
+    problem = without_job(packing(np.random.default_rng(0), jobs=512, types=3), 511)
+    assert mast_opt.solve(problem).status is Status.OPTIMAL

@@ -133,6 +133,21 @@ class ExhaustiveRepairParams(Params):
         above=0,
         high=1,
     )
+    whole_share: float = parameter(
+        0.4,
+        "Share of the time that remains after the relaxation for the whole program, solved from the best plan; 0 for "
+        "no such solve. Where rounds are counted, sub_mip_nodes limits it.",
+        "Its bound is far above that of the relaxation wherever tasks do not fill servers exactly "
+        "(docs/heuristics/exhaustive.md).",
+        low=0,
+        high=1,
+    )
+    whole_columns: int = parameter(
+        50_000,
+        "Most columns (as for sub_mip_columns) of an instance whose whole program is solved.",
+        "Set by hand: the first linear program of larger ones takes most of a minute.",
+        low=0,
+    )
     ruin_share: float = parameter(
         0.1,
         "Share of the jobs outside the chosen clusters that a round takes out too.",

@@ -4,7 +4,9 @@
 2. The linear relaxation of the whole batch (``formulation.aggregated``), by an exact solver: nearly all of its choices
    are whole. They say which job should go where and who should be stopped, and the bound says how much there is
    left to win. The fast path's own search then finds the servers, and ``local_search`` takes it from there.
-3. Rounds, over the clusters: the jobs of a cluster and some others are taken out, victims that are no longer needed go
+3. The whole program, where it is small enough, by an exact solver for a share of the time, from the best plan: the
+   bound of its tree is above that of the relaxation, and the plan may be better.
+4. Rounds, over the clusters: the jobs of a cluster and some others are taken out, victims that are no longer needed go
    on running, and the local search puts back what is worth it, in a somewhat random order. Every few rounds, two
    clusters and the jobs that wait are instead solved exactly (``sub_mip``); and now and then, at the latest after a
    pass without gain, all jobs that are not where the relaxation would send them. Once every cluster has been taken out
@@ -70,6 +72,8 @@ class _RuinAndRecreate:
             self._offer_plan(start)
         if self.watch.limit() is None:
             self._relax()
+        if not self.watch.done:
+            self._solve_whole()
         ended = self._rounds()
         proven = self.watch.gap is not None and self.watch.gap <= self.watch.stop.gap
         limit = None if proven else self.watch.limit() or Limit.ITERATIONS
@@ -102,14 +106,24 @@ class _RuinAndRecreate:
             cancel=self.watch.stop.cancel,
         )
         result = self.sub_mips.sub_mip(replace(program.mip, integral=np.zeros_like(program.mip.integral)), params)
-        if result.bound is not None:
-            self.bound = max(0.0, min(result.bound, self.value))
-            self.watch.report(bound=self.bound)
+        self._raise_bound(result.bound)
         if result.x is not None:
             where, stopped = program.choices(result.x)
             whole = np.flatnonzero(result.x[program.assign] > self.params.whole_from)
             self.relaxed_cluster[program.option_job[whole]] = program.option_cluster[whole]
             self._offer(self._rounded(where, stopped))
+
+    def _raise_bound(self, bound: float | None) -> None:
+        """Keep a proven bound if it is the highest."""
+        if bound is not None:
+            self.bound = max(0.0, self.bound or 0.0, min(bound, self.value))
+            self.watch.report(bound=self.bound)
+
+    def _solve_whole(self) -> None:
+        """Solve the whole program from the best plan, where it is small enough."""
+        plan, bound = self.sub_mips.whole(self.best.plan(), self.params.whole_share)
+        self._offer_plan(plan)
+        self._raise_bound(bound)
 
     def _rounded(self, where: dict[int, tuple[int, int]], stopped: Ints) -> BatchState:
         """Carry out what the relaxation chose, the widest tasks and largest gangs first, then place the rest."""

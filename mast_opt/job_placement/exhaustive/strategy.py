@@ -15,6 +15,8 @@ class ExhaustiveRepairStrategy(Strategy):
 
     sub_mips: bool
     """Are some clusters or jobs solved exactly, or is the program too large for that?"""
+    whole: bool
+    """Is the whole program solved before the rounds?"""
     sub_mip_nodes: int
     """Most nodes of one; at its greatest value there is no limit."""
     sub_mip_time_limit_s: float
@@ -25,8 +27,10 @@ def choose_strategy(pairs: int, stop: StoppingCriteria, params: ExhaustiveRepair
     """The strategy for an instance with so many pairs of a job and a server that it accepts, about the columns of the
     formulation. Where rounds are counted, the clock must have no say, so nodes are limited and not seconds."""
     counted, given = stop.iterations is not None, params.sub_mip
+    sub_mips = pairs <= (params.sub_mip_columns_counted if counted else params.sub_mip_columns)
     return ExhaustiveRepairStrategy(
-        sub_mips=pairs <= (params.sub_mip_columns_counted if counted else params.sub_mip_columns),
+        sub_mips=sub_mips,
+        whole=sub_mips and pairs <= params.whole_columns and params.whole_share > 0,
         sub_mip_nodes=min(given.node_limit, params.sub_mip_nodes) if counted else given.node_limit,
         sub_mip_time_limit_s=0.0 if counted else given.time_limit_s,
     )

@@ -13,6 +13,7 @@ from mast_opt.core.solve_result import SolveParams
 from mast_opt.job_placement.exhaustive.params import ExhaustiveRepairParams
 from mast_opt.job_placement.exhaustive.strategy import choose_strategy
 from mast_opt.job_placement.formulation.formulation import PerServer, state
+from mast_opt.job_placement.formulation.strengthened import strong
 from mast_opt.job_placement.plan import Plan
 from mast_opt.job_placement.problem import JobPlacement
 from mast_opt.job_placement.units import Bools, Ints
@@ -47,6 +48,23 @@ class FixAndOptimise:
     def of_jobs(self, plan: Plan, jobs: Bools) -> Plan | None:
         """The plan with these jobs [J] and all victims solved again, likewise."""
         return self._solved(plan, self._of_jobs(jobs)) if self.strategy.sub_mips else None
+
+    def whole(self, plan: Plan, share: float) -> tuple[Plan | None, float | None]:
+        """The plan with everything solved again in this share of the remaining time, None if nothing was found; and a
+        lower bound on the objective."""
+        if not self.strategy.whole:
+            return None, None
+        formulation = strong(self._problem)
+        seconds, nodes = self._tools.watch.remaining_s * share, self.strategy.sub_mip_nodes
+        result = self.sub_mip(
+            formulation.mip,
+            replace(
+                self.sub_mip.limits(start=formulation.encode(plan), gap=self._tools.watch.stop.gap),
+                node_limit=None if nodes == NO_NODE_LIMIT else nodes,
+                time_limit_s=None if math.isinf(seconds) else max(seconds, LEAST_S),
+            ),
+        )
+        return None if result.x is None else formulation.decode(result.x), result.bound
 
     def _solved(self, plan: Plan, free: Bools) -> Plan | None:
         formulation = self._formulation

@@ -105,6 +105,64 @@ class ExhaustiveParams(Params):
 
 
 @dataclass(frozen=True)
+class AssignmentParams(Params):
+    """Tabu search where every job is one task of whole GPUs and costs add up."""
+
+    cells: int = parameter(
+        200_000,
+        "Most jobs times servers of an instance that is searched so; 0 for none.",
+        "A step looks at all of them: 2 ms at this size.",
+        low=0,
+    )
+    steps: int = parameter(
+        1_000, "Moves and exchanges of a round.", "Most gains come within 3,000 steps; rounds begin differently.", low=1
+    )
+    exchanged: int = parameter(
+        64,
+        "Jobs whose exchanges with every other one are looked at in a step, drawn at random where there are more.",
+        "Exchanges of all pairs of 200 jobs take most of a step.",
+        low=1,
+    )
+    tabu_least: int = parameter(3, "Fewest steps for which a job may not go back.", "With 10 to 25, 1% worse.", low=0)
+    tabu_most: int = parameter(
+        9, "Most steps for which a job may not go back; at least tabu_least.", "Set by hand with tabu_least.", low=0
+    )
+    penalty: float = parameter(
+        2.0,
+        "First penalty of a mean server's capacity that is exceeded, in mean costs of a job.",
+        "It adapts within some dozens of steps.",
+        above=0,
+    )
+    penalty_rise: float = parameter(
+        1.02, "Factor on the penalty after a step that is infeasible.", "With 1.05 it finds as much.", low=1
+    )
+    penalty_fall: float = parameter(
+        0.9,
+        "Factor on the penalty after a step that is feasible.",
+        "With 0.83 and 0.95 it finds as much.",
+        above=0,
+        high=1,
+    )
+    core: tuple[int, ...] = parameter(
+        (0, 2, 3),
+        "Places a job that a round looks at, the cheapest under the prices; 0 for all. A round draws one of them.",
+        "Few are quick and often enough; all are needed where prices mislead.",
+        low=0,
+    )
+    from_prices: float = parameter(
+        0.25,
+        "Share of the rounds that begin with the cheapest places under the prices, the others with the best plan.",
+        "Set by hand.",
+        low=0,
+        high=1,
+    )
+    price_steps: int = parameter(
+        300, "Most subgradient steps for the prices.", "They reach the linear relaxation within 0.1%.", low=1
+    )
+    price_failures: int = parameter(10, "Subgradient steps without gain before they are halved.", "Set by hand.", low=1)
+
+
+@dataclass(frozen=True)
 class ExhaustiveRepairParams(Params):
     """Parameters of the solver ``exhaustive+repair``."""
 
@@ -136,11 +194,17 @@ class ExhaustiveRepairParams(Params):
     whole_share: float = parameter(
         0.4,
         "Share of the time that remains after the relaxation for the whole program, solved from the best plan; 0 for "
-        "no such solve. Where rounds are counted, sub_mip_nodes limits it.",
+        "no such solve.",
         "Its bound is far above that of the relaxation wherever tasks do not fill servers exactly "
         "(docs/heuristics/exhaustive.md).",
         low=0,
         high=1,
+    )
+    whole_nodes: int = parameter(
+        1,
+        "Most nodes of that solve where rounds are counted.",
+        "Most of what the bound gains comes at the root, with its cuts.",
+        low=1,
     )
     whole_columns: int = parameter(
         50_000,
@@ -161,6 +225,9 @@ class ExhaustiveRepairParams(Params):
         "draws one of them.",
         "Small ones keep the order, large ones leave a bad one.",
         low=0,
+    )
+    assignment: AssignmentParams = group(
+        AssignmentParams(), "Every other round where jobs are single tasks of whole GPUs and costs add up."
     )
     relaxation_passes: int = parameter(
         2,

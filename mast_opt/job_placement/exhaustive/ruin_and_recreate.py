@@ -8,7 +8,8 @@
    bound of its tree is above that of the relaxation, and the plan may be better.
 4. Rounds, over the clusters: the jobs of a cluster and some others are taken out, victims that are no longer needed go
    on running, and the local search puts back what is worth it, in a somewhat random order. Every few rounds, two
-   clusters and the jobs that wait are instead solved exactly (``sub_mip``); and now and then, at the latest after a
+   clusters and the jobs that wait are instead solved exactly (``sub_mip``); every other round is a tabu search where
+   jobs are single tasks (``penalised_assignment``); and now and then, at the latest after a
    pass without gain, all jobs that are not where the relaxation would send them. Once every cluster has been taken out
    several times and solved exactly without any gain, one cluster more is solved at a time; where all of them as one
    bring nothing either, the search ends.
@@ -30,6 +31,7 @@ from mast_opt.job_placement.exhaustive.batch_state import BatchState, batch_stat
 from mast_opt.job_placement.exhaustive.local_search import EvictionLocalSearch
 from mast_opt.job_placement.exhaustive.objective import term_prices_of
 from mast_opt.job_placement.exhaustive.params import ExhaustiveRepairParams
+from mast_opt.job_placement.exhaustive.penalised_assignment import PenalisedAssignment
 from mast_opt.job_placement.exhaustive.sub_mip import FixAndOptimise
 from mast_opt.job_placement.formulation.aggregated import relaxation
 from mast_opt.job_placement.plan import Plan
@@ -57,6 +59,11 @@ class _RuinAndRecreate:
         self.prices = term_prices_of(problem, self.initial.layout)
         self.local_search = EvictionLocalSearch(self.prices, params)
         self.sub_mips = FixAndOptimise(problem, tools, params)
+        self.assignment = (
+            PenalisedAssignment(problem, self.prices, self.initial.layout, tools.rng, params.assignment)
+            if self.sub_mips.strategy.assignment
+            else None
+        )
         self.best = self.initial
         self.value = np.inf
         self.bound: float | None = None
@@ -121,7 +128,7 @@ class _RuinAndRecreate:
 
     def _solve_whole(self) -> None:
         """Solve the whole program from the best plan, where it is small enough."""
-        plan, bound = self.sub_mips.whole(self.best.plan(), self.params.whole_share)
+        plan, bound = self.sub_mips.whole(self.best.plan())
         self._offer_plan(plan)
         self._raise_bound(bound)
 
@@ -168,6 +175,8 @@ class _RuinAndRecreate:
                 self._offer_plan(
                     self.sub_mips.of_clusters(self.best.plan(), self._joined_clusters(without_gain // every, width))
                 )
+            elif self.assignment is not None and watch.round % 2:
+                self._offer_plan(self.assignment.improved(self.best.plan(), watch))
             else:
                 self._offer(self._recreated(without_gain % count))
             watch.round += 1

@@ -11,6 +11,7 @@ import numpy as np
 from mast_opt.core.arrays import FloatArray
 from mast_opt.core.solve_result import SolveParams
 from mast_opt.job_placement.exhaustive.params import ExhaustiveRepairParams
+from mast_opt.job_placement.exhaustive.penalised_assignment import is_assignment
 from mast_opt.job_placement.exhaustive.strategy import choose_strategy
 from mast_opt.job_placement.formulation.formulation import PerServer, state
 from mast_opt.job_placement.formulation.strengthened import strong
@@ -29,8 +30,14 @@ class FixAndOptimise:
     def __init__(self, problem: JobPlacement, tools: SearchContext, params: ExhaustiveRepairParams) -> None:
         self._problem = problem
         self._tools = tools
+        self._params = params
         self.sub_mip = SubMip(tools, params.sub_mip)
-        self.strategy = choose_strategy(_pairs(problem), tools.watch.stop, params)
+        self.strategy = choose_strategy(
+            _pairs(problem),
+            len(problem.jobs) * len(problem.servers) if is_assignment(problem) else None,
+            tools.watch.stop,
+            params,
+        )
 
     @cached_property
     def _statement(self) -> PerServer:
@@ -49,21 +56,19 @@ class FixAndOptimise:
         """The plan with these jobs [J] and all victims solved again, likewise."""
         return self._solved(plan, self._of_jobs(jobs)) if self.strategy.sub_mips else None
 
-    def whole(self, plan: Plan, share: float) -> tuple[Plan | None, float | None]:
-        """The plan with everything solved again in this share of the remaining time, None if nothing was found; and a
+    def whole(self, plan: Plan) -> tuple[Plan | None, float | None]:
+        """The plan with everything solved again in a share of the remaining time, None if nothing was found; and a
         lower bound on the objective."""
         if not self.strategy.whole:
             return None, None
-        formulation = strong(self._problem)
-        seconds, nodes = self._tools.watch.remaining_s * share, self.strategy.sub_mip_nodes
-        result = self.sub_mip(
-            formulation.mip,
-            replace(
-                self.sub_mip.limits(start=formulation.encode(plan), gap=self._tools.watch.stop.gap),
-                node_limit=None if nodes == NO_NODE_LIMIT else nodes,
-                time_limit_s=None if math.isinf(seconds) else max(seconds, LEAST_S),
-            ),
+        formulation, watch = strong(self._problem), self._tools.watch
+        seconds, counted = watch.remaining_s * self._params.whole_share, watch.stop.iterations is not None
+        limits = replace(
+            self.sub_mip.limits(start=formulation.encode(plan), gap=watch.stop.gap),
+            node_limit=self._params.whole_nodes if counted else None,
+            time_limit_s=None if math.isinf(seconds) else max(seconds, LEAST_S),
         )
+        result = self.sub_mip(formulation.mip, limits)
         return None if result.x is None else formulation.decode(result.x), result.bound
 
     def _solved(self, plan: Plan, free: Bools) -> Plan | None:

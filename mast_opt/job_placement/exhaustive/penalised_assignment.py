@@ -1,0 +1,185 @@
+"""Jobs of one task as a generalised assignment problem (exhaustive): moves and exchanges with prices and penalties.
+
+A job goes to one server, or waits. Capacity that is exceeded costs a penalty, which rises while the assignment is
+infeasible and falls while it is feasible, so that the search crosses from one feasible assignment to the next
+(strategic oscillation; Díaz and Fernández, A tabu search heuristic for the generalized assignment problem, EJOR 132,
+2001). Each step takes the best move or exchange that is not tabu. Some rounds look only at the places that are cheap
+under the Lagrangian prices of capacity. J jobs, S servers, R resources; place S is the queue.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mast_opt.job_placement.engine.server_layout import Layout
+from mast_opt.job_placement.exhaustive.objective import TermPrices
+from mast_opt.job_placement.exhaustive.params import AssignmentParams
+from mast_opt.job_placement.plan import Plan
+from mast_opt.job_placement.problem import JobPlacement
+from mast_opt.job_placement.units import GPU, WHOLE, Bools, Ints
+from mast_opt.search.interface import SearchMonitor
+
+Floats = NDArray[np.float64]
+LOOK = 32
+"""Steps between two looks at the clock."""
+
+
+def is_assignment(problem: JobPlacement) -> bool:
+    """Whether the objective adds up over pairs of a job and a server, and amounts say what fits: jobs of one task,
+    whole GPUs, and no weight on terms of several jobs."""
+    p = problem
+    whole = not (p.options.mgpu % WHOLE).any() and not (p.allocations.need[:, GPU] % WHOLE).any()
+    alone = not p.objective.weights["balance"] and not p.objective.weights["fragmentation"]
+    return bool(len(p.jobs) and (p.jobs.tasks == 1).all() and whole and alone)
+
+
+class PenalisedAssignment:
+    """Tabu search over assignments of one problem, for which ``is_assignment`` holds; nobody is stopped."""
+
+    def __init__(
+        self,
+        problem: JobPlacement,
+        prices: TermPrices,
+        layout: Layout,
+        rng: np.random.Generator,
+        params: AssignmentParams,
+    ) -> None:
+        p, self._params, self._rng = problem, params, rng
+        kind, region, jobs = p.servers.gpu_type, p.server_region, len(p.jobs)
+        need = np.stack(
+            [
+                p.need_mgpu[:, kind],
+                np.repeat(p.jobs.cpu_mcores[:, None], len(kind), axis=1),
+                np.repeat(p.jobs.memory_mib[:, None], len(kind), axis=1),
+            ],
+            axis=2,
+        )
+        asked = need.any(axis=(0, 1))
+        allowed = p.accepts[:, kind] & p.open_region[:, region] & (need <= p.free).all(axis=2)
+        self._allowed: Bools = np.column_stack([allowed, np.ones(jobs, np.bool_)])
+        """[J, S + 1]"""
+        self._need: Floats = np.pad(need[:, :, asked].astype(np.float64), ((0, 0), (0, 1), (0, 0)))
+        """[J, S + 1, R]"""
+        self._room: Floats = np.pad(p.free[:, asked].astype(np.float64), ((0, 1), (0, 0)), constant_values=np.inf)
+        """[S + 1, R]"""
+        self._scale = 1 / np.maximum(p.free[:, asked].mean(axis=0), 1.0)
+        cost = prices.admitted[:, layout.group[layout.position]]
+        self._cost: Floats = np.where(self._allowed, np.column_stack([cost, prices.rejected]), 0.0)
+        """[J, S + 1]"""
+        self._first_penalty = params.penalty * max(float(self._cost.mean()), 1e-12)
+        self._price: Floats | None = None
+        """[S + 1, R] Lagrangian prices of capacity, once they are known."""
+        self._victims = len(p.running)
+
+    def improved(self, plan: Plan, watch: SearchMonitor) -> Plan | None:
+        """The best feasible assignment of one round; it begins with the plan, or with what the prices say. None where
+        the plan stops running jobs, whose room is not known here."""
+        if plan.preempt.any():
+            return None
+        at = np.full(len(self._cost), len(self._room) - 1)
+        at[plan.job] = plan.server
+        if self._price is None:
+            self._price = self._prices(self._cost[np.arange(len(at)), at].sum())
+        priced = self._priced(self._price)
+        if self._rng.random() < self._params.from_prices:
+            at = priced.argmin(axis=1)
+        best = self._search(at, self._core(priced), watch)
+        if best is None:
+            return None
+        placed = np.flatnonzero(best < len(self._room) - 1)
+        none, nobody = np.zeros(len(placed), np.int64), np.zeros(self._victims, np.bool_)
+        return Plan(placed, best[placed], none + 1, none, none > 0, nobody)
+
+    def _priced(self, price: Floats) -> Floats:
+        """[J, S + 1] costs with what capacity costs."""
+        return np.where(self._allowed, self._cost + (self._need * price).sum(axis=2), np.inf)
+
+    def _prices(self, upper: float) -> Floats:
+        """[S + 1, R] from the subgradients of the relaxation in which capacity is only priced. ``upper``: cost of some
+        assignment."""
+        price = best_price = np.zeros_like(self._room)
+        best, step, failures = -np.inf, 1.0, 0
+        limited = np.isfinite(self._room)
+        for _ in range(self._params.price_steps):
+            priced = self._priced(price)
+            at = priced.argmin(axis=1)
+            value = priced.min(axis=1).sum() - (price[limited] * self._room[limited]).sum()
+            over = np.where(limited, self._load(at) - np.where(limited, self._room, 0.0), 0.0)
+            over[(price == 0) & (over < 0)] = 0.0
+            if value > best:
+                best, best_price, failures = value, price, 0
+            else:
+                failures += 1
+                if failures == self._params.price_failures:
+                    price, step, failures = best_price, step / 2, 0
+            length = (over * over).sum()
+            if length == 0:
+                break
+            price = np.maximum(price + step * max(upper - value, 0.0) / length * over, 0.0)
+        return best_price
+
+    def _core(self, priced: Floats) -> Bools:
+        """[J, S + 1] places that this round looks at: all, or so many a job, the cheapest of all jobs together."""
+        width = int(self._rng.choice(self._params.core))
+        if width == 0:
+            return self._allowed
+        extra = priced - priced.min(axis=1, keepdims=True)
+        last = min(width * len(extra), extra.size) - 1
+        core: Bools = self._allowed & (extra <= np.partition(extra, last, axis=None)[last])
+        core[:, -1] = True
+        return core
+
+    def _load(self, at: Ints) -> Floats:
+        load = np.zeros_like(self._room)
+        np.add.at(load, at, self._need[np.arange(len(at)), at])
+        return load
+
+    def _over(self, load: Floats, at: Ints) -> Floats:
+        """[·] what exceeds the room of places [·] that are loaded so [·, R]."""
+        over: Floats = (np.maximum(load - self._room[at], 0.0) * self._scale).sum(axis=-1)
+        return over
+
+    def _search(self, at: Ints, core: Bools, watch: SearchMonitor) -> Ints | None:
+        """[J] the best feasible assignment of so many steps from one [J], None if there was none."""
+        params, cost, job = self._params, self._cost, np.arange(len(at))
+        at, load, penalty = at.copy(), self._load(at), self._first_penalty
+        tabu, best, least = np.zeros(cost.shape, np.int64), None, np.inf
+        for step in range(1, params.steps + 1):
+            if step % LOOK == 0 and watch.limit() is not None:
+                break
+            for j, to in self._step(at, load, penalty, core & (tabu < step)):
+                tabu[j, at[j]] = step + int(self._rng.integers(params.tabu_least, params.tabu_most + 1))
+                load[at[j]] -= self._need[j, at[j]]
+                load[to] += self._need[j, to]
+                at[j] = to
+            if self._over(load, np.arange(len(load))).any():
+                penalty *= params.penalty_rise
+                continue
+            penalty *= params.penalty_fall
+            value = float(cost[job, at].sum())
+            if value < least:
+                best, least = at.copy(), value
+        return best
+
+    def _step(self, at: Ints, load: Floats, penalty: float, core: Bools) -> list[tuple[int, int]]:
+        """The best move of a job to a place, or exchange of two jobs, as moves; none where all are excluded."""
+        cost, need, job, places = self._cost, self._need, np.arange(len(at)), np.arange(len(load))
+        over, here, mine = self._over(load, places), self._cost[job, at], need[job, at]
+        leaves = self._over(load[at] - mine, at) - over[at]
+        change = cost - here[:, None] + penalty * (self._over(load + need, places) - over + leaves[:, None])
+        change = np.where(core & (places != at[:, None]), change, np.inf)
+        j, to = divmod(int(change.argmin()), len(places))
+
+        rows = job if len(job) <= self._params.exchanged else self._rng.choice(len(job), self._params.exchanged, False)
+        one, other, mine_of = at[rows][:, None], at[None, :], rows[:, None]
+        there = self._over(load[other] + need[mine_of, other] - mine, other) - over[other]
+        back = self._over(load[one] + need[job, one] - mine[rows][:, None], one) - over[one]
+        swap = cost[mine_of, other] + cost[job, one] - here[rows][:, None] - here + penalty * (there + back)
+        swap = np.where((one != other) & core[mine_of, other] & core[job, one], swap, np.inf)
+        r, k = divmod(int(swap.argmin()), len(job))
+        if min(change[j, to], swap[r, k]) == np.inf:
+            return []
+        if change[j, to] <= swap[r, k]:
+            return [(j, to)]
+        return [(int(rows[r]), int(at[k])), (k, int(at[rows[r]]))]

@@ -32,11 +32,12 @@ T95 = (12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23, 2.20, 2.18, 
 Run = dict[str, Any]
 
 
-def instance(stated: dict[str, Any]) -> Any:
-    """A generated instance, or that of a folder."""
+def instance(stated: dict[str, Any], solver_seed: int = 0) -> Any:
+    """A generated instance, another one for each seed of the solver if ``each_seed`` is set, or that of a folder."""
     if "path" in stated:
         return mast_opt.read(stated["path"])
-    return mast_opt.generate(stated["kind"], stated["family"], seed=stated.get("seed", 1), **stated["sizes"])
+    seed = solver_seed + 1 if stated.get("each_seed") else stated.get("seed", 1)
+    return mast_opt.generate(stated["kind"], stated["family"], seed=seed, **stated["sizes"])
 
 
 def solved(problem: Any, solver: str, params: dict[str, Any], rounds: int, seed: int) -> Run:
@@ -123,7 +124,7 @@ def main() -> None:
             for variant, params in variants.items():
                 if [name, one["rounds"], seed, variant, params] in done:
                     continue
-                problem = instance(one) if problem is None else problem
+                problem = instance(one, seed) if problem is None else problem
                 run = {
                     "solver": chosen.solver,
                     **dict(zip(keys, (name, one["rounds"], seed, variant, params), strict=True)),

@@ -249,9 +249,9 @@ class RasParams(Params):
     )
     rounding_orders: int = parameter(
         5,
-        "Random orders of the reservations in which the plan of the linear relaxation, rounded, is repaired.",
+        "Random orders of reservations in which the rounded plan of the linear relaxation is repaired; 0 for none.",
         "Set by hand; the best of them is kept.",
-        low=1,
+        low=0,
     )
     rounding_passes: int = parameter(3, "Passes over the reservations in each of these orders.", "Set by hand.", low=1)
     volume: VolumeParams = group(VolumeParams(), "Steps of the prices (Barahona and Anbil, 2000).")

@@ -68,7 +68,7 @@ if TYPE_CHECKING:
     )
     from mast_opt.io.read import Reading
     from mast_opt.job_placement import JobPlacement
-    from mast_opt.job_placement.engine.limits import FillSampling
+    from mast_opt.job_placement.engine.limits import FillSampling, SearchLimits
     from mast_opt.job_placement.exhaustive.params import ExhaustiveParams, ExhaustiveRepairParams
     from mast_opt.job_placement.live_fleet.fleet import Fleet
     from mast_opt.job_placement.live_fleet.types import Bid, Job, Refused, Server, Share
@@ -130,6 +130,7 @@ __all__ = [
     "ResourceAllocation",
     "ResourceAllocationBuilder",
     "Scenario",
+    "SearchLimits",
     "Server",
     "ServerAssignment",
     "ServerAssignmentBuilder",
@@ -237,7 +238,7 @@ _HOMES = {
     "mast_opt.resource_allocation": ("ResourceAllocation",),
     "mast_opt.core.solve_result": ("Event", "Limit", "Status"),
     "mast_opt.server_assignment": ("ServerAssignment",),
-    "mast_opt.job_placement.engine.limits": ("FillSampling",),
+    "mast_opt.job_placement.engine.limits": ("FillSampling", "SearchLimits"),
     "mast_opt.job_placement.exhaustive.params": ("ExhaustiveParams", "ExhaustiveRepairParams"),
     "mast_opt.resource_allocation.methods.params": ("AllocationParams",),
     "mast_opt.server_assignment.ras.params": ("RasParams",),

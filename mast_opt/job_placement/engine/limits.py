@@ -49,3 +49,5 @@ SAMPLING_RANGES = {
 }
 """Field of ``FillSampling`` → its least and greatest value."""
 DEFAULT_LIMITS = SearchLimits()
+LIMIT_RANGES = {"nodes": (1, 1 << 40), "candidates": (1, 62), "subsets": (1, 1 << 40), "cells": (1, 1 << 40)}
+"""Field of ``SearchLimits`` → its least and greatest value."""

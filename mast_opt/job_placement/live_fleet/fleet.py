@@ -14,12 +14,14 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mast_opt.core.arguments import a, a_price, a_text, anything, checked, mapping_of, optional
 from mast_opt.core.errors import StaleBid, UsageError
 from mast_opt.job_placement.engine.arrival_mix import ArrivalMix
+from mast_opt.job_placement.engine.best_bid import BestBid
 from mast_opt.job_placement.engine.feasibility import Request
-from mast_opt.job_placement.engine.limits import DEFAULT_SAMPLING, FillSampling
+from mast_opt.job_placement.engine.limits import DEFAULT_SAMPLING, FillSampling, SearchLimits
 from mast_opt.job_placement.engine.negative_cache import NegativeCache
 from mast_opt.job_placement.engine.priced_bid import place_priced
 from mast_opt.job_placement.exhaustive.batch_state import mix_of
@@ -50,6 +52,7 @@ from mast_opt.job_placement.live_fleet.types import (
     by_loss,
     jobs_in,
     servers_in,
+    sound_limits,
     sound_sampling,
     tiers_in,
     whole,
@@ -175,7 +178,7 @@ class Fleet(FleetState):
             if self._failures.known(request, stamp):
                 return Refused(job, *why_not(self._books, job, request), remembered=True)
             price = self._books.price_of(job)
-            offer = place_priced(self._books.state, request, self._books.everywhere, self._style, price)
+            offer = self._search(request, price)
             if offer is None:
                 self._failures.remember(request, stamp)
                 return Refused(job, *why_not(self._books, job, request))
@@ -201,7 +204,7 @@ class Fleet(FleetState):
                 only = np.zeros_like(request.open)
                 only[region] = True
                 here = request._replace(open=only)
-                offer = place_priced(self._books.state, here, self._books.everywhere, self._style, price)
+                offer = self._search(here, price)
                 if offer is not None:
                     found.append(bid_of(offer, job, over, price, self._books, self._versions.now, self._versions.name))
             return tuple(sorted(found, key=lambda bid: bid.key))
@@ -410,6 +413,14 @@ class Fleet(FleetState):
             self._failures = NegativeCache()
             self._versions.all_changed()
 
+    def set_search_limits(self, limits: SearchLimits) -> None:
+        """How much is searched for the victims of one job from now on, while other threads wait. With smaller limits,
+        fewer bids are proven to be the best, and those that are not may stop more than needed. Raises UsageError for a
+        number out of range."""
+        sound_limits(limits)
+        with self._lock:
+            self._books.limits = limits
+
     @checked(dataset=a_text)
     def set_replicas(self, dataset: str, regions: Collection[str]) -> None:
         """The regions that hold a dataset from now on. Raises UsageError for a string instead of a collection."""
@@ -445,6 +456,10 @@ class Fleet(FleetState):
         request = self._books.request(job, len(self._books.tiers) - 1 if over else tier)
         self._asked = job, self._versions.now, over, request
         return over, request
+
+    def _search(self, request: Request, price: NDArray[np.float64] | None) -> BestBid | None:
+        books = self._books
+        return place_priced(books.state, request, books.everywhere, self._style, price, books.limits)
 
     def _tier_of(self, job: Job) -> int:
         if job.tier not in self._books.tiers:

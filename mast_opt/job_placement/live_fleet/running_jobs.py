@@ -18,6 +18,7 @@ from mast_opt.job_placement.engine.capacity_ledger import (
     block,
     load,
 )
+from mast_opt.job_placement.engine.limits import DEFAULT_LIMITS, SearchLimits
 from mast_opt.job_placement.engine.state import (
     J_ROW,
     J_STACK,
@@ -102,11 +103,14 @@ class RunningJobs(ServerInventory):
         residency: Mapping[str, Collection[str]],
         remote_mb_price: float | None = None,
         mix: ArrivalMix | None = None,
+        limits: SearchLimits = DEFAULT_LIMITS,
     ) -> None:
         super().__init__(servers, replicas, residency, remote_mb_price)
         self.tiers = tiers
         self.mix = mix
         """What has come so far; None where loss of value does not decide between servers."""
+        self.limits = limits
+        """Of the search for victims."""
         self.running: dict[str, Running] = {}
         self.place: dict[str, int] = {}
         """Running job → place in the state."""
@@ -368,7 +372,10 @@ class RunningJobs(ServerInventory):
     @contextmanager
     def undoing(self) -> Iterator[None]:
         """All that changes within is undone at the end, last changes first, at a cost in proportion to what changed."""
-        saved = {name: getattr(self, name) for name in ("mix", "freed", "blocked", "over_booked", "started", "_undo")}
+        saved = {
+            name: getattr(self, name)
+            for name in ("mix", "freed", "blocked", "over_booked", "started", "limits", "_undo")
+        }
         log: list[Callable[[], None]] = []
         self._undo, self.freed = log, self.freed.copy()
         self.blocked, self.over_booked = set(self.blocked), set(self.over_booked)

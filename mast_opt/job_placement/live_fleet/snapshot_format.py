@@ -16,12 +16,12 @@ import numpy as np
 
 from mast_opt.core.errors import UsageError
 from mast_opt.job_placement.engine.arrival_mix import ArrivalMix, Shape
-from mast_opt.job_placement.engine.limits import FillSampling
+from mast_opt.job_placement.engine.limits import FillSampling, SearchLimits
 from mast_opt.job_placement.live_fleet.booking import devices_of
 from mast_opt.job_placement.live_fleet.conversion import Limits
 from mast_opt.job_placement.live_fleet.inventory import FleetInventory
 from mast_opt.job_placement.live_fleet.running_jobs import Holding, Places, Running
-from mast_opt.job_placement.live_fleet.types import Job, Server, Share, sound_sampling, whole
+from mast_opt.job_placement.live_fleet.types import Job, Server, Share, sound_limits, sound_sampling, whole
 
 MAGIC = b"mast-opt fleet\n"
 VERSION = 1
@@ -64,6 +64,7 @@ def _content(books: FleetInventory, quotas: Limits) -> dict[str, Any]:
         "replicas": books.replicas,
         "residency": books.residency,
         "remote_mb_price": books.remote_mb_price,
+        "search_limits": books.limits,
         "blocked": books.blocked,
         "quotas": quotas.total,
         "type_quotas": quotas.typed,
@@ -115,6 +116,7 @@ def _state(content: dict[str, Any]) -> tuple[FleetInventory, Limits]:
         content["residency"],
         content["remote_mb_price"],
         mix,
+        sound_limits(SearchLimits(*content["search_limits"])),
     )
     books.blocked = set(content["blocked"])
     running, held = {}, {}
@@ -165,6 +167,7 @@ def difference(ours: FleetInventory, theirs: FleetInventory) -> str:
         ("tiers", ours.tiers, theirs.tiers),
         ("residency", ours.residency, theirs.residency),
         ("remote_mb_price", ours.remote_mb_price, theirs.remote_mb_price),
+        ("search_limits", ours.limits, theirs.limits),
         ("sampling", ours.mix and ours.mix.sampling, theirs.mix and theirs.mix.sampling),
     ):
         if here != there:

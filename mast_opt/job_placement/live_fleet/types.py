@@ -25,7 +25,7 @@ from mast_opt.core.arguments import (
 )
 from mast_opt.core.errors import UsageError
 from mast_opt.core.units import MICRO
-from mast_opt.job_placement.engine.limits import SAMPLING_RANGES, FillSampling
+from mast_opt.job_placement.engine.limits import LIMIT_RANGES, SAMPLING_RANGES, FillSampling, SearchLimits
 from mast_opt.job_placement.problem import JobPlacement
 from mast_opt.job_placement.units import LARGEST, LEVELS, MOST_GPUS, MOST_POOLED, MOST_TASKS, WHOLE
 
@@ -209,6 +209,14 @@ def sound_sampling(sampling: FillSampling) -> FillSampling:
     for name, (least, most) in SAMPLING_RANGES.items():
         a_whole(least, most)(f"sampling.{name}", getattr(sampling, name))
     return sampling
+
+
+def sound_limits(limits: SearchLimits) -> SearchLimits:
+    """The limits, as they are. Raises UsageError for what are none, and for a number out of range."""
+    a(SearchLimits)("search_limits", limits)
+    for name, (least, most) in LIMIT_RANGES.items():
+        a_whole(least, most)(f"search_limits.{name}", getattr(limits, name))
+    return limits
 
 
 def by_loss(placement: str) -> bool:

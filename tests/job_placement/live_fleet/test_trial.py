@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from mast_opt.core.errors import StaleBid, UsageError
+from mast_opt.job_placement.engine.limits import SearchLimits
 from mast_opt.job_placement.generate import FAMILIES
 from mast_opt.job_placement.live_fleet.fleet import Fleet
 from mast_opt.job_placement.live_fleet.types import Job, Refused, Server, Share
@@ -74,6 +75,26 @@ def test_a_trial_ends_by_an_exception_too_and_other_threads_wait_for_it() -> Non
         raise ZeroDivisionError
     other.join()
     assert seen == [()]
+
+
+def test_a_search_for_victims_takes_as_long_as_its_limits_allow() -> None:
+    """Whole GPUs from jobs that share GPUs: with one subset a server nothing is proven, but a place is found."""
+    fleet = Fleet([server(f"s{n}") for n in range(3)], tiers=(0, 1))
+    for n in range(24):
+        fleet.commit(bid_for(fleet, Job(f"f{n}", 1, mgpu=500, preemptible=True, gpu_hours_at_risk=n)))
+    gang = Job("gang", 0, tasks=2, mgpu=2000)
+    best = bid_for(fleet, gang)
+    assert best.proven
+    with fleet.trial():
+        fleet.set_search_limits(SearchLimits(nodes=1, subsets=1))
+        quick = bid_for(fleet, gang)
+        assert (quick.proven, quick.gpu_hours_lost >= best.gpu_hours_lost) == (False, True)
+        assert Fleet.from_bytes(fleet.snapshot_bytes()).place(gang) == quick
+        assert fleet.commit(quick) == quick.victims
+        assert_exact(fleet._books)
+    assert bid_for(fleet, gang) == best
+    with pytest.raises(UsageError, match=r"search_limits.candidates is 63"):
+        fleet.set_search_limits(SearchLimits(candidates=63))
 
 
 def test_a_job_grows_next_to_where_it_runs_and_shrinks_where_it_is_least() -> None:

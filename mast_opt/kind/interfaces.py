@@ -120,6 +120,8 @@ class SolverInterface:
     program; the formulations are then for export. None: the backend gets the formulation."""
     method_params: type[Params] | None = None
     """The class of the method's parameters, which every backend takes then."""
+    grid_limits: str = ""
+    """What the method's programs are that a backend with a grid for fractions, such as CP-SAT, can solve."""
 
     @property
     def constructive(self) -> frozenset[str]:

@@ -31,6 +31,12 @@ from mast_opt.resource_allocation.tables.schema import PLAN_SCHEMA, SCHEMA
 from mast_opt.resource_allocation.verification.price_bound import certified_bound
 from mast_opt.resource_allocation.verification.verifier import verify
 
+ON_A_GRID = (
+    "whole shares under total-rate, rate-per-cost, cost, nash and harmonic; no fractional shares, and no level or "
+    "worst job (max-min, makespan, finish-time-fairness), which are fractions"
+)
+"""What a backend solves that places fractions on a grid."""
+
 
 def _hooks() -> AnalysisHooks:
     from mast_opt.resource_allocation.analysis.hooks import QUESTIONS  # only when something is asked
@@ -57,7 +63,7 @@ KIND: Kind[ResourceAllocation, Plan] = Kind(
     ),
     formulation=FormulationInterface({"base": base}, size=size),
     verification=VerificationInterface(verify, check_plan, certified_bound),
-    solvers=SolverInterface({}, method=solve_policy, method_params=AllocationParams),
+    solvers=SolverInterface({}, method=solve_policy, method_params=AllocationParams, grid_limits=ON_A_GRID),
     generate=GenerateInterface(FAMILIES),
     presentation=PresentationInterface(sections, charts),
     analysis=AnalysisInterface(conflicts=conflicts, hooks=_hooks),

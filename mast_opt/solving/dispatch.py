@@ -182,7 +182,7 @@ def solve(  # noqa: PLR0913 - what can be asked of a solve is said in one call
     elif uncompiled is not None:
         answer = _unsolved(kind, stated, begin, str(uncompiled), clock)
     elif backend is None or kind.solvers.method is not None:
-        tools = search_context(asked, iterations, clock, inside, chosen, problem, backend)
+        tools = search_context(asked, iterations, clock, inside, chosen, problem, backend, kind.solvers.grid_limits)
         search = kind.solvers.heuristics[solver].search if backend is None else kind.solvers.method
         answer, certificate = by_search(kind, search, stated, solver, tools, begin, clock)
         strategy = tools.watch.strategy

@@ -45,8 +45,14 @@ def search_context(
     params: Params | None,
     problem: Problem[Any],
     backend: Backend | None,
+    grid_limits: str = "",
 ) -> SearchContext:
-    """What a search is given; ``backend``: that of a kind's own method, None for a heuristic."""
+    """What a search is given.
+
+    Args:
+        backend: that of a kind's own method, None for a heuristic.
+        grid_limits: see ``SolverInterface``.
+    """
     stop = StoppingCriteria(clock.budget_s(), asked.gap, iterations, asked.cancel)
     said = partial(LOG.info, "strategy: %s")
     return SearchContext(
@@ -55,7 +61,7 @@ def search_context(
         threads=asked.threads if asked.threads is not None else os.cpu_count() or 1,
         backends=inside,
         params=params,
-        mip_solver=None if backend is None else _as_asked(backend, asked),
+        mip_solver=None if backend is None else _as_asked(backend, asked, grid_limits),
     )
 
 
@@ -108,7 +114,7 @@ def by_search(
     return answer, found.certificate
 
 
-def _as_asked(backend: Backend, asked: SolveParams) -> MipSolver:
+def _as_asked(backend: Backend, asked: SolveParams, grid_limits: str) -> MipSolver:
     """The backend with the options, threads and seed that the caller asked for; on linear programs with its own
     preferences for large and for small ones, unless an option says otherwise."""
     given = {name for name, _ in asked.options}
@@ -117,7 +123,7 @@ def _as_asked(backend: Backend, asked: SolveParams) -> MipSolver:
         if getattr(backend, "grid", False) and not mip.integral.all():
             raise UnsupportedOption(
                 f"{backend.name} places fractions on a grid, and this problem needs them to nine digits; "
-                "choose highs, scip or cbc"
+                f"choose highs, scip or cbc. {backend.name} solves {grid_limits or 'programs without fractions'}"
             )
         plain = replace(params, options=asked.options, threads=asked.threads, seed=asked.seed)
         large = len(mip.cost) >= LARGE_LINEAR and params.basis is None

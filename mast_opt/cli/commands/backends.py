@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
+from mast_opt import backends
 from mast_opt.cli.exit_codes import Exit
 from mast_opt.cli.invocation import Answer
 from mast_opt.cli.options import Json, TheRun
@@ -35,7 +36,8 @@ def command(
 
     Loads every solver library there is, so it takes a moment. With the name of a solver of mast-opt's own, its
     parameters: the default, what is allowed, what it decides, and why the default is what it is. The same with the name
-    of a kind that backends solve by methods of its own, such as resource-allocation.
+    of a kind that backends solve by methods of its own, such as resource-allocation, and what a backend
+    cannot solve of it.
 
         mast-opt backends
         mast-opt backends ras
@@ -47,7 +49,9 @@ def command(
     run.record["parameters"] = {name: _described(cls) for name, cls in classes.items() if solver in (None, name)}
     if solver is not None:
         chosen = _class_of(solver, classes)
-        return Answer(Exit.OK, lambda out: _show_parameters(out, chosen))
+        limits = _grid_limits(own_solvers[solver].grid_limits) if solver in own_solvers else {}
+        run.record["limits"] = limits
+        return Answer(Exit.OK, lambda out: _show_parameters(out, chosen, limits))
     every = solvers()
     described = [found for found in every if found.exact]
     own = {kind: [found.name for found in every if kind in found.kinds and not found.exact] for kind in kind_names()}
@@ -99,10 +103,17 @@ def _described(cls: type[Params]) -> dict[str, Any]:
     }
 
 
-def _show_parameters(out: Console, cls: type[Params]) -> None:
+def _grid_limits(words: str) -> dict[str, str]:
+    """Backend → what it solves of a kind, for the backends that do not solve all of it."""
+    return {name: words for name in backends.names() if words and getattr(backends.get(name), "grid", False)}
+
+
+def _show_parameters(out: Console, cls: type[Params], limits: Mapping[str, str]) -> None:
     from rich.padding import Padding
     from rich.text import Text
 
+    for name, words in limits.items():
+        out.print(Text(f"{name} solves {words}.\n"), soft_wrap=True)
     for name, one in cls.parameters().items():
         head = Text.assemble((name, "bold"), f" = {value_text(one.default)}", (f"  {one.expected}", "dim"))
         out.print(head, soft_wrap=True)

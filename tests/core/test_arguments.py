@@ -44,7 +44,8 @@ SERVERS = [mast_opt.Server("s1", "eu", "c1", "r1", "A100", 8, 1000, 1000)]
 FLEETS = (
     *("place", "bids", "explain", "commit", "release", "set_at_risk", "fail", "cordon", "uncordon", "drain"),
     *("add_servers", "remove_server", "set_replicas", "restore", "shares"),
-    *("job", "jobs_on", "place_and_commit", "set_quota"),
+    *("job", "jobs_on", "place_and_commit", "set_quota", "adopt", "resize", "set_capacity"),
+    "set_search_limits",
 )
 KINDS = ("data-placement", "job-placement", "server-assignment", "task-reassignment")
 """Those whose problems have heuristics of their own, which take parameters."""
@@ -102,6 +103,13 @@ def good(folder: Path) -> dict[str, Callable[[], tuple[Any, dict[str, Any]]]]:
                 "mgpu": 1000,
                 "gpu_type": None,
                 "snapshot": live.snapshot(),
+                "other_fleet": False,
+                "shares": (mast_opt.Share("s1", 1, {0: 1000}),),
+                "limits": mast_opt.SearchLimits(),
+                "tasks": 1,
+                "gpus": 8,
+                "cpu_mcores": None,
+                "memory_mib": None,
             }
             called = getattr(live, method)
             return called, {name: given[name] for name in inspect.signature(called).parameters}
@@ -175,10 +183,11 @@ PLAIN |= {"Reading", "SolverInfo", "SolveRun"}
 PLAIN |= {"Stage", "Event", "Order", "Verdict", "Violation", "Conflict", "Bid", "Refused", "Limit", "Status"}
 """What mast_opt makes and callers only read."""
 CONSTRUCTORS = {"DataPlacement", "JobPlacement", "ServerAssignment", "TaskReassignment"}
-CONSTRUCTORS |= {f"{name}Builder" for name in CONSTRUCTORS} | {"ResourceAllocation"}
+CONSTRUCTORS |= {"ResourceAllocation"}
+CONSTRUCTORS |= {f"{name}Builder" for name in CONSTRUCTORS}
 """See ``test_constructors`` and ``tests/builders``."""
-OTHERS = {"import_instance", "start", "FillSampling"}
-"""Takes files of many sorts, see ``tests/importers``; takes the arguments of ``solve``; is checked by ``Fleet``."""
+OTHERS = {"import_instance", "start", "FillSampling", "SearchLimits", "Share"}
+"""Takes files of many sorts, see ``tests/importers``; takes the arguments of ``solve``; are checked by ``Fleet``."""
 PARAMS = sorted({cls.__name__ for name in KINDS for cls in kind_named(name).solvers.params.values()})
 PARAMS.append("AllocationParams")
 """Classes of the parameters of solvers."""

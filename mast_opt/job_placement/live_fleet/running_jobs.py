@@ -341,8 +341,8 @@ class RunningJobs(ServerInventory):
     def _are_over_booked(self, at: slice = slice(None)) -> Bools:
         """[·] whether more runs on servers than they have."""
         state = self.state
-        less = state.slack[:, at, 0] < 0, state.slack_device[at, :, 0] < 0
-        over: Bools = np.logical_or(less[0].any(axis=0), less[1].any(axis=1))
+        less = state.slack[:, at, :1] < 0, state.slack_device[at, :, :1] < 0
+        over: Bools = np.logical_or(less[0].any(axis=(0, 2)), less[1].any(axis=(1, 2)))
         return over
 
     def _is_over_booked(self, at: int) -> bool:

@@ -30,7 +30,8 @@ def next_step(path: Path, solution: Solution[Any], out: Path | None, *, interrup
         return "The objective has no minimum, which is a fault in mast-opt; please report it."
     if solution.frozen:
         return "Proven infeasible: no plan keeps every limit and the frozen part; keep less of it."
-    return "Proven infeasible: no plan keeps every limit; loosen one of them and solve again."
+    explain = join(["mast-opt", "explain", str(path)])
+    return f"Proven infeasible: no plan keeps every limit. Which ones conflict, and what would help:\n  {explain}"
 
 
 def _with_a_plan(path: Path, solution: Solution[Any], out: Path | None, *, interrupted: bool) -> str:

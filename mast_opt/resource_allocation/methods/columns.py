@@ -68,13 +68,8 @@ class Columns:
         self._rounds = float("inf") if rounds is None else rounds
         self._part: ResourceAllocation | None = None
 
-    def include(self, share: Floats) -> None:
-        """Let the configurations of a plan that was good for a similar problem take part from the beginning."""
-        if not self.chosen.all():
-            self._join(share > 0)
-
     def include_paying(self, prices: Prices, gain: Floats | None) -> None:
-        """The same for the configurations that earn most at some prices; ``gain`` as in ``solve``."""
+        """Let the configurations that earn most at some prices take part too; ``gain`` as in ``solve``."""
         self._join(self._paying(profits(self.problem, prices, gain), prices))
 
     def solve(

@@ -90,11 +90,10 @@ def _known(watch: SearchMonitor, weights: float, gap: float) -> bool:
 
 def _allocation(problem: ResourceAllocation, tools: SearchContext, start: Plan | None) -> SearchResult[Plan]:
     incumbent, solves, params = Incumbent(problem, tools.watch), Solves(tools), tools.params_as(AllocationParams)
-    columns = Columns(problem, solves, params)
-    if start is not None:
-        columns.include(start.share)
-        if verify(problem, start).ok:
-            incumbent.settle(start)
+    used = None if start is None or not start.share.any() else start.share > 0
+    columns = Columns(problem, solves, params, used)
+    if start is not None and verify(problem, start).ok:
+        incumbent.settle(start)
     return _by_method(problem, tools, start, columns, incumbent)
 
 

@@ -14,7 +14,7 @@ from mast_opt import backends
 from mast_opt.core.sense import Sense
 from mast_opt.core.solve_result import Limit, SolveParams, SolveResult, Status
 from mast_opt.mip import Mip
-from mast_opt.resource_allocation import Plan
+from mast_opt.resource_allocation import Plan, ResourceAllocation
 from mast_opt.resource_allocation.policies import POLICIES
 from tests.resource_allocation.support import gavel, small
 
@@ -30,12 +30,14 @@ class Counting:
         self.most = most
         self.prices = True
         self.asked: list[SolveParams] = []
+        self.columns: list[int] = []
 
     def version(self) -> str:
         return "1"
 
     def solve(self, mip: Mip, params: SolveParams) -> SolveResult:
         self.asked.append(params)
+        self.columns.append(mip.shape[1])
         if len(self.asked) > self.most:
             return SolveResult(Status.NO_SOLUTION, None, None, None, Limit.TIME, "no time left")
         result = HIGHS.solve(mip, params)
@@ -123,6 +125,37 @@ def test_a_start_may_break_limits() -> None:
     assert mast_opt.solve(problem, start=start).objective == pytest.approx(24 / 19)
     whole = replace(problem, whole=True)
     assert mast_opt.solve(whole, start=start).objective == pytest.approx(1.0)
+
+
+def without(problem: ResourceAllocation, plan: Plan, job: int) -> Plan:
+    """The plan without the shares in which a job takes part."""
+    share = plan.share.copy()
+    share[problem.members.configuration[problem.members.job == job]] = 0
+    return Plan.of_shares(problem, share)
+
+
+@pytest.mark.parametrize("policy", sorted(set(POLICIES) - {"hierarchical"}))
+def test_after_an_arrival_the_last_plan_leads_to_the_same_optimum(policy: str) -> None:
+    for seed in range(4):
+        problem = small(seed, policy)
+        cold = mast_opt.solve(problem)
+        if cold.plan is None:
+            continue
+        again = mast_opt.solve(problem, start=without(problem, cold.plan, len(problem.jobs) - 1))
+        assert again.status == cold.status
+        assert again.objective == pytest.approx(cold.objective, rel=2e-6)
+
+
+def test_after_an_arrival_a_program_begins_with_what_the_last_plan_uses(counting: Counting) -> None:
+    problem: ResourceAllocation = mast_opt.generate("resource-allocation", "packing", seed=1, jobs=16)
+    cold = mast_opt.solve(problem)
+    assert cold.plan is not None
+    width = counting.columns[0]
+    counting.columns.clear()
+    again = mast_opt.solve(problem, start=without(problem, cold.plan, 15))
+    assert counting.columns[0] < width / 4
+    assert again.objective == pytest.approx(cold.objective, rel=1e-9)
+    assert again.bound == pytest.approx(cold.bound, rel=1e-6)
 
 
 def test_a_start_of_whole_shares_is_offered_to_the_backend(counting: Counting) -> None:

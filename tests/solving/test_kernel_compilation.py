@@ -54,7 +54,7 @@ def priced(problem, solver):
     return replace(problem, objective=replace(problem.objective, weights=weights | dict.fromkeys(unpriced, 0.0)))
 
 for name, family in kind.generate.families.items():
-    sizes = {size: max(1, default // 8) for size, default in family.sizes.items()}
+    sizes = {size: max(family.least.get(size, 1), default // 8) for size, default in family.sizes.items()}
     small = mast_opt.generate(KIND, name, **sizes)
     mast_opt.solve(small, "highs", gap=0.9, threads=1, time_limit_s=20, options={"mip_max_nodes": 1})
     problem = mast_opt.generate(KIND, name, **EXTRA[name]) if name in EXTRA else small

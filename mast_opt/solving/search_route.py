@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 
+from mast_opt import backends
 from mast_opt.backends.base import Backend, cancelling, interruptibly
 from mast_opt.core.errors import UnsupportedOption, VerificationError
 from mast_opt.core.sense import Sense
@@ -19,7 +20,6 @@ from mast_opt.mip import Mip
 from mast_opt.search.interface import (
     Certificate,
     Heuristic,
-    MipSolver,
     SearchContext,
     SearchMonitor,
     SearchResult,
@@ -53,6 +53,7 @@ def search_context(
         backend: that of a kind's own method, None for a heuristic.
         grid_limits: see ``SolverInterface``.
     """
+    mip_solver = None if backend is None else _AsAsked(backend, asked.options, asked.threads, asked.seed, grid_limits)
     stop = StoppingCriteria(clock.budget_s(), asked.gap, iterations, asked.cancel)
     said = partial(LOG.info, "strategy: %s")
     return SearchContext(
@@ -61,7 +62,7 @@ def search_context(
         threads=asked.threads if asked.threads is not None else os.cpu_count() or 1,
         backends=inside,
         params=params,
-        mip_solver=None if backend is None else _as_asked(backend, asked, grid_limits),
+        mip_solver=mip_solver,
     )
 
 
@@ -114,20 +115,31 @@ def by_search(
     return answer, found.certificate
 
 
-def _as_asked(backend: Backend, asked: SolveParams, grid_limits: str) -> MipSolver:
-    """The backend with the options, threads and seed that the caller asked for; on linear programs with its own
-    preferences for large and for small ones, unless an option says otherwise."""
-    given = {name for name, _ in asked.options}
+@dataclass(frozen=True)
+class _AsAsked:
+    """A backend with the options, threads and seed that the caller asked for; on linear programs with its own
+    preferences for large and for small ones, unless an option says otherwise. Pickled, the backend is a name."""
 
-    def solve(mip: Mip, params: SolveParams) -> SolveResult:
+    backend: Backend
+    options: tuple[tuple[str, str | int | float | bool], ...]
+    threads: int | None
+    seed: int
+    grid_limits: str
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _by_name, (self.backend.name, self.options, self.threads, self.seed, self.grid_limits)
+
+    def __call__(self, mip: Mip, params: SolveParams) -> SolveResult:
+        backend = self.backend
         if getattr(backend, "grid", False) and not mip.integral.all():
             raise UnsupportedOption(
                 f"{backend.name} places fractions on a grid, and this problem needs them to nine digits; "
-                f"choose highs, scip or cbc. {backend.name} solves {grid_limits or 'programs without fractions'}"
+                f"choose highs, scip or cbc. {backend.name} solves {self.grid_limits or 'programs without fractions'}"
             )
-        plain = replace(params, options=asked.options, threads=asked.threads, seed=asked.seed)
+        plain = replace(params, options=self.options, threads=self.threads, seed=self.seed)
         large = len(mip.cost) >= LARGE_LINEAR and params.basis is None
         preferred = getattr(backend, "large_linear" if large else "small_linear", ())
+        given = {name for name, _ in self.options}
         preferred = tuple(one for one in preferred if one[0] not in given)
         if preferred and not mip.integral.any():
             result = backend.solve(mip, replace(plain, options=(*preferred, *plain.options)))
@@ -135,7 +147,9 @@ def _as_asked(backend: Backend, asked: SolveParams, grid_limits: str) -> MipSolv
                 return result
         return backend.solve(mip, plain)
 
-    return solve
+
+def _by_name(name: str, *asked: Any) -> _AsAsked:  # noqa: ANN401 - the other fields
+    return _AsAsked(backends.get(name), *asked)
 
 
 def _unguided(order: tuple[str, ...], found: SearchResult[Any]) -> SearchResult[Any]:

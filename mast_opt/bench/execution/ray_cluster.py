@@ -1,4 +1,4 @@
-"""The runs of a suite spread over a Ray cluster that exists already; Ray is an extra and imported only here.
+"""The runs of a suite spread over a Ray cluster that exists already.
 
 Each run still is a process of its own, on a node that has as many processors free as the trial has threads. What
 else runs on that node is not ours to say, so these runs are not pinned and their results say so. Instances in files
@@ -7,7 +7,6 @@ and peers have to lie at the same paths on every node.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,14 +15,14 @@ from mast_opt.bench.execution.runner import Outcomes
 from mast_opt.bench.execution.subprocess_run import PATIENCE_S, run_child
 from mast_opt.bench.results.store import Ended
 from mast_opt.bench.suites.suite import Trial
-from mast_opt.core.errors import BackendUnavailable
+from mast_opt.core.executor import connected_ray
 
 
 class Cluster:
     """A connection to a cluster, to be handed to ``execute`` as ``spread``.
 
     Args:
-        address: as Ray knows it: ``auto`` for the cluster that this machine belongs to, ``HOST:PORT``, ``ray://…``.
+        address: see ``connected_ray``.
         patience_s: beyond twice its limit, before a run is killed.
 
     Raises:
@@ -31,17 +30,7 @@ class Cluster:
     """
 
     def __init__(self, address: str, patience_s: float = PATIENCE_S) -> None:
-        try:
-            import ray
-        except ImportError as error:
-            raise BackendUnavailable("Ray is not installed; install it with: pip install 'mast-opt[ray]'") from error
-        self._ray = ray
-        self._patience_s = patience_s
-        try:
-            if not ray.is_initialized():
-                ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
-        except Exception as error:
-            raise BackendUnavailable(f"no Ray cluster answers at {address!r} ({error}); start one first") from error
+        self._ray, self._patience_s = connected_ray(address), patience_s
 
     def __call__(self, trials: Sequence[Trial]) -> Outcomes:
         """Outcomes in the order in which they come; a lost node is the end of its runs only."""

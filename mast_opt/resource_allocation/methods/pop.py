@@ -9,12 +9,16 @@ the division costs.
 
 from __future__ import annotations
 
+import itertools
+import threading
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from mast_opt import backends
 from mast_opt.core.errors import UnsupportedOption
+from mast_opt.core.executor import WorkerLost, executor
 from mast_opt.core.parallel import in_parallel
 from mast_opt.core.solve_result import Limit, Status
 from mast_opt.resource_allocation.methods.columns import Columns
@@ -27,14 +31,14 @@ from mast_opt.resource_allocation.plan import Plan
 from mast_opt.resource_allocation.policies import FINISH_TIME, HARMONIC, HIERARCHICAL, NASH, SCALE_FREE
 from mast_opt.resource_allocation.problem import ResourceAllocation
 from mast_opt.resource_allocation.verification.verifier import verify
-from mast_opt.search.interface import SearchContext, SearchMonitor, SearchResult
+from mast_opt.search.interface import MipSolver, SearchContext, SearchMonitor, SearchResult, StoppingCriteria
 
 ENDS_BY_GAP = frozenset({FINISH_TIME, NASH, HARMONIC})
 """Policies whose method goes on until its bound is tight, which it does not become over some of the configurations."""
 NAMED = 3
 """Jobs of a part that a message names."""
 Solve = Callable[[ResourceAllocation, SearchContext, Plan | None], SearchResult[Plan]]
-"""The solve of a part; its certificate, if any, are ``Prices``."""
+"""The solve of a part, a function of a module; its certificate, if any, are ``Prices``."""
 Improve = Callable[[ResourceAllocation, SearchContext, Plan | None, Columns, Incumbent], SearchResult[Plan]]
 """(problem, tools, plan to begin with, columns, incumbent) → what the policy's method finds."""
 
@@ -44,8 +48,9 @@ def pop(
 ) -> SearchResult[Plan]:
     """The allocations of the parts side by side, what becomes of them over all jobs, and a bound for the whole.
 
-    Parts are drawn by ``tools.rng`` and solved by ``tools.threads`` workers; the result does not depend on how many
-    these are, unless time runs out. A part without an allocation proves nothing about the whole.
+    Parts are drawn by ``tools.rng`` and solved by ``tools.threads`` workers, or as many as a Ray cluster has; the
+    result does not depend on how many and where these are, unless time runs out. A part whose worker is lost is solved
+    here. A part without an allocation proves nothing about the whole.
 
     Args:
         solve: solves a part.
@@ -53,6 +58,7 @@ def pop(
 
     Raises:
         UnsupportedOption: the problem does not split in so many parts.
+        BackendUnavailable: there is no Ray, or no cluster at the address.
     """
     params = tools.params_as(AllocationParams)
     _check(problem, params.pop)
@@ -60,20 +66,10 @@ def pop(
     incumbent = Incumbent(problem, tools.watch)
     if start is not None and verify(problem, start).ok:
         incumbent.settle(start)
-    waiting = iter(range(len(parts), 0, -1))
-    workers = min(tools.threads, len(parts))
-
-    def solved(rows: Rows) -> SearchResult[Plan]:
-        amount = problem.resources.amount * (len(rows.jobs) / len(problem.jobs))
-        part = subproblem(problem, rows, amount)
-        stop, left = tools.watch.stop, next(waiting)
-        if stop.time_limit_s is not None:
-            stop = replace(stop, time_limit_s=max(tools.watch.remaining_s * min(1.0, workers / left), 0.01))
-        begin = None if start is None else Plan.of_shares(part, start.share[rows.configurations])
-        return solve(part, replace(tools, watch=SearchMonitor(stop, sense=problem.sense)), begin)
-
-    results = in_parallel(solved, parts, workers, tools.watch.stop.cancel)
+    results, lost = _solved(problem, tools, start, solve, parts)
     words = f"POP in {len(parts)} parts"
+    if lost:
+        words += f", {lost} of them solved again here because a worker was lost"
     prices = [result.certificate for result in results if isinstance(result.certificate, Prices)]
     joined = joined_prices(problem, parts, prices) if len(prices) == len(parts) else None
     gain = gain_of_shares(problem)
@@ -94,6 +90,69 @@ def pop(
     columns.include_paying(joined, gain)
     found = improve(problem, tools, plan, columns, incumbent)
     return replace(found, message=f"{words}; {found.message}".removesuffix("; "))
+
+
+@dataclass(frozen=True, eq=False)
+class _Part:
+    """What a worker needs to solve a part; it can be pickled."""
+
+    problem: ResourceAllocation
+    start: Plan | None
+    solve: Solve
+    mip_solver: MipSolver
+    params: AllocationParams
+    rng: np.random.Generator
+    threads: int
+    time_limit_s: float | None
+    gap: float
+    iterations: int | None
+
+
+def _solved(
+    problem: ResourceAllocation, tools: SearchContext, start: Plan | None, solve: Solve, parts: Sequence[Rows]
+) -> tuple[list[SearchResult[Plan]], int]:
+    """The result of each part, and how many were solved here because a worker was lost."""
+    assert tools.mip_solver is not None
+    params, watch, mip_solver = tools.params_as(AllocationParams), tools.watch, tools.mip_solver
+    stop, waiting, lost = watch.stop, iter(range(len(parts), 0, -1)), itertools.count()
+
+    def stopped() -> bool:
+        return stop.cancel.is_set() or watch.remaining_s <= 0
+
+    with executor(params.pop_workers, min(tools.threads, len(parts)), stop.cancel, params.pop_ray) as workers:
+        size = min(workers.size, len(parts))
+
+        def result(given: tuple[Rows, np.random.Generator]) -> SearchResult[Plan]:
+            rows, rng = given
+            amount = problem.resources.amount * (len(rows.jobs) / len(problem.jobs))
+            part, left, limit_s = subproblem(problem, rows, amount), next(waiting), stop.time_limit_s
+            begin = None if start is None else Plan.of_shares(part, start.share[rows.configurations])
+            if limit_s is not None:
+                limit_s = max(watch.remaining_s * min(1.0, size / left), 0.01)
+            task = _Part(part, begin, solve, mip_solver, params, rng, tools.threads, limit_s, stop.gap, stop.iterations)
+            try:
+                return workers.run(_solve_part, task, stopped)
+            except WorkerLost:
+                if not stopped():
+                    next(lost)
+                if limit_s is not None:
+                    limit_s = max(min(limit_s, watch.remaining_s), 0.01)
+                return _solve_part(replace(task, time_limit_s=limit_s), stop.cancel)
+
+        found = in_parallel(result, zip(parts, tools.rng.spawn(len(parts)), strict=True), size, stop.cancel)
+    return found, next(lost)
+
+
+def _solve_part(part: _Part, cancel: threading.Event) -> SearchResult[Plan]:
+    watch = SearchMonitor(
+        StoppingCriteria(part.time_limit_s, part.gap, part.iterations, cancel), sense=part.problem.sense
+    )
+    tools = SearchContext(part.rng, watch, part.threads, _backend, part.params, part.mip_solver)
+    return part.solve(part.problem, tools, part.start)
+
+
+def _backend(name: str) -> MipSolver:
+    return backends.get(name).solve
 
 
 def _drawn(problem: ResourceAllocation, count: int, rng: np.random.Generator) -> list[Rows]:

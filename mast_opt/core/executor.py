@@ -1,0 +1,218 @@
+"""Calls made elsewhere: in this thread, in processes of this machine, or on a Ray cluster.
+
+``Executor.run`` waits for its answer, so calls at the same time are made from as many threads (``in_parallel``). Ray is
+an extra and imported only here.
+"""
+
+from __future__ import annotations
+
+import logging
+import multiprocessing
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import BrokenExecutor, ProcessPoolExecutor
+from concurrent.futures import wait as wait_for
+from contextlib import contextmanager
+from multiprocessing.connection import Connection
+from typing import Any, Protocol, TypeVar
+
+from mast_opt.core.errors import BackendUnavailable
+
+GivenT = TypeVar("GivenT")
+FoundT = TypeVar("FoundT")
+GivenInT = TypeVar("GivenInT", contravariant=True)
+FoundOutT = TypeVar("FoundOutT", covariant=True)
+
+THREADS, PROCESSES, RAY = "threads", "processes", "ray"
+EXECUTORS = (THREADS, PROCESSES, RAY)
+
+POLL_S = 0.05
+"""Between two looks at whether a call that is under way should stop."""
+PATIENCE_S = 10.0
+"""What a process has to end its call in once it should stop; then it ends itself."""
+RAY_PATIENCE_S = 1.0
+"""The same for a task of Ray, which is not asked but ended."""
+
+_cancel = threading.Event()
+"""Of a worker process: set when its call should stop."""
+
+
+class WorkerLost(Exception):
+    """The worker of a call ended before the call did; whether by the call or by something else is not known."""
+
+
+class Call(Protocol[GivenInT, FoundOutT]):
+    """A function of a module (its name is what is sent)."""
+
+    def __call__(self, given: GivenInT, cancel: threading.Event, /) -> FoundOutT:
+        """What is found; soon, once ``cancel`` is set."""
+
+
+class Executor(Protocol):
+    """Where calls are made."""
+
+    size: int
+    """How many at a time."""
+
+    def run(self, call: Call[GivenT, FoundT], given: GivenT, stopped: Callable[[], bool]) -> FoundT:
+        """What the call finds.
+
+        Args:
+            call: a function of a module.
+            given: what can be pickled, as the answer can.
+            stopped: should the call end? Asked again and again.
+
+        Raises:
+            WorkerLost: there is no answer; the call may be made again.
+        """
+
+
+@contextmanager
+def executor(name: str, size: int, cancel: threading.Event, address: str = "auto") -> Iterator[Executor]:
+    """The executor of that name; calls that it still has at the end of the block are told to stop.
+
+    Args:
+        name: one of ``EXECUTORS``.
+        size: calls at a time; with Ray, what the cluster has processors for.
+        cancel: what calls in threads are given.
+        address: of the Ray cluster.
+
+    Raises:
+        BackendUnavailable: Ray is not installed, or there is no cluster at the address.
+    """
+    if name == PROCESSES:
+        processes = _Processes(size)
+        try:
+            yield processes
+        finally:
+            processes.close()
+    else:
+        yield _Ray(address) if name == RAY else _Threads(size, cancel)
+
+
+def connected_ray(address: str) -> Any:  # noqa: ANN401 - a module without types
+    """The module ``ray``, connected to a cluster: the one it is connected to already, or else that at the address.
+
+    Args:
+        address: as Ray knows it: ``auto`` for the cluster that this machine belongs to, ``HOST:PORT``, ``ray://…``.
+
+    Raises:
+        BackendUnavailable: Ray is not installed, or there is no cluster at the address.
+    """
+    try:
+        import ray
+    except ImportError as error:
+        raise BackendUnavailable("Ray is not installed; install it with: pip install 'mast-opt[ray]'") from error
+    try:
+        if not ray.is_initialized():
+            ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
+    except Exception as error:
+        raise BackendUnavailable(f"no Ray cluster answers at {address!r} ({error}); start one first") from error
+    return ray
+
+
+class _Threads:
+    def __init__(self, size: int, cancel: threading.Event) -> None:
+        self.size, self._cancel = size, cancel
+
+    def run(self, call: Call[GivenT, FoundT], given: GivenT, stopped: Callable[[], bool]) -> FoundT:
+        return call(given, self._cancel)
+
+
+class _Processes:
+    """Processes that begin from nothing, since threads do not survive a fork.
+
+    Each holds the reading end of a pipe of which only this process has the other: it ends when ``stop`` closes it,
+    and when this process ends in whatever way.
+    """
+
+    def __init__(self, size: int) -> None:
+        context = multiprocessing.get_context("spawn")
+        self.size, self._lock = size, threading.Lock()
+        self._reader, self._writer = context.Pipe(duplex=False)
+        self._pool = ProcessPoolExecutor(size, context, _begin_worker, (self._reader, PATIENCE_S))
+
+    def run(self, call: Call[GivenT, FoundT], given: GivenT, stopped: Callable[[], bool]) -> FoundT:
+        if stopped():
+            raise WorkerLost("stopped before it began")
+        try:
+            with _without_interrupts():
+                future = self._pool.submit(_in_worker, call, given)
+            while not wait_for([future], POLL_S).done:
+                if stopped():
+                    self.stop()
+            found: FoundT = future.result()
+        except BrokenExecutor as error:
+            raise WorkerLost(str(error)) from error
+        return found
+
+    def stop(self) -> None:
+        """Tell every process to stop what it does."""
+        with self._lock:
+            self._writer.close()
+
+    def close(self) -> None:
+        """End the processes."""
+        self.stop()
+        self._pool.shutdown(cancel_futures=True)
+        self._reader.close()
+
+
+@contextmanager
+def _without_interrupts() -> Iterator[None]:
+    """Processes that begin within the block do not see Ctrl-C before ``_begin_worker`` has said what it does there."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _begin_worker(reader: Connection, patience_s: float) -> None:
+    """Ctrl-C is for the parent, which closes the pipe; a handler and not SIG_IGN, which solvers would inherit."""
+    signal.signal(signal.SIGINT, lambda *_: None)
+    if hasattr(signal, "pthread_sigmask"):
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+    threading.Thread(target=_end_with, args=(reader, patience_s), daemon=True).start()
+
+
+def _end_with(reader: Connection, patience_s: float) -> None:
+    reader.poll(None)
+    _cancel.set()
+    time.sleep(patience_s)
+    os._exit(1)
+
+
+def _in_worker(call: Call[GivenT, FoundT], given: GivenT) -> FoundT:
+    return call(given, _cancel)
+
+
+class _Ray:
+    def __init__(self, address: str) -> None:
+        self._ray = connected_ray(address)
+        self.size = max(1, int(self._ray.cluster_resources().get("CPU", 1)))
+
+    def run(self, call: Call[GivenT, FoundT], given: GivenT, stopped: Callable[[], bool]) -> FoundT:
+        ray = self._ray
+        try:
+            task = ray.remote(_in_task).options(num_cpus=1, max_retries=0).remote(call, given)
+            left_s = RAY_PATIENCE_S
+            while not ray.wait([task], timeout=POLL_S)[0]:
+                left_s -= POLL_S if stopped() else 0.0
+                if left_s <= 0:
+                    ray.cancel(task, force=True)
+                    raise WorkerLost("stopped")
+            found: FoundT = ray.get(task)
+        except ray.exceptions.RayError as error:
+            raise WorkerLost(str(error).strip().splitlines()[-1]) from error
+        return found
+
+
+def _in_task(call: Call[GivenT, FoundT], given: GivenT) -> FoundT:
+    return call(given, threading.Event())

@@ -11,11 +11,7 @@ from mast_opt.search.params import Params, parameter
 
 @dataclass(frozen=True)
 class AllocationParams(Params):
-    """Parameters of the methods of resource allocation, whichever backend solves their programs.
-
-    Raises:
-        UsageError: ``pop_workers`` without parts, or ``pop_ray`` without Ray.
-    """
+    """Parameters of the methods of resource allocation, whichever backend solves their programs."""
 
     iteration_gap: float = parameter(
         1e-6,
@@ -96,8 +92,8 @@ class AllocationParams(Params):
         "As for Ray itself.",
     )
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
+    def refuse_unused(self) -> None:
+        """Raise UsageError for ``pop_workers`` without parts and ``pop_ray`` without Ray, which would do nothing."""
         if self.pop_workers != THREADS and self.pop == 1:
             raise UsageError(f"pop_workers = {self.pop_workers} is for parts; set pop to how many there are")
         if self.pop_ray != "auto" and self.pop_workers != RAY:

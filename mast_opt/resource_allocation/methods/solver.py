@@ -46,7 +46,9 @@ def solve_policy(problem: ResourceAllocation, tools: SearchContext, start: Plan 
             shares its configurations are in the first program, and it is what remains if a limit comes before that is
             solved.
     """
-    if tools.params_as(AllocationParams).pop > 1:
+    params = tools.params_as(AllocationParams)
+    params.refuse_unused()
+    if params.pop > 1:
         return pop(problem, tools, start, _allocation, _by_method)
     result = _allocation(problem, tools, start)
     if problem.objective.mechanism != PARTIAL_ALLOCATION or result.plan is None:

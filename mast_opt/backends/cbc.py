@@ -129,6 +129,8 @@ class _Run:
                 )
             raise BackendError(f"CBC ended with code {code} and no answer: {' / '.join(self._log.tail)}")
         if words.startswith(("Infeasible", "Integer infeasible")):
+            if self._progress.remaining_s(self._params.time_limit_s) == 0:  # cut off in preprocessing, it may be wrong
+                return Outcome(Status.NO_SOLUTION, None, bound, Limit.TIME, f"{words}, said when the time was up")
             return Outcome(Status.INFEASIBLE, message=words)
         if words.startswith("Unbounded"):
             return Outcome(Status.UNBOUNDED, message=words)

@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 from mast_opt.backends import cbc
+from mast_opt.core.solve_result import Limit, SolveParams, Status
+from tests.backends import programs
 from tests.platforms import needs
 
 HARD = """
@@ -63,3 +65,18 @@ def test_it_ends_with_the_process_that_started_it() -> None:
     while program(found[0]):
         assert time.monotonic() < end
         time.sleep(0.05)
+
+
+@needs("mode bits")
+def test_infeasible_is_no_proof_once_the_time_is_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """CBC says "Infeasible" of feasible programs when its time ends in preprocessing."""
+    stand_in = tmp_path / "cbc"
+    stand_in.write_text("#!/bin/sh\necho 'Infeasible - objective value 0' > answer.txt\n: > answer.bin\n")
+    stand_in.chmod(0o755)
+    monkeypatch.setattr(cbc.Cbc, "_path", lambda self: str(stand_in))
+    mip, start = programs.market_split()
+    late = cbc.Cbc().solve(mip, SolveParams(time_limit_s=1e-6))
+    assert (late.status, late.limit) == (Status.NO_SOLUTION, Limit.TIME)
+    late = cbc.Cbc().solve(mip, SolveParams(time_limit_s=1e-6, start=start))
+    assert (late.status, late.limit) == (Status.FEASIBLE, Limit.TIME)
+    assert cbc.Cbc().solve(mip, SolveParams(time_limit_s=1e4)).status is Status.INFEASIBLE

@@ -64,6 +64,12 @@ def targets() -> tuple[Target, ...]:
         found.append(Target(f"scenarios-{kind}", make, read))
     return (
         *found,
+        *(
+            Target(f"limits-{form}", functools.partial(_make_limits, form), _read_instance, 0.5)
+            for form in ("csv", "xlsx", "json")
+        ),
+        Target("overrides", _make_overrides, functools.partial(_read_plan, "data-placement")),
+        Target("movable", _make_movable, _read_instance),
         Target("certificate", _make_certificate, _read_certificate),
         *(
             Target(
@@ -107,6 +113,28 @@ def _read_instance(folder: Path) -> None:
     [str(note) for note in (*reading.notes, *reading.warnings)]
     if sum(reading.rows.values()) <= CHEAP_ROWS:
         use(reading.problem)
+
+
+def _make_limits(form: str, folder: Path) -> None:
+    limits = {"copied_tb": 12, "moved_work": "1/3", "unserved": 0, "moves": 5}
+    problem = generated("data-placement").with_limits(limits)
+    mast_opt.write(problem, folder / (f"i.{form}" if form in ("xlsx", "json") else "i"), form)
+
+
+def _make_movable(folder: Path) -> None:
+    problem = generated("job-placement")
+    mast_opt.write(problem, folder / "i", "csv")
+    running = pl.read_csv(folder / "i" / "running.csv")["job"].to_list()
+    rows = "".join(f"{job},{at + 0.5}\n" for at, job in enumerate(running))
+    (folder / "i" / "movable.csv").write_text("job,restart_gpu_hours\n" + rows)
+    (folder / "i" / "move_limits.csv").write_text("limit,most\nmoves,3\nrestart_gpu_hours,9.5\n")
+
+
+def _make_overrides(folder: Path) -> None:
+    _make_plan("data-placement", "csv", folder)
+    with (folder / "p" / "plan.toml").open("a") as file:
+        file.write("\n[overrides]\norder = []\n")
+        file.write('[overrides.weights]\nstorage = 2.5\n[overrides.limits]\ncopied_tb = 12\nmoved_work = "1/3"\n')
 
 
 def _make_plan(kind: str, form: str, folder: Path) -> None:

@@ -1,0 +1,7 @@
+"""One system over time: events, the states of jobs, and what a log of events says. Nothing here does any I/O, reads a
+clock or draws a random number.
+
+events       the closed list of what can happen and be decided
+job_states   which states a job can be in, and which events lead from one to another
+event_log    a log as text, one line of JSON for each event
+"""

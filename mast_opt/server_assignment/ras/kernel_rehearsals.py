@@ -43,7 +43,7 @@ def _turns(tools: SearchContext) -> None:
 def _settle(tools: SearchContext) -> None:
     turns = _begun(tools)
     state = turns.state(turns.best)
-    turns.passes.settle(state, turns.relaxed.limits.least)
+    turns.passes.settle(state)
     local = turns.params.local_search
     transfer_servers(turns.fleet, state, 0, local.transfers, local.transfer_failures)
 

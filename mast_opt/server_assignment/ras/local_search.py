@@ -26,12 +26,12 @@ class LocalSearch:
         """``stopped`` says whether to stop; it is asked before every portion of work."""
         self._fleet, self._rng, self._stopped, self._params = fleet, rng, stopped, params
 
-    def settle(self, state: RasState, even: Ints) -> None:
+    def settle(self, state: RasState) -> None:
         """All fill what they lack and give up what they have too much, at the levels that they have."""
         for part in self._parts(np.arange(len(self._fleet.asked))):
             if self._stopped():
                 return
-            settle(self._fleet, state, part, even, self._params.levels_above, self._params.fill_portions)
+            settle(self._fleet, state, part, self._params.levels_above, self._params.fill_portions)
 
     def improve(self, state: RasState, who: Ints, hint: FloatArray, stocks: FloatArray, enough: float) -> None:
         """Some choose again, with stocks at their prices ([K]) and then free; again where that saves more than

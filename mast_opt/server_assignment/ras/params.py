@@ -178,12 +178,6 @@ class IntegerBoundParams(Params):
         low=0,
         high=1,
     )
-    floor_servers: int = parameter(
-        60,
-        "Smallest servers at one switchboard up to which a least loss is looked for.",
-        "A larger one adds next to nothing to the relaxation.",
-        low=0,
-    )
 
 
 @dataclass(frozen=True)

@@ -52,7 +52,7 @@ class RasSearch:
         self.earlier = params.lexicographic_weight * sum(caps.values())
         """What the terms before contribute to the cost at most."""
         self.until_s: float | None = None
-        self.relaxed = Relaxed(problem, weights, params.integer_bound.floor_servers, self._look)
+        self.relaxed = Relaxed(problem, weights, self._look)
         self.fleet = ras_arrays_of(self.relaxed)
         self.strategy = choose_strategy(len(self.fleet.stock), problem.objective, self.watch.stop, params)
         if self.strategy != self.watch.strategy:  # one for all terms of a lexicographic objective
@@ -198,7 +198,7 @@ class RasSearch:
     def _settle(self) -> None:
         """What the best plan lacks or has too much, at the levels that it has; who is in trouble then chooses again."""
         state = self.state(self.best)
-        self.passes.settle(state, self.relaxed.limits.least)
+        self.passes.settle(state)
         self._offer(state)
         nothing = np.zeros(len(self.p.reservations))
         self._improve(state, nothing, np.zeros(len(self.size)), infeasible_reservations(self.fleet, state))

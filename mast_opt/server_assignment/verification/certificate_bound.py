@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from mast_opt.core.errors import PlanError
 from mast_opt.server_assignment.problem import EMBEDDED, POOL, SHARE, SHARED, Ints, ServerAssignment
 from mast_opt.server_assignment.verification.certificate import Certificate, faults, read_certificate
-from mast_opt.server_assignment.verification.certificate_knapsack import around, floor
+from mast_opt.server_assignment.verification.certificate_knapsack import around
 from mast_opt.server_assignment.verification.certificate_levels import Fractions, whole_cost
 from mast_opt.server_assignment.verification.measures import Measure
 
@@ -120,17 +120,14 @@ class _Bound:
         cost = taken + survive * asked + min(spare, 0.0) * float(self.now.short[q])
         if p.reservations.buffer[q] != EMBEDDED:
             return cost + offers.without_level(survive)
-        useful = worth > 0
-        least, lacking = floor(worth[useful], board[useful], stocks.size[here][useful], asked)
-        missing = max(spare, 0.0) * lacking
-        cost += offers.cheapest(survive, self.unit["buffer"], least, missing)
+        cost += offers.from_level(survive, self.unit["buffer"], 0)
         counted_to = int(self.c.counted_to[q])
         if counted_to:
             prices = self.unit["buffer"], self.unit["shortfall"]
             others = self.c.other_survive[self.c.other_of == q]
             gains = np.minimum([survive, *others.tolist()], prices[1]).tolist()
             exact = self.c.exact_to[self.c.exact_of == q].tolist()
-            whole = whole_cost(offers, gains, prices, asked, (least, lacking), counted_to, exact[0] if exact else None)
+            whole = whole_cost(offers, gains, prices, asked, counted_to, exact[0] if exact else None)
             cost = max(cost, taken + whole)
         return cost
 

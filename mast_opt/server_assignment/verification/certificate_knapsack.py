@@ -41,43 +41,6 @@ def around(values: Ints, limit: int) -> tuple[int, int]:
     return int(amounts[amounts <= limit].max()), int(amounts[amounts >= limit].min())
 
 
-def floor(worth: Ints, board: Ints, size: Ints, asked: int) -> tuple[int, int]:
-    """(least, lacking): with less than ``least`` at every switchboard a reservation lacks at least ``lacking``.
-
-    With L at the fullest switchboard each holds at most the largest sum of whole servers up to L, and no more than all
-    that is there; what is guaranteed is the sum of those, less L.
-
-    Args:
-        worth, board, size: [K] of the stocks that are worth something to the reservation.
-        asked: what it asks, mrru.
-    """
-    if len(worth) == 0:
-        return 0, 0
-    unit = gcd(*worth.tolist())
-    places, place = np.unique(board, return_inverse=True)
-    everything = np.bincount(place, worth * size).astype(np.int64)
-    even = asked // max(len(places) - 1, 1)
-    cells = (even + 3 * int(worth.max())) // unit + 1
-    if cells > MOST_CELLS:
-        return 0, 0
-    level = np.arange(cells) * unit
-    guaranteed, attained = -level, np.zeros(cells, np.bool_)
-    mixes: dict[tuple[int, ...], list[int]] = {}
-    for at in range(len(places)):
-        mixes.setdefault(tuple(sorted(set((worth[place == at] // unit).tolist()))), []).append(at)
-    for mix, members in mixes.items():
-        reached = sums(list(mix), cells)
-        attained |= reached
-        most = np.maximum.accumulate(np.where(reached, level, 0))
-        for at in members:
-            guaranteed = guaranteed + np.minimum(most, everything[at])
-    enough = np.flatnonzero(attained & (guaranteed >= asked))
-    if len(enough) == 0:
-        return 0, 0
-    below = guaranteed[: enough[0]][attained[: enough[0]]]
-    return int(level[enough[0]]), asked - int(below.max(initial=0))
-
-
 Floats = NDArray[np.float64]
 
 HALVINGS = 50

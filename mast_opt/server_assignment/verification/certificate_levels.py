@@ -37,21 +37,15 @@ class Fractions:
         begin, end, slope = self._segments(survive)
         return self.worthless() + float(slope @ (end - begin))
 
-    def cheapest(self, survive: float, buffer: float, least: int, missing: float) -> float:
-        """The least cost over all levels, at ``buffer`` + ``survive`` for an mrru of the level; below the level
-        ``least`` it is more by ``missing``."""
+    def from_level(self, survive: float, buffer: float, least: int) -> float:
+        """The least cost over levels from ``least`` on, at ``buffer`` + ``survive`` for an mrru of the level."""
         begin, end, slope = self._segments(survive)
         at = np.concatenate([begin, end, [0.0, float(least)]])
         turn = np.concatenate([slope, -slope, [buffer + survive, 0.0]])
         order = np.argsort(at, kind="stable")
         at, steps = at[order], np.diff(at[order])
         value = np.concatenate([[0.0], np.cumsum(np.cumsum(turn[order])[:-1] * steps)])
-        free = float(value.min())
-        return self.worthless() + min(free + missing, float(value[at >= least].min()))
-
-    def from_level(self, survive: float, buffer: float, least: int) -> float:
-        """The least cost over levels from ``least`` on."""
-        return self.cheapest(survive, buffer, least, math.inf)
+        return self.worthless() + float(value[at >= least].min())
 
     def worthless(self) -> float:
         """Of servers that add nothing and cost nothing: where giving them up costs more they stay."""
@@ -88,7 +82,6 @@ def whole_cost(
     gains: list[float],
     prices: tuple[float, float],
     asked: int,
-    floor: tuple[int, int],
     counted_to: int,
     exact_to: float | None,
 ) -> float:
@@ -97,11 +90,9 @@ def whole_cost(
 
     Args:
         prices: of an mrru of the level, and of shortfall.
-        floor: (least, lacking), as ``attainable.floor`` gives it.
         exact_to: up to this cost all combinations of amounts are tried; None: none.
     """
     buffer, shortfall = prices
-    least, lacking = floor
     beyond = max(offers.from_level(gain, buffer, counted_to) + gain * asked for gain in gains)
     unit = int(np.gcd.reduce(offers.worth, initial=0)) or counted_to
     base = _table(offers, unit, counted_to // unit + 1)
@@ -109,8 +100,7 @@ def whole_cost(
     best = np.full(len(level), -np.inf)
     for gain in gains:
         held = np.minimum.accumulate(base - gain * level, axis=1).sum(axis=0)
-        short = np.where(level < least, (shortfall - gain) * lacking, 0.0)
-        best = np.maximum(best, held + (buffer + gain) * level + gain * asked + short)
+        best = np.maximum(best, held + (buffer + gain) * level + gain * asked)
     within = float(best.min())
     if exact_to is not None:
         target = min(exact_to, beyond) - offers.worthless()

@@ -81,7 +81,7 @@ def test_tiny_cases_against_enumeration(problem: ServerAssignment) -> None:
 @given(data=st.data(), problem=problems())
 def test_changes_keep_every_sum(data: st.DataObject, problem: ServerAssignment) -> None:
     """After changes, and after reservations have chosen again, the cost is that of a fresh state and the verifier's."""
-    r = Relaxed(problem, problem.objective.weights, 60)
+    r = Relaxed(problem, problem.objective.weights)
     fleet, size = ras_arrays_of(r), problem.stocks.size
     count = (r.pairs.today)[r.order]
     state = state_of(fleet, size, count)
@@ -94,7 +94,7 @@ def test_changes_keep_every_sum(data: st.DataObject, problem: ServerAssignment) 
     before = cost(fleet, state)
     prices = np.zeros(len(size))
     hint = np.full(len(problem.reservations), float(data.draw(st.integers(0, 5000))))
-    settle(fleet, state, np.arange(len(problem.reservations)), hint.astype(np.int64), 3, 24)
+    settle(fleet, state, np.arange(len(problem.reservations)), 3, 24)
     assert cost(fleet, state) <= before * (1 + 1e-12) + 1e-9
     before = cost(fleet, state)
     gain = reoptimise_reservation(fleet, state, np.arange(len(problem.reservations)), hint, prices, 2, 24)
@@ -122,7 +122,7 @@ def test_changes_keep_every_sum(data: st.DataObject, problem: ServerAssignment) 
 @examples(100)
 @given(problem=problems(), seed=st.integers(0, 2**32))
 def test_rounding_fits_every_stock(problem: ServerAssignment, seed: int) -> None:
-    fleet = ras_arrays_of(Relaxed(problem, problem.objective.weights, 60))
+    fleet = ras_arrays_of(Relaxed(problem, problem.objective.weights))
     size = problem.stocks.size
     servers = np.random.default_rng(seed).random(len(fleet.stock)) * fleet.most * 1.5
     count = round_relaxation(fleet, size, servers)
@@ -284,7 +284,7 @@ def test_capacity_goes_to_whom_it_is_worth_most() -> None:
             "affinities.tolerance_milli": np.zeros(0, np.int64),
         }
     )
-    r = Relaxed(problem, problem.objective.weights, 60)
+    r = Relaxed(problem, problem.objective.weights)
     fleet = ras_arrays_of(r)._replace(short_most=np.full(2, 10**9))  # nobody has what today must not lose
     state = state_of(fleet, problem.stocks.size, r.pairs.today[r.order])
     before = cost(fleet, state)
@@ -297,7 +297,7 @@ def test_capacity_goes_to_whom_it_is_worth_most() -> None:
 @examples(40)
 @given(problem=problems(), seed=st.integers(0, 2**16))
 def test_exact_prices_prove_the_linear_relaxation(problem: ServerAssignment, seed: int) -> None:
-    r, mip = Relaxed(problem, problem.objective.weights, 60), base(problem).mip
+    r, mip = Relaxed(problem, problem.objective.weights), base(problem).mip
     solver = backends.get("highs").solve
     prices = lp_duals(r, mip, solver, SolveParams(threads=1, seed=seed))
     assert prices is not None

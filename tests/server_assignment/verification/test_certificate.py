@@ -53,7 +53,7 @@ def random_prices(r: Relaxed, seed: int) -> Prices:
 
 def random_proof(problem: ServerAssignment, seed: int) -> tuple[float, Certificate]:
     """What the search says such prices prove, whole servers counted, and the certificate of it."""
-    r = Relaxed(problem, problem.objective.weights, 60)
+    r = Relaxed(problem, problem.objective.weights)
     prices = random_prices(r, seed)
     least, certificate = integer_bound(r, prices, r.solved(prices), r.pairs.today[r.order], RasParams().integer_bound)
     return r.bound(prices, least), certificate
@@ -83,7 +83,7 @@ def test_the_checker_proves_what_the_search_says(problem: ServerAssignment, seed
 @examples(60)
 @given(problem=problems(), seed=st.integers(0, 2**32))
 def test_in_fractions_both_say_the_same(problem: ServerAssignment, seed: int) -> None:
-    r = Relaxed(problem, problem.objective.weights, 60)
+    r = Relaxed(problem, problem.objective.weights)
     prices = random_prices(r, seed)
     said = max(0.0, r.bound(prices, r.solved(prices)[0]))
     checked = certified_bound(problem, Certificate.in_fractions(prices).arrays())
@@ -137,7 +137,7 @@ def test_any_prices_bound_what_enumeration_finds(problem: ServerAssignment, seed
 @examples(60)
 @given(problem=problems(), seed=st.integers(0, 2**32))
 def test_whole_servers_only_tighten_the_bound(problem: ServerAssignment, seed: int) -> None:
-    r = Relaxed(problem, problem.objective.weights, 60)
+    r = Relaxed(problem, problem.objective.weights)
     prices = random_prices(r, seed)
     relaxed, _ = r.solved(prices)
     whole, _ = integer_bound(r, prices, r.solved(prices), r.pairs.today[r.order], RasParams().integer_bound)
@@ -149,7 +149,7 @@ def test_whole_servers_only_tighten_the_bound(problem: ServerAssignment, seed: i
 @given(problem=problems(), seed=st.integers(0, 2**32), whole=st.integers(0, 2))
 def test_a_proof_that_is_halted_keeps_what_it_has(problem: ServerAssignment, seed: int, whole: int) -> None:
     """Asked to stop in the middle of the reservation after the first so many."""
-    r = Relaxed(problem, problem.objective.weights, 60)
+    r = Relaxed(problem, problem.objective.weights)
     prices = random_prices(r, seed)
     solved = r.solved(prices)
     counted = iter([least_cost] * whole)

@@ -20,7 +20,7 @@ from mast_opt.server_assignment.problem import EMBEDDED, NONE
 from mast_opt.server_assignment.ras.lagrangian.integer_subproblem import Claim
 from mast_opt.server_assignment.verification.certificate import Certificate, Prices
 from mast_opt.server_assignment.verification.certificate_bound import certified_bound
-from mast_opt.server_assignment.verification.certificate_knapsack import Choices, around, floor
+from mast_opt.server_assignment.verification.certificate_knapsack import Choices, around
 from mast_opt.server_assignment.verification.certificate_levels import Fractions, whole_cost
 from tests.server_assignment.brute import Brute
 from tests.server_assignment.support import examples
@@ -78,39 +78,33 @@ def holdings(offers: list[Offer], board: int, limit: float, steep: float, cap: f
     asked=st.integers(0, 10),
     gains=st.lists(st.sampled_from((0.0, 0.25, 1.0, 2.0)), min_size=1, max_size=2),
     buffer=st.sampled_from((0.0, 0.25, 1.5)),
-    least=st.integers(0, 3),
-    lacking=st.sampled_from((0, 2)),
 )
 def test_whole_servers_cost_what_enumeration_says(
     case: tuple[list[Offer], float, list[float], list[float]],
     asked: int,
     gains: list[float],
     buffer: float,
-    least: int,
-    lacking: int,
 ) -> None:
     """Counted to beyond what all servers together are worth: each level chooses its best gain, the cost its level."""
     offers, limit, steep, cap = case
     worths = [worth for _, worth, _, _ in offers if worth]
     unit = math.gcd(*worths) if worths else 1
-    asked, gains, buffer, least = asked * unit, [gain / unit for gain in gains], buffer / unit, least * unit
+    asked, gains, buffer = asked * unit, [gain / unit for gain in gains], buffer / unit
     shortfall = 2.0 / unit
     most = unit * (sum(worth * number for _, worth, number, _ in offers) // unit + 1)
     ways = [holdings(offers, b, limit, steep[b], cap[b]) for b in range(2)]
     best = math.inf
     for level in range(0, most + 1, unit):
-        short = [(shortfall - gain) * lacking if level < least else 0.0 for gain in gains]
         costs = [
             sum(min(cost - gain * held for held, cost in way if held <= level) for way in ways)
             + (buffer + gain) * level
             + gain * asked
-            + extra
-            for gain, extra in zip(gains, short, strict=True)
+            for gain in gains
         ]
         best = min(best, max(costs))
     free = sum(min(price, 0.0) * number for _, worth, number, price in offers if not worth)
     table = fractions(offers, limit, steep, cap)
-    found = whole_cost(table, gains, (buffer, shortfall), asked, (least, lacking), most, None)
+    found = whole_cost(table, gains, (buffer, shortfall), asked, most, None)
     beyond = max(table.from_level(gain, buffer, most) + gain * asked for gain in gains)
     event(f"several alike: {any(number > 1 for _, _, number, _ in offers)}")
     assert found == pytest.approx(min(best + free, beyond), abs=1e-9)
@@ -129,14 +123,14 @@ def test_fractions_cost_no_more_than_whole_servers(
     plain = free + sum(min(cost - survive * held for held, cost in way) for way in ways)
     assert table.without_level(survive) <= plain + 1e-9
     levels = sorted({held for way in ways for held, _ in way})
-    for least, missing in itertools.product((0, 2), (0.0, 1.0)):
+    for least in (0, 2):
         whole = min(
             sum(min(cost - survive * held for held, cost in way if held <= level) for way in ways)
             + (buffer + survive) * level
-            + (missing if level < least else 0.0)
             for level in [*levels, *(level + 60 for level in levels)]
+            if level >= least
         )
-        assert table.cheapest(survive, buffer, least, missing) <= free + whole + 1e-9
+        assert table.from_level(survive, buffer, least) <= free + whole + 1e-9
 
 
 def test_a_line_of_one_offer_is_exact() -> None:
@@ -146,9 +140,8 @@ def test_a_line_of_one_offer_is_exact() -> None:
     assert fractions(offers, 10.0, [0.1], [math.inf]).without_level(0.0) == pytest.approx(-5.0)
     assert fractions(offers, 10.0, [0.4], [math.inf]).without_level(0.0) == pytest.approx(-3.0)
     assert fractions(offers, 10.0, [0.4], [math.inf]).without_level(0.2) == pytest.approx(-6.0)
-    assert fractions(offers, math.inf, [0.0], [math.inf]).cheapest(0.0, 0.1, 0, 0.0) == pytest.approx(-4.0)
+    assert fractions(offers, math.inf, [0.0], [math.inf]).from_level(0.0, 0.1, 0) == pytest.approx(-4.0)
     assert fractions(offers, math.inf, [0.0], [math.inf]).from_level(0.0, 0.5, 15) == pytest.approx(3.0)
-    assert fractions(offers, math.inf, [0.0], [math.inf]).cheapest(0.0, 0.5, 15, 1.5) == pytest.approx(1.5)
 
 
 def test_excess_between_two_sums_of_whole_servers() -> None:
@@ -174,43 +167,6 @@ def test_amounts_around_a_limit() -> None:
     assert around(np.array([300, 500]), 200) == (0, 300)
     assert around(np.array([0, 0]), 200) == (200, 200)
     assert around(np.array([1]), 10**9) == (10**9, 10**9)
-
-
-@examples(200)
-@given(
-    boards=st.lists(
-        st.lists(st.tuples(st.integers(1, 3), st.integers(1, 3)), min_size=1, max_size=2), min_size=1, max_size=3
-    ),
-    asked=st.integers(1, 12),
-)
-def test_with_less_than_the_least_level_that_much_is_lacking(boards: list[list[tuple[int, int]]], asked: int) -> None:
-    """(worth, servers) of each stock: what is guaranteed without any switchboard, over all that can be held."""
-    rows = [(worth, b, size) for b, stocks in enumerate(boards) for worth, size in stocks]
-    worth, board, size = (np.array(column, np.int64) for column in zip(*rows, strict=True))
-    least, lacking = floor(worth, board, size, asked)
-    choices = [
-        {
-            sum(n * w for n, (w, _) in zip(counts, stocks))
-            for counts in itertools.product(*(range(s + 1) for _, s in stocks))
-        }
-        for stocks in boards
-    ]
-    short = [max(asked - (sum(held) - max(held)), 0) for held in itertools.product(*choices) if max(held) < least]
-    assert lacking >= 0
-    assert all(one >= lacking for one in short)
-    event(f"lacking: {lacking > 0}")
-
-
-def test_what_is_lacking_below_the_least_level_by_hand() -> None:
-    """2000 are asked, of four switchboards with two servers of 1000 each: one server at each of three is enough. With
-    servers of 700, it takes one at each of four: below that, nothing is held at all."""
-    two = np.full(4, 2)
-    assert floor(np.full(3, 1000), np.arange(3), two[:3], 2000) == (1000, 2000)
-    assert floor(np.full(4, 700), np.arange(4), two, 2100) == (700, 2100)
-    assert floor(np.full(4, 700), np.arange(4), two, 2101) == (1400, 1)
-    assert floor(np.full(2, 1000), np.arange(2), two[:2], 3000) == (0, 0)
-    assert floor(np.full(2, 1), np.arange(2), np.full(2, 30), 20) == (20, 1)
-    assert floor(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.int64), 3000) == (0, 0)
 
 
 def drifting() -> ServerAssignment:
@@ -316,7 +272,7 @@ def test_prices_of_0_are_in_every_box() -> None:
 
 def test_a_buffer_is_needed_whatever_the_prices() -> None:
     """ads asks for 2000 and there is a server of 1000 at each of three switchboards. With none of them it lacks all; so
-    one of them is its buffer. Free servers that are worth nothing change nothing."""
+    one of them is its buffer, which whole servers show. Free servers that are worth nothing change nothing."""
     problem = mast_opt.generate("server-assignment", "fresh", servers=4, reservations=1, datacenters=3)
     assert len(problem.switchboards) >= 3
     racks = [problem.racks.switchboard.tolist().index(board) for board in range(3)]
@@ -349,4 +305,10 @@ def test_a_buffer_is_needed_whatever_the_prices() -> None:
         objective=replace(problem.objective, weights=weights),
     )
     assert Brute(problem).optimum() == pytest.approx(0.05)
-    assert certified_bound(problem, Certificate.in_fractions(free_prices(problem)).arrays()) == pytest.approx(0.05)
+    certificate = replace(
+        Certificate.in_fractions(free_prices(problem)),
+        counted_to=np.array([3000]),
+        exact_of=np.array([0]),
+        exact_to=np.array([1.0]),
+    )
+    assert certified_bound(problem, certificate.arrays()) == pytest.approx(0.05)

@@ -26,7 +26,7 @@ def reservations(draw: st.DrawFn) -> tuple[np.ndarray, int, Claim]:
     base[:, 0] = 0.0
     asked = draw(st.integers(1, max(boards, 1) * cells * unit))
     buffer, shortfall = (draw(st.sampled_from(prices)) / unit for prices in ((0.0, 0.1, 1.0), (0.0, 0.5, 20.0)))
-    return base, unit, Claim(asked, 0, 0.0, buffer, shortfall)
+    return base, unit, Claim(asked, buffer, shortfall)
 
 
 def enumerated(base: np.ndarray, unit: int, claim: Claim) -> float:

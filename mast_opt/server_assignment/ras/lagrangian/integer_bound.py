@@ -72,7 +72,7 @@ class _Counting:
         p, self.params = r.problem, params
         self.r, self.c, self.least = r, c, least.copy()
         self.unit = np.maximum(r.unit, 1)
-        reach = np.maximum(np.maximum(level, r.limits.least), r.now.largest)
+        reach = np.maximum(level, r.now.largest)
         top = np.minimum(reach + params.margin * r.widest, params.cells * self.unit).astype(np.int64)
         top = top // self.unit * self.unit
         small = (r.limits.embedded > 0) & (r.unit > 0) & (top > reach) & ~r.worthless
@@ -145,9 +145,7 @@ class _Counting:
 
     def _claim(self, q: int) -> Claim:
         r, p = self.r, self.r.problem
-        return Claim(
-            int(p.reservations.asked_mrru[q]), int(r.limits.least[q]), int(r.lacking[q]), r.buffer, r.shortfall
-        )
+        return Claim(int(p.reservations.asked_mrru[q]), r.buffer, r.shortfall)
 
     def _base(self, q: int) -> FloatArray:
         """[boards, amounts] what each amount costs at least, capacity at no price."""
@@ -171,13 +169,13 @@ class _Counting:
         included; the price of capacity is another one there, found by a few steps up and down, and returned too."""
         r, some = self.r, slice(begin, end)
         survive, limits = self.c.survive.copy(), r.limits._replace(least=self.top)
-        never, best = np.full(len(survive), np.inf), np.full(end - begin, -np.inf)
+        best = np.full(end - begin, -np.inf)
         pairs = slice(r.offers.start[begin], r.offers.start[end])
         cost = np.empty_like(self.uncharged)
         for factor in (1.0, *(turn for step in self.params.price_strides for turn in (1 + step, 1 / (1 + step)) * 2)):
             tried = np.minimum(survive * factor, r.shortfall)
             cost[pairs] = self.uncharged[pairs] - tried[r.reservation[pairs]] * r.offers.worth[pairs]
-            least, _ = r.cheapest_within(begin, end, limits, cost, r.buffer + tried, never)
+            least, _ = r.cheapest_within(begin, end, limits, cost, r.buffer + tried)
             value = least + (tried * r.problem.reservations.asked_mrru)[some]
             survive[some] = np.where(value > best, tried[some], survive[some])
             best = np.maximum(value, best)

@@ -153,10 +153,6 @@ class Claim:
     """Demand of one reservation, with the prices of its buffer and of capacity; amounts in mrru."""
 
     asked: int
-    least: int
-    """Below this level …"""
-    lacking: float
-    """… it lacks so much at least."""
     buffer: float
     """Price of a level, per mrru."""
     shortfall: float
@@ -178,14 +174,12 @@ def least_cost(
         beyond: what larger levels cost at least; more need not be shown.
     """
     levels = np.arange(base.shape[1]) * unit
-    low = np.flatnonzero(levels < claim.least)
     value, total = np.full(len(levels), -np.inf), np.empty(len(levels))
     gains: list[float] = []
     best, before = -np.inf, -1
     for _ in range(params.capacity_prices):
         raised(base, gain * unit, total)
         total += (claim.buffer + gain) * levels + gain * claim.asked
-        total[low] += (claim.shortfall - gain) * claim.lacking
         np.maximum(value, total, out=value)
         at = int(value.argmin())
         if at == before and value[at] <= best + params.price_tolerance * abs(best):
@@ -194,6 +188,6 @@ def least_cost(
         best, before = float(value[at]), at
         if best >= beyond:
             return beyond, gains
-        needed = (claim.asked + levels[at] - (claim.lacking if levels[at] < claim.least else 0)) / unit
+        needed = (claim.asked + levels[at]) / unit
         gain = dearest_gain(base, at, needed, claim.shortfall * unit, params.bisections) / unit
     return min(best, beyond), gains

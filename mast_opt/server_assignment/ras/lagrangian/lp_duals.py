@@ -25,7 +25,8 @@ def lp_duals(r: Relaxed, mip: Mip, solver: MipSolver, params: SolveParams) -> Pr
     Args:
         mip: the program of the problem, with the weights of the search as its cost.
     """
-    p, scale = r.problem, len(r.problem.servers)
+    p, weights = r.problem, [weight for weight in r.weights.values() if weight > 0]
+    scale = len(p.servers) / max(min(weights, default=1.0), 1.0)
     result = solver(_dual(r, mip, scale), params)
     if result.x is None:
         return None
@@ -38,7 +39,7 @@ def lp_duals(r: Relaxed, mip: Mip, solver: MipSolver, params: SolveParams) -> Pr
 
 def _dual(r: Relaxed, mip: Mip, scale: float) -> Mip:
     """A column for each row and for each upper bound of ``mip``, whose rows all have one side and whose columns begin
-    at 0. Costs are times ``scale``, so that a solver's tolerances are small compared with them."""
+    at 0. Costs are times ``scale``, so that a solver's tolerances, which are absolute, suit them."""
     rows = csr_array((mip.value, mip.index, mip.row_start), shape=mip.shape)
     least = np.isfinite(mip.row_lower)
     sign = np.where(least, 1.0, -1.0)

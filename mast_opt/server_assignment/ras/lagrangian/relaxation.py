@@ -19,7 +19,7 @@ from mast_opt.server_assignment.ras.lagrangian.reservation_subproblem import (
     bought,
     cheapest,
 )
-from mast_opt.server_assignment.ras.lagrangian.risk_bounds import around, min_risk_bounds
+from mast_opt.server_assignment.ras.lagrangian.risk_bounds import around
 from mast_opt.server_assignment.verification.certificate import Prices
 
 ROUNDING = 1e-10
@@ -43,7 +43,6 @@ class Relaxed:
         self,
         problem: ServerAssignment,
         weights: Mapping[str, float],
-        floor_servers: int,
         look: Callable[[], None] = never_stop,
     ) -> None:
         """``look`` is called every few hundredths of a second; the computation ends if it raises ``SearchStopped``."""
@@ -75,14 +74,12 @@ class Relaxed:
         edges = np.unique(np.append(parts, [0, len(p.reservations)]).clip(0, len(p.reservations))).tolist()
         self.portions = list(itertools.pairwise(edges))
         """Reservations from … to …, so many at a time that a kernel is back soon."""
-        floor = min_risk_bounds(p, floor_servers)
-        self.lacking = floor.short
         low, high = around(p)
         limit = p.spread_limit_mrru
         dense = now.excess > 0
         self.limits = Limits(
             embedded=(p.reservations.buffer == EMBEDDED).astype(np.int64),
-            least=floor.least,
+            least=np.zeros(len(p.reservations), np.int64),
             limit=np.where(p.reservations.spread_limited, limit.astype(float), np.inf),
             low=np.where(p.reservations.spread_limited, low, np.inf),
             high=np.where(p.reservations.spread_limited, high, np.inf),
@@ -129,8 +126,7 @@ class Relaxed:
 
     def solved(self, c: Prices) -> tuple[FloatArray, FloatArray]:
         """[Q] the least cost of each reservation's servers at these prices, and its L."""
-        lacking = np.asarray(np.maximum(self.shortfall - c.survive, 0.0) * self.lacking, np.float64)
-        return self.cheapest_within(0, len(self.boards), self.limits, self.cost(c), self.buffer + c.survive, lacking)
+        return self.cheapest_within(0, len(self.boards), self.limits, self.cost(c), self.buffer + c.survive)
 
     def bought(self, c: Prices, level: FloatArray) -> FloatArray:
         """[N] the servers of that least cost, in the order of the offers; fractional at the margin."""
@@ -141,9 +137,9 @@ class Relaxed:
         return amount
 
     def cheapest_within(
-        self, begin: int, end: int, limits: Limits, cost: FloatArray, level_price: FloatArray, shortage: FloatArray
+        self, begin: int, end: int, limits: Limits, cost: FloatArray, level_price: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
-        """``solved``, for the reservations from ``begin`` to ``end``, with other limits, prices and shortages."""
+        """``solved``, for the reservations from ``begin`` to ``end``, with other limits and prices."""
         least, level = np.empty((2, end - begin))
         prices = ServerPrices(cost, self.in_use, self.idle)
         for first, last in self.portions:
@@ -151,7 +147,7 @@ class Relaxed:
             if first < last:
                 self.look()
                 some = slice(first - begin, last - begin)
-                least[some], level[some] = cheapest(self.offers, limits, first, last, prices, level_price, shortage)
+                least[some], level[some] = cheapest(self.offers, limits, first, last, prices, level_price)
         return least, level
 
     def wasted(self, c: Prices, least: FloatArray, servers: Ints) -> FloatArray:

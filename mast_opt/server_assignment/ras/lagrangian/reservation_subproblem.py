@@ -47,7 +47,7 @@ class Limits(NamedTuple):
     embedded: Ints
     """[Q] 1 where it has a buffer of its own"""
     least: Ints
-    """[Q] least L that gives what is asked"""
+    """[Q] least L that is allowed"""
     limit: FloatArray
     """[Q] above which excess has a price"""
     low: FloatArray
@@ -144,25 +144,21 @@ def _events(
 
 @kernel
 def _sweep(
-    order: Ints, at: FloatArray, jump: FloatArray, events: int, slope: float, floor: float, shortage: float
+    order: Ints, at: FloatArray, jump: FloatArray, events: int, slope: float, first: float
 ) -> tuple[float, float]:
-    """(least, level): the minimum over L, with the slope at 0 and its changes; below ``floor`` there is a shortage."""
-    value, position, lowest, above, level = 0.0, 0.0, 0.0, np.inf, 0.0
+    """(least, level): the minimum over L from ``first`` on, with the slope at 0 and its changes."""
+    value, position, lowest, level = 0.0, 0.0, np.inf, first
     for k in range(events + 1):
-        reach = at[order[k]] if k < events else max(position, floor)
-        if position <= floor <= reach:
-            above = min(above, value + slope * (floor - position))
-            if floor == 0.0:
-                above = min(above, value)
+        reach = at[order[k]] if k < events else max(position, first)
+        if position <= first <= reach:
+            lowest = min(lowest, value + slope * (first - position))
         value += slope * (reach - position)
         position = reach
-        if value < lowest:
+        if position >= first and value < lowest:
             lowest, level = value, position
-        if position >= floor and value < above:
-            above, level = value, position
         if k < events:
             slope += jump[order[k]]
-    return min(above, lowest + shortage), level
+    return lowest, level
 
 
 @compiled
@@ -173,12 +169,10 @@ def cheapest(
     end_q: int,
     prices: ServerPrices,
     level_price: FloatArray,
-    shortage: FloatArray,
 ) -> tuple[FloatArray, FloatArray]:
     """(least, level) of the reservations from ``begin_q`` to ``end_q``: what servers cost at least, and at which L.
 
-    ``level_price`` [Q]: of L, per mrru; ``shortage`` [Q]: what it costs at least to stay
-    below ``least``.
+    ``level_price`` [Q]: of L, per mrru.
     """
     every_least, every_level = np.zeros(end_q - begin_q), np.zeros(end_q - begin_q)
     widest = 1
@@ -206,7 +200,7 @@ def cheapest(
             every_least[q - begin_q] = free
             continue
         order = np.argsort(at[:events])
-        own, every_level[q - begin_q] = _sweep(order, at, jump, events, slope, float(bounds.least[q]), shortage[q])
+        own, every_level[q - begin_q] = _sweep(order, at, jump, events, slope, float(bounds.least[q]))
         every_least[q - begin_q] = free + own
     return every_least, every_level
 

@@ -279,10 +279,9 @@ def _widest(f: RasArrays) -> int:
 
 
 @compiled
-def settle(f: RasArrays, s: RasState, who: Ints, even: Ints, above: int, portions: int) -> None:
+def settle(f: RasArrays, s: RasState, who: Ints, above: int, portions: int) -> None:
     """Let some reservations fill what they lack, or give up what they have too much, at the level that they have; where
-    that is not enough, up to ``above`` servers above it, or at the level ``even`` [Q] if that is higher. What is
-    lacking is filled in about ``portions`` portions."""
+    that is not enough, up to ``above`` servers above it. What is lacking is filled in about ``portions`` portions."""
     scratch = Scratch(np.empty(_widest(f), np.int64), np.empty(_widest(f)))
     nothing = np.zeros(len(s.free))
     for k in range(len(who)):
@@ -292,7 +291,7 @@ def settle(f: RasArrays, s: RasState, who: Ints, even: Ints, above: int, portion
         own, step = max_domain_loss(f, s, q), _least(f, q)
         for more in range(1, above + 1):
             if f.embedded[q] and f.asked[q] + max_domain_loss(f, s, q) > s.total[q]:
-                now = _try(f, s, q, max(own + more * step, even[q]), nothing, portions, now, scratch, False, True)
+                now = _try(f, s, q, own + more * step, nothing, portions, now, scratch, False, True)
 
 
 @compiled

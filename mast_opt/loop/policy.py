@@ -1,0 +1,106 @@
+"""What decides: policies, what they see, and the desk at which they decide."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import ClassVar, Protocol
+
+from mast_opt.job_placement.live_fleet.types import Bid, Refused
+from mast_opt.loop import events as ev
+from mast_opt.loop.jobs import JobRecord
+
+
+class View(Protocol):
+    """The state, to be read only."""
+
+    @property
+    def now_ms(self) -> int:
+        """The time of this turn."""
+        ...
+
+    @property
+    def news(self) -> Sequence[ev.Event]:
+        """What has happened since the policy last decided, its own decisions included."""
+        ...
+
+    @property
+    def jobs(self) -> Mapping[str, JobRecord]:
+        """Every job whose end is not known, by the order of submission."""
+        ...
+
+    @property
+    def supply_mgpu(self) -> Mapping[str, int]:
+        """Region → what its servers have."""
+        ...
+
+    @property
+    def used_mgpu(self) -> Mapping[str, int]:
+        """Region → what starts and runs there."""
+        ...
+
+    @property
+    def replicas(self) -> Mapping[str, frozenset[str]]:
+        """Dataset → regions that hold it whole."""
+        ...
+
+    def stamp(self, regions: Collection[str]) -> int:
+        """Grows whenever a job that was refused in these regions may fit now."""
+        ...
+
+    def admissible(self, record: JobRecord) -> tuple[str, ...]:
+        """The regions where a job may run: all of its data is there, and it is bound to no other one."""
+        ...
+
+
+class Desk(Protocol):
+    """The only way to decide. Every decision becomes an event of the turn."""
+
+    def place(self, name: str, regions: Collection[str] | None = None) -> Bid | Refused:
+        """The best bid for a waiting job in these regions (None: in all); changes nothing."""
+        ...
+
+    def bids(self, name: str) -> tuple[Bid, ...]:
+        """The best bid of every region that has one, the best of all first; changes nothing."""
+        ...
+
+    def commit(self, bid: Bid, runner_up: Bid | None = None) -> tuple[str, ...]:
+        """Place the job; returns the victims, which stop."""
+        ...
+
+    def preempt(self, name: str, why: str) -> None:
+        """Ask a job that starts or runs to stop. It returns to the queue when it has."""
+        ...
+
+    def bind(self, name: str, region: str) -> None:
+        """From now on the job may run in this region only."""
+        ...
+
+    def hold(self, name: str, why: str, code: str) -> None:
+        """Take a waiting job out of the queue until ``let_go``. ``code`` is that of ``Refused``."""
+        ...
+
+    def let_go(self, name: str) -> None:
+        """Queue a held job again."""
+        ...
+
+
+class Policy(Protocol):
+    """Decides which job runs where.
+
+    It may keep caches that it fills from ``View.news``; ``begin`` clears them and fills them from the jobs that there
+    are, so that a policy goes on after a restart.
+    """
+
+    name: str
+    reacts_to: ClassVar[frozenset[type]]
+    """Events after which it decides."""
+    every_ms: int | None
+    """How often it decides if nothing happens; None for never."""
+
+    def begin(self, view: View) -> None:
+        """Forget everything, and take in the jobs of this view."""
+        ...
+
+    def decide(self, view: View, desk: Desk) -> None:
+        """Decide on what is waiting and running now."""
+        ...

@@ -1,0 +1,400 @@
+"""State of the loop: a fold over the events of its log. No clock, no randomness, no I/O."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import Any
+
+from mast_opt.core.errors import MastOptError
+from mast_opt.job_placement.live_fleet.fleet import Fleet
+from mast_opt.job_placement.live_fleet.types import Bid, Job, Server
+from mast_opt.job_placement.units import WHOLE
+from mast_opt.loop import events as ev
+from mast_opt.loop.job_states import HOLDING, WAITING, JobState
+from mast_opt.loop.jobs import JobRecord
+
+HOUR_MS = 3_600_000
+
+
+class CorruptLog(MastOptError):
+    """An event that does not fit the events before it.
+
+    Args:
+        seq: number of the event in its log.
+    """
+
+    def __init__(self, seq: int, why: str) -> None:
+        super().__init__(f"event {seq} of the log does not fit: {why}")
+        self.seq = seq
+
+
+class State:
+    """What is known after so many events.
+
+    The fleet holds what is promised: a server is free for the next job as soon as the last one has been asked to stop.
+    The next job starts when every job that was there has stopped, which its ``blockers`` say.
+
+    Args:
+        servers: with which the fleet begins, empty; ``opening`` puts them in service.
+        tiers, replicas, quotas, placement: as in ``Fleet``.
+    """
+
+    def __init__(
+        self,
+        servers: Iterable[Server],
+        *,
+        tiers: Iterable[int] = (0, 1, 2, 3),
+        replicas: Mapping[str, Collection[str]] | None = None,
+        quotas: Mapping[str, int] | None = None,
+        placement: str = "fragmentation",
+    ) -> None:
+        servers = tuple(servers)
+        self.fleet = Fleet(servers, tiers=tiers, replicas=replicas, quotas=quotas, placement=placement)
+        self.seq = 0
+        """Number of the last event."""
+        self.now_ms = 0
+        self.jobs: dict[str, JobRecord] = {}
+        """Every job whose end is not known, by the order of submission."""
+        self.submitted = 0
+        self.replicas: dict[str, frozenset[str]] = {
+            name: frozenset(regions) for name, regions in (replicas or {}).items()
+        }
+        self.supply_mgpu: dict[str, int] = {}
+        """Region → what its servers have that are not out of service."""
+        self.used_mgpu: dict[str, int] = {}
+        """Region → what starts and runs there."""
+        self.freed: dict[str, int] = {}
+        """Region → how often something has become free there; a refused job is worth another search once it grows."""
+        self.server_of: dict[str, Server] = {}
+        self.up: set[str] = set()
+        """Servers in service."""
+        self._was_down: set[str] = set()
+        self.rules = 0
+        """How often replicas or quotas have changed."""
+        self._stopping_on: dict[str, set[str]] = {}
+        self._waiters: dict[str, list[str]] = {}
+        self._startable: list[str] = []
+        self._never_started: list[str] = []
+        for server in servers:
+            self._know(server)
+
+    def apply(self, seq: int, at_ms: int, event: ev.Event, bid: Bid | None = None) -> None:
+        """Take in the next event.
+
+        Args:
+            bid: of this fleet for a ``Placed``, which commits it; without it the fleet adopts what the event says.
+
+        Raises:
+            CorruptLog: the event does not fit; the state is then of no further use.
+        """
+        if seq != self.seq + 1:
+            raise CorruptLog(seq, f"it follows event {self.seq}")
+        if at_ms < self.now_ms:
+            raise CorruptLog(seq, f"its time {at_ms} ms lies before {self.now_ms} ms")
+        self.seq, self.now_ms = seq, at_ms
+        if isinstance(event, ev.Placed):
+            self._placed(event, bid)
+            return
+        handler = _HANDLERS.get(type(event))
+        if handler is not None:
+            handler(self, event)
+
+    def fits(self, event: ev.Event) -> bool:
+        """Whether a report of a host is about what is so now. Hosts repeat themselves and answer late."""
+        if isinstance(event, ev.Submitted):
+            return event.job not in self.jobs
+        if isinstance(event, ev.Cancelled):
+            return event.job in self.jobs
+        if isinstance(event, (ev.Started, ev.Stopped, ev.Finished, ev.Failed)):
+            record = self.jobs.get(event.job)
+            if record is None or record.attempt != event.attempt:
+                return False
+            if isinstance(event, ev.Started):
+                return record.state is JobState.STARTING and not record.blockers
+            return record.state in HOLDING
+        if isinstance(event, ev.ServerDown):
+            return event.server in self.up
+        if isinstance(event, ev.ServerUp):
+            return event.server not in self.up
+        return True
+
+    def opening(self) -> tuple[ev.ServerUp, ...]:
+        """The events that put the servers of the constructor in service, with which a log begins."""
+        return tuple(
+            ev.ServerUp(
+                server.name, server.region, server.cluster, server.rack, server.gpu_type, server.gpus,
+                server.cpu_mcores, server.memory_mib,
+            )
+            for server in self.server_of.values()
+        )  # fmt: skip
+
+    def take_startable(self) -> tuple[JobRecord, ...]:
+        """The jobs whose last blocker has gone, or that never had one, since the last call."""
+        names, self._startable = self._startable, []
+        records = (self.jobs.get(name) for name in names)
+        return tuple(
+            record for record in records if record and record.state is JobState.STARTING and not record.blockers
+        )
+
+    def take_never_started(self) -> tuple[JobRecord, ...]:
+        """The jobs that were asked to stop before anybody was asked to start them, since the last call."""
+        names, self._never_started = self._never_started, []
+        return tuple(self.jobs[name] for name in names)
+
+    def at_risk_gpu_hours(self, record: JobRecord) -> float:
+        """What a running job would lose if it stopped now: its work since the last checkpoint, times its GPUs."""
+        if record.state is not JobState.RUNNING:
+            return 0.0
+        return self.unsaved_ms(record) * record.mgpu / (WHOLE * HOUR_MS)
+
+    def unsaved_ms(self, record: JobRecord) -> int:
+        """Time of a running job since its last checkpoint, or since it began to work."""
+        restart = record.spec.restart_ms if record.attempt > 1 else 0
+        every = record.spec.checkpoint_ms
+        return max(0, self.now_ms - record.since_ms - restart) % every if every else 0
+
+    def attained_mgpu_ms(self, record: JobRecord) -> int:
+        """Milli-GPUs held × time, up to now."""
+        running = record.state is JobState.RUNNING
+        return record.attained_mgpu_ms + (record.mgpu * (self.now_ms - record.since_ms) if running else 0)
+
+    def digest(self) -> str:
+        """The same for equal states: of a log that was lived through and of one that was read again."""
+        digest = hashlib.blake2b(digest_size=16)
+        for name in sorted(self.jobs):
+            digest.update(repr((name, *_fields(self.jobs[name]))).encode())
+        for mapping in (self.replicas, self.supply_mgpu, self.used_mgpu, self.freed):
+            digest.update(repr(sorted((key, _canonical(value)) for key, value in mapping.items())).encode())
+        digest.update(repr((self.seq, self.now_ms, self.submitted, sorted(self.up), self.rules)).encode())
+        return digest.hexdigest()
+
+    # --- jobs ---
+
+    def _submitted(self, event: ev.Submitted) -> None:
+        if event.job in self.jobs:
+            raise self._corrupt(f"job {event.job} is there already")
+        spec = event.spec
+        job = Job(
+            name=event.job,
+            tier=spec.tier,
+            tasks=spec.tasks,
+            mgpu=spec.mgpu,
+            cpu_mcores=spec.cpu_mcores,
+            memory_mib=spec.memory_mib,
+            gpu_types=spec.gpu_types,
+            datasets=spec.datasets,
+            within=spec.within,
+            prefer=spec.prefer,
+            preemptible=spec.preemptible,
+            tenant=spec.tenant,
+        )
+        self.jobs[event.job] = JobRecord(event.job, spec, job, self.submitted, self.now_ms, since_ms=self.now_ms)
+        self.submitted += 1
+
+    def _cancelled(self, event: ev.Cancelled) -> None:
+        record = self._known(event.job)
+        if record.state in WAITING:
+            del self.jobs[record.name]
+            return
+        record.cancelled = True
+
+    def _refused(self, event: ev.Refused) -> None:
+        record = self._in(event.job, *WAITING)
+        record.state, record.held = JobState.HELD, event.reason
+
+    def _queued(self, event: ev.Queued) -> None:
+        record = self._in(event.job, *WAITING)
+        record.state, record.held = JobState.QUEUED, ""
+
+    def _bound(self, event: ev.Bound) -> None:
+        self._in(event.job, *WAITING).bound = event.region
+
+    def _placed(self, event: ev.Placed, bid: Bid | None) -> None:
+        record = self._in(event.job, *WAITING)
+        if event.attempt != record.attempt + 1:
+            raise self._corrupt(f"attempt {event.attempt} of job {event.job} follows attempt {record.attempt}")
+        if bid is not None:
+            self.fleet.commit(bid)
+        else:
+            for victim in event.victims:
+                self.fleet.release(victim)
+            self.fleet.adopt(record.job, event.shares)
+        for victim in event.victims:
+            self._stop(self._in(victim, JobState.STARTING, JobState.RUNNING))
+        record.state, record.attempt = JobState.STARTING, event.attempt
+        record.region, record.shares = event.region, event.shares
+        self.used_mgpu[event.region] += record.mgpu
+        for share in event.shares:
+            record.blockers |= self._stopping_on.get(share.server, _NOBODY)
+        for blocker in sorted(record.blockers):
+            self._waiters.setdefault(blocker, []).append(record.name)
+        if not record.blockers:
+            self._startable.append(record.name)
+
+    def _started(self, event: ev.Started) -> None:
+        record = self._attempt(event.job, event.attempt, JobState.STARTING)
+        if record.blockers:
+            raise self._corrupt(f"job {record.name} starts where {min(record.blockers)} has not stopped")
+        record.queued_ms += self.now_ms - record.since_ms
+        record.state, record.since_ms = JobState.RUNNING, self.now_ms
+
+    def _stop_asked(self, event: ev.StopAsked) -> None:
+        record = self._known(event.job)
+        if record.attempt != event.attempt:
+            raise self._corrupt(f"attempt {event.attempt} of job {event.job} is over")
+        if record.state is JobState.STOPPING:  # a victim, or on a server that is gone: its room is taken already
+            return
+        self._in(event.job, JobState.STARTING, JobState.RUNNING)
+        self.fleet.release(record.name)
+        self._stop(record)
+
+    def _stopped(self, event: ev.Stopped) -> None:
+        record = self._attempt(event.job, event.attempt, *HOLDING)
+        if record.state is not JobState.STOPPING:
+            self.fleet.release(record.name)
+            self._stop(record)
+        self._leave(record)
+        record.work_ms += event.work_ms
+        if record.cancelled:
+            del self.jobs[record.name]
+        else:
+            record.state, record.since_ms = JobState.QUEUED, self.now_ms
+
+    def _ended(self, event: ev.Finished | ev.Failed) -> None:
+        record = self._attempt(event.job, event.attempt, *HOLDING)
+        if record.state is not JobState.STOPPING:
+            self.fleet.release(record.name)
+            self._stop(record)
+        self._leave(record)
+        del self.jobs[record.name]
+
+    def _stop(self, record: JobRecord) -> None:
+        """Its room in the fleet has gone; it holds the servers themselves until it has stopped."""
+        if record.state is JobState.RUNNING:
+            record.attained_mgpu_ms += record.mgpu * (self.now_ms - record.since_ms)
+            record.since_ms = self.now_ms
+        elif record.blockers:
+            for blocker in record.blockers:
+                self._waiters[blocker].remove(record.name)
+            record.blockers.clear()
+            self._never_started.append(record.name)
+        record.state = JobState.STOPPING
+        self.used_mgpu[record.region] -= record.mgpu
+        self.freed[record.region] += 1
+        for share in record.shares:
+            self._stopping_on.setdefault(share.server, set()).add(record.name)
+
+    def _leave(self, record: JobRecord) -> None:
+        for share in record.shares:
+            there = self._stopping_on[share.server]
+            there.discard(record.name)
+            if not there:
+                del self._stopping_on[share.server]
+        for name in self._waiters.pop(record.name, ()):
+            waiter = self.jobs[name]
+            waiter.blockers.discard(record.name)
+            if not waiter.blockers:
+                self._startable.append(name)
+        record.region, record.shares = "", ()
+
+    # --- servers, data, quotas ---
+
+    def _know(self, server: Server) -> None:
+        self.server_of[server.name] = server
+        for counter in (self.supply_mgpu, self.used_mgpu, self.freed):
+            counter.setdefault(server.region, 0)
+
+    def _server_up(self, event: ev.ServerUp) -> None:
+        if event.server in self.up:
+            raise self._corrupt(f"server {event.server} is in service already")
+        if event.server not in self.server_of:
+            place = event.region, event.cluster, event.rack, event.gpu_type
+            server = Server(event.server, *place, event.gpus, event.cpu_mcores, event.memory_mib)
+            self.fleet.add_servers((server,))
+            self._know(server)
+        elif event.server in self._was_down:
+            self.fleet.uncordon(event.server)
+        self.up.add(event.server)
+        server = self.server_of[event.server]
+        self.supply_mgpu[server.region] += server.gpus * WHOLE
+        self.freed[server.region] += 1
+
+    def _server_down(self, event: ev.ServerDown) -> None:
+        if event.server not in self.up:
+            raise self._corrupt(f"server {event.server} is not in service")
+        self.up.discard(event.server)
+        self._was_down.add(event.server)
+        server = self.server_of[event.server]
+        self.supply_mgpu[server.region] -= server.gpus * WHOLE
+        for name in self.fleet.fail(event.server):
+            self._stop(self.jobs[name])
+
+    def _quota_set(self, event: ev.QuotaSet) -> None:
+        self.rules += 1
+        self.fleet.set_quota(event.tenant, event.mgpu, event.gpu_type or None)
+
+    def _copy_ended(self, event: ev.CopyEnded) -> None:
+        if event.whole:
+            self._set_replicas(event.dataset, self.replicas.get(event.dataset, _NOWHERE) | {event.region})
+
+    def _replica_dropped(self, event: ev.ReplicaDropped) -> None:
+        self._set_replicas(event.dataset, self.replicas.get(event.dataset, _NOWHERE) - {event.region})
+
+    def _set_replicas(self, dataset: str, regions: frozenset[str]) -> None:
+        self.rules += 1
+        self.replicas[dataset] = regions
+        self.fleet.set_replicas(dataset, regions)
+
+    # --- what an event must find ---
+
+    def _known(self, name: str) -> JobRecord:
+        if name not in self.jobs:
+            raise self._corrupt(f"there is no job {name}")
+        return self.jobs[name]
+
+    def _in(self, name: str, *states: JobState) -> JobRecord:
+        record = self._known(name)
+        if record.state not in states:
+            raise self._corrupt(f"job {name} is {record.state.value}")
+        return record
+
+    def _attempt(self, name: str, attempt: int, *states: JobState) -> JobRecord:
+        record = self._in(name, *states)
+        if record.attempt != attempt:
+            raise self._corrupt(f"job {name} is in attempt {record.attempt}, not {attempt}")
+        return record
+
+    def _corrupt(self, why: str) -> CorruptLog:
+        return CorruptLog(self.seq, why)
+
+
+_NOBODY: frozenset[str] = frozenset()
+_NOWHERE: frozenset[str] = frozenset()
+_HANDLERS: Mapping[type, Callable[[State, Any], None]] = {
+    ev.Submitted: State._submitted,
+    ev.Cancelled: State._cancelled,
+    ev.Refused: State._refused,
+    ev.Queued: State._queued,
+    ev.Bound: State._bound,
+    ev.Started: State._started,
+    ev.StopAsked: State._stop_asked,
+    ev.Stopped: State._stopped,
+    ev.Finished: State._ended,
+    ev.Failed: State._ended,
+    ev.ServerDown: State._server_down,
+    ev.ServerUp: State._server_up,
+    ev.QuotaSet: State._quota_set,
+    ev.CopyEnded: State._copy_ended,
+    ev.ReplicaDropped: State._replica_dropped,
+}
+"""Event → what it changes; the others change nothing."""
+
+
+def _fields(record: JobRecord) -> tuple[object, ...]:
+    names = (name for name in JobRecord.__slots__ if name not in ("job", "spec"))
+    return tuple(_canonical(getattr(record, name)) for name in names)
+
+
+def _canonical(value: object) -> object:
+    return sorted(value) if isinstance(value, (set, frozenset)) else value

@@ -1,0 +1,68 @@
+"""Virtual time: jumps from one thing that happens to the next, and lets an engine take its turn there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+
+from mast_opt.core.errors import UsageError
+from mast_opt.loop import events as ev
+from mast_opt.loop.engine import Engine, Turn
+from mast_opt.simulation.host import SimulatedHost
+
+Happening = tuple[int, ev.Event]
+"""Virtual time in ms, and what is reported then."""
+
+
+def simulate(
+    engine: Engine,
+    host: SimulatedHost,
+    trace: Iterable[Happening],
+    *,
+    until_ms: int | None = None,
+    on_turn: Callable[[Turn], None] | None = None,
+) -> int:
+    """Run an engine until nothing more happens: no report is due, and the policy, if it was due, decided nothing.
+
+    Args:
+        trace: what comes from outside, such as jobs, in ascending order of time.
+        until_ms: when to stop at the latest.
+        on_turn: called with every turn, to keep its events.
+
+    Returns:
+        The virtual time of the last turn.
+
+    Raises:
+        UsageError: the trace goes back in time.
+    """
+    coming = iter(trace)
+    following = next(coming, None)
+    wake_ms: int | None = None
+    idle = False
+    now_ms = engine.state.now_ms
+    while True:
+        times = [host.next_ms(), None if following is None else following[0]]
+        if not idle or any(time is not None for time in times):
+            times.append(wake_ms)
+        due = min((time for time in times if time is not None), default=None)
+        if due is None or (until_ms is not None and due > until_ms):
+            return now_ms
+        if due < now_ms:
+            raise UsageError(f"the trace goes back in time, from {now_ms} to {due} ms")
+        now_ms = due
+        inbox = [*engine.state.opening(), *host.answers(now_ms)] if engine.state.seq == 0 else host.answers(now_ms)
+        while following is not None and following[0] == now_ms:
+            inbox += _reported(host, now_ms, following[1])
+            following = next(coming, None)
+        turn = engine.advance(now_ms, inbox)
+        for command in turn.commands:
+            host.carry_out(now_ms, command)
+        if on_turn is not None:
+            on_turn(turn)
+        wake_ms, idle = turn.next_wake_ms, not turn.events
+
+
+def _reported(host: SimulatedHost, now_ms: int, event: ev.Event) -> Iterator[ev.Event]:
+    if isinstance(event, ev.ServerDown):
+        yield from host.server_down(now_ms, event.server)
+    else:
+        yield event

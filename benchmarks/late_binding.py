@@ -2,9 +2,9 @@
 
     python -m benchmarks.late_binding PHILLY_CSV VIRTUAL_CLUSTERS_CSV --speed 5 --policies home random free share fifo
 
-``PHILLY_CSV`` has the columns timestamp, duration, num_gpus, cluster; ``VIRTUAL_CLUSTERS_CSV`` vc and node num. Arrivals
-are divided by ``--speed``. A job of more than 8 GPUs takes whole servers, or halves of them where its GPUs are no
-multiple of 8.
+``PHILLY_CSV`` has the columns timestamp, duration, num_gpus, cluster; ``VIRTUAL_CLUSTERS_CSV`` vc and node num. Times
+of arrival are divided by ``--speed``. A job of more than 8 GPUs takes whole servers, or halves of them where its GPUs
+are no multiple of 8.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ GPUS = 8
 def spec(gpus: int, home: str, duration_ms: int) -> ev.JobSpec:
     """The gang that asks for so many GPUs."""
     tasks, each = (1, gpus) if gpus <= GPUS else (gpus // GPUS, GPUS) if gpus % GPUS == 0 else (gpus // 4, 4)
-    near = {"within": "server"} if tasks == 1 else {"prefer": "cluster"}
-    return ev.JobSpec(1, tasks, each * 1000, duration_ms=duration_ms, home_region=home, **near)
+    within, prefer = ("server", "server") if tasks == 1 else ("cluster", "cluster")
+    return ev.JobSpec(1, tasks, each * 1000, within=within, prefer=prefer, duration_ms=duration_ms, home_region=home)
 
 
 def run(policy: str, jobs: pl.DataFrame, nodes: dict[str, int], speed: float, seed: int, age_s: int) -> None:

@@ -13,6 +13,8 @@ import numpy as np
 from benchmarks.fast_path.figures import LONG_PROOF_S, Filling, Row, fillings, optima, pairs, row_of, rows
 from benchmarks.fast_path.instances import BATCHES, FILL_SEEDS, HELD_OUT
 from benchmarks.fast_path.plots import draw_filling, draw_gaps
+from benchmarks.fast_path.real import RealRecords
+from benchmarks.fast_path.real_page import real_part
 from benchmarks.fast_path.runs import EXACT, LEAST_RATIO, MOST_RATIO, REPAIR_ROUNDS, Records, Run
 
 TARGETS = {"exhaustive": (0.02, 0.08), "exhaustive+repair": (0.003, 0.02)}
@@ -21,7 +23,7 @@ SHOWN = ("exhaustive", "exhaustive+repair", "federated")
 SHOWN_WORST = 5
 
 
-def write_page(records: Records, path: Path) -> None:
+def write_page(records: Records, real: RealRecords, path: Path) -> None:
     """Write the page and its pictures next to it."""
     best, filled = optima(records, BATCHES), fillings(records)
     pictures = path.parent / "images"
@@ -29,8 +31,8 @@ def write_page(records: Records, path: Path) -> None:
     draw_gaps(records, best, pictures / "fast-path-gaps.svg")
     draw_filling(filled, pictures / "fast-path-filling.svg")
     parts = [_head(records, best), _table(rows(records, best)), _targets(rows(records, best)), _kinds(records, best)]
-    parts += [_held_out(records), _worst(records, best), _filling(filled)]
-    path.write_text("\n\n".join(parts) + "\n")
+    parts += [_held_out(records), _worst(records, best), real_part(real), _filling(filled)]
+    path.write_text("\n\n".join(filter(None, parts)) + "\n")
 
 
 def _head(records: Records, best: Sequence[Run]) -> str:

@@ -24,6 +24,7 @@ from mast_opt.job_placement.tables.mathprog import write_dat
 from mast_opt.job_placement.tables.plan_tables import plan_from_tables, plan_to_tables
 from mast_opt.job_placement.tables.problem_tables import problem_from_tables, problem_to_tables
 from mast_opt.job_placement.tables.schema import PLAN_SCHEMA, RULES, SCHEMA
+from mast_opt.job_placement.verification.certificate import certified_bound
 from mast_opt.job_placement.verification.verifier import verify
 from mast_opt.kind.analysis_hooks import AnalysisHooks
 from mast_opt.kind.interfaces import (
@@ -116,7 +117,7 @@ KIND: Kind[JobPlacement, Plan] = Kind(
         example=EXAMPLE,
     ),
     formulation=FormulationInterface({"base": base, "strong": strong}, size=size, fixed_parts=FREEZING),
-    verification=VerificationInterface(verify, check_plan),
+    verification=VerificationInterface(verify, check_plan, certified_bound),
     solvers=SolverInterface(_SOLVERS, _live),
     generate=GenerateInterface(FAMILIES, SIZES_HELP),
     presentation=PresentationInterface(sections, charts),

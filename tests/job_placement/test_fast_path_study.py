@@ -8,6 +8,7 @@ import pytest
 
 from benchmarks.fast_path import figures, page, runs
 from benchmarks.fast_path.instances import Batches
+from benchmarks.fast_path.real import RealRecords
 
 TINY = Batches("tiny", {"regions": 2, "clusters": 1, "servers": 4, "fill_percent": 90}, wanted=2)
 OTHER = Batches("tiny, held out", TINY.sizes, wanted=1, first_seed=100)
@@ -41,7 +42,7 @@ def test_the_study_resumes_and_writes_its_page(tmp_path: Path) -> None:
         assert all(-1 < pair.gap <= 1 for pair in found)
     assert figures.row_of(runs.EXACT, figures.pairs(records, runs.EXACT, best)).worst == 0
 
-    page.write_page(records, tmp_path / "page.md")
+    page.write_page(records, RealRecords(tmp_path / "none.jsonl"), tmp_path / "page.md")
     words = (tmp_path / "page.md").read_text()
     for solver in runs.HEURISTICS:
         assert f"| `{solver}` | {TINY.wanted} |" in words

@@ -4,9 +4,11 @@
 2. The linear relaxation of the whole batch (``formulation.aggregated``), by an exact solver: nearly all of its choices
    are whole. They say which job should go where and who should be stopped, and the bound says how much there is
    left to win. The fast path's own search then finds the servers, and ``local_search`` takes it from there.
-3. The whole program, where it is small enough, by an exact solver for a share of the time, from the best plan: the
-   bound of its tree is above that of the relaxation, and the plan may be better.
-4. Rounds, over the clusters: the jobs of a cluster and some others are taken out, victims that are no longer needed go
+3. The linear relaxation per server, where it is small enough: its prices of capacity prove a bound that the verifier
+   can check (``capacity_prices``).
+4. The whole program, where it is small enough, by an exact solver for a share of the time, from the best plan: the
+   bound of its tree may be above that of the prices, and the plan may be better.
+5. Rounds, over the clusters: the jobs of a cluster and some others are taken out, victims that are no longer needed go
    on running, and the local search puts back what is worth it, in a somewhat random order. Every few rounds, two
    clusters and the jobs that wait are instead solved exactly (``sub_mip``); every other round is a tabu search where
    jobs are single tasks (``penalised_assignment``); and now and then, at the latest after a
@@ -28,6 +30,7 @@ from mast_opt.job_placement.engine.free_capacity_search import search
 from mast_opt.job_placement.engine.server_selection import TIGHT
 from mast_opt.job_placement.exhaustive.batch import admit_in_order, exhaustively
 from mast_opt.job_placement.exhaustive.batch_state import BatchState, batch_state_of
+from mast_opt.job_placement.exhaustive.capacity_prices import capacity_prices
 from mast_opt.job_placement.exhaustive.local_search import EvictionLocalSearch
 from mast_opt.job_placement.exhaustive.objective import term_prices_of
 from mast_opt.job_placement.exhaustive.params import ExhaustiveRepairParams
@@ -37,6 +40,7 @@ from mast_opt.job_placement.formulation.aggregated import relaxation
 from mast_opt.job_placement.plan import Plan
 from mast_opt.job_placement.problem import JobPlacement
 from mast_opt.job_placement.units import Bools, Ints
+from mast_opt.job_placement.verification.certificate import CapacityBound, CapacityPrices
 from mast_opt.job_placement.verification.verifier import verify
 from mast_opt.search.interface import SearchContext, SearchResult
 
@@ -67,6 +71,8 @@ class _RuinAndRecreate:
         self.best = self.initial
         self.value = np.inf
         self.bound: float | None = None
+        self.certificate: CapacityPrices | None = None
+        """Of ``bound``; None where an exact solver found it."""
         self.relaxed_cluster = np.full(len(problem.jobs), -1)
         """[J] the cluster to which the relaxation would send the whole job; −1 if it splits it."""
 
@@ -80,13 +86,14 @@ class _RuinAndRecreate:
         if self.watch.limit() is None:
             self._relax()
         if not self.watch.done:
+            self._price()
+        if not self.watch.done:
             self._solve_whole()
         ended = self._rounds()
         proven = self.watch.gap is not None and self.watch.gap <= self.watch.stop.gap
         limit = None if proven else self.watch.limit() or Limit.ITERATIONS
-        return SearchResult(
-            self.best.plan(), self.bound, limit, f"{self.watch.round} rounds of ruin and recreate{ended}"
-        )
+        message = f"{self.watch.round} rounds of ruin and recreate{ended}"
+        return SearchResult(self.best.plan(), self.bound, limit, message, self.certificate)
 
     def _offer(self, batch: BatchState) -> None:
         """Keep the batch if it is no worse than the best."""
@@ -106,13 +113,8 @@ class _RuinAndRecreate:
     def _relax(self) -> None:
         """Begin from the linear relaxation."""
         program = relaxation(self.p)
-        limit = self.watch.remaining_s * self.params.relaxation_share
-        params = SolveParams(
-            time_limit_s=None if np.isinf(limit) else max(limit, 0.01),
-            threads=self.tools.threads,
-            cancel=self.watch.stop.cancel,
-        )
-        result = self.sub_mips.sub_mip(replace(program.mip, integral=np.zeros_like(program.mip.integral)), params)
+        linear = replace(program.mip, integral=np.zeros_like(program.mip.integral))
+        result = self.sub_mips.sub_mip(linear, self._limits())
         self._raise_bound(result.bound)
         if result.x is not None:
             where, stopped = program.choices(result.x)
@@ -120,10 +122,30 @@ class _RuinAndRecreate:
             self.relaxed_cluster[program.option_job[whole]] = program.option_cluster[whole]
             self._offer(self._rounded(where, stopped))
 
-    def _raise_bound(self, bound: float | None) -> None:
-        """Keep a proven bound if it is the highest."""
-        if bound is not None:
-            self.bound = max(0.0, self.bound or 0.0, min(bound, self.value))
+    def _limits(self) -> SolveParams:
+        """Limits of a linear program: a share of the time that remains."""
+        limit = self.watch.remaining_s * self.params.relaxation_share
+        return SolveParams(
+            time_limit_s=None if np.isinf(limit) else max(limit, 0.01),
+            threads=self.tools.threads,
+            cancel=self.watch.stop.cancel,
+        )
+
+    def _price(self) -> None:
+        """The bound of the prices of capacity, where they are computed."""
+        if self.sub_mips.strategy.prices:
+            bound = CapacityBound(self.p)
+            prices = capacity_prices(self.p, bound, self.sub_mips.sub_mip, self._limits())
+            if prices is not None:
+                self._raise_bound(bound.value(prices), prices)
+
+    def _raise_bound(self, bound: float | None, certificate: CapacityPrices | None = None) -> None:
+        """Keep a proven bound if it is the highest, or no lower than that and certified."""
+        if bound is None:
+            return
+        bound, known = max(0.0, min(bound, self.value)), self.bound or 0.0
+        if self.bound is None or bound > known or (certificate is not None and bound >= known):
+            self.bound, self.certificate = bound, certificate
             self.watch.report(bound=self.bound)
 
     def _solve_whole(self) -> None:

@@ -17,6 +17,8 @@ class ExhaustiveRepairStrategy(Strategy):
     """Are some clusters or jobs solved exactly, or is the program too large for that?"""
     whole: bool
     """Is the whole program solved before the rounds?"""
+    prices: bool
+    """Are prices of capacity computed, which prove a bound?"""
     assignment: bool
     """Is every other round a tabu search over single tasks?"""
     sub_mip_nodes: int
@@ -40,6 +42,7 @@ def choose_strategy(
     return ExhaustiveRepairStrategy(
         sub_mips=sub_mips,
         whole=sub_mips and pairs <= params.whole_columns and params.whole_share > 0,
+        prices=sub_mips and pairs <= params.whole_columns,
         assignment=assignment_cells is not None and assignment_cells <= params.assignment.cells,
         sub_mip_nodes=min(given.node_limit, params.sub_mip_nodes) if counted else given.node_limit,
         sub_mip_time_limit_s=0.0 if counted else given.time_limit_s,

@@ -219,12 +219,17 @@ def checked(**checks: Check) -> Callable[[Callable[GivenT, AnswerT]], Callable[G
         unknown = set(checks) - set(signature.parameters)
         assert not unknown, f"{function.__name__} has no parameters {unknown}"
         active = {**{name: check for name, check in COMMON.items() if name in signature.parameters}, **checks}
+        several = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+        assert not any(signature.parameters[name].kind in several for name in active)
+        places = [(at, name, active[name]) for at, name in enumerate(signature.parameters) if name in active]
 
         @wraps(function)
         def call(*args: GivenT.args, **kwargs: GivenT.kwargs) -> AnswerT:
-            for name, value in signature.bind(*args, **kwargs).arguments.items():
-                if name in active:
-                    active[name](name, value)
+            for at, name, check in places:
+                if at < len(args):
+                    check(name, args[at])
+                elif name in kwargs:
+                    check(name, kwargs[name])
             return function(*args, **kwargs)
 
         return call

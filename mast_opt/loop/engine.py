@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 
 from mast_opt.core.errors import UsageError
@@ -104,8 +105,8 @@ class Engine:
         state = self.state
         self._due, self._decided_ms = False, now_ms
         news, self._news = self._news, []
-        with state.fleet.round():
-            self.policy.decide(_View(state, news), _Desk(self))
+        with ExitStack() as stack:
+            self.policy.decide(_View(state, news), _Desk(self, stack))
         self._due = False
         self._withdraw()
 
@@ -153,9 +154,11 @@ class _View:
 class _Desk:
     """See ``policy.Desk``."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, stack: ExitStack) -> None:
         self._engine = engine
         self._state = engine.state
+        self._stack = stack
+        self._in_round = False
         self._at_risk_known = False
 
     def place(self, name: str, regions: Collection[str] | None = None) -> Bid | Refused:
@@ -186,6 +189,9 @@ class _Desk:
             ev.bid_key(bid.key),
             None if runner_up is None else ev.bid_key(runner_up.key),
         )
+        if bid.victims and not self._in_round:  # a round costs as much as the fleet is large
+            self._in_round = True
+            self._stack.enter_context(self._state.fleet.round())
         self._engine.record(placed, bid)
         for victim in bid.victims:
             stopped = self._state.jobs[victim]

@@ -145,6 +145,14 @@ class _View:
         freed = self._state.freed
         return self._state.rules + sum(freed[region] for region in regions)
 
+    def tier(self, record: JobRecord) -> int:
+        state = self._state
+        over = state.tenants.is_over(record.spec.tenant, record.asked_mgpu)
+        return state.lowest_tier if over else record.spec.tier
+
+    def credit_milli(self, tenant: str) -> int:
+        return self._state.tenants.credit_milli(tenant, self.now_ms)
+
     def admissible(self, record: JobRecord) -> tuple[str, ...]:
         regions = (record.bound,) if record.bound else tuple(self._state.supply_mgpu)
         held = [self._state.replicas.get(dataset, frozenset()) for dataset in record.spec.datasets]

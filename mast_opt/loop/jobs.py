@@ -51,6 +51,12 @@ class JobRecord:
         return sum(sum(share.gpus.values()) for share in self.shares)
 
     @property
+    def asked_mgpu(self) -> int:
+        """Milli-GPUs that it asks for, on the type on which it takes the fewest."""
+        kinds = self.spec.gpu_types
+        return self.spec.tasks * (min(kinds.values()) if kinds else self.spec.mgpu)
+
+    @property
     def waits(self) -> bool:
         """Whether a policy may place it."""
         return self.state is JobState.QUEUED or self.state is JobState.SUBMITTED

@@ -47,6 +47,14 @@ class View(Protocol):
         """Grows whenever a job that was refused in these regions may fit now."""
         ...
 
+    def tier(self, record: JobRecord) -> int:
+        """The tier of a job after quotas: the lowest one if the job would take its tenant over the quota."""
+        ...
+
+    def credit_milli(self, tenant: str) -> int:
+        """Thousandths of its quota that a tenant left unused in the mean of the last seven days."""
+        ...
+
     def admissible(self, record: JobRecord) -> tuple[str, ...]:
         """The regions where a job may run: all of its data is there, and it is bound to no other one."""
         ...

@@ -13,6 +13,7 @@ from mast_opt.job_placement.units import WHOLE
 from mast_opt.loop import events as ev
 from mast_opt.loop.job_states import HOLDING, WAITING, JobState
 from mast_opt.loop.jobs import JobRecord
+from mast_opt.loop.tenants import Tenants
 
 HOUR_MS = 3_600_000
 
@@ -49,7 +50,7 @@ class State:
         quotas: Mapping[str, int] | None = None,
         placement: str = "fragmentation",
     ) -> None:
-        servers = tuple(servers)
+        servers, tiers = tuple(servers), tuple(tiers)
         self.fleet = Fleet(servers, tiers=tiers, replicas=replicas, quotas=quotas, placement=placement)
         self.seq = 0
         """Number of the last event."""
@@ -60,6 +61,8 @@ class State:
         self.replicas: dict[str, frozenset[str]] = {
             name: frozenset(regions) for name, regions in (replicas or {}).items()
         }
+        self.lowest_tier = max(tiers)
+        self.tenants = Tenants(dict(quotas or {}))
         self.supply_mgpu: dict[str, int] = {}
         """Region → what its servers have that are not out of service."""
         self.used_mgpu: dict[str, int] = {}
@@ -166,6 +169,7 @@ class State:
             digest.update(repr((name, *_fields(self.jobs[name]))).encode())
         for mapping in (self.replicas, self.supply_mgpu, self.used_mgpu, self.freed):
             digest.update(repr(sorted((key, _canonical(value)) for key, value in mapping.items())).encode())
+        digest.update(repr(self.tenants.fields()).encode())
         digest.update(repr((self.seq, self.now_ms, self.submitted, sorted(self.up), self.rules)).encode())
         return digest.hexdigest()
 
@@ -225,6 +229,7 @@ class State:
         record.state, record.attempt = JobState.STARTING, event.attempt
         record.region, record.shares = event.region, event.shares
         self.used_mgpu[event.region] += record.mgpu
+        self.tenants.change(record.spec.tenant, record.mgpu, self.now_ms)
         for share in event.shares:
             record.blockers |= self._stopping_on.get(share.server, _NOBODY)
         for blocker in sorted(record.blockers):
@@ -281,6 +286,7 @@ class State:
             self._never_started.append(record.name)
         record.state = JobState.STOPPING
         self.used_mgpu[record.region] -= record.mgpu
+        self.tenants.change(record.spec.tenant, -record.mgpu, self.now_ms)
         self.freed[record.region] += 1
         for share in record.shares:
             self._stopping_on.setdefault(share.server, set()).add(record.name)
@@ -333,6 +339,10 @@ class State:
     def _quota_set(self, event: ev.QuotaSet) -> None:
         self.rules += 1
         self.fleet.set_quota(event.tenant, event.mgpu, event.gpu_type or None)
+        if not event.gpu_type:
+            self.tenants.quota_mgpu.pop(event.tenant, None)
+            if event.mgpu is not None:
+                self.tenants.quota_mgpu[event.tenant] = event.mgpu
 
     def _copy_ended(self, event: ev.CopyEnded) -> None:
         if event.whole:

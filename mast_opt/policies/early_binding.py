@@ -14,12 +14,14 @@ from typing import ClassVar
 import numpy as np
 
 from mast_opt.core.errors import UsageError
+from mast_opt.job_placement.units import WHOLE
 from mast_opt.loop import events as ev
 from mast_opt.loop.jobs import JobRecord
 from mast_opt.loop.policy import Desk, View
 from mast_opt.policies.head_of_line import ARRIVALS, CHANGES, Queue, by_submission
+from mast_opt.policies.hydra import load_weights, split
 
-RULES = ("free", "share", "random", "home")
+RULES = ("free", "share", "hydra", "random", "home")
 
 
 @dataclass(frozen=True)
@@ -28,15 +30,20 @@ class EarlyBindingParams:
 
     Args:
         rule: where a job goes, of the regions that hold its data and are large enough: ``free``, with the most free
-            GPUs less those that wait there; ``share``, the largest share of them; ``random``, in proportion to size;
-            ``home``, its home region.
-        age_ms: how old the loads are that ``free`` and ``share`` see; 0 for those of now.
+            GPUs less those that wait there; ``share``, the largest share of them; ``hydra``, where Hydra would send
+            most of its tasks, had they not to stay together; ``random``, in proportion to size; ``home``, its home
+            region.
+        age_ms: how old the loads are that ``free``, ``share`` and ``hydra`` see; 0 for those of now.
         seed: of ``random``.
+        alpha: of ``hydra``: weight of the free GPUs against that of the load, see ``hydra.split``.
+        high_gpus: of ``hydra``: waiting GPUs from which a region gets nothing by its load.
     """
 
     rule: str = "free"
     age_ms: int = 0
     seed: int = 0
+    alpha: float = 1.0
+    high_gpus: float = 1000.0
 
     def __post_init__(self) -> None:
         if self.rule not in RULES:
@@ -60,7 +67,7 @@ class EarlyBinding:
         self._waiting_mgpu: dict[str, int] = {}
         self._refused: dict[str, int] = {}
         """Region → stamp at which the head of its queue did not fit."""
-        self._seen: tuple[int, Mapping[str, int]] | None = None
+        self._seen: tuple[int, Mapping[str, int], Mapping[str, int]] | None = None
 
     def begin(self, view: View) -> None:
         """See ``Policy.begin``."""
@@ -101,7 +108,7 @@ class EarlyBinding:
         self._join(record)
 
     def _join(self, record: JobRecord) -> None:
-        mgpu = _mgpu(record)
+        mgpu = record.asked_mgpu
         self._queues[record.bound].push(record)
         self._waiting[record.name] = record.bound, mgpu
         self._waiting_mgpu[record.bound] += mgpu
@@ -113,7 +120,7 @@ class EarlyBinding:
             self._waiting_mgpu[region] -= mgpu
 
     def _choose(self, record: JobRecord, view: View) -> str | None:
-        need = _mgpu(record)
+        need = record.asked_mgpu
         regions = [region for region in view.admissible(record) if view.supply_mgpu[region] >= need]
         if self.params.rule == "home":
             home = record.spec.home_region
@@ -124,24 +131,23 @@ class EarlyBinding:
             rng = np.random.Generator(np.random.PCG64([self.params.seed, zlib.crc32(b"federated"), record.number]))
             size = np.array([view.supply_mgpu[region] for region in regions], np.float64)
             return regions[int(rng.choice(len(regions), p=size / size.sum()))]
-        free = self._free(view)
+        free, waiting = self._loads(view)
+        if self.params.rule == "hydra":
+            weights = load_weights([waiting[region] / WHOLE for region in regions], low=0.0, high=self.params.high_gpus)
+            headroom = [max(0, free[region]) // WHOLE for region in regions]
+            parts = split(record.asked_mgpu // WHOLE or 1, headroom=headroom, weights=weights, alpha=self.params.alpha)
+            return regions[int(np.argmax(parts))]
         if self.params.rule == "free":
             return max(regions, key=lambda region: (free[region], region))
         return max(regions, key=lambda region: (free[region] / max(1, view.supply_mgpu[region]), region))
 
-    def _free(self, view: View) -> Mapping[str, int]:
-        """Region → free milli-GPUs less those that wait, as old as they may be."""
+    def _loads(self, view: View) -> tuple[Mapping[str, int], Mapping[str, int]]:
+        """Region → free milli-GPUs less those that wait, and those that wait, as old as they may be."""
         if self._seen is not None and self.params.age_ms and view.now_ms < self._seen[0] + self.params.age_ms:
-            return self._seen[1]
+            return self._seen[1:]
         free = {
             region: supply - view.used_mgpu[region] - self._waiting_mgpu[region]
             for region, supply in view.supply_mgpu.items()
         }
-        self._seen = view.now_ms, free
-        return free
-
-
-def _mgpu(record: JobRecord) -> int:
-    """What a job asks for on the type on which it takes the fewest GPUs."""
-    kinds = record.spec.gpu_types
-    return record.spec.tasks * (min(kinds.values()) if kinds else record.spec.mgpu)
+        self._seen = view.now_ms, free, dict(self._waiting_mgpu)
+        return self._seen[1:]

@@ -39,8 +39,8 @@ class MastParams:
             raise UsageError(f"scope is {self.scope!r}; expected one of {', '.join(SCOPES)}")
 
 
-_Head = tuple[int, int, int, str, tuple[object, ...]]
-"""Tier, submission, number and name of the oldest job of a class, and the key of the class."""
+_Head = tuple[tuple[int, int, int, int], str, tuple[object, ...]]
+"""Rank and name of the oldest job of a class, and the key of the class."""
 
 
 @dataclass(eq=False)
@@ -64,7 +64,7 @@ class _Class:
 
 
 class Mast:
-    """Tiers first, the oldest first within a tier; whoever fits may pass whoever does not."""
+    """Order: tier after quotas, then most credit, then the oldest. Whoever fits may pass whoever does not."""
 
     name: str = "mast"
     reacts_to: ClassVar[frozenset[type]] = CHANGES | {ev.ReplicaDropped}
@@ -95,8 +95,11 @@ class Mast:
         for key in list(self._classes):
             self._offer(key, view, desk, heads)
         while heads:
-            *_, name, key = heapq.heappop(heads)
+            rank, name, key = heapq.heappop(heads)
             waiting = self._classes[key]
+            if rank != (now := _rank(view.jobs[name], view)):  # its tenant has got something since
+                heapq.heappush(heads, (now, name, key))
+                continue
             best, second = self._best(name, waiting.regions, desk)
             if best is None:
                 waiting.refused = view.stamp(waiting.regions)
@@ -123,8 +126,7 @@ class Mast:
                     desk.hold(name, NO_DATA, "data")
             del self._classes[key]
         elif waiting.refused is None or waiting.refused != view.stamp(waiting.regions):
-            submitted_ms, number, name = head
-            heapq.heappush(heads, (view.jobs[name].spec.tier, submitted_ms, number, name, key))
+            heapq.heappush(heads, (_rank(view.jobs[head[2]], view), head[2], key))
 
     def _join(self, record: JobRecord, view: View) -> None:
         spec = record.spec
@@ -144,3 +146,8 @@ class Mast:
             return (answer, None) if isinstance(answer, Bid) else (None, None)
         found = [bid for bid in desk.bids(name) if bid.region in regions]
         return (found[0] if found else None), (found[1] if len(found) > 1 else None)
+
+
+def _rank(record: JobRecord, view: View) -> tuple[int, int, int, int]:
+    credit = view.credit_milli(record.spec.tenant)
+    return view.tier(record), -credit, record.submitted_ms, record.number

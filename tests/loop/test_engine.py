@@ -19,6 +19,7 @@ from mast_opt.policies.mast import Mast
 ONE = (Server("s1", "east", "east-1", "rack-1", "H100", 8, 0, 0),)
 TWO = (*ONE, Server("s2", "west", "west-1", "rack-2", "H100", 8, 0, 0))
 WHOLE = ev.JobSpec(tier=1, mgpu=8000, preemptible=True)
+SEARCH = ev.JobSpec(tier=1, mgpu=8000, tenant="search")
 
 
 def state(servers: tuple[Server, ...] = ONE) -> State:
@@ -106,6 +107,31 @@ class TestTurns:
         turn = engine.advance(9, [ev.CopyEnded("images", "west")])
         assert [command.id for command in turn.commands] == ["a/1/start"]
         assert engine.state.jobs["a"].region == "west"
+
+    def test_credit_decides_before_age(self) -> None:
+        engine = self._busy()
+        waiting = [ev.Submitted("search", SEARCH), ev.Submitted("maps", dataclasses.replace(SEARCH, tenant="maps"))]
+        engine.advance(2, waiting)
+        turn = engine.advance(9, [ev.Finished("other", 1)])
+        assert [command.id for command in turn.commands] == ["maps/1/start"]
+
+    def test_work_over_quota_comes_after_all_tiers(self) -> None:
+        engine = self._busy()
+        engine.advance(2, [ev.Submitted("urgent", dataclasses.replace(SEARCH, tier=0, tenant="ads"))])
+        engine.advance(3, [ev.Submitted("search", SEARCH)])
+        turn = engine.advance(9, [ev.Finished("other", 1)])
+        assert [command.id for command in turn.commands] == ["search/1/start"]
+        turn = engine.advance(12, [ev.Finished("first", 1)])
+        assert [command.id for command in turn.commands] == ["urgent/1/start"]
+
+    @staticmethod
+    def _busy() -> Engine:
+        """Both servers are in use, and the tenant ``ads`` uses all of its quota."""
+        quotas = {"ads": 8000, "maps": 80_000}
+        engine = Engine(State(TWO, tiers=(0, 1, 2), quotas=quotas, placement="best-fit"), Mast())
+        opened(engine, ev.Submitted("first", dataclasses.replace(SEARCH, tenant="ads")), ev.Submitted("other", SEARCH))
+        engine.advance(1, [ev.Started("first", 1), ev.Started("other", 1)])
+        return engine
 
     def test_ticks_put_decisions_off(self) -> None:
         engine = Engine(state(), HeadOfLine(), tick_ms=10)

@@ -54,6 +54,7 @@ def trace(seed: int, jobs: int = 60, faults: bool = True) -> tuple[list[Happenin
             tasks=max(1, gpus // 8),
             mgpu=min(gpus, 8) * 1000,
             datasets=data,
+            tenant=str(rng.choice(["ads", "search", "maps"])),
             preemptible=tier > 0,
             checkpoint_ms=50,
             restart_ms=7,
@@ -64,13 +65,14 @@ def trace(seed: int, jobs: int = 60, faults: bool = True) -> tuple[list[Happenin
         work[f"job-{number}"] = Work(duration, 50, 7, stop_ms=int(rng.integers(0, 20)))
     if faults:
         happenings += [(300, ev.ServerDown("west-1")), (700, STATE_UP["west-1"]), (900, ev.Cancelled("job-3"))]
-        happenings += [(400, ev.CopyEnded("images", "east"))]
+        happenings += [(400, ev.CopyEnded("images", "east")), (600, ev.QuotaSet("ads", 20_000))]
     return sorted(happenings, key=lambda happening: happening[0]), work
 
 
 def fresh() -> State:
     replicas = {"logs": {"west", "east"}, "images": {"west"}}
-    return State(SERVERS, tiers=(0, 1, 2), replicas=replicas, placement="best-fit")
+    quotas = {"ads": 12_000, "search": 40_000}
+    return State(SERVERS, tiers=(0, 1, 2), replicas=replicas, quotas=quotas, placement="best-fit")
 
 
 STATE_UP = {event.server: event for event in fresh().opening()}

@@ -1,0 +1,70 @@
+"""What tenants use of the fleet, now and in the mean of the last days, against their quotas."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+
+DAY_MS = 86_400_000
+DAYS = 7
+"""Over which the use of a tenant is averaged."""
+
+
+@dataclass(slots=True)
+class _Use:
+    mgpu: int = 0
+    mgpu_ms: int = 0
+    """Integral of ``mgpu`` up to ``at_ms``."""
+    at_ms: int = 0
+    days: deque[tuple[int, int]] = field(default_factory=lambda: deque(maxlen=DAYS + 1))
+    """(time, integral at that time), one for each day in which something changed."""
+
+    def advance(self, now_ms: int) -> None:
+        self.mgpu_ms += self.mgpu * (now_ms - self.at_ms)
+        self.at_ms = now_ms
+        if not self.days or now_ms - self.days[-1][0] >= DAY_MS:
+            self.days.append((now_ms, self.mgpu_ms))
+
+
+class Tenants:
+    """Quotas of all GPU types together, and what is used of them."""
+
+    def __init__(self, quotas: dict[str, int]) -> None:
+        self.quota_mgpu = dict(quotas)
+        """Tenant → its quota; one that is not listed has none."""
+        self._uses: dict[str, _Use] = {}
+
+    def change(self, tenant: str, mgpu: int, now_ms: int) -> None:
+        """A tenant uses so much more from now on, or less."""
+        use = self._uses.setdefault(tenant, _Use(at_ms=now_ms))
+        use.advance(now_ms)
+        use.mgpu += mgpu
+
+    def used_mgpu(self, tenant: str) -> int:
+        """What a tenant uses now."""
+        return self._uses[tenant].mgpu if tenant in self._uses else 0
+
+    def is_over(self, tenant: str, asked_mgpu: int) -> bool:
+        """Whether so much more would take a tenant over its quota."""
+        quota = self.quota_mgpu.get(tenant)
+        return quota is not None and self.used_mgpu(tenant) + asked_mgpu > quota
+
+    def credit_milli(self, tenant: str, now_ms: int) -> int:
+        """Thousandths of its quota that a tenant left unused in the mean of the last days; 0 without a quota. It is
+        negative for one that used more."""
+        quota = self.quota_mgpu.get(tenant)
+        if not quota:
+            return 0
+        use = self._uses.get(tenant)
+        if use is None:
+            return 1000
+        first = next(((at, total) for at, total in use.days if now_ms - at <= DAYS * DAY_MS), (use.at_ms, use.mgpu_ms))
+        total = use.mgpu_ms + use.mgpu * (now_ms - use.at_ms)
+        span = max(1, min(DAYS * DAY_MS, now_ms))
+        return 1000 * (quota * span - (total - first[1])) // (quota * span)
+
+    def fields(self) -> list[tuple[object, ...]]:
+        """What there is, to compare states by."""
+        return [
+            (name, use.mgpu, use.mgpu_ms, use.at_ms, tuple(use.days)) for name, use in sorted(self._uses.items())
+        ] + sorted(self.quota_mgpu.items())

@@ -11,7 +11,7 @@ import numpy as np
 from mast_opt.core.arrays import FloatArray
 from mast_opt.server_assignment.formulation.codec import Holdings
 from mast_opt.server_assignment.formulation.index_sets import pairs_of
-from mast_opt.server_assignment.problem import EMBEDDED, POOL, SHARE, SHARED, Ints, ServerAssignment
+from mast_opt.server_assignment.problem import EMBEDDED, POOL, SHARE, SHARED, Bools, Ints, ServerAssignment
 from mast_opt.server_assignment.ras.lagrangian.reservation_subproblem import (
     Limits,
     PricedItems,
@@ -19,8 +19,7 @@ from mast_opt.server_assignment.ras.lagrangian.reservation_subproblem import (
     bought,
     cheapest,
 )
-from mast_opt.server_assignment.ras.lagrangian.risk_bounds import around
-from mast_opt.server_assignment.verification.certificate import Prices
+from mast_opt.server_assignment.verification.certificate import MOST_CELLS, Prices
 
 ROUNDING = 1e-10
 """Relative allowance for the rounding of sums."""
@@ -74,7 +73,7 @@ class Relaxed:
         edges = np.unique(np.append(parts, [0, len(p.reservations)]).clip(0, len(p.reservations))).tolist()
         self.portions = list(itertools.pairwise(edges))
         """Reservations from … to …, so many at a time that a kernel is back soon."""
-        low, high = around(p)
+        low, high = _around_spread_limits(p)
         limit = p.spread_limit_mrru
         dense = now.excess > 0
         self.limits = Limits(
@@ -179,3 +178,35 @@ class Relaxed:
         np.add.at(near, (p.affinities.reservation, p.affinities.datacenter), here)
         per_mrru = per_mrru + near[pairs.reservation, p.switchboards.datacenter[pairs.switchboard]]
         return np.asarray((self.use + c.once[pairs.stock] + per_mrru * pairs.worth_mrru)[self.order])
+
+
+def _around_spread_limits(problem: ServerAssignment) -> tuple[Ints, Ints]:
+    """[Q] the most that whole servers add up to within the spread limit, and the least that they do from it on.
+
+    Where that is too long a list, both are the limit.
+    """
+    p, limit = problem, problem.spread_limit_mrru
+    low, high = limit.copy(), limit.copy()
+    for q in np.flatnonzero(p.reservations.spread_limited).tolist():
+        values = p.reservations.value_mrru[q][p.reservations.value_mrru[q] > 0]
+        if len(values) == 0:
+            continue
+        unit = math.gcd(*values.tolist())
+        cells = int(limit[q] + values.min()) // unit + 2
+        if cells <= MOST_CELLS:
+            amounts = np.flatnonzero(_sums(values // unit, cells)) * unit
+            low[q] = amounts[amounts <= limit[q]].max()
+            high[q] = amounts[amounts >= limit[q]].min()
+    return low, high
+
+
+def _sums(values: Ints, cells: int) -> Bools:
+    """Mask [cells] of the amounts that some whole servers add up to."""
+    sums = np.zeros(cells, np.bool_)
+    sums[0] = True
+    for value in values.tolist():
+        reach = value
+        while reach < cells:  # doubling: any number of servers of the value
+            sums[reach:] |= sums[:-reach].copy()
+            reach *= 2
+    return sums

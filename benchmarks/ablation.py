@@ -6,8 +6,9 @@
 Instances with their rounds, and variants with the parameters that they change, are those of the solver's table in
 ablation.toml; ``--set`` and ``--path`` add some of one's own. Every solve has one thread and a fixed number of rounds,
 so that figures do not depend on how busy the machine is (processor time, which is shown too, does). A run is a line of
-RUNS.jsonl, and runs that are there already are not made again. The table that is printed has 100 · ln(objective /
-objective with the defaults, same instance and seed), mean and 95% confidence interval over the pairs.
+RUNS.jsonl, and runs that are there already are not made again. Two tables are printed, with mean and 95% confidence
+interval over the pairs of same instance and seed: 100 · ln(objective / objective with the defaults), and the bound less
+that with the defaults, in percent of the objective (below 0, the bound is weaker without).
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import statistics
 import time
 import tomllib
 from collections import defaultdict
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +58,13 @@ def change(run: Run, whole: Run) -> float:
     return 0.0 if mine == usual else 100 * math.log(max(mine, 1e-12) / max(usual, 1e-12))
 
 
+def bound_change(run: Run, whole: Run) -> float | None:
+    """By how much the bound is higher than with the defaults, in percent of their objective; None without either."""
+    if run["bound"] is None or whole["bound"] is None or not whole["objective"]:
+        return None
+    return float(100 * (run["bound"] - whole["bound"]) / abs(whole["objective"]))
+
+
 def interval(values: list[float]) -> str:
     """Mean ± half of the 95% confidence interval; pairs in which one side has no plan are counted apart."""
     finite = [value for value in values if math.isfinite(value)]
@@ -70,15 +79,17 @@ def interval(values: list[float]) -> str:
     return f"{statistics.fmean(finite):+.2f} ± {half:.2f}{words}"
 
 
-def table(runs: list[Run], names: list[str]) -> str:
-    """A row for each variant, a column for each instance, all of them together, and processor time."""
+def table(runs: list[Run], names: list[str], changed: Callable[[Run, Run], float | None] = change) -> str:
+    """A row for each variant, a column for each instance, all of them together, and processor time; ``changed``
+    compares a run with that of the defaults."""
     by_key = {(run["instance"], run["rounds"], run["seed"], run["variant"]): run for run in runs}
     pairs: dict[tuple[str, str], list[float]] = defaultdict(list)
     time_of: dict[str, list[float]] = defaultdict(list)
     for (name, rounds, seed, variant), run in by_key.items():
         whole = by_key.get((name, rounds, seed, DEFAULTS))
         if whole is not None and variant != DEFAULTS:
-            pairs[variant, name].append(change(run, whole))
+            value = changed(run, whole)
+            pairs[variant, name] += [] if value is None else [value]
             time_of[variant].append(math.log(max(run["cpu_s"], 1e-3) / max(whole["cpu_s"], 1e-3)))
     heads = ["variant", *names, "all", "processor time"]
     text = ["| " + " | ".join(heads) + " |", "| ---" + " | ---:" * (len(heads) - 1) + " |"]
@@ -132,7 +143,8 @@ def main() -> None:
                 runs.append(run | solved(problem, chosen.solver, params, one["rounds"], seed))
                 with chosen.out.open("a", encoding="utf-8") as file:
                     file.write(json.dumps(runs[-1]) + "\n")
-    print(table([run for run in runs if run["variant"] in variants], list(instances)))
+    shown = [run for run in runs if run["variant"] in variants]
+    print(table(shown, list(instances)), "\nBounds:\n", table(shown, list(instances), bound_change), sep="\n")
 
 
 if __name__ == "__main__":

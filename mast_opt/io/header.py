@@ -61,6 +61,16 @@ def kind_in(fields: Mapping[str, Any], file: str, faults: Faults) -> str | None:
     return read.choice("kind", kind_names(), None)
 
 
+def name_in(fields: Mapping[str, Any], kind: str, file: str, faults: Faults) -> tuple[str, str]:
+    """Name and provenance that the header of tables states which are no problem, such as a trace; anything else in it
+    is a fault."""
+    read = _Fields(fields, file, faults)
+    read.choice("format", (FORMAT,), None)
+    read.choice("kind", (kind,), None)
+    read.refuse_unknown(_TOP[:4])
+    return read.name(), read.text("provenance", "")
+
+
 def from_fields(fields: Mapping[str, Any], kind: Kind[Any, Any], file: str, faults: Faults) -> Header:
     """The header, defaults filled in. Whatever is wrong becomes a fault (and a default in its place)."""
     top = _Fields(fields, file, faults)

@@ -140,15 +140,15 @@ def problem_from(
     ``fields`` are those of the source's header. Raises InstanceError with these faults and all that are found here.
     """
     header = from_fields(fields, kind, source.header_file, faults)
-    checked = _check(source, kind.tables.schema, faults)
+    checked = checked_tables(source, kind.tables.schema, faults)
     if checked is None or faults:
         raise InstanceError(faults.found)
     try:
         problem = kind.tables.problem_from_tables(header, checked.tables)
     except InstanceError as error:
-        raise InstanceError([_placed(fault, source, checked) for fault in error.faults]) from None
+        raise InstanceError([placed(fault, source, checked) for fault in error.faults]) from None
     suspicious = (*kind.tables.warnings(checked.tables), *label_warnings(kind.tables.schema, checked.tables))
-    return problem, checked, tuple(_placed(one, source, checked) for one in suspicious)
+    return problem, checked, tuple(placed(one, source, checked) for one in suspicious)
 
 
 def kind_of_file(path: str | PathLike[str]) -> str:
@@ -203,13 +203,13 @@ def plan_from(
     Raises PlanError with these faults and all that are found here.
     """
     kind = kind_of(problem)
-    checked = _check(source, kind.tables.plan_schema, faults, axes)
+    checked = checked_tables(source, kind.tables.plan_schema, faults, axes)
     if checked is None or faults:
         raise PlanError(faults.found, cause)
     try:
         return kind.tables.plan_from_tables(problem, checked.tables)
     except (InstanceError, PlanError) as error:
-        raise PlanError([_placed(fault, source, checked) for fault in error.faults], cause) from None
+        raise PlanError([placed(fault, source, checked) for fault in error.faults], cause) from None
 
 
 def _mistaken(path: Path, stem: str) -> str:
@@ -250,9 +250,10 @@ def _plan_fields(source: Source, kind: Kind[Any, Any], faults: Faults) -> Mappin
     return fields
 
 
-def _check(
+def checked_tables(
     source: Source, schema: Schema, faults: Faults, given: Mapping[str, tuple[str, ...]] | None = None
 ) -> Checked | None:
+    """The tables of a source; None, with faults, where they do not fit the schema."""
     if isinstance(source, FolderSource):
         source.misnamed({table.name for table in schema.tables})
     return check_tables(source, schema, faults, given)
@@ -261,7 +262,7 @@ def _check(
 PlaceT = TypeVar("PlaceT", Fault, InputWarning)
 
 
-def _placed(found: PlaceT, source: Source, checked: Checked) -> PlaceT:
+def placed(found: PlaceT, source: Source, checked: Checked) -> PlaceT:
     """What names a table and a row counted from 1, with the name of the file and the row's number there."""
     row, numbers = found.row, checked.row_numbers.get(found.file)
     if row is not None and numbers is not None:

@@ -134,6 +134,11 @@ def check_plan_target(problem: Problem[Any], path: str | PathLike[str]) -> None:
     check_writable(target)
 
 
+def only_instance(schema: Schema, force: bool) -> Callable[[Path], None]:
+    """A check that a path holds nothing, or with ``force`` an instance with tables of this schema and nothing else."""
+    return _only("instance", schema, force)
+
+
 def _only(stem: str, schema: Schema, force: bool) -> Callable[[Path], None]:
     """A check that a path holds nothing but what may be replaced there."""
     names = {f"{stem}.toml"} | {f"{table.name}{suffix}" for table in schema.tables for suffix in (".csv", ".parquet")}

@@ -51,8 +51,13 @@ class Jobs:
     gpus: NDArray[np.int64]
     duration_s: NDArray[np.int64]
     """Rounded up."""
-    span_s: float
-    """From the first submission to the last."""
+    submitted_s: NDArray[np.int64]
+    """Since 1970."""
+
+    @property
+    def span_s(self) -> float:
+        """From the first submission to the last."""
+        return float(self.submitted_s.max() - self.submitted_s.min())
 
     def classes(self) -> tuple[JobClass, ...]:
         """Every class of jobs that occurs, in order of cluster, GPUs and duration."""
@@ -77,7 +82,6 @@ def read_jobs(path: Path, faults: Faults) -> Jobs | None:
     bad = np.flatnonzero(time.is_null().to_numpy())
     faults.cells(table.file, "timestamp", bad + 1, lambda n: text[int(bad[n])], "a time such as 2017-10-09 07:01:55")
     seconds = time.dt.epoch("s").fill_null(0).to_numpy()
-    span = float(seconds.max() - seconds.min())
-    if not len(bad) and span <= 0:
+    if not len(bad) and seconds.max() == seconds.min():
         faults.add(table.file, "jobs submitted at different times", column="timestamp")
-    return Jobs(tuple(table.labels["cluster"].to_list()), table.numbers["num_gpus"], table.numbers["duration"], span)
+    return Jobs(tuple(table.labels["cluster"].to_list()), table.numbers["num_gpus"], table.numbers["duration"], seconds)

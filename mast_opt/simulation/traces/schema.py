@@ -1,0 +1,88 @@
+"""Table schema of job traces."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from mast_opt.core.units import MIB_PER_GIB, MILLI
+from mast_opt.job_placement.tables.schema import SCHEMA as PLACEMENT
+from mast_opt.job_placement.units import CLUSTER, LEVELS, MOST_TASKS, SERVER
+from mast_opt.kind.schema import Axis, Schema, Table, boolean, choice, integer, label, need
+
+KIND = "job-trace"
+MOST_S = 10**11
+"""Three thousand years; sums of times in ms stay exact in 64 bits."""
+MOST_MS = MOST_S * MILLI
+CHECKPOINT_S, RESTART_S = 3600, 60
+
+_OPTIONAL = [
+    replace(PLACEMENT.table(name), required=False, later=False, missing=missing)
+    for name, missing in (
+        ("job_gpu_types", "jobs take any GPU type"),
+        ("job_datasets", "jobs read nothing"),
+        ("replicas", "there are no datasets"),
+        ("quotas", "there are no quotas"),
+    )
+]
+
+SUBMISSIONS = Table(
+    "submissions",
+    (
+        label("job", "job"),
+        need("submitted_s", MILLI, maximum=MOST_MS, help="seconds since the trace began"),
+        integer("tier", help="importance; 0 is the highest"),
+        integer("tasks", minimum=1, maximum=MOST_TASKS, help="equal tasks that run together or not at all"),
+        need("gpus", MILLI, help="GPUs of one task: a whole number, or less than one"),
+        need("cpu_cores", MILLI, default=0, required=False, help="cores of one task"),
+        need("memory_gb", MIB_PER_GIB, default=0, required=False, help="memory of one task, GiB"),
+        need(
+            "duration_s",
+            MILLI,
+            minimum=1,
+            maximum=MOST_MS,
+            required=False,
+            help="seconds that it runs on its reference type; empty = nobody knows",
+        ),
+        label("tenant", "tenant", required=False, help="who a GPU quota counts it to"),
+        label("workload", "workload", required=False, help="what it is a run of, where work recurs"),
+        label("namespace", "namespace", required=False, help="whose data it reads"),
+        label("home_region", "region", required=False, help="where its owner would run it"),
+        choice("within", *LEVELS, default=CLUSTER, required=False, help="level that it must stay within"),
+        choice("prefer", *LEVELS, default=SERVER, required=False, help="level that is close enough"),
+        boolean("preemptible", required=False, help="may it be stopped? empty = if its tier is not 0"),
+        need(
+            "checkpoint_s",
+            MILLI,
+            maximum=MOST_MS,
+            default=CHECKPOINT_S * MILLI,
+            required=False,
+            help="seconds between two checkpoints; 0 = its work is saved whenever it is stopped",
+        ),
+        need(
+            "restart_s",
+            MILLI,
+            maximum=MOST_MS,
+            default=RESTART_S * MILLI,
+            required=False,
+            help="seconds that it takes to get going again after it was stopped",
+        ),
+        integer("min_tasks", minimum=1, required=False, help="fewest tasks that it may be resized to; empty = fixed"),
+        integer("max_tasks", minimum=1, required=False, help="most tasks that it may be resized to; empty = fixed"),
+    ),
+    key=("job",),
+    rows_required=True,
+    help="a job, when it was handed in, and what it asks for",
+)
+
+SCHEMA = Schema(
+    axes=(
+        *(axis for axis in PLACEMENT.axes if axis.name in ("region", "cluster", "rack", "server", "gpu_type")),
+        Axis("job", "submissions"),
+        Axis("dataset"),
+        Axis("tenant"),
+        Axis("workload"),
+        Axis("namespace"),
+    ),
+    tables=(*(PLACEMENT.table(name) for name in ("regions", "clusters", "servers")), SUBMISSIONS, *_OPTIONAL),
+)
+"""Units: as in job placement, and ms."""

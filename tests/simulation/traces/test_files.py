@@ -1,0 +1,174 @@
+"""Reading and writing of job traces: what is wrong is named by file, row and column."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from mast_opt.core.errors import InputError, InstanceError, SourceError, UsageError
+from mast_opt.loop.events import JobSpec
+from mast_opt.simulation.traces.files import read_trace, write_trace
+from mast_opt.simulation.traces.philly import PHILLY
+
+HEADER = 'format = "mast-opt/1"\nkind = "job-trace"\nname = "t"\n'
+TABLES = {
+    "regions": "region\na\nb\n",
+    "clusters": "cluster,region\nc,a\nd,b\n",
+    "servers": "server,cluster,rack,gpu_type,gpus,cpu_cores,memory_gb\ns,c,k,h100,8,64,512\nt,d,k,,0,1,1\n",
+    "submissions": "job,submitted_s,tier,tasks,gpus,duration_s,preemptible,min_tasks,home_region\n"
+    "y,7.5,2,1,1,,,,\nx,0.25,0,4,8,60,true,2,a\nz,7.5,1,1,0.5,1,,,\n",
+    "job_gpu_types": "job,gpu_type,gpus\nx,h100,\nz,h100,0.25\n",
+    "job_datasets": "job,dataset\nz,e\nz,f\n",
+    "replicas": "dataset,region\ne,a\ne,b\nf,a\n",
+    "quotas": "tenant,gpus,gpu_type\nteam,4,\nteam,2,h100\n",
+}
+
+
+def written(folder: Path, **changed: str) -> Path:
+    (folder / "instance.toml").write_text(changed.pop("header", HEADER))
+    for name, text in {**TABLES, **changed}.items():
+        if text:
+            (folder / f"{name}.csv").write_text(text)
+    return folder
+
+
+def test_a_trace(tmp_path: Path) -> None:
+    trace = read_trace(written(tmp_path))
+    jobs = trace.submissions
+    assert (jobs.labels, jobs.submitted_ms.tolist()) == (("x", "y", "z"), [250, 7500, 7500])
+    assert jobs.spec(0) == JobSpec(
+        tier=0, tasks=4, mgpu=8000, gpu_types={"h100": 8000}, preemptible=True, checkpoint_ms=3_600_000,
+        restart_ms=60_000, duration_ms=60_000, home_region="a", min_tasks=2,
+    )  # fmt: skip
+    assert jobs.spec(1) == JobSpec(tier=2, preemptible=True, checkpoint_ms=3_600_000, restart_ms=60_000)
+    assert (jobs.gpu_types[2], jobs.datasets) == ({"h100": 250}, {2: ("e", "f")})
+    assert trace.replicas == {"e": ("a", "b"), "f": ("a",)}
+    assert trace.quotas == {("team", ""): 4000, ("team", "h100"): 2000}
+    assert [(server.name, server.region, server.rack, server.gpu_type) for server in trace.servers] == [
+        ("s", "a", "c/k", "h100"),
+        ("t", "b", "d/k", "none"),
+    ]
+    assert [server.name for server in trace.servers_of["b"]] == ["t"]
+
+
+def test_optional_tables(tmp_path: Path) -> None:
+    missing = dict.fromkeys(("job_gpu_types", "job_datasets", "replicas", "quotas"), "")
+    trace = read_trace(written(tmp_path, **missing))
+    assert (trace.replicas, trace.quotas, trace.submissions.gpu_types, trace.submissions.datasets) == ({}, {}, {}, {})
+
+
+Damage = tuple[dict[str, str], str]
+SUBMISSIONS = TABLES["submissions"]
+FAULTS: dict[str, Damage] = {
+    "kind": (
+        {"header": HEADER.replace("job-trace", "job-placement")},
+        "kind: found 'job-placement'; expected kind = 'job-",
+    ),
+    "key": (
+        {"header": HEADER + "[rules]\n"},
+        "instance.toml: rules: found 'rules'; expected one of the keys format, kind,",
+    ),
+    "table": ({"speeds": "a\n1\n"}, "speeds.csv: expected no table of this name"),
+    "column": ({"submissions": SUBMISSIONS.replace("tier", "teir")}, "submissions.csv, column teir"),
+    "time": (
+        {"submissions": SUBMISSIONS.replace("0.25", "-1")},
+        "submissions.csv, row 2, column submitted_s: found '-1'",
+    ),
+    "duration": (
+        {"submissions": SUBMISSIONS.replace("8,60", "8,0")},
+        "submissions.csv, row 2, column duration_s: found '0'",
+    ),
+    "gpus": (
+        {"submissions": SUBMISSIONS.replace("1,0.5", "1,1.5")},
+        "submissions.csv, row 3, column gpus: found '1500'; ex",
+    ),
+    "twice": ({"submissions": SUBMISSIONS.replace("z,", "y,")}, "submissions.csv, row 3"),
+    "tasks": (
+        {"submissions": SUBMISSIONS.replace(",2,a", ",5,a")},
+        "row 2, column min_tasks: found '5'; expected no more than",
+    ),
+    "region": (
+        {"submissions": SUBMISSIONS.replace(",2,a", ",2,q")},
+        "submissions.csv, row 2, column home_region: found 'q'",
+    ),
+    "server": (
+        {"servers": TABLES["servers"].replace("h100,8", "h100,8.5")},
+        "servers.csv, row 1, column gpus: found '8500'",
+    ),
+    "nothing": ({"submissions": "job,submitted_s,tier,tasks,gpus\n"}, "submissions.csv: expected at least one row"),
+}
+
+
+@pytest.mark.parametrize(("changed", "words"), FAULTS.values(), ids=list(FAULTS))
+def test_faults(tmp_path: Path, changed: dict[str, str], words: str) -> None:
+    with pytest.raises(InstanceError) as caught:
+        read_trace(written(tmp_path, **changed))
+    assert words in str(caught.value)
+
+
+def test_nothing_there(tmp_path: Path) -> None:
+    with pytest.raises(InstanceError, match="there is nothing at this path"):
+        read_trace(tmp_path / "none")
+
+
+PHILLY_CSV = """timestamp,duration,num_gpus,gpu_time,cluster
+2017-10-01 00:00:10,5,12,0,v
+2017-10-01 00:00:00,7,1,0,v
+2017-09-30 23:59:59,7,1,0,v
+2017-10-01 00:00:00,8,8,0,w
+2017-10-01 00:00:00,8,8,0,elsewhere
+"""
+
+
+@pytest.fixture
+def sources(tmp_path: Path) -> list[Path]:
+    (tmp_path / "philly.csv").write_text(PHILLY_CSV)
+    (tmp_path / "vc.csv").write_text("vc,node num\nv,2\nw,1\n")
+    return [tmp_path / "philly.csv", tmp_path / "vc.csv"]
+
+
+@pytest.mark.parametrize("format", ["csv", "parquet"])
+def test_philly(tmp_path: Path, sources: list[Path], format: str) -> None:
+    found = PHILLY.run(sources, {}, 0)
+    write_trace(tmp_path / "out", found.name, found.provenance, found.tables, format=format)
+    trace = read_trace(tmp_path / "out")
+    jobs = trace.submissions
+    assert [server.name for server in trace.servers] == ["v-0", "v-1", "w-0"]
+    assert (jobs.submitted_ms.tolist(), jobs.home_region) == ([0, 0, 10_000], ("v", "w", "v"))
+    assert (jobs.tasks.tolist(), jobs.mgpu.tolist()) == ([1, 1, 3], [1000, 8000, 4000])
+    assert (jobs.restart_ms.tolist(), jobs.checkpoint_ms.tolist()) == ([7000, 30_000, 60_000], [0, 0, 0])
+    assert jobs.duration_ms.tolist() == [7000, 8000, 5000]
+    assert np.all(jobs.preemptible)
+    with pytest.raises(InputError, match="exists already"):
+        write_trace(tmp_path / "out", found.name, found.provenance, found.tables)
+
+
+def _twice(sources: list[Path]) -> None:
+    sources[1].write_text("vc,node num\nv,2\nv,1\n")
+
+
+def _none(sources: list[Path]) -> None:
+    sources[1].write_text("vc,node num\nq,2\n")
+
+
+@pytest.mark.parametrize(("damage", "words"), [(_twice, "each virtual cluster once"), (_none, "jobs of these virtual")])
+def test_philly_that_cannot_be_used(sources: list[Path], damage: Callable[[list[Path]], None], words: str) -> None:
+    damage(sources)
+    with pytest.raises(SourceError, match=words):
+        PHILLY.run(sources, {}, 0)
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"since": "yesterday"}, "setting since is 'yesterday'; expected a time"),
+        ({"until": "2017-09-01"}, "setting until is 2017-09-01; expected a time after"),
+        ({"gpus": "0"}, "setting gpus is 0"),
+    ],
+)
+def test_settings_of_philly(sources: list[Path], settings: dict[str, str], words: str) -> None:
+    with pytest.raises(UsageError, match=words):
+        PHILLY.run(sources, settings, 0)

@@ -71,6 +71,7 @@ if TYPE_CHECKING:
     from mast_opt.job_placement.engine.limits import FillSampling, SearchLimits
     from mast_opt.job_placement.exhaustive.params import ExhaustiveParams, ExhaustiveRepairParams
     from mast_opt.job_placement.live_fleet.fleet import Fleet
+    from mast_opt.job_placement.live_fleet.move_plan import JobMove, MoveBudget, MovePlan
     from mast_opt.job_placement.live_fleet.types import Bid, Job, Refused, Server, Share
     from mast_opt.kind.migration_plan import Order
     from mast_opt.registry import generate
@@ -117,11 +118,14 @@ __all__ = [
     "InstanceError",
     "Interrupted",
     "Job",
+    "JobMove",
     "JobPlacement",
     "JobPlacementBuilder",
     "Limit",
     "Marginals",
     "MastOptError",
+    "MoveBudget",
+    "MovePlan",
     "Order",
     "PlanError",
     "RasParams",
@@ -231,6 +235,7 @@ _HOMES = {
     "mast_opt.io.read": ("Reading",),
     "mast_opt.job_placement": ("JobPlacement",),
     "mast_opt.job_placement.live_fleet.fleet": ("Fleet",),
+    "mast_opt.job_placement.live_fleet.move_plan": ("JobMove", "MoveBudget", "MovePlan"),
     "mast_opt.job_placement.live_fleet.types": ("Bid", "Job", "Refused", "Server", "Share"),
     "mast_opt.registry": ("generate",),
     "mast_opt.kind.migration_plan": ("Order",),

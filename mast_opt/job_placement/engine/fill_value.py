@@ -52,24 +52,24 @@ def loss_on(state: EngineState, s: int, mgpu: int, job: Request, tasks: int, tie
     must fit, ran on the server; 0 in a pool, whose GPUs cannot be fragmented. ``work``: scratch [2, D + L]."""
     if state.room[A_FREE, tier, s] == 0 or len(state.sample) == 0 or state.server[S_SIZE, s] > WHOLE:
         return 0
-    whole, count = state.room[A_WHOLE, tier, s], _shared_gpus(state, s, tier, work)
+    whole, count = state.room[A_WHOLE, tier, s], shared_gpus(state, s, tier, work)
     cpu, memory = state.room[A_CPU, tier, s], state.room[A_MEMORY, tier, s]
     kind = state.group[G_TYPE, state.server[S_GROUP, s]]
     settled = state.free_places[N_ROUND] == 0
     if settled and state.server[S_DIRTY, s] & VALUE_DIRTY == 0:
         before = state.server[S_VALUE, s]
     else:
-        before = _value(state, kind, whole, count, cpu, memory, work)
+        before = value_of(state, kind, whole, count, cpu, memory, work)
         if settled:
             state.server[S_VALUE, s] = before
             state.server[S_DIRTY, s] &= ~VALUE_DIRTY
     whole, count = _taken(work[OWN], whole, count, mgpu, tasks)
-    after = _value(state, kind, whole, count, cpu - tasks * job.cpu, memory - tasks * job.memory, work)
+    after = value_of(state, kind, whole, count, cpu - tasks * job.cpu, memory - tasks * job.memory, work)
     return int(max(before - after, 0))
 
 
 @kernel
-def _shared_gpus(state: EngineState, s: int, tier: int, work: Scratch) -> int:
+def shared_gpus(state: EngineState, s: int, tier: int, work: Scratch) -> int:
     """Write the rooms of GPUs that are neither full nor whole into the scratch, ascending; returns how many."""
     count = 0
     if state.room[A_FREE, tier, s] == state.room[A_WHOLE, tier, s] * WHOLE:
@@ -77,13 +77,14 @@ def _shared_gpus(state: EngineState, s: int, tier: int, work: Scratch) -> int:
     for d in range(state.server[S_DEVICES, s]):
         room = room_on(state, s, d, tier)
         if 0 < room < WHOLE:
-            _insert(work[OWN], count, room)
+            insert(work[OWN], count, room)
             count += 1
     return count
 
 
 @kernel
-def _insert(rooms: Ints, count: int, room: int) -> None:
+def insert(rooms: Ints, count: int, room: int) -> None:
+    """Insert a room into the first ``count``, which are ascending."""
     at = count
     while at > 0 and rooms[at - 1] > room:
         rooms[at] = rooms[at - 1]
@@ -106,13 +107,15 @@ def _take_fraction(rooms: Ints, whole: int, count: int, mgpu: int) -> tuple[int,
     else:
         whole -= 1
     if left > 0:
-        _insert(rooms, count, left)
+        insert(rooms, count, left)
         count += 1
     return whole, count
 
 
 @kernel
-def _value(state: EngineState, kind: int, whole: int, count: int, cpu: int, memory: int, work: Scratch) -> int:
+def value_of(state: EngineState, kind: int, whole: int, count: int, cpu: int, memory: int, work: Scratch) -> int:
+    """Value of a server of a type with so many whole GPUs, rooms of ``count`` shared ones in the scratch, millicores
+    and MiB."""
     if whole == 0 and count == 0:
         return 0
     key = _mixed(_mixed(_mixed(_mixed(BASIS, kind), whole), cpu), memory)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from mast_opt.job_placement.engine.best_bid import NOBODY, BestBid, best_bid, bid_of, on_servers
+from mast_opt.job_placement.engine.best_bid import NOBODY, BestBid, bid_of, on_servers
 from mast_opt.job_placement.engine.feasibility import Request
 from mast_opt.job_placement.engine.free_capacity_search import NOWHERE, groups_in_order, level_in, search
 from mast_opt.job_placement.engine.least_loss_search import on_one_server, search_least_loss
@@ -30,21 +30,26 @@ def place_priced(
     """As ``best_bid``, with the price [G] of each group between spread and load; None where all prices are equal. With
     the style LEAST_LOSS, the loss of value comes between price and load, and the style is TIGHT where there are
     victims."""
+    found = place_free(state, job, allowed, style, price)
+    if found is not None:
+        return found
+    ordered = price is not None or style == LEAST_LOSS
+    groups = groups_by_price(state, job, allowed, price) if ordered else None
+    victims = search_victims(state, job, allowed, limits, groups)
+    return None if victims is None else bid_of(state, job, TIGHT if style == LEAST_LOSS else style, victims)
+
+
+def place_free(state: EngineState, job: Request, allowed: Bools, style: int, price: Prices) -> BestBid | None:
+    """As ``place_priced``, without victims."""
     if style == LEAST_LOSS:
-        return _least_loss(state, job, allowed, price, limits)
-    if price is None:
-        return best_bid(state, job, allowed, style, limits)
-    groups = groups_by_price(state, job, allowed, price)
-    group, level = _first(state, job, groups)
-    if group >= 0:
-        return BestBid(group, level, on_servers(state, group, level, job, style, NOBODY), NOBODY, None, True)
-    found = search_victims(state, job, allowed, limits, groups)
-    return None if found is None else bid_of(state, job, style, found)
+        return _least_loss(state, job, allowed, price)
+    group, level = search_priced(state, job, allowed, price)
+    if group < 0:
+        return None
+    return BestBid(group, level, on_servers(state, group, level, job, style, NOBODY), NOBODY, None, True)
 
 
-def _least_loss(
-    state: EngineState, job: Request, allowed: Bools, price: Prices, limits: SearchLimits
-) -> BestBid | None:
+def _least_loss(state: EngineState, job: Request, allowed: Bools, price: Prices) -> BestBid | None:
     groups = groups_by_price(state, job, allowed, price)
     rank = np.zeros(len(groups), np.int64) if price is None else np.unique(price[groups], return_inverse=True)[1]
     group, level, server = search_least_loss(state, job, groups, rank)
@@ -53,8 +58,7 @@ def _least_loss(
         return BestBid(group, level, placed, NOBODY, None, True)
     if group >= 0:
         return BestBid(group, level, on_servers(state, group, level, job, LEAST_LOSS, NOBODY), NOBODY, None, True)
-    found = search_victims(state, job, allowed, limits, groups)
-    return None if found is None else bid_of(state, job, TIGHT, found)
+    return None
 
 
 def search_priced(state: EngineState, job: Request, allowed: Bools, price: Prices) -> tuple[int, int]:

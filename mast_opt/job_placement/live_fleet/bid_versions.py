@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, MutableMapping
 from uuid import uuid4
 
 from mast_opt.core.errors import StaleBid, UsageError
+from mast_opt.job_placement.live_fleet.move_plan import MovePlan
 from mast_opt.job_placement.live_fleet.running_jobs import Running
 from mast_opt.job_placement.live_fleet.types import Bid
 
@@ -33,13 +34,13 @@ class BidVersions:
         inner._server = ChainMap({}, self._server)
         return inner
 
-    def check_maker(self, bid: Bid) -> None:
-        """Raise UsageError for a bid of another fleet, StaleBid for one of a trial that has ended."""
-        if bid.fleet not in self._good:
-            root = self.name.split()[0]
-            if isinstance(bid.fleet, str) and bid.fleet.split()[:1] == [root]:
-                raise StaleBid(f"the bid for {bid.job.name} was made in a trial that has ended; ask for a new one")
-            raise UsageError(f"the bid for {bid.job.name} is another fleet's; ask this one for a bid")
+    def check_maker(self, made: Bid | MovePlan) -> None:
+        """Raise UsageError for a bid or plan of another fleet, StaleBid for one of a trial that has ended."""
+        if made.fleet not in self._good:
+            what, root = f"the bid for {made.job.name}" if isinstance(made, Bid) else "the plan", self.name.split()[0]
+            if isinstance(made.fleet, str) and made.fleet.split()[:1] == [root]:
+                raise StaleBid(f"{what} was made in a trial that has ended; ask for a new one")
+            raise UsageError(f"{what} is another fleet's; ask this one for a new one")
 
     def servers_changed(self, servers: Iterable[str]) -> None:
         """Count a change of these servers."""
@@ -63,4 +64,8 @@ class BidVersions:
             return True
         servers = [share.server for share in bid.shares]
         servers += [share.server for name in bid.victims for share in running[name].shares]
-        return any(self._server.get(name, 0) > bid.version for name in servers)
+        return self.changed_since(bid.version, servers)
+
+    def changed_since(self, version: int, servers: Iterable[str]) -> bool:
+        """Whether one of these servers has changed since a version."""
+        return version < self._oldest or any(self._server.get(name, 0) > version for name in servers)

@@ -33,7 +33,7 @@ def booking_of(bid: Bid, request: Request, books: FleetInventory) -> Placement:
     device: list[int] = []
     for share, count in zip(shares, tasks):
         taken = devices_of(owner, share, books.servers[share.server], width)
-        _check_need(owner, share, count, mgpu, taken)
+        check_need(owner, share, count, mgpu, taken)
         device += taken
     table = np.array(device, np.int32).reshape(len(shares), width)
     return Placement(server, np.array(tasks, np.int64), table, np.zeros(1, np.int64))
@@ -106,7 +106,7 @@ def devices_of(owner: str, share: Share, server: Server, width: int) -> list[int
     return taken
 
 
-def _check_need(owner: str, share: Share, tasks: int, mgpu: int, taken: list[int]) -> None:
+def check_need(owner: str, share: Share, tasks: int, mgpu: int, taken: list[int]) -> None:
     """The GPUs are what so many tasks need: whole ones, or so many fractions on each."""
     each = min(mgpu, WHOLE)
     if sum(taken) != tasks * mgpu or (each and any(amount % each for amount in taken)):

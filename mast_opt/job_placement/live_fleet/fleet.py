@@ -26,7 +26,7 @@ from mast_opt.job_placement.engine.negative_cache import NegativeCache
 from mast_opt.job_placement.engine.priced_bid import place_priced
 from mast_opt.job_placement.exhaustive.batch_state import mix_of
 from mast_opt.job_placement.live_fleet.adoption import check_in_use, holdings_of, need_is_unknown, shares_of
-from mast_opt.job_placement.live_fleet.booking import are_named, booking_of
+from mast_opt.job_placement.live_fleet.booking import are_named
 from mast_opt.job_placement.live_fleet.conversion import (
     Limits,
     bid_of,
@@ -35,8 +35,8 @@ from mast_opt.job_placement.live_fleet.conversion import (
     quotas_of,
 )
 from mast_opt.job_placement.live_fleet.diagnosis import explain, why_not
-from mast_opt.job_placement.live_fleet.fleet_state import FleetState
 from mast_opt.job_placement.live_fleet.inventory import FleetInventory
+from mast_opt.job_placement.live_fleet.moving_fleet import MovingFleet
 from mast_opt.job_placement.live_fleet.resizing import enlarged, need_of, shrunk
 from mast_opt.job_placement.live_fleet.running_jobs import Running
 from mast_opt.job_placement.live_fleet.snapshot_format import decoded
@@ -60,7 +60,7 @@ from mast_opt.job_placement.live_fleet.types import (
 from mast_opt.job_placement.problem import JobPlacement
 
 
-class Fleet(FleetState):
+class Fleet(MovingFleet):
     """Servers, what runs on them, and the search for the best place for a job.
 
     Every method is atomic; ``place``, ``bids`` and ``explain`` change nothing. A bid is good until something changes
@@ -229,18 +229,6 @@ class Fleet(FleetState):
                 return self._commit(bid)
             except UsageError as error:
                 raise StaleBid(str(error)) from error
-
-    def _commit(self, bid: Bid) -> tuple[str, ...]:
-        over, request = self._request(bid.job)
-        if (bid.over_quota, bid.tier) != (over, self._books.tiers[request.tier]):
-            raise UsageError(f"the bid for {bid.job.name} does not have the job's tier; ask for a new bid")
-        placed = booking_of(bid, request, self._books)
-        running = Running(bid.job, request.tier, bid.shares, over, self._books.started)
-        touched = [share.server for share in bid.shares]
-        touched += [share.server for name in bid.victims for share in self._books.running[name].shares]
-        self._books.start(running, request, placed, bid.victims, self._in_round)
-        self._versions.servers_changed(touched)
-        return bid.victims
 
     @checked(job=a(Job))
     def adopt(self, job: Job, shares: tuple[Share, ...]) -> tuple[str, ...]:
@@ -444,27 +432,9 @@ class Fleet(FleetState):
             _, request = self._request(job)
             return explain(self._books, job, request)
 
-    def _request(self, job: Job) -> tuple[bool, Request]:
-        """Whether the job is over its tenant's quota, and the job as the kernels see it. The last answer is kept: a bid
-        is often committed next."""
-        if self._asked is not None and self._asked[0] is job and self._asked[1] == self._versions.now:
-            return self._asked[2:]
-        tier = self._tier_of(job)
-        if job.name in self._books.running:
-            raise UsageError(f"a job called {job.name} runs already; release it first, or choose another name")
-        over = over_quota(job, self._books, self._quotas)
-        request = self._books.request(job, len(self._books.tiers) - 1 if over else tier)
-        self._asked = job, self._versions.now, over, request
-        return over, request
-
     def _search(self, request: Request, price: NDArray[np.float64] | None) -> BestBid | None:
         books = self._books
         return place_priced(books.state, request, books.everywhere, self._style, price, books.limits)
-
-    def _tier_of(self, job: Job) -> int:
-        if job.tier not in self._books.tiers:
-            raise UsageError(f"job {job.name} has tier {job.tier}; the fleet's tiers are {self._books.tiers}")
-        return self._books.tiers.index(job.tier)
 
     def _stamp(self, request: Request) -> int:
         """Changes whenever capacity appears that the request could use."""

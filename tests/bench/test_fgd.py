@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.fgd import LIVE, MARKS, NODES, arrivals, asked, curve, generated, published, rows
+from benchmarks.fgd import LIVE, MARKS, NODES, arrivals, asked, generated, published, replay, rows
 
 DATA = Path(os.environ.get("MAST_OPT_FGD_DATA", "."))
 RULES = ("fgd", "gpu-packing", "gpu-clustering", "dot-product", "reserve-and-pack")
@@ -16,7 +16,7 @@ RULES = ("fgd", "gpu-packing", "gpu-clustering", "dot-product", "reserve-and-pac
 @pytest.mark.parametrize("method", [*LIVE, *RULES])
 def test_a_generated_list_is_replayed(method: str) -> None:
     nodes, pods = generated(24)
-    values = curve(nodes, pods, method, 42)
+    values = replay(nodes, pods, method, 42).curve()
     assert values == sorted(values)
     assert all(value <= min(mark, 100) for mark, value in zip(MARKS, values))
     assert values[-1] > 85
@@ -37,7 +37,7 @@ def test_a_pod_that_insists_on_a_type_gets_no_other() -> None:
     pod = {"cpu_milli": "1000", "memory_mib": "1", "num_gpu": "1", "gpu_milli": "500", "gpu_spec": "G2"}
     nodes.append(nodes[0] | {"sn": "b", "gpu": "1", "model": "G2"})
     for method in (*LIVE, *RULES):
-        assert curve(nodes, [pod], method, 1)[-1] == pytest.approx(100 / 3)
+        assert replay(nodes, [pod], method, 1).curve()[-1] == pytest.approx(100 / 3)
 
 
 @pytest.mark.skipif(not (DATA / NODES).exists(), reason="MAST_OPT_FGD_DATA names no folder with FGD's fleet and pods")
@@ -45,4 +45,4 @@ def test_a_pod_that_insists_on_a_type_gets_no_other() -> None:
 def test_two_published_lists_are_replayed(name: str) -> None:
     pods = rows(next(DATA.glob(f"openb_pod_list_{name}.csv*")))
     nodes = rows(DATA / NODES)
-    assert curve(nodes, pods, "fleet", 42)[-1] > published(name)["fgd"] - 0.1
+    assert replay(nodes, pods, "fleet", 42).curve()[-1] > published(name)["fgd"] - 0.1

@@ -45,7 +45,7 @@ FLEETS = (
     *("place", "bids", "explain", "commit", "release", "set_at_risk", "fail", "cordon", "uncordon", "drain"),
     *("add_servers", "remove_server", "set_replicas", "restore", "shares"),
     *("job", "jobs_on", "place_and_commit", "set_quota", "adopt", "resize", "set_capacity"),
-    "set_search_limits",
+    *("set_search_limits", "defragment", "apply"),
 )
 KINDS = ("data-placement", "job-placement", "server-assignment", "task-reassignment")
 """Those whose problems have heuristics of their own, which take parameters."""
@@ -110,6 +110,10 @@ def good(folder: Path) -> dict[str, Callable[[], tuple[Any, dict[str, Any]]]]:
                 "gpus": 8,
                 "cpu_mcores": None,
                 "memory_mib": None,
+                "budget": mast_opt.MoveBudget(),
+                "waiting": [mast_opt.Job("waits", 0)],
+                "movable": {"runs": 1.0},
+                "plan": live.defragment(mast_opt.MoveBudget(), [mast_opt.Job("waits", 0)]),
             }
             called = getattr(live, method)
             return called, {name: given[name] for name in inspect.signature(called).parameters}
@@ -124,6 +128,7 @@ def good(folder: Path) -> dict[str, Callable[[], tuple[Any, dict[str, Any]]]]:
         "Server": (mast_opt.Server, {name: getattr(SERVERS[0], name) for name in mast_opt.Server.__slots__})
         if hasattr(mast_opt.Server, "__slots__")
         else (mast_opt.Server, dict(vars(SERVERS[0]))),
+        "MoveBudget": (mast_opt.MoveBudget, {"moves": 1, "gpu_hours": 1.0}),
         "Scenario": (mast_opt.Scenario, {"name": "more"}),
         **{name: (getattr(mast_opt, name), {}) for name in PARAMS},
         "checksum": (mast_opt.checksum, {"problem": problem()}),
@@ -181,6 +186,7 @@ def good(folder: Path) -> dict[str, Callable[[], tuple[Any, dict[str, Any]]]]:
 PLAIN = {"InstanceError", "PlanError", "Fault", "Diff", "Explanation", "Frontier", "Marginals", "WhatIf", "Solution"}
 PLAIN |= {"Reading", "SolverInfo", "SolveRun"}
 PLAIN |= {"Stage", "Event", "Order", "Verdict", "Violation", "Conflict", "Bid", "Refused", "Limit", "Status"}
+PLAIN |= {"JobMove", "MovePlan"}
 """What mast_opt makes and callers only read."""
 CONSTRUCTORS = {"DataPlacement", "JobPlacement", "ServerAssignment", "TaskReassignment"}
 CONSTRUCTORS |= {"ResourceAllocation"}
@@ -193,7 +199,19 @@ PARAMS.append("AllocationParams")
 """Classes of the parameters of solvers."""
 NAMES = [
     *PARAMS,
-    *("Fleet", "Fleet.of", "Job", "Job.of", "Server", "Scenario", "checksum", "diff", "explain", "generate"),
+    *(
+        "Fleet",
+        "Fleet.of",
+        "Job",
+        "Job.of",
+        "Server",
+        "MoveBudget",
+        "Scenario",
+        "checksum",
+        "diff",
+        "explain",
+        "generate",
+    ),
     *("export", "formulate", "from_tables", "plan_from_tables", "solvers", "to_tables", "validate", "write_program"),
     *("marginal_values", "pareto", "read", "read_plan", "read_scenarios", "risk", "solve", "steps", "verify"),
     *("warm_up", "whatif", "write", "write_plan", "write_report", "write_template"),

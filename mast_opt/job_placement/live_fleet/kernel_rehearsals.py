@@ -12,6 +12,7 @@ from mast_opt.job_placement.exhaustive.ruin_and_recreate import exhaustive_repai
 from mast_opt.job_placement.exhaustive.solver import exhaustive
 from mast_opt.job_placement.generate import FAMILIES
 from mast_opt.job_placement.live_fleet.fleet import Fleet
+from mast_opt.job_placement.live_fleet.move_plan import MoveBudget
 from mast_opt.job_placement.live_fleet.types import Bid, Job, Server, Share
 from mast_opt.job_placement.problem import JobPlacement
 from mast_opt.search.interface import Rehearsal, SearchContext
@@ -107,12 +108,21 @@ def _operate() -> None:
     fleet.restore(before)
     fleet.resize("single", 2)
     fleet.restore(before)
+    _gather()
     with fleet.round():
         fleet.fail("s1")
     fleet.uncordon("s1")
     fleet.drain("s0")
     fleet.add_servers([Server("s2", "r", "c", "rack", "gpu", 2, 8000, 8192)])
     Fleet([Server("s", "r", "c", "rack", "gpu", 1, 0, 0)], placement="best-fit").place(Job("one", 0))
+
+
+def _gather() -> None:
+    """Move a job to make room for another one, and for none."""
+    fleet = _full(Job("a", 1, preemptible=True), Job("b", 1))
+    fleet.adopt(Job("b", 1), (Share("s1", 1, {0: 1000}),))
+    fleet.apply(fleet.defragment(MoveBudget(), [Job("two", 0, mgpu=2000)]))
+    fleet.defragment(MoveBudget())
 
 
 def _admit(fleet: Fleet, job: Job) -> None:

@@ -20,7 +20,7 @@ from mast_opt.job_placement.live_fleet.inventory import FleetInventory
 from mast_opt.job_placement.live_fleet.move_plan import MoveBudget
 from mast_opt.job_placement.live_fleet.running_jobs import MOST_HOURS, Holding, Running
 from mast_opt.job_placement.live_fleet.types import Share
-from mast_opt.job_placement.units import CLUSTER, RACK, SERVER, Ints
+from mast_opt.job_placement.units import CLUSTER, RACK, SERVER, WHOLE, Ints
 
 ONE_MOVE = 1 << 32
 """Cost of a move where only their number is limited; GPU-hours decide between equal numbers."""
@@ -75,8 +75,8 @@ class MovableWork:
 
 def movable_work(books: FleetInventory, costs: Mapping[str, float] | None) -> MovableWork:
     """The jobs that may be moved: those named, at these GPU-hours, or (None) those that may be stopped, at what they
-    have at risk. Jobs whose tasks hold different amounts are left out. Raises UsageError for a name that does not
-    run."""
+    have at risk. Left out are jobs whose tasks hold different amounts, or whole GPUs and a part of one. Raises
+    UsageError for a name that does not run."""
     if costs is not None and (unknown := sorted(costs.keys() - books.running.keys())):
         raise UsageError(f"movable: no job called {unknown[0]} runs here")
     books.names()
@@ -97,6 +97,8 @@ def movable_work(books: FleetInventory, costs: Mapping[str, float] | None) -> Mo
         level[m] = level_of(running[m], books)
         sound[m] = _are_equal(running[m], books)
     sound &= (held % here[:, None] == 0).all(axis=1)
+    each = held[:, 0] // here
+    sound &= (each < WHOLE) | (each % WHOLE == 0)
     group = layout.group[server]
     need = np.stack([layout.group_region[group], layout.group_type[group], *(held // here[:, None]).T, tasks], axis=1)
     kept = np.flatnonzero(sound)

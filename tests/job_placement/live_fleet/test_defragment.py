@@ -150,9 +150,9 @@ def test_a_plan_is_stale_once_what_it_touches_has_changed() -> None:
     with live.trial():
         live.release("d")
         live.apply(plan)
-    for change in (lambda: live.release("b"), lambda: live.cordon("s1"), lambda: live.release("a")):
+    for change, name in ((live.release, "b"), (live.cordon, "s1"), (live.release, "a")):
         with live.trial():
-            change()
+            change(name)
             before = live.snapshot_bytes()
             with pytest.raises(StaleBid, match="older state"):
                 live.apply(plan)
@@ -240,7 +240,8 @@ def test_plans_for_random_fleets_hold_every_limit(seed: int) -> None:
     for number in range(60):
         random_operation(rng, live, number)
         waiting = [new_job(rng, f"waits-{number}-{at}") for at in range(int(rng.integers(4)))]
-        budget = MoveBudget(*(None if rng.random() < 0.5 else int(rng.integers(5)) for _ in range(2)))
+        most, hours = (None if rng.random() < 0.5 else int(rng.integers(5)) for _ in range(2))
+        budget = MoveBudget(most, hours)
         before = live.snapshot_bytes()
         movable = None if rng.random() < 0.3 else dict.fromkeys(live.running(), 1.0)
         plan = live.defragment(budget, waiting, movable=movable)
@@ -263,7 +264,7 @@ def test_plans_for_random_fleets_hold_every_limit(seed: int) -> None:
 
 def random_instance(rng: np.random.Generator) -> mast_opt.JobPlacement:
     """Up to four jobs on the three servers of one region; one job waits for three or four GPUs."""
-    held, free = [], [4, 4, 4]
+    held, free = list[tuple[int, int, int, int, int, int]](), [4, 4, 4]
     while len(held) < 4 and sum(free) > 5:
         s, gpus = int(rng.integers(3)), int(rng.choice([1, 1, 2, 3]))
         if free[s] >= gpus + 1:

@@ -140,10 +140,8 @@ class _View:
         self.supply_mgpu: Mapping[str, int] = state.supply_mgpu
         self.used_mgpu: Mapping[str, int] = state.used_mgpu
         self.replicas: Mapping[str, frozenset[str]] = state.replicas
-
-    def stamp(self, regions: Collection[str]) -> int:
-        freed = self._state.freed
-        return self._state.rules + sum(freed[region] for region in regions)
+        self.reclaimable = state.reclaimable
+        self.quotas: Mapping[str, int] = state.tenants.quota_mgpu
 
     def tier(self, record: JobRecord) -> int:
         state = self._state

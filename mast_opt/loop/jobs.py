@@ -36,6 +36,10 @@ class JobRecord:
     region: str = ""
     """Where it runs; empty while it waits."""
     shares: tuple[Share, ...] = ()
+    stoppable_tier: int | None = None
+    """While it holds servers: the tier below which nothing may stop it; None if nothing may."""
+    over_quota: bool = False
+    """While it holds servers: its tenant's quota did not cover it when it was placed."""
     bound: str = ""
     """The only region where it may run, once it has been bound; empty before."""
     held: str = ""

@@ -8,6 +8,7 @@ from typing import ClassVar, Protocol
 from mast_opt.job_placement.live_fleet.types import Bid, Refused
 from mast_opt.loop import events as ev
 from mast_opt.loop.jobs import JobRecord
+from mast_opt.loop.reclaimable import Reclaimable
 
 
 class View(Protocol):
@@ -43,8 +44,15 @@ class View(Protocol):
         """Dataset → regions that hold it whole."""
         ...
 
-    def stamp(self, regions: Collection[str]) -> int:
-        """Grows whenever a job that was refused in these regions may fit now."""
+    @property
+    def reclaimable(self) -> Reclaimable:
+        """What each server could give at most, and where that has grown. Changed quotas and replicas do not show
+        there."""
+        ...
+
+    @property
+    def quotas(self) -> Mapping[str, int]:
+        """Tenant → milli-GPUs that it may use; a tenant that is not listed has no limit."""
         ...
 
     def tier(self, record: JobRecord) -> int:

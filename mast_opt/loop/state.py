@@ -13,6 +13,7 @@ from mast_opt.job_placement.units import WHOLE
 from mast_opt.loop import events as ev
 from mast_opt.loop.job_states import HOLDING, WAITING, JobState
 from mast_opt.loop.jobs import JobRecord
+from mast_opt.loop.reclaimable import Reclaimable
 from mast_opt.loop.tenants import Tenants
 
 HOUR_MS = 3_600_000
@@ -67,8 +68,7 @@ class State:
         """Region → what its servers have that are not out of service."""
         self.used_mgpu: dict[str, int] = {}
         """Region → what starts and runs there."""
-        self.freed: dict[str, int] = {}
-        """Region → how often something has become free there; a refused job is worth another search once it grows."""
+        self.reclaimable = Reclaimable(sorted(set(tiers)))
         self.server_of: dict[str, Server] = {}
         self.up: set[str] = set()
         """Servers in service."""
@@ -167,7 +167,7 @@ class State:
         digest = hashlib.blake2b(digest_size=16)
         for name in sorted(self.jobs):
             digest.update(repr((name, *_fields(self.jobs[name]))).encode())
-        for mapping in (self.replicas, self.supply_mgpu, self.used_mgpu, self.freed):
+        for mapping in (self.replicas, self.supply_mgpu, self.used_mgpu):
             digest.update(repr(sorted((key, _canonical(value)) for key, value in mapping.items())).encode())
         digest.update(repr(self.tenants.fields()).encode())
         digest.update(repr((self.seq, self.now_ms, self.submitted, sorted(self.up), self.rules)).encode())
@@ -218,18 +218,24 @@ class State:
         record = self._in(event.job, *WAITING)
         if event.attempt != record.attempt + 1:
             raise self._corrupt(f"attempt {event.attempt} of job {event.job} follows attempt {record.attempt}")
+        over = self.tenants.is_over(record.spec.tenant, sum(sum(share.gpus.values()) for share in event.shares))
         if bid is not None:
             self.fleet.commit(bid)
-        else:
+        else:  # victims go last, as they count towards the quota of their tenant when the bid is made
+            self.fleet.adopt(record.job, event.shares)
             for victim in event.victims:
                 self.fleet.release(victim)
-            self.fleet.adopt(record.job, event.shares)
         for victim in event.victims:
             self._stop(self._in(victim, JobState.STARTING, JobState.RUNNING))
         record.state, record.attempt = JobState.STARTING, event.attempt
         record.region, record.shares = event.region, event.shares
         self.used_mgpu[event.region] += record.mgpu
-        self.tenants.change(record.spec.tenant, record.mgpu, self.now_ms)
+        record.over_quota = over
+        if over or record.spec.preemptible or record.spec.tenant in self.tenants.typed:
+            record.stoppable_tier = self.lowest_tier if over else record.spec.tier
+        for share in record.shares:
+            self.reclaimable.take(share.server, sum(share.gpus.values()), record.stoppable_tier)
+        self.tenants.change(record.spec.tenant, record.mgpu, self.now_ms, over=record.over_quota)
         for share in event.shares:
             record.blockers |= self._stopping_on.get(share.server, _NOBODY)
         for blocker in sorted(record.blockers):
@@ -286,9 +292,9 @@ class State:
             self._never_started.append(record.name)
         record.state = JobState.STOPPING
         self.used_mgpu[record.region] -= record.mgpu
-        self.tenants.change(record.spec.tenant, -record.mgpu, self.now_ms)
-        self.freed[record.region] += 1
+        self.tenants.change(record.spec.tenant, -record.mgpu, self.now_ms, over=record.over_quota)
         for share in record.shares:
+            self.reclaimable.give(share.server, sum(share.gpus.values()), record.stoppable_tier)
             self._stopping_on.setdefault(share.server, set()).add(record.name)
 
     def _leave(self, record: JobRecord) -> None:
@@ -302,13 +308,14 @@ class State:
             waiter.blockers.discard(record.name)
             if not waiter.blockers:
                 self._startable.append(name)
-        record.region, record.shares = "", ()
+        record.region, record.shares, record.stoppable_tier = "", (), None
+        record.over_quota = False
 
     # --- servers, data, quotas ---
 
     def _know(self, server: Server) -> None:
         self.server_of[server.name] = server
-        for counter in (self.supply_mgpu, self.used_mgpu, self.freed):
+        for counter in (self.supply_mgpu, self.used_mgpu):
             counter.setdefault(server.region, 0)
 
     def _server_up(self, event: ev.ServerUp) -> None:
@@ -324,7 +331,7 @@ class State:
         self.up.add(event.server)
         server = self.server_of[event.server]
         self.supply_mgpu[server.region] += server.gpus * WHOLE
-        self.freed[server.region] += 1
+        self.reclaimable.add(server.name, server.region, server.gpus * WHOLE)
 
     def _server_down(self, event: ev.ServerDown) -> None:
         if event.server not in self.up:
@@ -335,11 +342,14 @@ class State:
         self.supply_mgpu[server.region] -= server.gpus * WHOLE
         for name in self.fleet.fail(event.server):
             self._stop(self.jobs[name])
+        self.reclaimable.remove(event.server)
 
     def _quota_set(self, event: ev.QuotaSet) -> None:
         self.rules += 1
         self.fleet.set_quota(event.tenant, event.mgpu, event.gpu_type or None)
-        if not event.gpu_type:
+        if event.gpu_type:
+            self.tenants.typed.add(event.tenant)
+        else:
             self.tenants.quota_mgpu.pop(event.tenant, None)
             if event.mgpu is not None:
                 self.tenants.quota_mgpu[event.tenant] = event.mgpu

@@ -13,6 +13,8 @@ DAYS = 7
 @dataclass(slots=True)
 class _Use:
     mgpu: int = 0
+    within_mgpu: int = 0
+    """Of these, what jobs hold that the quota covers."""
     mgpu_ms: int = 0
     """Integral of ``mgpu`` up to ``at_ms``."""
     at_ms: int = 0
@@ -32,22 +34,22 @@ class Tenants:
     def __init__(self, quotas: dict[str, int]) -> None:
         self.quota_mgpu = dict(quotas)
         """Tenant → its quota; one that is not listed has none."""
+        self.typed: set[str] = set()
+        """Tenants with a quota of a GPU type, of which nothing else is known here."""
         self._uses: dict[str, _Use] = {}
 
-    def change(self, tenant: str, mgpu: int, now_ms: int) -> None:
-        """A tenant uses so much more from now on, or less."""
+    def change(self, tenant: str, mgpu: int, now_ms: int, *, over: bool = False) -> None:
+        """A tenant uses so much more from now on, or less. ``over``: by a job that its quota does not cover."""
         use = self._uses.setdefault(tenant, _Use(at_ms=now_ms))
         use.advance(now_ms)
         use.mgpu += mgpu
-
-    def used_mgpu(self, tenant: str) -> int:
-        """What a tenant uses now."""
-        return self._uses[tenant].mgpu if tenant in self._uses else 0
+        if not over:
+            use.within_mgpu += mgpu
 
     def is_over(self, tenant: str, asked_mgpu: int) -> bool:
-        """Whether so much more would take a tenant over its quota."""
-        quota = self.quota_mgpu.get(tenant)
-        return quota is not None and self.used_mgpu(tenant) + asked_mgpu > quota
+        """Whether so much more would take a tenant over its quota; jobs over it do not count, as in the fleet."""
+        quota, use = self.quota_mgpu.get(tenant), self._uses.get(tenant)
+        return quota is not None and (0 if use is None else use.within_mgpu) + asked_mgpu > quota
 
     def credit_milli(self, tenant: str, now_ms: int) -> int:
         """Thousandths of its quota that a tenant left unused in the mean of the last days; 0 without a quota. It is
@@ -66,5 +68,6 @@ class Tenants:
     def fields(self) -> list[tuple[object, ...]]:
         """What there is, to compare states by."""
         return [
-            (name, use.mgpu, use.mgpu_ms, use.at_ms, tuple(use.days)) for name, use in sorted(self._uses.items())
+            (name, use.mgpu, use.within_mgpu, use.mgpu_ms, use.at_ms, tuple(use.days))
+            for name, use in sorted(self._uses.items())
         ] + sorted(self.quota_mgpu.items())

@@ -65,15 +65,16 @@ class EarlyBinding:
         self._waiting: dict[str, tuple[str, int]] = {}
         """Job in a queue → its region and its milli-GPUs."""
         self._waiting_mgpu: dict[str, int] = {}
-        self._refused: dict[str, int] = {}
-        """Region → stamp at which the head of its queue did not fit."""
+        self._due: set[str] = set()
+        """Regions whose head may fit: it is new, or something has become free."""
+        self._seen_growth = 0
         self._seen: tuple[int, Mapping[str, int], Mapping[str, int]] | None = None
 
     def begin(self, view: View) -> None:
         """See ``Policy.begin``."""
         self._queues = {region: Queue(by_submission) for region in view.supply_mgpu}
         self._waiting, self._waiting_mgpu = {}, dict.fromkeys(view.supply_mgpu, 0)
-        self._refused, self._seen = {}, None
+        self._due, self._seen_growth, self._seen = set(self._queues), view.reclaimable.count, None
         for record in view.jobs.values():
             if record.bound and record.waits:
                 self._join(record)
@@ -89,11 +90,14 @@ class EarlyBinding:
                 for name in [record.name for record in view.jobs.values() if record.held]:
                     desk.let_go(name)
                     self._arrived(name, view, desk)
-        for region, queue in self._queues.items():
-            stamp = view.stamp((region,))
-            if self._refused.get(region) != stamp:
-                queue.serve(view, desk)
-                self._refused[region] = stamp
+            elif isinstance(event, ev.QuotaSet):
+                self._due.update(self._queues)
+        grown = view.reclaimable.grown(self._seen_growth)
+        self._seen_growth = view.reclaimable.count
+        self._due.update(self._queues if grown is None else (region for region, _ in grown))
+        for region in sorted(self._due):
+            self._queues[region].serve(view, desk)
+        self._due.clear()
 
     def _arrived(self, name: str, view: View, desk: Desk) -> None:
         record = view.jobs.get(name)
@@ -112,7 +116,7 @@ class EarlyBinding:
         self._queues[record.bound].push(record)
         self._waiting[record.name] = record.bound, mgpu
         self._waiting_mgpu[record.bound] += mgpu
-        self._refused.pop(record.bound, None)
+        self._due.add(record.bound)
 
     def _leave(self, name: str) -> None:
         if name in self._waiting:

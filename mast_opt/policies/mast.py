@@ -19,6 +19,8 @@ from mast_opt.policies.head_of_line import ARRIVALS, CHANGES
 
 SCOPES = ("global", "region")
 NO_DATA = "no region holds all of its data"
+RULES = (ev.CopyEnded, ev.ReplicaDropped, ev.QuotaSet)
+"""Events that change where jobs may run, or with which tier."""
 
 
 @dataclass(frozen=True)
@@ -39,26 +41,32 @@ class MastParams:
             raise UsageError(f"scope is {self.scope!r}; expected one of {', '.join(SCOPES)}")
 
 
-_Head = tuple[tuple[int, int, int, int], str, tuple[object, ...]]
+_Key = tuple[object, ...]
+_Head = tuple[tuple[int, int, int, int], str, _Key]
 """Rank and name of the oldest job of a class, and the key of the class."""
 
 
 @dataclass(eq=False)
 class _Class:
-    """Waiting jobs that fit in the same places: tier, shape, regions."""
+    """Waiting jobs that fit in the same places: tier, shape, regions, tenant."""
 
+    tier: int
+    """Before quotas."""
+    task_mgpu: int
+    """What a task takes at least."""
     regions: tuple[str, ...]
+    tenant: str
     queue: list[tuple[int, int, str]] = field(default_factory=list)
     """(submission, number, name), a heap."""
     refused: int | None = None
-    """Stamp of its regions when its head was refused; None if it has not been since it changed."""
+    """The tier after quotas with which its head was refused; None if it has not been since something became free."""
 
-    def head(self, view: View) -> tuple[int, int, str] | None:
+    def head(self, view: View) -> str | None:
         """The oldest job that still waits."""
         while self.queue:
             record = view.jobs.get(self.queue[0][2])
             if record is not None and record.waits:
-                return self.queue[0]
+                return record.name
             heapq.heappop(self.queue)
         return None
 
@@ -72,18 +80,24 @@ class Mast:
 
     def __init__(self, params: MastParams | None = None) -> None:
         self.params = params or MastParams()
-        self._classes: dict[tuple[object, ...], _Class] = {}
+        self._classes: dict[_Key, _Class] = {}
+        self._in_region: dict[str, dict[_Key, _Class]] = {}
+        self._due: dict[_Key, _Class] = {}
+        """Classes whose head may fit."""
+        self._seen_growth = 0
 
     def begin(self, view: View) -> None:
         """See ``Policy.begin``."""
-        self._classes = {}
+        self._classes, self._due = {}, {}
+        self._in_region = {region: {} for region in view.supply_mgpu}
+        self._seen_growth = view.reclaimable.count
         for record in view.jobs.values():
             if record.waits:
                 self._join(record, view)
 
     def decide(self, view: View, desk: Desk) -> None:
         """See ``Policy.decide``."""
-        if any(isinstance(event, (ev.CopyEnded, ev.ReplicaDropped)) for event in view.news):
+        if any(isinstance(event, RULES) for event in view.news) or set(view.supply_mgpu) != set(self._in_region):
             for name in [record.name for record in view.jobs.values() if record.held]:
                 desk.let_go(name)
             self.begin(view)
@@ -91,9 +105,10 @@ class Mast:
             for event in view.news:
                 if isinstance(event, ARRIVALS) and event.job in view.jobs and view.jobs[event.job].waits:
                     self._join(view.jobs[event.job], view)
+            self._wake(view)
         heads: list[_Head] = []
-        for key in list(self._classes):
-            self._offer(key, view, desk, heads)
+        before_round = self._seen_growth
+        self._offer_due(view, desk, heads)
         while heads:
             rank, name, key = heapq.heappop(heads)
             waiting = self._classes[key]
@@ -102,31 +117,54 @@ class Mast:
                 continue
             best, second = self._best(name, waiting.regions, desk)
             if best is None:
-                waiting.refused = view.stamp(waiting.regions)
+                waiting.refused = rank[0]
                 continue
             heapq.heappop(waiting.queue)
-            desk.commit(best, second)
-            self._offer(key, view, desk, heads)
+            self._due[key] = waiting
+            if desk.commit(best, second):  # what victims leave over is for more important work, at once
+                self._wake(view)
+            self._offer_due(view, desk, heads)
+        self._seen_growth = before_round  # in the next turn it is for everybody
 
-    def _offer(
-        self,
-        key: tuple[object, ...],
-        view: View,
-        desk: Desk,
-        heads: list[_Head],
-    ) -> None:
-        """Let the head of a class take its turn, unless nothing has become free since it was refused."""
-        waiting = self._classes[key]
-        head = waiting.head(view)
-        if head is None:
-            del self._classes[key]
-        elif not waiting.regions:
-            for _, _, name in sorted(waiting.queue):
-                if view.jobs[name].waits:
-                    desk.hold(name, NO_DATA, "data")
-            del self._classes[key]
-        elif waiting.refused is None or waiting.refused != view.stamp(waiting.regions):
-            heapq.heappush(heads, (_rank(view.jobs[head[2]], view), head[2], key))
+    def _wake(self, view: View) -> None:
+        """Find the classes for which something has become free since they were refused."""
+        grown = view.reclaimable.grown(self._seen_growth)
+        self._seen_growth = view.reclaimable.count
+        if grown is None:
+            self._due.update(self._classes)
+            return
+        for region, server in grown:
+            for key, waiting in self._in_region[region].items():
+                if key not in self._due and view.reclaimable.most(server, waiting.tier) >= waiting.task_mgpu:
+                    self._due[key] = waiting
+        if not grown:
+            return
+        for key, waiting in self._classes.items():  # a tenant that uses less may have a better tier than before
+            if waiting.refused is not None and waiting.tenant in view.quotas:
+                name = waiting.head(view)
+                if name is not None and view.tier(view.jobs[name]) < waiting.refused:
+                    self._due[key] = waiting
+
+    def _offer_due(self, view: View, desk: Desk, heads: list[_Head]) -> None:
+        due, self._due = self._due, {}
+        waiting_already = {key for _, _, key in heads} if len(due) > 1 else ()
+        for key, waiting in due.items():
+            if key not in waiting_already:
+                self._offer(key, waiting, view, desk, heads)
+
+    def _offer(self, key: _Key, waiting: _Class, view: View, desk: Desk, heads: list[_Head]) -> None:
+        """Let the head of a class take its turn."""
+        waiting.refused = None
+        name = waiting.head(view)
+        if name is not None and waiting.regions:
+            heapq.heappush(heads, (_rank(view.jobs[name], view), name, key))
+            return
+        for _, _, each in sorted(waiting.queue):
+            if view.jobs[each].waits:
+                desk.hold(each, NO_DATA, "data")
+        del self._classes[key]
+        for region in waiting.regions:
+            del self._in_region[region][key]
 
     def _join(self, record: JobRecord, view: View) -> None:
         spec = record.spec
@@ -136,7 +174,12 @@ class Mast:
         kinds = None if spec.gpu_types is None else tuple(sorted(spec.gpu_types.items()))
         shape = spec.tasks, spec.mgpu, kinds, spec.cpu_mcores, spec.memory_mib, spec.within, spec.prefer
         key = spec.tier, shape, regions, spec.tenant
-        waiting = self._classes.setdefault(key, _Class(regions))
+        waiting = self._classes.get(key)
+        if waiting is None:
+            waiting = _Class(spec.tier, record.asked_mgpu // spec.tasks, regions, spec.tenant)
+            self._classes[key] = self._due[key] = waiting
+            for region in regions:
+                self._in_region[region][key] = waiting
         heapq.heappush(waiting.queue, (record.submitted_ms, record.number, record.name))
 
     def _best(self, name: str, regions: tuple[str, ...], desk: Desk) -> tuple[Bid | None, Bid | None]:

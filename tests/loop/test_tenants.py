@@ -14,6 +14,8 @@ def test_over_quota_counts_what_runs() -> None:
     assert tenants.is_over("ads", 11)
     tenants.change("ads", 4, 5)
     assert tenants.is_over("ads", 7)
+    tenants.change("ads", 20, 6, over=True)
+    assert not tenants.is_over("ads", 6)
     assert not tenants.is_over("search", 10**9)
 
 

@@ -16,7 +16,7 @@ from mast_opt.job_placement.live_fleet.types import Server
 from mast_opt.loop import events as ev
 from mast_opt.loop.engine import Engine, Turn
 from mast_opt.loop.event_log import log_lines
-from mast_opt.loop.policy import Policy
+from mast_opt.loop.policy import Policy, View
 from mast_opt.loop.state import State
 from mast_opt.policies.early_binding import RULES, EarlyBinding, EarlyBindingParams
 from mast_opt.policies.head_of_line import HeadOfLine
@@ -75,6 +75,12 @@ def fresh() -> State:
     return State(SERVERS, tiers=(0, 1, 2), replicas=replicas, quotas=quotas, placement="best-fit")
 
 
+def tiers(state: State) -> dict[str, tuple[int, bool]]:
+    """What the fleet thinks of each job that runs: its tier after quotas, and whether it is over its quota."""
+    running = state.fleet._books.running
+    return {name: (job.tier, job.over_quota) for name, job in running.items()}
+
+
 STATE_UP = {event.server: event for event in fresh().opening()}
 
 
@@ -124,7 +130,10 @@ class TestRandomTraces:
                 replayed.apply(stored.seq, stored.at_ms, stored.event)
             if turn.events:
                 assert replayed.digest() == engine.state.digest()
-                assert sorted(replayed.fleet.running()) == sorted(engine.state.fleet.running())
+                assert replayed.fleet.running() == engine.state.fleet.running()
+                assert tiers(replayed) == tiers(engine.state)
+                for name, (_, over) in tiers(replayed).items():
+                    assert replayed.jobs[name].over_quota == over
 
         simulate(engine, SimulatedHost(work), happenings, on_turn=compare)
 
@@ -157,6 +166,25 @@ def test_late_binding_never_stops_work_that_had_another_place() -> None:
                 assert event.key[0] is not None
 
     simulate(engine, SimulatedHost(work), happenings, on_turn=check)
+
+
+class Searching(Mast):
+    """Searches for every class in every turn."""
+
+    def _wake(self, view: View) -> None:
+        super()._wake(view)
+        self._due.update(self._classes)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_classes_that_sleep_could_not_be_placed(seed: int) -> None:
+    logs = []
+    for policy in (Mast(), Searching()):
+        happenings, work = trace(seed, jobs=120)
+        turns: list[Turn] = []
+        simulate(Engine(fresh(), policy), SimulatedHost(work), happenings, on_turn=turns.append)
+        logs.append([stored for turn in turns for stored in turn.events])
+    assert logs[0] == logs[1]
 
 
 LOG = """

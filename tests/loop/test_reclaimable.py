@@ -1,0 +1,45 @@
+"""What servers could give, against a sum over the jobs that they hold."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from mast_opt.loop import reclaimable
+from mast_opt.loop.reclaimable import Reclaimable
+
+TIERS = (0, 2, 5)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_against_a_list_of_jobs(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    kept = Reclaimable(TIERS)
+    for server in "abc":
+        kept.add(server, f"region-{server}", 100)
+    jobs: list[tuple[str, int, int | None]] = []
+    for _ in range(300):
+        since = kept.count
+        if jobs and rng.random() < 0.5:
+            job = jobs.pop(int(rng.integers(len(jobs))))
+            kept.give(*job)
+            assert kept.grown(since) == [(f"region-{job[0]}", job[0])]
+        else:
+            tier = [None, *TIERS][int(rng.integers(4))]
+            jobs.append((str(rng.choice(list("abc"))), int(rng.integers(1, 9)), tier))
+            kept.take(*jobs[-1])
+            assert kept.grown(since) == []
+        for server in "abc":
+            for tier in TIERS:
+                firm = sum(mgpu for at, mgpu, own in jobs if at == server and (own is None or own <= tier))
+                assert kept.most(server, tier) == 100 - firm
+
+
+def test_what_has_grown_too_long_ago_is_not_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reclaimable, "MOST_KEPT", 4)
+    kept = Reclaimable(TIERS)
+    for server in "abcdefghi":
+        kept.add(server, "east", 1)
+    assert kept.count == 9
+    assert kept.grown(3) is None
+    assert kept.grown(4) == [("east", server) for server in "efghi"]

@@ -15,8 +15,8 @@ from mast_opt.data_placement.generate import FAMILIES
 from mast_opt.data_placement.problem import SHARE
 from mast_opt.mip import Mip
 
-RELATIVE = 1e-6
-"""To which solver and verifier agree on an objective."""
+RELATIVE = 2e-6
+"""To which solver and verifier agree on an objective: solvers may miss rows by 1e-6, and gain about as much by it."""
 
 
 def examples(count: int) -> settings:

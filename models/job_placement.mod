@@ -11,6 +11,7 @@
 # Quantities are integers in base units: milli-GPUs, millicores, MiB, MB, thousandths of a GPU-hour. Index letters:
 #
 #     j pending job   v running job   r, q region   c cluster   b rack   s server   k GPU type   p tier (0 first)
+#     g pending job of several parts, each of which is a j
 #     d device (one GPU of a server)   n resource
 
 
@@ -52,6 +53,17 @@ set READ within JOB cross DATASET;
 param read_mb_per_day{READ} >= 0;
 set PRICED within JOB cross CLUSTER;
 param cost_micro{PRICED} >= 0;
+
+
+#### Jobs of several parts: all are admitted, or none
+#
+# The first part has the value, the reads and the costs of its job.
+
+set MULTIPART;
+param whole_level{MULTIPART} symbolic in {"server", "rack", "cluster", "region"};   # what all parts must stay within
+set PART within JOB;
+param job_of{PART} symbolic in MULTIPART;
+param first{MULTIPART} symbolic in PART;
 
 
 #### Jobs that run
@@ -115,6 +127,12 @@ set GANG := {j in JOB: tasks[j] > 1};
 set USES_RACK := setof{(j,s) in CELL: j in GANG} (j, rack[s]);
 set TIED := {(j,s) in CELL: j in GANG and level[j] = "server"};
 
+set FURTHER := {j in PART: j <> first[job_of[j]]};
+set IN_WHOLE_RACK := {j in PART, (j,s) in CELL: whole_level[job_of[j]] = "rack"};
+set IN_WHOLE_SERVER := {j in PART, (j,s) in CELL: whole_level[job_of[j]] = "server"};
+set WHOLE_RACK := setof{(j,s) in IN_WHOLE_RACK} (job_of[j], rack[s]);
+set WHOLE_SERVER := setof{(j,s) in IN_WHOLE_SERVER} (job_of[j], s);
+
 # The fewest racks of one cluster and type that would hold a gang if all were empty: fill the largest first.
 param rack_holds{(j,k) in OPTION, b in RACK: j in GANG} :=
     sum{s in SERVER: rack[s] = b and type[s] = k and (j,where[s]) in OPEN} min(holds[j,s], tasks[j]);
@@ -161,6 +179,8 @@ var assign{ASSIGN} binary;                              # does j run in c on k?
 var count{(j,s) in CELL} integer, >= 0, <= tasks[j];    # how many of its tasks on s
 var uses_rack{USES_RACK} binary;
 var uses_server{TIED} binary;
+var whole_rack{WHOLE_RACK} binary;                      # is it the rack of all parts?
+var whole_server{WHOLE_SERVER} binary;
 var preempt{VICTIM} binary;                             # is v stopped?
 var move{MOVABLE} binary;                               # is v moved to where assign and count say?
 var on{(j,s) in FRACTION, d in DEVICE[s]} integer, >= 0, <= tasks[j];   # tasks of j on GPU d
@@ -190,6 +210,17 @@ s.t. in_rack{(j,s) in CELL: j in GANG}: count[j,s] <= tasks[j] * uses_rack[j,rac
 s.t. in_server{(j,s) in TIED}: count[j,s] <= tasks[j] * uses_server[j,s];
 s.t. one_rack{j in GANG: level[j] = "rack"}: sum{(j,b) in USES_RACK} uses_rack[j,b] <= 1;
 s.t. one_server{j in GANG: level[j] = "server"}: sum{(j,s) in TIED} uses_server[j,s] <= 1;
+
+# Parts of a job run together or not at all, and within the level of their job.
+s.t. same_region{j in FURTHER, r in REGION: whole_level[job_of[j]] = "region"}:
+    sum{(j,c,k) in ASSIGN: region[c] = r} assign[j,c,k]
+    - sum{(i,c,k) in ASSIGN: i = first[job_of[j]] and region[c] = r} assign[i,c,k] = 0;
+s.t. same_cluster{j in FURTHER, c in CLUSTER: whole_level[job_of[j]] <> "region"}:
+    sum{(j,c,k) in ASSIGN} assign[j,c,k] - sum{(i,c,k) in ASSIGN: i = first[job_of[j]]} assign[i,c,k] = 0;
+s.t. in_whole_rack{(j,s) in IN_WHOLE_RACK}: count[j,s] <= tasks[j] * whole_rack[job_of[j],rack[s]];
+s.t. in_whole_server{(j,s) in IN_WHOLE_SERVER}: count[j,s] <= tasks[j] * whole_server[job_of[j],s];
+s.t. one_whole_rack{g in MULTIPART: whole_level[g] = "rack"}: sum{(g,b) in WHOLE_RACK} whole_rack[g,b] <= 1;
+s.t. one_whole_server{g in MULTIPART: whole_level[g] = "server"}: sum{(g,s) in WHOLE_SERVER} whole_server[g,s] <= 1;
 
 # What a victim frees serves only jobs that are more important than it; what a moved job leaves serves all.
 s.t. capacity{(s,p) in LIMITED, n in RESOURCE}:

@@ -91,10 +91,10 @@ class JobPlacementBuilder(ProblemBuilder):
         job: str,
         *,
         tier: int,
-        tasks: int,
-        gpus: Number,
-        cpu_cores: Number,
-        memory_gb: Number,
+        tasks: int | None = None,
+        gpus: Number | None = None,
+        cpu_cores: Number | None = None,
+        memory_gb: Number | None = None,
         gpu_types: Iterable[str] | Mapping[str, Number] = (),
         datasets: Mapping[str, Number] | None = None,
         value: Number | None = None,
@@ -109,11 +109,13 @@ class JobPlacementBuilder(ProblemBuilder):
 
         Args:
             tier: importance; 0 is the highest.
+            tasks: left out for a job of several parts (``add_job_part``), as the next four are.
             gpus, cpu_cores, memory_gb: of one task; GPUs are a whole number, or less than one.
             gpu_types: types that it accepts, perhaps each with the GPUs of one task there; any unless given.
             datasets: dataset → TB read a day; a job that reads nothing runs in any region.
             value: worth of admitting it; tasks · gpus unless given.
-            within: level that it must stay within: ``server``, ``rack``, ``cluster`` (unless given) or ``region``.
+            within: level that it must stay within: ``server``, ``rack``, ``cluster`` (unless given). For a job of
+                several parts, what all of them must stay within; it may be ``region`` too.
             prefer: level that is close enough; the closest unless given.
             tenant: who a GPU quota counts it to.
             credit: of two jobs of a tier, the one with more goes first.
@@ -124,13 +126,37 @@ class JobPlacementBuilder(ProblemBuilder):
         cells |= {"memory_gb": memory_gb, "credit": credit, "submitted_s": submitted_s}
         words = {"within": within, "prefer": prefer, "tenant": tenant}
         rows: list[Row] = [("jobs", {"job": job, **cells, **words})]
-        accepted = gpu_types if isinstance(gpu_types, Mapping) else dict.fromkeys(names("gpu_types", gpu_types))
-        rows += [("job_gpu_types", {"job": job, "gpu_type": one, "gpus": count}) for one, count in accepted.items()]
+        rows += _accepted(gpu_types, {"job": job})
         for dataset, amount in pairs("datasets", datasets):
             rows.append(("job_datasets", {"job": job, "dataset": dataset, "tb_per_day": amount}))
         for cluster, cost in pairs("costs", costs):
             rows.append(("costs", {"job": job, "cluster": cluster, "cost": cost}))
         return self._add(rows)
+
+    def add_job_part(
+        self,
+        job: str,
+        part: str,
+        *,
+        tasks: int,
+        gpus: Number,
+        cpu_cores: Number,
+        memory_gb: Number,
+        gpu_types: Iterable[str] | Mapping[str, Number] = (),
+        within: str | None = None,
+    ) -> Self:
+        """Add a part of a job of several parts: equal tasks that run together with the other parts or not at all.
+
+        Args:
+            job: added by ``add_job`` without tasks.
+            part: its name, such as ``trainers`` or ``servers``.
+            gpus, cpu_cores, memory_gb: of one task.
+            gpu_types: types that it accepts, perhaps each with the GPUs of one task there; any unless given.
+            within: level that the part must stay within: ``server``, ``rack`` or ``cluster`` (unless given).
+        """
+        cells = {"tasks": tasks, "gpus": gpus, "cpu_cores": cpu_cores, "memory_gb": memory_gb, "within": within}
+        named = {"job": job, "part": part}
+        return self._add([("job_parts", {**named, **cells}), *_accepted(gpu_types, named)])
 
     def add_running(
         self, job: str, *, tier: int, preemptible: bool, gpu_hours_at_risk: Number, tenant: str | None = None
@@ -153,6 +179,7 @@ class JobPlacementBuilder(ProblemBuilder):
         memory_gb: Number,
         tasks: int = 1,
         gpu_index: int | None = None,
+        part: str | None = None,
     ) -> Self:
         """Add what a running job holds on a server.
 
@@ -160,9 +187,10 @@ class JobPlacementBuilder(ProblemBuilder):
             gpus, cpu_cores, memory_gb: of one task.
             tasks: that run there.
             gpu_index: first GPU that they hold, counted from 0.
+            part: of a job of several parts.
         """
         cells = {"tasks": tasks, "gpus": gpus, "cpu_cores": cpu_cores, "memory_gb": memory_gb, "gpu_index": gpu_index}
-        return self._add([("allocations", {"job": job, "server": server, **cells})])
+        return self._add([("allocations", {"job": job, "server": server, **cells, "part": part})])
 
     def add_movable(self, job: str, *, restart_gpu_hours: Number) -> Self:
         """Let a running job be moved to other servers of its region.
@@ -188,3 +216,9 @@ class JobPlacementBuilder(ProblemBuilder):
         """
         problem: JobPlacement = super().build()
         return problem
+
+
+def _accepted(gpu_types: Iterable[str] | Mapping[str, Number], named: Mapping[str, str]) -> list[Row]:
+    """Rows of the GPU types that a job or part accepts."""
+    accepted = gpu_types if isinstance(gpu_types, Mapping) else dict.fromkeys(names("gpu_types", gpu_types))
+    return [("job_gpu_types", {**named, "gpu_type": one, "gpus": count}) for one, count in accepted.items()]

@@ -38,7 +38,10 @@ def checksum_of(schema: Schema, header: Header, tables: Tables) -> str:
         there = "missing" if table.name in tables.missing else str(tables.rows(table.name))
         digest.update(f"\n{table.name} {there}\n".encode())
         digest.update(_content(table, tables, {name: rank for name, (rank, _) in ranks.items()}).tobytes())
+    later = {axis.name for axis in schema.axes if axis.later}
     for name, (_, labels) in ranks.items():
+        if name in later and not labels:
+            continue
         digest.update(f"\n{name}\n".encode() + "\n".join(labels).encode("utf-8", "surrogatepass"))
     return f"sha256:{digest.hexdigest()}"
 
@@ -87,7 +90,7 @@ def _content(table: Table, tables: Tables, ranks: dict[str, NDArray[np.int64]]) 
             values = (values + 0.0).astype("<f8").view("<i8")  # + 0.0: there is one zero
         columns += [np.where(present, values, 0).astype("<i8"), present.astype("<i8")]
         keys[column.name] = np.where(present, values, -1)
-    order = np.lexsort([keys[name] for name in reversed(table.key)])
+    order = np.lexsort([keys[name] for name in reversed(table.key) if name in keys])
     other = table.order_counts_with
     if other is not None and other not in tables.missing and tables.rows(other):
         columns += _places(order, [keys[name] for name in reversed(table.order_within)])

@@ -19,6 +19,7 @@ from mast_opt.job_placement.units import (
     MOVE_LIMITS,
     RESOURCES,
     WHOLE,
+    WHOLE_JOB_LEVELS,
     Bools,
     Ints,
 )
@@ -76,7 +77,7 @@ class Servers(Entities):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Jobs(Entities):
-    """Pending jobs; what they need is per task."""
+    """Pending jobs, and the parts of jobs of several parts; what they need is per task."""
 
     AXIS = "jobs"
     COLUMNS = (
@@ -117,6 +118,35 @@ class Jobs(Entities):
         tasks = self.tasks.astype(np.float64)
         check.wrong("cpu_mcores", self.cpu_mcores * tasks > LARGEST, IN_ALL)
         check.wrong("memory_mib", self.memory_mib * tasks > LARGEST, IN_ALL)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class MultipartJobs(Entities):
+    """Pending jobs of several parts, such as trainers and parameter servers: all parts are admitted, or none."""
+
+    AXIS = "multipart_jobs"
+    COLUMNS = (amounts("within", "multipart_jobs", most=len(WHOLE_JOB_LEVELS) - 1),)
+
+    within: Ints
+    """[G] hard limit on all parts together, a position in ``WHOLE_JOB_LEVELS``; 3 for one region."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Parts(Entities):
+    """Parts of jobs: each is a row of ``jobs``, with its own tasks, shape and GPU types. The parts of a job stand one
+    after another; the first of them has its value, its reads and its costs."""
+
+    AXIS = "parts"
+    MAY_REPEAT = True
+    COLUMNS = (
+        positions("job", "parts", "jobs", ascending=True),
+        positions("whole", "parts", "multipart_jobs", ascending=True),
+    )
+
+    job: Ints
+    """[N] the row of ``jobs`` that has the part, ascending."""
+    whole: Ints
+    """[N] position in ``multipart_jobs``, ascending."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -228,6 +258,23 @@ class Allocations(Relation):
     def _check_rows(self, check: Arrays) -> None:
         check.wrong("need", _in_part(self.need) & _GPU_COLUMN, "whole GPUs, or less than one")
         check.wrong("need", self.need * self.tasks.astype(np.float64)[:, None] > LARGEST, IN_ALL)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RunningParts(Relation):
+    """Of which part of a running job of several parts an allocation is."""
+
+    AXIS = "running_parts"
+    KEY = ("allocation",)
+    COLUMNS = (
+        amounts("allocation", "running_parts", total=False),
+        positions("part", "running_parts", "part_names"),
+    )
+
+    allocation: Ints
+    """[·] position in ``allocations``."""
+    part: Ints
+    """[·] position in ``part_names``."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -56,6 +56,11 @@ def _solver(
                 f"{name} moves no running jobs, and the table movable has {len(problem.movable)}; use an exact solver, "
                 "such as highs, or leave the table out"
             )
+        if len(problem.parts):
+            raise UnsupportedOption(
+                f"{name} places no jobs of several parts, and the table job_parts has {len(problem.multipart_jobs)}; "
+                "use an exact solver, such as highs"
+            )
         loaded = import_module(f"mast_opt.job_placement.exhaustive.{module}")
         given = () if params is None else (tools.params_as(params),)
         found: SearchResult[Plan] = getattr(loaded, function)(problem, tools, start, *given)

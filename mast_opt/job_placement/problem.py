@@ -24,10 +24,13 @@ from mast_opt.job_placement.entities import (
     Jobs,
     Movable,
     MoveLimits,
+    MultipartJobs,
     Options,
+    Parts,
     Racks,
     Reads,
     RunningJobs,
+    RunningParts,
     Servers,
     TenantQuotas,
 )
@@ -40,6 +43,8 @@ from mast_opt.kind.problem_data import GroupedProblem
 if TYPE_CHECKING:
     from mast_opt.job_placement.plan import Plan  # noqa: F401 - named in a string below
 
+ADJACENT = "the row of jobs behind that of the part before it"
+IN_FIRST = "since what counts once for a job of several parts stands with its first part"
 ONE_GANG = "a running job whose tasks are equal, in one cluster and on one GPU type"
 ArrayT = TypeVar("ArrayT", bound="NDArray[Any]")
 
@@ -61,6 +66,9 @@ TERMS: Mapping[str, float] = {
 _NONE = np.zeros(0, np.int64)
 NOTHING_MOVES = Movable(_NONE, _NONE)
 NO_MOVE_LIMITS = MoveLimits(_NONE, _NONE)
+NO_MULTIPART_JOBS = MultipartJobs((), _NONE)
+NO_PARTS = Parts((), _NONE, _NONE)
+NO_RUNNING_PARTS = RunningParts(_NONE, _NONE)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -75,7 +83,12 @@ class JobPlacement(GroupedProblem["Plan"]):
 
     kind: ClassVar[str] = "job-placement"
     WEIGHTS = TERMS
-    LABELS: ClassVar[Mapping[str, bool]] = {"regions": False, "gpu_types": False, "tenants": True}
+    LABELS: ClassVar[Mapping[str, bool]] = {
+        "regions": False,
+        "gpu_types": False,
+        "tenants": True,
+        "part_names": False,
+    }
     TYPES: ClassVar[Mapping[str, type]] = {
         "name": str,
         "clusters": Clusters,
@@ -94,6 +107,9 @@ class JobPlacement(GroupedProblem["Plan"]):
         "provenance": str,
         "movable": Movable,
         "move_limits": MoveLimits,
+        "multipart_jobs": MultipartJobs,
+        "parts": Parts,
+        "running_parts": RunningParts,
     }
 
     name: str
@@ -122,6 +138,12 @@ class JobPlacement(GroupedProblem["Plan"]):
     movable: Movable = NOTHING_MOVES
     """Running jobs that may be moved; the others stay where they are, or are stopped."""
     move_limits: MoveLimits = NO_MOVE_LIMITS
+    multipart_jobs: MultipartJobs = NO_MULTIPART_JOBS
+    parts: Parts = NO_PARTS
+    """Which rows of ``jobs`` are parts of a job; every other row is a job of its own."""
+    part_names: tuple[str, ...] = ()
+    """Of the parts of running jobs."""
+    running_parts: RunningParts = NO_RUNNING_PARTS
 
     def _check_rows(self, check: Arrays) -> None:
         options = np.bincount(self.options.job, minlength=len(self.jobs))
@@ -133,10 +155,50 @@ class JobPlacement(GroupedProblem["Plan"]):
         named = held.indexed & (held.need[:, GPU] > 0)
         outside = named & (held.gpu_index >= gpus[held.server] // WHOLE)
         check.wrong("allocations.gpu_index", outside, "a GPU that the server has")
+        check.wrong("running_parts.allocation", self.running_parts.allocation >= len(held), "a row of allocations")
+        if check.faults:
+            return
         check.wrong("movable.running", ~self._like_a_gang[self.movable.running], ONE_GANG)
         names = set(self.jobs.labels)
         taken = np.array([self.running.labels[v] in names for v in self.movable.running.tolist()], np.bool_)
         check.wrong("movable.running", taken, "a running job whose label no pending job has")
+        self._check_parts(check)
+
+    def _check_parts(self, check: Arrays) -> None:
+        """Faults of parts: each job has some, one after another, alike in all that belongs to the job; what counts once
+        is in the first."""
+        parts, jobs = self.parts, self.jobs
+        number = np.bincount(parts.whole, minlength=len(self.multipart_jobs))
+        for g in np.flatnonzero(number == 0)[:1].tolist():
+            check.fault("parts.whole", f"a part of every job of several parts, {self.multipart_jobs.labels[g]} too")
+        if not len(parts):
+            return
+        again = np.diff(parts.whole, prepend=-1) == 0
+        step = np.diff(parts.job, prepend=-1)
+        check.wrong("parts.job", np.where(again, step != 1, step < 1), ADJACENT)
+        reads = np.zeros((len(jobs), len(self.datasets)), np.bool_)
+        reads[self.reads.job, self.reads.dataset] = True
+        alike = np.column_stack([jobs.tier, jobs.tenant, jobs.credit_milli, jobs.submitted_ms, reads])
+        differs = (alike[parts.job] != alike[parts.job - again]).any(axis=1)
+        check.wrong("parts.job", again & differs, "a part of the tier, tenant, credit, age and reads of that before")
+        further = np.zeros(len(jobs), np.bool_)
+        further[parts.job[again]] = True
+        check.wrong("jobs.value_milli", further & (jobs.value_milli > 0), f"0, {IN_FIRST}")
+        check.wrong("reads.mb_per_day", further[self.reads.job] & (self.reads.mb_per_day > 0), f"0, {IN_FIRST}")
+        check.wrong("costs.job", further[self.costs.job], f"the first part of the job, {IN_FIRST}")
+
+    @cached_property
+    def first_part(self) -> Ints:
+        """[J] the first part of the job of each row; the row itself where the job has no parts."""
+        first = np.arange(len(self.jobs))
+        begins = np.searchsorted(self.parts.whole, self.parts.whole)
+        first[self.parts.job] = self.parts.job[begins]
+        return _read_only(first)
+
+    @cached_property
+    def counts_once(self) -> Bools:
+        """Mask [J] with one row a job: those of jobs without parts, and the first of each job with parts."""
+        return _read_only(self.first_part == np.arange(len(self.jobs)))
 
     @cached_property
     def tier_weight(self) -> NDArray[np.float64]:
@@ -221,7 +283,9 @@ class JobPlacement(GroupedProblem["Plan"]):
     def _like_a_gang(self) -> Bools:
         """Mask [V] of the running jobs that hold equal tasks in one cluster and on one GPU type."""
         a = self.allocations
-        place = np.stack([self.server_cluster[a.server], self.servers.gpu_type[a.server]], axis=1)
+        part = np.full(len(a), -1)
+        part[self.running_parts.allocation] = self.running_parts.part
+        place = np.stack([self.server_cluster[a.server], self.servers.gpu_type[a.server], part], axis=1)
         return one_gang(len(self.running), a.running, np.concatenate([a.need, place], axis=1))
 
     @cached_property
@@ -253,6 +317,7 @@ class JobPlacement(GroupedProblem["Plan"]):
                 used,
                 Quotas.of(*shape, self.quotas.tenant, self.quotas.gpu_type, self.quotas.typed, self.quotas.mgpu),
                 len(self.tiers) - 1,
+                self.first_part,
             )
         )
 

@@ -61,25 +61,33 @@ def quota_tiers(
     used_mgpu: Ints,
     quotas: Quotas,
     lowest: int,
+    first_part: Ints,
 ) -> Ints:
     """[J] the tier of each job after quotas.
 
     Jobs are taken in queue order. One that its tenant's quotas still hold counts towards them, on the first
-    accepted type that they hold it on; one that they do not hold has the tier ``lowest`` and counts nothing.
+    accepted type that they hold it on; one that they do not hold has the tier ``lowest`` and counts nothing. Of a job
+    of several parts they hold all, one after another, or none.
 
     Args:
         asked_mgpu: [J, K].
         options: (job, type) rows, ascending by job; each job's types in its order.
         used_mgpu: [T, K] what running jobs of each tenant use.
+        first_part: [J] the first part of the job of each row; parts of a job stand one after another.
     """
     after = tier.copy()
     used = used_mgpu.copy()
     first = np.searchsorted(options[0], np.arange(len(tier) + 1))
-    for j in order[quotas.limited[tenant[order]]].tolist():
-        owner = int(tenant[j])
-        kind = quotas.type_within(owner, used[owner], asked_mgpu[j], options[1][first[j] : first[j + 1]])
-        if kind is None:
-            after[j] = lowest
+    number = np.bincount(first_part, minlength=len(tier))
+    for j in order[quotas.limited[tenant[order]] & (number[order] > 0)].tolist():
+        owner, parts = int(tenant[j]), range(j, j + int(number[j]))
+        taken = used[owner].copy()
+        for part in parts:
+            kind = quotas.type_within(owner, taken, asked_mgpu[part], options[1][first[part] : first[part + 1]])
+            if kind is None:
+                after[parts] = lowest
+                break
+            taken[kind] += asked_mgpu[part, kind]
         else:
-            used[owner, kind] += asked_mgpu[j, kind]
+            used[owner] = taken
     return after

@@ -24,7 +24,9 @@ MOST_TASKS = 10**9
 """Tasks of a job; sums over many jobs stay exact."""
 LEVELS = ("server", "rack", "cluster")
 """What a gang may stay within, closest first."""
-SERVER, RACK, CLUSTER = range(3)
+SERVER, RACK, CLUSTER, REGION = range(4)
+WHOLE_JOB_LEVELS = (*LEVELS, "region")
+"""What a job of several parts may stay within as a whole, closest first."""
 MOVE_LIMITS = ("moves", "restart_gpu_hours")
 """What a limit on all moves together may be on."""
 MOVES, RESTART_GPU_HOURS = range(2)

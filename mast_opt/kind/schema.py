@@ -62,9 +62,9 @@ class Column:
     """Meaning and unit, for templates and documentation."""
 
 
-def label(name: str, axis: str, *, required: bool = True, help: str = "") -> Column:
+def label(name: str, axis: str, *, required: bool = True, later: bool = False, help: str = "") -> Column:
     """A column of labels of an axis."""
-    return Column(name, ColumnType.LABEL, axis=axis, required=required, help=help)
+    return Column(name, ColumnType.LABEL, axis=axis, required=required, later=later, help=help)
 
 
 def integer(
@@ -173,6 +173,8 @@ class Axis:
     table: str | None = None
     offered: str | None = None
     """For an axis without a table: the table whose labels a template offers where other tables mention the axis."""
+    later: bool = False
+    """True: the axis was added to the format later. A checksum does not mention it where it has no labels."""
 
 
 @dataclass(frozen=True)

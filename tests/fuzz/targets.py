@@ -70,6 +70,7 @@ def targets() -> tuple[Target, ...]:
         ),
         Target("overrides", _make_overrides, functools.partial(_read_plan, "data-placement")),
         Target("movable", _make_movable, _read_instance),
+        Target("parts", _make_parts, _read_instance),
         Target("certificate", _make_certificate, _read_certificate),
         *(
             Target(
@@ -128,6 +129,16 @@ def _make_movable(folder: Path) -> None:
     rows = "".join(f"{job},{at + 0.5}\n" for at, job in enumerate(running))
     (folder / "i" / "movable.csv").write_text("job,restart_gpu_hours\n" + rows)
     (folder / "i" / "move_limits.csv").write_text("limit,most\nmoves,3\nrestart_gpu_hours,9.5\n")
+
+
+def _make_parts(folder: Path) -> None:
+    problem = generated("job-placement")
+    mast_opt.write(problem, folder / "i", "csv")
+    jobs = pl.read_csv(folder / "i" / "jobs.csv")["job"].to_list()[:3]
+    rows = "".join(f"{job},{part},2,{gpus},1.5,4,rack\n" for job in jobs for part, gpus in (("a", 1), ("b", 0)))
+    (folder / "i" / "job_parts.csv").write_text("job,part,tasks,gpus,cpu_cores,memory_gb,within\n" + rows)
+    types = pl.read_csv(folder / "i" / "job_gpu_types.csv").filter(~pl.col("job").is_in(jobs))
+    types.write_csv(folder / "i" / "job_gpu_types.csv")
 
 
 def _make_overrides(folder: Path) -> None:

@@ -126,7 +126,15 @@ class Brute:
         )
 
     def feasible(self, gangs: tuple[Gang, ...], stopped: tuple[bool, ...]) -> bool:
-        return all(self.server_feasible(s, gangs, stopped) for s in range(self.S))
+        together = all(self.together(g, gangs) for g in range(len(self.p.multipart_jobs)))
+        return together and all(self.server_feasible(s, gangs, stopped) for s in range(self.S))
+
+    def together(self, g: int, gangs: tuple[Gang, ...]) -> bool:
+        """Whether all parts of a job run within its level, or none runs."""
+        parts = [gangs[j] for j, of in zip(self.p.parts.job.tolist(), self.p.parts.whole.tolist()) if of == g]
+        servers = [s for gang in parts for s, _ in gang or ()]
+        place = (range(self.S), self.rack, self.cluster, self.region)[int(self.p.multipart_jobs.within[g])]
+        return not servers or (all(parts) and len({place[s] for s in servers}) == 1)
 
     def server_feasible(self, s: int, gangs: tuple[Gang, ...], stopped: tuple[bool, ...]) -> bool:
         here = [

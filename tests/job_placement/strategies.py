@@ -23,7 +23,9 @@ from mast_opt.job_placement.entities import (
     Jobs,
     Movable,
     MoveLimits,
+    MultipartJobs,
     Options,
+    Parts,
     Racks,
     Reads,
     RunningJobs,
@@ -58,8 +60,10 @@ def problems(
     fractions: bool = True,
     odd_labels: bool = False,
     moves: bool = False,
+    parts: bool = False,
 ) -> JobPlacement:
-    """An instance of at most the given sizes; with ``moves``, running jobs that are gangs may be movable."""
+    """An instance of at most the given sizes; with ``moves``, running jobs that are gangs may be movable; with
+    ``parts``, some jobs are parts of one."""
     R = draw(st.integers(1, 2))
     C = draw(st.integers(R, R + 1))
     S = draw(st.integers(1, servers))
@@ -142,7 +146,38 @@ def problems(
         objective=Objective({name: draw(st.sampled_from((weight, 1.0, 0.0))) for name, weight in TERMS.items()}),
         remote_reads=draw(st.booleans()),
     )
+    problem = _with_parts(draw, problem) if parts else problem
     return _with_moves(draw, problem) if moves else problem
+
+
+def _with_parts(draw: Draw, problem: JobPlacement) -> JobPlacement:
+    """The same with jobs next to one another joined to jobs of parts."""
+    p, jobs, reads = problem, problem.jobs, problem.reads
+    joins = np.append(False, array(draw, len(jobs) - 1, (1, 0)) > 0)
+    is_part = joins | np.append(joins[1:], False) | (array(draw, len(jobs), (0, 0, 1)) > 0)
+    part = np.flatnonzero(is_part)
+    first = np.maximum.accumulate(np.where(joins, 0, np.arange(len(jobs))))
+    whole = np.unique(first[part], return_inverse=True)[1].reshape(-1)
+    number = int(whole.max(initial=-1)) + 1
+    lists = [np.flatnonzero(reads.job == j) for j in first.tolist()]
+    row, reader = np.concatenate(lists), np.repeat(np.arange(len(jobs)), [len(rows) for rows in lists])
+    same = {name: getattr(jobs, name)[first] for name in ("tier", "tenant", "credit_milli", "submitted_ms", "prefer")}
+    present, tier = np.unique(np.concatenate([same["tier"], p.running.tier]), return_inverse=True)
+    same["tier"] = tier[: len(jobs)]
+    names = [f"g{whole[at]}/p{at}" for at in range(len(part))]
+    labels = list(jobs.labels)
+    for at, name in zip(part.tolist(), names):
+        labels[at] = name
+    return replace(
+        p,
+        tiers=tuple(p.tiers[at] for at in present.tolist()),
+        jobs=replace(jobs, labels=tuple(labels), value_milli=np.where(joins, 0, jobs.value_milli), **same),
+        running=replace(p.running, tier=tier[len(jobs) :]),
+        reads=Reads(reader, reads.dataset[row], np.where(joins[reader], 0, reads.mb_per_day[row])),
+        costs=p.costs.rows(~joins[p.costs.job]),
+        multipart_jobs=MultipartJobs(tuple(f"g{g}" for g in range(number)), array(draw, number, (3, 2, 1, 0))),
+        parts=Parts(tuple(f"p{at}" for at in range(len(part))), part, whole),
+    )
 
 
 def _with_moves(draw: Draw, problem: JobPlacement) -> JobPlacement:

@@ -73,6 +73,27 @@ def test_exact_solvers_find_the_best_moves(solver: SolverName, formulation: str)
     agree()
 
 
+@settings(max_examples=15, deadline=None, suppress_health_check=QUICK)
+@given(problem=problems(running=2, parts=True))
+def test_glpk_proves_the_best_placement_of_parts(problem: JobPlacement, tmp_path: Path) -> None:
+    data = tmp_path / "instance.dat"
+    write_dat(problem, data)
+    assert mathprog.optimum(MODEL, data) == pytest.approx(Brute(problem).optimum()[0], rel=1e-6, abs=1e-6)
+
+
+@pytest.mark.parametrize(("solver", "formulation"), [*((solver, "base") for solver in HERE), ("highs", "strong")])
+def test_backends_place_parts_as_brute_force_does(solver: SolverName, formulation: str) -> None:
+    @settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    @given(problem=problems(running=2, parts=True))
+    def agree(problem: JobPlacement) -> None:
+        solution = solve(problem, solver, gap=1e-7, threads=1, formulation=formulation)
+        optimum = Brute(problem).optimum()[0]
+        assert solution.objective == pytest.approx(optimum, rel=1e-6, abs=1e-6)
+        assert relaxed(problem) <= optimum + 1e-6 * (1 + optimum)
+
+    agree()
+
+
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(problem=problems(jobs=2))
 def test_the_verifier_values_every_feasible_plan_as_brute_force_does(problem: JobPlacement) -> None:
@@ -86,7 +107,7 @@ def test_the_verifier_values_every_feasible_plan_as_brute_force_does(problem: Jo
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(problem=problems(moves=True))
+@given(problem=problems(moves=True, parts=True))
 def test_decoding_what_was_encoded_gives_the_plan(problem: JobPlacement) -> None:
     solution = solve(problem, "highs", threads=1)
     formulation = base(problem)

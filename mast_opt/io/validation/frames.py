@@ -19,7 +19,8 @@ EXACT_DIGITS = 15
 def table_frames(schema: Schema, tables: Tables) -> Iterator[tuple[Table, pl.DataFrame]]:
     """Each table there is, as a frame: labels, choices and quantities as text (a quantity as an exact decimal).
 
-    Optional columns without any value are left out. Raises InstanceError for labels that no file could carry.
+    Optional columns without any value are left out; a table without rows has all columns but those that were added to
+    the format later. Raises InstanceError for labels that no file could carry.
     """
     labels = {axis.name: _labels(axis.name, tables) for axis in schema.axes}
     for table in schema.tables:
@@ -28,7 +29,7 @@ def table_frames(schema: Schema, tables: Tables) -> Iterator[tuple[Table, pl.Dat
             kept = [
                 values
                 for column, values in zip(table.columns, columns)
-                if column.required or not len(values) or values.null_count() < len(values)
+                if column.required or values.null_count() < len(values) or not (len(values) or column.later)
             ]
             yield table, pl.DataFrame(kept)
 

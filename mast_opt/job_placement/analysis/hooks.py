@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -32,7 +33,12 @@ def now(problem: JobPlacement, plan: Plan, j: int) -> str:
 
 
 def alternatives(problem: JobPlacement, plan: Plan, j: int) -> tuple[Alternative, ...]:
-    """In each cluster: what the fast path would do with it there, or what rules the cluster out; and rejected."""
+    """In each cluster: what the fast path would do with it there, or what rules the cluster out; and rejected.
+
+    Of a part of a job of several parts, what rules clusters out, and rejected; the fast path places no such jobs.
+    """
+    if np.isin(j, problem.parts.job):
+        return _of_a_part(problem, plan, j)
     from mast_opt.job_placement.engine.best_bid import best_bid
     from mast_opt.job_placement.engine.server_selection import TIGHT
     from mast_opt.job_placement.exhaustive.batch_state import batch_state_of  # compiles kernels
@@ -44,7 +50,8 @@ def alternatives(problem: JobPlacement, plan: Plan, j: int) -> tuple[Alternative
     if admitted:
         batch.remove(j)
     found = []
-    for c, obstacle in ((reason.cluster, reason.obstacle) for reason in reasons(problem, j)):
+    for reason in reasons(problem, j):
+        c, obstacle = reason.cluster, reason.obstacle
         cluster = problem.clusters.labels[c]
         words = f"in cluster {cluster}"
         trial = batch.copy()
@@ -78,12 +85,31 @@ def alternatives(problem: JobPlacement, plan: Plan, j: int) -> tuple[Alternative
     return tuple(found)
 
 
+def _of_a_part(problem: JobPlacement, plan: Plan, j: int) -> tuple[Alternative, ...]:
+    p = problem
+    found = []
+    for reason in reasons(p, j):
+        cluster, words = p.clusters.labels[reason.cluster], reason.words
+        if reason.obstacle is Obstacle.IN_USE:
+            words = "what it costs there is not worked out for a job of several parts"
+        if reason.cluster not in p.server_cluster[plan.server[plan.job == j]]:
+            found.append(Alternative(f"in cluster {cluster}", cluster, None, words))
+    if j in plan.job:
+        stays = p.first_part[plan.job] != p.first_part[j]
+        columns = ("job", "server", "tasks", "gpu_index", "indexed")
+        rejected = replace(plan, **{name: getattr(plan, name)[stays] for name in columns})
+        found.append(Alternative("rejected", "", rejected))
+    return tuple(found)
+
+
 def _let_give_way(batch: BatchState, job: Request) -> None:
-    """Let placed jobs that are less important than this one be pushed out; the larger, the more expensive."""
+    """Let placed jobs of one part that are less important than this one be pushed out; the larger, the more
+    expensive."""
     from mast_opt.job_placement.engine.capacity_ledger import set_price
     from mast_opt.job_placement.engine.state import J_MGPU, J_TIER
 
-    pending = [at for at, j in batch.pending.items() if j < batch.movers.first]
+    is_part = np.isin(np.arange(batch.movers.first), batch.problem.parts.job)
+    pending = [at for at, j in batch.pending.items() if j < batch.movers.first and not is_part[j]]
     places = np.array(pending, np.int64)
     places = places[batch.state.job[J_TIER, places] > job.tier]
     set_price(batch.state, places, len(batch.problem.tiers), 1 + batch.state.job[J_MGPU, places] // WHOLE)

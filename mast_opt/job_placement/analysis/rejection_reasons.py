@@ -9,7 +9,7 @@ import numpy as np
 
 from mast_opt.job_placement.capacity import tasks_that_fit
 from mast_opt.job_placement.problem import JobPlacement
-from mast_opt.job_placement.units import RACK, SERVER, Ints
+from mast_opt.job_placement.units import RACK, REGION, SERVER, Ints
 
 
 class Obstacle(enum.Enum):
@@ -22,6 +22,7 @@ class Obstacle(enum.Enum):
     TASK = "no server there holds one task even when it is empty"
     SIZE = "the job is larger than the cluster's servers of one type, even when they are empty"
     LEVEL = "the job is larger than what it must stay within, even when all is empty"
+    TOGETHER = "another part of the job fits nowhere within what all its parts must stay within, even when all is empty"
     IN_USE = "the cluster would hold the job, but not with what it holds now"
 
 
@@ -31,6 +32,13 @@ class Reason:
 
     cluster: int
     obstacle: Obstacle
+    part: str = ""
+    """Of ``TOGETHER``, the other part."""
+
+    @property
+    def words(self) -> str:
+        """What it is."""
+        return self.obstacle.value.replace("another part of the job", f"{self.part}, another part of the job,", 1)
 
 
 def obstacle_when_empty(
@@ -67,7 +75,26 @@ def _largest(key: Ints, amount: Ints) -> int:
 
 
 def reasons(problem: JobPlacement, job: int) -> tuple[Reason, ...]:
-    """For each cluster, what rules it out for the job; ``IN_USE`` where only other jobs do."""
+    """For each cluster, what rules it out for the job; ``IN_USE`` where only other jobs do.
+
+    Of a part of a job of several parts too: ``TOGETHER`` where another part rules the cluster out, or its region.
+    """
+    p, own = problem, _alone(problem, job)
+    others = np.flatnonzero(p.first_part == p.first_part[job])
+    if len(others) == 1:
+        return own
+    level = p.multipart_jobs.within[p.parts.whole[p.parts.job == job][0]]
+    place = p.clusters.region if level == REGION else np.arange(len(p.clusters))
+    found = list(own)
+    for other in others[others != job].tolist():
+        may = np.array([reason.obstacle is Obstacle.IN_USE for reason in _alone(p, other)], np.bool_)
+        for c in np.flatnonzero(~np.isin(place, place[may])).tolist():
+            if found[c].obstacle is Obstacle.IN_USE:
+                found[c] = Reason(c, Obstacle.TOGETHER, p.jobs.labels[other])
+    return tuple(found)
+
+
+def _alone(problem: JobPlacement, job: int) -> tuple[Reason, ...]:
     p = problem
     need = (np.where(p.accepts[job], p.need_mgpu[job], -1), int(p.jobs.cpu_mcores[job]), int(p.jobs.memory_mib[job]))
     found = []
@@ -92,7 +119,7 @@ def reason_in_words(problem: JobPlacement, job: int) -> str:
     """One sentence that says why the job is nowhere: the obstacle of the clusters that come closest."""
     order = list(Obstacle)
     found = reasons(problem, job)
-    nearest = max(found, key=lambda reason: order.index(reason.obstacle)).obstacle
-    count = sum(reason.obstacle is nearest for reason in found)
+    nearest = max(found, key=lambda reason: order.index(reason.obstacle))
+    count = sum(reason.obstacle is nearest.obstacle for reason in found)
     closest = "the cluster that comes" if count == 1 else f"the {count} clusters that come"
-    return f"{closest} closest: {nearest.value}"
+    return f"{closest} closest: {nearest.words}"

@@ -39,6 +39,9 @@ def _lose(problem: JobPlacement, lost: Bools) -> JobPlacement:
     p = problem
     ended = np.zeros(len(p.running), np.bool_)
     ended[p.allocations.running[lost[p.allocations.server]]] = True
+    stays = ~ended[p.allocations.running]
+    place = np.cumsum(stays) - 1
+    parts = p.running_parts.rows(stays[p.running_parts.allocation])
     return replace(
         p,
         servers=replace(p.servers, supply=np.where(lost[:, None], 0, p.servers.supply)),
@@ -47,7 +50,8 @@ def _lose(problem: JobPlacement, lost: Bools) -> JobPlacement:
             preemptible=p.running.preemptible & ~ended,
             at_risk_mgpu_hours=np.where(ended, 0, p.running.at_risk_mgpu_hours),
         ),
-        allocations=p.allocations.rows(~ended[p.allocations.running]),
+        allocations=p.allocations.rows(stays),
+        running_parts=replace(parts, allocation=place[parts.allocation]),
         movable=p.movable.rows(~ended[p.movable.running]),
     )
 

@@ -9,6 +9,7 @@ import numpy as np
 from mast_opt.core.arrays import IntArray
 from mast_opt.core.units import MICRO
 from mast_opt.job_placement.formulation.index_sets import JobOptions, options_of
+from mast_opt.job_placement.formulation.part_rows import same_place
 from mast_opt.job_placement.movable_jobs import movable_jobs
 from mast_opt.job_placement.problem import JobPlacement
 from mast_opt.job_placement.units import GPU, MOVE_LIMITS, MOVES, Ints
@@ -71,7 +72,7 @@ class ClusterRows:
 
     def admitted(self) -> None:
         """admitted: Σ_{c,k} assign[j,c,k] ≤ 1; moved: Σ_{c,k} assign[v,c,k] = move[v]; interrupted: a job is moved, or
-        stopped, or neither; move_limit: what all moves together are."""
+        stopped, or neither; move_limit: what all moves together are; same_region, same_cluster: parts of one job."""
         p, m, movers = self.p, self.m, self.movers
         starts = self.options.job < self.waiting
         m.rows("admitted", [movers.stated.jobs.labels], upper=1).add(self.options.job[starts], self.assign[starts])
@@ -87,6 +88,7 @@ class ClusterRows:
         for at, limit in enumerate(limits.limit.tolist()):
             each = np.full(len(self.move), 1000) if limit == MOVES else movers.restart_mgpu_hours
             rows.add(np.full(len(self.move), at), self.move, each)
+        same_place(p, self.options, self.assign, m)
 
     def admission(self) -> None:
         """Terms rejected, remote and cost."""

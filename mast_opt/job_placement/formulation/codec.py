@@ -9,10 +9,12 @@ import numpy as np
 from mast_opt.core.arrays import FloatArray, IntArray
 from mast_opt.job_placement.capacity import WholeServerTasks
 from mast_opt.job_placement.formulation.index_sets import IndexSets
+from mast_opt.job_placement.formulation.part_rows import WholePlaces
 from mast_opt.job_placement.movable_jobs import MovableJobs
 from mast_opt.job_placement.plan import Plan
 from mast_opt.job_placement.problem import JobPlacement
 from mast_opt.job_placement.units import GPU, WHOLE, Bools, Ints
+from mast_opt.job_placement.whole_jobs import WholeJobs
 from mast_opt.kind.formulation import FixedParts
 
 
@@ -24,6 +26,7 @@ class Columns:
     count: IntArray
     uses_rack: IntArray
     uses_server: IntArray
+    whole_places: tuple[WholePlaces, WholePlaces]
     preempt: IntArray
     move: IntArray
     on: IntArray
@@ -88,6 +91,8 @@ class Codec:
         gang = np.flatnonzero(x[at.count[c.gang]] > 0)
         x[at.uses_rack[c.gang_rack[gang]]] = 1
         x[at.uses_server] = x[at.count[c.tied]] > 0
+        for places in at.whole_places:
+            x[places.columns[places.at[x[at.count[places.cell]] > 0]]] = 1
         x[at.preempt] = plan.preempt[self.victims]
         x[at.move] = moved[self.movers.running]
         self._encode_devices(plan, moved, cell, x)
@@ -183,13 +188,14 @@ class Codec:
 FREEZING: FixedParts[JobPlacement, Plan] = FixedParts(
     tables=("assignments", "preemptions", "moves"),
     blocks={
-        "assign": ("job", None, None),
-        "count": ("job", "server"),
-        "on": ("job", "server", None),
+        "assign": ("gang", None, None),
+        "count": ("gang", "server"),
+        "on": ("gang", "server", None),
         "preempt": ("running",),
         "move": ("running",),
     },
     groups={
+        "job": lambda p: ("gang", WholeJobs(p).labels, WholeJobs(p).of),
         "rack": lambda p: ("server", p.racks.labels, p.servers.rack),
         "cluster": lambda p: ("server", p.clusters.labels, p.server_cluster),
         "region": lambda p: ("server", p.regions, p.server_region),

@@ -9,6 +9,7 @@ from mast_opt.job_placement.capacity import fewest_racks, whole_server_tasks
 from mast_opt.job_placement.formulation.cluster_rows import ClusterRows
 from mast_opt.job_placement.formulation.codec import Codec, Columns
 from mast_opt.job_placement.formulation.index_sets import IndexSets, cells_of
+from mast_opt.job_placement.formulation.part_rows import one_place, whole_places
 from mast_opt.job_placement.plan import Plan
 from mast_opt.job_placement.problem import JobPlacement
 from mast_opt.job_placement.units import GPU, RACK, RESOURCES, SERVER, WHOLE, Ints
@@ -55,6 +56,7 @@ class PerServer(ClusterRows):
         self.uses_server = m.columns(
             "uses_server", [p.jobs.labels, p.servers.labels], [c.job[c.tied], c.server[c.tied]], upper=1, integral=True
         )
+        self.whole_places = whole_places(p, c, m)
         self._device_columns()
 
     def _device_columns(self) -> None:
@@ -92,6 +94,7 @@ class PerServer(ClusterRows):
             count=self.count,
             uses_rack=self.uses_rack,
             uses_server=self.uses_server,
+            whole_places=self.whole_places,
             preempt=self.preempt,
             move=self.move,
             on=self.on,
@@ -116,7 +119,7 @@ class PerServer(ClusterRows):
 
     def levels(self) -> None:
         """in_rack: count[j,s] ≤ tasks[j]·uses_rack[j,rack(s)] and in_server likewise, for gangs of several tasks;
-        one_rack, one_server: at most one where the job must stay within it."""
+        one_rack, one_server: at most one where the job must stay within it; likewise for all parts of a job."""
         p, c, m = self.p, self.cells, self.m
         job, server = c.job[c.gang], c.server[c.gang]
         in_rack = m.rows("in_rack", [p.jobs.labels, p.servers.labels], [job, server], upper=0)
@@ -129,6 +132,8 @@ class PerServer(ClusterRows):
 
         self._at_most_one("one_rack", c.rack_job, self.uses_rack, RACK)
         self._at_most_one("one_server", job, self.uses_server, SERVER)
+        for places in self.whole_places:
+            one_place(p, c, self.count, m, places)
 
         racks = np.zeros(len(p.jobs.tasks))
         racks[:] = fewest_racks(p)

@@ -5,14 +5,16 @@ from __future__ import annotations
 import numpy as np
 
 from mast_opt.job_placement.capacity import ServerClasses, jobs_at_once, may_run, server_classes, whole_server_tasks
+from mast_opt.job_placement.formulation.part_rows import whole_of
 from mast_opt.job_placement.movable_jobs import MovableJobs, movable_jobs
 from mast_opt.job_placement.problem import JobPlacement
-from mast_opt.job_placement.units import GPU, RACK, SERVER, WHOLE, Bools, Ints
+from mast_opt.job_placement.units import GPU, RACK, REGION, SERVER, WHOLE, Bools, Ints
 from mast_opt.mip.size import Size
 
 
 def size(problem: JobPlacement) -> Size:
-    """Exact but for a few rows and entries of victims, and racks whose servers differ, which count too often."""
+    """Exact but for a few rows and entries of victims, racks whose servers differ, and places of jobs of several parts,
+    which count too often."""
     movers = movable_jobs(problem)
     count = _Count(movers)
     for jobs in jobs_at_once(movers.problem, count.classes):
@@ -47,6 +49,10 @@ class _Count:
         part = (p.allocations.need[:, GPU] > 0) & (p.allocations.need[:, GPU] < WHOLE)
         self.running_fraction = np.bincount(c.of[np.unique(p.allocations.server[part])], minlength=len(c))
         """[E] servers on which one runs."""
+        self.options = np.zeros(len(p.jobs), np.int64)
+        """[J] pairs with a cluster's servers of a type."""
+        self.level = whole_of(p)[1]
+        """[J] the level of the job of several parts."""
 
     def look(self, jobs: Ints) -> None:
         p = self.p
@@ -75,7 +81,8 @@ class _Count:
         whole = self.shared()[e] * (mgpu >= WHOLE)
         cells, gangs = int(servers.sum()), int(servers[gang].sum())
         racks = self.racks[e] * gang
-        options = self._options(runs)
+        self.options[jobs] = self._options(runs)
+        options = int(self.options[jobs].sum())
         parts = servers * self.gpus[e] * fraction
 
         self.columns += options + cells + int(racks.sum() + servers[tied].sum() + parts.sum())
@@ -88,12 +95,18 @@ class _Count:
         a_server += (need & self.common[e]).sum(axis=1) + (need[:, GPU] & self.common[e, GPU])
         self.entries += int((servers * a_server + whole).sum() + (parts * (1 + on_gpus)).sum())
         self.entries += 3 * options + int(racks[p.jobs.within[job] == RACK].sum())
+        for level, places in ((RACK, self.racks[e]), (SERVER, servers)):
+            together = self.level[job] == level
+            self.columns += int(places[together].sum())
+            self.rows += int(servers[together].sum())
+            self.entries += int((2 * servers + places)[together].sum())
 
-    def _options(self, runs: Bools) -> int:
-        """Pairs of a job and a cluster's servers of a type."""
+    def _options(self, runs: Bools) -> Ints:
+        """[jobs] clusters' servers of a type where the job may run."""
         c = self.classes
         first = np.flatnonzero(np.diff(c.cluster, prepend=-1) | np.diff(c.type, prepend=-1))
-        return int(np.logical_or.reduceat(runs, first, axis=1).sum())
+        found: Ints = np.logical_or.reduceat(runs, first, axis=1).sum(axis=1)
+        return found
 
     def add_rest(self) -> None:
         """Columns, rows and entries of servers, GPUs, victims and regions."""
@@ -116,6 +129,10 @@ class _Count:
         self.columns += moves
         self.rows += moves + limits
         self.entries += moves * (3 + limits)
+        further = np.flatnonzero(~p.counts_once)
+        self.rows += int(np.where(self.level[further] == REGION, len(p.regions), len(p.clusters)).sum())
+        self.rows += int((p.multipart_jobs.within <= RACK).sum())
+        self.entries += int((self.options[further] + self.options[p.first_part[further]]).sum())
         balanced = len(p.regions) * len(p.gpu_types)
         self.columns += 2 * balanced
         self.rows += 3 * balanced

@@ -23,7 +23,7 @@ from mast_opt.core.arguments import (
     refuse,
     texts,
 )
-from mast_opt.core.errors import UsageError
+from mast_opt.core.errors import UnsupportedOption, UsageError
 from mast_opt.core.units import MICRO
 from mast_opt.job_placement.engine.limits import LIMIT_RANGES, SAMPLING_RANGES, FillSampling, SearchLimits
 from mast_opt.job_placement.problem import JobPlacement
@@ -177,9 +177,16 @@ class Job:
     @checked(problem=a(JobPlacement))
     def of(cls, problem: JobPlacement, j: int) -> Job:
         """The j-th pending job of an instance. It may be stopped once it runs if it is not of tier 0. Its costs are
-        weighted as in the instance's objective."""
+        weighted as in the instance's objective.
+
+        Raises:
+            UnsupportedOption: the job is a part of a job of several parts, which a live fleet does not place.
+        """
         p = problem
         j = whole(f"jobs of {p.name}", "j", j, most=len(p.jobs) - 1)
+        if np.isin(j, p.parts.job):
+            name = p.multipart_jobs.labels[p.parts.whole[p.parts.job == j][0]]
+            raise UnsupportedOption(f"a live fleet places no jobs of several parts, and {name} is one")
         accepted = p.options.gpu_type[p.options.job == j].tolist()
         read, priced = np.flatnonzero(p.reads.job == j).tolist(), np.flatnonzero(p.costs.job == j).tolist()
         weight = p.objective.weights["cost"]

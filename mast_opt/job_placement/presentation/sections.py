@@ -39,7 +39,8 @@ def _admission(problem: JobPlacement, admitted: Bools) -> Section:
         if of_tier.any():
             value = float(p.jobs.value_milli[of_tier].sum()) / MILLI
             got = float(p.jobs.value_milli[of_tier & admitted].sum()) / MILLI
-            rows.append((str(tier), int(of_tier.sum()), int((of_tier & admitted).sum()), value, got))
+            once = of_tier & p.counts_once
+            rows.append((str(tier), int(once.sum()), int((once & admitted).sum()), value, got))
     heads = (
         Head("tier"),
         Head("jobs", Form.COUNT),
@@ -47,12 +48,13 @@ def _admission(problem: JobPlacement, admitted: Bools) -> Section:
         Head("value", Form.AMOUNT),
         Head("value admitted", Form.AMOUNT),
     )
-    dropped = int((p.queue_tier != p.jobs.tier).sum())
+    dropped = int(((p.queue_tier != p.jobs.tier) & p.counts_once).sum())
     quota = ""
     if dropped:
         over = "1 job over its tenant's quota counts" if dropped == 1 else f"{dropped} jobs over tenants' quotas count"
         quota = f" {over} in the lowest tier."
-    note = f"{int(admitted.sum())} of {len(p.jobs)} jobs are admitted.{quota}"
+    jobs = int(p.counts_once.sum())
+    note = f"{int((admitted & p.counts_once).sum())} of {jobs} jobs are admitted.{quota}"
     return Section("Jobs admitted", heads, tuple(rows), note)
 
 
@@ -160,7 +162,10 @@ def _waiting(problem: JobPlacement, admitted: Bools) -> tuple[Section, ...]:
         for j in waiting[:MOST_EXPLAINED].tolist()
     )
     heads = (Head("job"), Head("tier"), Head("tasks", Form.COUNT), Head("GPUs a task", Form.AMOUNT), Head("why"))
-    note = "1 job waits." if len(waiting) == 1 else f"{len(waiting)} jobs wait."
+    jobs = int(p.counts_once[waiting].sum())
+    note = "1 job waits." if jobs == 1 else f"{jobs} jobs wait."
+    if len(p.parts):
+        note += " Parts of jobs are listed one by one."
     if len(waiting) > MOST_EXPLAINED:
         note += f" The first {MOST_EXPLAINED} of the queue are listed."
     return (Section("Jobs that wait", heads, rows, note),)

@@ -10,7 +10,9 @@ from mast_opt.core.errors import Fault
 from mast_opt.core.wording import did_you_mean
 from mast_opt.job_placement.gpu_assignment import read_devices
 from mast_opt.job_placement.problem import ONE_GANG, one_gang
-from mast_opt.job_placement.units import LARGEST, MOST_GPUS, MOST_TASKS, WHOLE, Bools, Ints
+from mast_opt.job_placement.tables.job_rows import JobRows
+from mast_opt.job_placement.tables.schema import SCHEMA
+from mast_opt.job_placement.units import CLUSTER, LARGEST, LEVELS, MOST_GPUS, MOST_TASKS, WHOLE, Bools, Ints
 from mast_opt.kind.schema import Tables
 
 _COLUMNS = {"gpus": (WHOLE, "GPUs"), "cpu_cores": (1000, "cores"), "memory_gb": (1024, "GiB")}
@@ -21,6 +23,7 @@ _SHARE_OR_WHOLE = "a whole number of GPUs, or less than one"
 def faults_of(tables: Tables) -> list[Fault]:
     """Every fault that there is; empty for a sound instance."""
     return [
+        *_parts(tables),
         *_servers(tables),
         *_types(tables),
         *_shares(tables),
@@ -41,6 +44,39 @@ def _servers(tables: Tables) -> Iterator[Fault]:
         yield Fault("servers", "the GPU type of a server with GPUs", row + 1, "gpu_type", "")
 
 
+def _parts(tables: Tables) -> Iterator[Fault]:
+    """Jobs that neither state their tasks nor have parts, and what names a part that is none."""
+    jobs = tables.axes["job"]
+    alone = np.ones(len(jobs), np.bool_)
+    alone[tables.get("job_parts", "job")] = False
+    for name in ("tasks", *_COLUMNS):
+        column = SCHEMA.table("jobs").column(name)
+        lacking = np.flatnonzero(alone & ~tables.has("jobs", name)).tolist()
+        if len(lacking) == len(jobs):
+            yield Fault("jobs", f"this column ({column.help})", None, name)
+            continue
+        for row in lacking:
+            yield Fault("jobs", f"{column.type.value} ({column.help}), not an empty cell", row + 1, name)
+    for row in np.flatnonzero(alone & (tables.get("jobs", "within") > CLUSTER)).tolist():
+        words = f"one of: {', '.join(LEVELS)} (region is for jobs in job_parts)"
+        yield Fault("jobs", words, row + 1, "within", "region")
+    rows = JobRows.of(tables)
+    parts = tables.axes["part"]
+    for row in np.flatnonzero(rows.named("job_gpu_types") < 0).tolist():
+        job = int(tables.get("job_gpu_types", "job")[row])
+        known = [parts[at] for at in tables.get("job_parts", "part")[tables.get("job_parts", "job") == job].tolist()]
+        words = f"a part of {jobs[job]}: {', '.join(known)}" if known else f"nothing, since {jobs[job]} has no parts"
+        named = tables.has("job_gpu_types", "part")[row]
+        value = parts[int(tables.get("job_gpu_types", "part")[row])] if named else ""
+        yield Fault("job_gpu_types", words, row + 1, "part", value)
+    if tables.rows("job_parts"):
+        first: dict[str, int] = {}
+        for row, label in enumerate(rows.labels):
+            if first.setdefault(label, row) != row:
+                words = "a name that no part of another job has (a part is called job/part)"
+                yield Fault("jobs", words, int(rows.job[row]) + 1, "job", label)
+
+
 def _types(tables: Tables) -> Iterator[Fault]:
     """Types that jobs or quotas name and no server has."""
     labels = tables.axes["gpu_type"]
@@ -57,7 +93,7 @@ def _types(tables: Tables) -> Iterator[Fault]:
 
 
 def _shares(tables: Tables) -> Iterator[Fault]:
-    for table in ("jobs", "job_gpu_types", "allocations"):
+    for table in ("jobs", "job_parts", "job_gpu_types", "allocations"):
         mgpu = tables.get(table, "gpus")
         for row in np.flatnonzero((mgpu > WHOLE) & (mgpu % WHOLE != 0)).tolist():
             yield Fault(table, _SHARE_OR_WHOLE, row + 1, "gpus", f"{mgpu[row] / WHOLE:g}")
@@ -65,13 +101,14 @@ def _shares(tables: Tables) -> Iterator[Fault]:
 
 def _sizes(tables: Tables) -> Iterator[Fault]:
     """Needs, supplies and numbers of tasks too large for exact arithmetic."""
-    for table in ("jobs", "allocations"):
+    for table in ("jobs", "job_parts", "allocations"):
         number = tables.get(table, "tasks")
         for row in np.flatnonzero(number > MOST_TASKS).tolist():
             yield Fault(table, f"at most {MOST_TASKS:,} tasks", row + 1, "tasks", str(number[row]))
     one = {"servers": np.ones(tables.rows("servers"), np.int64)}
-    times = {name: tables.get(name, "tasks") for name in ("jobs", "allocations")} | one
-    times["job_gpu_types"] = times["jobs"][tables.get("job_gpu_types", "job")]
+    times = {name: tables.get(name, "tasks") for name in ("jobs", "job_parts", "allocations")} | one
+    rows = JobRows.of(tables)
+    times["job_gpu_types"] = rows.column("tasks")[rows.named("job_gpu_types")]
     for table, tasks in times.items():
         for column in _COLUMNS if table != "job_gpu_types" else ("gpus",):
             amount = tables.get(table, column)
@@ -92,7 +129,13 @@ def _movable(tables: Tables) -> Iterator[Fault]:
     server = tables.get("allocations", "server")
     typed = tables.has("servers", "gpu_type")
     kind = np.where(typed, tables.get("servers", "gpu_type"), -1)[server]
-    rows = [*(tables.get("allocations", name) for name in _COLUMNS), tables.get("servers", "cluster")[server], kind]
+    part = np.where(tables.has("allocations", "part"), tables.get("allocations", "part"), -1)
+    rows = [
+        *(tables.get("allocations", name) for name in _COLUMNS),
+        tables.get("servers", "cluster")[server],
+        kind,
+        part,
+    ]
     sound = one_gang(len(tables.axes["running"]), tables.get("allocations", "job"), np.stack(rows, axis=1))
     job = tables.get("movable", "job")
     for row in np.flatnonzero(~sound[job]).tolist():

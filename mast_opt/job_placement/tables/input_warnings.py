@@ -26,6 +26,7 @@ def warnings(tables: Tables) -> tuple[InputWarning, ...]:
     _tasks(found, tables)
     _gangs(found, tables)
     _data(found, tables)
+    _parts(found, tables)
     memory = tables.get("servers", "memory_gb")
     rows = np.flatnonzero(memory > MOST_MEMORY)
     found.cells("servers", "memory_gb", rows, "more than any server has", "is it in MiB? The column is in GiB")
@@ -50,6 +51,9 @@ def _tasks(found: Plausibility, tables: Tables) -> None:
         message = f"one task needs more than the largest server has ({most / scale:,.6g} {unit})"
         hints = [_hint(column, int(needs[row]), most) for row in rows.tolist()]
         found.cells("jobs", column, rows, message, hints)
+        part = tables.get("job_parts", column)
+        rows = np.flatnonzero(part > most)
+        found.cells("job_parts", column, rows, message, [_hint(column, int(part[row]), most) for row in rows.tolist()])
     largest = np.zeros(len(tables.axes["gpu_type"]) + 1, np.int64)
     typed = tables.has("servers", "gpu_type")
     np.maximum.at(largest, tables.get("servers", "gpu_type")[typed], tables.get("servers", "gpus")[typed])
@@ -84,6 +88,15 @@ def _data(found: Plausibility, tables: Tables) -> None:
     held[tables.get("replicas", "dataset")] = True
     rows = np.flatnonzero(~held[tables.get("job_datasets", "dataset")])
     found.cells("job_datasets", "dataset", rows, "no region holds this dataset, so the job cannot run", "add a replica")
+
+
+def _parts(found: Plausibility, tables: Tables) -> None:
+    """What ``jobs`` states of tasks although the job has parts, which count instead."""
+    whole = np.zeros(tables.rows("jobs"), np.bool_)
+    whole[tables.get("job_parts", "job")] = True
+    for column in ("tasks", "gpus", "cpu_cores", "memory_gb"):
+        rows = np.flatnonzero(whole & tables.has("jobs", column))
+        found.cells("jobs", column, rows, "not used, since the job has parts (job_parts)", "leave the cell empty")
 
 
 def _hint(column: str, need: int, most: int) -> str:

@@ -9,11 +9,11 @@ import numpy as np
 
 from mast_opt.job_placement.movable_jobs import movable_jobs
 from mast_opt.job_placement.problem import JobPlacement
-from mast_opt.job_placement.units import GPU, LEVELS, MOVE_LIMITS, RESOURCES, WHOLE
+from mast_opt.job_placement.units import GPU, LEVELS, MOVE_LIMITS, RESOURCES, WHOLE, WHOLE_JOB_LEVELS
 from mast_opt.kind.mathprog import section, symbols, with_symbols, write_data
 
 _AXES: dict[str, tuple[str, ...]] = dict.fromkeys(
-    ("regions", "clusters", "racks", "servers", "gpu_types", "jobs", "running", "datasets"), ()
+    ("regions", "clusters", "racks", "servers", "gpu_types", "jobs", "multipart_jobs", "running", "datasets"), ()
 )
 
 
@@ -36,6 +36,7 @@ def _sections(p: JobPlacement) -> Iterator[Iterator[str]]:
     """The fleet, the jobs that wait, those that run, rules and objective, as the .mod declares them."""
     yield from _fleet(p)
     yield from _jobs(movable_jobs(p).problem)
+    yield from _parts(p)
     yield from _running(p)
     yield from _moves(p)
     weights = p.objective.weights
@@ -78,6 +79,14 @@ def _jobs(p: JobPlacement) -> Iterator[Iterator[str]]:
     yield section("set RESIDENCY", dataset[resident], region[home])
     yield section("param : READ : read_mb_per_day", job[p.reads.job], dataset[p.reads.dataset], p.reads.mb_per_day)
     yield section("param : PRICED : cost_micro", job[p.costs.job], cluster[p.costs.cluster], p.costs.cost_micro)
+
+
+def _parts(p: JobPlacement) -> Iterator[Iterator[str]]:
+    job, whole = np.array(p.jobs.labels), np.array(p.multipart_jobs.labels, str)
+    yield section("param : MULTIPART : whole_level", whole, np.array(WHOLE_JOB_LEVELS)[p.multipart_jobs.within])
+    yield section("param : PART : job_of", job[p.parts.job], whole[p.parts.whole])
+    first = p.counts_once[p.parts.job]
+    yield section("param first", whole[p.parts.whole[first]], job[p.parts.job[first]])
 
 
 def _moves(p: JobPlacement) -> Iterator[Iterator[str]]:

@@ -11,6 +11,7 @@ from mast_opt.job_placement.plan import Plan
 from mast_opt.job_placement.problem import JobPlacement
 from mast_opt.job_placement.tables.problem_tables import axes_of
 from mast_opt.job_placement.units import Bools, Ints
+from mast_opt.job_placement.whole_jobs import WholeJobs
 from mast_opt.kind.schema import Tables
 
 
@@ -50,9 +51,24 @@ def _rows(problem: JobPlacement, tables: Tables, table: str, faults: list[Fault]
     ]
     indexed = tables.has(table, "gpu_index")
     index = np.where(indexed, tables.get(table, "gpu_index"), 0)
-    job = tables.get(table, "job")
+    job: Ints = tables.get(table, "job")
+    if table == "assignments":
+        job = _jobs(problem, tables, faults)
     order = np.lexsort((index, server, job))
     return _Rows(job[order], server[order], tables.get(table, "tasks")[order], index[order], indexed[order])
+
+
+def _jobs(problem: JobPlacement, tables: Tables, faults: list[Fault]) -> Ints:
+    """The row of ``problem.jobs`` of each assignment, by its job and part."""
+    whole, job, named = WholeJobs(problem), tables.get("assignments", "job"), tables.has("assignments", "part")
+    part = tables.get("assignments", "part")
+    row = whole.row_of(job, np.where(named, part, -1))
+    for at in np.flatnonzero(row < 0).tolist():
+        known = [whole.part_names[whole.part[one]] for one in np.flatnonzero((whole.of == job[at]) & whole.has_parts)]
+        name = whole.labels[job[at]]
+        words = f"a part of {name}: {', '.join(known)}" if known else f"nothing, since {name} has no parts"
+        faults.append(Fault("assignments", words, at + 1, "part", whole.part_names[part[at]] if named[at] else ""))
+    return row
 
 
 def plan_to_tables(problem: JobPlacement, plan: Plan) -> Tables:
@@ -69,6 +85,9 @@ def plan_to_tables(problem: JobPlacement, plan: Plan) -> Tables:
         }
         for name, rows in (("assignments", starts), ("moves", moves))
     }
+    whole = WholeJobs(problem)
+    values["assignments"] |= {"job": whole.of[plan.job], "part": whole.part[plan.job]}
     values["preemptions"] = {"job": np.flatnonzero(plan.preempt)}
-    present = {"assignments": {"gpu_index": plan.indexed}, "moves": {"gpu_index": plan.moved_indexed}}
+    indexed = {"gpu_index": plan.indexed, "part": whole.has_parts[plan.job]}
+    present = {"assignments": indexed, "moves": {"gpu_index": plan.moved_indexed}}
     return Tables(axes_of(problem), values, present, frozenset() if len(plan.moved) else frozenset({"moves"}))

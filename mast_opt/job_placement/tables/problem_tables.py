@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from mast_opt.core.errors import InstanceError
@@ -17,12 +19,15 @@ from mast_opt.job_placement.entities import (
     Racks,
     Reads,
     RunningJobs,
+    RunningParts,
     Servers,
     TenantQuotas,
 )
 from mast_opt.job_placement.problem import JobPlacement
 from mast_opt.job_placement.tables.consistency import faults_of
+from mast_opt.job_placement.tables.job_rows import JobRows
 from mast_opt.job_placement.units import NO_GPU, SERVER, Ints
+from mast_opt.job_placement.whole_jobs import WholeJobs
 from mast_opt.kind.header import Header
 from mast_opt.kind.schema import Tables
 
@@ -36,9 +41,14 @@ def problem_from_tables(header: Header, tables: Tables) -> JobPlacement:
     racks, rack_cluster, server_rack = _racks(tables)
     tiers, tier, running_tier = _tiers(tables)
     tenants, tenant, running_tenant = _tenants(tables)
-    option_job, option_type, option_mgpu = _options(tables, types, server_type)
-    jobs_mgpu, tasks = tables.get("jobs", "gpus"), tables.get("jobs", "tasks")
-    reads = np.lexsort((tables.get("job_datasets", "dataset"), tables.get("job_datasets", "job")))
+    rows = JobRows.of(tables)
+    option_job, option_type, option_mgpu = _options(tables, types, rows)
+    tasks = rows.column("tasks")
+    worth = rows.total(rows.column("gpus") * tasks)
+    reads, reader = rows.each(tables.get("job_datasets", "job"))
+    order = np.lexsort((tables.get("job_datasets", "dataset")[reads], reader))
+    reads, reader = reads[order], reader[order]
+    multipart_jobs, parts = rows.groups()
     stored = np.zeros((len(tables.axes["dataset"]), len(tables.axes["region"])), np.bool_)
     stored[tables.get("replicas", "dataset"), tables.get("replicas", "region")] = True
     residency = np.zeros_like(stored)
@@ -55,17 +65,17 @@ def problem_from_tables(header: Header, tables: Tables) -> JobPlacement:
         ),
         gpu_types=types,
         jobs=Jobs(
-            labels=tables.axes["job"],
-            tier=tier,
-            value_milli=np.where(tables.has("jobs", "value"), tables.get("jobs", "value"), jobs_mgpu * tasks),
+            labels=rows.labels,
+            tier=tier[rows.job],
+            value_milli=rows.once(np.where(tables.has("jobs", "value"), tables.get("jobs", "value"), worth)),
             tasks=tasks,
-            cpu_mcores=tables.get("jobs", "cpu_cores"),
-            memory_mib=tables.get("jobs", "memory_gb"),
-            within=tables.get("jobs", "within"),
-            prefer=np.where(tables.has("jobs", "prefer"), tables.get("jobs", "prefer"), SERVER),
-            tenant=tenant,
-            credit_milli=tables.get("jobs", "credit"),
-            submitted_ms=tables.get("jobs", "submitted_s"),
+            cpu_mcores=rows.column("cpu_cores"),
+            memory_mib=rows.column("memory_gb"),
+            within=rows.column("within"),
+            prefer=np.where(tables.has("jobs", "prefer"), tables.get("jobs", "prefer"), SERVER)[rows.job],
+            tenant=tenant[rows.job],
+            credit_milli=tables.get("jobs", "credit")[rows.job],
+            submitted_ms=tables.get("jobs", "submitted_s")[rows.job],
         ),
         running=RunningJobs(
             labels=tables.axes["running"],
@@ -79,9 +89,9 @@ def problem_from_tables(header: Header, tables: Tables) -> JobPlacement:
         tiers=tiers,
         options=Options(job=option_job, gpu_type=option_type, mgpu=option_mgpu),
         reads=Reads(
-            job=tables.get("job_datasets", "job")[reads],
+            job=reader,
             dataset=tables.get("job_datasets", "dataset")[reads],
-            mb_per_day=tables.get("job_datasets", "tb_per_day")[reads],
+            mb_per_day=np.where(rows.first[reader], tables.get("job_datasets", "tb_per_day")[reads], 0),
         ),
         allocations=Allocations(
             running=tables.get("allocations", "job"),
@@ -98,7 +108,7 @@ def problem_from_tables(header: Header, tables: Tables) -> JobPlacement:
             mgpu=tables.get("quotas", "gpus"),
         ),
         costs=Costs(
-            job=tables.get("costs", "job"),
+            job=rows.first_row[tables.get("costs", "job")],
             cluster=tables.get("costs", "cluster"),
             cost_micro=tables.get("costs", "cost"),
         ),
@@ -108,6 +118,9 @@ def problem_from_tables(header: Header, tables: Tables) -> JobPlacement:
             running=tables.get("movable", "job")[movable],
             restart_mgpu_hours=tables.get("movable", "restart_gpu_hours")[movable],
         ),
+        multipart_jobs=multipart_jobs,
+        parts=parts,
+        **_running_parts(tables),
         move_limits=MoveLimits(
             limit=tables.get("move_limits", "limit")[limits], most_milli=tables.get("move_limits", "most")[limits]
         ),
@@ -117,6 +130,14 @@ def problem_from_tables(header: Header, tables: Tables) -> JobPlacement:
 def _resources(tables: Tables, table: str) -> Ints:
     """[·, 3] the columns gpus, cpu_cores and memory_gb."""
     return np.stack([tables.get(table, name) for name in ("gpus", "cpu_cores", "memory_gb")], axis=1)
+
+
+def _running_parts(tables: Tables) -> dict[str, Any]:
+    """The fields of the parts of running jobs."""
+    row = np.flatnonzero(tables.has("allocations", "part"))
+    used, part = np.unique(tables.get("allocations", "part")[row], return_inverse=True)
+    names = tuple(tables.axes["part"][at] for at in used.tolist())
+    return {"part_names": names, "running_parts": RunningParts(row, part.reshape(-1).astype(np.int64))}
 
 
 def _server_types(tables: Tables) -> tuple[tuple[str, ...], Ints]:
@@ -170,10 +191,10 @@ def _tenants(tables: Tables) -> tuple[tuple[str, ...], Ints, Ints]:
     return labels, pending, running
 
 
-def _options(tables: Tables, types: tuple[str, ...], server_type: Ints) -> tuple[Ints, Ints, Ints]:
-    """(job, type, milli-GPUs per task), ascending by job; the types of a job as listed. A job that lists none takes
-    any, by name."""
-    job, mgpu = tables.get("job_gpu_types", "job"), tables.get("jobs", "gpus")
+def _options(tables: Tables, types: tuple[str, ...], rows: JobRows) -> tuple[Ints, Ints, Ints]:
+    """(row, type, milli-GPUs per task), ascending by row; the types of a job or part as listed. One that lists none
+    takes any, by name."""
+    job, mgpu = rows.named("job_gpu_types"), rows.column("gpus")
     kind = _renumbered(tables.get("job_gpu_types", "gpu_type"), tables.axes["gpu_type"], types)
     stated = tables.has("job_gpu_types", "gpus")
     needs = np.where(stated, tables.get("job_gpu_types", "gpus"), mgpu[job])
@@ -199,8 +220,9 @@ def problem_to_tables(problem: JobPlacement) -> tuple[Header, Tables]:
     is_named = np.array([tenant != "" for tenant in p.tenants], np.bool_)
     named, running_named = is_named[p.jobs.tenant], is_named[p.running.tenant]
     base = np.zeros(len(p.jobs), np.int64)
-    first = np.unique(p.options.job, return_index=True)[1]
-    base[p.options.job[first]] = p.options.mgpu[first]
+    begins = np.unique(p.options.job, return_index=True)[1]
+    base[p.options.job[begins]] = p.options.mgpu[begins]
+    per_task = {"tasks": p.jobs.tasks, "gpus": base, "cpu_cores": p.jobs.cpu_mcores, "memory_gb": p.jobs.memory_mib}
     place = np.argsort(_by_name(p.gpu_types))[p.options.gpu_type]
     out_of_order = p.options.job[1:][(np.diff(p.options.job) == 0) & (np.diff(place) < 0)]
     any_type = p.accepts.all(axis=1) & (p.need_mgpu == base[:, None]).all(axis=1)
@@ -208,6 +230,14 @@ def problem_to_tables(problem: JobPlacement) -> tuple[Header, Tables]:
         any_type[out_of_order] = False
     listed = ~any_type[p.options.job]
     tiers = np.array(p.tiers, np.int64)
+    whole = WholeJobs(p)
+    first, alone = whole.first, ~whole.has_parts[whole.first]
+    counted = p.counts_once[p.reads.job]
+    running_part, in_part = np.zeros(len(p.allocations), np.int64), np.zeros(len(p.allocations), np.bool_)
+    number = {name: at for at, name in enumerate(whole.part_names)}
+    of_names = np.array([number[name] for name in p.part_names], np.int64)
+    running_part[p.running_parts.allocation] = of_names[p.running_parts.part]
+    in_part[p.running_parts.allocation] = True
     dataset, region = np.nonzero(p.datasets.stored)
     values = {
         "regions": {"region": np.arange(len(p.regions))},
@@ -220,25 +250,27 @@ def problem_to_tables(problem: JobPlacement) -> tuple[Header, Tables]:
             **_columns(p.servers.supply),
         },
         "jobs": {
-            "job": np.arange(len(p.jobs)),
-            "tier": tiers[p.jobs.tier],
-            "value": p.jobs.value_milli,
-            "tasks": p.jobs.tasks,
-            "gpus": base,
-            "cpu_cores": p.jobs.cpu_mcores,
-            "memory_gb": p.jobs.memory_mib,
-            "within": p.jobs.within,
-            "prefer": p.jobs.prefer,
-            "tenant": np.where(named, p.jobs.tenant, 0),
-            "credit": p.jobs.credit_milli,
-            "submitted_s": p.jobs.submitted_ms,
+            "job": np.arange(len(first)),
+            "tier": tiers[p.jobs.tier[first]],
+            "value": p.jobs.value_milli[first],
+            **{name: np.where(alone, values[first], 0) for name, values in per_task.items()},
+            "within": whole.within,
+            "prefer": p.jobs.prefer[first],
+            "tenant": np.where(named, p.jobs.tenant, 0)[first],
+            "credit": p.jobs.credit_milli[first],
+            "submitted_s": p.jobs.submitted_ms[first],
         },
         "job_gpu_types": {
-            "job": p.options.job[listed],
+            "job": whole.of[p.options.job[listed]],
             "gpu_type": p.options.gpu_type[listed],
             "gpus": p.options.mgpu[listed],
+            "part": whole.part[p.options.job[listed]],
         },
-        "job_datasets": {"job": p.reads.job, "dataset": p.reads.dataset, "tb_per_day": p.reads.mb_per_day},
+        "job_datasets": {
+            "job": whole.of[p.reads.job[counted]],
+            "dataset": p.reads.dataset[counted],
+            "tb_per_day": p.reads.mb_per_day[counted],
+        },
         "replicas": {"dataset": dataset, "region": region},
         "residency": dict(zip(("dataset", "region"), np.nonzero(p.datasets.residency))),
         "running": {
@@ -254,20 +286,28 @@ def problem_to_tables(problem: JobPlacement) -> tuple[Header, Tables]:
             "tasks": p.allocations.tasks,
             **_columns(p.allocations.need),
             "gpu_index": p.allocations.gpu_index,
+            "part": running_part,
         },
         "quotas": {"tenant": p.quotas.tenant, "gpus": p.quotas.mgpu, "gpu_type": p.quotas.gpu_type},
-        "costs": {"job": p.costs.job, "cluster": p.costs.cluster, "cost": p.costs.cost_micro},
+        "costs": {"job": whole.of[p.costs.job], "cluster": p.costs.cluster, "cost": p.costs.cost_micro},
         "movable": {"job": p.movable.running, "restart_gpu_hours": p.movable.restart_mgpu_hours},
         "move_limits": {"limit": p.move_limits.limit, "most": p.move_limits.most_milli},
+        "job_parts": {
+            "job": whole.of[p.parts.job],
+            "part": whole.part[p.parts.job],
+            **{name: values[p.parts.job] for name, values in per_task.items()},
+            "within": p.jobs.within[p.parts.job],
+        },
     }
     present = {
-        "jobs": {"tenant": named},
+        "jobs": {"tenant": named[first], **dict.fromkeys(per_task, alone)},
+        "job_gpu_types": {"part": whole.has_parts[p.options.job[listed]]},
         "running": {"tenant": running_named},
-        "allocations": {"gpu_index": p.allocations.indexed},
+        "allocations": {"gpu_index": p.allocations.indexed, "part": in_part},
         "quotas": {"gpu_type": p.quotas.typed},
     }
     empty = {"quotas": len(p.quotas), "costs": len(p.costs), "residency": int(p.datasets.residency.sum())}
-    empty |= {"movable": len(p.movable), "move_limits": len(p.move_limits)}
+    empty |= {"movable": len(p.movable), "move_limits": len(p.move_limits), "job_parts": len(p.parts)}
     missing = frozenset(name for name, rows in empty.items() if not rows)
     return header, Tables(axes_of(p), values, present, missing)
 
@@ -278,14 +318,16 @@ def _columns(amounts: Ints) -> dict[str, Ints]:
 
 def axes_of(problem: JobPlacement) -> dict[str, tuple[str, ...]]:
     """The labels of every axis of the schemas."""
-    p = problem
+    p, whole = problem, WholeJobs(problem)
     return {
         "region": p.regions,
         "cluster": p.clusters.labels,
         "rack": p.racks.labels,
         "server": p.servers.labels,
         "gpu_type": p.gpu_types,
-        "job": p.jobs.labels,
+        "job": whole.labels,
+        "part": whole.part_names,
+        "gang": p.jobs.labels,
         "running": p.running.labels,
         "dataset": p.datasets.labels,
         "tenant": tuple(tenant for tenant in p.tenants if tenant),

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from mast_opt.core.units import MB_PER_TB, MIB_PER_GIB, MILLI
 from mast_opt.core.units import MICRO as MICRO  # the solvers price costs with the same scale
-from mast_opt.job_placement.units import CLUSTER, LEVELS, MOVE_LIMITS
+from mast_opt.job_placement.units import CLUSTER, LEVELS, MOVE_LIMITS, WHOLE_JOB_LEVELS
 from mast_opt.kind.header import Rule
 from mast_opt.kind.schema import Axis, Schema, Table, boolean, choice, integer, label, need, supply
 
@@ -19,6 +21,13 @@ _PER_TASK = (
     need("memory_gb", MIB_PER_GIB, help="memory of one task, GiB"),
 )
 
+_STATED_BY_PARTS = "; empty = job_parts states it"
+_OF_A_JOB = (
+    integer("tasks", minimum=1, required=False, help=f"equal tasks that run together or not at all{_STATED_BY_PARTS}"),
+    *(replace(column, required=False, help=column.help + _STATED_BY_PARTS) for column in _PER_TASK),
+)
+"""What a job without parts must state."""
+
 SCHEMA = Schema(
     axes=(
         Axis("region", "regions"),
@@ -30,6 +39,7 @@ SCHEMA = Schema(
         Axis("running", "running"),
         Axis("dataset"),
         Axis("tenant"),
+        Axis("part", later=True),
     ),
     tables=(
         Table("regions", (label("region", "region"),), key=("region",), rows_required=True, help="the regions"),
@@ -61,9 +71,10 @@ SCHEMA = Schema(
                 label("job", "job"),
                 integer("tier", help="importance; 0 is the highest"),
                 need("value", MILLI, required=False, help="worth of admitting it; empty = tasks · gpus"),
-                integer("tasks", minimum=1, help="equal tasks that run together or not at all"),
-                *_PER_TASK,
-                choice("within", *LEVELS, default=CLUSTER, required=False, help="level that it must stay within"),
+                *_OF_A_JOB,
+                choice(
+                    "within", *WHOLE_JOB_LEVELS, default=CLUSTER, required=False, help="level that it must stay within"
+                ),
                 choice("prefer", *LEVELS, required=False, help="level that is close enough; empty = the closest"),
                 label("tenant", "tenant", required=False, help="who a GPU quota counts it to"),
                 need("credit", MILLI, minimum=LEAST_CREDIT, default=0, required=False, help="more goes first"),
@@ -81,8 +92,9 @@ SCHEMA = Schema(
                 label("job", "job"),
                 label("gpu_type", "gpu_type"),
                 need("gpus", MILLI, required=False, help="GPUs of one task on this type; empty = as in jobs"),
+                label("part", "part", required=False, later=True, help="the part of a job of several parts"),
             ),
-            key=("job", "gpu_type"),
+            key=("job", "gpu_type", "part"),
             order_counts_with="quotas",
             order_within=("job",),
             help="a row per GPU type that a job accepts; a job without rows takes any",
@@ -137,8 +149,9 @@ SCHEMA = Schema(
                 integer("tasks", minimum=1, help="tasks that run there"),
                 *_PER_TASK,
                 integer("gpu_index", required=False, help="first GPU that they hold, counted from 0"),
+                label("part", "part", required=False, later=True, help="the part of a job of several parts"),
             ),
-            key=("job", "server", "gpu_index"),
+            key=("job", "server", "gpu_index", "part"),
             help="what running jobs hold",
         ),
         Table(
@@ -188,11 +201,26 @@ SCHEMA = Schema(
             missing="any number of movable jobs may be moved",
             help="the most that all moves together may be",
         ),
+        Table(
+            "job_parts",
+            (
+                label("job", "job"),
+                label("part", "part", help="name of the part, such as trainers or servers"),
+                integer("tasks", minimum=1, help="equal tasks of the part"),
+                *_PER_TASK,
+                choice("within", *LEVELS, default=CLUSTER, required=False, help="level that the part must stay within"),
+            ),
+            key=("job", "part"),
+            required=False,
+            later=True,
+            missing="every job is one gang of equal tasks",
+            help="a part of a job of several parts, which run together or not at all",
+        ),
     ),
 )
 
 PLAN_SCHEMA = Schema(
-    axes=tuple(axis for axis in SCHEMA.axes if axis.name in ("cluster", "server", "job", "running")),
+    axes=tuple(axis for axis in SCHEMA.axes if axis.name in ("cluster", "server", "job", "running", "part")),
     tables=(
         Table(
             "assignments",
@@ -202,8 +230,9 @@ PLAN_SCHEMA = Schema(
                 label("server", "server"),
                 integer("tasks", minimum=1, help="tasks of the job that run there"),
                 integer("gpu_index", required=False, help="for fractions of a GPU, the one that they share"),
+                label("part", "part", required=False, later=True, help="the part of a job of several parts"),
             ),
-            key=("job", "server", "gpu_index"),
+            key=("job", "server", "gpu_index", "part"),
         ),
         Table("preemptions", (label("job", "running"),), key=("job",)),
         Table(

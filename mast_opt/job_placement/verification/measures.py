@@ -37,7 +37,7 @@ def measure(problem: JobPlacement, plan: Plan) -> tuple[dict[str, float], dict[s
     }
     needs = p.need_mgpu[plan.job, p.servers.gpu_type[plan.server]]
     metrics = {
-        "admitted_jobs": float(admitted.sum()),
+        "admitted_jobs": float((admitted & p.counts_once).sum()),
         "admitted_value": _total(p.jobs.value_milli[admitted]) / MILLI,
         "admitted_gpus": _total(needs * plan.tasks) / MILLI,
         "preempted_jobs": float(plan.preempt.sum()),

@@ -18,6 +18,7 @@ from mast_opt.job_placement.units import (
     SERVER,
     UNITS,
     WHOLE,
+    WHOLE_JOB_LEVELS,
     Bools,
     Ints,
 )
@@ -32,6 +33,7 @@ def verify(problem: JobPlacement, plan: Plan) -> Verdict:
     check = _Check(problem, plan)
     check.structure()
     check.gangs()
+    check.parts()
     check.moves()
     check.regions_and_types()
     check.levels()
@@ -165,6 +167,24 @@ class _Check:
             if n != p.jobs.tasks[j]:
                 labels = (p.jobs.labels[j], p.clusters.labels[c], p.gpu_types[k])
                 self.report("gang", labels, abs(n - int(p.jobs.tasks[j])), int(p.jobs.tasks[j]), "tasks")
+
+    def parts(self) -> None:
+        """together: all parts of a job, or none; one_region, one_cluster, one_rack, one_server: the level that they
+        must stay within."""
+        p, plan = self.p, self.plan
+        admitted = np.isin(p.parts.job, plan.job)
+        cluster = p.server_cluster[plan.server]
+        places = (plan.server, p.servers.rack[plan.server], cluster, p.clusters.region[cluster])
+        for g, label in enumerate(p.multipart_jobs.labels):
+            parts = p.parts.whole == g
+            there, number = int(admitted[parts].sum()), int(parts.sum())
+            if 0 < there < number:
+                self.report("together", (label,), number - there, number, "parts")
+            level = int(p.multipart_jobs.within[g])
+            distinct = len(np.unique(places[level][np.isin(plan.job, p.parts.job[parts])]))
+            if distinct > 1:
+                name = WHOLE_JOB_LEVELS[level]
+                self.report(f"one_{name}", (label,), distinct - 1, 1, f"{name}s")
 
     def moves(self) -> None:
         """moved: all tasks of a moved job, in one cluster; stays: in its region, on its GPU type, and as close together

@@ -39,6 +39,12 @@ def test_the_formulation_with_moves_is_the_mod(problem: JobPlacement, tmp_path: 
     same(problem, tmp_path)
 
 
+@settings(max_examples=40, deadline=None, suppress_health_check=QUICK)
+@given(problem=problems(moves=True, parts=True))
+def test_the_formulation_with_parts_is_the_mod(problem: JobPlacement, tmp_path: Path) -> None:
+    same(problem, tmp_path)
+
+
 @settings(max_examples=20, deadline=None, suppress_health_check=QUICK)
 @given(problem=problems(odd_labels=True, moves=True))
 def test_labels_of_any_kind_survive(problem: JobPlacement, tmp_path: Path) -> None:
